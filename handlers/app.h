@@ -1,0 +1,39 @@
+/* app.h - what all handlers share: limits and rules that come from the options.
+ *
+ * Layer: handlers.  Constant while the server runs.
+ */
+#ifndef HANDLERS_APP_H
+#define HANDLERS_APP_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "storage/storage.h"
+
+/*   field              metric's name, label                                      help */
+#define APP_STATS(X)                                                                               \
+    X(events_accepted, "tallyd_events_accepted_total", "", "Events counted.")                      \
+    X(rejected_invalid, "tallyd_events_rejected_total", "{reason=\"invalid\"}",                    \
+        "Events rejected, by reason.")                                                             \
+    X(rejected_strict, "tallyd_events_rejected_total", "{reason=\"strict\"}", NULL)                \
+    X(rejected_malformed, "tallyd_requests_rejected_total", "{reason=\"malformed\"}",              \
+        "POST /events requests of which nothing was counted, by reason.")                          \
+    X(rejected_too_many, "tallyd_requests_rejected_total", "{reason=\"too_many\"}", NULL)          \
+    X(rejected_unavailable, "tallyd_requests_rejected_total", "{reason=\"unavailable\"}", NULL)    \
+    X(rejected_unknown, "tallyd_requests_rejected_total", "{reason=\"unknown_outcome\"}", NULL)
+
+struct app_stats {
+#define X(field, name, label, help) _Atomic int64_t field;
+    APP_STATS(X)
+#undef X
+};
+
+struct app {
+    struct storage *storage;
+    size_t max_events;    /* in one request */
+    int64_t max_future_s; /* a ts further ahead is rejected */
+    enum rotation rotation;
+    struct app_stats *stats;
+};
+
+#endif

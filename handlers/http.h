@@ -1,0 +1,72 @@
+/* http.h - a request and its answer as plain values: the only seam between service/ and handlers/.
+ *
+ * Layer: handlers.  Knows no HTTP library, no Redis, no thread and no clock: the time comes with the
+ * request.  An exchange belongs to one thread at a time: to the HTTP thread in start() and finish(),
+ * to storage in between.
+ */
+#ifndef HANDLERS_HTTP_H
+#define HANDLERS_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "storage/storage.h"
+
+enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE };
+
+/* What a handler may see of a request.  Slices live as long as the exchange. */
+struct http_request {
+    enum http_method method; /* HEAD arrives as HTTP_GET */
+    struct slice path;       /* raw, up to '?' */
+    struct slice query;      /* raw, behind '?'; empty if none */
+    struct slice content_type;
+    struct slice body;  /* decompressed, complete */
+    char *body_bytes;   /* the same bytes, writable: a decoder may unescape in place */
+    int64_t now_ms;     /* time of arrival, UTC: a lower bound of Redis's clock */
+    int64_t deadline_ms; /* CLOCK_MONOTONIC, for the storage job */
+};
+
+#define HTTP_HEADERS_MAX 6
+
+/* What a handler answers.  The body is one heap block (malloc), owned by the response. */
+struct http_response {
+    unsigned status;
+    const char *content_type; /* static */
+    char *body;
+    size_t body_n;
+    struct http_header {
+        const char *name; /* static */
+        char value[64];
+    } headers[HTTP_HEADERS_MAX];
+    unsigned n_headers;
+};
+
+struct app; /* what handlers share: see app.h */
+
+struct http_exchange {
+    const struct app *app;
+    struct http_request request;
+    struct http_response response;
+    struct storage_job job; /* fill it and return HANDLER_WAIT to have it submitted */
+    void *state;            /* the handler's own */
+    void (*release)(struct http_exchange *exchange); /* frees state; NULL: nothing to do.  Called once, last */
+};
+
+enum handler_result {
+    HANDLER_REPLY, /* response is filled */
+    HANDLER_WAIT,  /* job is filled: submit it, call finish() when it is done */
+};
+
+#define ROUTE_BODY 1u /* takes a body */
+
+struct route {
+    enum http_method method;
+    const char *path;         /* exact */
+    const char *operation_id; /* of openapi.yaml */
+    enum handler_result (*start)(struct http_exchange *exchange);
+    void (*finish)(struct http_exchange *exchange); /* after HANDLER_WAIT; job.err says how it went */
+    unsigned flags;
+};
+
+#endif

@@ -1,0 +1,75 @@
+/* params.h - the query string of a request, checked against what its route takes.
+ *
+ * Layer: handlers, pure.  A struct params belongs to one thread at a time.
+ * application/x-www-form-urlencoded: pairs joined by '&', the first '=' ends the name, '+' is a
+ * blank, %XX a byte.  It is read strictly, because a typo must not silently widen a query.
+ */
+#ifndef HANDLERS_PARAMS_H
+#define HANDLERS_PARAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "storage/slice.h"
+
+#define PARAMS_MAX      2048 /* pairs in one query string */
+#define PARAMS_NAME_MAX 64   /* bytes of a name that an error shows */
+
+/* What a route takes: one entry a parameter.  Static tables; a struct params points into its own.
+ */
+struct param_spec {
+    const char *name;
+    bool repeatable; /* may be given more than once */
+};
+
+struct param {
+    const struct param_spec *spec;
+    struct slice value; /* decoded: valid UTF-8 without NUL, never empty */
+};
+
+struct params_error {
+    char parameter[PARAMS_NAME_MAX +
+                   1];  /* as the client wrote it: printable ASCII, else '?'; cut off */
+    const char *detail; /* static */
+};
+
+/* Zeroed it is empty.  Release with params_release. */
+struct params {
+    struct param *pairs; /* owned; in the order of the query string */
+    size_t n;
+    char *bytes; /* owned; what the values point into */
+    struct params_error error;
+};
+
+enum params_result {
+    PARAMS_OK,
+    PARAMS_REFUSED, /* error says which parameter and why */
+    PARAMS_NOMEM,
+};
+
+/* Parse @query (raw, without the '?'; may be empty; not used any more afterwards) into @ret, which
+ * is overwritten.  The first fault from the left counts: a bad escape, %00 or invalid UTF-8, a name
+ * that is not in @specs or has been given before, a missing or empty value, more than PARAMS_MAX
+ * pairs. Empty pairs ("&&") are none.  On any other result than PARAMS_OK @ret is empty but for the
+ * error. */
+enum params_result params_parse(
+    struct slice query, const struct param_spec *specs, size_t n_specs, struct params *ret);
+
+void params_release(struct params *params);
+
+/* The first value of @name.  False, @ret untouched, if it was not given. */
+bool params_get(const struct params *params, const char *name, struct slice *ret);
+
+/* The values of a repeatable @name one after another: the one after @previous, the first if that is
+ * NULL.  NULL: no more.
+ *
+ *     for (const struct param *p = NULL; (p = params_next(params, "page", p)) != NULL;)
+ *             add_page(p->value);
+ */
+const struct param *params_next(
+    const struct params *params, const char *name, const struct param *previous);
+
+/* How many values @name has. */
+size_t params_count(const struct params *params, const char *name);
+
+#endif

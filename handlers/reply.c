@@ -1,0 +1,34 @@
+#include "handlers/reply.h"
+
+#include <stdlib.h>
+
+#include "handlers/problem.h"
+
+void reply_json(struct http_response *response, unsigned status, json_t *json)
+{
+    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    json_decref(json);
+    if (text == NULL) {
+        problem_reply(response, PROBLEM_UNAVAILABLE, "out of memory");
+        return;
+    }
+    response->status = status;
+    response->content_type = "application/json";
+    response->body = text;
+    response->body_n = strlen(text);
+}
+
+void reply_text(struct http_response *response, unsigned status, const char *content_type,
+    const char *text, size_t n)
+{
+    char *copy = malloc(n == 0 ? 1 : n);
+    if (copy == NULL) {
+        problem_reply(response, PROBLEM_UNAVAILABLE, "out of memory");
+        return;
+    }
+    memcpy(copy, text, n);
+    response->status = status;
+    response->content_type = content_type;
+    response->body = copy;
+    response->body_n = n;
+}

@@ -1,0 +1,19 @@
+/* reply.h - answers that are what was asked for.
+ *
+ * Layer: handlers.  Thread-safe: no state.  The one place that turns JSON values into bodies.
+ */
+#ifndef HANDLERS_REPLY_H
+#define HANDLERS_REPLY_H
+
+#include <jansson.h>
+
+#include "handlers/http.h"
+
+/* Answer @status with @json, whose reference is taken over.  NULL, or no memory: a 503 problem. */
+void reply_json(struct http_response *response, unsigned status, json_t *json);
+
+/* Answer @status with @n bytes of text, copied. */
+void reply_text(struct http_response *response, unsigned status, const char *content_type,
+    const char *text, size_t n);
+
+#endif

@@ -1,0 +1,146 @@
+#include "handlers/window_params.h"
+
+#include <stdlib.h>
+
+#include "handlers/event_check.h"
+#include "handlers/problem.h"
+#include "handlers/timestamp.h"
+
+#define DEFAULT_WINDOW_S (24 * 3600)
+
+static const struct param_spec specs[] = {
+    {"site", false},
+    {"page", true},
+    {"from", false},
+    {"to", false},
+    {"tz", false},
+    {"step", false},
+    {"explain", false},
+    {"round", false},
+};
+
+void window_params_release(struct window_params *p)
+{
+    params_release(&p->params);
+    free(p->pages);
+    *p = (struct window_params){0};
+}
+
+static bool refuse(struct http_exchange *exchange, const char *parameter, const char *detail)
+{
+    problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, parameter, "%s", detail);
+    return false;
+}
+
+static bool read_site(struct http_exchange *exchange, struct window_params *p)
+{
+    p->site = SLICE("default");
+    if (!params_get(&p->params, "site", &p->site)) {
+        return true;
+    }
+    const char *fault = event_check_site(p->site);
+    return fault == NULL || refuse(exchange, "site", fault);
+}
+
+static bool read_pages(struct http_exchange *exchange, struct window_params *p)
+{
+    size_t n = params_count(&p->params, "page");
+    if (n == 0) {
+        return true;
+    }
+    p->pages = malloc(n * sizeof(*p->pages));
+    if (p->pages == NULL) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return false;
+    }
+    for (const struct param *at = NULL; (at = params_next(&p->params, "page", at)) != NULL;) {
+        const char *fault = event_check_page(at->value);
+        if (fault != NULL) {
+            return refuse(exchange, "page", fault);
+        }
+        p->pages[p->n_pages++] = at->value;
+    }
+    return true;
+}
+
+static bool read_flag(struct http_exchange *exchange, struct window_params *p, const char *name,
+    bool *ret)
+{
+    struct slice value = SLICE("0");
+    (void)params_get(&p->params, name, &value);
+    *ret = slice_equal(value, SLICE("1")) || slice_equal(value, SLICE("true"));
+    return *ret || slice_equal(value, SLICE("0")) || slice_equal(value, SLICE("false")) ||
+           refuse(exchange, name, "must be 1 or 0");
+}
+
+static bool read_round(struct http_exchange *exchange, struct window_params *p)
+{
+    struct slice value;
+    if (!params_get(&p->params, "round", &value)) {
+        return true;
+    }
+    p->round_outer = slice_equal(value, SLICE("outer"));
+    return p->round_outer || refuse(exchange, "round", "must be outer");
+}
+
+/* Zones and steps come later; a parameter that would be ignored would be a wrong answer. */
+static bool read_later(struct http_exchange *exchange, struct window_params *p)
+{
+    struct slice value;
+    if (params_get(&p->params, "tz", &value) && !slice_equal(value, SLICE("UTC"))) {
+        return refuse(exchange, "tz", "only UTC is supported so far");
+    }
+    if (params_get(&p->params, "step", &value)) {
+        return refuse(exchange, "step", "is not supported so far");
+    }
+    return true;
+}
+
+static bool read_time(struct http_exchange *exchange, struct window_params *p, const char *name,
+    enum timestamp_round round, int64_t *ret_s, bool *ret_is_now)
+{
+    struct slice value;
+    const char *detail = NULL;
+    if (!params_get(&p->params, name, &value)) {
+        return true;
+    }
+    return timestamp_parameter(value, zone_utc(), exchange->request.now_ms, round, ret_s, ret_is_now,
+               &detail) ||
+           refuse(exchange, name, detail);
+}
+
+static bool read_window(struct http_exchange *exchange, struct window_params *p)
+{
+    bool from_is_now = false;
+    int64_t now_s = exchange->request.now_ms / 1000;
+    p->to_is_now = true;
+    p->window.to_s = bucket_at(zone_utc(), LEVEL_MINUTE, now_s).end_s;
+    if (!read_time(exchange, p, "to", TIMESTAMP_UP, &p->window.to_s, &p->to_is_now)) {
+        return false;
+    }
+    p->window.from_s = p->window.to_s - DEFAULT_WINDOW_S;
+    if (!read_time(exchange, p, "from", TIMESTAMP_DOWN, &p->window.from_s, &from_is_now)) {
+        return false;
+    }
+    if (p->window.from_s < 0) {
+        p->window.from_s = 0; /* the default, in the first day of 1970 */
+    }
+    return p->window.to_s > p->window.from_s || refuse(exchange, "to", "must be later than from");
+}
+
+bool window_params_read(struct http_exchange *exchange, struct window_params *ret)
+{
+    *ret = (struct window_params){0};
+    switch (params_parse(exchange->request.query, specs, sizeof(specs) / sizeof(specs[0]), &ret->params)) {
+    case PARAMS_OK:
+        break;
+    case PARAMS_REFUSED:
+        return refuse(exchange, ret->params.error.parameter, ret->params.error.detail);
+    case PARAMS_NOMEM:
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return false;
+    }
+    return read_site(exchange, ret) && read_pages(exchange, ret) && read_later(exchange, ret) &&
+           read_flag(exchange, ret, "explain", &ret->explain) && read_round(exchange, ret) &&
+           read_window(exchange, ret);
+}

@@ -1,0 +1,200 @@
+#include "service/client/import_batch.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "service/client/line_reader.h"
+
+/* One line, every byte of it escaped as \u00XX, and what stands around its parts. */
+#define EVENT_BYTES_MAX (6 * LINE_READER_MAX + 512)
+
+#define HOST_HASH_BYTES 16
+
+struct import_batch {
+    const char *site;
+    size_t count;
+    size_t starts[IMPORT_BATCH_EVENTS + 1]; /* event i is body[starts[i], starts[i + 1]) */
+    uint64_t lines[IMPORT_BATCH_EVENTS];
+    char body[IMPORT_BATCH_BYTES];
+};
+
+struct import_batch *import_batch_new(const char *site)
+{
+    struct import_batch *batch = calloc(1, sizeof(*batch));
+
+    if (batch)
+        batch->site = site;
+    return batch;
+}
+
+void import_batch_free(struct import_batch *batch)
+{
+    free(batch);
+}
+
+size_t import_batch_count(const struct import_batch *batch)
+{
+    return batch->count;
+}
+
+void import_batch_clear(struct import_batch *batch)
+{
+    batch->count = 0;
+}
+
+bool import_batch_full(const struct import_batch *batch)
+{
+    return batch->count == IMPORT_BATCH_EVENTS ||
+           batch->starts[batch->count] > IMPORT_BATCH_BYTES - EVENT_BYTES_MAX;
+}
+
+static char *put(char *p, struct slice text)
+{
+    if (text.n > 0)
+        memcpy(p, text.p, text.n);
+    return p + text.n;
+}
+
+/* @text inside a JSON string.  The bytes are UTF-8 already: only what RFC 8259 section 7 forbids is
+ * escaped. */
+static char *put_escaped(char *p, struct slice text)
+{
+    static const char hex[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+
+        if (c < 0x20) {
+            p = put(p, SLICE("\\u00"));
+            *p++ = hex[c >> 4];
+            *p++ = hex[c & 15];
+        } else {
+            if (c == '"' || c == '\\')
+                *p++ = '\\';
+            *p++ = (char)c;
+        }
+    }
+    return p;
+}
+
+static char *put_host_user(char *p, const struct access_log_line *line)
+{
+    unsigned char hash[HOST_HASH_BYTES];
+    crypto_generichash_state state;
+
+    /* Fails only for sizes out of range, and these are constants. */
+    (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
+    (void)crypto_generichash_update(&state, (const unsigned char *)line->host.p, line->host.n);
+    (void)crypto_generichash_update(&state, (const unsigned char *)"|", 1);
+    if (line->ua.n > 0)
+        (void)crypto_generichash_update(&state, (const unsigned char *)line->ua.p, line->ua.n);
+    (void)crypto_generichash_final(&state, hash, sizeof(hash));
+    p = put(p, SLICE(",\"user\":\"host-"));
+    (void)sodium_bin2hex(p, 2 * sizeof(hash) + 1, hash, sizeof(hash));
+    p += 2 * sizeof(hash);
+    return put(p, SLICE("\""));
+}
+
+static char *put_visitor(char *p, const struct access_log_line *line)
+{
+    if (!line->host_is_ip)
+        return put_host_user(p, line);
+    p = put(p, SLICE(",\"ip\":\""));
+    p = put(p, line->host);
+    p = put(p, SLICE("\""));
+    if (!line->ua.p)
+        return p;
+    p = put(p, SLICE(",\"ua\":\""));
+    p = put_escaped(p, line->ua);
+    return put(p, SLICE("\""));
+}
+
+static char *put_site(char *p, const char *site)
+{
+    p = put(p, SLICE("\"site\":\""));
+    p = put(p, slice_of(site));
+    return put(p, SLICE("\""));
+}
+
+static void end_event(struct import_batch *batch, char *end, uint64_t number)
+{
+    *end++ = '\n';
+    batch->lines[batch->count++] = number;
+    batch->starts[batch->count] = (size_t)(end - batch->body);
+}
+
+void import_batch_add_event(
+    struct import_batch *batch, const struct access_log_line *line, uint64_t number)
+{
+    char *p = batch->body + batch->starts[batch->count];
+    char ts[32];
+
+    p = put(p, SLICE("{\"page\":\""));
+    p = put_escaped(p, line->page);
+    p = put(p, SLICE("\""));
+    p = put_visitor(p, line);
+    (void)snprintf(ts, sizeof(ts), ",\"ts\":%" PRId64, line->at_s);
+    p = put(p, slice_of(ts));
+    if (batch->site) {
+        *p++ = ',';
+        p = put_site(p, batch->site);
+    }
+    *p++ = '}';
+    end_event(batch, p, number);
+}
+
+static json_t *load(struct slice line)
+{
+    /* A number too large for json_int_t is none of our business here. */
+    return json_loadb(line.p, line.n, JSON_DECODE_INT_AS_REAL, NULL);
+}
+
+bool import_batch_add_json(struct import_batch *batch, struct slice line, uint64_t number)
+{
+    char *p = batch->body + batch->starts[batch->count];
+
+    if (batch->site) {
+        json_t *event = load(line);
+        bool is_object = json_is_object(event), has_site = json_object_get(event, "site") != NULL;
+        bool is_empty = json_object_size(event) == 0;
+        const char *brace = memchr(line.p, '{', line.n);
+
+        json_decref(event);
+        if (!is_object || !brace)
+            return false;
+        if (!has_site) {
+            *p++ = '{';
+            p = put_site(p, batch->site);
+            if (!is_empty)
+                *p++ = ',';
+            line.n -= (size_t)(brace + 1 - line.p);
+            line.p = brace + 1;
+        }
+    }
+    end_event(batch, put(p, line), number);
+    return true;
+}
+
+uint64_t import_batch_line(const struct import_batch *batch, size_t index)
+{
+    return batch->lines[index];
+}
+
+struct slice import_batch_body(const struct import_batch *batch, size_t first, size_t count)
+{
+    size_t start = batch->starts[first];
+
+    return (struct slice){batch->body + start, batch->starts[first + count] - start};
+}
+
+bool import_batch_is_object(const struct import_batch *batch, size_t index)
+{
+    json_t *event = load(import_batch_body(batch, index, 1));
+    bool is_object = json_is_object(event);
+
+    json_decref(event);
+    return is_object;
+}

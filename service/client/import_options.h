@@ -1,0 +1,45 @@
+/* import_options.h - the command line of `tallyd import`.
+ *
+ * Layer: service/client.  Pure but for getenv().  Every option is also TALLYD_<NAME> in the
+ * environment; the command line wins, an empty variable counts as not set.
+ */
+#ifndef SERVICE_CLIENT_IMPORT_OPTIONS_H
+#define SERVICE_CLIENT_IMPORT_OPTIONS_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+enum import_format {
+    IMPORT_FORMAT_AUTO, /* what the first line that can be read is in */
+    IMPORT_FORMAT_COMBINED,
+    IMPORT_FORMAT_COMMON,
+    IMPORT_FORMAT_NDJSON,
+};
+
+#define IMPORT_KEEP_FOREVER INT64_MAX
+
+/* Texts point into argv, the environment or static storage. */
+struct import_options {
+    enum import_format format;
+    const char *site;  /* NULL: not given */
+    const char *url;   /* of the server, as given: it may end in '/' */
+    const char *token; /* NULL: none */
+    const char *path;  /* "-": standard input */
+    int64_t keep_minutes_s;
+    const char *keep_minutes; /* the same as a text, for messages */
+};
+
+enum import_options_result {
+    IMPORT_OPTIONS_RUN,
+    IMPORT_OPTIONS_HELP, /* --help was given: nothing else was checked */
+    IMPORT_OPTIONS_WRONG,
+};
+
+/* Parse @argv (argv[0] is the command's name).  What is wrong goes to *ret_error (@error_n bytes).
+ */
+enum import_options_result import_options_parse(
+    int argc, char **argv, struct import_options *ret, char *ret_error, size_t error_n);
+
+void import_options_print_help(FILE *out);
+
+#endif

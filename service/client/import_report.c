@@ -1,0 +1,121 @@
+#include "service/client/import_report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define REDRAW_MS 200
+#define BAR_CELLS 20
+
+static int64_t monotonic_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static double elapsed_s(const struct import_report *report)
+{
+    int64_t ms = monotonic_ms() - report->started_ms;
+
+    return (double)(ms > 0 ? ms : 1) / 1000.0;
+}
+
+void import_report_init(struct import_report *report)
+{
+    *report = (struct import_report){0};
+    report->started_ms = monotonic_ms();
+    report->has_bar = isatty(STDERR_FILENO) == 1;
+}
+
+static void wipe(struct import_report *report)
+{
+    if (report->bar_shown)
+        fputs("\r\033[K", stderr);
+    report->bar_shown = false;
+}
+
+void import_report_say(struct import_report *report, const char *format, ...)
+{
+    va_list args;
+
+    wipe(report);
+    fputs("tallyd import: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+void import_report_malformed(struct import_report *report, uint64_t number, const char *detail)
+{
+    report->malformed++;
+    if (report->malformed_named++ < IMPORT_REPORT_NAMED)
+        import_report_say(report, "line %" PRIu64 " is malformed: %s", number, detail);
+}
+
+void import_report_rejected(struct import_report *report, uint64_t number, const char *detail)
+{
+    if (report->rejected_named++ < IMPORT_REPORT_NAMED)
+        import_report_say(report, "line %" PRIu64 " was rejected: %s", number, detail);
+}
+
+/* "[######..............]  30 %  5.1 of 17.1 MB" */
+static void draw_share(int64_t consumed, int64_t total)
+{
+    char cells[BAR_CELLS + 1];
+    double share = consumed >= total ? 1.0 : (double)consumed / (double)total;
+
+    for (int i = 0; i < BAR_CELLS; i++)
+        cells[i] = i < (int)(share * BAR_CELLS) ? '#' : '.';
+    cells[BAR_CELLS] = '\0';
+    fprintf(stderr, "[%s] %3d %%  %.1f of %.1f MB", cells, (int)(share * 100.0),
+        (double)consumed / 1e6, (double)total / 1e6);
+}
+
+bool import_report_due(const struct import_report *report)
+{
+    return report->has_bar && monotonic_ms() - report->drawn_ms >= REDRAW_MS;
+}
+
+void import_report_progress(struct import_report *report, int64_t consumed, int64_t total)
+{
+    report->drawn_ms = monotonic_ms();
+    report->bar_shown = true;
+    fputc('\r', stderr);
+    if (total > 0)
+        draw_share(consumed, total);
+    else
+        fprintf(stderr, "%.1f MB", (double)consumed / 1e6);
+    fprintf(stderr, "  %.0f events/s", (double)report->accepted / elapsed_s(report));
+    if (report->rejected > 0)
+        fprintf(stderr, "  %" PRIu64 " rejected", report->rejected);
+    fputs("\033[K", stderr);
+    (void)fflush(stderr);
+}
+
+static void print_count(const char *name, uint64_t count)
+{
+    printf("%-15s %" PRIu64 "\n", name, count);
+}
+
+void import_report_finish(struct import_report *report, uint64_t lines)
+{
+    double seconds = elapsed_s(report);
+
+    wipe(report);
+    print_count("lines", lines);
+    print_count("events accepted", report->accepted);
+    print_count("rejected", report->rejected);
+    print_count("malformed", report->malformed);
+    print_count("other methods", report->other_methods);
+    if (report->blank > 0)
+        print_count("blank", report->blank);
+    if (report->in_doubt > 0)
+        print_count("in doubt", report->in_doubt);
+    printf("%-15s %.1f\n%-15s %.0f\n", "seconds", seconds, "events/s",
+        (double)report->accepted / seconds);
+}

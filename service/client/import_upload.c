@@ -1,0 +1,285 @@
+#include "service/client/import_upload.h"
+
+#include <curl/curl.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CONNECT_TIMEOUT_S 10L
+/* Well over the server's own deadline for a request (--request-timeout, 10 s). */
+#define POST_TIMEOUT_S 60L
+
+/* An answer lists at most 100 errors of some 200 bytes: what is longer comes from somebody else. */
+#define ANSWER_BYTES (256 * 1024)
+
+struct import_upload {
+    CURL *easy;
+    struct curl_slist *headers;
+    char *url;
+    struct slice unsent; /* of the body; borrowed during a post */
+    size_t answer_n;
+    bool answer_too_long;
+    char error[CURL_ERROR_SIZE];
+    char answer[ANSWER_BYTES];
+};
+
+/* The body goes through a callback that cannot rewind, on purpose: when a kept connection dies
+ * without an answer, curl sends the request again by itself if it can, and events would count
+ * twice. */
+static size_t give_body(char *to, size_t size, size_t n, void *data)
+{
+    struct import_upload *upload = data;
+    size_t room = size * n, length = upload->unsent.n < room ? upload->unsent.n : room;
+
+    if (length > 0)
+        memcpy(to, upload->unsent.p, length);
+    upload->unsent.p += length;
+    upload->unsent.n -= length;
+    return length;
+}
+
+static size_t take_answer(char *from, size_t size, size_t n, void *data)
+{
+    struct import_upload *upload = data;
+    size_t length = size * n;
+
+    if (length > sizeof(upload->answer) - upload->answer_n) {
+        upload->answer_too_long = true;
+        return 0; /* curl then gives up with CURLE_WRITE_ERROR */
+    }
+    memcpy(upload->answer + upload->answer_n, from, length);
+    upload->answer_n += length;
+    return length;
+}
+
+static bool add_header(struct import_upload *upload, const char *header)
+{
+    struct curl_slist *longer = curl_slist_append(upload->headers, header);
+
+    if (longer)
+        upload->headers = longer;
+    return longer != NULL;
+}
+
+static bool add_headers(struct import_upload *upload, const char *token)
+{
+    char *bearer;
+    bool added;
+
+    /* No "Expect: 100-continue": it costs a round trip and gains nothing for a body this small. */
+    if (!add_header(upload, "Content-Type: application/x-ndjson") || !add_header(upload, "Expect:"))
+        return false;
+    if (!token)
+        return true;
+    if (asprintf(&bearer, "Authorization: Bearer %s", token) < 0)
+        return false;
+    added = add_header(upload, bearer);
+    free(bearer);
+    return added;
+}
+
+/* A proxy of the environment is for the world outside, not for this machine. */
+static bool is_loopback(const char *url)
+{
+    const char *host = strstr(url, "://");
+    size_t n;
+
+    host = host ? host + 3 : url;
+    n = strcspn(host, ":/");
+    return strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
+           (n == 9 && strncmp(host, "localhost", n) == 0);
+}
+
+static bool set_up(struct import_upload *upload, const char *token)
+{
+    CURL *easy = upload->easy;
+    CURLcode bad = CURLE_OK;
+
+    if (!add_headers(upload, token))
+        return false;
+    bad |= curl_easy_setopt(easy, CURLOPT_URL, upload->url);
+    bad |= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    bad |= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    bad |= curl_easy_setopt(easy, CURLOPT_POST, 1L);
+    bad |= curl_easy_setopt(easy, CURLOPT_HTTPHEADER, upload->headers);
+    bad |= curl_easy_setopt(easy, CURLOPT_USERAGENT, "tallyd-import");
+    bad |= curl_easy_setopt(easy, CURLOPT_READFUNCTION, give_body);
+    bad |= curl_easy_setopt(easy, CURLOPT_READDATA, upload);
+    bad |= curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_answer);
+    bad |= curl_easy_setopt(easy, CURLOPT_WRITEDATA, upload);
+    bad |= curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, upload->error);
+    bad |= curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S);
+    bad |= curl_easy_setopt(easy, CURLOPT_TIMEOUT, POST_TIMEOUT_S);
+    if (is_loopback(upload->url))
+        bad |= curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    return bad == CURLE_OK;
+}
+
+struct import_upload *import_upload_new(const char *url, const char *token)
+{
+    struct import_upload *upload = calloc(1, sizeof(*upload));
+    size_t n = strlen(url);
+
+    if (!upload)
+        return NULL;
+    while (n > 0 && url[n - 1] == '/')
+        n--;
+    if (asprintf(&upload->url, "%.*s/events", (int)n, url) < 0)
+        upload->url = NULL;
+    upload->easy = curl_easy_init();
+    if (upload->url && upload->easy && set_up(upload, token))
+        return upload;
+    import_upload_free(upload);
+    return NULL;
+}
+
+void import_upload_free(struct import_upload *upload)
+{
+    if (!upload)
+        return;
+    curl_easy_cleanup(upload->easy);
+    curl_slist_free_all(upload->headers);
+    free(upload->url);
+    free(upload);
+}
+
+/* Somebody else's text for a terminal. */
+static void make_printable(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+}
+
+static const char *text_of(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
+static void list_rejects(const json_t *errors, size_t count, struct import_upload_answer *ret)
+{
+    const json_t *item;
+    size_t i;
+
+    json_array_foreach(errors, i, item)
+    {
+        const json_t *index = json_object_get(item, "index");
+        json_int_t value = json_integer_value(index);
+        struct import_upload_reject *reject = &ret->rejects[ret->n_rejects];
+        const char *pointer = text_of(item, "pointer");
+
+        if (ret->n_rejects == IMPORT_UPLOAD_REJECTS)
+            return;
+        if (!json_is_integer(index) || value < 0 || (uint64_t)value >= count)
+            continue;
+        reject->index = (size_t)value;
+        (void)snprintf(reject->detail, sizeof(reject->detail), "%s%s%s", pointer,
+            *pointer ? ": " : "", text_of(item, "detail"));
+        make_printable(reject->detail);
+        ret->n_rejects++;
+    }
+}
+
+/* 202: counts and errors.  False if it is no such answer, or does not account for every event. */
+static bool read_counts(const json_t *answer, size_t count, struct import_upload_answer *ret)
+{
+    const json_t *accepted = json_object_get(answer, "accepted");
+    const json_t *rejected = json_object_get(answer, "rejected");
+
+    if (!json_is_integer(accepted) || !json_is_integer(rejected) ||
+        json_integer_value(accepted) < 0 || json_integer_value(rejected) < 0)
+        return false;
+    ret->accepted = (uint64_t)json_integer_value(accepted);
+    ret->rejected = (uint64_t)json_integer_value(rejected);
+    list_rejects(json_object_get(answer, "errors"), count, ret);
+    return ret->accepted + ret->rejected == count;
+}
+
+/* "503 Service Unavailable: storage is not reachable" */
+static void describe(long status, const json_t *problem, struct import_upload_answer *ret)
+{
+    const char *title = text_of(problem, "title"), *detail = text_of(problem, "detail");
+
+    (void)snprintf(ret->detail, sizeof(ret->detail), "the server answers %ld%s%s%s%s", status,
+        *title ? " " : "", title, *detail ? ": " : "", detail);
+    make_printable(ret->detail);
+}
+
+static enum import_upload_result judge(
+    long status, const json_t *answer, size_t count, struct import_upload_answer *ret)
+{
+    const json_t *errors = json_object_get(answer, "errors");
+
+    describe(status, answer, ret);
+    switch (status) {
+    case 202:
+        if (read_counts(answer, count, ret))
+            return IMPORT_UPLOAD_ANSWERED;
+        (void)snprintf(ret->detail, sizeof(ret->detail),
+            "the server answers 202 without saying what became of all %zu events", count);
+        return IMPORT_UPLOAD_IN_DOUBT;
+    case 422: /* every event was rejected */
+        if (!json_is_array(errors))
+            return IMPORT_UPLOAD_REFUSED;
+        ret->rejected = count;
+        list_rejects(errors, count, ret);
+        return IMPORT_UPLOAD_ANSWERED;
+    case 413:
+        return IMPORT_UPLOAD_TOO_LARGE;
+    case 429: /* -1: more than the limit ever lets through at once */
+        return json_integer_value(json_object_get(answer, "retry_after_s")) < 0
+                   ? IMPORT_UPLOAD_TOO_LARGE
+                   : IMPORT_UPLOAD_BUSY;
+    case 503:
+        return IMPORT_UPLOAD_BUSY;
+    default: /* 504, and what a proxy or a fault answers, leaves open what happened */
+        return status >= 300 && status < 500 ? IMPORT_UPLOAD_REFUSED : IMPORT_UPLOAD_IN_DOUBT;
+    }
+}
+
+/* No answer.  As long as a part of the body has not been handed to curl, the server cannot have it
+ * whole, and does nothing with a body that is not. */
+static enum import_upload_result judge_failure(
+    const struct import_upload *upload, CURLcode code, struct import_upload_answer *ret)
+{
+    const char *why = upload->error[0] ? upload->error : curl_easy_strerror(code);
+
+    if (upload->answer_too_long)
+        why = "the answer is longer than tallyd's ever are";
+    else if (code == CURLE_SEND_FAIL_REWIND) /* what curl wanted to do about it */
+        why = "the connection was lost";
+    (void)snprintf(ret->detail, sizeof(ret->detail), "no answer from %s: %s", upload->url, why);
+    make_printable(ret->detail);
+    return upload->unsent.n > 0 ? IMPORT_UPLOAD_UNREACHABLE : IMPORT_UPLOAD_IN_DOUBT;
+}
+
+enum import_upload_result import_upload_post(
+    struct import_upload *upload, struct slice body, size_t count, struct import_upload_answer *ret)
+{
+    enum import_upload_result result;
+    curl_off_t retry_after_s = 0;
+    long status = 0;
+    json_t *answer;
+    CURLcode code;
+
+    *ret = (struct import_upload_answer){0};
+    upload->unsent = body;
+    upload->answer_n = 0;
+    upload->answer_too_long = false;
+    upload->error[0] = '\0';
+    code = curl_easy_setopt(upload->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.n);
+    if (code == CURLE_OK)
+        code = curl_easy_perform(upload->easy);
+    if (code != CURLE_OK)
+        return judge_failure(upload, code, ret);
+    (void)curl_easy_getinfo(upload->easy, CURLINFO_RESPONSE_CODE, &status);
+    (void)curl_easy_getinfo(upload->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
+    ret->retry_after_s = (int64_t)retry_after_s;
+    answer = json_loadb(upload->answer, upload->answer_n, 0, NULL);
+    result = judge(status, answer, count, ret);
+    json_decref(answer);
+    return result;
+}

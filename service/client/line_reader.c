@@ -1,0 +1,181 @@
+#include "service/client/line_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define BUFFER_BYTES  (4 * LINE_READER_MAX)
+#define INFLATE_BYTES (128 * 1024)
+
+struct line_reader {
+    gzFile file;
+    int64_t total;
+    uint64_t number;
+    size_t start, scanned, end; /* start: of the line; [start, scanned) holds no line end */
+    bool at_end, failed;
+    bool skipping; /* inside a line that is too long: its bytes are dropped as they come */
+    char error[128];
+    char buffer[BUFFER_BYTES];
+};
+
+struct line_reader *line_reader_open(const char *path)
+{
+    struct stat about;
+    struct line_reader *reader;
+    /* Standard input is copied because closing the reader closes its descriptor. */
+    int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    int saved;
+
+    if (fd < 0)
+        return NULL;
+    reader = calloc(1, sizeof(*reader));
+    if (!reader)
+        goto fail;
+    reader->total = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) ? (int64_t)about.st_size : -1;
+    reader->file = gzdopen(fd, "rb");
+    if (!reader->file || gzbuffer(reader->file, INFLATE_BYTES) != 0) {
+        errno = ENOMEM;
+        goto fail;
+    }
+    return reader;
+
+fail:
+    saved = errno;
+    if (reader && reader->file)
+        (void)gzclose_r(reader->file); /* takes the descriptor with it; nothing was written */
+    else
+        (void)close(fd);
+    free(reader);
+    errno = saved;
+    return NULL;
+}
+
+void line_reader_close(struct line_reader *reader)
+{
+    if (!reader)
+        return;
+    (void)gzclose_r(reader->file); /* read only: what could fail was said by line_reader_next() */
+    free(reader);
+}
+
+static void fail(struct line_reader *reader)
+{
+    int code = Z_OK;
+    const char *text = gzerror(reader->file, &code);
+    /* gzerror() puts the file's name in front, which for a descriptor is "<fd:3>". */
+    const char *colon = strstr(text, ">: ");
+
+    if (colon)
+        text = colon + 3;
+    if (code == Z_ERRNO)
+        text = strerror(errno);
+    reader->failed = true;
+    (void)snprintf(reader->error, sizeof(reader->error), "%s", text);
+}
+
+/* More bytes behind `end`; false at the end of the file or on failure. */
+static bool fill(struct line_reader *reader)
+{
+    int n, code = Z_OK;
+
+    if (reader->at_end || reader->failed)
+        return false;
+    if (reader->start > 0) {
+        memmove(reader->buffer, reader->buffer + reader->start, reader->end - reader->start);
+        reader->end -= reader->start;
+        reader->scanned -= reader->start;
+        reader->start = 0;
+    }
+    n = gzread(reader->file, reader->buffer + reader->end, (unsigned)(BUFFER_BYTES - reader->end));
+    if (n > 0) {
+        reader->end += (size_t)n;
+        return true;
+    }
+    /* A gzip stream that was cut off ends like a file: only gzerror() tells. */
+    (void)gzerror(reader->file, &code);
+    if (n < 0 || (code != Z_OK && code != Z_STREAM_END))
+        fail(reader);
+    reader->at_end = true;
+    return false;
+}
+
+/* The line's end in the buffer, reading on as needed; NULL if there is none before the end of the
+ * file.  A line that outgrows its bound is dropped on the way. */
+static const char *find_end(struct line_reader *reader)
+{
+    for (;;) {
+        const char *from = reader->buffer + reader->scanned;
+        const char *newline = memchr(from, '\n', reader->end - reader->scanned);
+
+        if (newline)
+            return newline;
+        reader->scanned = reader->end;
+        /* One byte more than the bound, for the CR of a line that just fits. */
+        if (reader->skipping || reader->end - reader->start > LINE_READER_MAX + 1) {
+            reader->skipping = true;
+            reader->start = reader->end;
+        }
+        if (!fill(reader))
+            return NULL;
+    }
+}
+
+static void skip_byte_order_mark(struct line_reader *reader, struct slice *line)
+{
+    if (reader->number == 1 && line->n >= 3 && memcmp(line->p, "\xef\xbb\xbf", 3) == 0) {
+        line->p += 3;
+        line->n -= 3;
+    }
+}
+
+enum line_reader_result line_reader_next(struct line_reader *reader, struct slice *ret)
+{
+    const char *newline = find_end(reader);
+    struct slice line;
+    bool too_long = reader->skipping;
+
+    if (!newline && reader->failed)
+        return LINE_READER_ERROR; /* what stands in the buffer is a piece of a line */
+    if (!newline && reader->end == reader->start && !too_long)
+        return LINE_READER_END;
+    line.p = reader->buffer + reader->start;
+    line.n = newline ? (size_t)(newline - line.p) : reader->end - reader->start;
+    reader->start = newline ? (size_t)(newline + 1 - reader->buffer) : reader->end;
+    reader->scanned = reader->start;
+    reader->skipping = false;
+    reader->number++;
+    if (line.n > 0 && line.p[line.n - 1] == '\r')
+        line.n--;
+    if (too_long || line.n > LINE_READER_MAX)
+        return LINE_READER_TOO_LONG;
+    skip_byte_order_mark(reader, &line);
+    *ret = line;
+    return LINE_READER_LINE;
+}
+
+uint64_t line_reader_number(const struct line_reader *reader)
+{
+    return reader->number;
+}
+
+const char *line_reader_error(const struct line_reader *reader)
+{
+    return reader->error;
+}
+
+int64_t line_reader_consumed(const struct line_reader *reader)
+{
+
+    z_off_t offset = gzoffset(reader->file);
+
+    return offset < 0 ? (int64_t)gztell(reader->file) : (int64_t)offset;
+}
+
+int64_t line_reader_total(const struct line_reader *reader)
+{
+    return reader->total;
+}

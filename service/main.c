@@ -1,0 +1,76 @@
+/* main.c - which command was asked for. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "service/client/import.h"
+#include "service/options.h"
+#include "service/serve.h"
+#include "service/version.h"
+
+extern char **environ;
+
+static void print_help(FILE *out)
+{
+    (void)fputs("tallyd counts people on the web: page views, visitors, visits, over any window.\n"
+                "\n"
+                "  tallyd serve [OPTION...]          run the service\n"
+                "  tallyd import [OPTION...] FILE|-  send an access log or NDJSON to it (--help says more)\n"
+                "  tallyd config [OPTION...]         print every option, its value and where it came from\n"
+                "  tallyd --help | --version\n"
+                "\n"
+                "Options of serve and config; each is also TALLYD_<NAME> in the environment and\n"
+                "`name = value` in the file that --config names.  A flag wins over the environment,\n"
+                "that over the file, that over the default.\n"
+                "\n",
+        out);
+    options_print_help(out);
+}
+
+static int print_config(int argc, char **argv)
+{
+    char error[OPTIONS_ERROR];
+    struct options options = {0};
+    if (!options_load(&options, argc, argv, environ, error)) {
+        (void)fprintf(stderr, "tallyd: %s\n", error);
+        return 2;
+    }
+    options_print(&options, stdout);
+    options_release(&options);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static int has_help(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *command = argc > 1 ? argv[1] : "";
+    if (strcmp(command, "import") == 0) {
+        return import_main(argc - 1, argv + 1);
+    }
+    if (strcmp(command, "--version") == 0) {
+        (void)puts("tallyd " TALLYD_VERSION);
+        return 0;
+    }
+    if (strcmp(command, "--help") == 0 || has_help(argc - 1, argv + 1)) {
+        print_help(stdout);
+        return 0;
+    }
+    if (strcmp(command, "serve") == 0) {
+        return serve_main(argc - 2, argv + 2);
+    }
+    if (strcmp(command, "config") == 0) {
+        return print_config(argc - 2, argv + 2);
+    }
+    (void)fprintf(stderr, "tallyd: %s%s; try tallyd --help\n",
+        argc > 1 ? "unknown command " : "a command is missing", command);
+    return 2;
+}

@@ -1,0 +1,217 @@
+#include "service/ops.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "handlers/problem.h"
+#include "handlers/reply.h"
+#include "service/http_server.h"
+#include "service/version.h"
+#include "storage/buffer.h"
+
+#define PROBE_AGE_MS 1000
+#define PROBE_MS     2000 /* a probe that takes longer: not ready */
+
+static const struct ops *ops_of(const struct http_exchange *exchange)
+{
+    return (const struct ops *)(const void *)exchange->app;
+}
+
+static bool refuse_query(struct http_exchange *exchange)
+{
+    struct slice query = exchange->request.query;
+    if (query.n == 0) {
+        return false;
+    }
+    char name[65];
+    size_t n = 0;
+    while (n < query.n && n < 64 && query.p[n] != '=' && query.p[n] != '&') {
+        name[n] = query.p[n] >= ' ' && query.p[n] <= '~' ? query.p[n] : '?';
+        n++;
+    }
+    name[n] = '\0';
+    problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, name, "unknown parameter");
+    return true;
+}
+
+static enum handler_result healthz_start(struct http_exchange *exchange)
+{
+    static const char text[] = "{\"status\":\"pass\"}";
+    if (!refuse_query(exchange)) {
+        reply_text(&exchange->response, 200, "application/json", text, sizeof(text) - 1);
+    }
+    return HANDLER_REPLY;
+}
+
+/* ---- /readyz -------------------------------------------------------------------------------------------- */
+
+static int64_t monotonic_now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void reply_ready(struct http_exchange *exchange, enum storage_err err, const char *detail)
+{
+    struct storage *storage = exchange->app->storage;
+    if (err != STORAGE_OK) {
+        problem_reply(&exchange->response, PROBLEM_UNAVAILABLE, "not ready: %s%s%s",
+            storage_err_text(err), detail[0] == '\0' ? "" : ": ", detail);
+        return;
+    }
+    reply_json(&exchange->response, 200,
+        json_pack("{s:s,s:{s:I,s:I,s:I}}", "status", "ready", "rollup_lag_s", "hour",
+            (json_int_t)storage_rollup_lag_s(storage, LEVEL_HOUR), "day",
+            (json_int_t)storage_rollup_lag_s(storage, LEVEL_DAY), "month",
+            (json_int_t)storage_rollup_lag_s(storage, LEVEL_MONTH)));
+}
+
+static enum handler_result readyz_start(struct http_exchange *exchange)
+{
+    struct write_probe *probe = ops_of(exchange)->probe;
+    struct http_request *request = &exchange->request;
+    if (refuse_query(exchange)) {
+        return HANDLER_REPLY;
+    }
+    int64_t now_ms = monotonic_now_ms();
+    pthread_mutex_lock(&probe->lock);
+    bool fresh = probe->known && (probe->under_way || now_ms - probe->at_ms < PROBE_AGE_MS);
+    enum storage_err err = probe->err;
+    char detail[sizeof(probe->detail)];
+    memcpy(detail, probe->detail, sizeof(detail));
+    probe->under_way = probe->under_way || !fresh;
+    pthread_mutex_unlock(&probe->lock);
+    if (fresh) {
+        reply_ready(exchange, err, detail);
+        return HANDLER_REPLY;
+    }
+    exchange->job.op = STORAGE_PROBE;
+    exchange->job.deadline_ms =
+        request->deadline_ms < now_ms + PROBE_MS ? request->deadline_ms : now_ms + PROBE_MS;
+    return HANDLER_WAIT;
+}
+
+static void readyz_finish(struct http_exchange *exchange)
+{
+    struct write_probe *probe = ops_of(exchange)->probe;
+    const struct storage_job *job = &exchange->job;
+    pthread_mutex_lock(&probe->lock);
+    probe->under_way = false;
+    probe->known = true;
+    probe->err = job->err;
+    memcpy(probe->detail, job->detail, sizeof(probe->detail));
+    probe->at_ms = monotonic_now_ms();
+    pthread_mutex_unlock(&probe->lock);
+    reply_ready(exchange, job->err, job->detail);
+}
+
+/* ---- /metrics -------------------------------------------------------------------------------------------- */
+
+#define COUNTER "counter"
+#define GAUGE   "gauge"
+
+static void metric(struct buffer *out, const char *name, const char *labels, const char *type,
+    const char *help, int64_t value)
+{
+    char text[512];
+    if (help != NULL) {
+        int n = snprintf(text, sizeof(text), "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+        buffer_append(out, text, (size_t)n);
+    }
+    int n = snprintf(text, sizeof(text), "%s%s %lld\n", name, labels, (long long)value);
+    buffer_append(out, text, (size_t)n);
+}
+
+static void print_storage(const struct ops *ops, struct buffer *out)
+{
+    const struct storage_stats *s = storage_stats(ops->app.storage);
+#define X(field, kind, name, help) metric(out, name, "", kind, help, atomic_load(&s->field));
+    STORAGE_STATS(X)
+#undef X
+    static const char name[] = "tallyd_rollup_lag_seconds";
+    static const char help[] = "How far the slowest partition's watermark lies behind.";
+    for (int level = LEVEL_HOUR; level < LEVELS; level++) {
+        char label[32];
+        (void)snprintf(label, sizeof(label), "{level=\"%s\"}", level_name((enum level)level));
+        metric(out, name, label, GAUGE, level == LEVEL_HOUR ? help : NULL,
+            storage_rollup_lag_s(ops->app.storage, (enum level)level));
+    }
+}
+
+static void print_app(const struct ops *ops, struct buffer *out)
+{
+    const struct app_stats *s = ops->app.stats;
+#define X(field, name, label, help) metric(out, name, label, COUNTER, help, atomic_load(&s->field));
+    APP_STATS(X)
+#undef X
+}
+
+static void print_server(const struct ops *ops, struct buffer *out)
+{
+    struct http_server *server = atomic_load(&ops->server);
+    struct http_server_stats s = {0};
+    if (server != NULL) {
+        http_server_stats(server, &s);
+    }
+#define X(field, kind, name, help) metric(out, name, "", kind, help, s.field);
+    HTTP_STATS(X)
+#undef X
+}
+
+static int64_t resident_bytes(void)
+{
+    char text[128];
+    long long total = 0;
+    long long resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL) {
+        return 0;
+    }
+    if (fgets(text, sizeof(text), file) != NULL && sscanf(text, "%19lld %19lld", &total, &resident) != 2) {
+        resident = 0;
+    }
+    (void)fclose(file);
+    return resident * sysconf(_SC_PAGESIZE);
+}
+
+static void print_process(const struct ops *ops, struct buffer *out)
+{
+    char label[64];
+    (void)snprintf(label, sizeof(label), "{version=\"%s\"}", TALLYD_VERSION);
+    metric(out, "tallyd_build_info", label, GAUGE, "Always 1; the label says which version runs.", 1);
+    metric(out, "process_start_time_seconds", "", GAUGE, "When the process started, UTC.",
+        ops->started_ms / 1000);
+    metric(out, "process_resident_memory_bytes", "", GAUGE, "Resident memory.", resident_bytes());
+}
+
+static enum handler_result metrics_start(struct http_exchange *exchange)
+{
+    const struct ops *ops = ops_of(exchange);
+    struct buffer out;
+    if (refuse_query(exchange)) {
+        return HANDLER_REPLY;
+    }
+    buffer_init(&out);
+    print_app(ops, &out);
+    print_storage(ops, &out);
+    print_server(ops, &out);
+    print_process(ops, &out);
+    http_metrics_print(ops->http, &out);
+    if (out.failed) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+    } else {
+        reply_text(&exchange->response, 200, "text/plain; version=0.0.4; charset=utf-8", out.p, out.n);
+    }
+    buffer_release(&out);
+    return HANDLER_REPLY;
+}
+
+const struct route ops_routes[] = {
+    {HTTP_GET, "/healthz", "getHealth", healthz_start, NULL, 0},
+    {HTTP_GET, "/readyz", "getReadiness", readyz_start, readyz_finish, 0},
+    {HTTP_GET, "/metrics", "getMetrics", metrics_start, NULL, 0},
+};
+
+const size_t n_ops_routes = sizeof(ops_routes) / sizeof(ops_routes[0]);

@@ -1,0 +1,21 @@
+/* redis_url.h - the values --redis may have, checked before anybody connects, and shown without
+ * their password.
+ *
+ * Layer: service, pure.  Thread-safe.  storage/ takes the URL apart for itself.
+ *     ""                                       the embedded Redis
+ *     redis://[user:password@]host:port[/db]   user may be empty; user and password percent-encoded
+ *     unix:/path                               at most 107 bytes of path
+ */
+#ifndef SERVICE_REDIS_URL_H
+#define SERVICE_REDIS_URL_H
+
+#include <stddef.h>
+
+/* NULL if @url is one of the above, else what is allowed (static text, never a part of @url). */
+const char *redis_url_check(const char *url);
+
+/* Write @url to @text (@room > 0 bytes, cut to fit, with a NUL) with everything that may be a
+ * password replaced by "***", also where @url is malformed: errors are shown with it. */
+void redis_url_mask(const char *url, char *text, size_t room);
+
+#endif

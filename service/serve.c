@@ -1,0 +1,441 @@
+#include "service/serve.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "handlers/app.h"
+#include "handlers/routes.h"
+#include "service/http_server.h"
+#include "service/listen.h"
+#include "service/log.h"
+#include "service/ops.h"
+#include "service/options.h"
+#include "service/process.h"
+#include "service/redis_child.h"
+#include "service/redis_url.h"
+#include "service/version.h"
+#include "storage/storage.h"
+
+#define EVENTS_MAX        10000 /* of the contract */
+#define IDLE_TIMEOUT_MS   75000
+#define REDIS_STOP_MS     10000
+#define HTTP_STOP_MS      1000
+#define REPEATS_PER_S     5
+#define DESCRIPTORS_SPARE 256 /* beside the connections: Redis, files, polls */
+#define THREADS_MAX       4
+
+extern char **environ;
+
+struct service {
+    struct options options;
+    struct listen_address listen;
+    struct logger *logger;
+    struct redis_child *child; /* NULL: a Redis of one's own */
+    const char *redis_url;
+    struct ops ops;
+    struct app_stats stats;
+    struct write_probe probe;
+    struct route *routes;
+    size_t n_routes;
+    struct http_server *server;
+    int signal_fd;
+    int notice_fd; /* eventfd: storage connected */
+    bool announced;
+};
+
+static int64_t utc_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- telling -------------------------------------------------------------------------------------------- */
+
+static void on_notice(void *data, enum storage_notice what, const char *detail)
+{
+    struct service *s = data;
+    switch (what) {
+    case STORAGE_CONNECTED:
+        log_info(s->logger, "connected to Redis", log_text("redis", "ready"));
+        (void)eventfd_write(s->notice_fd, 1);
+        break;
+    case STORAGE_DISCONNECTED:
+        log_warn(s->logger, "lost the connection to Redis", log_text("redis", "lost"));
+        break;
+    case STORAGE_CONNECT_FAILED:
+        log_warn(s->logger, "cannot use Redis", log_text("reason", detail));
+        break;
+    case STORAGE_SETTINGS_DIFFER:
+        log_error(s->logger, "the data is kept with other settings; not serving",
+            log_text("reason", detail));
+        break;
+    case STORAGE_REFUSING:
+        log_warn(s->logger, "Redis refuses a write", log_text("reason", detail));
+        break;
+    case STORAGE_ROLLUP_FAILED:
+        log_warn(s->logger, "a rollup step failed", log_text("reason", detail));
+        break;
+    case STORAGE_RETENTION_CHANGED:
+        log_info(s->logger, "retention changed", log_text("settings", detail));
+        break;
+    }
+}
+
+static void log_child(struct service *s, const struct redis_child_report *report)
+{
+    switch (report->outcome) {
+    case REDIS_CHILD_NOTHING:
+        break;
+    case REDIS_CHILD_STARTED:
+        if (report->orphan != 0) {
+            log_warn(s->logger, "ended a redis-server that an earlier tallyd left behind",
+                log_int("pid", report->orphan), log_bool("killed", report->orphan_forced));
+        }
+        log_info(s->logger, "started redis-server", log_int("pid", report->pid));
+        break;
+    case REDIS_CHILD_EXITED:
+        log_error(s->logger, "redis-server ended", log_int("pid", report->pid),
+            log_text("how", report->text), log_int("restart_in_ms", report->retry_in_ms));
+        break;
+    case REDIS_CHILD_FAILED:
+        log_error(s->logger, "redis-server could not be started", log_text("reason", report->text),
+            log_int("retry_in_ms", report->retry_in_ms));
+        break;
+    }
+}
+
+/* The one line on stdout, once everything is there. */
+static void announce(struct service *s)
+{
+    char redis[512] = "embedded";
+    bool v6 = s->listen.family == LISTEN_IPV6;
+    if (s->child == NULL) {
+        redis_url_mask(s->redis_url, redis, sizeof(redis));
+    }
+    printf("tallyd %s listening on http://%s%s%s:%u (redis: %s)\n", TALLYD_VERSION, v6 ? "[" : "",
+        s->listen.host, v6 ? "]" : "", http_server_port(s->server), redis);
+    (void)fflush(stdout);
+    s->announced = true;
+}
+
+/* ---- setting up ------------------------------------------------------------------------------------------ */
+
+static int complain(const char *text)
+{
+    (void)fprintf(stderr, "tallyd: %s\n", text);
+    return 2;
+}
+
+/* 0, or the exit status. */
+static int read_options(struct service *s, int argc, char **argv)
+{
+    char error[OPTIONS_ERROR];
+    if (!options_load(&s->options, argc, argv, environ, error)) {
+        return complain(error);
+    }
+    if (listen_parse(s->options.listen, &s->listen) != NULL) {
+        return complain("the listen address is not HOST:PORT");
+    }
+    if (!listen_is_loopback(&s->listen) && !s->options.insecure) {
+        return complain("--listen: an address that other machines can reach needs tokens, which are "
+                        "not supported yet; --insecure serves everybody who can connect");
+    }
+    return 0;
+}
+
+static bool catch_signals(struct service *s)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR) {
+        return false;
+    }
+    s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    s->notice_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return s->signal_fd >= 0 && s->notice_fd >= 0;
+}
+
+/* As many descriptors as connections, if the system lets us. */
+static void raise_descriptors(struct service *s)
+{
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)s->options.max_connections + DESCRIPTORS_SPARE;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
+        return;
+    }
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < wanted) {
+        log_warn(s->logger, "fewer file descriptors than connections allowed",
+            log_uint("descriptors", limit.rlim_cur), log_uint("wanted", wanted));
+    }
+}
+
+static bool start_redis(struct service *s)
+{
+    char error[REDIS_CHILD_TEXT];
+    struct redis_child_report report;
+    if (s->options.redis[0] != '\0') {
+        s->redis_url = s->options.redis;
+        return true;
+    }
+    struct redis_child_config config = {
+        .data_dir = s->options.data_dir,
+        .server = s->options.redis_server,
+        .maxmemory = s->options.redis_memory,
+        .fsync = s->options.fsync,
+    };
+    s->child = redis_child_open(&config, error);
+    if (s->child == NULL) {
+        (void)fprintf(stderr, "tallyd: %s\n", error);
+        return false;
+    }
+    bool ok = redis_child_start(s->child, process_clock_ms(), &report);
+    log_child(s, &report);
+    s->redis_url = redis_child_url(s->child);
+    return ok;
+}
+
+static bool start_storage(struct service *s)
+{
+    const char *error = NULL;
+    const struct options *o = &s->options;
+    struct storage_config config = {
+        .redis_url = s->redis_url,
+        .partitions = (unsigned)o->partitions,
+        .retention = o->retention,
+        .visit_timeout_s = o->visit_timeout_s,
+        .max_future_s = o->max_future_s,
+        .rotation = o->visitor_rotation,
+        .queue_events = (size_t)o->queue,
+        .readers = (unsigned)o->readers,
+        .lead = true,
+        .notice = on_notice,
+        .notice_data = s,
+    };
+    s->ops.app.storage = storage_open(&config, &error);
+    if (s->ops.app.storage == NULL) {
+        log_error(s->logger, "storage could not be opened", log_text("reason", error));
+    }
+    return s->ops.app.storage != NULL;
+}
+
+static bool join_routes(struct service *s)
+{
+    s->n_routes = n_api_routes + n_ops_routes;
+    s->routes = malloc(s->n_routes * sizeof(*s->routes));
+    if (s->routes == NULL) {
+        return false;
+    }
+    memcpy(s->routes, api_routes, n_api_routes * sizeof(*s->routes));
+    memcpy(s->routes + n_api_routes, ops_routes, n_ops_routes * sizeof(*s->routes));
+    s->ops.http = http_metrics_new(s->routes, s->n_routes);
+    return s->ops.http != NULL;
+}
+
+static void submit(void *data, struct storage_job *job)
+{
+    storage_submit(data, job);
+}
+
+static int64_t now_ms(void *data)
+{
+    return storage_now_ms(data);
+}
+
+static void observe(void *data, size_t route, unsigned status, int64_t latency_us)
+{
+    http_metrics_observe(data, route, status, latency_us);
+}
+
+static unsigned default_threads(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (unsigned)cores;
+}
+
+static bool start_server(struct service *s)
+{
+    const char *error = NULL;
+    const struct options *o = &s->options;
+    s->ops.app.max_events = EVENTS_MAX;
+    s->ops.app.max_future_s = o->max_future_s;
+    s->ops.app.rotation = o->visitor_rotation;
+    s->ops.app.stats = &s->stats;
+    s->ops.started_ms = utc_ms();
+    s->ops.probe = &s->probe;
+    pthread_mutex_init(&s->probe.lock, NULL);
+    if (!join_routes(s)) {
+        return false;
+    }
+    struct http_server_config config = {
+        .host = s->listen.host,
+        .port = s->listen.port,
+        .threads = o->threads == 0 ? default_threads() : (unsigned)o->threads,
+        .max_connections = (unsigned)o->max_connections,
+        .max_body = (size_t)o->max_body,
+        .max_body_memory = (size_t)o->max_body_memory,
+        .request_timeout_ms = o->request_timeout_ms,
+        .idle_timeout_ms = IDLE_TIMEOUT_MS,
+        .app = &s->ops.app,
+        .routes = s->routes,
+        .n_routes = s->n_routes,
+        .submit = submit,
+        .now_ms = now_ms,
+        .storage = s->ops.app.storage,
+        .observe = observe,
+        .observe_data = s->ops.http,
+    };
+    s->server = http_server_start(&config, &error);
+    if (s->server == NULL) {
+        (void)fprintf(stderr, "tallyd: cannot listen on %s: %s\n", o->listen, error);
+        return false;
+    }
+    atomic_store(&s->ops.server, s->server);
+    return true;
+}
+
+/* ---- running ---------------------------------------------------------------------------------------------- */
+
+static int patience(const struct service *s)
+{
+    int64_t next_ms = s->child == NULL ? REDIS_CHILD_NEVER : redis_child_next_ms(s->child);
+    if (next_ms == REDIS_CHILD_NEVER) {
+        return -1;
+    }
+    int64_t left_ms = next_ms - process_clock_ms();
+    return left_ms <= 0 ? 0 : left_ms > 60000 ? 60000 : (int)left_ms;
+}
+
+static void mind_child(struct service *s, bool exited)
+{
+    struct redis_child_report report;
+    if (s->child == NULL) {
+        return;
+    }
+    if (exited) {
+        redis_child_on_exit(s->child, process_clock_ms(), &report);
+        log_child(s, &report);
+    }
+    if (redis_child_next_ms(s->child) <= process_clock_ms()) {
+        redis_child_tick(s->child, process_clock_ms(), &report);
+        log_child(s, &report);
+    }
+}
+
+/* True: it is time to stop. */
+static bool take_signal(struct service *s)
+{
+    struct signalfd_siginfo info;
+    if (read(s->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info)) {
+        return false;
+    }
+    if (info.ssi_signo == SIGHUP) {
+        log_info(s->logger, "nothing to read again", log_text("signal", "SIGHUP"));
+        return false;
+    }
+    log_info(s->logger, "stopping", log_text("signal", strsignal((int)info.ssi_signo)));
+    return true;
+}
+
+/* The main thread supervises Redis: it forked it, and a child's death signal is bound to its forker. */
+static void run(struct service *s)
+{
+    for (;;) {
+        struct pollfd fds[] = {
+            {.fd = s->signal_fd, .events = POLLIN},
+            {.fd = s->notice_fd, .events = POLLIN},
+            {.fd = s->child == NULL ? -1 : redis_child_fd(s->child), .events = POLLIN},
+        };
+        if (poll(fds, 3, patience(s)) < 0 && errno != EINTR) {
+            return;
+        }
+        if ((fds[0].revents & POLLIN) != 0 && take_signal(s)) {
+            return;
+        }
+        if ((fds[1].revents & POLLIN) != 0) {
+            eventfd_t ignored;
+            (void)eventfd_read(s->notice_fd, &ignored);
+            if (!s->announced) {
+                announce(s);
+            }
+        }
+        mind_child(s, (fds[2].revents & POLLIN) != 0);
+    }
+}
+
+/* Stop accepting, finish what is in flight, then take apart what was put together, in reverse. */
+static void shut_down(struct service *s)
+{
+    struct redis_child_report report;
+    if (s->server != NULL) {
+        http_server_quiesce(s->server);
+    }
+    if (s->ops.app.storage != NULL) {
+        storage_drain(s->ops.app.storage, process_clock_ms() + s->options.request_timeout_ms);
+    }
+    atomic_store(&s->ops.server, NULL);
+    http_server_stop(s->server, HTTP_STOP_MS);
+    storage_close(s->ops.app.storage);
+    if (s->child != NULL) {
+        redis_child_stop(s->child, process_clock_ms() + REDIS_STOP_MS, &report);
+        redis_child_close(s->child);
+    }
+    http_metrics_free(s->ops.http);
+    free(s->routes);
+}
+
+static int serve(struct service *s)
+{
+    struct logger_config config = {.fd = STDERR_FILENO,
+        .format = s->options.log_format,
+        .level = s->options.log_level,
+        .repeats_per_s = REPEATS_PER_S};
+    s->logger = logger_new(&config);
+    if (s->logger == NULL || !catch_signals(s)) {
+        return 1;
+    }
+    raise_descriptors(s);
+    bool ok = start_redis(s) && start_storage(s) && start_server(s);
+    if (ok) {
+        run(s);
+    }
+    shut_down(s);
+    log_info(s->logger, "stopped", log_bool("clean", ok));
+    return ok ? 0 : 1;
+}
+
+int serve_main(int argc, char **argv)
+{
+    struct service *s = calloc(1, sizeof(*s));
+    if (s == NULL) {
+        return 1;
+    }
+    s->signal_fd = s->notice_fd = -1;
+    int status = read_options(s, argc, argv);
+    if (status == 0) {
+        status = serve(s);
+    }
+    logger_free(s->logger);
+    options_release(&s->options);
+    if (s->signal_fd >= 0) {
+        close(s->signal_fd);
+    }
+    if (s->notice_fd >= 0) {
+        close(s->notice_fd);
+    }
+    free(s);
+    return status;
+}

@@ -1,0 +1,96 @@
+#include "storage/core.h"
+
+#include <stdlib.h>
+
+#include "storage/settings.h"
+
+void core_init(struct core *core)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&core->view_lock, NULL);
+    pthread_mutex_init(&core->wake_lock, NULL);
+    pthread_cond_init(&core->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+void core_release(struct core *core)
+{
+    pthread_cond_destroy(&core->wake);
+    pthread_mutex_destroy(&core->wake_lock);
+    pthread_mutex_destroy(&core->view_lock);
+    free((void *)(uintptr_t)atomic_load(&core->secret));
+}
+
+void core_wake_rollup(struct core *core)
+{
+    pthread_mutex_lock(&core->wake_lock);
+    core->wake_rollup = true;
+    pthread_cond_signal(&core->wake);
+    pthread_mutex_unlock(&core->wake_lock);
+}
+
+void core_time_seen(struct core *core, int64_t redis_us)
+{
+    if (redis_us > 0 && redis_clock_seen(&core->clock, redis_us)) {
+        core_wake_rollup(core);
+    }
+}
+
+struct partition_view core_view(struct core *core, unsigned partition)
+{
+    pthread_mutex_lock(&core->view_lock);
+    struct partition_view view = core->views[partition];
+    pthread_mutex_unlock(&core->view_lock);
+    if (!view.known) {
+        view.state = rollup_state_initial(core->zone, redis_clock_ms(&core->clock) / 1000);
+        view.retention = core->config.retention;
+    }
+    return view;
+}
+
+void core_set_view(struct core *core, unsigned partition, const struct partition_view *view)
+{
+    pthread_mutex_lock(&core->view_lock);
+    core->views[partition] = *view;
+    pthread_mutex_unlock(&core->view_lock);
+}
+
+bool core_parse_rolled(struct core *core, const struct reply *rolled, struct partition_view *ret)
+{
+    struct partition_view view = {.known = true, .retention = core->config.retention};
+    if (rolled->type != REPLY_ARRAY || rolled->n != 4) {
+        return false;
+    }
+    const struct reply *cfg = &rolled->items[0];
+    if (cfg->type == REPLY_NIL) {
+        view.known = false;
+        view.state = rollup_state_initial(core->zone, redis_clock_ms(&core->clock) / 1000);
+        *ret = view;
+        return true;
+    }
+    if (!slice_equal(cfg->text, slice_of(core->cfg)) ||
+        !rollup_state_parse(rolled->items[1].text, &view.state)) {
+        return false;
+    }
+    const struct reply *kept = &rolled->items[3];
+    if (kept->type == REPLY_TEXT && !kept_parse(kept->text, &view.retention)) {
+        return false;
+    }
+    *ret = view;
+    return true;
+}
+
+void core_notice(struct core *core, enum storage_notice what, const char *detail)
+{
+    if (core->config.notice != NULL) {
+        core->config.notice(core->config.notice_data, what, detail);
+    }
+}
+
+void job_done(struct storage_job *job, enum storage_err err)
+{
+    job->err = err;
+    job->done(job);
+}

@@ -1,0 +1,72 @@
+/* core.h - what the threads of one storage share.
+ *
+ * Layer: storage, private to it.  Fields are set before the threads start and constant from then on, unless
+ * the comment says otherwise.
+ */
+#ifndef STORAGE_CORE_H
+#define STORAGE_CORE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "storage/clock.h"
+#include "storage/identity.h"
+#include "storage/partition.h"
+#include "storage/redis.h"
+#include "storage/storage.h"
+
+/* What was last seen of a partition's t:{p}:rolled; of any age, every user has Redis check it. */
+struct partition_view {
+    bool known; /* false: nothing was read yet, or the partition is empty */
+    struct rollup_state state;
+    struct retention retention;
+};
+
+struct core {
+    struct storage_config config; /* strings owned elsewhere: see storage.c */
+    struct redis_endpoint endpoint;
+    struct partitions partitions;
+    const struct zone *zone;
+    char cfg[192]; /* field cfg of every partition: see settings_print */
+
+    struct redis_clock clock;                  /* thread-safe */
+    struct storage_stats stats;                /* atomic */
+    const struct secret *_Atomic secret;       /* NULL until the first connection; then never freed before close */
+    _Atomic bool ready;                        /* the writer's connection stands and the schema was checked */
+    _Atomic bool refusing;                     /* cannot be reached for a while: new jobs are refused at once */
+    _Atomic bool settings_differ;              /* the data is kept with other settings: refuse to serve */
+    _Atomic bool stopping;
+
+    pthread_mutex_t view_lock; /* guards views */
+    struct partition_view views[PARTITIONS_MAX];
+
+    pthread_mutex_t wake_lock; /* guards wake_rollup */
+    pthread_cond_t wake;       /* CLOCK_MONOTONIC */
+    bool wake_rollup;          /* something is due earlier than the rollup thread believes */
+};
+
+/* Locks and the like.  The caller has zeroed @core. */
+void core_init(struct core *core);
+void core_release(struct core *core);
+
+/* A reply that just came said that it was @redis_us. */
+void core_time_seen(struct core *core, int64_t redis_us);
+
+/* Have the rollup thread look again. */
+void core_wake_rollup(struct core *core);
+
+/* Copy a partition's view; where none is known, that of a partition that is empty now. */
+struct partition_view core_view(struct core *core, unsigned partition);
+void core_set_view(struct core *core, unsigned partition, const struct partition_view *view);
+
+/* Take a view out of the replies for `cfg st ver kept` (an array of four).  False: not ours (settings differ).
+ * An empty partition gives the view of one that is empty now. */
+bool core_parse_rolled(struct core *core, const struct reply *rolled, struct partition_view *ret);
+
+/* Tell the owner. */
+void core_notice(struct core *core, enum storage_notice what, const char *detail);
+
+/* Answer a job. */
+void job_done(struct storage_job *job, enum storage_err err);
+
+#endif

@@ -1,0 +1,232 @@
+#include "storage/encode.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "storage/index.h"
+#include "storage/key.h"
+#include "storage/merge_counts.h"
+#include "storage/merge_visits.h"
+#include "storage/settings.h"
+
+#define ONCE_TTL_MS  (30 * 60 * 1000) /* PROTOCOL: a flush this old is never applied any more */
+#define KEEP_BYTES   (256 * 1024)     /* scratch that is kept between flushes */
+#define SITES_KNOWN  64
+#define PARENTS_SEEN 32
+
+struct encoder {
+    struct core *core;
+    struct merge_counts *counts;
+    struct merge_visits *visits;
+    struct buffer keys, args, announced;
+    size_t n_keys, n_args;
+
+    /* Parents announced by the part at hand: duplicates do no harm, so only a few are remembered. */
+    struct parent {
+        struct slice site;
+        struct bucket bucket;
+    } parents[PARENTS_SEEN];
+    size_t n_parents, n_announced;
+    bool late; /* a bucket closed for writers is written to */
+
+    /* Sites that are in t:{p}:sites for sure, as names; forgotten with the connection. */
+    struct slice known[SITES_KNOWN];
+    size_t n_known;
+};
+
+struct encoder *encoder_new(struct core *core)
+{
+    struct encoder *e = calloc(1, sizeof(*e));
+    if (e == NULL) {
+        return NULL;
+    }
+    e->core = core;
+    e->counts = merge_counts_new();
+    e->visits = merge_visits_new();
+    if (e->counts == NULL || e->visits == NULL) {
+        encoder_free(e);
+        return NULL;
+    }
+    return e;
+}
+
+void encoder_free(struct encoder *e)
+{
+    if (e != NULL) {
+        encode_forget(e);
+        merge_counts_free(e->counts);
+        merge_visits_free(e->visits);
+        buffer_release(&e->keys);
+        buffer_release(&e->args);
+        buffer_release(&e->announced);
+        free(e);
+    }
+}
+
+void encode_forget(struct encoder *e)
+{
+    for (size_t i = 0; i < e->n_known; i++) {
+        free((void *)(uintptr_t)e->known[i].p);
+    }
+    e->n_known = 0;
+}
+
+static bool is_known(const struct encoder *e, struct slice site)
+{
+    for (size_t i = 0; i < e->n_known; i++) {
+        if (slice_equal(e->known[i], site)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void encode_applied(struct encoder *e, const struct part *part)
+{
+    const struct flush *flush = part->flush;
+    for (uint32_t i = 0; i < part->n_tasks && e->n_known < SITES_KNOWN; i++) {
+        struct slice site = flush->rows[part->tasks[i] >> 2].site;
+        if ((part->tasks[i] & 3) != TASK_SITE || is_known(e, site)) {
+            continue;
+        }
+        char *copy = malloc(site.n);
+        if (copy == NULL) {
+            return;
+        }
+        memcpy(copy, site.p, site.n);
+        e->known[e->n_known++] = (struct slice){copy, site.n};
+    }
+}
+
+static bool merge(struct encoder *e, const struct part *part, struct write_plan *plan)
+{
+    const struct flush *flush = part->flush;
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < part->n_tasks; i++) {
+        const struct row *row = &flush->rows[part->tasks[i] >> 2];
+        enum task_kind kind = (enum task_kind)(part->tasks[i] & 3);
+        write_plan_at(plan, row->at_s);
+        e->late = e->late || plan->n > 1;
+        if (kind == TASK_VISIT) {
+            ok = merge_visits_add(
+                e->visits, row, e->core->config.visit_timeout_s, plan->targets, plan->n);
+        } else {
+            ok = merge_counts_add(e->counts, row, kind == TASK_SITE, plan->targets, plan->n);
+        }
+    }
+    return ok;
+}
+
+/* Put (site, parent) into the part's announcements, once as a rule. */
+static void announce(void *data, struct slice site, const struct write_target *target)
+{
+    struct encoder *e = data;
+    if (!target->announce) {
+        return;
+    }
+    for (size_t i = 0; i < e->n_parents; i++) {
+        const struct parent *p = &e->parents[i];
+        if (p->bucket.level == target->parent.level &&
+            p->bucket.start_s == target->parent.start_s && slice_equal(p->site, site)) {
+            return;
+        }
+    }
+    if (e->n_parents < PARENTS_SEEN) {
+        e->parents[e->n_parents++] = (struct parent){site, target->parent};
+    }
+    struct key member;
+    key_open_member(&member, site, target->parent);
+    resp_word(&e->announced, member.p, member.n);
+    e->n_announced++;
+}
+
+static void write_announcements(struct encoder *e)
+{
+    buffer_clear(&e->announced, KEEP_BYTES);
+    e->n_parents = e->n_announced = 0;
+    merge_counts_targets(e->counts, announce, e);
+    merge_visits_targets(e->visits, announce, e);
+    resp_decimal(&e->args, (int64_t)e->n_announced);
+    buffer_append(&e->args, e->announced.p, e->announced.n);
+    e->args.failed = e->args.failed || e->announced.failed;
+    e->n_args += 1 + e->n_announced;
+}
+
+static void write_sites(struct encoder *e, const struct part *part)
+{
+    const struct flush *flush = part->flush;
+    const struct slice *last = NULL;
+    size_t n = 0;
+    buffer_clear(&e->announced, KEEP_BYTES);
+    for (uint32_t i = 0; i < part->n_tasks; i++) {
+        const struct slice *site = &flush->rows[part->tasks[i] >> 2].site;
+        if ((part->tasks[i] & 3) != TASK_SITE || (last != NULL && slice_equal(*site, *last)) ||
+            is_known(e, *site)) {
+            continue;
+        }
+        last = site;
+        resp_word(&e->announced, site->p, site->n);
+        n++;
+    }
+    resp_decimal(&e->args, (int64_t)n);
+    buffer_append(&e->args, e->announced.p, e->announced.n);
+    e->args.failed = e->args.failed || e->announced.failed;
+    e->n_args += 1 + n;
+}
+
+static void write_fixed_keys(struct encoder *e, const struct part *part, const char *tag)
+{
+    static const char *const names[] = {"rolled", "once:", "open", "sites"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct key key;
+        key_fixed(&key, tag, names[i], i == 1 ? slice_of(part->writer_id) : SLICE(""));
+        resp_word(&e->keys, key.p, key.n);
+    }
+    e->n_keys = 4;
+}
+
+static void write_fixed_args(struct encoder *e, const struct part *part,
+    const struct partition_view *view)
+{
+    char st[ROLLUP_STATE_TEXT];
+    resp_text(&e->args, e->core->cfg);
+    resp_word(&e->args, st, rollup_state_print(&view->state, st));
+    if (e->late) {
+        char ver[WRITER_ID_TEXT + 24];
+        int n = snprintf(ver, sizeof(ver), "%s.%llu", part->writer_id, (unsigned long long)part->seq);
+        resp_word(&e->args, ver, (size_t)n);
+    } else {
+        resp_text(&e->args, "");
+    }
+    resp_decimal(&e->args, (int64_t)part->seq);
+    resp_decimal(&e->args, part->gen_ms);
+    resp_decimal(&e->args, ONCE_TTL_MS);
+    e->n_args = 6;
+}
+
+bool encode_part(struct encoder *e, const struct part *part, const struct partition_view *view,
+    const struct script_digests *scripts, struct buffer *out)
+{
+    const char *tag = e->core->partitions.tag[part->partition];
+    struct write_plan plan;
+    write_plan_init(&plan, e->core->zone, &view->retention, &view->state);
+    merge_counts_clear(e->counts);
+    merge_visits_clear(e->visits);
+    buffer_clear(&e->keys, KEEP_BYTES);
+    buffer_clear(&e->args, KEEP_BYTES);
+    e->late = false;
+    if (!merge(e, part, &plan)) {
+        return false;
+    }
+    write_fixed_keys(e, part, tag);
+    write_fixed_args(e, part, view);
+    write_announcements(e);
+    write_sites(e, part);
+    merge_counts_write(e->counts, tag, &e->keys, &e->n_keys, &e->args, &e->n_args);
+    merge_visits_write(e->visits, tag, e->core->config.visit_timeout_s, &e->keys, &e->n_keys,
+        &e->args, &e->n_args);
+    script_head(out, scripts, SCRIPT_WRITE, e->n_keys, e->n_args);
+    buffer_append(out, e->keys.p, e->keys.n);
+    buffer_append(out, e->args.p, e->args.n);
+    return !out->failed && !e->keys.failed && !e->args.failed;
+}

@@ -1,0 +1,163 @@
+#include "storage/flush.h"
+
+#include <stdlib.h>
+
+#include "storage/index.h"
+
+/* Rough cost of a task in Redis, in microseconds, by kind; a late event is written up to four times.  A part
+ * stays below PART_US, so that no script holds Redis for more than about half of the 5 ms allowed. */
+static const unsigned task_us[] = {[TASK_PAGE] = 4, [TASK_SITE] = 1, [TASK_VISIT] = 3};
+#define LATE_FACTOR 3
+#define PART_US     2500
+
+/* A part being filled, one per partition. */
+struct draft {
+    uint32_t *tasks;
+    size_t n, capacity;
+    unsigned us;
+};
+
+struct assembly {
+    struct flush *flush;
+    struct part *parts;
+    size_t n_parts, parts_capacity;
+    struct draft drafts[PARTITIONS_MAX];
+    int64_t late_before_s[PARTITIONS_MAX];
+};
+
+/* Move a draft into a part of the flush. */
+static bool close_draft(struct assembly *a, unsigned partition)
+{
+    struct draft *draft = &a->drafts[partition];
+    if (draft->n == 0) {
+        return true;
+    }
+    uint32_t *tasks = arena_alloc(&a->flush->arena, draft->n * sizeof(*tasks));
+    if (tasks == NULL ||
+        !array_reserve(&a->parts, &a->parts_capacity, a->n_parts, sizeof(*a->parts))) {
+        return false;
+    }
+    memcpy(tasks, draft->tasks, draft->n * sizeof(*tasks));
+    a->parts[a->n_parts++] = (struct part){.flush = a->flush,
+        .partition = partition,
+        .gen_ms = a->flush->gen_ms,
+        .tasks = tasks,
+        .n_tasks = (uint32_t)draft->n};
+    draft->n = 0;
+    draft->us = 0;
+    return true;
+}
+
+static bool add_task(struct assembly *a, unsigned partition, size_t row, enum task_kind kind)
+{
+    struct draft *draft = &a->drafts[partition];
+    if (!array_reserve(&draft->tasks, &draft->capacity, draft->n, sizeof(*draft->tasks))) {
+        return false;
+    }
+    bool late = a->flush->rows[row].at_s < a->late_before_s[partition];
+    draft->tasks[draft->n++] = (uint32_t)(row << 2 | kind);
+    draft->us += task_us[kind] * (late ? LATE_FACTOR : 1);
+    return draft->us < PART_US || close_draft(a, partition);
+}
+
+static bool copy_slice(struct arena *arena, struct slice *slice)
+{
+    char *copy = arena_alloc(arena, slice->n);
+    if (copy == NULL) {
+        return false;
+    }
+    memcpy(copy, slice->p, slice->n);
+    slice->p = copy;
+    return true;
+}
+
+/* Rows of one site often follow each other, and share its name then. */
+static bool copy_row(struct flush *flush, const struct row *from)
+{
+    struct row *to = &flush->rows[flush->n_rows];
+    *to = *from;
+    if (flush->n_rows > 0 && slice_equal(to->site, to[-1].site)) {
+        to->site = to[-1].site;
+    } else if (!copy_slice(&flush->arena, &to->site)) {
+        return false;
+    }
+    flush->n_rows++;
+    return copy_slice(&flush->arena, &to->page);
+}
+
+static bool fill(struct assembly *a, struct storage_job *jobs)
+{
+    struct flush *flush = a->flush;
+    for (struct storage_job *job = jobs; job != NULL; job = job->next) {
+        const struct job_rows *rows = job->rows;
+        for (size_t i = 0; i < rows->n; i++) {
+            size_t row = flush->n_rows;
+            if (!copy_row(flush, &rows->rows[i])) {
+                return false;
+            }
+            const struct row *r = &flush->rows[row];
+            if (!add_task(a, r->page_partition, row, TASK_PAGE) ||
+                !add_task(a, r->site_partition, row, TASK_SITE) ||
+                (r->has_visitor && !add_task(a, r->visitor_partition, row, TASK_VISIT))) {
+                return false;
+            }
+        }
+    }
+    for (unsigned p = 0; p < PARTITIONS_MAX; p++) {
+        if (!close_draft(a, p)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static size_t count_rows(const struct storage_job *jobs)
+{
+    size_t n = 0;
+    for (; jobs != NULL; jobs = jobs->next) {
+        n += ((const struct job_rows *)jobs->rows)->n;
+    }
+    return n;
+}
+
+struct flush *flush_make(struct core *core, struct storage_job *jobs, int64_t gen_ms)
+{
+    struct assembly *a = calloc(1, sizeof(*a));
+    struct flush *flush = calloc(1, sizeof(*flush));
+    bool ok = a != NULL && flush != NULL;
+    if (ok) {
+        a->flush = flush;
+        for (unsigned p = 0; p < core->partitions.n; p++) {
+            a->late_before_s[p] = core_view(core, p).state.writers_s[LEVEL_HOUR];
+        }
+        flush->gen_ms = gen_ms;
+        flush->rows = malloc(count_rows(jobs) * sizeof(*flush->rows));
+        ok = flush->rows != NULL && fill(a, jobs);
+        flush->parts = a->parts;
+        flush->n_parts = a->n_parts;
+    }
+    for (unsigned p = 0; a != NULL && p < PARTITIONS_MAX; p++) {
+        free(a->drafts[p].tasks);
+    }
+    free(a);
+    if (!ok) {
+        flush_free(flush);
+        return NULL;
+    }
+    for (struct storage_job *job = jobs; job != NULL; job = job->next) {
+        free(job->rows);
+        job->rows = NULL;
+    }
+    flush->jobs = jobs;
+    return flush;
+}
+
+void flush_free(struct flush *flush)
+{
+    if (flush != NULL) {
+        arena_release(&flush->arena);
+        free(flush->rows);
+        free(flush->parts);
+        free(flush);
+    }
+}

@@ -1,0 +1,41 @@
+/* flush.h - many jobs' events gathered into one round trip, cut into parts.
+ *
+ * Layer: storage.  Belongs to the writer's thread.
+ * A flush owns copies of all it needs, so that it outlives its jobs: a client may be answered 504 while its
+ * events are still being delivered (a part that may have been sent is never dropped, only answered).
+ */
+#ifndef STORAGE_FLUSH_H
+#define STORAGE_FLUSH_H
+
+#include "storage/arena.h"
+#include "storage/core.h"
+#include "storage/lane.h"
+#include "storage/row.h"
+
+/* What a part's task does with a row.  A task is row << 2 | kind. */
+enum task_kind { TASK_PAGE, TASK_SITE, TASK_VISIT };
+
+struct flush {
+    struct flush *next;
+    struct arena arena;
+    struct row *rows;
+    size_t n_rows;
+    struct part *parts; /* n_parts of them; pointers to them are stable */
+    size_t n_parts;
+    struct storage_job *jobs; /* not answered yet, in order of arrival */
+    int64_t gen_ms;
+    int64_t sent_us;
+};
+
+/* The rows of a job, made by storage_submit: job->rows. */
+struct job_rows {
+    size_t n;
+    struct row rows[];
+};
+
+/* Make a flush of the list @jobs (at least one; linked by next; each with job->rows, which is freed).  NULL: out of
+ * memory, and the jobs are untouched. */
+struct flush *flush_make(struct core *core, struct storage_job *jobs, int64_t gen_ms);
+void flush_free(struct flush *flush);
+
+#endif

@@ -1,0 +1,9 @@
+#!lua flags=allow-oom
+-- release.lua - give a lock back if it is still mine.
+-- KEYS: 1 lock    ARGV: 1 token
+-- Reply: 1 released, 0 somebody else's, -1 gone
+local holder = redis.call('GET', KEYS[1])
+if not holder then return -1 end
+if holder ~= ARGV[1] then return 0 end
+redis.call('DEL', KEYS[1])
+return 1

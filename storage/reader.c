@@ -1,0 +1,254 @@
+#include "storage/reader.h"
+
+#include <stdlib.h>
+
+#include "storage/count.h"
+#include "storage/key.h"
+#include "storage/session.h"
+
+#define CONNECT_MS 1000
+#define RETRY_MS   50
+
+struct readers {
+    struct core *core;
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t work, idle;
+    struct storage_job *first, *last;
+    size_t waiting, running;
+    bool draining, stop;
+    unsigned n;
+    pthread_t threads[];
+};
+
+/* A reader thread's own. */
+struct reader {
+    struct core *core;
+    struct session session;
+    struct counter *counter;
+};
+
+/* Connect unless connected; within the job's deadline. */
+static bool connect_for(struct reader *r, const struct storage_job *job)
+{
+    if (r->session.redis != NULL) {
+        return true;
+    }
+    int64_t deadline_ms = monotonic_ms() + CONNECT_MS;
+    char error[160];
+    if (job->deadline_ms < deadline_ms) {
+        deadline_ms = job->deadline_ms;
+    }
+    return session_open(&r->session, r->core, deadline_ms, error, sizeof(error));
+}
+
+/* One write that proves that Redis takes writes. */
+static enum storage_err probe(struct reader *r, struct storage_job *job, bool *ret_lost)
+{
+    struct key key;
+    struct buffer b;
+    const struct reply *reply = NULL;
+    buffer_init(&b);
+    key_fixed(&key, r->core->partitions.tag[0], "probe", SLICE(""));
+    resp_head(&b, 5);
+    resp_text(&b, "SET");
+    resp_word(&b, key.p, key.n);
+    resp_text(&b, "1");
+    resp_text(&b, "EX");
+    resp_text(&b, "60");
+    bool queued = redis_queue(r->session.redis, &b);
+    buffer_release(&b);
+    if (!queued || redis_await(r->session.redis, job->deadline_ms, &reply) != REDIS_OK_STATUS) {
+        *ret_lost = true;
+        return STORAGE_DOWN;
+    }
+    if (reply->type != REPLY_ERROR) {
+        return STORAGE_OK;
+    }
+    for (size_t i = 0; i < sizeof(job->detail) - 1 && i < reply->text.n; i++) {
+        job->detail[i] = reply->text.p[i];
+        job->detail[i + 1] = '\0';
+    }
+    return reply_is_error(reply, "OOM") ? STORAGE_OOM : STORAGE_REFUSED;
+}
+
+static enum storage_err run_once(struct reader *r, struct storage_job *job, bool *ret_lost)
+{
+    *ret_lost = false;
+    if (atomic_load(&r->core->settings_differ)) {
+        return STORAGE_CONFIG;
+    }
+    if (redis_clock_ms(&r->core->clock) == 0 || !connect_for(r, job)) {
+        *ret_lost = true;
+        return STORAGE_DOWN;
+    }
+    enum storage_err err = job->op == STORAGE_PROBE
+                               ? probe(r, job, ret_lost)
+                               : counter_run(r->counter, &r->session, job, ret_lost);
+    if (*ret_lost) {
+        session_close(&r->session);
+    }
+    return err;
+}
+
+/* Reading changes nothing, so a lost connection is tried again, for as long as Redis is expected back. */
+static enum storage_err run(struct readers *readers, struct reader *r, struct storage_job *job)
+{
+    for (;;) {
+        bool lost = false;
+        enum storage_err err = run_once(r, job, &lost);
+        int64_t now_ms = monotonic_ms();
+        if (!lost || job->op == STORAGE_PROBE || now_ms + RETRY_MS >= job->deadline_ms ||
+            atomic_load(&r->core->refusing)) {
+            return err;
+        }
+        struct timespec until = {.tv_sec = (now_ms + RETRY_MS) / 1000,
+            .tv_nsec = (now_ms + RETRY_MS) % 1000 * 1000000};
+        pthread_mutex_lock(&readers->lock);
+        bool stop = readers->stop;
+        if (!stop) {
+            (void)pthread_cond_timedwait(&readers->idle, &readers->lock, &until);
+        }
+        pthread_mutex_unlock(&readers->lock);
+        if (stop) {
+            return STORAGE_SHUTDOWN;
+        }
+    }
+}
+
+static struct storage_job *next_job(struct readers *readers)
+{
+    pthread_mutex_lock(&readers->lock);
+    while (readers->first == NULL && !readers->stop) {
+        pthread_cond_wait(&readers->work, &readers->lock);
+    }
+    struct storage_job *job = readers->first;
+    if (job != NULL) {
+        readers->first = job->next;
+        readers->last = readers->first == NULL ? NULL : readers->last;
+        readers->waiting--;
+        readers->running++;
+    }
+    pthread_mutex_unlock(&readers->lock);
+    return job;
+}
+
+static void job_ended(struct readers *readers)
+{
+    pthread_mutex_lock(&readers->lock);
+    readers->running--;
+    if (readers->running == 0 && readers->first == NULL) {
+        pthread_cond_broadcast(&readers->idle);
+    }
+    pthread_mutex_unlock(&readers->lock);
+}
+
+static void *reader_main(void *argument)
+{
+    struct readers *readers = argument;
+    struct reader r = {.core = readers->core, .counter = counter_new(readers->core)};
+    struct storage_job *job;
+    while ((job = next_job(readers)) != NULL) {
+        enum storage_err err = STORAGE_NOMEM;
+        if (r.counter != NULL) {
+            err = monotonic_ms() >= job->deadline_ms ? STORAGE_LATE : run(readers, &r, job);
+        }
+        job_done(job, err);
+        job_ended(readers);
+    }
+    session_close(&r.session);
+    counter_free(r.counter);
+    return NULL;
+}
+
+struct readers *readers_start(struct core *core, unsigned n)
+{
+    struct readers *readers = calloc(1, sizeof(*readers) + n * sizeof(readers->threads[0]));
+    if (readers == NULL) {
+        return NULL;
+    }
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    readers->core = core;
+    pthread_mutex_init(&readers->lock, NULL);
+    pthread_cond_init(&readers->work, NULL);
+    pthread_cond_init(&readers->idle, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    for (; readers->n < n; readers->n++) {
+        if (pthread_create(&readers->threads[readers->n], NULL, reader_main, readers) != 0) {
+            readers_stop(readers);
+            return NULL;
+        }
+    }
+    return readers;
+}
+
+bool readers_submit(struct readers *readers, struct storage_job *job, enum storage_err *ret_err)
+{
+    *ret_err = STORAGE_OK;
+    job->next = NULL;
+    pthread_mutex_lock(&readers->lock);
+    if (readers->draining || readers->stop) {
+        *ret_err = STORAGE_SHUTDOWN;
+    } else if (readers->waiting >= readers->core->config.queue_events) {
+        *ret_err = STORAGE_FULL;
+    } else {
+        if (readers->last == NULL) {
+            readers->first = job;
+        } else {
+            readers->last->next = job;
+        }
+        readers->last = job;
+        readers->waiting++;
+        pthread_cond_signal(&readers->work);
+    }
+    pthread_mutex_unlock(&readers->lock);
+    return *ret_err == STORAGE_OK;
+}
+
+/* Questions that nobody has begun are answered with @err. */
+static void fail_waiting(struct readers *readers, enum storage_err err)
+{
+    pthread_mutex_lock(&readers->lock);
+    struct storage_job *job = readers->first;
+    readers->first = readers->last = NULL;
+    readers->waiting = 0;
+    pthread_mutex_unlock(&readers->lock);
+    while (job != NULL) {
+        struct storage_job *next = job->next;
+        job_done(job, err);
+        job = next;
+    }
+}
+
+void readers_drain(struct readers *readers, int64_t deadline_ms)
+{
+    struct timespec until = {.tv_sec = deadline_ms / 1000, .tv_nsec = deadline_ms % 1000 * 1000000};
+    pthread_mutex_lock(&readers->lock);
+    readers->draining = true;
+    while ((readers->first != NULL || readers->running > 0) && monotonic_ms() < deadline_ms) {
+        (void)pthread_cond_timedwait(&readers->idle, &readers->lock, &until);
+    }
+    pthread_mutex_unlock(&readers->lock);
+    fail_waiting(readers, STORAGE_SHUTDOWN);
+    pthread_mutex_lock(&readers->lock);
+    while (readers->running > 0) { /* each ends by its own deadline */
+        pthread_cond_wait(&readers->idle, &readers->lock);
+    }
+    pthread_mutex_unlock(&readers->lock);
+}
+
+void readers_stop(struct readers *readers)
+{
+    pthread_mutex_lock(&readers->lock);
+    readers->stop = true;
+    pthread_cond_broadcast(&readers->work);
+    pthread_mutex_unlock(&readers->lock);
+    for (unsigned i = 0; i < readers->n; i++) {
+        pthread_join(readers->threads[i], NULL);
+    }
+    pthread_cond_destroy(&readers->work);
+    pthread_cond_destroy(&readers->idle);
+    pthread_mutex_destroy(&readers->lock);
+    free(readers);
+}

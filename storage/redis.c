@@ -1,0 +1,434 @@
+#include "storage/redis.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "storage/arena.h"
+#include "storage/clock.h"
+
+struct redis {
+    redisContext *context;
+    struct arena arena; /* replies; the reader's privdata */
+};
+
+/* ---- reply objects in the arena ---------------------------------------------------------------- */
+
+static struct reply *place(const redisReadTask *task, enum reply_type type)
+{
+    struct reply *reply;
+    if (task->parent != NULL) {
+        reply = &((struct reply *)task->parent->obj)->items[task->idx];
+    } else {
+        reply = arena_alloc(task->privdata, sizeof(*reply));
+        if (reply == NULL) {
+            return NULL;
+        }
+    }
+    *reply = (struct reply){.type = type};
+    return reply;
+}
+
+static void *create_string(const redisReadTask *task, char *bytes, size_t n)
+{
+    enum reply_type type = task->type == REDIS_REPLY_ERROR    ? REPLY_ERROR
+                           : task->type == REDIS_REPLY_STATUS ? REPLY_STATUS
+                                                              : REPLY_TEXT;
+    struct reply *reply = place(task, type);
+    char *copy = reply == NULL ? NULL : arena_alloc(task->privdata, n + 1);
+    if (copy == NULL) {
+        return NULL;
+    }
+    memcpy(copy, bytes, n);
+    copy[n] = '\0';
+    reply->text = (struct slice){copy, n};
+    return reply;
+}
+
+static void *create_array(const redisReadTask *task, int n)
+{
+    struct reply *reply = place(task, REPLY_ARRAY);
+    if (reply == NULL || n < 0) {
+        return NULL;
+    }
+    reply->items = arena_alloc(task->privdata, (size_t)n * sizeof(*reply->items) + 1);
+    reply->n = (size_t)n;
+    return reply->items == NULL ? NULL : reply;
+}
+
+static void *create_integer(const redisReadTask *task, long long value)
+{
+    struct reply *reply = place(task, REPLY_INTEGER);
+    if (reply != NULL) {
+        reply->integer = value;
+    }
+    return reply;
+}
+
+static void *create_nil(const redisReadTask *task)
+{
+    return place(task, REPLY_NIL);
+}
+
+static void free_object(void *object)
+{
+    (void)object; /* the arena's */
+}
+
+static redisReplyObjectFunctions reply_functions = {
+    create_string, create_array, create_integer, create_nil, free_object};
+
+/* ---- endpoints ---------------------------------------------------------------------------------- */
+
+static int hex(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* Percent-decode @n bytes into a text of @size bytes. */
+static bool unescape(const char *p, size_t n, char *text, size_t size)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        char c = p[i];
+        if (c == '%') {
+            if (i + 2 >= n || hex(p[i + 1]) < 0 || hex(p[i + 2]) < 0) {
+                return false;
+            }
+            c = (char)(hex(p[i + 1]) * 16 + hex(p[i + 2]));
+            i += 2;
+        }
+        if (c == '\0' || at + 1 >= size) {
+            return false;
+        }
+        text[at++] = c;
+    }
+    text[at] = '\0';
+    return true;
+}
+
+/* A decimal number that is the whole of [p, end); -1 else. */
+static int number(const char *p, const char *end, int max)
+{
+    int value = 0;
+    if (p == end) {
+        return -1;
+    }
+    for (; p < end; p++) {
+        if (!isdigit((unsigned char)*p) || value > max / 10) {
+            return -1;
+        }
+        value = value * 10 + (*p - '0');
+    }
+    return value <= max ? value : -1;
+}
+
+static bool parse_credentials(const char *p, size_t n, struct redis_endpoint *ret)
+{
+    const char *colon = memchr(p, ':', n);
+    if (colon == NULL) {
+        return false;
+    }
+    size_t user_n = (size_t)(colon - p);
+    return unescape(p, user_n, ret->user, sizeof(ret->user)) &&
+           unescape(colon + 1, n - user_n - 1, ret->password, sizeof(ret->password));
+}
+
+/* host, host:port, [v6], [v6]:port */
+static bool parse_host(const char *p, const char *end, struct redis_endpoint *ret)
+{
+    const char *host_end = end;
+    const char *port = NULL;
+    if (p < end && *p == '[') {
+        p++;
+        host_end = memchr(p, ']', (size_t)(end - p));
+        if (host_end == NULL || (host_end + 1 < end && host_end[1] != ':')) {
+            return false;
+        }
+        port = host_end + 1 < end ? host_end + 2 : NULL;
+    } else {
+        const char *colon = memchr(p, ':', (size_t)(end - p));
+        if (colon != NULL) {
+            host_end = colon;
+            port = colon + 1;
+        }
+    }
+    size_t n = (size_t)(host_end - p);
+    if (n == 0 || n >= sizeof(ret->host)) {
+        return false;
+    }
+    memcpy(ret->host, p, n);
+    ret->host[n] = '\0';
+    ret->port = port == NULL ? 6379 : number(port, end, 65535);
+    return ret->port > 0;
+}
+
+bool redis_endpoint_parse(const char *url, struct redis_endpoint *ret)
+{
+    struct redis_endpoint endpoint = {0};
+    if (strncmp(url, "unix:", 5) == 0) {
+        size_t n = strlen(url + 5);
+        if (n == 0 || n >= sizeof(endpoint.unix_path)) {
+            return false;
+        }
+        memcpy(endpoint.unix_path, url + 5, n + 1);
+        *ret = endpoint;
+        return true;
+    }
+    if (strncmp(url, "redis://", 8) != 0) {
+        return false;
+    }
+    const char *p = url + 8;
+    const char *end = p + strlen(p);
+    const char *at = strrchr(p, '@');
+    if (at != NULL) {
+        if (!parse_credentials(p, (size_t)(at - p), &endpoint)) {
+            return false;
+        }
+        p = at + 1;
+    }
+    const char *slash = strchr(p, '/');
+    if (slash != NULL && slash + 1 < end) {
+        endpoint.db = number(slash + 1, end, 100000);
+    }
+    if (endpoint.db < 0 || !parse_host(p, slash == NULL ? end : slash, &endpoint)) {
+        return false;
+    }
+    *ret = endpoint;
+    return true;
+}
+
+/* ---- sending and receiving ------------------------------------------------------------------------ */
+
+static enum redis_status wait_for(int fd, short events, int64_t deadline_ms)
+{
+    for (;;) {
+        int64_t left = deadline_ms - monotonic_ms();
+        if (left <= 0) {
+            return REDIS_TIMEOUT;
+        }
+        struct pollfd p = {.fd = fd, .events = events};
+        int n = poll(&p, 1, left > 60000 ? 60000 : (int)left);
+        if (n > 0) {
+            return REDIS_OK_STATUS;
+        }
+        if (n < 0 && errno != EINTR) {
+            return REDIS_LOST;
+        }
+    }
+}
+
+bool redis_queue(struct redis *redis, const struct buffer *b)
+{
+    return !b->failed && redisAppendFormattedCommand(redis->context, b->p, b->n) == REDIS_OK;
+}
+
+enum redis_status redis_send(struct redis *redis, bool *ret_left)
+{
+    int done = 0;
+    if (redisBufferWrite(redis->context, &done) != REDIS_OK) {
+        return REDIS_LOST;
+    }
+    *ret_left = done == 0;
+    return REDIS_OK_STATUS;
+}
+
+enum redis_status redis_receive(struct redis *redis)
+{
+    return redisBufferRead(redis->context) == REDIS_OK ? REDIS_OK_STATUS : REDIS_LOST;
+}
+
+enum redis_status redis_next(struct redis *redis, const struct reply **ret)
+{
+    void *object = NULL;
+    if (redis->context->reader->ridx == -1) { /* not amid a reply */
+        arena_clear(&redis->arena);
+    }
+    if (redisGetReplyFromReader(redis->context, &object) != REDIS_OK) {
+        return REDIS_LOST;
+    }
+    *ret = object;
+    return REDIS_OK_STATUS;
+}
+
+enum redis_status redis_await(struct redis *redis, int64_t deadline_ms, const struct reply **ret)
+{
+    bool left = true;
+    for (;;) {
+        enum redis_status status = left ? redis_send(redis, &left) : REDIS_OK_STATUS;
+        if (status == REDIS_OK_STATUS) {
+            status = redis_next(redis, ret);
+        }
+        if (status != REDIS_OK_STATUS || *ret != NULL) {
+            return status;
+        }
+        status = wait_for(redis_fd(redis), left ? POLLIN | POLLOUT : POLLIN, deadline_ms);
+        if (status != REDIS_OK_STATUS) {
+            return status;
+        }
+        status = redis_receive(redis); /* finds nothing if only POLLOUT came: harmless */
+        if (status != REDIS_OK_STATUS) {
+            return status;
+        }
+    }
+}
+
+/* ---- connecting ------------------------------------------------------------------------------------ */
+
+static redisContext *dial(const struct redis_endpoint *endpoint)
+{
+    if (endpoint->unix_path[0] != '\0') {
+        return redisConnectUnixNonBlock(endpoint->unix_path);
+    }
+    return redisConnectNonBlock(endpoint->host, endpoint->port);
+}
+
+/* Wait for the connect to end; the socket's pending error tells how. */
+static bool connected(redisContext *context, int64_t deadline_ms, char *error, size_t error_n)
+{
+    if (context->err != 0) {
+        (void)snprintf(error, error_n, "%s", context->errstr);
+        return false;
+    }
+    if (wait_for(context->fd, POLLOUT, deadline_ms) != REDIS_OK_STATUS) {
+        (void)snprintf(error, error_n, "connect timed out");
+        return false;
+    }
+    int pending = 0;
+    socklen_t size = sizeof(pending);
+    if (getsockopt(context->fd, SOL_SOCKET, SO_ERROR, &pending, &size) != 0 || pending != 0) {
+        (void)snprintf(error, error_n, "connect failed: errno %d", pending);
+        return false;
+    }
+    return true;
+}
+
+/* One command whose reply must not be an error. */
+static bool expect_ok(struct redis *redis, int64_t deadline_ms, char *error, size_t error_n)
+{
+    const struct reply *reply = NULL;
+    if (redis_await(redis, deadline_ms, &reply) != REDIS_OK_STATUS) {
+        (void)snprintf(error, error_n, "connection lost or timed out");
+        return false;
+    }
+    if (reply->type == REPLY_ERROR) {
+        (void)snprintf(error, error_n, "%.80s", reply->text.p);
+        return false;
+    }
+    return true;
+}
+
+/* AUTH and SELECT, as far as the URL asks for them. */
+static bool introduce(struct redis *redis, const struct redis_endpoint *endpoint, int64_t deadline_ms,
+    char *error, size_t error_n)
+{
+    struct buffer b;
+    int replies = 0;
+    buffer_init(&b);
+    if (endpoint->password[0] != '\0') {
+        if (endpoint->user[0] != '\0') {
+            resp_command(&b, "AUTH", endpoint->user, endpoint->password, NULL);
+        } else {
+            resp_command(&b, "AUTH", endpoint->password, NULL);
+        }
+        replies++;
+    }
+    if (endpoint->db != 0) {
+        resp_head(&b, 2);
+        resp_text(&b, "SELECT");
+        resp_decimal(&b, endpoint->db);
+        replies++;
+    }
+    bool ok = replies == 0 || redis_queue(redis, &b);
+    buffer_release(&b);
+    while (ok && replies-- > 0) {
+        ok = expect_ok(redis, deadline_ms, error, error_n);
+    }
+    return ok;
+}
+
+struct redis *redis_connect(const struct redis_endpoint *endpoint, int64_t deadline_ms, char *error,
+    size_t error_n)
+{
+    struct redis *redis = calloc(1, sizeof(*redis));
+    redisContext *context = redis == NULL ? NULL : dial(endpoint);
+    if (context == NULL) {
+        (void)snprintf(error, error_n, "out of memory");
+        free(redis);
+        return NULL;
+    }
+    redis->context = context;
+    if (!connected(context, deadline_ms, error, error_n)) {
+        redis_close(redis);
+        return NULL;
+    }
+    context->flags |= REDIS_CONNECTED;
+    context->reader->fn = &reply_functions;
+    context->reader->privdata = &redis->arena;
+    context->reader->maxbuf = 0; /* keep the buffer between replies of 12 KiB */
+    if (!introduce(redis, endpoint, deadline_ms, error, error_n)) {
+        redis_close(redis);
+        return NULL;
+    }
+    return redis;
+}
+
+void redis_close(struct redis *redis)
+{
+    if (redis != NULL) {
+        redisFree(redis->context);
+        arena_release(&redis->arena);
+        free(redis);
+    }
+}
+
+int redis_fd(const struct redis *redis)
+{
+    return redis->context->fd;
+}
+
+/* ---- replies ------------------------------------------------------------------------------------------ */
+
+bool reply_is_error(const struct reply *reply, const char *code)
+{
+    size_t n = strlen(code);
+    return reply->type == REPLY_ERROR && reply->text.n >= n &&
+           memcmp(reply->text.p, code, n) == 0 &&
+           (reply->text.n == n || reply->text.p[n] == ' ');
+}
+
+int64_t reply_integer(const struct reply *reply, int64_t fallback)
+{
+    if (reply->type == REPLY_INTEGER) {
+        return reply->integer;
+    }
+    if (reply->type != REPLY_TEXT || reply->text.n == 0 || reply->text.n > 18) {
+        return fallback;
+    }
+    int64_t value = 0;
+    for (size_t i = 0; i < reply->text.n; i++) {
+        char c = reply->text.p[i];
+        if (c < '0' || c > '9') {
+            return fallback;
+        }
+        value = value * 10 + (c - '0');
+    }
+    return value;
+}
+
+int64_t reply_time_us(const struct reply *reply)
+{
+    if (reply->type != REPLY_ARRAY || reply->n != 2) {
+        return 0;
+    }
+    return reply_integer(&reply->items[0], 0) * 1000000 + reply_integer(&reply->items[1], 0);
+}

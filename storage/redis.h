@@ -1,0 +1,73 @@
+/* redis.h - one connection to Redis: bytes out, replies in, a deadline on everything.
+ *
+ * Layer: storage.  The only user of hiredis (0.14: no timeouts of its own, so the context is
+ * non-blocking and every wait is a poll(2) with a deadline here).  A connection belongs to one thread.
+ * Requests are RESP in a struct buffer; replies are built by our own object functions in an arena, so
+ * a reply costs no malloc and lives until the next call that reads.
+ */
+#ifndef STORAGE_REDIS_H
+#define STORAGE_REDIS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "storage/buffer.h"
+#include "storage/slice.h"
+
+enum reply_type { REPLY_NIL, REPLY_INTEGER, REPLY_TEXT, REPLY_STATUS, REPLY_ERROR, REPLY_ARRAY };
+
+struct reply {
+    enum reply_type type;
+    int64_t integer;
+    struct slice text; /* REPLY_TEXT, REPLY_STATUS, REPLY_ERROR; NUL-terminated besides */
+    struct reply *items;
+    size_t n;
+};
+
+/* Where Redis is; made from a URL. */
+struct redis_endpoint {
+    char unix_path[108]; /* "" for TCP */
+    char host[256];
+    int port;
+    char user[128], password[256]; /* "" for none */
+    int db;
+};
+
+/* redis://[[user]:pass@]host[:port][/db] or unix:/path.  False: not such a URL (percent-escapes in user and
+ * password are decoded). */
+bool redis_endpoint_parse(const char *url, struct redis_endpoint *ret);
+
+struct redis;
+
+enum redis_status {
+    REDIS_OK_STATUS,
+    REDIS_LOST,    /* refused, closed, reset, or not RESP */
+    REDIS_TIMEOUT, /* the deadline passed; the connection is of no use any more */
+};
+
+/* Connect, authenticate and select.  NULL on failure, with a reason in @error. */
+struct redis *redis_connect(const struct redis_endpoint *endpoint, int64_t deadline_ms, char *error,
+    size_t error_n);
+void redis_close(struct redis *redis); /* NULL is harmless */
+int redis_fd(const struct redis *redis);
+
+/* Queue @b for sending.  False: out of memory, nothing queued. */
+bool redis_queue(struct redis *redis, const struct buffer *b);
+/* Send what the socket takes; *ret_left tells whether something is still queued. */
+enum redis_status redis_send(struct redis *redis, bool *ret_left);
+/* Read what the socket has. */
+enum redis_status redis_receive(struct redis *redis);
+/* Next complete reply of those received: *ret is NULL if there is none.  Ends the life of the replies before. */
+enum redis_status redis_next(struct redis *redis, const struct reply **ret);
+
+/* Blocking, with a deadline: wait until everything queued is sent, then for one reply. */
+enum redis_status redis_await(struct redis *redis, int64_t deadline_ms, const struct reply **ret);
+
+/* Does an error reply begin with this code ("OOM", "NOSCRIPT", ...)? */
+bool reply_is_error(const struct reply *reply, const char *code);
+/* An integer reply, or a text of decimal digits; @fallback for anything else. */
+int64_t reply_integer(const struct reply *reply, int64_t fallback);
+/* A TIME reply in microseconds; 0 if it is none. */
+int64_t reply_time_us(const struct reply *reply);
+
+#endif

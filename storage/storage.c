@@ -1,0 +1,202 @@
+#include "storage/storage.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "storage/core.h"
+#include "storage/flush.h"
+#include "storage/reader.h"
+#include "storage/rollup.h"
+#include "storage/settings.h"
+#include "storage/writer.h"
+
+struct storage {
+    struct core core;
+    struct writer *writer;
+    struct readers *readers;
+    struct rollup *rollup; /* NULL: this process does not lead */
+};
+
+const char *storage_err_text(enum storage_err err)
+{
+    switch (err) {
+#define X(name, text)                                                                              \
+    case name:                                                                                     \
+        return text;
+        STORAGE_ERRORS(X)
+#undef X
+    }
+    return "unknown";
+}
+
+struct storage *storage_open(const struct storage_config *config, const char **ret_error)
+{
+    struct storage *s = calloc(1, sizeof(*s));
+    if (s == NULL || sodium_init() < 0) {
+        *ret_error = "out of memory";
+        free(s);
+        return NULL;
+    }
+    s->core.config = *config;
+    s->core.config.redis_url = NULL; /* the endpoint has what is needed */
+    s->core.zone = zone_utc();
+    core_init(&s->core);
+    if (!redis_endpoint_parse(config->redis_url, &s->core.endpoint)) {
+        *ret_error = "the Redis URL is not one of redis://[user:pass@]host:port[/db] or unix:/path";
+        storage_close(s);
+        return NULL;
+    }
+    partitions_make(config->partitions, &s->core.partitions);
+    settings_print(config->partitions, &config->retention, s->core.cfg);
+    s->writer = writer_start(&s->core);
+    s->readers = readers_start(&s->core, config->readers);
+    s->rollup = config->lead ? rollup_start(&s->core) : NULL;
+    if (s->writer == NULL || s->readers == NULL || (config->lead && s->rollup == NULL)) {
+        *ret_error = "threads could not be started";
+        storage_close(s);
+        return NULL;
+    }
+    return s;
+}
+
+/* Hash names here, on the caller's thread: many callers, one writer. */
+static enum storage_err make_rows(struct core *core, struct storage_job *job)
+{
+    const struct secret *secret = atomic_load(&core->secret);
+    if (secret == NULL) {
+        return STORAGE_DOWN;
+    }
+    size_t n = job->u.write.n;
+    struct job_rows *rows = malloc(sizeof(*rows) + n * sizeof(rows->rows[0]));
+    if (rows == NULL) {
+        return STORAGE_NOMEM;
+    }
+    rows->n = n;
+    job->parts_all = 0;
+    for (size_t i = 0; i < n; i++) {
+        row_make(&job->u.write.events[i], secret, core->config.rotation, &core->partitions,
+            &rows->rows[i]);
+        job->parts_all |= row_partitions(&rows->rows[i]);
+    }
+    job->rows = rows;
+    job->cost = n;
+    return STORAGE_OK;
+}
+
+static enum storage_err submit_write(struct storage *s, struct storage_job *job)
+{
+    enum storage_err err = make_rows(&s->core, job);
+    if (err == STORAGE_OK && !writer_submit(s->writer, job, &err)) {
+        free(job->rows);
+        job->rows = NULL;
+    }
+    return err;
+}
+
+void storage_submit(struct storage *s, struct storage_job *job)
+{
+    enum storage_err err = STORAGE_OK;
+    job->detail[0] = '\0';
+    if (atomic_load(&s->core.settings_differ)) {
+        err = STORAGE_CONFIG;
+    } else if (job->op == STORAGE_PROBE) {
+        (void)readers_submit(s->readers, job, &err);
+    } else if (atomic_load(&s->core.refusing)) {
+        err = STORAGE_DOWN;
+    } else if (job->op == STORAGE_COUNT) {
+        job->u.count.keys = NULL;
+        job->u.count.n_keys = 0;
+        memset(job->u.count.per_level, 0, sizeof(job->u.count.per_level));
+        (void)readers_submit(s->readers, job, &err);
+    } else if (job->u.write.n == 0) {
+        job_done(job, STORAGE_OK);
+        return;
+    } else {
+        err = submit_write(s, job);
+    }
+    if (err != STORAGE_OK) {
+        job_done(job, err);
+    }
+}
+
+void storage_job_release(struct storage_job *job)
+{
+    if (job->op == STORAGE_COUNT && job->u.count.keys != NULL) {
+        for (size_t i = 0; i < job->u.count.n_keys; i++) {
+            free(job->u.count.keys[i].key);
+        }
+        free(job->u.count.keys);
+        job->u.count.keys = NULL;
+        job->u.count.n_keys = 0;
+    }
+}
+
+bool storage_ready(struct storage *s)
+{
+    return atomic_load(&s->core.ready);
+}
+
+int64_t storage_now_ms(struct storage *s)
+{
+    return redis_clock_ms(&s->core.clock);
+}
+
+int64_t storage_oldest_s(struct storage *s, int64_t now_s)
+{
+    int64_t keep_s = s->core.config.retention.keep_s[LEVEL_MONTH];
+    if (keep_s == KEEP_FOREVER) {
+        return INT64_MIN;
+    }
+    return bucket_at(s->core.zone, LEVEL_MONTH, now_s - keep_s).start_s;
+}
+
+/* End of the last bucket of @level that is over. */
+static int64_t complete_s(const struct core *core, enum level level, int64_t now_s)
+{
+    return bucket_at(core->zone, level, now_s).start_s;
+}
+
+int64_t storage_rollup_lag_s(struct storage *s, enum level level)
+{
+    int64_t now_s = redis_clock_ms(&s->core.clock) / 1000;
+    int64_t lag_s = 0;
+    if (now_s == 0) {
+        return 0;
+    }
+    for (unsigned p = 0; p < s->core.partitions.n; p++) {
+        int64_t done_s = core_view(&s->core, p).state.readers_s[level];
+        int64_t behind_s = complete_s(&s->core, level, now_s) - done_s;
+        lag_s = behind_s > lag_s ? behind_s : lag_s;
+    }
+    return lag_s;
+}
+
+struct storage_stats *storage_stats(struct storage *s)
+{
+    return &s->core.stats;
+}
+
+void storage_drain(struct storage *s, int64_t deadline_ms)
+{
+    writer_drain(s->writer, deadline_ms);
+    readers_drain(s->readers, deadline_ms);
+}
+
+void storage_close(struct storage *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    atomic_store(&s->core.stopping, true);
+    if (s->rollup != NULL) {
+        rollup_stop(s->rollup);
+    }
+    if (s->readers != NULL) {
+        readers_stop(s->readers);
+    }
+    if (s->writer != NULL) {
+        writer_stop(s->writer);
+    }
+    core_release(&s->core);
+    free(s);
+}

@@ -1,0 +1,158 @@
+"""Fixtures that all integration tests share.  See tests/README.md."""
+
+import os
+import pathlib
+import random
+import re
+import time
+
+import pytest
+
+from lib import process
+from lib.process import Redis, Tallyd, binary, short_directory
+from lib.proxy import Proxy
+from lib.world import World
+
+SEED = int(os.environ.get("TALLYD_SEED") or time.time_ns() % 1_000_000)
+
+
+def pytest_report_header():
+    return f"tallyd: {binary()}, TALLYD_SEED={SEED}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Random order: of the files, and of the tests in each (what a file shares is started once)."""
+    chance = random.Random(SEED)
+    files = sorted({item.path for item in items})
+    chance.shuffle(files)
+    rank = {path: i for i, path in enumerate(files)}
+    chance.shuffle(items)
+    items.sort(key=lambda item: rank[item.path])
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A failed test shows the end of every running process's log."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed:
+        for p in process.running:
+            state = "running" if p.alive() else f"ended {p.process.returncode}"
+            report.sections.append((f"{p.name} ({state}), last lines of its log", p.tail()))
+
+
+def pytest_sessionfinish(session):
+    """A sanitizer's report fails the run, whatever the tests say."""
+    logs = os.environ.get("TALLYD_SAN_LOGS")
+    for log in sorted(pathlib.Path(logs).glob("san*")) if logs else []:
+        print(f"\n== {log}\n{log.read_text(errors='replace')[:4000]}")
+        session.exitstatus = 1
+
+
+@pytest.fixture
+def seed():
+    """Of this run; TALLYD_SEED repeats it."""
+    return SEED
+
+
+@pytest.fixture
+def chance(request):
+    """A generator of its own for each test, from the seed and the test's name."""
+    return random.Random(f"{SEED} {request.node.name}")
+
+
+# What a file shares: one Redis without persistence, one tallyd on it.  A file that needs other
+# options defines its own TALLYD_ARGS.
+
+
+@pytest.fixture(scope="module")
+def redis():
+    server = Redis()
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def tallyd(redis, request):
+    daemon = Tallyd(*getattr(request.module, "TALLYD_ARGS", ()), redis=redis)
+    try:
+        yield daemon.start()
+    finally:
+        daemon.stop()
+
+
+@pytest.fixture
+def http(tallyd):
+    client = tallyd.client()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def site(request):
+    """A tenant of this test's own on the shared tallyd."""
+    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
+    return f"{name[:50].strip('-')}-{random.getrandbits(32):08x}"
+
+
+# Processes of a test's own, stopped at its end in reverse order.
+
+
+@pytest.fixture
+def directory():
+    """Short enough for sockets; removed by what is started in it, or left empty in /tmp."""
+    path = short_directory()
+    yield path
+    if path.exists() and not any(path.iterdir()):
+        path.rmdir()
+
+
+@pytest.fixture
+def cleanup():
+    """A list of functions to call at the end, the last one first."""
+    actions = []
+    yield actions
+    for action in reversed(actions):
+        action()
+
+
+@pytest.fixture
+def start_redis(cleanup):
+    def start(*args, **options):
+        server = Redis(*args, **options)
+        cleanup.append(server.stop)
+        return server.start()
+
+    return start
+
+
+@pytest.fixture
+def start_tallyd(cleanup):
+    def start(*args, wait_ready=True, **options):
+        daemon = Tallyd(*args, **options)
+        cleanup.append(daemon.stop)
+        return daemon.start(wait_ready)
+
+    return start
+
+
+@pytest.fixture
+def start_proxy(cleanup):
+    def start(redis):
+        proxy = Proxy(redis.directory, redis.path)
+        cleanup.append(proxy.close)
+        return proxy
+
+    return start
+
+
+@pytest.fixture
+def start_world(cleanup):
+    def start(*args, **options):
+        world = World(*args, **options)
+        cleanup.append(world.close)
+        return world
+
+    return start

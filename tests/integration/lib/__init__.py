@@ -1,0 +1,1 @@
+"""What the integration tests are made of.  Only the standard library."""

@@ -1,0 +1,251 @@
+"""A proxy between tallyd and Redis that understands RESP and does harm at a chosen place.
+
+    proxy.arm(Fault("reply-before", nth=3))     # the third script is run, its answer never arrives
+
+One connection from tallyd is one connection to Redis.  Commands and replies are counted over all
+connections; `match` chooses which commands count, by default those that run a script.
+
+Points:  command-before  the command and what follows is not sent on
+         command-inside  half of its bytes are sent on
+         command-after   all of it is sent on, the answer is not waited for
+         reply-before    Redis has answered; nothing of it is given back
+         reply-inside    half of the answer's bytes are given back
+         reply-after     all of it is given back
+         error           the command is not sent on; `text` is the answer; the connection stays
+At all but the last the connection is cut on both sides.
+"""
+
+import os
+import socket
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+
+from .resp import encode, frame_end, parse
+
+CUTS = ("command-before", "command-inside", "command-after", "reply-before", "reply-inside",
+        "reply-after")
+
+
+def is_script(args):
+    return args[0].upper() in (b"EVAL", b"EVALSHA", b"FCALL")
+
+
+def is_any(_args):
+    return True
+
+
+@dataclass
+class Fault:
+    point: str
+    nth: int = 1       # the nth matching command from arming on
+    times: int = 1     # and how many matching ones from there on (cuts: 1)
+    match: object = is_script
+    text: str = ""
+    fired: int = 0
+    done: threading.Event = field(default_factory=threading.Event)
+
+    def hits(self, args):
+        """Is this the command to harm?  Counts it."""
+        if self.done.is_set() or not self.match(args):
+            return False
+        self.nth -= 1
+        if self.nth > 0:
+            return False
+        self.fired += 1
+        if self.fired >= self.times:
+            self.done.set()
+        return True
+
+
+class Proxy:
+    """Listens on a unix socket; forwards to another one."""
+
+    def __init__(self, directory, upstream):
+        self.path = os.path.join(directory, "proxy.sock")
+        self.upstream = str(upstream)
+        self.lock = threading.Lock()
+        self.fault = None
+        self.connections = set()
+        self.accepted = 0
+        self.commands = deque(maxlen=10000)  # names, for a test's own assertions
+        self.flow = threading.Event()  # cleared: nothing passes (a black hole)
+        self.replies_flow = threading.Event()  # cleared: commands pass, replies wait
+        self.flow.set()
+        self.replies_flow.set()
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen(64)
+        self.open = True
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"unix:{self.path}"
+
+    def arm(self, fault):
+        with self.lock:
+            self.fault = fault
+        return fault
+
+    def disarm(self):
+        self.arm(None)
+
+    def black_hole(self, on=True):
+        """Nothing passes in either direction, connections stay."""
+        (self.flow.clear if on else self.flow.set)()
+
+    def hold_replies(self, on=True):
+        """Redis works, but its answers wait."""
+        (self.replies_flow.clear if on else self.replies_flow.set)()
+
+    def cut_all(self):
+        with self.lock:
+            victims = list(self.connections)
+        for connection in victims:
+            connection.cut()
+
+    def close(self):
+        self.open = False
+        self.flow.set()
+        self.replies_flow.set()
+        # close() alone does not wake the thread in accept()
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.cut_all()
+
+    def _accept(self):
+        while self.open:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            server = socket.socket(socket.AF_UNIX)
+            try:
+                server.connect(self.upstream)
+            except OSError:
+                client.close()
+                server.close()
+                continue
+            with self.lock:
+                self.accepted += 1
+                connection = Connection(self, client, server)
+                self.connections.add(connection)
+            connection.start()
+
+    def judge(self, args):
+        """The fault that strikes this command, or None."""
+        with self.lock:
+            self.commands.append(args[0].upper().decode())
+            return self.fault if self.fault is not None and self.fault.hits(args) else None
+
+
+class Connection:
+    """Two threads: commands up, replies down.  `expected` has one entry for each reply to give back."""
+
+    def __init__(self, proxy, client, server):
+        self.proxy, self.client, self.server = proxy, client, server
+        self.expected = deque()  # None: a plain reply; Fault: harm it; bytes: give these instead
+        self.lock = threading.Lock()
+
+    def start(self):
+        threading.Thread(target=self._run, args=(self._up,), daemon=True).start()
+        threading.Thread(target=self._run, args=(self._down,), daemon=True).start()
+
+    def cut(self):
+        for side in (self.client, self.server):
+            try:
+                side.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def _run(self, direction):
+        try:
+            direction()
+        except OSError:
+            pass
+        finally:
+            self.cut()
+            with self.proxy.lock:
+                last = self not in self.proxy.connections
+                self.proxy.connections.discard(self)
+            if last:  # the other direction is over too
+                self.client.close()
+                self.server.close()
+
+    def _up(self):
+        data = bytearray()
+        while more := self.client.recv(262144):
+            data += more
+            at, pass_on = 0, bytearray()
+            while (end := frame_end(data, at)) is not None:
+                frame = data[at:end]
+                at = end
+                fault = self.proxy.judge(parse(frame)[0])
+                if fault is None:
+                    self._expect(None)
+                elif fault.point == "error":
+                    # what stands before it must be answered first: send that on, then queue the error
+                    self._send_up(pass_on)
+                    pass_on = bytearray()
+                    self._expect(b"-" + fault.text.encode() + b"\r\n")
+                    continue
+                elif fault.point.startswith("command"):
+                    self._cut_up(fault.point, pass_on, frame)
+                    return
+                else:
+                    self._expect(fault)
+                pass_on += frame
+            del data[:at]
+            self._send_up(pass_on)
+
+    def _send_up(self, data):
+        self.proxy.flow.wait()
+        self.server.sendall(data)
+
+    def _cut_up(self, point, before, frame):
+        share = {"command-before": 0, "command-inside": len(frame) // 2, "command-after": len(frame)}
+        self._send_up(before + frame[:share[point]])
+        # the client sees the end at once; Redis reads what it was sent, then the end
+        self.client.shutdown(socket.SHUT_RDWR)
+        self.server.shutdown(socket.SHUT_WR)
+        while self.server.recv(65536):
+            pass
+
+    def _expect(self, what):
+        """Queue what to do with the next reply.  An error goes out at once if nothing stands before it."""
+        with self.lock:
+            self.expected.append(what)
+            self._flush_errors()
+
+    def _flush_errors(self):
+        while self.expected and isinstance(self.expected[0], bytes):
+            self.client.sendall(self.expected.popleft())
+
+    def _down(self):
+        data = bytearray()
+        while more := self.server.recv(262144):
+            data += more
+            self.proxy.flow.wait()
+            self.proxy.replies_flow.wait()
+            at = 0
+            while (end := frame_end(data, at)) is not None:
+                frame = data[at:end]
+                at = end
+                with self.lock:
+                    fault = self.expected.popleft() if self.expected else None
+                    if fault is not None and fault.point == "reply-before":
+                        return
+                    if fault is not None and fault.point == "reply-inside":
+                        self.client.sendall(frame[:max(1, len(frame) // 2)])
+                        return
+                    self.client.sendall(frame)
+                    if fault is not None:
+                        return
+                    self._flush_errors()
+            del data[:at]
+
+
+def command(*args):
+    """The bytes of a command, for tests of the proxy itself."""
+    return encode(args)

@@ -1,0 +1,133 @@
+"""The harness itself: a clock that does not move or a proxy that does not cut would let bad code pass."""
+
+import pytest
+
+from lib.clock import FakeClock, epoch, rfc3339
+from lib.proxy import CUTS, Fault, is_any
+from lib.resp import Resp, RespError, frame_end, parse
+from lib.truth import Estimates, Model, is_close
+from lib.waiting import wait_until
+
+SCRIPT = "#!lua\nreturn redis.call('INCR', KEYS[1])\n"
+
+
+def test_clock_moves_while_redis_runs(directory, start_redis):
+    clock = FakeClock(directory, "2026-03-10 10:56:20")
+    redis = start_redis(directory, clock=clock)
+    assert abs(redis.time() - epoch("2026-03-10 10:56:20")) < 5
+
+    redis.command("SET", "key", "1")
+    redis.command("PEXPIREAT", "key", epoch("2026-03-10 11:30") * 1000)
+    clock.set("2026-03-10 11:29:00")
+    assert redis.command("GET", "key") == "1"
+    assert redis.command("EVAL", "#!lua\nreturn redis.call('TIME')[1]\n", 0).startswith("17731421")
+    clock.set("2026-03-10 11:30:01")
+    assert redis.command("GET", "key") is None
+    clock.advance(3600)
+    assert rfc3339(redis.time()).startswith("2026-03-10T12:30:")
+    with pytest.raises(AssertionError, match="only moves forward"):
+        clock.advance(-1)
+
+
+def test_clock_survives_a_restart(directory, start_redis):
+    clock = FakeClock(directory, "2026-03-10 10:56:20")
+    redis = start_redis(directory, clock=clock, appendonly=True)
+    redis.command("SET", "key", "1")
+    clock.advance(7200)
+    redis.kill()
+    redis.start()
+    assert redis.command("GET", "key") == "1"
+    assert rfc3339(redis.time()).startswith("2026-03-10T12:56:")
+
+
+@pytest.mark.parametrize("point", CUTS)
+@pytest.mark.parametrize("nth", [1, 3])
+def test_proxy_cuts_at_the_chosen_command(point, nth, start_redis, start_proxy):
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    with Resp.unix(proxy.path, 5) as connection:
+        fault = proxy.arm(Fault(point, nth=nth))
+        for _ in range(5):
+            connection.send("PING")
+            connection.send("EVAL", SCRIPT, 1, "n")
+        answers = []
+        with pytest.raises(OSError):
+            while True:
+                answers.append(connection.receive())
+    assert fault.done.is_set()
+    # pipelined: what Redis has answered before it, arrives or is lost with the connection
+    full = [v for i in range(1, nth + (point == "reply-after")) for v in ("PONG", i)]
+    assert answers in (full, [*full, "PONG"]) or (
+        point.startswith("command") and answers == [*full, "PONG"][:len(answers)])
+    runs = nth - (point in ("command-before", "command-inside"))
+    if point.startswith("reply"):  # Redis has run at least these; the rest may have reached it too
+        assert int(redis.command("GET", "n")) >= runs
+    else:
+        wait_until(lambda: int(redis.command("GET", "n") or 0) == runs, f"{runs} runs")
+
+
+def test_proxy_injects_errors_in_order(start_redis, start_proxy):
+    proxy = start_proxy(start_redis())
+    with Resp.unix(proxy.path, 5) as connection:
+        proxy.arm(Fault("error", nth=2, times=2, text="OOM command not allowed", match=is_any))
+        for _ in range(5):
+            connection.send("INCR", "n")
+        answers = []
+        for _ in range(5):
+            try:
+                answers.append(connection.receive())
+            except RespError as error:
+                answers.append(str(error))
+    assert answers == [1, "OOM command not allowed", "OOM command not allowed", 2, 3]
+
+
+def test_proxy_holds(start_redis, start_proxy):
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    with Resp.unix(proxy.path, 0.2) as connection:
+        proxy.hold_replies()
+        connection.send("INCR", "n")
+        with pytest.raises(TimeoutError):
+            connection.receive()
+        assert redis.command("GET", "n") == "1"
+        proxy.hold_replies(False)
+        assert connection.receive() == 1
+        proxy.black_hole()
+        connection.send("INCR", "n")
+        with pytest.raises(TimeoutError):
+            connection.receive()
+        assert redis.command("GET", "n") == "1"
+        proxy.black_hole(False)
+        assert connection.receive() == 2
+
+
+def test_resp_framing():
+    whole = b"*2\r\n$3\r\nGET\r\n*2\r\n:1\r\n$-1\r\n+OK\r\n"
+    assert frame_end(whole) == len(whole) - 5
+    for n in range(len(whole) - 5):
+        assert frame_end(whole[:n]) is None
+    assert parse(whole)[0] == [b"GET", [1, None]]
+
+
+def test_model_counts_visits_as_the_contract_says():
+    model = Model()
+    t = 1_000_000
+    for at, page in ((0, "/a"), (1800, "/b"), (3601, "/c"), (3000, "/d"), (5401, "/e"), (7202, "/f")):
+        model.add({"site": "s", "page": page, "user": "u", "ts": t + at})
+    # a gap of exactly the timeout continues the visit, an older event starts none
+    assert [e.page for e in model.events if e.starts_visit] == ["/a", "/c", "/f"]
+    model.add({"site": "s", "page": "/a", "ts": t})
+    assert model.counts("s", t, t + 60) == {"pv": 2, "uv": 1, "ips": 0, "visits": 1}
+    assert model.counts("s", t, t + 9000, ["/c", "/d"]) == {"pv": 2, "uv": 1, "ips": 0, "visits": 1}
+
+
+def test_estimates_refuse_what_is_no_estimate():
+    assert is_close(10_300, 10_000) and not is_close(10_400, 10_000)
+    assert is_close(0, 0) and not is_close(1, 0) and not is_close(0, 1)
+    good, bad = Estimates(), Estimates()
+    for n in range(1, 500):
+        good.add("x", n, n)
+        bad.add("x", n + 1 if n < 8 else n, n)
+    good.check()
+    with pytest.raises(AssertionError):
+        bad.check()
