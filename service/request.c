@@ -144,7 +144,8 @@ enum request_verdict request_head(struct request *request, const struct http_hea
         return REQUEST_GO_ON;
     /* A client that waits for "100 Continue" must not be told to go on. */
     bool long_way = message->chunked || message->expects_continue ||
-                    message->content_length > REQUEST_SWALLOW_MAX;
+                    message->content_length > REQUEST_SWALLOW_MAX ||
+                    message->content_length > request->context->max_body;
     return long_way ? REQUEST_ANSWER_NOW : REQUEST_GO_ON;
 }
 

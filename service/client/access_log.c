@@ -2,6 +2,9 @@
 
 #include <arpa/inet.h>
 
+#include "handlers/utf8.h"
+#include "storage/zone.h"
+
 /* Past this year a time is a broken clock, and its seconds would soon read as milliseconds (from
  * 10^11 on) where they are sent. */
 #define YEAR_MAX 2999
@@ -89,16 +92,6 @@ static int days_in_month(int year, int month)
     return month == 2 && leap ? 29 : days[month - 1];
 }
 
-/* Days from 1970-01-01; @year from 1970 on.  A year is taken to begin in March, so that the leap
- * day is its last; 153 days are the five months March to July. */
-static int64_t days_since_epoch(int year, int month, int day)
-{
-    int y = month <= 2 ? year - 1 : year;
-    int from_march = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-
-    return (int64_t)y * 365 + y / 4 - y / 100 + y / 400 + from_march - 719468;
-}
-
 /* The offset "+hhmm" in seconds. */
 static bool parse_offset(const char *p, int *ret_s)
 {
@@ -129,27 +122,22 @@ static bool parse_time(const char *p, int64_t *ret_s)
     if (second == 60)
         second = 59;
     at_s =
-        days_since_epoch(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset_s;
+        civil_to_days((struct civil_date){year, month, day}) * 86400 + hour * 3600 + minute * 60 + second - offset_s;
     if (at_s < 0)
         return false;
     *ret_s = at_s;
     return true;
 }
 
-/* " IDENT USER [TIME] ": a user's name may hold blanks and even brackets, so the time is the first
- * bracket that reads as one. */
+/* The next "[TIME] " behind a blank; the cursor moves behind it. */
 static bool take_time(struct cursor *cur, int64_t *ret_s)
 {
-    struct slice ident;
-    struct cursor at = *cur;
-
-    if (!take_byte(&at, ' ') || !take_word(&at, &ident) || !take_byte(&at, ' '))
-        return false;
-    for (const char *p = at.p + 1; p < at.end; p++) {
-        p = memchr(p, '[', (size_t)(at.end - p));
-        if (!p || (size_t)(at.end - p) < TIME_BYTES + 3)
+    for (const char *p = cur->p + 1; p < cur->end; p++) {
+        p = memchr(p, '[', (size_t)(cur->end - p));
+        if (p == NULL || (size_t)(cur->end - p) < TIME_BYTES + 3) {
             return false;
-        if (p[-1] == ' ' && p - at.p >= 2 && p[TIME_BYTES + 1] == ']' && p[TIME_BYTES + 2] == ' ' &&
+        }
+        if (p[-1] == ' ' && p[TIME_BYTES + 1] == ']' && p[TIME_BYTES + 2] == ' ' &&
             parse_time(p + 1, ret_s)) {
             cur->p = p + TIME_BYTES + 3;
             return true;
@@ -232,33 +220,6 @@ static bool parse_request(struct slice request, struct access_log_line *line)
     return line->page.n > 0;
 }
 
-/* Length of the UTF-8 sequence at @p, 0 if it is none (RFC 3629: no overlong forms, no surrogates).
- */
-static size_t utf8_sequence(const unsigned char *p, size_t n)
-{
-    size_t length = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-
-    if (length == 0 || p[0] > 0xf4 || length > n)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-        return 0;
-    return length;
-}
-
-static bool is_utf8(struct slice text)
-{
-    const unsigned char *p = (const unsigned char *)text.p;
-
-    for (size_t i = 0, length; i < text.n; i += length)
-        if ((length = utf8_sequence(p + i, text.n - i)) == 0)
-            return false;
-    return true;
-}
-
 static bool has_control(struct slice text)
 {
     for (size_t i = 0; i < text.n; i++)
@@ -279,39 +240,80 @@ static bool is_ip(struct slice host)
     return inet_pton(AF_INET, text, address) == 1 || inet_pton(AF_INET6, text, address) == 1;
 }
 
-/* Cuts the line into its fields; NULL, or what is wrong. */
+/* "REQUEST" STATUS BYTES ["REFERRER" "USER AGENT"]; NULL, or what is wrong.  *ret_clean: the last field ends
+ * at a blank or at the line's end. */
+static const char *split_rest(struct cursor cur, enum access_log_format format,
+    struct access_log_line *line, bool *ret_clean)
+{
+    struct slice request, referrer;
+
+    if (!take_quoted(&cur, &request) || !take_byte(&cur, ' ')) {
+        return "no quoted request";
+    }
+    if (!parse_request(request, line)) {
+        return "no valid request";
+    }
+    if (!take_number(&cur) || !take_byte(&cur, ' ') || !take_number(&cur)) {
+        return "no status and size";
+    }
+    if (format == ACCESS_LOG_COMMON) {
+        while (take_byte(&cur, ' ')) {
+            continue;
+        }
+        *ret_clean = true;
+        return cur.p == cur.end ? NULL : "more fields than the common format has";
+    }
+    if (!take_byte(&cur, ' ') || !take_quoted(&cur, &referrer)) {
+        return "no quoted referrer";
+    }
+    if (!take_byte(&cur, ' ') || !take_quoted(&cur, &line->ua)) {
+        return "no quoted user agent";
+    }
+    *ret_clean = cur.p == cur.end || *cur.p == ' ';
+    return NULL;
+}
+
+/* Cuts the line into its fields; NULL, or what is wrong.
+ * A user's name may hold blanks and brackets, so the time is the first bracket behind which the rest reads as it
+ * should.  Of two records that ran into each other the one that is whole is taken: the first, cut off, has
+ * a user agent that does not end cleanly, and stands only if nothing better follows. */
 static const char *split(
     struct slice text, enum access_log_format format, struct access_log_line *line)
 {
     struct cursor cur = {text.p, text.p + text.n};
-    struct slice request, referrer;
+    struct slice ident, user;
+    struct access_log_line unclean = {0};
+    const char *detail = NULL;
 
-    if (!take_word(&cur, &line->host))
+    if (!take_word(&cur, &line->host)) {
         return text.n == 0 ? "empty line" : "no host";
-    if (!take_time(&cur, &line->at_s))
-        return "no valid time";
-    if (!take_quoted(&cur, &request) || !take_byte(&cur, ' '))
-        return "no quoted request";
-    if (!parse_request(request, line))
-        return "no valid request";
-    if (!take_number(&cur) || !take_byte(&cur, ' ') || !take_number(&cur))
-        return "no status and size";
-    if (format == ACCESS_LOG_COMMON) {
-        while (take_byte(&cur, ' '))
-            continue;
-        return cur.p == cur.end ? NULL : "more fields than the common format has";
     }
-    if (!take_byte(&cur, ' ') || !take_quoted(&cur, &referrer))
-        return "no quoted referrer";
-    if (!take_byte(&cur, ' ') || !take_quoted(&cur, &line->ua))
-        return "no quoted user agent";
-    return NULL;
+    if (!take_byte(&cur, ' ') || !take_word(&cur, &ident) || !take_byte(&cur, ' ') ||
+        !take_word(&cur, &user)) {
+        return "no valid time";
+    }
+    while (take_time(&cur, &line->at_s)) {
+        bool clean = false;
+        const char *fault = split_rest(cur, format, line, &clean);
+        if (fault == NULL && clean) {
+            return NULL;
+        }
+        if (fault == NULL && unclean.host.n == 0) {
+            unclean = *line;
+        }
+        detail = detail == NULL ? fault : detail;
+    }
+    if (unclean.host.n > 0) {
+        *line = unclean;
+        return NULL;
+    }
+    return detail == NULL ? "no valid time" : detail;
 }
 
 /* What the server would not take; NULL, or what is wrong. */
 static const char *check(const struct access_log_line *line)
 {
-    if (!is_utf8(line->page) || !is_utf8(line->ua) || !is_utf8(line->host))
+    if (!utf8_valid(line->page) || !utf8_valid(line->ua) || !utf8_valid(line->host))
         return "not UTF-8";
     if (has_control(line->page))
         return "control character in the target";

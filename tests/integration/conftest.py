@@ -39,7 +39,7 @@ def pytest_runtest_makereport(item, call):
     if report.failed:
         for p in process.running:
             state = "running" if p.alive() else f"ended {p.process.returncode}"
-            report.sections.append((f"{p.name} ({state}), last lines of its log", p.tail()))
+            report.sections.append((f"{p.name} ({state}), last lines of its log", p.tail(40 if p.name != "redis" else 8)))
 
 
 def pytest_sessionfinish(session):

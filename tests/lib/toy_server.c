@@ -279,22 +279,22 @@ void toy_observed(struct toy *toy, unsigned *ret_n, size_t *ret_route, unsigned 
     (void)pthread_mutex_unlock(&toy->mu);
 }
 
-static void nap(int64_t since_ms, const char *what)
+static void nap(int64_t since_ms, int64_t n, const char *what)
 {
-    cr_assert(toy_now_ms() - since_ms < PATIENCE_MS, "waited in vain for %s", what);
+    cr_assert(toy_now_ms() - since_ms < PATIENCE_MS, "waited in vain, there are %d %s", (int)n, what);
     (void)nanosleep(&(struct timespec){0, 1000000}, NULL);
 }
 
 void toy_await_lent(struct toy *toy, int64_t n)
 {
     for (int64_t since = toy_now_ms(); toy_stats(toy).suspended != n;)
-        nap(since, "suspended requests");
+        nap(since, toy_stats(toy).suspended, "suspended requests");
 }
 
 void toy_await_connections(struct toy *toy, int64_t n)
 {
     for (int64_t since = toy_now_ms(); toy_stats(toy).connections != n;)
-        nap(since, "connections");
+        nap(since, toy_stats(toy).connections, "connections");
 }
 
 void toy_await_observed(struct toy *toy, unsigned n)
@@ -304,12 +304,17 @@ void toy_await_observed(struct toy *toy, unsigned n)
     int64_t since = toy_now_ms();
     for (toy_observed(toy, &seen, &route, &status); seen < n;
          toy_observed(toy, &seen, &route, &status))
-        nap(since, "the observer");
+        nap(since, (int64_t)seen, "answers observed");
 }
 
 void toy_stop(struct toy *toy)
 {
-    http_server_stop(toy->server, 0);
+    toy_stop_within(toy, 0);
+}
+
+void toy_stop_within(struct toy *toy, int64_t grace_ms)
+{
+    http_server_stop(toy->server, grace_ms);
     (void)pthread_mutex_lock(&toy->mu);
     toy->quit = true;
     cr_expect_null(toy->jobs, "jobs are left");
@@ -323,7 +328,7 @@ void toy_stop(struct toy *toy)
 
 /* ---- the client ---- */
 
-int toy_connect(const struct toy *toy)
+static int try_connect(const struct toy *toy)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
@@ -332,8 +337,25 @@ int toy_connect(const struct toy *toy)
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-    cr_assert_eq(connect(fd, (const struct sockaddr *)&to, sizeof(to)), 0, "%s", strerror(errno));
+    if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0)
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+int toy_connect(const struct toy *toy)
+{
+    int fd = try_connect(toy);
+    cr_assert(fd >= 0, "%s", strerror(errno));
     return fd;
+}
+
+bool toy_can_connect(const struct toy *toy)
+{
+    int fd = try_connect(toy);
+    if (fd >= 0)
+        (void)close(fd);
+    return fd >= 0;
 }
 
 void toy_send_n(int fd, const char *p, size_t n)

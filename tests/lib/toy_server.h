@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "service/http_server.h"
 
@@ -36,10 +37,12 @@ struct http_server_stats toy_stats(struct toy *toy);
 void toy_observed(struct toy *toy, unsigned *ret_n, size_t *ret_route, unsigned *ret_status);
 size_t toy_n_routes(void);
 
-/* Stop the server if it runs, then free.  Every exchange must have been released. */
+/* Stop the server and free. */
 void toy_stop(struct toy *toy);
+void toy_stop_within(struct toy *toy, int64_t grace_ms);
 
 int toy_connect(const struct toy *toy);
+bool toy_can_connect(const struct toy *toy);
 void toy_send(int fd, const char *text);
 void toy_send_n(int fd, const char *p, size_t n);
 

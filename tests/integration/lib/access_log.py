@@ -7,7 +7,7 @@ from datetime import datetime
 LINE = re.compile(
     r'^(\S+) (\S+) (.+?) \[([^\]]+)\] "((?:[^"\\]|\\.)*)" (\S+) (\S+)'
     r'(?: "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)".*)?$')
-TARGET = re.compile(r"^(\S+) (\S+)(?: HTTP/\S+)?$")
+TARGET = re.compile(r"^(\S+) (.+?)(?: HTTP/\S+)?$")
 
 
 def lines(path):

@@ -366,7 +366,7 @@ Test(access_log, truncated_anywhere)
     }
 }
 
-/* A user agent that the next line ran into ends at that line's first quote. */
+/* Of two records that ran into each other the whole one counts, under the first one's host. */
 Test(access_log, truncated_user_agent_and_the_next_line)
 {
     struct access_log_line line;
@@ -375,7 +375,7 @@ Test(access_log, truncated_user_agent_and_the_next_line)
 
     cr_assert_eq(
         parse(text, sizeof(text) - 1, ACCESS_LOG_COMBINED, &line, &copy), ACCESS_LOG_EVENT);
-    expect_slice(text, "user agent", line.ua, "Mozilla/5.0 (" HEAD_);
+    expect_slice(text, "user agent", line.ua, "UA");
     free(copy);
 }
 

@@ -1,0 +1,460 @@
+"""Short fault runs: what was answered 202 is counted exactly once, 503 not at all, anything else at most once.
+
+Every event has a page of its own, so that each can be asked for; TALLYD_SEED repeats a run.
+"""
+
+import os
+import signal
+import threading
+import time
+from dataclasses import dataclass, field
+
+import pytest
+
+from lib.client import Unknown
+from lib.proxy import CUTS, Fault, is_any
+from lib.waiting import wait_until
+
+FEW = ("--partitions", "4")
+EVENTS = 8  # of a batch: over several partitions
+
+
+@dataclass
+class Ledger:
+    """What clients sent and what they were told; pages by outcome."""
+
+    site: str
+    counted: list = field(default_factory=list)   # 202
+    refused: list = field(default_factory=list)   # 503
+    unknown: list = field(default_factory=list)   # 504, or no answer
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    statuses: dict = field(default_factory=dict)
+
+    def send(self, http, name):
+        """Post one batch; file it by its answer.  Returns the status, None without an answer."""
+        pages = [f"/{name}/{i}" for i in range(EVENTS)]
+        batch = [{"site": self.site, "page": p, "user": f"user of {p}"} for p in pages]
+        try:
+            answer = http.post(batch)
+            status = answer.status
+        except Unknown:
+            answer, status = None, None
+        with self.lock:
+            self.statuses[status] = self.statuses.get(status, 0) + 1
+            if status == 202:
+                assert answer.json["accepted"] == EVENTS
+                self.counted += pages
+            elif status == 503:
+                assert int(answer.headers["Retry-After"]) >= 1
+                self.refused += pages
+            else:
+                assert status in (504, None), answer
+                self.unknown += pages
+        return status
+
+    def check(self, tallyd):
+        """Page by page, then the totals."""
+        http = tallyd.client()
+        wait_until(lambda: http.get("/readyz").status == 200, "ready for questions")
+
+        def pv(page):
+            return http.count("pv", site=self.site, page=page, from_="now-1h")
+
+        lost = [p for p in self.counted if (n := pv(p)) != 1 and not print(f"{p} is counted {n} times, not 1")]
+        assert not lost, f"{len(lost)} of {len(self.counted)} acknowledged events: {lost[:5]}"
+        there = [p for p in self.refused if pv(p)]
+        assert not there, f"answered 503 and counted: {there[:5]}"
+        some = [pv(p) for p in self.unknown]
+        assert set(some) <= {0, 1}, f"counted twice: {[p for p, n in zip(self.unknown, some) if n > 1][:5]}"
+        total = len(self.counted) + sum(some)
+        for metric in ("pv", "visits"):
+            assert http.count(metric, site=self.site, from_="now-1h") == total, metric
+        return total
+
+
+class Clients:
+    """Threads that post batches until they are told to stop."""
+
+    def __init__(self, ledger, tallyd, n=4, limit=400):
+        self.ledger, self.tallyd, self.limit = ledger, tallyd, limit
+        self.stopping = threading.Event()
+        self.faults = []
+        self.sent = 0
+        self.threads = [threading.Thread(target=self._run, args=(i,), daemon=True) for i in range(n)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopping.set()
+        for thread in self.threads:
+            thread.join(40)
+        assert not self.faults, self.faults
+
+    def _run(self, me):
+        port, http, n = None, None, 0
+        try:
+            while not self.stopping.is_set() and self.sent < self.limit:
+                if port != self.tallyd.port:  # it was started again
+                    port, http = self.tallyd.port, self.tallyd.client()
+                status = self.ledger.send(http, f"{me}/{n}")
+                n += 1
+                self.sent += 1
+                if status != 202:
+                    self.stopping.wait(0.02)  # a polite client comes again a little later
+        except Exception as error:  # pylint: disable=broad-except
+            self.faults.append(error)
+
+    def more(self, batches=15):
+        """Wait until so many more batches were acknowledged."""
+        goal = self.ledger.statuses.get(202, 0) + batches
+        wait_until(lambda: self.faults or self.sent >= self.limit or self.ledger.statuses.get(202, 0) >= goal,
+                   f"{batches} more batches are acknowledged", deadline_s=30)
+
+
+# Processes killed under load
+
+
+def test_embedded_redis_killed_under_load(start_tallyd, site, chance, seed):
+    print(f"TALLYD_SEED={seed}")
+    tallyd, ledger = start_tallyd(*FEW), Ledger(site)
+    with Clients(ledger, tallyd) as clients:
+        for _ in range(4):
+            clients.more()
+            time.sleep(chance.uniform(0, 0.05))  # not to wait: somewhere in a flush
+            for pid in tallyd.redis_pids():
+                os.kill(pid, signal.SIGKILL)
+        clients.more()
+    assert ledger.check(tallyd) > 0
+    assert ledger.statuses[202] >= 50
+
+
+def test_redis_killed_and_restarted_under_load(start_redis, start_tallyd, site, chance, seed):
+    print(f"TALLYD_SEED={seed}")
+    redis = start_redis(appendonly=True)
+    tallyd, ledger = start_tallyd(*FEW, redis=redis), Ledger(site)
+    with Clients(ledger, tallyd) as clients:
+        for _ in range(5):
+            clients.more()
+            time.sleep(chance.uniform(0, 0.05))
+            redis.kill()
+            redis.start()
+        clients.more()
+    ledger.check(tallyd)
+    assert ledger.statuses[202] >= 50
+
+
+def test_tallyd_killed_under_load(start_tallyd, site, chance, seed):
+    """With its own Redis, which is left an orphan each time."""
+    print(f"TALLYD_SEED={seed}")
+    tallyd, ledger = start_tallyd(*FEW), Ledger(site)
+    with Clients(ledger, tallyd) as clients:
+        for _ in range(5):
+            clients.more()
+            time.sleep(chance.uniform(0, 0.05))
+            tallyd.kill()
+            tallyd.start()
+        clients.more()
+    ledger.check(tallyd)
+    assert ledger.statuses[202] >= 50
+
+
+def test_both_killed_under_load(start_redis, start_tallyd, site, chance, seed):
+    print(f"TALLYD_SEED={seed}")
+    redis = start_redis(appendonly=True)
+    tallyd, ledger = start_tallyd(*FEW, redis=redis), Ledger(site)
+    with Clients(ledger, tallyd) as clients:
+        for _ in range(3):
+            clients.more()
+            for victim in chance.sample([redis, tallyd], 2):
+                victim.kill()
+                time.sleep(chance.uniform(0, 0.02))
+            redis.start()
+            tallyd.start()
+        clients.more()
+    ledger.check(tallyd)
+
+
+def test_redis_stands_still_under_load(start_redis, start_tallyd, site):
+    """SIGSTOP for longer than the deadline: 504 or 503 in time, and what was sent counts at most once."""
+    redis = start_redis()
+    tallyd, ledger = start_tallyd(*FEW, "--request-timeout", "500ms", redis=redis), Ledger(site)
+    with Clients(ledger, tallyd) as clients:
+        for _ in range(2):
+            clients.more()
+            redis.signal(signal.SIGSTOP)
+            try:
+                stopped = sum(v for k, v in ledger.statuses.items() if k != 202)
+                wait_until(lambda n=stopped: sum(v for k, v in ledger.statuses.items() if k != 202) >= n + 8,
+                           "requests are answered while Redis stands still")
+            finally:
+                redis.signal(signal.SIGCONT)
+        clients.more()
+    ledger.check(tallyd)
+    assert None not in ledger.statuses
+
+
+def test_redis_comes_back_empty(start_redis, start_tallyd, site):
+    """All data is gone (no persistence): what is acknowledged from then on counts, exactly once."""
+    redis = start_redis()
+    tallyd, before, after = start_tallyd(*FEW, redis=redis), Ledger(site), Ledger(site + "-2")
+    http = tallyd.client()
+    for i in range(20):
+        before.send(http, i)
+    redis.kill()
+    redis.start()
+    wait_until(lambda: http.get("/readyz").status == 200, "ready again")
+    with Clients(after, tallyd, limit=60) as clients:
+        clients.more(40)
+    after.check(tallyd)
+    assert http.count("pv", site=site, from_="now-1h") == 0
+
+
+# The connection cut at every position
+
+
+@pytest.fixture
+def between(start_redis, start_proxy, start_tallyd):
+    """(tallyd, proxy, redis): a proxy in the middle; the cuts are quick, so the reconnects must be too."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    return start_tallyd(*FEW, redis=proxy), proxy, redis
+
+
+@pytest.mark.parametrize("point", CUTS)
+def test_cut_at_each_script_of_a_flush(between, site, point):
+    """A batch over all partitions, the connection lost before, inside and behind each of its commands and
+    replies: tallyd sends it again, and it is acknowledged and counted once."""
+    tallyd, proxy, _ = between
+    ledger, http = Ledger(site), tallyd.client()
+    ledger.send(http, "warm")  # users and scripts known
+    resent = http.metric("tallyd_flush_resent_total")
+    fired = 0
+    for nth in range(1, 11):
+        fault = proxy.arm(Fault(point, nth=nth))
+        status = ledger.send(http, f"{point}/{nth}")
+        fired += fault.fired
+        proxy.disarm()
+        assert status == 202, f"cut at {point} {nth}: {status}"
+    assert fired >= 4, "a flush has a script for each partition"
+    ledger.check(tallyd)
+    if point != "reply-after":
+        assert http.metric("tallyd_flush_resent_total") > resent
+
+
+@pytest.mark.parametrize("point", CUTS)
+def test_cut_again_and_again(between, site, chance, point):
+    """Several cuts in one flush: it is sent until it is through."""
+    tallyd, proxy, _ = between
+    ledger, http = Ledger(site), tallyd.client()
+    for n in range(5):
+        fault = proxy.arm(Fault(point, nth=chance.randint(1, 3), times=3))
+        assert ledger.send(http, f"{point}/{n}") in (202, 504)
+        assert fault.fired
+        proxy.disarm()
+    ledger.check(tallyd)
+
+
+def test_cut_while_the_connection_is_made(between, site):
+    """Each command of the greeting, in turn."""
+    tallyd, proxy, _ = between
+    ledger, http = Ledger(site), tallyd.client()
+    for nth in range(1, 13):
+        proxy.cut_all()
+        proxy.arm(Fault(("command-before", "reply-inside", "reply-before")[nth % 3], nth=nth, match=is_any))
+        assert ledger.send(http, nth) in (202, 503, 504)
+        proxy.disarm()
+        wait_until(lambda: http.get("/readyz").status == 200, "ready again")
+    ledger.check(tallyd)
+    assert ledger.statuses[202] >= 6
+
+
+def test_cut_at_random_under_load(between, site, chance, seed):
+    """Several requests in a flush, two flushes on their way, cuts anywhere."""
+    print(f"TALLYD_SEED={seed}")
+    tallyd, proxy, _ = between
+    ledger = Ledger(site)
+    with Clients(ledger, tallyd, n=8, limit=600) as clients:
+        for _ in range(25):
+            fault = proxy.arm(Fault(chance.choice(CUTS), nth=chance.randint(1, 20)))
+            clients.more(5)
+            fault.done.wait(1)
+    proxy.disarm()
+    ledger.check(tallyd)
+    assert ledger.statuses.get(202, 0) > 100
+
+
+def test_reads_survive_cuts(between, site):
+    """A question whose connection is cut is asked again or refused, never answered wrongly."""
+    tallyd, proxy, _ = between
+    http = tallyd.client()
+    http.accept([{"site": site, "page": f"/{i}", "user": i} for i in range(50)])
+    for point in CUTS:
+        for nth in range(1, 8):
+            proxy.arm(Fault(point, nth=nth, match=lambda args: not args[0].upper().startswith(b"EVAL")))
+            answer = http.get("/pv", site=site, from_="now-1h")
+            assert answer.status in (200, 503, 504), answer
+            if answer.status == 200:
+                assert answer.json["pv"] == 50
+            proxy.disarm()
+            wait_until(lambda: http.get("/uv", site=site).status == 200, "questions are answered again")
+
+
+def test_black_hole(start_redis, start_proxy, start_tallyd, site):
+    """Nothing comes back, nothing is closed: the deadline holds, and the connection is given up."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    tallyd, ledger = start_tallyd(*FEW, "--request-timeout", "1s", redis=proxy), Ledger(site)
+    http = tallyd.client()
+    for n in range(2):
+        assert ledger.send(http, f"before/{n}") == 202
+        proxy.black_hole()
+        begin = time.monotonic()
+        assert ledger.send(http, f"in/{n}") in (503, 504)
+        assert http.get("/pv").status in (503, 504)
+        assert time.monotonic() - begin < 4
+        proxy.black_hole(False)
+        wait_until(lambda k=n: ledger.send(tallyd.client(), f"after/{k}/{time.monotonic_ns()}") == 202, "counted again")
+    ledger.check(tallyd)
+
+
+# Error replies
+
+
+@pytest.mark.parametrize("text", [
+    "OOM command not allowed when used memory > 'maxmemory'.",
+    "LOADING Redis is loading the dataset in memory",
+    "READONLY You can't write against a read only replica.",
+    "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+    "BUSY Redis is busy running a script.",
+    "NOREPLICAS Not enough good replicas to write.",
+    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+    "NOPERM this user has no permissions to run the 'evalsha' command",
+    "ERR something that nobody expects",
+    "NOSCRIPT No matching script. Please use EVAL.",
+], ids=lambda text: text.split()[0])
+@pytest.mark.parametrize("nth, times", [(1, 1), (2, 1), (1, 1000)], ids=["the first", "the second", "all"])
+def test_error_replies(start_redis, start_proxy, start_tallyd, site, text, nth, times):
+    """An honest answer in time, nothing half-hidden, and all is well once the errors end."""
+    proxy = start_proxy(start_redis())
+    tallyd, ledger = start_tallyd(*FEW, "--request-timeout", "2s", redis=proxy), Ledger(site)
+    http = tallyd.client()
+    assert ledger.send(http, "before") == 202
+    proxy.arm(Fault("error", nth=nth, times=times, text=text))
+    begin = time.monotonic()
+    status = ledger.send(http, "in")
+    assert time.monotonic() - begin < 4
+    if times > 1:
+        assert status in (503, 504), "Redis never took it"
+    if text.startswith("NOSCRIPT") and times == 1:
+        assert status == 202, "a script that Redis forgot is no failure"
+    proxy.disarm()
+    wait_until(lambda: ledger.send(http, f"after/{time.monotonic_ns()}") == 202, "counted again")
+    ledger.check(tallyd)
+
+
+def test_out_of_memory(start_redis, start_tallyd, site):
+    redis = start_redis()
+    tallyd, ledger = start_tallyd(*FEW, redis=redis), Ledger(site)
+    http = tallyd.client()
+    assert ledger.send(http, "before") == 202
+    redis.command("CONFIG", "SET", "maxmemory", "1")
+    answer = http.post({"site": site, "page": "/full"})
+    assert answer.status == 503 and "memory" in answer.json["detail"], answer
+    assert int(answer.headers["Retry-After"]) >= 1
+    for i in range(3):
+        assert ledger.send(http, f"full/{i}") == 503
+    assert http.get("/pv", site=site).status == 200  # questions are still answered
+    wait_until(lambda: http.get("/readyz").status == 503, "readyz tells")
+    assert http.metric("tallyd_redis_oom_total") > 0
+    redis.command("CONFIG", "SET", "maxmemory", "0")
+    wait_until(lambda: ledger.send(http, f"after/{time.monotonic_ns()}") == 202, "counted again")
+    ledger.check(tallyd)
+
+
+def test_read_only_replica(start_redis, start_tallyd, site):
+    redis = start_redis()
+    tallyd, ledger = start_tallyd(*FEW, "--request-timeout", "2s", redis=redis), Ledger(site)
+    http = tallyd.client()
+    assert ledger.send(http, "before") == 202
+    redis.command("REPLICAOF", "127.0.0.1", "1")
+    assert ledger.send(http, "in") in (503, 504)
+    wait_until(lambda: http.get("/readyz").status == 503, "readyz tells")
+    redis.command("REPLICAOF", "NO", "ONE")
+    wait_until(lambda: ledger.send(http, f"after/{time.monotonic_ns()}") == 202, "counted again")
+    ledger.check(tallyd)
+
+
+def test_somebody_s_endless_script(start_redis, start_tallyd, site):
+    """BUSY: answered in time, and well again after SCRIPT KILL."""
+    redis = start_redis(options=["--busy-reply-threshold", "50"])
+    tallyd, ledger = start_tallyd(*FEW, "--request-timeout", "1s", redis=redis), Ledger(site)
+    http = tallyd.client()
+    assert ledger.send(http, "before") == 202
+    with redis.connect() as connection:
+        connection.send("EVAL", "while true do end", 0)
+        assert ledger.send(http, "in") in (503, 504)
+        wait_until(lambda: redis.command("SCRIPT", "KILL") == "OK", "the script is stopped")
+    wait_until(lambda: ledger.send(http, f"after/{time.monotonic_ns()}") == 202, "counted again")
+    ledger.check(tallyd)
+
+
+def test_script_flush_and_client_kill(start_redis, start_tallyd, site):
+    redis = start_redis()
+    tallyd, ledger = start_tallyd(*FEW, redis=redis), Ledger(site)
+    http = tallyd.client()
+    for i in range(5):
+        redis.command("SCRIPT", "FLUSH")
+        assert ledger.send(http, f"flush/{i}") == 202
+        redis.command("CLIENT", "KILL", "TYPE", "normal")
+        assert ledger.send(http, f"kill/{i}") == 202
+        assert http.count("pv", site=site, from_="now-1h") == (2 * i + 2) * EVENTS
+    ledger.check(tallyd)
+
+
+# Load
+
+
+def test_requests_gather_while_a_flush_is_on_its_way(between, site):
+    """Group commit: 40 requests behind one slow round trip need a few flushes, not 40."""
+    tallyd, proxy, _ = between
+    ledger, http = Ledger(site), tallyd.client()
+    ledger.send(http, "warm")
+    flushes = http.metric("tallyd_flushes_total")
+    proxy.hold_replies()
+    senders = [threading.Thread(target=lambda i=i: ledger.send(tallyd.client(), i), daemon=True) for i in range(40)]
+    for sender in senders:
+        sender.start()
+    wait_until(lambda: http.metric("tallyd_queue_events") >= 20 * EVENTS, "requests gather")
+    proxy.hold_replies(False)
+    for sender in senders:
+        sender.join(20)
+    assert ledger.statuses == {202: 41}
+    assert http.metric("tallyd_flushes_total") - flushes <= 12
+    ledger.check(tallyd)
+
+
+def test_the_queue_is_bounded(start_redis, start_proxy, start_tallyd, site):
+    """More than --queue events wait for Redis: 503 with Retry-After, at once; nothing of them is counted."""
+    proxy = start_proxy(start_redis())
+    tallyd = start_tallyd(*FEW, "--queue", "10000", "--request-timeout", "5s", redis=proxy)
+    http = tallyd.client()
+    batch = [{"site": site, "page": "/"}] * 4000
+    http.accept(batch)
+    proxy.hold_replies()
+    answers = []
+    senders = [threading.Thread(target=lambda: answers.append(tallyd.client().post(batch)), daemon=True) for _ in range(15)]
+    for sender in senders:
+        sender.start()
+    wait_until(lambda: any(a.status == 503 for a in answers), "the queue is full")
+    assert http.metric("tallyd_queue_events") <= 10_000
+    proxy.hold_replies(False)
+    for sender in senders:
+        sender.join(20)
+    statuses = [a.status for a in answers]
+    assert len(statuses) == 15 and set(statuses) <= {202, 503}, statuses
+    assert all(int(a.headers["Retry-After"]) >= 1 for a in answers if a.status == 503)
+    assert http.metric("tallyd_queue_refused_total") == statuses.count(503)
+    assert http.count("pv", site=site, from_="now-1h") == 4000 * (1 + statuses.count(202))

@@ -1,0 +1,539 @@
+"""The process: its command line, its embedded Redis, how it starts, stops and is killed, its logs."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import threading
+import time
+
+import pytest
+
+from lib.process import Redis, alive, children, command_of, free_port, orphans, run
+from lib.raw import Raw
+from lib.waiting import wait_until
+
+OPTIONS = """listen redis data-dir config fsync redis-memory redis-server partitions keep-minutes keep-hours
+keep-days keep-months max-body max-body-memory max-future visit-timeout visitor-rotation request-timeout
+max-connections threads readers queue log-format log-level insecure""".split()
+
+
+@pytest.fixture
+def embedded(start_tallyd):
+    """A tallyd with its own Redis under its own data directory."""
+    return start_tallyd()
+
+
+def count(tallyd, site="default", **params):
+    return tallyd.client().count("pv", site=site, from_="now-1h", **params)
+
+
+def post_until_accepted(tallyd, event):
+    """Post until it is counted; the statuses on the way.  A lost answer is a failure."""
+    statuses = []
+
+    def accepted():
+        statuses.append(tallyd.client().post(event).status)
+        assert statuses[-1] in (202, 503, 504), statuses
+        return statuses[-1] == 202
+
+    wait_until(accepted, "an event is accepted again")
+    return statuses
+
+
+# Command line
+
+
+def test_version():
+    done = run("--version")
+    assert done.returncode == 0 and re.fullmatch(r"tallyd \d+\.\d+\.\d+\S*\n", done.stdout), done
+
+
+def test_help_names_every_option_and_command():
+    done = run("--help")
+    assert done.returncode == 0 and done.stderr == ""
+    for option in OPTIONS:
+        assert f"--{option}" in done.stdout, option
+    for command in ("serve", "import", "config"):
+        assert command in done.stdout
+
+
+def test_ready_line(embedded):
+    """Port 0 picks one, and it is printed."""
+    lines = embedded.out.read_text().splitlines()
+    assert len(lines) == 1
+    assert re.fullmatch(r"tallyd \S+ listening on http://127\.0\.0\.1:\d+ \(redis: .+\)", lines[0])
+    assert embedded.port > 0
+    assert embedded.version == run("--version").stdout.split()[1]
+
+
+def test_config_prints_every_option_with_value_and_origin(tmp_path):
+    config = tmp_path / "tallyd.conf"
+    config.write_text("# a comment\n\nkeep-hours = 30d\nqueue = 20000\nmax-future = 1m\n")
+    done = run("config", "--config", config, "--queue", "30000", env={"TALLYD_MAX_FUTURE": "2m", "TALLYD_QUEUE": "40000"})
+    assert done.returncode == 0, done
+    row = {}
+    for text in done.stdout.splitlines():
+        for option in OPTIONS:
+            if re.match(rf"\s*(--)?{option}\b(?!-)", text):
+                row[option] = text
+    assert set(row) == set(OPTIONS), set(OPTIONS) - set(row)
+    # flag, environment, file, default
+    assert "30000" in row["queue"] and "flag" in row["queue"]
+    assert "2m" in row["max-future"] and "env" in row["max-future"]
+    assert "30d" in row["keep-hours"] and "62d" in row["keep-hours"] and "file" in row["keep-hours"]
+    assert "48h" in row["keep-minutes"] and "default" in row["keep-minutes"]
+
+
+def test_config_shows_no_password():
+    done = run("config", "--redis", "redis://app:secretword@127.0.0.1:6379")
+    assert done.returncode == 0 and "secretword" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("arguments, names", [
+    (["serve", "--frobnicate"], "frobnicate"),
+    (["serve", "--frobnicate=1"], "frobnicate"),
+    (["serve", "--queue"], "queue"),
+    (["serve", "--queue", "many"], "queue"),
+    (["serve", "--queue", "-1"], "queue"),
+    (["serve", "--queue", "1"], "queue"),
+    (["serve", "--partitions", "0"], "partitions"),
+    (["serve", "--partitions", "100000"], "partitions"),
+    (["serve", "--keep-minutes", "48"], "keep-minutes"),
+    (["serve", "--keep-minutes", "1m"], "keep-minutes"),
+    (["serve", "--keep-days", "forevr"], "keep-days"),
+    (["serve", "--max-body", "8 MB"], "max-body"),
+    (["serve", "--fsync", "sometimes"], "fsync"),
+    (["serve", "--visitor-rotation", "year"], "visitor-rotation"),
+    (["serve", "--log-format", "xml"], "log-format"),
+    (["serve", "--listen", "127.0.0.1"], "listen"),
+    (["serve", "--listen", "127.0.0.1:99999"], "listen"),
+    (["serve", "--redis", "http://127.0.0.1"], "redis"),
+    (["serve", "--redis", "redis-cluster://127.0.0.1:7001"], "not supported yet"),
+    (["serve", "--redis", "redis-sentinel://127.0.0.1:7001/master"], "not supported yet"),
+    (["serve", "--config", "/no/such/file"], "/no/such/file"),
+    (["serve", "surplus"], "surplus"),
+    (["frobnicate"], "frobnicate"),
+    (["--frobnicate"], "frobnicate"),
+])
+def test_wrong_command_line_is_exit_2_and_named(arguments, names):
+    done = run(*arguments, timeout_s=10)
+    assert done.returncode == 2, done
+    assert names in done.stderr and done.stdout == ""
+
+
+@pytest.mark.parametrize("text, names", [
+    ("frobnicate = 1", "frobnicate"), ("queue = many", "queue"), ("queue", "queue"), ("queue = 20000\nqueue = 20000", "queue"),
+    ("config = /x", "config"),
+])
+def test_wrong_config_file_is_exit_2_and_named_with_its_line(tmp_path, text, names):
+    config = tmp_path / "tallyd.conf"
+    config.write_text("# first\n" + text + "\n")
+    done = run("serve", "--config", config, timeout_s=10)
+    assert done.returncode == 2 and names in done.stderr, done
+    assert re.search(r"\b[23]\b", done.stderr)
+
+
+@pytest.mark.parametrize("name, value", [("TALLYD_FROBNICATE", "1"), ("TALLYD_QUEUE", "many"), ("TALLYD_KEEP_MINUTES", "1s")])
+def test_wrong_environment_is_exit_2_and_named(name, value):
+    done = run("serve", env={name: value}, timeout_s=10)
+    assert done.returncode == 2 and name in done.stderr, done
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:0", "[::]:0", "192.0.2.1:8080"])
+def test_listening_beyond_loopback_needs_insecure(listen, tmp_path):
+    done = run("serve", "--listen", listen, "--data-dir", tmp_path, timeout_s=10)
+    assert done.returncode == 2 and "--insecure" in done.stderr, done
+
+
+def test_insecure_listens_beyond_loopback(start_redis, start_tallyd):
+    tallyd = start_tallyd("--insecure", redis=start_redis(), listen="0.0.0.0:0", wait_ready=False)
+    tallyd.wait_ready_line()
+    tallyd.host = "127.0.0.1"
+    assert tallyd.client().get("/healthz").status == 200
+
+
+def test_port_in_use(embedded, tmp_path):
+    done = run("serve", "--listen", f"127.0.0.1:{embedded.port}", "--data-dir", tmp_path, timeout_s=20)
+    assert done.returncode not in (0, None) and str(embedded.port) in done.stderr, done
+    assert not orphans(tmp_path)
+
+
+# The embedded Redis and its data directory
+
+
+def test_embedded_redis_is_private_and_durable(embedded):
+    assert len(embedded.redis_pids()) == 1
+    assert (embedded.data_dir.stat().st_mode & 0o777) == 0o700
+    def setting(name):
+        return embedded.redis_command("CONFIG", "GET", name)[1]
+
+    assert setting("port") == "0"
+    assert (setting("appendonly"), setting("appendfsync")) == ("yes", "always")
+    assert setting("maxmemory-policy") == "noeviction" and int(setting("maxmemory")) > 1 << 28
+    with Raw(embedded.port) as raw:  # nobody but tallyd listens
+        raw.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert raw.receive()[0] == 200
+
+
+def test_fsync_everysec_and_memory(start_tallyd):
+    tallyd = start_tallyd("--fsync", "everysec", "--redis-memory", "64MiB")
+    assert tallyd.redis_command("CONFIG", "GET", "appendfsync")[1] == "everysec"
+    assert tallyd.redis_command("CONFIG", "GET", "maxmemory")[1] == str(64 << 20)
+
+
+def test_second_tallyd_on_the_same_directory_is_refused(embedded):
+    done = run("serve", "--listen", "127.0.0.1:0", "--data-dir", embedded.data_dir, timeout_s=20)
+    assert done.returncode not in (0, None) and str(embedded.data_dir) in done.stderr, done
+    embedded.client().accept({"page": "/"})
+
+
+def test_socket_path_that_is_too_long_is_refused(tmp_path):
+    deep = tmp_path / ("d" * 100)
+    done = run("serve", "--listen", "127.0.0.1:0", "--data-dir", deep, timeout_s=10)
+    assert done.returncode == 2 and re.search("socket|107|too long", done.stderr), done
+
+
+def test_data_directory_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run("serve", "--listen", "127.0.0.1:0", "--data-dir", tmp_path / "file" / "data", timeout_s=10)
+    assert done.returncode not in (0, None) and "file" in done.stderr, done
+
+
+def test_redis_server_that_is_missing(tmp_path):
+    done = run("serve", "--listen", "127.0.0.1:0", "--data-dir", tmp_path, "--redis-server", "/no/redis-server", timeout_s=20)
+    assert done.returncode not in (0, None) and "/no/redis-server" in done.stderr, done
+
+
+# Stop, restart, kill
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stops_with_its_redis(embedded, number):
+    embedded.client().accept({"page": "/"})
+    with Raw(embedded.port) as idle:
+        idle.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert idle.receive()[0] == 200
+        pids = embedded.redis_pids()
+        embedded.signal(number)
+        assert embedded.wait(10) == 0  # the idle connection does not hold it
+    wait_until(lambda: not any(map(alive, pids)), "Redis ends with it")
+    assert not orphans(embedded.data_dir)
+
+
+def test_data_survives_a_restart(embedded):
+    embedded.client().accept([{"page": "/", "user": f"u{i}", "ip": f"192.0.2.{i}"} for i in range(5)])
+    before = [embedded.client().count(m, from_="now-1h") for m in ("pv", "uv", "ips", "visits")]
+    assert embedded.terminate() == 0
+    embedded.start()
+    assert [embedded.client().count(m, from_="now-1h", to="now") for m in ("pv", "uv", "ips", "visits")] == before
+    embedded.client().accept({"page": "/", "user": "u0", "ip": "192.0.2.0"})  # the hashing secret too
+    assert [embedded.client().count(m, from_="now-1h") for m in ("pv", "uv", "ips", "visits")] == [6, *before[1:]]
+
+
+def test_sigterm_lets_requests_in_flight_finish(start_redis, start_proxy, start_tallyd, site):
+    """An event that Redis has taken but not yet answered gets its 202; new connections are refused."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    tallyd = start_tallyd(redis=proxy)
+    proxy.hold_replies()
+    with Raw(tallyd.port) as raw:
+        body = f'{{"page":"/","site":"{site}"}}'
+        raw.send(f"POST /events HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}")
+        wait_until(lambda: redis.command("KEYS", f"*:{site}:*"), "Redis has the event")
+        tallyd.signal(signal.SIGTERM)
+
+        def refused():
+            try:
+                Raw(tallyd.port).close()
+            except OSError:
+                return True
+            return False
+
+        wait_until(refused, "no new connection is accepted")
+        assert tallyd.alive()
+        proxy.hold_replies(False)
+        assert raw.receive()[0] == 202
+    assert tallyd.wait(10) == 0
+
+
+def test_sigterm_waits_no_longer_than_a_deadline(start_redis, start_proxy, start_tallyd):
+    """Redis never answers: the request is told so (504), and the process ends."""
+    proxy = start_proxy(start_redis())
+    tallyd = start_tallyd("--request-timeout", "1s", redis=proxy)
+    proxy.black_hole()
+    with Raw(tallyd.port) as raw:
+        raw.send('POST /events HTTP/1.1\r\nHost: x\r\nContent-Length: 12\r\n\r\n{"page":"/"}')
+        assert not raw.readable(0.1)
+        tallyd.signal(signal.SIGTERM)
+        answer = raw.receive()
+        assert answer is None or answer[0] in (503, 504)
+    assert tallyd.wait(15) == 0
+
+
+def test_orphan_of_a_killed_tallyd_is_replaced(embedded):
+    embedded.client().accept([{"page": "/", "user": "u"}] * 3)
+    before = embedded.redis_pids()
+    embedded.kill()
+    embedded.start()
+    assert count(embedded) == 3
+    wait_until(lambda: len(orphans(embedded.data_dir)) == 1, "one Redis works in the data directory")
+    assert embedded.redis_pids() == orphans(embedded.data_dir) or orphans(embedded.data_dir) == before
+    embedded.client().accept({"page": "/"})
+    assert count(embedded) == 4
+    assert embedded.terminate() == 0
+    wait_until(lambda: not orphans(embedded.data_dir), "none is left")
+
+
+def test_redis_that_dies_is_started_again(embedded):
+    http = embedded.client()
+    http.accept({"page": "/"})
+    sent = 1
+    for _ in range(3):
+        victim = embedded.redis_pids()[0]
+        os.kill(victim, signal.SIGKILL)
+        statuses = post_until_accepted(embedded, {"page": "/"})
+        sent += 1 + statuses.count(504)  # a 504 may count or not
+        wait_until(lambda: embedded.client().get("/readyz").status == 200, "ready again")
+        assert embedded.redis_pids() not in ([], [victim])
+        assert sent - statuses.count(504) <= count(embedded) <= sent
+        sent = count(embedded)
+    assert embedded.alive()
+    assert http.metric("tallyd_redis_connects_total") >= 4
+
+
+def test_redis_that_cannot_be_started_is_503_meanwhile(embedded):
+    """Its binary dies at once for a while: 503 with Retry-After, healthz stays, no busy loop; then all is well."""
+    data = embedded.data_dir
+    pid = embedded.redis_pids()[0]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        slow = embedded.client(30)
+        answer = wait_until(lambda: (r := slow.get("/readyz")).status == 503 and r, "readyz tells", deadline_s=30)
+        assert answer.json["detail"] and answer.headers["Content-Type"] == "application/problem+json"
+        assert embedded.client().get("/healthz").json == {"status": "pass"}
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    wait_until(lambda: embedded.client().get("/readyz").status == 200, "ready again")
+    embedded.client().accept({"page": "/"})
+    assert data.exists()
+
+
+# Redis of one's own
+
+
+def test_redis_url_with_user_password_and_database(start_redis, start_tallyd):
+    port = free_port()
+    redis = start_redis(port=port, options=["--user", "app", "on", ">pa:ss@w%rd", "~*", "&*", "+@all"])
+    tallyd = start_tallyd(redis=f"redis://app:pa%3Ass%40w%25rd@127.0.0.1:{port}/3")
+    tallyd.client().accept({"page": "/"})
+    assert count(tallyd) == 1
+    with redis.connect() as connection:
+        connection.command("SELECT", 3)
+        assert connection.command("DBSIZE") > 0
+        connection.command("SELECT", 0)
+        assert connection.command("DBSIZE") == 0
+    for text in (tallyd.log_text(), tallyd.out.read_text()):
+        assert "w%rd" not in text and "w%25rd" not in text
+    cmdline = pathlib.Path(f"/proc/{tallyd.pid}/cmdline").read_bytes()
+    assert b"redis://" in cmdline  # given there by this test, not by tallyd
+
+
+def test_wrong_password_is_told(start_redis, start_tallyd):
+    port = free_port()
+    start_redis(port=port, options=["--requirepass", "right"])
+    tallyd = start_tallyd(redis=f"redis://:wrong@127.0.0.1:{port}", listen=f"127.0.0.1:{free_port()}", wait_ready=False)
+    wait_until(lambda: re.search("WRONGPASS|password|NOAUTH|auth", tallyd.log_text(), re.I), "the log says so")
+    assert "wrong@" not in tallyd.log_text()
+    if tallyd.alive() and "listening" in tallyd.out.read_text():
+        tallyd.wait_ready_line()
+        assert tallyd.client().get("/readyz").status == 503
+        assert tallyd.client().post({"page": "/"}).status == 503
+
+
+def test_starts_before_its_redis(start_tallyd, directory, cleanup):
+    redis = Redis(directory)
+    cleanup.append(redis.stop)
+    tallyd = start_tallyd(redis=redis, wait_ready=False)
+    wait_until(lambda: tallyd.log_text() or tallyd.out.read_text(), "it says something")
+    assert tallyd.alive()
+    redis.start()
+    tallyd.wait_ready_line()
+    wait_until(lambda: tallyd.client().get("/readyz").status == 200, "ready", deadline_s=30)
+    tallyd.client().accept({"page": "/"})
+
+
+def test_redis_stopped_and_started(start_redis, start_tallyd):
+    redis = start_redis(appendonly=True)
+    tallyd = start_tallyd(redis=redis)
+    http = tallyd.client()
+    http.accept({"page": "/"})
+    redis.kill()
+    answer = wait_until(lambda: (r := http.get("/readyz")).status == 503 and r, "readyz is 503")
+    assert answer.json["status"] == 503 and answer.json["detail"]
+    for path in ("/uv", "/pv"):
+        refused = http.get(path)
+        assert refused.status == 503 and int(refused.headers["Retry-After"]) >= 1, refused
+    posted = http.post({"page": "/"})
+    assert posted.status == 503 and int(posted.headers["Retry-After"]) >= 1
+    assert http.get("/healthz").status == 200 and http.get("/metrics").status == 200
+    redis.start()
+    wait_until(lambda: http.get("/readyz").status == 200, "ready again")
+    post_until_accepted(tallyd, {"page": "/"})
+    assert count(tallyd) == 2
+
+
+def test_keys_carry_hash_tags(start_redis, start_tallyd):
+    """Every key lies in its partition's slot: one tag in braces, right behind `t:`."""
+    redis = start_redis()
+    tallyd = start_tallyd("--partitions", "8", redis=redis)
+    tallyd.client().accept([{"page": f"/{{{i}}}:{{x}}", "user": f"{{u{i}}}", "ip": f"192.0.2.{i}"} for i in range(100)])
+    keys = redis.command("KEYS", "*")
+    tags = {re.match(r"t:\{(\w+)\}:", key)[1] for key in keys}
+    assert len(tags) == 8
+    # no scan of the keyspace by tallyd itself, no eviction, no EXPIRE per event
+    stats = redis.command("INFO", "commandstats")
+    assert not re.search("cmdstat_(keys|scan):", stats.replace("cmdstat_keys:calls=1,", ""))
+
+
+# Logs and metrics
+
+
+SECRETS = ["visitor-4711", "203.0.113.77", "2001:db8::beef", "SecretBrowser/9.9", "ref.example"]
+
+
+@pytest.mark.parametrize("log_format", ["logfmt", "json"])
+def test_logs_and_data_hold_no_visitors(start_tallyd, log_format):
+    tallyd = start_tallyd("--log-format", log_format, "--log-level", "debug")
+    http = tallyd.client()
+    http.accept([{"page": "/", "user": SECRETS[0]}, {"page": "/", "ip": SECRETS[1], "ua": SECRETS[3]},
+                 {"page": "/", "ip": SECRETS[2], "ua": SECRETS[3], "referrer": SECRETS[4]}])
+    for bad in ('{"page":"","user":"%s"}' % SECRETS[0], '{"page":"/","ip":"%s/8"}' % SECRETS[1],
+                '{"page":"/","ua":["%s"]}' % SECRETS[3], "{%s" % SECRETS[0]):
+        assert http.post(bad).status in (400, 422)
+    http.get("/uv", user=SECRETS[0])
+    http.request("GET", "/nothing", headers={"User-Agent": SECRETS[3]})
+    os.kill(tallyd.redis_pids()[0], signal.SIGKILL)
+    post_until_accepted(tallyd, {"page": "/", "user": SECRETS[0]})
+    assert tallyd.terminate() == 0
+
+    text = tallyd.log_text()
+    lines = [line for line in text.splitlines() if line]
+    assert lines
+    if log_format == "json":
+        for line in lines:
+            record = json.loads(line)
+            assert isinstance(record, dict) and any(k in record for k in ("msg", "message"))
+            assert {"level"} <= record.keys() and any(k in record for k in ("time", "ts", "at"))
+    else:
+        assert all(re.search(r"level=\w+", line) for line in lines), lines[:3]
+    for secret in SECRETS:
+        assert secret not in text
+    for path in tallyd.data_dir.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            for secret in SECRETS[1:]:
+                assert secret.encode() not in data, f"{secret} in {path}"
+
+
+def test_a_flood_of_bad_requests_does_not_flood_the_log(start_redis, start_tallyd):
+    tallyd = start_tallyd(redis=start_redis())
+    http = tallyd.client()
+    for _ in range(500):
+        http.post("{")
+    assert len(tallyd.log_text().splitlines()) < 200
+
+
+def test_metrics(tallyd, http, site):
+    http.accept([{"site": site, "page": "/"}] * 5)
+    http.count("pv", site=site)
+    answer = http.get("/metrics")
+    assert answer.headers["Content-Type"].startswith("text/plain")
+    text = answer.body.decode()
+    assert text.endswith("\n")
+    types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.M))
+    helped = set(re.findall(r"^# HELP (\S+) \S", text, re.M))
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        match = re.fullmatch(r'([a-z_]\w*)(\{\w+="[^"]*"(,\w+="[^"]*")*\})? (\S+)', line)
+        assert match, line
+        float(match[4])
+        family = re.sub("_(bucket|sum|count)$", "", match[1])
+        assert family in types or match[1] in types, line
+    assert set(types) == helped and all(name.startswith("tallyd_") for name in types if not name.startswith("process_"))
+    for name in ("tallyd_events_accepted_total", "tallyd_events_rejected_total", "tallyd_redis_connects_total",
+                 "tallyd_flushes_total", "tallyd_flush_events_total", "tallyd_queue_events", "tallyd_redis_errors_total"):
+        assert name in types, name
+    histograms = [name for name, kind in types.items() if kind == "histogram"]
+    assert histograms, "a latency histogram by route"
+    for route in ("/events", "/pv"):
+        assert any(route in line for line in text.splitlines() if line.startswith(histograms[0])), route
+    # no label carries what a user sent
+    assert site not in text
+
+
+def test_histograms_are_cumulative(http):
+    http.get("/healthz")
+    series = {}
+    for name, value in http.metrics().items():
+        match = re.match(r'(\w+)_bucket\{(.*?),?le="([^"]+)"(.*)\}', name)
+        if match:
+            series.setdefault((match[1], match[2] + match[4]), []).append((float(match[3].replace("+Inf", "inf")), value))
+    assert series
+    for buckets in series.values():
+        values = [v for _, v in sorted(buckets)]
+        assert values == sorted(values) and sorted(buckets)[-1][0] == float("inf")
+
+
+def test_probes_share_one_write_a_second(tallyd, redis):
+    """Many /readyz cost one write probe a second."""
+    before = int(redis.command("INFO", "stats").partition("total_commands_processed:")[2].split()[0])
+    http, begin = tallyd.client(), time.monotonic()
+    for _ in range(200):
+        assert http.get("/readyz").status == 200
+    seconds = time.monotonic() - begin
+    after = int(redis.command("INFO", "stats").partition("total_commands_processed:")[2].split()[0])
+    assert after - before < 50 + 100 * seconds
+
+
+def test_idle_server_uses_no_cpu(start_redis, start_tallyd):
+    """Measured over two seconds: no polling loops."""
+    tallyd = start_tallyd(redis=start_redis())
+    tallyd.client().accept({"page": "/"})
+
+    def ticks():
+        fields = pathlib.Path(f"/proc/{tallyd.pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    before = ticks()
+    threading.Event().wait(2)  # the measurement itself
+    assert ticks() - before <= 4
+
+
+def test_threads_of_its_own_hold_no_connection_of_the_listener(embedded):
+    """Redis and its forks inherit neither the listening socket nor the lock."""
+    for pid in children(embedded.pid):
+        links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+        inherited = [x for x in links if x.startswith(str(embedded.data_dir)) and "lock" in x]
+        assert not inherited, (command_of(pid), inherited)
+
+
+def test_deadline_of_every_request(start_redis, start_tallyd):
+    """Redis stands still: reads and writes are answered within --request-timeout, one way or another."""
+    redis = start_redis()
+    tallyd = start_tallyd("--request-timeout", "1s", redis=redis)
+    redis.signal(signal.SIGSTOP)
+    try:
+        for ask in (lambda c: c.post({"page": "/"}), lambda c: c.get("/uv"), lambda c: c.get("/readyz")):
+            begin = time.monotonic()
+            answer = ask(tallyd.client())
+            assert answer.status in (503, 504), answer
+            assert time.monotonic() - begin < 2.5
+    finally:
+        redis.signal(signal.SIGCONT)
+    wait_until(lambda: tallyd.client().get("/readyz").status == 200, "ready again")
+    tallyd.client().accept({"page": "/after"})
+    assert count(tallyd, page="/after") == 1
+    assert count(tallyd, page="/") <= 1

@@ -1,0 +1,238 @@
+/* Time and the end of the server: request timeouts, idle connections, quiesce and stop. */
+#include <criterion/criterion.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/lib/toy_server.h"
+
+#define HOST    "Host: h\r\n"
+#define TIMEOUT 300
+
+static const struct http_server_config quick = {
+    .request_timeout_ms = TIMEOUT, .idle_timeout_ms = 10 * TIMEOUT};
+
+/* Send @text a byte every 10 ms until the server ends the connection.  Returns how long that took.
+ */
+static int64_t trickle(int fd, const char *text)
+{
+    int64_t since = toy_now_ms();
+    while (!toy_ended(fd, 10)) {
+        cr_assert(toy_now_ms() - since < 4000, "the server waits for ever");
+        if (send(fd, *text != '\0' ? text++ : "x", 1, MSG_NOSIGNAL) != 1)
+            break;
+    }
+    return toy_now_ms() - since;
+}
+
+/* @ms is the timeout, give or take what the reaper's look and a busy machine add. */
+static void expect_timeout(int64_t ms)
+{
+    cr_expect(ms >= TIMEOUT - 60 && ms < TIMEOUT + 600, "%d ms", (int)ms);
+}
+
+static const char *const slow[] = {
+    "GET /now HTTP/1.1\r\n" HOST "X: ",                                 /* in a field */
+    "GET /nowxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", /* in the request line */
+};
+
+/* Success scenarios */
+
+Test(http_deadline, trickled_heads_are_cut_off)
+{
+    struct toy *toy = toy_start(quick, TOY_THREAD);
+    for (size_t i = 0; i < 2; i++) {
+        int fd = toy_connect(toy);
+        expect_timeout(trickle(fd, slow[i]));
+        (void)close(fd);
+    }
+    toy_await_connections(toy, 0);
+    cr_expect_eq(toy_stats(toy).late, 2);
+    toy_stop(toy);
+}
+
+Test(http_deadline, trickled_heads_behind_another_request_are_cut_off)
+{
+    struct toy *toy = toy_start(quick, TOY_THREAD);
+    struct answer answer;
+    static const char *const first[] = {
+        "GET /now HTTP/1.1\r\n" HOST "\r\n",
+        "POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+    };
+    for (size_t i = 0; i < 4; i++) {
+        int fd = toy_connect(toy);
+        toy_send(fd, first[i % 2]);
+        cr_assert(toy_answer(fd, &answer));
+        expect_timeout(trickle(fd, slow[i / 2]));
+        (void)close(fd);
+    }
+    toy_stop(toy);
+}
+
+Test(http_deadline, a_head_that_begins_and_falls_silent_is_cut_off)
+{
+    struct toy *toy = toy_start(quick, TOY_THREAD);
+    struct answer answer;
+    static const char *const rows[] = {
+        "GET /no", "GET /now HTTP/1.1\r\nHos", "GET /now HTTP/1.1\r\n" HOST "\r\nGET /no"};
+    for (size_t i = 0; i < 3; i++) {
+        int fd = toy_connect(toy);
+        int64_t since = toy_now_ms();
+        toy_send(fd, rows[i]);
+        if (i == 2)
+            cr_assert(toy_answer(fd, &answer));
+        cr_expect(toy_ended(fd, 2000), "row %zu", i);
+        expect_timeout(toy_now_ms() - since);
+        (void)close(fd);
+    }
+    toy_stop(toy);
+}
+
+Test(http_deadline, trickled_bodies_are_cut_off)
+{
+    struct toy *toy = toy_start(quick, TOY_THREAD);
+    static const char *const rows[] = {
+        "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 9999\r\n\r\n",
+        "POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\nfff\r\n",
+        "POST /none HTTP/1.1\r\n" HOST "Content-Length: 9999\r\n\r\n", /* swallowed */
+    };
+    for (size_t i = 0; i < 3; i++) {
+        int fd = toy_connect(toy);
+        toy_send(fd, rows[i]);
+        expect_timeout(trickle(fd, ""));
+        (void)close(fd);
+    }
+    toy_await_connections(toy, 0);
+    cr_expect_eq(toy_stats(toy).body_bytes, 0);
+    toy_stop(toy);
+}
+
+Test(http_deadline, storage_is_given_less_than_the_timeout)
+{
+    struct toy *toy = toy_start(quick, TOY_HOLD);
+    struct answer answer;
+    int fd = toy_connect(toy);
+    int64_t since = toy_now_ms();
+    toy_send(fd, "GET /wait HTTP/1.1\r\n" HOST "\r\n");
+    cr_assert(toy_answer(fd, &answer), "cut off while it waited");
+    cr_expect_eq(answer.status, 503);
+    expect_timeout(toy_now_ms() - since);
+    toy_send(fd, "GET /now HTTP/1.1\r\n" HOST "\r\n");
+    cr_expect(toy_answer(fd, &answer), "closed");
+    (void)close(fd);
+    toy_stop(toy);
+}
+
+Test(http_deadline, silent_connections_may_idle_longer)
+{
+    struct toy *toy = toy_start(quick, TOY_THREAD);
+    struct answer answer;
+    int used = toy_connect(toy), fresh = toy_connect(toy);
+    toy_send(used, "GET /now HTTP/1.1\r\n" HOST "\r\n");
+    cr_assert(toy_answer(used, &answer));
+    cr_expect_not(toy_ended(used, 3 * TIMEOUT));
+    cr_expect_not(toy_ended(fresh, 0));
+    toy_send(used, "GET /now HTTP/1.1\r\n" HOST "\r\n");
+    cr_assert(toy_answer(used, &answer));
+    cr_expect(toy_ended(fresh, 12 * TIMEOUT), "an idle connection is kept for ever");
+    cr_expect_eq(toy_stats(toy).late, 0);
+    (void)close(used);
+    (void)close(fresh);
+    toy_stop(toy);
+}
+
+Test(http_deadline, an_answer_that_nobody_reads_ends)
+{
+    struct toy *toy = toy_start(
+        (struct http_server_config){.request_timeout_ms = 100, .idle_timeout_ms = 100}, TOY_THREAD);
+    int fd = toy_connect(toy);
+    toy_send(fd, "GET /big HTTP/1.1\r\n" HOST "\r\n");
+    toy_await_connections(toy, 1);
+    toy_await_connections(toy, 0);
+    (void)close(fd);
+    toy_stop(toy);
+}
+
+Test(http_deadline, quiesce_refuses_new_connections_and_serves_the_old)
+{
+    struct toy *toy = toy_start((struct http_server_config){.threads = 2}, TOY_THREAD);
+    struct answer answer;
+    int fd = toy_connect(toy);
+    toy_send(fd, "GET /now HTTP/1.1\r\n" HOST "\r\n");
+    cr_assert(toy_answer(fd, &answer));
+    http_server_quiesce(toy_server(toy));
+    http_server_quiesce(toy_server(toy));
+    cr_expect_not(toy_can_connect(toy));
+    toy_send(fd, "GET /wait HTTP/1.1\r\n" HOST "\r\n");
+    cr_assert(toy_answer(fd, &answer));
+    cr_expect_str_eq(answer.body, "waited");
+    cr_expect_not_null(strstr(answer.head, "Connection: close"));
+    cr_expect(toy_ended(fd, 2000));
+    (void)close(fd);
+    toy_stop(toy);
+}
+
+/* The order of main(): quiesce, drain storage, stop.  Nothing that was taken is lost. */
+Test(http_deadline, stop_answers_what_is_in_flight)
+{
+    struct toy *toy = toy_start((struct http_server_config){.threads = 2}, TOY_HOLD);
+    struct answer answer;
+    int fds[20];
+    for (int i = 0; i < 20; i++) {
+        fds[i] = toy_connect(toy);
+        toy_send(fds[i], "GET /wait HTTP/1.1\r\n" HOST "\r\n");
+    }
+    toy_await_lent(toy, 20);
+    http_server_quiesce(toy_server(toy));
+    toy_let_go(toy);
+    toy_stop_within(toy, 2000);
+    for (int i = 0; i < 20; i++) {
+        cr_assert(toy_answer(fds[i], &answer), "connection %d got no answer", i);
+        cr_expect_str_eq(answer.body, "waited");
+        (void)close(fds[i]);
+    }
+}
+
+/* Failure scenarios */
+
+Test(http_deadline, stop_waits_for_lent_jobs_and_no_longer)
+{
+    struct toy *toy = toy_start((struct http_server_config){.request_timeout_ms = 500}, TOY_HOLD);
+    int waits = toy_connect(toy), sends = toy_connect(toy), idles = toy_connect(toy);
+    toy_send(waits, "GET /wait HTTP/1.1\r\n" HOST "\r\n");
+    toy_send(sends, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 10\r\n\r\nabc");
+    toy_await_lent(toy, 1);
+    toy_await_connections(toy, 3);
+    int64_t since = toy_now_ms();
+    toy_stop_within(toy, 0); /* no grace: the job still ends by its deadline */
+    cr_expect(toy_now_ms() - since < 1500);
+    cr_expect(toy_ended(sends, 1000));
+    cr_expect(toy_ended(idles, 1000));
+    (void)close(waits);
+    (void)close(sends);
+    (void)close(idles);
+}
+
+/* Clients that go on asking while the server stops must not keep it, nor find a suspended
+ * connection under it (the library would abort). */
+Test(http_deadline, stop_under_load)
+{
+    for (int round = 0; round < 10; round++) {
+        struct toy *toy = toy_start((struct http_server_config){.threads = 2}, TOY_THREAD);
+        int fds[16];
+        for (int i = 0; i < 16; i++) {
+            fds[i] = toy_connect(toy);
+            for (int k = 0; k < 50; k++) /* pipelined */
+                toy_send(fds[i], "GET /wait HTTP/1.1\r\n" HOST "\r\n");
+        }
+        toy_stop_within(toy, round * 2);
+        for (int i = 0; i < 16; i++)
+            (void)close(fds[i]);
+    }
+}
+
+Test(http_deadline, server_may_start_and_stop_at_once)
+{
+    for (int i = 0; i < 50; i++)
+        toy_stop(toy_start((struct http_server_config){.threads = 2}, TOY_THREAD));
+}

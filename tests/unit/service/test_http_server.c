@@ -1,0 +1,567 @@
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "tests/lib/toy_server.h"
+
+#define ROWS(table) (sizeof(table) / sizeof((table)[0]))
+#define HOST        "Host: h\r\n"
+#define CHUNKED     "Transfer-Encoding: chunked\r\n"
+
+static const struct http_server_config defaults;
+
+/* Send @request on a new connection and expect @status.  Returns whether the server closed it. */
+static bool ask(const struct toy *toy, const char *request, int status, struct answer *ret)
+{
+    int fd = toy_connect(toy);
+    toy_send(fd, request);
+    cr_assert(toy_answer(fd, ret), "no answer to %s", request);
+    cr_expect_eq(ret->status, status, "%d, not %d, to %s", ret->status, status, request);
+    bool ended =
+        toy_ended(fd, 0) || (strstr(ret->head, "Connection: close") && toy_ended(fd, 5000));
+    (void)close(fd);
+    return ended;
+}
+
+static void expect_header(const struct answer *answer, const char *name, const char *value)
+{
+    char actual[256];
+    cr_expect(answer_header(answer, name, actual, sizeof(actual)), "no %s", name);
+    cr_expect_str_eq(actual, value, "%s: %s", name, actual);
+}
+
+/* A problem document, as all of the server's own refusals are. */
+static void expect_problem(const struct answer *answer)
+{
+    char text[64];
+    expect_header(answer, "Content-Type", "application/problem+json");
+    expect_header(answer, "X-Content-Type-Options", "nosniff");
+    cr_expect(answer_header(answer, "X-Request-Id", text, sizeof(text)));
+    (void)snprintf(text, sizeof(text), "\"status\":%d", answer->status);
+    cr_expect_not_null(strstr(answer->body, text), "%s", answer->body);
+    cr_expect_not_null(strstr(answer->body, "\"message\":"), "%s", answer->body);
+}
+
+/* Success scenarios */
+
+Test(http_server, keeps_a_connection)
+{
+    struct toy *toy = toy_start(defaults, TOY_THREAD);
+    struct answer answer;
+    int fd = toy_connect(toy);
+    static const struct {
+        const char *request, *body;
+    } rows[] = {
+        {"GET /now HTTP/1.1\r\n" HOST "\r\n", "now"},
+        {"GET /wait HTTP/1.1\r\n" HOST "\r\n", "waited"},
+        {"POST /echo HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhello", "hello"},
+        {"POST /echo HTTP/1.1\r\n" HOST "\r\n", ""},
+        {"POST /wait HTTP/1.1\r\n" HOST CHUNKED "\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nT: t\r\n\r\n",
+            "abcde"},
+        {"DELETE /now HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nxyz", "now"},
+        {"GET /query?a=%00&b+ HTTP/1.1\r\n" HOST "\r\n", "/query a=%00&b+"},
+        {"GET http://h/query?x HTTP/1.1\r\n" HOST "\r\n", "/query x"},
+        {"GET /query HTTP/1.1\r\n" HOST "\r\n", "/query "},
+        {"\r\nGET /now HTTP/1.1\r\n" HOST "\r\n", "now"},
+    };
+    for (size_t round = 0; round < 3; round++) {
+        for (size_t i = 0; i < ROWS(rows); i++) {
+            toy_send(fd, rows[i].request);
+            cr_assert(toy_answer(fd, &answer));
+            cr_expect_eq(answer.status, 200);
+            cr_expect_str_eq(answer.body, rows[i].body);
+        }
+    }
+    cr_expect_eq(toy_stats(toy).connections, 1);
+    (void)close(fd);
+    toy_stop(toy);
+}
+
+Test(http_server, answers_have_the_handlers_headers_and_its_own)
+{
+    struct toy *toy = toy_start(defaults, TOY_THREAD);
+    struct answer answer;
+    cr_expect_not(ask(toy, "GET /now HTTP/1.1\r\n" HOST "\r\n", 200, &answer));
+    expect_header(&answer, "Content-Type", "text/plain");
+    expect_header(&answer, "X-Toy", "yes");
+    expect_header(&answer, "X-Content-Type-Options", "nosniff");
+    toy_stop(toy);
+}
+
+Test(http_server, request_ids)
+{
+    struct toy *toy = toy_start(defaults, TOY_THREAD);
+    struct answer answer;
+    char id[2][256];
+    (void)ask(toy, "GET /now HTTP/1.1\r\n" HOST "X-Request-Id: abc!~\r\n\r\n", 200, &answer);
+    expect_header(&answer, "X-Request-Id", "abc!~");
+    (void)ask(toy, "GET /none HTTP/1.1\r\n" HOST "X-Request-Id: abc\r\n\r\n", 404, &answer);
+    expect_header(&answer, "X-Request-Id", "abc");
+    for (int i = 0; i < 2; i++) { /* one that may not be echoed, so another is made */
+        (void)ask(toy, "GET /now HTTP/1.1\r\n" HOST "X-Request-Id: a b\r\n\r\n", 200, &answer);
+        cr_expect(answer_header(&answer, "X-Request-Id", id[i], sizeof(id[i])));
+        cr_expect(strlen(id[i]) > 9 && strchr(id[i], ' ') == NULL, "%s", id[i]);
+    }
+    cr_expect_str_neq(id[0], id[1]);
+    toy_stop(toy);
+}
+
+Test(http_server, head_is_get_without_the_body)
+{
+    struct toy *toy = toy_start(defaults, TOY_THREAD);
+    struct answer answer;
+    int fd = toy_connect(toy);
+    static const char *targets[] = {"/now", "/wait", "/big"};
+    for (size_t i = 0; i < ROWS(targets); i++) {
+        char request[64];
+        (void)snprintf(request, sizeof(request), "HEAD %s HTTP/1.1\r\n" HOST "\r\n", targets[i]);
+        toy_send(fd, request);
+        cr_assert(toy_answer_to_head(fd, &answer));
+        cr_expect_eq(answer.status, 200);
+        cr_expect(answer.n > 0, "no Content-Length");
+    }
+    toy_send(fd, "GET /now HTTP/1.1\r\n" HOST "\r\n");
+    cr_assert(toy_answer(fd, &answer));
+    cr_expect_str_eq(answer.body, "now");
+    (void)close(fd);
+    toy_stop(toy);
+}
+
+Test(http_server, pipelined_requests_are_answered_in_order)
+{
+    struct toy *toy = toy_start(defaults, TOY_THREAD);
+    struct answer answer;
+    int fd = toy_connect(toy);
+    char requests[20000];
+    size_t n = 0;
+    for (int i = 0; i < 100; i++)
+        n += (size_t)snprintf(requests + n, sizeof(requests) - n,
+            "POST %s HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\n%03d",
+            i % 3 == 0 ? "/wait" : "/echo", i);
+    toy_send_n(fd, requests, n);
+    for (int i = 0; i < 100; i++) {
+        cr_assert(toy_answer(fd, &answer));
+        cr_expect_eq(strtol(answer.body, NULL, 10), i);
+    }
+    (void)close(fd);
+    toy_stop(toy);
+}
+
+Test(http_server, big_and_empty_answers)
+{
+    struct toy *toy = toy_start(defaults, TOY_THREAD);
+    struct answer answer;
+    int fd = toy_connect(toy);
+    toy_send(fd, "GET /big HTTP/1.1\r\n" HOST "\r\nGET /empty HTTP/1.1\r\n" HOST
+                 "\r\nGET /now HTTP/1.1\r\n" HOST "\r\n");
+    cr_assert(toy_answer(fd, &answer));
+    cr_expect_eq(answer.n, 4u << 20);
+    cr_assert(toy_answer(fd, &answer));
+    cr_expect_eq(answer.status, 204);
+    cr_expect_null(strstr(answer.head, "Content-Length"));
+    cr_assert(toy_answer(fd, &answer));
+    cr_expect_str_eq(answer.body, "now");
+    (void)close(fd);
+    toy_stop(toy);
+}
+
+Test(http_server, http_1_0_and_connection_close)
+{
+    struct toy *toy = toy_start(defaults, TOY_THREAD);
+    struct answer answer;
+    cr_expect(ask(toy, "GET /now HTTP/1.0\r\n\r\n", 200, &answer));
+    cr_expect(ask(toy, "GET /now HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n", 200, &answer));
+    toy_stop(toy);
+}
+
+Test(http_server, expect_100_continue)
+{
+    struct toy *toy = toy_start(defaults, TOY_THREAD);
+    struct answer answer;
+    int fd = toy_connect(toy);
+    toy_send(
+        fd, "POST /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    cr_assert(toy_answer(fd, &answer));
+    cr_expect_eq(answer.status, 100);
+    toy_send(fd, "ab");
+    cr_assert(toy_answer(fd, &answer));
+    cr_expect_str_eq(answer.body, "ab");
+    (void)close(fd);
+    (void)ask(toy,
+        "POST /none HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n", 404,
+        &answer);
+    toy_stop(toy);
+}
+
+Test(http_server, heads_of_12_kib)
+{
+    struct toy *toy = toy_start(defaults, TOY_THREAD);
+    char *heads[4];
+    for (size_t i = 0; i < ROWS(heads); i++)
+        heads[i] = calloc(1, 14000);
+    char *p = heads[0] + sprintf(heads[0], "GET /now HTTP/1.1\r\n" HOST "X: ");
+    memset(p, 'x', 12000);
+    (void)strcat(heads[0], "\r\n\r\n");
+    p = heads[1] + sprintf(heads[1], "GET /now HTTP/1.1\r\n" HOST);
+    for (int i = 0; i < 100; i++)
+        p += sprintf(p, "X-%03d: %091d\r\n", i, i);
+    (void)strcat(heads[1], "\r\n");
+    p = heads[2] + sprintf(heads[2], "GET /now?");
+    for (int i = 0; i < 100; i++)
+        p += sprintf(p, "page=/%074d&", i);
+    p += sprintf(p, " HTTP/1.1\r\n" HOST);
+    for (int i = 0; i < 40; i++)
+        p += sprintf(p, "X-%02d: %092d\r\n", i, i);
+    (void)strcat(heads[2], "\r\n");
+    p = heads[3] +
+        sprintf(heads[3], "GET /now?"); /* more arguments than the library has room for */
+    for (int i = 0; i < 4000; i++)
+        p += sprintf(p, "a&");
+    (void)strcat(heads[3], " HTTP/1.1\r\n" HOST "\r\n");
+    for (size_t i = 0; i < ROWS(heads); i++) {
+        struct answer answer;
+        int fd = toy_connect(toy);
+        for (int round = 0; round < 2; round++) { /* a kept connection has room again */
+            toy_send(fd, heads[i]);
+            cr_assert(toy_answer(fd, &answer), "head %zu", i);
+            cr_expect_eq(answer.status, 200, "head %zu: %d", i, answer.status);
+        }
+        (void)close(fd);
+        free(heads[i]);
+    }
+    toy_stop(toy);
+}
+
+static char *zip(const char *p, size_t n, size_t *ret_n)
+{
+    z_stream z = {0};
+    cr_assert_eq(deflateInit2(&z, 9, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    size_t room = deflateBound(&z, n) + 64;
+    char *out = malloc(room);
+    z.next_in = (z_const Bytef *)(uintptr_t)p;
+    z.avail_in = (uInt)n;
+    z.next_out = (Bytef *)out;
+    z.avail_out = (uInt)room;
+    cr_assert_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+    *ret_n = room - z.avail_out;
+    (void)deflateEnd(&z);
+    return out;
+}
+
+Test(http_server, gzip)
+{
+    struct toy *toy = toy_start(
+        (struct http_server_config){.max_body = 1000, .max_body_memory = 1000000}, TOY_THREAD);
+    static const struct {
+        size_t n, cut;
+        int status;
+    } rows[] = {{0, 0, 200}, {1000, 0, 200}, {1001, 0, 413}, {100000, 0, 413}, {1000, 1, 400}};
+    char *plain = malloc(100001);
+    memset(plain, 'p', 100001);
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        size_t n;
+        struct answer answer;
+        char head[200];
+        char *zipped = zip(plain, rows[i].n, &n);
+        int fd = toy_connect(toy);
+        n -= rows[i].cut;
+        (void)snprintf(head, sizeof(head),
+            "POST /echo HTTP/1.1\r\n" HOST "Content-Encoding: gzip\r\nContent-Length: %zu\r\n\r\n",
+            n);
+        for (int round = 0; round < 2; round++) { /* the connection survives a refusal */
+            toy_send(fd, head);
+            toy_send_n(fd, zipped, n);
+            cr_assert(toy_answer(fd, &answer));
+            cr_expect_eq(answer.status, rows[i].status, "row %zu: %d", i, answer.status);
+            cr_expect(answer.status != 200 ||
+                      (answer.n == rows[i].n && memcmp(answer.body, plain, answer.n) == 0));
+        }
+        (void)close(fd);
+        free(zipped);
+    }
+    free(plain);
+    toy_await_connections(toy, 0);
+    cr_expect_eq(toy_stats(toy).body_bytes, 0);
+    toy_stop(toy);
+}
+
+/* Many requests at once, waiting and not, over two server threads. */
+Test(http_server, many_connections_on_two_threads)
+{
+    struct toy *toy = toy_start((struct http_server_config){.threads = 2}, TOY_THREAD);
+    struct answer answer;
+    int fds[50];
+    for (size_t i = 0; i < ROWS(fds); i++)
+        fds[i] = toy_connect(toy);
+    for (int round = 0; round < 20; round++) {
+        for (size_t i = 0; i < ROWS(fds); i++)
+            toy_send(fds[i], i % 2 == 0 ? "POST /wait HTTP/1.1\r\n" HOST
+                                          "Content-Length: 1\r\n\r\na"
+                                        : "GET /wait HTTP/1.1\r\n" HOST "\r\n");
+        for (size_t i = 0; i < ROWS(fds); i++) {
+            cr_assert(toy_answer(fds[i], &answer));
+            cr_expect_str_eq(answer.body, i % 2 == 0 ? "a" : "waited");
+        }
+    }
+    for (size_t i = 0; i < ROWS(fds); i++)
+        (void)close(fds[i]);
+    unsigned n, status;
+    size_t route;
+    toy_await_observed(toy, 1000);
+    toy_observed(toy, &n, &route, &status);
+    cr_expect_eq(n, 1000);
+    cr_expect_eq(status, 200);
+    toy_stop(toy);
+}
+
+Test(http_server, jobs_that_are_done_within_submit)
+{
+    struct toy *toy = toy_start(defaults, TOY_INLINE);
+    struct answer answer;
+    int fd = toy_connect(toy);
+    for (int i = 0; i < 100; i++) {
+        toy_send(fd, "GET /wait HTTP/1.1\r\n" HOST "\r\n");
+        cr_assert(toy_answer(fd, &answer));
+        cr_expect_str_eq(answer.body, "waited");
+    }
+    (void)close(fd);
+    toy_stop(toy);
+}
+
+/* Failure scenarios */
+
+Test(http_server, not_found_and_method_not_allowed_keep_the_connection)
+{
+    struct toy *toy = toy_start(defaults, TOY_THREAD);
+    struct answer answer;
+    static const struct {
+        const char *request;
+        int status;
+        const char *allow;
+    } rows[] = {
+        {"GET /none HTTP/1.1\r\n" HOST "\r\n", 404, NULL},
+        {"GET /now%00 HTTP/1.1\r\n" HOST "\r\n", 404, NULL},
+        {"GET /now/ HTTP/1.1\r\n" HOST "\r\n", 404, NULL},
+        {"OPTIONS * HTTP/1.1\r\n" HOST "\r\n", 404, NULL},
+        {"POST /none HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc", 404, NULL},
+        {"POST /now HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc", 405, "GET, HEAD, DELETE"},
+        {"HEAD /echo HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n", 405, "POST"},
+        {"PATCH /wait HTTP/1.1\r\n" HOST "\r\n", 405, "GET, HEAD, POST"},
+        {"TRACE /empty HTTP/1.1\r\n" HOST "\r\n", 405, "GET, HEAD"},
+    };
+    unsigned n, status;
+    size_t route;
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        int fd = toy_connect(toy);
+        bool to_head = strncmp(rows[i].request, "HEAD", 4) == 0;
+        toy_send(fd, rows[i].request);
+        cr_assert(to_head ? toy_answer_to_head(fd, &answer) : toy_answer(fd, &answer));
+        cr_expect_eq(answer.status, rows[i].status, "row %zu: %d", i, answer.status);
+        if (!to_head)
+            expect_problem(&answer);
+        if (rows[i].allow != NULL)
+            expect_header(&answer, "Allow", rows[i].allow);
+        if (!to_head) {
+            toy_send(fd, "GET /now HTTP/1.1\r\n" HOST "\r\n");
+            cr_expect(toy_answer(fd, &answer), "row %zu: closed", i);
+        }
+        (void)close(fd);
+    }
+    (void)ask(toy, "GET /none HTTP/1.1\r\n" HOST "\r\n", 404, &answer);
+    toy_await_observed(toy, 2 * (unsigned)ROWS(rows));
+    toy_observed(toy, &n, &route, &status);
+    cr_expect_eq(route, toy_n_routes(), "unrouted requests are counted apart");
+    cr_expect_eq(status, 404);
+    toy_stop(toy);
+}
+
+Test(http_server, unsound_heads_are_refused_and_the_connection_closed)
+{
+    struct toy *toy = toy_start(defaults, TOY_THREAD);
+    struct answer answer;
+    static const char *rows[] = {
+        "GET /now HTTP/1.1\r\n\r\n",
+        "GET /now HTTP/1.1\r\n" HOST HOST "\r\n",
+        "GET /now HTTP/1.1\r\n" HOST "A : b\r\n\r\n",
+        "GET /now HTTP/1.1\r\n" HOST "A: b\rc\r\n\r\n",
+        "GET /now HTTP/1.1\r\n" HOST "A: b\r\n c\r\n\r\n",
+        "GET /now HTTP/1.1\n" HOST "\r\n",
+        "G@T /now HTTP/1.1\r\n" HOST "\r\n",
+        "BREW /now HTTP/1.1\r\n" HOST "\r\n",
+        "GET /n ow HTTP/1.1\r\n" HOST "\r\n",
+        "GET  /now HTTP/1.1\r\n" HOST "\r\n",
+        "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 1\r\nContent-Length: 1\r\n\r\na",
+        "POST /echo HTTP/1.1\r\n" HOST CHUNKED "Content-Length: 1\r\n\r\n1\r\na\r\n0\r\n\r\n",
+        "POST /echo HTTP/1.1\r\n" HOST CHUNKED CHUNKED "\r\n1\r\na\r\n0\r\n\r\n",
+        "POST /echo HTTP/1.1\r\n" HOST
+        "Transfer-Encoding: gzip, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+        "POST /echo HTTP/1.0\r\n" CHUNKED "\r\n1\r\na\r\n0\r\n\r\n",
+        "POST /echo HTTP/1.1\r\n" HOST "Content-Len: 1\r\n gth\r\n\r\na",
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cr_expect(ask(toy, rows[i], 400, &answer), "left open: %s", rows[i]);
+        expect_problem(&answer);
+    }
+    int fd = toy_connect(toy); /* and one with NUL */
+    static const char with_nul[] = "GET /now HTTP/1.1\r\n" HOST "A: b\0c\r\n\r\n";
+    toy_send_n(fd, with_nul, sizeof(with_nul) - 1);
+    cr_assert(toy_answer(fd, &answer));
+    cr_expect_eq(answer.status, 400);
+    (void)close(fd);
+    cr_expect_eq(toy_stats(toy).refused_head, (int64_t)ROWS(rows) + 1);
+    toy_stop(toy);
+}
+
+Test(http_server, too_many_fields)
+{
+    struct toy *toy = toy_start(defaults, TOY_THREAD);
+    struct answer answer;
+    char head[4000];
+    char *p = head + sprintf(head, "GET /now HTTP/1.1\r\n" HOST);
+    for (int i = 0; i < 256; i++)
+        p += sprintf(p, "A:\r\n");
+    (void)strcat(head, "\r\n");
+    cr_expect(ask(toy, head, 431, &answer));
+    expect_problem(&answer);
+    toy_stop(toy);
+}
+
+Test(http_server, too_large_by_content_length_is_refused_at_once)
+{
+    struct toy *toy = toy_start((struct http_server_config){.max_body = 1000}, TOY_THREAD);
+    struct answer answer;
+    (void)ask(toy, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 1001\r\n\r\n", 413, &answer);
+    expect_problem(&answer);
+    (void)ask(
+        toy, "DELETE /now HTTP/1.1\r\n" HOST "Content-Length: 9999999999999\r\n\r\n", 413, &answer);
+    cr_expect_eq(toy_stats(toy).refused_large, 2);
+    toy_stop(toy);
+}
+
+/* A client that reads nothing before it has sent it all must not lose the answer to a reset. */
+Test(http_server, a_refusal_reaches_a_client_that_is_still_sending)
+{
+    struct toy *toy = toy_start((struct http_server_config){.max_body = 1000}, TOY_THREAD);
+    size_t n = 20u << 20;
+    char *junk = calloc(1, n);
+    for (int i = 0; i < 5; i++) {
+        struct answer answer;
+        int fd = toy_connect(toy);
+        toy_send(fd, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 20971520\r\n\r\n");
+        toy_send_n(fd, junk, n);
+        cr_assert(toy_answer(fd, &answer), "the answer is lost");
+        cr_expect_eq(answer.status, 413);
+        (void)close(fd);
+    }
+    free(junk);
+    toy_stop(toy);
+}
+
+Test(http_server, a_chunked_body_that_overflows_is_swallowed)
+{
+    struct toy *toy = toy_start((struct http_server_config){.max_body = 1000}, TOY_THREAD);
+    struct answer answer;
+    int fd = toy_connect(toy);
+    toy_send(fd, "POST /echo HTTP/1.1\r\n" HOST CHUNKED "\r\n");
+    char chunk[0x400 + 7];
+    memset(chunk, 'x', sizeof(chunk));
+    memcpy(chunk, "400\r\n", 5);
+    memcpy(chunk + 5 + 0x400, "\r\n", 2);
+    for (int i = 0; i < 300; i++)
+        toy_send_n(fd, chunk, sizeof(chunk));
+    cr_expect_eq(toy_stats(toy).body_bytes, 0);
+    toy_send(fd, "0\r\n\r\n");
+    cr_assert(toy_answer(fd, &answer));
+    cr_expect_eq(answer.status, 413);
+    expect_problem(&answer);
+    toy_send(fd, "GET /now HTTP/1.1\r\n" HOST "\r\n");
+    cr_expect(toy_answer(fd, &answer), "closed");
+    (void)close(fd);
+    toy_stop(toy);
+}
+
+Test(http_server, content_codings_that_are_not_known)
+{
+    struct toy *toy = toy_start(defaults, TOY_THREAD);
+    struct answer answer;
+    (void)ask(toy,
+        "POST /echo HTTP/1.1\r\n" HOST "Content-Encoding: br\r\nContent-Length: 1\r\n\r\na", 415,
+        &answer);
+    expect_problem(&answer);
+    expect_header(&answer, "Accept-Encoding", "gzip");
+    toy_stop(toy);
+}
+
+Test(http_server, bodies_share_their_memory)
+{
+    struct toy *toy = toy_start(
+        (struct http_server_config){.max_body = 100000, .max_body_memory = 100000}, TOY_THREAD);
+    struct answer answer;
+    char *body = calloc(1, 90000);
+    int first = toy_connect(toy);
+    toy_send(first, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 90000\r\n\r\n");
+    toy_send_n(first, body, 89999);
+    while (toy_stats(toy).body_bytes < 89999)
+        (void)usleep(1000);
+    (void)ask(toy, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 70000\r\n\r\n", 503, &answer);
+    expect_problem(&answer);
+    expect_header(&answer, "Retry-After", "1");
+    (void)ask(toy, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\nab", 200, &answer);
+    toy_send_n(first, body, 1);
+    cr_assert(toy_answer(first, &answer));
+    cr_expect_eq(answer.status, 200);
+    cr_expect_eq(toy_stats(toy).refused_memory, 1);
+    free(body);
+    (void)close(first);
+    toy_stop(toy);
+}
+
+Test(http_server, clients_that_leave)
+{
+    struct toy *toy = toy_start(defaults, TOY_HOLD);
+    static const char *rows[] = {
+        "GET /wait HTTP/1.1\r\n" HOST "\r\n",
+        "GET /wait HTTP/1.1\r\n" HOST "\r\nGET /now HTTP/1.1\r\n" HOST "\r\n",
+        "POST /wait HTTP/1.1\r\n" HOST "Content-Length: 5000\r\n\r\nabc",
+        "GET /wait HTTP/1.1\r\nHo",
+        "",
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        int fd = toy_connect(toy);
+        toy_send(fd, rows[i]);
+        if (i < 2)
+            toy_await_lent(toy, (int64_t)i + 1);
+        struct linger reset = {.l_onoff = 1, .l_linger = 0};
+        if (i == 1)
+            (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+        (void)close(fd);
+    }
+    toy_await_connections(toy, 2); /* the two that are suspended: their end is not seen yet */
+    toy_let_go(toy);
+    toy_await_connections(toy, 0);
+    cr_expect_eq(toy_stats(toy).suspended, 0);
+    cr_expect_eq(toy_stats(toy).body_bytes, 0);
+    toy_stop(toy);
+}
+
+Test(http_server, an_address_that_is_taken)
+{
+    struct toy *toy = toy_start(defaults, TOY_THREAD);
+    const char *error = NULL;
+    struct http_server_config config = {.host = "127.0.0.1",
+        .port = http_server_port(toy_server(toy)),
+        .threads = 1,
+        .max_connections = 1,
+        .request_timeout_ms = 1000,
+        .idle_timeout_ms = 1000};
+    cr_expect_null(http_server_start(&config, &error));
+    cr_expect_not_null(strstr(error, "bound"), "%s", error);
+    config.host = "no.such.host.invalid";
+    cr_expect_null(http_server_start(&config, &error));
+    cr_expect_not_null(strstr(error, "host"), "%s", error);
+    toy_stop(toy);
+}
