@@ -18,10 +18,8 @@ struct counts_state {
     enum metric metric;
 };
 
-static const char *const names[METRICS] = {[METRIC_PV] = "pv",
-    [METRIC_UV] = "uv",
-    [METRIC_IPS] = "ips",
-    [METRIC_VISITS] = "visits"};
+static const char *const names[METRICS] = {
+    [METRIC_PV] = "pv", [METRIC_UV] = "uv", [METRIC_IPS] = "ips", [METRIC_VISITS] = "visits"};
 
 static void release(struct http_exchange *exchange)
 {
@@ -115,10 +113,10 @@ static json_t *list_json(const struct count_job *job)
     json_t *list = json_array();
     for (size_t i = 0; list != NULL && i < job->n_keys; i++) {
         const struct counted_key *key = &job->keys[i];
-        json_array_append_new(list,
-            json_pack("{s:s,s:o,s:o,s:o}", "level", level_name(key->bucket.level), "from",
-                time_json(key->bucket.start_s), "to", time_json(key->bucket.end_s), "key",
-                json_stringn(key->key, key->n)));
+        json_array_append_new(
+            list, json_pack("{s:s,s:o,s:o,s:o}", "level", level_name(key->bucket.level), "from",
+                      time_json(key->bucket.start_s), "to", time_json(key->bucket.end_s), "key",
+                      json_stringn(key->key, key->n)));
     }
     return list;
 }
@@ -141,15 +139,16 @@ static json_t *cover_json(const struct count_job *job)
     return cover;
 }
 
-/* Does the window reach over a border of rotation periods, so that a hashed visitor may have two names? */
+/* Does the window reach over a border of rotation periods, so that a hashed visitor may have two
+ * names? */
 static bool spans_rotation(const struct app *app, struct window window)
 {
     return rotation_start_s(app->rotation, window.from_s) !=
            rotation_start_s(app->rotation, window.to_s - 1);
 }
 
-static json_t *answer(const struct app *app, const struct counts_state *state,
-    const struct count_job *job)
+static json_t *answer(
+    const struct app *app, const struct counts_state *state, const struct count_job *job)
 {
     bool estimated = state->metric == METRIC_UV || state->metric == METRIC_IPS;
     /* Forged sketches can estimate to 2^63 (see hll.h). */
@@ -178,14 +177,15 @@ static void reply_not_kept(struct http_response *response, const struct window *
     char from[32];
     char to[32];
     if (nearest->from_s == nearest->to_s) {
-        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "from",
-            "nothing of this window is kept any more");
+        problem_reply_parameter(
+            response, PROBLEM_UNACCEPTABLE, "from", "nothing of this window is kept any more");
         return;
     }
     timestamp_print(nearest->from_s, from);
     timestamp_print(nearest->to_s, to);
     problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "from",
-        "the window is not kept at this precision any more; the nearest one that can be answered is "
+        "the window is not kept at this precision any more; the nearest one that can be answered "
+        "is "
         "from=%s&to=%s (round=outer takes it)",
         from, to);
 }

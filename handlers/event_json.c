@@ -38,13 +38,16 @@ static bool reserve_event(struct decoder *d)
     size_t capacity = batch->capacity == 0 ? d->n_expected : batch->capacity * 2;
     struct event *events;
 
-    if (batch->n < batch->capacity)
+    if (batch->n < batch->capacity) {
         return true;
-    if (capacity > d->rules->max_events)
+    }
+    if (capacity > d->rules->max_events) {
         capacity = d->rules->max_events;
+    }
     events = reallocarray(batch->events, capacity, sizeof(*events));
-    if (events == NULL)
+    if (events == NULL) {
         return false;
+    }
     batch->events = events;
     batch->capacity = capacity;
     return true;
@@ -55,11 +58,13 @@ static bool reserve_actions(struct event_batch *batch)
     size_t capacity = batch->actions_capacity == 0 ? 64 : batch->actions_capacity * 2;
     struct slice *actions;
 
-    if (batch->actions_capacity - batch->n_actions >= EVENT_ACTIONS_MAX)
+    if (batch->actions_capacity - batch->n_actions >= EVENT_ACTIONS_MAX) {
         return true;
+    }
     actions = reallocarray(batch->actions, capacity, sizeof(*actions));
-    if (actions == NULL)
+    if (actions == NULL) {
         return false;
+    }
     batch->actions = actions;
     batch->actions_capacity = capacity;
     return true;
@@ -72,8 +77,9 @@ static enum event_json_result accept_event(struct decoder *d)
     size_t n = d->reader.event->n_actions;
 
     if (n > 0) {
-        if (!reserve_actions(batch))
+        if (!reserve_actions(batch)) {
             return EVENT_JSON_NOMEM;
+        }
         memcpy(batch->actions + batch->n_actions, d->reader.actions, n * sizeof(struct slice));
         batch->n_actions += n;
     }
@@ -85,11 +91,13 @@ static void attach_actions(struct event_batch *batch)
 {
     const struct slice *next = batch->actions;
 
-    if (batch->n_actions == 0)
+    if (batch->n_actions == 0) {
         return;
+    }
     for (size_t i = 0; i < batch->n; i++) {
-        if (batch->events[i].n_actions == 0)
+        if (batch->events[i].n_actions == 0) {
             continue;
+        }
         batch->events[i].actions = next;
         next += batch->events[i].n_actions;
     }
@@ -102,8 +110,9 @@ static enum event_json_result reject(
     *ret_reject = NULL;
     if (batch->rejects == NULL) {
         batch->rejects = calloc(EVENT_REJECTS_LISTED, sizeof(*batch->rejects));
-        if (batch->rejects == NULL)
+        if (batch->rejects == NULL) {
             return EVENT_JSON_NOMEM;
+        }
     }
     batch->rejected++;
     if (batch->n_rejects < EVENT_REJECTS_LISTED) {
@@ -141,10 +150,12 @@ static enum event_json_result reject_line(struct decoder *d, size_t index)
 
 static enum event_json_result begin_event(struct decoder *d)
 {
-    if (d->batch->n + d->batch->rejected >= d->rules->max_events)
+    if (d->batch->n + d->batch->rejected >= d->rules->max_events) {
         return EVENT_JSON_TOO_MANY;
-    if (!reserve_event(d))
+    }
+    if (!reserve_event(d)) {
         return EVENT_JSON_NOMEM;
+    }
     d->reader.event = &d->batch->events[d->batch->n];
     return EVENT_JSON_OK;
 }
@@ -158,8 +169,9 @@ static enum event_json_result decode_event(struct decoder *d, size_t index)
 {
     enum event_json_result result = begin_event(d);
 
-    if (result != EVENT_JSON_OK)
+    if (result != EVENT_JSON_OK) {
         return result;
+    }
     return event_read(&d->reader) ? end_event(d, index) : EVENT_JSON_MALFORMED;
 }
 
@@ -170,8 +182,9 @@ static enum event_json_result decode_array(struct decoder *d)
     for (size_t i = 0; step == SCAN_ITEM; step = json_scan_next(&d->scan, ']'), i++) {
         enum event_json_result result = decode_event(d, i);
 
-        if (result != EVENT_JSON_OK)
+        if (result != EVENT_JSON_OK) {
             return result;
+        }
     }
     return step == SCAN_CLOSED ? EVENT_JSON_OK : EVENT_JSON_MALFORMED;
 }
@@ -205,8 +218,9 @@ static enum event_json_result decode_json(struct decoder *d)
         return EVENT_JSON_MALFORMED;
     }
     result = decode_value(d);
-    if (result == EVENT_JSON_OK && !json_scan_finish(&d->scan))
+    if (result == EVENT_JSON_OK && !json_scan_finish(&d->scan)) {
         return EVENT_JSON_MALFORMED;
+    }
     return result;
 }
 
@@ -215,10 +229,12 @@ static enum event_json_result decode_line(struct decoder *d, size_t index)
 {
     enum event_json_result result = begin_event(d);
 
-    if (result != EVENT_JSON_OK)
+    if (result != EVENT_JSON_OK) {
         return result;
-    if (!event_read(&d->reader) || !json_scan_finish(&d->scan))
+    }
+    if (!event_read(&d->reader) || !json_scan_finish(&d->scan)) {
         return reject_line(d, index);
+    }
     return end_event(d, index);
 }
 
@@ -232,19 +248,23 @@ static enum event_json_result decode_lines(struct decoder *d)
         char *stop = memchr(line, '\n', (size_t)(end - line));
         enum event_json_result result;
 
-        if (stop == NULL)
+        if (stop == NULL) {
             stop = end;
+        }
         json_scan_init(&d->scan, line, (size_t)(stop - line), EVENT_DEPTH_MAX);
         line = stop < end ? stop + 1 : end;
-        if (json_scan_at_end(&d->scan))
+        if (json_scan_at_end(&d->scan)) {
             continue;
+        }
         any = true;
         result = decode_line(d, i);
-        if (result != EVENT_JSON_OK)
+        if (result != EVENT_JSON_OK) {
             return result;
+        }
     }
-    if (any)
+    if (any) {
         return EVENT_JSON_OK;
+    }
     json_scan_fail(&d->scan, "the body holds no JSON");
     return EVENT_JSON_MALFORMED;
 }

@@ -40,16 +40,20 @@ static enum member find_member(struct slice name)
 {
     switch (name.n) {
     case 2:
-        if (memcmp(name.p, "ts", 2) == 0)
+        if (memcmp(name.p, "ts", 2) == 0) {
             return MEMBER_TS;
-        if (memcmp(name.p, "ip", 2) == 0)
+        }
+        if (memcmp(name.p, "ip", 2) == 0) {
             return MEMBER_IP;
+        }
         return memcmp(name.p, "ua", 2) == 0 ? MEMBER_UA : MEMBER_UNKNOWN;
     case 4:
-        if (memcmp(name.p, "page", 4) == 0)
+        if (memcmp(name.p, "page", 4) == 0) {
             return MEMBER_PAGE;
-        if (memcmp(name.p, "user", 4) == 0)
+        }
+        if (memcmp(name.p, "user", 4) == 0) {
             return MEMBER_USER;
+        }
         return memcmp(name.p, "site", 4) == 0 ? MEMBER_SITE : MEMBER_UNKNOWN;
     case 7:
         return memcmp(name.p, "actions", 7) == 0 ? MEMBER_ACTIONS : MEMBER_UNKNOWN;
@@ -79,8 +83,9 @@ static void refuse_named(struct event_reader *reader, struct slice name, const c
             refuse(reader, "", detail);
             return;
         }
-        if (c == '~' || c == '/')
+        if (c == '~' || c == '/') {
             pointer[n++] = '~';
+        }
         pointer[n++] = c == '~' ? '0' : c == '/' ? '1' : c;
     }
     pointer[n] = 0;
@@ -89,8 +94,9 @@ static void refuse_named(struct event_reader *reader, struct slice name, const c
 
 static const char *set_page(struct event *event, const struct value *value)
 {
-    if (value->kind != SCAN_STRING)
+    if (value->kind != SCAN_STRING) {
         return "page must be a string";
+    }
     event->page = value->text;
     return event_check_page(value->text);
 }
@@ -101,47 +107,56 @@ static const char *set_user(struct event *event, const struct value *value)
         event->user = value->text;
         return event_check_user(value->text);
     }
-    if (value->kind != SCAN_NUMBER)
+    if (value->kind != SCAN_NUMBER) {
         return "user must be a string or an integer";
-    if (!json_number_fits_64(&value->number))
+    }
+    if (!json_number_fits_64(&value->number)) {
         return "user as a number must be an integer of 64 bits";
+    }
     event->user = value->number.text;
-    if (slice_equal(event->user, SLICE("-0")))
+    if (slice_equal(event->user, SLICE("-0"))) {
         event->user = SLICE("0");
+    }
     return NULL;
 }
 
 static const char *set_site(struct event *event, const struct value *value)
 {
-    if (value->kind != SCAN_STRING)
+    if (value->kind != SCAN_STRING) {
         return "site must be a string";
+    }
     event->site = value->text;
     return event_check_site(value->text);
 }
 
 static const char *set_ip(struct event *event, const struct value *value)
 {
-    if (value->kind != SCAN_STRING)
+    if (value->kind != SCAN_STRING) {
         return "ip must be a string";
+    }
     return event_parse_address(value->text, &event->address);
 }
 
 static const char *set_agent(struct event *event, const struct value *value)
 {
-    if (value->kind == SCAN_NULL)
+    if (value->kind == SCAN_NULL) {
         return NULL;
-    if (value->kind != SCAN_STRING)
+    }
+    if (value->kind != SCAN_STRING) {
         return "ua must be a string or null";
+    }
     event->agent = value->text;
     return event_check_agent(value->text);
 }
 
 static const char *check_referrer(const struct value *value)
 {
-    if (value->kind == SCAN_NULL)
+    if (value->kind == SCAN_NULL) {
         return NULL;
-    if (value->kind != SCAN_STRING)
+    }
+    if (value->kind != SCAN_STRING) {
         return "referrer must be a string or null";
+    }
     return event_check_referrer(value->text);
 }
 
@@ -150,11 +165,13 @@ static const char *set_time(struct event_reader *reader, const struct value *val
     int64_t at_s = 0;
 
     if (value->kind == SCAN_STRING) {
-        if (!timestamp_rfc3339(value->text, &at_s))
+        if (!timestamp_rfc3339(value->text, &at_s)) {
             return "ts as a string must be RFC 3339 with an offset";
+        }
     } else if (value->kind == SCAN_NUMBER) {
-        if (value->number.negative)
+        if (value->number.negative) {
             return "ts must not be negative";
+        }
         at_s = timestamp_from_number(json_number_cut(&value->number));
     } else {
         return "ts must be a number or a string in RFC 3339";
@@ -192,10 +209,12 @@ static const char *set_member(
 static bool read_value(struct json_scan *scan, struct value *ret)
 {
     ret->kind = json_scan_peek(scan);
-    if (ret->kind == SCAN_STRING)
+    if (ret->kind == SCAN_STRING) {
         return json_scan_string(scan, &ret->text);
-    if (ret->kind == SCAN_NUMBER)
+    }
+    if (ret->kind == SCAN_NUMBER) {
         return json_scan_number(scan, &ret->number);
+    }
     return json_scan_skip(scan);
 }
 
@@ -209,8 +228,9 @@ static bool read_action(struct event_reader *reader, unsigned index)
         refuse(reader, "/actions", "actions must be at most 8");
         return json_scan_skip(reader->scan);
     }
-    if (!read_value(reader->scan, &value))
+    if (!read_value(reader->scan, &value)) {
         return false;
+    }
     if (reader->scan->fault != NULL) {
         refuse(reader, "/actions", reader->scan->fault);
         return true;
@@ -234,8 +254,9 @@ static bool read_actions(struct event_reader *reader)
     for (unsigned i = 0; step == SCAN_ITEM; step = json_scan_next(reader->scan, ']'), i++) {
         bool ok = reader->detail == NULL ? read_action(reader, i) : json_scan_skip(reader->scan);
 
-        if (!ok)
+        if (!ok) {
             return false;
+        }
     }
     return step == SCAN_CLOSED;
 }
@@ -245,24 +266,30 @@ static bool read_known(struct event_reader *reader, enum member member)
     struct value value;
     const char *detail;
 
-    if (member == MEMBER_ACTIONS && json_scan_peek(reader->scan) == SCAN_ARRAY)
+    if (member == MEMBER_ACTIONS && json_scan_peek(reader->scan) == SCAN_ARRAY) {
         return read_actions(reader);
-    if (!read_value(reader->scan, &value))
+    }
+    if (!read_value(reader->scan, &value)) {
         return false;
+    }
     detail = reader->scan->fault;
-    if (detail == NULL)
+    if (detail == NULL) {
         detail = set_member(reader, member, &value);
-    if (detail != NULL)
+    }
+    if (detail != NULL) {
         refuse(reader, member_pointers[member], detail);
+    }
     return true;
 }
 
 static bool read_unknown(struct event_reader *reader, struct slice name)
 {
-    if (!json_scan_skip(reader->scan))
+    if (!json_scan_skip(reader->scan)) {
         return false;
-    if (reader->scan->fault != NULL)
+    }
+    if (reader->scan->fault != NULL) {
         refuse_named(reader, name, reader->scan->fault);
+    }
     return true;
 }
 
@@ -272,15 +299,19 @@ static bool read_member(struct event_reader *reader)
     struct slice name;
     enum member member;
 
-    if (!json_scan_name(scan, &name))
+    if (!json_scan_name(scan, &name)) {
         return false;
-    if (reader->detail == NULL && scan->fault != NULL)
+    }
+    if (reader->detail == NULL && scan->fault != NULL) {
         refuse(reader, "", scan->fault);
-    if (reader->detail != NULL)
+    }
+    if (reader->detail != NULL) {
         return json_scan_skip(scan);
+    }
     member = find_member(name);
-    if (member == MEMBER_UNKNOWN)
+    if (member == MEMBER_UNKNOWN) {
         return read_unknown(reader, name);
+    }
     if (reader->seen & 1u << member) {
         refuse(reader, member_pointers[member], "the member is given twice");
         return json_scan_skip(scan);
@@ -293,9 +324,11 @@ static bool read_members(struct event_reader *reader)
 {
     enum scan_step step = json_scan_open(reader->scan, '}');
 
-    for (; step == SCAN_ITEM; step = json_scan_next(reader->scan, '}'))
-        if (!read_member(reader))
+    for (; step == SCAN_ITEM; step = json_scan_next(reader->scan, '}')) {
+        if (!read_member(reader)) {
             return false;
+        }
+    }
     return step == SCAN_CLOSED;
 }
 
@@ -312,9 +345,11 @@ bool event_read(struct event_reader *reader)
         refuse(reader, "", "an event must be an object");
         return json_scan_skip(reader->scan);
     }
-    if (!read_members(reader))
+    if (!read_members(reader)) {
         return false;
-    if (reader->detail == NULL && !(reader->seen & 1u << MEMBER_PAGE))
+    }
+    if (reader->detail == NULL && !(reader->seen & 1u << MEMBER_PAGE)) {
         refuse(reader, "/page", "page is required");
+    }
     return true;
 }

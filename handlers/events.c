@@ -28,7 +28,8 @@ static void count(_Atomic int64_t *counter, size_t n)
     atomic_fetch_add_explicit(counter, (int64_t)n, memory_order_relaxed);
 }
 
-/* ---- what was asked ---------------------------------------------------------------------------------- */
+/* ---- what was asked
+ * ---------------------------------------------------------------------------------- */
 
 /* The media type without its parameters. */
 static bool is_type(struct slice content_type, const char *type)
@@ -90,7 +91,8 @@ static bool read_strict(struct http_exchange *exchange, bool *ret)
     return ok;
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------ */
+/* ---- answers
+ * ------------------------------------------------------------------------------------------ */
 
 static json_t *list_errors(const struct event_batch *batch)
 {
@@ -107,7 +109,8 @@ static void reply_accepted(struct http_exchange *exchange, const struct event_ba
 {
     if (batch->rejected == 0) { /* the usual answer, without a tree */
         char text[64];
-        int n = snprintf(text, sizeof(text), "{\"accepted\":%zu,\"rejected\":0,\"errors\":[]}", batch->n);
+        int n = snprintf(
+            text, sizeof(text), "{\"accepted\":%zu,\"rejected\":0,\"errors\":[]}", batch->n);
         reply_text(&exchange->response, 202, "application/json", text, (size_t)n);
         return;
     }
@@ -116,7 +119,8 @@ static void reply_accepted(struct http_exchange *exchange, const struct event_ba
             (json_int_t)batch->rejected, "errors", list_errors(batch)));
 }
 
-static void reply_rejected(struct http_exchange *exchange, const struct event_batch *batch, bool strict)
+static void reply_rejected(
+    struct http_exchange *exchange, const struct event_batch *batch, bool strict)
 {
     problem_reply_errors(&exchange->response, PROBLEM_UNACCEPTABLE, list_errors(batch),
         strict && batch->n > 0 ? "%zu of the events are not acceptable, and strict was asked for"
@@ -130,7 +134,8 @@ static void reply_malformed(struct http_exchange *exchange, const struct event_b
         batch->column, batch->detail);
 }
 
-/* ---- the life of a request ------------------------------------------------------------------------------ */
+/* ---- the life of a request
+ * ------------------------------------------------------------------------------ */
 
 /* False: the response says why. */
 static bool decode(struct http_exchange *exchange, enum event_body form, struct event_batch *batch)
@@ -170,7 +175,8 @@ enum handler_result events_start(struct http_exchange *exchange)
     if (!read_form(exchange, &form) || !read_strict(exchange, &strict)) {
         return HANDLER_REPLY;
     }
-    if (exchange->request.now_ms == 0) { /* Redis was never seen: its clock gives the time of arrival */
+    if (exchange->request.now_ms ==
+        0) { /* Redis was never seen: its clock gives the time of arrival */
         problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
         return HANDLER_REPLY;
     }
@@ -211,7 +217,8 @@ void events_finish(struct http_exchange *exchange)
         reply_accepted(exchange, &state->batch);
         return;
     }
-    count(exchange->job.err == STORAGE_UNKNOWN ? &stats->rejected_unknown : &stats->rejected_unavailable,
+    count(exchange->job.err == STORAGE_UNKNOWN ? &stats->rejected_unknown
+                                               : &stats->rejected_unavailable,
         1);
     problem_from_storage(&exchange->response, exchange->job.err, exchange->job.detail);
 }

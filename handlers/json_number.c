@@ -18,10 +18,12 @@ static int64_t read_exponent(const char *p, const char *end)
     bool negative = *p == '-';
     int64_t exponent = 0;
 
-    if (*p == '-' || *p == '+')
+    if (*p == '-' || *p == '+') {
         p++;
-    for (; p < end && exponent < EXPONENT_MAX; p++)
+    }
+    for (; p < end && exponent < EXPONENT_MAX; p++) {
         exponent = exponent * 10 + (*p - '0');
+    }
     return negative ? -exponent : exponent;
 }
 
@@ -32,11 +34,14 @@ static int64_t integer_places(const struct json_number *number)
     const char *end = number->text.p + number->text.n;
     int64_t places = (int64_t)number->n_digits;
 
-    if (number->integer)
+    if (number->integer) {
         return places;
-    for (const char *p = number->text.p; p < end; p++)
-        if (is_exponent(*p))
+    }
+    for (const char *p = number->text.p; p < end; p++) {
+        if (is_exponent(*p)) {
             return places + read_exponent(p + 1, end);
+        }
+    }
     return places;
 }
 
@@ -48,17 +53,20 @@ int64_t json_number_cut(const struct json_number *number)
     int64_t value = 0;
 
     for (; p < end && !is_exponent(*p) && places > 0; p++) {
-        if (*p == '.')
+        if (*p == '.') {
             continue;
+        }
         value = value * 10 + (*p - '0');
-        if (value >= CUT_MAX)
+        if (value >= CUT_MAX) {
             return INT64_MAX;
+        }
         places--;
     }
     for (; value > 0 && places > 0; places--) {
         value *= 10;
-        if (value >= CUT_MAX)
+        if (value >= CUT_MAX) {
             return INT64_MAX;
+        }
     }
     return value;
 }
@@ -69,9 +77,11 @@ bool json_number_fits_64(const struct json_number *number)
     struct slice most =
         number->negative ? SLICE("-9223372036854775808") : SLICE("18446744073709551615");
 
-    if (!number->integer)
+    if (!number->integer) {
         return false;
-    if (number->text.n != most.n)
+    }
+    if (number->text.n != most.n) {
         return number->text.n < most.n;
+    }
     return memcmp(number->text.p, most.p, most.n) <= 0;
 }

@@ -108,12 +108,15 @@ enum scan_step json_scan_next(struct json_scan *scan, char close)
 
 bool json_scan_name(struct json_scan *scan, struct slice *ret)
 {
-    if (next_byte(scan) != '"')
+    if (next_byte(scan) != '"') {
         return json_scan_fail(scan, "the name of a member is expected");
-    if (!json_scan_string(scan, ret))
+    }
+    if (!json_scan_string(scan, ret)) {
         return false;
-    if (next_byte(scan) != ':')
+    }
+    if (next_byte(scan) != ':') {
         return json_scan_fail(scan, "':' is expected");
+    }
     scan->at++;
     return true;
 }
@@ -123,10 +126,12 @@ static bool read_string(struct json_scan *scan, char *start, char *stop, struct 
     struct json_text text;
 
     scan->at = json_text_read(start, stop, scan->end, &text);
-    if (text.error != NULL)
+    if (text.error != NULL) {
         return json_scan_fail(scan, text.error);
-    if (scan->fault == NULL)
+    }
+    if (scan->fault == NULL) {
         scan->fault = text.fault;
+    }
     *ret = text.text;
     return true;
 }
@@ -136,8 +141,9 @@ bool json_scan_string(struct json_scan *scan, struct slice *ret)
     char *start = scan->at + 1;
     char *stop = json_text_plain(start, scan->end);
 
-    if (stop == scan->end || *stop != '"')
+    if (stop == scan->end || *stop != '"') {
         return read_string(scan, start, stop, ret);
+    }
     *ret = (struct slice){start, (size_t)(stop - start)};
     scan->at = stop + 1;
     return true;
@@ -151,17 +157,20 @@ static bool is_digit(const struct json_scan *scan)
 /* One digit or more. */
 static bool take_digits(struct json_scan *scan)
 {
-    if (!is_digit(scan))
+    if (!is_digit(scan)) {
         return json_scan_fail(scan, "a digit is expected");
-    while (is_digit(scan))
+    }
+    while (is_digit(scan)) {
         scan->at++;
+    }
     return true;
 }
 
 static bool take_byte(struct json_scan *scan, char c)
 {
-    if (scan->at == scan->end || *scan->at != c)
+    if (scan->at == scan->end || *scan->at != c) {
         return false;
+    }
     scan->at++;
     return true;
 }
@@ -174,22 +183,27 @@ bool json_scan_number(struct json_scan *scan, struct json_number *ret)
     ret->negative = take_byte(scan, '-');
     ret->integer = true;
     digits = scan->at;
-    if (!take_byte(scan, '0') && !take_digits(scan))
+    if (!take_byte(scan, '0') && !take_digits(scan)) {
         return false;
+    }
     ret->n_digits = (size_t)(scan->at - digits);
-    if (is_digit(scan))
+    if (is_digit(scan)) {
         return json_scan_fail(scan, "a number must not begin with 0");
+    }
     if (take_byte(scan, '.')) {
         ret->integer = false;
-        if (!take_digits(scan))
+        if (!take_digits(scan)) {
             return false;
+        }
     }
     if (take_byte(scan, 'e') || take_byte(scan, 'E')) {
         ret->integer = false;
-        if (!take_byte(scan, '+'))
+        if (!take_byte(scan, '+')) {
             take_byte(scan, '-');
-        if (!take_digits(scan))
+        }
+        if (!take_digits(scan)) {
             return false;
+        }
     }
     ret->text = (struct slice){start, (size_t)(scan->at - start)};
     return true;
@@ -197,8 +211,9 @@ bool json_scan_number(struct json_scan *scan, struct json_number *ret)
 
 static bool skip_word(struct json_scan *scan, struct slice word)
 {
-    if ((size_t)(scan->end - scan->at) < word.n || memcmp(scan->at, word.p, word.n) != 0)
+    if ((size_t)(scan->end - scan->at) < word.n || memcmp(scan->at, word.p, word.n) != 0) {
         return json_scan_fail(scan, "a value is expected");
+    }
     scan->at += word.n;
     return true;
 }
@@ -210,10 +225,12 @@ static bool skip_container(struct json_scan *scan, char close)
     struct slice name;
 
     for (; step == SCAN_ITEM; step = json_scan_next(scan, close)) {
-        if (close == '}' && !json_scan_name(scan, &name))
+        if (close == '}' && !json_scan_name(scan, &name)) {
             return false;
-        if (!json_scan_skip(scan))
+        }
+        if (!json_scan_skip(scan)) {
             return false;
+        }
     }
     return step == SCAN_CLOSED;
 }

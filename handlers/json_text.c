@@ -15,18 +15,22 @@ struct unescaper {
 /* The first fault is the one that is told. */
 static void set_fault(struct json_text *text, const char *fault)
 {
-    if (text->fault == NULL)
+    if (text->fault == NULL) {
         text->fault = fault;
+    }
 }
 
 static int hex_digit(char c)
 {
-    if (c >= '0' && c <= '9')
+    if (c >= '0' && c <= '9') {
         return c - '0';
-    if (c >= 'a' && c <= 'f')
+    }
+    if (c >= 'a' && c <= 'f') {
         return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
+    }
+    if (c >= 'A' && c <= 'F') {
         return c - 'A' + 10;
+    }
     return -1;
 }
 
@@ -35,13 +39,15 @@ static bool read_unit(const char *p, const char *end, uint32_t *ret)
 {
     uint32_t unit = 0;
 
-    if (end - p < 6 || p[0] != '\\' || p[1] != 'u')
+    if (end - p < 6 || p[0] != '\\' || p[1] != 'u') {
         return false;
+    }
     for (int i = 2; i < 6; i++) {
         int digit = hex_digit(p[i]);
 
-        if (digit < 0)
+        if (digit < 0) {
             return false;
+        }
         unit = unit << 4 | (uint32_t)digit;
     }
     *ret = unit;
@@ -74,8 +80,9 @@ static void read_unicode(struct unescaper *u)
         set_fault(u->ret, "half of a surrogate pair");
         return;
     }
-    if (code == 0)
+    if (code == 0) {
         set_fault(u->ret, "\\u0000 is not allowed");
+    }
     u->write += utf8_put(u->write, code);
 }
 
@@ -124,8 +131,9 @@ static void read_escape(struct unescaper *u)
 
 static void move(struct unescaper *u, size_t n)
 {
-    if (u->write != u->read)
+    if (u->write != u->read) {
         memmove(u->write, u->read, n);
+    }
     u->write += n;
     u->read += n;
 }
@@ -134,8 +142,9 @@ static void read_non_ascii(struct unescaper *u)
 {
     size_t n = utf8_sequence(u->read, u->end);
 
-    if (n == 0)
+    if (n == 0) {
         set_fault(u->ret, "invalid UTF-8");
+    }
     move(u, n == 0 ? 1 : n);
 }
 
@@ -147,17 +156,19 @@ char *json_text_read(char *start, char *stop, char *end, struct json_text *ret)
     while (u.read < end && *u.read != '"' && ret->error == NULL) {
         unsigned char c = (unsigned char)*u.read;
 
-        if (c == '\\')
+        if (c == '\\') {
             read_escape(&u);
-        else if (c >= 0x80)
+        } else if (c >= 0x80) {
             read_non_ascii(&u);
-        else if (c < ' ')
+        } else if (c < ' ') {
             ret->error = "a control character in a string must be escaped";
-        else
+        } else {
             move(&u, (size_t)(json_text_plain(u.read, end) - u.read));
+        }
     }
-    if (ret->error != NULL)
+    if (ret->error != NULL) {
         return u.read;
+    }
     if (u.read == end) {
         ret->error = "a string is not closed";
         return u.read;

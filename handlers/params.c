@@ -15,20 +15,24 @@ static struct slice take_until(struct slice *rest, char end)
     struct slice head = {rest->p, at ? (size_t)(at - rest->p) : rest->n};
     size_t used = head.n + (at != NULL);
 
-    if (used > 0)
+    if (used > 0) {
         rest->p += used;
+    }
     rest->n -= used;
     return head;
 }
 
 static int hex_digit(char c)
 {
-    if (c >= '0' && c <= '9')
+    if (c >= '0' && c <= '9') {
         return c - '0';
-    if (c >= 'a' && c <= 'f')
+    }
+    if (c >= 'a' && c <= 'f') {
         return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
+    }
+    if (c >= 'A' && c <= 'F') {
         return c - 'A' + 10;
+    }
     return -1;
 }
 
@@ -45,13 +49,15 @@ static const char *decode(struct slice raw, char **to, struct slice *ret)
             int high = raw.n - i > 2 ? hex_digit(raw.p[i + 1]) : -1;
             int low = raw.n - i > 2 ? hex_digit(raw.p[i + 2]) : -1;
 
-            if (high < 0 || low < 0)
+            if (high < 0 || low < 0) {
                 return bad_escape;
+            }
             c = (char)(high * 16 + low);
             i += 2;
         }
-        if (c == '\0')
+        if (c == '\0') {
             return has_nul;
+        }
         *end++ = c;
     }
     *to = end;
@@ -62,9 +68,11 @@ static const char *decode(struct slice raw, char **to, struct slice *ret)
 static const struct param_spec *find_spec(
     struct slice name, const struct param_spec *specs, size_t n_specs)
 {
-    for (size_t i = 0; i < n_specs; i++)
-        if (slice_equal(name, slice_of(specs[i].name)))
+    for (size_t i = 0; i < n_specs; i++) {
+        if (slice_equal(name, slice_of(specs[i].name))) {
             return &specs[i];
+        }
+    }
     return NULL;
 }
 
@@ -74,8 +82,9 @@ static enum params_result refuse(struct params *params, struct slice name, const
     struct params_error *error = &params->error;
     size_t n = name.n < PARAMS_NAME_MAX ? name.n : PARAMS_NAME_MAX;
 
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         error->parameter[i] = name.p[i] >= ' ' && name.p[i] <= '~' ? name.p[i] : '?';
+    }
     error->parameter[n] = '\0';
     error->detail = detail;
     return PARAMS_REFUSED;
@@ -89,22 +98,29 @@ static enum params_result add_pair(struct params *params, struct slice pair,
     const struct param_spec *spec;
     const char *fault = decode(raw_name, to, &name);
 
-    if (fault)
+    if (fault) {
         return refuse(params, raw_name, fault);
-    if (name.n == 0)
+    }
+    if (name.n == 0) {
         return refuse(params, name, "a parameter without a name");
+    }
     spec = find_spec(name, specs, n_specs);
-    if (!spec)
+    if (!spec) {
         return refuse(params, name, "unknown parameter");
-    if (!spec->repeatable && params_next(params, spec->name, NULL))
+    }
+    if (!spec->repeatable && params_next(params, spec->name, NULL)) {
         return refuse(params, name, "given more than once");
+    }
     fault = decode(pair, to, &value);
-    if (fault)
+    if (fault) {
         return refuse(params, name, fault);
-    if (value.n == 0)
+    }
+    if (value.n == 0) {
         return refuse(params, name, "must not be empty");
-    if (params->n == PARAMS_MAX)
+    }
+    if (params->n == PARAMS_MAX) {
         return refuse(params, name, "too many parameters");
+    }
     params->pairs[params->n++] = (struct param){spec, value};
     return PARAMS_OK;
 }
@@ -114,8 +130,9 @@ static size_t count_pairs(struct slice query)
 {
     size_t n = 1;
 
-    for (size_t i = 0; i < query.n && n < PARAMS_MAX; i++)
+    for (size_t i = 0; i < query.n && n < PARAMS_MAX; i++) {
         n += query.p[i] == '&';
+    }
     return n;
 }
 
@@ -135,20 +152,24 @@ enum params_result params_parse(
     char *to;
 
     *ret = (struct params){0};
-    if (query.n == 0)
+    if (query.n == 0) {
         return PARAMS_OK;
+    }
     ret->pairs = calloc(count_pairs(query), sizeof *ret->pairs);
     ret->bytes = to = malloc(query.n); /* decoding never lengthens */
-    if (!ret->pairs || !ret->bytes)
+    if (!ret->pairs || !ret->bytes) {
         result = PARAMS_NOMEM;
+    }
     while (result == PARAMS_OK && query.n > 0) {
         struct slice pair = take_until(&query, '&');
 
-        if (pair.n > 0)
+        if (pair.n > 0) {
             result = add_pair(ret, pair, specs, n_specs, &to);
+        }
     }
-    if (result != PARAMS_OK)
+    if (result != PARAMS_OK) {
         drop_pairs(ret);
+    }
     return result;
 }
 
@@ -162,8 +183,9 @@ bool params_get(const struct params *params, const char *name, struct slice *ret
 {
     const struct param *param = params_next(params, name, NULL);
 
-    if (param)
+    if (param) {
         *ret = param->value;
+    }
     return param != NULL;
 }
 
@@ -172,9 +194,11 @@ const struct param *params_next(
 {
     size_t i = previous ? (size_t)(previous - params->pairs) + 1 : 0;
 
-    for (; i < params->n; i++)
-        if (strcmp(params->pairs[i].spec->name, name) == 0)
+    for (; i < params->n; i++) {
+        if (strcmp(params->pairs[i].spec->name, name) == 0) {
             return &params->pairs[i];
+        }
+    }
     return NULL;
 }
 
@@ -182,7 +206,8 @@ size_t params_count(const struct params *params, const char *name)
 {
     size_t n = 0;
 
-    for (const struct param *p = NULL; (p = params_next(params, name, p)) != NULL;)
+    for (const struct param *p = NULL; (p = params_next(params, name, p)) != NULL;) {
         n++;
+    }
     return n;
 }

@@ -21,14 +21,18 @@ static const struct {
 static json_t *text_value(const char *text)
 {
     json_t *value = json_string(text);
-    if (value != NULL)
+    if (value != NULL) {
         return value;
+    }
     char *ascii = strdup(text);
-    if (ascii == NULL)
+    if (ascii == NULL) {
         return NULL;
-    for (char *p = ascii; *p != '\0'; p++)
-        if ((unsigned char)*p >= 0x80)
+    }
+    for (char *p = ascii; *p != '\0'; p++) {
+        if ((unsigned char)*p >= 0x80) {
             *p = '?';
+        }
+    }
     value = json_string(ascii);
     free(ascii);
     return value;
@@ -38,15 +42,19 @@ static json_t *text_value(const char *text)
 static void format_detail(char out[static PROBLEM_DETAIL_MAX + 1], const char *format, va_list args)
 {
     int n = vsnprintf(out, PROBLEM_DETAIL_MAX + 1, format, args);
-    if (n < 0)
+    if (n < 0) {
         out[0] = '\0';
-    if (n <= PROBLEM_DETAIL_MAX)
+    }
+    if (n <= PROBLEM_DETAIL_MAX) {
         return;
+    }
     size_t end = PROBLEM_DETAIL_MAX;
-    while (end > 0 && ((unsigned char)out[end - 1] & 0xC0) == 0x80)
+    while (end > 0 && ((unsigned char)out[end - 1] & 0xC0) == 0x80) {
         end--; /* continuation bytes: the character they belong to may be cut */
-    if (end > 0 && (unsigned char)out[end - 1] >= 0xC0)
+    }
+    if (end > 0 && (unsigned char)out[end - 1] >= 0xC0) {
         end--;
+    }
     out[end] = '\0';
 }
 
@@ -63,8 +71,9 @@ static char *document(enum problem problem, const char *detail, json_t *errors)
                              "detail", text, "message", text);
     json_decref(text);
     bool whole = root != NULL;
-    if (whole && errors != NULL)
+    if (whole && errors != NULL) {
         whole = json_object_set(root, "errors", errors) == 0;
+    }
     char *body = whole ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(errors);
     json_decref(root);
@@ -74,8 +83,9 @@ static char *document(enum problem problem, const char *detail, json_t *errors)
 bool problem_add_header(struct http_response *response, const char *static_name, const char *value)
 {
     size_t n = strlen(value) + 1;
-    if (response->n_headers == HTTP_HEADERS_MAX || n > sizeof(response->headers[0].value))
+    if (response->n_headers == HTTP_HEADERS_MAX || n > sizeof(response->headers[0].value)) {
         return false;
+    }
     struct http_header *header = &response->headers[response->n_headers++];
     header->name = static_name;
     memcpy(header->value, value, n);

@@ -25,8 +25,9 @@ static const char too_late[] = "after the year 9999";
 
 static const char *range_fault(int64_t at_s)
 {
-    if (at_s < 0)
+    if (at_s < 0) {
         return too_early;
+    }
     return at_s > LAST_S ? too_late : NULL;
 }
 
@@ -44,8 +45,9 @@ static void skip(struct slice *rest, size_t n)
 
 static bool take(struct slice *rest, char c)
 {
-    if (rest->n == 0 || rest->p[0] != c)
+    if (rest->n == 0 || rest->p[0] != c) {
         return false;
+    }
     skip(rest, 1);
     return true;
 }
@@ -54,8 +56,9 @@ static size_t count_digits(struct slice rest)
 {
     size_t n = 0;
 
-    while (n < rest.n && is_digit(rest.p[n]))
+    while (n < rest.n && is_digit(rest.p[n])) {
         n++;
+    }
     return n;
 }
 
@@ -64,11 +67,13 @@ static bool take_digits(struct slice *rest, size_t n, int64_t *ret)
 {
     int64_t value = 0;
 
-    if (rest->n < n)
+    if (rest->n < n) {
         return false;
+    }
     for (size_t i = 0; i < n; i++) {
-        if (!is_digit(rest->p[i]))
+        if (!is_digit(rest->p[i])) {
             return false;
+        }
         value = value * 10 + (rest->p[i] - '0');
     }
     *ret = value;
@@ -90,10 +95,12 @@ static const char *take_date(struct slice *rest, int64_t *ret_days)
     int64_t year, month, day;
 
     if (!take_digits(rest, 4, &year) || !take(rest, '-') || !take_digits(rest, 2, &month) ||
-        !take(rest, '-') || !take_digits(rest, 2, &day))
+        !take(rest, '-') || !take_digits(rest, 2, &day)) {
         return not_a_time;
-    if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, (int)month))
+    }
+    if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, (int)month)) {
         return no_such_date;
+    }
     *ret_days = civil_to_days((struct civil_date){year, (int)month, (int)day});
     return NULL;
 }
@@ -104,19 +111,23 @@ static const char *take_clock(struct slice *rest, int64_t *ret_s)
     int64_t hour, minute, second;
 
     if (!take_digits(rest, 2, &hour) || !take(rest, ':') || !take_digits(rest, 2, &minute) ||
-        !take(rest, ':') || !take_digits(rest, 2, &second))
+        !take(rest, ':') || !take_digits(rest, 2, &second)) {
         return not_a_time;
+    }
     if (take(rest, '.')) {
         size_t n = count_digits(*rest);
 
-        if (n == 0)
+        if (n == 0) {
             return not_a_time;
+        }
         skip(rest, n);
     }
-    if (hour > 23 || minute > 59 || second > 60)
+    if (hour > 23 || minute > 59 || second > 60) {
         return no_such_clock;
-    if (second == 60) /* a leap second, which epoch seconds do not know */
+    }
+    if (second == 60) { /* a leap second, which epoch seconds do not know */
         second = 59;
+    }
     *ret_s = hour * HOUR_S + minute * MINUTE_S + second;
     return NULL;
 }
@@ -127,18 +138,23 @@ static const char *take_offset(struct slice *rest, bool blank_is_plus, int64_t *
     int64_t hours, minutes;
     bool west;
 
-    if (rest->n == 0)
+    if (rest->n == 0) {
         return no_offset;
+    }
     *ret_s = 0;
-    if (take(rest, 'Z') || take(rest, 'z'))
+    if (take(rest, 'Z') || take(rest, 'z')) {
         return NULL;
+    }
     west = take(rest, '-');
-    if (!west && !take(rest, '+') && !(blank_is_plus && take(rest, ' ')))
+    if (!west && !take(rest, '+') && !(blank_is_plus && take(rest, ' '))) {
         return not_a_time;
-    if (!take_digits(rest, 2, &hours) || !take(rest, ':') || !take_digits(rest, 2, &minutes))
+    }
+    if (!take_digits(rest, 2, &hours) || !take(rest, ':') || !take_digits(rest, 2, &minutes)) {
         return not_a_time;
-    if (hours > 23 || minutes > 59)
+    }
+    if (hours > 23 || minutes > 59) {
         return no_such_offset;
+    }
     *ret_s = (hours * HOUR_S + minutes * MINUTE_S) * (west ? -1 : 1);
     return NULL;
 }
@@ -148,22 +164,28 @@ static const char *read_rfc3339(struct slice text, bool blank_is_plus, int64_t *
     int64_t days, clock_s, offset_s, at_s;
     const char *fault = take_date(&text, &days);
 
-    if (fault)
+    if (fault) {
         return fault;
-    if (!take(&text, 'T') && !take(&text, 't'))
+    }
+    if (!take(&text, 'T') && !take(&text, 't')) {
         return not_a_time;
+    }
     fault = take_clock(&text, &clock_s);
-    if (fault)
+    if (fault) {
         return fault;
+    }
     fault = take_offset(&text, blank_is_plus, &offset_s);
-    if (fault)
+    if (fault) {
         return fault;
-    if (text.n > 0)
+    }
+    if (text.n > 0) {
         return not_a_time;
+    }
     at_s = days * DAY_S + clock_s - offset_s;
     fault = range_fault(at_s);
-    if (!fault)
+    if (!fault) {
         *ret_s = at_s;
+    }
     return fault;
 }
 
@@ -181,8 +203,9 @@ static const char *read_number(struct slice text, int64_t *ret_s)
 {
     int64_t number;
 
-    if (text.n > NUMBER_DIGITS || !take_digits(&text, text.n, &number))
+    if (text.n > NUMBER_DIGITS || !take_digits(&text, text.n, &number)) {
         return too_late;
+    }
     *ret_s = timestamp_from_number(number);
     return range_fault(*ret_s);
 }
@@ -208,8 +231,9 @@ static const char *read_midnight(struct slice text, const struct zone *zone, int
     int64_t days;
     const char *fault = take_date(&text, &days);
 
-    if (fault)
+    if (fault) {
         return fault;
+    }
     *ret_s = day_start_s(zone, days);
     return range_fault(*ret_s);
 }
@@ -233,13 +257,15 @@ static int64_t shift_months(int64_t days, int64_t by)
     int64_t months = date.year * 12 + date.month - 1 + by; /* since the year 0 */
     int length;
 
-    if (months < 0)
+    if (months < 0) {
         return civil_to_days((struct civil_date){0, 1, 1}); /* far too early, whatever it is */
+    }
     date.year = months / 12;
     date.month = (int)(months % 12) + 1;
     length = days_in_month(date.year, date.month);
-    if (date.day > length)
+    if (date.day > length) {
         date.day = length;
+    }
     return civil_to_days(date);
 }
 
@@ -316,15 +342,19 @@ static const char *take_shift(struct slice *rest, const struct zone *zone, int64
     int64_t amount;
     size_t n;
 
-    if (!back && !take(rest, '+'))
+    if (!back && !take(rest, '+')) {
         return not_relative;
+    }
     n = count_digits(*rest);
-    if (n == 0 || n == rest->n)
+    if (n == 0 || n == rest->n) {
         return not_relative;
-    if (n > NUMBER_DIGITS || !take_digits(rest, n, &amount) || amount > FARTHEST)
+    }
+    if (n > NUMBER_DIGITS || !take_digits(rest, n, &amount) || amount > FARTHEST) {
         return back ? too_early : too_late;
-    if (!shift(zone, rest->p[0], back ? -amount : amount, at_s))
+    }
+    if (!shift(zone, rest->p[0], back ? -amount : amount, at_s)) {
         return not_relative;
+    }
     skip(rest, 1);
     return range_fault(*at_s);
 }
@@ -340,8 +370,9 @@ static const char *read_steps(
             fault = take_shift(&rest, zone, at_s);
             continue;
         }
-        if (rest.n == 0 || !round_down(zone, rest.p[0], at_s))
+        if (rest.n == 0 || !round_down(zone, rest.p[0], at_s)) {
             return not_relative;
+        }
         *ret_rounded = *ret_rounded || rest.p[0] != 's';
         skip(&rest, 1);
         fault = range_fault(*at_s);
@@ -375,10 +406,11 @@ bool timestamp_parameter(struct slice text, const struct zone *zone, int64_t now
     }
     if (!fault) {
         minute = bucket_at(zone, LEVEL_MINUTE, at_s);
-        if (round == TIMESTAMP_DOWN || (border && at_s == minute.start_s))
+        if (round == TIMESTAMP_DOWN || (border && at_s == minute.start_s)) {
             at_s = minute.start_s;
-        else
+        } else {
             at_s = minute.end_s;
+        }
         fault = range_fault(at_s);
     }
     if (fault) {

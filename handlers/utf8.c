@@ -2,14 +2,18 @@
 
 static size_t length_by_lead(unsigned char lead)
 {
-    if (lead < 0x80)
+    if (lead < 0x80) {
         return 1;
-    if (lead < 0xc2) /* a continuation, or an overlong form of ASCII */
+    }
+    if (lead < 0xc2) { /* a continuation, or an overlong form of ASCII */
         return 0;
-    if (lead < 0xe0)
+    }
+    if (lead < 0xe0) {
         return 2;
-    if (lead < 0xf0)
+    }
+    if (lead < 0xf0) {
         return 3;
+    }
     return lead < 0xf5 ? 4 : 0;
 }
 
@@ -36,13 +40,17 @@ size_t utf8_sequence(const char *p, const char *end)
     unsigned char lead = (unsigned char)*p;
     size_t n = length_by_lead(lead);
 
-    if (n > (size_t)(end - p))
+    if (n > (size_t)(end - p)) {
         return 0;
-    for (size_t i = 1; i < n; i++)
-        if (((unsigned char)p[i] & 0xc0) != 0x80)
+    }
+    for (size_t i = 1; i < n; i++) {
+        if (((unsigned char)p[i] & 0xc0) != 0x80) {
             return 0;
-    if (n > 2 && !second_fits(lead, (unsigned char)p[1]))
+        }
+    }
+    if (n > 2 && !second_fits(lead, (unsigned char)p[1])) {
         return 0;
+    }
     return n;
 }
 
@@ -51,8 +59,9 @@ bool utf8_valid(struct slice text)
     for (size_t i = 0; i < text.n;) {
         size_t n = utf8_sequence(text.p + i, text.p + text.n);
 
-        if (n == 0)
+        if (n == 0) {
             return false;
+        }
         i += n;
     }
     return true;

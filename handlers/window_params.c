@@ -63,8 +63,8 @@ static bool read_pages(struct http_exchange *exchange, struct window_params *p)
     return true;
 }
 
-static bool read_flag(struct http_exchange *exchange, struct window_params *p, const char *name,
-    bool *ret)
+static bool read_flag(
+    struct http_exchange *exchange, struct window_params *p, const char *name, bool *ret)
 {
     struct slice value = SLICE("0");
     (void)params_get(&p->params, name, &value);
@@ -104,8 +104,8 @@ static bool read_time(struct http_exchange *exchange, struct window_params *p, c
     if (!params_get(&p->params, name, &value)) {
         return true;
     }
-    return timestamp_parameter(value, zone_utc(), exchange->request.now_ms, round, ret_s, ret_is_now,
-               &detail) ||
+    return timestamp_parameter(
+               value, zone_utc(), exchange->request.now_ms, round, ret_s, ret_is_now, &detail) ||
            refuse(exchange, name, detail);
 }
 
@@ -131,7 +131,8 @@ static bool read_window(struct http_exchange *exchange, struct window_params *p)
 bool window_params_read(struct http_exchange *exchange, struct window_params *ret)
 {
     *ret = (struct window_params){0};
-    switch (params_parse(exchange->request.query, specs, sizeof(specs) / sizeof(specs[0]), &ret->params)) {
+    switch (params_parse(
+        exchange->request.query, specs, sizeof(specs) / sizeof(specs[0]), &ret->params)) {
     case PARAMS_OK:
         break;
     case PARAMS_REFUSED:

@@ -17,12 +17,14 @@ static void read_holder(int fd, char *text, size_t room)
     ssize_t n = pread(fd, digits, sizeof(digits) - 1, 0);
 
     text[0] = '\0';
-    if (n <= 0)
+    if (n <= 0) {
         return;
+    }
     digits[n] = '\0';
     digits[strspn(digits, "0123456789")] = '\0';
-    if (digits[0] != '\0')
+    if (digits[0] != '\0') {
         (void)snprintf(text, room, " (process %s)", digits);
+    }
 }
 
 /* -1 and @error if it is held by another process or cannot be made. */
@@ -51,8 +53,9 @@ static int lock(const char *dir, char *error, size_t room)
     int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
 
     /* The pid only helps people: a full disk is no reason not to start. */
-    if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)n, 0) != n)
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)n, 0) != n) {
         errno = 0;
+    }
     return fd;
 }
 
@@ -77,8 +80,9 @@ bool data_dir_open(struct data_dir *dir, const char *path, char *error, size_t r
     }
     int fd = lock(resolved, error, room);
 
-    if (fd < 0)
+    if (fd < 0) {
         return false;
+    }
     (void)snprintf(dir->path, sizeof(dir->path), "%s", resolved);
     dir->lock_fd = fd;
     return true;
@@ -86,7 +90,8 @@ bool data_dir_open(struct data_dir *dir, const char *path, char *error, size_t r
 
 void data_dir_close(struct data_dir *dir)
 {
-    if (dir->lock_fd >= 0)
+    if (dir->lock_fd >= 0) {
         (void)close(dir->lock_fd);
+    }
     dir->lock_fd = -1;
 }

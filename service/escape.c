@@ -7,29 +7,35 @@ static size_t utf8_length(const unsigned char *p, size_t n)
     unsigned char low = 0x80, high = 0xbf;
     size_t length;
 
-    if (p[0] < 0x80)
+    if (p[0] < 0x80) {
         return 1;
-    if (p[0] >= 0xc2 && p[0] <= 0xdf)
+    }
+    if (p[0] >= 0xc2 && p[0] <= 0xdf) {
         length = 2;
-    else if (p[0] >= 0xe0 && p[0] <= 0xef)
+    } else if (p[0] >= 0xe0 && p[0] <= 0xef) {
         length = 3;
-    else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+    } else if (p[0] >= 0xf0 && p[0] <= 0xf4) {
         length = 4;
-    else
+    } else {
         return 0;
-    if (p[0] == 0xe0)
+    }
+    if (p[0] == 0xe0) {
         low = 0xa0; /* below: overlong */
-    else if (p[0] == 0xed)
+    } else if (p[0] == 0xed) {
         high = 0x9f; /* above: surrogates */
-    else if (p[0] == 0xf0)
+    } else if (p[0] == 0xf0) {
         low = 0x90; /* below: overlong */
-    else if (p[0] == 0xf4)
+    } else if (p[0] == 0xf4) {
         high = 0x8f; /* above: U+10FFFF */
-    if (n < length || p[1] < low || p[1] > high)
+    }
+    if (n < length || p[1] < low || p[1] > high) {
         return 0;
-    for (size_t i = 2; i < length; i++)
-        if (p[i] < 0x80 || p[i] > 0xbf)
+    }
+    for (size_t i = 2; i < length; i++) {
+        if (p[i] < 0x80 || p[i] > 0xbf) {
             return 0;
+        }
+    }
     return length;
 }
 
@@ -39,8 +45,9 @@ static size_t escape_code(unsigned code, char *out)
 
     out[0] = '\\';
     out[1] = 'u';
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < 4; i++) {
         out[2 + i] = hex[code >> (12 - 4 * i) & 0xf];
+    }
     return 6;
 }
 
@@ -50,17 +57,20 @@ static size_t escape_character(const unsigned char *p, size_t length, char *out)
     static const char plain[] = "\"\\\n\r\t", letters[] = "\"\\nrt";
     const char *at;
 
-    if (length == 0)
+    if (length == 0) {
         return escape_code(0xfffd, out);
+    }
     if (length == 1 && p[0] != '\0' && (at = strchr(plain, p[0])) != NULL) {
         out[0] = '\\';
         out[1] = letters[at - plain];
         return 2;
     }
-    if (length == 1 && (p[0] < 0x20 || p[0] == 0x7f))
+    if (length == 1 && (p[0] < 0x20 || p[0] == 0x7f)) {
         return escape_code(p[0], out);
-    if (length == 2 && p[0] == 0xc2 && p[1] < 0xa0) /* C1: a terminal may obey them */
+    }
+    if (length == 2 && p[0] == 0xc2 && p[1] < 0xa0) { /* C1: a terminal may obey them */
         return escape_code(p[1], out);
+    }
     memcpy(out, p, length);
     return length;
 }
@@ -75,14 +85,16 @@ size_t escape_text(struct slice text, char *out, size_t room, size_t *ret_taken)
         size_t length = utf8_length(p + taken, text.n - taken);
         size_t n = escape_character(p + taken, length, character);
 
-        if (n > room - written)
+        if (n > room - written) {
             break;
+        }
         memcpy(out + written, character, n);
         written += n;
         taken += length > 0 ? length : 1;
     }
-    if (ret_taken != NULL)
+    if (ret_taken != NULL) {
         *ret_taken = taken;
+    }
     return written;
 }
 

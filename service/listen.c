@@ -22,8 +22,9 @@ static bool classify(const char *host, bool bracketed, enum listen_family *ret)
     struct in6_addr address;
 
     if (bracketed) {
-        if (inet_pton(AF_INET6, host, &address) != 1)
+        if (inet_pton(AF_INET6, host, &address) != 1) {
             return false;
+        }
         *ret = LISTEN_IPV6;
         return true;
     }
@@ -43,17 +44,20 @@ const char *listen_parse(const char *text, struct listen_address *ret)
     const char *colon = strrchr(text, ':');
     int64_t port;
 
-    if (colon == NULL || !option_parse_integer(colon + 1, &port) || port > UINT16_MAX)
+    if (colon == NULL || !option_parse_integer(colon + 1, &port) || port > UINT16_MAX) {
         return allowed;
+    }
     bool bracketed = text[0] == '[' && colon - text >= 2 && colon[-1] == ']';
     const char *host = text + bracketed;
     size_t n = (size_t)(colon - host) - bracketed;
 
-    if (n == 0 || n > LISTEN_HOST_MAX)
+    if (n == 0 || n > LISTEN_HOST_MAX) {
         return allowed;
+    }
     memcpy(address.host, host, n);
-    if (!classify(address.host, bracketed, &address.family))
+    if (!classify(address.host, bracketed, &address.family)) {
         return allowed;
+    }
     address.port = (uint16_t)port;
     *ret = address;
     return NULL;

@@ -36,8 +36,9 @@ static int64_t system_now_ms(void *clock)
     struct timespec now;
 
     (void)clock;
-    if (clock_gettime(CLOCK_REALTIME, &now) != 0)
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0) {
         return 0;
+    }
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
@@ -45,8 +46,9 @@ struct logger *logger_new(const struct logger_config *config)
 {
     struct logger *logger = calloc(1, sizeof(*logger));
 
-    if (logger == NULL)
+    if (logger == NULL) {
         return NULL;
+    }
     if (pthread_mutex_init(&logger->mu, NULL) != 0) {
         free(logger);
         return NULL;
@@ -76,11 +78,12 @@ static void emit(struct logger *logger, const struct log_record *record)
     size_t n = log_line_format(record, logger->format, line);
     ssize_t written;
 
-    do
+    do {
         written = write(logger->fd, line, n);
-    while (written < 0 && errno == EINTR);
-    if (written != (ssize_t)n)
+    } while (written < 0 && errno == EINTR);
+    if (written != (ssize_t)n) {
         atomic_fetch_add_explicit(&logger->lost, 1, memory_order_relaxed);
+    }
 }
 
 /* Nothing of its message came since: say at least how many there were. */
@@ -98,8 +101,9 @@ static size_t place_of(const char *message)
 {
     uint32_t hash = 2166136261u; /* FNV-1a */
 
-    for (const char *p = message; *p != '\0'; p++)
+    for (const char *p = message; *p != '\0'; p++) {
         hash = (hash ^ (unsigned char)*p) * 16777619u;
+    }
     return hash % REPEAT_PLACES;
 }
 
@@ -141,25 +145,31 @@ void log_write(struct logger *logger, enum log_level level, const char *message,
     struct repeat evicted = {.suppressed = 0};
     int saved = errno;
 
-    if (level > atomic_load_explicit(&logger->level, memory_order_relaxed))
+    if (level > atomic_load_explicit(&logger->level, memory_order_relaxed)) {
         return;
+    }
     record.at_ms = logger->now_ms(logger->clock);
     bool admitted = logger->repeats_per_s == 0 || admit(logger, &record, &evicted);
 
-    if (evicted.suppressed > 0)
+    if (evicted.suppressed > 0) {
         emit_suppressed(logger, &evicted, record.at_ms);
-    if (admitted)
+    }
+    if (admitted) {
         emit(logger, &record);
+    }
     errno = saved;
 }
 
 void logger_free(struct logger *logger)
 {
-    if (logger == NULL)
+    if (logger == NULL) {
         return;
-    for (size_t i = 0; i < REPEAT_PLACES; i++)
-        if (logger->repeats[i].suppressed > 0)
+    }
+    for (size_t i = 0; i < REPEAT_PLACES; i++) {
+        if (logger->repeats[i].suppressed > 0) {
             emit_suppressed(logger, &logger->repeats[i], logger->now_ms(logger->clock));
+        }
+    }
     (void)pthread_mutex_destroy(&logger->mu);
     free(logger);
 }

@@ -38,8 +38,9 @@ static void put_key(struct line *line, const char *key)
         put_string(line, key);
         put_string(line, "\":");
     } else {
-        if (line->n > 0)
+        if (line->n > 0) {
             put(line, " ", 1);
+        }
         put_string(line, key);
         put(line, "=", 1);
     }
@@ -51,8 +52,9 @@ static bool is_bare(struct slice text)
     for (size_t i = 0; i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];
 
-        if (c <= ' ' || c >= 0x7f || c == '"' || c == '=' || c == '\\')
+        if (c <= ' ' || c >= 0x7f || c == '"' || c == '=' || c == '\\') {
             return false;
+        }
     }
     return text.n > 0;
 }
@@ -63,13 +65,16 @@ static void put_text(struct line *line, struct slice text)
     size_t taken, n = escape_text(text, value, sizeof(value), &taken);
     bool quoted = line->format == LOG_FORMAT_JSON || !is_bare(text);
 
-    if (quoted)
+    if (quoted) {
         put(line, "\"", 1);
+    }
     put(line, value, n);
-    if (taken < text.n)
+    if (taken < text.n) {
         put_string(line, "...");
-    if (quoted)
+    }
+    if (quoted) {
         put(line, "\"", 1);
+    }
 }
 
 static void put_value(struct line *line, const struct log_field *field)
@@ -100,8 +105,9 @@ static void put_field(struct line *line, const struct log_field *field)
 
     put_key(line, field->key);
     put_value(line, field);
-    if (line->full)
+    if (line->full) {
         line->n = start;
+    }
 }
 
 /* RFC 3339 in UTC with milliseconds. */
@@ -112,8 +118,10 @@ static void put_time(struct line *line, int64_t at_ms)
     char date[64], text[96];
     struct tm tm;
 
-    if (gmtime_r(&at_s, &tm) == NULL || strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+    if (gmtime_r(&at_s, &tm) == NULL ||
+        strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm) == 0) {
         (void)snprintf(date, sizeof(date), "0000-00-00T00:00:00");
+    }
     (void)snprintf(text, sizeof(text), "%s.%03dZ", date, (int)ms);
     put_key(line, "ts");
     put_text(line, slice_of(text));
@@ -130,10 +138,12 @@ size_t log_line_format(const struct log_record *record, enum log_format format, 
     put_time(&line, record->at_ms);
     put_field(&line, &level);
     put_field(&line, &message);
-    if (record->suppressed > 0)
+    if (record->suppressed > 0) {
         put_field(&line, &suppressed);
-    for (size_t i = 0; i < record->n_fields && !line.full; i++)
+    }
+    for (size_t i = 0; i < record->n_fields && !line.full; i++) {
         put_field(&line, &record->fields[i]);
+    }
 
     line.room = LOG_LINE_MAX;
     if (line.full) {

@@ -121,8 +121,9 @@ static bool parse_seconds(const char *text, int64_t *ret_s)
 {
     int64_t ms;
 
-    if (!option_parse_duration(text, &ms) || ms % 1000 != 0)
+    if (!option_parse_duration(text, &ms) || ms % 1000 != 0) {
         return false;
+    }
     *ret_s = ms / 1000;
     return true;
 }
@@ -136,19 +137,21 @@ static bool set_number(const struct option *option, const char *text,
         *ret = option->word_value;
         return true;
     }
-    if (!parse(text, &value) || value < option->min || value > option->max)
+    if (!parse(text, &value) || value < option->min || value > option->max) {
         return false;
+    }
     *ret = value;
     return true;
 }
 
 static bool set_enum(const struct option *option, const char *text, unsigned *ret)
 {
-    for (unsigned i = 0; option->words[i] != NULL; i++)
+    for (unsigned i = 0; option->words[i] != NULL; i++) {
         if (strcmp(text, option->words[i]) == 0) {
             *ret = i;
             return true;
         }
+    }
     return false;
 }
 
@@ -157,8 +160,9 @@ static bool set_string(const struct option *option, const char *text, const char
     bool allowed =
         option->type == OPTION_PATH ? *text != '\0' : option->check == NULL || !option->check(text);
 
-    if (allowed)
+    if (allowed) {
         *ret = text;
+    }
     return allowed;
 }
 
@@ -249,7 +253,8 @@ void option_show(const struct option *option, const char *value, char *text, siz
 {
     char masked[1024];
 
-    if (option->secret)
+    if (option->secret) {
         redis_url_mask(value, masked, sizeof(masked));
+    }
     escape_string(option->secret ? masked : value, text, room);
 }

@@ -34,17 +34,22 @@ static bool parse(const char *text, const struct unit *units, int64_t *ret)
     const char *p = text;
     int64_t value = 0;
 
-    for (; *p >= '0' && *p <= '9'; p++)
+    for (; *p >= '0' && *p <= '9'; p++) {
         if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, *p - '0', &value))
+            __builtin_add_overflow(value, *p - '0', &value)) {
             return false;
-    if (p == text)
+        }
+    }
+    if (p == text) {
         return false;
+    }
     for (const struct unit *unit = units; unit->name != NULL; unit++) {
-        if (strcmp(p, unit->name) != 0)
+        if (strcmp(p, unit->name) != 0) {
             continue;
-        if (__builtin_mul_overflow(value, unit->factor, &value))
+        }
+        if (__builtin_mul_overflow(value, unit->factor, &value)) {
             return false;
+        }
         *ret = value;
         return true;
     }
@@ -55,9 +60,11 @@ static const char *format(int64_t value, const struct unit *units, char *text)
 {
     const struct unit *best = units;
 
-    for (const struct unit *unit = units; unit->name != NULL; unit++)
-        if (value != 0 && value % unit->factor == 0)
+    for (const struct unit *unit = units; unit->name != NULL; unit++) {
+        if (value != 0 && value % unit->factor == 0) {
             best = unit;
+        }
+    }
     (void)snprintf(text, OPTION_VALUE_TEXT, "%" PRId64 "%s", value / best->factor, best->name);
     return text;
 }
@@ -66,8 +73,9 @@ bool option_parse_bool(const char *text, bool *ret)
 {
     bool on = strcmp(text, "on") == 0 || strcmp(text, "true") == 0;
 
-    if (!on && strcmp(text, "off") != 0 && strcmp(text, "false") != 0)
+    if (!on && strcmp(text, "off") != 0 && strcmp(text, "false") != 0) {
         return false;
+    }
     *ret = on;
     return true;
 }

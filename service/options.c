@@ -38,9 +38,11 @@ __attribute__((format(printf, 2, 3))) static bool fail(
 
 static size_t find(struct slice name)
 {
-    for (size_t i = 0; i < option_table_n; i++)
-        if (slice_equal(slice_of(option_table[i].name), name))
+    for (size_t i = 0; i < option_table_n; i++) {
+        if (slice_equal(slice_of(option_table[i].name), name)) {
             return i;
+        }
+    }
     return NOT_FOUND;
 }
 
@@ -57,11 +59,14 @@ static char environment_form(char c)
 /* Is @name, behind the prefix, the environment's form of @option? */
 static bool is_environment_name(const char *option, struct slice name)
 {
-    if (strlen(option) != name.n)
+    if (strlen(option) != name.n) {
         return false;
-    for (size_t i = 0; i < name.n; i++)
-        if (name.p[i] != environment_form(option[i]))
+    }
+    for (size_t i = 0; i < name.n; i++) {
+        if (name.p[i] != environment_form(option[i])) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -77,17 +82,19 @@ static bool refuse_argument(const struct loader *loader, const char *argument)
 static bool read_flags(struct loader *loader, int argc, char *const *argv)
 {
     for (int i = 0; i < argc; i++) {
-        if (strncmp(argv[i], "--", 2) != 0)
+        if (strncmp(argv[i], "--", 2) != 0) {
             return refuse_argument(loader, argv[i]);
+        }
 
         const char *name = argv[i] + 2;
         const char *equals = strchr(name, '=');
         size_t n = equals != NULL ? (size_t)(equals - name) : strlen(name);
         size_t at = find((struct slice){name, n});
 
-        if (at == NOT_FOUND)
+        if (at == NOT_FOUND) {
             return fail(loader, "unknown option --%.*s; `tallyd --help` lists them all",
                 n < SHOWN_MAX ? (int)n : SHOWN_MAX, name);
+        }
         if (equals != NULL) {
             loader->flags[at] = equals + 1;
         } else if (option_table[at].type == OPTION_BOOL) {
@@ -116,21 +123,24 @@ static bool read_environment(struct loader *loader, char *const *environment)
     for (; *environment != NULL; environment++) {
         const char *equals = strchr(*environment, '=');
 
-        if (equals == NULL || strncmp(*environment, PREFIX, sizeof(PREFIX) - 1) != 0)
+        if (equals == NULL || strncmp(*environment, PREFIX, sizeof(PREFIX) - 1) != 0) {
             continue;
+        }
 
         const char *name = *environment + sizeof(PREFIX) - 1;
         struct slice behind = {name, (size_t)(equals - name)};
         size_t at = 0;
 
-        while (at < option_table_n && !is_environment_name(option_table[at].name, behind))
+        while (at < option_table_n && !is_environment_name(option_table[at].name, behind)) {
             at++;
-        if (at < option_table_n)
+        }
+        if (at < option_table_n) {
             loader->environment[at] = equals + 1;
-        else if (!is_foreign(behind))
+        } else if (!is_foreign(behind)) {
             return fail(loader,
                 "unknown environment variable " PREFIX "%.*s; `tallyd --help` lists the options",
                 behind.n < SHOWN_MAX ? (int)behind.n : SHOWN_MAX, name);
+        }
     }
     return true;
 }
@@ -150,8 +160,9 @@ static void place(
         break;
     case OPTION_ENVIRONMENT:
         (void)snprintf(text, room, PREFIX "%s", name);
-        for (char *p = text; *p != '\0'; p++)
+        for (char *p = text; *p != '\0'; p++) {
             *p = environment_form(*p);
+        }
         break;
     case OPTION_FLAG:
         (void)snprintf(text, room, "--%s", name);
@@ -165,8 +176,9 @@ static bool set(struct loader *loader, size_t at, const char *text, enum option_
     char where[OPTIONS_ERROR / 4], shown[SHOWN_MAX], allowed[OPTIONS_ERROR / 2];
     char *copy = strdup(text);
 
-    if (copy == NULL)
+    if (copy == NULL) {
         return fail(loader, "out of memory");
+    }
     if (!option_set(&option_table[at], copy, loader->options)) {
         free(copy);
         place(loader, at, source, where, sizeof(where));
@@ -181,17 +193,21 @@ static bool set(struct loader *loader, size_t at, const char *text, enum option_
 
 static bool set_all(struct loader *loader, const char *const *texts, enum option_source source)
 {
-    for (size_t i = 0; i < option_table_n; i++)
-        if (texts[i] != NULL && !set(loader, i, texts[i], source))
+    for (size_t i = 0; i < option_table_n; i++) {
+        if (texts[i] != NULL && !set(loader, i, texts[i], source)) {
             return false;
+        }
+    }
     return true;
 }
 
 static bool set_defaults(struct loader *loader)
 {
-    for (size_t i = 0; i < option_table_n; i++)
-        if (!set(loader, i, option_table[i].fallback, OPTION_DEFAULT))
+    for (size_t i = 0; i < option_table_n; i++) {
+        if (!set(loader, i, option_table[i].fallback, OPTION_DEFAULT)) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -202,10 +218,12 @@ static bool is_blank(char c)
 
 static struct slice trim(struct slice text)
 {
-    while (text.n > 0 && is_blank(text.p[0]))
+    while (text.n > 0 && is_blank(text.p[0])) {
         text.p++, text.n--;
-    while (text.n > 0 && is_blank(text.p[text.n - 1]))
+    }
+    while (text.n > 0 && is_blank(text.p[text.n - 1])) {
         text.n--;
+    }
     return text;
 }
 
@@ -214,29 +232,35 @@ static bool read_line(struct loader *loader, unsigned number, char *line, size_t
 {
     struct slice all = trim((struct slice){line, n});
 
-    if (memchr(line, '\0', n) != NULL)
+    if (memchr(line, '\0', n) != NULL) {
         return fail(loader, "%s:%u: a NUL byte", loader->path, number);
-    if (all.n == 0 || all.p[0] == '#')
+    }
+    if (all.n == 0 || all.p[0] == '#') {
         return true;
+    }
 
     const char *equals = memchr(all.p, '=', all.n);
 
-    if (equals == NULL)
+    if (equals == NULL) {
         return fail(loader, "%s:%u: no `name = value`", loader->path, number);
+    }
 
     struct slice name = trim((struct slice){all.p, (size_t)(equals - all.p)});
     struct slice value = trim((struct slice){equals + 1, (size_t)(all.p + all.n - equals - 1)});
     size_t at = find(name);
 
-    if (at == NOT_FOUND)
+    if (at == NOT_FOUND) {
         return fail(loader, "%s:%u: unknown option \"%.*s\"; `tallyd --help` lists them all",
             loader->path, number, name.n < SHOWN_MAX ? (int)name.n : SHOWN_MAX, name.p);
-    if (option_table[at].not_in_file)
+    }
+    if (option_table[at].not_in_file) {
         return fail(loader, "%s:%u: %s can only be a flag or in the environment", loader->path,
             number, option_table[at].name);
-    if (loader->lines[at] != 0)
+    }
+    if (loader->lines[at] != 0) {
         return fail(loader, "%s:%u: %s stands here a second time, first in line %u", loader->path,
             number, option_table[at].name, loader->lines[at]);
+    }
     loader->lines[at] = number;
     line[value.p + value.n - line] = '\0';
     return set(loader, at, value.p, OPTION_FILE);
@@ -252,8 +276,9 @@ static bool read_lines(struct loader *loader, char *text, size_t n)
         size_t length = end != NULL ? (size_t)(end - text) : n;
         size_t used = end != NULL ? length + 1 : n;
 
-        if (!read_line(loader, ++number, text, length))
+        if (!read_line(loader, ++number, text, length)) {
             return false;
+        }
         text += used;
         n -= used;
     }
@@ -266,18 +291,20 @@ static bool read_text(struct loader *loader, FILE *file)
     char *text = malloc(FILE_MAX + 1);
     bool ok = false;
 
-    if (text == NULL)
+    if (text == NULL) {
         return fail(loader, "out of memory");
+    }
 
     size_t n = fread(text, 1, FILE_MAX + 1, file);
 
-    if (ferror(file))
+    if (ferror(file)) {
         (void)fail(
             loader, "cannot read the file %s (option config): %s", loader->path, strerror(errno));
-    else if (n > FILE_MAX)
+    } else if (n > FILE_MAX) {
         (void)fail(loader, "%s: larger than 1 MiB", loader->path);
-    else
+    } else {
         ok = read_lines(loader, text, n);
+    }
     free(text);
     return ok;
 }
@@ -287,14 +314,16 @@ static bool read_file(struct loader *loader)
     size_t at = find(SLICE("config"));
     const char *path = loader->flags[at] != NULL ? loader->flags[at] : loader->environment[at];
 
-    if (path == NULL || *path == '\0')
+    if (path == NULL || *path == '\0') {
         return true;
+    }
     loader->path = path;
 
     FILE *file = fopen(path, "re");
 
-    if (file == NULL)
+    if (file == NULL) {
         return fail(loader, "cannot open the file %s (option config): %s", path, strerror(errno));
+    }
 
     bool ok = read_text(loader, file);
 
@@ -309,10 +338,12 @@ static bool resolve_memory(struct loader *loader)
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     char text[OPTION_VALUE_TEXT];
 
-    if (loader->options->redis_memory != OPTION_HALF)
+    if (loader->options->redis_memory != OPTION_HALF) {
         return true;
-    if (pages <= 0 || page <= 0)
+    }
+    if (pages <= 0 || page <= 0) {
         return fail(loader, "redis-memory: the machine's memory is not known, give a size");
+    }
     loader->options->redis_memory = (int64_t)pages / 2 * page;
     free(origin->text);
     origin->text = strdup(option_format_size(loader->options->redis_memory, text));
@@ -326,8 +357,9 @@ static bool check_together(const struct loader *loader)
     const char *body = options->origins[find(SLICE("max-body"))].text;
     const char *memory = options->origins[find(SLICE("max-body-memory"))].text;
 
-    if (options->max_body_memory >= options->max_body)
+    if (options->max_body_memory >= options->max_body) {
         return true;
+    }
     return fail(loader,
         "max-body-memory: \"%.50s\" is refused, allowed: at least max-body, \"%.50s\"", memory,
         body);
@@ -343,15 +375,17 @@ bool options_load(
         read_environment(&loader, environment) && read_file(&loader) &&
         set_all(&loader, loader.environment, OPTION_ENVIRONMENT) &&
         set_all(&loader, loader.flags, OPTION_FLAG) && check_together(&loader) &&
-        resolve_memory(&loader))
+        resolve_memory(&loader)) {
         return true;
+    }
     options_release(options);
     return false;
 }
 
 void options_release(struct options *options)
 {
-    for (size_t i = 0; i < OPTIONS_MAX; i++)
+    for (size_t i = 0; i < OPTIONS_MAX; i++) {
         free(options->origins[i].text);
+    }
     memset(options, 0, sizeof(*options));
 }

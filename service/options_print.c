@@ -51,8 +51,9 @@ void options_print_help(FILE *out)
         char value[64], allowed[256] = "";
 
         placeholder(option, value, sizeof(value));
-        if (option->min != 0 || option->max != 0)
+        if (option->min != 0 || option->max != 0) {
             option_describe(option, "", allowed, sizeof(allowed));
+        }
         (void)fprintf(out, "  --%s%s\n        %s\n        %s%sdefault: %s\n", option->name, value,
             option->help, allowed, allowed[0] != '\0' ? "; " : "",
             option->fallback[0] != '\0' ? option->fallback : "(empty)");
@@ -91,16 +92,18 @@ static void fill_row(const struct options *options, size_t at, struct row *row)
     fill_cell(option, origin->text, row->cells[1]);
     (void)snprintf(row->cells[2], CELL, "%s", option->unit);
     fill_cell(option, option->fallback, row->cells[3]);
-    if (origin->source == OPTION_FILE)
+    if (origin->source == OPTION_FILE) {
         (void)snprintf(row->cells[4], CELL, "file %s:%u", options->config, origin->line);
-    else
+    } else {
         (void)snprintf(row->cells[4], CELL, "%s", sources[origin->source]);
+    }
 }
 
 static void print_row(const struct row *row, const size_t *widths, FILE *out)
 {
-    for (size_t i = 0; i + 1 < COLUMNS; i++)
+    for (size_t i = 0; i + 1 < COLUMNS; i++) {
         (void)fprintf(out, "%-*s  ", (int)widths[i], row->cells[i]);
+    }
     (void)fprintf(out, "%s\n", row->cells[COLUMNS - 1]);
 }
 
@@ -109,15 +112,17 @@ void options_print(const struct options *options, FILE *out)
     struct row head = {{"option", "value", "unit", "default", "from"}}, row;
     size_t widths[COLUMNS];
 
-    for (size_t j = 0; j < COLUMNS; j++)
+    for (size_t j = 0; j < COLUMNS; j++) {
         widths[j] = strlen(head.cells[j]);
+    }
     for (size_t i = 0; i < option_table_n; i++) {
         fill_row(options, i, &row);
         for (size_t j = 0; j < COLUMNS; j++) {
             size_t width = strlen(row.cells[j]);
 
-            if (width > widths[j] && width <= WIDTH_MAX)
+            if (width > widths[j] && width <= WIDTH_MAX) {
                 widths[j] = width;
+            }
         }
     }
     print_row(&head, widths, out);

@@ -22,27 +22,32 @@ int64_t process_clock_ms(void)
 {
     struct timespec now;
 
-    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0)
+    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) {
         return 0;
+    }
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 bool process_end(int pidfd, int signal, int64_t deadline_ms)
 {
-    if (signal != 0 && pidfd_send_signal(pidfd, signal, NULL, 0) != 0 && errno != ESRCH)
+    if (signal != 0 && pidfd_send_signal(pidfd, signal, NULL, 0) != 0 && errno != ESRCH) {
         return false;
+    }
     for (;;) {
         struct pollfd end = {.fd = pidfd, .events = POLLIN};
         int64_t left_ms = deadline_ms - process_clock_ms();
         int wait_ms = left_ms <= 0 ? 0 : left_ms < INT_MAX ? (int)left_ms : INT_MAX;
         int n = poll(&end, 1, wait_ms);
 
-        if (n > 0)
+        if (n > 0) {
             return true;
-        if (n < 0 && errno != EINTR)
+        }
+        if (n < 0 && errno != EINTR) {
             return false;
-        if (n == 0 && left_ms <= 0)
+        }
+        if (n == 0 && left_ms <= 0) {
             return false;
+        }
     }
 }
 
@@ -61,8 +66,9 @@ static void reset_signals(void)
     sigset_t none;
 
     /* Fails for SIGKILL, SIGSTOP and those of the C library: they need no reset. */
-    for (int i = 1; i < NSIG; i++)
+    for (int i = 1; i < NSIG; i++) {
         (void)sigaction(i, &by_default, NULL);
+    }
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -72,18 +78,22 @@ static _Noreturn void become(const struct child *child)
 {
     int report = child->report, fault;
 
-    if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0)
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) {
         goto fail;
-    if (getppid() != child->parent) /* it died before the prctl: no signal will come */
+    }
+    if (getppid() != child->parent) { /* it died before the prctl: no signal will come */
         _exit(1);
+    }
     (void)umask(077);
     if (setpgid(0, 0) != 0 || chdir(child->spec->dir) != 0 ||
         dup2(child->input, STDIN_FILENO) < 0 || dup2(child->output, STDOUT_FILENO) < 0 ||
-        dup2(child->output, STDERR_FILENO) < 0 || dup3(report, REPORT_FD, O_CLOEXEC) < 0)
+        dup2(child->output, STDERR_FILENO) < 0 || dup3(report, REPORT_FD, O_CLOEXEC) < 0) {
         goto fail;
+    }
     report = REPORT_FD;
-    if (close_range(FIRST_FD, UINT_MAX, 0) != 0)
+    if (close_range(FIRST_FD, UINT_MAX, 0) != 0) {
         goto fail;
+    }
     reset_signals();
     (void)execvp(child->argv[0], child->argv);
 fail:
@@ -98,16 +108,18 @@ static int lift(int fd)
     int lifted = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD) : -1;
     int saved = errno;
 
-    if (fd >= 0)
+    if (fd >= 0) {
         (void)close(fd);
+    }
     errno = saved;
     return lifted;
 }
 
 static void close_if(int fd)
 {
-    if (fd >= 0)
+    if (fd >= 0) {
         (void)close(fd);
+    }
 }
 
 /* All signals wait while we fork, so that no handler of ours runs in the child. */
@@ -119,8 +131,9 @@ static pid_t fork_quietly(const struct child *child)
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t pid = fork();
 
-    if (pid == 0)
+    if (pid == 0) {
         become(child);
+    }
     int saved = errno;
 
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -134,16 +147,17 @@ static int read_report(int fd)
     int fault = 0;
     ssize_t n;
 
-    do
+    do {
         n = read(fd, &fault, sizeof(fault));
-    while (n < 0 && errno == EINTR);
+    } while (n < 0 && errno == EINTR);
     return n == sizeof(fault) ? fault : 0;
 }
 
 static void reap(pid_t pid)
 {
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
         ;
+    }
 }
 
 bool process_start(const struct process_spec *spec, struct process *ret, char *error, size_t room)
@@ -157,13 +171,15 @@ bool process_start(const struct process_spec *spec, struct process *ret, char *e
     memcpy(&child.argv, &spec->argv, sizeof(child.argv));
     if (pipe2(pipe_fds, O_CLOEXEC) != 0 || (child.report = lift(pipe_fds[1])) < 0 ||
         (child.input = lift(open("/dev/null", O_RDONLY | O_CLOEXEC))) < 0 ||
-        (child.output = lift(
-             open(spec->output, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600))) < 0)
+        (child.output = lift(open(
+             spec->output, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600))) < 0) {
         goto fail;
+    }
     step = "cannot start";
     pid = fork_quietly(&child);
-    if (pid < 0 || (pidfd = pidfd_open(pid, 0)) < 0)
+    if (pid < 0 || (pidfd = pidfd_open(pid, 0)) < 0) {
         goto fail;
+    }
     close_if(child.report); /* else the pipe has no end */
     child.report = -1;
     step = "cannot run";

@@ -63,11 +63,13 @@ static char *absolute_path(const char *server)
 {
     char *here, *path = NULL;
 
-    if (server[0] == '/' || strchr(server, '/') == NULL)
+    if (server[0] == '/' || strchr(server, '/') == NULL) {
         return strdup(server);
+    }
     here = getcwd(NULL, 0);
-    if (here != NULL && asprintf(&path, "%s/%s", here, server) < 0)
+    if (here != NULL && asprintf(&path, "%s/%s", here, server) < 0) {
         path = NULL;
+    }
     free(here);
     return path;
 }
@@ -93,8 +95,9 @@ struct redis_child *redis_child_open(const struct redis_child_config *config, ch
     child->next_ms = REDIS_CHILD_NEVER;
     child->backoff_ms = BACKOFF_MIN_MS;
     if (!data_dir_open(&child->dir, config->data_dir, ret_error, REDIS_CHILD_TEXT) ||
-        !fill_url(child, ret_error))
+        !fill_url(child, ret_error)) {
         goto fail;
+    }
     return child;
 fail:
     redis_child_close(child);
@@ -174,8 +177,9 @@ static bool start(struct redis_child *child, int64_t now_ms, struct redis_child_
     *report = (struct redis_child_report){.outcome = REDIS_CHILD_FAILED, .retry_in_ms = -1};
     if (!redis_orphan_end(child->dir.path, child->server, child->orphan_patience_ms, &orphan,
             report->text, sizeof(report->text)) ||
-        !spawn(child, report->text))
+        !spawn(child, report->text)) {
         return false;
+    }
     child->started_ms = now_ms;
     child->next_ms = REDIS_CHILD_NEVER;
     report->outcome = REDIS_CHILD_STARTED;
@@ -195,19 +199,21 @@ static void schedule(struct redis_child *child, int64_t now_ms, struct redis_chi
     report->retry_in_ms = child->backoff_ms;
     child->next_ms = now_ms + child->backoff_ms;
     child->backoff_ms *= 2;
-    if (child->backoff_ms > BACKOFF_MAX_MS)
+    if (child->backoff_ms > BACKOFF_MAX_MS) {
         child->backoff_ms = BACKOFF_MAX_MS;
+    }
 }
 
 static void describe_end(const siginfo_t *end, char *text)
 {
     const char *name = end->si_code == CLD_EXITED ? NULL : sigdescr_np(end->si_status);
 
-    if (end->si_code == CLD_EXITED)
+    if (end->si_code == CLD_EXITED) {
         (void)snprintf(text, REDIS_CHILD_TEXT, "exit status %d", end->si_status);
-    else
+    } else {
         (void)snprintf(text, REDIS_CHILD_TEXT, "killed by signal %d (%s)", end->si_status,
             name != NULL ? name : "unknown");
+    }
 }
 
 /* Reap the child if it has ended; false if it still runs. */
@@ -216,14 +222,16 @@ static bool reap(struct redis_child *child, struct redis_child_report *report)
     siginfo_t end = {.si_pid = 0};
 
     *report = (struct redis_child_report){.outcome = REDIS_CHILD_NOTHING, .retry_in_ms = -1};
-    if (child->process.pidfd < 0)
+    if (child->process.pidfd < 0) {
         return false;
-    if (waitid(P_PIDFD, (id_t)child->process.pidfd, &end, WEXITED | WNOHANG) != 0)
+    }
+    if (waitid(P_PIDFD, (id_t)child->process.pidfd, &end, WEXITED | WNOHANG) != 0) {
         (void)snprintf(report->text, sizeof(report->text), "somebody else has reaped it");
-    else if (end.si_pid == 0)
+    } else if (end.si_pid == 0) {
         return false;
-    else
+    } else {
         describe_end(&end, report->text);
+    }
     report->outcome = REDIS_CHILD_EXITED;
     report->pid = child->process.pid;
     (void)close(child->process.pidfd);
@@ -234,20 +242,24 @@ static bool reap(struct redis_child *child, struct redis_child_report *report)
 void redis_child_on_exit(
     struct redis_child *child, int64_t now_ms, struct redis_child_report *report)
 {
-    if (!reap(child, report))
+    if (!reap(child, report)) {
         return;
-    if (now_ms - child->started_ms >= STEADY_MS)
+    }
+    if (now_ms - child->started_ms >= STEADY_MS) {
         child->backoff_ms = BACKOFF_MIN_MS;
+    }
     schedule(child, now_ms, report);
 }
 
 void redis_child_tick(struct redis_child *child, int64_t now_ms, struct redis_child_report *report)
 {
     *report = (struct redis_child_report){.outcome = REDIS_CHILD_NOTHING, .retry_in_ms = -1};
-    if (now_ms < child->next_ms || child->process.pidfd >= 0)
+    if (now_ms < child->next_ms || child->process.pidfd >= 0) {
         return;
-    if (!start(child, now_ms, report))
+    }
+    if (!start(child, now_ms, report)) {
         schedule(child, now_ms, report);
+    }
 }
 
 void redis_child_stop(
@@ -256,8 +268,9 @@ void redis_child_stop(
     int pidfd = child->process.pidfd;
 
     child->next_ms = REDIS_CHILD_NEVER;
-    if (pidfd >= 0 && !process_end(pidfd, SIGTERM, deadline_ms))
+    if (pidfd >= 0 && !process_end(pidfd, SIGTERM, deadline_ms)) {
         (void)process_end(pidfd, SIGKILL, process_clock_ms() + KILL_WAIT_MS);
+    }
     (void)reap(child, report);
 }
 
@@ -265,11 +278,13 @@ void redis_child_close(struct redis_child *child)
 {
     struct redis_child_report report;
 
-    if (child == NULL)
+    if (child == NULL) {
         return;
+    }
     redis_child_stop(child, 0, &report);
-    if (child->process.pidfd >= 0)
+    if (child->process.pidfd >= 0) {
         (void)close(child->process.pidfd);
+    }
     data_dir_close(&child->dir);
     free(child->server);
     free(child);

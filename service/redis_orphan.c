@@ -27,8 +27,9 @@ static void read_text(const char *path, char *text, size_t room)
 
     text[n > 0 ? n : 0] = '\0';
     text[strcspn(text, "\r\n")] = '\0';
-    if (fd >= 0)
+    if (fd >= 0) {
         (void)close(fd);
+    }
 }
 
 static pid_t pid_of_file(const char *dir)
@@ -38,8 +39,9 @@ static pid_t pid_of_file(const char *dir)
 
     (void)snprintf(path, sizeof(path), "%s/redis.pid", dir);
     read_text(path, text, sizeof(text));
-    if (!option_parse_integer(text, &pid) || pid <= 1 || pid > INT_MAX)
+    if (!option_parse_integer(text, &pid) || pid <= 1 || pid > INT_MAX) {
         return 0;
+    }
     return (pid_t)pid;
 }
 
@@ -54,16 +56,19 @@ static pid_t pid_of_socket(const char *dir)
     int n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/redis.sock", dir);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    if (fd < 0 || n < 0 || (size_t)n >= sizeof(address.sun_path))
+    if (fd < 0 || n < 0 || (size_t)n >= sizeof(address.sun_path)) {
         goto out;
-    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
+    }
+    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0) {
         pid = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0 ? peer.pid
                                                                                          : -1;
-    else if (errno == EAGAIN) /* its backlog is full: somebody, who does not accept */
+    } else if (errno == EAGAIN) { /* its backlog is full: somebody, who does not accept */
         pid = -1;
+    }
 out:
-    if (fd >= 0)
+    if (fd >= 0) {
         (void)close(fd);
+    }
     return pid;
 }
 
@@ -77,8 +82,9 @@ static bool is_server_in(pid_t pid, const char *server, const char *dir)
 
     (void)snprintf(path, sizeof(path), "/proc/%ld/comm", (long)pid);
     read_text(path, name, sizeof(name));
-    if (strcmp(name, "redis-server") != 0 && strncmp(name, file, NAME_MAX_BYTES) != 0)
+    if (strcmp(name, "redis-server") != 0 && strncmp(name, file, NAME_MAX_BYTES) != 0) {
         return false;
+    }
     (void)snprintf(path, sizeof(path), "/proc/%ld/cwd", (long)pid);
     return stat(path, &theirs) == 0 && stat(dir, &ours) == 0 && theirs.st_dev == ours.st_dev &&
            theirs.st_ino == ours.st_ino;
@@ -94,11 +100,13 @@ static enum found end_orphan(
     enum found found = FOUND_OTHER;
     bool forced = false;
 
-    if (pidfd < 0)
+    if (pidfd < 0) {
         return FOUND_OTHER;
+    }
     /* Alive after the check: what was checked is what the pidfd means. */
-    if (!is_server_in(pid, server, dir) || process_end(pidfd, 0, 0))
+    if (!is_server_in(pid, server, dir) || process_end(pidfd, 0, 0)) {
         goto out;
+    }
     if (!process_end(pidfd, SIGTERM, process_clock_ms() + patience_ms)) {
         forced = true;
         if (!process_end(pidfd, SIGKILL, process_clock_ms() + KILL_WAIT_MS)) {
@@ -120,8 +128,9 @@ bool redis_orphan_end(const char *dir, const char *server, int patience_ms, stru
     pid_t pid = pid_of_file(dir);
     enum found found = FOUND_OTHER;
 
-    if (pid > 0)
+    if (pid > 0) {
         found = end_orphan(pid, dir, server, patience_ms, &orphan);
+    }
     if (found != FOUND_STUBBORN && (pid = pid_of_socket(dir)) != 0) {
         found = pid > 0 ? end_orphan(pid, dir, server, patience_ms, &orphan) : FOUND_OTHER;
         /* It may just have ended by itself. */

@@ -28,13 +28,16 @@ static bool is_hex(char c)
 /* user:password, both may be empty, every % with two hex digits behind it. */
 static bool is_userinfo(const char *p, const char *end)
 {
-    if (memchr(p, ':', (size_t)(end - p)) == NULL)
+    if (memchr(p, ':', (size_t)(end - p)) == NULL) {
         return false;
+    }
     for (; p < end; p++) {
-        if (*p == '/' || *p == '@' || (unsigned char)*p <= ' ')
+        if (*p == '/' || *p == '@' || (unsigned char)*p <= ' ') {
             return false;
-        if (*p == '%' && (end - p < 3 || !is_hex(p[1]) || !is_hex(p[2])))
+        }
+        if (*p == '%' && (end - p < 3 || !is_hex(p[1]) || !is_hex(p[2]))) {
             return false;
+        }
     }
     return true;
 }
@@ -48,16 +51,22 @@ static bool is_server(const char *p)
     char digits[8];
     int64_t port, db;
 
-    if (colon == NULL || colon == p || end - colon > 6)
+    if (colon == NULL || colon == p || end - colon > 6) {
         return false;
+    }
     (void)snprintf(digits, sizeof(digits), "%.*s", (int)(end - colon - 1), colon + 1);
-    if (!option_parse_integer(digits, &port) || port < 1 || port > UINT16_MAX)
+    if (!option_parse_integer(digits, &port) || port < 1 || port > UINT16_MAX) {
         return false;
-    if (*p == '[' ? colon[-1] != ']' || colon - p < 4 : memchr(p, ':', (size_t)(colon - p)) != NULL)
+    }
+    if (*p == '[' ? colon[-1] != ']' || colon - p < 4
+                  : memchr(p, ':', (size_t)(colon - p)) != NULL) {
         return false;
-    for (; p < colon; p++)
-        if ((unsigned char)*p <= ' ' || *p == '?' || *p == '#')
+    }
+    for (; p < colon; p++) {
+        if ((unsigned char)*p <= ' ' || *p == '?' || *p == '#') {
             return false;
+        }
+    }
     return slash == NULL || (option_parse_integer(slash + 1, &db) && db <= MAX_DB);
 }
 
@@ -67,23 +76,29 @@ const char *redis_url_check(const char *url)
                                "the embedded Redis";
     const char *rest;
 
-    if (*url == '\0')
+    if (*url == '\0') {
         return NULL;
-    if (behind(url, "redis-cluster://") != NULL)
+    }
+    if (behind(url, "redis-cluster://") != NULL) {
         return "redis-cluster:// is not supported yet";
-    if (behind(url, "redis-sentinel://") != NULL)
+    }
+    if (behind(url, "redis-sentinel://") != NULL) {
         return "redis-sentinel:// is not supported yet";
+    }
     if ((rest = behind(url, "unix:")) != NULL) {
-        if (strlen(rest) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
+        if (strlen(rest) >= sizeof(((struct sockaddr_un *)NULL)->sun_path)) {
             return "the path of a unix socket has at most 107 bytes";
+        }
         return rest[0] == '/' && rest[1] != '/' && rest[1] != '\0' ? NULL : form;
     }
-    if ((rest = behind(url, "redis://")) == NULL)
+    if ((rest = behind(url, "redis://")) == NULL) {
         return form;
+    }
     const char *at = strrchr(rest, '@');
 
-    if (at != NULL && !is_userinfo(rest, at))
+    if (at != NULL && !is_userinfo(rest, at)) {
         return form;
+    }
     return is_server(at != NULL ? at + 1 : rest) ? NULL : form;
 }
 
@@ -94,10 +109,11 @@ static void mask_malformed(const char *url, char *text, size_t room)
     const char *rest = behind(url + scheme, "://");
 
     if (strpbrk(rest != NULL ? rest : url, "@:?") == NULL ||
-        (behind(url, "unix:/") != NULL && strchr(url, '@') == NULL))
+        (behind(url, "unix:/") != NULL && strchr(url, '@') == NULL)) {
         (void)snprintf(text, room, "%s", url);
-    else
+    } else {
         (void)snprintf(text, room, "%.*s%s", rest != NULL ? (int)(rest - url) : 0, url, hidden);
+    }
 }
 
 void redis_url_mask(const char *url, char *text, size_t room)
@@ -105,11 +121,12 @@ void redis_url_mask(const char *url, char *text, size_t room)
     const char *userinfo = behind(url, "redis://");
     const char *at = userinfo != NULL ? strrchr(userinfo, '@') : NULL;
 
-    if (redis_url_check(url) != NULL)
+    if (redis_url_check(url) != NULL) {
         mask_malformed(url, text, room);
-    else if (at == NULL)
+    } else if (at == NULL) {
         (void)snprintf(text, room, "%s", url);
-    else
+    } else {
         (void)snprintf(
             text, room, "%.*s:%s%s", (int)(strchr(userinfo, ':') - url), url, hidden, at);
+    }
 }

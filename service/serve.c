@@ -48,8 +48,9 @@ struct service {
     size_t n_routes;
     struct http_server *server;
     int signal_fd;
-    int notice_fd; /* eventfd: storage connected */
+    int notice_fd; /* eventfd: storage connected, or found that it must not */
     bool announced;
+    _Atomic bool unfit; /* Redis, or the data in it, is not for us */
 };
 
 static int64_t utc_ms(void)
@@ -76,8 +77,10 @@ static void on_notice(void *data, enum storage_notice what, const char *detail)
         log_warn(s->logger, "cannot use Redis", log_text("reason", detail));
         break;
     case STORAGE_SETTINGS_DIFFER:
-        log_error(s->logger, "the data is kept with other settings; not serving",
+        log_error(s->logger, "this Redis or its data is not for this process; not serving",
             log_text("reason", detail));
+        atomic_store(&s->unfit, true);
+        (void)eventfd_write(s->notice_fd, 1);
         break;
     case STORAGE_REFUSING:
         log_warn(s->logger, "Redis refuses a write", log_text("reason", detail));
@@ -183,13 +186,14 @@ static void raise_descriptors(struct service *s)
     }
 }
 
-static bool start_redis(struct service *s)
+/* 0, or the exit status. */
+static int start_redis(struct service *s)
 {
     char error[REDIS_CHILD_TEXT];
     struct redis_child_report report;
     if (s->options.redis[0] != '\0') {
         s->redis_url = s->options.redis;
-        return true;
+        return 0;
     }
     struct redis_child_config config = {
         .data_dir = s->options.data_dir,
@@ -199,13 +203,12 @@ static bool start_redis(struct service *s)
     };
     s->child = redis_child_open(&config, error);
     if (s->child == NULL) {
-        (void)fprintf(stderr, "tallyd: %s\n", error);
-        return false;
+        return complain(error);
     }
     bool ok = redis_child_start(s->child, process_clock_ms(), &report);
     log_child(s, &report);
     s->redis_url = redis_child_url(s->child);
-    return ok;
+    return ok ? 0 : 1;
 }
 
 static bool start_storage(struct service *s)
@@ -350,8 +353,9 @@ static bool take_signal(struct service *s)
     return true;
 }
 
-/* The main thread supervises Redis: it forked it, and a child's death signal is bound to its forker. */
-static void run(struct service *s)
+/* The main thread supervises Redis: it forked it, and a child's death signal is bound to its forker.  Returns
+ * the exit status. */
+static int run(struct service *s)
 {
     for (;;) {
         struct pollfd fds[] = {
@@ -360,14 +364,17 @@ static void run(struct service *s)
             {.fd = s->child == NULL ? -1 : redis_child_fd(s->child), .events = POLLIN},
         };
         if (poll(fds, 3, patience(s)) < 0 && errno != EINTR) {
-            return;
+            return 1;
         }
         if ((fds[0].revents & POLLIN) != 0 && take_signal(s)) {
-            return;
+            return 0;
         }
         if ((fds[1].revents & POLLIN) != 0) {
             eventfd_t ignored;
             (void)eventfd_read(s->notice_fd, &ignored);
+            if (!s->announced && atomic_load(&s->unfit)) {
+                return 2; /* once in service, it answers 503 and waits to be put right */
+            }
             if (!s->announced) {
                 announce(s);
             }
@@ -408,13 +415,13 @@ static int serve(struct service *s)
         return 1;
     }
     raise_descriptors(s);
-    bool ok = start_redis(s) && start_storage(s) && start_server(s);
-    if (ok) {
-        run(s);
+    int status = start_redis(s);
+    if (status == 0) {
+        status = start_storage(s) && start_server(s) ? run(s) : 1;
     }
     shut_down(s);
-    log_info(s->logger, "stopped", log_bool("clean", ok));
-    return ok ? 0 : 1;
+    log_info(s->logger, "stopped", log_int("status", status));
+    return status;
 }
 
 int serve_main(int argc, char **argv)

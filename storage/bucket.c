@@ -32,8 +32,9 @@ static struct bucket local_bucket_at(enum level level, int64_t local_s)
         [LEVEL_MINUTE] = MINUTE_S, [LEVEL_HOUR] = HOUR_S, [LEVEL_DAY] = DAY_S};
     int64_t start_s;
 
-    if (level == LEVEL_MONTH)
+    if (level == LEVEL_MONTH) {
         return local_month_at(local_s);
+    }
     start_s = floor_to(local_s, length_s[level]);
     return (struct bucket){level, start_s, start_s + length_s[level]};
 }

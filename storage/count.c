@@ -71,7 +71,8 @@ void counter_free(struct counter *c)
     }
 }
 
-/* ---- planning -------------------------------------------------------------------------------------- */
+/* ---- planning
+ * -------------------------------------------------------------------------------------- */
 
 static bool is_sketch(enum metric metric)
 {
@@ -123,7 +124,8 @@ static bool add_page(struct shard *shard, const struct slice *page)
     return true;
 }
 
-/* Which partition is asked for which pages: a page's own one; for visits, which lie with the visitors, all. */
+/* Which partition is asked for which pages: a page's own one; for visits, which lie with the
+ * visitors, all. */
 static bool make_shards(struct counter *c, const struct count_job *job)
 {
     const struct slice *pages = job->n_pages == 0 ? &whole_site : job->pages;
@@ -146,8 +148,8 @@ static bool make_shards(struct counter *c, const struct count_job *job)
     return true;
 }
 
-static struct cover_basis basis_of(const struct counter *c, const struct partition_view *view,
-    int64_t now_s)
+static struct cover_basis basis_of(
+    const struct counter *c, const struct partition_view *view, int64_t now_s)
 {
     return (struct cover_basis){
         .zone = c->core->zone,
@@ -197,7 +199,8 @@ static enum storage_err plan(struct counter *c, struct window window, int64_t no
     return reads > READS_MAX ? STORAGE_TOO_BROAD : STORAGE_OK;
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------ */
+/* ---- asking
+ * ------------------------------------------------------------------------------------------ */
 
 static void read_sketches(struct counter *c, const struct count_job *job, struct chunk *chunk)
 {
@@ -268,14 +271,16 @@ static bool write_chunks(struct counter *c, const struct count_job *job)
                 return false;
             }
             struct chunk *chunk = &c->chunks[c->n_chunks++];
-            *chunk = (struct chunk){.shard = shard, .first = first, .n = left < at_once ? left : at_once};
+            *chunk = (struct chunk){
+                .shard = shard, .first = first, .n = left < at_once ? left : at_once};
             write_chunk(c, job, chunk);
         }
     }
     return !c->out.failed;
 }
 
-/* ---- taking answers -------------------------------------------------------------------------------------- */
+/* ---- taking answers
+ * -------------------------------------------------------------------------------------- */
 
 /* Do all buckets of the chunk hold by the state and the time of the reply? */
 static bool holds(const struct counter *c, const struct chunk *chunk,
@@ -362,10 +367,10 @@ static enum storage_err take_chunk(struct counter *c, struct storage_job *job,
     return STORAGE_OK;
 }
 
-/* Send all chunks and take their answers.  All replies are read, whatever the first one says, so that the connection
- * stays usable. */
-static enum storage_err exchange(struct counter *c, struct session *session,
-    struct storage_job *job, bool *ret_lost)
+/* Send all chunks and take their answers.  All replies are read, whatever the first one says, so
+ * that the connection stays usable. */
+static enum storage_err exchange(
+    struct counter *c, struct session *session, struct storage_job *job, bool *ret_lost)
 {
     enum storage_err err = STORAGE_OK;
     hll_clear(&c->hll);
@@ -390,7 +395,8 @@ static enum storage_err exchange(struct counter *c, struct session *session,
     return err;
 }
 
-/* ---- the answer ------------------------------------------------------------------------------------------ */
+/* ---- the answer
+ * ------------------------------------------------------------------------------------------ */
 
 static int by_time(const void *a, const void *b)
 {
@@ -456,8 +462,8 @@ static enum storage_err conclude(struct counter *c, struct count_job *job, struc
 }
 
 /* Plan for @window, or for what is answerable around it. */
-static enum storage_err plan_some(struct counter *c, struct count_job *job, int64_t now_s,
-    struct window *window)
+static enum storage_err plan_some(
+    struct counter *c, struct count_job *job, int64_t now_s, struct window *window)
 {
     enum storage_err err = plan(c, *window, now_s);
     if (err != STORAGE_NOT_KEPT) {
@@ -476,8 +482,8 @@ static enum storage_err plan_some(struct counter *c, struct count_job *job, int6
     return plan(c, outer, now_s);
 }
 
-enum storage_err counter_run(struct counter *c, struct session *session, struct storage_job *job,
-    bool *ret_lost)
+enum storage_err counter_run(
+    struct counter *c, struct session *session, struct storage_job *job, bool *ret_lost)
 {
     struct count_job *count = &job->u.count;
     struct window asked = count->window;

@@ -22,10 +22,12 @@ static bool bucket_kept(const struct cover_basis *basis, struct bucket bucket)
 {
     struct bucket parent = bucket;
 
-    if (bucket.level != LEVEL_MONTH)
+    if (bucket.level != LEVEL_MONTH) {
         parent = bucket_at(basis->zone, (enum level)(bucket.level + 1), bucket.start_s);
-    if (!closed_for_readers(basis->state, parent))
+    }
+    if (!closed_for_readers(basis->state, parent)) {
         return true;
+    }
     /* not end + keep: keep may be forever */
     return basis->now_s - bucket.end_s < retention_keep_s(basis->retention, bucket);
 }
@@ -48,10 +50,12 @@ static bool coarsest_legal(
     for (enum level level = LEVEL_MINUTE; level <= LEVEL_MONTH; level++) {
         struct bucket bucket = bucket_at(basis->zone, level, at_s);
 
-        if (bucket.start_s != at_s || bucket.end_s > to_s)
+        if (bucket.start_s != at_s || bucket.end_s > to_s) {
             break; /* the levels nest: a coarser one neither begins here nor ends in time */
-        if (!cover_legal(basis, bucket))
+        }
+        if (!cover_legal(basis, bucket)) {
             continue;
+        }
         *ret = bucket;
         found = true;
     }
@@ -64,8 +68,9 @@ static bool cover_append(struct cover *cover, struct bucket bucket)
         size_t capacity = cover->capacity ? cover->capacity * 2 : 128;
         struct bucket *grown = realloc(cover->buckets, capacity * sizeof *grown);
 
-        if (!grown)
+        if (!grown) {
             return false;
+        }
         cover->buckets = grown;
         cover->capacity = capacity;
     }
@@ -86,12 +91,15 @@ enum cover_result cover_plan(
     while (at_s < window.to_s) {
         struct bucket bucket;
 
-        if (!coarsest_legal(basis, at_s, window.to_s, &bucket))
+        if (!coarsest_legal(basis, at_s, window.to_s, &bucket)) {
             return COVER_NOT_KEPT;
-        if (ret->n == max_buckets)
+        }
+        if (ret->n == max_buckets) {
             return COVER_TOO_MANY;
-        if (!cover_append(ret, bucket))
+        }
+        if (!cover_append(ret, bucket)) {
             return COVER_NOMEM;
+        }
         at_s = bucket.end_s;
     }
     return COVER_OK;
@@ -108,8 +116,9 @@ static bool finest_legal(const struct cover_basis *basis, int64_t at_s, struct b
 {
     for (enum level level = LEVEL_MINUTE; level <= LEVEL_MONTH; level++) {
         *ret = bucket_at(basis->zone, level, at_s);
-        if (cover_legal(basis, *ret))
+        if (cover_legal(basis, *ret)) {
             return true;
+        }
     }
     return false;
 }
@@ -120,15 +129,17 @@ static int64_t first_kept_s(const struct cover_basis *basis, struct window windo
     struct bucket bucket;
     int64_t low_s = window.from_s, high_s = window.to_s;
 
-    if (finest_legal(basis, low_s, &bucket))
+    if (finest_legal(basis, low_s, &bucket)) {
         return low_s;
+    }
     while (high_s - low_s > MINUTE_S) { /* low_s is not kept; high_s is, or is the window's end */
         int64_t middle_s = low_s + (high_s - low_s) / MINUTE_S / 2 * MINUTE_S;
 
-        if (finest_legal(basis, middle_s, &bucket))
+        if (finest_legal(basis, middle_s, &bucket)) {
             high_s = middle_s;
-        else
+        } else {
             low_s = middle_s;
+        }
     }
     return high_s;
 }
@@ -141,8 +152,9 @@ static int64_t outer_end_s(const struct cover_basis *basis, int64_t from_s, int6
         struct bucket last = bucket_at(basis->zone, level, to_s - 1), needed;
         int64_t first_s = last.start_s < from_s ? from_s : last.start_s;
 
-        if (last.end_s > to_s && finest_legal(basis, first_s, &needed) && needed.level == level)
+        if (last.end_s > to_s && finest_legal(basis, first_s, &needed) && needed.level == level) {
             return last.end_s;
+        }
     }
     return to_s;
 }
@@ -152,8 +164,9 @@ bool cover_outer(const struct cover_basis *basis, struct window window, struct w
     int64_t from_s = first_kept_s(basis, window);
     struct bucket first;
 
-    if (from_s >= window.to_s || !finest_legal(basis, from_s, &first))
+    if (from_s >= window.to_s || !finest_legal(basis, from_s, &first)) {
         return false;
+    }
     ret->from_s = first.start_s;
     ret->to_s = outer_end_s(basis, ret->from_s, window.to_s);
     return true;

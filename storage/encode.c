@@ -21,7 +21,8 @@ struct encoder {
     struct buffer keys, args, announced;
     size_t n_keys, n_args;
 
-    /* Parents announced by the part at hand: duplicates do no harm, so only a few are remembered. */
+    /* Parents announced by the part at hand: duplicates do no harm, so only a few are remembered.
+     */
     struct parent {
         struct slice site;
         struct bucket bucket;
@@ -185,15 +186,16 @@ static void write_fixed_keys(struct encoder *e, const struct part *part, const c
     e->n_keys = 4;
 }
 
-static void write_fixed_args(struct encoder *e, const struct part *part,
-    const struct partition_view *view)
+static void write_fixed_args(
+    struct encoder *e, const struct part *part, const struct partition_view *view)
 {
     char st[ROLLUP_STATE_TEXT];
     resp_text(&e->args, e->core->cfg);
     resp_word(&e->args, st, rollup_state_print(&view->state, st));
     if (e->late) {
         char ver[WRITER_ID_TEXT + 24];
-        int n = snprintf(ver, sizeof(ver), "%s.%llu", part->writer_id, (unsigned long long)part->seq);
+        int n =
+            snprintf(ver, sizeof(ver), "%s.%llu", part->writer_id, (unsigned long long)part->seq);
         resp_word(&e->args, ver, (size_t)n);
     } else {
         resp_text(&e->args, "");

@@ -4,8 +4,9 @@
 
 #include "storage/index.h"
 
-/* Rough cost of a task in Redis, in microseconds, by kind; a late event is written up to four times.  A part
- * stays below PART_US, so that no script holds Redis for more than about half of the 5 ms allowed. */
+/* Rough cost of a task in Redis, in microseconds, by kind; a late event is written up to four
+ * times.  A part stays below PART_US, so that no script holds Redis for more than about half of the
+ * 5 ms allowed. */
 static const unsigned task_us[] = {[TASK_PAGE] = 4, [TASK_SITE] = 1, [TASK_VISIT] = 3};
 #define LATE_FACTOR 3
 #define PART_US     2500

@@ -154,8 +154,9 @@ static uint64_t murmur_hash_64a(const uint8_t *p, size_t n)
     if (n > 0) {
         uint64_t tail = 0;
 
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
             tail |= (uint64_t)p[i] << (8 * i);
+        }
         hash = (hash ^ tail) * HASH_MULTIPLIER;
     }
     hash = (hash ^ (hash >> HASH_SHIFT)) * HASH_MULTIPLIER;
@@ -170,8 +171,9 @@ void hll_add(struct hll *hll, const void *element, size_t n)
     uint64_t coins = (hash >> P) | (UINT64_C(1) << Q);
     uint8_t count = (uint8_t)(__builtin_ctzll(coins) + 1);
 
-    if (count > *reg)
+    if (count > *reg) {
         *reg = count;
+    }
 }
 
 /* Merging dense registers */
@@ -217,8 +219,9 @@ static void merge_dense(struct hll *hll, const uint8_t *packed)
         unpack8(batch + 40, packed + 30);
         unpack8(batch + 48, packed + 36);
         unpack8(batch + 56, packed + 42);
-        for (size_t i = 0; i < BATCH; i++)
+        for (size_t i = 0; i < BATCH; i++) {
             reg[i] = reg[i] > batch[i] ? reg[i] : batch[i];
+        }
         packed += BATCH * 6 / 8;
     }
 }
@@ -243,8 +246,9 @@ static inline const uint8_t *read_run(const uint8_t *p, const uint8_t *end, stru
     }
     run->value = 0;
     if (opcode & 0x40) { /* XZERO */
-        if (p == end)
+        if (p == end) {
             return NULL;
+        }
         run->length = ((opcode & 0x3fu) << 8 | *p) + 1u;
         return p + 1;
     }
@@ -263,8 +267,9 @@ static bool sparse_is_valid(const uint8_t *p, const uint8_t *end)
         struct run run;
 
         p = read_run(p, end, &run);
-        if (!p || run.length > HLL_REGISTERS - covered)
+        if (!p || run.length > HLL_REGISTERS - covered) {
             return false;
+        }
         covered += run.length;
     }
     return covered == HLL_REGISTERS;
@@ -283,8 +288,9 @@ static void merge_sparse(struct hll *hll, const uint8_t *p, const uint8_t *end)
             reg += run.length;
             continue;
         }
-        for (; run.length > 0; run.length--, reg++)
+        for (; run.length > 0; run.length--, reg++) {
             *reg = *reg > run.value ? *reg : run.value;
+        }
     }
 }
 
@@ -292,17 +298,20 @@ bool hll_merge(struct hll *hll, const void *string, size_t n)
 {
     const uint8_t *bytes = string;
 
-    if (n < HEADER_SIZE || memcmp(bytes, MAGIC, MAGIC_SIZE) != 0)
+    if (n < HEADER_SIZE || memcmp(bytes, MAGIC, MAGIC_SIZE) != 0) {
         return false;
+    }
     switch (bytes[ENCODING_BYTE]) {
     case ENCODING_DENSE:
-        if (n != HLL_DENSE_SIZE)
+        if (n != HLL_DENSE_SIZE) {
             return false;
+        }
         merge_dense(hll, bytes + HEADER_SIZE);
         return true;
     case ENCODING_SPARSE:
-        if (!sparse_is_valid(bytes + HEADER_SIZE, bytes + n))
+        if (!sparse_is_valid(bytes + HEADER_SIZE, bytes + n)) {
             return false;
+        }
         merge_sparse(hll, bytes + HEADER_SIZE, bytes + n);
         return true;
     default:
@@ -322,8 +331,9 @@ static double sigma(double x)
 {
     double weight = 1, sum = x, before;
 
-    if (x == 1.0)
+    if (x == 1.0) {
         return INFINITY;
+    }
     do {
         x *= x;
         before = sum;
@@ -339,8 +349,9 @@ static double tau(double x)
 {
     double weight = 1, sum = 1 - x, before;
 
-    if (x == 0.0 || x == 1.0)
+    if (x == 0.0 || x == 1.0) {
         return 0.0;
+    }
     do {
         x = sqrt(x);
         before = sum;
@@ -363,8 +374,9 @@ static void count_values(const struct hll *hll, uint32_t counts[REGISTER_MAX + 1
         parts[2][reg[i + 2] & REGISTER_MAX]++;
         parts[3][reg[i + 3] & REGISTER_MAX]++;
     }
-    for (size_t v = 0; v <= REGISTER_MAX; v++)
+    for (size_t v = 0; v <= REGISTER_MAX; v++) {
         counts[v] = parts[0][v] + parts[1][v] + parts[2][v] + parts[3][v];
+    }
 }
 
 /* Forged registers can estimate to 2^63 and beyond, as no real set does.  What llroundl() makes of

@@ -33,8 +33,8 @@ static size_t put(uint8_t *text, size_t at, const void *p, size_t n)
     return at + n;
 }
 
-bool identity_visitor(const struct secret *secret, enum rotation rotation, const struct event *event,
-    struct visitor_id *ret)
+bool identity_visitor(const struct secret *secret, enum rotation rotation,
+    const struct event *event, struct visitor_id *ret)
 {
     uint8_t text[1 + EVENT_SITE_MAX + 1 + 32 + EVENT_TEXT_MAX];
     size_t n = 1;
@@ -58,7 +58,8 @@ bool identity_visitor(const struct secret *secret, enum rotation rotation, const
     return true;
 }
 
-bool identity_address(const struct secret *secret, const struct event *event, struct address_id *ret)
+bool identity_address(
+    const struct secret *secret, const struct event *event, struct address_id *ret)
 {
     if (event->address.len == 0) {
         return false;

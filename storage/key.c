@@ -6,7 +6,8 @@
 #define BUCKET_TEXT 13 /* letter and YYYYMMDDhhmm */
 
 static const char letters[LEVELS] = {'m', 'h', 'd', 'M'};
-static const char *const kinds[] = {[KEY_UV] = "uv", [KEY_IP] = "ip", [KEY_PV] = "pv", [KEY_VV] = "vv"};
+static const char *const kinds[] = {
+    [KEY_UV] = "uv", [KEY_IP] = "ip", [KEY_PV] = "pv", [KEY_VV] = "vv"};
 
 static void add(struct key *key, const char *p, size_t n)
 {
@@ -96,8 +97,8 @@ static int digits(const char *p, int n)
     return value;
 }
 
-bool key_open_parse(struct slice member, const struct zone *zone, struct slice *ret_site,
-    struct bucket *ret_bucket)
+bool key_open_parse(
+    struct slice member, const struct zone *zone, struct slice *ret_site, struct bucket *ret_bucket)
 {
     if (member.n < 1 + 1 + BUCKET_TEXT || member.p[member.n - BUCKET_TEXT - 1] != ':') {
         return false;

@@ -99,8 +99,8 @@ static bool is_first_unanswered(const struct lane *lane, const struct part *part
     return true;
 }
 
-/* The id of @dead is of no use from its first unanswered part on: all of them go, in order, to the end.  A
- * copy that is still under way under the dead id will be answered with nothing done. */
+/* The id of @dead is of no use from its first unanswered part on: all of them go, in order, to the
+ * end.  A copy that is still under way under the dead id will be answered with nothing done. */
 static void move(struct lane *lane, uint64_t dead)
 {
     struct part *end = lane->last;
@@ -149,7 +149,10 @@ void lane_answered(struct lane *lane, struct part *part, enum part_answer answer
     case ANSWER_REFUSED:
     case ANSWER_OOM:
         if (!part->in_doubt) {
-            over(part, answer == ANSWER_OOM ? FATE_OOM : FATE_REFUSED); /* its number stays unused: who follows gets GAP, and moves */
+            over(part,
+                answer == ANSWER_OOM
+                    ? FATE_OOM
+                    : FATE_REFUSED); /* its number stays unused: who follows gets GAP, and moves */
         }
         break;
     case ANSWER_FAILED:

@@ -81,17 +81,17 @@ static bool same_bucket(const void *context, uint32_t item)
 }
 
 /* The number of the bucket, made if it is new; INDEX_NONE: out of memory. */
-static uint32_t find_bucket(struct merge_counts *merge, const struct row *row,
-    const struct write_target *target)
+static uint32_t find_bucket(
+    struct merge_counts *merge, const struct row *row, const struct write_target *target)
 {
     if (!index_reserve(&merge->bucket_index) ||
-        !array_reserve(&merge->buckets, &merge->buckets_capacity, merge->n_buckets,
-            sizeof(*merge->buckets))) {
+        !array_reserve(
+            &merge->buckets, &merge->buckets_capacity, merge->n_buckets, sizeof(*merge->buckets))) {
         return INDEX_NONE;
     }
     struct bucket_wanted wanted = {merge, row, target->bucket};
-    uint64_t hash = mix(row->site_hash, (uint64_t)target->bucket.start_s * LEVELS +
-                                            (uint64_t)target->bucket.level);
+    uint64_t hash = mix(
+        row->site_hash, (uint64_t)target->bucket.start_s * LEVELS + (uint64_t)target->bucket.level);
     struct index_slot *slot = index_find(&merge->bucket_index, hash, same_bucket, &wanted);
     if (slot->item == INDEX_NONE) {
         uint32_t item = (uint32_t)merge->n_buckets++;
@@ -118,11 +118,11 @@ static bool same_page(const void *context, uint32_t item)
     return p->bucket == wanted->bucket && slice_equal(p->page, wanted->page);
 }
 
-static struct page_count *find_page(struct merge_counts *merge, uint32_t bucket, struct slice page,
-    uint64_t page_hash)
+static struct page_count *find_page(
+    struct merge_counts *merge, uint32_t bucket, struct slice page, uint64_t page_hash)
 {
-    if (!index_reserve(&merge->page_index) ||
-        !array_reserve(&merge->pages, &merge->pages_capacity, merge->n_pages, sizeof(*merge->pages))) {
+    if (!index_reserve(&merge->page_index) || !array_reserve(&merge->pages, &merge->pages_capacity,
+                                                  merge->n_pages, sizeof(*merge->pages))) {
         return NULL;
     }
     struct page_wanted wanted = {merge, page, bucket};
@@ -151,8 +151,8 @@ static struct page_count *find_page(struct merge_counts *merge, uint32_t bucket,
 
 static bool add_member(struct merge_counts *merge, struct page_count *page, const struct row *row)
 {
-    if (!array_reserve(&merge->members, &merge->members_capacity, merge->n_members,
-            sizeof(*merge->members))) {
+    if (!array_reserve(
+            &merge->members, &merge->members_capacity, merge->n_members, sizeof(*merge->members))) {
         return false;
     }
     uint32_t item = (uint32_t)merge->n_members++;

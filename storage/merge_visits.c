@@ -85,7 +85,8 @@ static uint32_t find_site(struct merge_visits *merge, const struct row *row)
             break; /* full: a further part */
         }
     }
-    if (!array_reserve(&merge->sites, &merge->sites_capacity, merge->n_sites, sizeof(*merge->sites))) {
+    if (!array_reserve(
+            &merge->sites, &merge->sites_capacity, merge->n_sites, sizeof(*merge->sites))) {
         return INDEX_NONE;
     }
     merge->sites[merge->n_sites] = (struct site_visits){.site = row->site,
@@ -162,8 +163,8 @@ static uint32_t find_minute(struct merge_visits *merge, uint32_t site_number,
     const struct write_target *targets, unsigned n_targets)
 {
     if (!index_reserve(&merge->minute_index) ||
-        !array_reserve(&merge->minutes, &merge->minutes_capacity, merge->n_minutes,
-            sizeof(*merge->minutes))) {
+        !array_reserve(
+            &merge->minutes, &merge->minutes_capacity, merge->n_minutes, sizeof(*merge->minutes))) {
         return INDEX_NONE;
     }
     struct minute_wanted wanted = {merge, site_number, targets[0].bucket.start_s};
@@ -175,10 +176,8 @@ static uint32_t find_minute(struct merge_visits *merge, uint32_t site_number,
     struct site_visits *site = &merge->sites[site_number];
     uint32_t item = (uint32_t)merge->n_minutes++;
     struct minute *minute = &merge->minutes[item];
-    *minute = (struct minute){.site = site_number,
-        .number = ++site->n_minutes,
-        .n = n_targets,
-        .next = INDEX_NONE};
+    *minute = (struct minute){
+        .site = site_number, .number = ++site->n_minutes, .n = n_targets, .next = INDEX_NONE};
     memcpy(minute->targets, targets, n_targets * sizeof(*targets));
     index_set(&merge->minute_index, slot, hash, item);
     if (site->last_minute == INDEX_NONE) {
@@ -194,9 +193,8 @@ bool merge_visits_add(struct merge_visits *merge, const struct row *row, int64_t
     const struct write_target *targets, unsigned n_targets)
 {
     struct visitor *visitor = find_visitor(merge, row);
-    if (visitor == NULL ||
-        !array_reserve(&merge->candidates, &merge->candidates_capacity, merge->n_candidates,
-            sizeof(*merge->candidates))) {
+    if (visitor == NULL || !array_reserve(&merge->candidates, &merge->candidates_capacity,
+                               merge->n_candidates, sizeof(*merge->candidates))) {
         return false;
     }
     if (visitor->newest_s != INT64_MIN && row->at_s <= visitor->newest_s + timeout_s) {

@@ -90,7 +90,8 @@ static enum storage_err run_once(struct reader *r, struct storage_job *job, bool
     return err;
 }
 
-/* Reading changes nothing, so a lost connection is tried again, for as long as Redis is expected back. */
+/* Reading changes nothing, so a lost connection is tried again, for as long as Redis is expected
+ * back. */
 static enum storage_err run(struct readers *readers, struct reader *r, struct storage_job *job)
 {
     for (;;) {
@@ -101,8 +102,8 @@ static enum storage_err run(struct readers *readers, struct reader *r, struct st
             atomic_load(&r->core->refusing)) {
             return err;
         }
-        struct timespec until = {.tv_sec = (now_ms + RETRY_MS) / 1000,
-            .tv_nsec = (now_ms + RETRY_MS) % 1000 * 1000000};
+        struct timespec until = {
+            .tv_sec = (now_ms + RETRY_MS) / 1000, .tv_nsec = (now_ms + RETRY_MS) % 1000 * 1000000};
         pthread_mutex_lock(&readers->lock);
         bool stop = readers->stop;
         if (!stop) {

@@ -18,7 +18,8 @@ struct redis {
     struct arena arena; /* replies; the reader's privdata */
 };
 
-/* ---- reply objects in the arena ---------------------------------------------------------------- */
+/* ---- reply objects in the arena ----------------------------------------------------------------
+ */
 
 static struct reply *place(const redisReadTask *task, enum reply_type type)
 {
@@ -84,7 +85,8 @@ static void free_object(void *object)
 static redisReplyObjectFunctions reply_functions = {
     create_string, create_array, create_integer, create_nil, free_object};
 
-/* ---- endpoints ---------------------------------------------------------------------------------- */
+/* ---- endpoints ----------------------------------------------------------------------------------
+ */
 
 static int hex(char c)
 {
@@ -207,7 +209,8 @@ bool redis_endpoint_parse(const char *url, struct redis_endpoint *ret)
     return true;
 }
 
-/* ---- sending and receiving ------------------------------------------------------------------------ */
+/* ---- sending and receiving
+ * ------------------------------------------------------------------------ */
 
 static enum redis_status wait_for(int fd, short events, int64_t deadline_ms)
 {
@@ -282,7 +285,8 @@ enum redis_status redis_await(struct redis *redis, int64_t deadline_ms, const st
     }
 }
 
-/* ---- connecting ------------------------------------------------------------------------------------ */
+/* ---- connecting
+ * ------------------------------------------------------------------------------------ */
 
 static redisContext *dial(const struct redis_endpoint *endpoint)
 {
@@ -328,8 +332,8 @@ static bool expect_ok(struct redis *redis, int64_t deadline_ms, char *error, siz
 }
 
 /* AUTH and SELECT, as far as the URL asks for them. */
-static bool introduce(struct redis *redis, const struct redis_endpoint *endpoint, int64_t deadline_ms,
-    char *error, size_t error_n)
+static bool introduce(struct redis *redis, const struct redis_endpoint *endpoint,
+    int64_t deadline_ms, char *error, size_t error_n)
 {
     struct buffer b;
     int replies = 0;
@@ -356,8 +360,8 @@ static bool introduce(struct redis *redis, const struct redis_endpoint *endpoint
     return ok;
 }
 
-struct redis *redis_connect(const struct redis_endpoint *endpoint, int64_t deadline_ms, char *error,
-    size_t error_n)
+struct redis *redis_connect(
+    const struct redis_endpoint *endpoint, int64_t deadline_ms, char *error, size_t error_n)
 {
     struct redis *redis = calloc(1, sizeof(*redis));
     redisContext *context = redis == NULL ? NULL : dial(endpoint);
@@ -396,14 +400,14 @@ int redis_fd(const struct redis *redis)
     return redis->context->fd;
 }
 
-/* ---- replies ------------------------------------------------------------------------------------------ */
+/* ---- replies
+ * ------------------------------------------------------------------------------------------ */
 
 bool reply_is_error(const struct reply *reply, const char *code)
 {
     size_t n = strlen(code);
     return reply->type == REPLY_ERROR && reply->text.n >= n &&
-           memcmp(reply->text.p, code, n) == 0 &&
-           (reply->text.n == n || reply->text.p[n] == ' ');
+           memcmp(reply->text.p, code, n) == 0 && (reply->text.n == n || reply->text.p[n] == ' ');
 }
 
 int64_t reply_integer(const struct reply *reply, int64_t fallback)

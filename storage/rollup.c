@@ -7,10 +7,10 @@
 #include "storage/rollup_pass.h"
 #include "storage/session.h"
 
-#define LEASE_MS   10000
-#define RENEW_MS   (LEASE_MS / 3)
-#define CONNECT_MS 2000
-#define RETRY_MS   1000 /* after a failure, or while somebody else leads */
+#define LEASE_MS     10000
+#define RENEW_MS     (LEASE_MS / 3)
+#define CONNECT_MS   2000
+#define RETRY_MS     1000 /* after a failure, or while somebody else leads */
 #define SLEEP_MAX_MS (3600 * 1000)
 
 struct rollup {
@@ -22,7 +22,8 @@ struct rollup {
     int64_t renewed_ms; /* when the lease was last known to be ours; 0: it is not */
 };
 
-/* ---- the lock ------------------------------------------------------------------------------------------ */
+/* ---- the lock
+ * ------------------------------------------------------------------------------------------ */
 
 static bool ask(struct rollup *r, struct buffer *b, const struct reply **ret)
 {
@@ -110,7 +111,8 @@ static bool still_mine(struct rollup *r)
     return true;
 }
 
-/* ---- work ---------------------------------------------------------------------------------------------- */
+/* ---- work
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Bring one partition up to date.  False: something is left, try again later. */
 static bool roll_partition(struct rollup *r, unsigned partition)

@@ -15,7 +15,8 @@ void rollup_list_release(struct rollup_list *list)
     *list = (struct rollup_list){0};
 }
 
-/* ---- one guarded MULTI ------------------------------------------------------------------------------ */
+/* ---- one guarded MULTI
+ * ------------------------------------------------------------------------------ */
 
 static void begin(const struct rollup_scope *scope, struct buffer *b)
 {
@@ -31,9 +32,10 @@ static void begin(const struct rollup_scope *scope, struct buffer *b)
     resp_text(b, "cur");
 }
 
-/* Send what begin() began with @n commands more; *ret is the EXEC reply, its first item the guard's. */
-static enum list_result finish(const struct rollup_scope *scope, struct buffer *b, size_t n,
-    const struct reply **ret)
+/* Send what begin() began with @n commands more; *ret is the EXEC reply, its first item the
+ * guard's. */
+static enum list_result finish(
+    const struct rollup_scope *scope, struct buffer *b, size_t n, const struct reply **ret)
 {
     resp_command(b, "EXEC", NULL);
     if (!redis_queue(scope->session->redis, b)) {
@@ -68,7 +70,8 @@ static bool copy(struct arena *arena, struct slice from, struct slice *ret)
     return true;
 }
 
-/* ---- sites -------------------------------------------------------------------------------------------- */
+/* ---- sites
+ * -------------------------------------------------------------------------------------------- */
 
 static bool add_site(struct rollup_list *list, struct slice site)
 {
@@ -85,8 +88,8 @@ static bool add_site(struct rollup_list *list, struct slice site)
     return true;
 }
 
-static bool take_members(const struct rollup_scope *scope, struct rollup_list *list,
-    const struct reply *members)
+static bool take_members(
+    const struct rollup_scope *scope, struct rollup_list *list, const struct reply *members)
 {
     for (size_t i = 0; i < members->n; i++) {
         struct slice site;
@@ -100,8 +103,8 @@ static bool take_members(const struct rollup_scope *scope, struct rollup_list *l
     return true;
 }
 
-static enum list_result list_sites(const struct rollup_scope *scope, struct rollup_list *list,
-    struct buffer *b)
+static enum list_result list_sites(
+    const struct rollup_scope *scope, struct rollup_list *list, struct buffer *b)
 {
     char cursor[24] = "0";
     struct key open;
@@ -129,7 +132,8 @@ static enum list_result list_sites(const struct rollup_scope *scope, struct roll
     return LIST_OK;
 }
 
-/* ---- pages of a site ------------------------------------------------------------------------------------ */
+/* ---- pages of a site
+ * ------------------------------------------------------------------------------------ */
 
 /* A site's parts of one kind while they are scanned. */
 struct scan {
@@ -154,7 +158,8 @@ static bool same_item(const void *context, uint32_t number)
     return item->site == w->site && item->kind == w->kind && slice_equal(item->page, w->page);
 }
 
-static bool add_item(struct rollup_list *list, const struct scan *scan, struct slice page, size_t part)
+static bool add_item(
+    struct rollup_list *list, const struct scan *scan, struct slice page, size_t part)
 {
     struct wanted wanted = {list, scan->site, scan->kind, page};
     uint64_t hash = XXH3_64bits_withSeed(page.p, page.n, scan->site * 4u + (unsigned)scan->kind);
@@ -204,7 +209,8 @@ static enum list_result ask_sizes(const struct rollup_scope *scope, const struct
     return result;
 }
 
-/* Write scan steps for as many unfinished parts as are good for one MULTI; returns how many, their numbers in @which. */
+/* Write scan steps for as many unfinished parts as are good for one MULTI; returns how many, their
+ * numbers in @which. */
 static size_t write_steps(const struct rollup_scope *scope, const struct rollup_list *list,
     const struct scan *scan, struct buffer *b, size_t which[PARTS_MAX])
 {
@@ -229,8 +235,8 @@ static size_t write_steps(const struct rollup_scope *scope, const struct rollup_
     return n;
 }
 
-static bool take_step(struct rollup_list *list, struct scan *scan, size_t part,
-    const struct reply *step)
+static bool take_step(
+    struct rollup_list *list, struct scan *scan, size_t part, const struct reply *step)
 {
     if (step->n != 2 || step->items[0].text.n >= sizeof(scan->cursor[part])) {
         return false;
@@ -271,8 +277,8 @@ static enum list_result list_pages(const struct rollup_scope *scope, struct roll
     return result;
 }
 
-enum list_result rollup_list_make(const struct rollup_scope *scope, bool sites_only,
-    struct rollup_list *ret)
+enum list_result rollup_list_make(
+    const struct rollup_scope *scope, bool sites_only, struct rollup_list *ret)
 {
     struct buffer b;
     arena_clear(&ret->arena);

@@ -8,12 +8,12 @@
 #include "storage/plan_write.h"
 #include "storage/rollup_list.h"
 
-#define STEP_MS          5000 /* longest wait for one step's reply */
-#define MERGE_BUDGET_US  2000
-#define MERGE_PAGES      64
-#define MERGE_KEYS       1000
-#define EXPIRE_KEYS      1000
-#define PASS_ID          34 /* letter, 32 hex digits, NUL */
+#define STEP_MS         5000 /* longest wait for one step's reply */
+#define MERGE_BUDGET_US 2000
+#define MERGE_PAGES     64
+#define MERGE_KEYS      1000
+#define EXPIRE_KEYS     1000
+#define PASS_ID         34 /* letter, 32 hex digits, NUL */
 
 struct pass {
     struct core *core;
@@ -32,12 +32,13 @@ struct pass {
     struct buffer keys, args, out;
 };
 
-/* ---- what is due ------------------------------------------------------------------------------------ */
+/* ---- what is due
+ * ------------------------------------------------------------------------------------ */
 
 static const char letters[LEVELS + 1] = "mhdM";
 
-static struct bucket next_bucket(const struct zone *zone, const struct rollup_state *state,
-    enum level level)
+static struct bucket next_bucket(
+    const struct zone *zone, const struct rollup_state *state, enum level level)
 {
     return bucket_at(zone, level, state->readers_s[level]);
 }
@@ -67,7 +68,8 @@ static bool find_due(const struct pass *pass, int64_t now_s, struct bucket *ret)
     return false;
 }
 
-/* ---- steps -------------------------------------------------------------------------------------------- */
+/* ---- steps
+ * -------------------------------------------------------------------------------------------- */
 
 static enum pass_result from_list(enum list_result result)
 {
@@ -101,8 +103,8 @@ static enum pass_result ask(struct pass *pass, const struct reply **ret)
 }
 
 /* Run a script whose reply is a number; at least 1 is success. */
-static enum pass_result run(struct pass *pass, enum script script, size_t n_keys, size_t n_args,
-    int64_t *ret)
+static enum pass_result run(
+    struct pass *pass, enum script script, size_t n_keys, size_t n_args, int64_t *ret)
 {
     const struct reply *reply = NULL;
     script_head(&pass->out, &pass->session->scripts, script, n_keys, n_args);
@@ -126,8 +128,8 @@ static void put_key(struct pass *pass, const char *name)
     resp_word(&pass->keys, key.p, key.n);
 }
 
-static void put_bucket_key(struct pass *pass, enum key_kind kind, uint32_t site,
-    struct bucket bucket, struct slice page)
+static void put_bucket_key(
+    struct pass *pass, enum key_kind kind, uint32_t site, struct bucket bucket, struct slice page)
 {
     struct key key;
     key_bucket(&key, pass->tag, kind, pass->list.sites[site], bucket, page);
@@ -214,7 +216,8 @@ static enum pass_result take_over(struct pass *pass, struct slice theirs)
     return run(pass, SCRIPT_TAKEOVER, 1, 6, &done);
 }
 
-/* ---- list ---------------------------------------------------------------------------------------------- */
+/* ---- list
+ * ---------------------------------------------------------------------------------------------- */
 
 static enum pass_result list(struct pass *pass, bool sites_only)
 {
@@ -229,7 +232,8 @@ static enum pass_result list(struct pass *pass, bool sites_only)
     return from_list(rollup_list_make(&scope, sites_only, &pass->list));
 }
 
-/* ---- merge --------------------------------------------------------------------------------------------- */
+/* ---- merge
+ * --------------------------------------------------------------------------------------------- */
 
 static size_t put_sources(struct pass *pass, enum key_kind kind, const struct rollup_item *item)
 {
@@ -288,7 +292,8 @@ static enum pass_result merge_chunk(struct pass *pass, size_t first, size_t n, i
     } else {
         struct key member;
         key_open_member(&member, pass->list.sites[items->site],
-            bucket_at(pass->core->zone, (enum level)(pass->target.level + 1), pass->target.start_s));
+            bucket_at(
+                pass->core->zone, (enum level)(pass->target.level + 1), pass->target.start_s));
         resp_word(&pass->args, member.p, member.n);
     }
     resp_text(&pass->args, pass->target.level == LEVEL_HOUR ? "H" : "Z");
@@ -348,7 +353,8 @@ static enum pass_result advance(struct pass *pass)
     return result;
 }
 
-/* ---- expire -------------------------------------------------------------------------------------------- */
+/* ---- expire
+ * -------------------------------------------------------------------------------------------- */
 
 /* The chunk at hand of the last phase. */
 struct expiry {
@@ -380,8 +386,7 @@ static enum pass_result send_expiries(struct expiry *e, bool last)
     buffer_append(&pass->keys, data_keys.p, data_keys.n);
     buffer_append(&pass->args, times.p, times.n);
     buffer_append(&pass->args, e->members.p, e->members.n);
-    pass->args.failed =
-        pass->args.failed || data_keys.failed || times.failed || e->members.failed;
+    pass->args.failed = pass->args.failed || data_keys.failed || times.failed || e->members.failed;
     buffer_release(&data_keys);
     buffer_release(&times);
     enum pass_result result =
@@ -392,11 +397,10 @@ static enum pass_result send_expiries(struct expiry *e, bool last)
     return result;
 }
 
-static enum pass_result expire_key(struct expiry *e, enum key_kind kind, uint32_t site,
-    struct bucket bucket, struct slice page)
+static enum pass_result expire_key(
+    struct expiry *e, enum key_kind kind, uint32_t site, struct bucket bucket, struct slice page)
 {
-    int64_t at_ms =
-        expiry_ms(bucket.end_s, retention_keep_s(&e->pass->view.retention, bucket));
+    int64_t at_ms = expiry_ms(bucket.end_s, retention_keep_s(&e->pass->view.retention, bucket));
     if (at_ms == 0) {
         return PASS_DONE;
     }
@@ -479,7 +483,8 @@ static enum pass_result expire(struct pass *pass)
     return result;
 }
 
-/* ---- a pass -------------------------------------------------------------------------------------------- */
+/* ---- a pass
+ * -------------------------------------------------------------------------------------------- */
 
 /* Read `rolled`; the id of an open pass is copied to @open (PASS_ID bytes), "" if there is none. */
 static enum pass_result read_rolled(struct pass *pass, char *open, int64_t *ret_now_s)
@@ -542,8 +547,8 @@ static enum pass_result work(struct pass *pass)
     return result == PASS_DONE ? expire(pass) : result;
 }
 
-enum pass_result rollup_pass(struct core *core, struct session *session, unsigned partition,
-    int64_t fencing_token)
+enum pass_result rollup_pass(
+    struct core *core, struct session *session, unsigned partition, int64_t fencing_token)
 {
     struct pass pass = {.core = core,
         .session = session,

@@ -21,14 +21,18 @@ static bool take_number(struct slice *rest, int64_t *ret)
     size_t first = negative, i = first;
     int64_t value = 0; /* kept at or below zero: INT64_MIN has no positive twin */
 
-    for (; i < rest->n && rest->p[i] >= '0' && rest->p[i] <= '9'; i++)
+    for (; i < rest->n && rest->p[i] >= '0' && rest->p[i] <= '9'; i++) {
         if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_sub_overflow(value, rest->p[i] - '0', &value))
+            __builtin_sub_overflow(value, rest->p[i] - '0', &value)) {
             return false;
-    if (i == first || (rest->p[first] == '0' && (i > first + 1 || negative)))
+        }
+    }
+    if (i == first || (rest->p[first] == '0' && (i > first + 1 || negative))) {
         return false;
-    if (!negative && __builtin_sub_overflow(0, value, &value))
+    }
+    if (!negative && __builtin_sub_overflow(0, value, &value)) {
         return false;
+    }
     *ret = value;
     rest->p += i;
     rest->n -= i;
@@ -37,8 +41,9 @@ static bool take_number(struct slice *rest, int64_t *ret)
 
 static bool take_blank(struct slice *rest)
 {
-    if (rest->n == 0 || rest->p[0] != ' ')
+    if (rest->n == 0 || rest->p[0] != ' ') {
         return false;
+    }
     rest->p++;
     rest->n--;
     return true;
@@ -52,16 +57,20 @@ bool rollup_state_parse(struct slice text, struct rollup_state *ret)
     for (enum level level = LEVEL_HOUR; level <= LEVEL_MONTH; level++) {
         int64_t *c = &state.writers_s[level], *w = &state.readers_s[level];
 
-        if (level != LEVEL_HOUR && !take_blank(&text))
+        if (level != LEVEL_HOUR && !take_blank(&text)) {
             return false;
-        if (!take_number(&text, c) || !take_blank(&text) || !take_number(&text, w))
+        }
+        if (!take_number(&text, c) || !take_blank(&text) || !take_number(&text, w)) {
             return false;
-        if (*c > bound_s || *w > *c)
+        }
+        if (*c > bound_s || *w > *c) {
             return false;
+        }
         bound_s = *w;
     }
-    if (text.n != 0)
+    if (text.n != 0) {
         return false;
+    }
     *ret = state;
     return true;
 }

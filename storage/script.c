@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* The files become constants of this object: no generated source, and an editor shows them as Lua. */
+/* The files become constants of this object: no generated source, and an editor shows them as Lua.
+ */
 #define X(name, file)                                                                              \
     extern const char text_of_##name[], end_of_##name[];                                           \
     __asm__(".section .rodata\n"                                                                   \

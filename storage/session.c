@@ -7,8 +7,8 @@
 #include "storage/key.h"
 #include "storage/settings.h"
 
-bool session_open(struct session *session, struct core *core, int64_t deadline_ms, char *error,
-    size_t error_n)
+bool session_open(
+    struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n)
 {
     session->redis = redis_connect(&core->endpoint, deadline_ms, error, error_n);
     if (session->redis == NULL) {
@@ -29,7 +29,8 @@ void session_close(struct session *session)
     session->redis = NULL;
 }
 
-/* Send @b, await @n replies, hand each to @take; false on a lost connection, or when take says so. */
+/* Send @b, await @n replies, hand each to @take; false on a lost connection, or when take says so.
+ */
 static bool ask(struct session *session, struct buffer *b, size_t n, int64_t deadline_ms,
     bool (*take)(void *data, size_t i, const struct reply *reply), void *data)
 {
@@ -64,6 +65,13 @@ static bool complain(struct preparation *p, const char *text)
     return false;
 }
 
+/* The server or its data is not for us, and waiting does not help: refuse to serve. */
+static bool refuse(struct preparation *p, const char *text)
+{
+    atomic_store(&p->core->settings_differ, true);
+    return complain(p, text);
+}
+
 /* Value of a line "name:value" of INFO. */
 static struct slice info_field(struct slice info, const char *name)
 {
@@ -85,10 +93,11 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
         struct slice version = info_field(reply->text, "redis_version:");
         struct slice policy = info_field(reply->text, "maxmemory_policy:");
         if (version.n < 2 || (version.p[0] < '7' && version.p[1] == '.')) {
-            return complain(p, "Redis 7.0 or newer is needed");
+            return refuse(p, "Redis 7.0 or newer is needed");
         }
         if (!slice_equal(policy, SLICE("noeviction"))) {
-            return complain(p, "maxmemory-policy must be noeviction: eviction would take counts away");
+            return refuse(
+                p, "maxmemory-policy must be noeviction: eviction would take counts away");
         }
         return true;
     }
@@ -98,10 +107,10 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
     if (i == 2) {
         if (reply->type != REPLY_ARRAY || reply->n != 2 ||
             !slice_equal(reply->items[0].text, slice_of(p->meta))) {
-            return complain(p, "the data was made with another schema or number of partitions");
+            return refuse(p, "the data was made with another schema or number of partitions");
         }
         if (reply->items[1].text.n != SECRET_SIZE) {
-            return complain(p, "the secret is not one of ours");
+            return refuse(p, "the secret is not one of ours");
         }
         memcpy(p->secret.bytes, reply->items[1].text.p, SECRET_SIZE);
     }
@@ -119,10 +128,11 @@ static bool check_server(struct session *session, struct preparation *p, int64_t
     buffer_init(&b);
     key_fixed(&meta, tag, "meta", SLICE(""));
     key_fixed(&secret, tag, "secret", SLICE(""));
-    (void)snprintf(p->meta, sizeof(p->meta), "schema=%d partitions=%u", KEY_SCHEMA,
-        core->partitions.n);
+    (void)snprintf(
+        p->meta, sizeof(p->meta), "schema=%d partitions=%u", KEY_SCHEMA, core->partitions.n);
     if (known != NULL) {
-        p->secret = *known; /* a Redis that lost everything gets it back: visitors stay who they are */
+        p->secret =
+            *known; /* a Redis that lost everything gets it back: visitors stay who they are */
     } else {
         randombytes_buf(p->secret.bytes, SECRET_SIZE);
     }
@@ -146,7 +156,7 @@ static bool publish_secret(struct preparation *p)
         return true;
     }
     if (known != NULL) {
-        return complain(p, "this is another Redis than before: its secret differs");
+        return refuse(p, "this is another Redis than before: its secret differs");
     }
     struct secret *copy = malloc(sizeof(*copy));
     if (copy == NULL) {
@@ -167,11 +177,10 @@ static bool note_change(struct preparation *p, size_t i, const struct reply *rol
     if (!settings_parse(cfg->text, p->core->partitions.n, &old) ||
         !rollup_state_parse(st->text, &state) ||
         (rolled->items[3].type == REPLY_TEXT && !kept_parse(rolled->items[3].text, &old))) {
-        return complain(p, "a partition's state is not one of ours");
+        return refuse(p, "a partition's state is not one of ours");
     }
     if (!p->adopt) {
-        atomic_store(&p->core->settings_differ, true);
-        return complain(p, "the data is kept with other settings (--keep-*) by another process");
+        return refuse(p, "the data is kept with other settings (--keep-*) by another process");
     }
     char *copy = malloc(cfg->text.n + st->text.n + 1);
     if (copy == NULL) {
@@ -199,7 +208,7 @@ static bool take_partition(void *data, size_t i, const struct reply *reply)
         return true;
     }
     if (reply->type != REPLY_ARRAY || reply->n != 4 || reply->items[0].type != REPLY_TEXT) {
-        return complain(p, "a partition's state is not one of ours");
+        return refuse(p, "a partition's state is not one of ours");
     }
     return note_change(p, i, reply);
 }

@@ -6,10 +6,12 @@
 
 static int print_time(char *text, size_t n, int64_t keep_s)
 {
-    return keep_s == KEEP_FOREVER ? snprintf(text, n, "-") : snprintf(text, n, "%lld", (long long)keep_s);
+    return keep_s == KEEP_FOREVER ? snprintf(text, n, "-")
+                                  : snprintf(text, n, "%lld", (long long)keep_s);
 }
 
-void settings_print(unsigned partitions, const struct retention *retention, char text[SETTINGS_TEXT])
+void settings_print(
+    unsigned partitions, const struct retention *retention, char text[SETTINGS_TEXT])
 {
     int n = snprintf(text, SETTINGS_TEXT, "schema=%d partitions=%u keep=", KEY_SCHEMA, partitions);
     for (int level = 0; level < LEVELS; level++) {

@@ -10,7 +10,7 @@
 #include "storage/flush.h"
 #include "storage/session.h"
 
-#define FLUSHES_MAX      2     /* under way at once */
+#define FLUSHES_MAX      2 /* under way at once */
 #define FLUSH_EVENTS_MAX 10000
 #define CONNECT_MS       1000 /* one attempt to connect and prepare */
 #define RETRY_MIN_MS     10
@@ -48,14 +48,15 @@ struct writer {
     struct sent sent;
     struct buffer out;
     bool prepared_once;
-    bool output_left;         /* the socket did not take everything */
-    bool lost;                /* give the connection up */
-    int64_t disconnected_ms;  /* since when; 0 while connected */
+    bool output_left;        /* the socket did not take everything */
+    bool lost;               /* give the connection up */
+    int64_t disconnected_ms; /* since when; 0 while connected */
     int64_t next_connect_ms, retry_ms;
-    int64_t hold_until_ms;    /* send nothing before: Redis asked for patience */
+    int64_t hold_until_ms; /* send nothing before: Redis asked for patience */
 };
 
-/* ---- jobs ------------------------------------------------------------------------------------------ */
+/* ---- jobs
+ * ------------------------------------------------------------------------------------------ */
 
 static void append_job(struct writer *w, struct storage_job *job)
 {
@@ -77,7 +78,8 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
     pthread_mutex_lock(&w->lock);
     if (w->draining || w->stop) {
         *ret_err = STORAGE_SHUTDOWN;
-    } else if (w->waiting_events > 0 && w->waiting_events + job->cost > w->core->config.queue_events) {
+    } else if (w->waiting_events > 0 &&
+               w->waiting_events + job->cost > w->core->config.queue_events) {
         *ret_err = STORAGE_FULL;
     } else {
         append_job(w, job);
@@ -156,7 +158,8 @@ static void fail_late(struct writer *w, int64_t now_ms)
     fail_jobs(late, STORAGE_LATE);
 }
 
-/* ---- flushes ------------------------------------------------------------------------------------------ */
+/* ---- flushes
+ * ------------------------------------------------------------------------------------------ */
 
 /* What became of the parts that a job's events are in. */
 static enum storage_err verdict(const struct flush *flush, const struct storage_job *job)
@@ -219,9 +222,6 @@ static void finish_flush(struct writer *w, struct flush *flush)
         next = job->next;
         answer_job(w, flush, job);
     }
-    for (size_t i = 0; i < flush->n_parts; i++) {
-        lane_remove(&w->lanes[flush->parts[i].partition], &flush->parts[i]);
-    }
     flush_free(flush);
 }
 
@@ -238,8 +238,11 @@ static bool is_finished(const struct flush *flush)
     return !open || flush->jobs == NULL; /* nobody waits for what was never applied */
 }
 
-static void finish_flushes(struct writer *w)
+/* Take the flushes that are done with out of the lanes and off the list. */
+static struct flush *take_finished(struct writer *w)
 {
+    struct flush *finished = NULL;
+    struct flush **end = &finished;
     struct flush **at = &w->flushes;
     while (*at != NULL) {
         struct flush *flush = *at;
@@ -249,7 +252,22 @@ static void finish_flushes(struct writer *w)
         }
         *at = flush->next;
         w->n_flushes--;
-        finish_flush(w, flush);
+        flush->next = NULL;
+        *end = flush;
+        end = &flush->next;
+        for (size_t i = 0; i < flush->n_parts; i++) {
+            lane_remove(&w->lanes[flush->parts[i].partition], &flush->parts[i]);
+        }
+    }
+    return finished;
+}
+
+static void finish_flushes(struct writer *w, struct flush *finished)
+{
+    while (finished != NULL) {
+        struct flush *next = finished->next;
+        finish_flush(w, finished);
+        finished = next;
     }
 }
 
@@ -293,7 +311,8 @@ static void start_flush(struct writer *w)
     }
 }
 
-/* ---- sending ------------------------------------------------------------------------------------------ */
+/* ---- sending
+ * ------------------------------------------------------------------------------------------ */
 
 static bool push_sent(struct sent *sent, struct part *part)
 {
@@ -349,10 +368,12 @@ static void pump(struct writer *w, int64_t now_ms)
     }
 }
 
-/* ---- replies ------------------------------------------------------------------------------------------ */
+/* ---- replies
+ * ------------------------------------------------------------------------------------------ */
 
 /* An error reply: the script did not run, or (unknown errors) may have broken off. */
-static enum part_answer error_answer(struct writer *w, const struct part *part, const struct reply *reply)
+static enum part_answer error_answer(
+    struct writer *w, const struct part *part, const struct reply *reply)
 {
     atomic_fetch_add(&w->core->stats.redis_errors, 1);
     if (reply_is_error(reply, "NOSCRIPT") || reply_is_error(reply, "READONLY") ||
@@ -403,8 +424,8 @@ static enum part_answer read_answer(struct writer *w, struct part *part, const s
         w->lost = true;
         return ANSWER_FAILED;
     }
-    core_time_seen(w->core, reply_integer(&reply->items[1], 0) * 1000000 +
-                                          reply_integer(&reply->items[2], 0));
+    core_time_seen(
+        w->core, reply_integer(&reply->items[1], 0) * 1000000 + reply_integer(&reply->items[2], 0));
     switch (reply_integer(&reply->items[0], -1)) {
     case 0:
         encode_applied(w->encoder, part);
@@ -414,7 +435,12 @@ static enum part_answer read_answer(struct writer *w, struct part *part, const s
     case 2:
         return ANSWER_GAP;
     case 3:
-        return ANSWER_STALE;
+        if (part->in_doubt) {
+            return ANSWER_STALE;
+        }
+        /* Its only copy did nothing: Redis's clock was set forward since the flush was made. */
+        part->gen_ms = redis_clock_ms(&w->core->clock);
+        return ANSWER_AGAIN;
     case 4: /* other settings, or (5) emptied under our feet: look again, from the start */
     case 5:
     default:
@@ -443,7 +469,8 @@ static void read_replies(struct writer *w)
     }
 }
 
-/* ---- the connection --------------------------------------------------------------------------------------- */
+/* ---- the connection
+ * --------------------------------------------------------------------------------------- */
 
 static void disconnect(struct writer *w, int64_t now_ms)
 {
@@ -465,8 +492,9 @@ static void disconnect(struct writer *w, int64_t now_ms)
     core_notice(w->core, STORAGE_DISCONNECTED, "");
 }
 
-/* Earliest deadline of a job, or INT64_MAX.  Jobs wait in order of arrival, and all have the same time, so
- * the first is the earliest but for requests with another clock; a second late does no harm. */
+/* Earliest deadline of a job, or INT64_MAX.  Jobs wait in order of arrival, and all have the same
+ * time, so the first is the earliest but for requests with another clock; a second late does no
+ * harm. */
 static int64_t next_deadline_ms(struct writer *w)
 {
     int64_t next = INT64_MAX;
@@ -495,7 +523,8 @@ static void try_connect(struct writer *w, int64_t now_ms)
         deadline_ms = first_ms > now_ms + 20 ? first_ms : now_ms + 20;
     }
     if (session_open(&w->session, w->core, deadline_ms, error, sizeof(error))) {
-        if (session_prepare(&w->session, w->core, !w->prepared_once, deadline_ms, error, sizeof(error))) {
+        if (session_prepare(
+                &w->session, w->core, !w->prepared_once, deadline_ms, error, sizeof(error))) {
             w->prepared_once = true;
             w->disconnected_ms = 0;
             atomic_store(&w->core->refusing, false);
@@ -510,7 +539,8 @@ static void try_connect(struct writer *w, int64_t now_ms)
     w->next_connect_ms = now_ms + w->retry_ms;
     w->retry_ms = w->retry_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : w->retry_ms * 2;
     core_notice(w->core,
-        atomic_load(&w->core->settings_differ) ? STORAGE_SETTINGS_DIFFER : STORAGE_CONNECT_FAILED, error);
+        atomic_load(&w->core->settings_differ) ? STORAGE_SETTINGS_DIFFER : STORAGE_CONNECT_FAILED,
+        error);
 }
 
 /* Without a connection for too long: answer who waits, and refuse who comes, at once. */
@@ -519,15 +549,15 @@ static void lose_patience(struct writer *w, int64_t now_ms)
     if (now_ms - w->disconnected_ms < PATIENCE_MS && !atomic_load(&w->core->settings_differ)) {
         return;
     }
-    enum storage_err err =
-        atomic_load(&w->core->settings_differ) ? STORAGE_CONFIG : STORAGE_DOWN;
+    enum storage_err err = atomic_load(&w->core->settings_differ) ? STORAGE_CONFIG : STORAGE_DOWN;
     atomic_store(&w->core->refusing, true);
     for (struct storage_job *jobs = take_jobs(w); jobs != NULL; jobs = take_jobs(w)) {
         fail_jobs(jobs, err);
     }
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------------ */
+/* ---- the loop
+ * ------------------------------------------------------------------------------------------ */
 
 /* One turn's work, without waiting. */
 static void work(struct writer *w)
@@ -537,9 +567,7 @@ static void work(struct writer *w)
         try_connect(w, now_ms);
         now_ms = monotonic_ms();
     }
-    finish_flushes(w);
-    fail_late(w, now_ms);
-    answer_late(w, now_ms);
+    struct flush *finished = take_finished(w);
     if (w->session.redis == NULL) {
         lose_patience(w, now_ms);
     } else {
@@ -551,6 +579,9 @@ static void work(struct writer *w)
             w->lost = redis_send(w->session.redis, &w->output_left) != REDIS_OK_STATUS;
         }
     }
+    finish_flushes(w, finished); /* after sending: Redis works while the clients are answered */
+    fail_late(w, now_ms);
+    answer_late(w, now_ms);
     if (w->lost) {
         disconnect(w, now_ms);
     }
@@ -645,7 +676,9 @@ static void *writer_main(void *argument)
     }
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------ */
+/* ---- life
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void writer_free(struct writer *w)
 {

@@ -23,8 +23,9 @@ static bool is_digit(char c)
 
 static bool take_byte(struct cursor *cur, char c)
 {
-    if (cur->p == cur->end || *cur->p != c)
+    if (cur->p == cur->end || *cur->p != c) {
         return false;
+    }
     cur->p++;
     return true;
 }
@@ -34,10 +35,12 @@ static bool take_word(struct cursor *cur, struct slice *ret)
 {
     const char *p = cur->p;
 
-    while (p < cur->end && *p != ' ')
+    while (p < cur->end && *p != ' ') {
         p++;
-    if (p == cur->p)
+    }
+    if (p == cur->p) {
         return false;
+    }
     *ret = (struct slice){cur->p, (size_t)(p - cur->p)};
     cur->p = p;
     return true;
@@ -48,13 +51,17 @@ static bool take_quoted(struct cursor *cur, struct slice *ret)
 {
     const char *p = cur->p;
 
-    if (p == cur->end || *p != '"')
+    if (p == cur->end || *p != '"') {
         return false;
-    for (p++; p < cur->end && *p != '"'; p++)
-        if (*p == '\\' && ++p == cur->end)
+    }
+    for (p++; p < cur->end && *p != '"'; p++) {
+        if (*p == '\\' && ++p == cur->end) {
             return false;
-    if (p >= cur->end)
+        }
+    }
+    if (p >= cur->end) {
         return false;
+    }
     *ret = (struct slice){cur->p + 1, (size_t)(p - cur->p - 1)};
     cur->p = p + 1;
     return true;
@@ -66,8 +73,9 @@ static int digits(const char *p, unsigned n)
     int value = 0;
 
     for (unsigned i = 0; i < n; i++) {
-        if (!is_digit(p[i]))
+        if (!is_digit(p[i])) {
             return -1;
+        }
         value = value * 10 + (p[i] - '0');
     }
     return value;
@@ -78,9 +86,11 @@ static int month_number(const char *name)
 {
     static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
-    for (int month = 0; month < 12; month++)
-        if (memcmp(name, names + 3 * month, 3) == 0)
+    for (int month = 0; month < 12; month++) {
+        if (memcmp(name, names + 3 * month, 3) == 0) {
             return month + 1;
+        }
+    }
     return 0;
 }
 
@@ -97,8 +107,9 @@ static bool parse_offset(const char *p, int *ret_s)
 {
     int hours = digits(p + 1, 2), minutes = digits(p + 3, 2);
 
-    if ((p[0] != '+' && p[0] != '-') || hours < 0 || hours > 23 || minutes < 0 || minutes > 59)
+    if ((p[0] != '+' && p[0] != '-') || hours < 0 || hours > 23 || minutes < 0 || minutes > 59) {
         return false;
+    }
     *ret_s = (hours * 3600 + minutes * 60) * (p[0] == '-' ? -1 : 1);
     return true;
 }
@@ -111,20 +122,28 @@ static bool parse_time(const char *p, int64_t *ret_s)
     int offset_s;
     int64_t at_s;
 
-    if (p[2] != '/' || p[6] != '/' || p[11] != ':' || p[14] != ':' || p[17] != ':' || p[20] != ' ')
+    if (p[2] != '/' || p[6] != '/' || p[11] != ':' || p[14] != ':' || p[17] != ':' ||
+        p[20] != ' ') {
         return false;
-    if (year < 1970 || year > YEAR_MAX || month == 0 || day < 1 || day > days_in_month(year, month))
+    }
+    if (year < 1970 || year > YEAR_MAX || month == 0 || day < 1 ||
+        day > days_in_month(year, month)) {
         return false;
-    if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60)
+    }
+    if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60) {
         return false;
-    if (!parse_offset(p + 21, &offset_s))
+    }
+    if (!parse_offset(p + 21, &offset_s)) {
         return false;
-    if (second == 60)
+    }
+    if (second == 60) {
         second = 59;
-    at_s =
-        civil_to_days((struct civil_date){year, month, day}) * 86400 + hour * 3600 + minute * 60 + second - offset_s;
-    if (at_s < 0)
+    }
+    at_s = civil_to_days((struct civil_date){year, month, day}) * 86400 + hour * 3600 +
+           minute * 60 + second - offset_s;
+    if (at_s < 0) {
         return false;
+    }
     *ret_s = at_s;
     return true;
 }
@@ -152,12 +171,16 @@ static bool take_number(struct cursor *cur)
     struct slice word;
     struct cursor at = *cur;
 
-    if (!take_word(&at, &word))
+    if (!take_word(&at, &word)) {
         return false;
-    if (!slice_equal(word, SLICE("-")))
-        for (size_t i = 0; i < word.n; i++)
-            if (!is_digit(word.p[i]))
+    }
+    if (!slice_equal(word, SLICE("-"))) {
+        for (size_t i = 0; i < word.n; i++) {
+            if (!is_digit(word.p[i])) {
                 return false;
+            }
+        }
+    }
     *cur = at;
     return true;
 }
@@ -169,31 +192,38 @@ static bool is_token(struct slice text)
         char c = text.p[i];
         bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 
-        if (c == '\0' || (!letter && !is_digit(c) && !strchr("!#$%&'*+-.^_`|~", c)))
+        if (c == '\0' || (!letter && !is_digit(c) && !strchr("!#$%&'*+-.^_`|~", c))) {
             return false;
+        }
     }
     return text.n > 0;
 }
 
 static enum access_log_method method_of(struct slice name)
 {
-    if (slice_equal(name, SLICE("GET")))
+    if (slice_equal(name, SLICE("GET"))) {
         return ACCESS_LOG_GET;
-    if (slice_equal(name, SLICE("HEAD")))
+    }
+    if (slice_equal(name, SLICE("HEAD"))) {
         return ACCESS_LOG_HEAD;
-    if (slice_equal(name, SLICE("POST")))
+    }
+    if (slice_equal(name, SLICE("POST"))) {
         return ACCESS_LOG_POST;
+    }
     return ACCESS_LOG_OTHER;
 }
 
 /* Is @text "HTTP/1.1", "HTTP/2"..? */
 static bool is_protocol(struct slice text)
 {
-    if (text.n < sizeof("HTTP/1") - 1 || memcmp(text.p, "HTTP/", 5) != 0)
+    if (text.n < sizeof("HTTP/1") - 1 || memcmp(text.p, "HTTP/", 5) != 0) {
         return false;
-    for (size_t i = 5; i < text.n; i++)
-        if (!is_digit(text.p[i]) && text.p[i] != '.')
+    }
+    for (size_t i = 5; i < text.n; i++) {
+        if (!is_digit(text.p[i]) && text.p[i] != '.') {
             return false;
+        }
+    }
     return true;
 }
 
@@ -205,15 +235,19 @@ static bool parse_request(struct slice request, struct access_log_line *line)
     struct slice method;
     const char *end = cur.end, *last, *query;
 
-    if (!take_word(&cur, &method) || !is_token(method) || cur.p == cur.end)
+    if (!take_word(&cur, &method) || !is_token(method) || cur.p == cur.end) {
         return false;
+    }
     last = memrchr(cur.p, ' ', (size_t)(end - cur.p));
-    if (last && is_protocol((struct slice){last + 1, (size_t)(end - last - 1)}))
+    if (last && is_protocol((struct slice){last + 1, (size_t)(end - last - 1)})) {
         end = last;
-    while (cur.p < end && *cur.p == ' ')
+    }
+    while (cur.p < end && *cur.p == ' ') {
         cur.p++;
-    if (cur.p >= end)
+    }
+    if (cur.p >= end) {
         return false;
+    }
     query = memchr(cur.p, '?', (size_t)(end - cur.p));
     line->method = method_of(method);
     line->page = (struct slice){cur.p, (size_t)((query ? query : end) - cur.p)};
@@ -222,9 +256,11 @@ static bool parse_request(struct slice request, struct access_log_line *line)
 
 static bool has_control(struct slice text)
 {
-    for (size_t i = 0; i < text.n; i++)
-        if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f)
+    for (size_t i = 0; i < text.n; i++) {
+        if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -233,17 +269,18 @@ static bool is_ip(struct slice host)
     char text[INET6_ADDRSTRLEN];
     unsigned char address[16];
 
-    if (host.n >= sizeof(text) || memchr(host.p, '\0', host.n))
+    if (host.n >= sizeof(text) || memchr(host.p, '\0', host.n)) {
         return false;
+    }
     memcpy(text, host.p, host.n);
     text[host.n] = '\0';
     return inet_pton(AF_INET, text, address) == 1 || inet_pton(AF_INET6, text, address) == 1;
 }
 
-/* "REQUEST" STATUS BYTES ["REFERRER" "USER AGENT"]; NULL, or what is wrong.  *ret_clean: the last field ends
- * at a blank or at the line's end. */
-static const char *split_rest(struct cursor cur, enum access_log_format format,
-    struct access_log_line *line, bool *ret_clean)
+/* "REQUEST" STATUS BYTES ["REFERRER" "USER AGENT"]; NULL, or what is wrong.  *ret_clean: the last
+ * field ends at a blank or at the line's end. */
+static const char *split_rest(
+    struct cursor cur, enum access_log_format format, struct access_log_line *line, bool *ret_clean)
 {
     struct slice request, referrer;
 
@@ -274,9 +311,10 @@ static const char *split_rest(struct cursor cur, enum access_log_format format,
 }
 
 /* Cuts the line into its fields; NULL, or what is wrong.
- * A user's name may hold blanks and brackets, so the time is the first bracket behind which the rest reads as it
- * should.  Of two records that ran into each other the one that is whole is taken: the first, cut off, has
- * a user agent that does not end cleanly, and stands only if nothing better follows. */
+ * A user's name may hold blanks and brackets, so the time is the first bracket behind which the
+ * rest reads as it should.  Of two records that ran into each other the one that is whole is taken:
+ * the first, cut off, has a user agent that does not end cleanly, and stands only if nothing better
+ * follows. */
 static const char *split(
     struct slice text, enum access_log_format format, struct access_log_line *line)
 {
@@ -313,12 +351,15 @@ static const char *split(
 /* What the server would not take; NULL, or what is wrong. */
 static const char *check(const struct access_log_line *line)
 {
-    if (!utf8_valid(line->page) || !utf8_valid(line->ua) || !utf8_valid(line->host))
+    if (!utf8_valid(line->page) || !utf8_valid(line->ua) || !utf8_valid(line->host)) {
         return "not UTF-8";
-    if (has_control(line->page))
+    }
+    if (has_control(line->page)) {
         return "control character in the target";
-    if (line->ua.n > 0 && memchr(line->ua.p, '\0', line->ua.n))
+    }
+    if (line->ua.n > 0 && memchr(line->ua.p, '\0', line->ua.n)) {
         return "NUL in the user agent";
+    }
     return NULL;
 }
 
@@ -328,8 +369,9 @@ enum access_log_result access_log_parse(struct slice text, enum access_log_forma
     struct access_log_line line = {0};
     const char *detail = split(text, format, &line);
 
-    if (!detail)
+    if (!detail) {
         detail = check(&line);
+    }
     if (detail) {
         *ret_detail = detail;
         return ACCESS_LOG_MALFORMED;

@@ -37,8 +37,9 @@ static void sleep_ms(int64_t ms)
 {
     struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
 
-    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
         continue;
+    }
 }
 
 /* Post events [@first, @first + @count), again while that is safe and worth it.  (An
@@ -54,20 +55,25 @@ static enum import_upload_result post(
         enum import_upload_result result = import_upload_post(import->upload, body, count, ret);
 
         /* A server that has never answered is not there; one that has is being restarted. */
-        if (result == IMPORT_UPLOAD_UNREACHABLE && !import->answered)
+        if (result == IMPORT_UPLOAD_UNREACHABLE && !import->answered) {
             return result;
+        }
         import->answered = true;
-        if (result != IMPORT_UPLOAD_BUSY && result != IMPORT_UPLOAD_UNREACHABLE)
+        if (result != IMPORT_UPLOAD_BUSY && result != IMPORT_UPLOAD_UNREACHABLE) {
             return result;
-        if (waited_ms >= PATIENCE_MS)
+        }
+        if (waited_ms >= PATIENCE_MS) {
             return result;
+        }
         wait_ms = ret->retry_after_s > 0 && ret->retry_after_s <= PATIENCE_MS / 1000
                       ? ret->retry_after_s * 1000
                       : next_ms;
-        if (wait_ms > PATIENCE_MS - waited_ms)
+        if (wait_ms > PATIENCE_MS - waited_ms) {
             wait_ms = PATIENCE_MS - waited_ms;
-        if (!import->waited)
+        }
+        if (!import->waited) {
             import_report_say(&import->report, "%s; waiting, and trying again", ret->detail);
+        }
         import->waited = true;
         sleep_ms(wait_ms);
         waited_ms += wait_ms;
@@ -101,11 +107,12 @@ static void take_answer(
         next = answer->rejects[i].index + 1;
     }
     /* The server lists the first ones only; which of the others are not JSON can still be seen. */
-    for (; unlisted > 0 && next < count && import->format == IMPORT_FORMAT_NDJSON; next++)
+    for (; unlisted > 0 && next < count && import->format == IMPORT_FORMAT_NDJSON; next++) {
         if (!import_batch_is_object(import->batch, first + next)) {
             take_reject(import, first + next, "");
             unlisted--;
         }
+    }
     import->report.rejected += unlisted;
 }
 
@@ -146,8 +153,9 @@ static bool send_range(struct import *import, size_t first, size_t count)
         return true;
     }
     if (result == IMPORT_UPLOAD_TOO_LARGE && count > 1) {
-        if (half < import->batch_max)
+        if (half < import->batch_max) {
             import->batch_max = half;
+        }
         return send_range(import, first, half) && send_range(import, first + half, count - half);
     }
     say_stopped(import, first, count, result, answer.detail);
@@ -167,8 +175,9 @@ static bool starts_object(struct slice line)
 {
     size_t blanks = 0;
 
-    while (blanks < line.n && (line.p[blanks] == ' ' || line.p[blanks] == '\t'))
+    while (blanks < line.n && (line.p[blanks] == ' ' || line.p[blanks] == '\t')) {
         blanks++;
+    }
     return blanks < line.n && line.p[blanks] == '{';
 }
 
@@ -178,12 +187,15 @@ static enum import_format detect(struct slice line)
     struct access_log_line ignored;
     const char *detail;
 
-    if (starts_object(line))
+    if (starts_object(line)) {
         return IMPORT_FORMAT_NDJSON;
-    if (access_log_parse(line, ACCESS_LOG_COMBINED, &ignored, &detail) != ACCESS_LOG_MALFORMED)
+    }
+    if (access_log_parse(line, ACCESS_LOG_COMBINED, &ignored, &detail) != ACCESS_LOG_MALFORMED) {
         return IMPORT_FORMAT_COMBINED;
-    if (access_log_parse(line, ACCESS_LOG_COMMON, &ignored, &detail) != ACCESS_LOG_MALFORMED)
+    }
+    if (access_log_parse(line, ACCESS_LOG_COMMON, &ignored, &detail) != ACCESS_LOG_MALFORMED) {
         return IMPORT_FORMAT_COMMON;
+    }
     return IMPORT_FORMAT_AUTO;
 }
 
@@ -212,24 +224,28 @@ static void take_json_line(struct import *import, struct slice text, uint64_t nu
 {
     size_t blanks = 0;
 
-    while (blanks < text.n && (text.p[blanks] == ' ' || text.p[blanks] == '\t'))
+    while (blanks < text.n && (text.p[blanks] == ' ' || text.p[blanks] == '\t')) {
         blanks++;
-    if (blanks == text.n)
+    }
+    if (blanks == text.n) {
         import->report.blank++;
-    else if (!import_batch_add_json(import->batch, text, number))
+    } else if (!import_batch_add_json(import->batch, text, number)) {
         import_report_malformed(&import->report, number, "not a JSON object");
+    }
 }
 
 static void take_line(struct import *import, struct slice text)
 {
     uint64_t number = line_reader_number(import->reader);
 
-    if (import->format == IMPORT_FORMAT_AUTO)
+    if (import->format == IMPORT_FORMAT_AUTO) {
         import->format = detect(text);
-    if (import->format == IMPORT_FORMAT_NDJSON)
+    }
+    if (import->format == IMPORT_FORMAT_NDJSON) {
         take_json_line(import, text, number);
-    else
+    } else {
         take_log_line(import, text, number);
+    }
 }
 
 /* What was read before the fault is whole lines: it is sent. */
@@ -237,12 +253,13 @@ static void say_unreadable(struct import *import)
 {
     uint64_t number = line_reader_number(import->reader);
 
-    if (number == 0)
+    if (number == 0) {
         import_report_say(&import->report, "cannot read %s: %s", import->options.path,
             line_reader_error(import->reader));
-    else if (flush(import))
+    } else if (flush(import)) {
         import_report_say(&import->report, "cannot read %s behind line %" PRIu64 ": %s",
             import->options.path, number, line_reader_error(import->reader));
+    }
 }
 
 /* Read and send the whole file; false if that ended early. */
@@ -251,9 +268,10 @@ static bool run(struct import *import)
     for (;;) {
         struct slice text;
 
-        if (import_report_due(&import->report))
+        if (import_report_due(&import->report)) {
             import_report_progress(&import->report, line_reader_consumed(import->reader),
                 line_reader_total(import->reader));
+        }
         switch (line_reader_next(import->reader, &text)) {
         case LINE_READER_LINE:
             take_line(import, text);
@@ -270,8 +288,9 @@ static bool run(struct import *import)
         }
         if ((import_batch_full(import->batch) ||
                 import_batch_count(import->batch) >= import->batch_max) &&
-            !flush(import))
+            !flush(import)) {
             return false;
+        }
     }
 }
 
@@ -279,14 +298,16 @@ static void finish(struct import *import)
 {
     struct import_report *report = &import->report;
 
-    if (report->malformed > 0 && import->format == IMPORT_FORMAT_AUTO)
+    if (report->malformed > 0 && import->format == IMPORT_FORMAT_AUTO) {
         import_report_say(report, "no line is in a format that is known; see --format");
-    if (report->old > 0 && report->accepted > 0)
+    }
+    if (report->old > 0 && report->accepted > 0) {
         import_report_say(report,
             "%" PRIu64
             " lines are older than %s: their minutes are not kept, hours, days and months "
             "are (with the server's --keep-minutes at %s; a longer one keeps them)",
             report->old, import->options.keep_minutes, import->options.keep_minutes);
+    }
     import_report_finish(report, line_reader_number(import->reader));
 }
 
@@ -297,8 +318,9 @@ static bool set_up(struct import *import)
     import->format = options->format;
     import->batch_max = IMPORT_BATCH_EVENTS;
     import->oldest_s = INT64_MIN;
-    if (options->keep_minutes_s != IMPORT_KEEP_FOREVER)
+    if (options->keep_minutes_s != IMPORT_KEEP_FOREVER) {
         import->oldest_s = (int64_t)time(NULL) - options->keep_minutes_s;
+    }
     import_report_init(&import->report);
     import->reader = line_reader_open(options->path);
     if (!import->reader) {
@@ -334,8 +356,9 @@ int import_main(int argc, char **argv)
         bool complete = run(&import);
 
         finish(&import);
-        if (complete && import.report.rejected == 0)
+        if (complete && import.report.rejected == 0) {
             status = EXIT_DONE;
+        }
     }
     import_upload_free(import.upload);
     import_batch_free(import.batch);

@@ -25,8 +25,9 @@ struct import_batch *import_batch_new(const char *site)
 {
     struct import_batch *batch = calloc(1, sizeof(*batch));
 
-    if (batch)
+    if (batch) {
         batch->site = site;
+    }
     return batch;
 }
 
@@ -53,8 +54,9 @@ bool import_batch_full(const struct import_batch *batch)
 
 static char *put(char *p, struct slice text)
 {
-    if (text.n > 0)
+    if (text.n > 0) {
         memcpy(p, text.p, text.n);
+    }
     return p + text.n;
 }
 
@@ -72,8 +74,9 @@ static char *put_escaped(char *p, struct slice text)
             *p++ = hex[c >> 4];
             *p++ = hex[c & 15];
         } else {
-            if (c == '"' || c == '\\')
+            if (c == '"' || c == '\\') {
                 *p++ = '\\';
+            }
             *p++ = (char)c;
         }
     }
@@ -89,8 +92,9 @@ static char *put_host_user(char *p, const struct access_log_line *line)
     (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
     (void)crypto_generichash_update(&state, (const unsigned char *)line->host.p, line->host.n);
     (void)crypto_generichash_update(&state, (const unsigned char *)"|", 1);
-    if (line->ua.n > 0)
+    if (line->ua.n > 0) {
         (void)crypto_generichash_update(&state, (const unsigned char *)line->ua.p, line->ua.n);
+    }
     (void)crypto_generichash_final(&state, hash, sizeof(hash));
     p = put(p, SLICE(",\"user\":\"host-"));
     (void)sodium_bin2hex(p, 2 * sizeof(hash) + 1, hash, sizeof(hash));
@@ -100,13 +104,15 @@ static char *put_host_user(char *p, const struct access_log_line *line)
 
 static char *put_visitor(char *p, const struct access_log_line *line)
 {
-    if (!line->host_is_ip)
+    if (!line->host_is_ip) {
         return put_host_user(p, line);
+    }
     p = put(p, SLICE(",\"ip\":\""));
     p = put(p, line->host);
     p = put(p, SLICE("\""));
-    if (!line->ua.p)
+    if (!line->ua.p) {
         return p;
+    }
     p = put(p, SLICE(",\"ua\":\""));
     p = put_escaped(p, line->ua);
     return put(p, SLICE("\""));
@@ -163,13 +169,15 @@ bool import_batch_add_json(struct import_batch *batch, struct slice line, uint64
         const char *brace = memchr(line.p, '{', line.n);
 
         json_decref(event);
-        if (!is_object || !brace)
+        if (!is_object || !brace) {
             return false;
+        }
         if (!has_site) {
             *p++ = '{';
             p = put_site(p, batch->site);
-            if (!is_empty)
+            if (!is_empty) {
                 *p++ = ',';
+            }
             line.n -= (size_t)(brace + 1 - line.p);
             line.p = brace + 1;
         }

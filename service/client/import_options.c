@@ -20,11 +20,12 @@ static const char *take_format(struct import_options *options, const char *value
         [IMPORT_FORMAT_NDJSON] = "ndjson",
     };
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(value, names[i]) == 0) {
             options->format = (enum import_format)i;
             return NULL;
         }
+    }
     return "combined, common, ndjson or auto";
 }
 
@@ -34,8 +35,9 @@ static const char *take_site(struct import_options *options, const char *value)
     static const char rest[] = "abcdefghijklmnopqrstuvwxyz0123456789._-";
     size_t n = strlen(value);
 
-    if (n == 0 || n > SITE_MAX || !strchr(first, value[0]) || strspn(value, rest) != n)
+    if (n == 0 || n > SITE_MAX || !strchr(first, value[0]) || strspn(value, rest) != n) {
         return "a site name: [a-z0-9][a-z0-9._-]{0,63}";
+    }
     options->site = value;
     return NULL;
 }
@@ -59,8 +61,9 @@ static const char *take_url(struct import_options *options, const char *value)
                 !has_part(url, CURLUPART_FRAGMENT);
 
     curl_url_cleanup(url);
-    if (!good)
+    if (!good) {
         return "an http:// or https:// address without user, query or fragment";
+    }
     options->url = value;
     return NULL;
 }
@@ -69,11 +72,14 @@ static const char *take_token(struct import_options *options, const char *value)
 {
     size_t n = strlen(value);
 
-    for (size_t i = 0; i < n; i++)
-        if (!isgraph((unsigned char)value[i]))
+    for (size_t i = 0; i < n; i++) {
+        if (!isgraph((unsigned char)value[i])) {
             n = 0;
-    if (n == 0)
+        }
+    }
+    if (n == 0) {
         return "printable ASCII without blanks";
+    }
     options->token = value;
     return NULL;
 }
@@ -89,15 +95,18 @@ static const char *take_keep_minutes(struct import_options *options, const char 
 
     options->keep_minutes = value;
     options->keep_minutes_s = IMPORT_KEEP_FOREVER;
-    if (strcmp(value, "forever") == 0)
+    if (strcmp(value, "forever") == 0) {
         return NULL;
-    for (; *p >= '0' && *p <= '9' && number < INT32_MAX; p++)
+    }
+    for (; *p >= '0' && *p <= '9' && number < INT32_MAX; p++) {
         number = number * 10 + (*p - '0');
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+    }
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (number > 0 && p[0] == units[i].unit && p[1] == '\0') {
             options->keep_minutes_s = number * units[i].seconds;
             return NULL;
         }
+    }
     return "a duration like 48h or 7d, or forever";
 }
 
@@ -126,9 +135,10 @@ void import_options_print_help(FILE *out)
         "Send the page views of an access log or of NDJSON events, plain or gzipped, to a running\n"
         "tallyd; - is standard input.\n\n",
         out);
-    for (size_t i = 0; i < N_OPTIONS; i++)
+    for (size_t i = 0; i < N_OPTIONS; i++) {
         fprintf(out, "  --%s %s\n        %s\n", option_table[i].name, option_table[i].value_name,
             option_table[i].help);
+    }
     fputs(
         "  --help\n        print this\n\n"
         "Each option is also TALLYD_<NAME> in the environment, as in TALLYD_URL.\n\n"
@@ -147,10 +157,12 @@ static bool names_option(const char *arg, size_t i, const char **ret_value)
 {
     size_t n = strlen(option_table[i].name);
 
-    if (strncmp(arg, "--", 2) != 0 || strncmp(arg + 2, option_table[i].name, n) != 0)
+    if (strncmp(arg, "--", 2) != 0 || strncmp(arg + 2, option_table[i].name, n) != 0) {
         return false;
-    if (arg[2 + n] != '\0' && arg[2 + n] != '=')
+    }
+    if (arg[2 + n] != '\0' && arg[2 + n] != '=') {
         return false;
+    }
     *ret_value = arg[2 + n] == '=' ? arg + 3 + n : NULL;
     return true;
 }
@@ -163,8 +175,9 @@ static int take_option(
         const char *value, *expected;
         int taken = 1;
 
-        if (!names_option(args[0], i, &value))
+        if (!names_option(args[0], i, &value)) {
             continue;
+        }
         if (!value && left > 1) {
             value = args[1];
             taken = 2;
@@ -174,8 +187,9 @@ static int take_option(
             return 0;
         }
         expected = option_table[i].take(options, value);
-        if (!expected)
+        if (!expected) {
             return taken;
+        }
         (void)snprintf(ret_error, error_n, "--%s must be %s", option_table[i].name, expected);
         return 0;
     }
@@ -199,9 +213,11 @@ static bool take_environment(struct import_options *options, char *ret_error, si
 
 static bool asks_for_help(int argc, char **argv)
 {
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0)
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -213,18 +229,21 @@ enum import_options_result import_options_parse(
         .keep_minutes_s = (int64_t)48 * 3600};
     bool only_files = false;
 
-    if (asks_for_help(argc, argv))
+    if (asks_for_help(argc, argv)) {
         return IMPORT_OPTIONS_HELP;
-    if (!take_environment(&options, ret_error, error_n))
+    }
+    if (!take_environment(&options, ret_error, error_n)) {
         return IMPORT_OPTIONS_WRONG;
+    }
     for (int i = 1, taken; i < argc; i += taken) {
         taken = 1;
         if (!only_files && strcmp(argv[i], "--") == 0) {
             only_files = true;
         } else if (!only_files && argv[i][0] == '-' && argv[i][1] != '\0') {
             taken = take_option(argc - i, argv + i, &options, ret_error, error_n);
-            if (taken == 0)
+            if (taken == 0) {
                 return IMPORT_OPTIONS_WRONG;
+            }
         } else if (options.path) {
             (void)snprintf(ret_error, error_n, "one FILE at a time, and there is also %s", argv[i]);
             return IMPORT_OPTIONS_WRONG;

@@ -33,8 +33,9 @@ void import_report_init(struct import_report *report)
 
 static void wipe(struct import_report *report)
 {
-    if (report->bar_shown)
+    if (report->bar_shown) {
         fputs("\r\033[K", stderr);
+    }
     report->bar_shown = false;
 }
 
@@ -53,14 +54,16 @@ void import_report_say(struct import_report *report, const char *format, ...)
 void import_report_malformed(struct import_report *report, uint64_t number, const char *detail)
 {
     report->malformed++;
-    if (report->malformed_named++ < IMPORT_REPORT_NAMED)
+    if (report->malformed_named++ < IMPORT_REPORT_NAMED) {
         import_report_say(report, "line %" PRIu64 " is malformed: %s", number, detail);
+    }
 }
 
 void import_report_rejected(struct import_report *report, uint64_t number, const char *detail)
 {
-    if (report->rejected_named++ < IMPORT_REPORT_NAMED)
+    if (report->rejected_named++ < IMPORT_REPORT_NAMED) {
         import_report_say(report, "line %" PRIu64 " was rejected: %s", number, detail);
+    }
 }
 
 /* "[######..............]  30 %  5.1 of 17.1 MB" */
@@ -69,8 +72,9 @@ static void draw_share(int64_t consumed, int64_t total)
     char cells[BAR_CELLS + 1];
     double share = consumed >= total ? 1.0 : (double)consumed / (double)total;
 
-    for (int i = 0; i < BAR_CELLS; i++)
+    for (int i = 0; i < BAR_CELLS; i++) {
         cells[i] = i < (int)(share * BAR_CELLS) ? '#' : '.';
+    }
     cells[BAR_CELLS] = '\0';
     fprintf(stderr, "[%s] %3d %%  %.1f of %.1f MB", cells, (int)(share * 100.0),
         (double)consumed / 1e6, (double)total / 1e6);
@@ -86,13 +90,15 @@ void import_report_progress(struct import_report *report, int64_t consumed, int6
     report->drawn_ms = monotonic_ms();
     report->bar_shown = true;
     fputc('\r', stderr);
-    if (total > 0)
+    if (total > 0) {
         draw_share(consumed, total);
-    else
+    } else {
         fprintf(stderr, "%.1f MB", (double)consumed / 1e6);
+    }
     fprintf(stderr, "  %.0f events/s", (double)report->accepted / elapsed_s(report));
-    if (report->rejected > 0)
+    if (report->rejected > 0) {
         fprintf(stderr, "  %" PRIu64 " rejected", report->rejected);
+    }
     fputs("\033[K", stderr);
     (void)fflush(stderr);
 }
@@ -112,10 +118,12 @@ void import_report_finish(struct import_report *report, uint64_t lines)
     print_count("rejected", report->rejected);
     print_count("malformed", report->malformed);
     print_count("other methods", report->other_methods);
-    if (report->blank > 0)
+    if (report->blank > 0) {
         print_count("blank", report->blank);
-    if (report->in_doubt > 0)
+    }
+    if (report->in_doubt > 0) {
         print_count("in doubt", report->in_doubt);
+    }
     printf("%-15s %.1f\n%-15s %.0f\n", "seconds", seconds, "events/s",
         (double)report->accepted / seconds);
 }

@@ -32,8 +32,9 @@ static size_t give_body(char *to, size_t size, size_t n, void *data)
     struct import_upload *upload = data;
     size_t room = size * n, length = upload->unsent.n < room ? upload->unsent.n : room;
 
-    if (length > 0)
+    if (length > 0) {
         memcpy(to, upload->unsent.p, length);
+    }
     upload->unsent.p += length;
     upload->unsent.n -= length;
     return length;
@@ -57,8 +58,9 @@ static bool add_header(struct import_upload *upload, const char *header)
 {
     struct curl_slist *longer = curl_slist_append(upload->headers, header);
 
-    if (longer)
+    if (longer) {
         upload->headers = longer;
+    }
     return longer != NULL;
 }
 
@@ -68,12 +70,16 @@ static bool add_headers(struct import_upload *upload, const char *token)
     bool added;
 
     /* No "Expect: 100-continue": it costs a round trip and gains nothing for a body this small. */
-    if (!add_header(upload, "Content-Type: application/x-ndjson") || !add_header(upload, "Expect:"))
+    if (!add_header(upload, "Content-Type: application/x-ndjson") ||
+        !add_header(upload, "Expect:")) {
         return false;
-    if (!token)
+    }
+    if (!token) {
         return true;
-    if (asprintf(&bearer, "Authorization: Bearer %s", token) < 0)
+    }
+    if (asprintf(&bearer, "Authorization: Bearer %s", token) < 0) {
         return false;
+    }
     added = add_header(upload, bearer);
     free(bearer);
     return added;
@@ -96,8 +102,9 @@ static bool set_up(struct import_upload *upload, const char *token)
     CURL *easy = upload->easy;
     CURLcode bad = CURLE_OK;
 
-    if (!add_headers(upload, token))
+    if (!add_headers(upload, token)) {
         return false;
+    }
     bad |= curl_easy_setopt(easy, CURLOPT_URL, upload->url);
     bad |= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     bad |= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
@@ -111,8 +118,9 @@ static bool set_up(struct import_upload *upload, const char *token)
     bad |= curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, upload->error);
     bad |= curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S);
     bad |= curl_easy_setopt(easy, CURLOPT_TIMEOUT, POST_TIMEOUT_S);
-    if (is_loopback(upload->url))
+    if (is_loopback(upload->url)) {
         bad |= curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    }
     return bad == CURLE_OK;
 }
 
@@ -121,23 +129,28 @@ struct import_upload *import_upload_new(const char *url, const char *token)
     struct import_upload *upload = calloc(1, sizeof(*upload));
     size_t n = strlen(url);
 
-    if (!upload)
+    if (!upload) {
         return NULL;
-    while (n > 0 && url[n - 1] == '/')
+    }
+    while (n > 0 && url[n - 1] == '/') {
         n--;
-    if (asprintf(&upload->url, "%.*s/events", (int)n, url) < 0)
+    }
+    if (asprintf(&upload->url, "%.*s/events", (int)n, url) < 0) {
         upload->url = NULL;
+    }
     upload->easy = curl_easy_init();
-    if (upload->url && upload->easy && set_up(upload, token))
+    if (upload->url && upload->easy && set_up(upload, token)) {
         return upload;
+    }
     import_upload_free(upload);
     return NULL;
 }
 
 void import_upload_free(struct import_upload *upload)
 {
-    if (!upload)
+    if (!upload) {
         return;
+    }
     curl_easy_cleanup(upload->easy);
     curl_slist_free_all(upload->headers);
     free(upload->url);
@@ -147,9 +160,11 @@ void import_upload_free(struct import_upload *upload)
 /* Somebody else's text for a terminal. */
 static void make_printable(char *text)
 {
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20 || *text == 0x7f) {
             *text = '?';
+        }
+    }
 }
 
 static const char *text_of(const json_t *object, const char *name)
@@ -171,10 +186,12 @@ static void list_rejects(const json_t *errors, size_t count, struct import_uploa
         struct import_upload_reject *reject = &ret->rejects[ret->n_rejects];
         const char *pointer = text_of(item, "pointer");
 
-        if (ret->n_rejects == IMPORT_UPLOAD_REJECTS)
+        if (ret->n_rejects == IMPORT_UPLOAD_REJECTS) {
             return;
-        if (!json_is_integer(index) || value < 0 || (uint64_t)value >= count)
+        }
+        if (!json_is_integer(index) || value < 0 || (uint64_t)value >= count) {
             continue;
+        }
         reject->index = (size_t)value;
         (void)snprintf(reject->detail, sizeof(reject->detail), "%s%s%s", pointer,
             *pointer ? ": " : "", text_of(item, "detail"));
@@ -190,8 +207,9 @@ static bool read_counts(const json_t *answer, size_t count, struct import_upload
     const json_t *rejected = json_object_get(answer, "rejected");
 
     if (!json_is_integer(accepted) || !json_is_integer(rejected) ||
-        json_integer_value(accepted) < 0 || json_integer_value(rejected) < 0)
+        json_integer_value(accepted) < 0 || json_integer_value(rejected) < 0) {
         return false;
+    }
     ret->accepted = (uint64_t)json_integer_value(accepted);
     ret->rejected = (uint64_t)json_integer_value(rejected);
     list_rejects(json_object_get(answer, "errors"), count, ret);
@@ -216,14 +234,16 @@ static enum import_upload_result judge(
     describe(status, answer, ret);
     switch (status) {
     case 202:
-        if (read_counts(answer, count, ret))
+        if (read_counts(answer, count, ret)) {
             return IMPORT_UPLOAD_ANSWERED;
+        }
         (void)snprintf(ret->detail, sizeof(ret->detail),
             "the server answers 202 without saying what became of all %zu events", count);
         return IMPORT_UPLOAD_IN_DOUBT;
     case 422: /* every event was rejected */
-        if (!json_is_array(errors))
+        if (!json_is_array(errors)) {
             return IMPORT_UPLOAD_REFUSED;
+        }
         ret->rejected = count;
         list_rejects(errors, count, ret);
         return IMPORT_UPLOAD_ANSWERED;
@@ -247,10 +267,11 @@ static enum import_upload_result judge_failure(
 {
     const char *why = upload->error[0] ? upload->error : curl_easy_strerror(code);
 
-    if (upload->answer_too_long)
+    if (upload->answer_too_long) {
         why = "the answer is longer than tallyd's ever are";
-    else if (code == CURLE_SEND_FAIL_REWIND) /* what curl wanted to do about it */
+    } else if (code == CURLE_SEND_FAIL_REWIND) { /* what curl wanted to do about it */
         why = "the connection was lost";
+    }
     (void)snprintf(ret->detail, sizeof(ret->detail), "no answer from %s: %s", upload->url, why);
     make_printable(ret->detail);
     return upload->unsent.n > 0 ? IMPORT_UPLOAD_UNREACHABLE : IMPORT_UPLOAD_IN_DOUBT;
@@ -271,10 +292,12 @@ enum import_upload_result import_upload_post(
     upload->answer_too_long = false;
     upload->error[0] = '\0';
     code = curl_easy_setopt(upload->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.n);
-    if (code == CURLE_OK)
+    if (code == CURLE_OK) {
         code = curl_easy_perform(upload->easy);
-    if (code != CURLE_OK)
+    }
+    if (code != CURLE_OK) {
         return judge_failure(upload, code, ret);
+    }
     (void)curl_easy_getinfo(upload->easy, CURLINFO_RESPONSE_CODE, &status);
     (void)curl_easy_getinfo(upload->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
     ret->retry_after_s = (int64_t)retry_after_s;

@@ -30,11 +30,13 @@ struct line_reader *line_reader_open(const char *path)
     int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
     int saved;
 
-    if (fd < 0)
+    if (fd < 0) {
         return NULL;
+    }
     reader = calloc(1, sizeof(*reader));
-    if (!reader)
+    if (!reader) {
         goto fail;
+    }
     reader->total = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) ? (int64_t)about.st_size : -1;
     reader->file = gzdopen(fd, "rb");
     if (!reader->file || gzbuffer(reader->file, INFLATE_BYTES) != 0) {
@@ -45,10 +47,11 @@ struct line_reader *line_reader_open(const char *path)
 
 fail:
     saved = errno;
-    if (reader && reader->file)
+    if (reader && reader->file) {
         (void)gzclose_r(reader->file); /* takes the descriptor with it; nothing was written */
-    else
+    } else {
         (void)close(fd);
+    }
     free(reader);
     errno = saved;
     return NULL;
@@ -56,8 +59,9 @@ fail:
 
 void line_reader_close(struct line_reader *reader)
 {
-    if (!reader)
+    if (!reader) {
         return;
+    }
     (void)gzclose_r(reader->file); /* read only: what could fail was said by line_reader_next() */
     free(reader);
 }
@@ -69,10 +73,12 @@ static void fail(struct line_reader *reader)
     /* gzerror() puts the file's name in front, which for a descriptor is "<fd:3>". */
     const char *colon = strstr(text, ">: ");
 
-    if (colon)
+    if (colon) {
         text = colon + 3;
-    if (code == Z_ERRNO)
+    }
+    if (code == Z_ERRNO) {
         text = strerror(errno);
+    }
     reader->failed = true;
     (void)snprintf(reader->error, sizeof(reader->error), "%s", text);
 }
@@ -82,8 +88,9 @@ static bool fill(struct line_reader *reader)
 {
     int n, code = Z_OK;
 
-    if (reader->at_end || reader->failed)
+    if (reader->at_end || reader->failed) {
         return false;
+    }
     if (reader->start > 0) {
         memmove(reader->buffer, reader->buffer + reader->start, reader->end - reader->start);
         reader->end -= reader->start;
@@ -97,8 +104,9 @@ static bool fill(struct line_reader *reader)
     }
     /* A gzip stream that was cut off ends like a file: only gzerror() tells. */
     (void)gzerror(reader->file, &code);
-    if (n < 0 || (code != Z_OK && code != Z_STREAM_END))
+    if (n < 0 || (code != Z_OK && code != Z_STREAM_END)) {
         fail(reader);
+    }
     reader->at_end = true;
     return false;
 }
@@ -111,16 +119,18 @@ static const char *find_end(struct line_reader *reader)
         const char *from = reader->buffer + reader->scanned;
         const char *newline = memchr(from, '\n', reader->end - reader->scanned);
 
-        if (newline)
+        if (newline) {
             return newline;
+        }
         reader->scanned = reader->end;
         /* One byte more than the bound, for the CR of a line that just fits. */
         if (reader->skipping || reader->end - reader->start > LINE_READER_MAX + 1) {
             reader->skipping = true;
             reader->start = reader->end;
         }
-        if (!fill(reader))
+        if (!fill(reader)) {
             return NULL;
+        }
     }
 }
 
@@ -138,20 +148,24 @@ enum line_reader_result line_reader_next(struct line_reader *reader, struct slic
     struct slice line;
     bool too_long = reader->skipping;
 
-    if (!newline && reader->failed)
+    if (!newline && reader->failed) {
         return LINE_READER_ERROR; /* what stands in the buffer is a piece of a line */
-    if (!newline && reader->end == reader->start && !too_long)
+    }
+    if (!newline && reader->end == reader->start && !too_long) {
         return LINE_READER_END;
+    }
     line.p = reader->buffer + reader->start;
     line.n = newline ? (size_t)(newline - line.p) : reader->end - reader->start;
     reader->start = newline ? (size_t)(newline + 1 - reader->buffer) : reader->end;
     reader->scanned = reader->start;
     reader->skipping = false;
     reader->number++;
-    if (line.n > 0 && line.p[line.n - 1] == '\r')
+    if (line.n > 0 && line.p[line.n - 1] == '\r') {
         line.n--;
-    if (too_long || line.n > LINE_READER_MAX)
+    }
+    if (too_long || line.n > LINE_READER_MAX) {
         return LINE_READER_TOO_LONG;
+    }
     skip_byte_order_mark(reader, &line);
     *ret = line;
     return LINE_READER_LINE;
