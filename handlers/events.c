@@ -28,8 +28,7 @@ static void count(_Atomic int64_t *counter, size_t n)
     atomic_fetch_add_explicit(counter, (int64_t)n, memory_order_relaxed);
 }
 
-/* ---- what was asked
- * ---------------------------------------------------------------------------------- */
+/* ---- what was asked ---- */
 
 /* The media type without its parameters. */
 static bool is_type(struct slice content_type, const char *type)
@@ -91,8 +90,7 @@ static bool read_strict(struct http_exchange *exchange, bool *ret)
     return ok;
 }
 
-/* ---- answers
- * ------------------------------------------------------------------------------------------ */
+/* ---- answers ---- */
 
 static json_t *list_errors(const struct event_batch *batch)
 {
@@ -134,8 +132,7 @@ static void reply_malformed(struct http_exchange *exchange, const struct event_b
         batch->column, batch->detail);
 }
 
-/* ---- the life of a request
- * ------------------------------------------------------------------------------ */
+/* ---- the life of a request ---- */
 
 /* False: the response says why. */
 static bool decode(struct http_exchange *exchange, enum event_body form, struct event_batch *batch)

@@ -1,7 +1,7 @@
 /* events.h - POST /events: page views in.
  *
- * Layer: handlers.  start() decodes and checks the body and has storage write what is acceptable; finish()
- * answers 202 with what was not, once storage says that the rest is durable.
+ * Layer: handlers.  start() decodes and checks the body and has storage write what is acceptable;
+ * finish() answers 202 with what was not, once storage says that the rest is durable.
  */
 #ifndef HANDLERS_EVENTS_H
 #define HANDLERS_EVENTS_H

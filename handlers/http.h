@@ -1,8 +1,8 @@
 /* http.h - a request and its answer as plain values: the only seam between service/ and handlers/.
  *
- * Layer: handlers.  Knows no HTTP library, no Redis, no thread and no clock: the time comes with the
- * request.  An exchange belongs to one thread at a time: to the HTTP thread in start() and finish(),
- * to storage in between.
+ * Layer: handlers.  Knows no HTTP library, no Redis, no thread and no clock: the time comes with
+ * the request.  An exchange belongs to one thread at a time: to the HTTP thread in start() and
+ * finish(), to storage in between.
  */
 #ifndef HANDLERS_HTTP_H
 #define HANDLERS_HTTP_H
@@ -21,9 +21,9 @@ struct http_request {
     struct slice path;       /* raw, up to '?' */
     struct slice query;      /* raw, behind '?'; empty if none */
     struct slice content_type;
-    struct slice body;  /* decompressed, complete */
-    char *body_bytes;   /* the same bytes, writable: a decoder may unescape in place */
-    int64_t now_ms;     /* time of arrival, UTC: a lower bound of Redis's clock */
+    struct slice body;   /* decompressed, complete */
+    char *body_bytes;    /* the same bytes, writable: a decoder may unescape in place */
+    int64_t now_ms;      /* time of arrival, UTC: a lower bound of Redis's clock */
     int64_t deadline_ms; /* CLOCK_MONOTONIC, for the storage job */
 };
 
@@ -50,7 +50,8 @@ struct http_exchange {
     struct http_response response;
     struct storage_job job; /* fill it and return HANDLER_WAIT to have it submitted */
     void *state;            /* the handler's own */
-    void (*release)(struct http_exchange *exchange); /* frees state; NULL: nothing to do.  Called once, last */
+    void (*release)(
+        struct http_exchange *exchange); /* frees state; NULL: nothing to do.  Called once, last */
 };
 
 enum handler_result {
@@ -65,7 +66,8 @@ struct route {
     const char *path;         /* exact */
     const char *operation_id; /* of openapi.yaml */
     enum handler_result (*start)(struct http_exchange *exchange);
-    void (*finish)(struct http_exchange *exchange); /* after HANDLER_WAIT; job.err says how it went */
+    void (*finish)(
+        struct http_exchange *exchange); /* after HANDLER_WAIT; job.err says how it went */
     unsigned flags;
 };
 

@@ -23,10 +23,12 @@
 
 #include "storage/slice.h"
 
-#define BODY_CLAIM_MAX ((size_t)64 * 1024) /* most that is reserved on the word of Content-Length  \
-                                            */
-#define BODY_INFLATE_MEM ((size_t)48 * 1024) /* what zlib takes for one stream: window and tables  \
-                                              */
+#define BODY_CLAIM_MAX                                                                             \
+    ((size_t)64 * 1024) /* most that is reserved on the word of Content-Length                     \
+                         */
+#define BODY_INFLATE_MEM                                                                           \
+    ((size_t)48 * 1024) /* what zlib takes for one stream: window and tables                       \
+                         */
 
 enum body_err {
     BODY_OK,

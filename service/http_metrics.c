@@ -12,15 +12,28 @@ static const struct {
     int64_t us;
     const char *text; /* seconds */
 } bounds[] = {
-    {250, "0.00025"}, {500, "0.0005"}, {1000, "0.001"}, {2500, "0.0025"}, {5000, "0.005"},
-    {10000, "0.01"}, {25000, "0.025"}, {50000, "0.05"}, {100000, "0.1"}, {250000, "0.25"},
-    {500000, "0.5"}, {1000000, "1"}, {2500000, "2.5"}, {5000000, "5"}, {10000000, "10"},
+    {250, "0.00025"},
+    {500, "0.0005"},
+    {1000, "0.001"},
+    {2500, "0.0025"},
+    {5000, "0.005"},
+    {10000, "0.01"},
+    {25000, "0.025"},
+    {50000, "0.05"},
+    {100000, "0.1"},
+    {250000, "0.25"},
+    {500000, "0.5"},
+    {1000000, "1"},
+    {2500000, "2.5"},
+    {5000000, "5"},
+    {10000000, "10"},
 };
 #define N_BOUNDS (sizeof(bounds) / sizeof(bounds[0]))
 
 struct route_metrics {
     _Atomic int64_t answers[STATUS_MAX - STATUS_MIN];
-    _Atomic int64_t slower_than[N_BOUNDS + 1]; /* [i]: took more than bounds[i - 1], at most bounds[i] */
+    _Atomic int64_t
+        slower_than[N_BOUNDS + 1]; /* [i]: took more than bounds[i - 1], at most bounds[i] */
     _Atomic int64_t sum_us;
 };
 
@@ -89,35 +102,38 @@ static const char *method_name(enum http_method method)
     return "";
 }
 
-static void print_answers(const struct http_metrics *m, size_t route, const char *labels,
-    struct buffer *out)
+static void print_answers(
+    const struct http_metrics *m, size_t route, const char *labels, struct buffer *out)
 {
     char text[256];
     for (unsigned s = STATUS_MIN; s < STATUS_MAX; s++) {
         int64_t n = get(&m->by_route[route].answers[s - STATUS_MIN]);
         if (n > 0) {
-            line(out, text, snprintf(text, sizeof(text),
-                "tallyd_http_requests_total{%s,code=\"%u\"} %lld\n", labels, s, (long long)n));
+            line(out, text,
+                snprintf(text, sizeof(text), "tallyd_http_requests_total{%s,code=\"%u\"} %lld\n",
+                    labels, s, (long long)n));
         }
     }
 }
 
-static void print_latency(const struct http_metrics *m, size_t route, const char *labels,
-    struct buffer *out)
+static void print_latency(
+    const struct http_metrics *m, size_t route, const char *labels, struct buffer *out)
 {
     const struct route_metrics *r = &m->by_route[route];
     char text[256];
     int64_t n = 0;
     for (size_t i = 0; i <= N_BOUNDS; i++) {
         n += get(&r->slower_than[i]);
-        line(out, text, snprintf(text, sizeof(text),
-            "tallyd_http_request_duration_seconds_bucket{%s,le=\"%s\"} %lld\n", labels,
-            i < N_BOUNDS ? bounds[i].text : "+Inf", (long long)n));
+        line(out, text,
+            snprintf(text, sizeof(text),
+                "tallyd_http_request_duration_seconds_bucket{%s,le=\"%s\"} %lld\n", labels,
+                i < N_BOUNDS ? bounds[i].text : "+Inf", (long long)n));
     }
-    line(out, text, snprintf(text, sizeof(text),
-        "tallyd_http_request_duration_seconds_sum{%s} %.6f\n"
-        "tallyd_http_request_duration_seconds_count{%s} %lld\n",
-        labels, (double)get(&r->sum_us) / 1e6, labels, (long long)n));
+    line(out, text,
+        snprintf(text, sizeof(text),
+            "tallyd_http_request_duration_seconds_sum{%s} %.6f\n"
+            "tallyd_http_request_duration_seconds_count{%s} %lld\n",
+            labels, (double)get(&r->sum_us) / 1e6, labels, (long long)n));
 }
 
 static void each_route(const struct http_metrics *m, struct buffer *out,
@@ -138,8 +154,9 @@ void http_metrics_print(const struct http_metrics *m, struct buffer *out)
                      "route: refused before one was found.\n"
                      "# TYPE tallyd_http_requests_total counter\n");
     each_route(m, out, print_answers);
-    buffer_text(out, "# HELP tallyd_http_request_duration_seconds Time from the request line to the "
-                     "answer's end.\n"
-                     "# TYPE tallyd_http_request_duration_seconds histogram\n");
+    buffer_text(out,
+        "# HELP tallyd_http_request_duration_seconds Time from the request line to the "
+        "answer's end.\n"
+        "# TYPE tallyd_http_request_duration_seconds histogram\n");
     each_route(m, out, print_latency);
 }

@@ -12,17 +12,19 @@ extern char **environ;
 
 static void print_help(FILE *out)
 {
-    (void)fputs("tallyd counts people on the web: page views, visitors, visits, over any window.\n"
-                "\n"
-                "  tallyd serve [OPTION...]          run the service\n"
-                "  tallyd import [OPTION...] FILE|-  send an access log or NDJSON to it (--help says more)\n"
-                "  tallyd config [OPTION...]         print every option, its value and where it came from\n"
-                "  tallyd --help | --version\n"
-                "\n"
-                "Options of serve and config; each is also TALLYD_<NAME> in the environment and\n"
-                "`name = value` in the file that --config names.  A flag wins over the environment,\n"
-                "that over the file, that over the default.\n"
-                "\n",
+    (void)fputs(
+        "tallyd counts people on the web: page views, visitors, visits, over any window.\n"
+        "\n"
+        "  tallyd serve [OPTION...]          run the service\n"
+        "  tallyd import [OPTION...] FILE|-  send an access log or NDJSON to it (--help says "
+        "more)\n"
+        "  tallyd config [OPTION...]         print every option, its value and where it came from\n"
+        "  tallyd --help | --version\n"
+        "\n"
+        "Options of serve and config; each is also TALLYD_<NAME> in the environment and\n"
+        "`name = value` in the file that --config names.  A flag wins over the environment,\n"
+        "that over the file, that over the default.\n"
+        "\n",
         out);
     options_print_help(out);
 }

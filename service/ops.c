@@ -44,7 +44,7 @@ static enum handler_result healthz_start(struct http_exchange *exchange)
     return HANDLER_REPLY;
 }
 
-/* ---- /readyz -------------------------------------------------------------------------------------------- */
+/* ---- /readyz ---- */
 
 static int64_t monotonic_now_ms(void)
 {
@@ -107,7 +107,7 @@ static void readyz_finish(struct http_exchange *exchange)
     reply_ready(exchange, job->err, job->detail);
 }
 
-/* ---- /metrics -------------------------------------------------------------------------------------------- */
+/* ---- /metrics ---- */
 
 #define COUNTER "counter"
 #define GAUGE   "gauge"
@@ -117,7 +117,8 @@ static void metric(struct buffer *out, const char *name, const char *labels, con
 {
     char text[512];
     if (help != NULL) {
-        int n = snprintf(text, sizeof(text), "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+        int n =
+            snprintf(text, sizeof(text), "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
         buffer_append(out, text, (size_t)n);
     }
     int n = snprintf(text, sizeof(text), "%s%s %lld\n", name, labels, (long long)value);
@@ -169,7 +170,8 @@ static int64_t resident_bytes(void)
     if (file == NULL) {
         return 0;
     }
-    if (fgets(text, sizeof(text), file) != NULL && sscanf(text, "%19lld %19lld", &total, &resident) != 2) {
+    if (fgets(text, sizeof(text), file) != NULL &&
+        sscanf(text, "%19lld %19lld", &total, &resident) != 2) {
         resident = 0;
     }
     (void)fclose(file);
@@ -180,7 +182,8 @@ static void print_process(const struct ops *ops, struct buffer *out)
 {
     char label[64];
     (void)snprintf(label, sizeof(label), "{version=\"%s\"}", TALLYD_VERSION);
-    metric(out, "tallyd_build_info", label, GAUGE, "Always 1; the label says which version runs.", 1);
+    metric(
+        out, "tallyd_build_info", label, GAUGE, "Always 1; the label says which version runs.", 1);
     metric(out, "process_start_time_seconds", "", GAUGE, "When the process started, UTC.",
         ops->started_ms / 1000);
     metric(out, "process_resident_memory_bytes", "", GAUGE, "Resident memory.", resident_bytes());
@@ -202,7 +205,8 @@ static enum handler_result metrics_start(struct http_exchange *exchange)
     if (out.failed) {
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
     } else {
-        reply_text(&exchange->response, 200, "text/plain; version=0.0.4; charset=utf-8", out.p, out.n);
+        reply_text(
+            &exchange->response, 200, "text/plain; version=0.0.4; charset=utf-8", out.p, out.n);
     }
     buffer_release(&out);
     return HANDLER_REPLY;

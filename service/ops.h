@@ -30,7 +30,7 @@ struct ops {
         enum storage_err err;
         char detail[96];
         int64_t at_ms; /* CLOCK_MONOTONIC */
-    } *probe;
+    } * probe;
 };
 
 #endif

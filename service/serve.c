@@ -60,7 +60,7 @@ static int64_t utc_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* ---- telling -------------------------------------------------------------------------------------------- */
+/* ---- telling ---- */
 
 static void on_notice(void *data, enum storage_notice what, const char *detail)
 {
@@ -131,7 +131,7 @@ static void announce(struct service *s)
     s->announced = true;
 }
 
-/* ---- setting up ------------------------------------------------------------------------------------------ */
+/* ---- setting up ---- */
 
 static int complain(const char *text)
 {
@@ -150,8 +150,9 @@ static int read_options(struct service *s, int argc, char **argv)
         return complain("the listen address is not HOST:PORT");
     }
     if (!listen_is_loopback(&s->listen) && !s->options.insecure) {
-        return complain("--listen: an address that other machines can reach needs tokens, which are "
-                        "not supported yet; --insecure serves everybody who can connect");
+        return complain(
+            "--listen: an address that other machines can reach needs tokens, which are "
+            "not supported yet; --insecure serves everybody who can connect");
     }
     return 0;
 }
@@ -310,7 +311,7 @@ static bool start_server(struct service *s)
     return true;
 }
 
-/* ---- running ---------------------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 static int patience(const struct service *s)
 {
@@ -353,8 +354,8 @@ static bool take_signal(struct service *s)
     return true;
 }
 
-/* The main thread supervises Redis: it forked it, and a child's death signal is bound to its forker.  Returns
- * the exit status. */
+/* The main thread supervises Redis: it forked it, and a child's death signal is bound to its
+ * forker.  Returns the exit status. */
 static int run(struct service *s)
 {
     for (;;) {

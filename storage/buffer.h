@@ -1,7 +1,7 @@
 /* buffer.h - bytes that grow, and Redis commands written into them.
  *
- * Layer: storage, pure.  One owner.  A failed allocation sets `failed` and drops what is appended from
- * then on, so that a caller checks once, before it sends.  buffer_init allocates nothing.
+ * Layer: storage, pure.  One owner.  A failed allocation sets `failed` and drops what is appended
+ * from then on, so that a caller checks once, before it sends.  buffer_init allocates nothing.
  * Format: RESP2 requests (redis.io, "Redis serialization protocol").
  */
 #ifndef STORAGE_BUFFER_H

@@ -1,9 +1,10 @@
 /* clock.h - Redis's clock as seen from here: a lower bound that never runs ahead.
  *
  * Layer: storage.  Thread-safe.
- * A TIME in a reply was taken before the reply came; add the monotonic time since it came and the sum
- * cannot be later than Redis's clock now.  The best of these bounds is kept; if Redis's clock was set
- * back by more than a second, the bound follows it.  The wall clock of this machine is never asked.
+ * A TIME in a reply was taken before the reply came; add the monotonic time since it came and the
+ * sum cannot be later than Redis's clock now.  The best of these bounds is kept; if Redis's clock
+ * was set back by more than a second, the bound follows it.  The wall clock of this machine is
+ * never asked.
  */
 #ifndef STORAGE_CLOCK_H
 #define STORAGE_CLOCK_H
@@ -20,8 +21,8 @@ struct redis_clock {
     _Atomic int64_t ahead_us; /* Redis's clock minus ours, a lower bound; 0: unknown */
 };
 
-/* A reply that just came said that it was @redis_us (UTC).  True if Redis's clock was set forward or back since, by
- * more than a second. */
+/* A reply that just came said that it was @redis_us (UTC).  True if Redis's clock was set forward
+ * or back since, by more than a second. */
 bool redis_clock_seen(struct redis_clock *clock, int64_t redis_us);
 
 /* UTC milliseconds; 0 as long as nothing was seen. */

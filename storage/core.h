@@ -1,7 +1,7 @@
 /* core.h - what the threads of one storage share.
  *
- * Layer: storage, private to it.  Fields are set before the threads start and constant from then on, unless
- * the comment says otherwise.
+ * Layer: storage, private to it.  Fields are set before the threads start and constant from then
+ * on, unless the comment says otherwise.
  */
 #ifndef STORAGE_CORE_H
 #define STORAGE_CORE_H
@@ -29,12 +29,13 @@ struct core {
     const struct zone *zone;
     char cfg[192]; /* field cfg of every partition: see settings_print */
 
-    struct redis_clock clock;                  /* thread-safe */
-    struct storage_stats stats;                /* atomic */
-    const struct secret *_Atomic secret;       /* NULL until the first connection; then never freed before close */
-    _Atomic bool ready;                        /* the writer's connection stands and the schema was checked */
-    _Atomic bool refusing;                     /* cannot be reached for a while: new jobs are refused at once */
-    _Atomic bool settings_differ;              /* the data is kept with other settings: refuse to serve */
+    struct redis_clock clock;   /* thread-safe */
+    struct storage_stats stats; /* atomic */
+    const struct secret
+        *_Atomic secret;   /* NULL until the first connection; then never freed before close */
+    _Atomic bool ready;    /* the writer's connection stands and the schema was checked */
+    _Atomic bool refusing; /* cannot be reached for a while: new jobs are refused at once */
+    _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve */
     _Atomic bool stopping;
 
     pthread_mutex_t view_lock; /* guards views */
@@ -59,8 +60,8 @@ void core_wake_rollup(struct core *core);
 struct partition_view core_view(struct core *core, unsigned partition);
 void core_set_view(struct core *core, unsigned partition, const struct partition_view *view);
 
-/* Take a view out of the replies for `cfg st ver kept` (an array of four).  False: not ours (settings differ).
- * An empty partition gives the view of one that is empty now. */
+/* Take a view out of the replies for `cfg st ver kept` (an array of four).  False: not ours
+ * (settings differ). An empty partition gives the view of one that is empty now. */
 bool core_parse_rolled(struct core *core, const struct reply *rolled, struct partition_view *ret);
 
 /* Tell the owner. */

@@ -71,8 +71,7 @@ void counter_free(struct counter *c)
     }
 }
 
-/* ---- planning
- * -------------------------------------------------------------------------------------- */
+/* ---- planning ---- */
 
 static bool is_sketch(enum metric metric)
 {
@@ -199,8 +198,7 @@ static enum storage_err plan(struct counter *c, struct window window, int64_t no
     return reads > READS_MAX ? STORAGE_TOO_BROAD : STORAGE_OK;
 }
 
-/* ---- asking
- * ------------------------------------------------------------------------------------------ */
+/* ---- asking ---- */
 
 static void read_sketches(struct counter *c, const struct count_job *job, struct chunk *chunk)
 {
@@ -279,8 +277,7 @@ static bool write_chunks(struct counter *c, const struct count_job *job)
     return !c->out.failed;
 }
 
-/* ---- taking answers
- * -------------------------------------------------------------------------------------- */
+/* ---- taking answers ---- */
 
 /* Do all buckets of the chunk hold by the state and the time of the reply? */
 static bool holds(const struct counter *c, const struct chunk *chunk,
@@ -395,8 +392,7 @@ static enum storage_err exchange(
     return err;
 }
 
-/* ---- the answer
- * ------------------------------------------------------------------------------------------ */
+/* ---- the answer ---- */
 
 static int by_time(const void *a, const void *b)
 {

@@ -3,10 +3,10 @@
  * Layer: storage, pure (no I/O, no clock).  Thread-safe.
  * A bucket may be used if it is legal: it is a minute or closed for readers, and it is still kept,
  * that is, its parent (the next coarser level; a month is its own parent) is not closed for
- * readers, or now is before its end + keep.  (PROTOCOL, Readers.)  What lies so far ahead that no event can be
- * there is legal at every level.
- * The levels nest, so the maximal legal buckets inside the window are disjoint, and no smaller tiling
- * exists: at most 59+59 minutes, 23+23 hours, 30+30 days and the whole months, 224 and the months.
+ * readers, or now is before its end + keep.  (PROTOCOL, Readers.)  What lies so far ahead that no
+ * event can be there is legal at every level. The levels nest, so the maximal legal buckets inside
+ * the window are disjoint, and no smaller tiling exists: at most 59+59 minutes, 23+23 hours, 30+30
+ * days and the whole months, 224 and the months.
  */
 #ifndef STORAGE_COVER_H
 #define STORAGE_COVER_H
@@ -37,19 +37,21 @@ struct cover_basis {
     const struct rollup_state *state;
     const struct retention *retention;
     int64_t now_s;
-    int64_t empty_from_s; /* no event is this late: what begins here or later is complete, and empty */
+    int64_t
+        empty_from_s; /* no event is this late: what begins here or later is complete, and empty */
 };
 
 bool cover_legal(const struct cover_basis *basis, struct bucket bucket);
 
 /* Plan the cover of @window (not empty, whole minutes) into @ret (initialised; reused,
- * overwritten).  On any other result than COVER_OK the content of @ret is unspecified but releasable. */
-enum cover_result cover_plan(const struct cover_basis *basis, struct window window,
-    size_t max_buckets, struct cover *ret);
+ * overwritten).  On any other result than COVER_OK the content of @ret is unspecified but
+ * releasable. */
+enum cover_result cover_plan(
+    const struct cover_basis *basis, struct window window, size_t max_buckets, struct cover *ret);
 
-/* The smallest window around @window that can be tiled (@window itself if it can be): its borders moved
- * outwards to the nearest legal ones.  Where the past is not kept at all, from_s moves inwards to the
- * first instant that is.  False if nothing of it is kept. */
+/* The smallest window around @window that can be tiled (@window itself if it can be): its borders
+ * moved outwards to the nearest legal ones.  Where the past is not kept at all, from_s moves
+ * inwards to the first instant that is.  False if nothing of it is kept. */
 bool cover_outer(const struct cover_basis *basis, struct window window, struct window *ret);
 
 #endif

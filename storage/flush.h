@@ -1,8 +1,9 @@
 /* flush.h - many jobs' events gathered into one round trip, cut into parts.
  *
  * Layer: storage.  Belongs to the writer's thread.
- * A flush owns copies of all it needs, so that it outlives its jobs: a client may be answered 504 while its
- * events are still being delivered (a part that may have been sent is never dropped, only answered).
+ * A flush owns copies of all it needs, so that it outlives its jobs: a client may be answered 504
+ * while its events are still being delivered (a part that may have been sent is never dropped, only
+ * answered).
  */
 #ifndef STORAGE_FLUSH_H
 #define STORAGE_FLUSH_H
@@ -33,8 +34,8 @@ struct job_rows {
     struct row rows[];
 };
 
-/* Make a flush of the list @jobs (at least one; linked by next; each with job->rows, which is freed).  NULL: out of
- * memory, and the jobs are untouched. */
+/* Make a flush of the list @jobs (at least one; linked by next; each with job->rows, which is
+ * freed).  NULL: out of memory, and the jobs are untouched. */
 struct flush *flush_make(struct core *core, struct storage_job *jobs, int64_t gen_ms);
 void flush_free(struct flush *flush);
 

@@ -32,11 +32,11 @@ struct address_id {
 };
 
 /* False if the event has neither user nor address. */
-bool identity_visitor(const struct secret *secret, enum rotation rotation, const struct event *event,
-    struct visitor_id *ret);
+bool identity_visitor(const struct secret *secret, enum rotation rotation,
+    const struct event *event, struct visitor_id *ret);
 
 /* False if the event has no address. */
-bool identity_address(const struct secret *secret, const struct event *event, struct address_id *ret);
-
+bool identity_address(
+    const struct secret *secret, const struct event *event, struct address_id *ret);
 
 #endif

@@ -1,7 +1,7 @@
 /* index.h - a hash index over items that live in the caller's array.
  *
- * Layer: storage, pure.  One owner.  Open addressing, linear probing; items are never removed, only all
- * forgotten.  The caller compares items: the index stores positions and hashes.
+ * Layer: storage, pure.  One owner.  Open addressing, linear probing; items are never removed, only
+ * all forgotten.  The caller compares items: the index stores positions and hashes.
  */
 #ifndef STORAGE_INDEX_H
 #define STORAGE_INDEX_H
@@ -26,8 +26,8 @@ void index_clear(struct index *index);
 void index_release(struct index *index);
 /* Make room for one more item.  False: out of memory. */
 bool index_reserve(struct index *index);
-/* The slot of the first item for which @same is true, or the empty slot where it belongs.  index_reserve was
- * called before. */
+/* The slot of the first item for which @same is true, or the empty slot where it belongs.
+ * index_reserve was called before. */
 struct index_slot *index_find(struct index *index, uint64_t hash,
     bool (*same)(const void *context, uint32_t item), const void *context);
 /* Fill an empty slot. */

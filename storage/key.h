@@ -3,23 +3,22 @@
  * Layer: storage, pure.  Thread-safe.
  *
  *   {p} = the partition's hash tag; a bucket is its level's letter m h d M and its start in UTC,
- *   YYYYMMDDhhmm.  <page> stands last and is taken as given; the page of no bytes is the whole site.
- *   A site has no ':', so no site, and no page, can make a key read as another one, and the hash tag is
- *   the first thing with braces in it.
+ *   YYYYMMDDhhmm.  <page> stands last and is taken as given; the page of no bytes is the whole
+ * site. A site has no ':', so no site, and no page, can make a key read as another one, and the
+ * hash tag is the first thing with braces in it.
  *
- *   t:{p}:uv:<site>:<bucket>:<page>  HLL    visitors (8-byte keyed hashes)     partition of (site, page)
- *   t:{p}:ip:<site>:<bucket>:<page>  HLL    addresses (8-byte keyed hashes)    partition of (site, page)
- *   t:{p}:pv:<site>:<bucket>         m: hash, h d M: zset;  page -> page views partition of (site, page)
- *   t:{p}:vv:<site>:<bucket>         m: hash, h d M: zset;  page -> visits     partition of (site, visitor)
- *   t:{p}:visit:<site>:<slot>        hash   visitor (16 bytes) -> last event time and arrival, 11 digits
- *                                           each; slot = arrival time / visit timeout; expires
- *   t:{p}:open                       set    <site>:<bucket> that a rollup has still to visit
- *   t:{p}:sites                      set    sites seen
- *   t:{p}:rolled                     hash   cfg, st, pass, cur, ftok, ver, kept (see rollup_state.h)
- *   t:{p}:once:<writer>              string last sequence number applied; expires
+ *   t:{p}:uv:<site>:<bucket>:<page>  HLL    visitors (8-byte keyed hashes)     partition of (site,
+ * page) t:{p}:ip:<site>:<bucket>:<page>  HLL    addresses (8-byte keyed hashes)    partition of
+ * (site, page) t:{p}:pv:<site>:<bucket>         m: hash, h d M: zset;  page -> page views partition
+ * of (site, page) t:{p}:vv:<site>:<bucket>         m: hash, h d M: zset;  page -> visits partition
+ * of (site, visitor) t:{p}:visit:<site>:<slot>        hash   visitor (16 bytes) -> last event time
+ * and arrival, 11 digits each; slot = arrival time / visit timeout; expires t:{p}:open set
+ * <site>:<bucket> that a rollup has still to visit t:{p}:sites                      set    sites
+ * seen t:{p}:rolled                     hash   cfg, st, pass, cur, ftok, ver, kept (see
+ * rollup_state.h) t:{p}:once:<writer>              string last sequence number applied; expires
  *   t:{0}:meta                       string schema version and number of partitions
- *   t:{0}:secret                     string 32 random bytes: key of the visitors' and addresses' hashes
- *   t:{0}:lock, t:{0}:fence          string the rollup's leader, and its fencing tokens
+ *   t:{0}:secret                     string 32 random bytes: key of the visitors' and addresses'
+ * hashes t:{0}:lock, t:{0}:fence          string the rollup's leader, and its fencing tokens
  *   t:{0}:probe                      string written by /readyz
  *
  * ({0} here: the tag of partition 0.)

@@ -1,27 +1,28 @@
 /* lane.h - exactly-once delivery of write scripts to one partition.
  *
- * Layer: storage, pure (no I/O, no clock): the writer sends and receives, the lane decides.  One owner.
- * Source: PROTOCOL, "Flush without a key"; model-checked in Promela as seq.pml.
+ * Layer: storage, pure (no I/O, no clock): the writer sends and receives, the lane decides.  One
+ * owner. Source: PROTOCOL, "Flush without a key"; model-checked in Promela as seq.pml.
  *
- * A part is one script for one partition.  It has a place in its lane, named by (writer id, sequence
- * number), and keeps it until it is answered for good:
+ * A part is one script for one partition.  It has a place in its lane, named by (writer id,
+ * sequence number), and keeps it until it is answered for good:
  *
  *              send                      OK
- *     HELD ------------> SENT -----------------------> OK     (stays: a lost connection sends it again,
- *      ^                  |                                    until its flush is acknowledged)
+ *     HELD ------------> SENT -----------------------> OK     (stays: a lost connection sends it
+ * again, ^                  |                                    until its flush is acknowledged)
  *      |  REPLAN, GAP,    |   STALE, FAILED, REFUSED (never in doubt)
  *      +------------------+----------------------------> OVER
  *         retry, lost
  *
  * - At most LANE_WINDOW parts are SENT, always in order, over one connection.
- * - A lost connection makes every part of an unacknowledged flush HELD again; one that had been sent
- *   is then in doubt (it may have been applied) and is never given up, only answered.
- * - GAP to a part behind an unanswered one of the same id: again, in order.  GAP to the first unanswered
- *   one is final: nothing from it on was or can be applied under this id, so all unanswered parts of the id
- *   move, in order, to the end of the lane: under a new id, or, if the lane has one already, under that.
- *   Replies to copies sent under the dead id only free the part to be sent again.
- * - So the lane is ordered by (id, sequence number) at all times, and sending in the lane's order is
- *   sending in every id's order.
+ * - A lost connection makes every part of an unacknowledged flush HELD again; one that had been
+ * sent is then in doubt (it may have been applied) and is never given up, only answered.
+ * - GAP to a part behind an unanswered one of the same id: again, in order.  GAP to the first
+ * unanswered one is final: nothing from it on was or can be applied under this id, so all
+ * unanswered parts of the id move, in order, to the end of the lane: under a new id, or, if the
+ * lane has one already, under that. Replies to copies sent under the dead id only free the part to
+ * be sent again.
+ * - So the lane is ordered by (id, sequence number) at all times, and sending in the lane's order
+ * is sending in every id's order.
  */
 #ifndef STORAGE_LANE_H
 #define STORAGE_LANE_H
@@ -29,7 +30,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LANE_WINDOW 2
+#define LANE_WINDOW    2
 #define WRITER_ID_TEXT 32 /* hex digits of 128 random bits */
 
 enum part_state { PART_HELD, PART_SENT, PART_OK, PART_OVER };
@@ -46,7 +47,7 @@ struct part {
     struct part *next; /* in the lane */
     void *flush;       /* the writer's */
     unsigned partition;
-    int64_t gen_ms; /* when the flush was made, Redis's clock */
+    int64_t gen_ms;  /* when the flush was made, Redis's clock */
     uint32_t *tasks; /* the writer's: what it does */
     uint32_t n_tasks;
 
@@ -71,7 +72,7 @@ struct lane {
 /* What the script answered; see write.lua. */
 enum part_answer {
     ANSWER_OK,
-    ANSWER_AGAIN,   /* nothing done: REPLAN, NOSCRIPT, LOADING, BUSY.. */
+    ANSWER_AGAIN, /* nothing done: REPLAN, NOSCRIPT, LOADING, BUSY.. */
     ANSWER_GAP,
     ANSWER_STALE,
     ANSWER_REFUSED, /* nothing done, and it is no use to send it again soon: OOM, MISCONF.. */

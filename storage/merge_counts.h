@@ -18,13 +18,13 @@ void merge_counts_free(struct merge_counts *merge);
 /* Forget what was merged. */
 void merge_counts_clear(struct merge_counts *merge);
 
-/* Count @row (which must stay where it is until the section is written) in each target: for its page, or
- * for the whole site if @whole_site.  False: out of memory. */
+/* Count @row (which must stay where it is until the section is written) in each target: for its
+ * page, or for the whole site if @whole_site.  False: out of memory. */
 bool merge_counts_add(struct merge_counts *merge, const struct row *row, bool whole_site,
     const struct write_target *targets, unsigned n_targets);
 
-/* Write the section "counts" of write.lua: keys into @keys, arguments into @args, as RESP words; the
- * numbers of words are added to *n_keys and *n_args. */
+/* Write the section "counts" of write.lua: keys into @keys, arguments into @args, as RESP words;
+ * the numbers of words are added to *n_keys and *n_args. */
 void merge_counts_write(const struct merge_counts *merge, const char *tag, struct buffer *keys,
     size_t *n_keys, struct buffer *args, size_t *n_args);
 

@@ -1,11 +1,12 @@
 /* merge_visits.h - many rows into few questions: which events may start a visit.
  *
  * Layer: storage, pure.  One owner; scratch memory is kept between uses.
- * A visit starts when a visitor had no event in the `timeout` seconds before, in the order of arrival; an
- * event older than the visitor's last one starts none.  With L the time of the last event that Redis
- * remembers, event i of those merged here starts a visit iff there is no L, or t(i) > L + timeout, and
- * t(i) > max(t(1)..t(i-1)) + timeout.  The second half is decided here: only events that pass it (the
- * candidates, most often one per visitor) are sent, with the newest time.
+ * A visit starts when a visitor had no event in the `timeout` seconds before, in the order of
+ * arrival; an event older than the visitor's last one starts none.  With L the time of the last
+ * event that Redis remembers, event i of those merged here starts a visit iff there is no L, or
+ * t(i) > L + timeout, and t(i) > max(t(1)..t(i-1)) + timeout.  The second half is decided here:
+ * only events that pass it (the candidates, most often one per visitor) are sent, with the newest
+ * time.
  */
 #ifndef STORAGE_MERGE_VISITS_H
 #define STORAGE_MERGE_VISITS_H

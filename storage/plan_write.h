@@ -1,9 +1,10 @@
 /* plan_write.h - which buckets an event goes to, given how far its partition is rolled up.
  *
  * Layer: storage, pure.  One owner (it remembers the last minute's answer).
- * PROTOCOL, Write script: every event to its minute, and to each coarser bucket closed for writers.  A
- * bucket whose parent is closed for readers gets its expiry; one whose parent is not is announced to the
- * rollup that will fill the parent.  The months' parent is the month itself: they expire once closed.
+ * PROTOCOL, Write script: every event to its minute, and to each coarser bucket closed for writers.
+ * A bucket whose parent is closed for readers gets its expiry; one whose parent is not is announced
+ * to the rollup that will fill the parent.  The months' parent is the month itself: they expire
+ * once closed.
  */
 #ifndef STORAGE_PLAN_WRITE_H
 #define STORAGE_PLAN_WRITE_H
@@ -29,7 +30,8 @@ struct write_plan {
 void write_plan_init(struct write_plan *plan, const struct zone *zone,
     const struct retention *retention, const struct rollup_state *state);
 
-/* The targets of an event at @at_s, plan->targets[0 .. plan->n), minute first; more than one: it is late. */
+/* The targets of an event at @at_s, plan->targets[0 .. plan->n), minute first; more than one: it is
+ * late. */
 void write_plan_at(struct write_plan *plan, int64_t at_s);
 
 /* When a bucket that ended at @end_s and is kept @keep_s expires, in ms; 0 for never. */

@@ -209,8 +209,7 @@ bool redis_endpoint_parse(const char *url, struct redis_endpoint *ret)
     return true;
 }
 
-/* ---- sending and receiving
- * ------------------------------------------------------------------------ */
+/* ---- sending and receiving ---- */
 
 static enum redis_status wait_for(int fd, short events, int64_t deadline_ms)
 {
@@ -285,8 +284,7 @@ enum redis_status redis_await(struct redis *redis, int64_t deadline_ms, const st
     }
 }
 
-/* ---- connecting
- * ------------------------------------------------------------------------------------ */
+/* ---- connecting ---- */
 
 static redisContext *dial(const struct redis_endpoint *endpoint)
 {
@@ -400,8 +398,7 @@ int redis_fd(const struct redis *redis)
     return redis->context->fd;
 }
 
-/* ---- replies
- * ------------------------------------------------------------------------------------------ */
+/* ---- replies ---- */
 
 bool reply_is_error(const struct reply *reply, const char *code)
 {

@@ -1,9 +1,9 @@
 /* redis.h - one connection to Redis: bytes out, replies in, a deadline on everything.
  *
  * Layer: storage.  The only user of hiredis (0.14: no timeouts of its own, so the context is
- * non-blocking and every wait is a poll(2) with a deadline here).  A connection belongs to one thread.
- * Requests are RESP in a struct buffer; replies are built by our own object functions in an arena, so
- * a reply costs no malloc and lives until the next call that reads.
+ * non-blocking and every wait is a poll(2) with a deadline here).  A connection belongs to one
+ * thread. Requests are RESP in a struct buffer; replies are built by our own object functions in an
+ * arena, so a reply costs no malloc and lives until the next call that reads.
  */
 #ifndef STORAGE_REDIS_H
 #define STORAGE_REDIS_H
@@ -33,8 +33,8 @@ struct redis_endpoint {
     int db;
 };
 
-/* redis://[[user]:pass@]host[:port][/db] or unix:/path.  False: not such a URL (percent-escapes in user and
- * password are decoded). */
+/* redis://[[user]:pass@]host[:port][/db] or unix:/path.  False: not such a URL (percent-escapes in
+ * user and password are decoded). */
 bool redis_endpoint_parse(const char *url, struct redis_endpoint *ret);
 
 struct redis;
@@ -46,8 +46,8 @@ enum redis_status {
 };
 
 /* Connect, authenticate and select.  NULL on failure, with a reason in @error. */
-struct redis *redis_connect(const struct redis_endpoint *endpoint, int64_t deadline_ms, char *error,
-    size_t error_n);
+struct redis *redis_connect(
+    const struct redis_endpoint *endpoint, int64_t deadline_ms, char *error, size_t error_n);
 void redis_close(struct redis *redis); /* NULL is harmless */
 int redis_fd(const struct redis *redis);
 
@@ -57,7 +57,8 @@ bool redis_queue(struct redis *redis, const struct buffer *b);
 enum redis_status redis_send(struct redis *redis, bool *ret_left);
 /* Read what the socket has. */
 enum redis_status redis_receive(struct redis *redis);
-/* Next complete reply of those received: *ret is NULL if there is none.  Ends the life of the replies before. */
+/* Next complete reply of those received: *ret is NULL if there is none.  Ends the life of the
+ * replies before. */
 enum redis_status redis_next(struct redis *redis, const struct reply **ret);
 
 /* Blocking, with a deadline: wait until everything queued is sent, then for one reply. */

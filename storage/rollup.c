@@ -22,8 +22,7 @@ struct rollup {
     int64_t renewed_ms; /* when the lease was last known to be ours; 0: it is not */
 };
 
-/* ---- the lock
- * ------------------------------------------------------------------------------------------ */
+/* ---- the lock ---- */
 
 static bool ask(struct rollup *r, struct buffer *b, const struct reply **ret)
 {
@@ -111,8 +110,7 @@ static bool still_mine(struct rollup *r)
     return true;
 }
 
-/* ---- work
- * ---------------------------------------------------------------------------------------------- */
+/* ---- work ---- */
 
 /* Bring one partition up to date.  False: something is left, try again later. */
 static bool roll_partition(struct rollup *r, unsigned partition)

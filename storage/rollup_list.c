@@ -15,8 +15,7 @@ void rollup_list_release(struct rollup_list *list)
     *list = (struct rollup_list){0};
 }
 
-/* ---- one guarded MULTI
- * ------------------------------------------------------------------------------ */
+/* ---- one guarded MULTI ---- */
 
 static void begin(const struct rollup_scope *scope, struct buffer *b)
 {
@@ -70,8 +69,7 @@ static bool copy(struct arena *arena, struct slice from, struct slice *ret)
     return true;
 }
 
-/* ---- sites
- * -------------------------------------------------------------------------------------------- */
+/* ---- sites ---- */
 
 static bool add_site(struct rollup_list *list, struct slice site)
 {
@@ -132,8 +130,7 @@ static enum list_result list_sites(
     return LIST_OK;
 }
 
-/* ---- pages of a site
- * ------------------------------------------------------------------------------------ */
+/* ---- pages of a site ---- */
 
 /* A site's parts of one kind while they are scanned. */
 struct scan {

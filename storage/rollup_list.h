@@ -1,9 +1,9 @@
 /* rollup_list.h - the sites and pages that a bucket's parts hold.
  *
  * Layer: storage.  Belongs to the rollup thread.
- * Each step is a MULTI that also reads the pass and its cursor: the list is void as soon as the pass is not
- * ours any more.  Sizes are asked first, then the parts are scanned in pieces, so that no step holds Redis for
- * more than about a millisecond.
+ * Each step is a MULTI that also reads the pass and its cursor: the list is void as soon as the
+ * pass is not ours any more.  Sizes are asked first, then the parts are scanned in pieces, so that
+ * no step holds Redis for more than about a millisecond.
  */
 #ifndef STORAGE_ROLLUP_LIST_H
 #define STORAGE_ROLLUP_LIST_H
@@ -14,12 +14,14 @@
 #include "storage/key.h"
 #include "storage/session.h"
 
-#define PARTS_MAX 62 /* minutes of an hour, hours of a day, days of a month; bits of rollup_item.parts */
+#define PARTS_MAX                                                                                  \
+    62 /* minutes of an hour, hours of a day, days of a month; bits of rollup_item.parts */
 
 /* A page of a site, and the parts that have it. */
 struct rollup_item {
     uint32_t site;
-    enum key_kind kind; /* KEY_PV: sketches and views; KEY_VV: visits, which lie with the visitors */
+    enum key_kind
+        kind; /* KEY_PV: sketches and views; KEY_VV: visits, which lie with the visitors */
     struct slice page;
     uint64_t parts; /* bit i: it is in part i */
 };
@@ -48,8 +50,8 @@ struct rollup_scope {
 enum list_result { LIST_OK, LIST_VOID, LIST_LOST, LIST_FAILED };
 
 /* Make the list into @ret (zeroed, or used before); with @sites_only without items. */
-enum list_result rollup_list_make(const struct rollup_scope *scope, bool sites_only,
-    struct rollup_list *ret);
+enum list_result rollup_list_make(
+    const struct rollup_scope *scope, bool sites_only, struct rollup_list *ret);
 void rollup_list_release(struct rollup_list *list);
 
 #endif

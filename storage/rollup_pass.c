@@ -32,8 +32,7 @@ struct pass {
     struct buffer keys, args, out;
 };
 
-/* ---- what is due
- * ------------------------------------------------------------------------------------ */
+/* ---- what is due ---- */
 
 static const char letters[LEVELS + 1] = "mhdM";
 
@@ -68,8 +67,7 @@ static bool find_due(const struct pass *pass, int64_t now_s, struct bucket *ret)
     return false;
 }
 
-/* ---- steps
- * -------------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 static enum pass_result from_list(enum list_result result)
 {
@@ -216,8 +214,7 @@ static enum pass_result take_over(struct pass *pass, struct slice theirs)
     return run(pass, SCRIPT_TAKEOVER, 1, 6, &done);
 }
 
-/* ---- list
- * ---------------------------------------------------------------------------------------------- */
+/* ---- list ---- */
 
 static enum pass_result list(struct pass *pass, bool sites_only)
 {
@@ -232,8 +229,7 @@ static enum pass_result list(struct pass *pass, bool sites_only)
     return from_list(rollup_list_make(&scope, sites_only, &pass->list));
 }
 
-/* ---- merge
- * --------------------------------------------------------------------------------------------- */
+/* ---- merge ---- */
 
 static size_t put_sources(struct pass *pass, enum key_kind kind, const struct rollup_item *item)
 {
@@ -353,8 +349,7 @@ static enum pass_result advance(struct pass *pass)
     return result;
 }
 
-/* ---- expire
- * -------------------------------------------------------------------------------------------- */
+/* ---- expire ---- */
 
 /* The chunk at hand of the last phase. */
 struct expiry {
@@ -483,8 +478,7 @@ static enum pass_result expire(struct pass *pass)
     return result;
 }
 
-/* ---- a pass
- * -------------------------------------------------------------------------------------------- */
+/* ---- a pass ---- */
 
 /* Read `rolled`; the id of an open pass is copied to @open (PASS_ID bytes), "" if there is none. */
 static enum pass_result read_rolled(struct pass *pass, char *open, int64_t *ret_now_s)

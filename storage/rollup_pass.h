@@ -6,13 +6,13 @@
  *     mark      closes H for writers: from here on, late events go to H too             (mark.lua)
  *     list      the sites and pages of H's parts; after the mark, so nothing is missed
  *     merge     chunk by chunk: sketches united, sums computed anew                     (merge.lua)
- *     advance   closes H for readers                                                    (advance.lua)
- *     list      again: new keys came meanwhile
- *     expire    the parts get their expiry; the last chunk ends the pass                (expire.lua)
+ *     advance   closes H for readers (advance.lua) list      again: new keys came meanwhile expire
+ * the parts get their expiry; the last chunk ends the pass                (expire.lua)
  *
- * Every step compares the pass's random id and its cursor.  When one fails, or the connection is lost, the pass
- * and its list are void: `rolled` is read again, and the pass taken over under a new id with a new list (takeover.lua).
- * The id begins with the level's letter, so that who takes over knows what H is.
+ * Every step compares the pass's random id and its cursor.  When one fails, or the connection is
+ * lost, the pass and its list are void: `rolled` is read again, and the pass taken over under a new
+ * id with a new list (takeover.lua). The id begins with the level's letter, so that who takes over
+ * knows what H is.
  */
 #ifndef STORAGE_ROLLUP_PASS_H
 #define STORAGE_ROLLUP_PASS_H
@@ -20,7 +20,8 @@
 #include "storage/core.h"
 #include "storage/session.h"
 
-#define PASS_GRACE_S 30 /* after an hour's end, before it is marked: most late events are in by then */
+#define PASS_GRACE_S                                                                               \
+    30 /* after an hour's end, before it is marked: most late events are in by then */
 
 enum pass_result {
     PASS_DONE,    /* one pass was brought to its end */
@@ -30,9 +31,10 @@ enum pass_result {
     PASS_FAILED,  /* Redis refused a step: later */
 };
 
-/* Do the next pass that is due in @partition, or finish one left open.  @fencing_token goes with every step. */
-enum pass_result rollup_pass(struct core *core, struct session *session, unsigned partition,
-    int64_t fencing_token);
+/* Do the next pass that is due in @partition, or finish one left open.  @fencing_token goes with
+ * every step. */
+enum pass_result rollup_pass(
+    struct core *core, struct session *session, unsigned partition, int64_t fencing_token);
 
 /* When the next pass of a partition with @state is due, UTC seconds. */
 int64_t rollup_due_s(const struct zone *zone, const struct rollup_state *state);

@@ -40,8 +40,8 @@ static inline bool closed_for_readers(const struct rollup_state *s, struct bucke
 }
 
 /* How long each level is kept after a bucket's end, in seconds; KEEP_FOREVER: always.
- * Where a keep time was made longer, buckets that had their expiry already keep it: those of the level that
- * end at or before until_s live for before_s only. */
+ * Where a keep time was made longer, buckets that had their expiry already keep it: those of the
+ * level that end at or before until_s live for before_s only. */
 #define KEEP_FOREVER INT64_MAX
 struct retention {
     int64_t keep_s[LEVELS];

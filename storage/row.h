@@ -1,7 +1,7 @@
 /* row.h - an event as the write path carries it: names hashed, partitions known.
  *
- * Layer: storage.  Made on the submitting thread (hashing runs there, in parallel), merged by the writer.
- * Slices point into the request until the writer has copied them into its flush.
+ * Layer: storage.  Made on the submitting thread (hashing runs there, in parallel), merged by the
+ * writer. Slices point into the request until the writer has copied them into its flush.
  */
 #ifndef STORAGE_ROW_H
 #define STORAGE_ROW_H

@@ -1,7 +1,8 @@
 /* script.h - the Lua scripts: their texts, and their digests on a connection.
  *
- * Layer: storage.  The texts are the files of storage/lua/, built in.  All begin with "#!lua", so that Redis
- * checks them before they run (memory, read-only, keys of one slot) and an error means: nothing was done.
+ * Layer: storage.  The texts are the files of storage/lua/, built in.  All begin with "#!lua", so
+ * that Redis checks them before they run (memory, read-only, keys of one slot) and an error means:
+ * nothing was done.
  */
 #ifndef STORAGE_SCRIPT_H
 #define STORAGE_SCRIPT_H
@@ -36,7 +37,8 @@ struct script_digests {
 };
 
 /* Load all scripts; blocking, until @deadline_ms. */
-enum redis_status scripts_load(struct redis *redis, int64_t deadline_ms, struct script_digests *ret);
+enum redis_status scripts_load(
+    struct redis *redis, int64_t deadline_ms, struct script_digests *ret);
 
 /* The head of an EVALSHA: @n_keys keys and then @n_args arguments follow, as words. */
 void script_head(struct buffer *b, const struct script_digests *digests, enum script script,

@@ -14,13 +14,14 @@ struct session {
 };
 
 /* Connect and load the scripts.  On failure returns false, and @error says why. */
-bool session_open(struct session *session, struct core *core, int64_t deadline_ms, char *error,
-    size_t error_n);
+bool session_open(
+    struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n);
 void session_close(struct session *session);
 
-/* What only the writer does after it has connected: check the server (version, no eviction) and the schema, create
- * or learn the secret, give empty partitions their state and learn the others'.  With @adopt, retention that
- * differs is changed to ours (at the start of a process); else it makes core->settings_differ true. */
+/* What only the writer does after it has connected: check the server (version, no eviction) and the
+ * schema, create or learn the secret, give empty partitions their state and learn the others'. With
+ * @adopt, retention that differs is changed to ours (at the start of a process); else it makes
+ * core->settings_differ true. */
 bool session_prepare(struct session *session, struct core *core, bool adopt, int64_t deadline_ms,
     char *error, size_t error_n);
 

@@ -1,4 +1,5 @@
-/* settings.h - the settings that belong to the data, as text: fields cfg and kept of t:{p}:rolled, and meta.
+/* settings.h - the settings that belong to the data, as text: fields cfg and kept of t:{p}:rolled,
+ * and meta.
  *
  * Layer: storage, pure.  Thread-safe.
  */
@@ -10,9 +11,11 @@
 #define SETTINGS_TEXT 192
 
 /* "schema=1 partitions=16 keep=172800,5356800,95040000,-": compared by every script as a whole. */
-void settings_print(unsigned partitions, const struct retention *retention, char text[SETTINGS_TEXT]);
+void settings_print(
+    unsigned partitions, const struct retention *retention, char text[SETTINGS_TEXT]);
 
-/* The keep times of such a text.  False: not one of ours, or of another schema or number of partitions. */
+/* The keep times of such a text.  False: not one of ours, or of another schema or number of
+ * partitions. */
 bool settings_parse(struct slice text, unsigned partitions, struct retention *ret);
 
 /* kept: "until before" per level, blanks between; times in seconds, '-' for forever. */

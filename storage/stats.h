@@ -11,20 +11,26 @@
 /*   field                kind     metric's name                          help */
 #define STORAGE_STATS(X)                                                                           \
     X(queue_events, GAUGE, "tallyd_queue_events", "Events that wait for the next flush.")          \
-    X(queue_refused, COUNTER, "tallyd_queue_refused_total", "Requests refused because the queue was full.") \
+    X(queue_refused, COUNTER, "tallyd_queue_refused_total",                                        \
+        "Requests refused because the queue was full.")                                            \
     X(flushes, COUNTER, "tallyd_flushes_total", "Flushes acknowledged by Redis.")                  \
     X(flush_events, COUNTER, "tallyd_flush_events_total", "Events in acknowledged flushes.")       \
-    X(flush_us, COUNTER, "tallyd_flush_microseconds_total", "Time from sending a flush to its last reply.") \
+    X(flush_us, COUNTER, "tallyd_flush_microseconds_total",                                        \
+        "Time from sending a flush to its last reply.")                                            \
     X(flush_scripts, COUNTER, "tallyd_flush_scripts_total", "Write scripts acknowledged.")         \
-    X(resent, COUNTER, "tallyd_flush_resent_total", "Write scripts sent again after a lost connection.") \
-    X(replanned, COUNTER, "tallyd_flush_replanned_total", "Write scripts encoded again because a rollup moved on.") \
+    X(resent, COUNTER, "tallyd_flush_resent_total",                                                \
+        "Write scripts sent again after a lost connection.")                                       \
+    X(replanned, COUNTER, "tallyd_flush_replanned_total",                                          \
+        "Write scripts encoded again because a rollup moved on.")                                  \
     X(redis_errors, COUNTER, "tallyd_redis_errors_total", "Error replies of Redis.")               \
-    X(redis_oom, COUNTER, "tallyd_redis_oom_total", "Write scripts refused by Redis for want of memory.") \
+    X(redis_oom, COUNTER, "tallyd_redis_oom_total",                                                \
+        "Write scripts refused by Redis for want of memory.")                                      \
     X(redis_connects, COUNTER, "tallyd_redis_connects_total", "Connections made to Redis.")        \
     X(redis_connected, GAUGE, "tallyd_redis_connected", "1 while the writer's connection stands.") \
     X(queries, COUNTER, "tallyd_queries_total", "Windows counted.")                                \
     X(query_keys, COUNTER, "tallyd_query_keys_total", "Keys read to count them.")                  \
-    X(query_replans, COUNTER, "tallyd_query_replans_total", "Plans made again because a rollup moved on.") \
+    X(query_replans, COUNTER, "tallyd_query_replans_total",                                        \
+        "Plans made again because a rollup moved on.")                                             \
     X(rollup_passes, COUNTER, "tallyd_rollup_passes_total", "Buckets rolled up.")                  \
     X(rollup_failures, COUNTER, "tallyd_rollup_failures_total", "Rollup passes given up.")         \
     X(rollup_leader, GAUGE, "tallyd_rollup_leader", "1 while this process rolls up.")

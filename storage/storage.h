@@ -4,8 +4,8 @@
  * errors, statistics and one callback.
  *
  * A job is embedded in the caller's request.  storage_submit() lends the job and everything it
- * points to to storage until done() is called, exactly once, on a thread of storage.  done() must not
- * block, submit or close.  Every job has a deadline (CLOCK_MONOTONIC) and is answered by then.
+ * points to to storage until done() is called, exactly once, on a thread of storage.  done() must
+ * not block, submit or close.  Every job has a deadline (CLOCK_MONOTONIC) and is answered by then.
  *
  * Thread safety: all functions may be called from any thread, but open, drain and close from one.
  */
@@ -26,17 +26,17 @@
 /*        name             text */
 #define STORAGE_ERRORS(X)                                                                          \
     X(STORAGE_OK, "ok")                                                                            \
-    X(STORAGE_FULL, "the queue is full")                         /* nothing was sent */            \
-    X(STORAGE_DOWN, "Redis cannot be reached")                   /* nothing was sent */            \
-    X(STORAGE_LATE, "Redis did not take it in time")             /* nothing was sent */            \
-    X(STORAGE_REFUSED, "Redis refuses writes")                   /* nothing was applied */         \
-    X(STORAGE_OOM, "Redis is out of memory")                     /* nothing was applied */         \
-    X(STORAGE_CONFIG, "the data is kept with other settings")    /* nothing was applied */         \
-    X(STORAGE_UNKNOWN, "Redis did not answer in time")           /* sent: some or all may hold */  \
+    X(STORAGE_FULL, "the queue is full")                      /* nothing was sent */               \
+    X(STORAGE_DOWN, "Redis cannot be reached")                /* nothing was sent */               \
+    X(STORAGE_LATE, "Redis did not take it in time")          /* nothing was sent */               \
+    X(STORAGE_REFUSED, "Redis refuses writes")                /* nothing was applied */            \
+    X(STORAGE_OOM, "Redis is out of memory")                  /* nothing was applied */            \
+    X(STORAGE_CONFIG, "the data is kept with other settings") /* nothing was applied */            \
+    X(STORAGE_UNKNOWN, "Redis did not answer in time")        /* sent: some or all may hold */     \
     X(STORAGE_NOT_KEPT, "the window is not kept at this precision")                                \
     X(STORAGE_TOO_BROAD, "the question needs too many keys")                                       \
-    X(STORAGE_SHUTDOWN, "the service is stopping")               /* nothing was sent */            \
-    X(STORAGE_NOMEM, "out of memory")                            /* nothing was sent */
+    X(STORAGE_SHUTDOWN, "the service is stopping") /* nothing was sent */                          \
+    X(STORAGE_NOMEM, "out of memory")              /* nothing was sent */
 
 enum storage_err {
 #define X(name, text) name,
@@ -62,12 +62,13 @@ struct count_job {
     const struct slice *pages; /* the union of these pages; n_pages 0: the whole site */
     size_t n_pages;
     struct window window;
-    bool to_is_now;    /* window.to_s is the end of the current minute: moved on if Redis's clock is ahead */
-    bool round_outer;  /* take the nearest answerable window instead of STORAGE_NOT_KEPT */
-    bool explain;      /* list the keys */
+    bool to_is_now;   /* window.to_s is the end of the current minute: moved on if Redis's clock is
+                         ahead */
+    bool round_outer; /* take the nearest answerable window instead of STORAGE_NOT_KEPT */
+    bool explain;     /* list the keys */
 
-    /* Written by storage.  On STORAGE_NOT_KEPT only answered is written: the nearest window that could be
-     * answered, from_s == to_s if there is none. */
+    /* Written by storage.  On STORAGE_NOT_KEPT only answered is written: the nearest window that
+     * could be answered, from_s == to_s if there is none. */
     uint64_t value;
     struct window answered;
     uint32_t per_level[LEVELS]; /* keys per level, over all pages and partitions read */
@@ -75,7 +76,7 @@ struct count_job {
         struct bucket bucket;
         char *key; /* n bytes, not NUL-terminated, owned by the job: storage_job_release */
         size_t n;
-    } *keys; /* with explain, in time order */
+    } * keys; /* with explain, in time order */
     size_t n_keys;
 };
 
@@ -110,13 +111,19 @@ struct storage;
 /* How long a visitor without `user` keeps its name. */
 enum rotation { ROTATE_NEVER, ROTATE_MONTH, ROTATE_WEEK, ROTATE_DAY };
 
-/* First second of the rotation period (UTC; weeks begin on Monday) that @at_s lies in; 0 for ROTATE_NEVER. */
+/* First second of the rotation period (UTC; weeks begin on Monday) that @at_s lies in; 0 for
+ * ROTATE_NEVER. */
 int64_t rotation_start_s(enum rotation rotation, int64_t at_s);
 
 /* What storage tells its owner about itself, for the log. */
 enum storage_notice {
-    STORAGE_CONNECTED, STORAGE_DISCONNECTED, STORAGE_CONNECT_FAILED, STORAGE_SETTINGS_DIFFER,
-    STORAGE_REFUSING, STORAGE_ROLLUP_FAILED, STORAGE_RETENTION_CHANGED,
+    STORAGE_CONNECTED,
+    STORAGE_DISCONNECTED,
+    STORAGE_CONNECT_FAILED,
+    STORAGE_SETTINGS_DIFFER,
+    STORAGE_REFUSING,
+    STORAGE_ROLLUP_FAILED,
+    STORAGE_RETENTION_CHANGED,
 };
 
 struct storage_config {
@@ -129,35 +136,41 @@ struct storage_config {
     size_t queue_events; /* events that may wait; more: STORAGE_FULL */
     unsigned readers;    /* reader threads, each with a connection */
     bool lead;           /* take part in rollups */
-    void (*notice)(void *data, enum storage_notice what, const char *detail); /* any thread; must not block */
+    void (*notice)(
+        void *data, enum storage_notice what, const char *detail); /* any thread; must not block */
     void *notice_data;
 };
 
 /* Start threads; connecting goes on in the background.  @config is copied, strings too.
  * On failure returns NULL and @ret_error names the fault (static text). */
-struct storage *storage_open(const struct storage_config *config, const char **ret_error) MUST_CHECK;
+struct storage *storage_open(
+    const struct storage_config *config, const char **ret_error) MUST_CHECK;
 
-/* Lend @job to storage.  If it cannot be taken, done() is called at once, on this thread, with the error. */
+/* Lend @job to storage.  If it cannot be taken, done() is called at once, on this thread, with the
+ * error. */
 void storage_submit(struct storage *storage, struct storage_job *job);
 
 /* True once the connection and the schema were checked and while the connection stands. */
 bool storage_ready(struct storage *storage);
 
-/* A lower bound of Redis's clock, UTC milliseconds: a TIME seen in a reply and the monotonic time since.
- * 0 as long as no reply was seen. */
+/* A lower bound of Redis's clock, UTC milliseconds: a TIME seen in a reply and the monotonic time
+ * since. 0 as long as no reply was seen. */
 int64_t storage_now_ms(struct storage *storage);
 
-/* The oldest time an event may have to be kept anywhere, given @now_s: INT64_MIN if months are kept forever. */
+/* The oldest time an event may have to be kept anywhere, given @now_s: INT64_MIN if months are kept
+ * forever. */
 int64_t storage_oldest_s(struct storage *storage, int64_t now_s);
 
-/* Seconds by which the readers' watermark of the slowest partition lies behind the last complete bucket. */
+/* Seconds by which the readers' watermark of the slowest partition lies behind the last complete
+ * bucket. */
 int64_t storage_rollup_lag_s(struct storage *storage, enum level level);
 
 /* Counters; see stats.h. */
 struct storage_stats *storage_stats(struct storage *storage);
 
 /* Finish what was lent until @deadline_ms (CLOCK_MONOTONIC), then answer what is left with
- * STORAGE_SHUTDOWN or STORAGE_UNKNOWN.  New jobs are refused.  Afterwards nothing is lent any more. */
+ * STORAGE_SHUTDOWN or STORAGE_UNKNOWN.  New jobs are refused.  Afterwards nothing is lent any more.
+ */
 void storage_drain(struct storage *storage, int64_t deadline_ms);
 
 /* Stop the threads and free.  After storage_drain. */

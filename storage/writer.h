@@ -1,9 +1,10 @@
 /* writer.h - the thread that writes: group commit over one connection.
  *
  * Layer: storage.
- * While a flush is on its way, arriving jobs gather; the next flush takes them all, merges them, and its
- * round trip acknowledges every job in it.  No timer: an idle writer flushes at once, a busy one in
- * bigger batches.  Two flushes may be under way, so that Redis has work while the replies are read.
+ * While a flush is on its way, arriving jobs gather; the next flush takes them all, merges them,
+ * and its round trip acknowledges every job in it.  No timer: an idle writer flushes at once, a
+ * busy one in bigger batches.  Two flushes may be under way, so that Redis has work while the
+ * replies are read.
  */
 #ifndef STORAGE_WRITER_H
 #define STORAGE_WRITER_H
@@ -15,7 +16,8 @@ struct writer;
 /* Start the thread; it connects at once.  NULL: no memory or no thread. */
 struct writer *writer_start(struct core *core);
 
-/* Take a job with its rows made.  Thread-safe.  False (and *ret_err): not taken, done() was not called. */
+/* Take a job with its rows made.  Thread-safe.  False (and *ret_err): not taken, done() was not
+ * called. */
 bool writer_submit(struct writer *writer, struct storage_job *job, enum storage_err *ret_err);
 
 /* Answer all that was taken until @deadline_ms, then the rest with an error. */

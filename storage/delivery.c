@@ -1,0 +1,333 @@
+#include "storage/delivery.h"
+
+#include <stdlib.h>
+
+#define AGAIN_MS 20 /* after LOADING, BUSY and the like */
+#define OUT_KEEP (512 * 1024)
+
+bool delivery_init(struct delivery *d, struct core *core)
+{
+    *d = (struct delivery){.core = core, .encoder = encoder_new(core)};
+    for (unsigned p = 0; p < core->partitions.n; p++) {
+        lane_init(&d->lanes[p]);
+    }
+    return d->encoder != NULL;
+}
+
+void delivery_release(struct delivery *d)
+{
+    struct flush *next;
+    for (struct flush *flush = d->flushes; flush != NULL; flush = next) {
+        next = flush->next;
+        flush_free(flush);
+    }
+    encoder_free(d->encoder);
+    free(d->sent.ring);
+    buffer_release(&d->out);
+}
+
+void delivery_add(struct delivery *d, struct flush *flush)
+{
+    struct flush **end = &d->flushes;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = flush;
+    d->n_flushes++;
+    for (size_t i = 0; i < flush->n_parts; i++) {
+        lane_append(&d->lanes[flush->parts[i].partition], &flush->parts[i]);
+    }
+}
+
+int64_t delivery_deadline_ms(const struct delivery *d)
+{
+    int64_t next = INT64_MAX;
+    for (const struct flush *flush = d->flushes; flush != NULL; flush = flush->next) {
+        if (flush->jobs != NULL && flush->jobs->deadline_ms < next) {
+            next = flush->jobs->deadline_ms;
+        }
+    }
+    return next;
+}
+
+/* ---- answering jobs ---- */
+
+/* What became of the parts that a job's events are in. */
+static enum storage_err verdict(const struct flush *flush, const struct storage_job *job)
+{
+    bool applied = false;
+    bool nothing = false;
+    for (size_t i = 0; i < flush->n_parts; i++) {
+        const struct part *part = &flush->parts[i];
+        if ((job->parts_all >> part->partition & 1) == 0) {
+            continue;
+        }
+        bool held = part->state == PART_HELD && !part->in_doubt;
+        bool refused = part->state == PART_OVER && part->fate != FATE_UNKNOWN;
+        if (held || refused) {
+            nothing = true;
+        } else {
+            applied = true; /* or may be */
+        }
+        if (!held && !refused && part->state != PART_OK) {
+            return STORAGE_UNKNOWN;
+        }
+    }
+    return !nothing ? STORAGE_OK : applied ? STORAGE_UNKNOWN : STORAGE_REFUSED;
+}
+
+static enum storage_err refusal(const struct delivery *d, const struct flush *flush)
+{
+    if (atomic_load(&d->core->settings_differ)) {
+        return STORAGE_CONFIG;
+    }
+    for (size_t i = 0; i < flush->n_parts; i++) {
+        if (flush->parts[i].fate != FATE_NONE) {
+            return flush->parts[i].fate == FATE_OOM ? STORAGE_OOM : STORAGE_REFUSED;
+        }
+    }
+    return STORAGE_LATE;
+}
+
+static void answer_job(const struct delivery *d, const struct flush *flush, struct storage_job *job)
+{
+    enum storage_err err = verdict(flush, job);
+    job_done(job, err == STORAGE_REFUSED ? refusal(d, flush) : err);
+}
+
+static void finish_flush(struct delivery *d, struct flush *flush)
+{
+    struct storage_stats *stats = &d->core->stats;
+    struct storage_job *next;
+    bool ok = true;
+    for (size_t i = 0; i < flush->n_parts; i++) {
+        ok = ok && flush->parts[i].state == PART_OK;
+    }
+    if (ok) {
+        atomic_fetch_add(&stats->flushes, 1);
+        atomic_fetch_add(&stats->flush_events, (int64_t)flush->n_rows);
+        atomic_fetch_add(&stats->flush_scripts, (int64_t)flush->n_parts);
+        atomic_fetch_add(&stats->flush_us, monotonic_us() - flush->sent_us);
+    }
+    for (struct storage_job *job = flush->jobs; job != NULL; job = next) {
+        next = job->next;
+        answer_job(d, flush, job);
+    }
+    flush_free(flush);
+}
+
+static bool is_finished(const struct flush *flush)
+{
+    bool open = false;
+    for (size_t i = 0; i < flush->n_parts; i++) {
+        const struct part *part = &flush->parts[i];
+        if (part->state == PART_SENT || (part->state == PART_HELD && part->in_doubt)) {
+            return false;
+        }
+        open = open || part->state == PART_HELD;
+    }
+    return !open || flush->jobs == NULL; /* nobody waits for what was never applied */
+}
+
+struct flush *delivery_take_done(struct delivery *d)
+{
+    struct flush *finished = NULL;
+    struct flush **end = &finished;
+    struct flush **at = &d->flushes;
+    while (*at != NULL) {
+        struct flush *flush = *at;
+        if (!is_finished(flush)) {
+            at = &flush->next;
+            continue;
+        }
+        *at = flush->next;
+        d->n_flushes--;
+        flush->next = NULL;
+        *end = flush;
+        end = &flush->next;
+        for (size_t i = 0; i < flush->n_parts; i++) {
+            lane_remove(&d->lanes[flush->parts[i].partition], &flush->parts[i]);
+        }
+    }
+    return finished;
+}
+
+void delivery_finish(struct delivery *d, struct flush *done)
+{
+    while (done != NULL) {
+        struct flush *next = done->next;
+        finish_flush(d, done);
+        done = next;
+    }
+}
+
+void delivery_answer_late(struct delivery *d, int64_t now_ms)
+{
+    for (struct flush *flush = d->flushes; flush != NULL; flush = flush->next) {
+        struct storage_job **at = &flush->jobs;
+        while (*at != NULL) {
+            struct storage_job *job = *at;
+            if (job->deadline_ms > now_ms) {
+                at = &job->next;
+                continue;
+            }
+            *at = job->next;
+            answer_job(d, flush, job);
+        }
+    }
+}
+
+/* ---- sending ---- */
+
+static bool push_sent(struct sent_parts *sent, struct part *part)
+{
+    if (sent->n == sent->capacity) {
+        size_t capacity = sent->capacity == 0 ? 64 : sent->capacity * 2;
+        struct part **ring = malloc(capacity * sizeof(*ring));
+        if (ring == NULL) {
+            return false;
+        }
+        for (size_t i = 0; i < sent->n; i++) {
+            ring[i] = sent->ring[(sent->head + i) & (sent->capacity - 1)];
+        }
+        free(sent->ring);
+        *sent = (struct sent_parts){.ring = ring, .n = sent->n, .capacity = capacity};
+    }
+    sent->ring[(sent->head + sent->n++) & (sent->capacity - 1)] = part;
+    return true;
+}
+
+static struct part *pop_sent(struct sent_parts *sent)
+{
+    struct part *part = sent->ring[sent->head];
+    sent->head = (sent->head + 1) & (sent->capacity - 1);
+    sent->n--;
+    return part;
+}
+
+bool delivery_pump(struct delivery *d, const struct session *session, int64_t now_ms)
+{
+    buffer_clear(&d->out, OUT_KEEP);
+    if (now_ms < d->hold_until_ms) {
+        return true;
+    }
+    for (unsigned p = 0; p < d->core->partitions.n; p++) {
+        struct part *part = lane_next(&d->lanes[p]);
+        if (part == NULL) {
+            continue;
+        }
+        struct partition_view view = core_view(d->core, p);
+        for (; part != NULL; part = lane_next(&d->lanes[p])) {
+            if (!encode_part(d->encoder, part, &view, &session->scripts, &d->out) ||
+                !push_sent(&d->sent, part)) {
+                return false;
+            }
+            lane_sent(&d->lanes[p], part);
+        }
+    }
+    return true;
+}
+
+void delivery_lost(struct delivery *d)
+{
+    encode_forget(d->encoder);
+    atomic_fetch_add(&d->core->stats.resent, (int64_t)d->sent.n);
+    d->sent.n = 0;
+    d->hold_until_ms = 0;
+    for (unsigned p = 0; p < d->core->partitions.n; p++) {
+        lane_lost(&d->lanes[p]);
+    }
+}
+
+/* ---- replies ---- */
+
+/* An error reply: the script did not run, or (unknown errors) may have broken off. */
+static enum part_answer error_answer(
+    struct delivery *d, const struct part *part, const struct reply *reply, bool *ret_lost)
+{
+    atomic_fetch_add(&d->core->stats.redis_errors, 1);
+    if (reply_is_error(reply, "NOSCRIPT") || reply_is_error(reply, "READONLY") ||
+        reply_is_error(reply, "NOAUTH")) {
+        *ret_lost = true; /* a new connection loads the scripts and looks who is there */
+        return ANSWER_AGAIN;
+    }
+    if (reply_is_error(reply, "LOADING") || reply_is_error(reply, "BUSY") ||
+        reply_is_error(reply, "MASTERDOWN") || reply_is_error(reply, "TRYAGAIN") ||
+        reply_is_error(reply, "CLUSTERDOWN")) {
+        d->hold_until_ms = monotonic_ms() + AGAIN_MS;
+        return ANSWER_AGAIN;
+    }
+    core_notice(d->core, STORAGE_REFUSING, reply->text.p);
+    enum part_answer answer = ANSWER_FAILED;
+    if (reply_is_error(reply, "OOM")) {
+        atomic_fetch_add(&d->core->stats.redis_oom, 1);
+        answer = ANSWER_OOM;
+    } else if (reply_is_error(reply, "MISCONF") || reply_is_error(reply, "NOREPLICAS") ||
+               reply_is_error(reply, "NOPERM")) {
+        answer = ANSWER_REFUSED;
+    }
+    if (answer != ANSWER_FAILED && part->in_doubt) {
+        d->hold_until_ms = monotonic_ms() + AGAIN_MS; /* it is sent until it is answered */
+    }
+    return answer;
+}
+
+static enum part_answer replan(
+    struct delivery *d, const struct part *part, const struct reply *reply, bool *ret_lost)
+{
+    struct partition_view view = core_view(d->core, part->partition);
+    atomic_fetch_add(&d->core->stats.replanned, 1);
+    if (reply->n < 4 || !rollup_state_parse(reply->items[3].text, &view.state)) {
+        *ret_lost = true;
+        return ANSWER_AGAIN;
+    }
+    view.known = true;
+    core_set_view(d->core, part->partition, &view);
+    return ANSWER_AGAIN;
+}
+
+static enum part_answer read_answer(
+    struct delivery *d, struct part *part, const struct reply *reply, bool *ret_lost)
+{
+    if (reply->type == REPLY_ERROR) {
+        return error_answer(d, part, reply, ret_lost);
+    }
+    if (reply->type != REPLY_ARRAY || reply->n < 3) {
+        *ret_lost = true;
+        return ANSWER_FAILED;
+    }
+    core_time_seen(
+        d->core, reply_integer(&reply->items[1], 0) * 1000000 + reply_integer(&reply->items[2], 0));
+    switch (reply_integer(&reply->items[0], -1)) {
+    case 0:
+        encode_applied(d->encoder, part);
+        return ANSWER_OK;
+    case 1:
+        return replan(d, part, reply, ret_lost);
+    case 2:
+        return ANSWER_GAP;
+    case 3:
+        if (part->in_doubt) {
+            return ANSWER_STALE;
+        }
+        /* Its only copy did nothing: Redis's clock was set forward since the flush was made. */
+        part->gen_ms = redis_clock_ms(&d->core->clock);
+        return ANSWER_AGAIN;
+    case 4: /* other settings, or (5) emptied under our feet: look again, from the start */
+    case 5:
+    default:
+        *ret_lost = true;
+        return ANSWER_AGAIN;
+    }
+}
+
+bool delivery_take_reply(struct delivery *d, const struct reply *reply)
+{
+    bool lost = false;
+    if (d->sent.n == 0) {
+        return false; /* an answer nobody asked for */
+    }
+    struct part *part = pop_sent(&d->sent);
+    lane_answered(&d->lanes[part->partition], part, read_answer(d, part, reply, &lost));
+    return !lost;
+}

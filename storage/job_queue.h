@@ -1,0 +1,24 @@
+/* job_queue.h - write jobs that wait for the next flush, in order of arrival.
+ *
+ * Layer: storage, pure.  Not thread-safe: the writer's lock guards it.
+ */
+#ifndef STORAGE_JOB_QUEUE_H
+#define STORAGE_JOB_QUEUE_H
+
+#include "storage/storage.h"
+
+/* Zeroed it is empty. */
+struct job_queue {
+    struct storage_job *first, *last;
+    size_t events; /* sum of the jobs' cost */
+};
+
+void job_queue_append(struct job_queue *queue, struct storage_job *job);
+
+/* Cut off the oldest jobs, as a list: at least one, and as many as have @max_events together. */
+struct storage_job *job_queue_take(struct job_queue *queue, size_t max_events);
+
+/* Take out the jobs whose deadline is at or before @now_ms, as a list. */
+struct storage_job *job_queue_take_late(struct job_queue *queue, int64_t now_ms);
+
+#endif
