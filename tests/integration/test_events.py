@@ -212,7 +212,8 @@ def test_accepted(http, site, members):
     assert http.count("pv", site=site, from_="1970-01-01", to="now+6m") == 1
 
 
-@pytest.mark.parametrize("page", ["p" * 2048, "é" * 1024, "/", " ", "a b?c#d%20", "{x}", ":", '"\\', "\u0080"])
+@pytest.mark.parametrize("page", ["p" * 2048, "é" * 1024, "/", " ", "a b?c#d%20", "{x}", ":", '"\\', "\u0080"],
+                         ids=lambda page: ascii(page[:12]))
 def test_page_is_taken_as_given(http, site, page):
     other = page[:-1] or "x"
     http.accept([{"site": site, "page": page, "user": "u"}, {"site": site, "page": other}])

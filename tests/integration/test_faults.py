@@ -27,6 +27,7 @@ class Ledger:
     counted: list = field(default_factory=list)   # 202
     refused: list = field(default_factory=list)   # 503
     unknown: list = field(default_factory=list)   # 504, or no answer
+    silent: list = field(default_factory=list)    # why there was no answer
     lock: threading.Lock = field(default_factory=threading.Lock)
     statuses: dict = field(default_factory=dict)
 
@@ -37,8 +38,9 @@ class Ledger:
         try:
             answer = http.post(batch)
             status = answer.status
-        except Unknown:
+        except Unknown as error:
             answer, status = None, None
+            self.silent.append(str(error))
         with self.lock:
             self.statuses[status] = self.statuses.get(status, 0) + 1
             if status == 202:
@@ -53,7 +55,10 @@ class Ledger:
         return status
 
     def check(self, tallyd):
-        """Page by page, then the totals."""
+        """Page by page, then the totals.
+
+        What is unknown may arrive while this asks, and may be there in part: a page without its site.
+        """
         http = tallyd.client()
         wait_until(lambda: http.get("/readyz").status == 200, "ready for questions")
 
@@ -66,10 +71,11 @@ class Ledger:
         assert not there, f"answered 503 and counted: {there[:5]}"
         some = [pv(p) for p in self.unknown]
         assert set(some) <= {0, 1}, f"counted twice: {[p for p, n in zip(self.unknown, some) if n > 1][:5]}"
-        total = len(self.counted) + sum(some)
         for metric in ("pv", "visits"):
-            assert http.count(metric, site=self.site, from_="now-1h") == total, metric
-        return total
+            total = http.count(metric, site=self.site, from_="now-1h")
+            assert len(self.counted) <= total <= len(self.counted) + len(self.unknown), metric
+        if not self.unknown:
+            assert http.count("pv", site=self.site, from_="now-1h") == len(self.counted)
 
 
 class Clients:
@@ -124,10 +130,10 @@ def test_embedded_redis_killed_under_load(start_tallyd, site, chance, seed):
         for _ in range(4):
             clients.more()
             time.sleep(chance.uniform(0, 0.05))  # not to wait: somewhere in a flush
-            for pid in tallyd.redis_pids():
-                os.kill(pid, signal.SIGKILL)
+            # it may be starting again at this moment
+            os.kill(wait_until(tallyd.redis_pids, "Redis runs")[0], signal.SIGKILL)
         clients.more()
-    assert ledger.check(tallyd) > 0
+    ledger.check(tallyd)
     assert ledger.statuses[202] >= 50
 
 
@@ -193,7 +199,7 @@ def test_redis_stands_still_under_load(start_redis, start_tallyd, site):
                 redis.signal(signal.SIGCONT)
         clients.more()
     ledger.check(tallyd)
-    assert None not in ledger.statuses
+    assert not ledger.silent, "every request is answered within its deadline"
 
 
 def test_redis_comes_back_empty(start_redis, start_tallyd, site):
@@ -238,7 +244,7 @@ def test_cut_at_each_script_of_a_flush(between, site, point):
         fired += fault.fired
         proxy.disarm()
         assert status == 202, f"cut at {point} {nth}: {status}"
-    assert fired >= 4, "a flush has a script for each partition"
+    assert fired >= 3, "a flush has a script for each partition that it touches"
     ledger.check(tallyd)
     if point != "reply-after":
         assert http.metric("tallyd_flush_resent_total") > resent
@@ -335,19 +341,20 @@ def test_black_hole(start_redis, start_proxy, start_tallyd, site):
     "ERR something that nobody expects",
     "NOSCRIPT No matching script. Please use EVAL.",
 ], ids=lambda text: text.split()[0])
-@pytest.mark.parametrize("nth, times", [(1, 1), (2, 1), (1, 1000)], ids=["the first", "the second", "all"])
+@pytest.mark.parametrize("nth, times", [(1, 1), (2, 1), (1, 10**9)], ids=["the first", "the second", "all"])
 def test_error_replies(start_redis, start_proxy, start_tallyd, site, text, nth, times):
     """An honest answer in time, nothing half-hidden, and all is well once the errors end."""
     proxy = start_proxy(start_redis())
     tallyd, ledger = start_tallyd(*FEW, "--request-timeout", "2s", redis=proxy), Ledger(site)
     http = tallyd.client()
     assert ledger.send(http, "before") == 202
-    proxy.arm(Fault("error", nth=nth, times=times, text=text))
+    fault = proxy.arm(Fault("error", nth=nth, times=times, text=text))
     begin = time.monotonic()
     status = ledger.send(http, "in")
     assert time.monotonic() - begin < 4
     if times > 1:
         assert status in (503, 504), "Redis never took it"
+        assert fault.fired < 400, "a busy loop of attempts"
     if text.startswith("NOSCRIPT") and times == 1:
         assert status == 202, "a script that Redis forgot is no failure"
     proxy.disarm()
@@ -366,7 +373,10 @@ def test_out_of_memory(start_redis, start_tallyd, site):
     assert int(answer.headers["Retry-After"]) >= 1
     for i in range(3):
         assert ledger.send(http, f"full/{i}") == 503
-    assert http.get("/pv", site=site).status == 200  # questions are still answered
+    # Redis queues no MULTI when it is full: a question is answered or refused for the true reason
+    answer = http.get("/pv", site=site)
+    assert answer.status == 200 and answer.json["pv"] == EVENTS or (
+        answer.status == 503 and "memory" in answer.json["detail"]), answer
     wait_until(lambda: http.get("/readyz").status == 503, "readyz tells")
     assert http.metric("tallyd_redis_oom_total") > 0
     redis.command("CONFIG", "SET", "maxmemory", "0")

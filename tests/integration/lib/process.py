@@ -256,7 +256,8 @@ def command_of(pid):
         words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except (FileNotFoundError, ProcessLookupError):
         return ""
-    return os.path.basename(words[0].decode(errors="replace"))
+    # redis-server writes its title over its arguments: "redis-server unixsocket:/path"
+    return os.path.basename(words[0].decode(errors="replace").partition(" ")[0])
 
 
 def orphans(directory):

@@ -1,5 +1,6 @@
 /* Time and the end of the server: request timeouts, idle connections, quiesce and stop. */
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #define HOST    "Host: h\r\n"
 #define TIMEOUT 300
 
+static const struct http_server_config defaults;
 static const struct http_server_config quick = {
     .request_timeout_ms = TIMEOUT, .idle_timeout_ms = 10 * TIMEOUT};
 
@@ -193,7 +195,70 @@ Test(http_deadline, stop_answers_what_is_in_flight)
     }
 }
 
+/* http_server_stop() on a thread of its own. */
+struct stopping {
+    struct toy *toy;
+    int64_t grace_ms;
+    pthread_t thread;
+};
+
+static void *run_stop(void *data)
+{
+    struct stopping *stopping = data;
+    toy_stop_within(stopping->toy, stopping->grace_ms);
+    return NULL;
+}
+
+static void begin_stop(struct stopping *stopping)
+{
+    cr_assert_eq(pthread_create(&stopping->thread, NULL, run_stop, stopping), 0);
+    int64_t since = toy_now_ms();
+    while (toy_can_connect(stopping->toy))
+        cr_assert(toy_now_ms() - since < 3000, "it still listens");
+}
+
+Test(http_deadline, stop_gives_grace_to_a_body_under_way)
+{
+    struct toy *toy = toy_start(defaults, TOY_THREAD);
+    struct stopping stopping = {.toy = toy, .grace_ms = 3000};
+    struct answer answer;
+    int fd = toy_connect(toy);
+    toy_send(
+        fd, "POST /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+    cr_assert(toy_answer(fd, &answer)); /* it has begun */
+    begin_stop(&stopping);
+    cr_expect_not(toy_ended(fd, 100));
+    toy_send(fd, "abc");
+    cr_assert(toy_answer(fd, &answer));
+    cr_expect_str_eq(answer.body, "abc");
+    (void)close(fd);
+    (void)pthread_join(stopping.thread, NULL);
+}
+
 /* Failure scenarios */
+
+/* The grace is over, a last job is still lent: nothing more is lent beside it. */
+Test(http_deadline, requests_that_come_too_late_get_503)
+{
+    struct toy *toy = toy_start((struct http_server_config){.request_timeout_ms = 1000}, TOY_HOLD);
+    struct stopping stopping = {.toy = toy, .grace_ms = 0};
+    struct answer answer;
+    int waits = toy_connect(toy), late = toy_connect(toy);
+    toy_send(waits, "GET /wait HTTP/1.1\r\n" HOST "\r\n");
+    toy_send(late, "GET /now HTTP/1.1\r\n" HOST "\r\n");
+    cr_assert(toy_answer(late, &answer)); /* accepted, and kept */
+    toy_await_lent(toy, 1);
+    int64_t since = toy_now_ms();
+    begin_stop(&stopping);
+    toy_send(late, "GET /wait HTTP/1.1\r\n" HOST "\r\n");
+    cr_assert(toy_answer(late, &answer));
+    cr_expect_eq(answer.status, 503);
+    cr_expect(toy_now_ms() - since < 700, "it was lent until its deadline");
+    cr_expect_not_null(strstr(answer.body, "stopping"), "%s", answer.body);
+    (void)close(waits);
+    (void)close(late);
+    (void)pthread_join(stopping.thread, NULL);
+}
 
 Test(http_deadline, stop_waits_for_lent_jobs_and_no_longer)
 {

@@ -603,7 +603,8 @@ Test(cover, agrees_with_brute_force, .timeout = 120)
         seed);
 }
 
-/* What lies so far ahead that no event can be there needs few keys, though nothing of it is closed. */
+/* What lies so far ahead that no event can be there needs few keys, though nothing of it is closed.
+ */
 Test(cover, future_is_coarse)
 {
     const struct scene scene = scene_of("2026-11-20 10:00", "2027-02-01 00:00", "2026-11-20 10:56");
