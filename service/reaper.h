@@ -35,7 +35,8 @@ struct reaper_entry {
     _Atomic int64_t due_ms;       /* 0: idle, else the request in progress must be done by then */
     _Atomic int64_t idle_from_ms; /* start of the idle time, written before due_ms becomes 0 */
     _Atomic uint64_t consumed;    /* bytes of all requests so far, or REAPER_UNKNOWN; likewise */
-    _Atomic int64_t head_from_ms; /* when the bytes of a next head were first noticed, 0: none */
+    _Atomic int64_t
+        head_from_ms; /* when a next head, or the peer's end, was first noticed; 0: not */
 
     /* Private to the reaper, guarded by its lock. */
     int fd;

@@ -30,6 +30,7 @@
 #define REDIS_STOP_MS     10000
 #define HTTP_STOP_MS      1000
 #define REPEATS_PER_S     5
+#define REASON_MS         60000
 #define DESCRIPTORS_SPARE 256 /* beside the connections: Redis, files, polls */
 #define THREADS_MAX       4
 
@@ -50,6 +51,8 @@ struct service {
     int signal_fd;
     int notice_fd; /* eventfd: storage connected, or found that it must not */
     bool announced;
+    char last_reason[160]; /* the writer's thread only */
+    int64_t last_reason_ms;
     _Atomic bool unfit; /* Redis, or the data in it, is not for us */
 };
 
@@ -62,11 +65,25 @@ static int64_t utc_ms(void)
 
 /* ---- telling ---- */
 
+/* Attempts to connect follow each other closely: the same reason is told once a minute.  (Such
+ * notices come from one thread, the writer's.) */
+static bool is_news(struct service *s, const char *reason)
+{
+    int64_t now_ms = process_clock_ms();
+    if (strcmp(s->last_reason, reason) == 0 && now_ms - s->last_reason_ms < REASON_MS) {
+        return false;
+    }
+    (void)snprintf(s->last_reason, sizeof(s->last_reason), "%s", reason);
+    s->last_reason_ms = now_ms;
+    return true;
+}
+
 static void on_notice(void *data, enum storage_notice what, const char *detail)
 {
     struct service *s = data;
     switch (what) {
     case STORAGE_CONNECTED:
+        s->last_reason[0] = '\0';
         log_info(s->logger, "connected to Redis", log_text("redis", "ready"));
         (void)eventfd_write(s->notice_fd, 1);
         break;
@@ -74,11 +91,15 @@ static void on_notice(void *data, enum storage_notice what, const char *detail)
         log_warn(s->logger, "lost the connection to Redis", log_text("redis", "lost"));
         break;
     case STORAGE_CONNECT_FAILED:
-        log_warn(s->logger, "cannot use Redis", log_text("reason", detail));
+        if (is_news(s, detail)) {
+            log_warn(s->logger, "cannot use Redis", log_text("reason", detail));
+        }
         break;
     case STORAGE_SETTINGS_DIFFER:
-        log_error(s->logger, "this Redis or its data is not for this process; not serving",
-            log_text("reason", detail));
+        if (is_news(s, detail)) {
+            log_error(s->logger, "this Redis or its data is not for this process; not serving",
+                log_text("reason", detail));
+        }
         atomic_store(&s->unfit, true);
         (void)eventfd_write(s->notice_fd, 1);
         break;

@@ -6,8 +6,8 @@
 #include "storage/hll.h"
 #include "storage/index.h"
 #include "storage/key.h"
+#include "storage/script.h"
 
-#define TRIES          8
 #define BUCKETS_MAX    50000
 #define READS_MAX      200000 /* keys, or fields, in one question */
 #define READS_AT_ONCE  256    /* in one MULTI: 3 MB of dense sketches */
@@ -39,6 +39,7 @@ struct counter {
     uint64_t sum;
     int64_t latest_s; /* Redis's clock in the newest reply */
     bool stale;       /* a plan did not hold */
+    bool by_script;   /* Redis's memory is full */
 };
 
 static const struct slice whole_site = {"", 0};
@@ -256,7 +257,42 @@ static void write_chunk(struct counter *c, const struct count_job *job, struct c
     resp_command(&c->out, "EXEC", NULL);
 }
 
-static bool write_chunks(struct counter *c, const struct count_job *job)
+/* The same question as a script, for a Redis whose memory is full: it queues nothing in a MULTI
+ * then. */
+static void write_chunk_script(struct counter *c, const struct session *session,
+    const struct count_job *job, struct chunk *chunk)
+{
+    const struct shard *shard = chunk->shard;
+    const char *tag = c->core->partitions.tag[shard->partition];
+    bool sketch = is_sketch(job->metric);
+    size_t keys = chunk->n * (sketch ? shard->n_pages : 1);
+    struct key key;
+    script_head(
+        &c->out, &session->scripts, SCRIPT_READ, 1 + keys, sketch ? 1 : keys + shard->n_pages);
+    key_fixed(&key, tag, "rolled", SLICE(""));
+    resp_word(&c->out, key.p, key.n);
+    for (size_t i = 0; i < keys; i++) {
+        size_t pages = sketch ? shard->n_pages : 1;
+        key_bucket(&key, tag, kind_of(job->metric), job->site,
+            shard->cover.buckets[chunk->first + i / pages],
+            sketch ? *shard->pages[i % pages] : whole_site);
+        resp_word(&c->out, key.p, key.n);
+    }
+    if (sketch) {
+        resp_text(&c->out, "MGET");
+    }
+    for (size_t i = 0; !sketch && i < keys; i++) {
+        enum level level = shard->cover.buckets[chunk->first + i].level;
+        resp_text(&c->out, level == LEVEL_MINUTE ? "HMGET" : "ZMSCORE");
+    }
+    for (size_t p = 0; !sketch && p < shard->n_pages; p++) {
+        resp_word(&c->out, shard->pages[p]->p, shard->pages[p]->n);
+    }
+    chunk->n_commands = sketch ? 1 : chunk->n;
+}
+
+static bool write_chunks(
+    struct counter *c, const struct session *session, const struct count_job *job)
 {
     c->n_chunks = 0;
     buffer_clear(&c->out, 64 * 1024);
@@ -271,7 +307,11 @@ static bool write_chunks(struct counter *c, const struct count_job *job)
             struct chunk *chunk = &c->chunks[c->n_chunks++];
             *chunk = (struct chunk){
                 .shard = shard, .first = first, .n = left < at_once ? left : at_once};
-            write_chunk(c, job, chunk);
+            if (c->by_script) {
+                write_chunk_script(c, session, job, chunk);
+            } else {
+                write_chunk(c, job, chunk);
+            }
         }
     }
     return !c->out.failed;
@@ -370,14 +410,16 @@ static enum storage_err exchange(
     struct counter *c, struct session *session, struct storage_job *job, bool *ret_lost)
 {
     enum storage_err err = STORAGE_OK;
+    bool full = false;
     hll_clear(&c->hll);
     c->sum = 0;
     c->stale = false;
-    if (!write_chunks(c, &job->u.count) || !redis_queue(session->redis, &c->out)) {
+    if (!write_chunks(c, session, &job->u.count) || !redis_queue(session->redis, &c->out)) {
         return STORAGE_NOMEM;
     }
     for (size_t i = 0; i < c->n_chunks; i++) {
-        size_t replies = c->chunks[i].n_commands + 4; /* MULTI, HMGET, .., TIME queued, then EXEC */
+        /* MULTI, HMGET, .., TIME queued, then EXEC */
+        size_t replies = c->by_script ? 1 : c->chunks[i].n_commands + 4;
         const struct reply *reply = NULL;
         while (replies-- > 0) {
             enum redis_status status = redis_await(session->redis, job->deadline_ms, &reply);
@@ -385,9 +427,16 @@ static enum storage_err exchange(
                 *ret_lost = true;
                 return status == REDIS_TIMEOUT ? STORAGE_LATE : STORAGE_DOWN;
             }
+            full = full || reply_is_error(reply, "OOM");
         }
         enum storage_err now = take_chunk(c, job, &c->chunks[i], reply);
+        *ret_lost = *ret_lost || reply_is_error(reply, "NOSCRIPT");
         err = err == STORAGE_OK ? now : err;
+    }
+    if (full && !c->by_script) {
+        c->by_script = true;
+        err = exchange(c, session, job, ret_lost);
+        c->by_script = false;
     }
     return err;
 }
@@ -487,7 +536,7 @@ enum storage_err counter_run(
     if (!make_shards(c, count)) {
         return STORAGE_NOMEM;
     }
-    for (int i = 0; i < TRIES; i++) {
+    while (monotonic_ms() < job->deadline_ms) {
         int64_t now_s = redis_clock_ms(&c->core->clock) / 1000;
         struct window window = asked;
         enum storage_err err = plan_some(c, count, now_s, &window);
@@ -505,6 +554,5 @@ enum storage_err counter_run(
         asked.to_s = moved_on ? minute_end_s : asked.to_s;
         atomic_fetch_add(&c->core->stats.query_replans, 1);
     }
-    (void)snprintf(job->detail, sizeof(job->detail), "the rollup moved on %d times", TRIES);
-    return STORAGE_LATE;
+    return STORAGE_LATE; /* rollups moved on faster than we could read */
 }

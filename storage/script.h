@@ -15,6 +15,7 @@
     X(SCRIPT_WRITE, "write")                                                                       \
     X(SCRIPT_SCHEMA, "schema")                                                                     \
     X(SCRIPT_INIT, "init")                                                                         \
+    X(SCRIPT_READ, "read")                                                                         \
     X(SCRIPT_SETTINGS, "settings")                                                                 \
     X(SCRIPT_MARK, "mark")                                                                         \
     X(SCRIPT_TAKEOVER, "takeover")                                                                 \

@@ -13,6 +13,7 @@
 #define FLUSHES_MAX      2 /* under way at once */
 #define FLUSH_EVENTS_MAX 10000
 #define CONNECT_MS       1000 /* one attempt to connect and prepare */
+#define STEADY_MS        1000 /* a connection that held so long was a good one */
 #define RETRY_MIN_MS     10
 #define RETRY_MAX_MS     500
 #define PATIENCE_MS      1000 /* without a connection for so long: refuse at once */
@@ -36,6 +37,7 @@ struct writer {
     bool prepared_once;
     bool output_left;        /* the socket did not take everything */
     bool lost;               /* give the connection up */
+    int64_t connected_ms;    /* since when */
     int64_t disconnected_ms; /* since when; 0 while connected */
     int64_t next_connect_ms, retry_ms;
 };
@@ -54,14 +56,14 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
     pthread_mutex_lock(&w->lock);
     if (w->draining || w->stop) {
         *ret_err = STORAGE_SHUTDOWN;
-    } else if (w->queue.events > 0 &&
-               w->queue.events + job->cost > w->core->config.queue_events) {
+    } else if (w->queue.events > 0 && w->queue.events + job->cost > w->core->config.queue_events) {
         *ret_err = STORAGE_FULL;
     } else {
+        /* The first that waits is told of even while flushes are under way: its deadline counts. */
+        wake = w->sleeping || w->queue.first == NULL;
         job_queue_append(&w->queue, job);
         show_queue(w);
         w->busy = true;
-        wake = w->sleeping;
         w->sleeping = false;
     }
     pthread_mutex_unlock(&w->lock);
@@ -126,11 +128,14 @@ static void send_flushes(struct writer *w, int64_t now_ms)
         return;
     }
     if (w->delivery.out.n > 0) {
-        w->lost = !redis_queue(w->session.redis, &w->delivery.out);
         w->output_left = true;
+        if (!redis_queue(w->session.redis, &w->delivery.out)) {
+            w->lost = true;
+            return;
+        }
     }
-    if (w->output_left && !w->lost) {
-        w->lost = redis_send(w->session.redis, &w->output_left) != REDIS_OK_STATUS;
+    if (w->output_left && redis_send(w->session.redis, &w->output_left) != REDIS_OK_STATUS) {
+        w->lost = true;
     }
 }
 
@@ -154,6 +159,12 @@ static void read_replies(struct writer *w)
 
 /* ---- the connection ---- */
 
+static void back_off(struct writer *w, int64_t now_ms)
+{
+    w->next_connect_ms = now_ms + w->retry_ms;
+    w->retry_ms = w->retry_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : w->retry_ms * 2;
+}
+
 static void disconnect(struct writer *w, int64_t now_ms)
 {
     session_close(&w->session);
@@ -161,8 +172,12 @@ static void disconnect(struct writer *w, int64_t now_ms)
     w->lost = false;
     w->output_left = false;
     w->disconnected_ms = now_ms;
-    w->next_connect_ms = now_ms;
-    w->retry_ms = RETRY_MIN_MS;
+    if (now_ms - w->connected_ms >= STEADY_MS) {
+        w->retry_ms = RETRY_MIN_MS;
+        w->next_connect_ms = now_ms;
+    } else { /* it connects, and is of no use: do not try again and again */
+        back_off(w, now_ms);
+    }
     atomic_store(&w->core->ready, false);
     atomic_store(&w->core->stats.redis_connected, 0);
     core_notice(w->core, STORAGE_DISCONNECTED, "");
@@ -199,6 +214,7 @@ static void try_connect(struct writer *w, int64_t now_ms)
                 &w->session, w->core, !w->prepared_once, deadline_ms, error, sizeof(error))) {
             w->prepared_once = true;
             w->disconnected_ms = 0;
+            w->connected_ms = monotonic_ms();
             atomic_store(&w->core->refusing, false);
             atomic_store(&w->core->ready, true);
             atomic_store(&w->core->stats.redis_connected, 1);
@@ -207,9 +223,7 @@ static void try_connect(struct writer *w, int64_t now_ms)
         }
         session_close(&w->session);
     }
-    now_ms = monotonic_ms();
-    w->next_connect_ms = now_ms + w->retry_ms;
-    w->retry_ms = w->retry_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : w->retry_ms * 2;
+    back_off(w, monotonic_ms());
     core_notice(w->core,
         atomic_load(&w->core->settings_differ) ? STORAGE_SETTINGS_DIFFER : STORAGE_CONNECT_FAILED,
         error);
@@ -241,7 +255,7 @@ static void work(struct writer *w)
     struct flush *done = delivery_take_done(&w->delivery);
     if (w->session.redis == NULL) {
         lose_patience(w, now_ms);
-    } else {
+    } else if (!w->lost) {
         if (w->delivery.n_flushes < FLUSHES_MAX) {
             start_flush(w);
         }
