@@ -158,7 +158,7 @@ static enum body_err append_plain(struct body *body, const char *p, size_t n)
 static int inflate_some(struct body *body)
 {
     z_stream *z = &body->inflate->z;
-    Bytef beyond;
+    Bytef beyond = 0;
     bool full = body->n == body->limit;
     size_t room = full ? 1 : least(body->capacity - body->n, UINT_MAX);
     z->next_out = full ? &beyond : (Bytef *)body->bytes + body->n;

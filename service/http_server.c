@@ -227,7 +227,7 @@ static enum MHD_Result on_head(
 /* Jobs come back in bursts: one flush of storage acknowledges many.  To resume a connection takes a
  * contended lock and a system call, so storage's thread, which has the next flush to do, resumes
  * the first of a burst only.  The others go on a list that the first one's HTTP thread empties when
- * it wakes up (measured: 6 % less CPU a request in all, and nearly all of it taken off storage).
+ * it wakes up (measured with 64 connections: 0.9 instead of 1.6 us a request on storage's thread).
  *
  * Runs on a thread of storage, or within submit.  A connection that was put on a list that was not
  * empty belongs to its HTTP thread at once; lent is the last thing touched, for a server that stops

@@ -194,12 +194,10 @@ static void write_key(struct buffer *keys, size_t *n_keys, const char *tag, enum
     (*n_keys)++;
 }
 
-static void write_page(const struct merge_counts *merge, const struct page_count *page,
-    const char *tag, struct buffer *keys, size_t *n_keys, struct buffer *args, size_t *n_args)
+static void write_sketches(const struct merge_counts *merge, const struct page_count *page,
+    const char *tag, struct buffer *keys, size_t *n_keys, struct buffer *args)
 {
     const struct site_bucket *bucket = &merge->buckets[page->bucket];
-    resp_word(args, page->page.p, page->page.n);
-    resp_decimal(args, page->views);
     resp_decimal(args, page->n_visitors);
     for (uint32_t m = page->first_member; m != INDEX_NONE; m = merge->members[m].next) {
         const struct row *row = merge->members[m].row;
@@ -214,12 +212,32 @@ static void write_page(const struct merge_counts *merge, const struct page_count
             resp_word(args, row->address.bytes, sizeof(row->address.bytes));
         }
     }
-    *n_args += 4 + page->n_visitors + page->n_addresses;
     if (page->n_visitors > 0) {
         write_key(keys, n_keys, tag, KEY_UV, bucket, page->page);
     }
     if (page->n_addresses > 0) {
         write_key(keys, n_keys, tag, KEY_IP, bucket, page->page);
+    }
+}
+
+static void write_bucket(const struct merge_counts *merge, const struct site_bucket *bucket,
+    const char *tag, struct buffer *keys, size_t *n_keys, struct buffer *args, size_t *n_args)
+{
+    resp_text(args, bucket->target.bucket.level == LEVEL_MINUTE ? "H" : "Z");
+    resp_decimal(args, bucket->target.expire_ms);
+    resp_decimal(args, bucket->n_pages);
+    write_key(keys, n_keys, tag, KEY_PV, bucket, (struct slice){NULL, 0});
+    for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
+        resp_word(args, merge->pages[p].page.p, merge->pages[p].page.n);
+    }
+    for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
+        resp_decimal(args, merge->pages[p].views);
+    }
+    *n_args += 3;
+    for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
+        const struct page_count *page = &merge->pages[p];
+        write_sketches(merge, page, tag, keys, n_keys, args);
+        *n_args += 4 + page->n_visitors + page->n_addresses;
     }
 }
 
@@ -229,15 +247,7 @@ void merge_counts_write(const struct merge_counts *merge, const char *tag, struc
     resp_decimal(args, (int64_t)merge->n_buckets);
     *n_args += 1;
     for (size_t i = 0; i < merge->n_buckets; i++) {
-        const struct site_bucket *bucket = &merge->buckets[i];
-        resp_text(args, bucket->target.bucket.level == LEVEL_MINUTE ? "H" : "Z");
-        resp_decimal(args, bucket->target.expire_ms);
-        resp_decimal(args, bucket->n_pages);
-        *n_args += 3;
-        write_key(keys, n_keys, tag, KEY_PV, bucket, (struct slice){NULL, 0});
-        for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
-            write_page(merge, &merge->pages[p], tag, keys, n_keys, args, n_args);
-        }
+        write_bucket(merge, &merge->buckets[i], tag, keys, n_keys, args, n_args);
     }
 }
 

@@ -1,9 +1,9 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "service/body.h"
+#include "tests/lib/gzip.h"
 
 #define SMALL 16
 
@@ -50,23 +50,6 @@ static void expect_body(const struct body *body, const char *p, size_t n)
 {
     cr_assert_eq(body->n, n, "%zu bytes, not %zu", body->n, n);
     cr_expect_eq(memcmp(body->bytes, p, n), 0);
-}
-
-/* One gzip member of @n bytes; the caller frees. */
-static char *gzip(const char *p, size_t n, size_t *ret_n)
-{
-    z_stream z = {0};
-    cr_assert_eq(deflateInit2(&z, 9, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
-    size_t room = deflateBound(&z, n) + 64;
-    char *out = malloc(room);
-    z.next_in = (z_const Bytef *)(uintptr_t)p;
-    z.avail_in = (uInt)n;
-    z.next_out = (Bytef *)out;
-    z.avail_out = (uInt)room;
-    cr_assert_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
-    *ret_n = room - z.avail_out;
-    (void)deflateEnd(&z);
-    return out;
 }
 
 /* Success scenarios */
@@ -147,7 +130,7 @@ Test(body, gzip_in_pieces)
     for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
         size_t n;
         char *bytes = pattern(sizes[s]);
-        char *zipped = gzip(bytes, sizes[s], &n);
+        char *zipped = gzip_member(bytes, sizes[s], &n);
         for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
             struct fixture *f = fixture_new(sizes[s], 100000 + BODY_INFLATE_MEM);
             cr_expect_eq(body_coding(&f->body, SLICE("GZip")), BODY_OK);
@@ -165,7 +148,7 @@ Test(body, gzip_in_pieces)
 Test(body, gzip_of_two_members)
 {
     size_t n;
-    char *zipped = gzip("hello", 5, &n);
+    char *zipped = gzip_member("hello", 5, &n);
     struct fixture *f = fixture_new(10, 1000000);
     cr_expect_eq(body_coding(&f->body, SLICE("x-gzip")), BODY_OK);
     append_in_pieces(&f->body, zipped, n, 3);
@@ -227,7 +210,7 @@ Test(body, gzip_bomb)
 {
     size_t n;
     char *zeros = calloc(1, 10000000);
-    char *zipped = gzip(zeros, 10000000, &n);
+    char *zipped = gzip_member(zeros, 10000000, &n);
     static const size_t limits[] = {0, 1, SMALL, 1000, 9999999};
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         struct fixture *f = fixture_new(limits[i], limits[i] + BODY_INFLATE_MEM);
@@ -243,7 +226,7 @@ Test(body, gzip_bomb)
 Test(body, gzip_cut_off_anywhere)
 {
     size_t n;
-    char *zipped = gzip("hello hello hello", 17, &n);
+    char *zipped = gzip_member("hello hello hello", 17, &n);
     for (size_t cut = 0; cut < n; cut++) {
         struct fixture *f = fixture_new(100, 1000000);
         cr_expect_eq(body_coding(&f->body, SLICE("gzip")), BODY_OK);
@@ -257,7 +240,7 @@ Test(body, gzip_cut_off_anywhere)
 Test(body, gzip_followed_by_something_else)
 {
     size_t n;
-    char *zipped = gzip("hello", 5, &n);
+    char *zipped = gzip_member("hello", 5, &n);
     struct fixture *f = fixture_new(100, 1000000);
     cr_expect_eq(body_coding(&f->body, SLICE("gzip")), BODY_OK);
     cr_expect_eq(body_append(&f->body, zipped, n), BODY_OK);
@@ -270,7 +253,7 @@ Test(body, gzip_followed_by_something_else)
 Test(body, gzip_damaged)
 {
     size_t n;
-    char *zipped = gzip("hello hello hello", 17, &n);
+    char *zipped = gzip_member("hello hello hello", 17, &n);
     for (size_t at = 10; at < n; at++) { /* behind the header, where a flipped bit must show */
         struct fixture *f = fixture_new(1000, 1000000);
         zipped[at] = (char)(zipped[at] ^ 0x10);

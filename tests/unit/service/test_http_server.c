@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <zlib.h>
 
+#include "tests/lib/gzip.h"
 #include "tests/lib/toy_server.h"
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
@@ -197,31 +197,31 @@ Test(http_server, expect_100_continue)
     toy_stop(toy);
 }
 
+/* A head with many arguments and fields, each printed from its number; the caller frees. */
+static char *long_head(const char *arg, int n_args, const char *field, int n_fields)
+{
+    char *text;
+    size_t n;
+    FILE *out = open_memstream(&text, &n);
+    (void)fputs("GET /now?", out);
+    for (int i = 0; i < n_args; i++)
+        (void)fprintf(out, arg, i);
+    (void)fputs(" HTTP/1.1\r\n" HOST, out);
+    for (int i = 0; i < n_fields; i++)
+        (void)fprintf(out, field, i);
+    (void)fputs("\r\n", out);
+    (void)fclose(out);
+    return text;
+}
+
 Test(http_server, heads_of_12_kib)
 {
     struct toy *toy = toy_start(defaults, TOY_THREAD);
-    char *heads[4];
-    for (size_t i = 0; i < ROWS(heads); i++)
-        heads[i] = calloc(1, 14000);
-    char *p = heads[0] + sprintf(heads[0], "GET /now HTTP/1.1\r\n" HOST "X: ");
-    memset(p, 'x', 12000);
-    (void)strcat(heads[0], "\r\n\r\n");
-    p = heads[1] + sprintf(heads[1], "GET /now HTTP/1.1\r\n" HOST);
-    for (int i = 0; i < 100; i++)
-        p += sprintf(p, "X-%03d: %091d\r\n", i, i);
-    (void)strcat(heads[1], "\r\n");
-    p = heads[2] + sprintf(heads[2], "GET /now?");
-    for (int i = 0; i < 100; i++)
-        p += sprintf(p, "page=/%074d&", i);
-    p += sprintf(p, " HTTP/1.1\r\n" HOST);
-    for (int i = 0; i < 40; i++)
-        p += sprintf(p, "X-%02d: %092d\r\n", i, i);
-    (void)strcat(heads[2], "\r\n");
-    p = heads[3] +
-        sprintf(heads[3], "GET /now?"); /* more arguments than the library has room for */
-    for (int i = 0; i < 4000; i++)
-        p += sprintf(p, "a&");
-    (void)strcat(heads[3], " HTTP/1.1\r\n" HOST "\r\n");
+    char *heads[] = {
+        long_head("", 0, "X: %012000d\r\n", 1), long_head("", 0, "X-Field: %089d\r\n", 100),
+        long_head("page=/%074d&", 100, "X-Field: %089d\r\n", 40),
+        long_head("a&", 4000, "", 0), /* more arguments than the library has room for */
+    };
     for (size_t i = 0; i < ROWS(heads); i++) {
         struct answer answer;
         int fd = toy_connect(toy);
@@ -234,22 +234,6 @@ Test(http_server, heads_of_12_kib)
         free(heads[i]);
     }
     toy_stop(toy);
-}
-
-static char *zip(const char *p, size_t n, size_t *ret_n)
-{
-    z_stream z = {0};
-    cr_assert_eq(deflateInit2(&z, 9, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
-    size_t room = deflateBound(&z, n) + 64;
-    char *out = malloc(room);
-    z.next_in = (z_const Bytef *)(uintptr_t)p;
-    z.avail_in = (uInt)n;
-    z.next_out = (Bytef *)out;
-    z.avail_out = (uInt)room;
-    cr_assert_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
-    *ret_n = room - z.avail_out;
-    (void)deflateEnd(&z);
-    return out;
 }
 
 Test(http_server, gzip)
@@ -266,7 +250,7 @@ Test(http_server, gzip)
         size_t n;
         struct answer answer;
         char head[200];
-        char *zipped = zip(plain, rows[i].n, &n);
+        char *zipped = gzip_member(plain, rows[i].n, &n);
         int fd = toy_connect(toy);
         n -= rows[i].cut;
         (void)snprintf(head, sizeof(head),
@@ -420,13 +404,10 @@ Test(http_server, too_many_fields)
 {
     struct toy *toy = toy_start(defaults, TOY_THREAD);
     struct answer answer;
-    char head[4000];
-    char *p = head + sprintf(head, "GET /now HTTP/1.1\r\n" HOST);
-    for (int i = 0; i < 256; i++)
-        p += sprintf(p, "A:\r\n");
-    (void)strcat(head, "\r\n");
+    char *head = long_head("", 0, "A:\r\n", 256); /* and Host */
     cr_expect(ask(toy, head, 431, &answer));
     expect_problem(&answer);
+    free(head);
     toy_stop(toy);
 }
 
