@@ -50,8 +50,9 @@ static bool budget_take(struct body_budget *budget, size_t n)
 {
     size_t used = atomic_load_explicit(&budget->used, memory_order_relaxed);
     do {
-        if (n > budget->max || used > budget->max - n)
+        if (n > budget->max || used > budget->max - n) {
             return false;
+        }
     } while (!atomic_compare_exchange_weak_explicit(
         &budget->used, &used, used + n, memory_order_relaxed, memory_order_relaxed));
     return true;
@@ -78,25 +79,30 @@ static enum body_err fail(struct body *body, enum body_err err)
 
 enum body_err body_claim(struct body *body, uint64_t n)
 {
-    if (body->err != BODY_OK || body->inflate != NULL)
+    if (body->err != BODY_OK || body->inflate != NULL) {
         return body->err;
-    if (n > body->limit)
+    }
+    if (n > body->limit) {
         return fail(body, BODY_TOO_LARGE);
+    }
     size_t used = atomic_load_explicit(&body->budget->used, memory_order_relaxed);
-    if (n > body->capacity && (n > body->budget->max || used > body->budget->max - n))
+    if (n > body->capacity && (n > body->budget->max || used > body->budget->max - n)) {
         return fail(body, BODY_NO_BUDGET);
+    }
     body->claimed = (size_t)n;
     return BODY_OK;
 }
 
 static enum body_err begin_inflate(struct body *body)
 {
-    if (!budget_take(body->budget, BODY_INFLATE_MEM))
+    if (!budget_take(body->budget, BODY_INFLATE_MEM)) {
         return fail(body, BODY_NO_BUDGET);
+    }
     body->reserved += BODY_INFLATE_MEM;
     struct body_inflate *inflate_state = calloc(1, sizeof(*inflate_state));
-    if (inflate_state == NULL)
+    if (inflate_state == NULL) {
         return fail(body, BODY_NO_MEMORY);
+    }
     if (inflateInit2(&inflate_state->z, 16 + MAX_WBITS) != Z_OK) { /* 16: gzip only */
         free(inflate_state);
         return fail(body, BODY_NO_MEMORY);
@@ -108,12 +114,15 @@ static enum body_err begin_inflate(struct body *body)
 
 enum body_err body_coding(struct body *body, struct slice value)
 {
-    while (value.n > 0 && (value.p[value.n - 1] == ' ' || value.p[value.n - 1] == '\t'))
+    while (value.n > 0 && (value.p[value.n - 1] == ' ' || value.p[value.n - 1] == '\t')) {
         value.n--;
-    if (body->err != BODY_OK || value.n == 0 || http_token_equal(value, SLICE("identity")))
+    }
+    if (body->err != BODY_OK || value.n == 0 || http_token_equal(value, SLICE("identity"))) {
         return body->err;
-    if (!http_token_equal(value, SLICE("gzip")) && !http_token_equal(value, SLICE("x-gzip")))
+    }
+    if (!http_token_equal(value, SLICE("gzip")) && !http_token_equal(value, SLICE("x-gzip"))) {
         return fail(body, BODY_CODING);
+    }
     return begin_inflate(body);
 }
 
@@ -122,19 +131,22 @@ static enum body_err grow(struct body *body, size_t need)
 {
     size_t capacity = body->capacity > body->limit / 2 ? body->limit : body->capacity * 2;
     if (body->claimed >=
-        need) /* an honest claim: never more than that, and at once what it may reserve */
+        need) { /* an honest claim: never more than that, and at once what it may reserve */
         capacity = least(body->claimed, most(capacity, BODY_CLAIM_MAX));
+    }
     capacity = most(capacity, need);
     size_t before = body->on_heap ? body->capacity : 0;
-    if (!budget_take(body->budget, capacity - before))
+    if (!budget_take(body->budget, capacity - before)) {
         return fail(body, BODY_NO_BUDGET);
+    }
     char *bytes = realloc(body->on_heap ? body->bytes : NULL, capacity);
     if (bytes == NULL) {
         budget_give(body->budget, capacity - before);
         return fail(body, BODY_NO_MEMORY);
     }
-    if (!body->on_heap)
+    if (!body->on_heap) {
         memcpy(bytes, body->bytes, body->n);
+    }
     body->reserved += capacity - before;
     body->bytes = bytes;
     body->capacity = capacity;
@@ -144,10 +156,12 @@ static enum body_err grow(struct body *body, size_t need)
 
 static enum body_err append_plain(struct body *body, const char *p, size_t n)
 {
-    if (n > body->limit - body->n)
+    if (n > body->limit - body->n) {
         return fail(body, BODY_TOO_LARGE);
-    if (n > body->capacity - body->n && grow(body, body->n + n) != BODY_OK)
+    }
+    if (n > body->capacity - body->n && grow(body, body->n + n) != BODY_OK) {
         return body->err;
+    }
     memcpy(body->bytes + body->n, p, n);
     body->n += n;
     return BODY_OK;
@@ -165,10 +179,11 @@ static int inflate_some(struct body *body)
     z->avail_out = (uInt)room;
     int result = inflate(z, Z_NO_FLUSH);
     size_t produced = room - z->avail_out;
-    if (full && produced > 0)
+    if (full && produced > 0) {
         (void)fail(body, BODY_TOO_LARGE);
-    else
+    } else {
         body->n += produced;
+    }
     return result;
 }
 
@@ -177,24 +192,29 @@ static bool inflate_step(struct body *body)
 {
     struct body_inflate *state = body->inflate;
     if (state->between) {
-        if (state->z.avail_in == 0)
+        if (state->z.avail_in == 0) {
             return false;
+        }
         /* RFC 1952 section 2.2: a file is a series of members.  Anything else is refused here. */
-        if (state->any && inflateReset(&state->z) != Z_OK)
+        if (state->any && inflateReset(&state->z) != Z_OK) {
             return fail(body, BODY_BAD_GZIP) == BODY_OK;
+        }
         state->between = false;
     }
-    if (body->n == body->capacity && body->n < body->limit && grow(body, body->n + 1) != BODY_OK)
+    if (body->n == body->capacity && body->n < body->limit && grow(body, body->n + 1) != BODY_OK) {
         return false;
+    }
     int result = inflate_some(body);
-    if (body->err != BODY_OK)
+    if (body->err != BODY_OK) {
         return false;
-    if (result == Z_STREAM_END)
+    }
+    if (result == Z_STREAM_END) {
         state->between = state->any = true;
-    else if (result == Z_BUF_ERROR) /* no progress without more input */
+    } else if (result == Z_BUF_ERROR) { /* no progress without more input */
         return false;
-    else if (result != Z_OK)
+    } else if (result != Z_OK) {
         return fail(body, result == Z_MEM_ERROR ? BODY_NO_MEMORY : BODY_BAD_GZIP) == BODY_OK;
+    }
     return true;
 }
 
@@ -205,10 +225,12 @@ static enum body_err append_gzip(struct body *body, const char *p, size_t n)
         size_t piece = least(n, UINT_MAX);
         z->next_in = (z_const Bytef *)(uintptr_t)p; /* zlib does not write to it */
         z->avail_in = (uInt)piece;
-        while (inflate_step(body))
+        while (inflate_step(body)) {
             ;
-        if (body->err != BODY_OK)
+        }
+        if (body->err != BODY_OK) {
             return body->err;
+        }
         assert(z->avail_in == 0);
         p += piece;
         n -= piece;
@@ -224,10 +246,12 @@ static void drop(struct body *body)
         free(body->inflate);
         body->inflate = NULL;
     }
-    if (body->on_heap)
+    if (body->on_heap) {
         free(body->bytes);
-    if (body->reserved > 0)
+    }
+    if (body->reserved > 0) {
         budget_give(body->budget, body->reserved);
+    }
     body->bytes = NULL;
     body->n = body->capacity = body->reserved = 0;
     body->on_heap = false;
@@ -235,20 +259,24 @@ static void drop(struct body *body)
 
 enum body_err body_append(struct body *body, const char *p, size_t n)
 {
-    if (body->err != BODY_OK || n == 0)
+    if (body->err != BODY_OK || n == 0) {
         return body->err;
+    }
     enum body_err err = body->inflate != NULL ? append_gzip(body, p, n) : append_plain(body, p, n);
-    if (err != BODY_OK)
+    if (err != BODY_OK) {
         drop(body); /* what is still to come is swallowed: others may have the memory */
+    }
     return err;
 }
 
 enum body_err body_end(struct body *body)
 {
-    if (body->err != BODY_OK || body->inflate == NULL)
+    if (body->err != BODY_OK || body->inflate == NULL) {
         return body->err;
-    if (body->inflate->between && body->inflate->any)
+    }
+    if (body->inflate->between && body->inflate->any) {
         return BODY_OK;
+    }
     return fail(body, BODY_TRUNCATED);
 }
 

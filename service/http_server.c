@@ -109,11 +109,13 @@ static bool add_headers(struct connection *connection, struct MHD_Response *resp
               MHD_add_response_header(response, "Content-Type", from->content_type) == MHD_YES;
     ok = ok && MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES &&
          MHD_add_response_header(response, "X-Request-Id", connection->id) == MHD_YES;
-    for (unsigned i = 0; ok && i < from->n_headers; i++)
+    for (unsigned i = 0; ok && i < from->n_headers; i++) {
         ok = MHD_add_response_header(response, from->headers[i].name, from->headers[i].value) ==
              MHD_YES;
-    if (ok && atomic_load_explicit(&connection->server->quiesced, memory_order_relaxed))
+    }
+    if (ok && atomic_load_explicit(&connection->server->quiesced, memory_order_relaxed)) {
         ok = MHD_add_response_header(response, "Connection", "close") == MHD_YES;
+    }
     return ok;
 }
 
@@ -124,12 +126,14 @@ static enum MHD_Result reply(struct connection *connection)
     struct http_response *from = &connection->request.exchange.response;
     struct MHD_Response *response =
         MHD_create_response_from_buffer(from->body_n, from->body, MHD_RESPMEM_MUST_FREE);
-    if (response == NULL)
+    if (response == NULL) {
         return MHD_NO;
+    }
     from->body = NULL; /* the library's now */
     enum MHD_Result result = MHD_NO;
-    if (add_headers(connection, response))
+    if (add_headers(connection, response)) {
         result = MHD_queue_response(connection->mhd, from->status, response);
+    }
     MHD_destroy_response(response); /* what is queued holds its own reference */
     if (result == MHD_YES) {
         enter(connection, REQUEST_REPLY);
@@ -153,8 +157,9 @@ static enum MHD_Result gather_field(void *cls, enum MHD_ValueKind kind, const ch
     struct fields *fields = cls;
     (void)kind;
     fields->overflow = fields->n == HTTP_FIELDS_MAX;
-    if (fields->overflow)
+    if (fields->overflow) {
         return MHD_NO;
+    }
     fields->at[fields->n++] = (struct http_field){{name, name_n}, {value, value_n}};
     return MHD_YES;
 }
@@ -163,10 +168,11 @@ static enum MHD_Result gather_field(void *cls, enum MHD_ValueKind kind, const ch
 static void account(struct connection *connection, size_t head_n)
 {
     const struct http_message *message = &connection->request.message;
-    if (message->chunked) /* how much framing a body has is not told */
+    if (message->chunked) { /* how much framing a body has is not told */
         connection->consumed = REAPER_UNKNOWN;
-    else if (connection->consumed != REAPER_UNKNOWN)
+    } else if (connection->consumed != REAPER_UNKNOWN) {
         connection->consumed += head_n + message->content_length;
+    }
 }
 
 static enum request_verdict judge_head(
@@ -242,8 +248,9 @@ static void on_job_done(struct storage_job *job)
         connection->next_ready = head;
         connection->wakes = head == NULL;
     } while (!atomic_compare_exchange_weak(&worker->ready, &head, connection));
-    if (head != NULL)
+    if (head != NULL) {
         return;
+    }
     MHD_resume_connection(connection->mhd);
     (void)atomic_fetch_sub(&server->lent, 1);
 }
@@ -258,8 +265,9 @@ static void resume_ready(struct connection *waker)
     while (next != NULL) {
         struct connection *connection = next;
         next = connection->next_ready;
-        if (connection == waker)
+        if (connection == waker) {
             continue;
+        }
         MHD_resume_connection(connection->mhd);
         (void)atomic_fetch_sub(&server->lent, 1);
     }
@@ -299,8 +307,9 @@ static enum MHD_Result on_complete(struct connection *connection)
     const struct http_server_config *config = &connection->server->config;
     int64_t deadline_ms = connection->due_ms - slack_ms(config->request_timeout_ms);
     int64_t now_ms = config->now_ms(config->storage);
-    if (request_run(&connection->request, now_ms, deadline_ms) == HANDLER_WAIT)
+    if (request_run(&connection->request, now_ms, deadline_ms) == HANDLER_WAIT) {
         return lend(connection);
+    }
     return reply(connection);
 }
 
@@ -310,21 +319,24 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
     struct connection *connection = *state;
     (void)cls;
     (void)mhd;
-    (void)url;              /* decoded and cut: on_target() has the real one */
-    if (connection == NULL) /* no memory at on_target() */
+    (void)url;                /* decoded and cut: on_target() has the real one */
+    if (connection == NULL) { /* no memory at on_target() */
         return MHD_NO;
+    }
     switch (connection->state) {
     case REQUEST_HEAD:
         return on_head(connection, method, version);
     case REQUEST_BODY:
-        if (*upload_n == 0)
+        if (*upload_n == 0) {
             return on_complete(connection);
+        }
         request_upload(&connection->request, upload, *upload_n);
         *upload_n = 0;
         return MHD_YES;
     case REQUEST_WAIT:
-        if (connection->wakes)
+        if (connection->wakes) {
             resume_ready(connection);
+        }
         request_finish(&connection->request);
         return reply(connection);
     case REQUEST_REPLY:
@@ -350,8 +362,9 @@ static struct connection *connection_of(struct MHD_Connection *mhd)
 static void hide_query(const char *target, size_t n)
 {
     char *mark = memchr((char *)(uintptr_t)target, '?', n);
-    if (mark != NULL)
+    if (mark != NULL) {
         mark[1] = '\0';
+    }
 }
 
 /* The request line is there: a request begins.  What this returns becomes *state of on_request().
@@ -362,8 +375,9 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *mhd
     struct connection *connection = connection_of(mhd);
     size_t n = strlen(target);
     if (connection == NULL ||
-        !request_begin(&connection->request, &server->context, (struct slice){target, n}))
+        !request_begin(&connection->request, &server->context, (struct slice){target, n})) {
         return NULL;
+    }
     hide_query(target, n);
     connection->target_in_head = target;
     connection->began_us = now_us();
@@ -378,10 +392,11 @@ static void observe(const struct connection *connection, int64_t ended_us)
 {
     const struct http_server_config *config = &connection->server->config;
     const struct route *route = connection->request.route;
-    if (config->observe != NULL)
+    if (config->observe != NULL) {
         config->observe(config->observe_data,
             route != NULL ? (size_t)(route - config->routes) : config->n_routes,
             connection->request.exchange.response.status, ended_us - connection->began_us);
+    }
 }
 
 /* The request is over: answered, refused by the library, or its connection is lost. */
@@ -392,13 +407,16 @@ static void on_completed(
     (void)cls;
     (void)mhd;
     (void)why;
-    if (connection == NULL)
+    if (connection == NULL) {
         return;
-    if (connection->wakes)
+    }
+    if (connection->wakes) {
         resume_ready(connection);
+    }
     int64_t now = now_us();
-    if (connection->state == REQUEST_REPLY)
+    if (connection->state == REQUEST_REPLY) {
         observe(connection, now);
+    }
     enter(connection, REQUEST_DONE);
     request_end(&connection->request);
     reaper_idle(&connection->watch, now / 1000, connection->consumed);
@@ -411,8 +429,9 @@ static void open_connection(struct worker *worker, struct MHD_Connection *mhd, v
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     struct connection *connection = info != NULL ? malloc(sizeof(*connection)) : NULL;
     *context = connection;
-    if (connection == NULL)
+    if (connection == NULL) {
         return; /* on_target() gives up */
+    }
     connection->server = worker->server;
     connection->worker = worker;
     connection->wakes = false;
@@ -426,14 +445,16 @@ static void open_connection(struct worker *worker, struct MHD_Connection *mhd, v
 static void close_connection(void **context)
 {
     struct connection *connection = *context;
-    if (connection == NULL)
+    if (connection == NULL) {
         return;
+    }
     struct reaper *reaper = connection->server->reaper;
     int fd = connection->watch.fd;
     reaper_forget(reaper, &connection->watch); /* the library closes fd after this */
     int copy = connection->linger ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
-    if (copy >= 0)
+    if (copy >= 0) {
         reaper_linger(reaper, copy);
+    }
     free(connection);
     *context = NULL;
 }
@@ -441,10 +462,11 @@ static void close_connection(void **context)
 static void on_connection(
     void *cls, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode what)
 {
-    if (what == MHD_CONNECTION_NOTIFY_STARTED)
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         open_connection(cls, mhd, context);
-    else
+    } else {
         close_connection(context);
+    }
 }
 
 /* ---- start and stop ---- */
@@ -462,8 +484,9 @@ static bool start_daemons(struct http_server *server)
             CONNECTION_MEMORY, MHD_OPTION_NOTIFY_CONNECTION, on_connection, worker,
             MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_URI_LOG_CALLBACK,
             on_target, server, MHD_OPTION_END);
-        if (worker->daemon == NULL)
+        if (worker->daemon == NULL) {
             return false;
+        }
         server->n_workers++;
     }
     return true;
@@ -473,16 +496,20 @@ static const char *start(struct http_server *server)
 {
     const struct http_server_config *config = &server->config;
     const char *error;
-    if (!router_init(&server->context.router, config->routes, config->n_routes))
+    if (!router_init(&server->context.router, config->routes, config->n_routes)) {
         return "out of memory";
-    if (!request_ids_init(&server->ids))
+    }
+    if (!request_ids_init(&server->ids)) {
         return "the system gives no random bytes";
+    }
     server->reaper = reaper_start(config->request_timeout_ms, config->idle_timeout_ms);
-    if (server->reaper == NULL)
+    if (server->reaper == NULL) {
         return "a thread cannot be started";
+    }
     server->listen_fd = listen_socket_open(config->host, config->port, &server->port, &error);
-    if (server->listen_fd < 0)
+    if (server->listen_fd < 0) {
         return error;
+    }
     return start_daemons(server) ? NULL : "the HTTP library cannot be started";
 }
 
@@ -501,8 +528,9 @@ struct http_server *http_server_start(
     server->context.budget.max = config->max_body_memory;
     server->listen_fd = -1;
     const char *error = start(server);
-    if (error == NULL)
+    if (error == NULL) {
         return server;
+    }
     http_server_stop(server, 0);
     *ret_error = error;
     return NULL;
@@ -530,31 +558,39 @@ void http_server_stats(struct http_server *server, struct http_server_stats *ret
 
 void http_server_quiesce(struct http_server *server)
 {
-    if (atomic_exchange(&server->quiesced, true))
+    if (atomic_exchange(&server->quiesced, true)) {
         return;
-    for (unsigned i = 0; i < server->n_workers; i++)
+    }
+    for (unsigned i = 0; i < server->n_workers; i++) {
         (void)MHD_quiesce_daemon(server->workers[i].daemon); /* the socket stays ours */
+    }
     /* Not close(): a daemon's thread may be about to accept, and the number could be another's by
      * then. */
-    if (server->listen_fd >= 0)
+    if (server->listen_fd >= 0) {
         (void)shutdown(server->listen_fd, SHUT_RDWR);
+    }
 }
 
 void http_server_stop(struct http_server *server, int64_t grace_ms)
 {
-    if (server == NULL)
+    if (server == NULL) {
         return;
+    }
     http_server_quiesce(server);
-    if (server->reaper != NULL)
+    if (server->reaper != NULL) {
         (void)reaper_wait_idle(server->reaper, reaper_now_ms() + grace_ms);
+    }
     atomic_store(&server->stopping, true);
-    while (atomic_load(&server->lent) > 0) /* storage is at its last jobs; each has a deadline */
+    while (atomic_load(&server->lent) > 0) { /* storage is at its last jobs; each has a deadline */
         (void)nanosleep(&(struct timespec){0, 1000000}, NULL);
-    for (unsigned i = 0; i < server->n_workers; i++)
+    }
+    for (unsigned i = 0; i < server->n_workers; i++) {
         MHD_stop_daemon(server->workers[i].daemon);
+    }
     reaper_stop(server->reaper);
-    if (server->listen_fd >= 0)
+    if (server->listen_fd >= 0) {
         (void)close(server->listen_fd);
+    }
     router_release(&server->context.router);
     free(server);
 }

@@ -9,8 +9,9 @@ static bool is_token(struct slice text)
 {
     for (size_t i = 0; i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];
-        if (c > 0x7f || (token_bits[c >> 6] >> (c & 63) & 1) == 0)
+        if (c > 0x7f || (token_bits[c >> 6] >> (c & 63) & 1) == 0) {
             return false;
+        }
     }
     return text.n > 0;
 }
@@ -20,8 +21,9 @@ static bool is_field_value(struct slice text)
 {
     for (size_t i = 0; i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];
-        if ((c < 0x20 && c != '\t') || c == 0x7f)
+        if ((c < 0x20 && c != '\t') || c == 0x7f) {
             return false;
+        }
     }
     return true;
 }
@@ -32,8 +34,9 @@ static bool is_target(struct slice text)
 {
     for (size_t i = 0; i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];
-        if (c <= 0x20 || c == 0x7f)
+        if (c <= 0x20 || c == 0x7f) {
             return false;
+        }
     }
     return text.n > 0;
 }
@@ -51,22 +54,27 @@ static unsigned char lower(char c)
 
 bool http_token_equal(struct slice a, struct slice b)
 {
-    if (a.n != b.n)
+    if (a.n != b.n) {
         return false;
-    for (size_t i = 0; i < a.n; i++)
-        if (lower(a.p[i]) != lower(b.p[i]))
+    }
+    for (size_t i = 0; i < a.n; i++) {
+        if (lower(a.p[i]) != lower(b.p[i])) {
             return false;
+        }
+    }
     return true;
 }
 
 static bool parse_length(struct slice text, uint64_t *ret)
 {
     uint64_t value = 0;
-    if (text.n == 0 || text.n > 19) /* 19 digits always fit */
+    if (text.n == 0 || text.n > 19) { /* 19 digits always fit */
         return false;
+    }
     for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9')
+        if (text.p[i] < '0' || text.p[i] > '9') {
             return false;
+        }
         value = value * 10 + (uint64_t)(text.p[i] - '0');
     }
     *ret = value;
@@ -81,16 +89,18 @@ struct seen {
 static const char *take_content_length(
     struct slice value, struct seen *seen, struct http_message *message)
 {
-    if (seen->lengths++ > 0)
+    if (seen->lengths++ > 0) {
         return "Content-Length stands twice";
+    }
     return parse_length(value, &message->content_length) ? NULL : "Content-Length is not a number";
 }
 
 static const char *take_transfer_encoding(
     struct slice value, struct seen *seen, struct http_message *message)
 {
-    if (seen->codings++ > 0)
+    if (seen->codings++ > 0) {
         return "Transfer-Encoding stands twice";
+    }
     message->chunked = http_token_equal(value, SLICE("chunked"));
     return message->chunked ? NULL : "Transfer-Encoding is not chunked";
 }
@@ -106,26 +116,31 @@ static const char *take_field(
         seen->hosts += http_token_equal(name, SLICE("host"));
         break;
     case 6:
-        if (http_token_equal(name, SLICE("expect")))
+        if (http_token_equal(name, SLICE("expect"))) {
             message->expects_continue = http_token_equal(value, SLICE("100-continue"));
+        }
         break;
     case 12:
-        if (message->content_type.n == 0 && http_token_equal(name, SLICE("content-type")))
+        if (message->content_type.n == 0 && http_token_equal(name, SLICE("content-type"))) {
             message->content_type = value;
-        else if (message->request_id.n == 0 && http_token_equal(name, SLICE("x-request-id")))
+        } else if (message->request_id.n == 0 && http_token_equal(name, SLICE("x-request-id"))) {
             message->request_id = value;
+        }
         break;
     case 14:
-        if (http_token_equal(name, SLICE("content-length")))
+        if (http_token_equal(name, SLICE("content-length"))) {
             return take_content_length(value, seen, message);
+        }
         break;
     case 16:
-        if (http_token_equal(name, SLICE("content-encoding")))
+        if (http_token_equal(name, SLICE("content-encoding"))) {
             message->content_encoding = message->content_encoding.n == 0 ? value : SLICE(",");
+        }
         break;
     case 17:
-        if (http_token_equal(name, SLICE("transfer-encoding")))
+        if (http_token_equal(name, SLICE("transfer-encoding"))) {
             return take_transfer_encoding(value, seen, message);
+        }
         break;
     default:
         break;
@@ -135,12 +150,15 @@ static const char *take_field(
 
 static const char *check_request_line(const struct http_head *head)
 {
-    if (!is_token(head->method))
+    if (!is_token(head->method)) {
         return "the method is not a token";
-    if (!is_target(head->target))
+    }
+    if (!is_target(head->target)) {
         return "the request target holds a blank or a control character";
-    if (!is_version(head->version))
+    }
+    if (!is_version(head->version)) {
         return "the version is not HTTP/1.x";
+    }
     return NULL;
 }
 
@@ -151,24 +169,30 @@ const char *http_strict_check(const struct http_head *head, struct http_message 
     const char *fault = check_request_line(head);
     for (size_t i = 0; fault == NULL && i < head->n_fields; i++) {
         const struct http_field *field = &head->fields[i];
-        if (!is_token(field->name))
+        if (!is_token(field->name)) {
             fault = "a header name is not a token";
-        else if (!is_field_value(field->value))
+        } else if (!is_field_value(field->value)) {
             fault = "a header value holds a control character";
-        else
+        } else {
             fault = take_field(field, &seen, &message);
+        }
     }
-    if (fault != NULL)
+    if (fault != NULL) {
         return fault;
+    }
     message.http_1_0 = head->version.p[7] == '0';
-    if (seen.lengths > 0 && seen.codings > 0)
+    if (seen.lengths > 0 && seen.codings > 0) {
         return "Content-Length stands beside Transfer-Encoding";
-    if (message.http_1_0 && seen.codings > 0)
+    }
+    if (message.http_1_0 && seen.codings > 0) {
         return "Transfer-Encoding stands in an HTTP/1.0 request";
-    if (seen.hosts > 1)
+    }
+    if (seen.hosts > 1) {
         return "Host stands twice";
-    if (!message.http_1_0 && seen.hosts == 0)
+    }
+    if (!message.http_1_0 && seen.hosts == 0) {
         return "Host is missing";
+    }
     *ret = message;
     return NULL;
 }
@@ -180,20 +204,24 @@ const char *http_strict_layout(const struct http_head *head)
     /* Offsets, for pointers into different blocks must not be compared. */
     const uintptr_t start = (uintptr_t)head->method.p;
     uintptr_t at = start + head->method.n + 1;
-    if ((uintptr_t)head->target.p != at)
+    if ((uintptr_t)head->target.p != at) {
         return fault;
+    }
     at += head->target.n + 1;
-    if ((uintptr_t)head->version.p != at)
+    if ((uintptr_t)head->version.p != at) {
         return fault;
+    }
     at += head->version.n + 2;
     for (size_t i = 0; i < head->n_fields; i++) {
         const struct http_field *field = &head->fields[i];
-        if ((uintptr_t)field->name.p != at)
+        if ((uintptr_t)field->name.p != at) {
             return fault;
+        }
         at += field->name.n + 1;
         /* The blanks behind the colon are the library's to skip: it skips nothing else. */
-        if ((uintptr_t)field->value.p < at || (uintptr_t)field->value.p - start > head->size)
+        if ((uintptr_t)field->value.p < at || (uintptr_t)field->value.p - start > head->size) {
             return fault;
+        }
         at = (uintptr_t)field->value.p + field->value.n + 2;
     }
     return at + 2 - start == head->size ? NULL : fault;
@@ -203,15 +231,18 @@ const char *http_strict_layout(const struct http_head *head)
 static size_t authority_n(struct slice target)
 {
     size_t scheme = 0;
-    if (target.n >= 7 && http_token_equal((struct slice){target.p, 7}, SLICE("http://")))
+    if (target.n >= 7 && http_token_equal((struct slice){target.p, 7}, SLICE("http://"))) {
         scheme = 7;
-    else if (target.n >= 8 && http_token_equal((struct slice){target.p, 8}, SLICE("https://")))
+    } else if (target.n >= 8 && http_token_equal((struct slice){target.p, 8}, SLICE("https://"))) {
         scheme = 8;
-    if (scheme == 0)
+    }
+    if (scheme == 0) {
         return 0;
+    }
     size_t n = scheme;
-    while (n < target.n && target.p[n] != '/' && target.p[n] != '?')
+    while (n < target.n && target.p[n] != '/' && target.p[n] != '?') {
         n++;
+    }
     return n;
 }
 
@@ -225,18 +256,22 @@ void http_target_split(struct slice target, struct slice *ret_path, struct slice
         query = (struct slice){mark + 1, path.n - (size_t)(mark - path.p) - 1};
         path.n = (size_t)(mark - path.p);
     }
-    if (skip > 0 && path.n == 0)
+    if (skip > 0 && path.n == 0) {
         path = SLICE("/");
+    }
     *ret_path = path;
     *ret_query = query;
 }
 
 bool http_request_id_valid(struct slice id)
 {
-    if (id.n == 0 || id.n > 128)
+    if (id.n == 0 || id.n > 128) {
         return false;
-    for (size_t i = 0; i < id.n; i++)
-        if (id.p[i] < '!' || id.p[i] > '~')
+    }
+    for (size_t i = 0; i < id.n; i++) {
+        if (id.p[i] < '!' || id.p[i] > '~') {
             return false;
+        }
+    }
     return true;
 }

@@ -20,12 +20,14 @@ static int listen_on(const struct addrinfo *address, const char **ret_error)
     int on = 1;
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     const char *fault = NULL;
-    if (bind(fd, address->ai_addr, address->ai_addrlen) != 0)
+    if (bind(fd, address->ai_addr, address->ai_addrlen) != 0) {
         fault = "the address cannot be bound";
-    else if (listen(fd, SOMAXCONN) != 0)
+    } else if (listen(fd, SOMAXCONN) != 0) {
         fault = "the address cannot be listened on";
-    if (fault == NULL)
+    }
+    if (fault == NULL) {
         return fd;
+    }
     int saved = errno;
     (void)close(fd);
     errno = saved;
@@ -41,8 +43,9 @@ static bool bound_port(int fd, uint16_t *ret)
         struct sockaddr_in6 v6;
     } name;
     socklen_t n = sizeof(name);
-    if (getsockname(fd, &name.any, &n) != 0)
+    if (getsockname(fd, &name.any, &n) != 0) {
         return false;
+    }
     *ret = ntohs(name.any.sa_family == AF_INET6 ? name.v6.sin6_port : name.v4.sin_port);
     return true;
 }
@@ -61,8 +64,9 @@ int listen_socket_open(const char *host, uint16_t port, uint16_t *ret_port, cons
     }
     int fd = -1;
     for (const struct addrinfo *address = found; fd < 0 && address != NULL;
-         address = address->ai_next)
+         address = address->ai_next) {
         fd = listen_on(address, ret_error);
+    }
     freeaddrinfo(found);
     if (fd >= 0 && !bound_port(fd, ret_port)) {
         (void)close(fd);

@@ -64,8 +64,9 @@ static struct inbound inbound_of(int fd)
     struct tcp_info info;
     socklen_t n = sizeof(info);
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) != 0 ||
-        n < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(info.tcpi_bytes_received))
+        n < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(info.tcpi_bytes_received)) {
         return (struct inbound){.bytes = REAPER_UNKNOWN};
+    }
     bool ended = info.tcpi_state == STATE_CLOSE_WAIT;
     return (struct inbound){info.tcpi_bytes_received - ended, ended}; /* a FIN counts as one */
 }
@@ -74,11 +75,13 @@ static struct inbound inbound_of(int fd)
  * not known (a chunked body leaves its framing uncounted) takes what is there as the beginning. */
 static bool head_under_way(struct reaper_entry *entry, uint64_t received, int64_t idle_from_ms)
 {
-    if (received == REAPER_UNKNOWN)
+    if (received == REAPER_UNKNOWN) {
         return false;
+    }
     uint64_t consumed = atomic_load_explicit(&entry->consumed, memory_order_relaxed);
-    if (consumed != REAPER_UNKNOWN)
+    if (consumed != REAPER_UNKNOWN) {
         return received != consumed;
+    }
     if (entry->seen_idle_from_ms != idle_from_ms) {
         entry->seen_idle_from_ms = idle_from_ms;
         entry->base = received;
@@ -98,14 +101,17 @@ static int64_t idle_due_ms(
     *ret_late = head_under_way(entry, inbound.bytes, idle_from);
     if (*ret_late || inbound.ended) {
         mark = atomic_load_explicit(&entry->head_from_ms, memory_order_relaxed);
-        if (mark < idle_from) /* it began since the last look: take it to be in the middle */
+        if (mark < idle_from) { /* it began since the last look: take it to be in the middle */
             mark = now_ms - least((now_ms - idle_from) / 2, reaper->look_ms / 2);
+        }
     }
     atomic_store_explicit(&entry->head_from_ms, mark, memory_order_relaxed);
-    if (mark == 0)
+    if (mark == 0) {
         return idle_from + reaper->idle_ms;
-    if (!inbound.ended)
+    }
+    if (!inbound.ended) {
         return mark + reaper->head_ms;
+    }
     /* The library (0.9.75) misses an end that comes together with data.  If that data is a request,
      * its thread takes it up long before the next look. */
     *ret_late = false;
@@ -119,8 +125,9 @@ static int64_t look(struct reaper *reaper, int64_t now_ms)
     for (struct reaper_entry *entry = reaper->first; entry != NULL; entry = entry->next) {
         bool late = true;
         int64_t due = atomic_load_explicit(&entry->due_ms, memory_order_acquire);
-        if (due == 0)
+        if (due == 0) {
             due = idle_due_ms(reaper, entry, now_ms, &late);
+        }
         if (due > now_ms) {
             next = least(next, due);
             continue;
@@ -139,8 +146,9 @@ static bool drain(const struct lingerer *lingerer, int64_t now_ms)
 {
     char sink[16384];
     ssize_t n = 1;
-    for (int i = 0; i < 64 && n > 0; i++)
+    for (int i = 0; i < 64 && n > 0; i++) {
         n = recv(lingerer->fd, sink, sizeof(sink), MSG_DONTWAIT);
+    }
     bool open = n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
     return open && now_ms < lingerer->until_ms;
 }
@@ -149,10 +157,11 @@ static void drain_all(struct reaper *reaper, int64_t now_ms)
 {
     unsigned kept = 0;
     for (unsigned i = 0; i < reaper->n_lingerers; i++) {
-        if (!reaper->stopping && drain(&reaper->lingerers[i], now_ms))
+        if (!reaper->stopping && drain(&reaper->lingerers[i], now_ms)) {
             reaper->lingerers[kept++] = reaper->lingerers[i];
-        else
+        } else {
             (void)close(reaper->lingerers[i].fd);
+        }
     }
     reaper->n_lingerers = kept;
 }
@@ -177,8 +186,9 @@ static void *run(void *data)
         int64_t now = reaper_now_ms();
         drain_all(reaper, now);
         int64_t next = look(reaper, now);
-        if (reaper->n_lingerers > 0)
+        if (reaper->n_lingerers > 0) {
             next = least(next, now + LINGER_LOOK_MS);
+        }
         wait_until(reaper, next);
     }
     drain_all(reaper, 0);
@@ -189,15 +199,18 @@ static void *run(void *data)
 static bool init_sync(struct reaper *reaper)
 {
     pthread_condattr_t monotonic;
-    if (pthread_mutex_init(&reaper->mu, NULL) != 0)
+    if (pthread_mutex_init(&reaper->mu, NULL) != 0) {
         return false;
-    if (pthread_condattr_init(&monotonic) != 0)
+    }
+    if (pthread_condattr_init(&monotonic) != 0) {
         goto no_attr;
+    }
     bool ok = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0 &&
               pthread_cond_init(&reaper->wake, &monotonic) == 0;
     (void)pthread_condattr_destroy(&monotonic);
-    if (ok)
+    if (ok) {
         return true;
+    }
 no_attr:
     (void)pthread_mutex_destroy(&reaper->mu);
     return false;
@@ -213,8 +226,9 @@ static void reaper_free(struct reaper *reaper)
 struct reaper *reaper_start(int64_t head_ms, int64_t idle_ms)
 {
     struct reaper *reaper = calloc(1, sizeof(*reaper));
-    if (reaper == NULL)
+    if (reaper == NULL) {
         return NULL;
+    }
     reaper->head_ms = head_ms;
     reaper->idle_ms = idle_ms;
     reaper->look_ms = least(head_ms / 8 + 1, 1000);
@@ -231,8 +245,9 @@ struct reaper *reaper_start(int64_t head_ms, int64_t idle_ms)
 
 void reaper_stop(struct reaper *reaper)
 {
-    if (reaper == NULL)
+    if (reaper == NULL) {
         return;
+    }
     (void)pthread_mutex_lock(&reaper->mu);
     assert(reaper->first == NULL);
     reaper->stopping = true;
@@ -245,8 +260,9 @@ void reaper_stop(struct reaper *reaper)
 /* Called with the lock held. */
 static void wake_if_asleep(struct reaper *reaper)
 {
-    if (reaper->sleeping)
+    if (reaper->sleeping) {
         (void)pthread_cond_signal(&reaper->wake);
+    }
 }
 
 void reaper_watch(struct reaper *reaper, struct reaper_entry *entry, int fd, int64_t now_ms)
@@ -255,8 +271,9 @@ void reaper_watch(struct reaper *reaper, struct reaper_entry *entry, int fd, int
     reaper_idle(entry, now_ms, 0);
     (void)pthread_mutex_lock(&reaper->mu);
     entry->next = reaper->first;
-    if (reaper->first != NULL)
+    if (reaper->first != NULL) {
         reaper->first->prev = entry;
+    }
     reaper->first = entry;
     reaper->n++;
     wake_if_asleep(reaper);
@@ -266,12 +283,14 @@ void reaper_watch(struct reaper *reaper, struct reaper_entry *entry, int fd, int
 void reaper_forget(struct reaper *reaper, struct reaper_entry *entry)
 {
     (void)pthread_mutex_lock(&reaper->mu);
-    if (entry->prev != NULL)
+    if (entry->prev != NULL) {
         entry->prev->next = entry->next;
-    else
+    } else {
         reaper->first = entry->next;
-    if (entry->next != NULL)
+    }
+    if (entry->next != NULL) {
         entry->next->prev = entry->prev;
+    }
     reaper->n--;
     (void)pthread_mutex_unlock(&reaper->mu);
 }
@@ -286,15 +305,18 @@ void reaper_linger(struct reaper *reaper, int fd)
         (void)pthread_cond_signal(&reaper->wake);
     }
     (void)pthread_mutex_unlock(&reaper->mu);
-    if (!taken)
+    if (!taken) {
         (void)close(fd);
+    }
 }
 
 static bool all_idle(const struct reaper *reaper)
 {
-    for (const struct reaper_entry *entry = reaper->first; entry != NULL; entry = entry->next)
-        if (atomic_load_explicit(&entry->due_ms, memory_order_acquire) != 0)
+    for (const struct reaper_entry *entry = reaper->first; entry != NULL; entry = entry->next) {
+        if (atomic_load_explicit(&entry->due_ms, memory_order_acquire) != 0) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -305,8 +327,9 @@ bool reaper_wait_idle(struct reaper *reaper, int64_t until_ms)
         (void)pthread_mutex_lock(&reaper->mu);
         bool idle = all_idle(reaper);
         (void)pthread_mutex_unlock(&reaper->mu);
-        if (idle || reaper_now_ms() >= until_ms)
+        if (idle || reaper_now_ms() >= until_ms) {
             return idle;
+        }
         (void)nanosleep(&(struct timespec){0, 2000000}, NULL);
     }
 }

@@ -11,8 +11,9 @@ bool request_begin(struct request *request, struct request_context *context, str
     request->target_heap = NULL;
     if (target.n > sizeof(request->target_small)) {
         copy = request->target_heap = malloc(target.n);
-        if (copy == NULL)
+        if (copy == NULL) {
             return false;
+        }
     }
     memcpy(copy, target.p, target.n);
     request->target = (struct slice){copy, target.n};
@@ -47,11 +48,10 @@ static const char *read_head(
     struct http_head copy = *head;
     const char *fault = http_strict_layout(head);
     copy.target = request->target; /* the library may have written to its own */
-    if (fault == NULL)
+    if (fault == NULL) {
         fault = http_strict_check(&copy, &request->message);
+    }
     *ret_method = router_method(head->method);
-    if (fault == NULL && *ret_method == ROUTER_UNKNOWN)
-        fault = "the method is not known";
     return fault;
 }
 
@@ -117,14 +117,18 @@ static bool expect_body(struct request *request)
     const struct http_message *message = &request->message;
     enum body_err err = BODY_OK;
     request->discard = (request->route->flags & ROUTE_BODY) == 0;
-    if (message->content_length > request->context->max_body)
+    if (message->content_length > request->context->max_body) {
         err = BODY_TOO_LARGE;
-    if (err == BODY_OK && !request->discard)
+    }
+    if (err == BODY_OK && !request->discard) {
         err = body_coding(&request->body, message->content_encoding);
-    if (err == BODY_OK && !request->discard)
+    }
+    if (err == BODY_OK && !request->discard) {
         err = body_claim(&request->body, message->content_length);
-    if (err != BODY_OK)
+    }
+    if (err != BODY_OK) {
         refuse_body(request, err);
+    }
     return err == BODY_OK;
 }
 
@@ -140,8 +144,9 @@ enum request_verdict request_head(struct request *request, const struct http_hea
         return REQUEST_ANSWER_NOW;
     }
     request->refused = !find_route(request, method) || !expect_body(request);
-    if (!request->refused)
+    if (!request->refused) {
         return REQUEST_GO_ON;
+    }
     /* A client that waits for "100 Continue" must not be told to go on. */
     bool long_way = message->chunked || message->expects_continue ||
                     message->content_length > REQUEST_SWALLOW_MAX ||
@@ -152,15 +157,17 @@ enum request_verdict request_head(struct request *request, const struct http_hea
 void request_upload(struct request *request, const char *p, size_t n)
 {
     /* Errors stick and are answered by request_run(). */
-    if (!request->refused && !request->discard)
+    if (!request->refused && !request->discard) {
         (void)body_append(&request->body, p, n);
+    }
 }
 
 enum handler_result request_run(struct request *request, int64_t now_ms, int64_t deadline_ms)
 {
     struct http_request *inner = &request->exchange.request;
-    if (request->refused)
+    if (request->refused) {
         return HANDLER_REPLY;
+    }
     enum body_err err = body_end(&request->body);
     if (err != BODY_OK) {
         request->refused = true;
@@ -182,8 +189,9 @@ void request_finish(struct request *request)
 void request_end(struct request *request)
 {
     struct http_exchange *exchange = &request->exchange;
-    if (exchange->release != NULL)
+    if (exchange->release != NULL) {
         exchange->release(exchange);
+    }
     exchange->release = NULL;
     free(exchange->response.body);
     exchange->response.body = NULL;

@@ -12,19 +12,17 @@ static const struct {
     {"HEAD", ROUTER_HEAD},
     {"PUT", ROUTER_PUT},
     {"DELETE", ROUTER_DELETE},
-    {"OPTIONS", ROUTER_OTHER},
-    {"PATCH", ROUTER_OTHER},
-    {"TRACE", ROUTER_OTHER},
-    {"CONNECT", ROUTER_OTHER},
 };
 
 bool router_init(struct router *router, const struct route *routes, size_t n)
 {
     struct slice *paths = calloc(n + 1, sizeof(*paths));
-    if (paths == NULL)
+    if (paths == NULL) {
         return false;
-    for (size_t i = 0; i < n; i++)
+    }
+    for (size_t i = 0; i < n; i++) {
         paths[i] = slice_of(routes[i].path);
+    }
     *router = (struct router){.routes = routes, .paths = paths, .n = n};
     return true;
 }
@@ -37,10 +35,12 @@ void router_release(struct router *router)
 
 enum router_method router_method(struct slice name)
 {
-    for (size_t i = 0; i < sizeof(methods_known) / sizeof(methods_known[0]); i++)
-        if (slice_equal(name, slice_of(methods_known[i].name)))
+    for (size_t i = 0; i < sizeof(methods_known) / sizeof(methods_known[0]); i++) {
+        if (slice_equal(name, slice_of(methods_known[i].name))) {
             return methods_known[i].method;
-    return ROUTER_UNKNOWN;
+        }
+    }
+    return ROUTER_OTHER;
 }
 
 size_t router_find(const struct router *router, enum router_method method, struct slice path,
@@ -49,10 +49,12 @@ size_t router_find(const struct router *router, enum router_method method, struc
     unsigned methods = 0;
     unsigned wanted = (unsigned)(method == ROUTER_HEAD ? ROUTER_GET : method);
     for (size_t i = 0; i < router->n; i++) {
-        if (!slice_equal(router->paths[i], path))
+        if (!slice_equal(router->paths[i], path)) {
             continue;
-        if ((unsigned)router->routes[i].method == wanted)
+        }
+        if ((unsigned)router->routes[i].method == wanted) {
             return i;
+        }
         methods |= 1u << router->routes[i].method;
     }
     *ret_methods = methods;
@@ -69,8 +71,9 @@ void router_allow(unsigned methods, char ret[static ROUTER_ALLOW_MAX])
     size_t n = 0;
     ret[0] = '\0';
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        if ((methods & 1u << texts[i].method) == 0)
+        if ((methods & 1u << texts[i].method) == 0) {
             continue;
+        }
         int added =
             snprintf(ret + n, ROUTER_ALLOW_MAX - n, "%s%s", n == 0 ? "" : ", ", texts[i].text);
         n += added > 0 ? (size_t)added : 0;

@@ -21,8 +21,7 @@ struct router {
 bool router_init(struct router *router, const struct route *routes, size_t n) MUST_CHECK;
 void router_release(struct router *router);
 
-/* A request method.  OTHER are those of RFC 9110 and 5789 that no route serves: 405 where the path
- * exists.  UNKNOWN is any other token. */
+/* A request method.  OTHER is any token that no route is for: 405 where the path exists. */
 enum router_method {
     ROUTER_GET = HTTP_GET,
     ROUTER_POST = HTTP_POST,
@@ -30,7 +29,6 @@ enum router_method {
     ROUTER_DELETE = HTTP_DELETE,
     ROUTER_HEAD,
     ROUTER_OTHER,
-    ROUTER_UNKNOWN,
 };
 enum router_method router_method(struct slice name);
 

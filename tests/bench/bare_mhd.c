@@ -34,11 +34,13 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     }
     struct MHD_Response *response = MHD_create_response_from_buffer(
         sizeof(answer) - 1, (void *)(uintptr_t)answer, MHD_RESPMEM_MUST_COPY);
-    if (response == NULL)
+    if (response == NULL) {
         return MHD_NO;
+    }
     enum MHD_Result queued = MHD_add_response_header(response, "Content-Type", "application/json");
-    if (queued == MHD_YES)
+    if (queued == MHD_YES) {
         queued = MHD_queue_response(connection, MHD_HTTP_ACCEPTED, response);
+    }
     MHD_destroy_response(response);
     return queued;
 }
@@ -71,6 +73,7 @@ int main(int argc, char **argv)
         perror("bare_mhd");
         return 1;
     }
-    for (;;)
+    for (;;) {
         (void)pause();
+    }
 }

@@ -91,8 +91,9 @@ static size_t decode_ours(char *body, size_t n)
     size_t sum = 0;
 
     event_batch_init(&batch);
-    if (event_json_decode(body, n, EVENT_BODY_JSON, &rules, &batch) != EVENT_JSON_OK)
+    if (event_json_decode(body, n, EVENT_BODY_JSON, &rules, &batch) != EVENT_JSON_OK) {
         abort();
+    }
     for (size_t i = 0; i < batch.n; i++) {
         const struct event *event = &batch.events[i];
 
@@ -108,16 +109,18 @@ static size_t decode_jansson(char *body, size_t n)
     size_t sum = 0, i;
     json_t *event;
 
-    if (events == NULL)
+    if (events == NULL) {
         abort();
+    }
     json_array_foreach(events, i, event)
     {
         sum += json_string_length(json_object_get(event, "page"));
         sum += json_string_length(json_object_get(event, "user"));
         sum += json_string_length(json_object_get(event, "ua"));
         sum += (size_t)json_integer_value(json_object_get(event, "ts"));
-        if (json_string_value(json_object_get(event, "ip")) == NULL)
+        if (json_string_value(json_object_get(event, "ip")) == NULL) {
             abort();
+        }
     }
     json_decref(events);
     return sum;

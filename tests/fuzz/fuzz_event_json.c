@@ -27,8 +27,9 @@ struct body {
 
 static void require(int holds)
 {
-    if (!holds)
+    if (!holds) {
         abort();
+    }
 }
 
 static void check_inside(const struct body *body, struct slice text)
@@ -43,11 +44,13 @@ static void check_event(const struct body *body, const struct event *event)
 
     check_inside(body, event->page);
     require(event_check_page(event->page) == NULL);
-    if (!slice_equal(event->user, zero))
+    if (!slice_equal(event->user, zero)) {
         check_inside(body, event->user);
+    }
     require(event->user.n == 0 || event_check_user(event->user) == NULL);
-    if (!slice_equal(event->site, EVENT_SITE_DEFAULT))
+    if (!slice_equal(event->site, EVENT_SITE_DEFAULT)) {
         check_inside(body, event->site);
+    }
     require(event_check_site(event->site) == NULL);
     check_inside(body, event->agent);
     require(event_check_agent(event->agent) == NULL);
@@ -75,8 +78,9 @@ static void check_batch(const struct body *body, const struct event_batch *batch
     require(batch->n + batch->rejected <= max_events);
     require(batch->n_rejects ==
             (batch->rejected < EVENT_REJECTS_LISTED ? batch->rejected : EVENT_REJECTS_LISTED));
-    for (size_t i = 0; i < batch->n; i++)
+    for (size_t i = 0; i < batch->n; i++) {
         check_event(body, &batch->events[i]);
+    }
     for (size_t i = 0; i < batch->n_rejects; i++) {
         check_reject(&batch->rejects[i]);
         require(i == 0 || batch->rejects[i].index > batch->rejects[i - 1].index);
@@ -90,20 +94,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     enum event_json_result result;
     struct body body;
 
-    if (n == 0)
+    if (n == 0) {
         return 0;
-    if (data[0] & 2)
+    }
+    if (data[0] & 2) {
         rules.max_events = data[0] >> 2;
+    }
     body = (struct body){malloc(n > 1 ? n - 1 : 1), n - 1};
     require(body.bytes != NULL);
     memcpy(body.bytes, data + 1, n - 1);
     event_batch_init(&batch);
     result = event_json_decode(
         body.bytes, body.n, data[0] & 1 ? EVENT_BODY_NDJSON : EVENT_BODY_JSON, &rules, &batch);
-    if (result == EVENT_JSON_OK)
+    if (result == EVENT_JSON_OK) {
         check_batch(&body, &batch, rules.max_events);
-    else
+    } else {
         require(batch.n == 0 && batch.rejected == 0 && batch.n_rejects == 0);
+    }
     if (result == EVENT_JSON_MALFORMED) {
         require(batch.line >= 1 && batch.line <= n && batch.column >= 1 && batch.column <= n);
         require(batch.detail != NULL);

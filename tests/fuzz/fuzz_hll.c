@@ -16,8 +16,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Unlike assert(), not lost with NDEBUG. */
 static void require(bool condition)
 {
-    if (!condition)
+    if (!condition) {
         abort();
+    }
 }
 
 /* A union: no register lower than it was, none more than six bits, none from nowhere, and the same
@@ -47,16 +48,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hll before, after;
 
     /* Registers that differ from their neighbours and lie within those of real strings. */
-    for (size_t i = 0; i < HLL_REGISTERS; i++)
+    for (size_t i = 0; i < HLL_REGISTERS; i++) {
         before.registers[i] = (uint8_t)(i * 7 % 31);
+    }
     after = before;
-    if (hll_merge(&after, data, size))
+    if (hll_merge(&after, data, size)) {
         check_union(&before, &after, data, size);
-    else
+    } else {
         require(memcmp(&before, &after, sizeof(after)) == 0);
+    }
 
     hll_add(&after, data, size);
-    for (size_t i = 0; i < HLL_REGISTERS; i++)
+    for (size_t i = 0; i < HLL_REGISTERS; i++) {
         require(after.registers[i] <= 63);
+    }
     return 0;
 }

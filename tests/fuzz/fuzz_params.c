@@ -22,8 +22,9 @@ static const struct param_spec specs[] = {{"site", false}, {"page", true}, {"fro
 /* Unlike assert(), not lost with NDEBUG. */
 static void require(bool condition)
 {
-    if (!condition)
+    if (!condition) {
         abort();
+    }
 }
 
 static void check_error(const struct params *params)
@@ -32,8 +33,9 @@ static void check_error(const struct params *params)
 
     require(params->n == 0 && !params->pairs && !params->bytes);
     require(error->detail && memchr(error->parameter, '\0', sizeof error->parameter));
-    for (const char *p = error->parameter; *p; p++)
+    for (const char *p = error->parameter; *p; p++) {
         require(*p >= ' ' && *p <= '~');
+    }
 }
 
 static void check_pairs(const struct params *params, size_t query_n)
@@ -57,16 +59,18 @@ static struct slice escape_pairs(const struct params *params)
     size_t room = 1, n = 0;
     char *text;
 
-    for (size_t i = 0; i < params->n; i++)
+    for (size_t i = 0; i < params->n; i++) {
         room += params->pairs[i].value.n * 3 + strlen(params->pairs[i].spec->name) + 2;
+    }
     text = malloc(room);
     require(text != NULL);
     for (size_t i = 0; i < params->n; i++) {
         struct slice value = params->pairs[i].value;
 
         n += (size_t)sprintf(text + n, "&%s=", params->pairs[i].spec->name);
-        for (size_t k = 0; k < value.n; k++)
+        for (size_t k = 0; k < value.n; k++) {
             n += (size_t)sprintf(text + n, "%%%02X", (unsigned)(unsigned char)value.p[k]);
+        }
     }
     return (struct slice){text, n};
 }

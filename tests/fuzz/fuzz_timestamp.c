@@ -18,8 +18,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Unlike assert(), not lost with NDEBUG. */
 static void require(bool condition)
 {
-    if (!condition)
+    if (!condition) {
         abort();
+    }
 }
 
 /* What is read is in range, and printed it is read as the same. */
@@ -59,19 +60,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint32_t clock;
     int64_t now_ms, from_s, to_s;
 
-    if (size < sizeof clock)
+    if (size < sizeof clock) {
         return 0;
+    }
     memcpy(&clock, data, sizeof clock);
     text = (struct slice){(const char *)data + sizeof clock, size - sizeof clock};
     now_ms = (int64_t)(clock & 0x7fffffff) * 60000 + (clock >> 31 ? 30500 : 0);
     check_rfc3339(text);
     from_s = parameter(text, now_ms, TIMESTAMP_DOWN);
     to_s = parameter(text, now_ms, TIMESTAMP_UP);
-    if (from_s < 0)
+    if (from_s < 0) {
         require(to_s < 0);
-    else if (to_s < 0)
+    } else if (to_s < 0) {
         require(from_s == LAST_S - 59); /* rounded up it is in the year 10000 */
-    else
+    } else {
         require(to_s == from_s || to_s == from_s + 60);
+    }
     return 0;
 }

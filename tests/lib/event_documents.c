@@ -21,8 +21,9 @@ void document_append(struct document *text, const char *piece)
 {
     size_t n = strlen(piece);
 
-    if (text->n + n > DOCUMENT_MAX)
+    if (text->n + n > DOCUMENT_MAX) {
         return;
+    }
     memcpy(text->bytes + text->n, piece, n);
     text->n += n;
 }
@@ -77,11 +78,12 @@ static void add_member(struct document_random *r, struct document *text, const c
     document_append(text, "\"");
     document_append(text, name);
     document_append(text, document_below(r, 8) == 0 ? "\" :\n" : "\":");
-    for (size_t i = 0; i < sizeof(likely) / sizeof(likely[0]); i++)
+    for (size_t i = 0; i < sizeof(likely) / sizeof(likely[0]); i++) {
         if (strcmp(name, likely[i][0]) == 0 && document_below(r, 6) != 0) {
             document_append(text, likely[i][1]);
             return;
         }
+    }
     add_value(r, text, 0);
 }
 
@@ -118,8 +120,9 @@ void event_document_make(struct document_random *r, struct document *text)
         add_event(r, text);
     }
     for (unsigned i = 0, deep = document_below(r, 16) == 0 ? 28 + document_below(r, 8) : 0;
-         i < 2 * deep; i++)
+         i < 2 * deep; i++) {
         document_append(text, i == 0 && n > 0 ? ",[" : i < deep ? "[" : "]");
+    }
     document_append(text, "]");
 }
 
@@ -130,15 +133,17 @@ void event_document_mutate(struct document_random *r, struct document *text)
     size_t at = document_below(r, (unsigned)text->n + 1);
     char byte = bytes[document_below(r, sizeof(bytes) - 1)];
 
-    if (text->n == 0 || text->n == DOCUMENT_MAX)
+    if (text->n == 0 || text->n == DOCUMENT_MAX) {
         return;
+    }
     switch (document_below(r, 5)) {
     case 0:
         text->bytes[at == text->n ? 0 : at] = byte;
         break;
     case 1:
-        if (at == text->n)
+        if (at == text->n) {
             return;
+        }
         memmove(text->bytes + at, text->bytes + at + 1, text->n - at - 1);
         text->n--;
         break;
@@ -151,7 +156,8 @@ void event_document_mutate(struct document_random *r, struct document *text)
         text->n++;
         break;
     default:
-        if (document_below(r, 8) == 0)
+        if (document_below(r, 8) == 0) {
             text->n = at;
+        }
     }
 }

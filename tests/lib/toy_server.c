@@ -74,12 +74,13 @@ static enum handler_result wait_start(struct http_exchange *exchange)
 static void wait_finish(struct http_exchange *exchange)
 {
     const struct http_request *request = &exchange->request;
-    if (exchange->job.err != STORAGE_OK)
+    if (exchange->job.err != STORAGE_OK) {
         problem_from_storage(&exchange->response, exchange->job.err, NULL);
-    else if (request->method == HTTP_POST)
+    } else if (request->method == HTTP_POST) {
         (void)say(exchange, request->body.p, request->body.n);
-    else
+    } else {
         (void)say(exchange, "waited", 6);
+    }
 }
 
 static enum handler_result echo_start(struct http_exchange *exchange)
@@ -281,20 +282,23 @@ void toy_observed(struct toy *toy, unsigned *ret_n, size_t *ret_route, unsigned 
 
 static void nap(int64_t since_ms, int64_t n, const char *what)
 {
-    cr_assert(toy_now_ms() - since_ms < PATIENCE_MS, "waited in vain, there are %d %s", (int)n, what);
+    cr_assert(
+        toy_now_ms() - since_ms < PATIENCE_MS, "waited in vain, there are %d %s", (int)n, what);
     (void)nanosleep(&(struct timespec){0, 1000000}, NULL);
 }
 
 void toy_await_lent(struct toy *toy, int64_t n)
 {
-    for (int64_t since = toy_now_ms(); toy_stats(toy).suspended != n;)
+    for (int64_t since = toy_now_ms(); toy_stats(toy).suspended != n;) {
         nap(since, toy_stats(toy).suspended, "suspended requests");
+    }
 }
 
 void toy_await_connections(struct toy *toy, int64_t n)
 {
-    for (int64_t since = toy_now_ms(); toy_stats(toy).connections != n;)
+    for (int64_t since = toy_now_ms(); toy_stats(toy).connections != n;) {
         nap(since, toy_stats(toy).connections, "connections");
+    }
 }
 
 void toy_await_observed(struct toy *toy, unsigned n)
@@ -303,8 +307,9 @@ void toy_await_observed(struct toy *toy, unsigned n)
     size_t route;
     int64_t since = toy_now_ms();
     for (toy_observed(toy, &seen, &route, &status); seen < n;
-         toy_observed(toy, &seen, &route, &status))
+         toy_observed(toy, &seen, &route, &status)) {
         nap(since, (int64_t)seen, "answers observed");
+    }
 }
 
 void toy_stop(struct toy *toy)
@@ -337,8 +342,9 @@ static int try_connect(const struct toy *toy)
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-    if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0)
+    if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0) {
         return fd;
+    }
     (void)close(fd);
     return -1;
 }
@@ -353,8 +359,9 @@ int toy_connect(const struct toy *toy)
 bool toy_can_connect(const struct toy *toy)
 {
     int fd = try_connect(toy);
-    if (fd >= 0)
+    if (fd >= 0) {
         (void)close(fd);
+    }
     return fd >= 0;
 }
 
@@ -380,8 +387,9 @@ static bool read_head(int fd, struct answer *ret)
     while (n < 4 || memcmp(ret->head + n - 4, "\r\n\r\n", 4) != 0) {
         cr_assert(n + 1 < sizeof(ret->head), "the head is too long");
         ssize_t got = recv(fd, ret->head + n, 1, 0);
-        if (got <= 0 && n == 0 && (got == 0 || errno == ECONNRESET))
+        if (got <= 0 && n == 0 && (got == 0 || errno == ECONNRESET)) {
             return false;
+        }
         cr_assert_eq(got, 1, "half an answer: %.*s", (int)n, ret->head);
         n++;
     }
@@ -395,8 +403,9 @@ bool answer_header(const struct answer *answer, const char *name, char *ret, siz
     ret[0] = '\0';
     for (const char *line = strstr(answer->head, "\r\n"); line != NULL && line[2] != '\r';
          line = strstr(line + 2, "\r\n")) {
-        if (strncasecmp(line + 2, name, name_n) != 0 || line[2 + name_n] != ':')
+        if (strncasecmp(line + 2, name, name_n) != 0 || line[2 + name_n] != ':') {
             continue;
+        }
         const char *value = line + 2 + name_n + 1;
         value += strspn(value, " ");
         (void)snprintf(ret, ret_n, "%.*s", (int)strcspn(value, "\r"), value);
@@ -410,12 +419,14 @@ static bool read_answer(int fd, struct answer *ret, bool with_body)
     char length[32];
     ret->n = 0;
     ret->body[0] = '\0';
-    if (!read_head(fd, ret))
+    if (!read_head(fd, ret)) {
         return false;
+    }
     cr_assert_eq(strncmp(ret->head, "HTTP/1.1 ", 9), 0, "%s", ret->head);
     ret->status = (int)strtol(ret->head + 9, NULL, 10);
-    if (!answer_header(ret, "Content-Length", length, sizeof(length)))
+    if (!answer_header(ret, "Content-Length", length, sizeof(length))) {
         return true;
+    }
     ret->n = (size_t)strtoull(length, NULL, 10);
     for (size_t at = 0; with_body && at < ret->n;) {
         char sink[8192];
@@ -425,8 +436,9 @@ static bool read_answer(int fd, struct answer *ret, bool with_body)
         ssize_t got = recv(fd, keep ? ret->body + at : sink, left < room ? left : room, 0);
         cr_assert(got > 0, "half a body: %zu of %zu", at, ret->n);
         at += (size_t)got;
-        if (keep)
+        if (keep) {
             ret->body[at] = '\0';
+        }
     }
     return true;
 }
@@ -445,7 +457,8 @@ bool toy_ended(int fd, int ms)
 {
     char byte;
     struct pollfd poll_in = {.fd = fd, .events = POLLIN};
-    if (poll(&poll_in, 1, ms) == 0)
+    if (poll(&poll_in, 1, ms) == 0) {
         return false;
+    }
     return recv(fd, &byte, 1, 0) <= 0;
 }

@@ -25,12 +25,15 @@ static void print_event(const struct access_log_line *event)
 
 static void count_event(struct counts *counts, const struct access_log_line *event)
 {
-    if (counts->events++ == 0)
+    if (counts->events++ == 0) {
         counts->first_s = counts->last_s = event->at_s;
-    if (event->at_s < counts->first_s)
+    }
+    if (event->at_s < counts->first_s) {
         counts->first_s = event->at_s;
-    if (event->at_s > counts->last_s)
+    }
+    if (event->at_s > counts->last_s) {
         counts->last_s = event->at_s;
+    }
     counts->names += !event->host_is_ip;
 }
 
@@ -43,8 +46,9 @@ static void count_line(
     switch (access_log_parse(text, format, &event, &detail)) {
     case ACCESS_LOG_EVENT:
         count_event(counts, &event);
-        if (print)
+        if (print) {
             print_event(&event);
+        }
         break;
     case ACCESS_LOG_OTHER_METHOD:
         counts->other_methods++;
@@ -89,8 +93,9 @@ int main(int argc, char **argv)
     bool print = false, whole;
 
     for (; argc > 2; argc--, argv++) {
-        if (strcmp(argv[1], "--common") == 0)
+        if (strcmp(argv[1], "--common") == 0) {
             format = ACCESS_LOG_COMMON;
+        }
         print = print || strcmp(argv[1], "--events") == 0;
     }
     reader = argc == 2 ? line_reader_open(argv[1]) : NULL;
@@ -100,10 +105,11 @@ int main(int argc, char **argv)
     }
     whole = count_file(reader, format, print, &counts);
     line_reader_close(reader);
-    if (!print)
+    if (!print) {
         printf("lines %" PRIu64 "\nevents %" PRIu64 "\nmalformed %" PRIu64 "\nother_method %" PRIu64
                "\nnames %" PRIu64 "\nfirst_s %" PRId64 "\nlast_s %" PRId64 "\n",
             counts.lines, counts.events, counts.malformed, counts.other_methods, counts.names,
             counts.first_s, counts.last_s);
+    }
     return whole ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -30,10 +30,12 @@ static size_t read_item(char *item)
 {
     size_t n;
 
-    if (scanf("%zu", &n) != 1 || getchar() != '\n' || n > ITEM_MAX)
+    if (scanf("%zu", &n) != 1 || getchar() != '\n' || n > ITEM_MAX) {
         die("bad size of an item");
-    if (fread(item, 1, n, stdin) != n || getchar() != '\n')
+    }
+    if (fread(item, 1, n, stdin) != n || getchar() != '\n') {
         die("item cut off");
+    }
     return n;
 }
 
@@ -46,10 +48,11 @@ static size_t read_case(struct hll *hll, bool add, size_t count, char *item)
     for (size_t i = 0; i < count; i++) {
         size_t n = read_item(item);
 
-        if (add)
+        if (add) {
             hll_add(hll, item, n);
-        else if (!hll_merge(hll, item, n) && refused == count)
+        } else if (!hll_merge(hll, item, n) && refused == count) {
             refused = i;
+        }
     }
     return refused;
 }
@@ -72,16 +75,18 @@ int main(void)
     struct hll *hll = malloc(sizeof(*hll));
     size_t count;
 
-    if (!item || !hll)
+    if (!item || !hll) {
         die("no memory");
+    }
     while (scanf("%7s %zu", verb, &count) == 2) {
         bool add = strcmp(verb, "add") == 0;
         size_t refused = read_case(hll, add, count, item);
 
-        if (refused < count)
+        if (refused < count) {
             printf("refused %zu ", refused);
-        else
+        } else {
             printf("%" PRIu64 " ", hll_estimate(hll));
+        }
         print_registers(hll);
         putchar('\n');
     }

@@ -37,8 +37,9 @@ Test(event_check, lengths_up_to_the_limit_are_accepted)
         cr_expect_null(rows[i].check(long_text(rows[i].least)), "row %zu", i);
         cr_expect_null(rows[i].check(long_text(rows[i].most)), "row %zu", i);
         cr_expect_not_null(rows[i].check(long_text(rows[i].most + 1)), "row %zu", i);
-        if (rows[i].least > 0)
+        if (rows[i].least > 0) {
             cr_expect_not_null(rows[i].check(long_text(0)), "row %zu", i);
+        }
     }
 }
 
@@ -127,22 +128,26 @@ Test(event_check, agrees_with_inet_pton)
         uint8_t bytes[16];
         size_t n = (size_t)rand() % 16;
 
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
             text[i] = alphabet[(size_t)rand() % (sizeof(alphabet) - 1)];
-        if (round % 2 == 0)
+        }
+        if (round % 2 == 0) {
             n = (size_t)snprintf(text, sizeof(text), "%d.%d.0%d.%d", rand() % 300, rand() % 300,
                 rand() % 3, rand() % 300);
-        if (round % 4 == 0)
+        }
+        if (round % 4 == 0) {
             n = (size_t)snprintf(
                 text, sizeof(text), "%d.%d.%d.%d", rand() % 260, rand() % 260, rand() % 9, 7);
+        }
         text[n] = 0;
         bool expected =
             inet_pton(AF_INET, text, bytes) == 1 || inet_pton(AF_INET6, text, bytes) == 1;
         bool got = event_parse_address((struct slice){text, n}, &address) == NULL;
 
         cr_assert_eq(got, expected, "%s", text);
-        if (got && address.len == 4)
+        if (got && address.len == 4) {
             cr_assert_arr_eq(address.bytes, bytes, 4, "%s", text);
+        }
         accepted += got;
     }
     cr_expect_gt(accepted, 30000u);

@@ -27,16 +27,18 @@ Test(event_json, actions_stay_with_their_events)
     for (int i = 0; i < N; i++) {
         n += (size_t)sprintf(text + n, "%s{\"page\":\"/%s\",\"actions\":[", i == 0 ? "" : ",",
             i % 7 == 3 ? "\\u0000" : "");
-        for (int j = 0; j < i % 4; j++)
+        for (int j = 0; j < i % 4; j++) {
             n += (size_t)sprintf(text + n, "%s\"a%d.%d\"", j == 0 ? "" : ",", i, j);
+        }
         n += (size_t)sprintf(text + n, "]}");
     }
     text[n++] = ']';
     d = decode((struct slice){text, n});
     cr_assert_eq(d.result, EVENT_JSON_OK);
     for (int i = 0, k = 0; i < N; i++) {
-        if (i % 7 == 3)
+        if (i % 7 == 3) {
             continue;
+        }
         cr_assert_eq(d.batch.events[k].n_actions, i % 4);
         for (int j = 0; j < i % 4; j++) {
             char name[32];
@@ -90,15 +92,18 @@ Test(event_json, events_beyond_the_first_guess_are_kept)
     size_t n = 0;
     struct decoded d;
 
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < N; i++) {
         n += (size_t)sprintf(text + n, "{\"page\":\"%d\"}\n", i % 10);
+    }
     d = decode_lines((struct slice){text, n});
     cr_expect_eq(d.result, EVENT_JSON_OK);
     cr_assert_eq(d.batch.n, (size_t)N);
     cr_expect_leq(d.batch.capacity, (size_t)N);
-    for (int i = 0; i < N; i++)
-        if (d.batch.events[i].page.p[0] != '0' + i % 10)
+    for (int i = 0; i < N; i++) {
+        if (d.batch.events[i].page.p[0] != '0' + i % 10) {
             cr_assert_fail("event %d", i);
+        }
+    }
     release(&d);
     free(text);
 }
@@ -115,8 +120,9 @@ Test(event_json, a_bad_element_leaves_the_others_alone)
     cr_expect_eq(d.batch.n, 2u);
     cr_expect_eq(d.batch.rejected, 6u);
     cr_assert_eq(d.batch.n_rejects, 6u);
-    for (size_t i = 0; i < 6; i++)
+    for (size_t i = 0; i < 6; i++) {
         cr_expect_eq(d.batch.rejects[i].index, indices[i], "%zu", i);
+    }
     for (size_t i = 0; i < 4; i++) {
         cr_expect_str_eq(d.batch.rejects[i].pointer, "");
         cr_expect_str_eq(d.batch.rejects[i].detail, "an event must be an object");
@@ -132,8 +138,9 @@ Test(event_json, a_hundred_rejects_are_listed_and_all_are_counted)
     struct decoded d;
 
     memset(text, ',', sizeof(text));
-    for (size_t i = 1; i < sizeof(text); i += 2)
+    for (size_t i = 1; i < sizeof(text); i += 2) {
         text[i] = '1';
+    }
     text[0] = '[';
     text[498] = ']';
     d = decode((struct slice){text, 499});

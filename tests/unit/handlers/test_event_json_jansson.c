@@ -34,9 +34,11 @@
 
 static bool is_hex(const char *p, const char *end)
 {
-    for (int i = 0; i < 4; i++, p++)
-        if (p == end || strchr("0123456789abcdefABCDEF", *p) == NULL || *p == 0)
+    for (int i = 0; i < 4; i++, p++) {
+        if (p == end || strchr("0123456789abcdefABCDEF", *p) == NULL || *p == 0) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -63,9 +65,11 @@ static const char *soften_string(const char *p, const char *end, struct document
 static const char *soften_digits(
     const char *p, const char *end, bool exponent, struct document *soft)
 {
-    for (int i = 0; p < end && *p >= '0' && *p <= '9'; p++, i++)
-        if (i < 18)
+    for (int i = 0; p < end && *p >= '0' && *p <= '9'; p++, i++) {
+        if (i < 18) {
             soft->bytes[soft->n++] = exponent ? '0' : *p;
+        }
+    }
     return p;
 }
 
@@ -83,15 +87,18 @@ static unsigned soften(const struct document *text, struct document *soft)
             continue;
         }
         exponent = *p == 'e' || *p == 'E' || (exponent && (*p == '+' || *p == '-'));
-        if (*p == '{' || *p == '[')
+        if (*p == '{' || *p == '[') {
             deepest = ++depth > deepest ? depth : deepest;
-        if (*p == '}' || *p == ']')
+        }
+        if (*p == '}' || *p == ']') {
             depth--;
+        }
         soft->bytes[soft->n++] = *p == 0 ? '\1' : *p;
         if (*p++ == '"') {
             p = soften_string(p, end, soft);
-            if (p < end)
+            if (p < end) {
                 soft->bytes[soft->n++] = *p++;
+            }
         }
     }
     return deepest;
@@ -104,11 +111,14 @@ static bool plain_string(const json_t *value, size_t least, size_t most)
     const char *p = json_string_value(value);
     size_t n = json_string_length(value);
 
-    if (p == NULL || n < least || n > most)
+    if (p == NULL || n < least || n > most) {
         return false;
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned char)p[i] < ' ' || p[i] == 0x7f)
+    }
+    for (size_t i = 0; i < n; i++) {
+        if ((unsigned char)p[i] < ' ' || p[i] == 0x7f) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -116,8 +126,9 @@ static bool name_like(const json_t *value, const char *marks)
 {
     const char *p = json_string_value(value);
 
-    if (p == NULL || *p == 0 || strlen(p) > 64)
+    if (p == NULL || *p == 0 || strlen(p) > 64) {
         return false;
+    }
     return p[strspn(p, marks)] == 0;
 }
 
@@ -126,8 +137,9 @@ static bool name_like(const json_t *value, const char *marks)
 static bool model_time(const json_t *value, int64_t *ret_s)
 {
     if (json_is_string(value)) {
-        if (!timestamp_rfc3339(slice_of(json_string_value(value)), ret_s))
+        if (!timestamp_rfc3339(slice_of(json_string_value(value)), ret_s)) {
             return false;
+        }
     } else if (json_is_integer(value)) {
         *ret_s = timestamp_from_number(json_integer_value(value));
     } else if (json_is_real(value) && json_real_value(value) >= 0 &&
@@ -152,9 +164,13 @@ static bool model_actions(const json_t *value)
     const json_t *action;
     size_t i;
 
-    if (!json_is_array(value) || json_array_size(value) > 8)
+    if (!json_is_array(value) || json_array_size(value) > 8) {
         return false;
-    json_array_foreach(value, i, action) if (!name_like(action, LETTERS "._:-")) return false;
+    }
+    json_array_foreach(value, i, action) if (!name_like(action, LETTERS "._:-"))
+    {
+        return false;
+    }
     return true;
 }
 
@@ -163,23 +179,30 @@ static bool model_accepts(const json_t *event)
     const json_t *value;
     int64_t at_s;
 
-    if (!json_is_object(event) || !plain_string(json_object_get(event, "page"), 1, 2048))
+    if (!json_is_object(event) || !plain_string(json_object_get(event, "page"), 1, 2048)) {
         return false;
+    }
     if ((value = json_object_get(event, "user")) && !json_is_integer(value) &&
-        !plain_string(value, 1, 256))
+        !plain_string(value, 1, 256)) {
         return false;
+    }
     if ((value = json_object_get(event, "site")) &&
-        (!name_like(value, LETTERS "._-") || strchr("._-", *json_string_value(value))))
+        (!name_like(value, LETTERS "._-") || strchr("._-", *json_string_value(value)))) {
         return false;
-    if ((value = json_object_get(event, "ip")) && !model_address(value))
+    }
+    if ((value = json_object_get(event, "ip")) && !model_address(value)) {
         return false;
-    if ((value = json_object_get(event, "ts")) && !model_time(value, &at_s))
+    }
+    if ((value = json_object_get(event, "ts")) && !model_time(value, &at_s)) {
         return false;
-    if ((value = json_object_get(event, "ua")) && !json_is_null(value) && !json_is_string(value))
+    }
+    if ((value = json_object_get(event, "ua")) && !json_is_null(value) && !json_is_string(value)) {
         return false;
+    }
     if ((value = json_object_get(event, "referrer")) && !json_is_null(value) &&
-        !json_is_string(value))
+        !json_is_string(value)) {
         return false;
+    }
     return !(value = json_object_get(event, "actions")) || model_actions(value);
 }
 
@@ -200,13 +223,17 @@ static bool same_event(const struct event *event, const json_t *model)
     const json_t *ts = json_object_get(model, "ts");
     int64_t at_s = NOW;
 
-    if (ts != NULL)
+    if (ts != NULL) {
         model_time(ts, &at_s);
-    if (event->at_s != at_s || event->n_actions != json_array_size(actions))
+    }
+    if (event->at_s != at_s || event->n_actions != json_array_size(actions)) {
         return false;
-    for (size_t i = 0; i < event->n_actions; i++)
-        if (!same_text(event->actions[i], json_array_get(actions, i), ""))
+    }
+    for (size_t i = 0; i < event->n_actions; i++) {
+        if (!same_text(event->actions[i], json_array_get(actions, i), "")) {
             return false;
+        }
+    }
     return same_text(event->page, json_object_get(model, "page"), "") &&
            same_text(event->user, json_object_get(model, "user"), "") &&
            same_text(event->agent, json_object_get(model, "ua"), "") &&
@@ -223,8 +250,9 @@ static void expect_events(const struct event_batch *batch, const json_t *tree, u
     json_array_foreach(all, i, event)
     {
         if (!model_accepts(event)) {
-            if (rejected < batch->n_rejects)
+            if (rejected < batch->n_rejects) {
                 cr_assert_eq(batch->rejects[rejected].index, i, "seed %u", seed);
+            }
             rejected++;
             continue;
         }
@@ -284,8 +312,9 @@ Test(event_json_jansson, agrees_on_random_and_broken_documents)
         struct document_random r = {seed * UINT64_C(0x9e3779b97f4a7c15)};
 
         event_document_make(&r, &text);
-        for (unsigned i = document_below(&r, 3); i > 0; i--)
+        for (unsigned i = document_below(&r, 3); i > 0; i--) {
             event_document_mutate(&r, &text);
+        }
         compare(seed, &text, &met);
     }
     cr_log_info("json %u, not %u, too deep %u, only softened %u, modelled %u, events %u + %u",

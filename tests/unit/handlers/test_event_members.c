@@ -104,8 +104,9 @@ Test(event_members, what_is_acceptable_is_accepted)
         "{\"page\":\"/\",\"name_with_\\n\":true}",
     };
 
-    for (size_t i = 0; i < ROWS(rows); i++)
+    for (size_t i = 0; i < ROWS(rows); i++) {
         expect_accept(slice_of(rows[i]));
+    }
 }
 
 Test(event_members, users_are_text_or_integers)

@@ -76,8 +76,9 @@ Test(json_scan, every_value_of_the_grammar_is_json)
         "\"\x7f\"", /* DEL is no control to RFC 8259 */
     };
 
-    for (size_t i = 0; i < ROWS(rows); i++)
+    for (size_t i = 0; i < ROWS(rows); i++) {
         cr_expect(is_json(slice_of(rows[i])), "%s", rows[i]);
+    }
 }
 
 Test(json_scan, strings_are_unescaped)
@@ -116,18 +117,20 @@ Test(json_scan, strings_are_unescaped)
 /* The word at a time and the byte at a time must stop at the same place, for every byte. */
 Test(json_scan, plain_text_ends_at_the_right_byte)
 {
-    for (unsigned c = 0; c < 256; c++)
+    for (unsigned c = 0; c < 256; c++) {
         for (size_t at = 0; at < 20; at++) {
             char text[20];
             bool plain = c >= ' ' && c < 0x80 && c != '"' && c != '\\';
 
             memset(text, 'a', sizeof(text));
             text[at] = (char)c;
-            if (at + 1 < sizeof(text))
+            if (at + 1 < sizeof(text)) {
                 text[at + 1] = '"'; /* a mark above the lowest one must not win */
+            }
             cr_assert_eq(json_text_plain(text, text + 20) - text,
                 plain ? (ptrdiff_t)(at + 1) : (ptrdiff_t)at, "%u at %zu", c, at);
         }
+    }
 }
 
 Test(json_scan, an_unusable_string_is_a_fault_and_the_scan_goes_on)
@@ -337,7 +340,8 @@ Test(json_scan, every_cut_is_noticed)
     static const char text[] = "{\"a\":[1,-2.5e+3,\"\\u00e9\\n\xe4\xba\xac\"],\"b\":{\"c\":true},"
                                "\"d\":false,\"e\":null}";
 
-    for (size_t n = 0; n < sizeof(text) - 1; n++)
+    for (size_t n = 0; n < sizeof(text) - 1; n++) {
         cr_expect_not(is_json((struct slice){text, n}), "%zu", n);
+    }
     cr_expect(is_json(SLICE(text)));
 }

@@ -101,8 +101,9 @@ Test(params, bad_escapes)
         "site=%%41", "site=%4g", "site=%g4", "site=% 4", "site=%+4", "site=%-1", "site=%0x41",
         "site=%u0041"};
 
-    for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++)
+    for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++) {
         check_refused(slice_of(queries[i]), "site", "hexadecimal");
+    }
     /* the escape goes on behind the slice */
     check_refused((struct slice){"site=%41", 7}, "site", "hexadecimal");
     check_refused(slice_of("s%zzite=a"), "s%zzite", "hexadecimal");
@@ -213,8 +214,9 @@ Test(params, at_most_so_many)
     struct params params;
 
     cr_assert_not_null(query);
-    for (size_t i = 0; i <= PARAMS_MAX; i++)
+    for (size_t i = 0; i <= PARAMS_MAX; i++) {
         memcpy(query + 7 * i, "page=a&", 7);
+    }
     cr_assert_eq(params_parse((struct slice){query, n - 7}, specs, N_SPECS, &params), PARAMS_OK);
     cr_expect_eq(params_count(&params, "page"), PARAMS_MAX);
     params_release(&params);

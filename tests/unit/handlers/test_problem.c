@@ -21,9 +21,11 @@ static const char *text(json_t *root, const char *name)
 
 static const char *header(const struct http_response *response, const char *name)
 {
-    for (unsigned i = 0; i < response->n_headers; i++)
-        if (strcmp(response->headers[i].name, name) == 0)
+    for (unsigned i = 0; i < response->n_headers; i++) {
+        if (strcmp(response->headers[i].name, name) == 0) {
             return response->headers[i].value;
+        }
+    }
     return NULL;
 }
 
@@ -173,8 +175,9 @@ Test(problem, long_details_are_cut_between_characters)
     for (size_t shift = 0; shift < 4; shift++) {
         char detail[2 * PROBLEM_DETAIL_MAX];
         memset(detail, 'x', shift);
-        for (size_t i = shift; i + 3 < sizeof(detail); i += 3)
+        for (size_t i = shift; i + 3 < sizeof(detail); i += 3) {
             memcpy(detail + i, "\xe2\x82\xac", 4);
+        }
         struct http_response response = {0};
         problem_reply(&response, PROBLEM_MALFORMED, "%s", detail);
         json_t *root = document(&response);
@@ -192,8 +195,9 @@ Test(problem, headers_are_bounded)
     char longest[sizeof(response.headers[0].value)];
     memset(longest, 'x', sizeof(longest));
     longest[sizeof(longest) - 1] = '\0';
-    for (unsigned i = 0; i < HTTP_HEADERS_MAX; i++)
+    for (unsigned i = 0; i < HTTP_HEADERS_MAX; i++) {
         cr_expect(problem_add_header(&response, "A", longest));
+    }
     cr_expect_not(problem_add_header(&response, "A", "a"));
     problem_reply(&response, PROBLEM_UNAVAILABLE, "no room for Retry-After");
     cr_expect_eq(response.n_headers, HTTP_HEADERS_MAX);

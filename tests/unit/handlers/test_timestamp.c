@@ -57,8 +57,9 @@ static const char *detail_of(struct slice text, enum timestamp_round round)
     char *bytes = malloc(text.n + (text.n == 0));
 
     cr_assert_not_null(bytes);
-    if (text.n > 0)
+    if (text.n > 0) {
         memcpy(bytes, text.p, text.n);
+    }
     cr_expect_not(timestamp_parameter((struct slice){bytes, text.n}, zone_utc(), NOW_MS, round,
                       &at_s, &is_now, &detail),
         "\"%.*s\"", (int)text.n, text.p);
@@ -163,8 +164,9 @@ Test(timestamp, rfc3339_cut_off)
 {
     struct slice text = SLICE("2026-11-20T15:30:59.5+01:00");
 
-    for (size_t n = 0; n < text.n; n++)
+    for (size_t n = 0; n < text.n; n++) {
         cr_expect_not(timestamp_rfc3339((struct slice){text.p, n}, &(int64_t){0}), "%zu", n);
+    }
 }
 
 Test(timestamp, numbers)
@@ -243,9 +245,10 @@ Test(timestamp, parameter_roundings)
     check_exact("now/M/y", "2026-01-01T00:00:00Z");
     check("now/d+15s", "2026-11-20T00:00:00Z", "2026-11-20T00:01:00Z");
     /* every weekday of a week that crosses two months */
-    for (int day = 0; day < 7; day++)
+    for (int day = 0; day < 7; day++) {
         check_at("now/w", (1795996800 + day * INT64_C(86400)) * 1000, "2026-11-30T00:00:00Z",
             "2026-11-30T00:00:00Z");
+    }
     check_at("now/w", 1795996799 * INT64_C(1000), "2026-11-23T00:00:00Z", "2026-11-23T00:00:00Z");
 }
 
@@ -273,10 +276,12 @@ Test(timestamp, parameter_refuses)
         "2026-11-2x", "2026-11-20T", "2026-11-20T15:30Z", "2026-11-20 15:30:00Z",
         "2026-11-20T15:30:00  01:00", "2026-11-20T15:30:00+01:00x", "\xff\xfe"};
 
-    for (size_t i = 0; i < sizeof relative / sizeof relative[0]; i++)
+    for (size_t i = 0; i < sizeof relative / sizeof relative[0]; i++) {
         check_refused(relative[i], "behind now stand steps");
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         check_refused(others[i], "not a time: give");
+    }
     check_refused("2026-02-30", "no such date");
     check_refused("2026-13-01", "no such date");
     check_refused("2026-02-30T00:00:00Z", "no such date");
@@ -352,7 +357,8 @@ Test(timestamp, what_is_printed_can_be_read)
         char text[32];
 
         timestamp_print(at_s, text);
-        if (!timestamp_rfc3339(slice_of(text), &back_s) || back_s != at_s)
+        if (!timestamp_rfc3339(slice_of(text), &back_s) || back_s != at_s) {
             cr_assert_fail("%s", text);
+        }
     }
 }

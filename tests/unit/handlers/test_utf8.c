@@ -11,11 +11,13 @@ Test(utf8, what_is_put_is_valid_for_every_scalar_value)
     for (uint32_t code = 0; code < 0x110000; code++) {
         size_t n;
 
-        if (code >= 0xd800 && code < 0xe000)
+        if (code >= 0xd800 && code < 0xe000) {
             continue;
+        }
         n = utf8_put(text, code);
-        if (utf8_sequence(text, text + n) != n)
+        if (utf8_sequence(text, text + n) != n) {
             cr_assert_fail("U+%04X", code);
+        }
     }
 }
 
@@ -52,8 +54,9 @@ Test(utf8, ill_formed_sequences_are_refused)
         "\xf0\x9f(\x80",    /* */
     };
 
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         cr_expect_not(utf8_valid(slice_of(texts[i])), "row %zu", i);
+    }
 }
 
 /* Every sequence of two and of three bytes, against the definition: put and compare. */
@@ -65,20 +68,25 @@ Test(utf8, agrees_with_the_definition_on_all_short_sequences)
     for (uint32_t code = 0x80; code < 0x10000; code++) {
         uint32_t key = 0;
 
-        if (code >= 0xd800 && code < 0xe000)
+        if (code >= 0xd800 && code < 0xe000) {
             continue;
-        for (size_t i = 0, n = utf8_put(text, code); i < n; i++)
+        }
+        for (size_t i = 0, n = utf8_put(text, code); i < n; i++) {
             key = key << 8 | (unsigned char)text[i];
+        }
         valid[key] = true;
     }
     for (uint32_t key = 0x8000; key < 1 << 24; key++) {
         size_t n = key < 0x10000 ? 2 : 3;
 
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
             text[i] = (char)(key >> 8 * (n - 1 - i));
-        if ((unsigned char)text[0] < 0x80)
+        }
+        if ((unsigned char)text[0] < 0x80) {
             continue;
-        if ((utf8_sequence(text, text + n) == n) != valid[key])
+        }
+        if ((utf8_sequence(text, text + n) == n) != valid[key]) {
             cr_assert_fail("%06x", key);
+        }
     }
 }

@@ -103,8 +103,9 @@ static void expect_line(const struct line_case *want, enum access_log_format for
 
 Test(access_log, combined_lines)
 {
-    for (size_t i = 0; i < N(combined_cases); i++)
+    for (size_t i = 0; i < N(combined_cases); i++) {
         expect_line(&combined_cases[i], ACCESS_LOG_COMBINED);
+    }
 }
 
 Test(access_log, common_lines)
@@ -118,8 +119,9 @@ Test(access_log, common_lines)
             "www.example.com", "/x", "", false, 971211336, ACCESS_LOG_HEAD},
     };
 
-    for (size_t i = 0; i < N(cases); i++)
+    for (size_t i = 0; i < N(cases); i++) {
         expect_line(&cases[i], ACCESS_LOG_COMMON);
+    }
 }
 
 Test(access_log, common_is_not_combined)
@@ -141,8 +143,9 @@ static void expect_request(const char *request, enum access_log_result expected,
     (void)snprintf(text, sizeof(text), "%s\"%s\"%s", HEAD_, request, TAIL_);
     cr_expect_eq(
         parse(text, strlen(text), ACCESS_LOG_COMBINED, &line, &copy), expected, "<%s>", request);
-    if (expected == ACCESS_LOG_EVENT)
+    if (expected == ACCESS_LOG_EVENT) {
         expect_slice(request, "page", line.page, page);
+    }
     free(copy);
 }
 
@@ -177,8 +180,9 @@ Test(access_log, targets_as_written)
         {"GET /aHTTP/1.1", "/aHTTP/1.1"},
     };
 
-    for (size_t i = 0; i < N(cases); i++)
+    for (size_t i = 0; i < N(cases); i++) {
         expect_request(cases[i][0], ACCESS_LOG_EVENT, cases[i][1]);
+    }
 }
 
 Test(access_log, other_methods)
@@ -188,8 +192,9 @@ Test(access_log, other_methods)
         "PROPFIND /x HTTP/1.1", "PRI * HTTP/2.0", "get / HTTP/1.1", /* methods are case-sensitive */
         "GETX / HTTP/1.1", "M-SEARCH * HTTP/1.1"};
 
-    for (size_t i = 0; i < N(cases); i++)
+    for (size_t i = 0; i < N(cases); i++) {
         expect_request(cases[i], ACCESS_LOG_OTHER_METHOD, NULL);
+    }
 }
 
 Test(access_log, requests_that_are_none)
@@ -199,8 +204,9 @@ Test(access_log, requests_that_are_none)
         "\\x16\\x03\\x01", "\\x16\\x03 x", "quit\\n", "G\xc3\x89T / HTTP/1.1", "G(T / HTTP/1.1",
         "GET /a\tb HTTP/1.1", "GET /\x7f HTTP/1.1"};
 
-    for (size_t i = 0; i < N(cases); i++)
+    for (size_t i = 0; i < N(cases); i++) {
         expect_request(cases[i], ACCESS_LOG_MALFORMED, NULL);
+    }
 }
 
 /* -- Times
@@ -216,8 +222,9 @@ static void expect_time(const char *time, int64_t at_s)
     (void)snprintf(text, sizeof(text), "192.0.2.1 - - [%s] \"GET / HTTP/1.1\"%s", time, TAIL_);
     cr_expect_eq(
         parse(text, strlen(text), ACCESS_LOG_COMBINED, &line, &copy), expected, "[%s]", time);
-    if (at_s >= 0)
+    if (at_s >= 0) {
         cr_expect_eq(line.at_s, at_s, "[%s]: %lld", time, (long long)line.at_s);
+    }
     free(copy);
 }
 
@@ -249,8 +256,9 @@ Test(access_log, times)
         {"31/Dec/2999:23:59:59 +0000", 32503679999},
     };
 
-    for (size_t i = 0; i < N(cases); i++)
+    for (size_t i = 0; i < N(cases); i++) {
         expect_time(cases[i].time, cases[i].at_s);
+    }
 }
 
 Test(access_log, times_that_are_none)
@@ -270,8 +278,9 @@ Test(access_log, times_that_are_none)
         " 10/Oct/2000:13:55:36 +0000", "10/Oct/2000:13:55:36 +0000 ", "2000-10-10T13:55:36+00:00",
         "971211336"};
 
-    for (size_t i = 0; i < N(cases); i++)
+    for (size_t i = 0; i < N(cases); i++) {
         expect_time(cases[i], -1);
+    }
 }
 
 /* Every day of 400 years (a whole cycle of the calendar) follows the one before. */
@@ -281,8 +290,8 @@ Test(access_log, days_follow_each_other)
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     int64_t expected_s = 0;
 
-    for (int year = 1970; year < 2370; year++)
-        for (int month = 0; month < 12; month++)
+    for (int year = 1970; year < 2370; year++) {
+        for (int month = 0; month < 12; month++) {
             for (int day = 1; day <= 31; day++) {
                 char text[128];
                 struct access_log_line line;
@@ -299,6 +308,8 @@ Test(access_log, days_follow_each_other)
                 cr_assert_eq(line.at_s, expected_s, "%s", text);
                 expected_s += 86400;
             }
+        }
+    }
     cr_assert_eq(expected_s, (int64_t)146097 * 86400);
 }
 
@@ -344,8 +355,9 @@ Test(access_log, missing_fields)
         GET_ " 200 2326  \"-\" \"UA\"",
     };
 
-    for (size_t i = 0; i < N(cases); i++)
+    for (size_t i = 0; i < N(cases); i++) {
         expect(cases[i], ACCESS_LOG_COMBINED, ACCESS_LOG_MALFORMED);
+    }
 }
 
 /* Cut anywhere before its last quote, a line is malformed, and no byte behind the cut is read. */

@@ -35,15 +35,17 @@ static void fixture_free(struct fixture *f)
 static char *pattern(size_t n)
 {
     char *bytes = malloc(n + 1);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         bytes[i] = (char)('a' + i * 7 % 26 + (i >> 9) % 3);
+    }
     return bytes;
 }
 
 static void append_in_pieces(struct body *body, const char *p, size_t n, size_t piece)
 {
-    for (size_t at = 0; at < n; at += piece)
+    for (size_t at = 0; at < n; at += piece) {
         (void)body_append(body, p + at, n - at < piece ? n - at : piece);
+    }
 }
 
 static void expect_body(const struct body *body, const char *p, size_t n)

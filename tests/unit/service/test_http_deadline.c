@@ -21,8 +21,9 @@ static int64_t trickle(int fd, const char *text)
     int64_t since = toy_now_ms();
     while (!toy_ended(fd, 10)) {
         cr_assert(toy_now_ms() - since < 4000, "the server waits for ever");
-        if (send(fd, *text != '\0' ? text++ : "x", 1, MSG_NOSIGNAL) != 1)
+        if (send(fd, *text != '\0' ? text++ : "x", 1, MSG_NOSIGNAL) != 1) {
             break;
+        }
     }
     return toy_now_ms() - since;
 }
@@ -81,8 +82,9 @@ Test(http_deadline, a_head_that_begins_and_falls_silent_is_cut_off)
         int fd = toy_connect(toy);
         int64_t since = toy_now_ms();
         toy_send(fd, rows[i]);
-        if (i == 2)
+        if (i == 2) {
             cr_assert(toy_answer(fd, &answer));
+        }
         cr_expect(toy_ended(fd, 2000), "row %zu", i);
         expect_timeout(toy_now_ms() - since);
         (void)close(fd);
@@ -213,8 +215,9 @@ static void begin_stop(struct stopping *stopping)
 {
     cr_assert_eq(pthread_create(&stopping->thread, NULL, run_stop, stopping), 0);
     int64_t since = toy_now_ms();
-    while (toy_can_connect(stopping->toy))
+    while (toy_can_connect(stopping->toy)) {
         cr_assert(toy_now_ms() - since < 3000, "it still listens");
+    }
 }
 
 Test(http_deadline, stop_gives_grace_to_a_body_under_way)
@@ -287,17 +290,20 @@ Test(http_deadline, stop_under_load)
         int fds[16];
         for (int i = 0; i < 16; i++) {
             fds[i] = toy_connect(toy);
-            for (int k = 0; k < 50; k++) /* pipelined */
+            for (int k = 0; k < 50; k++) { /* pipelined */
                 toy_send(fds[i], "GET /wait HTTP/1.1\r\n" HOST "\r\n");
+            }
         }
         toy_stop_within(toy, round * 2);
-        for (int i = 0; i < 16; i++)
+        for (int i = 0; i < 16; i++) {
             (void)close(fds[i]);
+        }
     }
 }
 
 Test(http_deadline, server_may_start_and_stop_at_once)
 {
-    for (int i = 0; i < 50; i++)
+    for (int i = 0; i < 50; i++) {
         toy_stop(toy_start((struct http_server_config){.threads = 2}, TOY_THREAD));
+    }
 }

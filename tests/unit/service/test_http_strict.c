@@ -22,12 +22,14 @@ static char *take_line(struct cut *c, size_t n, size_t *at)
 {
     char *line = c->bytes + *at;
     char *end = memchr(line, '\n', n - *at);
-    if (end == NULL)
+    if (end == NULL) {
         return NULL;
+    }
     *at = (size_t)(end - c->bytes) + 1;
     *end = '\0';
-    if (end > line && end[-1] == '\r')
+    if (end > line && end[-1] == '\r') {
         end[-1] = '\0';
+    }
     return line;
 }
 
@@ -71,11 +73,13 @@ static struct cut *cut(struct slice raw)
     c->head.fields = c->fields;
     char *first = take_line(c, raw.n, &at);
     cut_request_line(c, first, at);
-    for (char *line; (line = take_line(c, raw.n, &at)) != NULL && *line != '\0';)
-        if ((*line == ' ' || *line == '\t') && c->head.n_fields > 0)
+    for (char *line; (line = take_line(c, raw.n, &at)) != NULL && *line != '\0';) {
+        if ((*line == ' ' || *line == '\t') && c->head.n_fields > 0) {
             fold(c, line);
-        else
+        } else {
             cut_field(c, line);
+        }
+    }
     c->head.size = at;
     return c;
 }
@@ -91,8 +95,9 @@ static const char *fault_of(struct slice raw, struct http_message *ret)
 {
     struct cut *c = cut(raw);
     const char *fault = http_strict_layout(&c->head);
-    if (fault == NULL)
+    if (fault == NULL) {
         fault = http_strict_check(&c->head, ret);
+    }
     cut_free(c);
     return fault;
 }

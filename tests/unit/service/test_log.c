@@ -143,8 +143,9 @@ static unsigned count_lines(const char *text)
 {
     unsigned n = 0;
 
-    for (; *text != '\0'; text++)
+    for (; *text != '\0'; text++) {
         n += *text == '\n';
+    }
     return n;
 }
 
@@ -153,8 +154,9 @@ Test(log, repeats_are_limited_and_counted)
     struct bench bench;
 
     bench_open(&bench, LOG_FORMAT_LOGFMT, 3);
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 10; i++) {
         log_warn(bench.logger, "again", log_int("i", i));
+    }
     log_warn(bench.logger, "another");
     const char *text = bench_read(&bench);
 
@@ -208,9 +210,10 @@ static void *log_many(void *logger)
     char value[200];
 
     memset(value, 'v', sizeof(value));
-    for (int i = 0; i < RECORDS; i++)
+    for (int i = 0; i < RECORDS; i++) {
         log_info((struct logger *)logger, "many",
             log_slice("value", (struct slice){value, sizeof(value)}));
+    }
     return NULL;
 }
 
@@ -226,10 +229,12 @@ Test(log, lines_of_threads_do_not_mix)
     struct logger *logger = logger_new(&(struct logger_config){
         .fd = fd, .level = LOG_LEVEL_INFO, .repeats_per_s = THREADS * RECORDS});
 
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < THREADS; i++) {
         cr_assert_eq(pthread_create(&threads[i], NULL, log_many, logger), 0);
-    for (int i = 0; i < THREADS; i++)
+    }
+    for (int i = 0; i < THREADS; i++) {
         cr_assert_eq(pthread_join(threads[i], NULL), 0);
+    }
     logger_free(logger);
 
     cr_assert_eq(lseek(fd, 0, SEEK_SET), 0);
@@ -286,8 +291,9 @@ Test(log, every_byte_gives_json)
     struct bench bench;
     char all[256];
 
-    for (int i = 0; i < 256; i++)
+    for (int i = 0; i < 256; i++) {
         all[i] = (char)i;
+    }
     bench_open(&bench, LOG_FORMAT_JSON, 0);
     log_info(bench.logger, "m", log_slice("k", (struct slice){all + 1, 255}));
     json_decref(bench_json(&bench));
@@ -357,8 +363,9 @@ Test(log, a_full_pipe_loses_records_and_counts_them)
     memset(value, 'v', sizeof(value));
     bench_open(&bench, LOG_FORMAT_LOGFMT, 0);
     errno = ENOTTY;
-    for (int i = 0; i < 1000; i++)
+    for (int i = 0; i < 1000; i++) {
         log_info(bench.logger, "m", log_slice("v", (struct slice){value, sizeof(value)}));
+    }
     cr_expect_eq(errno, ENOTTY);
     cr_expect(logger_lost(bench.logger) > 0);
     bench_close(&bench);

@@ -36,11 +36,14 @@ Test(option_value, nonsense)
         "", "10", "s", "1h30m", "1.5h", "10S", "1w", "-1s", "9223372036854775807s", "forever"};
     int64_t value = 7;
 
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         cr_expect_not(option_parse_integer(numbers[i], &value), "%s", numbers[i]);
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+    }
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         cr_expect_not(option_parse_size(sizes[i], &value), "%s", sizes[i]);
-    for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++)
+    }
+    for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++) {
         cr_expect_not(option_parse_duration(durations[i], &value), "%s", durations[i]);
+    }
     cr_expect_eq(value, 7);
 }

@@ -83,10 +83,11 @@ static char *printed(const struct options *options)
     FILE *out = open_memstream(&text, &n);
 
     cr_assert(out != NULL);
-    if (options != NULL)
+    if (options != NULL) {
         options_print(options, out);
-    else
+    } else {
         options_print_help(out);
+    }
     cr_assert_eq(fclose(out), 0);
     return text;
 }
@@ -129,9 +130,10 @@ Test(options, every_name_is_unique_and_explained)
     for (size_t i = 0; i < option_table_n; i++) {
         cr_expect(option_table[i].unit != NULL && option_table[i].help != NULL, "%s",
             option_table[i].name);
-        for (size_t j = 0; j < i; j++)
+        for (size_t j = 0; j < i; j++) {
             cr_expect(strcmp(option_table[i].name, option_table[j].name) != 0, "%s",
                 option_table[i].name);
+        }
     }
 }
 

@@ -77,8 +77,9 @@ static int connect_to(const char *dir)
 
     cr_assert(fd >= 0);
     (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/redis.sock", dir);
-    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
+    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0) {
         return fd;
+    }
     (void)close(fd);
     return -1;
 }
@@ -88,8 +89,9 @@ static bool ask(const char *dir, const char *command, char *answer, size_t room)
 {
     int fd = connect_to(dir);
 
-    if (fd < 0)
+    if (fd < 0) {
         return false;
+    }
 
     struct pollfd readable = {.fd = fd, .events = POLLIN};
     bool ok = send(fd, command, strlen(command), MSG_NOSIGNAL) == (ssize_t)strlen(command) &&
@@ -230,10 +232,12 @@ Test(redis_child, inherits_nothing)
     (void)snprintf(path, sizeof(path), "/proc/%ld/status", (long)bench.report.pid);
     FILE *file = fopen(path, "re");
     while (fgets(line, sizeof(line), file) != NULL) {
-        if (strncmp(line, "SigBlk:", 7) == 0)
+        if (strncmp(line, "SigBlk:", 7) == 0) {
             cr_expect_eq(strtoull(line + 7, NULL, 16) & 1ull << (SIGUSR1 - 1), 0);
-        if (strncmp(line, "SigIgn:", 7) == 0)
+        }
+        if (strncmp(line, "SigIgn:", 7) == 0) {
             cr_expect_eq(strtoull(line + 7, NULL, 16) & 1ull << (SIGUSR2 - 1), 0);
+        }
     }
     (void)fclose(file);
     (void)close(pipe_fds[0]);
@@ -334,8 +338,9 @@ static void expect_orphan_replaced(bool pidfile)
 
     /* Found by one of the two alone: nobody can connect without the socket's file. */
     (void)snprintf(path, sizeof(path), "%s/redis.sock", bench.dir);
-    if (pidfile)
+    if (pidfile) {
         cr_assert_eq(unlink(path), 0);
+    }
     bench_start(&bench);
     cr_expect_not(is_alive(orphan.pidfd));
     cr_expect_eq(bench.report.orphan, orphan.pid);
@@ -392,10 +397,12 @@ Test(redis_child, ends_with_its_parent)
 
         bench.child = redis_child_open(&bench.config, error);
         if (bench.child == NULL || !redis_child_start(bench.child, 0, &bench.report) ||
-            write(pipe_fds[1], &bench.report.pid, sizeof(pid_t)) != sizeof(pid_t))
+            write(pipe_fds[1], &bench.report.pid, sizeof(pid_t)) != sizeof(pid_t)) {
             _exit(1);
-        for (;;)
+        }
+        for (;;) {
             (void)pause();
+        }
     }
     struct pollfd told = {.fd = pipe_fds[0], .events = POLLIN};
 

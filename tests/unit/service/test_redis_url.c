@@ -31,8 +31,9 @@ Test(redis_url, refused)
         "unix:", "unix:/", "unix:rel", "unix://a", "http://h:1", "h:1", "redis://h:000001"};
     char path[160] = "unix:/";
 
-    for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++)
+    for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
         cr_expect(redis_url_check(urls[i]) != NULL, "%s", urls[i]);
+    }
     memset(path + 6, 'a', 106);
     cr_expect(redis_url_check(path) == NULL, "107 bytes");
     path[112] = 'a';
