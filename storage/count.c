@@ -420,15 +420,15 @@ static enum storage_err exchange(
     for (size_t i = 0; i < c->n_chunks; i++) {
         /* MULTI, HMGET, .., TIME queued, then EXEC */
         size_t replies = c->by_script ? 1 : c->chunks[i].n_commands + 4;
-        const struct reply *reply = NULL;
-        while (replies-- > 0) {
+        const struct reply *reply;
+        do {
             enum redis_status status = redis_await(session->redis, job->deadline_ms, &reply);
             if (status != REDIS_OK_STATUS) {
                 *ret_lost = true;
                 return status == REDIS_TIMEOUT ? STORAGE_LATE : STORAGE_DOWN;
             }
             full = full || reply_is_error(reply, "OOM");
-        }
+        } while (--replies > 0);
         enum storage_err now = take_chunk(c, job, &c->chunks[i], reply);
         *ret_lost = *ret_lost || reply_is_error(reply, "NOSCRIPT");
         err = err == STORAGE_OK ? now : err;

@@ -90,5 +90,6 @@ bool array_reserve(void *array, size_t *capacity, size_t n, size_t size)
     }
     memcpy(array, &p, sizeof(p));
     *capacity = more;
+    /* cppcheck-suppress memleak ; *array owns it */
     return true;
 }

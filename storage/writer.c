@@ -10,9 +10,10 @@
 #include "storage/job_queue.h"
 #include "storage/session.h"
 
-#define FLUSHES_MAX      2 /* under way at once */
+#define FLUSHES_MAX      1 /* under way at once */
 #define FLUSH_EVENTS_MAX 10000
 #define CONNECT_MS       1000 /* one attempt to connect and prepare */
+#define LOOK_MS          50   /* while no flush can begin: how often deadlines are looked at */
 #define STEADY_MS        1000 /* a connection that held so long was a good one */
 #define RETRY_MIN_MS     10
 #define RETRY_MAX_MS     500
@@ -59,8 +60,7 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
     } else if (w->queue.events > 0 && w->queue.events + job->cost > w->core->config.queue_events) {
         *ret_err = STORAGE_FULL;
     } else {
-        /* The first that waits is told of even while flushes are under way: its deadline counts. */
-        wake = w->sleeping || w->queue.first == NULL;
+        wake = w->sleeping;
         job_queue_append(&w->queue, job);
         show_queue(w);
         w->busy = true;
@@ -280,6 +280,9 @@ static int patience(struct writer *w)
     int64_t hold_ms = w->delivery.hold_until_ms;
     if (hold_ms > now_ms && w->delivery.flushes != NULL && hold_ms < wake_ms) {
         wake_ms = hold_ms;
+    }
+    if (w->delivery.n_flushes >= FLUSHES_MAX && now_ms + LOOK_MS < wake_ms) {
+        wake_ms = now_ms + LOOK_MS; /* who comes now does not wake us, but has a deadline */
     }
     if (wake_ms == INT64_MAX) {
         return -1;

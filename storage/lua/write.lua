@@ -99,11 +99,22 @@ for _ = 1, tonumber(ARGV[a]) do
     end
     local slot = math.floor(s / timeout)
     local current = prefix .. string.format('%.0f', slot)
-    local known = {}
-    for back = 0, 2 do
-        local found = call('HMGET', prefix .. string.format('%.0f', slot - back),
-            unpack(ARGV, a, a + visitors - 1))
-        for i = 1, visitors do known[i] = known[i] or found[i] end
+    local known, wanted, at = {}, ARGV, a
+    local n = visitors
+    local where = nil -- position of each wanted visitor; nil: all, in order
+    for back = 0, 2 do -- newest first; only those not found yet are looked for further back
+        local found = call('HMGET', prefix .. string.format('%.0f', slot - back), unpack(wanted, at, at + n - 1))
+        local left, left_at = {}, {}
+        for i = 1, n do
+            local v = where and where[i] or i
+            if found[i] then
+                known[v] = found[i]
+            else
+                left[#left + 1], left_at[#left_at + 1] = wanted[at + i - 1], v
+            end
+        end
+        wanted, at, n, where = left, 1, #left, left_at
+        if n == 0 then break end
     end
     local ids = a
     local set, arrival, fresh = {}, string.format('%011.0f', s), true
