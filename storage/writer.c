@@ -10,7 +10,7 @@
 #include "storage/job_queue.h"
 #include "storage/session.h"
 
-#define FLUSHES_MAX      1 /* under way at once */
+#define FLUSHES_MAX      2 /* under way at once */
 #define FLUSH_EVENTS_MAX 10000
 #define CONNECT_MS       1000 /* one attempt to connect and prepare */
 #define LOOK_MS          50   /* while no flush can begin: how often deadlines are looked at */
@@ -27,8 +27,8 @@ struct writer {
     pthread_mutex_t lock; /* guards the next five */
     pthread_cond_t idle;
     struct job_queue queue;
-    bool sleeping; /* the thread waits in poll() for jobs */
-    bool busy;     /* jobs are waiting or under way */
+    size_t wake_at; /* the thread sleeps until so many events wait; SIZE_MAX: do not wake it */
+    bool busy;      /* jobs are waiting or under way */
     bool draining, stop;
     int64_t drain_deadline_ms;
 
@@ -60,11 +60,11 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
     } else if (w->queue.events > 0 && w->queue.events + job->cost > w->core->config.queue_events) {
         *ret_err = STORAGE_FULL;
     } else {
-        wake = w->sleeping;
         job_queue_append(&w->queue, job);
         show_queue(w);
         w->busy = true;
-        w->sleeping = false;
+        wake = w->queue.events >= w->wake_at;
+        w->wake_at = wake ? SIZE_MAX : w->wake_at;
     }
     pthread_mutex_unlock(&w->lock);
     if (wake) {
@@ -76,10 +76,13 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
     return *ret_err == STORAGE_OK;
 }
 
-static struct storage_job *take_jobs(struct writer *w)
+static struct storage_job *take_jobs(struct writer *w, size_t min_events)
 {
+    struct storage_job *jobs = NULL;
     pthread_mutex_lock(&w->lock);
-    struct storage_job *jobs = job_queue_take(&w->queue, FLUSH_EVENTS_MAX);
+    if (w->queue.events >= min_events) {
+        jobs = job_queue_take(&w->queue, FLUSH_EVENTS_MAX);
+    }
     show_queue(w);
     pthread_mutex_unlock(&w->lock);
     return jobs;
@@ -106,9 +109,24 @@ static void fail_late(struct writer *w, int64_t now_ms)
     fail_jobs(late, STORAGE_LATE);
 }
 
+/* How many events must wait before a flush begins.  One while Redis is free; while it works on one,
+ * as many as that had: then it finds the next one when it is done, and neither is smaller for it.
+ */
+static size_t events_to_begin(const struct writer *w)
+{
+    size_t under_way = 0;
+    if (w->session.redis == NULL || w->delivery.n_flushes >= FLUSHES_MAX) {
+        return SIZE_MAX;
+    }
+    for (const struct flush *flush = w->delivery.flushes; flush != NULL; flush = flush->next) {
+        under_way += flush->n_rows;
+    }
+    return under_way == 0 ? 1 : under_way;
+}
+
 static void start_flush(struct writer *w)
 {
-    struct storage_job *jobs = take_jobs(w);
+    struct storage_job *jobs = take_jobs(w, events_to_begin(w));
     if (jobs == NULL) {
         return;
     }
@@ -237,7 +255,7 @@ static void lose_patience(struct writer *w, int64_t now_ms)
     }
     enum storage_err err = atomic_load(&w->core->settings_differ) ? STORAGE_CONFIG : STORAGE_DOWN;
     atomic_store(&w->core->refusing, true);
-    for (struct storage_job *jobs = take_jobs(w); jobs != NULL; jobs = take_jobs(w)) {
+    for (struct storage_job *jobs = take_jobs(w, 1); jobs != NULL; jobs = take_jobs(w, 1)) {
         fail_jobs(jobs, err);
     }
 }
@@ -256,9 +274,7 @@ static void work(struct writer *w)
     if (w->session.redis == NULL) {
         lose_patience(w, now_ms);
     } else if (!w->lost) {
-        if (w->delivery.n_flushes < FLUSHES_MAX) {
-            start_flush(w);
-        }
+        start_flush(w);
         send_flushes(w, now_ms);
     }
     delivery_finish(&w->delivery, done); /* after sending: Redis works while clients are answered */
@@ -281,7 +297,7 @@ static int patience(struct writer *w)
     if (hold_ms > now_ms && w->delivery.flushes != NULL && hold_ms < wake_ms) {
         wake_ms = hold_ms;
     }
-    if (w->delivery.n_flushes >= FLUSHES_MAX && now_ms + LOOK_MS < wake_ms) {
+    if (w->delivery.n_flushes > 0 && now_ms + LOOK_MS < wake_ms) {
         wake_ms = now_ms + LOOK_MS; /* who comes now does not wake us, but has a deadline */
     }
     if (wake_ms == INT64_MAX) {
@@ -294,9 +310,9 @@ static int patience(struct writer *w)
 static bool may_sleep(struct writer *w)
 {
     pthread_mutex_lock(&w->lock);
-    bool can_start = w->session.redis != NULL && w->delivery.n_flushes < FLUSHES_MAX;
-    bool sleep = !(can_start && w->queue.first != NULL) && !w->stop;
-    w->sleeping = sleep && (can_start || w->session.redis == NULL);
+    size_t begin = events_to_begin(w);
+    bool sleep = w->queue.events < begin && !w->stop;
+    w->wake_at = !sleep ? SIZE_MAX : w->session.redis == NULL ? 1 : begin;
     if (w->queue.first == NULL && w->delivery.flushes == NULL) {
         w->busy = false;
         pthread_cond_broadcast(&w->idle);
@@ -331,7 +347,7 @@ static void wait_for_events(struct writer *w)
 /* Answer everybody, whatever the state of delivery. */
 static void give_up(struct writer *w)
 {
-    for (struct storage_job *jobs = take_jobs(w); jobs != NULL; jobs = take_jobs(w)) {
+    for (struct storage_job *jobs = take_jobs(w, 1); jobs != NULL; jobs = take_jobs(w, 1)) {
         fail_jobs(jobs, STORAGE_SHUTDOWN);
     }
     delivery_answer_late(&w->delivery, INT64_MAX);

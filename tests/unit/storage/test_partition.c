@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "storage/key.h"
@@ -99,12 +100,19 @@ Test(partition, hashes_never_change)
     static const struct {
         struct slice site, page;
         uint64_t hash;
-    } cases[] = {HASHES};
+    } cases[] = {{SLICE("default"), SLICE(""), 0xf3e79ee99857e557},
+        {SLICE("default"), SLICE("/"), 0x34a7fb923ba225cb},
+        {SLICE("shop"), SLICE("/articles/1?a=b"), 0x49db795ddebf383a},
+        {SLICE("shop"), SLICE("/"), 0x6e1cceadc21298be},
+        {SLICE("a.b-c_d"), SLICE("/\xc3\xbc/{x}:"), 0x29168e283d8bda94},
+        {SLICE("s"), SLICE(""), 0xbc8052da541822ce}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         uint64_t hash = page_hash(cases[i].site, cases[i].page);
-        cr_expect_eq(hash, cases[i].hash, "%s %s: 0x%016" PRIx64, cases[i].site.p, cases[i].page.p, hash);
+        cr_expect_eq(
+            hash, cases[i].hash, "%s %s: 0x%016" PRIx64, cases[i].site.p, cases[i].page.p, hash);
     }
-    cr_expect_eq(page_hash(SLICE("shop"), (struct slice){NULL, 0}), page_hash(SLICE("shop"), SLICE("")));
+    cr_expect_eq(
+        page_hash(SLICE("shop"), (struct slice){NULL, 0}), page_hash(SLICE("shop"), SLICE("")));
 }
 
 Test(partition, hash_of_the_longest)
@@ -130,7 +138,8 @@ Test(partition, of_a_hash)
         partitions_make(n, &parts);
         cr_expect_eq(partition_of(&parts, 0), 0u);
         cr_expect_eq(partition_of(&parts, UINT64_MAX), n - 1);
-        for (unsigned p = 1; p < n; p++) { /* the first hash of p is the least h with h * n >= p * 2^32 */
+        for (unsigned p = 1; p < n;
+             p++) { /* the first hash of p is the least h with h * n >= p * 2^32 */
             uint64_t first = (((uint64_t)p << 32) + n - 1) / n;
             cr_assert_eq(partition_of(&parts, first << 32), p, "%u of %u", p, n);
             cr_assert_eq(partition_of(&parts, (first << 32) - 1), p - 1, "%u of %u", p, n);
@@ -146,7 +155,8 @@ Test(partition, pages_are_spread_evenly)
     for (int i = 0; i < 16000; i++) {
         char page[32];
         int n = snprintf(page, sizeof(page), "/articles/%d", i);
-        counts[partition_of(&parts, page_hash(SLICE("default"), (struct slice){page, (size_t)n}))]++;
+        counts[partition_of(
+            &parts, page_hash(SLICE("default"), (struct slice){page, (size_t)n}))]++;
     }
     for (int p = 0; p < 16; p++) {
         cr_expect(counts[p] > 850 && counts[p] < 1150, "partition %d: %u", p, counts[p]);
