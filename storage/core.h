@@ -41,6 +41,11 @@ struct core {
     pthread_mutex_t view_lock; /* guards views */
     struct partition_view views[PARTITIONS_MAX];
 
+    /* Settings that this process has replaced by its own; if they come back (data restored, or gone
+     * back in time) they are replaced again.  The writer's thread only. */
+    char replaced[4][192];
+    unsigned n_replaced;
+
     pthread_mutex_t wake_lock; /* guards wake_rollup */
     pthread_cond_t wake;       /* CLOCK_MONOTONIC */
     bool wake_rollup;          /* something is due earlier than the rollup thread believes */

@@ -11,7 +11,8 @@
 #define BUCKETS_MAX    50000
 #define READS_MAX      200000 /* keys, or fields, in one question */
 #define READS_AT_ONCE  256    /* in one MULTI: 3 MB of dense sketches */
-#define FUTURE_SLACK_S 60     /* beyond the latest event that is accepted */
+#define AHEAD_SKETCHES 768    /* keys asked for and not answered: 9 MB that Redis buffers for us */
+#define AHEAD_SUMS     20000
 
 /* What one partition is asked. */
 struct shard {
@@ -156,7 +157,7 @@ static struct cover_basis basis_of(
         .state = &view->state,
         .retention = &view->retention,
         .now_s = now_s,
-        .empty_from_s = now_s + c->core->config.max_future_s + FUTURE_SLACK_S,
+        .empty_from_s = now_s + STORAGE_FUTURE_MAX_S + 3600,
     };
 }
 
@@ -291,11 +292,10 @@ static void write_chunk_script(struct counter *c, const struct session *session,
     chunk->n_commands = sketch ? 1 : chunk->n;
 }
 
-static bool write_chunks(
-    struct counter *c, const struct session *session, const struct count_job *job)
+/* Cut the covers into chunks. */
+static bool cut_chunks(struct counter *c)
 {
     c->n_chunks = 0;
-    buffer_clear(&c->out, 64 * 1024);
     for (size_t i = 0; i < c->n_shards; i++) {
         struct shard *shard = &c->shards[i];
         size_t at_once = shard->n_pages >= READS_AT_ONCE ? 1 : READS_AT_ONCE / shard->n_pages;
@@ -304,17 +304,39 @@ static bool write_chunks(
             if (!array_reserve(&c->chunks, &c->chunks_capacity, c->n_chunks, sizeof(*c->chunks))) {
                 return false;
             }
-            struct chunk *chunk = &c->chunks[c->n_chunks++];
-            *chunk = (struct chunk){
+            c->chunks[c->n_chunks++] = (struct chunk){
                 .shard = shard, .first = first, .n = left < at_once ? left : at_once};
-            if (c->by_script) {
-                write_chunk_script(c, session, job, chunk);
-            } else {
-                write_chunk(c, job, chunk);
-            }
         }
     }
-    return !c->out.failed;
+    return true;
+}
+
+/* How many chunks from @from on may be asked for at once. */
+static size_t chunks_ahead(const struct counter *c, const struct count_job *job, size_t from)
+{
+    size_t limit = is_sketch(job->metric) ? AHEAD_SKETCHES : AHEAD_SUMS;
+    size_t reads = 0;
+    size_t n = 0;
+    while (from + n < c->n_chunks && (n == 0 || reads < limit)) {
+        reads += c->chunks[from + n].n * c->chunks[from + n].shard->n_pages;
+        n++;
+    }
+    return n;
+}
+
+/* Queue chunks [from, to) for sending. */
+static bool send_chunks(
+    struct counter *c, struct session *session, const struct count_job *job, size_t from, size_t to)
+{
+    buffer_clear(&c->out, 64 * 1024);
+    for (size_t i = from; i < to; i++) {
+        if (c->by_script) {
+            write_chunk_script(c, session, job, &c->chunks[i]);
+        } else {
+            write_chunk(c, job, &c->chunks[i]);
+        }
+    }
+    return to <= from || redis_queue(session->redis, &c->out);
 }
 
 /* ---- taking answers ---- */
@@ -404,32 +426,51 @@ static enum storage_err take_chunk(struct counter *c, struct storage_job *job,
     return STORAGE_OK;
 }
 
-/* Send all chunks and take their answers.  All replies are read, whatever the first one says, so
- * that the connection stays usable. */
+/* Take all replies to a chunk; *ret_reply is the one with the data. */
+static enum storage_err await_chunk(const struct counter *c, struct session *session,
+    const struct storage_job *job, const struct chunk *chunk, const struct reply **ret_reply,
+    bool *ret_full)
+{
+    /* MULTI, HMGET, .., TIME queued, then EXEC */
+    size_t replies = c->by_script ? 1 : chunk->n_commands + 4;
+    do {
+        enum redis_status status = redis_await(session->redis, job->deadline_ms, ret_reply);
+        if (status != REDIS_OK_STATUS) {
+            return status == REDIS_TIMEOUT ? STORAGE_LATE : STORAGE_DOWN;
+        }
+        *ret_full = *ret_full || reply_is_error(*ret_reply, "OOM");
+    } while (--replies > 0);
+    return STORAGE_OK;
+}
+
+/* Send all chunks and take their answers.  All replies to what was sent are read, so that the
+ * connection stays usable. */
 static enum storage_err exchange(
     struct counter *c, struct session *session, struct storage_job *job, bool *ret_lost)
 {
     enum storage_err err = STORAGE_OK;
     bool full = false;
+    size_t sent = 0;
     hll_clear(&c->hll);
     c->sum = 0;
     c->stale = false;
-    if (!write_chunks(c, session, &job->u.count) || !redis_queue(session->redis, &c->out)) {
+    if (!cut_chunks(c)) {
         return STORAGE_NOMEM;
     }
     for (size_t i = 0; i < c->n_chunks; i++) {
-        /* MULTI, HMGET, .., TIME queued, then EXEC */
-        size_t replies = c->by_script ? 1 : c->chunks[i].n_commands + 4;
-        const struct reply *reply;
-        do {
-            enum redis_status status = redis_await(session->redis, job->deadline_ms, &reply);
-            if (status != REDIS_OK_STATUS) {
-                *ret_lost = true;
-                return status == REDIS_TIMEOUT ? STORAGE_LATE : STORAGE_DOWN;
-            }
-            full = full || reply_is_error(reply, "OOM");
-        } while (--replies > 0);
-        enum storage_err now = take_chunk(c, job, &c->chunks[i], reply);
+        const struct reply *reply = NULL;
+        size_t ahead = i + chunks_ahead(c, &job->u.count, i);
+        ahead = ahead < sent ? sent : ahead;
+        enum storage_err now = STORAGE_NOMEM;
+        if (send_chunks(c, session, &job->u.count, sent, ahead)) {
+            now = await_chunk(c, session, job, &c->chunks[i], &reply, &full);
+        }
+        sent = ahead;
+        if (now != STORAGE_OK) {
+            *ret_lost = true;
+            return now;
+        }
+        now = take_chunk(c, job, &c->chunks[i], reply);
         *ret_lost = *ret_lost || reply_is_error(reply, "NOSCRIPT");
         err = err == STORAGE_OK ? now : err;
     }

@@ -116,17 +116,30 @@ static void finish_flush(struct delivery *d, struct flush *flush)
     flush_free(flush);
 }
 
-static bool is_finished(const struct flush *flush)
+/* Was nothing of it applied, and is nothing under way that may be? */
+static bool is_untouched(const struct flush *flush)
 {
-    bool open = false;
     for (size_t i = 0; i < flush->n_parts; i++) {
         const struct part *part = &flush->parts[i];
-        if (part->state == PART_SENT || (part->state == PART_HELD && part->in_doubt)) {
+        bool held = part->state == PART_HELD && !part->in_doubt;
+        bool refused = part->state == PART_OVER && part->fate != FATE_UNKNOWN;
+        if (!held && !refused) {
             return false;
         }
-        open = open || part->state == PART_HELD;
     }
-    return !open || flush->jobs == NULL; /* nobody waits for what was never applied */
+    return true;
+}
+
+/* Every part is answered for good; or nobody waits any more for what was never applied.  (What was
+ * applied in part is sent to its end, though its clients have their 504.) */
+static bool is_finished(const struct flush *flush)
+{
+    for (size_t i = 0; i < flush->n_parts; i++) {
+        if (flush->parts[i].state == PART_SENT || flush->parts[i].state == PART_HELD) {
+            return flush->jobs == NULL && is_untouched(flush);
+        }
+    }
+    return true;
 }
 
 struct flush *delivery_take_done(struct delivery *d)
@@ -161,19 +174,35 @@ void delivery_finish(struct delivery *d, struct flush *done)
     }
 }
 
+/* 503 promises that nothing was and will be applied: only if the whole flush is given up with this,
+ * which it is (is_finished) once its last job is answered. */
+static void answer_flush_late(struct delivery *d, struct flush *flush, int64_t now_ms)
+{
+    bool all_late = true;
+    for (const struct storage_job *job = flush->jobs; job != NULL; job = job->next) {
+        all_late = all_late && job->deadline_ms <= now_ms;
+    }
+    bool given_up = all_late && is_untouched(flush);
+    struct storage_job **at = &flush->jobs;
+    while (*at != NULL) {
+        struct storage_job *job = *at;
+        if (job->deadline_ms > now_ms) {
+            at = &job->next;
+            continue;
+        }
+        *at = job->next;
+        if (given_up) {
+            answer_job(d, flush, job);
+        } else {
+            job_done(job, STORAGE_UNKNOWN);
+        }
+    }
+}
+
 void delivery_answer_late(struct delivery *d, int64_t now_ms)
 {
     for (struct flush *flush = d->flushes; flush != NULL; flush = flush->next) {
-        struct storage_job **at = &flush->jobs;
-        while (*at != NULL) {
-            struct storage_job *job = *at;
-            if (job->deadline_ms > now_ms) {
-                at = &job->next;
-                continue;
-            }
-            *at = job->next;
-            answer_job(d, flush, job);
-        }
+        answer_flush_late(d, flush, now_ms);
     }
 }
 
@@ -266,7 +295,7 @@ static enum part_answer error_answer(
                reply_is_error(reply, "NOPERM")) {
         answer = ANSWER_REFUSED;
     }
-    if (answer != ANSWER_FAILED && part->in_doubt) {
+    if (part->in_doubt) {
         d->hold_until_ms = monotonic_ms() + AGAIN_MS; /* it is sent until it is answered */
     }
     return answer;
@@ -305,6 +334,7 @@ static enum part_answer read_answer(
     case 1:
         return replan(d, part, reply, ret_lost);
     case 2:
+        encode_forget(d->encoder); /* the data may have gone back */
         return ANSWER_GAP;
     case 3:
         if (part->in_doubt) {

@@ -3,19 +3,28 @@
 #include <stdlib.h>
 
 #include "storage/index.h"
+#include "storage/plan_write.h"
 
-/* Rough cost of a task in Redis, in microseconds, by kind; a late event is written up to four
- * times.  A part stays below PART_US, so that no script holds Redis for more than about half of the
- * 5 ms allowed. */
-static const unsigned task_us[] = {[TASK_PAGE] = 4, [TASK_SITE] = 1, [TASK_VISIT] = 3};
-#define LATE_FACTOR 3
-#define PART_US     2500
+/* Rough cost in Redis of writing one event to one bucket, in microseconds, measured with SLOWLOG.
+ * A part stays below PART_US, so that no script holds Redis for more than about half of the 5 ms
+ * allowed, whatever is in it: late events go to up to four buckets, expiries and long names cost
+ * too. */
+#define PAGE_US      7   /* an increment, two PFADD, and their keys */
+#define SAME_PAGE_US 1   /* one more element: the whole site, in the bucket of the event before */
+#define VISIT_US     3   /* an entry read and written */
+#define START_US     3   /* a visit counted, where the minute is new */
+#define EXPIRY_US    3   /* PEXPIREAT of what is written late */
+#define BYTES_PER_US 256 /* of a name, which stands in several keys */
+#define PART_US      2500
 
 /* A part being filled, one per partition. */
 struct draft {
     uint32_t *tasks;
     size_t n, capacity;
-    unsigned us;
+    size_t us;
+    struct write_plan plan;           /* which buckets an event goes to, as far as is known now */
+    struct slice site, visit_site;    /* of the last TASK_SITE and TASK_VISIT.. */
+    int64_t minute_s, visit_minute_s; /* ..and their minutes */
 };
 
 struct assembly {
@@ -23,7 +32,7 @@ struct assembly {
     struct part *parts;
     size_t n_parts, parts_capacity;
     struct draft drafts[PARTITIONS_MAX];
-    int64_t late_before_s[PARTITIONS_MAX];
+    struct retention retention[PARTITIONS_MAX]; /* what the plans point to */
 };
 
 /* Move a draft into a part of the flush. */
@@ -46,7 +55,38 @@ static bool close_draft(struct assembly *a, unsigned partition)
         .n_tasks = (uint32_t)draft->n};
     draft->n = 0;
     draft->us = 0;
+    draft->minute_s = draft->visit_minute_s = INT64_MIN;
     return true;
+}
+
+/* Is @row of the same site and minute as the last one?  Remembers it. */
+static bool continues(struct slice *site, int64_t *minute_s, const struct row *row, int64_t at_s)
+{
+    bool same = *minute_s == at_s && slice_equal(*site, row->site);
+    *site = row->site;
+    *minute_s = at_s;
+    return same;
+}
+
+static size_t cost(struct draft *draft, const struct row *row, enum task_kind kind)
+{
+    write_plan_at(&draft->plan, row->at_s);
+    size_t targets = draft->plan.n;
+    int64_t minute_s = draft->plan.minute_s;
+    size_t expiry = targets > 1 ? EXPIRY_US : 0;
+    switch (kind) {
+    case TASK_PAGE:
+        return targets * (PAGE_US + expiry + row->page.n / BYTES_PER_US);
+    case TASK_SITE:
+        return continues(&draft->site, &draft->minute_s, row, minute_s)
+                   ? targets * SAME_PAGE_US
+                   : targets * (PAGE_US + expiry);
+    case TASK_VISIT:
+        return continues(&draft->visit_site, &draft->visit_minute_s, row, minute_s)
+                   ? VISIT_US + row->page.n / BYTES_PER_US
+                   : VISIT_US + targets * (START_US + expiry + row->page.n / BYTES_PER_US);
+    }
+    return PAGE_US;
 }
 
 static bool add_task(struct assembly *a, unsigned partition, size_t row, enum task_kind kind)
@@ -55,9 +95,8 @@ static bool add_task(struct assembly *a, unsigned partition, size_t row, enum ta
     if (!array_reserve(&draft->tasks, &draft->capacity, draft->n, sizeof(*draft->tasks))) {
         return false;
     }
-    bool late = a->flush->rows[row].at_s < a->late_before_s[partition];
     draft->tasks[draft->n++] = (uint32_t)(row << 2 | kind);
-    draft->us += task_us[kind] * (late ? LATE_FACTOR : 1);
+    draft->us += cost(draft, &a->flush->rows[row], kind);
     return draft->us < PART_US || close_draft(a, partition);
 }
 
@@ -129,7 +168,10 @@ struct flush *flush_make(struct core *core, struct storage_job *jobs, int64_t ge
     if (ok) {
         a->flush = flush;
         for (unsigned p = 0; p < core->partitions.n; p++) {
-            a->late_before_s[p] = core_view(core, p).state.writers_s[LEVEL_HOUR];
+            struct partition_view view = core_view(core, p);
+            a->retention[p] = view.retention;
+            write_plan_init(&a->drafts[p].plan, core->zone, &a->retention[p], &view.state);
+            a->drafts[p].minute_s = a->drafts[p].visit_minute_s = INT64_MIN;
         }
         flush->gen_ms = gen_ms;
         flush->rows = malloc(count_rows(jobs) * sizeof(*flush->rows));

@@ -119,9 +119,10 @@ bool key_open_parse(
         }
         int64_t start_s = civil_to_days((struct civil_date){year, month, day}) * 86400 +
                           hour * 3600 + minute * 60;
+        struct civil_date date = civil_from_days(start_s / 86400);
         *ret_bucket = bucket_at(zone, (enum level)level, start_s);
         *ret_site = (struct slice){member.p, member.n - BUCKET_TEXT - 1};
-        return ret_bucket->start_s == start_s;
+        return date.month == month && date.day == day && ret_bucket->start_s == start_s;
     }
     return false;
 }

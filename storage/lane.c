@@ -134,7 +134,7 @@ void lane_answered(struct lane *lane, struct part *part, enum part_answer answer
     part->state = PART_HELD;
     switch (answer) {
     case ANSWER_OK:
-        part->state = PART_OK;
+        part->state = part->fate == FATE_UNKNOWN ? PART_OVER : PART_OK;
         break;
     case ANSWER_AGAIN:
         break;
@@ -156,7 +156,12 @@ void lane_answered(struct lane *lane, struct part *part, enum part_answer answer
         }
         break;
     case ANSWER_FAILED:
-        over(part, FATE_UNKNOWN);
+        if (part->in_doubt) {
+            part->fate =
+                FATE_UNKNOWN; /* held until the marker, or STALE, says that no lost copy can run */
+        } else {
+            over(part, FATE_UNKNOWN);
+        }
         break;
     }
 }

@@ -97,9 +97,14 @@ static void release(struct rollup *r)
     atomic_store(&r->core->stats.rollup_leader, 0);
 }
 
-static bool still_mine(struct rollup *r)
+/* Renews the lease when a third of it is over. */
+static bool still_mine(void *data)
 {
+    struct rollup *r = data;
     int64_t now_ms = monotonic_ms();
+    if (atomic_load(&r->core->stopping) || r->session.redis == NULL) {
+        return false;
+    }
     if (now_ms - r->renewed_ms < RENEW_MS) {
         return true;
     }
@@ -115,12 +120,18 @@ static bool still_mine(struct rollup *r)
 /* Bring one partition up to date.  False: something is left, try again later. */
 static bool roll_partition(struct rollup *r, unsigned partition)
 {
-    while (!atomic_load(&r->core->stopping) && still_mine(r)) {
-        switch (rollup_pass(r->core, &r->session, partition, r->fencing_token)) {
+    struct rollup_lease lease = {
+        .fencing_token = r->fencing_token, .still_mine = still_mine, .data = r};
+    unsigned voids = 0;
+    while (voids < 2 && still_mine(r)) {
+        switch (rollup_pass(r->core, &r->session, partition, &lease)) {
         case PASS_NOTHING:
             return true;
         case PASS_DONE:
-        case PASS_VOID:
+            voids = 0;
+            break;
+        case PASS_VOID: /* once is somebody's good right; twice is worth a pause */
+            voids++;
             break;
         case PASS_LOST:
             session_close(&r->session);
@@ -186,13 +197,12 @@ static void sleep_ms(struct core *core, int64_t ms)
 static void *rollup_main(void *argument)
 {
     struct rollup *r = argument;
-    bool first = true; /* a pass may have been left open by somebody who is gone */
+    bool left = true; /* a pass may have been left open, by us or by somebody who is gone */
     while (!atomic_load(&r->core->stopping)) {
-        int64_t wait_ms = first ? 0 : due_in_ms(r->core);
+        int64_t wait_ms = left ? 0 : due_in_ms(r->core);
         if (wait_ms == 0) {
-            bool done = roll(r);
-            first = first && !done;
-            wait_ms = done ? due_in_ms(r->core) : RETRY_MS;
+            left = !roll(r);
+            wait_ms = left ? RETRY_MS : due_in_ms(r->core);
             wait_ms = wait_ms == 0 ? RETRY_MS : wait_ms;
         }
         sleep_ms(r->core, wait_ms);

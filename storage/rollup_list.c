@@ -37,6 +37,9 @@ static enum list_result finish(
     const struct rollup_scope *scope, struct buffer *b, size_t n, const struct reply **ret)
 {
     resp_command(b, "EXEC", NULL);
+    if (!scope->lease->still_mine(scope->lease->data)) {
+        return LIST_VOID;
+    }
     if (!redis_queue(scope->session->redis, b)) {
         return LIST_FAILED;
     }

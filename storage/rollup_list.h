@@ -12,6 +12,7 @@
 #include "storage/core.h"
 #include "storage/index.h"
 #include "storage/key.h"
+#include "storage/rollup_pass.h"
 #include "storage/session.h"
 
 #define PARTS_MAX                                                                                  \
@@ -40,6 +41,7 @@ struct rollup_scope {
     struct core *core;
     struct session *session;
     const char *tag;
+    const struct rollup_lease *lease;
     const char *pass; /* id, NUL-terminated */
     const char *cur;  /* cursor expected */
     struct bucket target;

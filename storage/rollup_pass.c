@@ -20,7 +20,7 @@ struct pass {
     struct session *session;
     unsigned partition;
     const char *tag;
-    int64_t fencing_token;
+    const struct rollup_lease *lease;
 
     struct partition_view view;
     char id[PASS_ID];
@@ -105,6 +105,9 @@ static enum pass_result run(
     struct pass *pass, enum script script, size_t n_keys, size_t n_args, int64_t *ret)
 {
     const struct reply *reply = NULL;
+    if (!pass->lease->still_mine(pass->lease->data)) {
+        return PASS_VOID;
+    }
     script_head(&pass->out, &pass->session->scripts, script, n_keys, n_args);
     buffer_append(&pass->out, pass->keys.p, pass->keys.n);
     buffer_append(&pass->out, pass->args.p, pass->args.n);
@@ -170,7 +173,7 @@ static enum pass_result mark(struct pass *pass)
     put_state(pass, &pass->view.state);
     put_state(pass, &closed);
     resp_text(&pass->args, pass->id);
-    resp_decimal(&pass->args, pass->fencing_token);
+    resp_decimal(&pass->args, pass->lease->fencing_token);
     resp_decimal(&pass->args, pass->target.end_s);
     enum pass_result result = run(pass, SCRIPT_MARK, 1, 6, &done);
     pass->view.state = closed;
@@ -209,7 +212,7 @@ static enum pass_result take_over(struct pass *pass, struct slice theirs)
     put_state(pass, &pass->view.state);
     resp_word(&pass->args, id, PASS_ID - 1);
     resp_text(&pass->args, pass->id);
-    resp_decimal(&pass->args, pass->fencing_token);
+    resp_decimal(&pass->args, pass->lease->fencing_token);
     resp_text(&pass->args, pass->cur);
     return run(pass, SCRIPT_TAKEOVER, 1, 6, &done);
 }
@@ -221,6 +224,7 @@ static enum pass_result list(struct pass *pass, bool sites_only)
     struct rollup_scope scope = {.core = pass->core,
         .session = pass->session,
         .tag = pass->tag,
+        .lease = pass->lease,
         .pass = pass->id,
         .cur = pass->cur,
         .target = pass->target,
@@ -541,14 +545,14 @@ static enum pass_result work(struct pass *pass)
     return result == PASS_DONE ? expire(pass) : result;
 }
 
-enum pass_result rollup_pass(
-    struct core *core, struct session *session, unsigned partition, int64_t fencing_token)
+enum pass_result rollup_pass(struct core *core, struct session *session, unsigned partition,
+    const struct rollup_lease *lease)
 {
     struct pass pass = {.core = core,
         .session = session,
         .partition = partition,
         .tag = core->partitions.tag[partition],
-        .fencing_token = fencing_token};
+        .lease = lease};
     enum pass_result result = work(&pass);
     if (result == PASS_DONE) {
         atomic_fetch_add(&core->stats.rollup_passes, 1);

@@ -31,10 +31,17 @@ enum pass_result {
     PASS_FAILED,  /* Redis refused a step: later */
 };
 
-/* Do the next pass that is due in @partition, or finish one left open.  @fencing_token goes with
- * every step. */
-enum pass_result rollup_pass(
-    struct core *core, struct session *session, unsigned partition, int64_t fencing_token);
+/* Why this process may do passes: asked before every step, so that a long pass does not outlive its
+ * lease. */
+struct rollup_lease {
+    int64_t fencing_token;
+    bool (*still_mine)(void *data); /* may talk to Redis over the same session */
+    void *data;
+};
+
+/* Do the next pass that is due in @partition, or finish one left open. */
+enum pass_result rollup_pass(struct core *core, struct session *session, unsigned partition,
+    const struct rollup_lease *lease);
 
 /* When the next pass of a partition with @state is due, UTC seconds. */
 int64_t rollup_due_s(const struct zone *zone, const struct rollup_state *state);

@@ -167,6 +167,31 @@ static bool publish_secret(struct preparation *p)
     return true;
 }
 
+/* May this process replace settings that read @cfg? */
+static bool may_replace(const struct preparation *p, struct slice cfg)
+{
+    for (unsigned i = 0; i < p->core->n_replaced; i++) {
+        if (slice_equal(cfg, slice_of(p->core->replaced[i]))) {
+            return true;
+        }
+    }
+    return p->adopt;
+}
+
+static void remember_replaced(struct core *core, struct slice cfg)
+{
+    size_t max = sizeof(core->replaced) / sizeof(core->replaced[0]);
+    for (unsigned i = 0; i < core->n_replaced; i++) {
+        if (slice_equal(cfg, slice_of(core->replaced[i]))) {
+            return;
+        }
+    }
+    if (core->n_replaced < max && cfg.n < sizeof(core->replaced[0])) {
+        memcpy(core->replaced[core->n_replaced], cfg.p, cfg.n);
+        core->replaced[core->n_replaced++][cfg.n] = '\0';
+    }
+}
+
 static bool note_change(struct preparation *p, size_t i, const struct reply *rolled)
 {
     struct retention old;
@@ -179,7 +204,7 @@ static bool note_change(struct preparation *p, size_t i, const struct reply *rol
         (rolled->items[3].type == REPLY_TEXT && !kept_parse(rolled->items[3].text, &old))) {
         return refuse(p, "a partition's state is not one of ours");
     }
-    if (!p->adopt) {
+    if (!may_replace(p, cfg->text)) {
         return refuse(p, "the data is kept with other settings (--keep-*) by another process");
     }
     char *copy = malloc(cfg->text.n + st->text.n + 1);
@@ -188,6 +213,7 @@ static bool note_change(struct preparation *p, size_t i, const struct reply *rol
     }
     memcpy(copy, cfg->text.p, cfg->text.n);
     memcpy(copy + cfg->text.n, st->text.p, st->text.n);
+    remember_replaced(p->core, cfg->text);
     c->is = true;
     c->cfg = (struct slice){copy, cfg->text.n};
     c->st = (struct slice){copy + cfg->text.n, st->text.n};

@@ -143,11 +143,16 @@ int64_t storage_now_ms(struct storage *s)
 
 int64_t storage_oldest_s(struct storage *s, int64_t now_s)
 {
-    int64_t keep_s = s->core.config.retention.keep_s[LEVEL_MONTH];
-    if (keep_s == KEEP_FOREVER) {
-        return INT64_MIN;
+    int64_t oldest_s = INT64_MAX;
+    for (int level = LEVEL_MINUTE; level < LEVELS; level++) {
+        int64_t keep_s = s->core.config.retention.keep_s[level];
+        if (keep_s == KEEP_FOREVER) {
+            return INT64_MIN;
+        }
+        int64_t start_s = bucket_at(s->core.zone, (enum level)level, now_s - keep_s).start_s;
+        oldest_s = start_s < oldest_s ? start_s : oldest_s;
     }
-    return bucket_at(s->core.zone, LEVEL_MONTH, now_s - keep_s).start_s;
+    return oldest_s;
 }
 
 /* End of the last bucket of @level that is over. */

@@ -80,6 +80,10 @@ struct count_job {
     size_t n_keys;
 };
 
+/* No process may take an event further ahead of Redis's clock than this.  (Readers take it that
+ * nothing lies beyond: a window that reaches into next month needs few keys.) */
+#define STORAGE_FUTURE_MAX_S 86400
+
 enum storage_op { STORAGE_WRITE, STORAGE_COUNT, STORAGE_PROBE };
 
 struct storage_job {
@@ -131,7 +135,6 @@ struct storage_config {
     unsigned partitions;   /* 1..64 */
     struct retention retention;
     int64_t visit_timeout_s;
-    int64_t max_future_s; /* no event is later than now and this */
     enum rotation rotation;
     size_t queue_events; /* events that may wait; more: STORAGE_FULL */
     unsigned readers;    /* reader threads, each with a connection */

@@ -14,6 +14,7 @@
 #define FLUSH_EVENTS_MAX 10000
 #define CONNECT_MS       1000 /* one attempt to connect and prepare */
 #define LOOK_MS          50   /* while no flush can begin: how often deadlines are looked at */
+#define SILENCE_MS       5000 /* no reply for so long: the connection is dead, or as good as */
 #define STEADY_MS        1000 /* a connection that held so long was a good one */
 #define RETRY_MIN_MS     10
 #define RETRY_MAX_MS     500
@@ -39,6 +40,7 @@ struct writer {
     bool output_left;        /* the socket did not take everything */
     bool lost;               /* give the connection up */
     int64_t connected_ms;    /* since when */
+    int64_t heard_ms;        /* last reply, or last time none was awaited */
     int64_t disconnected_ms; /* since when; 0 while connected */
     int64_t next_connect_ms, retry_ms;
 };
@@ -159,6 +161,7 @@ static void send_flushes(struct writer *w, int64_t now_ms)
 
 static void read_replies(struct writer *w)
 {
+    w->heard_ms = monotonic_ms();
     if (redis_receive(w->session.redis) != REDIS_OK_STATUS) {
         w->lost = true;
         return;
@@ -274,6 +277,8 @@ static void work(struct writer *w)
     if (w->session.redis == NULL) {
         lose_patience(w, now_ms);
     } else if (!w->lost) {
+        w->heard_ms = w->delivery.sent.n == 0 ? now_ms : w->heard_ms;
+        w->lost = now_ms - w->heard_ms > SILENCE_MS;
         start_flush(w);
         send_flushes(w, now_ms);
     }

@@ -41,7 +41,7 @@ complain "files of more than 700 lines:" \
 
 if command -v cppcheck >/dev/null; then
     complain "cppcheck:" "$(cppcheck -q -j2 --enable=warning,portability --inline-suppr --std=c11 -I. \
-        --suppress=missingIncludeSystem --suppress=varFuncNullUB -D_GNU_SOURCE storage handlers service 2>&1)"
+        --suppress=missingIncludeSystem --suppress=varFuncNullUB --suppress=comparePointers:storage/script.c -D_GNU_SOURCE storage handlers service 2>&1)"
 fi
 [ "$fault" = 0 ] && echo "lint: clean"
 exit "$fault"

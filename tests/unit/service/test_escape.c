@@ -2,7 +2,7 @@
 
 #include <criterion/criterion.h>
 
-TestSuite(escape, .timeout = 30);
+TestSuite(escape, .timeout = 60);
 
 /* What is escaped is tested with the log: test_log.c. */
 

@@ -2,7 +2,7 @@
 
 #include <criterion/criterion.h>
 
-TestSuite(listen, .timeout = 30);
+TestSuite(listen, .timeout = 60);
 
 /* ---- what works ---- */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-TestSuite(log, .timeout = 30);
+TestSuite(log, .timeout = 60);
 
 #define T0 INT64_C(1767225600123) /* 2026-01-01T00:00:00.123Z */
 

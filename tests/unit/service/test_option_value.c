@@ -2,7 +2,7 @@
 
 #include <criterion/criterion.h>
 
-TestSuite(option_value, .timeout = 30);
+TestSuite(option_value, .timeout = 60);
 
 /* ---- what works ---- */
 

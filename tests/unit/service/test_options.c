@@ -8,7 +8,7 @@
 #include "service/option_table.h"
 #include "service/option_value.h"
 
-TestSuite(options, .timeout = 30);
+TestSuite(options, .timeout = 60);
 
 #define LIST(...) ((char *const[]){__VA_ARGS__, NULL})
 #define NO_ENV    ((char *const[]){NULL})

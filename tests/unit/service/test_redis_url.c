@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-TestSuite(redis_url, .timeout = 30);
+TestSuite(redis_url, .timeout = 60);
 
 /* ---- what works ---- */
 

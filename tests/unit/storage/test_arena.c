@@ -7,7 +7,7 @@
 
 #include "tests/lib/dice.h"
 
-TestSuite(arena, .timeout = 30);
+TestSuite(arena, .timeout = 60);
 
 #define PIECES 400
 

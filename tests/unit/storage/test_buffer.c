@@ -8,7 +8,7 @@
 #include "tests/lib/dice.h"
 #include "tests/lib/resp_words.h"
 
-TestSuite(buffer, .timeout = 30);
+TestSuite(buffer, .timeout = 60);
 
 static void check_content(const struct buffer *b, const char *expected)
 {

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <time.h>
 
-TestSuite(clock, .timeout = 30);
+TestSuite(clock, .timeout = 60);
 
 #define SECOND_US INT64_C(1000000)
 #define REDIS_US  (INT64_C(1795190400) * SECOND_US)

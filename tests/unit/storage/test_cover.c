@@ -572,7 +572,7 @@ static uint64_t seed_of_run(void)
     return text ? strtoull(text, NULL, 0) : UINT64_C(20261120);
 }
 
-Test(cover, agrees_with_brute_force, .timeout = 120)
+Test(cover, agrees_with_brute_force, .timeout = 60)
 {
     uint64_t seed = seed_of_run();
     unsigned tiled = 0, moved = 0, gone = 0;

@@ -7,7 +7,7 @@
 
 #include "tests/lib/dice.h"
 
-TestSuite(identity, .timeout = 30);
+TestSuite(identity, .timeout = 60);
 
 #define DAY_S INT64_C(86400)
 

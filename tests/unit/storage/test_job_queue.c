@@ -5,7 +5,7 @@
 
 #include "tests/lib/dice.h"
 
-TestSuite(job_queue, .timeout = 30);
+TestSuite(job_queue, .timeout = 60);
 
 #define JOBS 64
 

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-TestSuite(lane, .timeout = 30);
+TestSuite(lane, .timeout = 60);
 
 #define PARTS 6
 

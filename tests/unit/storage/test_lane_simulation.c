@@ -564,7 +564,7 @@ static struct tally simulate(const struct weather *weather)
 
 /* Only lost connections and rollups: the lane keeps its one id (simulate: no new id without a
  * cause), and everything is answered OK. */
-Test(lane, simulation_lost_connections, .timeout = 120)
+Test(lane, simulation_lost_connections)
 {
     struct tally tally = simulate(
         &(struct weather){.name = "lost connections", .rollup = 10, .lose = 25, .seeds = 200});
@@ -576,7 +576,7 @@ Test(lane, simulation_lost_connections, .timeout = 120)
     cr_expect_eq(tally.final_gaps + tally.unknown_answered + tally.refused, 0);
 }
 
-Test(lane, simulation_refusals, .timeout = 120)
+Test(lane, simulation_refusals)
 {
     struct tally tally = simulate(&(struct weather){.name = "refusals",
         .rollup = 10,
@@ -594,7 +594,7 @@ Test(lane, simulation_refusals, .timeout = 120)
     cr_expect_eq(tally.unknown_answered, 0);
 }
 
-Test(lane, simulation_data_loss, .timeout = 120)
+Test(lane, simulation_data_loss)
 {
     struct tally tally = simulate(&(struct weather){
         .name = "data loss", .rollup = 10, .lose = 15, .data_loss = 8, .seeds = 200});
@@ -605,7 +605,7 @@ Test(lane, simulation_data_loss, .timeout = 120)
     cr_expect_eq(tally.unknown_answered + tally.refused, 0);
 }
 
-Test(lane, simulation_time, .timeout = 120)
+Test(lane, simulation_time)
 {
     struct tally tally = simulate(
         &(struct weather){.name = "time", .rollup = 10, .lose = 20, .jump = 8, .seeds = 200});
@@ -615,7 +615,7 @@ Test(lane, simulation_time, .timeout = 120)
     cr_expect_eq(tally.refused, 0);
 }
 
-Test(lane, simulation_storm, .timeout = 300)
+Test(lane, simulation_storm)
 {
     struct tally tally = simulate(&(struct weather){.name = "storm",
         .rollup = 15,
@@ -638,9 +638,9 @@ Test(lane, simulation_storm, .timeout = 300)
     cr_expect_gt(tally.given_up, 100);
 }
 
-/* Scripts that fail with nothing done.  Disabled: it fails, as lane.c gives up a part in doubt on
- * such an answer, though its lost copy may still run, and then those of its successors. */
-Test(lane, simulation_failures, .timeout = 120, .disabled = true)
+/* Scripts that fail with nothing done: a part in doubt is not given up for it, as its lost copy may
+ * still run, and then those of its successors. */
+Test(lane, simulation_failures)
 {
     struct tally tally = simulate(&(struct weather){
         .name = "failures", .rollup = 2, .lose = 25, .broken = 5, .failed = 50, .seeds = 600});

@@ -8,7 +8,7 @@
 #include "storage/key.h"
 #include "tests/lib/dice.h"
 
-TestSuite(partition, .timeout = 30);
+TestSuite(partition, .timeout = 60);
 
 #define SLOTS 16384u
 

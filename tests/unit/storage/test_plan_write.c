@@ -233,6 +233,9 @@ Test(plan_write, every_stage)
                     "state %zu, retention %zu, %s %+lld", i, r, hours[t / 6],
                     (long long)around_s[t % 6]);
                 per_n[plan.n]++;
+                write_plan_at(&plan, at_s - MINUTE_S);
+                cr_assert(right(&state, &retentions[r], at_s - MINUTE_S, &plan), "a minute back");
+                write_plan_at(&plan, at_s);
                 write_plan_at(&plan, at_s - at_s % MINUTE_S);
                 cr_assert(right(&state, &retentions[r], at_s, &plan), "again");
             }

@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-TestSuite(redis_endpoint, .timeout = 30);
+TestSuite(redis_endpoint, .timeout = 60);
 
 /* ---- good ---- */
 

@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <time.h>
 
-TestSuite(rollup_due, .timeout = 30);
+TestSuite(rollup_due, .timeout = 60);
 
 static int64_t utc(const char *text)
 {

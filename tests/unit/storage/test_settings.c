@@ -5,7 +5,7 @@
 
 #include "tests/lib/dice.h"
 
-TestSuite(settings, .timeout = 30);
+TestSuite(settings, .timeout = 60);
 
 #define DAY_S INT64_C(86400)
 
