@@ -21,8 +21,8 @@ struct redis_clock {
     _Atomic int64_t ahead_us; /* Redis's clock minus ours, a lower bound; 0: unknown */
 };
 
-/* A reply that just came said that it was @redis_us (UTC).  True if it was the first, or if Redis's clock was set forward
- * or back since, by more than a second. */
+/* A reply that just came said that it was @redis_us (UTC).  True if it was the first, or if Redis's
+ * clock was set forward or back since, by more than a second. */
 bool redis_clock_seen(struct redis_clock *clock, int64_t redis_us);
 
 /* UTC milliseconds; 0 as long as nothing was seen. */

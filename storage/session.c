@@ -219,6 +219,7 @@ static bool note_change(struct preparation *p, size_t i, const struct reply *rol
     c->st = (struct slice){copy + cfg->text.n, st->text.n};
     c->retention = retention_changed(&old, &p->core->config.retention, &state);
     p->n_changed++;
+    /* cppcheck-suppress memleak ; forget_changes frees it */
     return true;
 }
 
