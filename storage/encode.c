@@ -3,16 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "storage/index.h"
+#include "storage/announced.h"
 #include "storage/key.h"
 #include "storage/merge_counts.h"
 #include "storage/merge_visits.h"
 #include "storage/settings.h"
 
-#define ONCE_TTL_MS  (30 * 60 * 1000) /* PROTOCOL: a flush this old is never applied any more */
-#define KEEP_BYTES   (256 * 1024)     /* scratch that is kept between flushes */
-#define SITES_KNOWN  64
-#define PARENTS_SEEN 32
+#define ONCE_TTL_MS    (30 * 60 * 1000) /* PROTOCOL: a flush this old is never applied any more */
+#define KEEP_BYTES     (256 * 1024)     /* scratch that is kept between flushes */
+#define PARENTS_SEEN   32
+#define ANNOUNCES_KEPT 8 /* of a part: more are announced again next time */
 
 struct encoder {
     struct core *core;
@@ -30,9 +30,8 @@ struct encoder {
     size_t n_parents, n_announced;
     bool late; /* a bucket closed for writers is written to */
 
-    /* Sites that are in t:{p}:sites for sure, as names; forgotten with the connection. */
-    struct slice known[SITES_KNOWN];
-    size_t n_known;
+    struct announced known;
+    struct part *part; /* at hand */
 };
 
 struct encoder *encoder_new(struct core *core)
@@ -66,37 +65,41 @@ void encoder_free(struct encoder *e)
 
 void encode_forget(struct encoder *e)
 {
-    for (size_t i = 0; i < e->n_known; i++) {
-        free((void *)(uintptr_t)e->known[i].p);
-    }
-    e->n_known = 0;
-}
-
-static bool is_known(const struct encoder *e, struct slice site)
-{
-    for (size_t i = 0; i < e->n_known; i++) {
-        if (slice_equal(e->known[i], site)) {
-            return true;
-        }
-    }
-    return false;
+    announced_forget(&e->known);
 }
 
 void encode_applied(struct encoder *e, const struct part *part)
 {
-    const struct flush *flush = part->flush;
-    for (uint32_t i = 0; i < part->n_tasks && e->n_known < SITES_KNOWN; i++) {
-        struct slice site = flush->rows[part->tasks[i] >> 2].site;
-        if ((part->tasks[i] & 3) != TASK_SITE || is_known(e, site)) {
-            continue;
-        }
-        char *copy = malloc(site.n);
+    for (uint32_t i = 0; i < part->n_announces; i++) {
+        announced_add(&e->known, part->partition, part->announces[i]);
+    }
+}
+
+/* Have the script add @member to a set, unless it is there; what was announced is remembered with
+ * the part. */
+static void announce_member(struct encoder *e, struct slice member)
+{
+    struct flush *flush = e->part->flush;
+    if (announced_has(&e->known, e->part->partition, member)) {
+        return;
+    }
+    resp_word(&e->announced, member.p, member.n);
+    e->n_announced++;
+    struct part *part = e->part;
+    uint32_t at = part->n_announces;
+    if (at >= ANNOUNCES_KEPT) {
+        return;
+    }
+    if (at >= part->n_announces_kept || !slice_equal(part->announces[at], member)) {
+        char *copy = arena_alloc(&flush->arena, member.n);
         if (copy == NULL) {
             return;
         }
-        memcpy(copy, site.p, site.n);
-        e->known[e->n_known++] = (struct slice){copy, site.n};
+        memcpy(copy, member.p, member.n);
+        part->announces[at] = (struct slice){copy, member.n};
+        part->n_announces_kept = at + 1;
     }
+    part->n_announces++;
 }
 
 static bool merge(struct encoder *e, const struct part *part, struct write_plan *plan)
@@ -137,8 +140,7 @@ static void announce(void *data, struct slice site, const struct write_target *t
     }
     struct key member;
     key_open_member(&member, site, target->parent);
-    resp_word(&e->announced, member.p, member.n);
-    e->n_announced++;
+    announce_member(e, (struct slice){member.p, member.n});
 }
 
 static void write_announcements(struct encoder *e)
@@ -153,26 +155,23 @@ static void write_announcements(struct encoder *e)
     e->n_args += 1 + e->n_announced;
 }
 
-static void write_sites(struct encoder *e, const struct part *part)
+static void write_sites(struct encoder *e)
 {
-    const struct flush *flush = part->flush;
+    const struct flush *flush = e->part->flush;
     const struct slice *last = NULL;
-    size_t n = 0;
     buffer_clear(&e->announced, KEEP_BYTES);
-    for (uint32_t i = 0; i < part->n_tasks; i++) {
-        const struct slice *site = &flush->rows[part->tasks[i] >> 2].site;
-        if ((part->tasks[i] & 3) != TASK_SITE || (last != NULL && slice_equal(*site, *last)) ||
-            is_known(e, *site)) {
-            continue;
+    e->n_announced = 0;
+    for (uint32_t i = 0; i < e->part->n_tasks; i++) {
+        const struct slice *site = &flush->rows[e->part->tasks[i] >> 2].site;
+        if ((e->part->tasks[i] & 3) == TASK_SITE && (last == NULL || !slice_equal(*site, *last))) {
+            last = site;
+            announce_member(e, *site);
         }
-        last = site;
-        resp_word(&e->announced, site->p, site->n);
-        n++;
     }
-    resp_decimal(&e->args, (int64_t)n);
+    resp_decimal(&e->args, (int64_t)e->n_announced);
     buffer_append(&e->args, e->announced.p, e->announced.n);
     e->args.failed = e->args.failed || e->announced.failed;
-    e->n_args += 1 + n;
+    e->n_args += 1 + e->n_announced;
 }
 
 static void write_fixed_keys(struct encoder *e, const struct part *part, const char *tag)
@@ -206,7 +205,7 @@ static void write_fixed_args(
     e->n_args = 6;
 }
 
-bool encode_part(struct encoder *e, const struct part *part, const struct partition_view *view,
+bool encode_part(struct encoder *e, struct part *part, const struct partition_view *view,
     const struct script_digests *scripts, struct buffer *out)
 {
     const char *tag = e->core->partitions.tag[part->partition];
@@ -217,13 +216,19 @@ bool encode_part(struct encoder *e, const struct part *part, const struct partit
     buffer_clear(&e->keys, KEEP_BYTES);
     buffer_clear(&e->args, KEEP_BYTES);
     e->late = false;
-    if (!merge(e, part, &plan)) {
+    e->part = part;
+    part->n_announces = 0;
+    if (part->announces == NULL) {
+        struct flush *flush = part->flush;
+        part->announces = arena_alloc(&flush->arena, ANNOUNCES_KEPT * sizeof(*part->announces));
+    }
+    if (part->announces == NULL || !merge(e, part, &plan)) {
         return false;
     }
     write_fixed_keys(e, part, tag);
     write_fixed_args(e, part, view);
     write_announcements(e);
-    write_sites(e, part);
+    write_sites(e);
     merge_counts_write(e->counts, tag, &e->keys, &e->n_keys, &e->args, &e->n_args);
     merge_visits_write(e->visits, tag, e->core->config.visit_timeout_s, &e->keys, &e->n_keys,
         &e->args, &e->n_args);

@@ -16,8 +16,8 @@ void encoder_free(struct encoder *encoder);
 
 /* Append the command for @part to @out, planned for @view.  False: out of memory, @out is unusable.
  */
-bool encode_part(struct encoder *encoder, const struct part *part,
-    const struct partition_view *view, const struct script_digests *scripts, struct buffer *out);
+bool encode_part(struct encoder *encoder, struct part *part, const struct partition_view *view,
+    const struct script_digests *scripts, struct buffer *out);
 
 /* The part's script was answered OK: what it announced need not be announced again on this
  * connection. */

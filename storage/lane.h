@@ -30,6 +30,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "storage/slice.h"
+
 #define LANE_WINDOW    2
 #define WRITER_ID_TEXT 32 /* hex digits of 128 random bits */
 
@@ -50,6 +52,8 @@ struct part {
     int64_t gen_ms;  /* when the flush was made, Redis's clock */
     uint32_t *tasks; /* the writer's: what it does */
     uint32_t n_tasks;
+    struct slice *announces; /* members that its script adds to sets, as last encoded */
+    uint32_t n_announces, n_announces_kept; /* kept: entries from an earlier encoding, for reuse */
 
     /* The lane's. */
     enum part_state state;

@@ -102,6 +102,7 @@ for _ = 1, tonumber(ARGV[a]) do
     local known, wanted, at = {}, ARGV, a
     local n = visitors
     local where = nil -- position of each wanted visitor; nil: all, in order
+    local fresh -- none of them is in the current slot
     for back = 0, 2 do -- newest first; only those not found yet are looked for further back
         local found = call('HMGET', prefix .. string.format('%.0f', slot - back), unpack(wanted, at, at + n - 1))
         local left, left_at = {}, {}
@@ -113,17 +114,17 @@ for _ = 1, tonumber(ARGV[a]) do
                 left[#left + 1], left_at[#left_at + 1] = wanted[at + i - 1], v
             end
         end
+        if back == 0 then fresh = #left == n end
         wanted, at, n, where = left, 1, #left, left_at
         if n == 0 then break end
     end
     local ids = a
-    local set, arrival, fresh = {}, string.format('%011.0f', s), true
+    local set, arrival = {}, string.format('%011.0f', s)
     a = a + visitors
     for i = 1, visitors do
         local newest = ARGV[a]
         local last_seen = nil
         if known[i] then
-            fresh = false
             if s - tonumber(string.sub(known[i], 12)) <= 2 * timeout then
                 last_seen = tonumber(string.sub(known[i], 1, 11))
             end
@@ -142,10 +143,10 @@ for _ = 1, tonumber(ARGV[a]) do
         set[2 * i - 1], set[2 * i] = ARGV[ids + i - 1], newest .. arrival
     end
     local added = call('HSET', current, unpack(set))
-    if fresh and added == call('HLEN', current) then -- a new slot: the one that nobody asks for any more
+    if fresh and added == call('HLEN', current) then -- a new slot; the one before the last two is asked for no more
+        call('EXPIRE', current, 4 * timeout + 60)
         call('UNLINK', prefix .. string.format('%.0f', slot - 3))
     end
-    call('EXPIRE', current, 4 * timeout + 60)
     for m = 1, minutes do
         local pages, numbers = {''}, {0} -- the site itself comes first
         for page, n in pairs(buckets[m].starts) do
