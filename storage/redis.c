@@ -1,6 +1,5 @@
 #include "storage/redis.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <hiredis/hiredis.h>
 #include <netdb.h>
@@ -18,8 +17,7 @@ struct redis {
     struct arena arena; /* replies; the reader's privdata */
 };
 
-/* ---- reply objects in the arena ----------------------------------------------------------------
- */
+/* ---- reply objects in the arena ---- */
 
 static struct reply *place(const redisReadTask *task, enum reply_type type)
 {
@@ -84,130 +82,6 @@ static void free_object(void *object)
 
 static redisReplyObjectFunctions reply_functions = {
     create_string, create_array, create_integer, create_nil, free_object};
-
-/* ---- endpoints ----------------------------------------------------------------------------------
- */
-
-static int hex(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
-/* Percent-decode @n bytes into a text of @size bytes. */
-static bool unescape(const char *p, size_t n, char *text, size_t size)
-{
-    size_t at = 0;
-    for (size_t i = 0; i < n; i++) {
-        char c = p[i];
-        if (c == '%') {
-            if (i + 2 >= n || hex(p[i + 1]) < 0 || hex(p[i + 2]) < 0) {
-                return false;
-            }
-            c = (char)(hex(p[i + 1]) * 16 + hex(p[i + 2]));
-            i += 2;
-        }
-        if (c == '\0' || at + 1 >= size) {
-            return false;
-        }
-        text[at++] = c;
-    }
-    text[at] = '\0';
-    return true;
-}
-
-/* A decimal number that is the whole of [p, end); -1 else. */
-static int number(const char *p, const char *end, int max)
-{
-    int value = 0;
-    if (p == end) {
-        return -1;
-    }
-    for (; p < end; p++) {
-        if (!isdigit((unsigned char)*p) || value > max / 10) {
-            return -1;
-        }
-        value = value * 10 + (*p - '0');
-    }
-    return value <= max ? value : -1;
-}
-
-static bool parse_credentials(const char *p, size_t n, struct redis_endpoint *ret)
-{
-    const char *colon = memchr(p, ':', n);
-    if (colon == NULL) {
-        return false;
-    }
-    size_t user_n = (size_t)(colon - p);
-    return unescape(p, user_n, ret->user, sizeof(ret->user)) &&
-           unescape(colon + 1, n - user_n - 1, ret->password, sizeof(ret->password));
-}
-
-/* host, host:port, [v6], [v6]:port */
-static bool parse_host(const char *p, const char *end, struct redis_endpoint *ret)
-{
-    const char *host_end = end;
-    const char *port = NULL;
-    if (p < end && *p == '[') {
-        p++;
-        host_end = memchr(p, ']', (size_t)(end - p));
-        if (host_end == NULL || (host_end + 1 < end && host_end[1] != ':')) {
-            return false;
-        }
-        port = host_end + 1 < end ? host_end + 2 : NULL;
-    } else {
-        const char *colon = memchr(p, ':', (size_t)(end - p));
-        if (colon != NULL) {
-            host_end = colon;
-            port = colon + 1;
-        }
-    }
-    size_t n = (size_t)(host_end - p);
-    if (n == 0 || n >= sizeof(ret->host)) {
-        return false;
-    }
-    memcpy(ret->host, p, n);
-    ret->host[n] = '\0';
-    ret->port = port == NULL ? 6379 : number(port, end, 65535);
-    return ret->port > 0;
-}
-
-bool redis_endpoint_parse(const char *url, struct redis_endpoint *ret)
-{
-    struct redis_endpoint endpoint = {0};
-    if (strncmp(url, "unix:", 5) == 0) {
-        size_t n = strlen(url + 5);
-        if (n == 0 || n >= sizeof(endpoint.unix_path)) {
-            return false;
-        }
-        memcpy(endpoint.unix_path, url + 5, n + 1);
-        *ret = endpoint;
-        return true;
-    }
-    if (strncmp(url, "redis://", 8) != 0) {
-        return false;
-    }
-    const char *p = url + 8;
-    const char *end = p + strlen(p);
-    const char *at = strrchr(p, '@');
-    if (at != NULL) {
-        if (!parse_credentials(p, (size_t)(at - p), &endpoint)) {
-            return false;
-        }
-        p = at + 1;
-    }
-    const char *slash = strchr(p, '/');
-    if (slash != NULL && slash + 1 < end) {
-        endpoint.db = number(slash + 1, end, 100000);
-    }
-    if (endpoint.db < 0 || !parse_host(p, slash == NULL ? end : slash, &endpoint)) {
-        return false;
-    }
-    *ret = endpoint;
-    return true;
-}
 
 /* ---- sending and receiving ---- */
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "storage/buffer.h"
+#include "storage/redis_endpoint.h"
 #include "storage/slice.h"
 
 enum reply_type { REPLY_NIL, REPLY_INTEGER, REPLY_TEXT, REPLY_STATUS, REPLY_ERROR, REPLY_ARRAY };
@@ -23,19 +24,6 @@ struct reply {
     struct reply *items;
     size_t n;
 };
-
-/* Where Redis is; made from a URL. */
-struct redis_endpoint {
-    char unix_path[108]; /* "" for TCP */
-    char host[256];
-    int port;
-    char user[128], password[256]; /* "" for none */
-    int db;
-};
-
-/* redis://[[user]:pass@]host[:port][/db] or unix:/path.  False: not such a URL (percent-escapes in
- * user and password are decoded). */
-bool redis_endpoint_parse(const char *url, struct redis_endpoint *ret);
 
 struct redis;
 

@@ -4,33 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "storage/key.h"
-#include "storage/plan_write.h"
-#include "storage/rollup_list.h"
+#include "storage/rollup_step.h"
 
-#define STEP_MS         5000 /* longest wait for one step's reply */
 #define MERGE_BUDGET_US 2000
 #define MERGE_PAGES     64
 #define MERGE_KEYS      1000
-#define EXPIRE_KEYS     1000
-#define PASS_ID         34 /* letter, 32 hex digits, NUL */
-
-struct pass {
-    struct core *core;
-    struct session *session;
-    unsigned partition;
-    const char *tag;
-    const struct rollup_lease *lease;
-
-    struct partition_view view;
-    char id[PASS_ID];
-    char cur[24];
-    struct bucket target;
-    struct bucket parts[PARTS_MAX];
-    size_t n_parts;
-    struct rollup_list list;
-    struct buffer keys, args, out;
-};
 
 /* ---- what is due ---- */
 
@@ -69,80 +47,6 @@ static bool find_due(const struct pass *pass, int64_t now_s, struct bucket *ret)
 
 /* ---- steps ---- */
 
-static enum pass_result from_list(enum list_result result)
-{
-    switch (result) {
-    case LIST_OK:
-        return PASS_DONE;
-    case LIST_VOID:
-        return PASS_VOID;
-    case LIST_LOST:
-        return PASS_LOST;
-    case LIST_FAILED:
-        return PASS_FAILED;
-    }
-    return PASS_FAILED;
-}
-
-/* Send what is in pass->out and await one reply. */
-static enum pass_result ask(struct pass *pass, const struct reply **ret)
-{
-    bool queued = redis_queue(pass->session->redis, &pass->out);
-    buffer_clear(&pass->out, 256 * 1024);
-    if (!queued ||
-        redis_await(pass->session->redis, monotonic_ms() + STEP_MS, ret) != REDIS_OK_STATUS) {
-        return PASS_LOST;
-    }
-    if ((*ret)->type == REPLY_ERROR) {
-        core_notice(pass->core, STORAGE_ROLLUP_FAILED, (*ret)->text.p);
-        return reply_is_error(*ret, "NOSCRIPT") ? PASS_LOST : PASS_FAILED;
-    }
-    return PASS_DONE;
-}
-
-/* Run a script whose reply is a number; at least 1 is success. */
-static enum pass_result run(
-    struct pass *pass, enum script script, size_t n_keys, size_t n_args, int64_t *ret)
-{
-    const struct reply *reply = NULL;
-    if (!pass->lease->still_mine(pass->lease->data)) {
-        return PASS_VOID;
-    }
-    script_head(&pass->out, &pass->session->scripts, script, n_keys, n_args);
-    buffer_append(&pass->out, pass->keys.p, pass->keys.n);
-    buffer_append(&pass->out, pass->args.p, pass->args.n);
-    pass->out.failed = pass->out.failed || pass->keys.failed || pass->args.failed;
-    buffer_clear(&pass->keys, 256 * 1024);
-    buffer_clear(&pass->args, 256 * 1024);
-    enum pass_result result = ask(pass, &reply);
-    if (result == PASS_DONE) {
-        *ret = reply_integer(reply, 0);
-        result = *ret >= 1 ? PASS_DONE : PASS_VOID;
-    }
-    return result;
-}
-
-static void put_key(struct pass *pass, const char *name)
-{
-    struct key key;
-    key_fixed(&key, pass->tag, name, SLICE(""));
-    resp_word(&pass->keys, key.p, key.n);
-}
-
-static void put_bucket_key(
-    struct pass *pass, enum key_kind kind, uint32_t site, struct bucket bucket, struct slice page)
-{
-    struct key key;
-    key_bucket(&key, pass->tag, kind, pass->list.sites[site], bucket, page);
-    resp_word(&pass->keys, key.p, key.n);
-}
-
-static void put_state(struct pass *pass, const struct rollup_state *state)
-{
-    char text[ROLLUP_STATE_TEXT];
-    resp_word(&pass->args, text, rollup_state_print(state, text));
-}
-
 static void new_id(struct pass *pass)
 {
     unsigned char bytes[16];
@@ -168,14 +72,14 @@ static enum pass_result mark(struct pass *pass)
     int64_t done = 0;
     closed.writers_s[pass->target.level] = pass->target.end_s;
     new_id(pass);
-    put_key(pass, "rolled");
+    pass_put_key(pass, "rolled");
     resp_text(&pass->args, pass->core->cfg);
-    put_state(pass, &pass->view.state);
-    put_state(pass, &closed);
+    pass_put_state(pass, &pass->view.state);
+    pass_put_state(pass, &closed);
     resp_text(&pass->args, pass->id);
     resp_decimal(&pass->args, pass->lease->fencing_token);
     resp_decimal(&pass->args, pass->target.end_s);
-    enum pass_result result = run(pass, SCRIPT_MARK, 1, 6, &done);
+    enum pass_result result = pass_run(pass, SCRIPT_MARK, 1, 6, &done);
     pass->view.state = closed;
     memcpy(pass->cur, "m0", 3);
     return result;
@@ -207,30 +111,14 @@ static enum pass_result take_over(struct pass *pass, struct slice theirs)
     }
     memcpy(id, theirs.p, PASS_ID - 1);
     new_id(pass);
-    put_key(pass, "rolled");
+    pass_put_key(pass, "rolled");
     resp_text(&pass->args, pass->core->cfg);
-    put_state(pass, &pass->view.state);
+    pass_put_state(pass, &pass->view.state);
     resp_word(&pass->args, id, PASS_ID - 1);
     resp_text(&pass->args, pass->id);
     resp_decimal(&pass->args, pass->lease->fencing_token);
     resp_text(&pass->args, pass->cur);
-    return run(pass, SCRIPT_TAKEOVER, 1, 6, &done);
-}
-
-/* ---- list ---- */
-
-static enum pass_result list(struct pass *pass, bool sites_only)
-{
-    struct rollup_scope scope = {.core = pass->core,
-        .session = pass->session,
-        .tag = pass->tag,
-        .lease = pass->lease,
-        .pass = pass->id,
-        .cur = pass->cur,
-        .target = pass->target,
-        .parts = pass->parts,
-        .n_parts = pass->n_parts};
-    return from_list(rollup_list_make(&scope, sites_only, &pass->list));
+    return pass_run(pass, SCRIPT_TAKEOVER, 1, 6, &done);
 }
 
 /* ---- merge ---- */
@@ -238,10 +126,10 @@ static enum pass_result list(struct pass *pass, bool sites_only)
 static size_t put_sources(struct pass *pass, enum key_kind kind, const struct rollup_item *item)
 {
     size_t n = 0;
-    put_bucket_key(pass, kind, item->site, pass->target, item->page);
+    pass_put_bucket_key(pass, kind, item->site, pass->target, item->page);
     for (size_t i = 0; i < pass->n_parts; i++) {
         if ((item->parts >> i & 1) != 0) {
-            put_bucket_key(pass, kind, item->site, pass->parts[i], item->page);
+            pass_put_bucket_key(pass, kind, item->site, pass->parts[i], item->page);
             n++;
         }
     }
@@ -276,11 +164,11 @@ static enum pass_result merge_chunk(struct pass *pass, size_t first, size_t n, i
 {
     const struct rollup_item *items = &pass->list.items[first];
     size_t n_keys = 3 + pass->n_parts;
-    put_key(pass, "rolled");
-    put_key(pass, "open");
-    put_bucket_key(pass, items->kind, items->site, pass->target, SLICE(""));
+    pass_put_key(pass, "rolled");
+    pass_put_key(pass, "open");
+    pass_put_bucket_key(pass, items->kind, items->site, pass->target, SLICE(""));
     for (size_t i = 0; i < pass->n_parts; i++) {
-        put_bucket_key(pass, items->kind, items->site, pass->parts[i], SLICE(""));
+        pass_put_bucket_key(pass, items->kind, items->site, pass->parts[i], SLICE(""));
     }
     resp_text(&pass->args, pass->core->cfg);
     resp_text(&pass->args, pass->id);
@@ -312,7 +200,7 @@ static enum pass_result merge_chunk(struct pass *pass, size_t first, size_t n, i
         resp_decimal(&pass->args, (int64_t)sources);
         resp_decimal(&pass->args, (int64_t)sources);
     }
-    return run(pass, SCRIPT_MERGE, n_keys, 9 + 3 * n, ret_done);
+    return pass_run(pass, SCRIPT_MERGE, n_keys, 9 + 3 * n, ret_done);
 }
 
 static enum pass_result merge(struct pass *pass)
@@ -337,148 +225,19 @@ static enum pass_result advance(struct pass *pass)
     int64_t done = 0;
     done_state.readers_s[pass->target.level] = pass->target.end_s;
     (void)snprintf(ver, sizeof(ver), "%s.a", pass->id);
-    put_key(pass, "rolled");
+    pass_put_key(pass, "rolled");
     resp_text(&pass->args, pass->core->cfg);
     resp_text(&pass->args, pass->id);
     resp_text(&pass->args, pass->cur);
-    put_state(pass, &pass->view.state);
-    put_state(pass, &done_state);
+    pass_put_state(pass, &pass->view.state);
+    pass_put_state(pass, &done_state);
     resp_text(&pass->args, ver);
-    enum pass_result result = run(pass, SCRIPT_ADVANCE, 1, 6, &done);
+    enum pass_result result = pass_run(pass, SCRIPT_ADVANCE, 1, 6, &done);
     if (result == PASS_DONE) {
         pass->view.state = done_state;
         memcpy(pass->cur, "x0", 3);
         core_set_view(pass->core, pass->partition, &pass->view);
     }
-    return result;
-}
-
-/* ---- expire ---- */
-
-/* The chunk at hand of the last phase. */
-struct expiry {
-    struct pass *pass;
-    size_t n_keys;   /* that get an expiry */
-    size_t n_chunks; /* sent so far */
-    struct buffer members;
-    size_t n_members;
-};
-
-static enum pass_result send_expiries(struct expiry *e, bool last)
-{
-    struct pass *pass = e->pass;
-    struct buffer data_keys = pass->keys;
-    struct buffer times = pass->args;
-    char next[24];
-    int64_t done = 0;
-    buffer_init(&pass->keys);
-    buffer_init(&pass->args);
-    (void)snprintf(next, sizeof(next), "x%zu", ++e->n_chunks);
-    put_key(pass, "rolled");
-    put_key(pass, "open");
-    resp_text(&pass->args, pass->core->cfg);
-    resp_text(&pass->args, pass->id);
-    resp_text(&pass->args, pass->cur);
-    resp_text(&pass->args, next);
-    resp_text(&pass->args, last ? "1" : "0");
-    resp_decimal(&pass->args, (int64_t)e->n_keys);
-    buffer_append(&pass->keys, data_keys.p, data_keys.n);
-    buffer_append(&pass->args, times.p, times.n);
-    buffer_append(&pass->args, e->members.p, e->members.n);
-    pass->args.failed = pass->args.failed || data_keys.failed || times.failed || e->members.failed;
-    buffer_release(&data_keys);
-    buffer_release(&times);
-    enum pass_result result =
-        run(pass, SCRIPT_EXPIRE, 2 + e->n_keys, 6 + e->n_keys + e->n_members, &done);
-    memcpy(pass->cur, next, sizeof(next));
-    buffer_clear(&e->members, 64 * 1024);
-    e->n_keys = e->n_members = 0;
-    return result;
-}
-
-static enum pass_result expire_key(
-    struct expiry *e, enum key_kind kind, uint32_t site, struct bucket bucket, struct slice page)
-{
-    int64_t at_ms = expiry_ms(bucket.end_s, retention_keep_s(&e->pass->view.retention, bucket));
-    if (at_ms == 0) {
-        return PASS_DONE;
-    }
-    put_bucket_key(e->pass, kind, site, bucket, page);
-    resp_decimal(&e->pass->args, at_ms);
-    e->n_keys++;
-    return e->n_keys < EXPIRE_KEYS ? PASS_DONE : send_expiries(e, false);
-}
-
-/* The parts an item is in; and the bucket itself if it is a month, which nothing comes after. */
-static enum pass_result expire_item(struct expiry *e, const struct rollup_item *item)
-{
-    struct pass *pass = e->pass;
-    enum pass_result result = PASS_DONE;
-    if (item->kind != KEY_PV) {
-        return result;
-    }
-    for (size_t i = 0; result == PASS_DONE && i <= pass->n_parts; i++) {
-        bool itself = i == pass->n_parts;
-        if (itself ? pass->target.level != LEVEL_MONTH : (item->parts >> i & 1) == 0) {
-            continue;
-        }
-        struct bucket bucket = itself ? pass->target : pass->parts[i];
-        result = expire_key(e, KEY_UV, item->site, bucket, item->page);
-        if (result == PASS_DONE) {
-            result = expire_key(e, KEY_IP, item->site, bucket, item->page);
-        }
-    }
-    return result;
-}
-
-static enum pass_result expire_site(struct expiry *e, uint32_t site)
-{
-    struct pass *pass = e->pass;
-    enum pass_result result = PASS_DONE;
-    for (size_t i = 0; result == PASS_DONE && i <= pass->n_parts; i++) {
-        bool itself = i == pass->n_parts;
-        if (itself && pass->target.level != LEVEL_MONTH) {
-            break;
-        }
-        struct bucket bucket = itself ? pass->target : pass->parts[i];
-        result = expire_key(e, KEY_PV, site, bucket, SLICE(""));
-        if (result == PASS_DONE) {
-            result = expire_key(e, KEY_VV, site, bucket, SLICE(""));
-        }
-    }
-    return result;
-}
-
-/* Is there anything of this pass that expires at all? */
-static bool expires(const struct pass *pass)
-{
-    const int64_t *keep_s = pass->view.retention.keep_s;
-    return keep_s[pass->target.level - 1] != KEEP_FOREVER ||
-           (pass->target.level == LEVEL_MONTH && keep_s[LEVEL_MONTH] != KEEP_FOREVER) ||
-           pass->view.retention.until_s[pass->target.level - 1] != 0;
-}
-
-static enum pass_result expire(struct pass *pass)
-{
-    struct expiry e = {.pass = pass};
-    enum pass_result result = list(pass, !expires(pass));
-    for (size_t i = 0; result == PASS_DONE && i < pass->list.n_items; i++) {
-        result = expire_item(&e, &pass->list.items[i]);
-    }
-    for (uint32_t i = 0; result == PASS_DONE && i < pass->list.n_sites; i++) {
-        struct key member;
-        result = expires(pass) ? expire_site(&e, i) : PASS_DONE;
-        key_open_member(&member, pass->list.sites[i], pass->target);
-        resp_word(&e.members, member.p, member.n);
-        e.n_members++;
-        if (result == PASS_DONE && e.n_members >= EXPIRE_KEYS) {
-            result = send_expiries(&e, false);
-        }
-    }
-    if (result == PASS_DONE) {
-        result = send_expiries(&e, true);
-    }
-    buffer_release(&e.members);
     return result;
 }
 
@@ -492,7 +251,7 @@ static enum pass_result read_rolled(struct pass *pass, char *open, int64_t *ret_
     struct key rolled;
     key_fixed(&rolled, pass->tag, "rolled", SLICE(""));
     resp_command(&pass->out, "TIME", NULL);
-    enum pass_result result = ask(pass, &reply);
+    enum pass_result result = pass_ask(pass, &reply);
     if (result != PASS_DONE) {
         return result;
     }
@@ -504,7 +263,7 @@ static enum pass_result read_rolled(struct pass *pass, char *open, int64_t *ret_
     for (size_t i = 0; i < 5; i++) {
         resp_text(&pass->out, fields[i]);
     }
-    result = ask(pass, &reply);
+    result = pass_ask(pass, &reply);
     if (result != PASS_DONE || reply->n != 5) {
         return result == PASS_DONE ? PASS_FAILED : result;
     }
@@ -538,11 +297,11 @@ static enum pass_result work(struct pass *pass)
     }
     cut_parts(pass);
     if (result == PASS_DONE && pass->cur[0] == 'm') {
-        result = list(pass, false);
+        result = pass_list(pass, false);
         result = result == PASS_DONE ? merge(pass) : result;
         result = result == PASS_DONE ? advance(pass) : result;
     }
-    return result == PASS_DONE ? expire(pass) : result;
+    return result == PASS_DONE ? pass_expire(pass) : result;
 }
 
 enum pass_result rollup_pass(struct core *core, struct session *session, unsigned partition,

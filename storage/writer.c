@@ -383,9 +383,7 @@ static void *writer_main(void *argument)
     }
 }
 
-/* ---- life
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- life ---- */
 
 static void writer_free(struct writer *w)
 {

@@ -1,0 +1,23 @@
+/* redis_endpoint.h - where Redis is, from a URL.
+ *
+ * Layer: storage, pure.  Thread-safe.
+ */
+#ifndef STORAGE_REDIS_ENDPOINT_H
+#define STORAGE_REDIS_ENDPOINT_H
+
+#include <stdbool.h>
+
+/* Where Redis is; made from a URL. */
+struct redis_endpoint {
+    char unix_path[108]; /* "" for TCP */
+    char host[256];
+    int port;
+    char user[128], password[256]; /* "" for none */
+    int db;
+};
+
+/* redis://[[user]:pass@]host[:port][/db] or unix:/path.  False: not such a URL (percent-escapes in
+ * user and password are decoded). */
+bool redis_endpoint_parse(const char *url, struct redis_endpoint *ret);
+
+#endif
