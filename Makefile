@@ -11,10 +11,10 @@ V ?= @
 # ---- what it needs ---------------------------------------------------------------------------------
 # Debian 12 packages; `make run` and `make test` install what is missing, with sudo where not root.
 PACKAGES_BUILD = gcc libc6-dev libmicrohttpd-dev libjansson-dev libhiredis-dev libxxhash-dev \
-  libsodium-dev libcurl4-openssl-dev zlib1g-dev
+  libsodium-dev libcurl4-openssl-dev zlib1g-dev libyaml-dev
 PACKAGES_RUN = redis-server
-PACKAGES_TEST = libcriterion-dev python3 python3-pytest libfaketime clang-format cppcheck \
-  clang libclang-rt-14-dev
+PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-yaml python3-jsonschema libfaketime curl openssl nginx \
+  clang-format cppcheck clang libclang-rt-14-dev
 
 # ---- how it is built -------------------------------------------------------------------------------
 CFLAGS_WARN = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
@@ -34,10 +34,10 @@ TOOLS := $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 C_FILES := $(SRC) $(UNIT_SRC) $(wildcard storage/*.h handlers/*.h service/*.h service/client/*.h \
-  tests/*/*.h tests/unit/*/*.h tests/tools/*.c tests/bench/*.c tests/fuzz/*.c)
+  service/build/*.c tests/*/*.h tests/unit/*/*.h tests/tools/*.c tests/bench/*.c tests/fuzz/*.c)
 
-.PHONY: all run deps deps-run deps-test test check units lint integration test-asan test-tsan \
-  fuzz fuzz-regressions format clean
+.PHONY: all run deps deps-run deps-test test check units lint lint-openapi integration test-asan test-tsan \
+  fuzz fuzz-regressions format clean install uninstall docs
 
 all: $(B)/tallyd
 
@@ -66,6 +66,18 @@ $(B)/%.o: %.c
 
 $(B)/storage/script.o: $(wildcard storage/lua/*.lua)
 
+# openapi.yaml is built in as it is, and as JSON
+$(B)/service/build/yaml_to_json: $(B)/service/build/yaml_to_json.o
+	@echo "  LINK $@"
+	$(V)$(CC) $(LDFLAGS) -o $@ $^ $(SAN) -lyaml -ljansson
+
+$(B)/openapi.json: openapi.yaml $(B)/service/build/yaml_to_json
+	@echo "  JSON $@"
+	$(V)$(B)/service/build/yaml_to_json $< >$@.new && mv $@.new $@
+
+$(B)/service/api_description.o: openapi.yaml $(B)/openapi.json
+$(B)/service/api_description.o: private CFLAGS_ALL += -Wa,-I$(B)
+
 -include $(OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(wildcard $(B)/tests/tools/*.d $(B)/tests/bench/*.d)
 
 # ---- running ---------------------------------------------------------------------------------------
@@ -93,6 +105,42 @@ run: deps-run
 	@$(MAKE) --no-print-directory all
 	exec $(B)/tallyd serve --data-dir ./data
 
+# ---- installing ------------------------------------------------------------------------------------
+# make install PREFIX=/usr DESTDIR=/tmp/package; deploy/README.md says what to do then.
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+DOCDIR ?= $(PREFIX)/share/doc/tallyd
+DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/redis.conf deploy/nginx.conf
+
+# The directories go into the unit file, where other characters would have to be escaped.
+plain = for d in "$(BINDIR)" "$(UNITDIR)" "$(DOCDIR)"; do case "$$d" in \
+    [!/]*|""|*[!A-Za-z0-9/._+-]*) \
+      echo "PREFIX (BINDIR, UNITDIR, DOCDIR) must begin with / and have letters, digits and / . _ + - only: $$d" >&2; \
+      exit 1;; esac; done
+
+install: $(B)/tallyd
+	@$(plain)
+	install -D -m 755 $(B)/tallyd "$(DESTDIR)$(BINDIR)/tallyd"
+	@install -d "$(DESTDIR)$(UNITDIR)"
+	sed -e 's|^ExecStart=/usr/bin/|ExecStart=$(BINDIR)/|' -e 's|file:/usr/share/doc/tallyd/|file:$(DOCDIR)/|' \
+	  deploy/tallyd.service >"$(DESTDIR)$(UNITDIR)/tallyd.service"
+	@chmod 644 "$(DESTDIR)$(UNITDIR)/tallyd.service"
+	@for f in $(DOCS); do install -D -m 644 $$f "$(DESTDIR)$(DOCDIR)/$$f" || exit 1; done
+	@echo "  installed below $(DESTDIR)$(PREFIX)"
+
+# What install has put there, and no data.
+uninstall:
+	@$(plain)
+	rm -f "$(DESTDIR)$(BINDIR)/tallyd" "$(DESTDIR)$(UNITDIR)/tallyd.service"
+	@for f in $(DOCS); do rm -f "$(DESTDIR)$(DOCDIR)/$$f"; done
+	@for d in "$(DESTDIR)$(DOCDIR)/deploy" "$(DESTDIR)$(DOCDIR)"; do \
+	  [ ! -d "$$d" ] || rmdir --ignore-fail-on-non-empty "$$d"; done
+
+# The tables of options and metrics in deploy/README.md; a test compares them.
+docs: $(B)/tallyd
+	TALLYD_BIN=$(B)/tallyd $(PYTHON) -B tests/contract/document.py
+
 # ---- testing ---------------------------------------------------------------------------------------
 units: $(B)/unit-tests
 	$(B)/unit-tests -j2
@@ -100,12 +148,17 @@ units: $(B)/unit-tests
 lint:
 	@sh tests/lint/lint.sh $(C_FILES)
 
+# openapi.yaml by redocly and spectral, where npm is there
+lint-openapi:
+	@sh tests/contract/lint.sh $(B)/npm
+
 check: deps-test
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(B)/unit-tests
 	@$(MAKE) --no-print-directory lint units
 
 integration: $(B)/tallyd $(TOOLS)
-	TALLYD_BIN=$(B)/tallyd TALLYD_TOOLS=$(B)/tools $(PYTHON) -B -m pytest -q tests/integration $(TESTS)
+	TALLYD_BIN=$(B)/tallyd TALLYD_TOOLS=$(B)/tools $(PYTHON) -B -m pytest -q \
+	  -c tests/integration/pytest.ini tests/integration tests/contract $(TESTS)
 
 # Everything but the sanitizers; its last lines are the test runner's.
 test: check
@@ -148,6 +201,19 @@ fuzz: $(FUZZ)
 	@for f in $(FUZZ); do mkdir -p $$f.new; echo $$f; \
 	  $$f -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=$$f. $$f.new tests/fuzz/corpus/$$(basename $$f) \
 	  >$$f.log 2>&1 || { tail -40 $$f.log; exit 1; }; done
+
+# ---- benchmark -------------------------------------------------------------------------------------
+# What one would build instead; a system's own nginx and webdis that apt may start are not used.
+PACKAGES_PEERS = wrk webdis nginx libnginx-mod-http-lua lua-nginx-redis lua-cjson
+
+.PHONY: bench bench-peers
+
+bench: deps-run
+	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(BENCH)
+	@BENCH_BUILD=$(abspath $(B)) $(PYTHON) -B tests/bench/bench.py
+
+bench-peers: deps-run
+	@$(call need,$(PACKAGES_PEERS))
 
 format:
 	clang-format -i $(C_FILES)

@@ -7,6 +7,7 @@
 #include "handlers/problem.h"
 #include "handlers/reply.h"
 #include "service/http_server.h"
+#include "service/no_query.h"
 #include "service/version.h"
 #include "storage/buffer.h"
 
@@ -18,27 +19,10 @@ static const struct ops *ops_of(const struct http_exchange *exchange)
     return (const struct ops *)(const void *)exchange->app;
 }
 
-static bool refuse_query(struct http_exchange *exchange)
-{
-    struct slice query = exchange->request.query;
-    if (query.n == 0) {
-        return false;
-    }
-    char name[65];
-    size_t n = 0;
-    while (n < query.n && n < 64 && query.p[n] != '=' && query.p[n] != '&') {
-        name[n] = query.p[n] >= ' ' && query.p[n] <= '~' ? query.p[n] : '?';
-        n++;
-    }
-    name[n] = '\0';
-    problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, name, "unknown parameter");
-    return true;
-}
-
 static enum handler_result healthz_start(struct http_exchange *exchange)
 {
     static const char text[] = "{\"status\":\"pass\"}";
-    if (!refuse_query(exchange)) {
+    if (no_query(exchange)) {
         reply_text(&exchange->response, 200, "application/json", text, sizeof(text) - 1);
     }
     return HANDLER_REPLY;
@@ -72,7 +56,7 @@ static enum handler_result readyz_start(struct http_exchange *exchange)
 {
     struct write_probe *probe = ops_of(exchange)->probe;
     struct http_request *request = &exchange->request;
-    if (refuse_query(exchange)) {
+    if (!no_query(exchange)) {
         return HANDLER_REPLY;
     }
     int64_t now_ms = monotonic_now_ms();
@@ -193,7 +177,7 @@ static enum handler_result metrics_start(struct http_exchange *exchange)
 {
     const struct ops *ops = ops_of(exchange);
     struct buffer out;
-    if (refuse_query(exchange)) {
+    if (!no_query(exchange)) {
         return HANDLER_REPLY;
     }
     buffer_init(&out);

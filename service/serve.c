@@ -14,9 +14,11 @@
 
 #include "handlers/app.h"
 #include "handlers/routes.h"
+#include "service/api_description.h"
 #include "service/http_server.h"
 #include "service/listen.h"
 #include "service/log.h"
+#include "service/notify.h"
 #include "service/ops.h"
 #include "service/options.h"
 #include "service/process.h"
@@ -138,6 +140,15 @@ static void log_child(struct service *s, const struct redis_child_report *report
     }
 }
 
+/* To the service manager, if there is one that wants to know. */
+static void tell_manager(struct service *s, const char *state)
+{
+    if (!notify_send(getenv(NOTIFY_SOCKET), state)) {
+        log_warn(s->logger, "the service manager could not be told", log_text("state", state),
+            log_text("reason", strerror(errno)));
+    }
+}
+
 /* The one line on stdout, once everything is there. */
 static void announce(struct service *s)
 {
@@ -149,6 +160,7 @@ static void announce(struct service *s)
     printf("tallyd %s listening on http://%s%s%s:%u (redis: %s)\n", TALLYD_VERSION, v6 ? "[" : "",
         s->listen.host, v6 ? "]" : "", http_server_port(s->server), redis);
     (void)fflush(stdout);
+    tell_manager(s, NOTIFY_READY);
     s->announced = true;
 }
 
@@ -242,7 +254,6 @@ static bool start_storage(struct service *s)
         .partitions = (unsigned)o->partitions,
         .retention = o->retention,
         .visit_timeout_s = o->visit_timeout_s,
-        .max_future_s = o->max_future_s,
         .rotation = o->visitor_rotation,
         .queue_events = (size_t)o->queue,
         .readers = (unsigned)o->readers,
@@ -259,13 +270,27 @@ static bool start_storage(struct service *s)
 
 static bool join_routes(struct service *s)
 {
-    s->n_routes = n_api_routes + n_ops_routes;
-    s->routes = malloc(s->n_routes * sizeof(*s->routes));
+    const struct {
+        const struct route *routes;
+        size_t n;
+    } tables[] = {
+        {api_routes, n_api_routes},
+        {ops_routes, n_ops_routes},
+        {api_description_routes, n_api_description_routes},
+    };
+    const size_t n_tables = sizeof(tables) / sizeof(tables[0]);
+    size_t n = 0;
+    for (size_t i = 0; i < n_tables; i++) {
+        n += tables[i].n;
+    }
+    s->routes = malloc(n * sizeof(*s->routes));
     if (s->routes == NULL) {
         return false;
     }
-    memcpy(s->routes, api_routes, n_api_routes * sizeof(*s->routes));
-    memcpy(s->routes + n_api_routes, ops_routes, n_ops_routes * sizeof(*s->routes));
+    for (size_t i = 0; i < n_tables; i++) {
+        memcpy(s->routes + s->n_routes, tables[i].routes, tables[i].n * sizeof(*s->routes));
+        s->n_routes += tables[i].n;
+    }
     s->ops.http = http_metrics_new(s->routes, s->n_routes);
     return s->ops.http != NULL;
 }
@@ -409,6 +434,7 @@ static int run(struct service *s)
 static void shut_down(struct service *s)
 {
     struct redis_child_report report;
+    tell_manager(s, NOTIFY_STOPPING);
     if (s->server != NULL) {
         http_server_quiesce(s->server);
     }

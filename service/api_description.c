@@ -1,0 +1,48 @@
+#include "service/api_description.h"
+
+#include "handlers/reply.h"
+#include "service/no_query.h"
+
+/* The files become constants of this object; the assembler finds them at the top of the tree and in
+ * the build's directory. */
+#define EMBED(name, file)                                                                          \
+    extern const char text_of_##name[], end_of_##name[];                                           \
+    __asm__(".section .rodata\n"                                                                   \
+            ".global text_of_" #name "\n"                                                          \
+            "text_of_" #name ":\n"                                                                 \
+            ".incbin \"" file "\"\n"                                                               \
+            ".global end_of_" #name "\n"                                                           \
+            "end_of_" #name ":\n"                                                                  \
+            ".byte 0\n"                                                                            \
+            ".previous\n");
+EMBED(openapi_yaml, "openapi.yaml")
+EMBED(openapi_json, "openapi.json")
+#undef EMBED
+
+static enum handler_result reply_file(
+    struct http_exchange *exchange, const char *content_type, const char *text, const char *end)
+{
+    if (no_query(exchange)) {
+        reply_text(&exchange->response, 200, content_type, text, (size_t)(end - text));
+    }
+    return HANDLER_REPLY;
+}
+
+static enum handler_result yaml_start(struct http_exchange *exchange)
+{
+    return reply_file(
+        exchange, "application/yaml", text_of_openapi_yaml, end_of_openapi_yaml); /* RFC 9512 */
+}
+
+static enum handler_result json_start(struct http_exchange *exchange)
+{
+    return reply_file(exchange, "application/json", text_of_openapi_json, end_of_openapi_json);
+}
+
+const struct route api_description_routes[] = {
+    {HTTP_GET, "/openapi.yaml", "getDescriptionAsYaml", yaml_start, NULL, 0},
+    {HTTP_GET, "/openapi.json", "getDescriptionAsJson", json_start, NULL, 0},
+};
+
+const size_t n_api_description_routes =
+    sizeof(api_description_routes) / sizeof(api_description_routes[0]);

@@ -1,0 +1,487 @@
+"""The server and openapi.yaml say the same: every operation, parameter, status, header and body."""
+
+import gzip
+import json
+import re
+
+import pytest
+
+from description import Description, Validator
+from lib.client import Response, query
+from lib.process import ROOT, Redis, Tallyd
+from lib.proxy import Proxy
+from lib.raw import Raw
+from lib.waiting import wait_until
+
+TALLYD_ARGS = ("--max-body", "1MiB")
+
+API = Description((ROOT / "openapi.yaml").read_text(encoding="utf-8"))
+OPERATIONS = {operation.id: operation for operation in API.operations}
+POST_EVENTS = OPERATIONS["postEvents"]
+GETS = [o for o in API.operations if o.method == "GET"]
+EVENT = {"$ref": "#/components/schemas/Event"}
+
+each_operation = pytest.mark.parametrize("operation", API.operations, ids=OPERATIONS.keys())
+each_get = pytest.mark.parametrize("operation", GETS, ids=lambda o: o.id)
+
+
+def ask(http, operation, params=None, status=None, body=None, headers=None):
+    """One request; its answer, which the document allows."""
+    if operation.method == "POST" and body is None:
+        body = b"[]"
+    response = API.check(operation, http.request(operation.method, operation.path + query(params or {}), body, headers or {}))
+    assert status is None or response.status == status, response
+    return response
+
+
+def raw_answer(tallyd, text, head_only=False):
+    """The answer to a request by hand."""
+    with Raw(tallyd.port) as raw:
+        raw.try_send(text)
+        status, headers, body = raw.receive(head_only)
+    return Response(status, Headers(headers), body)
+
+
+class Headers(dict):
+    """Of Raw, whose names are in lower case."""
+
+    def __getitem__(self, name):
+        return super().__getitem__(name.lower())
+
+
+def request_text(operation, extra="", method=None, target=None):
+    length = "Content-Length: 2\r\n" if operation.method == "POST" and "Content-Length" not in extra else ""
+    return (f"{method or operation.method} {target or operation.path} HTTP/1.1\r\nHost: x\r\n{extra}{length}\r\n"
+            + ("[]" if length else ""))
+
+
+# The document itself
+
+
+def test_every_example_is_valid():
+    examples = list(API.examples())
+    assert len(examples) > 50
+    assert not [(place, faults) for place, schema, value in examples if (faults := API.faults(schema, value))]
+
+
+def test_every_schema_is_one():
+    schemas = list(API.schemas())
+    assert len(schemas) > 100
+    for _, schema in schemas:
+        Validator.check_schema(schema)
+
+
+def test_answers_have_no_members_that_are_not_listed():
+    open_ones = [place for place, schema in API.schemas()
+                 if schema.get("type") == "object" and schema.get("additionalProperties") is not False]
+    in_json = [place for place in open_ones if place.startswith("#/paths//openapi.json/")]
+    assert set(open_ones) - set(in_json) == {"#/components/schemas/Event"}
+
+
+@each_operation
+def test_examples_of_problems_have_their_status(operation):
+    for status, response in operation.responses.items():
+        media = response["content"].get("application/problem+json")
+        assert (media is not None) == (status >= 400)
+        media = media or {}
+        for example in [media["example"]] if "example" in media else [e["value"] for e in media.get("examples", {}).values()]:
+            assert (example["status"], example["message"]) == (status, example["detail"])
+
+
+def test_version_is_the_programs(tallyd):
+    assert API.document["info"]["version"] == tallyd.version
+
+
+def test_described_as_the_file_is(http):
+    response = http.get("/openapi.yaml")
+    assert response.status == 200 and response.headers["Content-Type"] == "application/yaml"
+    assert response.body == (ROOT / "openapi.yaml").read_bytes()
+    response = http.get("/openapi.json")
+    assert response.status == 200 and response.headers["Content-Type"] == "application/json"
+    assert response.json == API.document
+
+
+# Paths and methods
+
+
+def test_paths_are_the_routes(http):
+    """/metrics has a histogram for every route of the program, asked for or not."""
+    routes = re.findall(r'^tallyd_http_request_duration_seconds_count\{method="(\w+)",route="([^"]+)"\}',
+                        http.get("/metrics").body.decode(), re.M)
+    assert sorted(routes) == sorted((o.method, o.path) for o in API.operations)
+
+
+def test_operation_ids_are_the_tables():
+    entries = [re.findall(r'\{HTTP_(\w+), "(/[^"]*)", "(\w+)",', path.read_text(encoding="utf-8"))
+               for layer in ("handlers", "service") for path in (ROOT / layer).glob("*.c")]
+    assert sorted(sum(entries, [])) == sorted((o.method, o.path, o.id) for o in API.operations)
+    assert len(OPERATIONS) == len(API.operations)
+
+
+@each_operation
+def test_a_path_beside_it_is_404(http, operation):
+    for path in (operation.path + "/", operation.path + "x", operation.path.upper(), "/" + operation.path,
+                 operation.path[:2] + "%" + operation.path[2:], operation.path[:-1], "/"):
+        if path in API.document["paths"]:
+            continue
+        response = http.request("GET", path)
+        assert response.status == 404, (path, response)
+        assert not API.faults({"$ref": "#/components/schemas/Problem"}, response.json)
+        assert response.headers["X-Request-Id"]
+
+
+@pytest.mark.parametrize("path", API.document["paths"])
+def test_other_methods_are_405(http, path):
+    item = API.document["paths"][path]
+    operations = [o for o in API.operations if o.path == path]
+    takes = {o.method for o in operations} | ({"HEAD"} if "get" in item else set())
+    for method in {"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"} - takes:
+        response = http.request(method, path)
+        assert response.status == 405, (method, response)
+        assert set(re.split(", *", response.headers["Allow"])) == takes
+        API.check(operations[0], response, head=method == "HEAD")
+
+
+@each_get
+def test_head_is_get_without_the_body(tallyd, operation):
+    for target, status in ((operation.path, 200), (operation.path + "?x=1", 400)):
+        head = raw_answer(tallyd, request_text(operation, method="HEAD", target=target), head_only=True)
+        got = raw_answer(tallyd, request_text(operation, target=target))
+        assert head.status == got.status == status
+        API.check(operation, head, head=True)
+        assert head.headers.keys() == got.headers.keys()
+        assert head.headers["Content-Type"] == got.headers["Content-Type"]
+        if operation.path != "/metrics":  # its numbers move
+            assert abs(int(head.headers["Content-Length"]) - len(got.body)) <= 8
+        assert got.body
+
+
+# Statuses
+
+
+@pytest.fixture(scope="module")
+def without_redis():
+    """A tallyd that has lost its Redis."""
+    redis = Redis().start()
+    daemon = Tallyd("--request-timeout", "1s", redis=redis, name="deserted")
+    try:
+        daemon.start()
+        redis.kill()
+        wait_until(lambda: daemon.client().get("/readyz").status == 503, "it is noticed")
+        yield daemon
+    finally:
+        daemon.stop()
+        redis.stop()
+
+
+@pytest.fixture(scope="module")
+def without_answers():
+    """A tallyd whose Redis takes everything and answers nothing."""
+    redis = Redis().start()
+    proxy = Proxy(redis.directory, redis.path)
+    daemon = Tallyd("--request-timeout", "1s", redis=proxy, name="unheard")
+    try:
+        daemon.start()
+        proxy.hold_replies()
+        yield daemon
+    finally:
+        proxy.hold_replies(False)
+        daemon.stop()
+        proxy.close()
+        redis.stop()
+
+
+COUNT_STATUSES = {
+    200: [{}, {"explain": "1"}, {"page": ["/a", "/b"], "explain": "true"}, {"from": "now-40d", "round": "outer"}],
+    400: [{"from": "now", "to": "now-1h"}, {"from": "1970-01-02", "to": "1970-01-01"}],
+    422: [{"from": "2020-01-01T10:07:00Z", "to": "2020-01-01T10:30:00Z"}, {"from": "1970-01-01", "to": "9999-12-31"}],
+}
+POST_STATUSES = {
+    202: [b'{"page":"/"}', b'[{"page":"/"},{"page":""}]', b"[]"],
+    400: [b"", b"{", b'"text"', b"\xef\xbb\xbf[]", b"[" * 33 + b"]" * 33],
+    413: [b"[" + b'{"page":"/"},' * 10_000 + b'{"page":"/"}]', b" " * (1 << 20) + b"[]"],
+    422: [b'{"page":""}', b"[1]", b'[{"user":"u"},{"page":"/","ts":1e12345}]'],
+}
+
+
+def everywhere(tallyd, operation):
+    """What any operation answers to requests that are bad for any."""
+    def send(extra, **more):
+        return raw_answer(tallyd, request_text(operation, extra, **more))
+
+    yield 400, send("", target=operation.path + "?nothing=1")
+    yield 400, send("Host: x\r\n")
+    yield 405, send("", method="PATCH")
+    yield 413, send("Content-Length: 99999999\r\n")
+    yield 431, send("A:\r\n" * 257)
+
+
+def good_and_bad(http, operation):
+    """What an operation answers to its own requests."""
+    if operation is POST_EVENTS:
+        for status, bodies in POST_STATUSES.items():
+            for body in bodies:
+                yield status, http.post(body)
+        yield 422, http.post(b'[{"page":"/"},{"page":""}]', strict="1")
+        yield 415, http.post(b"[]", content_type="text/plain")
+        yield 415, http.post(b"[]", headers={"Content-Encoding": "br"})
+        yield 400, http.post(b"[]", headers={"Content-Encoding": "gzip"})
+        return
+    yield 200, http.request("GET", operation.path)
+    for status, questions in COUNT_STATUSES.items() if operation.in_query() else ():
+        for params in questions:
+            yield status, http.request("GET", operation.path + query(params))
+
+
+def outages(without_redis, without_answers, operation):
+    """What an operation answers when Redis is away, or silent."""
+    needs_redis = operation is POST_EVENTS or operation.in_query() or operation.path == "/readyz"
+    body = b'{"page":"/"}' if operation is POST_EVENTS else None
+    yield 503 if needs_redis else 200, without_redis.client().request(operation.method, operation.path, body)
+    if operation is POST_EVENTS:
+        yield 504, without_answers.client().post(body)
+
+
+@each_operation
+def test_every_status_is_documented_and_every_documented_one_is_seen(
+        tallyd, http, without_redis, without_answers, operation):
+    seen = set()
+    for answers in (everywhere(tallyd, operation), good_and_bad(http, operation),
+                    outages(without_redis, without_answers, operation)):
+        for expected, response in answers:
+            API.check(operation, response)
+            assert response.status == expected, f"{expected}: {response}"
+            seen.add(response.status)
+    out_of_memory = {status for status, r in operation.responses.items() if r["name"] == "NoMemory"}
+    assert seen | out_of_memory == set(operation.responses)
+
+
+def test_readiness_tells_the_reason(without_redis):
+    response = ask(without_redis.client(), OPERATIONS["getReadiness"], status=503)
+    assert response.json["detail"].startswith("not ready: ")
+
+
+# Query parameters
+
+TIMES = [
+    "now", "now-15m", "now+1d", "now/d", "now-1M/M", "now/d-1d+6h", "now-3w/w", "now/y", "now-90s/s", "2026-11-20",
+    "2026-11-20T15:04:05Z", "2026-11-20t15:04:60z", "2026-11-20T15:04:05.25+05:30", "2026-11-20T15:04:05 01:00",
+    "1795183445", "1795183445000",
+]
+NO_TIMES = [
+    "yesterday", "Now", "now-", "now-1", "now-1x", "now15m", "now/", "now/q", "-1", "1.5", "2026-11", "2026-11-20T15:04Z",
+    "2026-11-20T15:04:05", "2026-11-20 15:04:05Z", "20261120T150405Z", "2026-11-20T15:04:05+0100", "1" * 19, " now",
+    "now\n",
+]
+NO_SUCH_TIMES = ["2026-02-30", "2026-13-01", "2026-11-20T24:00:00Z", "2026-11-20T15:04:05+24:00", "1969-12-31",
+                 "0001-01-01", "now-100y", "now+9000y", "9" * 18]
+FLAGS, NO_FLAGS = ["1", "0", "true", "false"], ["yes", "TRUE", "2", "01", " 1"]
+
+# name: values that are good, bad, and bad for a reason that a schema cannot tell
+VALUES = {
+    "site": (["default", "0", "a._-z", "a" * 64], ["A", ".a", "-a", "_", "a b", "a" * 65, "ä", "a\n"], []),
+    "page": (["/", "/a b", "/ä", "p" * 2048, "a&b=c%+", "\u00a0"], ["a\n", "\t", "\x7f", "p" * 2049], ["ä" * 1025]),
+    "from": (TIMES, NO_TIMES, NO_SUCH_TIMES),
+    "to": (TIMES, NO_TIMES, NO_SUCH_TIMES),
+    "tz": (["UTC"], ["utc", "Mars/Olympus", "Europe/Berlin", "+01:00"], []),
+    "explain": (FLAGS, NO_FLAGS, []),
+    "round": (["outer"], ["inner", "1", "Outer"], []),
+    "strict": (FLAGS, NO_FLAGS, []),
+}
+# Words of other operations, of the contract's future, and of mistakes
+OTHER_NAMES = {"step", "user", "limit", "date", "pageset", "cursor", "match", "Site", "pages", "form", "x", "page[]"}
+
+PARAMETERS = [(o, p) for o in API.operations for p in o.in_query().values()]
+each_parameter = pytest.mark.parametrize("operation, parameter", PARAMETERS, ids=[f"{o.id}-{p['name']}" for o, p in PARAMETERS])
+
+
+def item_schema(parameter):
+    """The schema of one value."""
+    schema = API.resolve(parameter["schema"])
+    return schema["items"] if schema.get("type") == "array" else schema
+
+
+def examples_of(parameter):
+    example, schema = parameter["example"], API.resolve(item_schema(parameter))
+    return (example if isinstance(example, list) else [example]) + schema.get("examples", []) + schema.get("enum", [])
+
+
+def surroundings(name):
+    """With these a good value of the parameter makes a good question."""
+    return {"from": {"to": "9999-01-01"}, "to": {"from": "0"}}.get(name, {})
+
+
+@each_parameter
+def test_values_of_a_parameter(http, operation, parameter):
+    """The schema and the server agree on what is good and bad."""
+    name, (good, bad, beyond) = parameter["name"], VALUES[parameter["name"]]
+    for value in good + examples_of(parameter):
+        assert not API.faults(item_schema(parameter), value), value
+        response = ask(http, operation, {**surroundings(name), name: value})
+        assert response.status in (200, 202, 422), (value, response)
+    for value in bad + beyond:
+        assert value in beyond or API.faults(item_schema(parameter), value), value
+        assert_names(ask(http, operation, {**surroundings(name), name: value}, status=400), name)
+
+
+@each_parameter
+def test_a_parameter_that_is_empty_or_given_twice(http, operation, parameter):
+    name, good = parameter["name"], VALUES[parameter["name"]][0]
+    assert_names(ask(http, operation, {name: ""}, status=400), name)
+    twice = ask(http, operation, {name: good[:1] * 2})
+    if API.resolve(parameter["schema"]).get("type") == "array":
+        assert twice.status == 200
+    else:
+        assert twice.status == 400
+        assert_names(twice, name)
+
+
+@each_operation
+def test_a_parameter_that_is_not_listed_is_400(http, operation):
+    for name in (VALUES.keys() | OTHER_NAMES) - operation.in_query().keys():
+        for value in ("1", "outer"):
+            assert_names(ask(http, operation, {name: value}, status=400), name)
+
+
+def assert_names(response, name):
+    assert [e["parameter"] for e in response.errors] == [name], response
+
+
+# What is sent to POST /events
+
+GOOD_EVENTS = [
+    {"page": "/"}, {"page": "p" * 2048}, {"page": "/ä b"}, {"page": "/", "user": "u" * 256}, {"page": "/", "user": 0},
+    {"page": "/", "user": -2**63}, {"page": "/", "user": 2**64 - 1}, {"page": "/", "ip": "192.0.2.7"},
+    {"page": "/", "ip": "2001:DB8::1"}, {"page": "/", "ip": "::ffff:192.0.2.7", "ua": ""}, {"page": "/", "ua": None},
+    {"page": "/", "ua": "a" * 16384}, {"page": "/", "ts": "2025-11-20T15:04:05Z"},
+    {"page": "/", "ts": "2025-11-20t15:04:60.5-05:30"}, {"page": "/", "ts": 1763651045},
+    {"page": "/", "ts": 1763651045000.7}, {"page": "/", "ts": 0}, {"page": "/", "site": "a._-0"},
+    {"page": "/", "referrer": None}, {"page": "/", "referrer": "anything"}, {"page": "/", "actions": []},
+    {"page": "/", "actions": ["a.b_c:d-e"] * 8}, {"page": "/", "other": {"x": [None, 1e300]}, "Page": 1},
+]
+# member: values that its rule does not allow
+BAD_VALUES = {
+    "page": ["", "p" * 2049, "a\n", "\x7f", "\x00", 1, None, ["/"], {}, True],
+    "user": ["", "u" * 257, "a\tb", None, True, 1.5, -2**63 - 1, 2**64, [], {}],
+    "ip": ["", "192.0.2", "192.0.2.256", "192.0.2.07", "192.0.2.7:80", "::g", "example.org", None, 1, []],
+    "ua": ["a" * 16385, 1, [], False],
+    "ts": ["", "2025-11-20", "2025-11-20T15:04:05", "1763651045", "now", -1, None, True, [], {}],
+    "site": ["", "A", ".a", "a b", "a" * 65, "a\n", None, 1],
+    "referrer": ["a" * 16385, 1, {}],
+    "actions": [["A"], [""], ["a b"], ["a" * 65], ["a"] * 9, [1], [None], "a", None, {}],
+}
+# bad for a reason that a schema cannot tell
+BAD_BEYOND = [
+    ('{"page":"%s"}' % ("ä" * 1025), "/page"), ('{"page":"/","user":1.0}', "/user"), ('{"page":"/","ts":-0}', "/ts"),
+    ('{"page":"/","ts":"2025-02-30T00:00:00Z"}', "/ts"), ('{"page":"/","ts":99999999999}', "/ts"),
+    ('{"page":"/","page":"/"}', "/page"), ('{"page":"/","other":"\\ud800"}', "/other"), ('{"page":"/","other":"\\u0000"}', "/other"),
+]
+
+
+def test_events_that_are_good(http):
+    for event in GOOD_EVENTS:
+        assert not API.faults(EVENT, event), event
+        ask(http, POST_EVENTS, body=json.dumps(event), status=202)
+        ask(http, POST_EVENTS, body=json.dumps([event, event]), status=202)
+
+
+@pytest.mark.parametrize("member", BAD_VALUES)
+def test_members_that_are_bad(http, member):
+    assert API.document["components"]["schemas"]["Event"]["properties"].keys() == BAD_VALUES.keys()
+    for value in BAD_VALUES[member]:
+        event = {"page": "/", member: value}
+        assert API.faults(EVENT, event), event
+        response = ask(http, POST_EVENTS, body=json.dumps(event), status=422)
+        assert [e["pointer"].split("/")[1] for e in response.errors] == [member], (event, response)
+
+
+@pytest.mark.parametrize("text, pointer", BAD_BEYOND, ids=lambda text: text[-30:])
+def test_events_that_are_bad_beyond_the_schema(http, text, pointer):
+    response = ask(http, POST_EVENTS, body=text.encode(), status=422)
+    assert [e["pointer"] for e in response.errors] == [pointer]
+
+
+def test_events_that_are_none(http):
+    for value in (1, "x", None, [], {}, {"user": "u"}):
+        assert API.faults(EVENT, value)
+        ask(http, POST_EVENTS, body=json.dumps([value]), status=422)
+
+
+@pytest.mark.parametrize("media", POST_EVENTS.body)
+def test_examples_of_bodies_are_counted(http, media):
+    for example in POST_EVENTS.body[media]["examples"].values():
+        body = example["value"] if isinstance(example["value"], str) else json.dumps(example["value"])
+        for text in (media, media.upper() + "; charset=utf-8"):
+            response = ask(http, POST_EVENTS, body=re.sub(r'"ts": *("[^"]*"|\d+)', '"ts": 1763651045', body),
+                           headers={"Content-Type": text}, status=202)
+            assert response.json["rejected"] == 0
+
+
+def test_other_content_types_are_415(http):
+    for media in ("text/plain", "application/xml", "application/jsonx", "application/json-seq", "*/*"):
+        response = ask(http, POST_EVENTS, headers={"Content-Type": media}, status=415)
+        assert response.headers["Accept-Encoding"] is None
+    ask(http, POST_EVENTS, status=202)  # none at all
+
+
+def test_content_encodings(http):
+    encoding = next(p for p in POST_EVENTS.parameters if p["name"] == "Content-Encoding")
+    for value in encoding["schema"]["enum"]:
+        body = b"[]" if value == "identity" else gzip.compress(b"[]")
+        ask(http, POST_EVENTS, body=body, headers={"Content-Encoding": value}, status=202)
+    for value in ("br", "deflate", "gzip, gzip", "zstd"):
+        response = ask(http, POST_EVENTS, headers={"Content-Encoding": value}, status=415)
+        assert response.headers["Accept-Encoding"] == "gzip"
+
+
+def test_index_of_ndjson_counts_blank_lines(http):
+    response = ask(http, POST_EVENTS, body=b'\n{"page":"/"}\r\n\n{"page":1}\n{\n', headers={"Content-Type": "application/x-ndjson"})
+    assert response.status == 202 and response.json["accepted"] == 1
+    assert [(e["index"], e["pointer"]) for e in response.errors] == [(3, "/page"), (4, "")]
+
+
+def test_at_most_100_errors_are_listed(http):
+    response = ask(http, POST_EVENTS, body=json.dumps([{"page": "/"}] + [{}] * 150), status=202)
+    assert response.json["rejected"] == 150 and len(response.errors) == 100
+
+
+# Answers
+
+
+@each_get
+def test_request_id(http, operation):
+    sent = next(p for p in operation.parameters if p["name"] == "X-Request-Id")["example"]
+    assert ask(http, operation, headers={"X-Request-Id": sent}).headers["X-Request-Id"] == sent
+    assert ask(http, operation, headers={"X-Request-Id": "a b"}).headers["X-Request-Id"] != "a b"
+
+
+@pytest.mark.parametrize("metric", ["uv", "pv", "ips", "visits"])
+def test_answers_with_figures(http, site, metric):
+    operation = OPERATIONS["get" + metric.capitalize()]
+    http.accept([{"site": site, "page": page, "user": f"u{i}", "ip": f"192.0.2.{i}"} for i in range(9) for page in ("/a", "/b")])
+    for params in ({}, {"page": "/a"}, {"page": ["/a", "/b", "/a"]}, {"explain": "1"}, {"page": "/none", "explain": "true"}):
+        answer = ask(http, operation, {"site": site, "from": "now-1h", **params}, status=200).json
+        assert (answer[metric] > 0) == (params.get("page") != "/none")
+        cover = answer["cover"]
+        assert cover["keys"] == sum(cover[level] for level in ("minute", "hour", "day", "month"))
+        assert ("list" in cover) == ("explain" in params)
+        assert answer["pages"] == ([params["page"]] if isinstance(params.get("page"), str) else params.get("page"))
+
+
+@pytest.fixture
+def rotating():
+    redis = Redis().start()
+    daemon = Tallyd("--visitor-rotation", "day", redis=redis, name="rotating")
+    try:
+        yield daemon.start()
+    finally:
+        daemon.stop()
+        redis.stop()
+
+
+def test_spans_rotation(rotating):
+    """Where hashed visitors may count twice, the answers about visitors say so."""
+    for operation in (o for o in GETS if o.in_query()):
+        for params, spans in (({"from": "now/d-2d", "to": "now/d"}, True), ({"from": "now/d-1d", "to": "now/d"}, False)):
+            answer = ask(rotating.client(), operation, params, status=200).json
+            assert ("spans_rotation" in answer) == (spans and operation.id in ("getUv", "getVisits"))
