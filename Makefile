@@ -14,7 +14,7 @@ PACKAGES_BUILD = gcc libc6-dev libmicrohttpd-dev libjansson-dev libhiredis-dev l
   libsodium-dev libcurl4-openssl-dev zlib1g-dev libyaml-dev
 PACKAGES_RUN = redis-server
 PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-yaml python3-jsonschema libfaketime curl openssl nginx \
-  clang-format cppcheck clang libclang-rt-14-dev
+  clang-format clang-tidy cppcheck clang libclang-rt-14-dev
 
 # ---- how it is built -------------------------------------------------------------------------------
 CFLAGS_WARN = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
@@ -37,7 +37,7 @@ C_FILES := $(SRC) $(UNIT_SRC) $(wildcard storage/*.h handlers/*.h service/*.h se
   service/build/*.c tests/*/*.h tests/unit/*/*.h tests/tools/*.c tests/bench/*.c tests/fuzz/*.c)
 
 .PHONY: all run deps deps-run deps-test test check units lint lint-openapi integration test-asan test-tsan \
-  fuzz fuzz-regressions format clean install uninstall docs
+  fuzz fuzz-regressions format clean coverage install uninstall docs
 
 all: $(B)/tallyd
 
@@ -145,7 +145,24 @@ docs: $(B)/tallyd
 units: $(B)/unit-tests
 	$(B)/unit-tests -j2
 
-lint:
+# Slow checks are done again only for what has changed: one stamp a file.
+TIDY := $(SRC:%.c=$(B)/lint/%.tidy)
+ANALYZED := $(SRC:%.c=$(B)/lint/%.analyzed)
+
+$(B)/lint/%.tidy: %.c .clang-tidy
+	@mkdir -p $(@D)
+	@echo "  TIDY $<"
+	$(V)clang-tidy -quiet $< -- -std=c11 -D_GNU_SOURCE -I. 2>$@.log >$@.out || { cat $@.out; exit 1; }
+	@touch $@
+
+# malloc-leak: gcc 12 does not follow ownership through structures; LeakSanitizer does (make test-asan)
+$(B)/lint/%.analyzed: %.c
+	@mkdir -p $(@D)
+	@echo "  ANALYZE $<"
+	$(V)$(CC) $(CFLAGS_ALL) -fanalyzer -Wno-analyzer-malloc-leak -S -o /dev/null $<
+	@touch $@
+
+lint: $(TIDY) $(ANALYZED)
 	@sh tests/lint/lint.sh $(C_FILES)
 
 # openapi.yaml by redocly and spectral, where npm is there
@@ -154,7 +171,8 @@ lint-openapi:
 
 check: deps-test
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(B)/unit-tests
-	@$(MAKE) --no-print-directory lint units
+	@$(MAKE) --no-print-directory -j2 lint
+	@$(MAKE) --no-print-directory units
 
 integration: $(B)/tallyd $(TOOLS)
 	TALLYD_BIN=$(B)/tallyd TALLYD_TOOLS=$(B)/tools $(PYTHON) -B -m pytest -q \
@@ -214,6 +232,17 @@ bench: deps-run
 
 bench-peers: deps-run
 	@$(call need,$(PACKAGES_PEERS))
+
+# Branches of our own code that units and integration tests take.  (A process that a test kills tells nothing.)
+coverage:
+	@$(call need,$(PACKAGES_BUILD) $(PACKAGES_RUN) $(PACKAGES_TEST) gcovr)
+	@$(MAKE) --no-print-directory -j2 B=build/coverage CFLAGS_OPT="-O0 -g" SAN="--coverage -fprofile-update=atomic" \
+	  build/coverage/tallyd build/coverage/unit-tests build/coverage/tools/hll_tool
+	build/coverage/unit-tests -j2
+	@$(MAKE) --no-print-directory B=build/coverage CFLAGS_OPT="-O0 -g" SAN="--coverage -fprofile-update=atomic" integration
+	gcovr -r . --object-directory build/coverage -f storage/ -f handlers/ -f service/ -e service/build/ \
+	  --exclude-unreachable-branches --exclude-throw-branches --branches -s -o build/coverage/report.txt
+	@tail -1 build/coverage/report.txt
 
 format:
 	clang-format -i $(C_FILES)

@@ -41,14 +41,16 @@ static inline char *json_text_plain(char *p, const char *end)
         marks |= (word ^ JSON_TEXT_BYTES('\\')) - JSON_TEXT_BYTES(1);
         marks |= (word - JSON_TEXT_BYTES(' ')) | word;
         marks &= JSON_TEXT_BYTES(0x80);
-        if (marks != 0)
+        if (marks != 0) {
             return p + __builtin_ctzll(marks) / 8;
+        }
     }
     for (; p < end; p++) {
         unsigned char c = (unsigned char)*p;
 
-        if (c < ' ' || c >= 0x80 || c == '"' || c == '\\')
+        if (c < ' ' || c >= 0x80 || c == '"' || c == '\\') {
             break;
+        }
     }
     return p;
 }

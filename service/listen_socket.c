@@ -41,7 +41,7 @@ static bool bound_port(int fd, uint16_t *ret)
         struct sockaddr any;
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
-    } name;
+    } name = {.v6 = {0}};
     socklen_t n = sizeof(name);
     if (getsockname(fd, &name.any, &n) != 0) {
         return false;

@@ -1,6 +1,7 @@
 #include "service/ops.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -145,21 +146,22 @@ static void print_server(const struct ops *ops, struct buffer *out)
 #undef X
 }
 
+/* Second number of /proc/self/statm: resident pages. */
 static int64_t resident_bytes(void)
 {
     char text[128];
-    long long total = 0;
-    long long resident = 0;
+    char *end = NULL;
+    long pages = 0;
     FILE *file = fopen("/proc/self/statm", "re");
     if (file == NULL) {
         return 0;
     }
-    if (fgets(text, sizeof(text), file) != NULL &&
-        sscanf(text, "%19lld %19lld", &total, &resident) != 2) {
-        resident = 0;
+    if (fgets(text, sizeof(text), file) != NULL) {
+        (void)strtol(text, &end, 10);
+        pages = strtol(end, NULL, 10);
     }
     (void)fclose(file);
-    return resident * sysconf(_SC_PAGESIZE);
+    return (int64_t)pages * sysconf(_SC_PAGESIZE);
 }
 
 static void print_process(const struct ops *ops, struct buffer *out)

@@ -212,7 +212,7 @@ static bool push_sent(struct sent_parts *sent, struct part *part)
 {
     if (sent->n == sent->capacity) {
         size_t capacity = sent->capacity == 0 ? 64 : sent->capacity * 2;
-        struct part **ring = malloc(capacity * sizeof(*ring));
+        struct part **ring = malloc(capacity * sizeof(struct part *));
         if (ring == NULL) {
             return false;
         }

@@ -174,7 +174,7 @@ struct flush *flush_make(struct core *core, struct storage_job *jobs, int64_t ge
             a->drafts[p].minute_s = a->drafts[p].visit_minute_s = INT64_MIN;
         }
         flush->gen_ms = gen_ms;
-        flush->rows = malloc(count_rows(jobs) * sizeof(*flush->rows));
+        flush->rows = calloc(count_rows(jobs) + 1, sizeof(*flush->rows));
         ok = flush->rows != NULL && fill(a, jobs);
         flush->parts = a->parts;
         flush->n_parts = a->n_parts;

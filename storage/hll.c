@@ -280,8 +280,8 @@ static void merge_sparse(struct hll *hll, const uint8_t *p, const uint8_t *end)
 {
     uint8_t *reg = hll->registers;
 
-    while (p < end) {
-        struct run run = {0, 0}; /* for gcc, which fears a cut-off run */
+    while (p != NULL && p < end) { /* never NULL: validated */
+        struct run run = {0, 0};   /* for gcc, which fears a cut-off run */
 
         p = read_run(p, end, &run);
         if (run.value == 0) { /* the long ones */
