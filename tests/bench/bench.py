@@ -1,0 +1,76 @@
+#!/usr/bin/python3
+"""make bench: tallyd beside what limits it and what one would build instead.  README.md says how to read it."""
+
+import pathlib
+import shutil
+import signal
+import sys
+import tempfile
+
+from benchlib import decoder, growth, ingest, machine, query, report
+from benchlib.bench import Bench
+from benchlib.load import LoadFailed
+from benchlib.servers import Nginx, Webdis
+from benchlib.settings import BUILD, PROGRAMS, ROOT, Settings
+
+SECTIONS = {
+    "single": lambda b: [ingest.single(b, "always")],
+    "batch": lambda b: [ingest.batch(b, "always")],
+    "everysec": lambda b: [ingest.single(b, "everysec"), ingest.batch(b, "everysec")],
+    "rate": ingest.fixed_rates,
+    "uv": lambda b: [query.uv(b)],
+    "decoder": lambda b: [decoder.decoder(b)],
+    "growth": lambda b: [growth.growth(b)],
+}
+
+
+def check(settings):
+    """One clear line for what is missing."""
+    packages = [package for program, package in (("wrk", "wrk"), ("redis-server", "redis-server"))
+                if shutil.which(program) is None]
+    if packages:
+        sys.exit(f"bench: missing: {' '.join(packages)}; as root: apt-get install {' '.join(packages)}")
+    files = [p for p in [BUILD / "tallyd", *(PROGRAMS / n for n in (
+        "rate", "unmerged", "pfcount", "bare_mhd", "bench_event_json"))] if not p.exists()]
+    if files:
+        sys.exit(f"bench: not built: {' '.join(map(str, files))}; run make bench")
+    unknown = [s for s in settings.only if s not in SECTIONS]
+    if unknown:
+        sys.exit(f"bench: BENCH_ONLY: no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
+    absent = [name for name, peer in (("webdis", Webdis), ("nginx with Lua", Nginx)) if not peer.installed(settings)]
+    if absent:
+        print(f"bench: without {' and '.join(absent)}, not installed: `make bench-peers` installs", file=sys.stderr)
+
+
+def end(number, _frame):
+    sys.exit(128 + number)
+
+
+def main():
+    settings = Settings()
+    check(settings)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="tbench-", dir="/tmp"))  # short: sockets' paths are
+    bench = Bench(settings, directory)
+    described = machine.describe(directory, ROOT)
+    problems = []
+    try:
+        for name, run in SECTIONS.items():
+            if settings.only and name not in settings.only or name == "growth" and not settings.scale:
+                continue
+            try:
+                bench.sections += run(bench)
+            except (LoadFailed, AssertionError, RuntimeError, OSError) as error:
+                problems.append(f"{name}: {error}")
+    except KeyboardInterrupt:
+        problems.append("interrupted: the sections behind it are missing")
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    problems += bench.errors
+    report.report(bench, described, problems)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The driver of `make bench`.  Only the standard library."""

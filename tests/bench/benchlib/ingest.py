@@ -1,0 +1,132 @@
+"""Events in: single requests and batches, as fast as they are taken, and at fixed rates."""
+
+import contextlib
+
+from . import load
+from .results import Section
+from .servers import BareServer, Nginx, PeerRedis, TallydServer, Webdis, minute
+
+
+def check_sum(bench, section, server, before, acknowledged, in_flight):
+    """Page views in tallyd are those acknowledged; requests under way when a load program ends may count as well."""
+    now = server.client.count("pv", from_="now-2h")
+    extra = now - before - acknowledged
+    section.extra["counted"] = {"acknowledged": acknowledged, "counted": now - before}
+    if not 0 <= extra <= in_flight:
+        bench.errors.append(f"{section.key}: {acknowledged} events acknowledged, {now - before} counted")
+
+
+class Tally:
+    """Runs of a contender with what they acknowledged summed."""
+
+    def __init__(self, contender):
+        self.contender, self.events, self.runs = contender, 0, 0
+        self.inner, contender.run = contender.run, self.run
+
+    def run(self, seed, seconds):
+        record = self.inner(seed, seconds)
+        self.events += record["events"]
+        self.runs += 1
+        return record
+
+
+def webdis_argv(settings, peer):
+    return lambda seed, s: load.wrk(settings, peer.port, s, "webdis", seed, peer.sha, minute())
+
+
+def single(bench, fsync):
+    s = bench.settings
+    section = Section(f"single_{fsync}", f"single events, 64 keep-alive connections (wrk), --fsync {fsync}")
+    with bench.serving(TallydServer, "--fsync", fsync) as tallyd, bench.serving(BareServer, s.threads) as bare:
+        same = bench.http("tallyd_same", "tallyd, same body", tallyd,
+                          lambda seed, t: load.wrk(s, tallyd.port, t, "same", seed))
+        mixed = bench.http("tallyd_random", "tallyd, random pages and users", tallyd,
+                           lambda seed, t: load.wrk(s, tallyd.port, t, "random", seed))
+        sums = [Tally(same), Tally(mixed)]
+        contenders = [same, bench.http("bare", "bare libmicrohttpd, same body", bare,
+                                       lambda seed, t: load.wrk(s, bare.port, t, "same", seed)), mixed]
+        with peers(bench, tallyd, *([Webdis, Nginx] if fsync == "always" else [])) as found:
+            webdis, nginx = found or (None, None)
+            if webdis:
+                contenders.append(bench.http("webdis", "webdis, an EVALSHA an event, random", webdis,
+                                             webdis_argv(s, webdis)))
+            if nginx:
+                contenders.append(bench.http("nginx", "nginx + Lua, 5 commands an event, random", nginx,
+                                             lambda seed, t: load.wrk(s, nginx.port, t, "random", seed)))
+            bench.in_turn(section, contenders)
+        check_sum(bench, section, tallyd, 0, sum(t.events for t in sums), 64 * sum(t.runs for t in sums))
+        bench.note_memory(section.key, tallyd.pid)
+    always = fsync == "always"
+    section.ratio("tallyd / bare libmicrohttpd, same body", "tallyd_same", "bare",
+                  must=0.4 if always else None, goal=0.6 if always else None)
+    section.ratio("tallyd, random / bare libmicrohttpd", "tallyd_random", "bare")
+    section.ratio("tallyd / webdis, random", "tallyd_random", "webdis")
+    section.ratio("tallyd / nginx + Lua, random", "tallyd_random", "nginx")
+    return section
+
+
+@contextlib.contextmanager
+def peers(bench, tallyd, *wanted):
+    """Those of the wanted peers that are installed, or None for each; with a Redis like tallyd's of their own."""
+    options = tallyd.redis_options()
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(bench.serving(make, options, bench.settings))
+               if make.installed(bench.settings) else None for make in wanted]
+
+
+def batch(bench, fsync):
+    s = bench.settings
+    section = Section(f"batch_{fsync}", f"arrays of 1000 events, 8 connections, --fsync {fsync}")
+    with bench.serving(TallydServer, "--fsync", fsync) as tallyd:
+        with bench.serving(PeerRedis, tallyd.redis_options()) as redis:
+            ours = bench.http("tallyd", "tallyd", tallyd, lambda seed, t: load.batches(tallyd.port, t, seed))
+            total = Tally(ours)
+            contenders = [ours] + [
+                bench.http(key, f"Redis alone, commands unmerged, {how}", redis,
+                           lambda seed, t, n=n: load.unmerged(redis.socket, n, t, seed))
+                for key, how, n in (("unmerged", "8 connections", 8), ("unmerged_1", "1 connection", 1))]
+            with peers(bench, tallyd, *([Nginx] if fsync == "always" else [])) as found:
+                nginx = found[0] if found else None
+                if nginx:
+                    contenders.append(bench.http("nginx", "nginx + Lua, 5 commands an event", nginx,
+                                                 lambda seed, t: load.batches(nginx.port, t, seed)))
+                bench.in_turn(section, contenders)
+        check_sum(bench, section, tallyd, 0, total.events, 0)
+        bench.note_memory(section.key, tallyd.pid)
+    always = fsync == "always"
+    section.ratio("tallyd / Redis with unmerged commands on 8 connections", "tallyd", "unmerged",
+                  must=1.5 if always else None, goal=3 if always else None)
+    section.ratio("tallyd / Redis with unmerged commands on 1 connection", "tallyd", "unmerged_1")
+    section.ratio("tallyd / nginx + Lua", "tallyd", "nginx")
+    section.ratio("Redis's CPU an event: unmerged / tallyd's", "unmerged", "tallyd", metric="redis_us")
+    return section
+
+
+def fixed_rates(bench):
+    s = bench.settings
+    sections = []
+    with bench.serving(TallydServer, "--fsync", "always") as tallyd, \
+            bench.serving(TallydServer, "--fsync", "everysec") as everysec, \
+            bench.serving(BareServer, s.threads) as bare, peers(bench, tallyd, Webdis, Nginx) as (webdis, nginx):
+        for rate in (5000, 20000):
+            section = Section(f"rate_{rate}", f"single events at {rate:,} a second (open loop), 32 connections")
+
+            def at(key, label, server, *how, rate=rate):
+                return bench.http(key, label, server, lambda seed, t: load.fixed_rate(
+                    server.port, rate, t, seed, *how))
+
+            contenders = [at("tallyd", "tallyd, --fsync always", tallyd),
+                          at("everysec", "tallyd, --fsync everysec", everysec),
+                          at("bare", "bare libmicrohttpd", bare)]
+            if webdis:
+                contenders.append(at("webdis", "webdis, an EVALSHA an event, always", webdis, "/", webdis.event()))
+            if nginx:
+                contenders.append(at("nginx", "nginx + Lua, 5 commands an event, always", nginx))
+            bench.in_turn(section, contenders)
+            section.ratio("p50: tallyd, always / bare libmicrohttpd", "tallyd", "bare", metric="p50_us")
+            section.ratio("p99: tallyd, always / bare libmicrohttpd", "tallyd", "bare", metric="p99_us")
+            section.ratio("p99: webdis / tallyd, always", "webdis", "tallyd", metric="p99_us")
+            section.ratio("p99: nginx + Lua / tallyd, always", "nginx", "tallyd", metric="p99_us")
+            bench.note_memory(section.key, tallyd.pid)
+            sections.append(section)
+    return sections
