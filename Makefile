@@ -13,7 +13,7 @@ V ?= @
 PACKAGES_BUILD = gcc libc6-dev libmicrohttpd-dev libjansson-dev libhiredis-dev libxxhash-dev \
   libsodium-dev libcurl4-openssl-dev zlib1g-dev libyaml-dev
 PACKAGES_RUN = redis-server
-PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-yaml python3-jsonschema libfaketime curl openssl nginx \
+PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-yaml python3-jsonschema libfaketime curl openssl \
   clang-format clang-tidy cppcheck clang libclang-rt-14-dev
 
 # ---- how it is built -------------------------------------------------------------------------------

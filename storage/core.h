@@ -26,6 +26,8 @@ struct core {
     struct storage_config config; /* strings owned elsewhere: see storage.c */
     struct redis_endpoint endpoint;
     struct partitions partitions;
+    bool
+        one_node; /* all partitions lie together: a script may serve several (false in a cluster) */
     const struct zone *zone;
     char cfg[192]; /* field cfg of every partition: see settings_print */
 

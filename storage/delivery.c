@@ -106,7 +106,7 @@ static void finish_flush(struct delivery *d, struct flush *flush)
     if (ok) {
         atomic_fetch_add(&stats->flushes, 1);
         atomic_fetch_add(&stats->flush_events, (int64_t)flush->n_rows);
-        atomic_fetch_add(&stats->flush_scripts, (int64_t)flush->n_parts);
+        atomic_fetch_add(&stats->flush_parts, (int64_t)flush->n_parts);
         atomic_fetch_add(&stats->flush_us, monotonic_us() - flush->sent_us);
     }
     for (struct storage_job *job = flush->jobs; job != NULL; job = next) {
@@ -212,7 +212,7 @@ static bool push_sent(struct sent_parts *sent, struct part *part)
 {
     if (sent->n == sent->capacity) {
         size_t capacity = sent->capacity == 0 ? 64 : sent->capacity * 2;
-        struct part **ring = malloc(capacity * sizeof(struct part *));
+        struct sent_part *ring = malloc(capacity * sizeof(*ring));
         if (ring == NULL) {
             return false;
         }
@@ -222,24 +222,49 @@ static bool push_sent(struct sent_parts *sent, struct part *part)
         free(sent->ring);
         *sent = (struct sent_parts){.ring = ring, .n = sent->n, .capacity = capacity};
     }
-    sent->ring[(sent->head + sent->n++) & (sent->capacity - 1)] = part;
+    sent->ring[(sent->head + sent->n++) & (sent->capacity - 1)] = (struct sent_part){part, false};
     return true;
 }
 
-static struct part *pop_sent(struct sent_parts *sent)
+static struct sent_part pop_sent(struct sent_parts *sent)
 {
-    struct part *part = sent->ring[sent->head];
+    struct sent_part part = sent->ring[sent->head];
     sent->head = (sent->head + 1) & (sent->capacity - 1);
     sent->n--;
     return part;
 }
 
+/* The script is complete: the part that was pushed last is its last one. */
+static bool end_script(struct delivery *d, const struct session *session)
+{
+    struct sent_parts *sent = &d->sent;
+    if (sent->n > 0) {
+        sent->ring[(sent->head + sent->n - 1) & (sent->capacity - 1)].last = true;
+    }
+    return encode_end(d->encoder, &session->scripts, &d->out);
+}
+
+/* Add @part to the script at hand, or to a new one. */
+static bool send_part(struct delivery *d, const struct session *session, struct part *part,
+    const struct partition_view *view)
+{
+    if (!encode_has_room(d->encoder, part)) {
+        if (!end_script(d, session)) {
+            return false;
+        }
+        encode_begin(d->encoder);
+    }
+    return encode_add(d->encoder, part, view) && push_sent(&d->sent, part);
+}
+
 bool delivery_pump(struct delivery *d, const struct session *session, int64_t now_ms)
 {
+    bool any = false;
     buffer_clear(&d->out, OUT_KEEP);
     if (now_ms < d->hold_until_ms) {
         return true;
     }
+    encode_begin(d->encoder);
     for (unsigned p = 0; p < d->core->partitions.n; p++) {
         struct part *part = lane_next(&d->lanes[p]);
         if (part == NULL) {
@@ -247,14 +272,14 @@ bool delivery_pump(struct delivery *d, const struct session *session, int64_t no
         }
         struct partition_view view = core_view(d->core, p);
         for (; part != NULL; part = lane_next(&d->lanes[p])) {
-            if (!encode_part(d->encoder, part, &view, &session->scripts, &d->out) ||
-                !push_sent(&d->sent, part)) {
+            if (!send_part(d, session, part, &view)) {
                 return false;
             }
             lane_sent(&d->lanes[p], part);
+            any = true;
         }
     }
-    return true;
+    return !any || end_script(d, session);
 }
 
 void delivery_lost(struct delivery *d)
@@ -302,11 +327,11 @@ static enum part_answer error_answer(
 }
 
 static enum part_answer replan(
-    struct delivery *d, const struct part *part, const struct reply *reply, bool *ret_lost)
+    struct delivery *d, const struct part *part, const struct reply *st, bool *ret_lost)
 {
     struct partition_view view = core_view(d->core, part->partition);
     atomic_fetch_add(&d->core->stats.replanned, 1);
-    if (reply->n < 4 || !rollup_state_parse(reply->items[3].text, &view.state)) {
+    if (!rollup_state_parse(st->text, &view.state)) {
         *ret_lost = true;
         return ANSWER_AGAIN;
     }
@@ -315,24 +340,16 @@ static enum part_answer replan(
     return ANSWER_AGAIN;
 }
 
-static enum part_answer read_answer(
-    struct delivery *d, struct part *part, const struct reply *reply, bool *ret_lost)
+/* What the script says of one part: a code, and with REPLAN the state. */
+static enum part_answer read_code(struct delivery *d, struct part *part, const struct reply *code,
+    const struct reply *st, bool *ret_lost)
 {
-    if (reply->type == REPLY_ERROR) {
-        return error_answer(d, part, reply, ret_lost);
-    }
-    if (reply->type != REPLY_ARRAY || reply->n < 3) {
-        *ret_lost = true;
-        return ANSWER_FAILED;
-    }
-    core_time_seen(
-        d->core, reply_integer(&reply->items[1], 0) * 1000000 + reply_integer(&reply->items[2], 0));
-    switch (reply_integer(&reply->items[0], -1)) {
+    switch (reply_integer(code, -1)) {
     case 0:
         encode_applied(d->encoder, part);
         return ANSWER_OK;
     case 1:
-        return replan(d, part, reply, ret_lost);
+        return replan(d, part, st, ret_lost);
     case 2:
         encode_forget(d->encoder); /* the data may have gone back */
         return ANSWER_GAP;
@@ -353,11 +370,26 @@ static enum part_answer read_answer(
 
 bool delivery_take_reply(struct delivery *d, const struct reply *reply)
 {
-    bool lost = false;
-    if (d->sent.n == 0) {
-        return false; /* an answer nobody asked for */
+    bool lost = d->sent.n == 0; /* an answer nobody asked for */
+    bool last = lost;
+    bool codes = reply->type == REPLY_ARRAY && reply->n >= 4;
+    if (codes) {
+        core_time_seen(d->core,
+            reply_integer(&reply->items[0], 0) * 1000000 + reply_integer(&reply->items[1], 0));
     }
-    struct part *part = pop_sent(&d->sent);
-    lane_answered(&d->lanes[part->partition], part, read_answer(d, part, reply, &lost));
+    for (size_t i = 2; !last; i += 2) {
+        struct sent_part sent = pop_sent(&d->sent);
+        struct part *part = sent.part;
+        enum part_answer answer = ANSWER_FAILED;
+        if (reply->type == REPLY_ERROR) {
+            answer = error_answer(d, part, reply, &lost);
+        } else if (codes && i + 1 < reply->n) {
+            answer = read_code(d, part, &reply->items[i], &reply->items[i + 1], &lost);
+        } else {
+            lost = true; /* not what write.lua answers */
+        }
+        lane_answered(&d->lanes[part->partition], part, answer);
+        last = sent.last;
+    }
     return !lost;
 }

@@ -11,9 +11,12 @@
 #include "storage/flush.h"
 #include "storage/session.h"
 
-/* A part whose reply is awaited. */
+/* Parts whose reply is awaited; one reply answers all up to the last one of its script. */
 struct sent_parts {
-    struct part **ring; /* grows; capacity is a power of two */
+    struct sent_part {
+        struct part *part;
+        bool last;
+    } * ring; /* grows; capacity is a power of two */
     size_t head, n, capacity;
 };
 

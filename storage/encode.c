@@ -19,7 +19,12 @@ struct encoder {
     struct merge_counts *counts;
     struct merge_visits *visits;
     struct buffer keys, args, announced;
-    size_t n_keys, n_args;
+    size_t n_keys, n_args; /* of the part at hand */
+
+    /* The script being made. */
+    struct buffer script_keys, script_args;
+    size_t n_script_keys, n_script_args, n_parts;
+    uint64_t us;
 
     /* Parents announced by the part at hand: duplicates do no harm, so only a few are remembered.
      */
@@ -59,6 +64,8 @@ void encoder_free(struct encoder *e)
         buffer_release(&e->keys);
         buffer_release(&e->args);
         buffer_release(&e->announced);
+        buffer_release(&e->script_keys);
+        buffer_release(&e->script_args);
         free(e);
     }
 }
@@ -189,7 +196,6 @@ static void write_fixed_args(
     struct encoder *e, const struct part *part, const struct partition_view *view)
 {
     char st[ROLLUP_STATE_TEXT];
-    resp_text(&e->args, e->core->cfg);
     resp_word(&e->args, st, rollup_state_print(&view->state, st));
     if (e->late) {
         char ver[WRITER_ID_TEXT + 24];
@@ -201,12 +207,23 @@ static void write_fixed_args(
     }
     resp_decimal(&e->args, (int64_t)part->seq);
     resp_decimal(&e->args, part->gen_ms);
-    resp_decimal(&e->args, ONCE_TTL_MS);
-    e->n_args = 6;
+    e->n_args = 4;
 }
 
-bool encode_part(struct encoder *e, struct part *part, const struct partition_view *view,
-    const struct script_digests *scripts, struct buffer *out)
+void encode_begin(struct encoder *e)
+{
+    buffer_clear(&e->script_keys, KEEP_BYTES);
+    buffer_clear(&e->script_args, KEEP_BYTES);
+    e->n_script_keys = e->n_script_args = e->n_parts = 0;
+    e->us = 0;
+}
+
+bool encode_has_room(const struct encoder *e, const struct part *part)
+{
+    return e->n_parts == 0 || (e->core->one_node && e->us + part->us <= PART_MAX_US);
+}
+
+bool encode_add(struct encoder *e, struct part *part, const struct partition_view *view)
 {
     const char *tag = e->core->partitions.tag[part->partition];
     struct write_plan plan;
@@ -232,8 +249,27 @@ bool encode_part(struct encoder *e, struct part *part, const struct partition_vi
     merge_counts_write(e->counts, tag, &e->keys, &e->n_keys, &e->args, &e->n_args);
     merge_visits_write(e->visits, tag, e->core->config.visit_timeout_s, &e->keys, &e->n_keys,
         &e->args, &e->n_args);
-    script_head(out, scripts, SCRIPT_WRITE, e->n_keys, e->n_args);
-    buffer_append(out, e->keys.p, e->keys.n);
-    buffer_append(out, e->args.p, e->args.n);
-    return !out->failed && !e->keys.failed && !e->args.failed;
+    resp_decimal(&e->script_args, (int64_t)e->n_keys);
+    resp_decimal(&e->script_args, (int64_t)e->n_args);
+    buffer_append(&e->script_keys, e->keys.p, e->keys.n);
+    buffer_append(&e->script_args, e->args.p, e->args.n);
+    e->n_script_keys += e->n_keys;
+    e->n_script_args += 2 + e->n_args;
+    e->n_parts++;
+    e->us += part->us;
+    return !e->keys.failed && !e->args.failed;
+}
+
+bool encode_end(struct encoder *e, const struct script_digests *scripts, struct buffer *out)
+{
+    if (e->n_parts == 0) {
+        return true;
+    }
+    script_head(out, scripts, SCRIPT_WRITE, e->n_script_keys, 3 + e->n_script_args);
+    buffer_append(out, e->script_keys.p, e->script_keys.n);
+    resp_decimal(out, (int64_t)e->n_parts);
+    resp_text(out, e->core->cfg);
+    resp_decimal(out, ONCE_TTL_MS);
+    buffer_append(out, e->script_args.p, e->script_args.n);
+    return !out->failed && !e->script_keys.failed && !e->script_args.failed;
 }

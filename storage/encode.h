@@ -1,4 +1,4 @@
-/* encode.h - a part of a flush as the write script's command.
+/* encode.h - parts of flushes as the write script's command.
  *
  * Layer: storage.  One owner; scratch memory is kept between uses.
  */
@@ -14,10 +14,16 @@ struct encoder;
 struct encoder *encoder_new(struct core *core);
 void encoder_free(struct encoder *encoder);
 
-/* Append the command for @part to @out, planned for @view.  False: out of memory, @out is unusable.
- */
-bool encode_part(struct encoder *encoder, struct part *part, const struct partition_view *view,
-    const struct script_digests *scripts, struct buffer *out);
+/* One script is made of parts: begin, add, end.  Parts that together cost more than PART_MAX_US, or
+ * that a cluster would keep apart, belong into scripts of their own: encode_has_room says so. */
+void encode_begin(struct encoder *encoder);
+bool encode_has_room(const struct encoder *encoder, const struct part *part);
+
+/* Add @part, planned for @view.  False: out of memory. */
+bool encode_add(struct encoder *encoder, struct part *part, const struct partition_view *view);
+
+/* Append the command to @out, if parts were added.  False: out of memory, @out is unusable. */
+bool encode_end(struct encoder *encoder, const struct script_digests *scripts, struct buffer *out);
 
 /* The part's script was answered OK: what it announced need not be announced again on this
  * connection. */

@@ -6,8 +6,8 @@
 #include "storage/plan_write.h"
 
 /* Rough cost in Redis of writing one event to one bucket, in microseconds, measured with SLOWLOG.
- * A part stays below PART_US, so that no script holds Redis for more than about half of the 5 ms
- * allowed, whatever is in it: late events go to up to four buckets, expiries and long names cost
+ * A part stays below PART_MAX_US, so that no script holds Redis for more than about half of the 5
+ * ms allowed, whatever is in it: late events go to up to four buckets, expiries and long names cost
  * too. */
 #define PAGE_US      7   /* an increment, two PFADD, and their keys */
 #define SAME_PAGE_US 1   /* one more element: the whole site, in the bucket of the event before */
@@ -15,7 +15,6 @@
 #define START_US     3   /* a visit counted, where the minute is new */
 #define EXPIRY_US    3   /* PEXPIREAT of what is written late */
 #define BYTES_PER_US 256 /* of a name, which stands in several keys */
-#define PART_US      2500
 
 /* A part being filled, one per partition. */
 struct draft {
@@ -52,7 +51,8 @@ static bool close_draft(struct assembly *a, unsigned partition)
         .partition = partition,
         .gen_ms = a->flush->gen_ms,
         .tasks = tasks,
-        .n_tasks = (uint32_t)draft->n};
+        .n_tasks = (uint32_t)draft->n,
+        .us = (uint32_t)draft->us};
     draft->n = 0;
     draft->us = 0;
     draft->minute_s = draft->visit_minute_s = INT64_MIN;
@@ -97,7 +97,7 @@ static bool add_task(struct assembly *a, unsigned partition, size_t row, enum ta
     }
     draft->tasks[draft->n++] = (uint32_t)(row << 2 | kind);
     draft->us += cost(draft, &a->flush->rows[row], kind);
-    return draft->us < PART_US || close_draft(a, partition);
+    return draft->us < PART_MAX_US || close_draft(a, partition);
 }
 
 static bool copy_slice(struct arena *arena, struct slice *slice)

@@ -3,8 +3,8 @@
  * Layer: storage, pure (no I/O, no clock): the writer sends and receives, the lane decides.  One
  * owner. Source: PROTOCOL, "Flush without a key"; model-checked in Promela as seq.pml.
  *
- * A part is one script for one partition.  It has a place in its lane, named by (writer id,
- * sequence number), and keeps it until it is answered for good:
+ * A part is what one flush does to one partition, as a whole or not at all.  It has a place in its
+ * lane, named by (writer id, sequence number), and keeps it until it is answered for good:
  *
  *              send                      OK
  *     HELD ------------> SENT -----------------------> OK     (stays: a lost connection sends it
@@ -52,6 +52,7 @@ struct part {
     int64_t gen_ms;  /* when the flush was made, Redis's clock */
     uint32_t *tasks; /* the writer's: what it does */
     uint32_t n_tasks;
+    uint32_t us;             /* rough cost of its script in Redis */
     struct slice *announces; /* members that its script adds to sets, as last encoded */
     uint32_t n_announces, n_announces_kept; /* kept: entries from an earlier encoding, for reuse */
 

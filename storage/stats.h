@@ -17,7 +17,8 @@
     X(flush_events, COUNTER, "tallyd_flush_events_total", "Events in acknowledged flushes.")       \
     X(flush_us, COUNTER, "tallyd_flush_microseconds_total",                                        \
         "Time from sending a flush to its last reply.")                                            \
-    X(flush_scripts, COUNTER, "tallyd_flush_scripts_total", "Write scripts acknowledged.")         \
+    X(flush_parts, COUNTER, "tallyd_flush_parts_total",                                            \
+        "Parts of flushes acknowledged, one a partition touched.")                                 \
     X(resent, COUNTER, "tallyd_flush_resent_total",                                                \
         "Write scripts sent again after a lost connection.")                                       \
     X(replanned, COUNTER, "tallyd_flush_replanned_total",                                          \

@@ -40,6 +40,7 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     s->core.config = *config;
     s->core.config.redis_url = NULL; /* the endpoint has what is needed */
     s->core.zone = zone_utc();
+    s->core.one_node = true;
     core_init(&s->core);
     if (!redis_endpoint_parse(config->redis_url, &s->core.endpoint)) {
         *ret_error = "the Redis URL is not one of redis://[user:pass@]host:port[/db] or unix:/path";

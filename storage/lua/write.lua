@@ -1,37 +1,20 @@
 #!lua
--- write.lua - apply one part of a flush to one partition, exactly once.  Encoded by storage/encode.c.
+-- write.lua - apply parts of flushes to their partitions, each exactly once.  Encoded by storage/encode.c.
 --
--- KEYS: 1 rolled  2 once:<writer>  3 open  4 sites  then data keys in the order of use below
--- ARGV: 1 cfg  2 st expected  3 ver to set ('' none)  4 seq  5 gen (ms)  6 ttl (ms)
---       then counted sections: members for open, members for sites, counts, visits.
--- Reply: {code, seconds, microseconds of Redis's clock, st with REPLAN}
+-- KEYS: part by part:  1 rolled  2 once:<writer>  3 open  4 sites  then data keys in the order of use below
+-- ARGV: 1 number of parts  2 cfg  3 ttl (ms)
+--       then part by part:  number of keys  number of arguments behind this  st expected  ver to set ('' none)  seq
+--       gen (ms)  and counted sections: members for open, members for sites, counts, visits.
+-- Reply: {seconds, microseconds of Redis's clock, code, st, code, st..}: per part a code, and with REPLAN st (else '')
 --       code 0 OK, 1 REPLAN, 2 GAP, 3 STALE, 4 CFG, 5 NEW (the partition has no state)
 --
--- Nothing after the marker is set can fail: types and arguments were checked by the encoder.
+-- Parts know nothing of each other; together they save what a script costs each.  (In a cluster a script has one
+-- part: it must not leave its slot.)  Nothing after a marker is set can fail: types and arguments were checked by the
+-- encoder.
 local call = redis.call
 local t = call('TIME')
 local s, us = tonumber(t[1]), tonumber(t[2])
 local now = s * 1000 + math.floor(us / 1000)
-local rolled = call('HMGET', KEYS[1], 'cfg', 'st')
-
-if not rolled[1] then return {5, s, us} end
-if rolled[1] ~= ARGV[1] then return {4, s, us} end
-if now >= tonumber(ARGV[5]) + tonumber(ARGV[6]) then return {3, s, us} end
-local seq = tonumber(ARGV[4])
-local last = tonumber(call('GET', KEYS[2]) or '0')
-if seq <= last then return {0, s, us} end
-if seq > last + 1 then return {2, s, us} end
-if rolled[2] ~= ARGV[2] then return {1, s, us, rolled[2]} end
-call('SET', KEYS[2], ARGV[4], 'PX', 3600000)
-if ARGV[3] ~= '' then call('HSET', KEYS[1], 'ver', ARGV[3]) end
-
-local a, k = 7, 5 -- next argument, next key
-
-for announced = 3, 4 do
-    local n = tonumber(ARGV[a])
-    if n > 0 then call('SADD', KEYS[announced], unpack(ARGV, a + 1, a + n)) end
-    a = a + 1 + n
-end
 
 -- Add n numbers to n fields of a hash ('H') or members of a zset ('Z'): pages from ARGV[p] on or the list p, numbers
 -- likewise.  One read and one write for all of them is a quarter of the cost of n increments.
@@ -49,117 +32,149 @@ local function add(kind, key, n, pages, page, numbers, number)
     call(kind == 'H' and 'HSET' or 'ZADD', key, unpack(set, 1, 2 * n))
 end
 
--- Counts.  A bucket: 'H' or 'Z', when it expires (ms; 0: not yet), number of pages; pages; views; its pv key.  Then per
--- page the number of visitors, visitors.., number of addresses, addresses..; keys uv and ip where there are any.
--- A bucket whose time is over is passed over: PEXPIREAT would delete it at once.
-for _ = 1, tonumber(ARGV[a]) do
-    local kind, expire, pages = ARGV[a + 1], tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
-    local live = expire == 0 or now < expire
-    local stays = expire == 0
-    if live then
-        add(kind, KEYS[k], pages, ARGV, a + 4, ARGV, a + 4 + pages)
-        if not stays then call('PEXPIREAT', KEYS[k], expire, 'NX') end
-    end
-    a, k = a + 3 + 2 * pages, k + 1
-    for _ = 1, 2 * pages do -- visitors and addresses in turn
-        a = a + 1
-        local n = ARGV[a]
-        if n == '1' then
-            a = a + 1
-            if live then call('PFADD', KEYS[k], ARGV[a]) end
-        elseif n ~= '0' then
-            n = tonumber(n)
-            if live then call('PFADD', KEYS[k], unpack(ARGV, a + 1, a + n)) end
-            a = a + n
-        end
-        if n ~= '0' then
-            if live and not stays then call('PEXPIREAT', KEYS[k], expire, 'NX') end
-            k = k + 1
-        end
-    end
-end
-a = a + 1
+-- Keys behind k0, arguments behind a0.  Returns the code, and st.
+local function apply(k0, a0)
+    local rolled = call('HMGET', KEYS[k0 + 1], 'cfg', 'st')
+    if not rolled[1] then return 5, '' end
+    if rolled[1] ~= ARGV[2] then return 4, '' end
+    if now >= tonumber(ARGV[a0 + 4]) + tonumber(ARGV[3]) then return 3, '' end
+    local seq = tonumber(ARGV[a0 + 3])
+    local last = tonumber(call('GET', KEYS[k0 + 2]) or '0')
+    if seq <= last then return 0, '' end
+    if seq > last + 1 then return 2, '' end
+    if rolled[2] ~= ARGV[a0 + 1] then return 1, rolled[2] end
+    call('SET', KEYS[k0 + 2], ARGV[a0 + 3], 'PX', 3600000)
+    if ARGV[a0 + 2] ~= '' then call('HSET', KEYS[k0 + 1], 'ver', ARGV[a0 + 2]) end
 
--- Visits, site by site (never more than 1,000 visitors at a time).  A visitor's entry is the time of the
--- last event and that of its arrival, 11 digits each; hashes are cut by arrival time, so that they can expire as a
--- whole.  A candidate is an event that starts a visit unless what is remembered says otherwise.
-for _ = 1, tonumber(ARGV[a]) do
-    local timeout, minutes, visitors = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
-    local prefix = KEYS[k]
-    a, k = a + 4, k + 1
-    local buckets = {}
-    for m = 1, minutes do
-        local levels = {}
-        for l = 1, tonumber(ARGV[a]) do
-            levels[l] = {key = KEYS[k], kind = ARGV[a + 1], expire = tonumber(ARGV[a + 2])}
-            a, k = a + 2, k + 1
-        end
-        a = a + 1
-        buckets[m] = {levels = levels, starts = {}}
+    local a, k = a0 + 5, k0 + 5 -- next argument, next key
+
+    for announced = 3, 4 do
+        local n = tonumber(ARGV[a])
+        if n > 0 then call('SADD', KEYS[k0 + announced], unpack(ARGV, a + 1, a + n)) end
+        a = a + 1 + n
     end
-    local slot = math.floor(s / timeout)
-    local current = prefix .. string.format('%.0f', slot)
-    local known, wanted, at = {}, ARGV, a
-    local n = visitors
-    local where = nil -- position of each wanted visitor; nil: all, in order
-    local fresh -- none of them is in the current slot
-    for back = 0, 2 do -- newest first; only those not found yet are looked for further back
-        local found = call('HMGET', prefix .. string.format('%.0f', slot - back), unpack(wanted, at, at + n - 1))
-        local left, left_at = {}, {}
-        for i = 1, n do
-            local v = where and where[i] or i
-            if found[i] then
-                known[v] = found[i]
-            else
-                left[#left + 1], left_at[#left_at + 1] = wanted[at + i - 1], v
+
+    -- Counts.  A bucket: 'H' or 'Z', when it expires (ms; 0: not yet), number of pages; pages; views; its pv key.  Then per
+    -- page the number of visitors, visitors.., number of addresses, addresses..; keys uv and ip where there are any.
+    -- A bucket whose time is over is passed over: PEXPIREAT would delete it at once.
+    for _ = 1, tonumber(ARGV[a]) do
+        local kind, expire, pages = ARGV[a + 1], tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
+        local live = expire == 0 or now < expire
+        local stays = expire == 0
+        if live then
+            add(kind, KEYS[k], pages, ARGV, a + 4, ARGV, a + 4 + pages)
+            if not stays then call('PEXPIREAT', KEYS[k], expire, 'NX') end
+        end
+        a, k = a + 3 + 2 * pages, k + 1
+        for _ = 1, 2 * pages do -- visitors and addresses in turn
+            a = a + 1
+            local n = ARGV[a]
+            if n == '1' then
+                a = a + 1
+                if live then call('PFADD', KEYS[k], ARGV[a]) end
+            elseif n ~= '0' then
+                n = tonumber(n)
+                if live then call('PFADD', KEYS[k], unpack(ARGV, a + 1, a + n)) end
+                a = a + n
             end
-        end
-        if back == 0 then fresh = #left == n end
-        wanted, at, n, where = left, 1, #left, left_at
-        if n == 0 then break end
-    end
-    local ids = a
-    local set, arrival = {}, string.format('%011.0f', s)
-    a = a + visitors
-    for i = 1, visitors do
-        local newest = ARGV[a]
-        local last_seen = nil
-        if known[i] then
-            if s - tonumber(string.sub(known[i], 12)) <= 2 * timeout then
-                last_seen = tonumber(string.sub(known[i], 1, 11))
-            end
-        end
-        for _ = 1, tonumber(ARGV[a + 1]) do
-            if not last_seen or tonumber(ARGV[a + 2]) > last_seen + timeout then
-                local starts, page = buckets[tonumber(ARGV[a + 3])].starts, ARGV[a + 4]
-                starts[page] = (starts[page] or 0) + 1
-            end
-            a = a + 3
-        end
-        a = a + 2
-        if last_seen and last_seen > tonumber(newest) then
-            newest = string.sub(known[i], 1, 11)
-        end
-        set[2 * i - 1], set[2 * i] = ARGV[ids + i - 1], newest .. arrival
-    end
-    local added = call('HSET', current, unpack(set))
-    if fresh and added == call('HLEN', current) then -- a new slot; the one before the last two is asked for no more
-        call('EXPIRE', current, 4 * timeout + 60)
-        call('UNLINK', prefix .. string.format('%.0f', slot - 3))
-    end
-    for m = 1, minutes do
-        local pages, numbers = {''}, {0} -- the site itself comes first
-        for page, n in pairs(buckets[m].starts) do
-            pages[#pages + 1], numbers[#numbers + 1] = page, n
-            numbers[1] = numbers[1] + n
-        end
-        for _, level in ipairs(buckets[m].levels) do
-            if #pages > 1 and (level.expire == 0 or now < level.expire) then
-                add(level.kind, level.key, #pages, pages, 1, numbers, 1)
-                if level.expire > 0 then call('PEXPIREAT', level.key, level.expire, 'NX') end
+            if n ~= '0' then
+                if live and not stays then call('PEXPIREAT', KEYS[k], expire, 'NX') end
+                k = k + 1
             end
         end
     end
-    a = a - 1
+    a = a + 1
+
+    -- Visits, site by site (never more than 1,000 visitors at a time).  A visitor's entry is the time of the
+    -- last event and that of its arrival, 11 digits each; hashes are cut by arrival time, so that they can expire as a
+    -- whole.  A candidate is an event that starts a visit unless what is remembered says otherwise.
+    for _ = 1, tonumber(ARGV[a]) do
+        local timeout, minutes, visitors = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
+        local prefix = KEYS[k]
+        a, k = a + 4, k + 1
+        local buckets = {}
+        for m = 1, minutes do
+            local levels = {}
+            for l = 1, tonumber(ARGV[a]) do
+                levels[l] = {key = KEYS[k], kind = ARGV[a + 1], expire = tonumber(ARGV[a + 2])}
+                a, k = a + 2, k + 1
+            end
+            a = a + 1
+            buckets[m] = {levels = levels, starts = {}}
+        end
+        local slot = math.floor(s / timeout)
+        local current = prefix .. string.format('%.0f', slot)
+        local known, wanted, at = {}, ARGV, a
+        local n = visitors
+        local where = nil -- position of each wanted visitor; nil: all, in order
+        local fresh -- none of them is in the current slot
+        for back = 0, 2 do -- newest first; only those not found yet are looked for further back
+            local found = call('HMGET', prefix .. string.format('%.0f', slot - back), unpack(wanted, at, at + n - 1))
+            local left, left_at = {}, {}
+            for i = 1, n do
+                local v = where and where[i] or i
+                if found[i] then
+                    known[v] = found[i]
+                else
+                    left[#left + 1], left_at[#left_at + 1] = wanted[at + i - 1], v
+                end
+            end
+            if back == 0 then fresh = #left == n end
+            wanted, at, n, where = left, 1, #left, left_at
+            if n == 0 then break end
+        end
+        local ids = a
+        local set, arrival = {}, string.format('%011.0f', s)
+        a = a + visitors
+        for i = 1, visitors do
+            local newest = ARGV[a]
+            local last_seen = nil
+            if known[i] then
+                if s - tonumber(string.sub(known[i], 12)) <= 2 * timeout then
+                    last_seen = tonumber(string.sub(known[i], 1, 11))
+                end
+            end
+            for _ = 1, tonumber(ARGV[a + 1]) do
+                if not last_seen or tonumber(ARGV[a + 2]) > last_seen + timeout then
+                    local starts, page = buckets[tonumber(ARGV[a + 3])].starts, ARGV[a + 4]
+                    starts[page] = (starts[page] or 0) + 1
+                end
+                a = a + 3
+            end
+            a = a + 2
+            if last_seen and last_seen > tonumber(newest) then
+                newest = string.sub(known[i], 1, 11)
+            end
+            set[2 * i - 1], set[2 * i] = ARGV[ids + i - 1], newest .. arrival
+        end
+        local added = call('HSET', current, unpack(set))
+        if fresh and added == call('HLEN', current) then -- a new slot; the one before the last two is asked for no more
+            call('EXPIRE', current, 4 * timeout + 60)
+            call('UNLINK', prefix .. string.format('%.0f', slot - 3))
+        end
+        for m = 1, minutes do
+            local pages, numbers = {''}, {0} -- the site itself comes first
+            for page, n in pairs(buckets[m].starts) do
+                pages[#pages + 1], numbers[#numbers + 1] = page, n
+                numbers[1] = numbers[1] + n
+            end
+            for _, level in ipairs(buckets[m].levels) do
+                if #pages > 1 and (level.expire == 0 or now < level.expire) then
+                    add(level.kind, level.key, #pages, pages, 1, numbers, 1)
+                    if level.expire > 0 then call('PEXPIREAT', level.key, level.expire, 'NX') end
+                end
+            end
+        end
+        a = a - 1
+    end
+    return 0, ''
 end
-return {0, s, us}
+
+local reply = {s, us}
+local a, k = 3, 0
+for part = 1, tonumber(ARGV[1]) do
+    local keys, arguments = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+    reply[2 * part + 1], reply[2 * part + 2] = apply(k, a + 2)
+    a, k = a + 2 + arguments, k + keys
+end
+return reply

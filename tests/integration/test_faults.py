@@ -16,7 +16,9 @@ from lib.proxy import CUTS, Fault, is_any
 from lib.waiting import wait_until
 
 FEW = ("--partitions", "4")
-EVENTS = 8  # of a batch: over several partitions
+EVENTS = 8  # of a batch: over several partitions, in one script
+MANY = 700  # too much for one script: a flush has several
+AT_ONCE = 50  # pages asked for together
 
 
 @dataclass
@@ -24,6 +26,7 @@ class Ledger:
     """What clients sent and what they were told; pages by outcome."""
 
     site: str
+    events: int = EVENTS
     counted: list = field(default_factory=list)   # 202
     refused: list = field(default_factory=list)   # 503
     unknown: list = field(default_factory=list)   # 504, or no answer
@@ -33,7 +36,7 @@ class Ledger:
 
     def send(self, http, name):
         """Post one batch; file it by its answer.  Returns the status, None without an answer."""
-        pages = [f"/{name}/{i}" for i in range(EVENTS)]
+        pages = [f"/{name}/{i}" for i in range(self.events)]
         batch = [{"site": self.site, "page": p, "user": f"user of {p}"} for p in pages]
         try:
             answer = http.post(batch)
@@ -44,7 +47,7 @@ class Ledger:
         with self.lock:
             self.statuses[status] = self.statuses.get(status, 0) + 1
             if status == 202:
-                assert answer.json["accepted"] == EVENTS
+                assert answer.json["accepted"] == self.events
                 self.counted += pages
             elif status == 503:
                 assert int(answer.headers["Retry-After"]) >= 1
@@ -65,9 +68,18 @@ class Ledger:
         def pv(page):
             return http.count("pv", site=self.site, page=page, from_="now-1h")
 
-        lost = [p for p in self.counted if (n := pv(p)) != 1 and not print(f"{p} is counted {n} times, not 1")]
+        def wrong(pages, right):
+            """Those of the pages that do not have exactly `right` views; many are asked for at once."""
+            found = []
+            for i in range(0, len(pages), AT_ONCE):
+                some = pages[i:i + AT_ONCE]
+                each = {p: pv(p) for p in some} if pv(some) != right * len(some) else {}
+                found += [p for p, n in each.items() if n != right and not print(f"{p} is counted {n} times")]
+            return found
+
+        lost = wrong(self.counted, 1)
         assert not lost, f"{len(lost)} of {len(self.counted)} acknowledged events: {lost[:5]}"
-        there = [p for p in self.refused if pv(p)]
+        there = wrong(self.refused, 0)
         assert not there, f"answered 503 and counted: {there[:5]}"
         some = [pv(p) for p in self.unknown]
         assert set(some) <= {0, 1}, f"counted twice: {[p for p, n in zip(self.unknown, some) if n > 1][:5]}"
@@ -234,17 +246,17 @@ def test_cut_at_each_script_of_a_flush(between, site, point):
     """A batch over all partitions, the connection lost before, inside and behind each of its commands and
     replies: tallyd sends it again, and it is acknowledged and counted once."""
     tallyd, proxy, _ = between
-    ledger, http = Ledger(site), tallyd.client()
+    ledger, http = Ledger(site, MANY), tallyd.client()
     ledger.send(http, "warm")  # users and scripts known
     resent = http.metric("tallyd_flush_resent_total")
     fired = 0
-    for nth in range(1, 11):
+    for nth in range(1, 7):
         fault = proxy.arm(Fault(point, nth=nth))
         status = ledger.send(http, f"{point}/{nth}")
         fired += fault.fired
         proxy.disarm()
         assert status == 202, f"cut at {point} {nth}: {status}"
-    assert fired >= 3, "a flush has a script for each partition that it touches"
+    assert fired >= 3, "such a flush has several scripts"
     ledger.check(tallyd)
     if point != "reply-after":
         assert http.metric("tallyd_flush_resent_total") > resent
@@ -254,8 +266,8 @@ def test_cut_at_each_script_of_a_flush(between, site, point):
 def test_cut_again_and_again(between, site, chance, point):
     """Several cuts in one flush: it is sent until it is through."""
     tallyd, proxy, _ = between
-    ledger, http = Ledger(site), tallyd.client()
-    for n in range(5):
+    ledger, http = Ledger(site, MANY), tallyd.client()
+    for n in range(3):
         fault = proxy.arm(Fault(point, nth=chance.randint(1, 3), times=3))
         assert ledger.send(http, f"{point}/{n}") in (202, 504)
         assert fault.fired

@@ -1,0 +1,226 @@
+"""What the documents say is so: commands run, answers have the members shown, tables are the program's, links lead somewhere."""
+
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import document
+from lib.clock import FakeClock
+from lib.process import ROOT, Redis, Tallyd, binary, environment, run, short_directory
+
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
+NOW = "2026-11-20 15:03:30"  # when the README's examples take place
+
+
+def pages():
+    skipped = {"build", "node_modules", "data"}
+    return sorted(p for p in ROOT.rglob("*.md")
+                  if not any(part in skipped or part.startswith(".") for part in p.relative_to(ROOT).parts))
+
+
+def page_id(path):
+    return str(path.relative_to(ROOT))
+
+
+def blocks(path):
+    """[(language, text)] of a page's fenced blocks."""
+    return FENCE.findall(path.read_text(encoding="utf-8"))
+
+
+def documents(text):
+    """The JSON documents that follow each other in a text, with or without white space between them."""
+    found, at = [], 0
+    while (start := re.compile(r"\s*").match(text, at).end()) < len(text):
+        value, at = json.JSONDecoder().raw_decode(text, start)
+        found.append(value)
+    return found
+
+
+def shape(value):
+    """The members and types of a JSON value; of a list those of its first item."""
+    if isinstance(value, dict):
+        return {name: shape(v) for name, v in value.items()}
+    if isinstance(value, list):
+        return [shape(v) for v in value[:1]]
+    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
+
+
+# The README's commands
+
+
+SHELL = [text for language, text in blocks(ROOT / "README.md") if language == "sh"]
+
+
+def commands_of(text):
+    """A block without what is not run here: make (see below) and git clone."""
+    return "\n".join(line for line in text.splitlines() if not re.match(r"(make|git clone|cd|sudo|apt|systemctl)\b", line))
+
+
+@pytest.fixture(scope="module")
+def reader():
+    """Somebody who follows the README: a directory with build/tallyd in it and a log, and a server on the README's
+    day.  The port is the test's own: a curl and a tallyd in front of the real ones put it in place of 8080."""
+    directory = short_directory()
+    redis = Redis(clock=FakeClock(directory, NOW)).start()
+    tallyd = Tallyd(redis=redis)
+    try:
+        tallyd.start()
+        (directory / "bin").mkdir()
+        (directory / "build").mkdir()
+        wrapper(directory / "bin/curl", f'''for a; do
+    case "$a" in localhost:8080*) a="127.0.0.1:{tallyd.port}${{a#localhost:8080}}" ;; esac
+    set -- "$@" "$a"; shift
+done
+exec {shutil.which("curl")} -sS --fail-with-body --max-time 20 "$@"''')
+        wrapper(directory / "build/tallyd", f'''case "$1" in
+    import) shift; exec {binary()} import --url {tallyd.url} "$@" ;;
+    *) exec {binary()} "$@" ;;
+esac''')
+        (directory / "access.log.gz").write_bytes(gzip.compress((ROOT / "tests/data/sample_access.log").read_bytes()))
+        yield directory
+    finally:
+        tallyd.stop()
+        redis.stop()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def wrapper(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def follow(reader, text):
+    env = environment({"PATH": f"{reader}/bin:{os.environ['PATH']}"})
+    return subprocess.run(["sh", "-e", "-u", "-c", text], cwd=reader, env=env, capture_output=True, text=True,
+                          timeout=60, check=False)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is missing")
+@pytest.mark.parametrize("text", [t for t in SHELL if commands_of(t).strip()], ids=lambda t: commands_of(t)[:50])
+def test_commands_run_and_answers_are_as_shown(reader, text):
+    done = follow(reader, commands_of(text))
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.match(r"\s*```json\n(.*?)^```$", page[page.index(text) + len(text) + len("```"):], re.M | re.S)
+    if shown:
+        assert [shape(d) for d in documents(done.stdout)] == [shape(d) for d in documents(shown[1])]
+
+
+def test_a_wrong_command_would_be_found(reader):
+    assert follow(reader, "curl 'localhost:8080/uv?form=now-1d'").returncode != 0
+    assert follow(reader, "build/tallyd config --no-such-option").returncode != 0
+    assert shape({"a": 1, "b": [{"c": None}]}) != shape({"a": 1, "b": [{"d": None}]})
+
+
+@pytest.mark.parametrize("path", pages(), ids=page_id)
+def test_make_targets_exist(path):
+    text = path.read_text(encoding="utf-8")
+    lines = [line for language, block in FENCE.findall(text) if language == "sh" for line in block.splitlines()]
+    named = {m[1] for line in lines if (m := re.match(r"(?:sudo )?make ([a-z][a-z-]*)\b", line))}
+    named |= set(re.findall(r"`make ([a-z][a-z-]*)[^`]*`", text))
+    targets = {t for rule in re.findall(r"^([a-z][a-z -]*):(?!=)", MAKEFILE, re.M) for t in rule.split()}
+    assert named <= targets
+
+
+# Tables
+
+
+def test_tables_are_the_programs(tallyd):
+    text = document.PAGE.read_text(encoding="utf-8")
+    exposition = tallyd.client().get("/metrics").body.decode()
+    for marker, table in document.tables(run("--help").stdout, exposition).items():
+        start, end = document.between(marker, text)
+        assert text[start:end] == table, f"the table of {marker} in deploy/README.md is old: make docs"
+
+
+def test_metrics_that_are_named_exist(tallyd):
+    """Every tallyd_.. in a document, an alarm's for example, is one that the server has."""
+    known = set(re.findall(r"^# TYPE (\S+) ", tallyd.client().get("/metrics").body.decode(), re.M))
+    for path in (ROOT / name for name in ("README.md", "ARCHITECTURE.md", "deploy/README.md")):
+        for name in re.findall(r"\btallyd_[a-z_]+[a-z]\b(?!\()", path.read_text(encoding="utf-8")):
+            assert name in known or re.sub("_(bucket|sum|count)$", "", name) in known, f"{page_id(path)}: {name}"
+
+
+@pytest.mark.parametrize("path", pages(), ids=page_id)
+def test_options_that_are_named_exist(path):
+    """`--name` in the text, as tallyd's option: of serve or of import."""
+    known = set(re.findall(r"^ +--([a-z-]+)", run("--help").stdout + run("import", "--help").stdout, re.M))
+    known |= {"help", "version", "explain"}
+    for command in re.findall(r"\btallyd (?:serve|config|import)\b[^`\n]*", path.read_text(encoding="utf-8")):
+        for name in re.findall(r"\s--([a-z][a-z-]*)", command):
+            assert name in known, f"{page_id(path)}: --{name} in: {command}"
+
+
+def test_the_503s_are_the_programs():
+    """deploy/README.md explains the texts that the source has, and every one of storage's that is a 503."""
+    page = document.PAGE.read_text(encoding="utf-8")
+    table = page[page.index("| `detail` | what to do |"):].partition("\n\n")[0]
+    explained = [row.split("|")[1].split(", or ")[0].strip() for row in table.splitlines()[2:]]
+    code = "".join(p.read_text() for p in SOURCES)
+    assert not [text for text in explained if f'"{text}"' not in code]
+    storage = re.findall(r'X\((STORAGE_\w+), "([^"]+)"\)', (ROOT / "storage/storage.h").read_text())
+    problems = (ROOT / "handlers/problem.c").read_text()
+    cases = re.search(r"switch \(err\) {(.*?)return PROBLEM_UNAVAILABLE", problems, re.S)[1]
+    assert not [t for name, t in storage if f"case {name}:" in cases and t not in explained and name != "STORAGE_NOMEM"]
+
+
+# Names and links
+
+
+def anchors(path):
+    """As GitHub makes them."""
+    heads = re.findall(r"^#+ (.+)$", FENCE.sub("", path.read_text(encoding="utf-8")), re.M)
+    return {re.sub(r"[^\w\- ]", "", head.strip().lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("path", pages(), ids=page_id)
+def test_links_lead_somewhere(path):
+    for target in LINK.findall(FENCE.sub("", path.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        there = (path.parent / name).resolve() if name else path
+        assert there.exists(), f"{page_id(path)}: {target}"
+        assert there.is_relative_to(ROOT), f"{page_id(path)}: {target} leaves the project"
+        assert not anchor or anchor in anchors(there), f"{page_id(path)}: {target}"
+
+
+SOURCES = sorted(p for d in ("storage", "handlers", "service") for p in (ROOT / d).rglob("*.[ch]"))
+
+
+def file_is_there(name):
+    if "/" in name:
+        return (ROOT / name).exists()
+    by_name = any(p.name == name for d in ("storage", "handlers", "service", "tests") for p in (ROOT / d).rglob(name))
+    return by_name or (ROOT / name).exists() or any(re.search(rf"#include <(\w+/)?{re.escape(name)}>", p.read_text()) for p in SOURCES)
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "tests/README.md", "deploy/README.md"])
+def test_files_that_are_named_exist(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    if name == "tests/README.md":
+        text = text.replace("`../shared/data`", "")  # beside the project, and said to be optional
+    named = set(re.findall(r"`((?:[\w.-]+/)*[\w.-]+\.(?:c|h|lua|sh|py|md|yaml|conf|service|supp))`", text))
+    named |= {d for d in re.findall(r"`((?:storage|handlers|service|tests|deploy)/[\w./-]*)`", text)}
+    missing = sorted(n for n in named if not file_is_there(n))
+    assert not missing
+
+
+def test_functions_that_architecture_names_exist():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    code = "".join(p.read_text() for p in SOURCES)
+    missing = [f for f in re.findall(r"`(\w+)\(\)`", text) if not re.search(rf"\b{f}\(", code)]
+    assert not missing
+
+
+def test_every_source_file_has_a_place():
+    """ARCHITECTURE.md or a header says what each file is for: every .h begins with its name and a sentence."""
+    bad = [page_id(p) for p in SOURCES if p.suffix == ".h" and not p.read_text().startswith(f"/* {p.name} - ")]
+    assert not bad
