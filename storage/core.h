@@ -45,7 +45,10 @@ struct core {
 
     /* Settings that this process has replaced by its own; if they come back (data restored, or gone
      * back in time) they are replaced again.  The writer's thread only. */
-    char replaced[4][192];
+    struct replaced_settings {
+        char cfg[192];
+        unsigned times;
+    } replaced[4];
     unsigned n_replaced;
 
     pthread_mutex_t wake_lock; /* guards wake_rollup */

@@ -10,11 +10,13 @@
  * ms allowed, whatever is in it: late events go to up to four buckets, expiries and long names cost
  * too. */
 #define PAGE_US      7   /* an increment, two PFADD, and their keys */
-#define SAME_PAGE_US 1   /* one more element: the whole site, in the bucket of the event before */
+#define SAME_PAGE_US 1   /* one more element for what is in the part already */
 #define VISIT_US     3   /* an entry read and written */
 #define START_US     3   /* a visit counted, where the minute is new */
 #define EXPIRY_US    3   /* PEXPIREAT of what is written late */
 #define BYTES_PER_US 256 /* of a name, which stands in several keys */
+
+#define PAGES_SEEN 512 /* a page that is forgotten among so many is taken for a new one */
 
 /* A part being filled, one per partition. */
 struct draft {
@@ -22,6 +24,7 @@ struct draft {
     size_t n, capacity;
     size_t us;
     struct write_plan plan;           /* which buckets an event goes to, as far as is known now */
+    uint64_t pages[PAGES_SEEN];       /* hashes of some pages in it, with their minutes; 0: none */
     struct slice site, visit_site;    /* of the last TASK_SITE and TASK_VISIT.. */
     int64_t minute_s, visit_minute_s; /* ..and their minutes */
 };
@@ -56,6 +59,7 @@ static bool close_draft(struct assembly *a, unsigned partition)
     draft->n = 0;
     draft->us = 0;
     draft->minute_s = draft->visit_minute_s = INT64_MIN;
+    memset(draft->pages, 0, sizeof(draft->pages));
     return true;
 }
 
@@ -68,6 +72,16 @@ static bool continues(struct slice *site, int64_t *minute_s, const struct row *r
     return same;
 }
 
+/* Is the page of @row in the draft already, in the same minute?  Remembers it. */
+static bool repeats(struct draft *draft, const struct row *row, int64_t minute_s)
+{
+    uint64_t mark = (row->page_hash ^ (uint64_t)minute_s) | 1;
+    uint64_t *slot = &draft->pages[mark >> 1 & (PAGES_SEEN - 1)];
+    bool same = *slot == mark;
+    *slot = mark;
+    return same;
+}
+
 static size_t cost(struct draft *draft, const struct row *row, enum task_kind kind)
 {
     write_plan_at(&draft->plan, row->at_s);
@@ -76,7 +90,9 @@ static size_t cost(struct draft *draft, const struct row *row, enum task_kind ki
     size_t expiry = targets > 1 ? EXPIRY_US : 0;
     switch (kind) {
     case TASK_PAGE:
-        return targets * (PAGE_US + expiry + row->page.n / BYTES_PER_US);
+        return repeats(draft, row, minute_s)
+                   ? targets * SAME_PAGE_US
+                   : targets * (PAGE_US + expiry + row->page.n / BYTES_PER_US);
     case TASK_SITE:
         return continues(&draft->site, &draft->minute_s, row, minute_s)
                    ? targets * SAME_PAGE_US

@@ -7,6 +7,10 @@
 #include "storage/key.h"
 #include "storage/settings.h"
 
+/* Settings that come back are replaced again, but not for ever: another process may be doing the
+ * same. */
+#define REPLACE_TIMES 3
+
 bool session_open(
     struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n)
 {
@@ -171,8 +175,8 @@ static bool publish_secret(struct preparation *p)
 static bool may_replace(const struct preparation *p, struct slice cfg)
 {
     for (unsigned i = 0; i < p->core->n_replaced; i++) {
-        if (slice_equal(cfg, slice_of(p->core->replaced[i]))) {
-            return true;
+        if (slice_equal(cfg, slice_of(p->core->replaced[i].cfg))) {
+            return p->adopt || p->core->replaced[i].times < REPLACE_TIMES;
         }
     }
     return p->adopt;
@@ -182,13 +186,16 @@ static void remember_replaced(struct core *core, struct slice cfg)
 {
     size_t max = sizeof(core->replaced) / sizeof(core->replaced[0]);
     for (unsigned i = 0; i < core->n_replaced; i++) {
-        if (slice_equal(cfg, slice_of(core->replaced[i]))) {
+        if (slice_equal(cfg, slice_of(core->replaced[i].cfg))) {
+            core->replaced[i].times++;
             return;
         }
     }
-    if (core->n_replaced < max && cfg.n < sizeof(core->replaced[0])) {
-        memcpy(core->replaced[core->n_replaced], cfg.p, cfg.n);
-        core->replaced[core->n_replaced++][cfg.n] = '\0';
+    if (core->n_replaced < max && cfg.n < sizeof(core->replaced[0].cfg)) {
+        struct replaced_settings *r = &core->replaced[core->n_replaced++];
+        memcpy(r->cfg, cfg.p, cfg.n);
+        r->cfg[cfg.n] = '\0';
+        r->times = 1;
     }
 }
 
@@ -213,7 +220,9 @@ static bool note_change(struct preparation *p, size_t i, const struct reply *rol
     }
     memcpy(copy, cfg->text.p, cfg->text.n);
     memcpy(copy + cfg->text.n, st->text.p, st->text.n);
-    remember_replaced(p->core, cfg->text);
+    if (p->n_changed == 0) {
+        remember_replaced(p->core, cfg->text);
+    }
     c->is = true;
     c->cfg = (struct slice){copy, cfg->text.n};
     c->st = (struct slice){copy + cfg->text.n, st->text.n};

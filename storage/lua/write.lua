@@ -92,58 +92,68 @@ local function apply(k0, a0)
         local timeout, minutes, visitors = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
         local prefix = KEYS[k]
         a, k = a + 4, k + 1
-        local buckets = {}
+        local buckets, starts_of = {}, {} -- by number; starts by the number as text
         for m = 1, minutes do
-            local levels = {}
+            local levels, starts = {}, {}
             for l = 1, tonumber(ARGV[a]) do
                 levels[l] = {key = KEYS[k], kind = ARGV[a + 1], expire = tonumber(ARGV[a + 2])}
                 a, k = a + 2, k + 1
             end
             a = a + 1
-            buckets[m] = {levels = levels, starts = {}}
+            buckets[m] = {levels = levels, starts = starts}
+            starts_of[string.format('%.0f', m)] = starts
         end
         local slot = math.floor(s / timeout)
         local current = prefix .. string.format('%.0f', slot)
-        local known, wanted, at = {}, ARGV, a
-        local n = visitors
-        local where = nil -- position of each wanted visitor; nil: all, in order
-        local fresh -- none of them is in the current slot
-        for back = 0, 2 do -- newest first; only those not found yet are looked for further back
-            local found = call('HMGET', prefix .. string.format('%.0f', slot - back), unpack(wanted, at, at + n - 1))
-            local left, left_at = {}, {}
-            for i = 1, n do
-                local v = where and where[i] or i
-                if found[i] then
-                    known[v] = found[i]
-                else
-                    left[#left + 1], left_at[#left_at + 1] = wanted[at + i - 1], v
-                end
+        local known = call('HMGET', current, unpack(ARGV, a, a + visitors - 1))
+        local left, where, n = {}, {}, 0 -- not found yet, and their positions
+        for i = 1, visitors do
+            if not known[i] then
+                n = n + 1
+                left[n], where[n] = ARGV[a + i - 1], i
             end
-            if back == 0 then fresh = #left == n end
-            wanted, at, n, where = left, 1, #left, left_at
-            if n == 0 then break end
+        end
+        local fresh = n == visitors -- none of them is in the current slot
+        for back = 1, 2 do -- only those not found yet are looked for further back
+            local older = prefix .. string.format('%.0f', slot - back)
+            if n > 0 and call('EXISTS', older) == 1 then
+                local found, still, still_where, m = call('HMGET', older, unpack(left, 1, n)), {}, {}, 0
+                for i = 1, n do
+                    if found[i] then
+                        known[where[i]] = found[i]
+                    else
+                        m = m + 1
+                        still[m], still_where[m] = left[i], where[i]
+                    end
+                end
+                left, where, n = still, still_where, m
+            end
         end
         local ids = a
         local set, arrival = {}, string.format('%011.0f', s)
         a = a + visitors
         for i = 1, visitors do
-            local newest = ARGV[a]
+            local newest, candidates, entry = ARGV[a], ARGV[a + 1], known[i]
             local last_seen = nil
-            if known[i] then
-                if s - tonumber(string.sub(known[i], 12)) <= 2 * timeout then
-                    last_seen = tonumber(string.sub(known[i], 1, 11))
-                end
+            if entry and s - tonumber(string.sub(entry, 12)) <= 2 * timeout then
+                last_seen = tonumber(string.sub(entry, 1, 11))
             end
-            for _ = 1, tonumber(ARGV[a + 1]) do
-                if not last_seen or tonumber(ARGV[a + 2]) > last_seen + timeout then
-                    local starts, page = buckets[tonumber(ARGV[a + 3])].starts, ARGV[a + 4]
-                    starts[page] = (starts[page] or 0) + 1
-                end
+            if not last_seen and candidates == '1' then -- most are new, and come once
+                local starts, page = starts_of[ARGV[a + 3]], ARGV[a + 4]
+                starts[page] = (starts[page] or 0) + 1
                 a = a + 3
+            else
+                for _ = 1, tonumber(candidates) do
+                    if not last_seen or tonumber(ARGV[a + 2]) > last_seen + timeout then
+                        local starts, page = starts_of[ARGV[a + 3]], ARGV[a + 4]
+                        starts[page] = (starts[page] or 0) + 1
+                    end
+                    a = a + 3
+                end
             end
             a = a + 2
             if last_seen and last_seen > tonumber(newest) then
-                newest = string.sub(known[i], 1, 11)
+                newest = string.sub(entry, 1, 11)
             end
             set[2 * i - 1], set[2 * i] = ARGV[ids + i - 1], newest .. arrival
         end

@@ -29,7 +29,7 @@ def find_library(name):
 
 
 class FakeClock:
-    """Runs at the real speed from the moment it is given; only forward."""
+    """Runs at the real speed from the moment it is given; only forward, but by set_back()."""
 
     def __init__(self, directory, start):
         self.file = os.path.join(directory, "faketime")
@@ -58,6 +58,11 @@ class FakeClock:
 
     def advance(self, seconds):
         self._write(self.offset_s + seconds)
+
+    def set_back(self, seconds):
+        """As an administrator does with a clock that was wrong."""
+        self.offset_s -= seconds
+        self._write(self.offset_s)
 
     def set(self, at):
         """Move to a time: epoch seconds or a text that epoch() reads."""

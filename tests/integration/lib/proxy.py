@@ -18,6 +18,7 @@ At all but the last the connection is cut on both sides.
 import os
 import socket
 import threading
+import time
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -71,6 +72,7 @@ class Proxy:
         self.commands = deque(maxlen=10000)  # names, for a test's own assertions
         self.flow = threading.Event()  # cleared: nothing passes (a black hole)
         self.replies_flow = threading.Event()  # cleared: commands pass, replies wait
+        self.delay_s = 0.0  # each piece of a reply is held so long
         self.flow.set()
         self.replies_flow.set()
         self.listener = socket.socket(socket.AF_UNIX)
@@ -99,6 +101,19 @@ class Proxy:
         """Redis works, but its answers wait."""
         (self.replies_flow.clear if on else self.replies_flow.set)()
 
+    def freeze(self):
+        """The connections that are there now take everything and give nothing, silently; new ones work."""
+        with self.lock:
+            for connection in self.connections:
+                connection.thawed.clear()
+
+    def thaw(self):
+        """What the frozen connections took goes on to Redis now, even if tallyd has given them up."""
+        with self.lock:
+            frozen = [c for c in self.connections if not c.thawed.is_set()]
+        for connection in frozen:
+            connection.thaw()
+
     def cut_all(self):
         with self.lock:
             victims = list(self.connections)
@@ -113,6 +128,7 @@ class Proxy:
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         self.cut_all()
+        self.thaw()
 
     def _accept(self):
         while self.open:
@@ -147,6 +163,10 @@ class Connection:
         self.proxy, self.client, self.server = proxy, client, server
         self.expected = deque()  # None: a plain reply; Fault: harm it; bytes: give these instead
         self.lock = threading.Lock()
+        self.thawed = threading.Event()  # cleared: frozen
+        self.thawed.set()
+        self.taken = bytearray()  # what it took while it was frozen
+        self.up_lock = threading.Lock()  # guards the last two, and the sending up
 
     def start(self):
         threading.Thread(target=self._run, args=(self._up,), daemon=True).start()
@@ -198,10 +218,24 @@ class Connection:
                 pass_on += frame
             del data[:at]
             self._send_up(pass_on)
+        self.thawed.wait()
 
     def _send_up(self, data):
         self.proxy.flow.wait()
-        self.server.sendall(data)
+        with self.up_lock:
+            if self.thawed.is_set():
+                self.server.sendall(data)
+            else:
+                self.taken += data
+
+    def thaw(self):
+        with self.up_lock:
+            try:
+                self.server.sendall(self.taken)
+            except OSError:
+                pass  # cut meanwhile
+            self.taken.clear()
+            self.thawed.set()
 
     def _cut_up(self, point, before, frame):
         share = {"command-before": 0, "command-inside": len(frame) // 2, "command-after": len(frame)}
@@ -226,8 +260,11 @@ class Connection:
         data = bytearray()
         while more := self.server.recv(262144):
             data += more
+            if self.proxy.delay_s:
+                time.sleep(self.proxy.delay_s)
             self.proxy.flow.wait()
             self.proxy.replies_flow.wait()
+            self.thawed.wait()
             at = 0
             while (end := frame_end(data, at)) is not None:
                 frame = data[at:end]

@@ -1,0 +1,64 @@
+"""--keep-* in unusual orders and at unusual times."""
+
+import time
+
+from lib.clock import rfc3339
+from lib.waiting import wait_until
+
+FEW = ("--partitions", "4")
+DAY_S = 86400
+
+
+def day_of(at_s):
+    begin = at_s // DAY_S * DAY_S
+    return {"from_": rfc3339(begin), "to": rfc3339(begin + DAY_S)}
+
+
+def test_days_kept_longer_than_months(start_tallyd, site):
+    """An event that any level still keeps is accepted and counted; one older than that is rejected."""
+    tallyd = start_tallyd(*FEW, "--keep-months", "366d", "--keep-days", "1100d")
+    http, now = tallyd.client(), int(time.time())
+    for days in (200, 365, 367, 500, 1099):
+        at = now - days * DAY_S
+        http.accept({"site": site, "page": f"/{days}", "user": days, "ip": "192.0.2.1", "ts": at})
+        for metric in ("pv", "uv", "ips", "visits"):
+            for page in (None, f"/{days}"):
+                assert http.count(metric, site=site, page=page, **day_of(at)) == 1, f"{metric}, {days} days old"
+    answer = http.post([{"site": site, "page": f"/{days}", "ts": now - days * DAY_S} for days in (1102, 1500, 9000)])
+    assert answer.status == 422 and len(answer.errors) == 3, answer
+    assert [e["pointer"] for e in answer.errors] == ["/ts"] * 3
+    assert http.count("pv", site=site, from_=rfc3339(now - 600 * DAY_S)[:10], to=rfc3339(now)[:10]) == 4
+
+
+def test_settings_that_come_back_are_replaced_again(start_redis, start_tallyd, site):
+    """Redis lost its last writes (restored from a copy, a replica promoted): there again is what this process found and
+    replaced when it started."""
+    redis = start_redis()
+    before = start_tallyd(*FEW, redis=redis, name="before")
+    before.client().accept({"site": site, "page": "/"})
+    rolled = redis.command("KEYS", "t:*:rolled")
+    assert len(rolled) == 4
+    found = {key: redis.command("HGET", key, "cfg") for key in rolled}
+    before.terminate()
+    http = start_tallyd(*FEW, "--keep-minutes", "72h", "--request-timeout", "3s", redis=redis).client()
+    http.accept({"site": site, "page": "/"})
+    own = {key: redis.command("HGET", key, "cfg") for key in rolled}
+    assert all(own[key] != found[key] for key in rolled)
+    for n in range(3):
+        for key, cfg in found.items():
+            redis.command("HSET", key, "cfg", cfg)
+            redis.command("HDEL", key, "kept")
+        statuses = []
+
+        def accepted(statuses=statuses):
+            statuses.append(http.post({"site": site, "page": f"/back/{len(statuses)}"}).status)
+            return statuses[-1] == 202
+
+        wait_until(accepted, f"it serves again: {statuses}", deadline_s=5)
+        assert set(statuses) <= {202, 503, 504}
+        if n == 0:  # all partitions, also those that this event does not touch
+            wait_until(lambda: {key: redis.command("HGET", key, "cfg") for key in rolled} == own,
+                       "its settings are there")
+        assert http.count("pv", site=site, page=f"/back/{len(statuses) - 1}", from_="now-1h") >= 1
+    assert http.get("/readyz").status == 200
+    assert http.count("pv", site=site, page="/", from_="now-1h") == 2
