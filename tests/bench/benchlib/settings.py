@@ -45,4 +45,4 @@ class Settings:
         self.peers_root = os.environ.get("BENCH_PEERS_ROOT", "")
         self.cores = len(os.sched_getaffinity(0))
         self.threads = max(1, min(4, self.cores))  # tallyd's default
-        self.wrk_threads = max(1, self.cores // 4)  # one is enough until the servers have more cores than two
+        self.wrk_threads = 2  # as wrk does by itself: one would take a burst of answers one by one
