@@ -9,7 +9,7 @@
 
 /* Settings that come back are replaced again, but not for ever: another process may be doing the
  * same. */
-#define REPLACE_TIMES 3
+#define REPLACE_TIMES 8
 
 bool session_open(
     struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n)
