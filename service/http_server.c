@@ -576,6 +576,10 @@ void http_server_stop(struct http_server *server, int64_t grace_ms)
     if (server == NULL) {
         return;
     }
+    if (grace_ms <= 0) {
+        atomic_store(
+            &server->stopping, true); /* from the moment on that nobody can connect any more */
+    }
     http_server_quiesce(server);
     if (server->reaper != NULL) {
         (void)reaper_wait_idle(server->reaper, reaper_now_ms() + grace_ms);
