@@ -60,7 +60,6 @@ static bool read_form(struct http_exchange *exchange, enum event_body *ret)
 static bool read_strict(struct http_exchange *exchange, bool *ret)
 {
     struct params params = {0};
-    struct slice value = SLICE("0");
     bool ok = true;
     *ret = false;
     if (exchange->request.query.n == 0) {
@@ -68,12 +67,10 @@ static bool read_strict(struct http_exchange *exchange, bool *ret)
     }
     switch (params_parse(exchange->request.query, specs, 1, &params)) {
     case PARAMS_OK:
-        (void)params_get(&params, "strict", &value);
-        *ret = slice_equal(value, SLICE("1")) || slice_equal(value, SLICE("true"));
-        if (!*ret && !slice_equal(value, SLICE("0")) && !slice_equal(value, SLICE("false"))) {
+        ok = params_flag(&params, "strict", ret);
+        if (!ok) {
             problem_reply_parameter(
-                &exchange->response, PROBLEM_MALFORMED, "strict", "must be 1 or 0");
-            ok = false;
+                &exchange->response, PROBLEM_MALFORMED, "strict", PARAMS_FLAG_DETAIL);
         }
         break;
     case PARAMS_REFUSED:

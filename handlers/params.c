@@ -211,3 +211,11 @@ size_t params_count(const struct params *params, const char *name)
     }
     return n;
 }
+
+bool params_flag(const struct params *params, const char *name, bool *ret)
+{
+    struct slice value = SLICE("0");
+    (void)params_get(params, name, &value);
+    *ret = slice_equal(value, SLICE("1")) || slice_equal(value, SLICE("true"));
+    return *ret || slice_equal(value, SLICE("0")) || slice_equal(value, SLICE("false"));
+}

@@ -72,4 +72,9 @@ const struct param *params_next(
 /* How many values @name has. */
 size_t params_count(const struct params *params, const char *name);
 
+/* A flag: 1 or true, 0 or false; false where it was not given.  False, and *ret false, for anything
+ * else. */
+bool params_flag(const struct params *params, const char *name, bool *ret);
+#define PARAMS_FLAG_DETAIL "must be 1 or 0"
+
 #endif

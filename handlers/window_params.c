@@ -34,7 +34,7 @@ static bool refuse(struct http_exchange *exchange, const char *parameter, const 
 
 static bool read_site(struct http_exchange *exchange, struct window_params *p)
 {
-    p->site = SLICE("default");
+    p->site = EVENT_SITE_DEFAULT;
     if (!params_get(&p->params, "site", &p->site)) {
         return true;
     }
@@ -66,11 +66,7 @@ static bool read_pages(struct http_exchange *exchange, struct window_params *p)
 static bool read_flag(
     struct http_exchange *exchange, struct window_params *p, const char *name, bool *ret)
 {
-    struct slice value = SLICE("0");
-    (void)params_get(&p->params, name, &value);
-    *ret = slice_equal(value, SLICE("1")) || slice_equal(value, SLICE("true"));
-    return *ret || slice_equal(value, SLICE("0")) || slice_equal(value, SLICE("false")) ||
-           refuse(exchange, name, "must be 1 or 0");
+    return params_flag(&p->params, name, ret) || refuse(exchange, name, PARAMS_FLAG_DETAIL);
 }
 
 static bool read_round(struct http_exchange *exchange, struct window_params *p)

@@ -2,13 +2,13 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "handlers/problem.h"
 #include "handlers/reply.h"
 #include "service/http_server.h"
 #include "service/no_query.h"
+#include "service/process.h"
 #include "service/version.h"
 #include "storage/buffer.h"
 
@@ -30,13 +30,6 @@ static enum handler_result healthz_start(struct http_exchange *exchange)
 }
 
 /* ---- /readyz ---- */
-
-static int64_t monotonic_now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static void reply_ready(struct http_exchange *exchange, enum storage_err err, const char *detail)
 {
@@ -60,7 +53,7 @@ static enum handler_result readyz_start(struct http_exchange *exchange)
     if (!no_query(exchange)) {
         return HANDLER_REPLY;
     }
-    int64_t now_ms = monotonic_now_ms();
+    int64_t now_ms = process_clock_ms();
     pthread_mutex_lock(&probe->lock);
     bool fresh = probe->known && (probe->under_way || now_ms - probe->at_ms < PROBE_AGE_MS);
     enum storage_err err = probe->err;
@@ -87,7 +80,7 @@ static void readyz_finish(struct http_exchange *exchange)
     probe->known = true;
     probe->err = job->err;
     memcpy(probe->detail, job->detail, sizeof(probe->detail));
-    probe->at_ms = monotonic_now_ms();
+    probe->at_ms = process_clock_ms();
     pthread_mutex_unlock(&probe->lock);
     reply_ready(exchange, job->err, job->detail);
 }
