@@ -13,9 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HLL_REGISTERS      16384
-#define HLL_DENSE_SIZE     12304    /* bytes of a dense Redis string: header and 6-bit registers */
-#define HLL_STANDARD_ERROR 0.008125 /* 1.04 / sqrt(HLL_REGISTERS) */
+#define HLL_REGISTERS  16384
+#define HLL_DENSE_SIZE 12304 /* bytes of a dense Redis string: header and 6-bit registers */
 
 /* One owner at a time.  The registers are 0..63, a byte each; all 0 is the empty set. */
 struct hll {

@@ -132,11 +132,6 @@ void storage_job_release(struct storage_job *job)
     }
 }
 
-bool storage_ready(struct storage *s)
-{
-    return atomic_load(&s->core.ready);
-}
-
 int64_t storage_now_ms(struct storage *s)
 {
     return redis_clock_ms(&s->core.clock);

@@ -153,9 +153,6 @@ struct storage *storage_open(
  * error. */
 void storage_submit(struct storage *storage, struct storage_job *job);
 
-/* True once the connection and the schema were checked and while the connection stands. */
-bool storage_ready(struct storage *storage);
-
 /* A lower bound of Redis's clock, UTC milliseconds: a TIME seen in a reply and the monotonic time
  * since. 0 as long as no reply was seen. */
 int64_t storage_now_ms(struct storage *storage);
