@@ -43,7 +43,7 @@ static bool is_type(struct slice content_type, const char *type)
 
 static bool read_form(struct http_exchange *exchange, enum event_body *ret)
 {
-    struct slice type = exchange->request.content_type;
+    struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
     if (type.n == 0 || is_type(type, "application/json")) {
         *ret = EVENT_BODY_JSON;
         return true;

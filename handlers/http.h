@@ -15,19 +15,46 @@
 
 enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE };
 
+/* The header fields that handlers look at; others are checked and forgotten.
+ *    name                          field, in lower case */
+#define HTTP_KNOWN_FIELDS(X)                                                                       \
+    X(FIELD_ACCEPT, "accept")                                                                      \
+    X(FIELD_AUTHORIZATION, "authorization")                                                        \
+    X(FIELD_CONTENT_TYPE, "content-type")                                                          \
+    X(FIELD_DNT, "dnt")                                                                            \
+    X(FIELD_IDEMPOTENCY_KEY, "idempotency-key")                                                    \
+    X(FIELD_IF_NONE_MATCH, "if-none-match")                                                        \
+    X(FIELD_ORIGIN, "origin")                                                                      \
+    X(FIELD_REFERER, "referer")                                                                    \
+    X(FIELD_REQUEST_HEADERS, "access-control-request-headers")                                     \
+    X(FIELD_REQUEST_METHOD, "access-control-request-method")                                       \
+    X(FIELD_SEC_GPC, "sec-gpc")                                                                    \
+    X(FIELD_USER_AGENT, "user-agent")                                                              \
+    X(FIELD_X_FORWARDED_FOR, "x-forwarded-for")
+
+enum http_field_name {
+#define X(name, text) name,
+    HTTP_KNOWN_FIELDS(X)
+#undef X
+        HTTP_KNOWN_N
+};
+
 /* What a handler may see of a request.  Slices live as long as the exchange. */
 struct http_request {
     enum http_method method; /* HEAD arrives as HTTP_GET */
     struct slice path;       /* raw, up to '?' */
     struct slice query;      /* raw, behind '?'; empty if none */
-    struct slice content_type;
-    struct slice body;   /* decompressed, complete */
-    char *body_bytes;    /* the same bytes, writable: a decoder may unescape in place */
-    int64_t now_ms;      /* time of arrival, UTC: a lower bound of Redis's clock */
+    struct slice segment;    /* what stands in the route's {braces}: decoded, UTF-8 without NUL */
+    struct slice peer;       /* address of who is connected, as text without a port */
+    const struct slice *fields; /* HTTP_KNOWN_N values; empty where absent (or present and empty) */
+    unsigned repeated; /* bits 1 << enum http_field_name: stands more than once; the first counts */
+    struct slice body; /* decompressed, complete */
+    char *body_bytes;  /* the same bytes, writable: a decoder may unescape in place */
+    int64_t now_ms;    /* time of arrival, UTC: a lower bound of Redis's clock */
     int64_t deadline_ms; /* CLOCK_MONOTONIC, for the storage job */
 };
 
-#define HTTP_HEADERS_MAX 6
+#define HTTP_HEADERS_MAX 8
 
 /* What a handler answers.  The body is one heap block (malloc), owned by the response. */
 struct http_response {
@@ -37,7 +64,8 @@ struct http_response {
     size_t body_n;
     struct http_header {
         const char *name; /* static */
-        char value[64];
+        const char *text; /* static; NULL: value */
+        char value[112];
     } headers[HTTP_HEADERS_MAX];
     unsigned n_headers;
 };
@@ -63,7 +91,7 @@ enum handler_result {
 
 struct route {
     enum http_method method;
-    const char *path;         /* exact */
+    const char *path;         /* exact, but for at most one segment in braces: "/users/{user}" */
     const char *operation_id; /* of openapi.yaml */
     enum handler_result (*start)(struct http_exchange *exchange);
     void (*finish)(

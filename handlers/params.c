@@ -38,12 +38,12 @@ static int hex_digit(char c)
 
 /* Decode @raw to *@to, which has room for as many bytes, and move *@to behind the result.
  * Returns what is wrong with it, or NULL. */
-static const char *decode(struct slice raw, char **to, struct slice *ret)
+static const char *decode(struct slice raw, bool plus_is_blank, char **to, struct slice *ret)
 {
     char *start = *to, *end = start;
 
     for (size_t i = 0; i < raw.n; i++) {
-        char c = raw.p[i] == '+' ? ' ' : raw.p[i];
+        char c = plus_is_blank && raw.p[i] == '+' ? ' ' : raw.p[i];
 
         if (c == '%') {
             int high = raw.n - i > 2 ? hex_digit(raw.p[i + 1]) : -1;
@@ -63,6 +63,11 @@ static const char *decode(struct slice raw, char **to, struct slice *ret)
     *to = end;
     *ret = (struct slice){start, (size_t)(end - start)};
     return utf8_valid(*ret) ? NULL : bad_utf8;
+}
+
+const char *params_decode_segment(struct slice raw, char *to, struct slice *ret)
+{
+    return decode(raw, false, &to, ret);
 }
 
 static const struct param_spec *find_spec(
@@ -96,7 +101,7 @@ static enum params_result add_pair(struct params *params, struct slice pair,
 {
     struct slice raw_name = take_until(&pair, '='), name, value;
     const struct param_spec *spec;
-    const char *fault = decode(raw_name, to, &name);
+    const char *fault = decode(raw_name, true, to, &name);
 
     if (fault) {
         return refuse(params, raw_name, fault);
@@ -111,7 +116,7 @@ static enum params_result add_pair(struct params *params, struct slice pair,
     if (!spec->repeatable && params_next(params, spec->name, NULL)) {
         return refuse(params, name, "given more than once");
     }
-    fault = decode(pair, to, &value);
+    fault = decode(pair, true, to, &value);
     if (fault) {
         return refuse(params, name, fault);
     }

@@ -57,6 +57,11 @@ enum params_result params_parse(
 
 void params_release(struct params *params);
 
+/* Decode one segment of a path: %XX is a byte, all else stands for itself.  @to has room for @raw.n
+ * bytes and may be @raw's own; *@ret lies there.  Returns what is wrong with it (static), or NULL.
+ */
+const char *params_decode_segment(struct slice raw, char *to, struct slice *ret);
+
 /* The first value of @name.  False, @ret untouched, if it was not given. */
 bool params_get(const struct params *params, const char *name, struct slice *ret);
 

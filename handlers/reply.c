@@ -32,3 +32,12 @@ void reply_text(struct http_response *response, unsigned status, const char *con
     response->body = copy;
     response->body_n = n;
 }
+
+void reply_empty(struct http_response *response, unsigned status)
+{
+    response->status = status;
+    response->content_type = NULL;
+    free(response->body);
+    response->body = NULL;
+    response->body_n = 0;
+}

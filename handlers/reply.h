@@ -16,4 +16,7 @@ void reply_json(struct http_response *response, unsigned status, json_t *json);
 void reply_text(struct http_response *response, unsigned status, const char *content_type,
     const char *text, size_t n);
 
+/* Answer @status without a body. */
+void reply_empty(struct http_response *response, unsigned status);
+
 #endif

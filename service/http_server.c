@@ -1,5 +1,6 @@
 #include "service/http_server.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -49,6 +50,7 @@ struct connection {
     struct reaper_entry watch;
     uint64_t consumed; /* bytes of the requests so far, or REAPER_UNKNOWN */
     bool linger;       /* closed with input still coming */
+    char peer[INET6_ADDRSTRLEN];
 
     /* Valid from on_target() to on_completed(). */
     enum request_state state;
@@ -110,8 +112,9 @@ static bool add_headers(struct connection *connection, struct MHD_Response *resp
     ok = ok && MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES &&
          MHD_add_response_header(response, "X-Request-Id", connection->id) == MHD_YES;
     for (unsigned i = 0; ok && i < from->n_headers; i++) {
-        ok = MHD_add_response_header(response, from->headers[i].name, from->headers[i].value) ==
-             MHD_YES;
+        const struct http_header *header = &from->headers[i];
+        ok = MHD_add_response_header(response, header->name,
+                 header->text != NULL ? header->text : header->value) == MHD_YES;
     }
     if (ok && atomic_load_explicit(&connection->server->quiesced, memory_order_relaxed)) {
         ok = MHD_add_response_header(response, "Connection", "close") == MHD_YES;
@@ -197,6 +200,7 @@ static enum request_verdict judge_head(
         .n_fields = fields.n,
         .size = info != NULL ? info->header_size : 0,
     };
+    request->exchange.request.peer = slice_of(connection->peer);
     enum request_verdict verdict = request_head(request, &head);
     account(connection, head.size);
     return verdict;
@@ -423,6 +427,24 @@ static void on_completed(
     *state = NULL;
 }
 
+/* The peer's address as text; "" if it has none (a unix socket handed in). */
+static void name_peer(const struct sockaddr *address, char *ret, socklen_t room)
+{
+    ret[0] = '\0';
+    if (address == NULL) {
+        return;
+    }
+    if (address->sa_family == AF_INET) {
+        struct sockaddr_in v4;
+        memcpy(&v4, address, sizeof(v4));
+        (void)inet_ntop(AF_INET, &v4.sin_addr, ret, room);
+    } else if (address->sa_family == AF_INET6) {
+        struct sockaddr_in6 v6;
+        memcpy(&v6, address, sizeof(v6));
+        (void)inet_ntop(AF_INET6, &v6.sin6_addr, ret, room);
+    }
+}
+
 static void open_connection(struct worker *worker, struct MHD_Connection *mhd, void **context)
 {
     const union MHD_ConnectionInfo *info =
@@ -439,6 +461,9 @@ static void open_connection(struct worker *worker, struct MHD_Connection *mhd, v
     connection->consumed = 0;
     connection->linger = false;
     connection->state = REQUEST_DONE;
+    const union MHD_ConnectionInfo *from =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    name_peer(from != NULL ? from->client_addr : NULL, connection->peer, sizeof(connection->peer));
     reaper_watch(worker->server->reaper, &connection->watch, info->connect_fd, reaper_now_ms());
 }
 

@@ -105,6 +105,26 @@ static const char *take_transfer_encoding(
     return message->chunked ? NULL : "Transfer-Encoding is not chunked";
 }
 
+/* Keep the fields that handlers look at. */
+static void keep_field(const struct http_field *field, struct http_message *message)
+{
+    static const struct slice kept[HTTP_KNOWN_N] = {
+#define X(name, text) [name] = {text, sizeof(text) - 1},
+        HTTP_KNOWN_FIELDS(X)
+#undef X
+    };
+    for (unsigned i = 0; i < HTTP_KNOWN_N; i++) {
+        if (kept[i].n == field->name.n && http_token_equal(kept[i], field->name)) {
+            if (message->fields[i].p != NULL) {
+                message->repeated |= 1u << i;
+            } else {
+                message->fields[i] = field->value;
+            }
+            return;
+        }
+    }
+}
+
 /* Note what the service itself needs of a field.  Lengths differ, so that most are passed by at
  * once. */
 static const char *take_field(
@@ -121,9 +141,7 @@ static const char *take_field(
         }
         break;
     case 12:
-        if (message->content_type.n == 0 && http_token_equal(name, SLICE("content-type"))) {
-            message->content_type = value;
-        } else if (message->request_id.n == 0 && http_token_equal(name, SLICE("x-request-id"))) {
+        if (message->request_id.n == 0 && http_token_equal(name, SLICE("x-request-id"))) {
             message->request_id = value;
         }
         break;
@@ -175,6 +193,7 @@ const char *http_strict_check(const struct http_head *head, struct http_message 
             fault = "a header value holds a control character";
         } else {
             fault = take_field(field, &seen, &message);
+            keep_field(field, &message);
         }
     }
     if (fault != NULL) {

@@ -110,6 +110,25 @@ const struct option option_table[] = {
 /* clang-format on */
 const size_t option_table_n = sizeof(option_table) / sizeof(option_table[0]);
 
+static const char *check_site_tz(struct slice name, const char *value)
+{
+    (void)name;
+    return strcmp(value, "UTC") == 0 ? NULL : "only UTC is supported yet";
+}
+
+static const char *check_policy(struct slice name, const char *value)
+{
+    (void)name;
+    (void)value;
+    return "policies are not supported yet";
+}
+
+const struct option_family option_families[] = {
+    {"site.", ".tz", check_site_tz, "zone", "reporting zone of a site, as Europe/Berlin"},
+    {"policy.", "", check_policy, "limit", "a named rate limit, as funnel 5/60s burst 4"},
+};
+const size_t option_families_n = sizeof(option_families) / sizeof(option_families[0]);
+
 _Static_assert(sizeof(option_table) / sizeof(option_table[0]) <= OPTIONS_MAX,
     "struct options has room for the origin of every option");
 _Static_assert(

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/slice.h"
+
 struct options;
 
 /* Type of the field at `offset`. */
@@ -38,6 +40,18 @@ struct option {
     const char *unit; /* for people */
     const char *help;
 };
+
+/* Options that stand in the file alone, once for each name they are given:
+ * <before><name><after> = value. */
+struct option_family {
+    const char *before, *after; /* static; after may be "" */
+    /* NULL, or what is wrong with the value or the name (static). */
+    const char *(*check)(struct slice name, const char *value);
+    const char *unit, *help; /* for people */
+};
+
+extern const struct option_family option_families[];
+extern const size_t option_families_n;
 
 #define OPTION_HALF 0 /* redis-memory: half of the machine's */
 

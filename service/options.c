@@ -8,6 +8,7 @@
 
 #include "service/option_table.h"
 #include "service/option_value.h"
+#include "storage/index.h"
 #include "storage/slice.h"
 
 #define PREFIX    "TALLYD_"
@@ -227,6 +228,51 @@ static struct slice trim(struct slice text)
     return text;
 }
 
+static bool has_family(const struct option_family *family, struct slice text, struct slice *ret)
+{
+    size_t before = strlen(family->before), after = strlen(family->after);
+
+    if (text.n <= before + after || memcmp(text.p, family->before, before) != 0 ||
+        memcmp(text.p + text.n - after, family->after, after) != 0) {
+        return false;
+    }
+    *ret = (struct slice){text.p + before, text.n - before - after};
+    return true;
+}
+
+static bool add_entry(struct loader *loader, const struct option_family *family, struct slice name,
+    struct slice value, unsigned number)
+{
+    struct options *options = loader->options;
+
+    if (!array_reserve(&options->entries, &options->entries_capacity, options->n_entries,
+            sizeof(*options->entries))) {
+        return fail(loader, "out of memory");
+    }
+    for (size_t i = 0; i < options->n_entries; i++) {
+        if (options->entries[i].family == family &&
+            slice_equal(slice_of(options->entries[i].name), name)) {
+            return fail(loader, "%s:%u: %s%.*s%s stands here a second time, first in line %u",
+                loader->path, number, family->before, (int)name.n, name.p, family->after,
+                options->entries[i].line);
+        }
+    }
+
+    struct option_entry entry = {
+        family, strndup(name.p, name.n), strndup(value.p, value.n), number};
+
+    options->entries[options->n_entries++] = entry;
+    if (entry.name == NULL || entry.value == NULL) {
+        return fail(loader, "out of memory");
+    }
+
+    const char *fault = family->check(name, entry.value);
+
+    return fault == NULL ||
+           fail(loader, "%s:%u: %s%s%s: \"%.100s\" is refused: %s", loader->path, number,
+               family->before, entry.name, family->after, entry.value, fault);
+}
+
 /* @line holds @n bytes and room for one more; it is cut up. */
 static bool read_line(struct loader *loader, unsigned number, char *line, size_t n)
 {
@@ -249,6 +295,13 @@ static bool read_line(struct loader *loader, unsigned number, char *line, size_t
     struct slice value = trim((struct slice){equals + 1, (size_t)(all.p + all.n - equals - 1)});
     size_t at = find(name);
 
+    for (size_t i = 0; at == NOT_FOUND && i < option_families_n; i++) {
+        struct slice who;
+
+        if (name.n < SHOWN_MAX && has_family(&option_families[i], name, &who)) {
+            return add_entry(loader, &option_families[i], who, value, number);
+        }
+    }
     if (at == NOT_FOUND) {
         return fail(loader, "%s:%u: unknown option \"%.*s\"; `tallyd --help` lists them all",
             loader->path, number, name.n < SHOWN_MAX ? (int)name.n : SHOWN_MAX, name.p);
@@ -387,5 +440,10 @@ void options_release(struct options *options)
     for (size_t i = 0; i < OPTIONS_MAX; i++) {
         free(options->origins[i].text);
     }
+    for (size_t i = 0; i < options->n_entries; i++) {
+        free(options->entries[i].name);
+        free(options->entries[i].value);
+    }
+    free(options->entries);
     memset(options, 0, sizeof(*options));
 }

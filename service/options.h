@@ -17,11 +17,12 @@
 #include <stdio.h>
 
 #include "service/log_line.h"
+#include "service/option_table.h"
 #include "service/redis_child.h"
 #include "storage/rollup_state.h"
 #include "storage/storage.h"
 
-#define OPTIONS_MAX   48   /* room for the table */
+#define OPTIONS_MAX   80   /* room for the table */
 #define OPTIONS_ERROR 1024 /* bytes that hold any error text and a NUL */
 
 enum option_source { OPTION_DEFAULT, OPTION_FILE, OPTION_ENVIRONMENT, OPTION_FLAG };
@@ -49,6 +50,14 @@ struct options {
     enum log_format log_format;
     enum log_level log_level;
     bool insecure;
+
+    /* The file's `site.<name>.tz = value` and the like, in order of the file. */
+    struct option_entry {
+        const struct option_family *family;
+        char *name, *value; /* owned */
+        unsigned line;
+    } * entries;
+    size_t n_entries, entries_capacity;
 
     /* Private. */
     struct option_origin {

@@ -58,6 +58,13 @@ void options_print_help(FILE *out)
             option->help, allowed, allowed[0] != '\0' ? "; " : "",
             option->fallback[0] != '\0' ? option->fallback : "(empty)");
     }
+    (void)fputs("\nIn the configuration file only, once for each name:\n", out);
+    for (size_t i = 0; i < option_families_n; i++) {
+        const struct option_family *family = &option_families[i];
+
+        (void)fprintf(out, "  %s<name>%s = %s\n        %s\n", family->before, family->after,
+            family->unit, family->help);
+    }
     (void)fputs(
         "\nEvery option is also TALLYD_<NAME> in the environment (TALLYD_DATA_DIR=/x) and, but "
         "for\n"
@@ -99,6 +106,18 @@ static void fill_row(const struct options *options, size_t at, struct row *row)
     }
 }
 
+static void fill_entry(const struct options *options, size_t at, struct row *row)
+{
+    const struct option_entry *entry = &options->entries[at];
+
+    (void)snprintf(
+        row->cells[0], CELL, "%s%s%s", entry->family->before, entry->name, entry->family->after);
+    (void)snprintf(row->cells[1], CELL, "\"%s\"", entry->value);
+    (void)snprintf(row->cells[2], CELL, "%s", entry->family->unit);
+    (void)snprintf(row->cells[3], CELL, "\"\"");
+    (void)snprintf(row->cells[4], CELL, "file %s:%u", options->config, entry->line);
+}
+
 static void print_row(const struct row *row, const size_t *widths, FILE *out)
 {
     for (size_t i = 0; i + 1 < COLUMNS; i++) {
@@ -128,6 +147,10 @@ void options_print(const struct options *options, FILE *out)
     print_row(&head, widths, out);
     for (size_t i = 0; i < option_table_n; i++) {
         fill_row(options, i, &row);
+        print_row(&row, widths, out);
+    }
+    for (size_t i = 0; i < options->n_entries; i++) {
+        fill_entry(options, i, &row);
         print_row(&row, widths, out);
     }
 }

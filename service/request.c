@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers/params.h"
 #include "handlers/problem.h"
 
 bool request_begin(struct request *request, struct request_context *context, struct slice target)
@@ -55,6 +56,23 @@ static const char *read_head(
     return fault;
 }
 
+/* Decode the path's variable segment where it stands, in our own copy of the target.  False: the
+ * response is filled. */
+static bool decode_segment(struct request *request)
+{
+    struct slice *segment = &request->exchange.request.segment;
+    if (segment->n == 0) {
+        return true;
+    }
+    char *bytes = request->target_heap != NULL ? request->target_heap : request->target_small;
+    const char *fault =
+        params_decode_segment(*segment, bytes + (segment->p - request->target.p), segment);
+    if (fault != NULL) {
+        problem_reply(&request->exchange.response, PROBLEM_MALFORMED, "the path: %s", fault);
+    }
+    return fault == NULL;
+}
+
 /* Find the route and fill in the request.  False: the response is filled. */
 static bool find_route(struct request *request, enum router_method method)
 {
@@ -63,12 +81,13 @@ static bool find_route(struct request *request, enum router_method method)
     struct http_response *response = &request->exchange.response;
     unsigned methods;
     http_target_split(request->target, &inner->path, &inner->query);
-    inner->content_type = request->message.content_type;
-    size_t index = router_find(router, method, inner->path, &methods);
+    inner->fields = request->message.fields;
+    inner->repeated = request->message.repeated;
+    size_t index = router_find(router, method, inner->path, &inner->segment, &methods);
     if (index < router->n) {
         request->route = &router->routes[index];
         inner->method = request->route->method;
-        return true;
+        return decode_segment(request);
     }
     if (methods == 0) {
         problem_reply(response, PROBLEM_NOT_FOUND, "no such path");

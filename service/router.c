@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct {
     const char *name;
@@ -14,14 +15,26 @@ static const struct {
     {"DELETE", ROUTER_DELETE},
 };
 
+static struct router_path split(const char *text)
+{
+    struct slice path = slice_of(text);
+    const char *open = strchr(text, '{');
+    const char *close = open != NULL ? strchr(open, '}') : NULL;
+    if (close == NULL) {
+        return (struct router_path){.before = path};
+    }
+    return (struct router_path){
+        .before = {text, (size_t)(open - text)}, .after = slice_of(close + 1), .variable = true};
+}
+
 bool router_init(struct router *router, const struct route *routes, size_t n)
 {
-    struct slice *paths = calloc(n + 1, sizeof(*paths));
+    struct router_path *paths = calloc(n + 1, sizeof(*paths));
     if (paths == NULL) {
         return false;
     }
     for (size_t i = 0; i < n; i++) {
-        paths[i] = slice_of(routes[i].path);
+        paths[i] = split(routes[i].path);
     }
     *router = (struct router){.routes = routes, .paths = paths, .n = n};
     return true;
@@ -43,13 +56,30 @@ enum router_method router_method(struct slice name)
     return ROUTER_OTHER;
 }
 
+static bool matches(const struct router_path *pattern, struct slice path, struct slice *ret_segment)
+{
+    size_t around = pattern->before.n + pattern->after.n;
+    *ret_segment = (struct slice){0};
+    if (!pattern->variable) {
+        return slice_equal(pattern->before, path);
+    }
+    if (path.n <= around) {
+        return false;
+    }
+    struct slice segment = {path.p + pattern->before.n, path.n - around};
+    *ret_segment = segment;
+    return memcmp(path.p, pattern->before.p, pattern->before.n) == 0 &&
+           slice_equal(pattern->after, (struct slice){segment.p + segment.n, pattern->after.n}) &&
+           memchr(segment.p, '/', segment.n) == NULL;
+}
+
 size_t router_find(const struct router *router, enum router_method method, struct slice path,
-    unsigned *ret_methods)
+    struct slice *ret_segment, unsigned *ret_methods)
 {
     unsigned methods = 0;
     unsigned wanted = (unsigned)(method == ROUTER_HEAD ? ROUTER_GET : method);
     for (size_t i = 0; i < router->n; i++) {
-        if (!slice_equal(router->paths[i], path)) {
+        if (!matches(&router->paths[i], path, ret_segment)) {
             continue;
         }
         if ((unsigned)router->routes[i].method == wanted) {
@@ -57,6 +87,7 @@ size_t router_find(const struct router *router, enum router_method method, struc
         }
         methods |= 1u << router->routes[i].method;
     }
+    *ret_segment = (struct slice){0};
     *ret_methods = methods;
     return router->n;
 }

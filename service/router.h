@@ -1,7 +1,8 @@
 /* router.h - which route serves a request.
  *
  * Layer: service, pure.  A router is read-only once made, so any thread may ask.
- * Paths are exact and compared as they came: nothing is decoded.
+ * Paths are compared as they came: nothing is decoded.  A route's path is exact, or has one segment
+ * in braces ("/filters/{name}/add"), which stands for one or more bytes without a slash.
  */
 #ifndef SERVICE_ROUTER_H
 #define SERVICE_ROUTER_H
@@ -11,9 +12,15 @@
 
 #include "handlers/http.h"
 
+/* A route's path around its braces. */
+struct router_path {
+    struct slice before, after; /* exact: all of it is before */
+    bool variable;
+};
+
 struct router {
     const struct route *routes; /* the caller's, lives as long */
-    struct slice *paths;        /* owned: their paths with lengths */
+    struct router_path *paths;  /* owned */
     size_t n;
 };
 
@@ -32,11 +39,12 @@ enum router_method {
 };
 enum router_method router_method(struct slice name);
 
-/* The index of the route that serves @method on @path; HEAD is served by GET's.  If there is none,
- * the number of routes, and @ret_methods tells why: a set of bits 1 << enum http_method that @path
- * has, 0 if there is no such path. */
+/* The index of the route that serves @method on @path; HEAD is served by GET's.  @ret_segment is
+ * the part of @path that stands for the braces, raw; empty in an exact path.  If there is no such
+ * route, the number of routes, and @ret_methods tells why: a set of bits 1 << enum http_method that
+ * @path has, 0 if there is no such path. */
 size_t router_find(const struct router *router, enum router_method method, struct slice path,
-    unsigned *ret_methods);
+    struct slice *ret_segment, unsigned *ret_methods);
 
 #define ROUTER_ALLOW_MAX 40
 /* The value of Allow for a set of methods: "GET, HEAD, POST". */

@@ -4,7 +4,7 @@
 
 #include "storage/count.h"
 #include "storage/key.h"
-#include "storage/session.h"
+#include "storage/reader_op.h"
 
 #define CONNECT_MS 1000
 #define RETRY_MS   50
@@ -20,13 +20,6 @@ struct readers {
     pthread_t threads[];
 };
 
-/* A reader thread's own. */
-struct reader {
-    struct core *core;
-    struct session session;
-    struct counter *counter;
-};
-
 /* Connect unless connected; within the job's deadline. */
 static bool connect_for(struct reader *r, const struct storage_job *job)
 {
@@ -39,6 +32,14 @@ static bool connect_for(struct reader *r, const struct storage_job *job)
         deadline_ms = job->deadline_ms;
     }
     return session_open(&r->session, r->core, deadline_ms, error, sizeof(error));
+}
+
+void reader_op_detail(struct storage_job *job, const struct reply *reply)
+{
+    for (size_t i = 0; i < sizeof(job->detail) - 1 && i < reply->text.n; i++) {
+        job->detail[i] = reply->text.p[i];
+        job->detail[i + 1] = '\0';
+    }
 }
 
 /* One write that proves that Redis takes writes. */
@@ -64,12 +65,23 @@ static enum storage_err probe(struct reader *r, struct storage_job *job, bool *r
     if (reply->type != REPLY_ERROR) {
         return STORAGE_OK;
     }
-    for (size_t i = 0; i < sizeof(job->detail) - 1 && i < reply->text.n; i++) {
-        job->detail[i] = reply->text.p[i];
-        job->detail[i + 1] = '\0';
-    }
+    reader_op_detail(job, reply);
     return reply_is_error(reply, "OOM") ? STORAGE_OOM : STORAGE_REFUSED;
 }
+
+static enum storage_err count(struct reader *r, struct storage_job *job, bool *ret_lost)
+{
+    return counter_run(r->counter, &r->session, job, ret_lost);
+}
+
+/* again: it may be done again after a lost connection, because doing it twice is the same. */
+static const struct {
+    reader_op_fn *run;
+    bool again;
+} ops[STORAGE_OPS] = {
+    [STORAGE_COUNT] = {count, true},
+    [STORAGE_PROBE] = {probe, false},
+};
 
 static enum storage_err run_once(struct reader *r, struct storage_job *job, bool *ret_lost)
 {
@@ -81,24 +93,21 @@ static enum storage_err run_once(struct reader *r, struct storage_job *job, bool
         *ret_lost = true;
         return STORAGE_DOWN;
     }
-    enum storage_err err = job->op == STORAGE_PROBE
-                               ? probe(r, job, ret_lost)
-                               : counter_run(r->counter, &r->session, job, ret_lost);
+    enum storage_err err = ops[job->op].run(r, job, ret_lost);
     if (*ret_lost) {
         session_close(&r->session);
     }
     return err;
 }
 
-/* Reading changes nothing, so a lost connection is tried again, for as long as Redis is expected
- * back. */
+/* A lost connection is tried again, for as long as Redis is expected back. */
 static enum storage_err run(struct readers *readers, struct reader *r, struct storage_job *job)
 {
     for (;;) {
         bool lost = false;
         enum storage_err err = run_once(r, job, &lost);
         int64_t now_ms = monotonic_ms();
-        if (!lost || job->op == STORAGE_PROBE || now_ms + RETRY_MS >= job->deadline_ms ||
+        if (!lost || !ops[job->op].again || now_ms + RETRY_MS >= job->deadline_ms ||
             atomic_load(&r->core->refusing)) {
             return err;
         }

@@ -100,14 +100,9 @@ void storage_submit(struct storage *s, struct storage_job *job)
     job->detail[0] = '\0';
     if (atomic_load(&s->core.settings_differ)) {
         err = STORAGE_CONFIG;
-    } else if (job->op == STORAGE_PROBE) {
-        (void)readers_submit(s->readers, job, &err);
-    } else if (atomic_load(&s->core.refusing)) {
+    } else if (job->op != STORAGE_PROBE && atomic_load(&s->core.refusing)) {
         err = STORAGE_DOWN;
-    } else if (job->op == STORAGE_COUNT) {
-        job->u.count.keys = NULL;
-        job->u.count.n_keys = 0;
-        memset(job->u.count.per_level, 0, sizeof(job->u.count.per_level));
+    } else if (job->op != STORAGE_WRITE) {
         (void)readers_submit(s->readers, job, &err);
     } else if (job->u.write.n == 0) {
         job_done(job, STORAGE_OK);

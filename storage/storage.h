@@ -84,7 +84,9 @@ struct count_job {
  * nothing lies beyond: a window that reaches into next month needs few keys.) */
 #define STORAGE_FUTURE_MAX_S 86400
 
+/* STORAGE_WRITE is for the writer's thread; the others are for the readers (reader.c). */
 enum storage_op { STORAGE_WRITE, STORAGE_COUNT, STORAGE_PROBE };
+#define STORAGE_OPS 3
 
 struct storage_job {
     enum storage_op op;

@@ -109,6 +109,32 @@ Test(params, bad_escapes)
     check_refused(slice_of("s%zzite=a"), "s%zzite", "hexadecimal");
 }
 
+Test(params, segment_of_a_path)
+{
+    static const struct {
+        const char *raw, *decoded; /* NULL: refused */
+    } rows[] = {
+        {"abc", "abc"},
+        {"a+b", "a+b"},
+        {"a%2Fb", "a/b"},
+        {"%C3%A4", "\xC3\xA4"},
+        {"a%", NULL},
+        {"a%2", NULL},
+        {"%zz", NULL},
+        {"%00", NULL},
+        {"%C3", NULL},
+        {"\xff", NULL},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char bytes[32];
+        struct slice raw = slice_of(rows[i].raw), segment;
+        memcpy(bytes, raw.p, raw.n);
+        const char *fault = params_decode_segment((struct slice){bytes, raw.n}, bytes, &segment);
+        cr_assert_eq(fault == NULL, rows[i].decoded != NULL, "%s", rows[i].raw);
+        cr_expect(fault != NULL || slice_equal(segment, slice_of(rows[i].decoded)));
+    }
+}
+
 Test(params, nul_bytes)
 {
     check_refused(slice_of("site=%00"), "site", "NUL");

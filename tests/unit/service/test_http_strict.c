@@ -155,7 +155,7 @@ Test(http_strict, what_a_head_says)
     cr_expect(message.expects_continue);
     cr_expect_not(message.chunked);
     cr_expect_not(message.http_1_0);
-    expect_text(message.content_type, "text/plain; a=b");
+    expect_text(message.fields[FIELD_CONTENT_TYPE], "text/plain; a=b");
     expect_text(message.content_encoding, "gzip");
     expect_text(message.request_id, "abc");
     cut_free(c);

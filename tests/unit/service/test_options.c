@@ -305,6 +305,39 @@ Test(options, refused_file_lines_are_numbered)
     refuses_file(nul, sizeof(nul) - 1, ":1: a NUL byte", "tallyd-options-");
 }
 
+Test(options, named_entries_of_the_file)
+{
+    static const char file[] = "site.a.tz = UTC\nreaders = 3\nsite.b.c.tz=UTC\n";
+    const char *path = make_file(file, sizeof(file) - 1);
+    char environment[64], error[OPTIONS_ERROR] = "";
+    struct options options;
+
+    (void)snprintf(environment, sizeof(environment), "TALLYD_CONFIG=%s", path);
+    cr_assert(options_load(&options, 0, NULL, LIST(environment), error), "%s", error);
+    cr_assert_eq(options.n_entries, 2);
+    cr_expect_str_eq(options.entries[0].name, "a");
+    cr_expect_str_eq(options.entries[1].name, "b.c");
+    cr_expect_str_eq(options.entries[1].value, "UTC");
+    cr_expect_eq(options.entries[1].line, 3);
+
+    char *text = printed(&options);
+
+    cr_expect(strstr(text, "site.b.c.tz") != NULL);
+    free(text);
+    options_release(&options);
+    cr_assert_eq(unlink(path), 0);
+}
+
+Test(options, refused_entries_are_named)
+{
+    static const char twice[] = "site.a.tz = UTC\nsite.a.tz = UTC\n";
+
+    refuses_file(twice, sizeof(twice) - 1, ":2: site.a.tz stands here a second time", "line 1");
+    refuses_file("site.tz = UTC\n", 14, ":1: unknown option \"site.tz\"", "tallyd-options-");
+    refuses_file("site..tz = UTC\n", 15, ":1: unknown option \"site..tz\"", "tallyd-options-");
+    refuses_file("\nsite.a.tz = Nowhere/X\n", 23, ":2: site.a.tz: \"Nowhere/X\"", "refused");
+}
+
 Test(options, file_that_cannot_be_read)
 {
     refuses_flag("--config=/nonexistent/x", "/nonexistent/x (option config)", "No such file");

@@ -8,6 +8,8 @@ static const struct route routes[] = {
     {.method = HTTP_PUT, .path = "/b"},
     {.method = HTTP_DELETE, .path = "/b"},
     {.method = HTTP_GET, .path = "/"},
+    {.method = HTTP_GET, .path = "/f/{name}"},
+    {.method = HTTP_POST, .path = "/f/{name}/add"},
 };
 #define N (sizeof(routes) / sizeof(routes[0]))
 
@@ -34,16 +36,40 @@ Test(router, finds_by_method_and_exact_path)
         {"GET", "/a/", N, 0},
         {"GET", "", N, 0},
         {"GET", "/%61", N, 0},
+        {"GET", "/f/x", 5, 0},
+        {"GET", "/f/add", 5, 0},
+        {"POST", "/f/x/add", 6, 0},
+        {"GET", "/f/", N, 0},
+        {"GET", "/f/x/", N, 0},
+        {"GET", "/f/x/y", N, 0},
+        {"POST", "/f//add", N, 0},
+        {"POST", "/f/x/y/add", N, 0},
+        {"POST", "/f/x", N, 1u << HTTP_GET},
+        {"GET", "/f/x/add", N, 1u << HTTP_POST},
     };
+    struct slice segment;
     struct router router;
     cr_assert(router_init(&router, routes, N));
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         unsigned methods = 0;
         enum router_method method = router_method(slice_of(rows[i].method));
-        size_t index = router_find(&router, method, slice_of(rows[i].path), &methods);
+        size_t index = router_find(&router, method, slice_of(rows[i].path), &segment, &methods);
         cr_expect_eq(index, rows[i].index, "row %zu: %zu", i, index);
         cr_expect_eq(methods, rows[i].methods, "row %zu: %x", i, methods);
     }
+    router_release(&router);
+}
+
+Test(router, gives_what_stands_for_the_braces)
+{
+    struct router router;
+    struct slice segment;
+    unsigned methods = 0;
+    cr_assert(router_init(&router, routes, N));
+    cr_assert_eq(router_find(&router, ROUTER_POST, SLICE("/f/a%2Fb+/add"), &segment, &methods), 6);
+    cr_expect(slice_equal(segment, SLICE("a%2Fb+")));
+    cr_assert_eq(router_find(&router, ROUTER_GET, SLICE("/a"), &segment, &methods), 0);
+    cr_expect_eq(segment.n, 0);
     router_release(&router);
 }
 
@@ -74,7 +100,8 @@ Test(router, without_routes_nothing_is_found)
     struct router router;
     unsigned methods = 7;
     cr_assert(router_init(&router, NULL, 0));
-    cr_expect_eq(router_find(&router, ROUTER_GET, SLICE("/"), &methods), 0);
+    struct slice segment;
+    cr_expect_eq(router_find(&router, ROUTER_GET, SLICE("/"), &segment, &methods), 0);
     cr_expect_eq(methods, 0);
     router_release(&router);
 }
