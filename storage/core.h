@@ -11,6 +11,7 @@
 
 #include "storage/clock.h"
 #include "storage/identity.h"
+#include "storage/pace.h"
 #include "storage/partition.h"
 #include "storage/redis.h"
 #include "storage/storage.h"
@@ -50,6 +51,8 @@ struct core {
         unsigned times;
     } replaced[4];
     unsigned n_replaced;
+
+    struct pace pace; /* how large scripts may be; the writer's thread only */
 
     pthread_mutex_t wake_lock; /* guards wake_rollup */
     pthread_cond_t wake;       /* CLOCK_MONOTONIC */

@@ -222,7 +222,7 @@ static bool push_sent(struct sent_parts *sent, struct part *part)
         free(sent->ring);
         *sent = (struct sent_parts){.ring = ring, .n = sent->n, .capacity = capacity};
     }
-    sent->ring[(sent->head + sent->n++) & (sent->capacity - 1)] = (struct sent_part){part, false};
+    sent->ring[(sent->head + sent->n++) & (sent->capacity - 1)] = (struct sent_part){.part = part};
     return true;
 }
 
@@ -238,10 +238,15 @@ static struct sent_part pop_sent(struct sent_parts *sent)
 static bool end_script(struct delivery *d, const struct session *session)
 {
     struct sent_parts *sent = &d->sent;
+    size_t before = d->out.n;
+    bool ok = encode_end(d->encoder, &session->scripts, &d->out);
     if (sent->n > 0) {
-        sent->ring[(sent->head + sent->n - 1) & (sent->capacity - 1)].last = true;
+        struct sent_part *last = &sent->ring[(sent->head + sent->n - 1) & (sent->capacity - 1)];
+        last->last = true;
+        last->script_us = encode_us(d->encoder);
+        last->script_bytes = d->out.n - before;
     }
-    return encode_end(d->encoder, &session->scripts, &d->out);
+    return ok;
 }
 
 /* Add @part to the script at hand, or to a new one. */
@@ -372,12 +377,12 @@ bool delivery_take_reply(struct delivery *d, const struct reply *reply)
 {
     bool lost = d->sent.n == 0; /* an answer nobody asked for */
     bool last = lost;
-    bool codes = reply->type == REPLY_ARRAY && reply->n >= 4;
+    bool codes = reply->type == REPLY_ARRAY && reply->n >= 5;
     if (codes) {
         core_time_seen(d->core,
             reply_integer(&reply->items[0], 0) * 1000000 + reply_integer(&reply->items[1], 0));
     }
-    for (size_t i = 2; !last; i += 2) {
+    for (size_t i = 3; !last; i += 2) {
         struct sent_part sent = pop_sent(&d->sent);
         struct part *part = sent.part;
         enum part_answer answer = ANSWER_FAILED;
@@ -390,6 +395,10 @@ bool delivery_take_reply(struct delivery *d, const struct reply *reply)
         }
         lane_answered(&d->lanes[part->partition], part, answer);
         last = sent.last;
+        if (last && codes) {
+            pace_learn(&d->core->pace, sent.script_us, sent.script_bytes,
+                reply_integer(&reply->items[2], 0));
+        }
     }
     return !lost;
 }

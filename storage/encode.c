@@ -220,7 +220,13 @@ void encode_begin(struct encoder *e)
 
 bool encode_has_room(const struct encoder *e, const struct part *part)
 {
-    return e->n_parts == 0 || (e->core->one_node && e->us + part->us <= PART_MAX_US);
+    return e->n_parts == 0 ||
+           (e->core->one_node && e->us + part->us <= pace_limit_us(&e->core->pace));
+}
+
+uint64_t encode_us(const struct encoder *e)
+{
+    return e->us;
 }
 
 bool encode_add(struct encoder *e, struct part *part, const struct partition_view *view)

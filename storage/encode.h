@@ -14,10 +14,14 @@ struct encoder;
 struct encoder *encoder_new(struct core *core);
 void encoder_free(struct encoder *encoder);
 
-/* One script is made of parts: begin, add, end.  Parts that together cost more than PART_MAX_US, or
- * that a cluster would keep apart, belong into scripts of their own: encode_has_room says so. */
+/* One script is made of parts: begin, add, end.  Parts that together cost more than the pace
+ * (pace.h) allows, or that a cluster would keep apart, belong into scripts of their own:
+ * encode_has_room says so. */
 void encode_begin(struct encoder *encoder);
 bool encode_has_room(const struct encoder *encoder, const struct part *part);
+
+/* What the script at hand is estimated to cost Redis, in microseconds. */
+uint64_t encode_us(const struct encoder *encoder);
 
 /* Add @part, planned for @view.  False: out of memory. */
 bool encode_add(struct encoder *encoder, struct part *part, const struct partition_view *view);

@@ -6,9 +6,9 @@
 #include "storage/plan_write.h"
 
 /* Rough cost in Redis of writing one event to one bucket, in microseconds, measured with SLOWLOG.
- * A part stays below PART_MAX_US, so that no script holds Redis for more than about half of the 5
- * ms allowed, whatever is in it: late events go to up to four buckets, expiries and long names cost
- * too. */
+ * A part stays below a limit that follows what scripts really take (pace.h), so that none holds
+ * Redis for more than about half of the 5 ms allowed, whatever is in it: late events go to up to
+ * four buckets, expiries and long names cost too. */
 #define PAGE_US      7   /* an increment, two PFADD, and their keys */
 #define SAME_PAGE_US 1   /* one more element for what is in the part already */
 #define VISIT_US     3   /* an entry read and written */
@@ -31,6 +31,7 @@ struct draft {
 
 struct assembly {
     struct flush *flush;
+    uint32_t max_us; /* of a part */
     struct part *parts;
     size_t n_parts, parts_capacity;
     struct draft drafts[PARTITIONS_MAX];
@@ -113,7 +114,7 @@ static bool add_task(struct assembly *a, unsigned partition, size_t row, enum ta
     }
     draft->tasks[draft->n++] = (uint32_t)(row << 2 | kind);
     draft->us += cost(draft, &a->flush->rows[row], kind);
-    return draft->us < PART_MAX_US || close_draft(a, partition);
+    return draft->us < a->max_us || close_draft(a, partition);
 }
 
 static bool copy_slice(struct arena *arena, struct slice *slice)
@@ -183,6 +184,7 @@ struct flush *flush_make(struct core *core, struct storage_job *jobs, int64_t ge
     bool ok = a != NULL && flush != NULL;
     if (ok) {
         a->flush = flush;
+        a->max_us = pace_limit_us(&core->pace);
         for (unsigned p = 0; p < core->partitions.n; p++) {
             struct partition_view view = core_view(core, p);
             a->retention[p] = view.retention;

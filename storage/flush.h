@@ -13,9 +13,6 @@
 #include "storage/lane.h"
 #include "storage/row.h"
 
-/* A script holds Redis for about so long at most: a little over half of the 5 ms allowed. */
-#define PART_MAX_US 3000
-
 /* What a part's task does with a row.  A task is row << 2 | kind. */
 enum task_kind { TASK_PAGE, TASK_SITE, TASK_VISIT };
 

@@ -5,7 +5,8 @@
 -- ARGV: 1 number of parts  2 cfg  3 ttl (ms)
 --       then part by part:  number of keys  number of arguments behind this  st expected  ver to set ('' none)  seq
 --       gen (ms)  and counted sections: members for open, members for sites, counts, visits.
--- Reply: {seconds, microseconds of Redis's clock, code, st, code, st..}: per part a code, and with REPLAN st (else '')
+-- Reply: {seconds, microseconds of Redis's clock, microseconds taken, code, st, code, st..}: per part a code, and with
+--       REPLAN st (else '')
 --       code 0 OK, 1 REPLAN, 2 GAP, 3 STALE, 4 CFG, 5 NEW (the partition has no state)
 --
 -- Parts know nothing of each other; together they save what a script costs each.  (In a cluster a script has one
@@ -180,11 +181,13 @@ local function apply(k0, a0)
     return 0, ''
 end
 
-local reply = {s, us}
+local reply = {s, us, 0}
 local a, k = 3, 0
 for part = 1, tonumber(ARGV[1]) do
     local keys, arguments = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
-    reply[2 * part + 1], reply[2 * part + 2] = apply(k, a + 2)
+    reply[2 * part + 2], reply[2 * part + 3] = apply(k, a + 2)
     a, k = a + 2 + arguments, k + keys
 end
+t = call('TIME')
+reply[3] = (tonumber(t[1]) - s) * 1000000 + tonumber(t[2]) - us
 return reply

@@ -100,11 +100,10 @@ def many_minutes(now, n, site):
              "ts": now - 86400 - i % 1440 * 60} for i in range(10_000)]
 
 
-# A script holds up everybody else while it runs, so tallyd cuts them by an estimate of what they cost, to about 2.5 ms.
-# Measured on two shared cores: a mean of 1.2 to 3 ms, and in a quiet moment 0 to 3 of 100 above 5 ms, none above 7.  If
-# the costs that lie near the limit were double, half of the scripts would be above 5 ms; if scripts were cut to double
-# the size, there would be half as many, whatever the machine.  Who shares the machine makes scripts longer, never
-# shorter: one good batch of several shows what they cost.
+# A script holds up everybody else while it runs, so tallyd cuts them to about 2.5 ms, by an estimate of what they cost
+# and by how long they took lately on this machine.  The first batch goes by the estimate alone, and who shares the
+# machine makes scripts longer, never shorter: one good batch of several shows that the cut follows.  Measured on two
+# shared cores, with eight others at work: the first batch had a mean of up to 5.7 ms, the second one of 2.5 ms.
 BATCHES = 6
 SLOW_US, TOO_SLOW_US, SLOW_SHARE = 5000, 10_000, 0.08
 
@@ -115,9 +114,9 @@ def scripts_run(redis):
     return int(found[1]), int(found[2])
 
 
-@pytest.mark.parametrize("batch, at_least", [(long_pages_late, 60), (many_sites, 75), (many_minutes, 220)],
+@pytest.mark.parametrize("batch", [long_pages_late, many_sites, many_minutes],
                          ids=["long pages, late", "many sites", "many minutes"])
-def test_no_script_holds_redis_for_long(start_redis, start_tallyd, site, batch, at_least):
+def test_no_script_holds_redis_for_long(start_redis, start_tallyd, site, batch):
     if sanitized():
         pytest.skip("a sanitizer's build takes the processor from Redis: times mean nothing")
     redis = start_redis(options=("--slowlog-log-slower-than", SLOW_US, "--slowlog-max-len", "1000"))
@@ -133,7 +132,7 @@ def test_no_script_holds_redis_for_long(start_redis, start_tallyd, site, batch, 
         longest = max(slow, default=0)
         seen.append(f"{number} scripts, mean {us / number:.0f} us, {len(slow)} above {SLOW_US}, longest {longest}")
         print(seen[-1])
-        assert number >= at_least, f"scripts are cut too big: {seen}"
+        assert number > 20, f"too few scripts to tell: {seen}"
         if len(slow) <= SLOW_SHARE * number and longest <= TOO_SLOW_US:
             return
     pytest.fail(f"in each of {BATCHES} batches: {seen}")
