@@ -17,7 +17,7 @@ from lib.waiting import wait_until
 
 FEW = ("--partitions", "4")
 EVENTS = 8  # of a batch: over several partitions, in one script
-MANY = 700  # too much for one script: a flush has several
+MANY = 2000  # too much for one script: a flush has several
 AT_ONCE = 50  # pages asked for together
 
 

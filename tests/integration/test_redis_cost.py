@@ -1,6 +1,7 @@
 """What tallyd costs Redis: the memory of its clients, and how long one script holds up everybody else."""
 
 import os
+import pathlib
 import re
 import threading
 import time
@@ -104,8 +105,15 @@ def many_minutes(now, n, site):
 # and by how long they took lately on this machine.  The first batch goes by the estimate alone, and who shares the
 # machine makes scripts longer, never shorter: one good batch of several shows that the cut follows.  Measured on two
 # shared cores, with eight others at work: the first batch had a mean of up to 5.7 ms, the second one of 2.5 ms.
-BATCHES = 6
+BATCHES = 10
 SLOW_US, TOO_SLOW_US, SLOW_SHARE = 5000, 10_000, 0.08
+WAITED_SHARE = 0.1  # of a batch's time that Redis was ready to run and had no processor: then nothing can be told
+
+
+def processor(redis):
+    """Nanoseconds that Redis's main thread (ran, waited for a processor)."""
+    ran, waited, _ = pathlib.Path(f"/proc/{redis.process.pid}/schedstat").read_text().split()
+    return int(ran), int(waited)
 
 
 def scripts_run(redis):
@@ -121,18 +129,25 @@ def test_no_script_holds_redis_for_long(start_redis, start_tallyd, site, batch):
         pytest.skip("a sanitizer's build takes the processor from Redis: times mean nothing")
     redis = start_redis(options=("--slowlog-log-slower-than", SLOW_US, "--slowlog-max-len", "1000"))
     http = start_tallyd(redis=redis).client()
-    now, seen = int(time.time()), []
+    now, seen, judged = int(time.time()), [], 0
     for n in range(BATCHES):
         events = batch(now, n, site)
         redis.command("SLOWLOG", "RESET")
         redis.command("CONFIG", "RESETSTAT")
+        before = processor(redis)
         http.accept(events)
+        ran, waited = (b - a for a, b in zip(before, processor(redis)))
         number, us = scripts_run(redis)
         slow = [int(entry[2]) for entry in redis.command("SLOWLOG", "GET", "-1") if entry[3][0] == "EVALSHA"]
         longest = max(slow, default=0)
-        seen.append(f"{number} scripts, mean {us / number:.0f} us, {len(slow)} above {SLOW_US}, longest {longest}")
+        busy = waited > WAITED_SHARE * ran
+        judged += not busy
+        seen.append(f"{number} scripts, mean {us / number:.0f} us, {len(slow)} above {SLOW_US}, longest {longest}, "
+                    f"ran {ran / 1e6:.0f} ms and waited {waited / 1e6:.0f} ms for a processor")
         print(seen[-1])
         assert number > 20, f"too few scripts to tell: {seen}"
         if len(slow) <= SLOW_SHARE * number and longest <= TOO_SLOW_US:
             return
+    if judged < 3:
+        pytest.skip(f"the machine is too busy to tell: {seen}")
     pytest.fail(f"in each of {BATCHES} batches: {seen}")
