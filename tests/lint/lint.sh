@@ -19,9 +19,9 @@ complain "handlers/ must not know service/, HTTP libraries, Redis or storage's i
 complain "handlers/ has no clock and no threads:" \
     "$(grep -nE '\b(clock_gettime|gettimeofday|time\(|pthread_create)' handlers/*.[ch])"
 complain "service/ must not know storage's insides:" \
-    "$(grep -nE '#include "storage/(core|writer|reader|flush|lane|encode|redis|session|script|count|count_read|rollup|rollup_pass|rollup_step|rollup_list|delivery|key)\.h"' service/*.[ch] service/client/*.[ch])"
+    "$(grep -nE '#include "storage/(core|writer|reader|flush|lane|encode|redis|session|script|count|count_read|rollup|rollup_pass|rollup_step|rollup_list|delivery|key)\.h"' service/*.[ch] service/*/*.[ch])"
 complain "microhttpd.h belongs in service/http_server.c:" \
-    "$(grep -ln 'include <microhttpd' service/*.[ch] service/client/*.[ch] handlers/*.[ch] | grep -v '^service/http_server\.c$')"
+    "$(grep -ln 'include <microhttpd' service/*.[ch] service/*/*.[ch] handlers/*.[ch] | grep -v '^service/http_server\.c$')"
 complain "hiredis belongs in storage/redis.c:" \
     "$(grep -ln 'include <hiredis' storage/*.[ch] handlers/*.[ch] service/*.[ch] | grep -v '^storage/redis\.c$')"
 complain "jansson belongs in handlers/ and service/client/:" \
@@ -31,13 +31,13 @@ complain "the schema of keys belongs in storage/key.c:" \
 
 # Habits.
 complain "banned functions:" \
-    "$(grep -nE '\b(atoi|atol|atoll|strtok|sprintf|vsprintf|strcpy|strcat|gets|alloca|rand|srand)\(' storage/*.[ch] handlers/*.[ch] service/*.[ch] service/client/*.[ch])"
+    "$(grep -nE '\b(atoi|atol|atoll|strtok|sprintf|vsprintf|strcpy|strcat|gets|alloca|rand|srand)\(' storage/*.[ch] handlers/*.[ch] service/*.[ch] service/*/*.[ch])"
 complain "marks left over:" \
-    "$(grep -nE 'TODO|FIXME|XXX|HACK' storage/*.[ch] storage/lua/*.lua handlers/*.[ch] service/*.[ch] service/client/*.[ch])"
+    "$(grep -nE 'TODO|FIXME|XXX|HACK' storage/*.[ch] storage/lua/*.lua handlers/*.[ch] service/*.[ch] service/*/*.[ch])"
 complain "every script begins with #!lua:" \
     "$(for f in storage/lua/*.lua; do head -c 5 "$f" | grep -q '^#!lua' || echo "$f"; done)"
 complain "files of more than 700 lines:" \
-    "$(wc -l storage/*.[ch] handlers/*.[ch] service/*.[ch] service/client/*.[ch] | awk '$1 > 700 && $2 != "total" {print $2": "$1}')"
+    "$(wc -l storage/*.[ch] handlers/*.[ch] service/*.[ch] service/*/*.[ch] | awk '$1 > 700 && $2 != "total" {print $2": "$1}')"
 
 if command -v cppcheck >/dev/null; then
     complain "cppcheck:" "$(cppcheck -q -j2 --enable=warning,portability --inline-suppr --std=c11 -I. \
