@@ -90,10 +90,11 @@
 #include <math.h>
 #include <string.h>
 
-#define P            14
-#define Q            50 /* 64 - P */
-#define INDEX_MASK   (HLL_REGISTERS - 1)
-#define REGISTER_MAX 63 /* six bits */
+#include "storage/hll_simd.h"
+
+#define P          14
+#define Q          50 /* 64 - P */
+#define INDEX_MASK (HLL_REGISTERS - 1)
 
 #define HEADER_SIZE   16
 #define MAGIC         "HYLL"
@@ -129,12 +130,6 @@ static uint64_t load_le64(const uint8_t *p)
 
     memcpy(&word, p, sizeof(word));
     return le64toh(word);
-}
-
-static void store_le64(uint8_t *p, uint64_t word)
-{
-    word = htole64(word);
-    memcpy(p, &word, sizeof(word));
 }
 
 /* Adding */
@@ -173,56 +168,6 @@ void hll_add(struct hll *hll, const void *element, size_t n)
 
     if (count > *reg) {
         *reg = count;
-    }
-}
-
-/* Merging dense registers */
-
-/* Spread the 8 six-bit fields in the low 48 bits of @packed to 8 bytes, the first field in the
- * lowest byte, by halves:
- *
- *     hhhhhhggggggffffffeeeeeeddddddccccccbbbbbbaaaaaa   48 bits
- *     ........hhhhhhggggggffffffeeeeee........ddddddccccccbbbbbbaaaaaa   2 x 24 in 32
- *     ....hhhhhhgggggg....ffffffeeeeee....ddddddcccccc....bbbbbbaaaaaa   4 x 12 in 16
- *     ..hhhhhh..gggggg..ffffff..eeeeee..dddddd..cccccc..bbbbbb..aaaaaa   8 x 6 in 8
- */
-static inline uint64_t spread(uint64_t packed)
-{
-    packed = (packed & 0x0000000000ffffff) | (packed & 0x0000ffffff000000) << 8;
-    packed = (packed & 0x00000fff00000fff) | (packed & 0x00fff00000fff000) << 4;
-    return (packed & 0x003f003f003f003f) | (packed & 0x0fc00fc00fc00fc0) << 2;
-}
-
-/* Unpack the 8 registers in the 6 bytes at @packed.  A word has 8 bytes: the two too many are taken
- * from before @packed, where there is always a header or other registers, because after the last
- * register there may be the end of the memory. */
-static inline void unpack8(uint8_t *registers, const uint8_t *packed)
-{
-    store_le64(registers, spread(load_le64(packed - 2) >> 16));
-}
-
-/* Unpacking goes through a small array so that the maximum is a loop of constant length over bytes,
- * which every compiler turns into vector instructions at -O2; 64 registers are far enough apart
- * that the vector loads do not wait for the stores of the words. */
-#define BATCH 64
-
-static void merge_dense(struct hll *hll, const uint8_t *packed)
-{
-    for (uint8_t *reg = hll->registers; reg < hll->registers + HLL_REGISTERS; reg += BATCH) {
-        uint8_t batch[BATCH];
-
-        unpack8(batch, packed);
-        unpack8(batch + 8, packed + 6);
-        unpack8(batch + 16, packed + 12);
-        unpack8(batch + 24, packed + 18);
-        unpack8(batch + 32, packed + 24);
-        unpack8(batch + 40, packed + 30);
-        unpack8(batch + 48, packed + 36);
-        unpack8(batch + 56, packed + 42);
-        for (size_t i = 0; i < BATCH; i++) {
-            reg[i] = reg[i] > batch[i] ? reg[i] : batch[i];
-        }
-        packed += BATCH * 6 / 8;
     }
 }
 
@@ -294,6 +239,11 @@ static void merge_sparse(struct hll *hll, const uint8_t *p, const uint8_t *end)
     }
 }
 
+void hll_unite(struct hll *hll, const struct hll *other)
+{
+    hll_kernel(0)->merge(hll->registers, other->registers);
+}
+
 bool hll_merge(struct hll *hll, const void *string, size_t n)
 {
     const uint8_t *bytes = string;
@@ -306,7 +256,7 @@ bool hll_merge(struct hll *hll, const void *string, size_t n)
         if (n != HLL_DENSE_SIZE) {
             return false;
         }
-        merge_dense(hll, bytes + HEADER_SIZE);
+        hll_kernel(0)->merge_packed(hll->registers, bytes + HEADER_SIZE);
         return true;
     case ENCODING_SPARSE:
         if (!sparse_is_valid(bytes + HEADER_SIZE, bytes + n)) {
@@ -361,34 +311,16 @@ static double tau(double x)
     return sum / 3;
 }
 
-/* How many registers hold each value.  Neighbouring registers are mostly equal, and an increment
- * has to wait for the last one of the same counter: four sets of counters do not have to. */
-static void count_values(const struct hll *hll, uint32_t counts[REGISTER_MAX + 1])
-{
-    uint32_t parts[4][REGISTER_MAX + 1] = {{0}};
-    const uint8_t *reg = hll->registers;
-
-    for (size_t i = 0; i < HLL_REGISTERS; i += 4) {
-        parts[0][reg[i] & REGISTER_MAX]++;
-        parts[1][reg[i + 1] & REGISTER_MAX]++;
-        parts[2][reg[i + 2] & REGISTER_MAX]++;
-        parts[3][reg[i + 3] & REGISTER_MAX]++;
-    }
-    for (size_t v = 0; v <= REGISTER_MAX; v++) {
-        counts[v] = parts[0][v] + parts[1][v] + parts[2][v] + parts[3][v];
-    }
-}
-
 /* Forged registers can estimate to 2^63 and beyond, as no real set does.  What llroundl() makes of
  * that is the machine's choice, and so it is in Redis: 2^63 on x86, which PFCOUNT prints as a
  * negative. */
 uint64_t hll_estimate(const struct hll *hll)
 {
     const double m = HLL_REGISTERS;
-    uint32_t counts[REGISTER_MAX + 1];
+    uint32_t counts[HLL_VALUES];
     double z;
 
-    count_values(hll, counts);
+    hll_kernel(0)->count_values(hll->registers, counts);
     z = m * tau((m - counts[Q + 1]) / m);
     for (size_t v = Q; v >= 1; v--) {
         z += counts[v];

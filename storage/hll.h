@@ -29,6 +29,9 @@ void hll_clear(struct hll *hll);
  * @n 0 is not).  The cardinality cached in the string is never used. */
 bool hll_merge(struct hll *hll, const void *string, size_t n);
 
+/* Take the maximum of @hll and @other, register by register: the union. */
+void hll_unite(struct hll *hll, const struct hll *other);
+
 /* Add one element as PFADD does.  NULL with @n 0 is the empty string, an element like others. */
 void hll_add(struct hll *hll, const void *element, size_t n);
 

@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 
-from benchlib import decoder, growth, ingest, machine, overlap, query, report
+from benchlib import decoder, growth, ingest, machine, overlap, query, report, sketch
 from benchlib.bench import Bench
 from benchlib.load import LoadFailed
 from benchlib.servers import Nginx, Webdis
@@ -20,6 +20,7 @@ SECTIONS = {
     "rate": ingest.fixed_rates,
     "uv": lambda b: [query.uv(b)],
     "decoder": lambda b: [decoder.decoder(b)],
+    "sketch": lambda b: [sketch.sketch(b)],
     "overlap": lambda b: [overlap.overlap(b)],
     "growth": lambda b: [growth.growth(b)],
 }
@@ -32,7 +33,7 @@ def check(settings):
     if packages:
         sys.exit(f"bench: missing: {' '.join(packages)}; as root: apt-get install {' '.join(packages)}")
     files = [p for p in [BUILD / "tallyd", *(PROGRAMS / n for n in (
-        "rate", "unmerged", "pfcount", "bare_mhd", "bench_event_json", "hll_joint"))] if not p.exists()]
+        "rate", "unmerged", "pfcount", "bare_mhd", "bench_event_json", "hll_codec", "hll_joint"))] if not p.exists()]
     if files:
         sys.exit(f"bench: not built: {' '.join(map(str, files))}; run make bench")
     unknown = [s for s in settings.only if s not in SECTIONS]

@@ -45,7 +45,7 @@ def section_lines(section):
     if not section.key.startswith("rate_"):
         hidden = hidden | {"lag_p99_us"}
     columns = [c for c in COLUMNS if c[0] not in hidden and any(c[0] in s.metrics() for s in section.series)]
-    yield from table([["", *(head for _, head, _ in columns)]] + [
+    yield from [] if not section.series else table([["", *(head for _, head, _ in columns)]] + [
         [s.label, *(cell(s, metric, write) for metric, _, write in columns)] for s in section.series])
     for ratio in section.ratios:
         yield (f"  -> {ratio.label}: {ratio.median:.2f} ({min(ratio.values):.2f}-{max(ratio.values):.2f})"
