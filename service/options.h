@@ -46,6 +46,7 @@ struct options {
     int64_t max_connections;
     int64_t threads; /* 0: by the number of cores */
     int64_t readers;
+    int64_t cache_mb;
     int64_t queue; /* events */
     enum log_format log_format;
     enum log_level log_level;

@@ -256,6 +256,7 @@ static bool start_storage(struct service *s)
         .visit_timeout_s = o->visit_timeout_s,
         .rotation = o->visitor_rotation,
         .queue_events = (size_t)o->queue,
+        .cache_bytes = (size_t)o->cache_mb << 20,
         .readers = (unsigned)o->readers,
         .lead = true,
         .notice = on_notice,

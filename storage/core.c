@@ -20,6 +20,7 @@ void core_release(struct core *core)
     pthread_cond_destroy(&core->wake);
     pthread_mutex_destroy(&core->wake_lock);
     pthread_mutex_destroy(&core->view_lock);
+    cache_free(core->cache);
     free((void *)(uintptr_t)atomic_load(&core->secret));
 }
 
@@ -73,6 +74,11 @@ bool core_parse_rolled(struct core *core, const struct reply *rolled, struct par
     if (!slice_equal(cfg->text, slice_of(core->cfg)) ||
         !rollup_state_parse(rolled->items[1].text, &view.state)) {
         return false;
+    }
+    const struct reply *ver = &rolled->items[2];
+    if (ver->type == REPLY_TEXT && ver->text.n <= VER_MAX) {
+        view.ver.n = (uint8_t)ver->text.n;
+        memcpy(view.ver.text, ver->text.p, ver->text.n);
     }
     const struct reply *kept = &rolled->items[3];
     if (kept->type == REPLY_TEXT && !kept_parse(kept->text, &view.retention)) {

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "storage/cache.h"
 #include "storage/clock.h"
 #include "storage/identity.h"
 #include "storage/pace.h"
@@ -21,6 +22,7 @@ struct partition_view {
     bool known; /* false: nothing was read yet, or the partition is empty */
     struct rollup_state state;
     struct retention retention;
+    struct ver ver; /* a hint: what is remembered under it is proved by the next reply */
 };
 
 struct core {
@@ -34,6 +36,7 @@ struct core {
 
     struct redis_clock clock;   /* thread-safe */
     struct storage_stats stats; /* atomic */
+    struct cache *cache;        /* of closed buckets, thread-safe; NULL: none */
     const struct secret
         *_Atomic secret;   /* NULL until the first connection; then never freed before close */
     _Atomic bool ready;    /* the writer's connection stands and the schema was checked */

@@ -8,6 +8,7 @@
 
 #define BUCKETS_MAX 50000
 #define READS_MAX   200000 /* keys, or fields, in one question */
+#define RECALLS     2      /* attempts; where late events come faster than that, all is read */
 
 struct counter *counter_new(struct core *core)
 {
@@ -22,6 +23,7 @@ static void drop_shards(struct counter *c)
 {
     for (size_t i = 0; i < c->n_shards; i++) {
         free(c->shards[i].pages);
+        free(c->shards[i].runs);
         cover_release(&c->shards[i].cover);
     }
     c->n_shards = 0;
@@ -193,7 +195,7 @@ static enum storage_err conclude(struct counter *c, struct count_job *job, struc
     job->answered = window;
     job->value = metric_is_sketch(job->metric) ? hll_estimate(&c->hll) : c->sum;
     atomic_fetch_add(&c->core->stats.queries, 1);
-    atomic_fetch_add(&c->core->stats.query_keys, (int64_t)total);
+    atomic_fetch_add(&c->core->stats.query_keys, (int64_t)c->reads);
     return job->explain && !explain(c, job, total) ? STORAGE_NOMEM : STORAGE_OK;
 }
 
@@ -224,10 +226,12 @@ enum storage_err counter_run(
     struct count_job *count = &job->u.count;
     struct window asked = count->window;
     *ret_lost = false;
+    c->forgetful = false;
     if (!make_shards(c, count)) {
         return STORAGE_NOMEM;
     }
-    while (monotonic_ms() < job->deadline_ms) {
+    for (unsigned attempt = 0; monotonic_ms() < job->deadline_ms; attempt++) {
+        c->forgetful = attempt >= RECALLS;
         int64_t now_s = redis_clock_ms(&c->core->clock) / 1000;
         struct window window = asked;
         enum storage_err err = plan_some(c, count, now_s, &window);

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "storage/count_cache.h"
 #include "storage/index.h"
 #include "storage/script.h"
 
@@ -45,29 +46,44 @@ struct cover_basis counter_basis(
 
 /* ---- asking ---- */
 
+/* The bucket of the cover at @i, or the next one that must be read. */
+static size_t next_read(const struct shard *shard, size_t i)
+{
+    const struct run *run = NULL;
+    while ((run = count_run(shard, i)) != NULL && run->recalled) {
+        i = run->first + run->n;
+    }
+    return i;
+}
+
 static void read_sketches(struct counter *c, const struct count_job *job, struct chunk *chunk)
 {
     const struct shard *shard = chunk->shard;
     const char *tag = c->core->partitions.tag[shard->partition];
-    resp_head(&c->out, 1 + chunk->n * shard->n_pages);
+    chunk->n_commands = chunk->reads == 0 ? 0 : 1;
+    if (chunk->reads == 0) {
+        return;
+    }
+    resp_head(&c->out, 1 + chunk->reads * shard->n_pages);
     resp_text(&c->out, "MGET");
-    for (size_t i = 0; i < chunk->n; i++) {
+    size_t end = chunk->first + chunk->n;
+    for (size_t i = next_read(shard, chunk->first); i < end; i = next_read(shard, i + 1)) {
         for (size_t p = 0; p < shard->n_pages; p++) {
             struct key key;
-            key_bucket(&key, tag, metric_kind(job->metric), job->site,
-                shard->cover.buckets[chunk->first + i], *shard->pages[p]);
+            key_bucket(&key, tag, metric_kind(job->metric), job->site, shard->cover.buckets[i],
+                *shard->pages[p]);
             resp_word(&c->out, key.p, key.n);
         }
     }
-    chunk->n_commands = 1;
 }
 
 static void read_sums(struct counter *c, const struct count_job *job, struct chunk *chunk)
 {
     const struct shard *shard = chunk->shard;
     const char *tag = c->core->partitions.tag[shard->partition];
-    for (size_t i = 0; i < chunk->n; i++) {
-        struct bucket bucket = shard->cover.buckets[chunk->first + i];
+    size_t end = chunk->first + chunk->n;
+    for (size_t i = next_read(shard, chunk->first); i < end; i = next_read(shard, i + 1)) {
+        struct bucket bucket = shard->cover.buckets[i];
         struct key key;
         key_bucket(&key, tag, metric_kind(job->metric), job->site, bucket, counter_whole_site);
         resp_head(&c->out, 2 + shard->n_pages);
@@ -77,7 +93,7 @@ static void read_sums(struct counter *c, const struct count_job *job, struct chu
             resp_word(&c->out, shard->pages[p]->p, shard->pages[p]->n);
         }
     }
-    chunk->n_commands = chunk->n;
+    chunk->n_commands = chunk->reads;
 }
 
 static void write_chunk(struct counter *c, const struct count_job *job, struct chunk *chunk)
@@ -135,20 +151,39 @@ static void write_chunk_script(struct counter *c, const struct session *session,
     chunk->n_commands = sketch ? 1 : chunk->n;
 }
 
+/* Up to @at_once buckets that must be read from @first on, and all remembered ones among them. */
+static struct chunk cut_chunk(struct shard *shard, size_t first, size_t at_once)
+{
+    struct chunk chunk = {.shard = shard, .first = first};
+    size_t end = first;
+    for (size_t i = next_read(shard, first); i < shard->cover.n; i = next_read(shard, i + 1)) {
+        if (chunk.reads == at_once) {
+            break;
+        }
+        chunk.reads++;
+        end = i + 1;
+    }
+    /* what is remembered behind the last one is proved with it */
+    chunk.n = next_read(shard, end) - first;
+    return chunk;
+}
+
 /* Cut the covers into chunks. */
-static bool cut_chunks(struct counter *c)
+static bool cut_chunks(struct counter *c, enum metric metric)
 {
     c->n_chunks = 0;
+    c->reads = 0;
     for (size_t i = 0; i < c->n_shards; i++) {
         struct shard *shard = &c->shards[i];
         size_t at_once = shard->n_pages >= READS_AT_ONCE ? 1 : READS_AT_ONCE / shard->n_pages;
-        for (size_t first = 0; first < shard->cover.n; first += at_once) {
-            size_t left = shard->cover.n - first;
+        for (size_t first = 0; first < shard->cover.n;) {
             if (!array_reserve(&c->chunks, &c->chunks_capacity, c->n_chunks, sizeof(*c->chunks))) {
                 return false;
             }
-            c->chunks[c->n_chunks++] = (struct chunk){
-                .shard = shard, .first = first, .n = left < at_once ? left : at_once};
+            struct chunk chunk = cut_chunk(shard, first, at_once);
+            first += chunk.n;
+            c->reads += chunk.reads * (metric_is_sketch(metric) ? shard->n_pages : 1);
+            c->chunks[c->n_chunks++] = chunk;
         }
     }
     return true;
@@ -161,7 +196,7 @@ static size_t chunks_ahead(const struct counter *c, const struct count_job *job,
     size_t reads = 0;
     size_t n = 0;
     while (from + n < c->n_chunks && (n == 0 || reads < limit)) {
-        reads += c->chunks[from + n].n * c->chunks[from + n].shard->n_pages;
+        reads += c->chunks[from + n].reads * c->chunks[from + n].shard->n_pages;
         n++;
     }
     return n;
@@ -197,31 +232,70 @@ static bool holds(const struct counter *c, const struct chunk *chunk,
     return true;
 }
 
-static bool take_sketches(struct counter *c, const struct reply *strings)
+static bool take_sketches(struct hll *hll, const struct reply *strings, size_t n)
 {
-    for (size_t i = 0; i < strings->n; i++) {
-        const struct reply *string = &strings->items[i];
-        if (string->type == REPLY_TEXT && !hll_merge(&c->hll, string->text.p, string->text.n)) {
+    for (size_t i = 0; i < n; i++) {
+        if (strings[i].type == REPLY_TEXT &&
+            !hll_merge(hll, strings[i].text.p, strings[i].text.n)) {
             return false;
         }
     }
-    return strings->type == REPLY_ARRAY;
+    return true;
 }
 
-static bool take_sums(struct counter *c, const struct reply *values)
+static bool take_sums(uint64_t *sum, const struct reply *values, size_t n)
 {
-    for (size_t i = 0; i < values->n; i++) {
-        const struct reply *value = &values->items[i];
-        if (value->type == REPLY_NIL) {
-            continue;
-        }
-        int64_t number = reply_integer(value, -1);
+    for (size_t i = 0; i < n; i++) {
+        int64_t number = values[i].type == REPLY_NIL ? 0 : reply_integer(&values[i], -1);
         if (number < 0) {
             return false;
         }
-        c->sum += (uint64_t)number;
+        *sum += (uint64_t)number;
     }
-    return values->type == REPLY_ARRAY;
+    return true;
+}
+
+/* What was read of bucket @i of the cover, page by page. */
+static bool take_bucket(struct counter *c, const struct count_job *job, const struct chunk *chunk,
+    const struct partition_view *view, size_t i, const struct reply *values)
+{
+    const struct shard *shard = chunk->shard;
+    const struct run *run = count_run(shard, i);
+    if (run != NULL && i == run->first) {
+        hll_clear(&c->run);
+        c->run_sum = 0;
+        c->run_ver = view->ver;
+    }
+    bool ok = metric_is_sketch(job->metric)
+                  ? take_sketches(run != NULL ? &c->run : &c->hll, values, shard->n_pages)
+                  : take_sums(run != NULL ? &c->run_sum : &c->sum, values, shard->n_pages);
+    if (ok && run != NULL && i == run->first + run->n - 1) {
+        count_remember(c, job, run, view, shard);
+    }
+    return ok;
+}
+
+/* The replies to a chunk's commands: all sketches in one array, or an array a bucket. */
+static bool take_buckets(struct counter *c, const struct count_job *job, const struct chunk *chunk,
+    const struct partition_view *view, const struct reply *data)
+{
+    const struct shard *shard = chunk->shard;
+    bool sketch = metric_is_sketch(job->metric);
+    size_t values = shard->n_pages * (sketch ? chunk->reads : 1);
+    for (size_t i = 0; i < chunk->n_commands; i++) {
+        if (data[i].type != REPLY_ARRAY || data[i].n != values) {
+            return false;
+        }
+    }
+    size_t end = chunk->first + chunk->n;
+    size_t at = 0;
+    for (size_t i = next_read(shard, chunk->first); i < end; i = next_read(shard, i + 1), at++) {
+        const struct reply *items = sketch ? data[0].items + at * shard->n_pages : data[at].items;
+        if (!take_bucket(c, job, chunk, view, i, items)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static enum storage_err refuse(struct storage_job *job, const struct reply *reply)
@@ -237,7 +311,6 @@ static enum storage_err refuse(struct storage_job *job, const struct reply *repl
 static enum storage_err take_chunk(struct counter *c, struct storage_job *job,
     const struct chunk *chunk, const struct reply *reply)
 {
-    bool sketch = metric_is_sketch(job->u.count.metric);
     if (reply->type == REPLY_ERROR) {
         return refuse(job, reply);
     }
@@ -256,15 +329,18 @@ static enum storage_err take_chunk(struct counter *c, struct storage_job *job,
         c->stale = true;
         return STORAGE_OK;
     }
+    if (chunk->shard->recalled && !ver_equal(&chunk->shard->ver, &view.ver)) {
+        c->stale = true;
+        return STORAGE_OK;
+    }
     for (size_t i = 0; i < chunk->n_commands; i++) {
-        const struct reply *data = &reply->items[1 + i];
-        if (data->type == REPLY_ERROR) {
-            return refuse(job, data);
+        if (reply->items[1 + i].type == REPLY_ERROR) {
+            return refuse(job, &reply->items[1 + i]);
         }
-        if (sketch ? !take_sketches(c, data) : !take_sums(c, data)) {
-            (void)snprintf(job->detail, sizeof(job->detail), "a counter holds foreign data");
-            return STORAGE_REFUSED;
-        }
+    }
+    if (!take_buckets(c, &job->u.count, chunk, &view, reply->items + 1)) {
+        (void)snprintf(job->detail, sizeof(job->detail), "a counter holds foreign data");
+        return STORAGE_REFUSED;
     }
     return STORAGE_OK;
 }
@@ -297,7 +373,10 @@ enum storage_err counter_read(
     hll_clear(&c->hll);
     c->sum = 0;
     c->stale = false;
-    if (!cut_chunks(c)) {
+    for (size_t i = 0; i < c->n_shards; i++) {
+        count_recall(c, &job->u.count, &c->shards[i]);
+    }
+    if (!cut_chunks(c, job->u.count.metric)) {
         return STORAGE_NOMEM;
     }
     for (size_t i = 0; i < c->n_chunks; i++) {

@@ -10,24 +10,39 @@
 #include "storage/key.h"
 #include "storage/session.h"
 
+/* Neighbouring closed buckets of one level in a plan: what is remembered as one (count_cache.h). */
+struct run {
+    size_t first, n; /* in the cover */
+    bool recalled;   /* need not be read */
+    struct cache_id id;
+};
+
 /* What one partition is asked. */
 struct shard {
     unsigned partition;
     const struct slice **pages; /* owned array of the question's pages */
     size_t n_pages;
     struct cover cover;
+    struct run *runs; /* owned; in time order, disjoint */
+    size_t n_runs, runs_capacity;
+    bool recalled;  /* at least one of the runs is */
+    struct ver ver; /* under which */
 };
 
 /* One MULTI under way: buckets [first, first + n) of a shard's cover. */
 struct chunk {
     struct shard *shard;
     size_t first, n;
+    size_t reads;      /* buckets of them that are not remembered */
     size_t n_commands; /* between HMGET and TIME */
 };
 
 struct counter {
     struct core *core;
     struct hll hll;
+    struct hll run; /* the run that is being read */
+    uint64_t run_sum;
+    struct ver run_ver; /* of the reply that began it */
     struct shard shards[PARTITIONS_MAX];
     size_t n_shards;
     struct chunk *chunks;
@@ -37,6 +52,8 @@ struct counter {
     int64_t latest_s; /* Redis's clock in the newest reply */
     bool stale;       /* a plan did not hold */
     bool by_script;   /* Redis's memory is full */
+    bool forgetful;   /* nothing is recalled: it did not hold twice */
+    size_t reads;     /* keys, or fields, that were asked for */
 };
 
 /* The page that stands for the whole site. */

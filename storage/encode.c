@@ -34,6 +34,7 @@ struct encoder {
     } parents[PARENTS_SEEN];
     size_t n_parents, n_announced;
     bool late; /* a bucket closed for writers is written to */
+    uint64_t n_vers;
 
     struct announced known;
     struct part *part; /* at hand */
@@ -198,9 +199,12 @@ static void write_fixed_args(
     char st[ROLLUP_STATE_TEXT];
     resp_word(&e->args, st, rollup_state_print(&view->state, st));
     if (e->late) {
+        /* New with every encoding: where Redis lost its last second and is sent the same part
+         * again, others may have written in between, and what was remembered under a ver must not
+         * come true again. */
         char ver[WRITER_ID_TEXT + 24];
         int n =
-            snprintf(ver, sizeof(ver), "%s.%llu", part->writer_id, (unsigned long long)part->seq);
+            snprintf(ver, sizeof(ver), "%s.%llu", part->writer_id, (unsigned long long)++e->n_vers);
         resp_word(&e->args, ver, (size_t)n);
     } else {
         resp_text(&e->args, "");

@@ -32,6 +32,11 @@ bool hll_merge(struct hll *hll, const void *string, size_t n);
 /* Take the maximum of @hll and @other, register by register: the union. */
 void hll_unite(struct hll *hll, const struct hll *other);
 
+/* The string of @hll, as Redis would take it, with the cached cardinality marked stale: the sparse
+ * one where that is below 3000 bytes, as in Redis by default (not always the bytes that Redis would
+ * write).  @ret has HLL_DENSE_SIZE bytes; returns how many are used. */
+size_t hll_encode(const struct hll *hll, uint8_t *ret);
+
 /* Add one element as PFADD does.  NULL with @n 0 is the empty string, an element like others. */
 void hll_add(struct hll *hll, const void *element, size_t n);
 

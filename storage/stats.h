@@ -32,6 +32,10 @@
     X(query_keys, COUNTER, "tallyd_query_keys_total", "Keys read to count them.")                  \
     X(query_replans, COUNTER, "tallyd_query_replans_total",                                        \
         "Plans made again because a rollup moved on.")                                             \
+    X(cache_hits, COUNTER, "tallyd_cache_hits_total",                                              \
+        "Runs of closed buckets that were remembered.")                                            \
+    X(cache_misses, COUNTER, "tallyd_cache_misses_total",                                          \
+        "Runs of closed buckets that had to be read.")                                             \
     X(rollup_passes, COUNTER, "tallyd_rollup_passes_total", "Buckets rolled up.")                  \
     X(rollup_failures, COUNTER, "tallyd_rollup_failures_total", "Rollup passes given up.")         \
     X(rollup_leader, GAUGE, "tallyd_rollup_leader", "1 while this process rolls up.")

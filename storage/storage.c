@@ -42,6 +42,7 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     s->core.zone = zone_utc();
     s->core.one_node = true;
     core_init(&s->core);
+    s->core.cache = config->cache_bytes > 0 ? cache_new(config->cache_bytes) : NULL;
     if (!redis_endpoint_parse(config->redis_url, &s->core.endpoint)) {
         *ret_error = "the Redis URL is not one of redis://[user:pass@]host:port[/db] or unix:/path";
         storage_close(s);

@@ -139,6 +139,7 @@ struct storage_config {
     int64_t visit_timeout_s;
     enum rotation rotation;
     size_t queue_events; /* events that may wait; more: STORAGE_FULL */
+    size_t cache_bytes;  /* of what was read from closed buckets; 0: none */
     unsigned readers;    /* reader threads, each with a connection */
     bool lead;           /* take part in rollups */
     void (*notice)(

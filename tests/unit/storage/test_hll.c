@@ -369,6 +369,51 @@ Test(hll, merge_of_dense_and_sparse_agree)
     free(bytes);
 }
 
+/* What is encoded here reads back as the same registers, in the same encoding as Redis would
+ * choose. */
+Test(hll, encode_is_read_back)
+{
+    static const int sizes[] = {0, 1, 2, 100, 1000, 1500, 1800, 10000, 100000};
+    uint64_t state = 5;
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) + 100; i++) {
+        struct hll *hll = hll_new(), *back = hll_new();
+        uint8_t bytes[HLL_DENSE_SIZE];
+
+        if (i < sizeof(sizes) / sizeof(sizes[0])) {
+            add_range(hll, 0, sizes[i]);
+        } else { /* anything: full, few, runs */
+            uint64_t mask = noise(&state) & noise(&state), length = 1 + noise(&state) % 300;
+
+            for (size_t r = 0; r < HLL_REGISTERS; r++) {
+                hll->registers[r] =
+                    (uint8_t)(r / length % 3 == 0 ? noise(&state) & mask & 63 : i % 2);
+            }
+        }
+        size_t n = hll_encode(hll, bytes);
+        cr_assert(n <= 3000 || n == HLL_DENSE_SIZE);
+        cr_assert_eq(bytes[4], n == HLL_DENSE_SIZE ? 0 : 1);
+        cr_assert(merge(back, bytes, n), "set %zu", i);
+        assert_same(hll, back);
+        if (i < 3) {
+            cr_assert_lt(n, 30);
+        }
+        free(hll);
+        free(back);
+    }
+    struct hll *empty = hll_new();
+    uint8_t bytes[HLL_DENSE_SIZE];
+    cr_assert_eq(hll_encode(empty, bytes), SIZE_OF(EMPTY));
+    cr_assert_eq(memcmp(bytes, EMPTY, SIZE_OF(EMPTY)), 0);
+    hll_clear(empty);
+    hll_add(empty, "a", 1);
+    hll_add(empty, "b", 1);
+    hll_add(empty, "c", 1);
+    cr_assert_eq(hll_encode(empty, bytes), SIZE_OF(A_B_C));
+    cr_assert_eq(memcmp(bytes, A_B_C, SIZE_OF(A_B_C)), 0);
+    free(empty);
+}
+
 /* The union of 3 overlapping sets, each as a string, in any order and any number of times. */
 Test(hll, merge_is_a_union)
 {
