@@ -113,6 +113,20 @@ def test_random_questions_between_late_events_and_rollups(world, clients, site, 
     assert hits > 200, f"only {hits} runs were remembered: the test asks for too little twice"
 
 
+def test_what_is_open_is_never_remembered(world, clients, site):
+    """The minutes of the hour under way, by events that change nothing closed."""
+    http, other, plain = clients
+    hour = int(world.now()) // 3600 * 3600 + 3600
+    world.move(hour + 40 * 60)
+    asked = {"site": site, "page": "/", **window(hour - 86400, hour + 7200)}
+    for i in range(20):
+        other.accept([{"site": site, "page": "/", "user": f"{i} {at}", "ip": f"10.2.{i}.{at}", "ts": hour + at * 60}
+                      for at in (0, 7, 39)])
+        now = answers(http, **asked)
+        assert now["pv"]["pv"] == now["visits"]["visits"] == 3 * (i + 1)
+        assert now == answers(plain, **asked)
+
+
 def test_windows_that_move_on_keep_their_middle(world, clients, site, chance):
     """now-24h: a minute later only the edges are read, not 23 hours."""
     http = clients[0]
@@ -230,4 +244,6 @@ def test_a_redis_that_went_back(start_proxy, cleanup, site):
     cleanup.append(plain.stop)
     plain.start()
     wait_until(lambda: plain.client().count("uv", **asked) == 3, "the part in doubt is sent again")
+    # another window of the same page: the reader learns the partition's ver of now
+    http.count("uv", site=site, page="/", **window(at - 90000, at - 86400))
     assert http.count("uv", **asked) == 3
