@@ -40,7 +40,7 @@ class TallydServer:
     def start(self):
         self.tallyd.start()
         self.port = self.tallyd.port
-        self.socket = self.tallyd.redis_socket()
+        self.socket = None if "--redis" in self.tallyd.args else self.tallyd.redis_socket()
         self.client = self.tallyd.client()
         return self
 
