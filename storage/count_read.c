@@ -6,7 +6,10 @@
 #include "storage/index.h"
 #include "storage/script.h"
 
-#define READS_AT_ONCE  256 /* in one MULTI: 3 MB of dense sketches */
+/* In one MULTI; 64 dense sketches are 800 KB, and 256 cost Redis a quarter more. */
+#define SKETCHES_AT_ONCE 64
+#define SUMS_AT_ONCE     256
+
 #define AHEAD_SKETCHES 768 /* keys asked for and not answered: 9 MB that Redis buffers for us */
 #define AHEAD_SUMS     20000
 
@@ -173,9 +176,10 @@ static bool cut_chunks(struct counter *c, enum metric metric)
 {
     c->n_chunks = 0;
     c->reads = 0;
+    size_t limit = metric_is_sketch(metric) ? SKETCHES_AT_ONCE : SUMS_AT_ONCE;
     for (size_t i = 0; i < c->n_shards; i++) {
         struct shard *shard = &c->shards[i];
-        size_t at_once = shard->n_pages >= READS_AT_ONCE ? 1 : READS_AT_ONCE / shard->n_pages;
+        size_t at_once = shard->n_pages >= limit ? 1 : limit / shard->n_pages;
         for (size_t first = 0; first < shard->cover.n;) {
             if (!array_reserve(&c->chunks, &c->chunks_capacity, c->n_chunks, sizeof(*c->chunks))) {
                 return false;
