@@ -2,6 +2,7 @@
 
 #include "handlers/counts.h"
 #include "handlers/events.h"
+#include "handlers/hotkeys.h"
 
 const struct route api_routes[] = {
     /* method   path       operation    start          finish          flags */
@@ -10,6 +11,7 @@ const struct route api_routes[] = {
     {HTTP_GET, "/pv", "getPv", pv_start, counts_finish, 0},
     {HTTP_GET, "/ips", "getIps", ips_start, counts_finish, 0},
     {HTTP_GET, "/visits", "getVisits", visits_start, counts_finish, 0},
+    {HTTP_GET, "/hotkeys", "getHotkeys", hotkeys_start, NULL, 0},
 };
 
 const size_t n_api_routes = sizeof(api_routes) / sizeof(api_routes[0]);

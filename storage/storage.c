@@ -1,7 +1,9 @@
 #include "storage/storage.h"
 
+#include <sched.h>
 #include <sodium.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "storage/core.h"
 #include "storage/flush.h"
@@ -12,6 +14,7 @@
 
 struct storage {
     struct core core;
+    struct hot_pages *hot;
     struct writer *writer;
     struct readers *readers;
     struct rollup *rollup; /* NULL: this process does not lead */
@@ -43,6 +46,8 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     s->core.one_node = true;
     core_init(&s->core);
     s->core.cache = config->cache_bytes > 0 ? cache_new(config->cache_bytes) : NULL;
+    long cores = sysconf(_SC_NPROCESSORS_CONF);
+    s->hot = hot_pages_new(cores > 0 ? (unsigned)cores : 1, monotonic_ms());
     if (!redis_endpoint_parse(config->redis_url, &s->core.endpoint)) {
         *ret_error = "the Redis URL is not one of redis://[user:pass@]host:port[/db] or unix:/path";
         storage_close(s);
@@ -53,17 +58,26 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     s->writer = writer_start(&s->core);
     s->readers = readers_start(&s->core, config->readers);
     s->rollup = config->lead ? rollup_start(&s->core) : NULL;
-    if (s->writer == NULL || s->readers == NULL || (config->lead && s->rollup == NULL)) {
-        *ret_error = "threads could not be started";
+    if (s->hot == NULL || s->writer == NULL || s->readers == NULL ||
+        (config->lead && s->rollup == NULL)) {
+        *ret_error = "threads could not be started, or no memory";
         storage_close(s);
         return NULL;
     }
     return s;
 }
 
-/* Hash names here, on the caller's thread: many callers, one writer. */
-static enum storage_err make_rows(struct core *core, struct storage_job *job)
+/* The core that this thread is on: counters of its own, as a rule without contention. */
+static unsigned this_core(void)
 {
+    int core = sched_getcpu();
+    return core < 0 ? 0 : (unsigned)core;
+}
+
+/* Hash names here, on the caller's thread: many callers, one writer. */
+static enum storage_err make_rows(struct storage *s, struct storage_job *job)
+{
+    struct core *core = &s->core;
     const struct secret *secret = atomic_load(&core->secret);
     if (secret == NULL) {
         return STORAGE_DOWN;
@@ -80,6 +94,7 @@ static enum storage_err make_rows(struct core *core, struct storage_job *job)
             &rows->rows[i]);
         job->parts_all |= row_partitions(&rows->rows[i]);
     }
+    hot_pages_writes(s->hot, this_core(), monotonic_ms(), rows->rows, n);
     job->rows = rows;
     job->cost = n;
     return STORAGE_OK;
@@ -87,7 +102,7 @@ static enum storage_err make_rows(struct core *core, struct storage_job *job)
 
 static enum storage_err submit_write(struct storage *s, struct storage_job *job)
 {
-    enum storage_err err = make_rows(&s->core, job);
+    enum storage_err err = make_rows(s, job);
     if (err == STORAGE_OK && !writer_submit(s->writer, job, &err)) {
         free(job->rows);
         job->rows = NULL;
@@ -104,6 +119,11 @@ void storage_submit(struct storage *s, struct storage_job *job)
     } else if (job->op != STORAGE_PROBE && atomic_load(&s->core.refusing)) {
         err = STORAGE_DOWN;
     } else if (job->op != STORAGE_WRITE) {
+        if (job->op == STORAGE_COUNT) {
+            const struct count_job *count = &job->u.count;
+            hot_pages_reads(
+                s->hot, this_core(), monotonic_ms(), count->site, count->pages, count->n_pages);
+        }
         (void)readers_submit(s->readers, job, &err);
     } else if (job->u.write.n == 0) {
         job_done(job, STORAGE_OK);
@@ -168,6 +188,11 @@ int64_t storage_rollup_lag_s(struct storage *s, enum level level)
     return lag_s;
 }
 
+bool storage_hot_pages(struct storage *s, size_t limit, struct hot_page **ret, size_t *ret_n)
+{
+    return hot_pages_list(s->hot, monotonic_ms(), limit, ret, ret_n);
+}
+
 struct storage_stats *storage_stats(struct storage *s)
 {
     return &s->core.stats;
@@ -195,5 +220,6 @@ void storage_close(struct storage *s)
         writer_stop(s->writer);
     }
     core_release(&s->core);
+    hot_pages_free(s->hot);
     free(s);
 }

@@ -19,6 +19,7 @@
 #include "storage/bucket.h"
 #include "storage/cover.h"
 #include "storage/event.h"
+#include "storage/hot_pages.h"
 #include "storage/stats.h"
 
 #define MUST_CHECK __attribute__((warn_unused_result))
@@ -167,6 +168,10 @@ int64_t storage_oldest_s(struct storage *storage, int64_t now_s);
 /* Seconds by which the readers' watermark of the slowest partition lies behind the last complete
  * bucket. */
 int64_t storage_rollup_lag_s(struct storage *storage, enum level level);
+
+/* The hottest pages of the last half minute, as this process saw them; see hot_pages.h. */
+bool storage_hot_pages(
+    struct storage *storage, size_t limit, struct hot_page **ret, size_t *ret_n) MUST_CHECK;
 
 /* Counters; see stats.h. */
 struct storage_stats *storage_stats(struct storage *storage);

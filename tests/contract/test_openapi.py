@@ -228,14 +228,14 @@ def good_and_bad(http, operation):
         yield 400, http.post(b"[]", headers={"Content-Encoding": "gzip"})
         return
     yield 200, http.request("GET", operation.path)
-    for status, questions in COUNT_STATUSES.items() if operation.in_query() else ():
+    for status, questions in COUNT_STATUSES.items() if "from" in operation.in_query() else ():
         for params in questions:
             yield status, http.request("GET", operation.path + query(params))
 
 
 def outages(without_redis, without_answers, operation):
     """What an operation answers when Redis is away, or silent."""
-    needs_redis = operation is POST_EVENTS or operation.in_query() or operation.path == "/readyz"
+    needs_redis = operation is POST_EVENTS or "from" in operation.in_query() or operation.path == "/readyz"
     body = b'{"page":"/"}' if operation is POST_EVENTS else None
     yield 503 if needs_redis else 200, without_redis.client().request(operation.method, operation.path, body)
     if operation is POST_EVENTS:
@@ -287,6 +287,7 @@ VALUES = {
     "explain": (FLAGS, NO_FLAGS, []),
     "round": (["outer"], ["inner", "1", "Outer"], []),
     "strict": (FLAGS, NO_FLAGS, []),
+    "limit": ([1, 10, 1000], [0, 1001, -1, 1.5, "x", " 1"], []),
 }
 # Words of other operations, of the contract's future, and of mistakes
 OTHER_NAMES = {"step", "user", "limit", "date", "pageset", "cursor", "match", "Site", "pages", "form", "x", "page[]"}
@@ -481,7 +482,7 @@ def rotating():
 
 def test_spans_rotation(rotating):
     """Where hashed visitors may count twice, the answers about visitors say so."""
-    for operation in (o for o in GETS if o.in_query()):
+    for operation in (o for o in GETS if "from" in o.in_query()):
         for params, spans in (({"from": "now/d-2d", "to": "now/d"}, True), ({"from": "now/d-1d", "to": "now/d"}, False)):
             answer = ask(rotating.client(), operation, params, status=200).json
             assert ("spans_rotation" in answer) == (spans and operation.id in ("getUv", "getVisits"))

@@ -1,0 +1,81 @@
+#include "handlers/hotkeys.h"
+
+#include <jansson.h>
+#include <math.h>
+
+#include "handlers/app.h"
+#include "handlers/params.h"
+#include "handlers/problem.h"
+#include "handlers/reply.h"
+
+static const struct param_spec specs[] = {{"limit", false}};
+
+/* 1..HOTKEYS_MAX in decimal digits. */
+static bool read_limit(const struct params *params, size_t *ret)
+{
+    struct slice text;
+    size_t limit = 0;
+    *ret = HOTKEYS_DEFAULT;
+    if (!params_get(params, "limit", &text)) {
+        return true;
+    }
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < '0' || text.p[i] > '9' || limit > HOTKEYS_MAX) {
+            return false;
+        }
+        limit = limit * 10 + (size_t)(text.p[i] - '0');
+    }
+    *ret = limit;
+    return limit >= 1 && limit <= HOTKEYS_MAX;
+}
+
+/* Rates in thousandths. */
+static json_t *rate(double per_s)
+{
+    return json_real(round(per_s * 1000) / 1000);
+}
+
+static json_t *answer(const struct hot_page *pages, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < n; i++) {
+        const struct hot_page *page = &pages[i];
+        json_array_append_new(list,
+            json_pack("{s:o,s:o,s:o,s:o,s:o}", "site", json_stringn(page->site.p, page->site.n),
+                "page", json_stringn(page->page.p, page->page.n), "reads_per_s",
+                rate(page->reads_per_s), "writes_per_s", rate(page->writes_per_s), "error",
+                rate(page->error)));
+    }
+    return json_pack("{s:o}", "pages", list);
+}
+
+enum handler_result hotkeys_start(struct http_exchange *exchange)
+{
+    struct params params = {0};
+    struct hot_page *pages = NULL;
+    size_t limit = 0;
+    size_t n = 0;
+    switch (params_parse(exchange->request.query, specs, 1, &params)) {
+    case PARAMS_OK:
+        break;
+    case PARAMS_REFUSED:
+        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, params.error.parameter,
+            "%s", params.error.detail);
+        return HANDLER_REPLY;
+    case PARAMS_NOMEM:
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return HANDLER_REPLY;
+    }
+    bool ok = read_limit(&params, &limit);
+    params_release(&params);
+    if (!ok) {
+        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, "limit",
+            "must be a whole number from 1 to %d", HOTKEYS_MAX);
+    } else if (!storage_hot_pages(exchange->app->storage, limit, &pages, &n)) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+    } else {
+        reply_json(&exchange->response, 200, answer(pages, n));
+        hot_pages_release(pages, n);
+    }
+    return HANDLER_REPLY;
+}
