@@ -3,11 +3,13 @@
 #include <stdlib.h>
 
 #include "storage/count.h"
+#include "storage/count_join.h"
 #include "storage/key.h"
 #include "storage/reader_op.h"
 
 #define CONNECT_MS 1000
 #define RETRY_MS   50
+#define JOIN_AMONG 256 /* waiting jobs that are looked at for the same question */
 
 struct readers {
     struct core *core;
@@ -125,18 +127,44 @@ static enum storage_err run(struct readers *readers, struct reader *r, struct st
     }
 }
 
-static struct storage_job *next_job(struct readers *readers)
+/* Under the lock: take those of the first waiting jobs that ask what @job asks and may wait as
+ * long.  Nothing of @job was sent yet. */
+static struct storage_job *take_same(struct readers *readers, const struct storage_job *job)
+{
+    struct storage_job *same = NULL;
+    struct storage_job *before = NULL;
+    struct storage_job *at = job->op == STORAGE_COUNT ? readers->first : NULL;
+    for (size_t i = 0; at != NULL && i < JOIN_AMONG; i++) {
+        struct storage_job *next = at->next;
+        if (at->op == STORAGE_COUNT && at->deadline_ms >= job->deadline_ms && count_same(job, at)) {
+            *(before != NULL ? &before->next : &readers->first) = next;
+            readers->last = readers->last == at ? before : readers->last;
+            readers->waiting--;
+            at->next = same;
+            same = at;
+        } else {
+            before = at;
+        }
+        at = next;
+    }
+    return same;
+}
+
+/* The next job, and in *ret_same those that its answer will answer too. */
+static struct storage_job *next_job(struct readers *readers, struct storage_job **ret_same)
 {
     pthread_mutex_lock(&readers->lock);
     while (readers->first == NULL && !readers->stop) {
         pthread_cond_wait(&readers->work, &readers->lock);
     }
     struct storage_job *job = readers->first;
+    *ret_same = NULL;
     if (job != NULL) {
         readers->first = job->next;
         readers->last = readers->first == NULL ? NULL : readers->last;
         readers->waiting--;
         readers->running++;
+        *ret_same = take_same(readers, job);
     }
     pthread_mutex_unlock(&readers->lock);
     return job;
@@ -152,17 +180,38 @@ static void job_ended(struct readers *readers)
     pthread_mutex_unlock(&readers->lock);
 }
 
+/* Before @job's own answer: its owner takes it away then. */
+static void answer_same(struct core *core, const struct storage_job *job, struct storage_job *same,
+    enum storage_err err)
+{
+    while (same != NULL) {
+        struct storage_job *next = same->next;
+        count_share(job, same);
+        atomic_fetch_add(&core->stats.queries_joined, 1);
+        job_done(same, err);
+        same = next;
+    }
+}
+
 static void *reader_main(void *argument)
 {
     struct readers *readers = argument;
     struct reader r = {.core = readers->core, .counter = counter_new(readers->core)};
     struct storage_job *job;
-    while ((job = next_job(readers)) != NULL) {
-        enum storage_err err = STORAGE_NOMEM;
-        if (r.counter != NULL) {
-            err = monotonic_ms() >= job->deadline_ms ? STORAGE_LATE : run(readers, &r, job);
+    struct storage_job *same;
+    while ((job = next_job(readers, &same)) != NULL) {
+        while (job != NULL) {
+            enum storage_err err = STORAGE_NOMEM;
+            if (r.counter != NULL) {
+                err = monotonic_ms() >= job->deadline_ms ? STORAGE_LATE : run(readers, &r, job);
+            }
+            /* too late for this one: the others have their own deadlines */
+            struct storage_job *left = err == STORAGE_LATE ? same : NULL;
+            answer_same(r.core, job, err == STORAGE_LATE ? NULL : same, err);
+            job_done(job, err);
+            job = left;
+            same = left == NULL ? NULL : left->next;
         }
-        job_done(job, err);
         job_ended(readers);
     }
     session_close(&r.session);

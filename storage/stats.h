@@ -29,6 +29,8 @@
     X(redis_connects, COUNTER, "tallyd_redis_connects_total", "Connections made to Redis.")        \
     X(redis_connected, GAUGE, "tallyd_redis_connected", "1 while the writer's connection stands.") \
     X(queries, COUNTER, "tallyd_queries_total", "Windows counted.")                                \
+    X(queries_joined, COUNTER, "tallyd_queries_joined_total",                                      \
+        "Questions answered with an identical one that waited to be sent.")                        \
     X(query_keys, COUNTER, "tallyd_query_keys_total", "Keys read to count them.")                  \
     X(query_replans, COUNTER, "tallyd_query_replans_total",                                        \
         "Plans made again because a rollup moved on.")                                             \

@@ -194,6 +194,46 @@ def test_the_memory_is_bounded(start_redis, start_tallyd, site, chance):
     assert grown < 32 * 1024
 
 
+def test_a_question_joins_an_identical_one_only_before_that_is_sent(start_redis, start_proxy, start_tallyd, site):
+    """One reader, its answer held back: what is asked meanwhile is asked once, and later than what was sent before."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    slow = start_tallyd("--readers", "1", redis=proxy)
+    direct = start_tallyd(redis=redis, name="direct").client()
+    direct.accept({"site": site, "page": "/", "user": 1})
+    asked = {"site": site, "page": "/", "from_": "now-1h", "to": "now+2h"}
+    assert slow.client().count("pv", **asked) == 1
+    answers_of = {}
+    threads = []
+
+    def ask(name, **params):
+        def run():
+            answers_of[name] = slow.client().count("pv", **{**asked, **params})
+        threads.append(threading.Thread(target=run, daemon=True))
+        threads[-1].start()
+
+    proxy.hold_replies()
+    sent = list(proxy.commands).count("EXEC")
+    ask("first")
+    wait_until(lambda: list(proxy.commands).count("EXEC") > sent, "the first question is sent")
+    direct.accept([{"site": site, "page": "/", "user": i} for i in range(2, 12)])
+    for i in range(20):
+        ask(i)
+    for i in range(5):
+        ask(f"site {i}", page=None)
+    ask("other", page="/none")
+    wait_until(lambda: slow.client().metric("tallyd_http_suspended") == 27, "all wait")
+    sent = list(proxy.commands).count("EXEC")
+    proxy.hold_replies(False)
+    for thread in threads:
+        thread.join(20)
+    assert answers_of.pop("first") in (1, 11)
+    assert answers_of.pop("other") == 0
+    assert set(answers_of.values()) == {11} and len(answers_of) == 25
+    assert slow.client().metric("tallyd_queries_joined_total") == 19 + 4
+    assert list(proxy.commands).count("EXEC") - sent == 3
+
+
 def test_a_redis_that_went_back(start_proxy, cleanup, site):
     """A part applied, read and remembered, then lost; sent again after another one that is not in what was remembered.
 

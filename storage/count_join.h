@@ -1,0 +1,19 @@
+/* count_join.h - questions that are the same get one answer.
+ *
+ * Layer: storage, private to reader.c.  Thread-safe: no state.
+ * A question may join an identical one only while nothing of that one was sent (PROTOCOL, Readers):
+ * then the answer is of a time after both were asked.  reader.c sees to the when.
+ */
+#ifndef STORAGE_COUNT_JOIN_H
+#define STORAGE_COUNT_JOIN_H
+
+#include "storage/storage.h"
+
+/* Would the answer to @a (STORAGE_COUNT) be the answer to @b?  Not with explain, whose lists are
+ * owned. */
+bool count_same(const struct storage_job *a, const struct storage_job *b);
+
+/* Give @to the result of @from. */
+void count_share(const struct storage_job *from, struct storage_job *to);
+
+#endif
