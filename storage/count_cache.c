@@ -91,7 +91,10 @@ void count_recall(struct counter *c, const struct count_job *job, struct shard *
         shard->n_runs = 0;
         return;
     }
-    struct cache_id name = shard->n_runs == 0 ? (struct cache_id){{0}} : shard_id(c, job, shard);
+    struct cache_id name = {{0}};
+    if (shard->n_runs > 0) {
+        name = shard_id(c, job, shard);
+    }
     for (size_t i = 0; i < shard->n_runs; i++) {
         struct run *run = &shard->runs[i];
         run->id = run_id(c, &name, &shard->cover, run);

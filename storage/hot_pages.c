@@ -196,13 +196,20 @@ static bool add_part(struct parts *parts, enum kind kind, const struct kept *kep
         return false;
     }
     size_t n = (size_t)kept->name->site_n + kept->name->page_n;
-    char *text = malloc(n == 0 ? 1 : n);
-    if (text == NULL) {
+    struct part *part = &parts->parts[parts->n];
+    *part = (struct part){.hash = kept->hash,
+        .kind = kind,
+        .count = kept->count,
+        .over = kept->over,
+        .floor = floor,
+        .text = malloc(n == 0 ? 1 : n),
+        .site_n = kept->name->site_n,
+        .page_n = kept->name->page_n};
+    if (part->text == NULL) {
         return false;
     }
-    memcpy(text, kept->name->text, n);
-    parts->parts[parts->n++] = (struct part){kept->hash, kind, kept->count, kept->over, floor, text,
-        kept->name->site_n, kept->name->page_n};
+    memcpy(part->text, kept->name->text, n);
+    parts->n++;
     return true;
 }
 
