@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "handlers/access.h"
 #include "handlers/app.h"
 #include "handlers/event_json.h"
 #include "handlers/params.h"
@@ -129,6 +130,21 @@ static void reply_malformed(struct http_exchange *exchange, const struct event_b
         batch->column, batch->detail);
 }
 
+/* A token that is bound to sites may write to no other: then nothing of the request is counted.
+ * False: the response says so. */
+static bool may_write(struct http_exchange *exchange, const struct event_batch *batch)
+{
+    for (size_t i = 0; i < batch->n; i++) {
+        if (i > 0 && slice_equal(batch->events[i].site, batch->events[i - 1].site)) {
+            continue;
+        }
+        if (!access_site(exchange, batch->events[i].site)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- the life of a request ---- */
 
 /* False: the response says why. */
@@ -190,6 +206,9 @@ enum handler_result events_start(struct http_exchange *exchange)
     if (batch->rejected > 0 && (strict || batch->n == 0)) {
         count(&exchange->app->stats->rejected_strict, batch->n);
         reply_rejected(exchange, batch, strict);
+        return HANDLER_REPLY;
+    }
+    if (!may_write(exchange, batch)) {
         return HANDLER_REPLY;
     }
     if (batch->n == 0) {

@@ -5,7 +5,7 @@
 
 const struct route api_routes[] = {
     /* method   path       operation    start          finish          flags */
-    {HTTP_POST, "/events", "postEvents", events_start, events_finish, ROUTE_BODY},
+    {HTTP_POST, "/events", "postEvents", events_start, events_finish, ROUTE_BODY | ROUTE_INGEST},
     {HTTP_GET, "/uv", "getUv", uv_start, counts_finish, 0},
     {HTTP_GET, "/pv", "getPv", pv_start, counts_finish, 0},
     {HTTP_GET, "/ips", "getIps", ips_start, counts_finish, 0},

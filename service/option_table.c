@@ -106,6 +106,11 @@ const struct option option_table[] = {
         .unit = "level", .help = "least important level that is logged"},
     {"insecure", OPTION_BOOL, AT(insecure), .fallback = "off", .unit = "switch",
         .help = "listen beyond loopback without tokens"},
+    {"tokens", OPTION_STRING, AT(tokens), .fallback = "", .unit = "path",
+        .help =
+            "file of tokens (`tallyd token new`), read again at SIGHUP; empty: nobody needs one"},
+    {"metrics-token", OPTION_BOOL, AT(metrics_token), .fallback = "off", .unit = "switch",
+        .help = "/healthz, /readyz, /metrics and /openapi.* ask for a token with scope read"},
 };
 /* clang-format on */
 const size_t option_table_n = sizeof(option_table) / sizeof(option_table[0]);

@@ -50,6 +50,8 @@ struct options {
     enum log_format log_format;
     enum log_level log_level;
     bool insecure;
+    const char *tokens; /* path; "": none */
+    bool metrics_token;
 
     /* The file's `site.<name>.tz = value` and the like, in order of the file. */
     struct option_entry {

@@ -24,6 +24,7 @@
 #include "service/process.h"
 #include "service/redis_child.h"
 #include "service/redis_url.h"
+#include "service/tokens.h"
 #include "service/version.h"
 #include "storage/storage.h"
 
@@ -50,6 +51,7 @@ struct service {
     struct route *routes;
     size_t n_routes;
     struct http_server *server;
+    struct tokens *tokens; /* NULL: nobody needs one */
     int signal_fd;
     int notice_fd; /* eventfd: storage connected, or found that it must not */
     bool announced;
@@ -173,6 +175,20 @@ static int complain(const char *text)
 }
 
 /* 0, or the exit status. */
+static int read_tokens(struct service *s)
+{
+    char error[TOKEN_FILE_ERROR];
+    if (s->options.tokens[0] == '\0') {
+        return s->options.metrics_token ? complain("--metrics-token: there are no --tokens") : 0;
+    }
+    s->tokens = tokens_open(s->options.tokens, s->options.metrics_token, error);
+    if (s->tokens == NULL) {
+        (void)fprintf(stderr, "tallyd: --tokens: %s\n", error);
+    }
+    return s->tokens != NULL ? 0 : 2;
+}
+
+/* 0, or the exit status. */
 static int read_options(struct service *s, int argc, char **argv)
 {
     char error[OPTIONS_ERROR];
@@ -182,12 +198,12 @@ static int read_options(struct service *s, int argc, char **argv)
     if (listen_parse(s->options.listen, &s->listen) != NULL) {
         return complain("the listen address is not HOST:PORT");
     }
-    if (!listen_is_loopback(&s->listen) && !s->options.insecure) {
+    if (!listen_is_loopback(&s->listen) && !s->options.insecure && s->options.tokens[0] == '\0') {
         return complain(
-            "--listen: an address that other machines can reach needs tokens, which are "
-            "not supported yet; --insecure serves everybody who can connect");
+            "--listen: an address that other machines can reach needs --tokens FILE "
+            "(`tallyd token new` makes one); --insecure serves everybody who can connect");
     }
-    return 0;
+    return read_tokens(s);
 }
 
 static bool catch_signals(struct service *s)
@@ -340,6 +356,7 @@ static bool start_server(struct service *s)
         .request_timeout_ms = o->request_timeout_ms,
         .idle_timeout_ms = IDLE_TIMEOUT_MS,
         .app = &s->ops.app,
+        .tokens = s->tokens,
         .routes = s->routes,
         .n_routes = s->n_routes,
         .submit = submit,
@@ -385,6 +402,20 @@ static void mind_child(struct service *s, bool exited)
     }
 }
 
+/* What can be read again while requests are served. */
+static void reread(struct service *s)
+{
+    char error[TOKEN_FILE_ERROR];
+    if (s->tokens == NULL) {
+        log_info(s->logger, "nothing to read again", log_text("signal", "SIGHUP"));
+    } else if (tokens_reload(s->tokens, error)) {
+        log_info(s->logger, "read the tokens again", log_uint("tokens", tokens_count(s->tokens)));
+    } else {
+        log_error(s->logger, "the tokens could not be read again, those of before stay",
+            log_text("reason", error));
+    }
+}
+
 /* True: it is time to stop. */
 static bool take_signal(struct service *s)
 {
@@ -393,7 +424,7 @@ static bool take_signal(struct service *s)
         return false;
     }
     if (info.ssi_signo == SIGHUP) {
-        log_info(s->logger, "nothing to read again", log_text("signal", "SIGHUP"));
+        reread(s);
         return false;
     }
     log_info(s->logger, "stopping", log_text("signal", strsignal((int)info.ssi_signo)));
@@ -484,6 +515,7 @@ int serve_main(int argc, char **argv)
         status = serve(s);
     }
     logger_free(s->logger);
+    tokens_close(s->tokens);
     options_release(&s->options);
     if (s->signal_fd >= 0) {
         close(s->signal_fd);

@@ -1,6 +1,7 @@
 """The server and openapi.yaml say the same: every operation, parameter, status, header and body."""
 
 import gzip
+import hashlib
 import json
 import re
 
@@ -191,6 +192,42 @@ def without_answers():
         redis.stop()
 
 
+SCOPES = ("ingest", "read", "admin")
+
+
+@pytest.fixture(scope="module")
+def guarded(redis):
+    """A tallyd with a token for each scope, named like it, and for each on site a alone: <scope>-a."""
+    daemon = Tallyd("--tokens", "tokens", "--metrics-token", redis=redis, name="guarded")
+    daemon.directory.mkdir(exist_ok=True)
+    lines = [f"{hashlib.sha256(name.encode()).hexdigest()} {scope} {site}{name}\n"
+             for scope in SCOPES for name, site in ((scope, ""), (scope + "-a", "site=a "))]
+    (daemon.directory / "tokens").write_text("".join(lines))
+    try:
+        daemon.spawn(daemon.command_line())
+        daemon.wait_ready_line()
+        yield daemon
+    finally:
+        daemon.stop()
+
+
+def refused(guarded, operation):
+    """What an operation answers to tokens that are none, or not for it."""
+    def send(token=None):
+        extra = f"Authorization: Bearer {token}\r\n" if token else ""
+        return raw_answer(guarded, request_text(operation, extra))
+
+    yield 401, send()
+    yield 401, send("nobody's")
+    for scope in SCOPES:
+        response = send(scope)
+        if scope != operation.scope:
+            yield 403, response
+            assert operation.scope in response.json["detail"]
+        else:
+            assert response.status not in (401, 403), response
+
+
 COUNT_STATUSES = {
     200: [{}, {"explain": "1"}, {"page": ["/a", "/b"], "explain": "true"}, {"from": "now-40d", "round": "outer"}],
     400: [{"from": "now", "to": "now-1h"}, {"from": "1970-01-02", "to": "1970-01-01"}],
@@ -244,9 +281,9 @@ def outages(without_redis, without_answers, operation):
 
 @each_operation
 def test_every_status_is_documented_and_every_documented_one_is_seen(
-        tallyd, http, without_redis, without_answers, operation):
+        tallyd, http, guarded, without_redis, without_answers, operation):
     seen = set()
-    for answers in (everywhere(tallyd, operation), good_and_bad(http, operation),
+    for answers in (everywhere(tallyd, operation), refused(guarded, operation), good_and_bad(http, operation),
                     outages(without_redis, without_answers, operation)):
         for expected, response in answers:
             API.check(operation, response)
