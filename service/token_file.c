@@ -149,7 +149,7 @@ static size_t split(struct slice line, struct slice words[static WORDS_MAX + 1])
 static bool take_line(struct parser *p, struct slice line)
 {
     struct token_set *set = p->set;
-    struct slice words[WORDS_MAX + 1];
+    struct slice words[WORDS_MAX + 1] = {{NULL, 0}};
     if (line.n > 0 && line.p[line.n - 1] == '\r') {
         line.n--;
     }

@@ -241,6 +241,7 @@ static bool end_script(struct delivery *d, const struct session *session)
     if (sent->n > 0) {
         sent->ring[(sent->head + sent->n - 1) & (sent->capacity - 1)].last = true;
     }
+    d->scripts++;
     return encode_end(d->encoder, &session->scripts, &d->out);
 }
 
@@ -261,6 +262,7 @@ bool delivery_pump(struct delivery *d, const struct session *session, int64_t no
 {
     bool any = false;
     buffer_clear(&d->out, OUT_KEEP);
+    d->scripts = 0;
     if (now_ms < d->hold_until_ms) {
         return true;
     }

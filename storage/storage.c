@@ -102,6 +102,9 @@ void storage_submit(struct storage *s, struct storage_job *job)
         err = STORAGE_CONFIG;
     } else if (job->op != STORAGE_PROBE && atomic_load(&s->core.refusing)) {
         err = STORAGE_DOWN;
+    } else if (job->op == STORAGE_LIMIT || job->op == STORAGE_LIMIT_RESET) {
+        job->cost = 1;
+        (void)writer_submit(s->writer, job, &err);
     } else if (job->op != STORAGE_WRITE) {
         (void)readers_submit(s->readers, job, &err);
     } else if (job->u.write.n == 0) {

@@ -19,6 +19,7 @@
 #include "storage/bucket.h"
 #include "storage/cover.h"
 #include "storage/event.h"
+#include "storage/limit.h"
 #include "storage/stats.h"
 
 #define MUST_CHECK __attribute__((warn_unused_result))
@@ -80,13 +81,39 @@ struct count_job {
     size_t n_keys;
 };
 
+/* Input and result of STORAGE_LIMIT: take from a limit.  STORAGE_UNKNOWN: it may have been taken.
+ */
+struct limit_job {
+    struct limit limit;       /* passes limit_check */
+    struct slice policy;      /* whose keys are its own; empty: of no policy */
+    struct slice key;         /* 1..LIMIT_KEY_MAX bytes */
+    int64_t need;             /* at least this; 0: only look */
+    int64_t want;             /* at most this; a sliding limit takes what is needed */
+    bool guard;               /* private to storage: the key is an ingestion guard's */
+    struct limit_state state; /* written by storage */
+};
+
+/* Input of STORAGE_LIMIT_RESET: forget what was taken for a key, under any algorithm. */
+struct limit_reset_job {
+    struct slice key;
+    const struct slice *policies; /* n_policies of them; the empty one is that of no policy */
+    size_t n_policies;
+};
+
 /* No process may take an event further ahead of Redis's clock than this.  (Readers take it that
  * nothing lies beyond: a window that reaches into next month needs few keys.) */
 #define STORAGE_FUTURE_MAX_S 86400
 
-/* STORAGE_WRITE is for the writer's thread; the others are for the readers (reader.c). */
-enum storage_op { STORAGE_WRITE, STORAGE_COUNT, STORAGE_PROBE };
-#define STORAGE_OPS 3
+/* STORAGE_WRITE and the limits are for the writer's thread; the others are for the readers
+ * (reader.c). */
+enum storage_op {
+    STORAGE_WRITE,
+    STORAGE_COUNT,
+    STORAGE_PROBE,
+    STORAGE_LIMIT,
+    STORAGE_LIMIT_RESET,
+};
+#define STORAGE_OPS 5
 
 struct storage_job {
     enum storage_op op;
@@ -94,6 +121,8 @@ struct storage_job {
     union {
         struct write_job write;
         struct count_job count;
+        struct limit_job limit;
+        struct limit_reset_job limit_reset;
     } u;
     void (*done)(struct storage_job *job);
     void *data; /* the caller's */
