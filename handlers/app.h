@@ -28,12 +28,21 @@ struct app_stats {
 #undef X
 };
 
+/* A limit with a name. */
+struct limit_policy {
+    struct slice name;
+    struct limit limit;
+};
+
 struct app {
     struct storage *storage;
     size_t max_events;    /* in one request */
     int64_t max_future_s; /* a ts further ahead is rejected */
     enum rotation rotation;
     struct app_stats *stats;
+    const struct limit_policy *policies; /* n_policies of them */
+    size_t n_policies;
+    const struct slice *policy_names; /* theirs, and behind them the empty name of no policy */
 };
 
 #endif

@@ -2,11 +2,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #include "handlers/access.h"
 #include "handlers/app.h"
 #include "handlers/event_json.h"
+#include "handlers/media_type.h"
 #include "handlers/params.h"
 #include "handlers/problem.h"
 #include "handlers/reply.h"
@@ -31,25 +31,14 @@ static void count(_Atomic int64_t *counter, size_t n)
 
 /* ---- what was asked ---- */
 
-/* The media type without its parameters. */
-static bool is_type(struct slice content_type, const char *type)
-{
-    size_t n = strlen(type);
-    if (content_type.n < n || strncasecmp(content_type.p, type, n) != 0) {
-        return false;
-    }
-    return content_type.n == n || content_type.p[n] == ';' || content_type.p[n] == ' ' ||
-           content_type.p[n] == '\t';
-}
-
 static bool read_form(struct http_exchange *exchange, enum event_body *ret)
 {
     struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
-    if (type.n == 0 || is_type(type, "application/json")) {
+    if (type.n == 0 || media_type_is(type, "application/json")) {
         *ret = EVENT_BODY_JSON;
         return true;
     }
-    if (is_type(type, "application/x-ndjson")) {
+    if (media_type_is(type, "application/x-ndjson")) {
         *ret = EVENT_BODY_NDJSON;
         return true;
     }

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "handlers/limit_json.h"
 #include "service/escape.h"
+#include "service/limit_option.h"
 #include "service/listen.h"
 #include "service/option_value.h"
 #include "service/options.h"
@@ -123,9 +125,9 @@ static const char *check_site_tz(struct slice name, const char *value)
 
 static const char *check_policy(struct slice name, const char *value)
 {
-    (void)name;
-    (void)value;
-    return "policies are not supported yet";
+    struct limit limit;
+    return limit_policy_name_valid(name) ? limit_option_policy(value, &limit)
+                                         : "the name must be [A-Za-z0-9._-]{1,64}";
 }
 
 const struct option_family option_families[] = {

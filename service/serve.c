@@ -16,6 +16,7 @@
 #include "handlers/routes.h"
 #include "service/api_description.h"
 #include "service/http_server.h"
+#include "service/limit_option.h"
 #include "service/listen.h"
 #include "service/log.h"
 #include "service/notify.h"
@@ -48,6 +49,8 @@ struct service {
     struct ops ops;
     struct app_stats stats;
     struct write_probe probe;
+    struct limit_policy *policies;
+    struct slice *policy_names;
     struct route *routes;
     size_t n_routes;
     struct http_server *server;
@@ -311,6 +314,31 @@ static bool join_routes(struct service *s)
     return s->ops.http != NULL;
 }
 
+/* The file's `policy.<name> = ..`, which were checked when it was read. */
+static bool make_policies(struct service *s)
+{
+    const struct options *o = &s->options;
+    struct app *app = &s->ops.app;
+    size_t n = 0;
+    s->policies = calloc(o->n_entries + 1, sizeof(*s->policies));
+    s->policy_names = calloc(o->n_entries + 1, sizeof(*s->policy_names));
+    if (s->policies == NULL || s->policy_names == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < o->n_entries; i++) {
+        const struct option_entry *entry = &o->entries[i];
+        if (strcmp(entry->family->before, "policy.") == 0 &&
+            limit_option_policy(entry->value, &s->policies[n].limit) == NULL) {
+            s->policies[n].name = s->policy_names[n] = slice_of(entry->name);
+            n++;
+        }
+    }
+    app->policies = s->policies;
+    app->policy_names = s->policy_names; /* the last one stays empty */
+    app->n_policies = n;
+    return true;
+}
+
 static void submit(void *data, struct storage_job *job)
 {
     storage_submit(data, job);
@@ -343,7 +371,7 @@ static bool start_server(struct service *s)
     s->ops.started_ms = utc_ms();
     s->ops.probe = &s->probe;
     pthread_mutex_init(&s->probe.lock, NULL);
-    if (!join_routes(s)) {
+    if (!join_routes(s) || !make_policies(s)) {
         return false;
     }
     struct http_server_config config = {
@@ -481,6 +509,8 @@ static void shut_down(struct service *s)
     }
     http_metrics_free(s->ops.http);
     free(s->routes);
+    free(s->policies);
+    free(s->policy_names);
 }
 
 static int serve(struct service *s)
