@@ -82,7 +82,10 @@ static bool read_key(struct http_exchange *exchange, const struct params *params
 static const struct limit_policy *read_policy(struct http_exchange *exchange, struct slice name)
 {
     const struct limit_policy *policy = find_policy(exchange->app, name);
-    if (policy == NULL) {
+    if (!limit_policy_name_valid(name)) {
+        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, "policy",
+            "the name of a policy is [A-Za-z0-9._-]{1,64}");
+    } else if (policy == NULL) {
         problem_reply_parameter(
             &exchange->response, PROBLEM_UNACCEPTABLE, "policy", "there is no such policy");
     }
