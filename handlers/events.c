@@ -6,6 +6,7 @@
 #include "handlers/access.h"
 #include "handlers/app.h"
 #include "handlers/event_json.h"
+#include "handlers/ingest_guard.h"
 #include "handlers/media_type.h"
 #include "handlers/params.h"
 #include "handlers/problem.h"
@@ -15,12 +16,14 @@ static const struct param_spec specs[] = {{"strict", false}};
 
 struct events_state {
     struct event_batch batch;
+    struct ingest_guard guard;
 };
 
 static void release(struct http_exchange *exchange)
 {
     struct events_state *state = exchange->state;
     event_batch_release(&state->batch);
+    ingest_guard_release(&state->guard);
     free(state);
 }
 
@@ -179,6 +182,9 @@ enum handler_result events_start(struct http_exchange *exchange)
         problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
         return HANDLER_REPLY;
     }
+    if (!ingest_guard_open(exchange, exchange->request.body.n)) {
+        return HANDLER_REPLY;
+    }
     struct events_state *state = calloc(1, sizeof(*state));
     if (state == NULL) {
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
@@ -200,14 +206,18 @@ enum handler_result events_start(struct http_exchange *exchange)
     if (!may_write(exchange, batch)) {
         return HANDLER_REPLY;
     }
-    if (batch->n == 0) {
-        reply_accepted(exchange, batch);
-        return HANDLER_REPLY;
-    }
     exchange->job.op = STORAGE_WRITE;
     exchange->job.deadline_ms = exchange->request.deadline_ms;
     exchange->job.u.write = (struct write_job){.events = batch->events, .n = batch->n};
-    return HANDLER_WAIT;
+    if (!ingest_guard_admit(exchange, &state->guard, batch->events, batch->n)) {
+        return HANDLER_REPLY;
+    }
+    if (batch->n > 0) {
+        return HANDLER_WAIT;
+    }
+    reply_accepted(exchange, batch);
+    ingest_guard_headers(exchange, &state->guard);
+    return HANDLER_REPLY;
 }
 
 void events_finish(struct http_exchange *exchange)
@@ -217,6 +227,11 @@ void events_finish(struct http_exchange *exchange)
     if (exchange->job.err == STORAGE_OK) {
         count(&stats->events_accepted, state->batch.n);
         reply_accepted(exchange, &state->batch);
+        ingest_guard_headers(exchange, &state->guard);
+        return;
+    }
+    if (exchange->job.err == STORAGE_LIMITED) {
+        ingest_guard_refused(exchange);
         return;
     }
     count(exchange->job.err == STORAGE_UNKNOWN ? &stats->rejected_unknown

@@ -184,6 +184,8 @@ static enum problem storage_problem(enum storage_err err)
     case STORAGE_SHUTDOWN:
     case STORAGE_NOMEM:
         return PROBLEM_UNAVAILABLE;
+    case STORAGE_LIMITED:
+        return PROBLEM_LIMITED;
     case STORAGE_UNKNOWN:
         return PROBLEM_UNKNOWN_OUTCOME;
     case STORAGE_NOT_KEPT:

@@ -49,6 +49,8 @@ struct service {
     struct ops ops;
     struct app_stats stats;
     struct write_probe probe;
+    struct limit guard_limit;
+    enum guard_by guard_by;
     struct limit_policy *policies;
     struct slice *policy_names;
     struct route *routes;
@@ -191,6 +193,22 @@ static int read_tokens(struct service *s)
     return s->tokens != NULL ? 0 : 2;
 }
 
+/* False: limit and burst do not go together.  (Each for itself was checked before.) */
+static bool read_guard(struct service *s)
+{
+    const struct options *o = &s->options;
+    enum limit_part part;
+    if (o->ingest_limit[0] == '\0' || limit_option_rate(o->ingest_limit, &s->guard_limit) != NULL) {
+        s->guard_by = GUARD_OFF;
+        return true;
+    }
+    s->guard_by =
+        (enum guard_by)(GUARD_TOKEN + (int)o->ingest_limit_by); /* words begin behind off */
+    s->guard_limit.burst =
+        o->ingest_burst == OPTION_AS_LIMIT ? s->guard_limit.count - 1 : o->ingest_burst;
+    return limit_check(&s->guard_limit, &part) == NULL;
+}
+
 /* 0, or the exit status. */
 static int read_options(struct service *s, int argc, char **argv)
 {
@@ -205,6 +223,9 @@ static int read_options(struct service *s, int argc, char **argv)
         return complain(
             "--listen: an address that other machines can reach needs --tokens FILE "
             "(`tallyd token new` makes one); --insecure serves everybody who can connect");
+    }
+    if (!read_guard(s)) {
+        return complain("--ingest-burst: too large for --ingest-limit to be counted exactly");
     }
     return read_tokens(s);
 }
@@ -275,6 +296,8 @@ static bool start_storage(struct service *s)
         .visit_timeout_s = o->visit_timeout_s,
         .rotation = o->visitor_rotation,
         .queue_events = (size_t)o->queue,
+        .guard_by = s->guard_by,
+        .guard_limit = s->guard_limit,
         .readers = (unsigned)o->readers,
         .lead = true,
         .notice = on_notice,
@@ -368,6 +391,8 @@ static bool start_server(struct service *s)
     s->ops.app.max_future_s = o->max_future_s;
     s->ops.app.rotation = o->visitor_rotation;
     s->ops.app.stats = &s->stats;
+    s->ops.app.guard_by = s->guard_by;
+    s->ops.app.guard_limit = s->guard_limit;
     s->ops.started_ms = utc_ms();
     s->ops.probe = &s->probe;
     pthread_mutex_init(&s->probe.lock, NULL);

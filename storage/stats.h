@@ -32,6 +32,8 @@
     X(limit_denied, COUNTER, "tallyd_limit_denied_total", "Rate limits that said no.")             \
     X(limit_scripts, COUNTER, "tallyd_limit_scripts_total",                                        \
         "Scripts run for rate limits: many that come together share one.")                         \
+    X(guard_leases, COUNTER, "tallyd_guard_leases_total",                                          \
+        "Leases that the ingestion guard took or gave back.")                                      \
     X(queries, COUNTER, "tallyd_queries_total", "Windows counted.")                                \
     X(query_keys, COUNTER, "tallyd_query_keys_total", "Keys read to count them.")                  \
     X(query_replans, COUNTER, "tallyd_query_replans_total",                                        \

@@ -36,6 +36,7 @@
     X(STORAGE_UNKNOWN, "Redis did not answer in time")        /* sent: some or all may hold */     \
     X(STORAGE_NOT_KEPT, "the window is not kept at this precision")                                \
     X(STORAGE_TOO_BROAD, "the question needs too many keys")                                       \
+    X(STORAGE_LIMITED, "over the limit")           /* nothing was sent */                          \
     X(STORAGE_SHUTDOWN, "the service is stopping") /* nothing was sent */                          \
     X(STORAGE_NOMEM, "out of memory")              /* nothing was sent */
 
@@ -50,10 +51,33 @@ const char *storage_err_text(enum storage_err err);
 enum metric { METRIC_PV, METRIC_UV, METRIC_IPS, METRIC_VISITS };
 #define METRICS 4
 
+/* Who is limited by the ingestion guard: each for its own. */
+enum guard_by { GUARD_OFF, GUARD_TOKEN, GUARD_IP, GUARD_SITE };
+
+/* So many events of one of those that are limited. */
+struct guard_claim {
+    struct slice
+        who; /* the token's name, the site, or the address: 4 or 16 bytes in network order */
+    int64_t n;
+};
+
+/* In order of how bad they are. */
+enum guard_verdict {
+    GUARD_ADMITTED, /* and taken */
+    GUARD_ASK,      /* Redis must be asked: submit the job with the claims */
+    GUARD_REFUSED,
+    GUARD_FAILED, /* no memory */
+};
+
 /* Input and result of STORAGE_WRITE.  Events are counted for their page and their site. */
 struct write_job {
     struct event *events;
     size_t n;
+    /* Granted by the guard before anything is written; else STORAGE_LIMITED.  n_claims 0: they were
+     * granted before (storage_guard_try), or there is no guard. */
+    const struct guard_claim *claims;
+    size_t n_claims;
+    struct limit_state guard; /* with claims: what the guard said; written by storage */
 };
 
 /* Input and result of STORAGE_COUNT. */
@@ -167,9 +191,11 @@ struct storage_config {
     struct retention retention;
     int64_t visit_timeout_s;
     enum rotation rotation;
-    size_t queue_events; /* events that may wait; more: STORAGE_FULL */
-    unsigned readers;    /* reader threads, each with a connection */
-    bool lead;           /* take part in rollups */
+    size_t queue_events;      /* events that may wait; more: STORAGE_FULL */
+    enum guard_by guard_by;   /* GUARD_OFF: no guard */
+    struct limit guard_limit; /* a funnel that passes limit_check */
+    unsigned readers;         /* reader threads, each with a connection */
+    bool lead;                /* take part in rollups */
     void (*notice)(
         void *data, enum storage_notice what, const char *detail); /* any thread; must not block */
     void *notice_data;
@@ -183,6 +209,15 @@ struct storage *storage_open(
 /* Lend @job to storage.  If it cannot be taken, done() is called at once, on this thread, with the
  * error. */
 void storage_submit(struct storage *storage, struct storage_job *job);
+
+/* The ingestion guard (guard.h), without waiting: may events with these claims be written?  All of
+ * them or none.  *ret_state tells how it stands, but for GUARD_FAILED. */
+enum guard_verdict storage_guard_try(struct storage *storage, const struct guard_claim *claims,
+    size_t n, struct limit_state *ret_state);
+
+/* Is it known that not even one event of @who would be admitted?  For those who want to refuse
+ * before they work. */
+bool storage_guard_closed(struct storage *storage, struct slice who, struct limit_state *ret_state);
 
 /* A lower bound of Redis's clock, UTC milliseconds: a TIME seen in a reply and the monotonic time
  * since. 0 as long as no reply was seen. */

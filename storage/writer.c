@@ -31,7 +31,9 @@ struct writer {
     pthread_t thread;
     int wake_fd; /* eventfd */
 
-    pthread_mutex_t lock; /* guards the next seven */
+    pthread_mutex_t lock;                        /* guards the next nine */
+    int64_t (*tick)(void *data, int64_t now_ms); /* NULL: nobody asks */
+    void *tick_data;
     pthread_cond_t idle;
     struct job_queue queue;
     struct job_queue limits; /* jobs for the limiter */
@@ -53,6 +55,7 @@ struct writer {
     int64_t heard_ms;        /* last reply, or last time none was awaited */
     int64_t disconnected_ms; /* since when; 0 while connected */
     int64_t next_connect_ms, retry_ms;
+    int64_t tick_ms; /* when tick asked to be called */
 };
 
 /* ---- jobs ---- */
@@ -348,6 +351,15 @@ static void lose_patience(struct writer *w, int64_t now_ms)
 
 /* ---- the loop ---- */
 
+static void call_tick(struct writer *w, int64_t now_ms)
+{
+    pthread_mutex_lock(&w->lock);
+    int64_t (*tick)(void *, int64_t) = w->tick;
+    void *data = w->tick_data;
+    pthread_mutex_unlock(&w->lock);
+    w->tick_ms = tick != NULL ? tick(data, now_ms) : INT64_MAX;
+}
+
 /* One turn's work, without waiting. */
 static void work(struct writer *w)
 {
@@ -375,6 +387,7 @@ static void work(struct writer *w)
     if (w->lost) {
         disconnect(w, now_ms);
     }
+    call_tick(w, now_ms);
 }
 
 /* How long poll() may sleep, in ms; -1 for ever. */
@@ -385,6 +398,7 @@ static int patience(struct writer *w)
     if (w->session.redis == NULL && w->next_connect_ms < wake_ms) {
         wake_ms = w->next_connect_ms;
     }
+    wake_ms = w->tick_ms < wake_ms ? w->tick_ms : wake_ms;
     int64_t hold_ms = w->delivery.hold_until_ms;
     if (hold_ms > now_ms && w->delivery.flushes != NULL && hold_ms < wake_ms) {
         wake_ms = hold_ms;
@@ -517,6 +531,14 @@ struct writer *writer_start(struct core *core)
         return NULL;
     }
     return w;
+}
+
+void writer_set_tick(struct writer *w, int64_t (*tick)(void *data, int64_t now_ms), void *data)
+{
+    pthread_mutex_lock(&w->lock);
+    w->tick = tick;
+    w->tick_data = data;
+    pthread_mutex_unlock(&w->lock);
 }
 
 void writer_drain(struct writer *w, int64_t deadline_ms)

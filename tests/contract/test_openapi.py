@@ -199,7 +199,7 @@ SCOPES = ("ingest", "read", "admin")
 @pytest.fixture(scope="module")
 def guarded(redis):
     """A tallyd with a token for each scope, named like it, and for each on site a alone: <scope>-a."""
-    daemon = Tallyd("--tokens", "tokens", "--metrics-token", redis=redis, name="guarded")
+    daemon = Tallyd("--tokens", "tokens", "--metrics-token", "--ingest-limit", "1/366d", redis=redis, name="guarded")
     daemon.directory.mkdir(exist_ok=True)
     lines = [f"{hashlib.sha256(name.encode()).hexdigest()} {scope} {site}{name}\n"
              for scope in SCOPES for name, site in ((scope, ""), (scope + "-a", "site=a "))]
@@ -220,6 +220,9 @@ def refused(guarded, operation):
 
     yield 401, send()
     yield 401, send("nobody's")
+    if operation is POST_EVENTS:
+        body = b'[{"page":"/"},{"page":"/"}]'  # one is all that ever fits
+        yield 429, guarded.client().post(body, headers={"Authorization": "Bearer ingest"})
     for scope in SCOPES:
         response = send(scope)
         if scope != operation.scope:
