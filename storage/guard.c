@@ -99,8 +99,16 @@ void guard_free(struct guard *g)
 
 static void unlink_use(struct guard *g, struct funnel *f)
 {
-    *(f->newer != NULL ? &f->newer->older : &g->newest) = f->older;
-    *(f->older != NULL ? &f->older->newer : &g->oldest) = f->newer;
+    if (f == g->newest) {
+        g->newest = f->older;
+    } else {
+        f->newer->older = f->older;
+    }
+    if (f == g->oldest) {
+        g->oldest = f->newer;
+    } else {
+        f->older->newer = f->newer;
+    }
 }
 
 static void link_newest(struct guard *g, struct funnel *f)
@@ -478,11 +486,14 @@ static void give_back(struct guard *g, struct funnel *f, int64_t now_us)
 
 static void forget_old(struct guard *g, int64_t now_us)
 {
-    for (int i = 0; i < FORGET_STEP && g->oldest != NULL; i++) {
-        if (!is_free(g->oldest) || now_us - g->oldest->used_us < FORGET_US) {
+    struct funnel *f = g->oldest;
+    for (int i = 0; i < FORGET_STEP && f != NULL; i++) {
+        struct funnel *newer = f->newer;
+        if (!is_free(f) || now_us - f->used_us < FORGET_US) {
             return;
         }
-        forget(g, g->oldest);
+        forget(g, f);
+        f = newer;
     }
 }
 

@@ -46,7 +46,7 @@ static bool push(struct limiter *l, struct storage_job *job)
         *sent = (struct sent_jobs){.ring = ring, .n = sent->n, .capacity = capacity};
     }
     sent->n++;
-    *sent_at(l, sent->n - 1) = (struct sent_job){job, false};
+    *sent_at(l, sent->n - 1) = (struct sent_job){.job = job};
     return true;
 }
 
@@ -182,6 +182,10 @@ bool limiter_pump(
     ok = ok && send_script(l, session, LIMIT_FUNNEL, funnels.jobs, funnels.n) &&
          send_script(l, session, LIMIT_SLIDING, logs.jobs, logs.n);
     fail_list(jobs, STORAGE_NOMEM);
+    if (l->scripts > 0 && l->sent.n > 0) {
+        sent_at(l, l->sent.n - 1)->last_of_round = true;
+        l->rounds++;
+    }
     return ok && !l->out.failed;
 }
 
@@ -264,6 +268,7 @@ bool limiter_take_reply(struct limiter *l, const struct reply *reply)
         l->sent.head = (l->sent.head + 1) & (l->sent.capacity - 1);
         l->sent.n--;
         last = sent.last;
+        l->rounds -= sent.last_of_round;
         if (reply->type == REPLY_ERROR) {
             take_error(l, sent.job, reply, again);
             continue;
@@ -305,6 +310,7 @@ void limiter_lost(struct limiter *l)
         }
     }
     l->sent.n = 0;
+    l->rounds = 0;
     l->hold_until_ms = 0;
     limiter_finish(l);
 }

@@ -21,6 +21,7 @@ struct limiter {
         struct sent_job {
             struct storage_job *job; /* NULL: answered meanwhile */
             bool last;               /* of its script */
+            bool last_of_round;      /* of what was sent at once */
         } * ring;
         size_t head, n, capacity;
     } sent;
@@ -28,6 +29,7 @@ struct limiter {
     struct job_queue done;  /* answered by Redis; their err is set */
     struct buffer out;
     size_t scripts;        /* in out */
+    unsigned rounds;       /* under way */
     int64_t hold_until_ms; /* send nothing before: Redis asked for patience */
 };
 

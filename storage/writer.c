@@ -15,6 +15,7 @@
 #define FLUSHES_MAX      2 /* under way at once */
 #define FLUSH_EVENTS_MAX 10000
 #define LIMITS_MAX       1000 /* taken at once */
+#define ROUNDS_MAX       2    /* of limits under way at once, but for those that go with a flush */
 #define CONNECT_MS       1000 /* one attempt to connect and prepare */
 #define LOOK_MS          50   /* while no flush can begin: how often deadlines are looked at */
 #define SILENCE_MS       5000 /* no reply for so long: the connection is dead, or as good as */
@@ -163,11 +164,14 @@ static size_t events_to_begin(const struct writer *w)
     return under_way == 0 ? 1 : under_way;
 }
 
-/* The same for limits: one while none is under way, else as many as are. */
+/* The same for limits. */
 static size_t limits_to_begin(const struct writer *w)
 {
     size_t under_way = limiter_pending(&w->limiter);
-    return w->session.redis == NULL ? SIZE_MAX : under_way == 0 ? 1 : under_way;
+    if (w->session.redis == NULL || w->limiter.rounds >= ROUNDS_MAX) {
+        return SIZE_MAX;
+    }
+    return under_way == 0 ? 1 : under_way;
 }
 
 /* True: a flush goes out. */
