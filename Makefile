@@ -111,7 +111,8 @@ PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 DOCDIR ?= $(PREFIX)/share/doc/tallyd
-DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/redis.conf deploy/nginx.conf
+DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/redis.conf deploy/nginx.conf \
+  deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml
 
 # The directories go into the unit file, where other characters would have to be escaped.
 plain = for d in "$(BINDIR)" "$(UNITDIR)" "$(DOCDIR)"; do case "$$d" in \
@@ -196,7 +197,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_CC = clang -std=c11 -D_GNU_SOURCE -I. -O1 -g -ffp-contract=off \
   -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 FUZZED := storage/zone.c storage/bucket.c storage/hll.c storage/hll_simd.c $(wildcard handlers/event_*.c \
-  handlers/json_*.c) handlers/params.c handlers/timestamp.c handlers/utf8.c service/client/access_log.c
+  handlers/json_*.c) handlers/limit_json.c storage/limit.c handlers/params.c handlers/timestamp.c handlers/utf8.c service/client/access_log.c
 FUZZED_OBJ := $(FUZZED:%.c=$(B)/fuzz/obj/%.o)
 
 $(B)/fuzz/obj/%.o: %.c

@@ -19,6 +19,7 @@
     X(rejected_malformed, "tallyd_requests_rejected_total", "{reason=\"malformed\"}",              \
         "POST /events requests of which nothing was counted, by reason.")                          \
     X(rejected_too_many, "tallyd_requests_rejected_total", "{reason=\"too_many\"}", NULL)          \
+    X(rejected_limited, "tallyd_requests_rejected_total", "{reason=\"limited\"}", NULL)            \
     X(rejected_unavailable, "tallyd_requests_rejected_total", "{reason=\"unavailable\"}", NULL)    \
     X(rejected_unknown, "tallyd_requests_rejected_total", "{reason=\"unknown_outcome\"}", NULL)
 
@@ -28,12 +29,23 @@ struct app_stats {
 #undef X
 };
 
+/* A limit with a name. */
+struct limit_policy {
+    struct slice name;
+    struct limit limit;
+};
+
 struct app {
     struct storage *storage;
     size_t max_events;    /* in one request */
     int64_t max_future_s; /* a ts further ahead is rejected */
     enum rotation rotation;
     struct app_stats *stats;
+    enum guard_by guard_by;              /* GUARD_OFF: page views are not limited */
+    struct limit guard_limit;            /* of the ingestion guard */
+    const struct limit_policy *policies; /* n_policies of them */
+    size_t n_policies;
+    const struct slice *policy_names; /* theirs, and behind them the empty name of no policy */
 };
 
 #endif

@@ -2,10 +2,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
+#include "handlers/access.h"
 #include "handlers/app.h"
 #include "handlers/event_json.h"
+#include "handlers/ingest_guard.h"
+#include "handlers/media_type.h"
 #include "handlers/params.h"
 #include "handlers/problem.h"
 #include "handlers/reply.h"
@@ -14,12 +16,14 @@ static const struct param_spec specs[] = {{"strict", false}};
 
 struct events_state {
     struct event_batch batch;
+    struct ingest_guard guard;
 };
 
 static void release(struct http_exchange *exchange)
 {
     struct events_state *state = exchange->state;
     event_batch_release(&state->batch);
+    ingest_guard_release(&state->guard);
     free(state);
 }
 
@@ -30,25 +34,14 @@ static void count(_Atomic int64_t *counter, size_t n)
 
 /* ---- what was asked ---- */
 
-/* The media type without its parameters. */
-static bool is_type(struct slice content_type, const char *type)
-{
-    size_t n = strlen(type);
-    if (content_type.n < n || strncasecmp(content_type.p, type, n) != 0) {
-        return false;
-    }
-    return content_type.n == n || content_type.p[n] == ';' || content_type.p[n] == ' ' ||
-           content_type.p[n] == '\t';
-}
-
 static bool read_form(struct http_exchange *exchange, enum event_body *ret)
 {
     struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
-    if (type.n == 0 || is_type(type, "application/json")) {
+    if (type.n == 0 || media_type_is(type, "application/json")) {
         *ret = EVENT_BODY_JSON;
         return true;
     }
-    if (is_type(type, "application/x-ndjson")) {
+    if (media_type_is(type, "application/x-ndjson")) {
         *ret = EVENT_BODY_NDJSON;
         return true;
     }
@@ -129,6 +122,21 @@ static void reply_malformed(struct http_exchange *exchange, const struct event_b
         batch->column, batch->detail);
 }
 
+/* A token that is bound to sites may write to no other: then nothing of the request is counted.
+ * False: the response says so. */
+static bool may_write(struct http_exchange *exchange, const struct event_batch *batch)
+{
+    for (size_t i = 0; i < batch->n; i++) {
+        if (i > 0 && slice_equal(batch->events[i].site, batch->events[i - 1].site)) {
+            continue;
+        }
+        if (!access_site(exchange, batch->events[i].site)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- the life of a request ---- */
 
 /* False: the response says why. */
@@ -174,6 +182,9 @@ enum handler_result events_start(struct http_exchange *exchange)
         problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
         return HANDLER_REPLY;
     }
+    if (!ingest_guard_open(exchange, exchange->request.body.n)) {
+        return HANDLER_REPLY;
+    }
     struct events_state *state = calloc(1, sizeof(*state));
     if (state == NULL) {
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
@@ -192,14 +203,21 @@ enum handler_result events_start(struct http_exchange *exchange)
         reply_rejected(exchange, batch, strict);
         return HANDLER_REPLY;
     }
-    if (batch->n == 0) {
-        reply_accepted(exchange, batch);
+    if (!may_write(exchange, batch)) {
         return HANDLER_REPLY;
     }
     exchange->job.op = STORAGE_WRITE;
     exchange->job.deadline_ms = exchange->request.deadline_ms;
     exchange->job.u.write = (struct write_job){.events = batch->events, .n = batch->n};
-    return HANDLER_WAIT;
+    if (!ingest_guard_admit(exchange, &state->guard, batch->events, batch->n)) {
+        return HANDLER_REPLY;
+    }
+    if (batch->n > 0) {
+        return HANDLER_WAIT;
+    }
+    reply_accepted(exchange, batch);
+    ingest_guard_headers(exchange, &state->guard);
+    return HANDLER_REPLY;
 }
 
 void events_finish(struct http_exchange *exchange)
@@ -209,6 +227,11 @@ void events_finish(struct http_exchange *exchange)
     if (exchange->job.err == STORAGE_OK) {
         count(&stats->events_accepted, state->batch.n);
         reply_accepted(exchange, &state->batch);
+        ingest_guard_headers(exchange, &state->guard);
+        return;
+    }
+    if (exchange->job.err == STORAGE_LIMITED) {
+        ingest_guard_refused(exchange);
         return;
     }
     count(exchange->job.err == STORAGE_UNKNOWN ? &stats->rejected_unknown

@@ -70,10 +70,12 @@ struct http_response {
     unsigned n_headers;
 };
 
-struct app; /* what handlers share: see app.h */
+struct app;    /* what handlers share: see app.h */
+struct access; /* whose token came with a request: see access.h */
 
 struct http_exchange {
     const struct app *app;
+    const struct access *access; /* NULL: no tokens are in use, or the route needs none */
     struct http_request request;
     struct http_response response;
     struct storage_job job; /* fill it and return HANDLER_WAIT to have it submitted */
@@ -88,6 +90,14 @@ enum handler_result {
 };
 
 #define ROUTE_BODY 1u /* takes a body */
+
+/* Which scope a token must have.  Without one of these: read for GET, admin for all else; so every
+ * POST names its own. */
+#define ROUTE_INGEST 2u
+#define ROUTE_READ   4u
+#define ROUTE_ADMIN  8u
+#define ROUTE_OPEN   16u /* none, unless --metrics-token asks for one: about the process */
+#define ROUTE_PUBLIC 32u /* never one: what a browser loads by itself */
 
 struct route {
     enum http_method method;

@@ -142,6 +142,35 @@ void problem_reply_errors(struct http_response *response, enum problem problem, 
     reply(response, problem, errors, detail);
 }
 
+void problem_reply_limited(
+    struct http_response *response, int64_t capacity, const struct limit_state *state)
+{
+    long long retry_s = (long long)limit_seconds(state->retry_us);
+    char detail[96];
+    char text[512];
+    if (retry_s < 0) {
+        (void)snprintf(detail, sizeof(detail), "more than the limit ever lets pass at once");
+    } else {
+        (void)snprintf(detail, sizeof(detail), "over the limit; try again in %lld s", retry_s);
+    }
+    int n = snprintf(text, sizeof(text),
+        "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%u,\"detail\":\"%s\",\"message\":\"%"
+        "s\","
+        "\"allowed\":false,\"limit\":%lld,\"remaining\":%lld,\"retry_after_s\":%lld,"
+        "\"reset_after_s\":%lld}",
+        problems[PROBLEM_LIMITED].title, problems[PROBLEM_LIMITED].status, detail, detail,
+        (long long)capacity, (long long)state->remaining, retry_s,
+        (long long)limit_seconds(state->reset_us));
+    free(response->body);
+    response->status = problems[PROBLEM_LIMITED].status;
+    response->content_type = "application/problem+json";
+    response->body = malloc((size_t)n);
+    response->body_n = response->body != NULL ? (size_t)n : 0;
+    if (response->body != NULL) {
+        memcpy(response->body, text, (size_t)n);
+    }
+}
+
 /* No default: a new error of storage must be placed here before it compiles. */
 static enum problem storage_problem(enum storage_err err)
 {
@@ -155,6 +184,8 @@ static enum problem storage_problem(enum storage_err err)
     case STORAGE_SHUTDOWN:
     case STORAGE_NOMEM:
         return PROBLEM_UNAVAILABLE;
+    case STORAGE_LIMITED:
+        return PROBLEM_LIMITED;
     case STORAGE_UNKNOWN:
         return PROBLEM_UNKNOWN_OUTCOME;
     case STORAGE_NOT_KEPT:

@@ -56,6 +56,11 @@ void problem_reply_parameter(struct http_response *response, enum problem proble
 void problem_reply_errors(struct http_response *response, enum problem problem, json_t *errors,
     const char *detail_format, ...) __attribute__((format(printf, 4, 5)));
 
+/* A 429 with the members of a limiter's answer: allowed, limit (@capacity), remaining,
+ * retry_after_s, reset_after_s.  Written without a tree: a refusal must cost little. */
+void problem_reply_limited(
+    struct http_response *response, int64_t capacity, const struct limit_state *state);
+
 /* The answer to a storage job that failed.  @detail may be NULL or "": storage's own text then.
  * 503 where nothing was applied, 504 where some may have been, 422 where the question cannot be
  * answered.  STORAGE_OK is the caller's mistake: 500. */

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "handlers/access.h"
 #include "handlers/event_check.h"
 #include "handlers/problem.h"
 #include "handlers/timestamp.h"
@@ -35,11 +36,13 @@ static bool refuse(struct http_exchange *exchange, const char *parameter, const 
 static bool read_site(struct http_exchange *exchange, struct window_params *p)
 {
     p->site = EVENT_SITE_DEFAULT;
-    if (!params_get(&p->params, "site", &p->site)) {
-        return true;
+    if (params_get(&p->params, "site", &p->site)) {
+        const char *fault = event_check_site(p->site);
+        if (fault != NULL) {
+            return refuse(exchange, "site", fault);
+        }
     }
-    const char *fault = event_check_site(p->site);
-    return fault == NULL || refuse(exchange, "site", fault);
+    return access_site(exchange, p->site);
 }
 
 static bool read_pages(struct http_exchange *exchange, struct window_params *p)

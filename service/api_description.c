@@ -40,8 +40,8 @@ static enum handler_result json_start(struct http_exchange *exchange)
 }
 
 const struct route api_description_routes[] = {
-    {HTTP_GET, "/openapi.yaml", "getDescriptionAsYaml", yaml_start, NULL, 0},
-    {HTTP_GET, "/openapi.json", "getDescriptionAsJson", json_start, NULL, 0},
+    {HTTP_GET, "/openapi.yaml", "getDescriptionAsYaml", yaml_start, NULL, ROUTE_OPEN},
+    {HTTP_GET, "/openapi.json", "getDescriptionAsJson", json_start, NULL, ROUTE_OPEN},
 };
 
 const size_t n_api_description_routes =

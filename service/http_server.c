@@ -549,6 +549,7 @@ struct http_server *http_server_start(
     }
     server->config = *config;
     server->context.app = config->app;
+    server->context.tokens = config->tokens;
     server->context.max_body = config->max_body;
     server->context.budget.max = config->max_body_memory;
     server->listen_fd = -1;

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "handlers/http.h"
+#include "service/tokens.h"
 
 #define HTTP_THREADS_MAX 64
 
@@ -39,6 +40,7 @@ struct http_server_config {
     int64_t idle_timeout_ms; /* for a silent connection between requests, and for a stuck reader */
 
     const struct app *app; /* handed to handlers */
+    struct tokens *tokens; /* NULL: nobody needs one; lives longer than the server */
     const struct route *routes;
     size_t n_routes;
 

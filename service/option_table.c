@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "handlers/limit_json.h"
 #include "service/escape.h"
+#include "service/limit_option.h"
 #include "service/listen.h"
 #include "service/option_value.h"
 #include "service/options.h"
@@ -31,6 +33,15 @@ static const char *const fsync_words[] = {"always", "everysec", NULL};
 static const char *const rotation_words[] = {"never", "month", "week", "day", NULL};
 static const char *const format_words[] = {"logfmt", "json", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
+
+static const char *const guard_words[] = {"token", "ip", "site", NULL};
+
+static const char *check_ingest_limit(const char *text)
+{
+    struct limit limit;
+
+    return *text == '\0' ? NULL : limit_option_rate(text, &limit);
+}
 
 static const char *check_listen(const char *text)
 {
@@ -108,6 +119,19 @@ const struct option option_table[] = {
         .unit = "level", .help = "least important level that is logged"},
     {"insecure", OPTION_BOOL, AT(insecure), .fallback = "off", .unit = "switch",
         .help = "listen beyond loopback without tokens"},
+    {"tokens", OPTION_STRING, AT(tokens), .fallback = "", .unit = "path",
+        .help =
+            "file of tokens (`tallyd token new`), read again at SIGHUP; empty: nobody needs one"},
+    {"metrics-token", OPTION_BOOL, AT(metrics_token), .fallback = "off", .unit = "switch",
+        .help = "/healthz, /readyz, /metrics and /openapi.* ask for a token with scope read"},
+    {"ingest-limit", OPTION_STRING, AT(ingest_limit), .fallback = "", .check = check_ingest_limit,
+        .unit = "rate", .help = "page views taken, as 1000/1s; empty: no limit"},
+    {"ingest-burst", OPTION_INTEGER, AT(ingest_burst), .fallback = "limit",
+        RANGE(0, LIMIT_BURST_MAX), .word = "limit", .word_value = OPTION_AS_LIMIT, .unit = "events",
+        .help = "how many beyond one may come at once; limit: one period's worth in all"},
+    {"ingest-limit-by", OPTION_ENUM, AT(ingest_limit_by), .fallback = "token", .words = guard_words,
+        .unit = "who",
+        .help = "each of which has the limit for its own: token, client's address, or site"},
 };
 /* clang-format on */
 const size_t option_table_n = sizeof(option_table) / sizeof(option_table[0]);
@@ -120,9 +144,9 @@ static const char *check_site_tz(struct slice name, const char *value)
 
 static const char *check_policy(struct slice name, const char *value)
 {
-    (void)name;
-    (void)value;
-    return "policies are not supported yet";
+    struct limit limit;
+    return limit_policy_name_valid(name) ? limit_option_policy(value, &limit)
+                                         : "the name must be [A-Za-z0-9._-]{1,64}";
 }
 
 const struct option_family option_families[] = {
@@ -134,8 +158,9 @@ const size_t option_families_n = sizeof(option_families) / sizeof(option_familie
 _Static_assert(sizeof(option_table) / sizeof(option_table[0]) <= OPTIONS_MAX,
     "struct options has room for the origin of every option");
 _Static_assert(
-    sizeof(enum redis_fsync) == sizeof(unsigned) && sizeof(enum rotation) == sizeof(unsigned) &&
-        sizeof(enum log_format) == sizeof(unsigned) && sizeof(enum log_level) == sizeof(unsigned),
+    sizeof(enum redis_fsync) == sizeof(unsigned) && sizeof(enum guard_by) == sizeof(unsigned) &&
+        sizeof(enum rotation) == sizeof(unsigned) && sizeof(enum log_format) == sizeof(unsigned) &&
+        sizeof(enum log_level) == sizeof(unsigned),
     "option_set() writes enums as unsigned");
 
 static bool parse_seconds(const char *text, int64_t *ret_s)

@@ -53,7 +53,8 @@ struct option_family {
 extern const struct option_family option_families[];
 extern const size_t option_families_n;
 
-#define OPTION_HALF 0 /* redis-memory: half of the machine's */
+#define OPTION_AS_LIMIT (-1) /* ingest-burst: one less than ingest-limit counts */
+#define OPTION_HALF     0    /* redis-memory: half of the machine's */
 
 extern const struct option option_table[];
 extern const size_t option_table_n;

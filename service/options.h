@@ -51,6 +51,11 @@ struct options {
     enum log_format log_format;
     enum log_level log_level;
     bool insecure;
+    const char *tokens; /* path; "": none */
+    bool metrics_token;
+    const char *ingest_limit;      /* "": none */
+    int64_t ingest_burst;          /* OPTION_AS_LIMIT: one less than the limit's count */
+    enum guard_by ingest_limit_by; /* of those but GUARD_OFF: see option_table.c */
 
     /* The file's `site.<name>.tz = value` and the like, in order of the file. */
     struct option_entry {

@@ -22,6 +22,7 @@ bool request_begin(struct request *request, struct request_context *context, str
     request->message = (struct http_message){0};
     request->route = NULL;
     request->refused = request->discard = false;
+    request->tokens = NULL;
     memset(&request->exchange, 0, sizeof(request->exchange));
     request->exchange.app = context->app;
     body_init(&request->body, &context->budget, context->max_body, request->body_small,
@@ -100,6 +101,14 @@ static bool find_route(struct request *request, enum router_method method)
     return false;
 }
 
+/* May the client use the route?  False: the response is filled. */
+static bool admit(struct request *request)
+{
+    struct tokens *tokens = request->context->tokens;
+    return tokens == NULL ||
+           tokens_admit(tokens, request->route, &request->exchange, &request->tokens);
+}
+
 static void refuse_body(struct request *request, enum body_err err)
 {
     struct request_context *context = request->context;
@@ -162,7 +171,7 @@ enum request_verdict request_head(struct request *request, const struct http_hea
         problem_reply(&request->exchange.response, PROBLEM_MALFORMED, "%s", fault);
         return REQUEST_ANSWER_NOW;
     }
-    request->refused = !find_route(request, method) || !expect_body(request);
+    request->refused = !find_route(request, method) || !admit(request) || !expect_body(request);
     if (!request->refused) {
         return REQUEST_GO_ON;
     }
@@ -215,6 +224,8 @@ void request_end(struct request *request)
     free(exchange->response.body);
     exchange->response.body = NULL;
     body_release(&request->body);
+    tokens_let_go(request->tokens);
+    request->tokens = NULL;
     free(request->target_heap);
     request->target_heap = NULL;
 }

@@ -23,6 +23,7 @@
 #include "service/body.h"
 #include "service/http_strict.h"
 #include "service/router.h"
+#include "service/tokens.h"
 
 #define REQUEST_TARGET_SMALL 512  /* bytes; a longer target is copied to the heap */
 #define REQUEST_BODY_SMALL   2048 /* a longer body too */
@@ -33,6 +34,7 @@
 struct request_context {
     const struct app *app;
     struct router router;
+    struct tokens *tokens; /* NULL: nobody needs one */
     struct body_budget budget;
     size_t max_body;
     _Atomic int64_t refused_head, refused_large, refused_memory; /* counters */
@@ -46,8 +48,9 @@ struct request {
     struct http_exchange exchange;
 
     /* Private. */
-    bool refused; /* the response is filled */
-    bool discard; /* the route takes no body */
+    bool refused;             /* the response is filled */
+    bool discard;             /* the route takes no body */
+    struct token_set *tokens; /* what exchange.access is of; NULL: of none */
     struct body body;
     char *target_heap; /* owned, or NULL */
     char target_small[REQUEST_TARGET_SMALL];

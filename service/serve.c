@@ -16,6 +16,7 @@
 #include "handlers/routes.h"
 #include "service/api_description.h"
 #include "service/http_server.h"
+#include "service/limit_option.h"
 #include "service/listen.h"
 #include "service/log.h"
 #include "service/notify.h"
@@ -24,6 +25,7 @@
 #include "service/process.h"
 #include "service/redis_child.h"
 #include "service/redis_url.h"
+#include "service/tokens.h"
 #include "service/version.h"
 #include "storage/storage.h"
 
@@ -47,9 +49,14 @@ struct service {
     struct ops ops;
     struct app_stats stats;
     struct write_probe probe;
+    struct limit guard_limit;
+    enum guard_by guard_by;
+    struct limit_policy *policies;
+    struct slice *policy_names;
     struct route *routes;
     size_t n_routes;
     struct http_server *server;
+    struct tokens *tokens; /* NULL: nobody needs one */
     int signal_fd;
     int notice_fd; /* eventfd: storage connected, or found that it must not */
     bool announced;
@@ -173,6 +180,36 @@ static int complain(const char *text)
 }
 
 /* 0, or the exit status. */
+static int read_tokens(struct service *s)
+{
+    char error[TOKEN_FILE_ERROR];
+    if (s->options.tokens[0] == '\0') {
+        return s->options.metrics_token ? complain("--metrics-token: there are no --tokens") : 0;
+    }
+    s->tokens = tokens_open(s->options.tokens, s->options.metrics_token, error);
+    if (s->tokens == NULL) {
+        (void)fprintf(stderr, "tallyd: --tokens: %s\n", error);
+    }
+    return s->tokens != NULL ? 0 : 2;
+}
+
+/* False: limit and burst do not go together.  (Each for itself was checked before.) */
+static bool read_guard(struct service *s)
+{
+    const struct options *o = &s->options;
+    enum limit_part part;
+    if (o->ingest_limit[0] == '\0' || limit_option_rate(o->ingest_limit, &s->guard_limit) != NULL) {
+        s->guard_by = GUARD_OFF;
+        return true;
+    }
+    s->guard_by =
+        (enum guard_by)(GUARD_TOKEN + (int)o->ingest_limit_by); /* words begin behind off */
+    s->guard_limit.burst =
+        o->ingest_burst == OPTION_AS_LIMIT ? s->guard_limit.count - 1 : o->ingest_burst;
+    return limit_check(&s->guard_limit, &part) == NULL;
+}
+
+/* 0, or the exit status. */
 static int read_options(struct service *s, int argc, char **argv)
 {
     char error[OPTIONS_ERROR];
@@ -182,12 +219,15 @@ static int read_options(struct service *s, int argc, char **argv)
     if (listen_parse(s->options.listen, &s->listen) != NULL) {
         return complain("the listen address is not HOST:PORT");
     }
-    if (!listen_is_loopback(&s->listen) && !s->options.insecure) {
+    if (!listen_is_loopback(&s->listen) && !s->options.insecure && s->options.tokens[0] == '\0') {
         return complain(
-            "--listen: an address that other machines can reach needs tokens, which are "
-            "not supported yet; --insecure serves everybody who can connect");
+            "--listen: an address that other machines can reach needs --tokens FILE "
+            "(`tallyd token new` makes one); --insecure serves everybody who can connect");
     }
-    return 0;
+    if (!read_guard(s)) {
+        return complain("--ingest-burst: too large for --ingest-limit to be counted exactly");
+    }
+    return read_tokens(s);
 }
 
 static bool catch_signals(struct service *s)
@@ -257,6 +297,8 @@ static bool start_storage(struct service *s)
         .rotation = o->visitor_rotation,
         .queue_events = (size_t)o->queue,
         .cache_bytes = (size_t)o->cache_mb << 20,
+        .guard_by = s->guard_by,
+        .guard_limit = s->guard_limit,
         .readers = (unsigned)o->readers,
         .lead = true,
         .notice = on_notice,
@@ -296,6 +338,31 @@ static bool join_routes(struct service *s)
     return s->ops.http != NULL;
 }
 
+/* The file's `policy.<name> = ..`, which were checked when it was read. */
+static bool make_policies(struct service *s)
+{
+    const struct options *o = &s->options;
+    struct app *app = &s->ops.app;
+    size_t n = 0;
+    s->policies = calloc(o->n_entries + 1, sizeof(*s->policies));
+    s->policy_names = calloc(o->n_entries + 1, sizeof(*s->policy_names));
+    if (s->policies == NULL || s->policy_names == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < o->n_entries; i++) {
+        const struct option_entry *entry = &o->entries[i];
+        if (strcmp(entry->family->before, "policy.") == 0 &&
+            limit_option_policy(entry->value, &s->policies[n].limit) == NULL) {
+            s->policies[n].name = s->policy_names[n] = slice_of(entry->name);
+            n++;
+        }
+    }
+    app->policies = s->policies;
+    app->policy_names = s->policy_names; /* the last one stays empty */
+    app->n_policies = n;
+    return true;
+}
+
 static void submit(void *data, struct storage_job *job)
 {
     storage_submit(data, job);
@@ -325,10 +392,12 @@ static bool start_server(struct service *s)
     s->ops.app.max_future_s = o->max_future_s;
     s->ops.app.rotation = o->visitor_rotation;
     s->ops.app.stats = &s->stats;
+    s->ops.app.guard_by = s->guard_by;
+    s->ops.app.guard_limit = s->guard_limit;
     s->ops.started_ms = utc_ms();
     s->ops.probe = &s->probe;
     pthread_mutex_init(&s->probe.lock, NULL);
-    if (!join_routes(s)) {
+    if (!join_routes(s) || !make_policies(s)) {
         return false;
     }
     struct http_server_config config = {
@@ -341,6 +410,7 @@ static bool start_server(struct service *s)
         .request_timeout_ms = o->request_timeout_ms,
         .idle_timeout_ms = IDLE_TIMEOUT_MS,
         .app = &s->ops.app,
+        .tokens = s->tokens,
         .routes = s->routes,
         .n_routes = s->n_routes,
         .submit = submit,
@@ -386,6 +456,20 @@ static void mind_child(struct service *s, bool exited)
     }
 }
 
+/* What can be read again while requests are served. */
+static void reread(struct service *s)
+{
+    char error[TOKEN_FILE_ERROR];
+    if (s->tokens == NULL) {
+        log_info(s->logger, "nothing to read again", log_text("signal", "SIGHUP"));
+    } else if (tokens_reload(s->tokens, error)) {
+        log_info(s->logger, "read the tokens again", log_uint("tokens", tokens_count(s->tokens)));
+    } else {
+        log_error(s->logger, "the tokens could not be read again, those of before stay",
+            log_text("reason", error));
+    }
+}
+
 /* True: it is time to stop. */
 static bool take_signal(struct service *s)
 {
@@ -394,7 +478,7 @@ static bool take_signal(struct service *s)
         return false;
     }
     if (info.ssi_signo == SIGHUP) {
-        log_info(s->logger, "nothing to read again", log_text("signal", "SIGHUP"));
+        reread(s);
         return false;
     }
     log_info(s->logger, "stopping", log_text("signal", strsignal((int)info.ssi_signo)));
@@ -451,6 +535,8 @@ static void shut_down(struct service *s)
     }
     http_metrics_free(s->ops.http);
     free(s->routes);
+    free(s->policies);
+    free(s->policy_names);
 }
 
 static int serve(struct service *s)
@@ -485,6 +571,7 @@ int serve_main(int argc, char **argv)
         status = serve(s);
     }
     logger_free(s->logger);
+    tokens_close(s->tokens);
     options_release(&s->options);
     if (s->signal_fd >= 0) {
         close(s->signal_fd);

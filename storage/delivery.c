@@ -246,6 +246,7 @@ static bool end_script(struct delivery *d, const struct session *session)
         last->script_us = encode_us(d->encoder);
         last->script_bytes = d->out.n - before;
     }
+    d->scripts++;
     return ok;
 }
 
@@ -266,6 +267,7 @@ bool delivery_pump(struct delivery *d, const struct session *session, int64_t no
 {
     bool any = false;
     buffer_clear(&d->out, OUT_KEEP);
+    d->scripts = 0;
     if (now_ms < d->hold_until_ms) {
         return true;
     }

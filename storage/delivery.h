@@ -30,6 +30,7 @@ struct delivery {
     unsigned n_flushes;
     struct sent_parts sent;
     struct buffer out;
+    size_t scripts;        /* in out */
     int64_t hold_until_ms; /* send nothing before: Redis asked for patience */
 };
 

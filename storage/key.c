@@ -76,6 +76,16 @@ void key_visit_prefix(struct key *key, const char *tag, struct slice site)
     add(key, ":", 1);
 }
 
+void key_limit(struct key *key, const struct partitions *partitions, const struct limit_job *job)
+{
+    const char *algorithm = job->limit.algorithm == LIMIT_FUNNEL ? "rl:funnel:" : "rl:sliding:";
+    unsigned partition = partition_of(partitions, page_hash(SLICE("rl"), job->key));
+    head(key, partitions->tag[partition], job->guard ? "rl:ingest:" : algorithm);
+    add(key, job->policy.p, job->policy.n);
+    add(key, ":", 1);
+    add(key, job->key.p, job->key.n);
+}
+
 void key_open_member(struct key *member, struct slice site, struct bucket bucket)
 {
     member->n = 0;

@@ -16,6 +16,9 @@
  * <site>:<bucket> that a rollup has still to visit t:{p}:sites                      set    sites
  * seen t:{p}:rolled                     hash   cfg, st, pass, cur, ftok, ver, kept (see
  * rollup_state.h) t:{p}:once:<writer>              string last sequence number applied; expires
+ *   t:{p}:rl:<algorithm>:<policy>:<key>  funnel: string, sliding: zset; see lua/; expires partition
+ * of the key (a policy has no ':'; that of no policy is empty)
+ *   t:{p}:rl:ingest:<kind>:<who>     string what the ingestion guard has taken; expires
  *   t:{0}:meta                       string schema version and number of partitions
  *   t:{0}:secret                     string 32 random bytes: key of the visitors' and addresses'
  * hashes t:{0}:lock, t:{0}:fence          string the rollup's leader, and its fencing tokens
@@ -29,6 +32,7 @@
 #include "storage/bucket.h"
 #include "storage/event.h"
 #include "storage/partition.h"
+#include "storage/storage.h"
 
 #define KEY_SCHEMA 1
 
@@ -53,6 +57,9 @@ void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct sli
 
 /* t:{tag}:visit:<site>: - the slot's number follows. */
 void key_visit_prefix(struct key *key, const char *tag, struct slice site);
+
+/* A limiter's key, in the partition of job->key. */
+void key_limit(struct key *key, const struct partitions *partitions, const struct limit_job *job);
 
 /* A member of the open set: <site>:<bucket>, and back; false if it is none. */
 void key_open_member(struct key *member, struct slice site, struct bucket bucket);

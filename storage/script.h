@@ -23,14 +23,16 @@
     X(SCRIPT_ADVANCE, "advance")                                                                   \
     X(SCRIPT_EXPIRE, "expire")                                                                     \
     X(SCRIPT_RENEW, "renew")                                                                       \
-    X(SCRIPT_RELEASE, "release")
+    X(SCRIPT_RELEASE, "release")                                                                   \
+    X(SCRIPT_FUNNEL, "funnel")                                                                     \
+    X(SCRIPT_SLIDING, "sliding")
 
 enum script {
 #define X(name, file) name,
     SCRIPTS(X)
 #undef X
 };
-#define N_SCRIPTS (SCRIPT_RELEASE + 1)
+#define N_SCRIPTS (SCRIPT_SLIDING + 1)
 
 /* What SCRIPT LOAD answered, on one connection. */
 struct script_digests {

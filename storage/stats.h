@@ -28,6 +28,12 @@
         "Write scripts refused by Redis for want of memory.")                                      \
     X(redis_connects, COUNTER, "tallyd_redis_connects_total", "Connections made to Redis.")        \
     X(redis_connected, GAUGE, "tallyd_redis_connected", "1 while the writer's connection stands.") \
+    X(limit_checks, COUNTER, "tallyd_limit_checks_total", "Rate limits asked.")                    \
+    X(limit_denied, COUNTER, "tallyd_limit_denied_total", "Rate limits that said no.")             \
+    X(limit_scripts, COUNTER, "tallyd_limit_scripts_total",                                        \
+        "Scripts run for rate limits: many that come together share one.")                         \
+    X(guard_leases, COUNTER, "tallyd_guard_leases_total",                                          \
+        "Leases that the ingestion guard took or gave back.")                                      \
     X(queries, COUNTER, "tallyd_queries_total", "Windows counted.")                                \
     X(queries_joined, COUNTER, "tallyd_queries_joined_total",                                      \
         "Questions answered with an identical one that waited to be sent.")                        \

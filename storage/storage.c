@@ -7,6 +7,7 @@
 
 #include "storage/core.h"
 #include "storage/flush.h"
+#include "storage/guard.h"
 #include "storage/reader.h"
 #include "storage/rollup.h"
 #include "storage/settings.h"
@@ -16,6 +17,7 @@ struct storage {
     struct core core;
     struct hot_pages *hot;
     struct writer *writer;
+    struct guard *guard; /* NULL: there is none */
     struct readers *readers;
     struct rollup *rollup; /* NULL: this process does not lead */
 };
@@ -56,6 +58,15 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     partitions_make(config->partitions, &s->core.partitions);
     settings_print(config->partitions, &config->retention, s->core.cfg);
     s->writer = writer_start(&s->core);
+    if (s->writer != NULL && config->guard_by != GUARD_OFF) {
+        s->guard = guard_new(&s->core, s->writer);
+        if (s->guard == NULL) {
+            *ret_error = "out of memory";
+            storage_close(s);
+            return NULL;
+        }
+        writer_set_tick(s->writer, guard_tick, s->guard);
+    }
     s->readers = readers_start(&s->core, config->readers);
     s->rollup = config->lead ? rollup_start(&s->core) : NULL;
     if (s->hot == NULL || s->writer == NULL || s->readers == NULL ||
@@ -103,6 +114,10 @@ static enum storage_err make_rows(struct storage *s, struct storage_job *job)
 static enum storage_err submit_write(struct storage *s, struct storage_job *job)
 {
     enum storage_err err = make_rows(s, job);
+    if (err == STORAGE_OK && s->guard != NULL && job->u.write.n_claims > 0) {
+        guard_submit(s->guard, job);
+        return STORAGE_OK;
+    }
     if (err == STORAGE_OK && !writer_submit(s->writer, job, &err)) {
         free(job->rows);
         job->rows = NULL;
@@ -118,6 +133,9 @@ void storage_submit(struct storage *s, struct storage_job *job)
         err = STORAGE_CONFIG;
     } else if (job->op != STORAGE_PROBE && atomic_load(&s->core.refusing)) {
         err = STORAGE_DOWN;
+    } else if (job->op == STORAGE_LIMIT || job->op == STORAGE_LIMIT_RESET) {
+        job->cost = 1;
+        (void)writer_submit(s->writer, job, &err);
     } else if (job->op != STORAGE_WRITE) {
         if (job->op == STORAGE_COUNT) {
             const struct count_job *count = &job->u.count;
@@ -134,6 +152,17 @@ void storage_submit(struct storage *s, struct storage_job *job)
     if (err != STORAGE_OK) {
         job_done(job, err);
     }
+}
+
+enum guard_verdict storage_guard_try(
+    struct storage *s, const struct guard_claim *claims, size_t n, struct limit_state *ret_state)
+{
+    return guard_try(s->guard, claims, n, ret_state);
+}
+
+bool storage_guard_closed(struct storage *s, struct slice who, struct limit_state *ret_state)
+{
+    return guard_closed(s->guard, who, ret_state);
 }
 
 void storage_job_release(struct storage_job *job)
@@ -200,6 +229,9 @@ struct storage_stats *storage_stats(struct storage *s)
 
 void storage_drain(struct storage *s, int64_t deadline_ms)
 {
+    if (s->guard != NULL) {
+        guard_give_back(s->guard);
+    }
     writer_drain(s->writer, deadline_ms);
     readers_drain(s->readers, deadline_ms);
 }
@@ -219,6 +251,7 @@ void storage_close(struct storage *s)
     if (s->writer != NULL) {
         writer_stop(s->writer);
     }
+    guard_free(s->guard);
     core_release(&s->core);
     hot_pages_free(s->hot);
     free(s);

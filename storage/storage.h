@@ -20,6 +20,7 @@
 #include "storage/cover.h"
 #include "storage/event.h"
 #include "storage/hot_pages.h"
+#include "storage/limit.h"
 #include "storage/stats.h"
 
 #define MUST_CHECK __attribute__((warn_unused_result))
@@ -36,6 +37,7 @@
     X(STORAGE_UNKNOWN, "Redis did not answer in time")        /* sent: some or all may hold */     \
     X(STORAGE_NOT_KEPT, "the window is not kept at this precision")                                \
     X(STORAGE_TOO_BROAD, "the question needs too many keys")                                       \
+    X(STORAGE_LIMITED, "over the limit")           /* nothing was sent */                          \
     X(STORAGE_SHUTDOWN, "the service is stopping") /* nothing was sent */                          \
     X(STORAGE_NOMEM, "out of memory")              /* nothing was sent */
 
@@ -50,10 +52,33 @@ const char *storage_err_text(enum storage_err err);
 enum metric { METRIC_PV, METRIC_UV, METRIC_IPS, METRIC_VISITS };
 #define METRICS 4
 
+/* Who is limited by the ingestion guard: each for its own. */
+enum guard_by { GUARD_OFF, GUARD_TOKEN, GUARD_IP, GUARD_SITE };
+
+/* So many events of one of those that are limited. */
+struct guard_claim {
+    struct slice
+        who; /* the token's name, the site, or the address: 4 or 16 bytes in network order */
+    int64_t n;
+};
+
+/* In order of how bad they are. */
+enum guard_verdict {
+    GUARD_ADMITTED, /* and taken */
+    GUARD_ASK,      /* Redis must be asked: submit the job with the claims */
+    GUARD_REFUSED,
+    GUARD_FAILED, /* no memory */
+};
+
 /* Input and result of STORAGE_WRITE.  Events are counted for their page and their site. */
 struct write_job {
     struct event *events;
     size_t n;
+    /* Granted by the guard before anything is written; else STORAGE_LIMITED.  n_claims 0: they were
+     * granted before (storage_guard_try), or there is no guard. */
+    const struct guard_claim *claims;
+    size_t n_claims;
+    struct limit_state guard; /* with claims: what the guard said; written by storage */
 };
 
 /* Input and result of STORAGE_COUNT. */
@@ -81,13 +106,39 @@ struct count_job {
     size_t n_keys;
 };
 
+/* Input and result of STORAGE_LIMIT: take from a limit.  STORAGE_UNKNOWN: it may have been taken.
+ */
+struct limit_job {
+    struct limit limit;       /* passes limit_check */
+    struct slice policy;      /* whose keys are its own; empty: of no policy */
+    struct slice key;         /* 1..LIMIT_KEY_MAX bytes */
+    int64_t need;             /* at least this; 0: only look */
+    int64_t want;             /* at most this; a sliding limit takes what is needed */
+    bool guard;               /* private to storage: the key is an ingestion guard's */
+    struct limit_state state; /* written by storage */
+};
+
+/* Input of STORAGE_LIMIT_RESET: forget what was taken for a key, under any algorithm. */
+struct limit_reset_job {
+    struct slice key;
+    const struct slice *policies; /* n_policies of them; the empty one is that of no policy */
+    size_t n_policies;
+};
+
 /* No process may take an event further ahead of Redis's clock than this.  (Readers take it that
  * nothing lies beyond: a window that reaches into next month needs few keys.) */
 #define STORAGE_FUTURE_MAX_S 86400
 
-/* STORAGE_WRITE is for the writer's thread; the others are for the readers (reader.c). */
-enum storage_op { STORAGE_WRITE, STORAGE_COUNT, STORAGE_PROBE };
-#define STORAGE_OPS 3
+/* STORAGE_WRITE and the limits are for the writer's thread; the others are for the readers
+ * (reader.c). */
+enum storage_op {
+    STORAGE_WRITE,
+    STORAGE_COUNT,
+    STORAGE_PROBE,
+    STORAGE_LIMIT,
+    STORAGE_LIMIT_RESET,
+};
+#define STORAGE_OPS 5
 
 struct storage_job {
     enum storage_op op;
@@ -95,6 +146,8 @@ struct storage_job {
     union {
         struct write_job write;
         struct count_job count;
+        struct limit_job limit;
+        struct limit_reset_job limit_reset;
     } u;
     void (*done)(struct storage_job *job);
     void *data; /* the caller's */
@@ -139,10 +192,12 @@ struct storage_config {
     struct retention retention;
     int64_t visit_timeout_s;
     enum rotation rotation;
-    size_t queue_events; /* events that may wait; more: STORAGE_FULL */
-    size_t cache_bytes;  /* of what was read from closed buckets; 0: none */
-    unsigned readers;    /* reader threads, each with a connection */
-    bool lead;           /* take part in rollups */
+    size_t queue_events;      /* events that may wait; more: STORAGE_FULL */
+    enum guard_by guard_by;   /* GUARD_OFF: no guard */
+    struct limit guard_limit; /* a funnel that passes limit_check */
+    size_t cache_bytes;       /* of what was read from closed buckets; 0: none */
+    unsigned readers;         /* reader threads, each with a connection */
+    bool lead;                /* take part in rollups */
     void (*notice)(
         void *data, enum storage_notice what, const char *detail); /* any thread; must not block */
     void *notice_data;
@@ -156,6 +211,15 @@ struct storage *storage_open(
 /* Lend @job to storage.  If it cannot be taken, done() is called at once, on this thread, with the
  * error. */
 void storage_submit(struct storage *storage, struct storage_job *job);
+
+/* The ingestion guard (guard.h), without waiting: may events with these claims be written?  All of
+ * them or none.  *ret_state tells how it stands, but for GUARD_FAILED. */
+enum guard_verdict storage_guard_try(struct storage *storage, const struct guard_claim *claims,
+    size_t n, struct limit_state *ret_state);
+
+/* Is it known that not even one event of @who would be admitted?  For those who want to refuse
+ * before they work. */
+bool storage_guard_closed(struct storage *storage, struct slice who, struct limit_state *ret_state);
 
 /* A lower bound of Redis's clock, UTC milliseconds: a TIME seen in a reply and the monotonic time
  * since. 0 as long as no reply was seen. */

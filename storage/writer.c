@@ -8,10 +8,14 @@
 
 #include "storage/delivery.h"
 #include "storage/job_queue.h"
+#include "storage/limiter.h"
+#include "storage/reply_order.h"
 #include "storage/session.h"
 
 #define FLUSHES_MAX      2 /* under way at once */
 #define FLUSH_EVENTS_MAX 10000
+#define LIMITS_MAX       1000 /* taken at once */
+#define ROUNDS_MAX       2    /* of limits under way at once, but for those that go with a flush */
 #define CONNECT_MS       1000 /* one attempt to connect and prepare */
 #define LOOK_MS          50   /* while no flush can begin: how often deadlines are looked at */
 #define SILENCE_MS       5000 /* no reply for so long: the connection is dead, or as good as */
@@ -20,14 +24,21 @@
 #define RETRY_MAX_MS     500
 #define PATIENCE_MS      1000 /* without a connection for so long: refuse at once */
 
+/* Whose a reply is. */
+enum reply_owner { REPLY_OF_LIMITER, REPLY_OF_DELIVERY };
+
 struct writer {
     struct core *core;
     pthread_t thread;
     int wake_fd; /* eventfd */
 
-    pthread_mutex_t lock; /* guards the next five */
+    pthread_mutex_t lock;                        /* guards the next nine */
+    int64_t (*tick)(void *data, int64_t now_ms); /* NULL: nobody asks */
+    void *tick_data;
     pthread_cond_t idle;
     struct job_queue queue;
+    struct job_queue limits; /* jobs for the limiter */
+    size_t wake_at_limits;   /* like wake_at */
     size_t wake_at; /* the thread sleeps until so many events wait; SIZE_MAX: do not wake it */
     bool busy;      /* jobs are waiting or under way */
     bool draining, stop;
@@ -36,6 +47,8 @@ struct writer {
     /* The thread's own. */
     struct session session;
     struct delivery delivery;
+    struct limiter limiter;
+    struct reply_order order; /* of enum reply_owner */
     bool prepared_once;
     bool output_left;        /* the socket did not take everything */
     bool lost;               /* give the connection up */
@@ -43,6 +56,7 @@ struct writer {
     int64_t heard_ms;        /* last reply, or last time none was awaited */
     int64_t disconnected_ms; /* since when; 0 while connected */
     int64_t next_connect_ms, retry_ms;
+    int64_t tick_ms; /* when tick asked to be called */
 };
 
 /* ---- jobs ---- */
@@ -52,6 +66,20 @@ static void show_queue(struct writer *w)
     atomic_store(&w->core->stats.queue_events, (int64_t)w->queue.events);
 }
 
+/* Put @job into its queue.  True: the thread is to be woken. */
+static bool enqueue(struct writer *w, struct storage_job *job)
+{
+    bool writes = job->op == STORAGE_WRITE;
+    struct job_queue *queue = writes ? &w->queue : &w->limits;
+    size_t *wake_at = writes ? &w->wake_at : &w->wake_at_limits;
+    job_queue_append(queue, job);
+    show_queue(w);
+    w->busy = true;
+    bool wake = queue->events >= *wake_at;
+    *wake_at = wake ? SIZE_MAX : *wake_at;
+    return wake;
+}
+
 bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *ret_err)
 {
     bool wake = false;
@@ -59,14 +87,11 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
     pthread_mutex_lock(&w->lock);
     if (w->draining || w->stop) {
         *ret_err = STORAGE_SHUTDOWN;
-    } else if (w->queue.events > 0 && w->queue.events + job->cost > w->core->config.queue_events) {
+    } else if (w->queue.events + w->limits.events > 0 &&
+               w->queue.events + w->limits.events + job->cost > w->core->config.queue_events) {
         *ret_err = STORAGE_FULL;
     } else {
-        job_queue_append(&w->queue, job);
-        show_queue(w);
-        w->busy = true;
-        wake = w->queue.events >= w->wake_at;
-        w->wake_at = wake ? SIZE_MAX : w->wake_at;
+        wake = enqueue(w, job);
     }
     pthread_mutex_unlock(&w->lock);
     if (wake) {
@@ -90,6 +115,17 @@ static struct storage_job *take_jobs(struct writer *w, size_t min_events)
     return jobs;
 }
 
+static struct storage_job *take_limits(struct writer *w, size_t min)
+{
+    struct storage_job *jobs = NULL;
+    pthread_mutex_lock(&w->lock);
+    if (w->limits.events >= min) {
+        jobs = job_queue_take(&w->limits, LIMITS_MAX);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return jobs;
+}
+
 static void fail_jobs(struct storage_job *jobs, enum storage_err err)
 {
     while (jobs != NULL) {
@@ -106,9 +142,11 @@ static void fail_late(struct writer *w, int64_t now_ms)
 {
     pthread_mutex_lock(&w->lock);
     struct storage_job *late = job_queue_take_late(&w->queue, now_ms);
+    struct storage_job *late_limits = job_queue_take_late(&w->limits, now_ms);
     show_queue(w);
     pthread_mutex_unlock(&w->lock);
     fail_jobs(late, STORAGE_LATE);
+    fail_jobs(late_limits, STORAGE_LATE);
 }
 
 /* How many events must wait before a flush begins.  One while Redis is free; while it works on one,
@@ -126,37 +164,74 @@ static size_t events_to_begin(const struct writer *w)
     return under_way == 0 ? 1 : under_way;
 }
 
-static void start_flush(struct writer *w)
+/* The same for limits. */
+static size_t limits_to_begin(const struct writer *w)
+{
+    size_t under_way = limiter_pending(&w->limiter);
+    if (w->session.redis == NULL || w->limiter.rounds >= ROUNDS_MAX) {
+        return SIZE_MAX;
+    }
+    return under_way == 0 ? 1 : under_way;
+}
+
+/* True: a flush goes out. */
+static bool start_flush(struct writer *w)
 {
     struct storage_job *jobs = take_jobs(w, events_to_begin(w));
     if (jobs == NULL) {
-        return;
+        return false;
     }
     struct flush *flush = flush_make(w->core, jobs, redis_clock_ms(&w->core->clock));
     if (flush == NULL) {
         fail_jobs(jobs, STORAGE_NOMEM);
-        return;
+        return false;
     }
     flush->sent_us = monotonic_us();
     delivery_add(&w->delivery, flush);
+    return true;
+}
+
+/* @n commands of @owner, encoded, go out next. */
+static void queue_commands(
+    struct writer *w, const struct buffer *out, enum reply_owner owner, size_t n)
+{
+    if (n == 0 || w->lost) {
+        return;
+    }
+    w->output_left = true;
+    w->lost = !redis_queue(w->session.redis, out) || !reply_order_push(&w->order, (int)owner, n);
+}
+
+/* Limits go with the flush, in one write. */
+static void send_limits(struct writer *w, int64_t now_ms, bool with_flush)
+{
+    struct storage_job *jobs = take_limits(w, with_flush ? 1 : limits_to_begin(w));
+    w->lost = !limiter_pump(&w->limiter, &w->session, jobs, now_ms) || w->lost;
+    queue_commands(w, &w->limiter.out, REPLY_OF_LIMITER, w->limiter.scripts);
 }
 
 static void send_flushes(struct writer *w, int64_t now_ms)
 {
     if (!delivery_pump(&w->delivery, &w->session, now_ms)) {
         w->lost = true;
-        return;
     }
-    if (w->delivery.out.n > 0) {
-        w->output_left = true;
-        if (!redis_queue(w->session.redis, &w->delivery.out)) {
-            w->lost = true;
-            return;
-        }
+    queue_commands(w, &w->delivery.out, REPLY_OF_DELIVERY, w->delivery.scripts);
+    if (w->lost) {
+        return;
     }
     if (w->output_left && redis_send(w->session.redis, &w->output_left) != REDIS_OK_STATUS) {
         w->lost = true;
     }
+}
+
+static bool take_reply(struct writer *w, const struct reply *reply)
+{
+    int owner;
+    if (!reply_order_pop(&w->order, &owner)) {
+        return false; /* an answer nobody asked for */
+    }
+    return owner == REPLY_OF_LIMITER ? limiter_take_reply(&w->limiter, reply)
+                                     : delivery_take_reply(&w->delivery, reply);
 }
 
 static void read_replies(struct writer *w)
@@ -174,7 +249,7 @@ static void read_replies(struct writer *w)
         if (reply == NULL || w->lost) {
             return;
         }
-        w->lost = !delivery_take_reply(&w->delivery, reply);
+        w->lost = !take_reply(w, reply);
     }
 }
 
@@ -190,6 +265,8 @@ static void disconnect(struct writer *w, int64_t now_ms)
 {
     session_close(&w->session);
     delivery_lost(&w->delivery);
+    limiter_lost(&w->limiter);
+    reply_order_clear(&w->order);
     w->lost = false;
     w->output_left = false;
     w->disconnected_ms = now_ms;
@@ -214,10 +291,15 @@ static int64_t next_deadline_ms(struct writer *w)
     if (w->queue.first != NULL) {
         next = w->queue.first->deadline_ms;
     }
+    if (w->limits.first != NULL && w->limits.first->deadline_ms < next) {
+        next = w->limits.first->deadline_ms;
+    }
     if (w->draining && w->busy && w->drain_deadline_ms < next) {
         next = w->drain_deadline_ms;
     }
     pthread_mutex_unlock(&w->lock);
+    int64_t limits = limiter_deadline_ms(&w->limiter);
+    next = limits < next ? limits : next;
     int64_t under_way = delivery_deadline_ms(&w->delivery);
     return under_way < next ? under_way : next;
 }
@@ -250,6 +332,16 @@ static void try_connect(struct writer *w, int64_t now_ms)
         error);
 }
 
+static void fail_waiting(struct writer *w, enum storage_err err)
+{
+    for (struct storage_job *jobs = take_jobs(w, 1); jobs != NULL; jobs = take_jobs(w, 1)) {
+        fail_jobs(jobs, err);
+    }
+    for (struct storage_job *jobs = take_limits(w, 1); jobs != NULL; jobs = take_limits(w, 1)) {
+        fail_jobs(jobs, err);
+    }
+}
+
 /* Without a connection for too long: answer who waits, and refuse who comes, at once. */
 static void lose_patience(struct writer *w, int64_t now_ms)
 {
@@ -258,12 +350,19 @@ static void lose_patience(struct writer *w, int64_t now_ms)
     }
     enum storage_err err = atomic_load(&w->core->settings_differ) ? STORAGE_CONFIG : STORAGE_DOWN;
     atomic_store(&w->core->refusing, true);
-    for (struct storage_job *jobs = take_jobs(w, 1); jobs != NULL; jobs = take_jobs(w, 1)) {
-        fail_jobs(jobs, err);
-    }
+    fail_waiting(w, err);
 }
 
 /* ---- the loop ---- */
+
+static void call_tick(struct writer *w, int64_t now_ms)
+{
+    pthread_mutex_lock(&w->lock);
+    int64_t (*tick)(void *, int64_t) = w->tick;
+    void *data = w->tick_data;
+    pthread_mutex_unlock(&w->lock);
+    w->tick_ms = tick != NULL ? tick(data, now_ms) : INT64_MAX;
+}
 
 /* One turn's work, without waiting. */
 static void work(struct writer *w)
@@ -277,17 +376,22 @@ static void work(struct writer *w)
     if (w->session.redis == NULL) {
         lose_patience(w, now_ms);
     } else if (!w->lost) {
-        w->heard_ms = w->delivery.sent.n == 0 ? now_ms : w->heard_ms;
+        w->heard_ms = w->order.n == 0 ? now_ms : w->heard_ms;
         w->lost = now_ms - w->heard_ms > SILENCE_MS;
-        start_flush(w);
-        send_flushes(w, now_ms);
+        if (!w->lost) {
+            send_limits(w, now_ms, start_flush(w));
+            send_flushes(w, now_ms);
+        }
     }
+    limiter_finish(&w->limiter);
     delivery_finish(&w->delivery, done); /* after sending: Redis works while clients are answered */
     fail_late(w, now_ms);
     delivery_answer_late(&w->delivery, now_ms);
+    limiter_answer_late(&w->limiter, now_ms);
     if (w->lost) {
         disconnect(w, now_ms);
     }
+    call_tick(w, now_ms);
 }
 
 /* How long poll() may sleep, in ms; -1 for ever. */
@@ -298,11 +402,17 @@ static int patience(struct writer *w)
     if (w->session.redis == NULL && w->next_connect_ms < wake_ms) {
         wake_ms = w->next_connect_ms;
     }
+    wake_ms = w->tick_ms < wake_ms ? w->tick_ms : wake_ms;
     int64_t hold_ms = w->delivery.hold_until_ms;
     if (hold_ms > now_ms && w->delivery.flushes != NULL && hold_ms < wake_ms) {
         wake_ms = hold_ms;
     }
-    if (w->delivery.n_flushes > 0 && now_ms + LOOK_MS < wake_ms) {
+    hold_ms = w->limiter.hold_until_ms;
+    if (hold_ms > now_ms && w->limiter.again.first != NULL && hold_ms < wake_ms) {
+        wake_ms = hold_ms;
+    }
+    if ((w->delivery.n_flushes > 0 || limiter_pending(&w->limiter) > 0) &&
+        now_ms + LOOK_MS < wake_ms) {
         wake_ms = now_ms + LOOK_MS; /* who comes now does not wake us, but has a deadline */
     }
     if (wake_ms == INT64_MAX) {
@@ -315,10 +425,14 @@ static int patience(struct writer *w)
 static bool may_sleep(struct writer *w)
 {
     pthread_mutex_lock(&w->lock);
+    bool connected = w->session.redis != NULL;
     size_t begin = events_to_begin(w);
-    bool sleep = w->queue.events < begin && !w->stop;
-    w->wake_at = !sleep ? SIZE_MAX : w->session.redis == NULL ? 1 : begin;
-    if (w->queue.first == NULL && w->delivery.flushes == NULL) {
+    size_t begin_limits = limits_to_begin(w);
+    bool sleep = w->queue.events < begin && w->limits.events < begin_limits && !w->stop;
+    w->wake_at = !sleep ? SIZE_MAX : !connected ? 1 : begin;
+    w->wake_at_limits = !sleep ? SIZE_MAX : !connected ? 1 : begin_limits;
+    if (w->queue.first == NULL && w->limits.first == NULL && w->delivery.flushes == NULL &&
+        limiter_pending(&w->limiter) == 0) {
         w->busy = false;
         pthread_cond_broadcast(&w->idle);
     }
@@ -352,10 +466,9 @@ static void wait_for_events(struct writer *w)
 /* Answer everybody, whatever the state of delivery. */
 static void give_up(struct writer *w)
 {
-    for (struct storage_job *jobs = take_jobs(w, 1); jobs != NULL; jobs = take_jobs(w, 1)) {
-        fail_jobs(jobs, STORAGE_SHUTDOWN);
-    }
+    fail_waiting(w, STORAGE_SHUTDOWN);
     delivery_answer_late(&w->delivery, INT64_MAX);
+    limiter_answer_late(&w->limiter, INT64_MAX);
 }
 
 static void *writer_main(void *argument)
@@ -389,6 +502,8 @@ static void writer_free(struct writer *w)
 {
     session_close(&w->session);
     delivery_release(&w->delivery);
+    limiter_release(&w->limiter);
+    free(w->order.runs);
     if (w->wake_fd >= 0) {
         close(w->wake_fd);
     }
@@ -412,6 +527,7 @@ struct writer *writer_start(struct core *core)
     w->core = core;
     w->retry_ms = RETRY_MIN_MS;
     w->disconnected_ms = monotonic_ms();
+    limiter_init(&w->limiter, core);
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (!delivery_init(&w->delivery, core) || w->wake_fd < 0 ||
         pthread_create(&w->thread, NULL, writer_main, w) != 0) {
@@ -419,6 +535,14 @@ struct writer *writer_start(struct core *core)
         return NULL;
     }
     return w;
+}
+
+void writer_set_tick(struct writer *w, int64_t (*tick)(void *data, int64_t now_ms), void *data)
+{
+    pthread_mutex_lock(&w->lock);
+    w->tick = tick;
+    w->tick_data = data;
+    pthread_mutex_unlock(&w->lock);
 }
 
 void writer_drain(struct writer *w, int64_t deadline_ms)

@@ -20,6 +20,12 @@ struct writer *writer_start(struct core *core);
  * called. */
 bool writer_submit(struct writer *writer, struct storage_job *job, enum storage_err *ret_err);
 
+/* Have @tick called on the thread whenever it has done something, and when it asked to be: it
+ * returns when that is (CLOCK_MONOTONIC, ms; INT64_MAX: never).  Before the first job is submitted.
+ */
+void writer_set_tick(
+    struct writer *writer, int64_t (*tick)(void *data, int64_t now_ms), void *data);
+
 /* Answer all that was taken until @deadline_ms, then the rest with an error. */
 void writer_drain(struct writer *writer, int64_t deadline_ms);
 

@@ -1,4 +1,4 @@
--- wrk.lua - single events for wrk:   wrk .. -s wrk.lua URL -- same|random|webdis SEED [SHA MINUTE]
+-- wrk.lua - single events for wrk:   wrk .. -s wrk.lua URL -- same|random|limit|webdis SEED [SHA MINUTE]
 --
 -- same: one request again and again.  random: pages log-uniform over 10,000, users uniform over a million, written
 -- into a fixed text, so that a request costs wrk about half a microsecond more.  webdis: the same random events as an
@@ -31,6 +31,12 @@ function init(args)
         return
     end
     text = format(head, '/events', #format(json, 0, 0, 0, 0, 0)) .. json
+    if kind == 'limit' then -- a request for a limit, each for one of 10,000 keys, that is never reached
+        local limit = '{"key":"user-%08d","algorithm":"funnel","limit":1000000,"period_s":1,"burst":1000000}'
+        text = format(head, '/ratelimit', #format(limit, 0)) .. limit
+        request = function() return format(text, random(0, 9999)) end
+        return
+    end
     if kind == 'same' then
         local one = format(text, 367, 1234567, 92, 0, 17)
         request = function() return one end

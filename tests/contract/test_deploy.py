@@ -1,5 +1,6 @@
 """What is in deploy/ works: the unit, the Redis configuration and its permissions, the proxy, make install."""
 
+import json
 import os
 import pathlib
 import re
@@ -172,6 +173,14 @@ def work(tallyd, clock):
         got = http.count(metric, from_="2026-02-01", to="now")
         assert is_close(got, n) if metric in ("uv", "ips") else got == n, f"{metric}: {got}, not {n}"
     http.count("uv", page=["/1", "/2"], from_="2026-02-27T23:30:00Z", to="2026-02-28T02:30:00Z")
+    for algorithm in ("funnel", "sliding"):
+        body = json.dumps({"key": "k", "algorithm": algorithm, "limit": 3, "period_s": 60})
+        assert [http.request("POST", "/ratelimit", body).status for _ in range(5)][-1] == 429
+        clock.advance(30)
+        http.request("POST", "/ratelimit", body)
+        clock.advance(31)
+        assert http.request("POST", "/ratelimit", body).status == 200
+    assert http.request("DELETE", "/ratelimit?key=k").status == 204
     assert http.get("/readyz").status == 200
     http.close()
 
@@ -357,7 +366,7 @@ def test_make_install_and_uninstall(tmp_path, prefix):
         f"{here}/bin/tallyd": 0o755, unit: 0o644,
         **{f"{here}/share/doc/tallyd/{name}": 0o644 for name in (
             "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "deploy/README.md", "deploy/redis.conf",
-            "deploy/nginx.conf")}}
+            "deploy/nginx.conf", "deploy/nginx-ratelimit.conf", "deploy/traefik-ratelimit.yml")}}
     text = (destination / unit).read_text()
     assert f"\nExecStart={prefix}/bin/tallyd serve " in text
     assert f"file:{prefix}/share/doc/tallyd/deploy/README.md\n" in text and "/usr/bin" not in text

@@ -1,6 +1,7 @@
 """The server and openapi.yaml say the same: every operation, parameter, status, header and body."""
 
 import gzip
+import hashlib
 import json
 import re
 
@@ -13,12 +14,12 @@ from lib.proxy import Proxy
 from lib.raw import Raw
 from lib.waiting import wait_until
 
-TALLYD_ARGS = ("--max-body", "1MiB")
+TALLYD_ARGS = ("--max-body", "1MiB", "--config", ROOT / "tests/contract/tallyd.conf")
 
 API = Description((ROOT / "openapi.yaml").read_text(encoding="utf-8"))
 OPERATIONS = {operation.id: operation for operation in API.operations}
 POST_EVENTS = OPERATIONS["postEvents"]
-GETS = [o for o in API.operations if o.method == "GET"]
+GETS = [o for o in API.operations if o.method == "GET" and not any(p.get("required") for p in o.parameters)]
 EVENT = {"$ref": "#/components/schemas/Event"}
 
 each_operation = pytest.mark.parametrize("operation", API.operations, ids=OPERATIONS.keys())
@@ -81,7 +82,7 @@ def test_answers_have_no_members_that_are_not_listed():
 @each_operation
 def test_examples_of_problems_have_their_status(operation):
     for status, response in operation.responses.items():
-        media = response["content"].get("application/problem+json")
+        media = response.get("content", {}).get("application/problem+json")
         assert (media is not None) == (status >= 400)
         media = media or {}
         for example in [media["example"]] if "example" in media else [e["value"] for e in media.get("examples", {}).values()]:
@@ -163,7 +164,7 @@ def test_head_is_get_without_the_body(tallyd, operation):
 def without_redis():
     """A tallyd that has lost its Redis."""
     redis = Redis().start()
-    daemon = Tallyd("--request-timeout", "1s", redis=redis, name="deserted")
+    daemon = Tallyd("--request-timeout", "1s", *TALLYD_ARGS[2:], redis=redis, name="deserted")
     try:
         daemon.start()
         redis.kill()
@@ -179,9 +180,10 @@ def without_answers():
     """A tallyd whose Redis takes everything and answers nothing."""
     redis = Redis().start()
     proxy = Proxy(redis.directory, redis.path)
-    daemon = Tallyd("--request-timeout", "1s", redis=proxy, name="unheard")
+    daemon = Tallyd("--request-timeout", "1s", *TALLYD_ARGS[2:], redis=proxy, name="unheard")
     try:
         daemon.start()
+        daemon.proxy = proxy
         proxy.hold_replies()
         yield daemon
     finally:
@@ -191,10 +193,59 @@ def without_answers():
         redis.stop()
 
 
+SCOPES = ("ingest", "read", "admin")
+
+
+@pytest.fixture(scope="module")
+def guarded(redis):
+    """A tallyd with a token for each scope, named like it, and for each on site a alone: <scope>-a."""
+    daemon = Tallyd("--tokens", "tokens", "--metrics-token", "--ingest-limit", "1/366d", redis=redis, name="guarded")
+    daemon.directory.mkdir(exist_ok=True)
+    lines = [f"{hashlib.sha256(name.encode()).hexdigest()} {scope} {site}{name}\n"
+             for scope in SCOPES for name, site in ((scope, ""), (scope + "-a", "site=a "))]
+    (daemon.directory / "tokens").write_text("".join(lines))
+    try:
+        daemon.spawn(daemon.command_line())
+        daemon.wait_ready_line()
+        yield daemon
+    finally:
+        daemon.stop()
+
+
+def refused(guarded, operation):
+    """What an operation answers to tokens that are none, or not for it."""
+    def send(token=None):
+        extra = f"Authorization: Bearer {token}\r\n" if token else ""
+        return raw_answer(guarded, request_text(operation, extra))
+
+    yield 401, send()
+    yield 401, send("nobody's")
+    if operation is POST_EVENTS:
+        body = b'[{"page":"/"},{"page":"/"}]'  # one is all that ever fits
+        yield 429, guarded.client().post(body, headers={"Authorization": "Bearer ingest"})
+    for scope in SCOPES:
+        response = send(scope)
+        if scope != operation.scope:
+            yield 403, response
+            assert operation.scope in response.json["detail"]
+        else:
+            assert response.status not in (401, 403), response
+
+
 COUNT_STATUSES = {
     200: [{}, {"explain": "1"}, {"page": ["/a", "/b"], "explain": "true"}, {"from": "now-40d", "round": "outer"}],
     400: [{"from": "now", "to": "now-1h"}, {"from": "1970-01-02", "to": "1970-01-01"}],
     422: [{"from": "2020-01-01T10:07:00Z", "to": "2020-01-01T10:30:00Z"}, {"from": "1970-01-01", "to": "9999-12-31"}],
+}
+FUNNEL = b'{"key":"k","algorithm":"funnel","limit":1000,"period_s":1,"burst":1000}'
+NEVER = b'{"key":"k","algorithm":"sliding","limit":1,"period_s":1,"cost":2}'
+LIMITS = {  # operation: status: [(query string, body)..]
+    "postRateLimit": {200: [("", FUNNEL), ("", b'{"key":"k","policy":"login","cost":0}')], 400: [("", b""), ("", b"[]")],
+                      415: [], 422: [("", b"{}"), ("", b'{"key":"k","policy":"no"}')], 429: [("", NEVER)]},
+    "checkRateLimit": {204: [("?key=k&policy=login", None)], 400: [("", None), ("?key=k", None), ("?policy=login", None)],
+                       422: [("?key=k&policy=no", None)], 429: [("?key=k&policy=used", None)]},
+    "deleteRateLimit": {204: [("?key=k", None), ("?key=k&policy=login", None)], 400: [("", None)],
+                        422: [("?key=k&policy=no", None)]},
 }
 POST_STATUSES = {
     202: [b'{"page":"/"}', b'[{"page":"/"},{"page":""}]', b"[]"],
@@ -213,11 +264,19 @@ def everywhere(tallyd, operation):
     yield 400, send("Host: x\r\n")
     yield 405, send("", method="PATCH")
     yield 413, send("Content-Length: 99999999\r\n")
+    if operation.body and operation is not POST_EVENTS:
+        yield 415, send("Content-Type: text/plain\r\n")
     yield 431, send("A:\r\n" * 257)
 
 
 def good_and_bad(http, operation):
     """What an operation answers to its own requests."""
+    if operation.id in LIMITS:
+        http.request("GET", "/ratelimit/check?key=k&policy=used")
+        for status, requests in LIMITS[operation.id].items():
+            for target, body in requests:
+                yield status, http.request(operation.method, operation.path + target, body)
+        return
     if operation is POST_EVENTS:
         for status, bodies in POST_STATUSES.items():
             for body in bodies:
@@ -235,6 +294,15 @@ def good_and_bad(http, operation):
 
 def outages(without_redis, without_answers, operation):
     """What an operation answers when Redis is away, or silent."""
+    if operation.id in LIMITS:
+        target, body = next(iter(LIMITS[operation.id].values()))[0]
+        yield 503, without_redis.client().request(operation.method, operation.path + target, body)
+        # What is sent behind something unanswered waits and is a 503: let Redis answer that first.
+        without_answers.proxy.hold_replies(False)
+        wait_until(lambda: without_answers.client().request("POST", "/ratelimit", FUNNEL).status == 200, "it hears Redis")
+        without_answers.proxy.hold_replies()
+        yield 504, without_answers.client().request(operation.method, operation.path + target, body)
+        return
     needs_redis = operation is POST_EVENTS or "from" in operation.in_query() or operation.path == "/readyz"
     body = b'{"page":"/"}' if operation is POST_EVENTS else None
     yield 503 if needs_redis else 200, without_redis.client().request(operation.method, operation.path, body)
@@ -244,9 +312,9 @@ def outages(without_redis, without_answers, operation):
 
 @each_operation
 def test_every_status_is_documented_and_every_documented_one_is_seen(
-        tallyd, http, without_redis, without_answers, operation):
+        tallyd, http, guarded, without_redis, without_answers, operation):
     seen = set()
-    for answers in (everywhere(tallyd, operation), good_and_bad(http, operation),
+    for answers in (everywhere(tallyd, operation), refused(guarded, operation), good_and_bad(http, operation),
                     outages(without_redis, without_answers, operation)):
         for expected, response in answers:
             API.check(operation, response)
@@ -288,6 +356,8 @@ VALUES = {
     "round": (["outer"], ["inner", "1", "Outer"], []),
     "strict": (FLAGS, NO_FLAGS, []),
     "limit": ([1, 10, 1000], [0, 1001, -1, 1.5, "x", " 1"], []),
+    "key": (["k", "k" * 256, "a b", "ä", "}:{"], ["k" * 257], ["ä" * 129]),
+    "policy": (["login", "no-such.Policy_1"], ["a b", "p" * 65, "ä", "a\n"], []),
 }
 # Words of other operations, of the contract's future, and of mistakes
 OTHER_NAMES = {"step", "user", "limit", "date", "pageset", "cursor", "match", "Site", "pages", "form", "x", "page[]"}
@@ -307,9 +377,10 @@ def examples_of(parameter):
     return (example if isinstance(example, list) else [example]) + schema.get("examples", []) + schema.get("enum", [])
 
 
-def surroundings(name):
+def surroundings(operation, name):
     """With these a good value of the parameter makes a good question."""
-    return {"from": {"to": "9999-01-01"}, "to": {"from": "0"}}.get(name, {})
+    needed = {p["name"]: p["example"] for p in operation.in_query().values() if p.get("required")}
+    return {**needed, **{"from": {"to": "9999-01-01"}, "to": {"from": "0"}}.get(name, {})}
 
 
 @each_parameter
@@ -318,11 +389,11 @@ def test_values_of_a_parameter(http, operation, parameter):
     name, (good, bad, beyond) = parameter["name"], VALUES[parameter["name"]]
     for value in good + examples_of(parameter):
         assert not API.faults(item_schema(parameter), value), value
-        response = ask(http, operation, {**surroundings(name), name: value})
-        assert response.status in (200, 202, 422), (value, response)
+        response = ask(http, operation, {**surroundings(operation, name), name: value})
+        assert response.status in (200, 202, 204, 422), (value, response)
     for value in bad + beyond:
         assert value in beyond or API.faults(item_schema(parameter), value), value
-        assert_names(ask(http, operation, {**surroundings(name), name: value}, status=400), name)
+        assert_names(ask(http, operation, {**surroundings(operation, name), name: value}, status=400), name)
 
 
 @each_parameter
@@ -423,6 +494,15 @@ def test_other_content_types_are_415(http):
         response = ask(http, POST_EVENTS, headers={"Content-Type": media}, status=415)
         assert response.headers["Accept-Encoding"] is None
     ask(http, POST_EVENTS, status=202)  # none at all
+
+
+def test_a_check_is_refused_in_the_end(http, site):
+    """`once`: one, and none for a year."""
+    operation, params = OPERATIONS["checkRateLimit"], {"key": site, "policy": "once"}
+    ask(http, operation, params, status=204)
+    assert ask(http, operation, params, status=429).headers["RateLimit-Policy"] == '"once";q=1;w=31622400'
+    ask(http, OPERATIONS["deleteRateLimit"], params, status=204)
+    ask(http, operation, params, status=204)
 
 
 def test_content_encodings(http):

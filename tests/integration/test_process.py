@@ -16,7 +16,8 @@ from lib.waiting import wait_until
 
 OPTIONS = """listen redis data-dir config fsync redis-memory redis-server partitions keep-minutes keep-hours
 keep-days keep-months max-body max-body-memory max-future visit-timeout visitor-rotation request-timeout
-max-connections threads readers queue log-format log-level insecure""".split()
+max-connections threads readers queue log-format log-level insecure tokens metrics-token
+ingest-limit ingest-burst ingest-limit-by""".split()
 
 
 @pytest.fixture

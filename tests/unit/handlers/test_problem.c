@@ -134,6 +134,7 @@ Test(problem, of_every_storage_error)
         enum storage_err err = rows[i].err;
         unsigned expected = err == STORAGE_OK                                     ? 500
                             : err == STORAGE_UNKNOWN                              ? 504
+                            : err == STORAGE_LIMITED                              ? 429
                             : err == STORAGE_NOT_KEPT || err == STORAGE_TOO_BROAD ? 422
                                                                                   : 503;
         struct http_response response = {0};

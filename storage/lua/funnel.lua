@@ -1,0 +1,55 @@
+#!lua
+-- funnel.lua - GCRA for several keys at once, each on its own.  Encoded by storage/limiter.c; limit.h has the words.
+--
+-- KEYS: one a job    ARGV: five a job:  cost of one (units)  units paid back a microsecond  capacity  need  want
+--       Take `want`, or less if there is less, but not less than `need`; nothing if there is less.  need < 0: give back.
+-- Reply: {seconds, microseconds, then four a job: granted (-1: denied)  remaining  retry (us; -1 never)  reset (us)}
+--
+-- A key holds four doubles: when it was written (us), the debt then (units), cost and rate it was counted by.  All are
+-- whole numbers that a double holds exactly (limit_check), so nothing is ever rounded in anybody's favour.  If the limit
+-- was changed, the debt is kept in requests.  If Redis's clock went back, paying back goes on from the new time.
+local call, floor, ceil, max, min = redis.call, math.floor, math.ceil, math.max, math.min
+local t = call('TIME')
+local now = t[1] * 1000000 + t[2]
+local reply = {t[1], t[2]}
+for i = 1, #KEYS do
+    local a = 5 * (i - 1)
+    local cost, rate, capacity = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
+    local need, want = tonumber(ARGV[a + 4]), tonumber(ARGV[a + 5])
+    local full = capacity * cost
+    local debt, granted, retry, moved = 0, -1, 0, false
+    local is = call('GET', KEYS[i])
+    if is and #is == 32 then
+        local at, cost0, rate0
+        at, debt, cost0, rate0 = struct.unpack('<dddd', is)
+        if now > at then debt = max(0, debt - (now - at) * rate0) end
+        moved = now < at
+        if cost0 ~= cost or rate0 ~= rate then
+            debt, moved = min(full, ceil(debt / cost0 * cost)), true
+        end
+    end
+    local left = max(0, floor((full - debt) / cost))
+    if need < 0 then
+        debt, granted = max(0, debt + need * cost), need
+    elseif need == 0 and want == 0 then
+        granted = 0
+    elseif need <= left then
+        granted = min(want, left)
+        debt = debt + granted * cost
+    elseif need > capacity then
+        retry = -1
+    else
+        retry = ceil((debt + need * cost - full) / rate)
+    end
+    local reset = ceil(debt / rate)
+    if granted ~= 0 and granted ~= -1 or need < 0 or moved then
+        if debt > 0 then
+            call('SET', KEYS[i], struct.pack('<dddd', now, debt, cost, rate), 'PX', ceil(reset / 1000) + 1)
+        elseif is then
+            call('DEL', KEYS[i])
+        end
+    end
+    local r = 4 * (i - 1) + 2
+    reply[r + 1], reply[r + 2], reply[r + 3], reply[r + 4] = granted, max(0, floor((full - debt) / cost)), retry, reset
+end
+return reply

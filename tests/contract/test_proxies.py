@@ -1,0 +1,120 @@
+"""deploy/'s rate limits for proxies: nginx's auth_request on a real nginx, and what Traefik's forwardAuth sends."""
+
+import http.server
+import re
+import shutil
+import socket
+import subprocess
+import threading
+
+import pytest
+import yaml
+
+from lib.client import Client
+from lib.process import ROOT, Process, free_port
+from lib.waiting import wait_until
+
+DEPLOY = ROOT / "deploy"
+NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+POLICY = "policy.site = funnel 3/3600s burst 2\n"
+
+
+@pytest.fixture
+def application(cleanup):
+    """Something to protect: its port, and the requests that reached it."""
+    seen = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            seen.append(dict(self.headers))
+            self.send_response(500 if self.path == "/broken" else 200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"ok")
+
+        def log_message(self, *_args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    cleanup.append(server.server_close)
+    cleanup.append(server.shutdown)
+    return server.server_address[1], seen
+
+
+@pytest.fixture
+def limiter(start_redis, start_tallyd, directory):
+    directory.mkdir(exist_ok=True)
+    (directory / "config").write_text(POLICY)
+    return start_tallyd("--config", directory / "config", redis=start_redis())
+
+
+@pytest.fixture
+def nginx(directory, limiter, application, cleanup):
+    """nginx with deploy/nginx-ratelimit.conf: its port."""
+    if NGINX is None:
+        pytest.skip("nginx is not installed (apt-get install nginx)")
+    port = free_port()
+    text = (DEPLOY / "nginx-ratelimit.conf").read_text()
+    for old, new in (("127.0.0.1:8080", f"127.0.0.1:{limiter.port}"), ("127.0.0.1:3000", f"127.0.0.1:{application[0]}")):
+        assert old in text
+        text = text.replace(old, new)
+    text = re.sub(r"^ *listen 443 .*$", f"    listen 127.0.0.1:{port};", text, flags=re.M)  # no certificate here
+    text = re.sub(r"^ *(listen \[::\]|ssl_).*$", "", text, flags=re.M)
+    temporary = "".join(f"{k}_temp_path {directory}/{k};\n" for k in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    conf = directory / "nginx.conf"
+    conf.write_text(f"daemon off; master_process off; pid {directory}/pid; error_log stderr;\nevents {{}}\n"
+                    f"http {{ access_log off; {temporary} {text} }}\n")
+    check = subprocess.run([NGINX, "-t", "-p", directory, "-c", conf], capture_output=True, text=True, check=False)
+    assert check.returncode == 0 and "[warn]" not in check.stderr, check.stderr
+    process = Process(directory, "nginx")
+    cleanup.append(lambda: shutil.rmtree(directory, ignore_errors=True))
+    cleanup.append(process.stop)
+    process.spawn([NGINX, "-p", directory, "-c", conf])
+
+    def listens():
+        assert process.alive(), process.tail()
+        with socket.socket() as s:
+            return s.connect_ex(("127.0.0.1", port)) == 0
+
+    wait_until(listens, "nginx listens")
+    return port
+
+
+def test_nginx_asks_and_refuses(nginx, limiter, application):
+    client = Client("127.0.0.1", nginx)
+    for i in range(3):
+        response = client.get("/page")
+        assert (response.status, response.body) == (200, b"ok")
+        assert response.headers["RateLimit"].startswith(f'"site";r={2 - i};t=')
+        assert response.headers["RateLimit-Policy"] == '"site";q=3;w=3600'
+    for _ in range(2):
+        response = client.get("/page")
+        assert response.status == 429, response
+        assert 1100 < int(response.headers["Retry-After"]) <= 1200
+        assert response.headers["RateLimit"].startswith('"site";r=0;')
+    assert len(application[1]) == 3
+    assert limiter.client().request("DELETE", "/ratelimit?key=127.0.0.1&policy=site").status == 204
+    assert client.get("/page").status == 200
+    assert client.get("/broken").status == 500  # the application's own, and not taken for a refusal
+
+
+def test_nginx_when_tallyd_is_away(nginx, limiter, application):
+    limiter.kill()
+    assert Client("127.0.0.1", nginx).get("/page").status == 503
+    assert not application[1]
+
+
+def test_what_traefik_asks(limiter):
+    """The address of the file, with what forwardAuth sends besides: a GET with X-Forwarded-*; 2xx lets pass, the rest is handed on."""
+    forward = yaml.safe_load((DEPLOY / "traefik-ratelimit.yml").read_text())["http"]["middlewares"]["within-limit"]["forwardAuth"]
+    target = re.fullmatch(r"http://127\.0\.0\.1:8080(/\S+)", forward["address"])[1]
+    sent = {"X-Forwarded-Method": "POST", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "www.example.org",
+            "X-Forwarded-Uri": "/x?y=1", "X-Forwarded-For": "192.0.2.7", "Accept": "*/*"}
+    client = limiter.client()
+    statuses = []
+    for _ in range(4):
+        response = client.request("GET", target, headers=sent)
+        statuses.append(response.status)
+        assert all(response.headers[name] for name in forward["authResponseHeaders"])
+    assert statuses == [204, 204, 204, 429] and response.headers["Retry-After"]

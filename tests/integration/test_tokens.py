@@ -1,0 +1,197 @@
+"""Tokens: who may do what, where, and that nothing of it is ever written down."""
+
+import hashlib
+import json
+import re
+import signal
+
+import pytest
+
+from lib.process import run
+from lib.waiting import wait_until
+
+AGENT, USER, ADDRESS = "Secret-Agent/1.0", "secret-user", "203.0.113.77"
+
+
+def line(token, scopes, name, site=""):
+    return f"{hashlib.sha256(token.encode()).hexdigest()} {scopes} {site}{name}\n"
+
+
+LINES = (line("t-ingest", "ingest", "backend") + line("t-read", "read", "dashboard") + line("t-admin", "admin", "ops")
+         + line("t-both", "ingest,read", "shop", "site=shop,shop-2 "))
+
+
+def bearer(token):
+    return {"Authorization": f"Bearer {token}"}
+
+
+@pytest.fixture
+def start(start_redis, start_tallyd, directory):
+    """A tallyd with a file of tokens, which has the given text."""
+    path = directory / "tokens"
+
+    def begin(text=LINES, *args, **options):
+        directory.mkdir(exist_ok=True)
+        path.write_text(text)
+        tallyd = start_tallyd("--tokens", path, *args, redis=options.pop("redis", None) or start_redis(directory),
+                              wait_ready=False, **options)
+        tallyd.wait_ready_line()
+        tallyd.tokens = path
+        wait_until(lambda: tallyd.client().get("/readyz").status in (200, 401), "it is ready")
+        return tallyd
+
+    return begin
+
+
+def test_scopes(start):
+    http = start().client()
+    event = json.dumps({"page": "/"})
+    for method, path, body, scope in (("POST", "/events", event, "ingest"), ("GET", "/uv", None, "read"),
+                                      ("HEAD", "/pv", None, "read")):
+        for token in ("ingest", "read", "admin"):
+            response = http.request(method, path, body, bearer("t-" + token))
+            if token == scope:
+                assert response.status in (200, 202), response
+                continue
+            assert response.status == 403, response
+            assert f'scope="{scope}"' in response.headers["WWW-Authenticate"]
+            if method != "HEAD":
+                assert scope in response.json["detail"]
+    for path in ("/healthz", "/readyz", "/metrics", "/openapi.yaml", "/openapi.json"):
+        assert http.get(path).status == 200
+    assert http.request("GET", "/uv", headers=bearer("t-read")).json["uv"] == 0  # nobody counted: no user
+    assert http.request("GET", "/pv", headers=bearer("t-read")).json["pv"] == 1
+
+
+@pytest.mark.parametrize("value", [None, "", "t-read", "Bearer", "Bearer ", "Basic dC1yZWFk", "Bearer t-rea", "Bearer t-read x",
+                                   "Bearer T-READ", "Bearer " + "t" * 5000, "Bearer ,t-read"])
+def test_what_is_no_token_is_401(start, value):
+    http = start().client()
+    response = http.request("GET", "/uv", headers={} if value is None else {"Authorization": value})
+    assert response.status == 401, response
+    assert response.headers["WWW-Authenticate"].startswith('Bearer realm="tallyd"')
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert "t-rea" not in str(response)
+
+
+def test_the_scheme_is_a_word_of_any_case(start):
+    http = start().client()
+    for scheme in ("bearer", "BEARER", "Bearer  "):
+        assert http.request("GET", "/uv", headers={"Authorization": f"{scheme} t-read"}).status == 200
+
+
+def test_sites(start):
+    http = start().client()
+    mine = bearer("t-both")
+    for site, status in (("shop", 200), ("shop-2", 200), ("shop-3", 403), ("default", 403), (None, 403)):
+        query = f"?site={site}" if site else ""
+        response = http.request("GET", "/uv" + query, headers=mine)
+        assert response.status == status, response
+        if status == 403:
+            assert (site or "default") in response.json["detail"]
+    for events, status in (([{"page": "/", "site": "shop"}], 202), ([{"page": "/"}], 403),
+                           ([{"page": "/", "site": "shop"}, {"page": "/", "site": "blog"}], 403)):
+        response = http.request("POST", "/events", json.dumps(events), mine)
+        assert response.status == status, response
+    assert "blog" in response.json["detail"]
+    assert http.request("GET", "/pv?site=shop", headers=mine).json["pv"] == 1  # of the refused batch nothing counts
+
+
+def test_metrics_token(start):
+    http = start(LINES, "--metrics-token").client()
+    for path in ("/healthz", "/readyz", "/metrics", "/openapi.yaml", "/openapi.json"):
+        assert http.get(path).status == 401
+        assert http.request("GET", path, headers=bearer("t-ingest")).status == 403
+        assert http.request("GET", path, headers=bearer("t-read")).status == 200
+
+
+def test_sighup_reads_the_tokens_again(start):
+    tallyd = start()
+    http = tallyd.client()
+
+    def status(token):
+        return http.request("GET", "/uv", headers=bearer(token)).status
+
+    tallyd.tokens.write_text(line("new-token", "read", "next"))
+    assert status("t-read") == 200 and status("new-token") == 401
+    tallyd.signal(signal.SIGHUP)
+    wait_until(lambda: status("new-token") == 200, "the new token is good")
+    assert status("t-read") == 401
+    tallyd.tokens.write_text(line("new-token", "read", "next") + "broken\n")
+    tallyd.signal(signal.SIGHUP)
+    wait_until(lambda: re.search("level=error .*tokens:2: ", tallyd.log_text()), "the log tells the line")
+    assert status("new-token") == 200
+    tallyd.tokens.unlink()
+    tallyd.signal(signal.SIGHUP)
+    wait_until(lambda: "No such file" in tallyd.log_text(), "the log tells that it is gone")
+    assert status("new-token") == 200
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "abc read x\n", "g" * 64 + " read x\n", "a" * 64 + " write x\n",
+                                  "a" * 64 + " read\n", "a" * 64 + " read, x\n", "a" * 64 + " read site= x\n",
+                                  "a" * 64 + " read site=A x\n", "a" * 64 + " read site=a\n", "a" * 64 + " read x y\n",
+                                  ("a" * 64 + " read x\n") * 2, "a" * 64 + " read x\n" + "b" * 64 + " read x\n"])
+def test_a_broken_file_at_the_start_is_refused(tmp_path, text):
+    path = tmp_path / "tokens"
+    path.write_text(text)
+    done = run("serve", "--listen", "127.0.0.1:0", "--tokens", path, "--data-dir", tmp_path / "d")
+    assert done.returncode == 2 and "--tokens: " in done.stderr, done
+    assert "aaaa" not in done.stderr
+
+
+def test_metrics_token_without_tokens_is_refused(tmp_path):
+    done = run("serve", "--listen", "127.0.0.1:0", "--metrics-token", "--data-dir", tmp_path / "d")
+    assert done.returncode == 2 and "--metrics-token" in done.stderr, done
+
+
+def test_with_tokens_it_listens_beyond_loopback(start):
+    tallyd = start(listen="0.0.0.0:0")
+    assert tallyd.alive() and tallyd.host == "0.0.0.0"
+
+
+def test_token_new(start):
+    done = run("token", "new", "ingest,read", "site=a,b", "my-backend")
+    token, entry = done.stdout.splitlines()
+    assert entry == f"{hashlib.sha256(token.encode()).hexdigest()} ingest,read site=a,b my-backend"
+    assert len(token) > 40 and run("token", "new", "ingest", "x").stdout.splitlines()[0] != token
+    http = start("# tokens\r\n\n  " + entry.replace(" ", "\t", 1) + "\r\n").client()
+    assert http.request("GET", "/uv?site=b", headers=bearer(token)).status == 200
+    assert http.request("GET", "/uv?site=c", headers=bearer(token)).status == 403
+
+
+@pytest.mark.parametrize("args", [["new"], ["new", "read"], ["old", "read", "x"], [], ["new", "write", "x"],
+                                  ["new", "read", "a b"], ["new", "read,", "x"], ["new", "read", "site=A", "x"],
+                                  ["new", "read", "site=a"], ["new", "", "x"], ["new", "read", ""]])
+def test_token_new_with_bad_words(args):
+    done = run("token", *args)
+    assert done.returncode == 2 and done.stdout == "" and "usage" in done.stderr, done
+
+
+def test_import_with_a_token(start, tmp_path):
+    tallyd = start()
+    log = tmp_path / "events"
+    log.write_text('{"page":"/imported"}\n')
+    for token, status in (("t-ingest", 0), ("t-read", 1)):
+        done = run("import", "--url", tallyd.url, "--token", token, log)
+        assert done.returncode == status, done
+    assert token not in done.stderr + done.stdout
+    assert tallyd.client().request("GET", "/pv?page=/imported", headers=bearer("t-read")).json["pv"] == 1
+
+
+def test_nothing_secret_is_logged(start):
+    """Neither tokens nor visitors, whatever is sent and however it ends."""
+    tallyd = start(LINES, "--log-level", "debug")
+    http = tallyd.client()
+    sent = {"User-Agent": AGENT, "X-Forwarded-For": ADDRESS}
+    event = {"page": "/", "user": USER, "ip": ADDRESS, "ua": AGENT}
+    for token in ("t-ingest", "t-read", "t-unknown"):
+        for body in (json.dumps(event), json.dumps({**event, "ts": "x"}), json.dumps([event])[:-1]):
+            http.request("POST", "/events", body, {**sent, **bearer(token)})
+        http.request("GET", f"/uv?user={USER}", headers={**sent, **bearer(token)})
+    tallyd.tokens.write_text(LINES + "t-unknown " + USER + "\n")
+    tallyd.signal(signal.SIGHUP)
+    wait_until(lambda: "could not be read again" in tallyd.log_text(), "the log tells of the broken file")
+    tallyd.terminate()
+    for text in (tallyd.log_text(), tallyd.out.read_text()):
+        for secret in ("t-ingest", "t-read", "t-unknown", AGENT, USER, ADDRESS, hashlib.sha256(b"t-read").hexdigest()):
+            assert secret not in text, text
