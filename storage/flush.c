@@ -14,6 +14,8 @@
 #define VISIT_US     3   /* an entry read and written */
 #define START_US     3   /* a visit counted, where the minute is new */
 #define EXPIRY_US    3   /* PEXPIREAT of what is written late */
+#define USER_US      3   /* a user's index, looked up or given, and a bit */
+#define ACTION_US    1   /* a further bit */
 #define BYTES_PER_US 256 /* of a name, which stands in several keys */
 
 #define PAGES_SEEN 512 /* a page that is forgotten among so many is taken for a new one */
@@ -82,11 +84,20 @@ static bool repeats(struct draft *draft, const struct row *row, int64_t minute_s
     return same;
 }
 
+/* Of a visitor with a name: see merge_activity.h. */
+static size_t activity_cost(const struct row *row)
+{
+    return row->user.n == 0
+               ? 0
+               : USER_US + row->n_actions * (size_t)ACTION_US + row->user.n / BYTES_PER_US;
+}
+
 static size_t cost(struct draft *draft, const struct row *row, enum task_kind kind)
 {
     write_plan_at(&draft->plan, row->at_s);
     size_t targets = draft->plan.n;
     int64_t minute_s = draft->plan.minute_s;
+    size_t visit_us = VISIT_US + activity_cost(row);
     size_t expiry = targets > 1 ? EXPIRY_US : 0;
     switch (kind) {
     case TASK_PAGE:
@@ -99,8 +110,8 @@ static size_t cost(struct draft *draft, const struct row *row, enum task_kind ki
                    : targets * (PAGE_US + expiry);
     case TASK_VISIT:
         return continues(&draft->visit_site, &draft->visit_minute_s, row, minute_s)
-                   ? VISIT_US + row->page.n / BYTES_PER_US
-                   : VISIT_US + targets * (START_US + expiry + row->page.n / BYTES_PER_US);
+                   ? visit_us + row->page.n / BYTES_PER_US
+                   : visit_us + targets * (START_US + expiry + row->page.n / BYTES_PER_US);
     }
     return PAGE_US;
 }
@@ -127,6 +138,25 @@ static bool copy_slice(struct arena *arena, struct slice *slice)
     return true;
 }
 
+static bool copy_actions(struct arena *arena, struct row *row)
+{
+    if (row->n_actions == 0) {
+        return true;
+    }
+    struct slice *actions = arena_alloc(arena, row->n_actions * sizeof(*actions));
+    if (actions == NULL) {
+        return false;
+    }
+    memcpy(actions, row->actions, row->n_actions * sizeof(*actions));
+    for (unsigned i = 0; i < row->n_actions; i++) {
+        if (!copy_slice(arena, &actions[i])) {
+            return false;
+        }
+    }
+    row->actions = actions;
+    return true;
+}
+
 /* Rows of one site often follow each other, and share its name then. */
 static bool copy_row(struct flush *flush, const struct row *from)
 {
@@ -138,6 +168,10 @@ static bool copy_row(struct flush *flush, const struct row *from)
         return false;
     }
     flush->n_rows++;
+    if (to->user.n > 0 &&
+        (!copy_slice(&flush->arena, &to->user) || !copy_actions(&flush->arena, to))) {
+        return false;
+    }
     return copy_slice(&flush->arena, &to->page);
 }
 

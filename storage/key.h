@@ -16,6 +16,16 @@
  * <site>:<bucket> that a rollup has still to visit t:{p}:sites                      set    sites
  * seen t:{p}:rolled                     hash   cfg, st, pass, cur, ftok, ver, kept (see
  * rollup_state.h) t:{p}:once:<writer>              string last sequence number applied; expires
+ *   t:{p}:uid:<site>                 hash   user -> dense index; field "": the next index (no user is
+ *                                           empty)        partition of (site, visitor), as all below
+ *   t:{p}:ids:<site>:<block>         hash   index modulo 128 -> user, of 128 indices
+ *   t:{p}:act:<site>:<action>:<YYYYMMDD>  bitmap of indices: who was active on this day of the site's
+ *                                           zone.  An action has no more than [a-z0-9._:-], and the
+ *                                           day stands last: none reads as another
+ *   t:{p}:acts                       zset   <site>:<action>:<YYYYMMDD> of each such bitmap -> its day,
+ *                                           counted from 1970-01-01
+ *   t:{p}:gone                       set    <site>:<index> of users forgotten whose bits are not all
+ *                                           cleared yet
  *   t:{0}:meta                       string schema version and number of partitions
  *   t:{0}:secret                     string 32 random bytes: key of the visitors' and addresses'
  * hashes t:{0}:lock, t:{0}:fence          string the rollup's leader, and its fencing tokens
@@ -50,6 +60,20 @@ void key_fixed(struct key *key, const char *tag, const char *name, struct slice 
 /* A bucket's key.  @page is ignored for KEY_PV and KEY_VV, whose pages are fields. */
 void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
     struct bucket bucket, struct slice page);
+
+/* t:{tag}:uid:<site>, and t:{tag}:ids:<site>: - the block's number follows. */
+void key_user_index(struct key *key, const char *tag, struct slice site);
+void key_user_ids(struct key *key, const char *tag, struct slice site);
+#define KEY_IDS_BLOCK 128 /* users in a block: as many as Redis packs tightly by default */
+
+/* The bitmap of @day (days since 1970-01-01, until 9999), and t:{tag}:act: - a member of `acts`
+ * follows. */
+void key_activity(
+    struct key *key, const char *tag, struct slice site, struct slice action, int64_t day);
+void key_activity_prefix(struct key *key, const char *tag);
+
+/* Is this member of `acts` (or of `gone`) one of @site?  *ret_rest is what follows the site. */
+bool key_member_of(struct slice member, struct slice site, struct slice *ret_rest);
 
 /* t:{tag}:visit:<site>: - the slot's number follows. */
 void key_visit_prefix(struct key *key, const char *tag, struct slice site);
