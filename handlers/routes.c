@@ -1,7 +1,10 @@
 #include "handlers/routes.h"
 
+#include "handlers/activity.h"
 #include "handlers/counts.h"
 #include "handlers/events.h"
+#include "handlers/retention.h"
+#include "handlers/users.h"
 
 const struct route api_routes[] = {
     /* method   path       operation    start          finish          flags */
@@ -10,6 +13,13 @@ const struct route api_routes[] = {
     {HTTP_GET, "/pv", "getPv", pv_start, counts_finish, 0},
     {HTTP_GET, "/ips", "getIps", ips_start, counts_finish, 0},
     {HTTP_GET, "/visits", "getVisits", visits_start, counts_finish, 0},
+    {HTTP_GET, "/dau", "getDau", dau_start, dau_finish, 0},
+    {HTTP_GET, "/active", "getActive", active_start, active_finish, 0},
+    {HTTP_GET, "/active/users", "getActiveUsers", active_users_start, active_users_finish, 0},
+    {HTTP_GET, "/retention", "getRetention", retention_start, retention_finish, 0},
+    {HTTP_GET, "/users/{user}/activity", "getUserActivity", user_activity_start,
+        user_activity_finish, 0},
+    {HTTP_DELETE, "/users/{user}", "deleteUser", delete_user_start, delete_user_finish, 0},
 };
 
 const size_t n_api_routes = sizeof(api_routes) / sizeof(api_routes[0]);

@@ -36,7 +36,7 @@ struct encoder {
         struct bucket bucket;
     } parents[PARENTS_SEEN];
     size_t n_parents, n_announced;
-    bool late; /* a bucket closed for writers is written to */
+    bool late;            /* a bucket closed for writers is written to */
     bool relies_on_users; /* what is known of users is used */
 
     struct announced known;
@@ -264,8 +264,8 @@ static void write_fixed_args(
     }
     resp_decimal(&e->args, (int64_t)part->seq);
     resp_decimal(&e->args, part->gen_ms);
-    resp_text(&e->args,
-        e->relies_on_users ? known_users_relied_on(&e->users, part->partition) : "");
+    resp_text(
+        &e->args, e->relies_on_users ? known_users_relied_on(&e->users, part->partition) : "");
     e->n_args = 5;
 }
 

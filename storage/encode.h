@@ -37,7 +37,8 @@ struct part_user {
  * announced again on this connection, and who its users are is known. */
 void encode_applied(struct encoder *encoder, const struct part *part, const struct reply *learnt);
 
-/* Redis says that a user of @partition was forgotten: no index known there is relied on any more. */
+/* Redis says that a user of @partition was forgotten: no index known there is relied on any more.
+ */
 void encode_forget_users(struct encoder *encoder, unsigned partition);
 
 /* The connection is gone: nothing is known any more. */

@@ -16,20 +16,17 @@
  * <site>:<bucket> that a rollup has still to visit t:{p}:sites                      set    sites
  * seen t:{p}:rolled                     hash   cfg, st, pass, cur, ftok, ver, kept (see
  * rollup_state.h) t:{p}:once:<writer>              string last sequence number applied; expires
- *   t:{p}:uid:<site>                 hash   user -> dense index; field "": the next index (no user is
- *                                           empty)        partition of (site, visitor), as all below
- *   t:{p}:ids:<site>:<block>         hash   index modulo 128 -> user, of 128 indices
- *   t:{p}:act:<site>:<action>:<YYYYMMDD>  bitmap of indices: who was active on this day of the site's
- *                                           zone.  An action has no more than [a-z0-9._:-], and the
+ *   t:{p}:uid:<site>                 hash   user -> dense index; field "": the next index (no user
+ * is empty)        partition of (site, visitor), as all below t:{p}:ids:<site>:<block>         hash
+ * index modulo 128 -> user, of 128 indices t:{p}:act:<site>:<action>:<YYYYMMDD>  bitmap of indices:
+ * who was active on this day of the site's zone.  An action has no more than [a-z0-9._:-], and the
  *                                           day stands last: none reads as another
- *   t:{p}:acts                       zset   <site>:<action>:<YYYYMMDD> of each such bitmap -> its day,
- *                                           counted from 1970-01-01
- *   t:{p}:gone                       set    <site>:<index> of users forgotten whose bits are not all
- *                                           cleared yet
- *   t:{0}:meta                       string schema version and number of partitions
- *   t:{0}:secret                     string 32 random bytes: key of the visitors' and addresses'
- * hashes t:{0}:lock, t:{0}:fence          string the rollup's leader, and its fencing tokens
- *   t:{0}:probe                      string written by /readyz
+ *   t:{p}:acts                       zset   <site>:<action>:<YYYYMMDD> of each such bitmap -> its
+ * day, counted from 1970-01-01 t:{p}:gone                       set    <site>:<index> of users
+ * forgotten whose bits are not all cleared yet t:{0}:meta                       string schema
+ * version and number of partitions t:{0}:secret                     string 32 random bytes: key of
+ * the visitors' and addresses' hashes t:{0}:lock, t:{0}:fence          string the rollup's leader,
+ * and its fencing tokens t:{0}:probe                      string written by /readyz
  *
  * ({0} here: the tag of partition 0.)
  */

@@ -21,8 +21,8 @@
 #include "storage/partition.h"
 
 #define KNOWN_USERS_MAX  131072
-#define USERS_GENERATION 32           /* bytes of a generation's name, at most */
-#define USER_INDEX_NONE  UINT32_MAX   /* no user has this one */
+#define USERS_GENERATION 32         /* bytes of a generation's name, at most */
+#define USER_INDEX_NONE  UINT32_MAX /* no user has this one */
 #define ACTIVE_DAY_NONE  INT32_MIN
 
 struct known_user {
@@ -50,8 +50,7 @@ const struct known_user *known_users_find(
 
 /* Redis said in which generation a partition is.  Another one than before: what was known is
  * dropped. */
-void known_users_generation(
-    struct known_users *users, unsigned partition, struct slice generation);
+void known_users_generation(struct known_users *users, unsigned partition, struct slice generation);
 
 /* That generation; "" if nothing is known. */
 const char *known_users_relied_on(const struct known_users *users, unsigned partition);

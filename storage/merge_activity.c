@@ -49,21 +49,6 @@ struct merge_activity {
     struct index user_index, bitmap_index, bit_index;
 };
 
-int64_t activity_day_of(const struct zone *zone, int64_t at_s)
-{
-    int64_t start_s = bucket_at(zone, LEVEL_DAY, at_s).start_s;
-    int64_t local_s = start_s + zone_offset_s(zone, start_s);
-    return local_s / 86400 - (local_s % 86400 < 0);
-}
-
-struct activity_day activity_day_make(
-    const struct zone *zone, const struct retention *retention, int64_t at_s)
-{
-    struct bucket bucket = bucket_at(zone, LEVEL_DAY, at_s);
-    return (struct activity_day){.day = activity_day_of(zone, at_s),
-        .expire_ms = expiry_ms(bucket.end_s, retention->keep_s[LEVEL_DAY])};
-}
-
 struct merge_activity *merge_activity_new(void)
 {
     return calloc(1, sizeof(struct merge_activity));
@@ -192,8 +177,8 @@ static bool same_bitmap(const void *context, uint32_t item)
            slice_equal(bitmap->action, wanted->action);
 }
 
-static uint32_t find_bitmap(struct merge_activity *merge, uint32_t site_number,
-    struct slice action, const struct activity_day *day)
+static uint32_t find_bitmap(struct merge_activity *merge, uint32_t site_number, struct slice action,
+    const struct activity_day *day)
 {
     if (!index_reserve(&merge->bitmap_index) ||
         !array_reserve(
@@ -292,8 +277,7 @@ static void write_bitmap(const struct merge_activity *merge, const struct day_bi
     const char *tag, struct buffer *keys, struct buffer *args, size_t *n_args)
 {
     struct key key;
-    key_activity(
-        &key, tag, merge->sites[bitmap->site].site, bitmap->action, bitmap->day.day);
+    key_activity(&key, tag, merge->sites[bitmap->site].site, bitmap->action, bitmap->day.day);
     resp_word(keys, key.p, key.n);
     resp_decimal(args, bitmap->day.expire_ms);
     resp_decimal(args, bitmap->day.day);

@@ -7,26 +7,10 @@
 #ifndef STORAGE_MERGE_ACTIVITY_H
 #define STORAGE_MERGE_ACTIVITY_H
 
+#include "storage/activity_day.h"
 #include "storage/buffer.h"
 #include "storage/known_users.h"
-#include "storage/plan_write.h"
 #include "storage/row.h"
-
-/* The action that every event sets. */
-#define ACTION_ACTIVE SLICE("active")
-
-/* A day of a site's zone. */
-struct activity_day {
-    int64_t day;       /* since 1970-01-01 */
-    int64_t expire_ms; /* end of its keep time; 0: never */
-};
-
-/* The day that holds @at_s: the date at which the zone's day begins. */
-int64_t activity_day_of(const struct zone *zone, int64_t at_s);
-
-/* The same, with when it expires. */
-struct activity_day activity_day_make(
-    const struct zone *zone, const struct retention *retention, int64_t at_s);
 
 struct merge_activity;
 

@@ -23,6 +23,9 @@
     X(SCRIPT_ADVANCE, "advance")                                                                   \
     X(SCRIPT_EXPIRE, "expire")                                                                     \
     X(SCRIPT_RENEW, "renew")                                                                       \
+    X(SCRIPT_FORGET_USER, "forget_user")                                                           \
+    X(SCRIPT_CLEAR_BITS, "clear_bits")                                                             \
+    X(SCRIPT_SWEEP_DAYS, "sweep_days")                                                             \
     X(SCRIPT_RELEASE, "release")
 
 enum script {

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/activity_job.h"
 #include "storage/bucket.h"
 #include "storage/cover.h"
 #include "storage/event.h"
@@ -85,8 +86,16 @@ struct count_job {
 #define STORAGE_FUTURE_MAX_S 86400
 
 /* STORAGE_WRITE is for the writer's thread; the others are for the readers (reader.c). */
-enum storage_op { STORAGE_WRITE, STORAGE_COUNT, STORAGE_PROBE };
-#define STORAGE_OPS 3
+enum storage_op {
+    STORAGE_WRITE,
+    STORAGE_COUNT,
+    STORAGE_PROBE,
+    STORAGE_ACTIVITY,
+    STORAGE_ACTIVE_USERS,
+    STORAGE_USER_DAYS,
+    STORAGE_FORGET_USER,
+};
+#define STORAGE_OPS 7
 
 struct storage_job {
     enum storage_op op;
@@ -94,6 +103,10 @@ struct storage_job {
     union {
         struct write_job write;
         struct count_job count;
+        struct activity_job activity;
+        struct active_users_job active_users;
+        struct user_days_job user_days;
+        struct forget_user_job forget_user;
     } u;
     void (*done)(struct storage_job *job);
     void *data; /* the caller's */
