@@ -217,6 +217,7 @@ enum storage_err forget_user_run(struct reader *reader, struct storage_job *job,
         return err;
     }
     talk_begin(&talk, reader, job, ret_lost);
+    user->sent = true;
     err = forget(&talk, user, partition, &index);
     if (err == STORAGE_OK) {
         char text[EVENT_SITE_MAX + 24];
@@ -226,9 +227,6 @@ enum storage_err forget_user_run(struct reader *reader, struct storage_job *job,
         n += decimal_print(index < 0 ? 0 : index, text + n);
         user->known = user->known || index >= 0;
         err = clear_gone(&talk, partition, (struct slice){text, index < 0 ? 0 : n}, &user->bits);
-    }
-    if (*ret_lost && (err == STORAGE_LATE || err == STORAGE_DOWN)) {
-        err = STORAGE_UNKNOWN; /* it may be forgotten already */
     }
     talk_end(&talk);
     return err;
