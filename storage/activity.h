@@ -3,9 +3,10 @@
  * Layer: storage.  One operation of a reader thread.
  * Users lie in one partition each, so counts of partitions add up.  Per partition the bitmaps come
  * piece by piece (GETRANGE), and are united, intersected and counted here: BITOP into temporary
- * keys takes Redis's only thread ten times longer, writes, and would leave things behind (see
- * ARCHITECTURE.md).  A day alone is counted by BITCOUNT, which moves nothing.  No command takes
- * Redis more than a quarter of a millisecond, and no more than a few MB are asked for ahead.
+ * keys takes Redis's only thread three times as long, in pieces that grow with the users, and
+ * writes (see ARCHITECTURE.md).  A day alone is counted by BITCOUNT, which moves nothing.  No
+ * command takes Redis more than a quarter of a millisecond, and no more than a few MB are asked for
+ * ahead.
  */
 #ifndef STORAGE_ACTIVITY_H
 #define STORAGE_ACTIVITY_H
