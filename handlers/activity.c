@@ -50,7 +50,7 @@ static struct activity_state *begin(
 static enum handler_result ask(
     struct http_exchange *exchange, struct activity_state *state, size_t n)
 {
-    state->counts = calloc(n, sizeof(*state->counts));
+    state->counts = calloc(n + 1, sizeof(*state->counts));
     if (state->counts == NULL) {
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return HANDLER_REPLY;

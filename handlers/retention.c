@@ -121,7 +121,7 @@ static bool make_counts(struct retention_state *state)
     for (size_t c = 0; c < state->n_cohorts; c++) {
         n += 1 + offsets_of(state, c);
     }
-    state->counts = calloc(n, sizeof(*state->counts));
+    state->counts = calloc(n + 1, sizeof(*state->counts));
     if (state->counts == NULL) {
         return false;
     }
