@@ -16,6 +16,8 @@
 #define EXPIRY_US    3   /* PEXPIREAT of what is written late */
 #define USER_US      3   /* a user's index, looked up or given, and a bit */
 #define ACTION_US    1   /* a further bit */
+#define USERS_US     16  /* the first user of a site and day: indices are given, a bitmap is made */
+#define BITMAP_US    4   /* a further bitmap */
 #define BYTES_PER_US 256 /* of a name, which stands in several keys */
 
 #define PAGES_SEEN 512 /* a page that is forgotten among so many is taken for a new one */
@@ -29,6 +31,8 @@ struct draft {
     uint64_t pages[PAGES_SEEN];       /* hashes of some pages in it, with their minutes; 0: none */
     struct slice site, visit_site;    /* of the last TASK_SITE and TASK_VISIT.. */
     int64_t minute_s, visit_minute_s; /* ..and their minutes */
+    struct slice user_site;           /* of the last user.. */
+    int64_t user_day;                 /* ..and the day (UTC: this is a guess of costs) */
 };
 
 struct assembly {
@@ -60,7 +64,7 @@ static bool close_draft(struct assembly *a, unsigned partition)
         .us = (uint32_t)draft->us};
     draft->n = 0;
     draft->us = 0;
-    draft->minute_s = draft->visit_minute_s = INT64_MIN;
+    draft->minute_s = draft->visit_minute_s = draft->user_day = INT64_MIN;
     memset(draft->pages, 0, sizeof(draft->pages));
     return true;
 }
@@ -85,11 +89,14 @@ static bool repeats(struct draft *draft, const struct row *row, int64_t minute_s
 }
 
 /* Of a visitor with a name: see merge_activity.h. */
-static size_t activity_cost(const struct row *row)
+static size_t activity_cost(struct draft *draft, const struct row *row)
 {
-    return row->user.n == 0
-               ? 0
-               : USER_US + row->n_actions * (size_t)ACTION_US + row->user.n / BYTES_PER_US;
+    if (row->user.n == 0) {
+        return 0;
+    }
+    size_t us = USER_US + row->n_actions * (size_t)ACTION_US + row->user.n / BYTES_PER_US;
+    bool more = continues(&draft->user_site, &draft->user_day, row, row->at_s / 86400);
+    return more ? us : us + USERS_US + row->n_actions * (size_t)BITMAP_US;
 }
 
 static size_t cost(struct draft *draft, const struct row *row, enum task_kind kind)
@@ -97,7 +104,7 @@ static size_t cost(struct draft *draft, const struct row *row, enum task_kind ki
     write_plan_at(&draft->plan, row->at_s);
     size_t targets = draft->plan.n;
     int64_t minute_s = draft->plan.minute_s;
-    size_t visit_us = VISIT_US + activity_cost(row);
+    size_t visit_us = VISIT_US + activity_cost(draft, row);
     size_t expiry = targets > 1 ? EXPIRY_US : 0;
     switch (kind) {
     case TASK_PAGE:
@@ -222,6 +229,7 @@ struct flush *flush_make(struct core *core, struct storage_job *jobs, int64_t ge
             a->retention[p] = view.retention;
             write_plan_init(&a->drafts[p].plan, core->zone, &a->retention[p], &view.state);
             a->drafts[p].minute_s = a->drafts[p].visit_minute_s = INT64_MIN;
+            a->drafts[p].user_day = INT64_MIN;
         }
         flush->gen_ms = gen_ms;
         flush->rows = calloc(count_rows(jobs) + 1, sizeof(*flush->rows));
