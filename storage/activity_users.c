@@ -19,7 +19,7 @@ struct walk {
     uint64_t words[PIECE / 8];
 };
 
-/* HMGET of found[from, ..) that are in one block; returns how many. */
+/* Ask for the names of found[from, ..)'s block; returns how many of them are in it. */
 static size_t ask_block(struct walk *w, size_t from)
 {
     const char *tag = w->talk->reader->core->partitions.tag[w->job->partition];
@@ -32,13 +32,12 @@ static size_t ask_block(struct walk *w, size_t from)
     while (from + n < w->n && w->found[from + n] / KEY_IDS_BLOCK == block) {
         n++;
     }
-    resp_head(&w->talk->out, 2 + n);
-    resp_text(&w->talk->out, "HMGET");
+    resp_head(&w->talk->out, 4);
+    resp_text(&w->talk->out, "LRANGE");
     memcpy(key.p + key.n, digits, n_digits);
     resp_word(&w->talk->out, key.p, key.n + n_digits);
-    for (size_t i = 0; i < n; i++) {
-        resp_decimal(&w->talk->out, (int64_t)(w->found[from + i] % KEY_IDS_BLOCK));
-    }
+    resp_decimal(&w->talk->out, (int64_t)(w->found[from] % KEY_IDS_BLOCK));
+    resp_decimal(&w->talk->out, (int64_t)(w->found[from + n - 1] % KEY_IDS_BLOCK));
     return n;
 }
 
@@ -46,7 +45,7 @@ static size_t ask_block(struct walk *w, size_t from)
 static enum storage_err take_name(struct walk *w, uint64_t index, const struct reply *name)
 {
     struct active_users_job *job = w->job;
-    if (name->type != REPLY_TEXT || job->more) {
+    if (name->text.n == 0 || job->more) {
         return STORAGE_OK; /* forgotten meanwhile */
     }
     if (job->n_users == job->limit) {
@@ -63,27 +62,36 @@ static enum storage_err take_name(struct walk *w, uint64_t index, const struct r
     return STORAGE_OK;
 }
 
+/* Names of one block, from found[*at] on; *at is moved behind them. */
+static enum storage_err take_block(struct walk *w, size_t *at)
+{
+    const struct reply *reply = NULL;
+    uint64_t first = w->found[*at];
+    enum storage_err err = talk_next(w->talk, &reply);
+    if (err == STORAGE_OK && reply->type != REPLY_ARRAY) {
+        err = talk_foreign(w->talk);
+    }
+    while (
+        err == STORAGE_OK && *at < w->n && w->found[*at] / KEY_IDS_BLOCK == first / KEY_IDS_BLOCK) {
+        uint64_t index = w->found[(*at)++];
+        if (index - first < reply->n) {
+            err = take_name(w, index, &reply->items[index - first]);
+        }
+    }
+    return err;
+}
+
 /* The names of what was found. */
 static enum storage_err take_names(struct walk *w)
 {
-    enum storage_err err = STORAGE_OK;
     size_t n_blocks = 0;
+    size_t at = 0;
     for (size_t i = 0; i < w->n; n_blocks++) {
         i += ask_block(w, i);
     }
-    if (!talk_send(w->talk)) {
-        return STORAGE_NOMEM;
-    }
-    for (size_t i = 0; err == STORAGE_OK && n_blocks > 0; n_blocks--) {
-        const struct reply *reply = NULL;
-        err = talk_next(w->talk, &reply);
-        if (err == STORAGE_OK && (reply->type != REPLY_ARRAY || reply->n > w->n - i)) {
-            err = talk_foreign(w->talk);
-        }
-        for (size_t k = 0; err == STORAGE_OK && k < reply->n; k++) {
-            err = take_name(w, w->found[i + k], &reply->items[k]);
-        }
-        i += err == STORAGE_OK ? reply->n : 0;
+    enum storage_err err = talk_send(w->talk) ? STORAGE_OK : STORAGE_NOMEM;
+    for (; err == STORAGE_OK && n_blocks > 0; n_blocks--) {
+        err = take_block(w, &at);
     }
     w->n = 0;
     return err;

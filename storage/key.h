@@ -16,19 +16,22 @@
  * <site>:<bucket> that a rollup has still to visit t:{p}:sites                      set    sites
  * seen t:{p}:rolled                     hash   cfg, st, pass, cur, ftok, ver, kept (see
  * rollup_state.h) t:{p}:once:<writer>              string last sequence number applied; expires
- *   t:{p}:uid:<site>                 hash   user -> dense index; field "": the next index (no user
- * is empty)        partition of (site, visitor), as all below t:{p}:ids:<site>:<block>         hash
- * index modulo 128 -> user, of 128 indices t:{p}:act:<site>:<action>:<YYYYMMDD>  bitmap of indices:
- * who was active on this day of the site's zone.  An action has no more than [a-z0-9._:-], and the
- *                                           day stands last: none reads as another
- *   t:{p}:acts                       zset   <site>:<action>:<YYYYMMDD> of each such bitmap -> its
- * day, counted from 1970-01-01 t:{p}:gone                       set    <site>:<index> of users
- * forgotten whose bits are not all cleared yet t:{0}:meta                       string schema
- * version and number of partitions t:{0}:secret                     string 32 random bytes: key of
- * the visitors' and addresses' hashes t:{0}:lock, t:{0}:fence          string the rollup's leader,
- * and its fencing tokens t:{0}:probe                      string written by /readyz
+ *   t:{0}:meta                       string schema version and number of partitions
+ *   t:{0}:secret                     string 32 random bytes: key of the visitors' and addresses'
+ * hashes t:{0}:lock, t:{0}:fence          string the rollup's leader, and its fencing tokens
+ *   t:{0}:probe                      string written by /readyz
  *
  * ({0} here: the tag of partition 0.)
+ *
+ * Activity (all in the partition of (site, visitor); an action has no more than [a-z0-9._:-]):
+ * - t:{p}:uid:<site> hash, user -> dense index; field "" is the next index (no user is empty)
+ * - t:{p}:ids:<site>:<block> list, the users of 128 indices in order; "" is one who was forgotten
+ * - t:{p}:act:<site>:<action>:<YYYYMMDD> bitmap of indices: who did it on that day of the site's
+ *   zone.  The day stands last, the site has no ':': none reads as another
+ * - t:{p}:acts zset, <site>:<action>:<YYYYMMDD> of each such bitmap -> days since 1970-01-01
+ * - t:{p}:gone set, <site>:<index> of users forgotten whose bits are not all cleared yet
+ * - t:{p}:rolled, two fields more: users, the generation of its users ("-" where there is none),
+ *   new whenever one is forgotten; swept, the first day whose bitmaps were not taken away
  */
 #ifndef STORAGE_KEY_H
 #define STORAGE_KEY_H
@@ -61,7 +64,7 @@ void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct sli
 /* t:{tag}:uid:<site>, and t:{tag}:ids:<site>: - the block's number follows. */
 void key_user_index(struct key *key, const char *tag, struct slice site);
 void key_user_ids(struct key *key, const char *tag, struct slice site);
-#define KEY_IDS_BLOCK 128 /* users in a block: as many as Redis packs tightly by default */
+#define KEY_IDS_BLOCK 128 /* users in a block */
 
 /* The bitmap of @day (days since 1970-01-01, until 9999), and t:{tag}:act: - a member of `acts`
  * follows. */

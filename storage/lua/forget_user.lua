@@ -9,7 +9,7 @@ local index = call('HGET', KEYS[2], ARGV[2])
 if not index then return -1 end
 local at = tonumber(index) % 128
 call('HDEL', KEYS[2], ARGV[2])
-call('HDEL', KEYS[3] .. string.format('%.0f', (tonumber(index) - at) / 128), at)
+call('LSET', KEYS[3] .. string.format('%.0f', (tonumber(index) - at) / 128), at, '') -- no user is empty
 call('SADD', KEYS[4], ARGV[3] .. ':' .. index)
 call('HSET', KEYS[1], 'users', ARGV[4]) -- who remembers the index must ask again
 return tonumber(index)

@@ -207,23 +207,19 @@ local function apply(k0, a0)
                     end
                 end
                 if n > 0 then
-                    local last, blocks = call('HINCRBY', uid, '', n), {}
+                    local given, block, m = call('HINCRBY', uid, '', n) - n, {}, 0
                     for j = 1, n do
-                        local given = last - n + j - 1
-                        local at = given % 128
-                        local block = blocks[(given - at) / 128]
-                        if not block then
-                            block = {}
-                            blocks[(given - at) / 128] = block
-                        end
-                        block[#block + 1], block[#block + 2] = at, set[2 * j - 1]
+                        m = m + 1
+                        block[m] = set[2 * j - 1]
                         index[set[2 * j]] = given
                         set[2 * j] = given
+                        given = given + 1
+                        if given % 128 == 0 or j == n then -- a name's place in its block's list is its index's
+                            call('RPUSH', ids .. string.format('%.0f', math.floor((given - 1) / 128)), unpack(block, 1, m))
+                            m = 0
+                        end
                     end
                     call('HSET', uid, unpack(set))
-                    for number, block in pairs(blocks) do
-                        call('HSET', ids .. string.format('%.0f', number), unpack(block))
-                    end
                 end
                 for i = 1, names do learnt[#learnt + 1] = index[i] end
                 a = a + names

@@ -234,9 +234,9 @@ def indices(redis, site):
             following = users.pop("")
             back = {}
             for block in connection.command("KEYS", f"{tag}:ids:{site}:*"):
-                fields = connection.command("HGETALL", block)
+                names = connection.command("LRANGE", block, 0, -1)
                 number = int(block.rpartition(":")[2])
-                back.update({number * 128 + int(at): user for at, user in zip(fields[::2], fields[1::2])})
+                back.update({number * 128 + at: user for at, user in enumerate(names) if user})
             found[tag] = users, back, following
     return found
 

@@ -24,9 +24,9 @@ def partitions(redis, site):
             following = users.pop("")
             back = {}
             for block in connection.command("KEYS", f"{tag}:ids:{site}:*"):
-                fields = connection.command("HGETALL", block)
+                names = connection.command("LRANGE", block, 0, -1)
                 number = int(block.rpartition(":")[2])
-                back.update({number * 128 + int(at): user for at, user in zip(fields[::2], fields[1::2])})
+                back.update({number * 128 + at: user for at, user in enumerate(names) if user})
             bits = {}
             for bitmap in connection.command("KEYS", f"{tag}:act:{site}:*"):
                 n = connection.command("STRLEN", bitmap) * 8
@@ -162,7 +162,7 @@ def half_forgotten(redis, site, user):
             if index is not None:
                 tag = key.split("}")[0] + "}"
                 connection.command("HDEL", key, user)
-                connection.command("HDEL", f"{tag}:ids:{site}:{int(index) // 128}", int(index) % 128)
+                connection.command("LSET", f"{tag}:ids:{site}:{int(index) // 128}", int(index) % 128, "")
                 connection.command("SADD", f"{tag}:gone", f"{site}:{index}")
                 return
     raise AssertionError(f"{user} has no index")

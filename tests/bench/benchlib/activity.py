@@ -51,8 +51,7 @@ def fill(tallyd, site, last):
                 tallyd.redis("SETRANGE", f"t:{{{tag}}}:act:{name}", at, bits[at:at + 65536])
             tallyd.redis("ZADD", f"t:{{{tag}}}:acts", (day - EPOCH).days, name)
         for block in range(20):  # names for the first pages
-            tallyd.redis("HSET", f"t:{{{tag}}}:ids:{site}:{block}", *(
-                word for i in range(128) for word in (i, f"user-{tag}-{block * 128 + i}")))
+            tallyd.redis("RPUSH", f"t:{{{tag}}}:ids:{site}:{block}", *(f"user-{tag}-{block * 128 + i}" for i in range(128)))
     return counts
 
 
