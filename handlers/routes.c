@@ -1,9 +1,12 @@
 #include "handlers/routes.h"
 
+#include "handlers/activity.h"
 #include "handlers/counts.h"
 #include "handlers/events.h"
 #include "handlers/hotkeys.h"
 #include "handlers/ratelimit.h"
+#include "handlers/retention.h"
+#include "handlers/users.h"
 
 const struct route api_routes[] = {
     /* method   path       operation    start          finish          flags */
@@ -19,6 +22,13 @@ const struct route api_routes[] = {
         0},
     {HTTP_GET, "/ratelimit/check", "checkRateLimit", ratelimit_check_start, ratelimit_check_finish,
         ROUTE_INGEST},
+    {HTTP_GET, "/dau", "getDau", dau_start, dau_finish, 0},
+    {HTTP_GET, "/active", "getActive", active_start, active_finish, 0},
+    {HTTP_GET, "/active/users", "getActiveUsers", active_users_start, active_users_finish, 0},
+    {HTTP_GET, "/retention", "getRetention", retention_start, retention_finish, 0},
+    {HTTP_GET, "/users/{user}/activity", "getUserActivity", user_activity_start,
+        user_activity_finish, 0},
+    {HTTP_DELETE, "/users/{user}", "deleteUser", delete_user_start, delete_user_finish, 0},
 };
 
 const size_t n_api_routes = sizeof(api_routes) / sizeof(api_routes[0]);

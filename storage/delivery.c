@@ -353,7 +353,7 @@ static enum part_answer read_code(struct delivery *d, struct part *part, const s
 {
     switch (reply_integer(code, -1)) {
     case 0:
-        encode_applied(d->encoder, part);
+        encode_applied(d->encoder, part, st);
         return ANSWER_OK;
     case 1:
         return replan(d, part, st, ret_lost);
@@ -366,6 +366,9 @@ static enum part_answer read_code(struct delivery *d, struct part *part, const s
         }
         /* Its only copy did nothing: Redis's clock was set forward since the flush was made. */
         part->gen_ms = redis_clock_ms(&d->core->clock);
+        return ANSWER_AGAIN;
+    case 6: /* a user was forgotten: once more, by name */
+        encode_forget_users(d->encoder, part->partition);
         return ANSWER_AGAIN;
     case 4: /* other settings, or (5) emptied under our feet: look again, from the start */
     case 5:

@@ -5,6 +5,8 @@
 
 #include "storage/announced.h"
 #include "storage/key.h"
+#include "storage/known_users.h"
+#include "storage/merge_activity.h"
 #include "storage/merge_counts.h"
 #include "storage/merge_visits.h"
 #include "storage/settings.h"
@@ -18,6 +20,7 @@ struct encoder {
     struct core *core;
     struct merge_counts *counts;
     struct merge_visits *visits;
+    struct merge_activity *activity;
     struct buffer keys, args, announced;
     size_t n_keys, n_args; /* of the part at hand */
 
@@ -33,10 +36,15 @@ struct encoder {
         struct bucket bucket;
     } parents[PARENTS_SEEN];
     size_t n_parents, n_announced;
-    bool late; /* a bucket closed for writers is written to */
+    bool late;            /* a bucket closed for writers is written to */
+    bool relies_on_users; /* what is known of users is used */
     uint64_t n_vers;
 
     struct announced known;
+    struct known_users users;
+    struct activity_day day; /* of day_minute_s in day_zone */
+    int64_t day_minute_s;
+    const struct zone *day_zone;
     struct part *part; /* at hand */
 };
 
@@ -49,7 +57,8 @@ struct encoder *encoder_new(struct core *core)
     e->core = core;
     e->counts = merge_counts_new();
     e->visits = merge_visits_new();
-    if (e->counts == NULL || e->visits == NULL) {
+    e->activity = merge_activity_new();
+    if (e->counts == NULL || e->visits == NULL || e->activity == NULL) {
         encoder_free(e);
         return NULL;
     }
@@ -62,6 +71,8 @@ void encoder_free(struct encoder *e)
         encode_forget(e);
         merge_counts_free(e->counts);
         merge_visits_free(e->visits);
+        merge_activity_free(e->activity);
+        known_users_release(&e->users);
         buffer_release(&e->keys);
         buffer_release(&e->args);
         buffer_release(&e->announced);
@@ -74,13 +85,44 @@ void encoder_free(struct encoder *e)
 void encode_forget(struct encoder *e)
 {
     announced_forget(&e->known);
+    known_users_forget_all(&e->users);
 }
 
-void encode_applied(struct encoder *e, const struct part *part)
+void encode_forget_users(struct encoder *e, unsigned partition)
+{
+    known_users_forget(&e->users, partition);
+}
+
+/* @learnt: the generation, then the indices of those who had none here.  (Something else is what a
+ * part is told that was applied before.) */
+static void learn_users(struct encoder *e, const struct part *part, const struct reply *learnt)
+{
+    const struct flush *flush = part->flush;
+    size_t next = 1;
+    if (learnt->type != REPLY_ARRAY || learnt->n == 0) {
+        return;
+    }
+    known_users_generation(&e->users, part->partition, learnt->items[0].text);
+    for (uint32_t i = 0; i < part->n_users; i++) {
+        const struct part_user *user = &part->users[i];
+        int64_t index = user->index;
+        if (user->index == USER_INDEX_NONE) {
+            index = next < learnt->n ? reply_integer(&learnt->items[next], -1) : -1;
+            next++;
+        }
+        if (index >= 0 && index < USER_INDEX_NONE) {
+            known_users_add(&e->users, part->partition, &flush->rows[user->row].visitor,
+                (uint32_t)index, user->active_day);
+        }
+    }
+}
+
+void encode_applied(struct encoder *e, const struct part *part, const struct reply *learnt)
 {
     for (uint32_t i = 0; i < part->n_announces; i++) {
         announced_add(&e->known, part->partition, part->announces[i]);
     }
+    learn_users(e, part, learnt);
 }
 
 /* Have the script add @member to a set, unless it is there; what was announced is remembered with
@@ -110,6 +152,20 @@ static void announce_member(struct encoder *e, struct slice member)
     part->n_announces++;
 }
 
+static bool merge_user(
+    struct encoder *e, const struct part *part, const struct write_plan *plan, uint32_t number)
+{
+    const struct row *row = &((const struct flush *)part->flush)->rows[number];
+    const struct known_user *known = known_users_find(&e->users, part->partition, &row->visitor);
+    if (e->day_minute_s != plan->minute_s || e->day_zone != plan->zone) {
+        e->day_zone = plan->zone;
+        e->day_minute_s = plan->minute_s;
+        e->day = activity_day_make(plan->zone, plan->retention, plan->minute_s);
+    }
+    e->relies_on_users = e->relies_on_users || known != NULL;
+    return merge_activity_add(e->activity, row, number, &e->day, known);
+}
+
 static bool merge(struct encoder *e, const struct part *part, struct write_plan *plan)
 {
     const struct flush *flush = part->flush;
@@ -122,6 +178,7 @@ static bool merge(struct encoder *e, const struct part *part, struct write_plan 
         if (kind == TASK_VISIT) {
             ok = merge_visits_add(
                 e->visits, row, e->core->config.visit_timeout_s, plan->targets, plan->n);
+            ok = ok && (row->user.n == 0 || merge_user(e, part, plan, part->tasks[i] >> 2));
         } else {
             ok = merge_counts_add(e->counts, row, kind == TASK_SITE, plan->targets, plan->n);
         }
@@ -211,7 +268,30 @@ static void write_fixed_args(
     }
     resp_decimal(&e->args, (int64_t)part->seq);
     resp_decimal(&e->args, part->gen_ms);
-    e->n_args = 4;
+    resp_text(
+        &e->args, e->relies_on_users ? known_users_relied_on(&e->users, part->partition) : "");
+    e->n_args = 5;
+}
+
+static void note_user(void *data, uint32_t number, uint32_t index, int32_t active_day)
+{
+    struct part *part = data;
+    part->users[part->n_users++] = (struct part_user){number, index, active_day};
+}
+
+/* Keep with the part whose bits it sets: they are known once it is applied. */
+static bool note_users(struct encoder *e, struct part *part)
+{
+    struct flush *flush = part->flush;
+    part->n_users = 0;
+    if (part->users == NULL) { /* at most one a task, however often it is encoded */
+        part->users = arena_alloc(&flush->arena, part->n_tasks * sizeof(*part->users));
+    }
+    if (part->users == NULL) {
+        return false;
+    }
+    merge_activity_users(e->activity, note_user, part);
+    return true;
 }
 
 void encode_begin(struct encoder *e)
@@ -240,16 +320,18 @@ bool encode_add(struct encoder *e, struct part *part, const struct partition_vie
     write_plan_init(&plan, e->core->zone, &view->retention, &view->state);
     merge_counts_clear(e->counts);
     merge_visits_clear(e->visits);
+    merge_activity_clear(e->activity);
     buffer_clear(&e->keys, KEEP_BYTES);
     buffer_clear(&e->args, KEEP_BYTES);
-    e->late = false;
+    e->late = e->relies_on_users = false;
+    e->day_minute_s = INT64_MIN;
     e->part = part;
     part->n_announces = 0;
     if (part->announces == NULL) {
         struct flush *flush = part->flush;
         part->announces = arena_alloc(&flush->arena, ANNOUNCES_KEPT * sizeof(*part->announces));
     }
-    if (part->announces == NULL || !merge(e, part, &plan)) {
+    if (part->announces == NULL || !merge(e, part, &plan) || !note_users(e, part)) {
         return false;
     }
     write_fixed_keys(e, part, tag);
@@ -259,6 +341,7 @@ bool encode_add(struct encoder *e, struct part *part, const struct partition_vie
     merge_counts_write(e->counts, tag, &e->keys, &e->n_keys, &e->args, &e->n_args);
     merge_visits_write(e->visits, tag, e->core->config.visit_timeout_s, &e->keys, &e->n_keys,
         &e->args, &e->n_args);
+    merge_activity_write(e->activity, tag, &e->keys, &e->n_keys, &e->args, &e->n_args);
     resp_decimal(&e->script_args, (int64_t)e->n_keys);
     resp_decimal(&e->script_args, (int64_t)e->n_args);
     buffer_append(&e->script_keys, e->keys.p, e->keys.n);

@@ -29,9 +29,21 @@ bool encode_add(struct encoder *encoder, struct part *part, const struct partiti
 /* Append the command to @out, if parts were added.  False: out of memory, @out is unusable. */
 bool encode_end(struct encoder *encoder, const struct script_digests *scripts, struct buffer *out);
 
-/* The part's script was answered OK: what it announced need not be announced again on this
- * connection. */
-void encode_applied(struct encoder *encoder, const struct part *part);
+/* A user whose bits a part sets: what is remembered once Redis has said OK.  (part->users, in the
+ * flush's arena.) */
+struct part_user {
+    uint32_t row;       /* one of theirs */
+    uint32_t index;     /* USER_INDEX_NONE: the next one that the reply tells */
+    int32_t active_day; /* see known_users.h */
+};
+
+/* The part's script was answered OK, with @learnt (see write.lua): what it announced need not be
+ * announced again on this connection, and who its users are is known. */
+void encode_applied(struct encoder *encoder, const struct part *part, const struct reply *learnt);
+
+/* Redis says that a user of @partition was forgotten: no index known there is relied on any more.
+ */
+void encode_forget_users(struct encoder *encoder, unsigned partition);
 
 /* The connection is gone: nothing is known any more. */
 void encode_forget(struct encoder *encoder);

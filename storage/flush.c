@@ -14,6 +14,10 @@
 #define VISIT_US     3   /* an entry read and written */
 #define START_US     3   /* a visit counted, where the minute is new */
 #define EXPIRY_US    3   /* PEXPIREAT of what is written late */
+#define USER_US      3   /* a user's index, looked up or given, and a bit */
+#define ACTION_US    1   /* a further bit */
+#define USERS_US     16  /* the first user of a site and day: indices are given, a bitmap is made */
+#define BITMAP_US    4   /* a further bitmap */
 #define BYTES_PER_US 256 /* of a name, which stands in several keys */
 
 #define PAGES_SEEN 512 /* a page that is forgotten among so many is taken for a new one */
@@ -27,6 +31,8 @@ struct draft {
     uint64_t pages[PAGES_SEEN];       /* hashes of some pages in it, with their minutes; 0: none */
     struct slice site, visit_site;    /* of the last TASK_SITE and TASK_VISIT.. */
     int64_t minute_s, visit_minute_s; /* ..and their minutes */
+    struct slice user_site;           /* of the last user.. */
+    int64_t user_day;                 /* ..and the day (UTC: this is a guess of costs) */
 };
 
 struct assembly {
@@ -59,7 +65,7 @@ static bool close_draft(struct assembly *a, unsigned partition)
         .us = (uint32_t)draft->us};
     draft->n = 0;
     draft->us = 0;
-    draft->minute_s = draft->visit_minute_s = INT64_MIN;
+    draft->minute_s = draft->visit_minute_s = draft->user_day = INT64_MIN;
     memset(draft->pages, 0, sizeof(draft->pages));
     return true;
 }
@@ -83,11 +89,23 @@ static bool repeats(struct draft *draft, const struct row *row, int64_t minute_s
     return same;
 }
 
+/* Of a visitor with a name: see merge_activity.h. */
+static size_t activity_cost(struct draft *draft, const struct row *row)
+{
+    if (row->user.n == 0) {
+        return 0;
+    }
+    size_t us = USER_US + row->n_actions * (size_t)ACTION_US + row->user.n / BYTES_PER_US;
+    bool more = continues(&draft->user_site, &draft->user_day, row, row->at_s / 86400);
+    return more ? us : us + USERS_US + row->n_actions * (size_t)BITMAP_US;
+}
+
 static size_t cost(struct draft *draft, const struct row *row, enum task_kind kind)
 {
     write_plan_at(&draft->plan, row->at_s);
     size_t targets = draft->plan.n;
     int64_t minute_s = draft->plan.minute_s;
+    size_t visit_us = VISIT_US + activity_cost(draft, row);
     size_t expiry = targets > 1 ? EXPIRY_US : 0;
     switch (kind) {
     case TASK_PAGE:
@@ -100,8 +118,8 @@ static size_t cost(struct draft *draft, const struct row *row, enum task_kind ki
                    : targets * (PAGE_US + expiry);
     case TASK_VISIT:
         return continues(&draft->visit_site, &draft->visit_minute_s, row, minute_s)
-                   ? VISIT_US + row->page.n / BYTES_PER_US
-                   : VISIT_US + targets * (START_US + expiry + row->page.n / BYTES_PER_US);
+                   ? visit_us + row->page.n / BYTES_PER_US
+                   : visit_us + targets * (START_US + expiry + row->page.n / BYTES_PER_US);
     }
     return PAGE_US;
 }
@@ -128,6 +146,25 @@ static bool copy_slice(struct arena *arena, struct slice *slice)
     return true;
 }
 
+static bool copy_actions(struct arena *arena, struct row *row)
+{
+    if (row->n_actions == 0) {
+        return true;
+    }
+    struct slice *actions = arena_alloc(arena, row->n_actions * sizeof(*actions));
+    if (actions == NULL) {
+        return false;
+    }
+    memcpy(actions, row->actions, row->n_actions * sizeof(*actions));
+    for (unsigned i = 0; i < row->n_actions; i++) {
+        if (!copy_slice(arena, &actions[i])) {
+            return false;
+        }
+    }
+    row->actions = actions;
+    return true;
+}
+
 /* Rows of one site often follow each other, and share its name then. */
 static bool copy_row(struct flush *flush, const struct row *from)
 {
@@ -139,6 +176,10 @@ static bool copy_row(struct flush *flush, const struct row *from)
         return false;
     }
     flush->n_rows++;
+    if (to->user.n > 0 &&
+        (!copy_slice(&flush->arena, &to->user) || !copy_actions(&flush->arena, to))) {
+        return false;
+    }
     return copy_slice(&flush->arena, &to->page);
 }
 
@@ -190,6 +231,7 @@ struct flush *flush_make(struct core *core, struct storage_job *jobs, int64_t ge
             a->retention[p] = view.retention;
             write_plan_init(&a->drafts[p].plan, core->zone, &a->retention[p], &view.state);
             a->drafts[p].minute_s = a->drafts[p].visit_minute_s = INT64_MIN;
+            a->drafts[p].user_day = INT64_MIN;
         }
         flush->gen_ms = gen_ms;
         flush->rows = calloc(count_rows(jobs) + 1, sizeof(*flush->rows));

@@ -69,6 +69,53 @@ void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct sli
     }
 }
 
+static void named(struct key *key, const char *tag, const char *name, struct slice site)
+{
+    head(key, tag, name);
+    add(key, site.p, site.n);
+}
+
+void key_user_index(struct key *key, const char *tag, struct slice site)
+{
+    named(key, tag, "uid:", site);
+}
+
+void key_user_ids(struct key *key, const char *tag, struct slice site)
+{
+    named(key, tag, "ids:", site);
+    add(key, ":", 1);
+}
+
+void key_activity_prefix(struct key *key, const char *tag)
+{
+    head(key, tag, "act:");
+}
+
+void key_activity(
+    struct key *key, const char *tag, struct slice site, struct slice action, int64_t day)
+{
+    struct civil_date date = civil_from_days(day);
+    char text[8];
+    two_digits(text, (int)(date.year / 100));
+    two_digits(text + 2, (int)(date.year % 100));
+    two_digits(text + 4, date.month);
+    two_digits(text + 6, date.day);
+    named(key, tag, "act:", site);
+    add(key, ":", 1);
+    add(key, action.p, action.n);
+    add(key, ":", 1);
+    add(key, text, sizeof(text));
+}
+
+bool key_member_of(struct slice member, struct slice site, struct slice *ret_rest)
+{
+    if (member.n <= site.n || memcmp(member.p, site.p, site.n) != 0 || member.p[site.n] != ':') {
+        return false;
+    }
+    *ret_rest = (struct slice){member.p + site.n + 1, member.n - site.n - 1};
+    return true;
+}
+
 void key_visit_prefix(struct key *key, const char *tag, struct slice site)
 {
     head(key, tag, "visit:");

@@ -25,6 +25,16 @@
  *   t:{0}:probe                      string written by /readyz
  *
  * ({0} here: the tag of partition 0.)
+ *
+ * Activity (all in the partition of (site, visitor); an action has no more than [a-z0-9._:-]):
+ * - t:{p}:uid:<site> hash, user -> dense index; field "" is the next index (no user is empty)
+ * - t:{p}:ids:<site>:<block> list, the users of 128 indices in order; "" is one who was forgotten
+ * - t:{p}:act:<site>:<action>:<YYYYMMDD> bitmap of indices: who did it on that day of the site's
+ *   zone.  The day stands last, the site has no ':': none reads as another
+ * - t:{p}:acts zset, <site>:<action>:<YYYYMMDD> of each such bitmap -> days since 1970-01-01
+ * - t:{p}:gone set, <site>:<index> of users forgotten whose bits are not all cleared yet
+ * - t:{p}:rolled, two fields more: users, the generation of its users ("-" where there is none),
+ *   new whenever one is forgotten; swept, the first day whose bitmaps were not taken away
  */
 #ifndef STORAGE_KEY_H
 #define STORAGE_KEY_H
@@ -54,6 +64,20 @@ void key_fixed(struct key *key, const char *tag, const char *name, struct slice 
 /* A bucket's key.  @page is ignored for KEY_PV and KEY_VV, whose pages are fields. */
 void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
     struct bucket bucket, struct slice page);
+
+/* t:{tag}:uid:<site>, and t:{tag}:ids:<site>: - the block's number follows. */
+void key_user_index(struct key *key, const char *tag, struct slice site);
+void key_user_ids(struct key *key, const char *tag, struct slice site);
+#define KEY_IDS_BLOCK 128 /* users in a block */
+
+/* The bitmap of @day (days since 1970-01-01, until 9999), and t:{tag}:act: - a member of `acts`
+ * follows. */
+void key_activity(
+    struct key *key, const char *tag, struct slice site, struct slice action, int64_t day);
+void key_activity_prefix(struct key *key, const char *tag);
+
+/* Is this member of `acts` (or of `gone`) one of @site?  *ret_rest is what follows the site. */
+bool key_member_of(struct slice member, struct slice site, struct slice *ret_rest);
 
 /* t:{tag}:visit:<site>: - the slot's number follows. */
 void key_visit_prefix(struct key *key, const char *tag, struct slice site);

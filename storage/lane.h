@@ -35,6 +35,8 @@
 #define LANE_WINDOW    2
 #define WRITER_ID_TEXT 32 /* hex digits of 128 random bits */
 
+struct part_user;
+
 enum part_state { PART_HELD, PART_SENT, PART_OK, PART_OVER };
 
 /* Why a part is PART_OVER. */
@@ -55,6 +57,8 @@ struct part {
     uint32_t us;             /* rough cost of its script in Redis */
     struct slice *announces; /* members that its script adds to sets, as last encoded */
     uint32_t n_announces, n_announces_kept; /* kept: entries from an earlier encoding, for reuse */
+    struct part_user *users; /* whose bits its script sets, as last encoded: see encode.h */
+    uint32_t n_users;
 
     /* The lane's. */
     enum part_state state;

@@ -2,6 +2,9 @@
 
 #include <stdlib.h>
 
+#include "storage/activity.h"
+#include "storage/activity_forget.h"
+#include "storage/activity_users.h"
 #include "storage/count.h"
 #include "storage/count_join.h"
 #include "storage/key.h"
@@ -83,6 +86,10 @@ static const struct {
 } ops[STORAGE_OPS] = {
     [STORAGE_COUNT] = {count, true},
     [STORAGE_PROBE] = {probe, false},
+    [STORAGE_ACTIVITY] = {activity_run, true},
+    [STORAGE_ACTIVE_USERS] = {active_users_run, true},
+    [STORAGE_USER_DAYS] = {user_days_run, true},
+    [STORAGE_FORGET_USER] = {forget_user_run, true},
 };
 
 static enum storage_err run_once(struct reader *r, struct storage_job *job, bool *ret_lost)

@@ -3,6 +3,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 
+#include "storage/activity_forget.h"
 #include "storage/key.h"
 #include "storage/rollup_pass.h"
 #include "storage/session.h"
@@ -160,6 +161,9 @@ static bool roll(struct rollup *r)
     }
     for (unsigned p = 0; r->session.redis != NULL && p < r->core->partitions.n; p++) {
         ok = roll_partition(r, p) && ok;
+    }
+    if (r->session.redis != NULL && still_mine(r) && !activity_sweep(r->core, &r->session)) {
+        session_close(&r->session);
     }
     ok = ok && r->session.redis != NULL;
     release(r);

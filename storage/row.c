@@ -9,6 +9,9 @@ void row_make(const struct event *event, const struct secret *secret, enum rotat
         .at_s = event->at_s,
         .site = event->site,
         .page = event->page,
+        .user = event->user,
+        .actions = event->actions,
+        .n_actions = event->n_actions,
         .page_hash = page_hash(event->site, event->page),
         .site_hash = page_hash(event->site, (struct slice){NULL, 0}),
     };

@@ -13,10 +13,13 @@ struct row {
     int64_t at_s;
     uint64_t page_hash, site_hash; /* of (site, page) and of (site, "") */
     struct slice site, page;
+    struct slice user;           /* empty: none */
+    const struct slice *actions; /* n_actions of them */
     struct visitor_id visitor;
     struct address_id address;
     bool has_visitor, has_address;
     uint8_t page_partition, site_partition, visitor_partition;
+    uint8_t n_actions;
 };
 
 /* Fill @ret from a validated event. */

@@ -25,14 +25,22 @@
     X(SCRIPT_RENEW, "renew")                                                                       \
     X(SCRIPT_RELEASE, "release")                                                                   \
     X(SCRIPT_FUNNEL, "funnel")                                                                     \
-    X(SCRIPT_SLIDING, "sliding")
+    X(SCRIPT_SLIDING, "sliding")                                                                   \
+    X(SCRIPT_FORGET_USER, "forget_user")                                                           \
+    X(SCRIPT_CLEAR_BITS, "clear_bits")                                                             \
+    X(SCRIPT_SWEEP_DAYS, "sweep_days")
 
 enum script {
 #define X(name, file) name,
     SCRIPTS(X)
 #undef X
 };
-#define N_SCRIPTS (SCRIPT_SLIDING + 1)
+enum {
+#define X(name, file) COUNT_##name,
+    SCRIPTS(X)
+#undef X
+        N_SCRIPTS
+};
 
 /* What SCRIPT LOAD answered, on one connection. */
 struct script_digests {

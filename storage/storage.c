@@ -175,6 +175,9 @@ void storage_job_release(struct storage_job *job)
         job->u.count.keys = NULL;
         job->u.count.n_keys = 0;
     }
+    if (job->op == STORAGE_ACTIVE_USERS) {
+        arena_release(&job->u.active_users.arena);
+    }
 }
 
 int64_t storage_now_ms(struct storage *s)

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/activity_job.h"
 #include "storage/bucket.h"
 #include "storage/cover.h"
 #include "storage/event.h"
@@ -137,8 +138,12 @@ enum storage_op {
     STORAGE_PROBE,
     STORAGE_LIMIT,
     STORAGE_LIMIT_RESET,
+    STORAGE_ACTIVITY,
+    STORAGE_ACTIVE_USERS,
+    STORAGE_USER_DAYS,
+    STORAGE_FORGET_USER,
 };
-#define STORAGE_OPS 5
+#define STORAGE_OPS 9
 
 struct storage_job {
     enum storage_op op;
@@ -148,6 +153,10 @@ struct storage_job {
         struct count_job count;
         struct limit_job limit;
         struct limit_reset_job limit_reset;
+        struct activity_job activity;
+        struct active_users_job active_users;
+        struct user_days_job user_days;
+        struct forget_user_job forget_user;
     } u;
     void (*done)(struct storage_job *job);
     void *data; /* the caller's */

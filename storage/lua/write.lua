@@ -4,10 +4,13 @@
 -- KEYS: part by part:  1 rolled  2 once:<writer>  3 open  4 sites  then data keys in the order of use below
 -- ARGV: 1 number of parts  2 cfg  3 ttl (ms)
 --       then part by part:  number of keys  number of arguments behind this  st expected  ver to set ('' none)  seq
---       gen (ms)  and counted sections: members for open, members for sites, counts, visits.
+--       gen (ms)  generation of users relied on ('' none)  and counted sections: members for open, members for
+--       sites, counts, visits, activity.
 -- Reply: {seconds, microseconds of Redis's clock, microseconds taken, code, st, code, st..}: per part a code, and with
 --       REPLAN st (else '')
---       code 0 OK, 1 REPLAN, 2 GAP, 3 STALE, 4 CFG, 5 NEW (the partition has no state)
+--       code 0 OK, 1 REPLAN, 2 GAP, 3 STALE, 4 CFG, 5 NEW (the partition has no state), 6 USERS (a user was
+--       forgotten since: the indices sent may be nobody's).  With OK, where users' bits were set, in place of st:
+--       {generation of users, the indices of the users that came by name}
 --
 -- Parts know nothing of each other; together they save what a script costs each.  (In a cluster a script has one
 -- part: it must not leave its slot.)  Nothing after a marker is set can fail: types and arguments were checked by the
@@ -35,7 +38,7 @@ end
 
 -- Keys behind k0, arguments behind a0.  Returns the code, and st.
 local function apply(k0, a0)
-    local rolled = call('HMGET', KEYS[k0 + 1], 'cfg', 'st')
+    local rolled = call('HMGET', KEYS[k0 + 1], 'cfg', 'st', 'users')
     if not rolled[1] then return 5, '' end
     if rolled[1] ~= ARGV[2] then return 4, '' end
     if now >= tonumber(ARGV[a0 + 4]) + tonumber(ARGV[3]) then return 3, '' end
@@ -44,10 +47,12 @@ local function apply(k0, a0)
     if seq <= last then return 0, '' end
     if seq > last + 1 then return 2, '' end
     if rolled[2] ~= ARGV[a0 + 1] then return 1, rolled[2] end
+    local users = rolled[3] or '-'
+    if ARGV[a0 + 5] ~= '' and ARGV[a0 + 5] ~= users then return 6, '' end
     call('SET', KEYS[k0 + 2], ARGV[a0 + 3], 'PX', 3600000)
     if ARGV[a0 + 2] ~= '' then call('HSET', KEYS[k0 + 1], 'ver', ARGV[a0 + 2]) end
 
-    local a, k = a0 + 5, k0 + 5 -- next argument, next key
+    local a, k = a0 + 6, k0 + 5 -- next argument, next key
 
     for announced = 3, 4 do
         local n = tonumber(ARGV[a])
@@ -178,7 +183,67 @@ local function apply(k0, a0)
         end
         a = a - 1
     end
-    return 0, ''
+    a = a + 1
+
+    -- Activity: the key of `acts`, then site by site (never more than 1,000 users at a time) the keys uid and ids:
+    -- and those of the bitmaps.  Number of users that come by name, number of bitmaps; the names; per bitmap when it
+    -- expires (ms; 0: never), its day, number of bits, and whose: an index, or -n for the n-th name.  Who has no index
+    -- yet gets the next one: dense, given once, never again.
+    local sites, learnt = tonumber(ARGV[a]), ''
+    if sites > 0 then
+        learnt = {users}
+        local acts = KEYS[k]
+        k = k + 1
+        for _ = 1, sites do
+            local names, bitmaps = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+            local uid, ids, index = KEYS[k], KEYS[k + 1], {}
+            a, k = a + 2, k + 2
+            if names > 0 then
+                index = call('HMGET', uid, unpack(ARGV, a + 1, a + names))
+                local set, n = {}, 0
+                for i = 1, names do
+                    if not index[i] then
+                        n = n + 1
+                        set[2 * n - 1], set[2 * n] = ARGV[a + i], i
+                    end
+                end
+                if n > 0 then
+                    local given, block, m = call('HINCRBY', uid, '', n) - n, {}, 0
+                    for j = 1, n do
+                        m = m + 1
+                        block[m] = set[2 * j - 1]
+                        index[set[2 * j]] = given
+                        set[2 * j] = given
+                        given = given + 1
+                        if given % 128 == 0 or j == n then -- a name's place in its block's list is its index's
+                            call('RPUSH', ids .. string.format('%.0f', math.floor((given - 1) / 128)), unpack(block, 1, m))
+                            m = 0
+                        end
+                    end
+                    call('HSET', uid, unpack(set))
+                end
+                for i = 1, names do learnt[#learnt + 1] = index[i] end
+                a = a + names
+            end
+            for _ = 1, bitmaps do
+                local bitmap, expire, n = KEYS[k], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 3])
+                if expire == 0 or now < expire then
+                    if call('EXISTS', bitmap) == 0 then -- "t:{p}:acts" is as long as "t:{p}:act:"
+                        call('ZADD', acts, ARGV[a + 2], string.sub(bitmap, #acts + 1))
+                    end
+                    local set = {}
+                    for i = 1, n do
+                        local whose = ARGV[a + 3 + i]
+                        if string.sub(whose, 1, 1) == '-' then whose = index[-tonumber(whose)] end
+                        set[4 * i - 3], set[4 * i - 2], set[4 * i - 1], set[4 * i] = 'SET', 'u1', whose, '1'
+                    end
+                    call('BITFIELD', bitmap, unpack(set))
+                end
+                a, k = a + 3 + n, k + 1
+            end
+        end
+    end
+    return 0, learnt
 end
 
 local reply = {s, us, 0}

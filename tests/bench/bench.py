@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 
-from benchlib import decoder, growth, ingest, machine, overlap, query, report, sketch
+from benchlib import activity, decoder, growth, ingest, machine, overlap, query, report, sketch
 from benchlib.bench import Bench
 from benchlib.load import LoadFailed
 from benchlib.servers import Nginx, Webdis
@@ -19,6 +19,7 @@ SECTIONS = {
     "everysec": lambda b: [ingest.single(b, "everysec"), ingest.batch(b, "everysec")],
     "rate": ingest.fixed_rates,
     "uv": lambda b: [query.uv(b)],
+    "activity": lambda b: [activity.activity(b)],
     "decoder": lambda b: [decoder.decoder(b)],
     "sketch": lambda b: [sketch.sketch(b)],
     "overlap": lambda b: [overlap.overlap(b)],

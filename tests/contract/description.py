@@ -32,6 +32,16 @@ class Operation:
     open: bool  # needs none, unless told --metrics-token
     responses: dict  # status -> response object without references, and its name if it was one
 
+    @property
+    def target(self):
+        """The path of a request: with the examples of what stands in braces."""
+        return re.sub(r"\{(\w+)\}", lambda m: next(
+            p["example"] for p in self.parameters if p["in"] == "path" and p["name"] == m[1]), self.path)
+
+    def required(self):
+        """Examples of the query parameters without which there is no question."""
+        return {p["name"]: p["example"] for p in self.in_query().values() if p.get("required")}
+
     def in_query(self):
         return {p["name"]: p for p in self.parameters if p["in"] == "query"}
 

@@ -30,7 +30,7 @@ def ask(http, operation, params=None, status=None, body=None, headers=None):
     """One request; its answer, which the document allows."""
     if operation.method == "POST" and body is None:
         body = b"[]"
-    response = API.check(operation, http.request(operation.method, operation.path + query(params or {}), body, headers or {}))
+    response = API.check(operation, http.request(operation.method, operation.target + query({**operation.required(), **(params or {})}), body, headers or {}))
     assert status is None or response.status == status, response
     return response
 
@@ -52,7 +52,7 @@ class Headers(dict):
 
 def request_text(operation, extra="", method=None, target=None):
     length = "Content-Length: 2\r\n" if operation.method == "POST" and "Content-Length" not in extra else ""
-    return (f"{method or operation.method} {target or operation.path} HTTP/1.1\r\nHost: x\r\n{extra}{length}\r\n"
+    return (f"{method or operation.method} {target or operation.target + query(operation.required())} HTTP/1.1\r\nHost: x\r\n{extra}{length}\r\n"
             + ("[]" if length else ""))
 
 
@@ -121,9 +121,9 @@ def test_operation_ids_are_the_tables():
 
 @each_operation
 def test_a_path_beside_it_is_404(http, operation):
-    for path in (operation.path + "/", operation.path + "x", operation.path.upper(), "/" + operation.path,
-                 operation.path[:2] + "%" + operation.path[2:], operation.path[:-1], "/"):
-        if path in API.document["paths"]:
+    own = operation.target
+    for path in (own + "/", own + "x", own.upper(), "/" + own, own[:2] + "%" + own[2:], own[:-1], "/"):
+        if any(re.fullmatch(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(known)), path) for known in API.document["paths"]):
             continue
         response = http.request("GET", path)
         assert response.status == 404, (path, response)
@@ -137,7 +137,7 @@ def test_other_methods_are_405(http, path):
     operations = [o for o in API.operations if o.path == path]
     takes = {o.method for o in operations} | ({"HEAD"} if "get" in item else set())
     for method in {"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"} - takes:
-        response = http.request(method, path)
+        response = http.request(method, operations[0].target)
         assert response.status == 405, (method, response)
         assert set(re.split(", *", response.headers["Allow"])) == takes
         API.check(operations[0], response, head=method == "HEAD")
@@ -145,7 +145,8 @@ def test_other_methods_are_405(http, path):
 
 @each_get
 def test_head_is_get_without_the_body(tallyd, operation):
-    for target, status in ((operation.path, 200), (operation.path + "?x=1", 400)):
+    whole = operation.target + query(operation.required())
+    for target, status in ((whole, 200), (operation.target + "?x=1", 400)):
         head = raw_answer(tallyd, request_text(operation, method="HEAD", target=target), head_only=True)
         got = raw_answer(tallyd, request_text(operation, target=target))
         assert head.status == got.status == status
@@ -180,10 +181,11 @@ def without_answers():
     """A tallyd whose Redis takes everything and answers nothing."""
     redis = Redis().start()
     proxy = Proxy(redis.directory, redis.path)
-    daemon = Tallyd("--request-timeout", "1s", *TALLYD_ARGS[2:], redis=proxy, name="unheard")
+    daemon = Tallyd("--request-timeout", "1s", "--readers", "1", *TALLYD_ARGS[2:], redis=proxy, name="unheard")
     try:
         daemon.start()
         daemon.proxy = proxy
+        daemon.client().count("pv")  # the reader is connected
         proxy.hold_replies()
         yield daemon
     finally:
@@ -233,6 +235,7 @@ def refused(guarded, operation):
 
 
 COUNT_STATUSES = {
+    "getHotkeys": {200: [{}, {"limit": 3}]},
     200: [{}, {"explain": "1"}, {"page": ["/a", "/b"], "explain": "true"}, {"from": "now-40d", "round": "outer"}],
     400: [{"from": "now", "to": "now-1h"}, {"from": "1970-01-02", "to": "1970-01-01"}],
     422: [{"from": "2020-01-01T10:07:00Z", "to": "2020-01-01T10:30:00Z"}, {"from": "1970-01-01", "to": "9999-12-31"}],
@@ -246,6 +249,20 @@ LIMITS = {  # operation: status: [(query string, body)..]
                        422: [("?key=k&policy=no", None)], 429: [("?key=k&policy=used", None)]},
     "deleteRateLimit": {204: [("?key=k", None), ("?key=k&policy=login", None)], 400: [("", None)],
                         422: [("?key=k&policy=no", None)]},
+}
+WINDOW_OF_DAYS = {
+    200: [{}, {"from": "now-40d"}, {"from": "now-3d", "to": "now-1d"}],
+    400: [{"from": "now", "to": "now-3d"}, {"from": "1970-01-02", "to": "1970-01-01"}],
+    422: [{"from": "2000-01-01", "to": "2000-01-02"}, {"from": "1970-01-01", "to": "9999-12-31"}],
+}
+STATUSES = {
+    "getDau": {200: [*WINDOW_OF_DAYS[200], {"date": "9999-12-31"}], 400: [*WINDOW_OF_DAYS[400], {"date": "2026-11-20", "to": "now"}],
+               422: [*WINDOW_OF_DAYS[422], {"date": "2000-01-01"}]},
+    "getActive": WINDOW_OF_DAYS,
+    "getActiveUsers": WINDOW_OF_DAYS,
+    "getUserActivity": WINDOW_OF_DAYS,
+    "getRetention": {200: [{"cohort": "9999-12-31", "period": "month"}], 400: [{"cohort": "now"}], 422: [{"cohort": "2000-01-01"}]},
+    "deleteUser": {200: [{}, {}]},
 }
 POST_STATUSES = {
     202: [b'{"page":"/"}', b'[{"page":"/"},{"page":""}]', b"[]"],
@@ -286,10 +303,15 @@ def good_and_bad(http, operation):
         yield 415, http.post(b"[]", headers={"Content-Encoding": "br"})
         yield 400, http.post(b"[]", headers={"Content-Encoding": "gzip"})
         return
-    yield 200, http.request("GET", operation.path)
-    for status, questions in COUNT_STATUSES.items() if "from" in operation.in_query() else ():
+    yield 200, http.request(operation.method, operation.target + query(operation.required()))
+    if operation.id == "getRetention":
+        yield 400, http.request(operation.method, operation.target)
+    for status, questions in STATUSES.get(operation.id, COUNT_STATUSES).items() if operation.in_query() else ():
         for params in questions:
-            yield status, http.request("GET", operation.path + query(params))
+            yield status, http.request(operation.method, operation.target + query(params))
+
+
+WITHOUT_REDIS = {"/healthz", "/metrics", "/openapi.yaml", "/openapi.json", "/hotkeys"}
 
 
 def outages(without_redis, without_answers, operation):
@@ -303,9 +325,12 @@ def outages(without_redis, without_answers, operation):
         without_answers.proxy.hold_replies()
         yield 504, without_answers.client().request(operation.method, operation.path + target, body)
         return
-    needs_redis = operation is POST_EVENTS or "from" in operation.in_query() or operation.path == "/readyz"
+    needs_redis = operation.path not in WITHOUT_REDIS
     body = b'{"page":"/"}' if operation is POST_EVENTS else None
-    yield 503 if needs_redis else 200, without_redis.client().request(operation.method, operation.path, body)
+    target = operation.target + query(operation.required())
+    yield 503 if needs_redis else 200, without_redis.client().request(operation.method, target, body)
+    if operation.id == "deleteUser":
+        yield 504, without_answers.client().request(operation.method, target)
     if operation is POST_EVENTS:
         yield 504, without_answers.client().post(body)
 
@@ -343,6 +368,9 @@ NO_TIMES = [
 ]
 NO_SUCH_TIMES = ["2026-02-30", "2026-13-01", "2026-11-20T24:00:00Z", "2026-11-20T15:04:05+24:00", "1969-12-31",
                  "0001-01-01", "now-100y", "now+9000y", "9" * 18]
+DATES, NO_DATES, NO_SUCH_DATES = (
+    ["2026-11-20", "9999-12-31"], ["now", "20261120", "2026-1-1", "2026-11-20T00:00:00Z", "1795183445", "2026-11-20 "],
+    ["2026-02-30", "2026-13-01", "1969-12-31", "0001-01-01"])
 FLAGS, NO_FLAGS = ["1", "0", "true", "false"], ["yes", "TRUE", "2", "01", " 1"]
 
 # name: values that are good, bad, and bad for a reason that a schema cannot tell
@@ -355,12 +383,20 @@ VALUES = {
     "explain": (FLAGS, NO_FLAGS, []),
     "round": (["outer"], ["inner", "1", "Outer"], []),
     "strict": (FLAGS, NO_FLAGS, []),
-    "limit": ([1, 10, 1000], [0, 1001, -1, 1.5, "x", " 1"], []),
     "key": (["k", "k" * 256, "a b", "ä", "}:{"], ["k" * 257], ["ä" * 129]),
     "policy": (["login", "no-such.Policy_1"], ["a b", "p" * 65, "ä", "a\n"], []),
+    "date": (DATES, NO_DATES, NO_SUCH_DATES),
+    "cohort": (DATES, NO_DATES, NO_SUCH_DATES),
+    "action": (["active", "a.b_c:d-e", "a" * 64, "0"], ["A", "a b", "a" * 65, "ä", "a\n", "a/b"], []),
+    "match": (["any", "all"], ["both", "ALL", "1"], []),
+    "period": (["day", "week", "month"], ["year", "days", "Day"], []),
+    "days": (["1", "7", "366"], ["0", "367", "-1", "07", "1.5", "x", "1" * 30], []),
+    "cohorts": (["1", "7", "30"], ["0", "367", "-1", "07", "1.5", "x"], []),
+    "cursor": (["0.0", "63.4294967295"], ["0", "0.", ".0", "64.0", "00.0", "0.00", "0.1.2", "-1.0", "x"], ["0.4294967296"]),
+    "limit": (["1", "100", "1000"], ["0", "1001", "-1", "07", "1e2"], []),
 }
 # Words of other operations, of the contract's future, and of mistakes
-OTHER_NAMES = {"step", "user", "limit", "date", "pageset", "cursor", "match", "Site", "pages", "form", "x", "page[]"}
+OTHER_NAMES = {"step", "user", "pageset", "Site", "pages", "form", "x", "page[]"}
 
 PARAMETERS = [(o, p) for o in API.operations for p in o.in_query().values()]
 each_parameter = pytest.mark.parametrize("operation, parameter", PARAMETERS, ids=[f"{o.id}-{p['name']}" for o, p in PARAMETERS])
@@ -562,7 +598,7 @@ def rotating():
 
 def test_spans_rotation(rotating):
     """Where hashed visitors may count twice, the answers about visitors say so."""
-    for operation in (o for o in GETS if "from" in o.in_query()):
+    for operation in (o for o in GETS if "page" in o.in_query()):
         for params, spans in (({"from": "now/d-2d", "to": "now/d"}, True), ({"from": "now/d-1d", "to": "now/d"}, False)):
             answer = ask(rotating.client(), operation, params, status=200).json
             assert ("spans_rotation" in answer) == (spans and operation.id in ("getUv", "getVisits"))

@@ -19,7 +19,8 @@ COLUMNS = (
     ("events", "events", lambda v: f"{v:,.0f}"),
     ("others_percent", "others %", lambda v: f"{v:.0f}"),
 )
-HIDDEN = {"decoder": {"rate"}, "uv": {"rate", "client_us", "events", "lag_p99_us"}}
+HIDDEN = {"decoder": {"rate"}, "uv": {"rate", "client_us", "events", "lag_p99_us"},
+          "activity": {"rate", "client_us", "events", "lag_p99_us"}}
 
 
 def cell(series, metric, write):

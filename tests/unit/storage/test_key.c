@@ -179,6 +179,25 @@ Test(key, no_bucket_reads_as_a_fixed_key)
     }
 }
 
+Test(key, activity)
+{
+    struct key key;
+    struct slice rest;
+    key_user_index(&key, "12", SLICE("shop"));
+    check(&key, "t:{12}:uid:shop");
+    key_user_ids(&key, "12", SLICE("shop"));
+    check(&key, "t:{12}:ids:shop:");
+    key_activity(&key, "12", SLICE("shop"), SLICE("plan:pro"), 20777);
+    check(&key, "t:{12}:act:shop:plan:pro:20261120");
+    key_activity_prefix(&key, "12");
+    check(&key, "t:{12}:act:");
+    cr_assert(key_member_of(SLICE("shop:plan:pro:20261120"), SLICE("shop"), &rest));
+    cr_expect(slice_equal(rest, SLICE("plan:pro:20261120")));
+    cr_expect(!key_member_of(SLICE("shop-b:active:20261120"), SLICE("shop"), &rest));
+    cr_expect(!key_member_of(SLICE("sho:active:20261120"), SLICE("shop"), &rest));
+    cr_expect(!key_member_of(SLICE("shop"), SLICE("shop"), &rest));
+}
+
 /* ---- members of the open set ---- */
 
 Test(key, open_members_come_back)

@@ -1,0 +1,67 @@
+"""What tallyd must say about activity: a naive model, one set of users per site, action and day."""
+
+import collections
+import datetime
+
+DAY_S = 86400
+EPOCH = datetime.date(1970, 1, 1)
+
+
+def date_of(day):
+    return (EPOCH + datetime.timedelta(days=day)).isoformat()
+
+
+class ActivityModel:
+    def __init__(self):
+        self.users = collections.defaultdict(set)  # (site, action, day) -> users, as text
+
+    def add(self, event):
+        if "user" in event:
+            for action in ["active", *event.get("actions", [])]:
+                self.users[event["site"], action, event["ts"] // DAY_S].add(str(event["user"]))
+
+    def forget(self, site, user):
+        for (of, _, _), users in self.users.items():
+            if of == site:
+                users.discard(user)
+
+    def on(self, site, action, day):
+        return self.users.get((site, action, day), set())
+
+    def who(self, site, actions, first, end, match):
+        sets = [self.on(site, action, day) for action in actions for day in range(first, end)]
+        return set.union(*sets) if match == "any" else set.intersection(*sets)
+
+    def retention(self, site, action, periods, offsets):
+        """Of the users of the first period, how many were there in the next ones."""
+        cohort = self.who(site, [action], *periods[0], "any")
+        return len(cohort), [len(cohort & self.who(site, [action], *p, "any")) for p in periods[1:offsets + 1]]
+
+    def days(self, site, user, action, first, end):
+        return [day for day in range(first, end) if user in self.on(site, action, day)]
+
+
+def streaks(days, last):
+    """(the longest, the one that ends on the last day or the one before)."""
+    days = set(days)
+
+    def ending(day):
+        n = 0
+        while day - n in days:
+            n += 1
+        return n
+
+    return max((ending(day) for day in days), default=0), ending(last) or ending(last - 1)
+
+
+def pages(http, site, limit, **params):
+    """All users of /active/users, page by page."""
+    users, cursor = [], None
+    while True:
+        answer = http.question("/active/users", site=site, limit=limit, cursor=cursor, **params)
+        users += answer["users"]
+        assert len(answer["users"]) <= limit
+        cursor = answer["next_cursor"]
+        if cursor is None:
+            return users
+        assert len(answer["users"]) == limit
