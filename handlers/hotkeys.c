@@ -20,7 +20,8 @@ static bool read_limit(const struct params *params, size_t *ret)
         return true;
     }
     for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9' || limit > HOTKEYS_MAX) {
+        bool digit = text.p[i] >= (i == 0 ? '1' : '0') && text.p[i] <= '9';
+        if (!digit || limit > HOTKEYS_MAX) {
             return false;
         }
         limit = limit * 10 + (size_t)(text.p[i] - '0');

@@ -235,7 +235,6 @@ def refused(guarded, operation):
 
 
 COUNT_STATUSES = {
-    "getHotkeys": {200: [{}, {"limit": 3}]},
     200: [{}, {"explain": "1"}, {"page": ["/a", "/b"], "explain": "true"}, {"from": "now-40d", "round": "outer"}],
     400: [{"from": "now", "to": "now-1h"}, {"from": "1970-01-02", "to": "1970-01-01"}],
     422: [{"from": "2020-01-01T10:07:00Z", "to": "2020-01-01T10:30:00Z"}, {"from": "1970-01-01", "to": "9999-12-31"}],
@@ -256,6 +255,7 @@ WINDOW_OF_DAYS = {
     422: [{"from": "2000-01-01", "to": "2000-01-02"}, {"from": "1970-01-01", "to": "9999-12-31"}],
 }
 STATUSES = {
+    "getHotkeys": {200: [{}, {"limit": 3}]},
     "getDau": {200: [*WINDOW_OF_DAYS[200], {"date": "9999-12-31"}], 400: [*WINDOW_OF_DAYS[400], {"date": "2026-11-20", "to": "now"}],
                422: [*WINDOW_OF_DAYS[422], {"date": "2000-01-01"}]},
     "getActive": WINDOW_OF_DAYS,
