@@ -2,6 +2,7 @@
 
 #include "handlers/counts.h"
 #include "handlers/events.h"
+#include "handlers/rollup.h"
 
 const struct route api_routes[] = {
     /* method   path       operation    start          finish          flags */
@@ -10,6 +11,8 @@ const struct route api_routes[] = {
     {HTTP_GET, "/pv", "getPv", pv_start, counts_finish, 0},
     {HTTP_GET, "/ips", "getIps", ips_start, counts_finish, 0},
     {HTTP_GET, "/visits", "getVisits", visits_start, counts_finish, 0},
+    {HTTP_GET, "/rollup", "getRollup", rollup_get_start, rollup_finish, 0},
+    {HTTP_POST, "/rollup", "postRollup", rollup_post_start, rollup_finish, 0},
 };
 
 const size_t n_api_routes = sizeof(api_routes) / sizeof(api_routes[0]);

@@ -111,6 +111,12 @@ static void on_notice(void *data, enum storage_notice what, const char *detail)
     case STORAGE_ROLLUP_FAILED:
         log_warn(s->logger, "a rollup step failed", log_text("reason", detail));
         break;
+    case STORAGE_LEADING:
+        log_info(s->logger, "leading the rollups", log_bool("leader", true));
+        break;
+    case STORAGE_LEADER_LOST:
+        log_info(s->logger, "not leading the rollups any more", log_text("reason", detail));
+        break;
     case STORAGE_RETENTION_CHANGED:
         log_info(s->logger, "retention changed", log_text("settings", detail));
         break;
@@ -258,6 +264,7 @@ static bool start_storage(struct service *s)
         .queue_events = (size_t)o->queue,
         .readers = (unsigned)o->readers,
         .lead = true,
+        .lock_urls = o->lock_redis,
         .notice = on_notice,
         .notice_data = s,
     };

@@ -4,6 +4,7 @@
 
 #include "storage/count.h"
 #include "storage/key.h"
+#include "storage/rollup_status.h"
 #include "storage/session.h"
 
 #define CONNECT_MS 1000
@@ -81,9 +82,14 @@ static enum storage_err run_once(struct reader *r, struct storage_job *job, bool
         *ret_lost = true;
         return STORAGE_DOWN;
     }
-    enum storage_err err = job->op == STORAGE_PROBE
-                               ? probe(r, job, ret_lost)
-                               : counter_run(r->counter, &r->session, job, ret_lost);
+    enum storage_err err = STORAGE_OK;
+    if (job->op == STORAGE_PROBE) {
+        err = probe(r, job, ret_lost);
+    } else if (job->op == STORAGE_ROLLUP_STATUS) {
+        err = rollup_status_read(r->core, &r->session, job->deadline_ms, &job->u.rollup, ret_lost);
+    } else {
+        err = counter_run(r->counter, &r->session, job, ret_lost);
+    }
     if (*ret_lost) {
         session_close(&r->session);
     }

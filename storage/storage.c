@@ -5,6 +5,7 @@
 
 #include "storage/core.h"
 #include "storage/flush.h"
+#include "storage/leader.h"
 #include "storage/reader.h"
 #include "storage/rollup.h"
 #include "storage/settings.h"
@@ -14,7 +15,8 @@ struct storage {
     struct core core;
     struct writer *writer;
     struct readers *readers;
-    struct rollup *rollup; /* NULL: this process does not lead */
+    struct leader *leader; /* NULL: this process never leads */
+    struct rollup *rollup;
 };
 
 const char *storage_err_text(enum storage_err err)
@@ -27,6 +29,18 @@ const char *storage_err_text(enum storage_err err)
 #undef X
     }
     return "unknown";
+}
+
+static bool start_leading(struct storage *s, const char **ret_error)
+{
+    const char *urls = s->core.config.lock_urls;
+    s->leader = leader_start(&s->core, urls == NULL ? "" : urls, ret_error);
+    s->core.config.lock_urls = NULL;
+    if (s->leader != NULL) {
+        atomic_store(&s->core.leader, s->leader);
+        s->rollup = rollup_start(&s->core, s->leader);
+    }
+    return s->rollup != NULL;
 }
 
 struct storage *storage_open(const struct storage_config *config, const char **ret_error)
@@ -51,9 +65,8 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     settings_print(config->partitions, &config->retention, s->core.cfg);
     s->writer = writer_start(&s->core);
     s->readers = readers_start(&s->core, config->readers);
-    s->rollup = config->lead ? rollup_start(&s->core) : NULL;
-    if (s->writer == NULL || s->readers == NULL || (config->lead && s->rollup == NULL)) {
-        *ret_error = "threads could not be started";
+    *ret_error = "threads could not be started";
+    if (s->writer == NULL || s->readers == NULL || (config->lead && !start_leading(s, ret_error))) {
         storage_close(s);
         return NULL;
     }
@@ -104,6 +117,13 @@ void storage_submit(struct storage *s, struct storage_job *job)
         (void)readers_submit(s->readers, job, &err);
     } else if (atomic_load(&s->core.refusing)) {
         err = STORAGE_DOWN;
+    } else if (job->op == STORAGE_ROLLUP_STATUS) {
+        (void)readers_submit(s->readers, job, &err);
+    } else if (job->op == STORAGE_ROLLUP_RUN) {
+        err = s->rollup == NULL ? STORAGE_REFUSED : STORAGE_OK;
+        if (err == STORAGE_OK) {
+            (void)rollup_submit(s->rollup, job, &err);
+        }
     } else if (job->op == STORAGE_COUNT) {
         job->u.count.keys = NULL;
         job->u.count.n_keys = 0;
@@ -181,6 +201,9 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
 {
     writer_drain(s->writer, deadline_ms);
     readers_drain(s->readers, deadline_ms);
+    if (s->rollup != NULL) {
+        rollup_drain(s->rollup);
+    }
 }
 
 void storage_close(struct storage *s)
@@ -191,6 +214,10 @@ void storage_close(struct storage *s)
     atomic_store(&s->core.stopping, true);
     if (s->rollup != NULL) {
         rollup_stop(s->rollup);
+    }
+    atomic_store(&s->core.leader, NULL);
+    if (s->leader != NULL) {
+        leader_stop(s->leader);
     }
     if (s->readers != NULL) {
         readers_stop(s->readers);

@@ -80,11 +80,26 @@ struct count_job {
     size_t n_keys;
 };
 
+/* Result of STORAGE_ROLLUP_STATUS and STORAGE_ROLLUP_RUN. */
+struct rollup_job {
+    bool leader;                 /* this process leads */
+    char holder[128];            /* who leads, "host:pid"; "": nobody at this moment */
+    int64_t fencing_token;       /* the last one that was drawn; 0: none yet */
+    int64_t watermark_s[LEVELS]; /* the least over the partitions; [LEVEL_MINUTE] unused */
+    int64_t lag_s[LEVELS];       /* by which it lies behind the last complete bucket */
+};
+
 /* No process may take an event further ahead of Redis's clock than this.  (Readers take it that
  * nothing lies beyond: a window that reaches into next month needs few keys.) */
 #define STORAGE_FUTURE_MAX_S 86400
 
-enum storage_op { STORAGE_WRITE, STORAGE_COUNT, STORAGE_PROBE };
+enum storage_op {
+    STORAGE_WRITE,
+    STORAGE_COUNT,
+    STORAGE_PROBE,
+    STORAGE_ROLLUP_STATUS,
+    STORAGE_ROLLUP_RUN, /* after a pass over all that is over by now, whichever process leads */
+};
 
 struct storage_job {
     enum storage_op op;
@@ -92,6 +107,7 @@ struct storage_job {
     union {
         struct write_job write;
         struct count_job count;
+        struct rollup_job rollup;
     } u;
     void (*done)(struct storage_job *job);
     void *data; /* the caller's */
@@ -128,6 +144,8 @@ enum storage_notice {
     STORAGE_REFUSING,
     STORAGE_ROLLUP_FAILED,
     STORAGE_RETENTION_CHANGED,
+    STORAGE_LEADING,
+    STORAGE_LEADER_LOST,
 };
 
 struct storage_config {
@@ -136,9 +154,10 @@ struct storage_config {
     struct retention retention;
     int64_t visit_timeout_s;
     enum rotation rotation;
-    size_t queue_events; /* events that may wait; more: STORAGE_FULL */
-    unsigned readers;    /* reader threads, each with a connection */
-    bool lead;           /* take part in rollups */
+    size_t queue_events;   /* events that may wait; more: STORAGE_FULL */
+    unsigned readers;      /* reader threads, each with a connection */
+    bool lead;             /* take part in rollups */
+    const char *lock_urls; /* further servers that keep the leader's lock: see redlock_init; "" */
     void (*notice)(
         void *data, enum storage_notice what, const char *detail); /* any thread; must not block */
     void *notice_data;
