@@ -18,6 +18,7 @@ TALLYD_ARGS = ("--max-body", "1MiB")
 API = Description((ROOT / "openapi.yaml").read_text(encoding="utf-8"))
 OPERATIONS = {operation.id: operation for operation in API.operations}
 POST_EVENTS = OPERATIONS["postEvents"]
+POST_ROLLUP = OPERATIONS["postRollup"]
 GETS = [o for o in API.operations if o.method == "GET"]
 EVENT = {"$ref": "#/components/schemas/Event"}
 
@@ -227,7 +228,7 @@ def good_and_bad(http, operation):
         yield 415, http.post(b"[]", headers={"Content-Encoding": "br"})
         yield 400, http.post(b"[]", headers={"Content-Encoding": "gzip"})
         return
-    yield 200, http.request("GET", operation.path)
+    yield 200, http.request(operation.method, operation.path)
     for status, questions in COUNT_STATUSES.items() if operation.in_query() else ():
         for params in questions:
             yield status, http.request("GET", operation.path + query(params))
@@ -235,11 +236,13 @@ def good_and_bad(http, operation):
 
 def outages(without_redis, without_answers, operation):
     """What an operation answers when Redis is away, or silent."""
-    needs_redis = operation is POST_EVENTS or operation.in_query() or operation.path == "/readyz"
+    needs_redis = operation is POST_EVENTS or operation.in_query() or operation.path in ("/readyz", "/rollup")
     body = b'{"page":"/"}' if operation is POST_EVENTS else None
     yield 503 if needs_redis else 200, without_redis.client().request(operation.method, operation.path, body)
     if operation is POST_EVENTS:
         yield 504, without_answers.client().post(body)
+    if operation is POST_ROLLUP:
+        yield 504, without_answers.client().request("POST", operation.path)
 
 
 @each_operation
