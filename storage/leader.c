@@ -7,8 +7,9 @@
 
 #include "storage/redlock.h"
 
-#define HOME_MS 800 /* longest wait for the Redis that has the data, once to connect, once to ask  \
-                     */
+#define HOME_MS                                                                                    \
+    800 /* longest wait for the Redis that has the data, once to connect, once to ask              \
+         */
 #define AGAIN_MS       300 /* after a renewal that was not answered */
 #define NOT_READY_MS   200
 #define ACQUIRE_MIN_MS 5 /* behind the end of another's lease */

@@ -113,11 +113,9 @@ void storage_submit(struct storage *s, struct storage_job *job)
     job->detail[0] = '\0';
     if (atomic_load(&s->core.settings_differ)) {
         err = STORAGE_CONFIG;
-    } else if (job->op == STORAGE_PROBE) {
-        (void)readers_submit(s->readers, job, &err);
-    } else if (atomic_load(&s->core.refusing)) {
+    } else if (job->op != STORAGE_PROBE && atomic_load(&s->core.refusing)) {
         err = STORAGE_DOWN;
-    } else if (job->op == STORAGE_ROLLUP_STATUS) {
+    } else if (job->op == STORAGE_PROBE || job->op == STORAGE_ROLLUP_STATUS) {
         (void)readers_submit(s->readers, job, &err);
     } else if (job->op == STORAGE_ROLLUP_RUN) {
         err = s->rollup == NULL ? STORAGE_REFUSED : STORAGE_OK;

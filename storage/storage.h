@@ -144,6 +144,7 @@ enum storage_notice {
     STORAGE_REFUSING,
     STORAGE_ROLLUP_FAILED,
     STORAGE_RETENTION_CHANGED,
+    STORAGE_CLOCK, /* Redis's clock was seen first, or was set */
     STORAGE_LEADING,
     STORAGE_LEADER_LOST,
 };
