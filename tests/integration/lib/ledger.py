@@ -1,6 +1,7 @@
 """What clients sent, what they were told, and whether the counts agree."""
 
 import threading
+import time
 from dataclasses import dataclass, field
 
 from .client import Unknown
@@ -20,6 +21,7 @@ class Ledger:
     refused: list = field(default_factory=list)   # 503
     unknown: list = field(default_factory=list)   # 504, or no answer
     silent: list = field(default_factory=list)    # why there was no answer
+    slowest_s: float = 0.0
     lock: threading.Lock = field(default_factory=threading.Lock)
     statuses: dict = field(default_factory=dict)
 
@@ -27,13 +29,18 @@ class Ledger:
         """Post one batch; file it by its answer.  Returns the status, None without an answer."""
         pages = [f"/{name}/{i}" for i in range(self.events)]
         batch = [{"site": self.site, "page": p, "user": f"user of {p}"} for p in pages]
+        begin = time.monotonic()
         try:
             answer = http.post(batch)
             status = answer.status
         except Unknown as error:
+            if isinstance(error.__cause__, ConnectionRefusedError):
+                return None  # nobody heard of it
             answer, status = None, None
             self.silent.append(str(error))
         with self.lock:
+            if answer is not None:
+                self.slowest_s = max(self.slowest_s, time.monotonic() - begin)
             self.statuses[status] = self.statuses.get(status, 0) + 1
             if status == 202:
                 assert answer.json["accepted"] == self.events
@@ -46,8 +53,9 @@ class Ledger:
                 self.unknown += pages
         return status
 
-    def check(self, tallyd):
-        """Page by page, then the totals.
+    def audit(self, tallyd):
+        """{'lost', 'doubled', 'refused'}: pages of acknowledged events that are missing, pages counted more than once,
+        and pages that are counted though they were refused (503).
 
         What is unknown may arrive while this asks, and may be there in part: a page without its site.
         """
@@ -58,20 +66,28 @@ class Ledger:
             return http.count("pv", site=self.site, page=page, from_="now-1h")
 
         def wrong(pages, right):
-            """Those of the pages that do not have exactly `right` views; many are asked for at once."""
-            found = []
+            """Those of the pages that do not have exactly `right` views, with what they have; many are asked for at
+            once."""
+            found = {}
             for i in range(0, len(pages), AT_ONCE):
                 some = pages[i:i + AT_ONCE]
                 each = {p: pv(p) for p in some} if pv(some) != right * len(some) else {}
-                found += [p for p, n in each.items() if n != right and not print(f"{p} is counted {n} times")]
+                found.update({p: n for p, n in each.items() if n != right})
             return found
 
-        lost = wrong(self.counted, 1)
-        assert not lost, f"{len(lost)} of {len(self.counted)} acknowledged events: {lost[:5]}"
-        there = wrong(self.refused, 0)
-        assert not there, f"answered 503 and counted: {there[:5]}"
-        some = [pv(p) for p in self.unknown]
-        assert set(some) <= {0, 1}, f"counted twice: {[p for p, n in zip(self.unknown, some) if n > 1][:5]}"
+        counted, unknown = wrong(self.counted, 1), wrong(self.unknown, 0)
+        return {"lost": [p for p, n in counted.items() if n == 0],
+                "doubled": [p for p, n in [*counted.items(), *unknown.items()] if n > 1],
+                "refused": list(wrong(self.refused, 0))}
+
+    def check(self, tallyd):
+        """Page by page, then the totals."""
+        found = self.audit(tallyd)
+        print({what: pages[:20] for what, pages in found.items()})
+        assert not found["lost"], f"{len(found['lost'])} of {len(self.counted)} acknowledged events: {found['lost'][:5]}"
+        assert not found["refused"], f"answered 503 and counted: {found['refused'][:5]}"
+        assert not found["doubled"], f"counted twice: {found['doubled'][:5]}"
+        http = tallyd.client()
         for metric in ("pv", "visits"):
             total = http.count(metric, site=self.site, from_="now-1h")
             assert len(self.counted) <= total <= len(self.counted) + len(self.unknown), metric
