@@ -5,6 +5,10 @@
 -- Reply: fencing token (1 without fence); or minus the milliseconds that somebody else has left
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
     local left = redis.call('PTTL', KEYS[1])
+    if left > tonumber(ARGV[2]) then -- Redis's clock was set back: who is alive prolongs it, who is dead must not have more
+        left = tonumber(ARGV[2])
+        redis.call('PEXPIRE', KEYS[1], ARGV[2])
+    end
     if left < 2 then left = left == -1 and 1000 or 2 end -- -1: somebody set it without an expiry; look again
     return -left
 end

@@ -132,6 +132,17 @@ def test_a_killed_leader_is_followed_within_its_lease(pair):
     assert rollup(other)["holder"].endswith(f":{other.pid}")
 
 
+def test_a_leader_dies_and_redis_s_clock_is_set_back(start_redis, start_tallyd):
+    """Its lease, which ends by that clock, does not last an hour longer."""
+    directory = short_directory()
+    clock = FakeClock(directory, "2026-03-10 08:30:00")
+    redis = start_redis(directory, clock=clock)
+    leader, (other,) = leader_of([start_tallyd(*FEW, redis=redis, name=f"tallyd{i}") for i in range(2)])
+    leader.kill()
+    clock.set_back(3600)
+    wait_until(lambda: leads(other), "another one leads", deadline_s=2 * LEASE_S + 2)
+
+
 def test_a_leader_that_stops_gives_the_lock_back(pair):
     redis, leader, _ = pair
     key = lock_key(redis)

@@ -141,6 +141,14 @@ def test_a_lock_without_an_end_is_looked_at_again(start_redis):
     assert evaluate(redis, "acquire", [KEY, FENCE], "a", 5000, 0) == -1000
 
 
+def test_a_lease_longer_than_any(start_redis):
+    """Redis's clock was set back under it: it is cut to what a lease may be."""
+    redis = start_redis()
+    redis.command("SET", KEY, "dead", "PX", 3_600_000)
+    assert evaluate(redis, "acquire", [KEY, FENCE], "a", 5000, 0) == -5000
+    assert redis.command("PTTL", KEY) <= 5000 and redis.command("GET", KEY) == "dead"
+
+
 # One server, processes
 
 
@@ -203,7 +211,7 @@ def test_less_than_a_quorum_is_given_back(servers, holder):
 
 def test_split_votes_are_given_back(servers, holder):
     """Each has a server of its own and none has a quorum: nobody keeps anything, and there is a way on."""
-    a, b = holder("a", servers), holder("b", servers)
+    a, b = holder("a", servers, lease_ms=60000), holder("b", servers, lease_ms=60000)
     servers[0].command("SET", KEY, "c", "PX", 60000)
     servers[1].command("SET", KEY, "d", "PX", 50000)
     answer, left = a.acquire()
