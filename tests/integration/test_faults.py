@@ -12,6 +12,7 @@ import pytest
 
 from lib.ledger import EVENTS, Clients, Ledger
 from lib.proxy import CUTS, Fault, is_any
+from lib.resp import RespError
 from lib.waiting import wait_until
 
 FEW = ("--partitions", "4")
@@ -295,6 +296,14 @@ def test_read_only_replica(start_redis, start_tallyd, site):
     ledger.check(tallyd)
 
 
+def is_busy(redis):
+    try:
+        redis.command("PING")
+    except RespError as error:
+        return str(error).startswith("BUSY")
+    return False
+
+
 def test_somebody_s_endless_script(start_redis, start_tallyd, site):
     """BUSY: answered in time, and well again after SCRIPT KILL."""
     redis = start_redis(options=["--busy-reply-threshold", "50"])
@@ -303,6 +312,7 @@ def test_somebody_s_endless_script(start_redis, start_tallyd, site):
     assert ledger.send(http, "before") == 202
     with redis.connect() as connection:
         connection.send("EVAL", "while true do end", 0)
+        wait_until(lambda: is_busy(redis), "Redis is busy")
         assert ledger.send(http, "in") in (503, 504)
         wait_until(lambda: redis.command("SCRIPT", "KILL") == "OK", "the script is stopped")
     wait_until(lambda: ledger.send(http, f"after/{time.monotonic_ns()}") == 202, "counted again")
