@@ -184,6 +184,12 @@ test: check
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) fuzz-regressions
 	@$(MAKE) --no-print-directory integration
 
+# Kills and cuts by the hundred, a few minutes; the seed is printed, TALLYD_SEED= repeats it, TALLYD_KILLS= says how many.
+.PHONY: test-faults
+test-faults: deps-run
+	@$(MAKE) --no-print-directory -j2 $(B)/tallyd
+	TALLYD_BIN=$(B)/tallyd $(PYTHON) -B tests/integration/campaign.py
+
 # A sanitizer's report is a file in its log directory: any such file fails the target, whatever the
 # test runner made of the exit status.
 test-asan: deps-test

@@ -7,6 +7,7 @@
 #include "handlers/ratelimit.h"
 #include "handlers/retention.h"
 #include "handlers/users.h"
+#include "handlers/rollup.h"
 
 const struct route api_routes[] = {
     /* method   path       operation    start          finish          flags */
@@ -29,6 +30,8 @@ const struct route api_routes[] = {
     {HTTP_GET, "/users/{user}/activity", "getUserActivity", user_activity_start,
         user_activity_finish, 0},
     {HTTP_DELETE, "/users/{user}", "deleteUser", delete_user_start, delete_user_finish, 0},
+    {HTTP_GET, "/rollup", "getRollup", rollup_get_start, rollup_finish, 0},
+    {HTTP_POST, "/rollup", "postRollup", rollup_post_start, rollup_finish, ROUTE_ADMIN},
 };
 
 const size_t n_api_routes = sizeof(api_routes) / sizeof(api_routes[0]);

@@ -31,6 +31,7 @@ enum option_source { OPTION_DEFAULT, OPTION_FILE, OPTION_ENVIRONMENT, OPTION_FLA
 struct options {
     const char *listen; /* see listen.h */
     const char *redis;  /* see redis_url.h; "": embedded.  May hold a password: redis_url_mask */
+    const char *lock_redis; /* see redis_url.h; "": none */
     const char *data_dir;
     const char *config; /* "": none */
     enum redis_fsync fsync;

@@ -8,7 +8,9 @@
 
 #include "service/option_value.h"
 
-#define MAX_DB 100000 /* what storage takes; Redis has 16 if not told otherwise */
+#define URL_ROOM    512 /* of one in a list */
+#define MAX_SERVERS 9
+#define MAX_DB      100000 /* what storage takes; Redis has 16 if not told otherwise */
 
 static const char hidden[] = "***";
 
@@ -116,12 +118,75 @@ static void mask_malformed(const char *url, char *text, size_t room)
     }
 }
 
+/* ---- lists ---- */
+
+/* Copy the URL that *@at points to, and move behind it and its comma.  False: too long. */
+static bool next_url(const char **at, char url[URL_ROOM])
+{
+    size_t n = strcspn(*at, ",");
+
+    if (n >= URL_ROOM) {
+        return false;
+    }
+    (void)snprintf(url, URL_ROOM, "%.*s", (int)n, *at);
+    *at += (*at)[n] == ',' ? n + 1 : n;
+    return true;
+}
+
+/* Does @urls have @url more than once? */
+static bool stands_twice(const char *urls, const char *url)
+{
+    char other[URL_ROOM];
+    unsigned times = 0;
+
+    while (*urls != '\0' && next_url(&urls, other)) {
+        times += strcmp(other, url) == 0;
+    }
+    return times > 1;
+}
+
+const char *redis_url_list_check(const char *urls)
+{
+    static const char form[] = "1 or 3 to 9 different URLs with commas between, each "
+                               "redis://[user:password@]host:port[/db] or unix:/path";
+    const char *at = urls;
+    char url[URL_ROOM];
+    unsigned n = 0;
+
+    while (*at != '\0') {
+        if (!next_url(&at, url) || url[0] == '\0' || redis_url_check(url) != NULL ||
+            stands_twice(urls, url)) {
+            return form;
+        }
+        n++;
+    }
+    return n == 2 || n > MAX_SERVERS || (n > 0 && urls[strlen(urls) - 1] == ',') ? form : NULL;
+}
+
+static void mask_list(const char *urls, char *text, size_t room)
+{
+    size_t used = 0;
+    char url[URL_ROOM];
+
+    text[0] = '\0';
+    while (*urls != '\0' && next_url(&urls, url)) {
+        char masked[URL_ROOM + 3];
+
+        redis_url_mask(url, masked, sizeof(masked));
+        int n = snprintf(text + used, room - used, "%s%s", used == 0 ? "" : ",", masked);
+        used += n > 0 && (size_t)n < room - used ? (size_t)n : room - used - 1;
+    }
+}
+
 void redis_url_mask(const char *url, char *text, size_t room)
 {
     const char *userinfo = behind(url, "redis://");
     const char *at = userinfo != NULL ? strrchr(userinfo, '@') : NULL;
 
-    if (redis_url_check(url) != NULL) {
+    if (redis_url_check(url) != NULL && strchr(url, ',') != NULL &&
+        redis_url_list_check(url) == NULL) {
+        mask_list(url, text, room);
+    } else if (redis_url_check(url) != NULL) {
         mask_malformed(url, text, room);
     } else if (at == NULL) {
         (void)snprintf(text, room, "%s", url);

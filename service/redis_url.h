@@ -14,8 +14,13 @@
 /* NULL if @url is one of the above, else what is allowed (static text, never a part of @url). */
 const char *redis_url_check(const char *url);
 
+/* The same for a list of servers with commas between, for --lock-redis; a comma in a password is
+ * %2C.  Each stands once, and there are 1, or 3 to 9 of them: of two, both would be needed. */
+const char *redis_url_list_check(const char *urls);
+
 /* Write @url to @text (@room > 0 bytes, cut to fit, with a NUL) with everything that may be a
- * password replaced by "***", also where @url is malformed: errors are shown with it. */
+ * password replaced by "***", also where @url is malformed: errors are shown with it.
+ * Takes lists too. */
 void redis_url_mask(const char *url, char *text, size_t room);
 
 #endif

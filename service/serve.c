@@ -35,6 +35,7 @@
 #define HTTP_STOP_MS      1000
 #define REPEATS_PER_S     5
 #define REASON_MS         60000
+#define CLOCKS_DIFFER_MS  5000
 #define DESCRIPTORS_SPARE 256 /* beside the connections: Redis, files, polls */
 #define THREADS_MAX       4
 
@@ -60,7 +61,10 @@ struct service {
     int signal_fd;
     int notice_fd; /* eventfd: storage connected, or found that it must not */
     bool announced;
-    char last_reason[160]; /* the writer's thread only */
+    int64_t clock_ahead_ms;  /* Redis's clock minus this machine's, as last told */
+    _Atomic bool clock_news; /* look at the clocks */
+    _Atomic bool connected;  /* was, once */
+    char last_reason[160];   /* the writer's thread only */
     int64_t last_reason_ms;
     _Atomic bool unfit; /* Redis, or the data in it, is not for us */
 };
@@ -94,6 +98,8 @@ static void on_notice(void *data, enum storage_notice what, const char *detail)
     case STORAGE_CONNECTED:
         s->last_reason[0] = '\0';
         log_info(s->logger, "connected to Redis", log_text("redis", "ready"));
+        atomic_store(&s->connected, true);
+        atomic_store(&s->clock_news, true);
         (void)eventfd_write(s->notice_fd, 1);
         break;
     case STORAGE_DISCONNECTED:
@@ -117,6 +123,16 @@ static void on_notice(void *data, enum storage_notice what, const char *detail)
         break;
     case STORAGE_ROLLUP_FAILED:
         log_warn(s->logger, "a rollup step failed", log_text("reason", detail));
+        break;
+    case STORAGE_CLOCK:
+        atomic_store(&s->clock_news, true);
+        (void)eventfd_write(s->notice_fd, 1);
+        break;
+    case STORAGE_LEADING:
+        log_info(s->logger, "leading the rollups", log_bool("leader", true));
+        break;
+    case STORAGE_LEADER_LOST:
+        log_info(s->logger, "not leading the rollups any more", log_text("reason", detail));
         break;
     case STORAGE_RETENTION_CHANGED:
         log_info(s->logger, "retention changed", log_text("settings", detail));
@@ -301,6 +317,7 @@ static bool start_storage(struct service *s)
         .guard_limit = s->guard_limit,
         .readers = (unsigned)o->readers,
         .lead = true,
+        .lock_urls = o->lock_redis,
         .notice = on_notice,
         .notice_data = s,
     };
@@ -470,6 +487,27 @@ static void reread(struct service *s)
     }
 }
 
+/* Times of arrival, windows and expiries are Redis's; who looks at this machine's clock should
+ * know. */
+static void compare_clocks(struct service *s)
+{
+    int64_t redis_ms = storage_now_ms(s->ops.app.storage);
+    int64_t ahead_ms = redis_ms - utc_ms();
+    int64_t change_ms = ahead_ms - s->clock_ahead_ms;
+    if (redis_ms == 0 || (change_ms < CLOCKS_DIFFER_MS && change_ms > -CLOCKS_DIFFER_MS)) {
+        return;
+    }
+    if (ahead_ms < CLOCKS_DIFFER_MS && ahead_ms > -CLOCKS_DIFFER_MS) {
+        log_info(s->logger, "Redis's clock and this machine's agree again",
+            log_int("redis_ahead_s", ahead_ms / 1000));
+        ahead_ms = 0;
+    } else {
+        log_warn(s->logger, "Redis's clock differs from this machine's; Redis's is trusted",
+            log_int("redis_ahead_s", ahead_ms / 1000));
+    }
+    s->clock_ahead_ms = ahead_ms;
+}
+
 /* True: it is time to stop. */
 static bool take_signal(struct service *s)
 {
@@ -507,8 +545,11 @@ static int run(struct service *s)
             if (!s->announced && atomic_load(&s->unfit)) {
                 return 2; /* once in service, it answers 503 and waits to be put right */
             }
-            if (!s->announced) {
+            if (!s->announced && atomic_load(&s->connected)) {
                 announce(s);
+            }
+            if (atomic_exchange(&s->clock_news, false)) {
+                compare_clocks(s);
             }
         }
         mind_child(s, (fds[2].revents & POLLIN) != 0);

@@ -36,6 +36,7 @@ void core_time_seen(struct core *core, int64_t redis_us)
 {
     if (redis_us > 0 && redis_clock_seen(&core->clock, redis_us)) {
         core_wake_rollup(core);
+        core_notice(core, STORAGE_CLOCK, "");
     }
 }
 

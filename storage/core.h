@@ -43,6 +43,7 @@ struct core {
     _Atomic bool refusing; /* cannot be reached for a while: new jobs are refused at once */
     _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve */
     _Atomic bool stopping;
+    struct leader *_Atomic leader; /* NULL: takes no part in rollups */
 
     pthread_mutex_t view_lock; /* guards views */
     struct partition_view views[PARTITIONS_MAX];

@@ -22,6 +22,8 @@
  *   t:{0}:meta                       string schema version and number of partitions
  *   t:{0}:secret                     string 32 random bytes: key of the visitors' and addresses'
  * hashes t:{0}:lock, t:{0}:fence          string the rollup's leader, and its fencing tokens
+ *   t:{0}:wish                       string a pass that is asked for
+ *   t:{0}:lock:<hash of the secret>  string the lock, on the servers of --lock-redis
  *   t:{0}:probe                      string written by /readyz
  *
  * ({0} here: the tag of partition 0.)

@@ -9,6 +9,8 @@
 #include "storage/count_join.h"
 #include "storage/key.h"
 #include "storage/reader_op.h"
+#include "storage/rollup_status.h"
+#include "storage/session.h"
 
 #define CONNECT_MS 1000
 #define RETRY_MS   50
@@ -79,6 +81,11 @@ static enum storage_err count(struct reader *r, struct storage_job *job, bool *r
     return counter_run(r->counter, &r->session, job, ret_lost);
 }
 
+static enum storage_err rollup_status(struct reader *r, struct storage_job *job, bool *ret_lost)
+{
+    return rollup_status_read(r->core, &r->session, job->deadline_ms, &job->u.rollup, ret_lost);
+}
+
 /* again: it may be done again after a lost connection, because doing it twice is the same. */
 static const struct {
     reader_op_fn *run;
@@ -86,6 +93,7 @@ static const struct {
 } ops[STORAGE_OPS] = {
     [STORAGE_COUNT] = {count, true},
     [STORAGE_PROBE] = {probe, false},
+    [STORAGE_ROLLUP_STATUS] = {rollup_status, true},
     [STORAGE_ACTIVITY] = {activity_run, true},
     [STORAGE_ACTIVE_USERS] = {active_users_run, true},
     [STORAGE_USER_DAYS] = {user_days_run, true},

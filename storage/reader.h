@@ -12,7 +12,8 @@ struct readers;
 /* Start @n threads.  NULL: no memory or no threads. */
 struct readers *readers_start(struct core *core, unsigned n);
 
-/* Take a job (STORAGE_COUNT, STORAGE_PROBE).  Thread-safe.  False: not taken. */
+/* Take a job (STORAGE_COUNT, STORAGE_PROBE, STORAGE_ROLLUP_STATUS).  Thread-safe.  False: not
+ * taken. */
 bool readers_submit(struct readers *readers, struct storage_job *job, enum storage_err *ret_err);
 
 /* Answer what was taken; after @deadline_ms the rest with an error. */

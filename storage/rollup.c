@@ -5,127 +5,127 @@
 
 #include "storage/activity_forget.h"
 #include "storage/key.h"
+#include "storage/leader.h"
+#include "storage/rollup_jobs.h"
 #include "storage/rollup_pass.h"
+#include "storage/rollup_status.h"
 #include "storage/session.h"
 
-#define LEASE_MS     10000
-#define RENEW_MS     (LEASE_MS / 3)
-#define CONNECT_MS   2000
-#define RETRY_MS     1000 /* after a failure, or while somebody else leads */
+#define ASK_MS       2000  /* longest wait for a connection, or for a small answer */
+#define RETRY_MS     1000  /* after a failure */
+#define FOLLOW_MS    10000 /* how often to look at what another process should have done by now */
+#define WISH_LOOK_MS 50
+#define WISH_MS      60000 /* a wish that nobody took away */
 #define SLEEP_MAX_MS (3600 * 1000)
+#define WISH_ID      33
 
 struct rollup {
     struct core *core;
+    struct leader *leader;
     pthread_t thread;
+    struct rollup_jobs jobs;
     struct session session;
-    char token[33];
-    int64_t fencing_token;
-    int64_t renewed_ms; /* when the lease was last known to be ours; 0: it is not */
+    int64_t token;       /* the pass's fencing token */
+    int64_t clean_token; /* under which all partitions were looked at */
+    bool wishing;        /* the jobs begun wait for another process */
 };
 
-/* ---- the lock ---- */
-
-static bool ask(struct rollup *r, struct buffer *b, const struct reply **ret)
+static bool connected(struct rollup *r)
 {
+    char error[160];
+    return r->session.redis != NULL ||
+           session_open(&r->session, r->core, monotonic_ms() + ASK_MS, error, sizeof(error));
+}
+
+/* Send @b, which is released, and await a reply; NULL: none, or an error. */
+static const struct reply *ask(struct rollup *r, struct buffer *b)
+{
+    const struct reply *reply = NULL;
     bool ok = redis_queue(r->session.redis, b) &&
-              redis_await(r->session.redis, monotonic_ms() + CONNECT_MS, ret) == REDIS_OK_STATUS;
+              redis_await(r->session.redis, monotonic_ms() + ASK_MS, &reply) == REDIS_OK_STATUS;
     buffer_release(b);
     if (!ok) {
         session_close(&r->session);
-        r->renewed_ms = 0;
+        return NULL;
     }
-    return ok;
+    return reply->type == REPLY_ERROR ? NULL : reply;
 }
 
-static bool acquire(struct rollup *r)
+/* ---- wishes ---- */
+
+static void wish_key(const struct rollup *r, struct key *key)
 {
-    unsigned char bytes[16];
-    const struct reply *reply = NULL;
+    key_fixed(key, r->core->partitions.tag[0], "wish", SLICE(""));
+}
+
+static bool make_wish(struct rollup *r)
+{
+    unsigned char bytes[(WISH_ID - 1) / 2];
+    char id[WISH_ID];
     struct key key;
     struct buffer b;
     randombytes_buf(bytes, sizeof(bytes));
-    sodium_bin2hex(r->token, sizeof(r->token), bytes, sizeof(bytes));
+    sodium_bin2hex(id, sizeof(id), bytes, sizeof(bytes));
+    wish_key(r, &key);
     buffer_init(&b);
-    key_fixed(&key, r->core->partitions.tag[0], "lock", SLICE(""));
-    resp_head(&b, 6);
+    resp_head(&b, 5);
     resp_text(&b, "SET");
     resp_word(&b, key.p, key.n);
-    resp_text(&b, r->token);
-    resp_text(&b, "NX");
+    resp_text(&b, id);
     resp_text(&b, "PX");
-    resp_decimal(&b, LEASE_MS);
-    int64_t asked_ms = monotonic_ms();
-    if (!ask(r, &b, &reply) || reply->type != REPLY_STATUS) {
-        return false;
-    }
-    key_fixed(&key, r->core->partitions.tag[0], "fence", SLICE(""));
-    buffer_init(&b);
-    resp_head(&b, 2);
-    resp_text(&b, "INCR");
-    resp_word(&b, key.p, key.n);
-    if (!ask(r, &b, &reply) || reply->type != REPLY_INTEGER) {
-        return false;
-    }
-    r->fencing_token = reply->integer;
-    r->renewed_ms = asked_ms;
-    atomic_store(&r->core->stats.rollup_leader, 1);
-    return true;
+    resp_decimal(&b, WISH_MS);
+    return ask(r, &b) != NULL;
 }
 
-/* The lock's scripts: one key, the token, and for renewing the lease. */
-static bool lock_script(struct rollup *r, enum script script)
+/* Copies the wish that stands, "" if there is none. */
+static void read_wish(struct rollup *r, char id[WISH_ID])
 {
-    const struct reply *reply = NULL;
     struct key key;
     struct buffer b;
+    wish_key(r, &key);
     buffer_init(&b);
-    key_fixed(&key, r->core->partitions.tag[0], "lock", SLICE(""));
-    script_head(&b, &r->session.scripts, script, 1, script == SCRIPT_RENEW ? 2 : 1);
+    resp_head(&b, 2);
+    resp_text(&b, "GET");
     resp_word(&b, key.p, key.n);
-    resp_text(&b, r->token);
-    if (script == SCRIPT_RENEW) {
-        resp_decimal(&b, LEASE_MS);
-    }
-    return ask(r, &b, &reply) && reply->type == REPLY_INTEGER && reply->integer == 1;
+    const struct reply *reply = ask(r, &b);
+    bool is = reply != NULL && reply->type == REPLY_TEXT && reply->text.n == WISH_ID - 1;
+    memcpy(id, is ? reply->text.p : "", is ? WISH_ID : 1);
 }
 
-static void release(struct rollup *r)
+/* Unless another one came meanwhile. */
+static void fulfil_wish(struct rollup *r, const char *id)
 {
-    if (r->renewed_ms != 0 && r->session.redis != NULL) {
-        (void)lock_script(r, SCRIPT_RELEASE);
-    }
-    r->renewed_ms = 0;
-    atomic_store(&r->core->stats.rollup_leader, 0);
+    struct key key;
+    struct buffer b;
+    wish_key(r, &key);
+    buffer_init(&b);
+    script_head(&b, &r->session.scripts, SCRIPT_RELEASE, 1, 1);
+    resp_word(&b, key.p, key.n);
+    resp_text(&b, id);
+    (void)ask(r, &b);
 }
 
-/* Renews the lease when a third of it is over. */
+/* ---- leading ---- */
+
 static bool still_mine(void *data)
 {
     struct rollup *r = data;
-    int64_t now_ms = monotonic_ms();
-    if (atomic_load(&r->core->stopping) || r->session.redis == NULL) {
-        return false;
-    }
-    if (now_ms - r->renewed_ms < RENEW_MS) {
-        return true;
-    }
-    if (!lock_script(r, SCRIPT_RENEW)) {
-        return false;
-    }
-    r->renewed_ms = now_ms;
-    return true;
+    return !atomic_load(&r->core->stopping) && r->session.redis != NULL &&
+           leader_token(r->leader) == r->token;
 }
 
-/* ---- work ---- */
+static void fenced(void *data, int64_t token)
+{
+    struct rollup *r = data;
+    leader_outranked(r->leader, token);
+}
 
 /* Bring one partition up to date.  False: something is left, try again later. */
-static bool roll_partition(struct rollup *r, unsigned partition)
+static bool roll_partition(struct rollup *r, unsigned partition, const struct rollup_lease *lease)
 {
-    struct rollup_lease lease = {
-        .fencing_token = r->fencing_token, .still_mine = still_mine, .data = r};
     unsigned voids = 0;
     while (voids < 2 && still_mine(r)) {
-        switch (rollup_pass(r->core, &r->session, partition, &lease)) {
+        switch (rollup_pass(r->core, &r->session, partition, lease)) {
         case PASS_NOTHING:
             return true;
         case PASS_DONE:
@@ -137,6 +137,7 @@ static bool roll_partition(struct rollup *r, unsigned partition)
         case PASS_LOST:
             session_close(&r->session);
             return false;
+        case PASS_FENCED:
         case PASS_FAILED:
             return false;
         }
@@ -144,29 +145,51 @@ static bool roll_partition(struct rollup *r, unsigned partition)
     return false;
 }
 
-/* Everything that is due, as the leader.  False: try again soon. */
-static bool roll(struct rollup *r)
+/* Answer the jobs begun, after a pass. */
+static void answer_jobs(struct rollup *r)
 {
-    char error[160];
+    struct rollup_job result;
+    bool lost = false;
+    enum storage_err err =
+        rollup_status_read(r->core, &r->session, monotonic_ms() + ASK_MS, &result, &lost);
+    if (lost) {
+        session_close(&r->session);
+        return; /* they wait on, for the next attempt */
+    }
+    rollup_jobs_finish(&r->jobs, err, &result);
+}
+
+/* Everything that is due, as the leader; with @asked also what is over just now.  False: try again
+ * soon. */
+static bool lead(struct rollup *r, bool asked)
+{
+    struct rollup_lease lease = {.fencing_token = r->token,
+        .grace_s = asked ? 0 : PASS_GRACE_S,
+        .still_mine = still_mine,
+        .fenced = fenced,
+        .data = r};
+    char wish[WISH_ID] = "";
     bool ok = true;
-    if (!atomic_load(&r->core->ready)) {
+    if (!atomic_load(&r->core->ready) || !connected(r)) {
         return false;
     }
-    if (r->session.redis == NULL &&
-        !session_open(&r->session, r->core, monotonic_ms() + CONNECT_MS, error, sizeof(error))) {
-        return false;
-    }
-    if (!acquire(r)) {
-        return false;
+    if (asked) {
+        (void)rollup_jobs_begin(&r->jobs);
+        read_wish(r, wish);
     }
     for (unsigned p = 0; r->session.redis != NULL && p < r->core->partitions.n; p++) {
-        ok = roll_partition(r, p) && ok;
+        ok = roll_partition(r, p, &lease) && ok;
     }
     if (r->session.redis != NULL && still_mine(r) && !activity_sweep(r->core, &r->session)) {
         session_close(&r->session);
     }
     ok = ok && r->session.redis != NULL;
-    release(r);
+    if (ok && wish[0] != '\0') {
+        fulfil_wish(r, wish);
+    }
+    if (ok && asked && r->session.redis != NULL) {
+        answer_jobs(r);
+    }
     return ok;
 }
 
@@ -186,6 +209,77 @@ static int64_t due_in_ms(struct core *core)
     return due_ms > now_ms ? due_ms - now_ms : 0;
 }
 
+/* A leader's turn; returns how long to sleep. */
+static int64_t turn_of_leader(struct rollup *r, int64_t token)
+{
+    bool asked = leader_take_wish(r->leader);
+    asked = rollup_jobs_wait(&r->jobs) || asked;
+    r->token = token;
+    r->wishing = false;
+    int64_t wait_ms = due_in_ms(r->core);
+    if (asked || r->clean_token != token || wait_ms == 0) {
+        bool ok = lead(r, asked);
+        r->clean_token = ok ? token : 0; /* a pass may have been left open */
+        wait_ms = ok ? due_in_ms(r->core) : RETRY_MS;
+        wait_ms = wait_ms == 0 ? RETRY_MS : wait_ms;
+    }
+    return wait_ms;
+}
+
+/* ---- while another process leads ---- */
+
+/* Jobs wait for the other's pass.  Returns how long to sleep. */
+static int64_t await_other(struct rollup *r)
+{
+    struct buffer b;
+    struct key key;
+    if (atomic_load(&r->core->refusing)) {
+        (void)rollup_jobs_begin(&r->jobs);
+        rollup_jobs_finish(&r->jobs, STORAGE_DOWN, NULL);
+        return RETRY_MS;
+    }
+    if (!connected(r)) {
+        return RETRY_MS;
+    }
+    if (!r->wishing) {
+        (void)rollup_jobs_begin(&r->jobs);
+        r->wishing = make_wish(r);
+        return WISH_LOOK_MS;
+    }
+    wish_key(r, &key);
+    buffer_init(&b);
+    resp_head(&b, 2);
+    resp_text(&b, "EXISTS");
+    resp_word(&b, key.p, key.n);
+    const struct reply *reply = ask(r, &b);
+    if (reply != NULL && reply->type == REPLY_INTEGER && reply->integer == 0) {
+        answer_jobs(r);
+        r->wishing = false;
+    }
+    return WISH_LOOK_MS;
+}
+
+static int64_t turn_of_follower(struct rollup *r)
+{
+    if (rollup_jobs_wait(&r->jobs)) {
+        return await_other(r);
+    }
+    r->wishing = false;
+    int64_t wait_ms = due_in_ms(r->core);
+    if (wait_ms == 0 && atomic_load(&r->core->ready) && connected(r)) { /* for lag_s and the like */
+        struct rollup_job ignored;
+        bool lost = false;
+        (void)rollup_status_read(r->core, &r->session, monotonic_ms() + ASK_MS, &ignored, &lost);
+        if (lost) {
+            session_close(&r->session);
+        }
+        wait_ms = due_in_ms(r->core);
+    }
+    return wait_ms == 0 ? FOLLOW_MS : wait_ms;
+}
+
+/* ---- the thread ---- */
+
 static void sleep_ms(struct core *core, int64_t ms)
 {
     int64_t until_ms = monotonic_ms() + ms;
@@ -201,37 +295,59 @@ static void sleep_ms(struct core *core, int64_t ms)
 static void *rollup_main(void *argument)
 {
     struct rollup *r = argument;
-    bool left = true; /* a pass may have been left open, by us or by somebody who is gone */
     while (!atomic_load(&r->core->stopping)) {
-        int64_t wait_ms = left ? 0 : due_in_ms(r->core);
-        if (wait_ms == 0) {
-            left = !roll(r);
-            wait_ms = left ? RETRY_MS : due_in_ms(r->core);
-            wait_ms = wait_ms == 0 ? RETRY_MS : wait_ms;
-        }
-        sleep_ms(r->core, wait_ms);
+        int64_t token = leader_token(r->leader);
+        sleep_ms(r->core, token != 0 ? turn_of_leader(r, token) : turn_of_follower(r));
     }
-    release(r);
     session_close(&r->session);
     return NULL;
 }
 
-struct rollup *rollup_start(struct core *core)
+static int64_t look_at_jobs(void *data)
+{
+    struct rollup *r = data;
+    return rollup_jobs_late(&r->jobs, monotonic_ms());
+}
+
+struct rollup *rollup_start(struct core *core, struct leader *leader)
 {
     struct rollup *r = calloc(1, sizeof(*r));
-    if (r != NULL) {
-        r->core = core;
-        if (pthread_create(&r->thread, NULL, rollup_main, r) != 0) {
-            free(r);
-            r = NULL;
-        }
+    if (r == NULL) {
+        return NULL;
     }
+    r->core = core;
+    r->leader = leader;
+    rollup_jobs_init(&r->jobs);
+    if (pthread_create(&r->thread, NULL, rollup_main, r) != 0) {
+        rollup_jobs_release(&r->jobs);
+        free(r);
+        return NULL;
+    }
+    leader_set_chore(leader, (struct leader_chore){look_at_jobs, r});
     return r;
+}
+
+bool rollup_submit(struct rollup *r, struct storage_job *job, enum storage_err *ret_err)
+{
+    *ret_err = rollup_jobs_add(&r->jobs, job) ? STORAGE_OK : STORAGE_SHUTDOWN;
+    if (*ret_err == STORAGE_OK) {
+        leader_nudge(r->leader); /* it minds the deadline */
+        core_wake_rollup(r->core);
+    }
+    return *ret_err == STORAGE_OK;
+}
+
+void rollup_drain(struct rollup *r)
+{
+    rollup_jobs_close(&r->jobs);
 }
 
 void rollup_stop(struct rollup *r)
 {
+    rollup_jobs_close(&r->jobs);
     core_wake_rollup(r->core); /* core->stopping is set */
     pthread_join(r->thread, NULL);
+    leader_set_chore(r->leader, (struct leader_chore){NULL, NULL});
+    rollup_jobs_release(&r->jobs);
     free(r);
 }

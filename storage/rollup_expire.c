@@ -30,6 +30,7 @@ static enum pass_result send_expiries(struct expiry *e, bool last)
     resp_text(&pass->args, pass->core->cfg);
     resp_text(&pass->args, pass->id);
     resp_text(&pass->args, pass->cur);
+    resp_decimal(&pass->args, pass->lease->fencing_token);
     resp_text(&pass->args, next);
     resp_text(&pass->args, last ? "1" : "0");
     resp_decimal(&pass->args, (int64_t)e->n_keys);
@@ -40,7 +41,7 @@ static enum pass_result send_expiries(struct expiry *e, bool last)
     buffer_release(&data_keys);
     buffer_release(&times);
     enum pass_result result =
-        pass_run(pass, SCRIPT_EXPIRE, 2 + e->n_keys, 6 + e->n_keys + e->n_members, &done);
+        pass_run(pass, SCRIPT_EXPIRE, 2 + e->n_keys, 7 + e->n_keys + e->n_members, &done);
     memcpy(pass->cur, next, sizeof(next));
     buffer_clear(&e->members, 64 * 1024);
     e->n_keys = e->n_members = 0;

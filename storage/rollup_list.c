@@ -4,7 +4,8 @@
 #include <xxhash.h>
 
 #define SCAN_COUNT   1000 /* entries a SCAN step looks at */
-#define SCAN_AT_ONCE 4000 /* entries in one MULTI */
+#define SCAN_AT_ONCE 2000 /* entries in one step: 2 ms of zsets, 0.7 ms of small hashes */
+#define STEP_MS      5000 /* longest wait for one step's reply */
 
 void rollup_list_release(struct rollup_list *list)
 {
@@ -15,48 +16,82 @@ void rollup_list_release(struct rollup_list *list)
     *list = (struct rollup_list){0};
 }
 
-/* ---- one guarded MULTI ---- */
+/* ---- one guarded step ---- */
 
-static void begin(const struct rollup_scope *scope, struct buffer *b)
+/* A run of list.lua under construction. */
+struct step {
+    struct buffer keys, args, out;
+    size_t n_keys, n_args;
+};
+
+static void step_release(struct step *step)
+{
+    buffer_release(&step->keys);
+    buffer_release(&step->args);
+    buffer_release(&step->out);
+}
+
+static void begin(const struct rollup_scope *scope, struct step *step)
 {
     struct key rolled;
     key_fixed(&rolled, scope->tag, "rolled", SLICE(""));
-    buffer_clear(b, 64 * 1024);
-    resp_command(b, "MULTI", NULL);
-    resp_head(b, 5);
-    resp_text(b, "HMGET");
-    resp_word(b, rolled.p, rolled.n);
-    resp_text(b, "cfg");
-    resp_text(b, "pass");
-    resp_text(b, "cur");
+    buffer_clear(&step->keys, 64 * 1024);
+    buffer_clear(&step->args, 64 * 1024);
+    resp_word(&step->keys, rolled.p, rolled.n);
+    resp_text(&step->args, scope->core->cfg);
+    resp_text(&step->args, scope->pass);
+    resp_text(&step->args, scope->cur);
+    step->n_keys = 1;
+    step->n_args = 3;
 }
 
-/* Send what begin() began with @n commands more; *ret is the EXEC reply, its first item the
- * guard's. */
-static enum list_result finish(
-    const struct rollup_scope *scope, struct buffer *b, size_t n, const struct reply **ret)
+/* Ask for the size of a key: @what is HLEN or ZCARD. */
+static void put_size(struct step *step, const char *what, const struct key *key)
 {
-    resp_command(b, "EXEC", NULL);
+    resp_word(&step->keys, key->p, key->n);
+    resp_text(&step->args, what);
+    step->n_keys++;
+    step->n_args++;
+}
+
+/* Ask for a piece of a key: @what is SSCAN, HSCAN or ZSCAN. */
+static void put_scan(struct step *step, const char *what, const struct key *key, const char *cursor)
+{
+    resp_word(&step->keys, key->p, key->n);
+    resp_text(&step->args, what);
+    resp_text(&step->args, cursor);
+    resp_decimal(&step->args, SCAN_COUNT);
+    step->n_keys++;
+    step->n_args += 3;
+}
+
+/* Send what begin() began; *ret has an item for each key that was put. */
+static enum list_result finish(
+    const struct rollup_scope *scope, struct step *step, const struct reply **ret)
+{
+    struct session *session = scope->session;
     if (!scope->lease->still_mine(scope->lease->data)) {
         return LIST_VOID;
     }
-    if (!redis_queue(scope->session->redis, b)) {
+    buffer_clear(&step->out, 64 * 1024);
+    script_head(&step->out, &session->scripts, SCRIPT_LIST, step->n_keys, step->n_args);
+    buffer_append(&step->out, step->keys.p, step->keys.n);
+    buffer_append(&step->out, step->args.p, step->args.n);
+    step->out.failed = step->out.failed || step->keys.failed || step->args.failed;
+    if (!redis_queue(session->redis, &step->out)) {
         return LIST_FAILED;
     }
-    for (size_t i = 0; i < n + 3; i++) {
-        if (redis_await(scope->session->redis, monotonic_ms() + 5000, ret) != REDIS_OK_STATUS) {
-            return LIST_LOST;
-        }
+    if (redis_await(session->redis, monotonic_ms() + STEP_MS, ret) != REDIS_OK_STATUS) {
+        return LIST_LOST;
     }
-    const struct reply *exec = *ret;
-    if (exec->type != REPLY_ARRAY || exec->n != n + 1 || exec->items[0].n != 3) {
-        return LIST_FAILED;
+    if ((*ret)->type == REPLY_INTEGER) {
+        return LIST_VOID;
     }
-    const struct reply *is = exec->items[0].items;
-    bool mine = slice_equal(is[0].text, slice_of(scope->core->cfg)) &&
-                slice_equal(is[1].text, slice_of(scope->pass)) &&
-                slice_equal(is[2].text, slice_of(scope->cur));
-    return mine ? LIST_OK : LIST_VOID;
+    if ((*ret)->type == REPLY_ERROR) {
+        core_notice(scope->core, STORAGE_ROLLUP_FAILED, (*ret)->text.p);
+        return reply_is_error(*ret, "NOSCRIPT") ? LIST_LOST : LIST_FAILED;
+    }
+    return (*ret)->type == REPLY_ARRAY && (*ret)->n + 1 == step->n_keys ? LIST_OK : LIST_FAILED;
 }
 
 static bool copy(struct arena *arena, struct slice from, struct slice *ret)
@@ -105,25 +140,20 @@ static bool take_members(
 }
 
 static enum list_result list_sites(
-    const struct rollup_scope *scope, struct rollup_list *list, struct buffer *b)
+    const struct rollup_scope *scope, struct rollup_list *list, struct step *step)
 {
     char cursor[24] = "0";
     struct key open;
     key_fixed(&open, scope->tag, "open", SLICE(""));
     do {
-        const struct reply *exec = NULL;
-        begin(scope, b);
-        resp_head(b, 5);
-        resp_text(b, "SSCAN");
-        resp_word(b, open.p, open.n);
-        resp_text(b, cursor);
-        resp_text(b, "COUNT");
-        resp_decimal(b, SCAN_COUNT);
-        enum list_result result = finish(scope, b, 1, &exec);
+        const struct reply *reply = NULL;
+        begin(scope, step);
+        put_scan(step, "SSCAN", &open, cursor);
+        enum list_result result = finish(scope, step, &reply);
         if (result != LIST_OK) {
             return result;
         }
-        const struct reply *scan = &exec->items[1];
+        const struct reply *scan = &reply->items[0];
         if (scan->n != 2 || scan->items[0].text.n >= sizeof(cursor) ||
             !take_members(scope, list, &scan->items[1])) {
             return LIST_FAILED;
@@ -187,20 +217,18 @@ static void part_key(const struct rollup_scope *scope, const struct rollup_list 
 }
 
 static enum list_result ask_sizes(const struct rollup_scope *scope, const struct rollup_list *list,
-    struct scan *scan, struct buffer *b)
+    struct scan *scan, struct step *step)
 {
-    const struct reply *exec = NULL;
-    begin(scope, b);
+    const struct reply *reply = NULL;
+    begin(scope, step);
     for (size_t i = 0; i < scope->n_parts; i++) {
         struct key key;
         part_key(scope, list, scan, i, &key);
-        resp_head(b, 2);
-        resp_text(b, scope->parts[i].level == LEVEL_MINUTE ? "HLEN" : "ZCARD");
-        resp_word(b, key.p, key.n);
+        put_size(step, scope->parts[i].level == LEVEL_MINUTE ? "HLEN" : "ZCARD", &key);
     }
-    enum list_result result = finish(scope, b, scope->n_parts, &exec);
+    enum list_result result = finish(scope, step, &reply);
     for (size_t i = 0; result == LIST_OK && i < scope->n_parts; i++) {
-        scan->size[i] = reply_integer(&exec->items[1 + i], -1);
+        scan->size[i] = reply_integer(&reply->items[i], -1);
         scan->done[i] = scan->size[i] == 0;
         if (scan->size[i] < 0) {
             return LIST_FAILED;
@@ -209,67 +237,63 @@ static enum list_result ask_sizes(const struct rollup_scope *scope, const struct
     return result;
 }
 
-/* Write scan steps for as many unfinished parts as are good for one MULTI; returns how many, their
+/* Write scans of as many unfinished parts as are good for one step; returns how many, their
  * numbers in @which. */
-static size_t write_steps(const struct rollup_scope *scope, const struct rollup_list *list,
-    const struct scan *scan, struct buffer *b, size_t which[PARTS_MAX])
+static size_t write_scans(const struct rollup_scope *scope, const struct rollup_list *list,
+    const struct scan *scan, struct step *step, size_t which[PARTS_MAX])
 {
     size_t n = 0;
     int64_t entries = 0;
-    begin(scope, b);
+    begin(scope, step);
     for (size_t i = 0; i < scope->n_parts && entries < SCAN_AT_ONCE; i++) {
         if (scan->done[i]) {
             continue;
         }
         struct key key;
         part_key(scope, list, scan, i, &key);
-        resp_head(b, 5);
-        resp_text(b, scope->parts[i].level == LEVEL_MINUTE ? "HSCAN" : "ZSCAN");
-        resp_word(b, key.p, key.n);
-        resp_text(b, scan->cursor[i]);
-        resp_text(b, "COUNT");
-        resp_decimal(b, SCAN_COUNT);
+        put_scan(
+            step, scope->parts[i].level == LEVEL_MINUTE ? "HSCAN" : "ZSCAN", &key, scan->cursor[i]);
         entries += scan->size[i] < SCAN_COUNT ? scan->size[i] : SCAN_COUNT;
         which[n++] = i;
     }
     return n;
 }
 
-static bool take_step(
-    struct rollup_list *list, struct scan *scan, size_t part, const struct reply *step)
+static bool take_piece(
+    struct rollup_list *list, struct scan *scan, size_t part, const struct reply *piece)
 {
-    if (step->n != 2 || step->items[0].text.n >= sizeof(scan->cursor[part])) {
+    if (piece->n != 2 || piece->items[0].text.n >= sizeof(scan->cursor[part])) {
         return false;
     }
-    const struct reply *pairs = &step->items[1];
-    for (size_t i = 0; i + 1 < pairs->n; i += 2) {
-        if (!add_item(list, scan, pairs->items[i].text, part)) {
+    const struct reply *names = &piece->items[1];
+    for (size_t i = 0; i < names->n; i++) {
+        if (!add_item(list, scan, names->items[i].text, part)) {
             return false;
         }
     }
-    memcpy(scan->cursor[part], step->items[0].text.p, step->items[0].text.n + 1);
+    memcpy(scan->cursor[part], piece->items[0].text.p, piece->items[0].text.n + 1);
     scan->done[part] = strcmp(scan->cursor[part], "0") == 0;
     return true;
 }
 
 static enum list_result list_pages(const struct rollup_scope *scope, struct rollup_list *list,
-    uint32_t site, enum key_kind kind, struct buffer *b)
+    uint32_t site, enum key_kind kind, struct step *step)
 {
     struct scan scan = {.site = site, .kind = kind};
     for (size_t i = 0; i < PARTS_MAX; i++) {
         scan.cursor[i][0] = '0';
     }
-    enum list_result result = ask_sizes(scope, list, &scan, b);
+    enum list_result result = ask_sizes(scope, list, &scan, step);
     while (result == LIST_OK) {
-        const struct reply *exec = NULL;
+        const struct reply *reply = NULL;
         size_t which[PARTS_MAX];
-        size_t n = write_steps(scope, list, &scan, b, which);
+        size_t n = write_scans(scope, list, &scan, step, which);
         if (n == 0) {
             return LIST_OK;
         }
-        result = finish(scope, b, n, &exec);
+        result = finish(scope, step, &reply);
         for (size_t i = 0; result == LIST_OK && i < n; i++) {
-            if (!take_step(list, &scan, which[i], &exec->items[1 + i])) {
+            if (!take_piece(list, &scan, which[i], &reply->items[i])) {
                 result = LIST_FAILED;
             }
         }
@@ -280,18 +304,17 @@ static enum list_result list_pages(const struct rollup_scope *scope, struct roll
 enum list_result rollup_list_make(
     const struct rollup_scope *scope, bool sites_only, struct rollup_list *ret)
 {
-    struct buffer b;
+    struct step step = {0};
     arena_clear(&ret->arena);
     index_clear(&ret->index);
     ret->n_sites = ret->n_items = 0;
-    buffer_init(&b);
-    enum list_result result = list_sites(scope, ret, &b);
+    enum list_result result = list_sites(scope, ret, &step);
     for (size_t i = 0; !sites_only && result == LIST_OK && i < ret->n_sites; i++) {
-        result = list_pages(scope, ret, (uint32_t)i, KEY_PV, &b);
+        result = list_pages(scope, ret, (uint32_t)i, KEY_PV, &step);
         if (result == LIST_OK) {
-            result = list_pages(scope, ret, (uint32_t)i, KEY_VV, &b);
+            result = list_pages(scope, ret, (uint32_t)i, KEY_VV, &step);
         }
     }
-    buffer_release(&b);
+    step_release(&step);
     return result;
 }

@@ -1,9 +1,9 @@
 /* rollup_list.h - the sites and pages that a bucket's parts hold.
  *
  * Layer: storage.  Belongs to the rollup thread.
- * Each step is a MULTI that also reads the pass and its cursor: the list is void as soon as the
- * pass is not ours any more.  Sizes are asked first, then the parts are scanned in pieces, so that
- * no step holds Redis for more than about a millisecond.
+ * Each step is a run of list.lua, which looks at the pass and its cursor first: the list is void as
+ * soon as the pass is not ours any more.  Sizes are asked first, then the parts are scanned in
+ * pieces, so that no step holds Redis for more than about two milliseconds.
  */
 #ifndef STORAGE_ROLLUP_LIST_H
 #define STORAGE_ROLLUP_LIST_H

@@ -35,7 +35,7 @@ static bool find_due(const struct pass *pass, int64_t now_s, struct bucket *ret)
     const struct rollup_state *state = &pass->view.state;
     for (int level = LEVEL_HOUR; level < LEVELS; level++) {
         struct bucket next = next_bucket(pass->core->zone, state, (enum level)level);
-        bool due = level == LEVEL_HOUR ? next.end_s + PASS_GRACE_S <= now_s
+        bool due = level == LEVEL_HOUR ? next.end_s + pass->lease->grace_s <= now_s
                                        : next.end_s <= state->readers_s[level - 1];
         if (due) {
             *ret = next;
@@ -173,6 +173,7 @@ static enum pass_result merge_chunk(struct pass *pass, size_t first, size_t n, i
     resp_text(&pass->args, pass->core->cfg);
     resp_text(&pass->args, pass->id);
     resp_text(&pass->args, pass->cur);
+    resp_decimal(&pass->args, pass->lease->fencing_token);
     resp_decimal(&pass->args, position(pass));
     resp_decimal(&pass->args, MERGE_BUDGET_US);
     if (pass->target.level == LEVEL_MONTH) {
@@ -200,7 +201,7 @@ static enum pass_result merge_chunk(struct pass *pass, size_t first, size_t n, i
         resp_decimal(&pass->args, (int64_t)sources);
         resp_decimal(&pass->args, (int64_t)sources);
     }
-    return pass_run(pass, SCRIPT_MERGE, n_keys, 9 + 3 * n, ret_done);
+    return pass_run(pass, SCRIPT_MERGE, n_keys, 10 + 3 * n, ret_done);
 }
 
 static enum pass_result merge(struct pass *pass)
@@ -229,10 +230,11 @@ static enum pass_result advance(struct pass *pass)
     resp_text(&pass->args, pass->core->cfg);
     resp_text(&pass->args, pass->id);
     resp_text(&pass->args, pass->cur);
+    resp_decimal(&pass->args, pass->lease->fencing_token);
     pass_put_state(pass, &pass->view.state);
     pass_put_state(pass, &done_state);
     resp_text(&pass->args, ver);
-    enum pass_result result = pass_run(pass, SCRIPT_ADVANCE, 1, 6, &done);
+    enum pass_result result = pass_run(pass, SCRIPT_ADVANCE, 1, 7, &done);
     if (result == PASS_DONE) {
         pass->view.state = done_state;
         memcpy(pass->cur, "x0", 3);
@@ -246,7 +248,7 @@ static enum pass_result advance(struct pass *pass)
 /* Read `rolled`; the id of an open pass is copied to @open (PASS_ID bytes), "" if there is none. */
 static enum pass_result read_rolled(struct pass *pass, char *open, int64_t *ret_now_s)
 {
-    static const char *const fields[] = {"cfg", "st", "ver", "kept", "pass"};
+    static const char *const fields[] = {"cfg", "st", "ver", "kept", "pass", "ftok"};
     const struct reply *reply = NULL;
     struct key rolled;
     key_fixed(&rolled, pass->tag, "rolled", SLICE(""));
@@ -257,14 +259,14 @@ static enum pass_result read_rolled(struct pass *pass, char *open, int64_t *ret_
     }
     core_time_seen(pass->core, reply_time_us(reply));
     *ret_now_s = reply_time_us(reply) / 1000000;
-    resp_head(&pass->out, 7);
+    resp_head(&pass->out, 8);
     resp_text(&pass->out, "HMGET");
     resp_word(&pass->out, rolled.p, rolled.n);
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 6; i++) {
         resp_text(&pass->out, fields[i]);
     }
     result = pass_ask(pass, &reply);
-    if (result != PASS_DONE || reply->n != 5) {
+    if (result != PASS_DONE || reply->n != 6) {
         return result == PASS_DONE ? PASS_FAILED : result;
     }
     struct reply four = *reply;
@@ -277,6 +279,11 @@ static enum pass_result read_rolled(struct pass *pass, char *open, int64_t *ret_
     size_t n = theirs->type == REPLY_TEXT && theirs->text.n == PASS_ID - 1 ? theirs->text.n : 0;
     memcpy(open, n == 0 ? "" : theirs->text.p, n);
     open[n] = '\0';
+    int64_t seen = reply_integer(&reply->items[5], 0);
+    if (seen > pass->lease->fencing_token) {
+        pass->lease->fenced(pass->lease->data, seen);
+        return PASS_FENCED;
+    }
     return PASS_DONE;
 }
 

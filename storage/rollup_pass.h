@@ -20,14 +20,14 @@
 #include "storage/core.h"
 #include "storage/session.h"
 
-#define PASS_GRACE_S                                                                               \
-    30 /* after an hour's end, before it is marked: most late events are in by then */
+#define PASS_GRACE_S 30 /* most late events are in by then */
 
 enum pass_result {
     PASS_DONE,    /* one pass was brought to its end */
     PASS_NOTHING, /* nothing is due in this partition */
     PASS_VOID,    /* somebody else moved it; look again */
     PASS_LOST,    /* the connection is of no use any more */
+    PASS_FENCED,  /* the partition has seen a greater fencing token */
     PASS_FAILED,  /* Redis refused a step: later */
 };
 
@@ -35,7 +35,9 @@ enum pass_result {
  * lease. */
 struct rollup_lease {
     int64_t fencing_token;
-    bool (*still_mine)(void *data); /* may talk to Redis over the same session */
+    int64_t grace_s; /* after an hour's end, before it is marked: PASS_GRACE_S; 0 when asked for */
+    bool (*still_mine)(void *data);
+    void (*fenced)(void *data, int64_t token); /* a partition has seen this token */
     void *data;
 };
 

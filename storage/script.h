@@ -22,6 +22,8 @@
     X(SCRIPT_MERGE, "merge")                                                                       \
     X(SCRIPT_ADVANCE, "advance")                                                                   \
     X(SCRIPT_EXPIRE, "expire")                                                                     \
+    X(SCRIPT_LIST, "list")                                                                         \
+    X(SCRIPT_ACQUIRE, "acquire")                                                                   \
     X(SCRIPT_RENEW, "renew")                                                                       \
     X(SCRIPT_RELEASE, "release")                                                                   \
     X(SCRIPT_FUNNEL, "funnel")                                                                     \

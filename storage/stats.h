@@ -46,7 +46,7 @@
         "Runs of closed buckets that had to be read.")                                             \
     X(rollup_passes, COUNTER, "tallyd_rollup_passes_total", "Buckets rolled up.")                  \
     X(rollup_failures, COUNTER, "tallyd_rollup_failures_total", "Rollup passes given up.")         \
-    X(rollup_leader, GAUGE, "tallyd_rollup_leader", "1 while this process rolls up.")
+    X(rollup_leader, GAUGE, "tallyd_rollup_leader", "1 while this process leads the rollups.")
 
 struct storage_stats {
 #define X(field, kind, name, help) _Atomic int64_t field;

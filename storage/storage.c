@@ -8,6 +8,7 @@
 #include "storage/core.h"
 #include "storage/flush.h"
 #include "storage/guard.h"
+#include "storage/leader.h"
 #include "storage/reader.h"
 #include "storage/rollup.h"
 #include "storage/settings.h"
@@ -19,7 +20,8 @@ struct storage {
     struct writer *writer;
     struct guard *guard; /* NULL: there is none */
     struct readers *readers;
-    struct rollup *rollup; /* NULL: this process does not lead */
+    struct leader *leader; /* NULL: this process never leads */
+    struct rollup *rollup;
 };
 
 const char *storage_err_text(enum storage_err err)
@@ -32,6 +34,18 @@ const char *storage_err_text(enum storage_err err)
 #undef X
     }
     return "unknown";
+}
+
+static bool start_leading(struct storage *s, const char **ret_error)
+{
+    const char *urls = s->core.config.lock_urls;
+    s->leader = leader_start(&s->core, urls == NULL ? "" : urls, ret_error);
+    s->core.config.lock_urls = NULL;
+    if (s->leader != NULL) {
+        atomic_store(&s->core.leader, s->leader);
+        s->rollup = rollup_start(&s->core, s->leader);
+    }
+    return s->rollup != NULL;
 }
 
 struct storage *storage_open(const struct storage_config *config, const char **ret_error)
@@ -68,10 +82,9 @@ struct storage *storage_open(const struct storage_config *config, const char **r
         writer_set_tick(s->writer, guard_tick, s->guard);
     }
     s->readers = readers_start(&s->core, config->readers);
-    s->rollup = config->lead ? rollup_start(&s->core) : NULL;
+    *ret_error = "threads could not be started, or no memory";
     if (s->hot == NULL || s->writer == NULL || s->readers == NULL ||
-        (config->lead && s->rollup == NULL)) {
-        *ret_error = "threads could not be started, or no memory";
+        (config->lead && !start_leading(s, ret_error))) {
         storage_close(s);
         return NULL;
     }
@@ -136,6 +149,11 @@ void storage_submit(struct storage *s, struct storage_job *job)
     } else if (job->op == STORAGE_LIMIT || job->op == STORAGE_LIMIT_RESET) {
         job->cost = 1;
         (void)writer_submit(s->writer, job, &err);
+    } else if (job->op == STORAGE_ROLLUP_RUN) {
+        err = s->rollup == NULL ? STORAGE_REFUSED : STORAGE_OK;
+        if (err == STORAGE_OK) {
+            (void)rollup_submit(s->rollup, job, &err);
+        }
     } else if (job->op != STORAGE_WRITE) {
         if (job->op == STORAGE_COUNT) {
             const struct count_job *count = &job->u.count;
@@ -237,6 +255,9 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
     }
     writer_drain(s->writer, deadline_ms);
     readers_drain(s->readers, deadline_ms);
+    if (s->rollup != NULL) {
+        rollup_drain(s->rollup);
+    }
 }
 
 void storage_close(struct storage *s)
@@ -247,6 +268,10 @@ void storage_close(struct storage *s)
     atomic_store(&s->core.stopping, true);
     if (s->rollup != NULL) {
         rollup_stop(s->rollup);
+    }
+    atomic_store(&s->core.leader, NULL);
+    if (s->leader != NULL) {
+        leader_stop(s->leader);
     }
     if (s->readers != NULL) {
         readers_stop(s->readers);

@@ -126,6 +126,15 @@ struct limit_reset_job {
     size_t n_policies;
 };
 
+/* Result of STORAGE_ROLLUP_STATUS and STORAGE_ROLLUP_RUN. */
+struct rollup_job {
+    bool leader;                 /* this process leads */
+    char holder[128];            /* who leads, "host:pid"; "": nobody at this moment */
+    int64_t fencing_token;       /* the last one that was drawn; 0: none yet */
+    int64_t watermark_s[LEVELS]; /* the least over the partitions; [LEVEL_MINUTE] unused */
+    int64_t lag_s[LEVELS];       /* by which it lies behind the last complete bucket */
+};
+
 /* No process may take an event further ahead of Redis's clock than this.  (Readers take it that
  * nothing lies beyond: a window that reaches into next month needs few keys.) */
 #define STORAGE_FUTURE_MAX_S 86400
@@ -142,8 +151,10 @@ enum storage_op {
     STORAGE_ACTIVE_USERS,
     STORAGE_USER_DAYS,
     STORAGE_FORGET_USER,
+    STORAGE_ROLLUP_STATUS,
+    STORAGE_ROLLUP_RUN, /* after a pass over all that is over by now, whichever process leads */
 };
-#define STORAGE_OPS 9
+#define STORAGE_OPS 11
 
 struct storage_job {
     enum storage_op op;
@@ -157,6 +168,7 @@ struct storage_job {
         struct active_users_job active_users;
         struct user_days_job user_days;
         struct forget_user_job forget_user;
+        struct rollup_job rollup;
     } u;
     void (*done)(struct storage_job *job);
     void *data; /* the caller's */
@@ -193,6 +205,9 @@ enum storage_notice {
     STORAGE_REFUSING,
     STORAGE_ROLLUP_FAILED,
     STORAGE_RETENTION_CHANGED,
+    STORAGE_CLOCK, /* Redis's clock was seen first, or was set */
+    STORAGE_LEADING,
+    STORAGE_LEADER_LOST,
 };
 
 struct storage_config {
@@ -206,7 +221,8 @@ struct storage_config {
     struct limit guard_limit; /* a funnel that passes limit_check */
     size_t cache_bytes;       /* of what was read from closed buckets; 0: none */
     unsigned readers;         /* reader threads, each with a connection */
-    bool lead;                /* take part in rollups */
+    bool lead;             /* take part in rollups */
+    const char *lock_urls; /* further servers that keep the leader's lock: see redlock_init; "" */
     void (*notice)(
         void *data, enum storage_notice what, const char *detail); /* any thread; must not block */
     void *notice_data;

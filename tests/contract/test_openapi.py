@@ -19,6 +19,7 @@ TALLYD_ARGS = ("--max-body", "1MiB", "--config", ROOT / "tests/contract/tallyd.c
 API = Description((ROOT / "openapi.yaml").read_text(encoding="utf-8"))
 OPERATIONS = {operation.id: operation for operation in API.operations}
 POST_EVENTS = OPERATIONS["postEvents"]
+POST_ROLLUP = OPERATIONS["postRollup"]
 GETS = [o for o in API.operations if o.method == "GET" and not any(p.get("required") for p in o.parameters)]
 EVENT = {"$ref": "#/components/schemas/Event"}
 
@@ -333,6 +334,8 @@ def outages(without_redis, without_answers, operation):
         yield 504, without_answers.client().request(operation.method, target)
     if operation is POST_EVENTS:
         yield 504, without_answers.client().post(body)
+    if operation is POST_ROLLUP:
+        yield 504, without_answers.client().request("POST", operation.path)
 
 
 @each_operation

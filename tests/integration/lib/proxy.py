@@ -12,7 +12,9 @@ Points:  command-before  the command and what follows is not sent on
          reply-inside    half of the answer's bytes are given back
          reply-after     all of it is given back
          error           the command is not sent on; `text` is the answer; the connection stays
-At all but the last the connection is cut on both sides.
+         reply-late      Redis has answered; this answer and those behind it come `late_s` later
+         reply-hole      no answer comes any more, for `late_s`; then the connection is cut
+At all up to reply-after the connection is cut on both sides.
 """
 
 import os
@@ -43,6 +45,7 @@ class Fault:
     times: int = 1     # and how many matching ones from there on (cuts: 1)
     match: object = is_script
     text: str = ""
+    late_s: float = 0.2
     fired: int = 0
     done: threading.Event = field(default_factory=threading.Event)
 
@@ -273,11 +276,15 @@ class Connection:
                     fault = self.expected.popleft() if self.expected else None
                     if fault is not None and fault.point == "reply-before":
                         return
+                    if fault is not None and fault.point in ("reply-late", "reply-hole"):
+                        time.sleep(fault.late_s)  # the fault itself
+                        if fault.point == "reply-hole":
+                            return
                     if fault is not None and fault.point == "reply-inside":
                         self.client.sendall(frame[:max(1, len(frame) // 2)])
                         return
                     self.client.sendall(frame)
-                    if fault is not None:
+                    if fault is not None and fault.point != "reply-late":
                         return
                     self._flush_errors()
             del data[:at]

@@ -1,0 +1,196 @@
+"""Fault campaigns: clients post all the while, something is killed or a connection harmed, and in the end the counts are
+audited.  Everything by chance comes from one seed.
+
+kills(): SIGKILL of tallyd, of Redis, of both, and again while they come back.
+positions(): a flush is harmed at its first command, its second.. until none is left that it could be, as SQLite tests I/O
+errors; in each way that the proxy knows.
+"""
+
+import os
+import signal
+import time
+from dataclasses import dataclass, field
+
+from .ledger import Clients, Ledger
+from .process import Redis, Tallyd
+from .proxy import CUTS, Fault, Proxy
+from .waiting import wait_until
+
+FEW = ("--partitions", "4")
+FIRST_S = 2.0  # the first 202 after a fault ended
+TIMEOUT_S = 10.0  # --request-timeout's default
+MANY = 700  # events of a flush that needs several scripts
+ERRORS = (
+    "LOADING Redis is loading the dataset in memory",
+    "OOM command not allowed when used memory > 'maxmemory'.",
+    "READONLY You can't write against a read only replica.",
+    "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+    "BUSY Redis is busy running a script.",
+    "NOSCRIPT No matching script. Please use EVAL.",
+)
+
+
+@dataclass
+class Report:
+    seed: int
+    rounds: int = 0
+    kills: int = 0
+    positions: int = 0
+    acknowledged: int = 0
+    unknown: int = 0
+    refused: int = 0
+    first_s: float = 0.0     # longest until the first 202
+    slowest_s: float = 0.0   # longest answer
+    found: dict = field(default_factory=lambda: {"lost": [], "doubled": [], "refused": []})
+    faults: list = field(default_factory=list)  # what else was not as promised
+
+    def add(self, ledger, tallyd):
+        self.acknowledged += len(ledger.counted)
+        self.unknown += len(ledger.unknown)
+        self.refused += len(ledger.refused)
+        self.slowest_s = max(self.slowest_s, ledger.slowest_s)
+        for what, pages in ledger.audit(tallyd).items():
+            self.found[what] += pages
+
+    def first(self, what, took_s):
+        self.first_s = max(self.first_s, took_s)
+        if took_s > FIRST_S:
+            self.faults.append(f"{what}: {took_s:.2f} s until the first 202")
+
+    def line(self):
+        return (f"faults: seed {self.seed}, {self.rounds} rounds, {self.kills} kills, {self.positions} positions; events: "
+                f"{self.acknowledged} acknowledged, {self.unknown} unknown, {self.refused} refused; "
+                f"{len(self.found['lost'])} lost, {len(self.found['doubled'])} doubled, {len(self.found['refused'])} refused "
+                f"but counted; first 202 after {self.first_s:.2f} s at most, slowest answer {self.slowest_s:.2f} s")
+
+    def check(self):
+        """All that was promised was kept."""
+        assert not any(self.found.values()), {k: v[:5] for k, v in self.found.items()}
+        assert not self.faults, self.faults
+
+
+# ---- killing ----
+
+
+class Victims:
+    """A tallyd and its Redis: a Redis of one's own (always synced), or the embedded one."""
+
+    def __init__(self, embedded):
+        self.redis = None if embedded else Redis(appendonly=True).start()
+        self.tallyd = Tallyd(*FEW, redis=self.redis).start()
+
+    def close(self):
+        self.tallyd.stop()
+        if self.redis is not None:
+            self.redis.stop()
+
+    def kill(self, what):
+        """Returns how many processes that were."""
+        kills = 0
+        if "redis" in what:
+            kills += self._kill_redis()
+        if "tallyd" in what and self.tallyd.alive():
+            self.tallyd.kill()
+            kills += 1
+        return kills
+
+    def _kill_redis(self):
+        if self.redis is not None:
+            was = self.redis.alive()
+            self.redis.kill()
+            return int(was)
+        pids = self.tallyd.redis_pids() if self.tallyd.alive() else []
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        return len(pids)
+
+    def spawn(self):
+        """Start what is dead, without waiting for it."""
+        if self.redis is not None and not self.redis.alive():
+            self.redis.path.unlink(missing_ok=True)
+            self.redis.spawn(self.redis.argv)
+        if not self.tallyd.alive():
+            self.tallyd.start(wait_ready=False)
+
+    def wait(self):
+        self.tallyd.wait_ready_line()
+
+
+def kills(report, chance, goal, embedded, clients=4):
+    """Rounds until `goal` processes were killed."""
+    victims, ledger = Victims(embedded), Ledger("kills-embedded" if embedded else "kills")
+    done = 0
+    try:
+        with Clients(ledger, victims.tallyd, n=clients, limit=10**9) as load:
+            while done < goal:
+                load.more(4)
+                what = chance.choice(["tallyd", "redis", "tallyd redis"])
+                time.sleep(chance.uniform(0, 0.03))  # somewhere in a flush
+                done += victims.kill(what)
+                while chance.random() < 0.4:  # again while it recovers
+                    victims.spawn()
+                    time.sleep(chance.uniform(0, 0.15))
+                    done += victims.kill(chance.choice(["tallyd", "redis", "tallyd redis"]))
+                victims.spawn()
+                before, begin = ledger.statuses.get(202, 0), time.monotonic()
+                victims.wait()
+                wait_until(lambda n=before: load.faults or ledger.statuses.get(202, 0) > n, "a first 202", pause_s=0.002)
+                report.first(f"killed {what}", time.monotonic() - begin)
+                report.rounds += 1
+        report.kills += done
+        report.add(ledger, victims.tallyd)
+    finally:
+        victims.close()
+
+
+# ---- positions ----
+
+
+def ways():
+    """(name, fault at a position, statuses that may be answered)."""
+    for point in CUTS:
+        yield point, (lambda n, p=point: Fault(p, nth=n)), {202, 504}
+    yield "delay", (lambda n: Fault("reply-late", nth=n, late_s=0.1)), {202}
+    yield "delay beyond the deadline", (lambda n: Fault("reply-late", nth=n, late_s=1.3)), {202, 504}
+    yield "black hole", (lambda n: Fault("reply-hole", nth=n, late_s=1.3)), {202, 504}
+    for text in ERRORS:
+        transient = text.split()[0] in ("LOADING", "BUSY", "NOSCRIPT", "READONLY")
+        yield text.split()[0], (lambda n, t=text: Fault("error", nth=n, text=t)), {202} if transient else {503, 504}
+
+
+def positions(report, only=None, most=10**9, events=MANY):
+    """Every position of a flush, in every way (or those whose names are in `only`)."""
+    redis = Redis().start()
+    proxy = Proxy(redis.directory, redis.path)
+    tallyd = Tallyd(*FEW, "--request-timeout", "1s", redis=proxy)
+    try:
+        tallyd.start()
+        http = tallyd.client()
+        for name, fault_at, allowed in ways():
+            if only is not None and name not in only:
+                continue
+            ledger = Ledger("positions-" + name.lower().replace(" ", "-"), events)
+            after = Ledger(ledger.site + "-after", 1)
+            assert ledger.send(http, "warm") == 202
+            for nth in range(1, most + 1):
+                fault = proxy.arm(fault_at(nth))
+                status = ledger.send(http, f"{nth}")
+                proxy.disarm()
+                if not fault.fired:
+                    break  # the flush has no such position
+                report.positions += 1
+                if status not in allowed:
+                    report.faults.append(f"{name} at {nth}: {status}")
+                if ledger.slowest_s > 1.1:
+                    report.faults.append(f"{name} at {nth}: answered after {ledger.slowest_s:.2f} s, not within 1 s")
+                begin = time.monotonic() + (fault.late_s if name == "black hole" else 0)
+                again = iter(range(10**6))
+                wait_until(lambda n=nth, a=again: after.send(http, f"{n}/{next(a)}") == 202, "a first 202", pause_s=0.002)
+                report.first(f"{name} at {nth}", time.monotonic() - begin)
+            report.rounds += 1
+            report.add(ledger, tallyd)
+            report.add(after, tallyd)
+    finally:
+        tallyd.stop()
+        proxy.close()
+        redis.stop()

@@ -1,0 +1,391 @@
+"""Who rolls up: GET and POST /rollup, handing over, holders that stand still, fencing, --lock-redis."""
+
+import signal
+import time
+
+import pytest
+
+from lib.clock import FakeClock, epoch
+from lib.process import ROOT, run, short_directory
+from lib.resp import RespError
+from lib.waiting import wait_until
+
+FEW = ("--partitions", "4")
+ONE = ("--partitions", "1")
+LEASE_S = 10
+LOCK = "t:{0}:lock"
+
+
+def lock_key(redis):
+    return wait_until(lambda: redis.command("KEYS", "t:*:lock"), "somebody leads")[0]
+
+
+def rollup(tallyd, method="GET"):
+    answer = tallyd.client().request(method, "/rollup")
+    assert answer.status == 200, answer
+    return answer.json
+
+
+def leads(tallyd):
+    return rollup(tallyd)["leader"]
+
+
+def leader_of(tallyds, deadline_s=20):
+    """(who leads, the others)"""
+    def one():
+        found = [t for t in tallyds if leads(t)]
+        return found if len(found) == 1 else None
+
+    found = wait_until(one, "one of them leads", deadline_s)[0]
+    return found, [t for t in tallyds if t is not found]
+
+
+@pytest.fixture
+def pair(start_redis, start_tallyd):
+    redis = start_redis()
+    return redis, *leader_of([start_tallyd(*FEW, redis=redis, name=f"tallyd{i}") for i in range(2)])
+
+
+# Status
+
+
+def test_status_is_the_same_from_everybody(pair):
+    redis, leader, others = pair
+    mine, theirs = rollup(leader), rollup(others[0])
+    assert mine.pop("leader") is True and theirs.pop("leader") is False
+    assert mine == theirs
+    assert mine["holder"].endswith(f":{leader.pid}") and mine["fencing_token"] >= 1
+    assert set(mine["watermarks"]) == set(mine["lag_s"]) == {"hour", "day", "month"}
+    assert leader.client().metric("tallyd_rollup_leader") == 1, "also between the passes"
+    assert others[0].client().metric("tallyd_rollup_leader") == 0
+    redis.command("PING")
+
+
+def test_pass_on_demand(start_world, site):
+    """POST /rollup does not wait for the 30 s of grace; what it says is complete is answered from one key."""
+    world = start_world("2026-03-10 08:30:00", *FEW)
+    wait_until(lambda: leads(world.tallyd), "it leads")
+    world.post([{"site": site, "page": f"/{i}", "user": i, "ts": epoch("2026-03-10 08:10") + i} for i in range(100)])
+    before = rollup(world.tallyd)
+    assert before["watermarks"]["hour"] == "2026-03-10T08:00:00Z" and before["lag_s"]["hour"] == 0
+    world.move("2026-03-10 09:00:03")
+    assert rollup(world.tallyd)["watermarks"]["hour"] == "2026-03-10T08:00:00Z"
+    assert rollup(world.tallyd)["lag_s"]["hour"] == 3600
+    after = rollup(world.tallyd, "POST")
+    assert after["watermarks"]["hour"] == "2026-03-10T09:00:00Z" and after["lag_s"] == {"hour": 0, "day": 0, "month": 0}
+    assert world.cover(site, "2026-03-10T08:00:00Z", "2026-03-10T09:00:00Z")["hour"] == 1
+    world.check(site, "2026-03-10 08:00", "2026-03-10 09:00")
+
+
+def test_watermarks_are_the_least_of_all_partitions(start_world):
+    world = start_world("2026-03-10 08:30:00", *FEW)
+    redis = world.redis
+    wait_until(lambda: leads(world.tallyd), "it leads")
+    key = redis.command("KEYS", "t:*:rolled")[2]
+    hour, day, month = (epoch(t) for t in ("2026-03-10 06:00", "2026-03-09", "2026-02-01"))
+    redis.command("HSET", key, "st", f"{hour} {hour} {day} {day} {month} {month}")
+    assert rollup(world.tallyd)["watermarks"] == {
+        "hour": "2026-03-10T06:00:00Z", "day": "2026-03-09T00:00:00Z", "month": "2026-02-01T00:00:00Z"}
+    assert rollup(world.tallyd)["lag_s"] == {"hour": 7200, "day": 86400, "month": 28 * 86400}
+    assert rollup(world.tallyd, "POST")["watermarks"] == {
+        "hour": "2026-03-10T08:00:00Z", "day": "2026-03-10T00:00:00Z", "month": "2026-03-01T00:00:00Z"}
+
+
+def test_pass_on_demand_of_who_does_not_lead(start_world, site):
+    """The leader does it, the answer comes after."""
+    world = start_world("2026-03-10 08:30:00", *FEW)
+    world.add_tallyd()
+    _, others = leader_of(world.tallyds)
+    world.post([{"site": site, "page": "/", "user": "u", "ts": epoch("2026-03-10 08:10")}])
+    # The clock's jump ends the lease in Redis; a lease goes on in time, so it is the leader's renewal that mends it.
+    world.move("2026-03-10 09:00:03")
+    asked = rollup(others[0], "POST")
+    assert asked["watermarks"]["hour"] == "2026-03-10T09:00:00Z"
+    assert not world.redis.command("KEYS", "t:*:wish")
+
+
+def test_pass_on_demand_that_takes_too_long(start_redis, start_proxy, start_tallyd):
+    """504 within the deadline, whether it leads or not."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    both = [start_tallyd(*FEW, "--request-timeout", "2s", redis=r, name=f"tallyd{i}") for i, r in enumerate((proxy, redis))]
+    leader_of(both)
+    proxy.hold_replies()
+    begin = time.monotonic()
+    answer = both[0].client().request("POST", "/rollup")
+    assert answer.status == 504 and time.monotonic() - begin < 2.2, answer
+    proxy.hold_replies(False)
+    wait_until(lambda: both[0].client().request("POST", "/rollup").status == 200, "it goes on")
+
+
+# Handing over
+
+
+def test_a_killed_leader_is_followed_within_its_lease(pair):
+    _, leader, (other,) = pair
+    token = rollup(other)["fencing_token"]
+    leader.kill()
+    begin = time.monotonic()
+    wait_until(lambda: leads(other), "another one leads")
+    assert time.monotonic() - begin < LEASE_S + 1
+    assert rollup(other)["fencing_token"] == token + 1
+    assert rollup(other)["holder"].endswith(f":{other.pid}")
+
+
+def test_a_leader_dies_and_redis_s_clock_is_set_back(start_redis, start_tallyd):
+    """Its lease, which ends by that clock, does not last an hour longer."""
+    directory = short_directory()
+    clock = FakeClock(directory, "2026-03-10 08:30:00")
+    redis = start_redis(directory, clock=clock)
+    leader, (other,) = leader_of([start_tallyd(*FEW, redis=redis, name=f"tallyd{i}") for i in range(2)])
+    leader.kill()
+    clock.set_back(3600)
+    wait_until(lambda: leads(other), "another one leads", deadline_s=2 * LEASE_S + 2)
+
+
+def test_a_leader_that_stops_gives_the_lock_back(pair):
+    redis, leader, _ = pair
+    key = lock_key(redis)
+    mine = redis.command("GET", key)
+    assert leader.terminate() == 0
+    assert redis.command("GET", key) != mine
+
+
+def test_somebody_else_s_lock_is_not_taken_away(pair):
+    """Who lost the lock meanwhile leaves it alone when it stops, and finds out with its next renewal when it goes on."""
+    redis, leader, (other,) = pair
+    key = lock_key(redis)
+    redis.command("SET", key, "somebody", "PX", 60000)
+    wait_until(lambda: "another process has it" in leader.log_text(), "it finds out", deadline_s=LEASE_S)
+    assert not leads(leader)
+    for tallyd in (leader, other):
+        assert tallyd.terminate() == 0
+    assert redis.command("GET", key) == "somebody"
+
+
+@pytest.mark.parametrize("how", ["deleted", "everything gone"])
+def test_a_lock_that_is_gone_is_taken_again(pair, how):
+    redis, leader, (other,) = pair
+    key, token = lock_key(redis), rollup(leader)["fencing_token"]
+    redis.command(*(("DEL", key) if how == "deleted" else ("FLUSHALL",)))
+    wait_until(lambda: redis.command("GET", key), "somebody has it again", deadline_s=LEASE_S)
+    leader_of([leader, other])
+    if how == "deleted":
+        assert rollup(other)["fencing_token"] == token + 1
+    assert rollup(leader, "POST")["holder"] == rollup(other)["holder"]
+
+
+def test_a_leader_with_other_settings_makes_way(start_redis, start_tallyd):
+    """The data is kept otherwise by a process that started later: only that one can roll up."""
+    redis = start_redis()
+    old = start_tallyd(*FEW, redis=redis, name="old")
+    wait_until(lambda: leads(old), "it leads")
+    new = start_tallyd(*FEW, "--keep-minutes", "72h", redis=redis, name="new")
+    wait_until(lambda: old.client().post({"page": "/"}).status == 503, "the old one notices")
+    wait_until(lambda: leads(new), "the new one leads")
+
+
+# Standing still
+
+
+def scripts(redis):
+    return int(redis.command("INFO", "commandstats").partition("cmdstat_evalsha:calls=")[2].partition(",")[0] or 0)
+
+
+def test_a_leader_that_stood_still_does_not_write(start_redis, start_proxy, start_tallyd, site):
+    """In the middle of a pass the leader's bytes get stuck and it is stopped (SIGSTOP) past its lease.  Another one leads
+    and finishes the pass.  Then the bytes arrive, and it goes on: neither changes anything, and it knows that it does not
+    lead before it writes again."""
+    directory = short_directory()
+    clock = FakeClock(directory, "2026-03-10 08:58:00")
+    redis = start_redis(directory, clock=clock)
+    proxy = start_proxy(redis)
+    stale = start_tallyd(*ONE, redis=proxy, name="stale")
+    wait_until(lambda: leads(stale), "the first one leads")
+    stale.client().accept([{"site": site, "page": f"/{i}", "user": i} for i in range(500)])
+    rolled = redis.command("KEYS", "t:*:rolled")[0]
+    clock.set("2026-03-10 09:00:40")
+    proxy.delay_s = 0.1  # so that the pass can be caught in the middle
+    stale.client().get("/pv")
+    wait_until(lambda: (redis.command("HGET", rolled, "cur") or "m0") not in ("m0", "x0"), "it is in the middle of a pass")
+    proxy.freeze()
+    stale.signal(signal.SIGSTOP)
+    stuck = redis.command("HMGET", rolled, "pass", "cur", "ftok")
+    assert stuck[0] and int(stuck[2]) >= 1
+    heir = start_tallyd(*ONE, redis=redis, name="heir")
+    http = heir.client()
+    http.accept({"site": site, "page": "/0"})
+    wait_until(lambda: leads(heir), "the other one leads", deadline_s=LEASE_S + 5)
+    wait_until(lambda: redis.command("HGET", rolled, "pass") is None, "it finishes the pass")
+    assert int(redis.command("HGET", rolled, "ftok")) > int(stuck[2])
+
+    def state():
+        """What rollups write, key by key."""
+        keys = [k for k in redis.command("KEYS", "*") if not any(f":{kind}" in k for kind in ("once:", "lock", "visit:", "wish"))]
+        with redis.connect() as connection:
+            return {k: connection.command("DUMP", k, raw=True) for k in keys}
+
+    before, ran = state(), scripts(redis)
+    assert len(before) > 1000
+    proxy.thaw()  # what was under way arrives now
+    wait_until(lambda: scripts(redis) > ran, "the late script runs")
+    assert state() == before
+    proxy.delay_s = 0
+    passes = heir.client().metric("tallyd_rollup_passes_total")
+    stale.signal(signal.SIGCONT)
+    wait_until(lambda: "not leading" in stale.log_text(), "it knows that it does not lead")
+    assert not leads(stale) and leads(heir)
+    assert stale.client().metric("tallyd_rollup_leader") == 0
+    assert state() == before
+    assert heir.client().metric("tallyd_rollup_passes_total") == passes
+    for tallyd in (heir, stale):
+        assert tallyd.client().count("pv", site=site, from_="2026-03-10T08:00:00Z", to="2026-03-10T10:00:00Z") == 501
+
+
+# Fencing
+
+
+def test_every_rollup_script_is_fenced(start_redis, start_tallyd):
+    """A partition that has seen token 7 refuses 6 at every step, though all else is right."""
+    redis = start_redis()
+    start_tallyd(*ONE, redis=redis).kill()
+    rolled = redis.command("KEYS", "t:*:rolled")[0]
+    tag = rolled[:rolled.index("}") + 1]
+    cfg, st = redis.command("HMGET", rolled, "cfg", "st")
+    lua = {name: (ROOT / "storage" / "lua" / f"{name}.lua").read_text() for name in ("mark", "takeover", "merge", "advance", "expire")}
+    redis.command("HSET", rolled, "pass", "id", "cur", "m0", "ftok", "7")
+    steps = {
+        "takeover": ([rolled], [cfg, st, "id", "new", "6", "m0"], 0),
+        "merge": ([rolled, f"{tag}:open", f"{tag}:sum", f"{tag}:part"], [cfg, "id", "m0", "6", 0, 2000, "", "H", 1, 1, "/", 0, 0], -1),
+        "advance": ([rolled], [cfg, "id", "m0", "6", st, st, "ver"], 0),
+        "expire": ([rolled, f"{tag}:open"], [cfg, "id", "m0", "6", "x1", "1", 0], 0),
+    }
+    before = sorted(redis.command("HGETALL", rolled))
+    for name, (keys, args, refused) in steps.items():
+        assert redis.command("EVAL", lua[name], len(keys), *keys, *args) == refused, name
+        assert sorted(redis.command("HGETALL", rolled)) == before, name
+    redis.command("HDEL", rolled, "pass", "cur")
+    assert redis.command("EVAL", lua["mark"], 1, rolled, cfg, st, st, "id", "6", 0) == 0
+    assert redis.command("EVAL", lua["mark"], 1, rolled, cfg, st, st, "id", "7", 0) == 1
+    redis.command("HSET", rolled, "cur", "m0")
+    for name, (keys, args, _) in steps.items():  # and with the right token they work
+        if name == "takeover":
+            continue
+        redis.command("HSET", rolled, "pass", "id", "cur", "m0")
+        assert redis.command("EVAL", lua[name], len(keys), *keys, *[("7" if a == "6" else a) for a in args]) == 1, name
+
+
+def test_a_partition_that_has_seen_more_than_the_counter(start_world, site):
+    """The counter went back with lost data (another node's, in a cluster): the leader draws a token beyond what the
+    partition has seen, and goes on."""
+    world = start_world("2026-03-10 08:30:00", *FEW)
+    wait_until(lambda: leads(world.tallyd), "it leads")
+    world.post([{"site": site, "page": "/", "user": "u", "ts": epoch("2026-03-10 08:10")}])
+    for key in world.redis.command("KEYS", "t:*:rolled"):
+        world.redis.command("HSET", key, "ftok", "1000")
+    world.move("2026-03-10 09:00:40")
+    world.wait_cover(site, "2026-03-10T08:00:00Z", "2026-03-10T09:00:00Z", hour=1)
+    assert rollup(world.tallyd)["fencing_token"] > 1000
+
+
+# A Redis that is full
+
+
+def test_a_full_redis_gets_room_by_its_rollups(start_world, site):
+    """Writes are refused, but hours are completed, their minutes expire, and then there is room again."""
+    world = start_world("2026-03-10 08:30:00", *FEW, "--keep-minutes", "2h", "--keep-hours", "2d", "--keep-days", "32d")
+    wait_until(lambda: leads(world.tallyd), "it leads")
+    world.move("2026-03-10 08:59:00")
+    world.post([{"site": site, "page": f"/{i % 40}", "user": f"{m} {i}", "ip": f"10.0.{m}.{i % 250}",
+                 "ts": epoch("2026-03-10 08:00") + m * 60} for m in range(50) for i in range(400)])
+    world.redis.command("CONFIG", "SET", "maxmemory", "1")
+    assert world.http.post({"site": site, "page": "/"}).status == 503
+    world.clock.set("2026-03-10 09:00:40")
+    world.http.get("/pv", site=site)
+    world.wait_cover(site, "2026-03-10T08:00:00Z", "2026-03-10T09:00:00Z", hour=1)
+    world.check(site, "2026-03-10 08:00", "2026-03-10 09:00")
+    assert world.redis.command("KEYS", f"*:{site}:m*")
+    used = int(world.redis.command("INFO", "memory").partition("used_memory:")[2].split()[0])
+    world.clock.set("2026-03-10 11:00:40")
+    wait_until(lambda: not world.redis.command("KEYS", f"*:{site}:m*"), "the minutes expire")
+    assert int(world.redis.command("INFO", "memory").partition("used_memory:")[2].split()[0]) < used
+    with pytest.raises(RespError):
+        world.redis.command("SET", "x", "y")
+    world.check(site, "2026-03-10 08:00", "2026-03-10 09:00")
+
+
+# --lock-redis
+
+
+@pytest.fixture
+def voters(start_redis):
+    return [start_redis() for _ in range(3)]
+
+
+def with_voters(voters):
+    return (*FEW, "--lock-redis", ",".join(v.url for v in voters))
+
+
+def votes(voters):
+    """The holders' values, as many as have one."""
+    return [v.command("GET", k) for v in voters if v.alive() for k in v.command("KEYS", "t:*:lock:*")]
+
+
+def test_a_quorum_leads(start_redis, start_tallyd, voters):
+    redis = start_redis()
+    voters[1].kill()
+    both = [start_tallyd(*with_voters(voters), redis=redis, name=f"tallyd{i}") for i in range(2)]
+    leader, (other,) = leader_of(both)
+    assert len(votes(voters)) == 2 and len(set(votes(voters))) == 1
+    assert rollup(other)["holder"] in votes(voters)[0] and rollup(other)["fencing_token"] >= 1
+    leader.kill()
+    begin = time.monotonic()
+    leader_of([other])
+    assert time.monotonic() - begin < LEASE_S + 2
+    assert other.terminate() == 0
+    assert votes(voters) == [], "given back everywhere"
+
+
+def test_without_a_quorum_nobody_leads(start_redis, start_tallyd, voters):
+    redis = start_redis()
+    tallyd = start_tallyd(*with_voters(voters), redis=redis)
+    leader_of([tallyd])
+    for voter in voters[:2]:
+        voter.kill()
+    wait_until(lambda: not leads(tallyd), "its lease runs out", deadline_s=LEASE_S + 2)
+    wait_until(lambda: "not renewed in time" in tallyd.log_text(), "the log says so")
+    tallyd.client().accept({"page": "/"})  # writing goes on
+    wait_until(lambda: not votes(voters), "what it had is given back")
+    token = rollup(tallyd)["fencing_token"]
+    voters[0].start()
+    leader_of([tallyd])
+    assert rollup(tallyd)["fencing_token"] > token
+
+
+def test_two_tallyds_with_data_of_their_own_share_voters(start_redis, start_tallyd, voters):
+    """Locks on the servers are named after the data's secret."""
+    for i in range(2):
+        assert leader_of([start_tallyd(*with_voters(voters), redis=start_redis(), name=f"tallyd{i}")])
+    assert len(votes(voters)) == 6
+
+
+def test_lock_servers_are_checked(start_redis):
+    for urls in ("nothing", "redis://a:1,redis://b:1", "unix:/a,unix:/b,unix:/a", "unix:/a,", ",".join(f"unix:/{i}" for i in range(10))):
+        ended = run("serve", "--lock-redis", urls)
+        assert ended.returncode == 2 and "--lock-redis" in ended.stderr, ended
+    shown = run("config", "--lock-redis", "redis://u:s3cret@a:1,redis://:s3cret@b:1,unix:/c")
+    assert "s3cret" not in shown.stdout and "redis://u:***@a:1,redis://:***@b:1,unix:/c" in shown.stdout
+
+
+def test_an_idle_leader_uses_no_time(pair):
+    _, leader, _ = pair
+
+    def ticks():
+        fields = open(f"/proc/{leader.pid}/stat", encoding="ascii").read().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    renewals = leader.client().metric("tallyd_redis_connects_total")
+    before, begin = ticks(), time.monotonic()
+    wait_until(lambda: time.monotonic() - begin > 4, "a renewal later", pause_s=0.5)
+    assert ticks() - before <= 2, "hundredths of a second"
+    assert leader.client().metric("tallyd_redis_connects_total") - renewals <= 1
