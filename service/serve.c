@@ -38,7 +38,7 @@
 #define REASON_MS         60000
 #define DESCRIPTORS_SPARE 256 /* beside the connections: Redis, files, polls */
 #define THREADS_MAX       4
-#define LARGE_BLOCK       (128 * 1024)
+#define LARGE_BLOCK       (512 * 1024)
 
 extern char **environ;
 
