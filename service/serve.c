@@ -1,6 +1,9 @@
 #include "service/serve.h"
 
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,6 +41,7 @@
 #define CLOCKS_DIFFER_MS  5000
 #define DESCRIPTORS_SPARE 256 /* beside the connections: Redis, files, polls */
 #define THREADS_MAX       4
+#define LARGE_BLOCK       (512 * 1024)
 
 extern char **environ;
 
@@ -600,8 +604,19 @@ static int serve(struct service *s)
     return status;
 }
 
+/* Large blocks (bodies, flushes) go back to the system when they are freed.  Left alone, glibc
+ * takes the first ones that are freed as a reason to keep such blocks for ever: 33 MiB resident
+ * instead of 27 with a full cache and requests of 10,000 events. */
+static void give_memory_back(void)
+{
+#ifdef __GLIBC__
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
+#endif
+}
+
 int serve_main(int argc, char **argv)
 {
+    give_memory_back();
     struct service *s = calloc(1, sizeof(*s));
     if (s == NULL) {
         return 1;

@@ -11,7 +11,6 @@ import pytest
 
 from lib.clock import FakeClock, epoch, rfc3339
 from lib.process import Redis, Tallyd, short_directory
-from lib.proxy import Fault
 from lib.waiting import wait_until
 from lib.world import FOREVER, World
 
@@ -259,13 +258,12 @@ def test_a_redis_that_went_back(start_proxy, cleanup, site):
     assert http.count("uv", **asked) == 1
     shutil.copytree(directory / "appendonlydir", directory / "copy")
 
-    # applied, but the answer is lost, and so is every attempt to say it again
-    fault = proxy.arm(Fault("reply-before"))
+    # applied, but the answer is held back, and so is every attempt to say it again
+    proxy.hold_replies()
     waiting = threading.Thread(target=lambda: writer.client(60).post({**event, "user": "in doubt"}), daemon=True)
     waiting.start()
-    fault.done.wait(10)
+    wait_until(lambda: http.count("uv", **asked) == 2, "Redis has it")
     proxy.black_hole()
-    assert http.count("uv", **asked) == 2
     assert http.count("uv", **asked) == 2  # remembered
     hits = work(http)[0]
     http.count("uv", **asked)
@@ -277,8 +275,9 @@ def test_a_redis_that_went_back(start_proxy, cleanup, site):
     redis.start()
     wait_until(lambda: third.client().get("/readyz").status == 200, "the third one is back")
     third.client().accept({**event, "user": "another"})
-    proxy.black_hole(False)
     proxy.cut_all()
+    proxy.hold_replies(False)
+    proxy.black_hole(False)
     waiting.join(30)
     plain = Tallyd("--cache-mb", "0", *FOREVER, redis=redis, name="plain")
     cleanup.append(plain.stop)
