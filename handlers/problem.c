@@ -191,6 +191,8 @@ static enum problem storage_problem(enum storage_err err)
     case STORAGE_NOT_KEPT:
     case STORAGE_TOO_BROAD:
         return PROBLEM_UNACCEPTABLE;
+    case STORAGE_NO_SET:
+        return PROBLEM_NOT_FOUND;
     case STORAGE_OK:
         break;
     }

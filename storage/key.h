@@ -25,6 +25,8 @@
  *   t:{0}:wish                       string a pass that is asked for
  *   t:{0}:lock:<hash of the secret>  string the lock, on the servers of --lock-redis
  *   t:{0}:probe                      string written by /readyz
+ *   t:{0}:sets:<site>                hash   page set's name -> its pages, '\n' behind each (no page
+ * has one in it)
  *
  * ({0} here: the tag of partition 0.)
  *
@@ -80,6 +82,9 @@ void key_activity_prefix(struct key *key, const char *tag);
 
 /* Is this member of `acts` (or of `gone`) one of @site?  *ret_rest is what follows the site. */
 bool key_member_of(struct slice member, struct slice site, struct slice *ret_rest);
+
+/* t:{tag}:sets:<site>. */
+void key_page_sets(struct key *key, const char *tag, struct slice site);
 
 /* t:{tag}:visit:<site>: - the slot's number follows. */
 void key_visit_prefix(struct key *key, const char *tag, struct slice site);

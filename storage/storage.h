@@ -23,6 +23,7 @@
 #include "storage/hot_pages.h"
 #include "storage/limit.h"
 #include "storage/stats.h"
+#include "storage/window_job.h"
 
 #define MUST_CHECK __attribute__((warn_unused_result))
 
@@ -38,6 +39,7 @@
     X(STORAGE_UNKNOWN, "Redis did not answer in time")        /* sent: some or all may hold */     \
     X(STORAGE_NOT_KEPT, "the window is not kept at this precision")                                \
     X(STORAGE_TOO_BROAD, "the question needs too many keys")                                       \
+    X(STORAGE_NO_SET, "there is no such page set")                                                 \
     X(STORAGE_LIMITED, "over the limit")           /* nothing was sent */                          \
     X(STORAGE_SHUTDOWN, "the service is stopping") /* nothing was sent */                          \
     X(STORAGE_NOMEM, "out of memory")              /* nothing was sent */
@@ -88,6 +90,7 @@ struct count_job {
     struct slice site;
     const struct slice *pages; /* the union of these pages; n_pages 0: the whole site */
     size_t n_pages;
+    struct page_set_ref set; /* and of the pages of this set */
     struct window window;
     bool to_is_now;   /* window.to_s is the end of the current minute: moved on if Redis's clock is
                          ahead */
@@ -99,11 +102,7 @@ struct count_job {
     uint64_t value;
     struct window answered;
     uint32_t per_level[LEVELS]; /* keys per level, over all pages and partitions read */
-    struct counted_key {
-        struct bucket bucket;
-        char *key; /* n bytes, not NUL-terminated, owned by the job: storage_job_release */
-        size_t n;
-    } * keys; /* with explain, in time order */
+    struct counted_key *keys;   /* with explain, in time order; owned */
     size_t n_keys;
 };
 
@@ -151,10 +150,16 @@ enum storage_op {
     STORAGE_ACTIVE_USERS,
     STORAGE_USER_DAYS,
     STORAGE_FORGET_USER,
+    STORAGE_PAGES,
+    STORAGE_OVERLAP,
+    STORAGE_PAGE_SET_PUT,
+    STORAGE_PAGE_SET_GET,
+    STORAGE_PAGE_SET_DELETE,
+    STORAGE_SITES,
     STORAGE_ROLLUP_STATUS,
     STORAGE_ROLLUP_RUN, /* after a pass over all that is over by now, whichever process leads */
 };
-#define STORAGE_OPS 11
+#define STORAGE_OPS 17
 
 struct storage_job {
     enum storage_op op;
@@ -168,6 +173,10 @@ struct storage_job {
         struct active_users_job active_users;
         struct user_days_job user_days;
         struct forget_user_job forget_user;
+        struct pages_job pages;
+        struct overlap_job overlap;
+        struct page_set_job page_set;
+        struct sites_job sites;
         struct rollup_job rollup;
     } u;
     void (*done)(struct storage_job *job);
@@ -221,7 +230,7 @@ struct storage_config {
     struct limit guard_limit; /* a funnel that passes limit_check */
     size_t cache_bytes;       /* of what was read from closed buckets; 0: none */
     unsigned readers;         /* reader threads, each with a connection */
-    bool lead;             /* take part in rollups */
+    bool lead;                /* take part in rollups */
     const char *lock_urls; /* further servers that keep the leader's lock: see redlock_init; "" */
     void (*notice)(
         void *data, enum storage_notice what, const char *detail); /* any thread; must not block */
