@@ -7,8 +7,9 @@
 #include "storage/key.h"
 
 #define BUCKETS_MAX 50000
-#define READS_MAX   200000 /* keys, or fields, in one question */
-#define RECALLS     2      /* attempts; where late events come faster than that, all is read */
+#define READS_MAX   200000  /* sketches in one question */
+#define SUMS_MAX    2000000 /* fields: a set of 1,000 pages, in all partitions, over a day */
+#define RECALLS     2       /* attempts; where late events come faster than that, all is read */
 
 struct counter *counter_new(struct core *core)
 {
@@ -112,8 +113,10 @@ static bool widen(struct counter *c, int64_t now_s, struct window *window)
     return true;
 }
 
-static enum storage_err plan(struct counter *c, struct window window, int64_t now_s)
+static enum storage_err plan(
+    struct counter *c, enum metric metric, struct window window, int64_t now_s)
 {
+    size_t most = metric_is_sketch(metric) ? READS_MAX : SUMS_MAX;
     size_t reads = 0;
     for (size_t i = 0; i < c->n_shards; i++) {
         struct shard *shard = &c->shards[i];
@@ -131,7 +134,7 @@ static enum storage_err plan(struct counter *c, struct window window, int64_t no
         }
         reads += shard->cover.n * shard->n_pages;
     }
-    return reads > READS_MAX ? STORAGE_TOO_BROAD : STORAGE_OK;
+    return reads > most ? STORAGE_TOO_BROAD : STORAGE_OK;
 }
 
 /* ---- the answer ---- */
@@ -203,7 +206,7 @@ static enum storage_err conclude(struct counter *c, struct count_job *job, struc
 static enum storage_err plan_some(
     struct counter *c, struct count_job *job, int64_t now_s, struct window *window)
 {
-    enum storage_err err = plan(c, *window, now_s);
+    enum storage_err err = plan(c, job->metric, *window, now_s);
     if (err != STORAGE_NOT_KEPT) {
         return err;
     }
@@ -217,7 +220,7 @@ static enum storage_err plan_some(
         return err;
     }
     *window = outer;
-    return plan(c, outer, now_s);
+    return plan(c, job->metric, outer, now_s);
 }
 
 enum storage_err counter_run(

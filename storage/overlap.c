@@ -37,10 +37,11 @@ static enum storage_err read_pair(
 {
     uint64_t partitions = UINT64_C(1) << page_partition(w, overlap->pages[0]) |
                           UINT64_C(1) << page_partition(w, overlap->pages[1]);
+    struct sketched_page pages[2] = {{overlap->pages[0], NULL}, {overlap->pages[1], NULL}};
     while (monotonic_ms() < w->job->deadline_ms) {
         enum storage_err err = window_plan(w, partitions);
         if (err == STORAGE_OK) {
-            err = page_sketches_read(w, overlap->pages, 2, take_sketch, pair);
+            err = page_sketches_read(w, pages, 2, take_sketch, pair);
         }
         if (err != STORAGE_OK || (!w->stale && !window_moved_on(w))) {
             return err;

@@ -76,13 +76,25 @@ static void put_head(
     resp_word(&talk->out, name.p, name.n);
 }
 
+/* The reply to the one command that was sent.  One that is an error leaves nothing on the
+ * connection: it stays, and nothing is tried again. */
+static enum storage_err take_reply(struct talk *talk, const struct reply **ret)
+{
+    bool lost = *talk->ret_lost;
+    enum storage_err err = talk_next(talk, ret);
+    if (err == STORAGE_OOM || err == STORAGE_REFUSED) {
+        *talk->ret_lost = lost;
+    }
+    return err;
+}
+
 /* STORAGE_NO_SET, or *ret_value, which lives until the next reply. */
 static enum storage_err read_set(
     struct talk *talk, struct slice site, struct slice name, struct slice *ret_value)
 {
     const struct reply *reply = NULL;
     put_head(talk, "HGET", 3, site, name);
-    enum storage_err err = talk_send(talk) ? talk_next(talk, &reply) : STORAGE_NOMEM;
+    enum storage_err err = talk_send(talk) ? take_reply(talk, &reply) : STORAGE_NOMEM;
     if (err == STORAGE_OK && reply->type == REPLY_NIL) {
         return STORAGE_NO_SET;
     }
@@ -141,8 +153,13 @@ static enum storage_err change(struct talk *talk, struct page_set_job *set, uint
     if (!talk_send(talk)) {
         return STORAGE_NOMEM;
     }
+    const struct reply *reply = NULL;
     set->sent = true;
-    return talk_number(talk, ret);
+    enum storage_err err = take_reply(talk, &reply);
+    if (err == STORAGE_OK) {
+        *ret = (uint64_t)reply_integer(reply, 0);
+    }
+    return err;
 }
 
 enum storage_err page_set_put_run(struct reader *reader, struct storage_job *job, bool *ret_lost)

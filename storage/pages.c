@@ -15,8 +15,8 @@ struct ranking {
     struct pages_job *job;
     struct page_row *rows; /* owned: those whose visitors were read */
     size_t n_rows, rows_capacity;
-    uint64_t *least; /* owned: a heap of the greatest job->limit numbers of visitors so far */
-    size_t n_least;
+    struct page_row *first; /* owned: a heap of the first job->limit rows so far, the last on top */
+    size_t n_first;
 };
 
 static int by_name(struct slice a, struct slice b)
@@ -40,46 +40,47 @@ static int by_visitors(const void *a, const void *b)
     return x->uv != y->uv ? (x->uv < y->uv ? 1 : -1) : by_name(x->page, y->page);
 }
 
-/* ---- the n-th number of visitors ---- */
+/* ---- the n-th row by visitors ---- */
 
-static void sift_down(uint64_t *heap, size_t n, size_t i)
+static void sift_down(struct page_row *heap, size_t n, size_t i)
 {
     for (;;) {
         size_t child = 2 * i + 1;
-        if (child + 1 < n && heap[child + 1] < heap[child]) {
+        if (child + 1 < n && by_visitors(&heap[child + 1], &heap[child]) > 0) {
             child++;
         }
-        if (child >= n || heap[i] <= heap[child]) {
+        if (child >= n || by_visitors(&heap[i], &heap[child]) >= 0) {
             return;
         }
-        uint64_t up = heap[child];
+        struct page_row up = heap[child];
         heap[child] = heap[i];
         heap[i] = up;
         i = child;
     }
 }
 
-static void remember_visitors(struct ranking *r, uint64_t uv)
+static void rank(struct ranking *r, const struct page_row *row)
 {
-    uint64_t *heap = r->least;
-    if (r->n_least == r->job->limit) {
-        if (uv > heap[0]) {
-            heap[0] = uv;
-            sift_down(heap, r->n_least, 0);
+    struct page_row *heap = r->first;
+    if (r->n_first == r->job->limit) {
+        if (by_visitors(row, &heap[0]) < 0) {
+            heap[0] = *row;
+            sift_down(heap, r->n_first, 0);
         }
         return;
     }
-    size_t i = r->n_least++;
-    for (; i > 0 && heap[(i - 1) / 2] > uv; i = (i - 1) / 2) {
+    size_t i = r->n_first++;
+    for (; i > 0 && by_visitors(&heap[(i - 1) / 2], row) < 0; i = (i - 1) / 2) {
         heap[i] = heap[(i - 1) / 2];
     }
-    heap[i] = uv;
+    heap[i] = *row;
 }
 
-/* Can a page with so many page views, or one behind it, be among the first? */
-static bool may_be_among(const struct ranking *r, uint64_t pv)
+/* Can this page, or one behind it, be among the first? */
+static bool may_be_among(const struct ranking *r, const struct page_sum *sum)
 {
-    return !r->job->by_uv || r->n_least < r->job->limit || pv >= r->least[0];
+    struct page_row best = {.page = sum->page, .pv = sum->pv, .uv = sum->pv};
+    return !r->job->by_uv || r->n_first < r->job->limit || by_visitors(&best, &r->first[0]) < 0;
 }
 
 /* ---- visitors ---- */
@@ -94,19 +95,19 @@ static void take_sketch(void *data, size_t i, const struct hll *sketch)
         row->uv = row->pv;
         r->job->clamped = true;
     }
-    remember_visitors(r, row->uv);
+    rank(r, row);
 }
 
 /* The visitors of sums [first, first + n). */
 static enum storage_err read_batch(struct ranking *r, size_t first, size_t n)
 {
-    struct slice pages[BATCH];
+    struct sketched_page pages[BATCH];
     for (size_t i = 0; i < n; i++) {
         if (!array_reserve(&r->rows, &r->rows_capacity, r->n_rows + i, sizeof(*r->rows))) {
             return STORAGE_NOMEM;
         }
         const struct page_sum *sum = &r->scan.sums[first + i];
-        pages[i] = sum->page;
+        pages[i] = (struct sketched_page){sum->page, sum->present};
         r->rows[r->n_rows + i] = (struct page_row){.page = sum->page, .pv = sum->pv};
     }
     return page_sketches_read(&r->w, pages, n, take_sketch, r);
@@ -117,10 +118,10 @@ static enum storage_err read_visitors(struct ranking *r)
     enum storage_err err = STORAGE_OK;
     size_t last = r->job->by_uv ? (size_t)r->job->total
                                 : (r->job->limit < r->job->total ? r->job->limit : r->job->total);
-    r->n_rows = r->n_least = 0;
+    r->n_rows = r->n_first = 0;
     r->job->clamped = false;
     for (size_t i = 0; err == STORAGE_OK && !r->w.stale && i < last;) {
-        if (!may_be_among(r, r->scan.sums[i].pv)) {
+        if (!may_be_among(r, &r->scan.sums[i])) {
             break;
         }
         size_t n = last - i < BATCH ? last - i : BATCH;
@@ -200,11 +201,11 @@ enum storage_err pages_run(struct reader *reader, struct storage_job *job, bool 
         return STORAGE_NOMEM;
     }
     r->job = pages;
-    r->least = malloc(pages->limit * sizeof(*r->least));
+    r->first = malloc(pages->limit * sizeof(*r->first));
     arena_clear(&pages->arena);
     enum storage_err err = page_set_resolve(
         reader, job, &pages->set, pages->asked.site, &pages->pages, &pages->n_pages, ret_lost);
-    if (!window_begin(&r->w, reader, job, &pages->asked, ret_lost) || r->least == NULL) {
+    if (!window_begin(&r->w, reader, job, &pages->asked, ret_lost) || r->first == NULL) {
         err = STORAGE_NOMEM;
     }
     bool done = false;
@@ -218,7 +219,7 @@ enum storage_err pages_run(struct reader *reader, struct storage_job *job, bool 
     window_end(&r->w);
     pages_scan_release(&r->scan);
     free(r->rows);
-    free(r->least);
+    free(r->first);
     free(r);
     return err;
 }

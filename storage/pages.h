@@ -5,7 +5,8 @@
  * Page views are summed up for every page (pages_scan.h), so their order is exact.  By visitors,
  * pages are walked in the order of their page views, and the sketches of some at a time are read:
  * nobody visits a page without viewing it, so once the next page has fewer page views than the n-th
- * page so far has visitors, no page behind it can be among the first n.  (An estimate can be above
+ * page so far has visitors, no page behind it can be among the first n; nor if it has as many and a
+ * later name, as those behind it then have too.  (An estimate can be above
  * the page views all the same; it is cut to them, which makes the rule hold of what is answered.)
  */
 #ifndef STORAGE_PAGES_H

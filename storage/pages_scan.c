@@ -117,6 +117,7 @@ static void add_staged(struct run *run, struct slot *slot)
     uint32_t bucket = ++run->buckets_done;
     for (size_t i = 0; i < slot->n_staged; i++) {
         struct page_sum *sum = &run->scan->sums[slot->staged[i].sum];
+        sum->present[slot->bucket / 8] |= (uint8_t)(1u << (slot->bucket & 7));
         uint64_t before = sum->last == bucket ? sum->last_pv : 0;
         if (slot->staged[i].pv > before) {
             sum->pv += slot->staged[i].pv - before;
@@ -271,8 +272,21 @@ static enum storage_err ask_entries(struct run *run, unsigned p, size_t *pieces)
     return STORAGE_OK;
 }
 
+/* Room for the buckets that a page is in. */
+static bool reserve_present(struct run *run, unsigned p, struct page_sum *sum)
+{
+    size_t n = run->w->covers[p].n / 8 + 1;
+    if (sum->present == NULL) {
+        sum->present = arena_alloc(&run->scan->arena, n);
+        if (sum->present != NULL) {
+            memset(sum->present, 0, n);
+        }
+    }
+    return sum->present != NULL;
+}
+
 static enum storage_err stage(
-    struct run *run, struct slot *slot, struct slice page, const struct reply *value)
+    struct run *run, unsigned p, struct slot *slot, struct slice page, const struct reply *value)
 {
     struct pages_scan *scan = run->scan;
     uint32_t sum = INDEX_NONE;
@@ -294,7 +308,8 @@ static enum storage_err stage(
     if (sum == INDEX_NONE) {
         return STORAGE_OK;
     }
-    if (!array_reserve(
+    if (!reserve_present(run, p, &scan->sums[sum]) ||
+        !array_reserve(
             &slot->staged, &slot->staged_capacity, slot->n_staged, sizeof(*slot->staged))) {
         return STORAGE_NOMEM;
     }
@@ -303,7 +318,8 @@ static enum storage_err stage(
 }
 
 /* One step of one bucket: a cursor, and names and numbers by turns. */
-static enum storage_err take_step(struct run *run, struct slot *slot, const struct reply *step)
+static enum storage_err take_step(
+    struct run *run, unsigned p, struct slot *slot, const struct reply *step)
 {
     enum storage_err err = STORAGE_OK;
     if (step->type != REPLY_ARRAY || step->n != 2 ||
@@ -312,7 +328,7 @@ static enum storage_err take_step(struct run *run, struct slot *slot, const stru
     }
     const struct reply *entries = &step->items[1];
     for (size_t i = 0; err == STORAGE_OK && i < entries->n; i += 2) {
-        err = stage(run, slot, entries->items[i].text, &entries->items[i + 1]);
+        err = stage(run, p, slot, entries->items[i].text, &entries->items[i + 1]);
     }
     memcpy(slot->cursor, step->items[0].text.p, step->items[0].text.n + 1);
     if (err == STORAGE_OK && strcmp(slot->cursor, "0") == 0) {
@@ -328,7 +344,7 @@ static enum storage_err take_entries(struct run *run)
     enum storage_err err = window_take(run->w, &items, &piece);
     struct lot *lot = &run->lots[piece.partition];
     for (size_t i = 0; err == STORAGE_OK && items != NULL && i < lot->n_asked; i++) {
-        err = take_step(run, lot->asked[i], &items[i]);
+        err = take_step(run, piece.partition, lot->asked[i], &items[i]);
     }
     return err;
 }

@@ -23,6 +23,8 @@ struct page_sum {
     uint64_t pv;       /* 0: only asked for */
     uint64_t last_pv;  /* what it had in bucket `last`, counted from 1 over all buckets */
     uint32_t last;
+    uint8_t *present; /* in the arena: bit i: it is in bucket i of its partition's cover; NULL: in
+                         none so far */
 };
 
 /* Zeroed it is empty. */
