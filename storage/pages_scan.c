@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIZES_AT_ONCE 500    /* HLEN and ZCARD in one piece */
+#define SIZES_AT_ONCE 500   /* HLEN and ZCARD in one piece */
 #define SCAN_COUNT    "500" /* entries that a step of a scan looks at */
 #define SCAN_ENTRIES  500
 #define PIECE_ENTRIES 1000 /* in one piece: about 1 ms of zsets, less of hashes */
@@ -177,13 +177,14 @@ static enum storage_err take_sizes(struct run *run)
     if (err == STORAGE_OK && run->scan->at_s == 0) {
         run->scan->at_s = run->w->latest_s;
     }
-    for (size_t i = 0; err == STORAGE_OK && items != NULL && i < piece.n_commands; i++) {
+    uint32_t *sizes = run->lots[piece.partition].sizes;
+    for (size_t i = 0; err == STORAGE_OK && sizes != NULL && items != NULL && i < piece.n_commands;
+         i++) {
         int64_t size = reply_integer(&items[i], -1);
         if (size < 0) {
             return window_foreign(run->w);
         }
-        run->lots[piece.partition].sizes[piece.first + i] =
-            size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
+        sizes[piece.first + i] = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
     }
     return err;
 }
@@ -210,12 +211,17 @@ static enum storage_err read_sizes(struct run *run)
 
 /* ---- entries ---- */
 
+static uint32_t size_of(const struct lot *lot, size_t bucket)
+{
+    return lot->sizes != NULL ? lot->sizes[bucket] : 0;
+}
+
 /* Give free slots the next buckets that are not empty. */
 static void fill_slots(struct run *run, unsigned p)
 {
     struct lot *lot = &run->lots[p];
     for (size_t i = 0; i < SLOTS; i++) {
-        while (lot->next < run->w->covers[p].n && lot->sizes[lot->next] == 0) {
+        while (lot->next < run->w->covers[p].n && size_of(lot, lot->next) == 0) {
             lot->next++;
         }
         if (!lot->slots[i].busy && lot->next < run->w->covers[p].n) {
@@ -239,7 +245,7 @@ static void choose_slots(struct run *run, unsigned p, size_t *ret_first, size_t 
     for (size_t i = 0; i < SLOTS && entries < PIECE_ENTRIES; i++) {
         struct slot *slot = &lot->slots[i];
         if (slot->busy) {
-            uint32_t size = lot->sizes[slot->bucket];
+            uint32_t size = size_of(lot, slot->bucket);
             entries += size < SCAN_ENTRIES ? size : SCAN_ENTRIES;
             *ret_first = slot->bucket < *ret_first ? slot->bucket : *ret_first;
             *ret_last = slot->bucket > *ret_last ? slot->bucket : *ret_last;

@@ -349,7 +349,7 @@ bool window_count_key(struct window_read *w, const struct key *key, struct bucke
         return false;
     }
     memcpy(copy, key->p, key->n);
-    asked->keys[asked->n_keys++] = (struct counted_key){bucket, copy, key->n};
+    asked->keys[asked->n_keys++] = (struct counted_key){.bucket = bucket, .key = copy, .n = key->n};
     return true;
 }
 
