@@ -11,10 +11,12 @@ V ?= @
 # ---- what it needs ---------------------------------------------------------------------------------
 # Debian 12 packages; `make run` and `make test` install what is missing, with sudo where not root.
 PACKAGES_BUILD = gcc libc6-dev libmicrohttpd-dev libjansson-dev libhiredis-dev libxxhash-dev \
-  libsodium-dev libcurl4-openssl-dev zlib1g-dev libyaml-dev
+  libsodium-dev libcurl4-openssl-dev zlib1g-dev libyaml-dev libjs-chart.js
 PACKAGES_RUN = redis-server
 PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-yaml python3-jsonschema libfaketime curl openssl \
   clang-format clang-tidy cppcheck clang libclang-rt-14-dev
+# What a test skips, with a word, where it is missing: a browser for the dashboard, a Prometheus.
+PACKAGES_LOOK = chromium chromium-driver python3-selenium prometheus
 
 # ---- how it is built -------------------------------------------------------------------------------
 CFLAGS_WARN = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
@@ -78,6 +80,21 @@ $(B)/openapi.json: openapi.yaml $(B)/service/build/yaml_to_json
 $(B)/service/api_description.o: openapi.yaml $(B)/openapi.json
 $(B)/service/api_description.o: private CFLAGS_ALL += -Wa,-I$(B)
 
+# so are the dashboard's files and Chart.js, each with its ETag
+CHART_JS ?= /usr/share/javascript/chart.js/chart.min.js
+WEB := $(wildcard handlers/web/*)
+
+$(B)/web/%.tag: handlers/web/%
+	@mkdir -p $(@D)
+	$(V)printf '"%.24s"' "$$(sha256sum <$<)" >$@
+
+$(B)/web/chart.min.js.tag: $(CHART_JS)
+	@mkdir -p $(@D)
+	$(V)printf '"%.24s"' "$$(sha256sum <$<)" >$@
+
+$(B)/handlers/dashboard.o: $(WEB) $(CHART_JS) $(WEB:handlers/%=$(B)/%.tag) $(B)/web/chart.min.js.tag
+$(B)/handlers/dashboard.o: private CFLAGS_ALL += -Wa,-I$(B) -Wa,-I$(dir $(CHART_JS))
+
 -include $(OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(wildcard $(B)/tests/tools/*.d $(B)/tests/bench/*.d)
 
 # ---- running ---------------------------------------------------------------------------------------
@@ -100,6 +117,7 @@ deps-run:
 
 deps-test:
 	@$(call need,$(PACKAGES_BUILD) $(PACKAGES_RUN) $(PACKAGES_TEST))
+	@($(call need,$(PACKAGES_LOOK))) || echo "(the tests that need them will be skipped)"
 
 run: deps-run
 	@$(MAKE) --no-print-directory all

@@ -2,6 +2,7 @@
 
 #include "handlers/activity.h"
 #include "handlers/counts.h"
+#include "handlers/dashboard.h"
 #include "handlers/events.h"
 #include "handlers/hotkeys.h"
 #include "handlers/ratelimit.h"
@@ -32,6 +33,8 @@ const struct route api_routes[] = {
     {HTTP_DELETE, "/users/{user}", "deleteUser", delete_user_start, delete_user_finish, 0},
     {HTTP_GET, "/rollup", "getRollup", rollup_get_start, rollup_finish, 0},
     {HTTP_POST, "/rollup", "postRollup", rollup_post_start, rollup_finish, ROUTE_ADMIN},
+    {HTTP_GET, "/", "getDashboard", dashboard_start, NULL, ROUTE_PUBLIC},
+    {HTTP_GET, "/web/{file}", "getDashboardFile", dashboard_file_start, NULL, ROUTE_PUBLIC},
 };
 
 const size_t n_api_routes = sizeof(api_routes) / sizeof(api_routes[0]);
