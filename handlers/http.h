@@ -79,7 +79,8 @@ struct http_exchange {
     struct http_request request;
     struct http_response response;
     struct storage_job job; /* fill it and return HANDLER_WAIT to have it submitted */
-    void *state;            /* the handler's own */
+    bool again; /* set by finish(): the job is filled anew, submit it and call finish() once more */
+    void *state; /* the handler's own */
     void (*release)(
         struct http_exchange *exchange); /* frees state; NULL: nothing to do.  Called once, last */
 };
@@ -98,6 +99,8 @@ enum handler_result {
 #define ROUTE_ADMIN  8u
 #define ROUTE_OPEN   16u /* none, unless --metrics-token asks for one: about the process */
 #define ROUTE_PUBLIC 32u /* never one: what a browser loads by itself */
+
+#define ROUTE_SLASH 64u /* the path may end with a slash, too */
 
 struct route {
     enum http_method method;
