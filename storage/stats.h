@@ -15,7 +15,7 @@
         "Requests refused because the queue was full.")                                            \
     X(flushes, COUNTER, "tallyd_flushes_total", "Flushes acknowledged by Redis.")                  \
     X(flush_events, COUNTER, "tallyd_flush_events_total", "Events in acknowledged flushes.")       \
-    X(flush_us, COUNTER, "tallyd_flush_microseconds_total",                                        \
+    X(flush_us, COUNTER_US, "tallyd_flush_seconds_total",                                          \
         "Time from sending a flush to its last reply.")                                            \
     X(flush_parts, COUNTER, "tallyd_flush_parts_total",                                            \
         "Parts of flushes acknowledged, one a partition touched.")                                 \
