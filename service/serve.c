@@ -20,6 +20,7 @@
 #include "service/log.h"
 #include "service/notify.h"
 #include "service/ops.h"
+#include "service/option_value.h"
 #include "service/options.h"
 #include "service/process.h"
 #include "service/redis_child.h"
@@ -255,12 +256,14 @@ static bool start_storage(struct service *s)
         .retention = o->retention,
         .visit_timeout_s = o->visit_timeout_s,
         .rotation = o->visitor_rotation,
+        .seen = {.on = o->seen, .capacity = (uint64_t)o->seen_capacity, .keep_s = o->keep_seen_s},
         .queue_events = (size_t)o->queue,
         .readers = (unsigned)o->readers,
         .lead = true,
         .notice = on_notice,
         .notice_data = s,
     };
+    (void)option_parse_rate(o->seen_error, &config.seen.error); /* was checked */
     s->ops.app.storage = storage_open(&config, &error);
     if (s->ops.app.storage == NULL) {
         log_error(s->logger, "storage could not be opened", log_text("reason", error));
@@ -323,6 +326,7 @@ static bool start_server(struct service *s)
     s->ops.app.max_events = EVENTS_MAX;
     s->ops.app.max_future_s = o->max_future_s;
     s->ops.app.rotation = o->visitor_rotation;
+    s->ops.app.seen = o->seen;
     s->ops.app.stats = &s->stats;
     s->ops.started_ms = utc_ms();
     s->ops.probe = &s->probe;

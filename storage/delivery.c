@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "storage/seen_fold.h"
+
 #define AGAIN_MS 20 /* after LOADING, BUSY and the like */
 #define OUT_KEEP (512 * 1024)
 
@@ -347,6 +349,9 @@ static enum part_answer read_code(struct delivery *d, struct part *part, const s
     switch (reply_integer(code, -1)) {
     case 0:
         encode_applied(d->encoder, part);
+        if (st->type == REPLY_TEXT && st->text.n > 0) {
+            seen_fold_due(d->core->seen_fold, part->partition, st->text);
+        }
         return ANSWER_OK;
     case 1:
         return replan(d, part, st, ret_lost);

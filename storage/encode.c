@@ -6,6 +6,7 @@
 #include "storage/announced.h"
 #include "storage/key.h"
 #include "storage/merge_counts.h"
+#include "storage/merge_seen.h"
 #include "storage/merge_visits.h"
 #include "storage/settings.h"
 
@@ -18,6 +19,7 @@ struct encoder {
     struct core *core;
     struct merge_counts *counts;
     struct merge_visits *visits;
+    struct merge_seen *seen;
     struct buffer keys, args, announced;
     size_t n_keys, n_args; /* of the part at hand */
 
@@ -48,7 +50,8 @@ struct encoder *encoder_new(struct core *core)
     e->core = core;
     e->counts = merge_counts_new();
     e->visits = merge_visits_new();
-    if (e->counts == NULL || e->visits == NULL) {
+    e->seen = merge_seen_new();
+    if (e->counts == NULL || e->visits == NULL || e->seen == NULL) {
         encoder_free(e);
         return NULL;
     }
@@ -61,6 +64,7 @@ void encoder_free(struct encoder *e)
         encode_forget(e);
         merge_counts_free(e->counts);
         merge_visits_free(e->visits);
+        merge_seen_free(e->seen);
         buffer_release(&e->keys);
         buffer_release(&e->args);
         buffer_release(&e->announced);
@@ -121,6 +125,9 @@ static bool merge(struct encoder *e, const struct part *part, struct write_plan 
         if (kind == TASK_VISIT) {
             ok = merge_visits_add(
                 e->visits, row, e->core->config.visit_timeout_s, plan->targets, plan->n);
+            if (row->has_user && e->core->config.seen.on) {
+                ok = ok && merge_seen_add(e->seen, row);
+            }
         } else {
             ok = merge_counts_add(e->counts, row, kind == TASK_SITE, plan->targets, plan->n);
         }
@@ -230,6 +237,7 @@ bool encode_add(struct encoder *e, struct part *part, const struct partition_vie
     write_plan_init(&plan, e->core->zone, &view->retention, &view->state);
     merge_counts_clear(e->counts);
     merge_visits_clear(e->visits);
+    merge_seen_clear(e->seen);
     buffer_clear(&e->keys, KEEP_BYTES);
     buffer_clear(&e->args, KEEP_BYTES);
     e->late = false;
@@ -249,6 +257,8 @@ bool encode_add(struct encoder *e, struct part *part, const struct partition_vie
     merge_counts_write(e->counts, tag, &e->keys, &e->n_keys, &e->args, &e->n_args);
     merge_visits_write(e->visits, tag, e->core->config.visit_timeout_s, &e->keys, &e->n_keys,
         &e->args, &e->n_args);
+    merge_seen_write(e->seen, tag, part->gen_ms / 1000, e->core->config.seen.keep_s, &e->keys,
+        &e->n_keys, &e->args, &e->n_args);
     resp_decimal(&e->script_args, (int64_t)e->n_keys);
     resp_decimal(&e->script_args, (int64_t)e->n_args);
     buffer_append(&e->script_keys, e->keys.p, e->keys.n);

@@ -13,6 +13,7 @@
 #define SAME_PAGE_US 1   /* one more element for what is in the part already */
 #define VISIT_US     3   /* an entry read and written */
 #define START_US     3   /* a visit counted, where the minute is new */
+#define SEEN_US      3   /* another log of who saw what */
 #define EXPIRY_US    3   /* PEXPIREAT of what is written late */
 #define BYTES_PER_US 256 /* of a name, which stands in several keys */
 
@@ -100,7 +101,8 @@ static size_t cost(struct draft *draft, const struct row *row, enum task_kind ki
     case TASK_VISIT:
         return continues(&draft->visit_site, &draft->visit_minute_s, row, minute_s)
                    ? VISIT_US + row->page.n / BYTES_PER_US
-                   : VISIT_US + targets * (START_US + expiry + row->page.n / BYTES_PER_US);
+                   : VISIT_US + SEEN_US +
+                         targets * (START_US + expiry + row->page.n / BYTES_PER_US);
     }
     return PAGE_US;
 }

@@ -76,6 +76,58 @@ void key_visit_prefix(struct key *key, const char *tag, struct slice site)
     add(key, ":", 1);
 }
 
+static void named(
+    struct key *key, const char *tag, const char *kind, struct slice site, struct slice name)
+{
+    head(key, tag, kind);
+    add(key, site.p, site.n);
+    add(key, ":", 1);
+    add(key, name.p, name.n);
+}
+
+/* :<layer>.<segment> */
+static void add_segment(struct key *key, unsigned layer, uint64_t segment)
+{
+    char text[48];
+    int n = snprintf(text, sizeof(text), ":%u.%llu", layer, (unsigned long long)segment);
+    add(key, text, (size_t)n);
+}
+
+void key_filter(struct key *key, const char *tag, struct slice site, struct slice name)
+{
+    named(key, tag, "bf:", site, name);
+}
+
+void key_filter_shard(struct key *key, const char *tag, struct slice site, struct slice name)
+{
+    named(key, tag, "bfs:", site, name);
+}
+
+void key_filter_bits(struct key *key, const char *tag, struct slice site, struct slice name,
+    unsigned layer, uint64_t segment)
+{
+    named(key, tag, "bfl:", site, name);
+    add_segment(key, layer, segment);
+}
+
+void key_seen(
+    struct key *key, const char *tag, struct slice site, struct bucket month, const char *what)
+{
+    head(key, tag, "seen:");
+    add(key, site.p, site.n);
+    add(key, ":", 1);
+    add_bucket(key, month);
+    add(key, ":", 1);
+    add(key, what, strlen(what));
+}
+
+void key_seen_bits(struct key *key, const char *tag, struct slice site, struct bucket month,
+    unsigned layer, uint64_t segment)
+{
+    key_seen(key, tag, site, month, "bits");
+    add_segment(key, layer, segment);
+}
+
 void key_open_member(struct key *member, struct slice site, struct bucket bucket)
 {
     member->n = 0;

@@ -54,6 +54,19 @@ void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct sli
 /* t:{tag}:visit:<site>: - the slot's number follows. */
 void key_visit_prefix(struct key *key, const char *tag, struct slice site);
 
+/* A named filter's hash, a shard's, and the bits of a segment of a shard's layer. */
+void key_filter(struct key *key, const char *tag, struct slice site, struct slice name);
+void key_filter_shard(struct key *key, const char *tag, struct slice site, struct slice name);
+void key_filter_bits(struct key *key, const char *tag, struct slice site, struct slice name,
+    unsigned layer, uint64_t segment);
+
+/* t:{tag}:seen:<site>:<month>:<what> */
+void key_seen(
+    struct key *key, const char *tag, struct slice site, struct bucket month, const char *what);
+/* The bits of a segment of a month's layer. */
+void key_seen_bits(struct key *key, const char *tag, struct slice site, struct bucket month,
+    unsigned layer, uint64_t segment);
+
 /* A member of the open set: <site>:<bucket>, and back; false if it is none. */
 void key_open_member(struct key *member, struct slice site, struct bucket bucket);
 bool key_open_parse(struct slice member, const struct zone *zone, struct slice *ret_site,

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 
 #include "storage/count.h"
+#include "storage/filter_ops.h"
 #include "storage/key.h"
 #include "storage/reader_op.h"
+#include "storage/seen_op.h"
 
 #define CONNECT_MS 1000
 #define RETRY_MS   50
@@ -81,6 +83,9 @@ static const struct {
 } ops[STORAGE_OPS] = {
     [STORAGE_COUNT] = {count, true},
     [STORAGE_PROBE] = {probe, false},
+    [STORAGE_FILTER_READ] = {filter_run, true},
+    [STORAGE_FILTER_WRITE] = {filter_run, false},
+    [STORAGE_SEEN] = {seen_run, true},
 };
 
 static enum storage_err run_once(struct reader *r, struct storage_job *job, bool *ret_lost)

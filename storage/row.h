@@ -16,12 +16,16 @@ struct row {
     struct visitor_id visitor;
     struct address_id address;
     bool has_visitor, has_address;
+    bool has_user; /* the visitor is a user */
     uint8_t page_partition, site_partition, visitor_partition;
 };
 
 /* Fill @ret from a validated event. */
 void row_make(const struct event *event, const struct secret *secret, enum rotation rotation,
     const struct partitions *partitions, struct row *ret);
+
+/* The partition of a visitor. */
+unsigned visitor_partition(const struct partitions *partitions, const struct visitor_id *visitor);
 
 /* The partitions this row touches, as bits. */
 static inline uint64_t row_partitions(const struct row *row)

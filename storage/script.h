@@ -23,14 +23,20 @@
     X(SCRIPT_ADVANCE, "advance")                                                                   \
     X(SCRIPT_EXPIRE, "expire")                                                                     \
     X(SCRIPT_RENEW, "renew")                                                                       \
-    X(SCRIPT_RELEASE, "release")
+    X(SCRIPT_RELEASE, "release")                                                                   \
+    X(SCRIPT_FILTER_CREATE, "filter_create")                                                       \
+    X(SCRIPT_FILTER_ADD, "filter_add")                                                             \
+    X(SCRIPT_FILTER_DROP, "filter_drop")                                                           \
+    X(SCRIPT_SEEN_FOLD, "seen_fold")
 
 enum script {
 #define X(name, file) name,
     SCRIPTS(X)
 #undef X
 };
-#define N_SCRIPTS (SCRIPT_RELEASE + 1)
+#define X(name, file) +1
+enum { N_SCRIPTS = 0 SCRIPTS(X) };
+#undef X
 
 /* What SCRIPT LOAD answered, on one connection. */
 struct script_digests {

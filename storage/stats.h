@@ -32,6 +32,9 @@
     X(query_keys, COUNTER, "tallyd_query_keys_total", "Keys read to count them.")                  \
     X(query_replans, COUNTER, "tallyd_query_replans_total",                                        \
         "Plans made again because a rollup moved on.")                                             \
+    X(seen_folds, COUNTER, "tallyd_seen_folds_total",                                              \
+        "Logs of who saw what folded into Bloom filters.")                                         \
+    X(seen_folded, COUNTER, "tallyd_seen_folded_total", "Pairs of user and page in those logs.")   \
     X(rollup_passes, COUNTER, "tallyd_rollup_passes_total", "Buckets rolled up.")                  \
     X(rollup_failures, COUNTER, "tallyd_rollup_failures_total", "Rollup passes given up.")         \
     X(rollup_leader, GAUGE, "tallyd_rollup_leader", "1 while this process rolls up.")

@@ -7,6 +7,7 @@
 #include "storage/flush.h"
 #include "storage/reader.h"
 #include "storage/rollup.h"
+#include "storage/seen_fold.h"
 #include "storage/settings.h"
 #include "storage/writer.h"
 
@@ -49,10 +50,12 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     }
     partitions_make(config->partitions, &s->core.partitions);
     settings_print(config->partitions, &config->retention, s->core.cfg);
+    s->core.seen_fold = config->seen.on ? seen_fold_start(&s->core) : NULL;
     s->writer = writer_start(&s->core);
     s->readers = readers_start(&s->core, config->readers);
     s->rollup = config->lead ? rollup_start(&s->core) : NULL;
-    if (s->writer == NULL || s->readers == NULL || (config->lead && s->rollup == NULL)) {
+    if (s->writer == NULL || s->readers == NULL || (config->lead && s->rollup == NULL) ||
+        (config->seen.on && s->core.seen_fold == NULL)) {
         *ret_error = "threads could not be started";
         storage_close(s);
         return NULL;
@@ -192,6 +195,9 @@ void storage_close(struct storage *s)
     }
     if (s->writer != NULL) {
         writer_stop(s->writer);
+    }
+    if (s->core.seen_fold != NULL) {
+        seen_fold_stop(s->core.seen_fold); /* the writer tells it what is due */
     }
     core_release(&s->core);
     free(s);

@@ -19,6 +19,7 @@
 #include "storage/bucket.h"
 #include "storage/cover.h"
 #include "storage/event.h"
+#include "storage/filter.h"
 #include "storage/stats.h"
 
 #define MUST_CHECK __attribute__((warn_unused_result))
@@ -80,13 +81,27 @@ struct count_job {
     size_t n_keys;
 };
 
+/* Input and result of STORAGE_SEEN: did @user view @page, as far as is remembered? */
+struct seen_job {
+    struct slice site, user, page;
+    bool seen;              /* false is certain */
+    double false_positives; /* rate at which a yes is wrong, expected from what is in */
+};
+
 /* No process may take an event further ahead of Redis's clock than this.  (Readers take it that
  * nothing lies beyond: a window that reaches into next month needs few keys.) */
 #define STORAGE_FUTURE_MAX_S 86400
 
 /* STORAGE_WRITE is for the writer's thread; the others are for the readers (reader.c). */
-enum storage_op { STORAGE_WRITE, STORAGE_COUNT, STORAGE_PROBE };
-#define STORAGE_OPS 3
+enum storage_op {
+    STORAGE_WRITE,
+    STORAGE_COUNT,
+    STORAGE_PROBE,
+    STORAGE_FILTER_READ,  /* FILTER_INFO, FILTER_CHECK */
+    STORAGE_FILTER_WRITE, /* the other actions of a filter_job */
+    STORAGE_SEEN,
+};
+#define STORAGE_OPS 6
 
 struct storage_job {
     enum storage_op op;
@@ -94,6 +109,8 @@ struct storage_job {
     union {
         struct write_job write;
         struct count_job count;
+        struct filter_job filter;
+        struct seen_job seen;
     } u;
     void (*done)(struct storage_job *job);
     void *data; /* the caller's */
@@ -132,12 +149,21 @@ enum storage_notice {
     STORAGE_RETENTION_CHANGED,
 };
 
+/* Who saw what: see seen_layout.h. */
+struct seen_config {
+    bool on;           /* events with a user feed it */
+    uint64_t capacity; /* pairs of user and page that a site has in a month before it grows */
+    double error;      /* rate of false yeses, over all months that are kept */
+    int64_t keep_s;    /* a month is kept so long after its end */
+};
+
 struct storage_config {
     const char *redis_url; /* redis://[user:pass@]host:port[/db] or unix:/path */
     unsigned partitions;   /* 1..64 */
     struct retention retention;
     int64_t visit_timeout_s;
     enum rotation rotation;
+    struct seen_config seen;
     size_t queue_events; /* events that may wait; more: STORAGE_FULL */
     unsigned readers;    /* reader threads, each with a connection */
     bool lead;           /* take part in rollups */

@@ -4,9 +4,10 @@
 -- KEYS: part by part:  1 rolled  2 once:<writer>  3 open  4 sites  then data keys in the order of use below
 -- ARGV: 1 number of parts  2 cfg  3 ttl (ms)
 --       then part by part:  number of keys  number of arguments behind this  st expected  ver to set ('' none)  seq
---       gen (ms)  and counted sections: members for open, members for sites, counts, visits.
+--       gen (ms)  and counted sections: members for open, members for sites, counts, visits, seen.
 -- Reply: {seconds, microseconds of Redis's clock, code, st, code, st..}: per part a code, and with REPLAN st (else '')
---       code 0 OK, 1 REPLAN, 2 GAP, 3 STALE, 4 CFG, 5 NEW (the partition has no state)
+--       code 0 OK (and behind it, instead of st, logs of "seen" that are due to be folded, each with a blank),
+--       1 REPLAN, 2 GAP, 3 STALE, 4 CFG, 5 NEW (the partition has no state)
 --
 -- Parts know nothing of each other; together they save what a script costs each.  (In a cluster a script has one
 -- part: it must not leave its slot.)  Nothing after a marker is set can fail: types and arguments were checked by the
@@ -177,7 +178,20 @@ local function apply(k0, a0)
         end
         a = a - 1
     end
-    return 0, ''
+    a = a + 1
+
+    -- Seen, log by log: when it expires (ms), fingerprints of pairs (user, page), 8 bytes each.  (See seen_layout.h.)  A
+    -- log is due each time it passes a multiple of 128 KiB.
+    local due = ''
+    for _ = 1, tonumber(ARGV[a]) do
+        local n, more = call('APPEND', KEYS[k], ARGV[a + 2]), #ARGV[a + 2]
+        if n == more then call('PEXPIREAT', KEYS[k], ARGV[a + 1]) end
+        if n % 131072 < more then
+            if n >= 131072 then due = due .. KEYS[k] .. ' ' end
+        end
+        a, k = a + 2, k + 1
+    end
+    return 0, due
 end
 
 local reply = {s, us}
