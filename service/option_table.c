@@ -33,6 +33,9 @@ static const char *const rotation_words[] = {"never", "month", "week", "day", NU
 static const char *const format_words[] = {"logfmt", "json", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
 
+/* A switch that is on unless one says off: `--seen off`, where an OPTION_BOOL takes no word. */
+static const char *const off_on_words[] = {"off", "on", NULL};
+
 static const char *check_listen(const char *text)
 {
     struct listen_address address;
@@ -99,7 +102,7 @@ const struct option option_table[] = {
     {"visitor-rotation", OPTION_ENUM, AT(visitor_rotation), .fallback = "never",
         .words = rotation_words, .unit = "period",
         .help = "how often visitors hashed from their address become new ones"},
-    {"seen", OPTION_BOOL, AT(seen), .fallback = "on", .unit = "switch",
+    {"seen", OPTION_ENUM, AT(seen), .fallback = "on", .words = off_on_words, .unit = "switch",
         .help = "remember which user viewed which page, for /seen"},
     {"seen-capacity", OPTION_INTEGER, AT(seen_capacity), .fallback = "1000000",
         RANGE(1000, BLOOM_CAPACITY_MAX), .unit = "pairs",

@@ -42,7 +42,7 @@ struct options {
     int64_t max_future_s;
     int64_t visit_timeout_s;
     enum rotation visitor_rotation;
-    bool seen;
+    unsigned seen; /* 0 off, 1 on */
     int64_t seen_capacity;
     const char *seen_error; /* a number, checked: see option_parse_rate */
     int64_t keep_seen_s;

@@ -256,7 +256,9 @@ static bool start_storage(struct service *s)
         .retention = o->retention,
         .visit_timeout_s = o->visit_timeout_s,
         .rotation = o->visitor_rotation,
-        .seen = {.on = o->seen, .capacity = (uint64_t)o->seen_capacity, .keep_s = o->keep_seen_s},
+        .seen = {.on = o->seen != 0,
+            .capacity = (uint64_t)o->seen_capacity,
+            .keep_s = o->keep_seen_s},
         .queue_events = (size_t)o->queue,
         .readers = (unsigned)o->readers,
         .lead = true,
@@ -326,7 +328,7 @@ static bool start_server(struct service *s)
     s->ops.app.max_events = EVENTS_MAX;
     s->ops.app.max_future_s = o->max_future_s;
     s->ops.app.rotation = o->visitor_rotation;
-    s->ops.app.seen = o->seen;
+    s->ops.app.seen = o->seen != 0;
     s->ops.app.stats = &s->stats;
     s->ops.started_ms = utc_ms();
     s->ops.probe = &s->probe;
