@@ -243,7 +243,7 @@ Test(bloom, items_fall_evenly_into_segments)
         hits[segment]++;
     }
     for (unsigned i = 0; i < layer.segments; i++) {
-        cr_expect_float_eq(hits[i], 1e5 / (double)layer.segments, 600);
+        cr_expect_float_eq((double)hits[i], 1e5 / (double)layer.segments, 600);
     }
 }
 
