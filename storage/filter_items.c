@@ -132,7 +132,7 @@ static bool probe(struct items *it, const unsigned *layers, enum filter_answer f
 bool filter_check_items(struct filter_state *state, struct filter_job *job)
 {
     struct items it;
-    unsigned layers[PARTITIONS_MAX];
+    unsigned layers[PARTITIONS_MAX] = {0};
     for (unsigned s = 0; s < state->shape.shards; s++) {
         layers[s] = state->shards[s].n;
     }
@@ -297,7 +297,7 @@ static bool add_round(struct items *it, bool *ret_any, bool *ret_gone)
  */
 static bool probe_full(struct items *it, unsigned *known)
 {
-    unsigned full[PARTITIONS_MAX];
+    unsigned full[PARTITIONS_MAX] = {0};
     bool ok = true;
     for (unsigned s = 0; s < it->state->shape.shards; s++) {
         full[s] = it->state->shards[s].n > 1 ? it->state->shards[s].n - 1 : 0;

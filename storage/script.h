@@ -34,9 +34,7 @@ enum script {
     SCRIPTS(X)
 #undef X
 };
-#define X(name, file) +1
-enum { N_SCRIPTS = 0 SCRIPTS(X) };
-#undef X
+#define N_SCRIPTS (SCRIPT_SEEN_FOLD + 1)
 
 /* What SCRIPT LOAD answered, on one connection. */
 struct script_digests {
