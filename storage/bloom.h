@@ -5,11 +5,13 @@
  * next one has `expansion` times its capacity and half of its error, and only the newest layer is
  * added to. An item is in the filter if all its bits are set in any one layer.
  *
- *   error of layer 0:  error / 2 of a filter that grows (all layers' sum stays below error), else
- * error bits an item:      -ln(error) / ln(2)^2 bits:              capacity * bits an item, cut
- * off, rounded up to a multiple of 64 hashes:            ceil(ln(2) * bits an item) bit i of an
- * item:  (a + i * b) modulo bits, in unsigned 64-bit arithmetic a, b:              MurmurHash64A of
- * the item with the seed 0xc6a4a7935bd1e995, and with the seed a
+ *   error of layer 0:  error / 2 of a filter that grows (the sum stays below error), else error
+ *   bits an item:      -ln(error) / ln(2)^2
+ *   bits:              capacity * bits an item, cut off, rounded up to a multiple of 64
+ *   hashes:            ceil(ln(2) * bits an item)
+ *   bit i of an item:  (a + i * b) modulo bits, in unsigned 64-bit arithmetic
+ *   a:                 MurmurHash64A of the item with the seed 0xc6a4a7935bd1e995
+ *   b:                 the same with the seed a
  *
  * What RedisBloom has not: a layer that would be longer than a bound is cut into segments, each a
  * filter of its own for the items whose hash falls there, so that no string in Redis grows without

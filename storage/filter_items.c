@@ -67,7 +67,7 @@ static void ask_bits(struct items *it, unsigned shard, unsigned index,
     struct bloom_hash hash = it->hashes[item];
     struct key key;
     key_filter_bits(&key, filter_tag(it->state, shard), it->state->shape.site,
-        it->state->shape.name, index, bloom_segment(layer, hash));
+        it->state->shape.name, it->state->shape.id, index, bloom_segment(layer, hash));
     resp_head(&p->out, 2 + 3 * (size_t)layer->hashes);
     resp_text(&p->out, "BITFIELD_RO");
     resp_word(&p->out, key.p, key.n);
@@ -206,7 +206,7 @@ static void write_script(struct items *it, unsigned s, uint32_t *at, struct scri
     key_filter_shard(&key, tag, shape->site, shape->name);
     resp_word(&p->out, key.p, key.n);
     for (size_t i = 0; i < strings.n; i++) {
-        key_filter_bits(&key, tag, shape->site, shape->name, n_layers - 1, strings.segments[i]);
+        key_filter_bits(&key, tag, shape->site, shape->name, shape->id, n_layers - 1, strings.segments[i]);
         resp_word(&p->out, key.p, key.n);
     }
     resp_decimal(&p->out, (int64_t)shape->id);

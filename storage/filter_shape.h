@@ -2,15 +2,19 @@
  *
  * Layer: storage, pure.  Thread-safe.
  *
- *   t:{h}:bf:<site>:<name>    hash  id, capacity, error, expansion, shards; h: partition of
- * hash(site, name) t:{p}:bfs:<site>:<name>   hash  id, n (layers), 0.. (items of each layer); one a
- * shard t:{p}:bfl:<site>:<name>:<layer>.<segment>   string, the bits
+ *   t:{h}:bf:<site>:<name>    hash    id, capacity, error, expansion, shards
+ *   t:{p}:bfs:<site>:<name>   hash    id, n (layers), 0.. (items of each layer): one a shard
+ *   t:{p}:bfl:<site>:<name>:<id>:<layer>.<segment>
+ *                             string  the bits
  *
- * Shard s lies in partition (h + s) mod P.  A filter of one shard has all in one partition.  `id`
- * is the time of creation in microseconds, always later than that of an earlier filter of the name;
- * it stands in every hash, so that who still goes by an earlier filter of the name does nothing.
- * `drop` in a hash: it is being deleted, and whoever meets it finishes that first.  `last` in a
- * hash without an id: what is left of a deleted filter for two hours, its id.
+ * h is the partition of hash(site, name), shard s lies in partition (h + s) mod P: a filter of one
+ * shard has all in one partition.
+ *
+ * `id` is the time of creation in microseconds, always later than that of an earlier filter of the
+ * name.  It stands in every hash and in the bits' keys, so that who still goes by an earlier filter
+ * of the name does nothing, to add to it or to delete it.  `drop` in a hash: it is being deleted,
+ * and whoever meets it finishes that first.  `last` in a hash without an id: the id of a filter
+ * that was deleted; stays for two hours.
  */
 #ifndef STORAGE_FILTER_SHAPE_H
 #define STORAGE_FILTER_SHAPE_H

@@ -178,7 +178,7 @@ static bool unlink_layer(struct filter_state *state, unsigned shard, unsigned in
         resp_text(&p->out, "UNLINK");
         for (uint64_t i = 0; i < n; i++) {
             struct key key;
-            key_filter_bits(&key, filter_tag(state, shard), state->shape.site, state->shape.name,
+            key_filter_bits(&key, filter_tag(state, shard), state->shape.site, state->shape.name, state->shape.id,
                 index, first + i);
             resp_word(&p->out, key.p, key.n);
         }
@@ -198,7 +198,7 @@ static bool unlink_layer(struct filter_state *state, unsigned shard, unsigned in
 
 bool filter_drop(struct filter_state *state)
 {
-    unsigned layers[PARTITIONS_MAX];
+    unsigned layers[PARTITIONS_MAX] = {0};
     if (!drop_home(state, "fence") || !drop_shards(state, "fence", layers)) {
         return false;
     }

@@ -104,9 +104,12 @@ void key_filter_shard(struct key *key, const char *tag, struct slice site, struc
 }
 
 void key_filter_bits(struct key *key, const char *tag, struct slice site, struct slice name,
-    unsigned layer, uint64_t segment)
+    uint64_t id, unsigned layer, uint64_t segment)
 {
+    char text[24];
+    int n = snprintf(text, sizeof(text), ":%llu", (unsigned long long)id);
     named(key, tag, "bfl:", site, name);
+    add(key, text, (size_t)n);
     add_segment(key, layer, segment);
 }
 

@@ -21,6 +21,12 @@
  * hashes t:{0}:lock, t:{0}:fence          string the rollup's leader, and its fencing tokens
  *   t:{0}:probe                      string written by /readyz
  *
+ *   t:{p}:bf:<site>:<name>           hash   a named Bloom filter (see filter_shape.h)
+ *   t:{p}:bfs:<site>:<name>          hash   a shard of it
+ *   t:{p}:bfl:<site>:<name>:<id>:<layer>.<segment>   string, a shard's bits
+ *   t:{p}:seen:<site>:<bucket>:<what>  who saw what (see seen_layout.h); partition of
+ *                                    (site, visitor); expires
+ *
  * ({0} here: the tag of partition 0.)
  */
 #ifndef STORAGE_KEY_H
@@ -58,7 +64,7 @@ void key_visit_prefix(struct key *key, const char *tag, struct slice site);
 void key_filter(struct key *key, const char *tag, struct slice site, struct slice name);
 void key_filter_shard(struct key *key, const char *tag, struct slice site, struct slice name);
 void key_filter_bits(struct key *key, const char *tag, struct slice site, struct slice name,
-    unsigned layer, uint64_t segment);
+    uint64_t id, unsigned layer, uint64_t segment);
 
 /* t:{tag}:seen:<site>:<month>:<what> */
 void key_seen(

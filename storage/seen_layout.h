@@ -9,8 +9,9 @@
  *   t:{p}:seen:<site>:<month>:log     string  fingerprints as they came, 8 bytes each
  *   t:{p}:seen:<site>:<month>:old     string  a log that is being folded
  *   t:{p}:seen:<site>:<month>:filter  hash    ver (random, new with every step of a fold),
- * capacity, error, n (layers), 0.. (items of each layer)
- *   t:{p}:seen:<site>:<month>:bits:<layer>.<segment>  string
+ *                                             capacity, error, n (layers), 0.. (items of each)
+ *   t:{p}:seen:<site>:<month>:bits:<layer>.<segment>
+ *                                     string  the bits
  *
  * Events append to the log, in the same script that counts them: some hundredths of a microsecond
  * an event, where the bits of a Bloom filter set one by one would be more than all else.  Once a

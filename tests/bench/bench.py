@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 
-from benchlib import decoder, growth, ingest, machine, query, report
+from benchlib import decoder, filters, growth, ingest, machine, query, report
 from benchlib.bench import Bench
 from benchlib.load import LoadFailed
 from benchlib.servers import Nginx, Webdis
@@ -20,6 +20,8 @@ SECTIONS = {
     "rate": ingest.fixed_rates,
     "uv": lambda b: [query.uv(b)],
     "decoder": lambda b: [decoder.decoder(b)],
+    "seen": filters.seen,
+    "filters": lambda b: [filters.throughput(b), filters.false_positives(b)],
     "growth": lambda b: [growth.growth(b)],
 }
 
