@@ -206,7 +206,8 @@ static void write_script(struct items *it, unsigned s, uint32_t *at, struct scri
     key_filter_shard(&key, tag, shape->site, shape->name);
     resp_word(&p->out, key.p, key.n);
     for (size_t i = 0; i < strings.n; i++) {
-        key_filter_bits(&key, tag, shape->site, shape->name, shape->id, n_layers - 1, strings.segments[i]);
+        key_filter_bits(
+            &key, tag, shape->site, shape->name, shape->id, n_layers - 1, strings.segments[i]);
         resp_word(&p->out, key.p, key.n);
     }
     resp_decimal(&p->out, (int64_t)shape->id);

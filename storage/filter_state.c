@@ -178,8 +178,8 @@ static bool unlink_layer(struct filter_state *state, unsigned shard, unsigned in
         resp_text(&p->out, "UNLINK");
         for (uint64_t i = 0; i < n; i++) {
             struct key key;
-            key_filter_bits(&key, filter_tag(state, shard), state->shape.site, state->shape.name, state->shape.id,
-                index, first + i);
+            key_filter_bits(&key, filter_tag(state, shard), state->shape.site, state->shape.name,
+                state->shape.id, index, first + i);
             resp_word(&p->out, key.p, key.n);
         }
         p->n++;

@@ -49,10 +49,10 @@ struct bloom_params seen_params(const struct seen_config *config, unsigned parti
 {
     /* 28 days is the shortest month: so many ends of months lie in the time kept, and one month is
      * not over */
-    double months = (double)(config->keep_s / (28 * INT64_C(86400)) + 2);
+    int64_t months = config->keep_s / (28 * INT64_C(86400)) + 2;
     double share = (double)config->capacity / partitions * (1 + PARTITION_SPARE);
     return (struct bloom_params){.capacity = (uint64_t)ceil(share),
-        .error = config->error / months,
+        .error = config->error / (double)months,
         .expansion = BLOOM_EXPANSION,
         .segment_bits = SEEN_SEGMENT_BITS};
 }

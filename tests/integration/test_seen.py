@@ -196,6 +196,28 @@ def test_two_processes_feed_and_fold(start_redis, start_tallyd, site):
     assert not missing(http, early, 5)
 
 
+def test_one_who_folds_slowly_does_no_harm(start_redis, start_proxy, start_tallyd, site):
+    """What he read is old by the time he writes: his strings would take the other's bits away."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    options = (*ONE, "--seen-capacity", "100000")
+    slow = start_tallyd(*options, redis=proxy, name="slow")
+    quick = start_tallyd(*options, redis=redis, name="quick")
+    fed = [pairs(LOG + 5, "a", site), pairs(LOG + 5, "b", site), pairs(LOG + 5, "c", site)]
+    proxy.delay_s = 0.03
+    post(slow.client(), fed[0])  # it is told, and begins
+    post(quick.client(), fed[1])
+    post(quick.client(), fed[2])
+    wait_until(lambda: folds(quick) >= 1, "the quick one has folded")
+    proxy.delay_s = 0
+    post(slow.client(), pairs(1, "d", site))
+    wait_until(lambda: not keys(redis, site, ":old"), "nothing is half folded")
+    http = quick.client()
+    print(f"folds: slow {folds(slow)}, quick {folds(quick)}")
+    for events in fed:
+        assert not missing(http, events, 31)
+
+
 # Crashes
 
 
