@@ -3,7 +3,6 @@
 import json
 import re
 import threading
-import time
 
 import pytest
 
@@ -347,26 +346,36 @@ def test_a_deletion_that_was_left_half_done_is_finished(redis, filter_, site):
     assert filter_.add(["a"]) == [True] and filter_.get()["capacity"] == 10000
 
 
-def test_an_adder_that_comes_after_the_deletion_leaves_nothing(start_redis, start_proxy, start_tallyd, site):
-    """Its script is held up until the filter is gone, and made anew."""
+@pytest.mark.parametrize("again", [False, True])
+def test_an_adder_that_comes_after_the_deletion(start_redis, start_proxy, start_tallyd, site, again):
+    """Its script is held up until the filter is gone (and made again): it does nothing, and the item goes into what there
+    is now."""
     redis = start_redis()
     proxy = start_proxy(redis)
     slow, quick = start_tallyd(redis=proxy, name="slow"), Filter(start_tallyd(redis=redis, name="quick").client(), site)
     quick.put(capacity=1000)
     quick.add(["x"])
-    proxy.freeze()
-    answers = []
-    thread = threading.Thread(target=lambda: answers.append(
-        Filter(slow.client(), site).request("POST", "/add", {"items": ["late"]}).status))
+    reached, go_on, answers = threading.Event(), threading.Event(), []
+
+    def hold(args):
+        if is_add(args) and not reached.is_set():
+            reached.set()
+            go_on.wait(30)
+        return False
+
+    proxy.arm(Fault("reply-after", match=hold))
+    thread = threading.Thread(target=lambda: answers.append(Filter(slow.client(), site).add(["late"])))
     thread.start()
-    time.sleep(0.05)
+    assert reached.wait(10)
     assert quick.request("DELETE").status == 204
-    quick.put(capacity=77)
-    proxy.thaw()
+    if again:
+        quick.put(capacity=77)
+    go_on.set()
     thread.join(20)
-    assert answers and answers[0] in (200, 503, 504)
-    assert quick.get()["capacity"] == 77
-    assert sum(":bfl:" in k for k in keys(redis, site)) <= 1
+    assert answers == [[True]]
+    assert quick.check(["late", "x"]) == [True, False]
+    assert quick.get()["capacity"] == (77 if again else 10000)
+    assert sum(":bfl:" in k for k in keys(redis, site)) == 1
 
 
 # Faults

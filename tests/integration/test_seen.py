@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from lib.clock import epoch
+from lib.proxy import Fault
 from lib.waiting import wait_until
 
 LOG = 16384  # pairs in a log that is due to be folded
@@ -203,19 +204,28 @@ def test_one_who_folds_slowly_does_no_harm(start_redis, start_proxy, start_tally
     options = (*ONE, "--seen-capacity", "100000")
     slow = start_tallyd(*options, redis=proxy, name="slow")
     quick = start_tallyd(*options, redis=redis, name="quick")
-    fed = [pairs(LOG + 5, "a", site), pairs(LOG + 5, "b", site), pairs(LOG + 5, "c", site)]
-    proxy.delay_s = 0.03
-    post(slow.client(), fed[0])  # it is told, and begins
+    fed = [pairs(LOG + 5, name, site) for name in "abc"]
+    reached, go_on = threading.Event(), threading.Event()
+
+    def hold(args):
+        """The first string of bits that the slow one writes waits, in the proxy."""
+        if args[0] == b"EVALSHA" and any(b":bits:" in a[:100] for a in args[3:5]) and not reached.is_set():
+            reached.set()
+            go_on.wait(30)
+        return False
+
+    proxy.arm(Fault("reply-after", match=hold))
+    post(slow.client(), fed[0])
+    assert reached.wait(20), "it is told that the log is due"
     post(quick.client(), fed[1])
     post(quick.client(), fed[2])
-    wait_until(lambda: folds(quick) >= 1, "the quick one has folded")
-    proxy.delay_s = 0
-    post(slow.client(), pairs(1, "d", site))
-    wait_until(lambda: not keys(redis, site, ":old"), "nothing is half folded")
-    http = quick.client()
-    print(f"folds: slow {folds(slow)}, quick {folds(quick)}")
+    wait_until(lambda: folds(quick) >= 2, "the quick one has folded the slow one's log, and its own")
+    go_on.set()
+    post(quick.client(), pairs(2 * LOG, "d", site))
+    wait_until(lambda: folds(quick) >= 3 and not keys(redis, site, ":old"), "nothing is half folded")
+    assert folds(slow) == 0
     for events in fed:
-        assert not missing(http, events, 31)
+        assert not missing(quick.client(), events, 31)
 
 
 # Crashes
@@ -293,8 +303,10 @@ def test_a_month_that_begins_meanwhile(start_world):
     world = start_world("2026-01-31 23:59:30", *ONE)
     other = world.add_tallyd().client()
     world.clock.set("2026-02-01 00:00:30")
+    wait_until(lambda: other.question("/pv", from_="now-1m")["to"] > "2026-02", "the other has heard of February")
     other.accept({"site": "s", "page": "/a", "user": "u", "ts": epoch("2026-01-31T23:59:00Z")})
     other.accept({"site": "s", "page": "/b", "user": "u"})
+    assert month_keys(world, "s") == {"202602"}
     assert seen(world.http, "u", "/a", site="s") and seen(world.http, "u", "/b", site="s")
 
 
