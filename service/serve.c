@@ -112,6 +112,10 @@ static void on_notice(void *data, enum storage_notice what, const char *detail)
     case STORAGE_ROLLUP_FAILED:
         log_warn(s->logger, "a rollup step failed", log_text("reason", detail));
         break;
+    case STORAGE_SEEN_FAILED:
+        log_warn(
+            s->logger, "a log of who saw what could not be folded", log_text("reason", detail));
+        break;
     case STORAGE_RETENTION_CHANGED:
         log_info(s->logger, "retention changed", log_text("settings", detail));
         break;

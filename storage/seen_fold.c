@@ -7,7 +7,7 @@
 
 #define DUE_MAX    256 /* logs that wait */
 #define CONNECT_MS 1000
-#define STEP_MS    5000 /* a month that takes longer waits for its next turn */
+#define STEP_MS    2000 /* a log that takes longer waits for its next turn */
 
 struct due {
     unsigned partition;
@@ -107,17 +107,21 @@ static bool next(struct seen_fold *fold, struct due *ret)
 
 /* ---- the thread ---- */
 
+/* A connection that was idle may have been lost long ago: that is worth a second try. */
 static void fold_due(struct seen_fold *fold, const struct due *due)
 {
     char error[160];
     struct fold_log *log = &fold->log;
-    int64_t now_ms = monotonic_ms();
-    if (log->session.redis == NULL &&
-        !session_open(&log->session, fold->core, now_ms + CONNECT_MS, error, sizeof(error))) {
-        return;
-    }
-    if (!fold_log(log, due->partition, (struct slice){due->site, due->site_n}, due->month,
-            now_ms + STEP_MS)) {
+    for (int tries = 0; tries < 2; tries++) {
+        int64_t now_ms = monotonic_ms();
+        if (log->session.redis == NULL &&
+            !session_open(&log->session, fold->core, now_ms + CONNECT_MS, error, sizeof(error))) {
+            return;
+        }
+        if (fold_log(log, due->partition, (struct slice){due->site, due->site_n}, due->month,
+                now_ms + STEP_MS)) {
+            return;
+        }
         session_close(&log->session);
     }
 }

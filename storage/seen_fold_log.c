@@ -44,6 +44,9 @@ static enum step ask(struct fold_log *f, const struct reply **ret)
     if ((*ret)->type != REPLY_ERROR) {
         return STEP_DONE;
     }
+    if (!reply_is_error(*ret, "ERR no such key")) { /* RENAMENX: somebody else has sealed it */
+        core_notice(f->core, STORAGE_SEEN_FAILED, (*ret)->text.p);
+    }
     return reply_is_error(*ret, "NOSCRIPT") || reply_is_error(*ret, "READONLY") ? STEP_LOST
                                                                                 : STEP_YIELD;
 }
