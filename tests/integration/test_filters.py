@@ -291,45 +291,51 @@ def used_mb(redis):
     return int(re.search(r"used_memory:(\d+)", redis.command("INFO", "memory"))[1]) / (1 << 20)
 
 
+STALL_US = 5000
+TRIES = 10  # who shares the machine makes commands longer, never shorter: one good try shows what they cost
+
+
 def slowest_us(redis):
-    """The longest that one command took, by Redis's own latency log of commands."""
-    entries = redis.command("SLOWLOG", "GET", "1000")
-    return max((entry[2] for entry in entries), default=0)
+    """The longest that one command took."""
+    return max((entry[2] for entry in redis.command("SLOWLOG", "GET", "-1")), default=0)
 
 
 def test_a_large_filter_is_sharded_and_deleted_without_a_stall(start_redis, start_tallyd, site):
-    redis = start_redis(options=("--slowlog-log-slower-than", "0", "--slowlog-max-len", "2000"))
+    redis = start_redis(options=("--slowlog-log-slower-than", "500", "--slowlog-max-len", "2000"))
     filter_ = Filter(start_tallyd(redis=redis).client(), site)
-    before = used_mb(redis)
-    figures = filter_.put(capacity=100_000_000, error_rate=0.01)
-    assert figures["capacity"] == 100_000_000 and figures["bytes"] > 137_000_000
-    assert filter_.add(numbers(1000)) == [True] * 1000
-    assert filter_.check_all(numbers(1000)) == 1000 and filter_.check_all(numbers(1000, 10_000)) == 0
-    strings = [k for k in keys(redis, site) if ":bfl:" in k]
-    assert max(redis.command("STRLEN", k) for k in strings) <= 4 << 20
-    assert len({k.split("}")[0] for k in strings}) == 16, "in every partition"
-    assert used_mb(redis) - before > 100
-    redis.command("SLOWLOG", "RESET")
-    assert filter_.request("DELETE").status == 204
-    slowest = slowest_us(redis)
-    print(f"the longest command of the deletion: {slowest} us")
-    assert slowest < 30_000  # measured alone: under 1 ms; a loaded machine adds what it likes
-    assert used_mb(redis) - before < 10
-    left = keys(redis, site)
-    assert not [k for k in left if ":bfl:" in k] and all(redis.command("TTL", k) > 0 for k in left)
+    before, slowest = used_mb(redis), []
+    while len(slowest) < TRIES and (not slowest or slowest[-1] >= STALL_US):
+        figures = filter_.put(capacity=100_000_000, error_rate=0.01)
+        assert figures["capacity"] == 100_000_000 and figures["bytes"] > 137_000_000
+        assert filter_.add(numbers(1000)) == [True] * 1000
+        assert filter_.check_all(numbers(1000)) == 1000 and filter_.check_all(numbers(1000, 10_000)) == 0
+        strings = [k for k in keys(redis, site) if ":bfl:" in k]
+        assert max(redis.command("STRLEN", k) for k in strings) <= 4 << 20
+        assert len({k.split("}")[0] for k in strings}) == 16, "in every partition"
+        assert used_mb(redis) - before > 100
+        redis.command("SLOWLOG", "RESET")
+        assert filter_.request("DELETE").status == 204
+        slowest.append(slowest_us(redis))
+        assert used_mb(redis) - before < 10
+        left = keys(redis, site)
+        assert not [k for k in left if ":bfl:" in k] and all(redis.command("TTL", k) > 0 for k in left)
+    print(f"the longest command of a deletion: {slowest} us")
+    assert slowest[-1] < STALL_US
 
 
 def test_scripts_are_short(start_redis, start_tallyd, site):
     """1000 items whose every bit costs most: many hashes, in layers that grow."""
-    redis = start_redis(options=("--slowlog-log-slower-than", "0", "--slowlog-max-len", "5000"))
-    filter_ = Filter(start_tallyd(redis=redis).client(), site)
-    filter_.put(capacity=400, error_rate=1e-15)
-    redis.command("SLOWLOG", "RESET")
-    filter_.add(numbers(1000))
-    assert filter_.get()["layers"] == 2
-    slowest = slowest_us(redis)
+    redis = start_redis(options=("--slowlog-log-slower-than", "500", "--slowlog-max-len", "5000"))
+    http, slowest = start_tallyd(redis=redis).client(), []
+    while len(slowest) < TRIES and (not slowest or slowest[-1] >= STALL_US):
+        filter_ = Filter(http, site, f"f{len(slowest)}")
+        filter_.put(capacity=400, error_rate=1e-15)
+        redis.command("SLOWLOG", "RESET")
+        filter_.add(numbers(1000))
+        assert filter_.get()["layers"] == 2
+        slowest.append(slowest_us(redis))
     print(f"the longest script: {slowest} us")
-    assert slowest < 30_000
+    assert slowest[-1] < STALL_US
 
 
 def test_a_deletion_that_was_left_half_done_is_finished(redis, filter_, site):
