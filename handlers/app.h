@@ -40,6 +40,7 @@ struct app {
     size_t max_events;    /* in one request */
     int64_t max_future_s; /* a ts further ahead is rejected */
     enum rotation rotation;
+    bool seen; /* /seen is fed */
     struct app_stats *stats;
     enum guard_by guard_by;              /* GUARD_OFF: page views are not limited */
     struct limit guard_limit;            /* of the ingestion guard */

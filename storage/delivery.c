@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "storage/seen_fold.h"
+
 #define AGAIN_MS 20 /* after LOADING, BUSY and the like */
 #define OUT_KEEP (512 * 1024)
 
@@ -354,6 +356,9 @@ static enum part_answer read_code(struct delivery *d, struct part *part, const s
     switch (reply_integer(code, -1)) {
     case 0:
         encode_applied(d->encoder, part, st);
+        if (st->type == REPLY_ARRAY && st->n > 0 && st->items[0].text.n > 0) {
+            seen_fold_due(d->core->seen_fold, part->partition, st->items[0].text);
+        }
         return ANSWER_OK;
     case 1:
         return replan(d, part, st, ret_lost);

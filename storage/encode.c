@@ -8,6 +8,7 @@
 #include "storage/known_users.h"
 #include "storage/merge_activity.h"
 #include "storage/merge_counts.h"
+#include "storage/merge_seen.h"
 #include "storage/merge_visits.h"
 #include "storage/settings.h"
 
@@ -21,6 +22,7 @@ struct encoder {
     struct merge_counts *counts;
     struct merge_visits *visits;
     struct merge_activity *activity;
+    struct merge_seen *seen;
     struct buffer keys, args, announced;
     size_t n_keys, n_args; /* of the part at hand */
 
@@ -58,7 +60,8 @@ struct encoder *encoder_new(struct core *core)
     e->counts = merge_counts_new();
     e->visits = merge_visits_new();
     e->activity = merge_activity_new();
-    if (e->counts == NULL || e->visits == NULL || e->activity == NULL) {
+    e->seen = merge_seen_new();
+    if (e->counts == NULL || e->visits == NULL || e->activity == NULL || e->seen == NULL) {
         encoder_free(e);
         return NULL;
     }
@@ -73,6 +76,7 @@ void encoder_free(struct encoder *e)
         merge_visits_free(e->visits);
         merge_activity_free(e->activity);
         known_users_release(&e->users);
+        merge_seen_free(e->seen);
         buffer_release(&e->keys);
         buffer_release(&e->args);
         buffer_release(&e->announced);
@@ -93,16 +97,16 @@ void encode_forget_users(struct encoder *e, unsigned partition)
     known_users_forget(&e->users, partition);
 }
 
-/* @learnt: the generation, then the indices of those who had none here.  (Something else is what a
- * part is told that was applied before.) */
+/* @learnt: something of seen's, the generation, then the indices of those who had none here.
+ * (Something else is what a part is told that was applied before.) */
 static void learn_users(struct encoder *e, const struct part *part, const struct reply *learnt)
 {
     const struct flush *flush = part->flush;
-    size_t next = 1;
-    if (learnt->type != REPLY_ARRAY || learnt->n == 0) {
+    size_t next = 2;
+    if (learnt->type != REPLY_ARRAY || learnt->n < 2) {
         return;
     }
-    known_users_generation(&e->users, part->partition, learnt->items[0].text);
+    known_users_generation(&e->users, part->partition, learnt->items[1].text);
     for (uint32_t i = 0; i < part->n_users; i++) {
         const struct part_user *user = &part->users[i];
         int64_t index = user->index;
@@ -179,6 +183,9 @@ static bool merge(struct encoder *e, const struct part *part, struct write_plan 
             ok = merge_visits_add(
                 e->visits, row, e->core->config.visit_timeout_s, plan->targets, plan->n);
             ok = ok && (row->user.n == 0 || merge_user(e, part, plan, part->tasks[i] >> 2));
+            if (row->user.n > 0 && e->core->config.seen.on) {
+                ok = ok && merge_seen_add(e->seen, row);
+            }
         } else {
             ok = merge_counts_add(e->counts, row, kind == TASK_SITE, plan->targets, plan->n);
         }
@@ -321,6 +328,7 @@ bool encode_add(struct encoder *e, struct part *part, const struct partition_vie
     merge_counts_clear(e->counts);
     merge_visits_clear(e->visits);
     merge_activity_clear(e->activity);
+    merge_seen_clear(e->seen);
     buffer_clear(&e->keys, KEEP_BYTES);
     buffer_clear(&e->args, KEEP_BYTES);
     e->late = e->relies_on_users = false;
@@ -342,6 +350,8 @@ bool encode_add(struct encoder *e, struct part *part, const struct partition_vie
     merge_visits_write(e->visits, tag, e->core->config.visit_timeout_s, &e->keys, &e->n_keys,
         &e->args, &e->n_args);
     merge_activity_write(e->activity, tag, &e->keys, &e->n_keys, &e->args, &e->n_args);
+    merge_seen_write(e->seen, tag, part->gen_ms / 1000, e->core->config.seen.keep_s, &e->keys,
+        &e->n_keys, &e->args, &e->n_args);
     resp_decimal(&e->script_args, (int64_t)e->n_keys);
     resp_decimal(&e->script_args, (int64_t)e->n_args);
     buffer_append(&e->script_keys, e->keys.p, e->keys.n);

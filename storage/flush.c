@@ -13,6 +13,7 @@
 #define SAME_PAGE_US 1   /* one more element for what is in the part already */
 #define VISIT_US     3   /* an entry read and written */
 #define START_US     3   /* a visit counted, where the minute is new */
+#define SEEN_US      3   /* another log of who saw what */
 #define EXPIRY_US    3   /* PEXPIREAT of what is written late */
 #define USER_US      3   /* a user's index, looked up or given, and a bit */
 #define ACTION_US    1   /* a further bit */
@@ -119,7 +120,8 @@ static size_t cost(struct draft *draft, const struct row *row, enum task_kind ki
     case TASK_VISIT:
         return continues(&draft->visit_site, &draft->visit_minute_s, row, minute_s)
                    ? visit_us + row->page.n / BYTES_PER_US
-                   : visit_us + targets * (START_US + expiry + row->page.n / BYTES_PER_US);
+                   : visit_us + SEEN_US +
+                         targets * (START_US + expiry + row->page.n / BYTES_PER_US);
     }
     return PAGE_US;
 }

@@ -26,6 +26,12 @@
  *   t:{0}:lock:<hash of the secret>  string the lock, on the servers of --lock-redis
  *   t:{0}:probe                      string written by /readyz
  *
+ *   t:{p}:bf:<site>:<name>           hash   a named Bloom filter (see filter_shape.h)
+ *   t:{p}:bfs:<site>:<name>          hash   a shard of it
+ *   t:{p}:bfl:<site>:<name>:<id>:<layer>.<segment>   string, a shard's bits
+ *   t:{p}:seen:<site>:<bucket>:<what>  who saw what (see seen_layout.h); partition of
+ *                                    (site, visitor); expires
+ *
  * ({0} here: the tag of partition 0.)
  *
  * Activity (all in the partition of (site, visitor); an action has no more than [a-z0-9._:-]):
@@ -86,6 +92,18 @@ void key_visit_prefix(struct key *key, const char *tag, struct slice site);
 
 /* A limiter's key, in the partition of job->key. */
 void key_limit(struct key *key, const struct partitions *partitions, const struct limit_job *job);
+/* A named filter's hash, a shard's, and the bits of a segment of a shard's layer. */
+void key_filter(struct key *key, const char *tag, struct slice site, struct slice name);
+void key_filter_shard(struct key *key, const char *tag, struct slice site, struct slice name);
+void key_filter_bits(struct key *key, const char *tag, struct slice site, struct slice name,
+    uint64_t id, unsigned layer, uint64_t segment);
+
+/* t:{tag}:seen:<site>:<month>:<what> */
+void key_seen(
+    struct key *key, const char *tag, struct slice site, struct bucket month, const char *what);
+/* The bits of a segment of a month's layer. */
+void key_seen_bits(struct key *key, const char *tag, struct slice site, struct bucket month,
+    unsigned layer, uint64_t segment);
 
 /* A member of the open set: <site>:<bucket>, and back; false if it is none. */
 void key_open_member(struct key *member, struct slice site, struct bucket bucket);

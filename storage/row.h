@@ -26,6 +26,9 @@ struct row {
 void row_make(const struct event *event, const struct secret *secret, enum rotation rotation,
     const struct partitions *partitions, struct row *ret);
 
+/* The partition of a visitor. */
+unsigned visitor_partition(const struct partitions *partitions, const struct visitor_id *visitor);
+
 /* The partitions this row touches, as bits. */
 static inline uint64_t row_partitions(const struct row *row)
 {

@@ -44,6 +44,9 @@
         "Runs of closed buckets that were remembered.")                                            \
     X(cache_misses, COUNTER, "tallyd_cache_misses_total",                                          \
         "Runs of closed buckets that had to be read.")                                             \
+    X(seen_folds, COUNTER, "tallyd_seen_folds_total",                                              \
+        "Logs of who saw what folded into Bloom filters.")                                         \
+    X(seen_folded, COUNTER, "tallyd_seen_folded_total", "Pairs of user and page in those logs.")   \
     X(rollup_passes, COUNTER, "tallyd_rollup_passes_total", "Buckets rolled up.")                  \
     X(rollup_failures, COUNTER, "tallyd_rollup_failures_total", "Rollup passes given up.")         \
     X(rollup_leader, GAUGE, "tallyd_rollup_leader", "1 while this process leads the rollups.")

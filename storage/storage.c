@@ -11,6 +11,7 @@
 #include "storage/leader.h"
 #include "storage/reader.h"
 #include "storage/rollup.h"
+#include "storage/seen_fold.h"
 #include "storage/settings.h"
 #include "storage/writer.h"
 
@@ -71,6 +72,7 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     }
     partitions_make(config->partitions, &s->core.partitions);
     settings_print(config->partitions, &config->retention, s->core.cfg);
+    s->core.seen_fold = config->seen.on ? seen_fold_start(&s->core) : NULL;
     s->writer = writer_start(&s->core);
     if (s->writer != NULL && config->guard_by != GUARD_OFF) {
         s->guard = guard_new(&s->core, s->writer);
@@ -280,6 +282,9 @@ void storage_close(struct storage *s)
         writer_stop(s->writer);
     }
     guard_free(s->guard);
+    if (s->core.seen_fold != NULL) {
+        seen_fold_stop(s->core.seen_fold); /* the writer tells it what is due */
+    }
     core_release(&s->core);
     hot_pages_free(s->hot);
     free(s);

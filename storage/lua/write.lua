@@ -5,12 +5,13 @@
 -- ARGV: 1 number of parts  2 cfg  3 ttl (ms)
 --       then part by part:  number of keys  number of arguments behind this  st expected  ver to set ('' none)  seq
 --       gen (ms)  generation of users relied on ('' none)  and counted sections: members for open, members for
---       sites, counts, visits, activity.
+--       sites, counts, visits, activity, seen.
 -- Reply: {seconds, microseconds of Redis's clock, microseconds taken, code, st, code, st..}: per part a code, and with
 --       REPLAN st (else '')
 --       code 0 OK, 1 REPLAN, 2 GAP, 3 STALE, 4 CFG, 5 NEW (the partition has no state), 6 USERS (a user was
---       forgotten since: the indices sent may be nobody's).  With OK, where users' bits were set, in place of st:
---       {generation of users, the indices of the users that came by name}
+--       forgotten since: the indices sent may be nobody's).  With OK, in place of st, '' or {logs of "seen" that are
+--       due to be folded, each with a blank; and where users' bits were set the generation of users, and the indices
+--       of the users that came by name}
 --
 -- Parts know nothing of each other; together they save what a script costs each.  (In a cluster a script has one
 -- part: it must not leave its slot.)  Nothing after a marker is set can fail: types and arguments were checked by the
@@ -191,7 +192,7 @@ local function apply(k0, a0)
     -- yet gets the next one: dense, given once, never again.
     local sites, learnt = tonumber(ARGV[a]), ''
     if sites > 0 then
-        learnt = {users}
+        learnt = {'', users}
         local acts = KEYS[k]
         k = k + 1
         for _ = 1, sites do
@@ -242,6 +243,22 @@ local function apply(k0, a0)
                 a, k = a + 3 + n, k + 1
             end
         end
+    end
+    a = a + 1
+
+    -- Seen, log by log: when it expires (ms), fingerprints of pairs (user, page), 8 bytes each.  (See seen_layout.h.)  A
+    -- log is due each time it passes a multiple of 128 KiB.
+    local due = ''
+    for _ = 1, tonumber(ARGV[a]) do
+        local n, more = call('APPEND', KEYS[k], ARGV[a + 2]), #ARGV[a + 2]
+        if n == more then call('PEXPIREAT', KEYS[k], ARGV[a + 1]) end
+        if n % 131072 < more then
+            if n >= 131072 then due = due .. KEYS[k] .. ' ' end
+        end
+        a, k = a + 2, k + 1
+    end
+    if due ~= '' then
+        if learnt == '' then learnt = {due} else learnt[1] = due end
     end
     return 0, learnt
 end

@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 
-from benchlib import activity, decoder, growth, ingest, machine, overlap, query, report, sketch
+from benchlib import activity, decoder, filters, growth, ingest, machine, overlap, query, report, sketch
 from benchlib.bench import Bench
 from benchlib.load import LoadFailed
 from benchlib.servers import Nginx, Webdis
@@ -23,6 +23,8 @@ SECTIONS = {
     "decoder": lambda b: [decoder.decoder(b)],
     "sketch": lambda b: [sketch.sketch(b)],
     "overlap": lambda b: [overlap.overlap(b)],
+    "seen": filters.seen,
+    "filters": lambda b: [filters.throughput(b), filters.false_positives(b)],
     "growth": lambda b: [growth.growth(b)],
 }
 

@@ -34,7 +34,7 @@
 #define ERRORS_MAX    1000
 #define FINE_BITS     6 /* latencies are kept to 1 in 64 */
 #define ANSWER_HEAD   8192
-#define FIELDS_MAX    8
+#define FIELDS_MAX    1024 /* a batch of items has one an item */
 #define REQUEST_LIMIT (64u << 20)
 
 enum field { FIELD_PAGE, FIELD_USER, FIELD_IP, FIELDS };
