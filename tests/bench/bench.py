@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 
-from benchlib import decoder, growth, ingest, machine, query, report
+from benchlib import decoder, growth, ingest, limits, machine, query, report
 from benchlib.bench import Bench
 from benchlib.load import LoadFailed
 from benchlib.servers import Nginx, Webdis
@@ -19,6 +19,8 @@ SECTIONS = {
     "everysec": lambda b: [ingest.single(b, "everysec"), ingest.batch(b, "everysec")],
     "rate": ingest.fixed_rates,
     "uv": lambda b: [query.uv(b)],
+    "ratelimit": lambda b: [limits.ratelimit(b)],
+    "guard": lambda b: [limits.guard(b)],
     "decoder": lambda b: [decoder.decoder(b)],
     "growth": lambda b: [growth.growth(b)],
 }
