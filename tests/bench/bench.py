@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 
-from benchlib import activity, decoder, filters, growth, ingest, machine, overlap, query, report, sketch
+from benchlib import activity, decoder, filters, growth, ingest, limits, machine, overlap, query, report, sketch
 from benchlib.bench import Bench
 from benchlib.load import LoadFailed
 from benchlib.servers import Nginx, Webdis
@@ -20,6 +20,8 @@ SECTIONS = {
     "rate": ingest.fixed_rates,
     "uv": lambda b: [query.uv(b)],
     "activity": lambda b: [activity.activity(b)],
+    "ratelimit": lambda b: [limits.ratelimit(b)],
+    "guard": lambda b: [limits.guard(b)],
     "decoder": lambda b: [decoder.decoder(b)],
     "sketch": lambda b: [sketch.sketch(b)],
     "overlap": lambda b: [overlap.overlap(b)],
