@@ -6,6 +6,7 @@
 
 #include "handlers/app.h"
 #include "handlers/event_json.h"
+#include "handlers/idempotency.h"
 #include "handlers/params.h"
 #include "handlers/problem.h"
 #include "handlers/reply.h"
@@ -14,12 +15,17 @@ static const struct param_spec specs[] = {{"strict", false}};
 
 struct events_state {
     struct event_batch batch;
+    enum event_body form;
+    bool strict;
+    bool keyed; /* the request has an Idempotency-Key */
+    struct claim claim;
 };
 
 static void release(struct http_exchange *exchange)
 {
     struct events_state *state = exchange->state;
     event_batch_release(&state->batch);
+    claim_release(&state->claim);
     free(state);
 }
 
@@ -162,37 +168,22 @@ static bool decode(struct http_exchange *exchange, enum event_body form, struct 
     return false;
 }
 
-enum handler_result events_start(struct http_exchange *exchange)
+/* The events are decoded, with their time of arrival in the request.  HANDLER_REPLY: the response
+ * says what is wrong, or that there was nothing to do. */
+static enum handler_result prepare(struct http_exchange *exchange)
 {
-    enum event_body form;
-    bool strict;
-    if (!read_form(exchange, &form) || !read_strict(exchange, &strict)) {
-        return HANDLER_REPLY;
-    }
-    if (exchange->request.now_ms ==
-        0) { /* Redis was never seen: its clock gives the time of arrival */
-        problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
-        return HANDLER_REPLY;
-    }
-    struct events_state *state = calloc(1, sizeof(*state));
-    if (state == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return HANDLER_REPLY;
-    }
+    struct events_state *state = exchange->state;
     struct event_batch *batch = &state->batch;
-    event_batch_init(batch);
-    exchange->state = state;
-    exchange->release = release;
-    if (!decode(exchange, form, batch)) {
+    if (!decode(exchange, state->form, batch)) {
         return HANDLER_REPLY;
     }
     count(&exchange->app->stats->rejected_invalid, batch->rejected);
-    if (batch->rejected > 0 && (strict || batch->n == 0)) {
+    if (batch->rejected > 0 && (state->strict || batch->n == 0)) {
         count(&exchange->app->stats->rejected_strict, batch->n);
-        reply_rejected(exchange, batch, strict);
+        reply_rejected(exchange, batch, state->strict);
         return HANDLER_REPLY;
     }
-    if (batch->n == 0) {
+    if (batch->n == 0 && !state->keyed) {
         reply_accepted(exchange, batch);
         return HANDLER_REPLY;
     }
@@ -202,13 +193,113 @@ enum handler_result events_start(struct http_exchange *exchange)
     return HANDLER_WAIT;
 }
 
+/* False: the response says why. */
+static bool read_key(struct http_exchange *exchange, struct events_state *state)
+{
+    const struct http_request *request = &exchange->request;
+    char key[IDEMPOTENCY_KEY_MAX];
+    size_t n = 0;
+    switch (idempotency_key_read(request, key, &n)) {
+    case IDEMPOTENCY_NONE:
+        return true;
+    case IDEMPOTENCY_MALFORMED:
+        problem_reply(&exchange->response, PROBLEM_MALFORMED, IDEMPOTENCY_DETAIL);
+        return false;
+    case IDEMPOTENCY_KEY:
+        break;
+    }
+    struct slice owner = {NULL, 0}; /* no tokens: one common space */
+    uint64_t how = (state->form == EVENT_BODY_NDJSON ? 1u : 0u) | (state->strict ? 2u : 0u);
+    state->keyed = true;
+    state->claim.key = claim_key(owner, (struct slice){key, n});
+    state->claim.body = claim_body(how, request->body);
+    return true;
+}
+
+enum handler_result events_start(struct http_exchange *exchange)
+{
+    struct events_state fresh = {0};
+    if (!read_form(exchange, &fresh.form) || !read_strict(exchange, &fresh.strict) ||
+        !read_key(exchange, &fresh)) {
+        return HANDLER_REPLY;
+    }
+    if (exchange->request.now_ms ==
+        0) { /* Redis was never seen: its clock gives the time of arrival */
+        problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
+        return HANDLER_REPLY;
+    }
+    struct events_state *state = malloc(sizeof(*state));
+    if (state == NULL) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return HANDLER_REPLY;
+    }
+    *state = fresh;
+    event_batch_init(&state->batch);
+    exchange->state = state;
+    exchange->release = release;
+    if (!state->keyed) {
+        return prepare(exchange);
+    }
+    exchange->job.op = STORAGE_CLAIM;
+    exchange->job.deadline_ms = exchange->request.deadline_ms;
+    exchange->job.u.claim = &state->claim;
+    return HANDLER_WAIT;
+}
+
+/* ---- with a key ---- */
+
+/* The answer is no 202, and nothing was sent: the key may be used again when it is given. */
+static void give_back(struct http_exchange *exchange, struct claim *claim)
+{
+    exchange->job.op = STORAGE_RELEASE;
+    exchange->job.u.claim = claim;
+    exchange->again = true;
+}
+
+/* The key is claimed, or not.  Whoever executes the request takes the first try's time of arrival:
+ * then the same events go to the same buckets, and the same ones are rejected. */
+static void claimed(struct http_exchange *exchange, struct events_state *state)
+{
+    if (exchange->job.err != STORAGE_OK) {
+        count(&exchange->app->stats->rejected_unavailable, 1);
+        problem_from_storage(&exchange->response, exchange->job.err, exchange->job.detail);
+        return;
+    }
+    if (state->claim.outcome != CLAIM_MINE) {
+        idempotency_reply(&exchange->response, &state->claim);
+        return;
+    }
+    exchange->request.now_ms = state->claim.gen_ms;
+    if (prepare(exchange) == HANDLER_REPLY) {
+        give_back(exchange, &state->claim);
+        return;
+    }
+    reply_accepted(exchange, &state->batch); /* what storage keeps for those who ask again */
+    if (exchange->response.status != 202) {
+        give_back(exchange, &state->claim);
+        return;
+    }
+    state->claim.answer = (struct slice){exchange->response.body, exchange->response.body_n};
+    exchange->job.u.write.claim = &state->claim;
+    exchange->again = true;
+}
+
 void events_finish(struct http_exchange *exchange)
 {
-    const struct events_state *state = exchange->state;
+    struct events_state *state = exchange->state;
     struct app_stats *stats = exchange->app->stats;
+    if (exchange->job.op == STORAGE_RELEASE) {
+        return;
+    }
+    if (exchange->job.op == STORAGE_CLAIM) {
+        claimed(exchange, state);
+        return;
+    }
     if (exchange->job.err == STORAGE_OK) {
         count(&stats->events_accepted, state->batch.n);
-        reply_accepted(exchange, &state->batch);
+        if (!state->keyed) {
+            reply_accepted(exchange, &state->batch);
+        }
         return;
     }
     count(exchange->job.err == STORAGE_UNKNOWN ? &stats->rejected_unknown

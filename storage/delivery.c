@@ -53,6 +53,26 @@ int64_t delivery_deadline_ms(const struct delivery *d)
 /* ---- answering jobs ---- */
 
 /* What became of the parts that a job's events are in. */
+/* Of a part that is answered OK: was the job's share of it applied? */
+static enum storage_err share(const struct part *part, const struct storage_job *job)
+{
+    const struct claim *claim = job->u.write.claim;
+    if (claim == NULL) {
+        return STORAGE_OK;
+    }
+    switch (part_units_mark(part->units, part->n_units, claim->unit)) {
+    case UNIT_OPEN:
+    case UNIT_KNOWN:
+        return STORAGE_OK;
+    case UNIT_BEHIND:
+        return STORAGE_REFUSED;
+    case UNIT_OTHER:
+    case UNIT_LATE:
+        break;
+    }
+    return STORAGE_UNKNOWN; /* another attempt may have applied it */
+}
+
 static enum storage_err verdict(const struct flush *flush, const struct storage_job *job)
 {
     bool applied = false;
@@ -64,7 +84,11 @@ static enum storage_err verdict(const struct flush *flush, const struct storage_
         }
         bool held = part->state == PART_HELD && !part->in_doubt;
         bool refused = part->state == PART_OVER && part->fate != FATE_UNKNOWN;
-        if (held || refused) {
+        enum storage_err mine = part->state == PART_OK ? share(part, job) : STORAGE_OK;
+        if (mine == STORAGE_UNKNOWN) {
+            return STORAGE_UNKNOWN;
+        }
+        if (held || refused || mine == STORAGE_REFUSED) {
             nothing = true;
         } else {
             applied = true; /* or may be */
@@ -288,6 +312,11 @@ void delivery_lost(struct delivery *d)
     atomic_fetch_add(&d->core->stats.resent, (int64_t)d->sent.n);
     d->sent.n = 0;
     d->hold_until_ms = 0;
+    for (struct flush *flush = d->flushes; flush != NULL; flush = flush->next) {
+        for (size_t i = 0; i < flush->n_parts; i++) {
+            part_units_forget(flush->parts[i].units, flush->parts[i].n_units);
+        }
+    }
     for (unsigned p = 0; p < d->core->partitions.n; p++) {
         lane_lost(&d->lanes[p]);
     }
@@ -352,6 +381,7 @@ static enum part_answer read_code(struct delivery *d, struct part *part, const s
         return replan(d, part, st, ret_lost);
     case 2:
         encode_forget(d->encoder); /* the data may have gone back */
+        part_units_forget(part->units, part->n_units);
         return ANSWER_GAP;
     case 3:
         if (part->in_doubt) {
@@ -359,6 +389,10 @@ static enum part_answer read_code(struct delivery *d, struct part *part, const s
         }
         /* Its only copy did nothing: Redis's clock was set forward since the flush was made. */
         part->gen_ms = redis_clock_ms(&d->core->clock);
+        return ANSWER_AGAIN;
+    case 6:
+        atomic_fetch_add(&d->core->stats.keyed_again, 1);
+        *ret_lost = !part_units_take(part->units, part->n_units, st->text);
         return ANSWER_AGAIN;
     case 4: /* other settings, or (5) emptied under our feet: look again, from the start */
     case 5:

@@ -112,10 +112,14 @@ static void announce_member(struct encoder *e, struct slice member)
 static bool merge(struct encoder *e, const struct part *part, struct write_plan *plan)
 {
     const struct flush *flush = part->flush;
+    struct unit_cursor cursor = {0};
     bool ok = true;
     for (uint32_t i = 0; ok && i < part->n_tasks; i++) {
         const struct row *row = &flush->rows[part->tasks[i] >> 2];
         enum task_kind kind = (enum task_kind)(part->tasks[i] & 3);
+        if (!part_units_pass(part->units, part->n_units, &cursor, row->unit)) {
+            continue; /* it is there already */
+        }
         write_plan_at(plan, row->at_s);
         e->late = e->late || plan->n > 1;
         if (kind == TASK_VISIT) {
@@ -244,6 +248,8 @@ bool encode_add(struct encoder *e, struct part *part, const struct partition_vie
     }
     write_fixed_keys(e, part, tag);
     write_fixed_args(e, part, view);
+    part_units_write(part->units, part->n_units, ((const struct flush *)part->flush)->units, tag,
+        &e->keys, &e->n_keys, &e->args, &e->n_args);
     write_announcements(e);
     write_sites(e);
     merge_counts_write(e->counts, tag, &e->keys, &e->n_keys, &e->args, &e->n_args);

@@ -12,6 +12,7 @@
 #include "storage/core.h"
 #include "storage/lane.h"
 #include "storage/row.h"
+#include "storage/unit.h"
 
 /* A script holds Redis for about so long at most: a little over half of the 5 ms allowed. */
 #define PART_MAX_US 3000
@@ -24,6 +25,8 @@ struct flush {
     struct arena arena;
     struct row *rows;
     size_t n_rows;
+    struct unit *units; /* requests with a key */
+    size_t n_units;
     struct part *parts; /* n_parts of them; pointers to them are stable */
     size_t n_parts;
     struct storage_job *jobs; /* not answered yet, in order of arrival */

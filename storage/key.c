@@ -69,6 +69,20 @@ void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct sli
     }
 }
 
+void key_claim(struct key *key, const char *tag, const struct claim_digest *claim)
+{
+    char text[CLAIM_TEXT];
+    claim_print(claim, text);
+    key_fixed(key, tag, "claim:", slice_of(text));
+}
+
+void key_unit(struct key *key, const char *tag, const struct claim_digest *claim)
+{
+    char text[CLAIM_TEXT];
+    claim_print(claim, text);
+    key_fixed(key, tag, "once:claim:", slice_of(text));
+}
+
 void key_visit_prefix(struct key *key, const char *tag, struct slice site)
 {
     head(key, tag, "visit:");

@@ -16,10 +16,14 @@
  * <site>:<bucket> that a rollup has still to visit t:{p}:sites                      set    sites
  * seen t:{p}:rolled                     hash   cfg, st, pass, cur, ftok, ver, kept (see
  * rollup_state.h) t:{p}:once:<writer>              string last sequence number applied; expires
- *   t:{0}:meta                       string schema version and number of partitions
- *   t:{0}:secret                     string 32 random bytes: key of the visitors' and addresses'
- * hashes t:{0}:lock, t:{0}:fence          string the rollup's leader, and its fencing tokens
- *   t:{0}:probe                      string written by /readyz
+ *   t:{p}:once:claim:<claim>         string a keyed request's tasks applied here (see unit.h): gen
+ * (13 digits), their number (7), digest of the body (16 bytes); expires.  <claim>: 32 hexadecimal
+ * digits, the digest of the key and whose it is, so no user text t:{p}:claim:<claim> string I (in
+ * flight) or D (done), gen (13 digits), end of the lease (13), owner (16 bytes), digest of the body
+ * (16), the answer; expires.  partition of <claim> t:{0}:meta                       string schema
+ * version and number of partitions t:{0}:secret                     string 32 random bytes: key of
+ * the visitors' and addresses' hashes t:{0}:lock, t:{0}:fence          string the rollup's leader,
+ * and its fencing tokens t:{0}:probe                      string written by /readyz
  *
  * ({0} here: the tag of partition 0.)
  */
@@ -27,6 +31,7 @@
 #define STORAGE_KEY_H
 
 #include "storage/bucket.h"
+#include "storage/claim.h"
 #include "storage/event.h"
 #include "storage/partition.h"
 
@@ -50,6 +55,10 @@ void key_fixed(struct key *key, const char *tag, const char *name, struct slice 
 /* A bucket's key.  @page is ignored for KEY_PV and KEY_VV, whose pages are fields. */
 void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
     struct bucket bucket, struct slice page);
+
+/* t:{tag}:claim:<claim>, and t:{tag}:once:claim:<claim>. */
+void key_claim(struct key *key, const char *tag, const struct claim_digest *claim);
+void key_unit(struct key *key, const char *tag, const struct claim_digest *claim);
 
 /* t:{tag}:visit:<site>: - the slot's number follows. */
 void key_visit_prefix(struct key *key, const char *tag, struct slice site);

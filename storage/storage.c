@@ -3,6 +3,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 
+#include "storage/claims.h"
 #include "storage/core.h"
 #include "storage/flush.h"
 #include "storage/reader.h"
@@ -14,6 +15,7 @@ struct storage {
     struct core core;
     struct writer *writer;
     struct readers *readers;
+    struct claims *claims;
     struct rollup *rollup; /* NULL: this process does not lead */
 };
 
@@ -28,6 +30,8 @@ const char *storage_err_text(enum storage_err err)
     }
     return "unknown";
 }
+
+static bool resubmit(void *data, struct storage_job *job);
 
 struct storage *storage_open(const struct storage_config *config, const char **ret_error)
 {
@@ -51,8 +55,10 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     settings_print(config->partitions, &config->retention, s->core.cfg);
     s->writer = writer_start(&s->core);
     s->readers = readers_start(&s->core, config->readers);
+    s->claims = claims_start(&s->core, resubmit, s);
     s->rollup = config->lead ? rollup_start(&s->core) : NULL;
-    if (s->writer == NULL || s->readers == NULL || (config->lead && s->rollup == NULL)) {
+    if (s->writer == NULL || s->readers == NULL || s->claims == NULL ||
+        (config->lead && s->rollup == NULL)) {
         *ret_error = "threads could not be started";
         storage_close(s);
         return NULL;
@@ -94,6 +100,13 @@ static enum storage_err submit_write(struct storage *s, struct storage_job *job)
     return err;
 }
 
+/* A write with a key once more: see claims.h.  False: not taken. */
+static bool resubmit(void *data, struct storage_job *job)
+{
+    struct storage *s = data;
+    return submit_write(s, job) == STORAGE_OK;
+}
+
 void storage_submit(struct storage *s, struct storage_job *job)
 {
     enum storage_err err = STORAGE_OK;
@@ -102,9 +115,12 @@ void storage_submit(struct storage *s, struct storage_job *job)
         err = STORAGE_CONFIG;
     } else if (job->op != STORAGE_PROBE && atomic_load(&s->core.refusing)) {
         err = STORAGE_DOWN;
+    } else if (job->op == STORAGE_CLAIM || job->op == STORAGE_RELEASE) {
+        (void)claims_submit(s->claims, job, &err);
     } else if (job->op != STORAGE_WRITE) {
         (void)readers_submit(s->readers, job, &err);
     } else if (job->u.write.n == 0) {
+        job->parts_all = 0;
         job_done(job, STORAGE_OK);
         return;
     } else {
@@ -175,6 +191,7 @@ struct storage_stats *storage_stats(struct storage *s)
 void storage_drain(struct storage *s, int64_t deadline_ms)
 {
     writer_drain(s->writer, deadline_ms);
+    claims_drain(s->claims, deadline_ms);
     readers_drain(s->readers, deadline_ms);
 }
 
@@ -189,6 +206,9 @@ void storage_close(struct storage *s)
     }
     if (s->readers != NULL) {
         readers_stop(s->readers);
+    }
+    if (s->claims != NULL) {
+        claims_stop(s->claims);
     }
     if (s->writer != NULL) {
         writer_stop(s->writer);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "storage/bucket.h"
+#include "storage/claim.h"
 #include "storage/cover.h"
 #include "storage/event.h"
 #include "storage/stats.h"
@@ -53,6 +54,7 @@ enum metric { METRIC_PV, METRIC_UV, METRIC_IPS, METRIC_VISITS };
 struct write_job {
     struct event *events;
     size_t n;
+    struct claim *claim; /* NULL: a request without an Idempotency-Key */
 };
 
 /* Input and result of STORAGE_COUNT. */
@@ -84,9 +86,10 @@ struct count_job {
  * nothing lies beyond: a window that reaches into next month needs few keys.) */
 #define STORAGE_FUTURE_MAX_S 86400
 
-/* STORAGE_WRITE is for the writer's thread; the others are for the readers (reader.c). */
-enum storage_op { STORAGE_WRITE, STORAGE_COUNT, STORAGE_PROBE };
-#define STORAGE_OPS 3
+/* STORAGE_WRITE is for the writer's thread, STORAGE_CLAIM and STORAGE_RELEASE are for that of the
+ * claims (see claim.h); the others are for the readers (reader.c). */
+enum storage_op { STORAGE_WRITE, STORAGE_COUNT, STORAGE_PROBE, STORAGE_CLAIM, STORAGE_RELEASE };
+#define STORAGE_OPS 5
 
 struct storage_job {
     enum storage_op op;
@@ -94,6 +97,7 @@ struct storage_job {
     union {
         struct write_job write;
         struct count_job count;
+        struct claim *claim; /* of STORAGE_CLAIM and STORAGE_RELEASE */
     } u;
     void (*done)(struct storage_job *job);
     void *data; /* the caller's */

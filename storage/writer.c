@@ -57,7 +57,9 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
     bool wake = false;
     *ret_err = STORAGE_OK;
     pthread_mutex_lock(&w->lock);
-    if (w->draining || w->stop) {
+    /* Who has claimed a key was taken before, and is let through. */
+    bool claimed = job->u.write.claim != NULL && monotonic_ms() < w->drain_deadline_ms;
+    if ((w->draining && !claimed) || w->stop) {
         *ret_err = STORAGE_SHUTDOWN;
     } else if (w->queue.events > 0 && w->queue.events + job->cost > w->core->config.queue_events) {
         *ret_err = STORAGE_FULL;

@@ -1,12 +1,14 @@
 #!lua
 -- write.lua - apply parts of flushes to their partitions, each exactly once.  Encoded by storage/encode.c.
 --
--- KEYS: part by part:  1 rolled  2 once:<writer>  3 open  4 sites  then data keys in the order of use below
+-- KEYS: part by part:  1 rolled  2 once:<writer>  3 open  4 sites  then the units' markers, then data keys in the order of use below
 -- ARGV: 1 number of parts  2 cfg  3 ttl (ms)
 --       then part by part:  number of keys  number of arguments behind this  st expected  ver to set ('' none)  seq
---       gen (ms)  and counted sections: members for open, members for sites, counts, visits.
+--       gen (ms)  and counted sections: units (requests with a key), members for open, members for sites, counts, visits.
 -- Reply: {seconds, microseconds of Redis's clock, code, st, code, st..}: per part a code, and with REPLAN st (else '')
 --       code 0 OK, 1 REPLAN, 2 GAP, 3 STALE, 4 CFG, 5 NEW (the partition has no state)
+--       6 KNOWN (units were applied before: nothing done, and instead of st their numbers, the last one first, each
+--       with how many tasks its marker counts, O: another body's, L: too late)
 --
 -- Parts know nothing of each other; together they save what a script costs each.  (In a cluster a script has one
 -- part: it must not leave its slot.)  Nothing after a marker is set can fail: types and arguments were checked by the
@@ -32,6 +34,31 @@ local function add(kind, key, n, pages, page, numbers, number)
     call(kind == 'H' and 'HSET' or 'ZADD', key, unpack(set, 1, 2 * n))
 end
 
+-- The n units with markers behind KEYS[k0] and arguments behind ARGV[a0], three each: the marker to set (gen, 13 digits,
+-- number of tasks, 7, body), the time from which on nothing of it may be applied, the number that the marker must have.
+-- Returns '' if all may be applied.
+local function known(k0, a0, n)
+    local markers, found = call('MGET', unpack(KEYS, k0 + 1, k0 + n)), {}
+    for i = n, 1, -1 do
+        local a = a0 + 3 * i - 2
+        local value, from, marker, have = ARGV[a], tonumber(ARGV[a + 2]), markers[i], 0
+        if marker then
+            local gen, was = tonumber(string.sub(value, 1, 13)), tonumber(string.sub(marker, 1, 13))
+            if gen < was + 86400000 then -- decided by the generations, not by when a marker happens to expire
+                have = string.sub(marker, 21) == string.sub(value, 21) and tonumber(string.sub(marker, 14, 20)) or 'O'
+                if gen > was then
+                    call('SET', KEYS[k0 + i], string.sub(value, 1, 13) .. string.sub(marker, 14), 'PX', 176400000)
+                end
+            end
+        end
+        if now >= tonumber(ARGV[a + 1]) then have = 'L' end
+        if have ~= from then
+            found[#found + 1] = i .. ' ' .. (type(have) == 'number' and string.format('%.0f', have) or have)
+        end
+    end
+    return table.concat(found, ' ')
+end
+
 -- Keys behind k0, arguments behind a0.  Returns the code, and st.
 local function apply(k0, a0)
     local rolled = call('HMGET', KEYS[k0 + 1], 'cfg', 'st')
@@ -43,10 +70,19 @@ local function apply(k0, a0)
     if seq <= last then return 0, '' end
     if seq > last + 1 then return 2, '' end
     if rolled[2] ~= ARGV[a0 + 1] then return 1, rolled[2] end
+    local units = tonumber(ARGV[a0 + 5])
+    if units > 0 then
+        local found = known(k0 + 4, a0 + 5, units)
+        if found ~= '' then return 6, found end
+    end
     call('SET', KEYS[k0 + 2], ARGV[a0 + 3], 'PX', 3600000)
     if ARGV[a0 + 2] ~= '' then call('HSET', KEYS[k0 + 1], 'ver', ARGV[a0 + 2]) end
 
-    local a, k = a0 + 5, k0 + 5 -- next argument, next key
+    for i = 1, units do
+        call('SET', KEYS[k0 + 4 + i], ARGV[a0 + 3 + 3 * i], 'PX', 176400000)
+    end
+
+    local a, k = a0 + 6 + 3 * units, k0 + 5 + units -- next argument, next key
 
     for announced = 3, 4 do
         local n = tonumber(ARGV[a])
