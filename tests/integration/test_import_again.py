@@ -91,9 +91,9 @@ def test_killed_in_the_middle(tallyd, http, site, file, chance):
 
 def test_killed_while_the_file_grows(tallyd, http, site, file):
     """What came through a pipe in pieces counts as what comes as a file."""
-    events = make_events(9300)
+    events = make_events(32000)
     child = start(tallyd, site, "-", stdin=subprocess.PIPE)
-    child.stdin.write(lines(events[:7100]))
+    child.stdin.write(lines(events[:30000]))
     child.stdin.flush()
     wait_until(lambda: whole(http, "pv", site) >= 2000, "some batches are counted")
     child.kill()
