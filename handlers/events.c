@@ -183,8 +183,9 @@ static enum handler_result prepare(struct http_exchange *exchange)
         reply_rejected(exchange, batch, state->strict);
         return HANDLER_REPLY;
     }
-    if (batch->n == 0 && !state->keyed) {
-        reply_accepted(exchange, batch);
+    /* Before anything is sent: when it is applied it must not fail for want of memory any more. */
+    reply_accepted(exchange, batch);
+    if (exchange->response.status != 202 || (batch->n == 0 && !state->keyed)) {
         return HANDLER_REPLY;
     }
     exchange->job.op = STORAGE_WRITE;
@@ -274,11 +275,7 @@ static void claimed(struct http_exchange *exchange, struct events_state *state)
         give_back(exchange, &state->claim);
         return;
     }
-    reply_accepted(exchange, &state->batch); /* what storage keeps for those who ask again */
-    if (exchange->response.status != 202) {
-        give_back(exchange, &state->claim);
-        return;
-    }
+    /* What storage keeps for those who ask again. */
     state->claim.answer = (struct slice){exchange->response.body, exchange->response.body_n};
     exchange->job.u.write.claim = &state->claim;
     exchange->again = true;
@@ -297,9 +294,6 @@ void events_finish(struct http_exchange *exchange)
     }
     if (exchange->job.err == STORAGE_OK) {
         count(&stats->events_accepted, state->batch.n);
-        if (!state->keyed) {
-            reply_accepted(exchange, &state->batch);
-        }
         return;
     }
     count(exchange->job.err == STORAGE_UNKNOWN ? &stats->rejected_unknown
