@@ -397,7 +397,9 @@ static void group(struct claims *c)
             settle[n_settle++] = c->batch[i];
         }
     }
-    memcpy(c->batch + n_claims, settle, n_settle * sizeof(settle[0]));
+    for (size_t i = 0; i < n_settle; i++) {
+        c->batch[n_claims + i] = settle[i];
+    }
 }
 
 static void encode(struct claims *c)

@@ -76,7 +76,7 @@ bool part_units_take(struct part_unit *units, uint32_t n, struct slice text)
             take_progress(unit, (uint32_t)have);
         }
         any = true;
-        if (text.n > 0 && !letter(&text, ' ')) {
+        if (text.n > 0 && (!letter(&text, ' ') || text.n == 0)) {
             return false;
         }
     }
