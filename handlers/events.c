@@ -11,6 +11,10 @@
 #include "handlers/problem.h"
 #include "handlers/reply.h"
 
+/* A request of more takes the longer way, in which it may be cut into several scripts. */
+#define DIRECT_BODY   16384
+#define DIRECT_EVENTS 64
+
 static const struct param_spec specs[] = {{"strict", false}};
 
 struct events_state {
@@ -19,6 +23,7 @@ struct events_state {
     bool strict;
     bool keyed; /* the request has an Idempotency-Key */
     struct claim claim;
+    char *copy; /* of the body, which decoding changes; NULL: not needed any more, or too large */
 };
 
 static void release(struct http_exchange *exchange)
@@ -26,6 +31,7 @@ static void release(struct http_exchange *exchange)
     struct events_state *state = exchange->state;
     event_batch_release(&state->batch);
     claim_release(&state->claim);
+    free(state->copy);
     free(state);
 }
 
@@ -137,18 +143,22 @@ static void reply_malformed(struct http_exchange *exchange, const struct event_b
 
 /* ---- the life of a request ---- */
 
-/* False: the response says why. */
-static bool decode(struct http_exchange *exchange, enum event_body form, struct event_batch *batch)
+static struct event_rules rules_at(const struct app *app, int64_t now_s)
 {
-    const struct app *app = exchange->app;
-    struct http_request *request = &exchange->request;
-    int64_t now_s = request->now_ms / 1000;
-    struct event_rules rules = {
+    return (struct event_rules){
         .now_s = now_s,
         .latest_s = now_s + app->max_future_s,
         .oldest_s = storage_oldest_s(app->storage, now_s),
         .max_events = app->max_events,
     };
+}
+
+/* False: the response says why. */
+static bool decode(struct http_exchange *exchange, enum event_body form, struct event_batch *batch)
+{
+    const struct app *app = exchange->app;
+    struct http_request *request = &exchange->request;
+    struct event_rules rules = rules_at(app, request->now_ms / 1000);
     switch (event_json_decode(request->body_bytes, request->body.n, form, &rules, batch)) {
     case EVENT_JSON_OK:
         return true;
@@ -217,6 +227,58 @@ static bool read_key(struct http_exchange *exchange, struct events_state *state)
     return true;
 }
 
+static void claim_first(struct http_exchange *exchange, struct events_state *state)
+{
+    exchange->job.op = STORAGE_CLAIM;
+    exchange->job.deadline_ms = exchange->request.deadline_ms;
+    exchange->job.u.claim = &state->claim;
+}
+
+/* Back to before the events were decoded. */
+static void undo(struct http_exchange *exchange, struct events_state *state)
+{
+    struct http_request *request = &exchange->request;
+    event_batch_release(&state->batch);
+    reply_empty(&exchange->response, 0);
+    if (state->copy != NULL) {
+        memcpy(request->body_bytes, state->copy, request->body.n);
+    }
+}
+
+/* A small request with nothing wrong needs no claim before it is written.  False: it is to be
+ * claimed first, and nothing has changed; for whatever is wrong with it now, a repeat gets the
+ * first answer. */
+static bool try_directly(struct http_exchange *exchange, struct events_state *state)
+{
+    struct http_request *request = &exchange->request;
+    struct event_batch *batch = &state->batch;
+    size_t n = request->body.n;
+    state->copy = n > 0 && n <= DIRECT_BODY ? malloc(n) : NULL;
+    if (state->copy == NULL) {
+        return false;
+    }
+    memcpy(state->copy, request->body_bytes, n);
+    struct event_rules rules = rules_at(exchange->app, request->now_ms / 1000);
+    bool good =
+        event_json_decode(request->body_bytes, n, state->form, &rules, batch) == EVENT_JSON_OK &&
+        batch->rejected == 0 && batch->n > 0 && batch->n <= DIRECT_EVENTS;
+    if (good) {
+        reply_accepted(exchange, batch);
+    }
+    if (!good || exchange->response.status != 202) {
+        undo(exchange, state);
+        return false;
+    }
+    state->claim.direct = true;
+    state->claim.gen_ms = request->now_ms;
+    state->claim.answer = (struct slice){exchange->response.body, exchange->response.body_n};
+    exchange->job.op = STORAGE_WRITE;
+    exchange->job.deadline_ms = request->deadline_ms;
+    exchange->job.u.write =
+        (struct write_job){.events = batch->events, .n = batch->n, .claim = &state->claim};
+    return true;
+}
+
 enum handler_result events_start(struct http_exchange *exchange)
 {
     struct events_state fresh = {0};
@@ -241,9 +303,9 @@ enum handler_result events_start(struct http_exchange *exchange)
     if (!state->keyed) {
         return prepare(exchange);
     }
-    exchange->job.op = STORAGE_CLAIM;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
-    exchange->job.u.claim = &state->claim;
+    if (!try_directly(exchange, state)) {
+        claim_first(exchange, state);
+    }
     return HANDLER_WAIT;
 }
 
@@ -290,6 +352,12 @@ void events_finish(struct http_exchange *exchange)
     }
     if (exchange->job.op == STORAGE_CLAIM) {
         claimed(exchange, state);
+        return;
+    }
+    if (exchange->job.err == STORAGE_OK && state->claim.outcome == CLAIM_FIRST) {
+        undo(exchange, state);
+        claim_first(exchange, state);
+        exchange->again = true;
         return;
     }
     if (exchange->job.err == STORAGE_OK) {

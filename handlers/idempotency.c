@@ -77,8 +77,9 @@ void idempotency_reply(struct http_response *response, const struct claim *claim
 {
     switch (claim->outcome) {
     case CLAIM_REPLAY:
+    case CLAIM_DONE:
         reply_text(response, 202, "application/json", claim->replay, claim->replay_n);
-        if (response->status == 202) {
+        if (response->status == 202 && claim->outcome == CLAIM_REPLAY) {
             (void)problem_add_header(response, "Idempotency-Replayed", "true");
         }
         return;
@@ -92,6 +93,7 @@ void idempotency_reply(struct http_response *response, const struct claim *claim
         (void)problem_add_header(response, "Retry-After", "1");
         return;
     case CLAIM_MINE:
+    case CLAIM_FIRST:
         break;
     }
     problem_reply(response, PROBLEM_INTERNAL, "the claim was lost");

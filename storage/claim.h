@@ -13,12 +13,18 @@
  * leaves it to its lease: who asks again when that is over takes the request over, with the first
  * try's gen_ms, and completes what is missing.
  *
+ * A small request may go straight to STORAGE_WRITE, with `direct` set and gen_ms its time of
+ * arrival: if all of it fits into one script and nobody has used the key, its events and its answer
+ * are written together, in one round trip.  If it comes back as STORAGE_OK with CLAIM_FIRST it
+ * takes the way above (CLAIM_DONE says there that it was applied after all, when no answer came).
+ *
  * The caller owns the claim (zeroed, then key and body set) and keeps it until its last job is
  * done; claim_release frees what CLAIM_REPLAY brought.
  */
 #ifndef STORAGE_CLAIM_H
 #define STORAGE_CLAIM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "storage/slice.h"
@@ -42,6 +48,8 @@ enum claim_outcome {
     CLAIM_REPLAY,     /* executed before, with this body: the answer is there */
     CLAIM_OTHER_BODY, /* used before, with another body */
     CLAIM_IN_FLIGHT,  /* somebody executes it just now */
+    CLAIM_DONE,       /* this very request was executed: the answer is there */
+    CLAIM_FIRST,      /* of a direct STORAGE_WRITE: not applied so far as is known; claim first */
 };
 
 struct claims;
@@ -52,9 +60,10 @@ struct claim {
     /* Results of STORAGE_CLAIM. */
     enum claim_outcome outcome;
     int64_t gen_ms; /* CLAIM_MINE: when it was first tried, Redis's clock */
-    char *replay;   /* CLAIM_REPLAY: the first answer, owned */
+    char *replay;   /* CLAIM_REPLAY, CLAIM_DONE: the first answer, owned */
     size_t replay_n;
 
+    bool direct;         /* see above */
     struct slice answer; /* for STORAGE_WRITE: what is stored; lives until the job is done */
 
     /* Private to storage. */

@@ -26,12 +26,12 @@ struct claims {
     void *resubmit_data;
     pthread_t thread;
 
-    pthread_mutex_t lock; /* guards the next eight */
+    pthread_mutex_t lock; /* guards the next seven */
     pthread_cond_t work, idle;
     struct storage_job *first, *last;
     size_t waiting;
     bool running, draining, drained, stop;
-    uint64_t owners;
+    _Atomic uint64_t owners;
 
     uint8_t process[8]; /* random: the first half of every owner */
 
@@ -72,11 +72,23 @@ static void append(struct claims *c, struct storage_job *job)
     }
 }
 
+void claims_name(struct claims *c, struct claim *claim)
+{
+    static const uint8_t none[sizeof(claim->owner.bytes)];
+    if (memcmp(claim->owner.bytes, none, sizeof(none)) == 0) {
+        uint64_t number = atomic_fetch_add(&c->owners, 1) + 1;
+        memcpy(claim->owner.bytes, c->process, sizeof(c->process));
+        memcpy(claim->owner.bytes + sizeof(c->process), &number, sizeof(number));
+    }
+}
+
 bool claims_submit(struct claims *c, struct storage_job *job, enum storage_err *ret_err)
 {
     struct claim *claim = job->u.claim;
     claim->step = job->op == STORAGE_CLAIM ? STEP_CLAIM : STEP_RELEASE;
     claim->claims = c;
+    claim->direct = false;
+    claims_name(c, claim);
     job->err = STORAGE_OK;
     *ret_err = STORAGE_OK;
     pthread_mutex_lock(&c->lock);
@@ -85,11 +97,6 @@ bool claims_submit(struct claims *c, struct storage_job *job, enum storage_err *
     } else if (c->waiting >= c->core->config.queue_events) {
         *ret_err = STORAGE_FULL;
     } else {
-        if (claim->step == STEP_CLAIM) {
-            uint64_t number = ++c->owners;
-            memcpy(claim->owner.bytes, c->process, sizeof(c->process));
-            memcpy(claim->owner.bytes + sizeof(c->process), &number, sizeof(number));
-        }
         append(c, job);
     }
     pthread_mutex_unlock(&c->lock);
@@ -100,6 +107,9 @@ bool claims_settle(struct storage_job *job)
 {
     struct claim *claim = job->u.write.claim;
     struct claims *c = claim->claims;
+    if (claim->direct) {
+        return false; /* what was applied was stored with its answer; nothing was claimed */
+    }
     bool applied = claim->step == STEP_FINISH; /* was before: it is sent once more */
     if (job->err != STORAGE_OK && applied) {
         job->err = STORAGE_UNKNOWN;
@@ -246,7 +256,7 @@ static void take_claim(struct claims *c, struct storage_job *job, const struct r
             claim->until_ms = claim->gen_ms + CLAIM_TTL_MS;
         }
         claim->epoch = c->epoch;
-    } else if (outcome == CLAIM_REPLAY) {
+    } else if (outcome == CLAIM_REPLAY || outcome == CLAIM_DONE) {
         claim->replay = malloc(value->text.n + 1);
         if (claim->replay == NULL) {
             done(job, STORAGE_NOMEM);
@@ -416,11 +426,9 @@ static void encode(struct claims *c)
         if (c->keys.n == 0) {
             *run = (struct run){.script = script, .first = i};
         }
-        uint64_t hash;
         struct key key;
-        memcpy(&hash, claim->key.bytes, sizeof(hash));
-        key_claim(
-            &key, c->core->partitions.tag[partition_of(&c->core->partitions, hash)], &claim->key);
+        key_claim(&key, c->core->partitions.tag[claim_partition(&c->core->partitions, &claim->key)],
+            &claim->key);
         resp_word(&c->keys, key.p, key.n);
         if (script == SCRIPT_CLAIM) {
             put_claim(c, c->batch[i]);

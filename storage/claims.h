@@ -21,6 +21,9 @@ struct claims *claims_start(
 /* Take a STORAGE_CLAIM or STORAGE_RELEASE.  Thread-safe.  False: not taken. */
 bool claims_submit(struct claims *claims, struct storage_job *job, enum storage_err *ret_err);
 
+/* Name the attempt of @claim, unless it has a name.  Thread-safe. */
+void claims_name(struct claims *claims, struct claim *claim);
+
 /* A STORAGE_WRITE with a claim came to job->err.  True: it was taken, to store its answer or to
  * release its key, and will be done by the thread; false: it is done. */
 bool claims_settle(struct storage_job *job);

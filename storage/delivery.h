@@ -15,7 +15,7 @@
 struct sent_parts {
     struct sent_part {
         struct part *part;
-        bool last;
+        bool last, direct;
     } * ring; /* grows; capacity is a power of two */
     size_t head, n, capacity;
 };

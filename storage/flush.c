@@ -1,5 +1,6 @@
 #include "storage/flush.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "storage/index.h"
@@ -128,8 +129,9 @@ static bool count_unit_task(struct assembly *a, unsigned partition, uint32_t uni
                 &draft->units, &draft->units_capacity, draft->n_units, sizeof(*draft->units))) {
             return false;
         }
-        draft->units[draft->n_units++] =
-            (struct part_unit){.unit = unit, .from = a->unit_tasks[partition]};
+        draft->units[draft->n_units++] = (struct part_unit){.unit = unit,
+            .from = a->unit_tasks[partition],
+            .mark = a->flush->units[unit - 1].direct ? UNIT_DIRECT : UNIT_OPEN};
         draft->us += UNIT_US;
     }
     draft->units[draft->n_units - 1].n++;
@@ -174,6 +176,25 @@ static bool copy_row(struct flush *flush, const struct row *from)
     return copy_slice(&flush->arena, &to->page);
 }
 
+/* As settle.lua would write it: see key.h. */
+static bool make_record(struct flush *flush, const struct claim *claim)
+{
+    struct unit *unit = &flush->units[flush->n_units - 1];
+    size_t n = 59 + claim->answer.n;
+    char *record = arena_alloc(&flush->arena, n + 1);
+    if (record == NULL) {
+        return false;
+    }
+    (void)snprintf(record, 28, "D%013lld%013d", (long long)claim->gen_ms, 0);
+    memcpy(record + 27, claim->owner.bytes, sizeof(claim->owner.bytes));
+    memcpy(record + 43, claim->body.bytes, sizeof(claim->body.bytes));
+    memcpy(record + 59, claim->answer.p, claim->answer.n);
+    unit->direct = true;
+    unit->record = (struct slice){record, n};
+    flush->n_direct++;
+    return true;
+}
+
 /* The job has a key: its events are a unit.  Its number goes into *ret, 0 for a job without. */
 static bool begin_unit(struct assembly *a, const struct storage_job *job, uint32_t *ret)
 {
@@ -191,6 +212,9 @@ static bool begin_unit(struct assembly *a, const struct storage_job *job, uint32
         .gen_ms = claim->gen_ms,
         .until_ms = claim->until_ms};
     *ret = claim->unit = (uint32_t)flush->n_units;
+    if (claim->direct && !make_record(flush, claim)) {
+        return false;
+    }
     memset(a->unit_tasks, 0, sizeof(a->unit_tasks));
     return true;
 }
@@ -233,6 +257,24 @@ static size_t count_rows(const struct storage_job *jobs)
         n += ((const struct job_rows *)jobs->rows)->n;
     }
     return n;
+}
+
+struct storage_job *flush_take_direct(struct flush *flush, uint32_t unit)
+{
+    struct storage_job **at = &flush->jobs;
+    flush->units[unit - 1].direct = false;
+    flush->n_direct--;
+    for (size_t i = 0; i < flush->n_parts; i++) {
+        part_units_set(flush->parts[i].units, flush->parts[i].n_units, unit, UNIT_GONE);
+    }
+    while (*at != NULL && ((*at)->u.write.claim == NULL || (*at)->u.write.claim->unit != unit)) {
+        at = &(*at)->next;
+    }
+    struct storage_job *job = *at;
+    if (job != NULL) {
+        *at = job->next;
+    }
+    return job;
 }
 
 struct flush *flush_make(struct core *core, struct storage_job *jobs, int64_t gen_ms)

@@ -69,6 +69,13 @@ void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct sli
     }
 }
 
+unsigned claim_partition(const struct partitions *partitions, const struct claim_digest *claim)
+{
+    uint64_t hash;
+    memcpy(&hash, claim->bytes, sizeof(hash));
+    return partition_of(partitions, hash);
+}
+
 void key_claim(struct key *key, const char *tag, const struct claim_digest *claim)
 {
     char text[CLAIM_TEXT];

@@ -56,6 +56,9 @@ void key_fixed(struct key *key, const char *tag, const char *name, struct slice 
 void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
     struct bucket bucket, struct slice page);
 
+/* The partition of a claim's record. */
+unsigned claim_partition(const struct partitions *partitions, const struct claim_digest *claim);
+
 /* t:{tag}:claim:<claim>, and t:{tag}:once:claim:<claim>. */
 void key_claim(struct key *key, const char *tag, const struct claim_digest *claim);
 void key_unit(struct key *key, const char *tag, const struct claim_digest *claim);

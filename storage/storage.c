@@ -92,6 +92,11 @@ static enum storage_err make_rows(struct core *core, struct storage_job *job)
 
 static enum storage_err submit_write(struct storage *s, struct storage_job *job)
 {
+    struct claim *claim = job->u.write.claim;
+    if (claim != NULL && claim->direct) {
+        claim->outcome = CLAIM_MINE;
+        claims_name(s->claims, claim);
+    }
     enum storage_err err = make_rows(&s->core, job);
     if (err == STORAGE_OK && !writer_submit(s->writer, job, &err)) {
         free(job->rows);

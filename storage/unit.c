@@ -86,8 +86,19 @@ bool part_units_take(struct part_unit *units, uint32_t n, struct slice text)
 void part_units_forget(struct part_unit *units, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        units[i].mark = UNIT_OPEN;
+        if (units[i].mark != UNIT_DIRECT && units[i].mark != UNIT_GONE) {
+            units[i].mark = UNIT_OPEN;
+        }
         units[i].skip = 0;
+    }
+}
+
+void part_units_set(struct part_unit *units, uint32_t n, uint32_t unit, enum unit_mark mark)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (units[i].unit == unit) {
+            units[i].mark = mark;
+        }
     }
 }
 
@@ -115,7 +126,8 @@ bool part_units_pass(
         return false; /* not reached: every keyed row's unit is listed, in order */
     }
     uint32_t task = cursor->task++;
-    return units[cursor->at].mark == UNIT_OPEN && task >= units[cursor->at].skip;
+    enum unit_mark mark = units[cursor->at].mark;
+    return mark == UNIT_DIRECT || (mark == UNIT_OPEN && task >= units[cursor->at].skip);
 }
 
 void part_units_write(const struct part_unit *units, uint32_t n, const struct unit *all,

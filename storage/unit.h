@@ -21,6 +21,8 @@
 struct unit {
     struct claim_digest key, body;
     int64_t gen_ms, until_ms;
+    bool direct;         /* (see claim.h) and its record, as claim.lua and settle.lua know it */
+    struct slice record; /* in the flush's memory */
 };
 
 enum unit_mark {
@@ -29,6 +31,8 @@ enum unit_mark {
     UNIT_BEHIND, /* tasks before those are missing: nothing may be applied */
     UNIT_OTHER,  /* the marker is another body's */
     UNIT_LATE,   /* the attempt is too old */
+    UNIT_DIRECT, /* it has no marker: the whole script goes with its record, or not */
+    UNIT_GONE,   /* it was direct, and takes the other way now: not applied from here any more */
 };
 
 /* A unit in a part. */
@@ -45,6 +49,9 @@ bool part_units_take(struct part_unit *units, uint32_t n, struct slice text);
 
 /* Nothing is known any more: the data may have gone back. */
 void part_units_forget(struct part_unit *units, uint32_t n);
+
+/* Set the mark of @unit, if it is among @units. */
+void part_units_set(struct part_unit *units, uint32_t n, uint32_t unit, enum unit_mark mark);
 
 /* The mark of @unit among @units; UNIT_OPEN if it is none of them. */
 enum unit_mark part_units_mark(const struct part_unit *units, uint32_t n, uint32_t unit);

@@ -1,6 +1,7 @@
 #include "service/client/import_key.h"
 
 #include <sodium.h>
+#include <stdio.h>
 
 static void digest(const struct import_chain *chain, uint64_t from, uint64_t to, struct slice body,
     uint8_t *ret, size_t n)
@@ -26,8 +27,9 @@ void import_key(const struct import_chain *chain, uint64_t from, uint64_t to, st
 {
     uint8_t bytes[16];
     digest(chain, from, to, body, bytes, sizeof(bytes));
-    memcpy(ret, "import-", 7);
-    (void)sodium_bin2hex(ret + 7, IMPORT_KEY_TEXT - 7, bytes, sizeof(bytes));
+    char text[2 * sizeof(bytes) + 1];
+    (void)sodium_bin2hex(text, sizeof(text), bytes, sizeof(bytes));
+    (void)snprintf(ret, IMPORT_KEY_TEXT, "import-%s", text);
 }
 
 void import_chain_add(struct import_chain *chain, uint64_t from, uint64_t to, struct slice body)

@@ -1,14 +1,20 @@
 #!lua
 -- write.lua - apply parts of flushes to their partitions, each exactly once.  Encoded by storage/encode.c.
 --
--- KEYS: part by part:  1 rolled  2 once:<writer>  3 open  4 sites  then the units' markers, then data keys in the order of use below
--- ARGV: 1 number of parts  2 cfg  3 ttl (ms)
+-- KEYS: the direct claims; then part by part:  1 rolled  2 once:<writer>  3 open  4 sites  then the units' markers, then data keys in the order of use below
+-- ARGV: 1 number of parts  2 cfg  3 ttl (ms)  4 number of direct claims, and the record of each one
 --       then part by part:  number of keys  number of arguments behind this  st expected  ver to set ('' none)  seq
 --       gen (ms)  and counted sections: units (requests with a key), members for open, members for sites, counts, visits.
 -- Reply: {seconds, microseconds of Redis's clock, code, st, code, st..}: per part a code, and with REPLAN st (else '')
 --       code 0 OK, 1 REPLAN, 2 GAP, 3 STALE, 4 CFG, 5 NEW (the partition has no state)
 --       6 KNOWN (units were applied before: nothing done, and instead of st their numbers, the last one first, each
 --       with how many tasks its marker counts, O: another body's, L: too late)
+--
+--       7 HELD (nothing done, because of another part or a direct claim)
+--       With direct claims, last: the numbers of those whose key was used already, the last one first.
+--
+-- A direct claim is a request with a key all of which is in this script: its record (see claim.lua) is written done, with
+-- the answer, along with its events.  Then either all parts are applied, or nothing is.
 --
 -- Parts know nothing of each other; together they save what a script costs each.  (In a cluster a script has one
 -- part: it must not leave its slot.)  Nothing after a marker is set can fail: types and arguments were checked by the
@@ -59,8 +65,8 @@ local function known(k0, a0, n)
     return table.concat(found, ' ')
 end
 
--- Keys behind k0, arguments behind a0.  Returns the code, and st.
-local function apply(k0, a0)
+-- Keys behind k0, arguments behind a0.  Why the part cannot be applied (code, st), or nil.
+local function refusal(k0, a0)
     local rolled = call('HMGET', KEYS[k0 + 1], 'cfg', 'st')
     if not rolled[1] then return 5, '' end
     if rolled[1] ~= ARGV[2] then return 4, '' end
@@ -75,6 +81,11 @@ local function apply(k0, a0)
         local found = known(k0 + 4, a0 + 5, units)
         if found ~= '' then return 6, found end
     end
+end
+
+-- Keys behind k0, arguments behind a0.  Returns the code, and st.
+local function apply(k0, a0)
+    local units = tonumber(ARGV[a0 + 5])
     call('SET', KEYS[k0 + 2], ARGV[a0 + 3], 'PX', 3600000)
     if ARGV[a0 + 2] ~= '' then call('HSET', KEYS[k0 + 1], 'ver', ARGV[a0 + 2]) end
 
@@ -216,11 +227,46 @@ local function apply(k0, a0)
     return 0, ''
 end
 
-local reply = {s, us}
-local a, k = 3, 0
-for part = 1, tonumber(ARGV[1]) do
-    local keys, arguments = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
-    reply[2 * part + 1], reply[2 * part + 2] = apply(k, a + 2)
-    a, k = a + 2 + arguments, k + keys
+-- Call f with the keys and arguments of each part.
+local direct = tonumber(ARGV[4])
+local function each(f)
+    local a, k = 4 + direct, direct
+    for part = 1, tonumber(ARGV[1]) do
+        local keys, arguments = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+        f(part, k, a + 2)
+        a, k = a + 2 + arguments, k + keys
+    end
 end
+
+local reply, codes, held, taken = {s, us}, {}, false, {}
+if direct > 0 then
+    each(function(part, k, a)
+        codes[part] = {refusal(k, a)}
+        held = held or codes[part][1] ~= nil
+    end)
+    local is, first = call('MGET', unpack(KEYS, 1, direct)), {}
+    for i = 1, direct do
+        first[KEYS[i]] = first[KEYS[i]] or i -- two may ask with one key in one flush
+    end
+    for i = direct, 1, -1 do
+        if first[KEYS[i]] ~= i or is[i] and now < tonumber(string.sub(is[i], 2, 14)) + 86400000 then
+            taken[#taken + 1] = i
+        end
+    end
+    held = held or #taken > 0
+    for i = 1, held and 0 or direct do
+        call('SET', KEYS[i], ARGV[4 + i], 'PX', 172800000)
+    end
+end
+each(function(part, k, a)
+    local code, st
+    if direct == 0 then
+        code, st = refusal(k, a)
+    elseif held then
+        code, st = codes[part][1] or 7, codes[part][2]
+    end
+    if not code then code, st = apply(k, a) end
+    reply[2 * part + 1], reply[2 * part + 2] = code, st or ''
+end)
+if direct > 0 then reply[#reply + 1] = table.concat(taken, ' ') end
 return reply

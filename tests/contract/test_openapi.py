@@ -252,6 +252,7 @@ def outages(without_redis, without_answers, operation):
 def in_flight(tallyd, body):
     """A key whose first request waits for Redis; to it nothing is applied."""
     headers, answers = {"Idempotency-Key": "in-flight"}, []
+    body = b"[" + b",".join([body] * 100) + b"]"  # enough to be claimed first
     claims = len(tallyd.redis.command("KEYS", "*}:claim:*"))
     thread = threading.Thread(target=lambda: answers.append(tallyd.client().post(body, headers=headers)))
     thread.start()

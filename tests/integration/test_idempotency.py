@@ -191,9 +191,9 @@ def test_in_flight_is_409_everywhere_while_the_owner_is_slow(start_redis, start_
     """The owner waits for Redis for most of its time: nobody takes over, here or in another process."""
     redis = start_redis()
     proxy = start_proxy(redis)
-    slow = start_tallyd("--request-timeout", "5s", redis=proxy, name="slow")
+    slow = start_tallyd("--request-timeout", "20s", redis=proxy, name="slow")
     other = start_tallyd(redis=redis, name="other")
-    event = {"site": site, "page": "/"}
+    event = [{"site": site, "page": "/"}] * 100  # enough to be claimed first
     keyed(slow.client(), event, f"{site} warm-up")  # the connections stand
     answers = []
     def first():
@@ -212,7 +212,7 @@ def test_in_flight_is_409_everywhere_while_the_owner_is_slow(start_redis, start_
     proxy.judge = judge_and_hold
     thread.start()
     assert hold.wait(10)
-    for _ in range(20):
+    for _ in range(8):
         answer = keyed(other.client(), event, site)
         assert answer.status == 409 and int(answer.headers["Retry-After"]) >= 1, answer
         assert keyed(other.client(), {"site": site, "page": "/other"}, site).status == 422
@@ -222,7 +222,7 @@ def test_in_flight_is_409_everywhere_while_the_owner_is_slow(start_redis, start_
     assert answers[0].status == 202 and not replayed(answers[0]), answers[0]
     again = keyed(other.client(), event, site)
     assert again.status == 202 and replayed(again)
-    assert other.client().count("pv", site=site) == 2  # one is the warm-up's
+    assert other.client().count("pv", site=site) == 200  # half of it is the warm-up's
 
 
 def test_a_day(start_world):
@@ -246,7 +246,8 @@ def test_markers_do_not_stay_for_long(start_redis, start_tallyd, site):
     """What a request leaves in the partitions is needed for a quarter of an hour once its answer is stored."""
     redis = start_redis()
     tallyd = start_tallyd(redis=redis)
-    assert keyed(tallyd.client(), [{"site": site, "page": f"/{i}", "user": f"u{i}"} for i in range(100)], site).status == 202
+    batch = [{"site": site, "page": f"/{i}", "user": f"u{i}"} for i in range(100)]
+    assert keyed(tallyd.client(), batch, site).status == 202
 
     def left():
         return [redis.command("PTTL", k) for k in redis.command("KEYS", "*:once:claim:*")]

@@ -140,6 +140,33 @@ Test(unit, attempts_that_cut_differently_apply_each_task_once)
     }
 }
 
+Test(unit, direct_ones_have_no_marker_and_are_never_open_again)
+{
+    struct part_unit units[] = {{.unit = 1, .n = 1, .mark = UNIT_DIRECT}, {.unit = 2, .n = 1}};
+    struct unit all[2] = {{.gen_ms = 1}, {.gen_ms = 1}};
+    struct buffer keys;
+    struct buffer args;
+    size_t n_keys = 0;
+    size_t n_args = 0;
+    buffer_init(&keys);
+    buffer_init(&args);
+    part_units_write(units, 2, all, "1", &keys, &n_keys, &args, &n_args);
+    cr_expect_eq(n_keys, 1);
+    struct unit_cursor cursor = {0};
+    cr_expect(part_units_pass(units, 2, &cursor, 1));
+    cr_expect(part_units_pass(units, 2, &cursor, 2));
+    part_units_set(units, 2, 1, UNIT_GONE);
+    part_units_forget(units, 2);
+    cr_expect_eq(part_units_mark(units, 2, 1), UNIT_GONE);
+    cursor = (struct unit_cursor){0};
+    cr_expect_not(part_units_pass(units, 2, &cursor, 1));
+    cr_expect(part_units_pass(units, 2, &cursor, 2));
+    cr_assert(take(units, 2, "1 1")); /* the first open one */
+    cr_expect_eq(units[1].mark, UNIT_KNOWN);
+    buffer_release(&keys);
+    buffer_release(&args);
+}
+
 Test(unit, rows_without_a_unit_pass_and_others_by_their_place)
 {
     struct part_unit units[] = {
