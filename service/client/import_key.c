@@ -34,7 +34,7 @@ void import_key(const struct import_chain *chain, uint64_t from, uint64_t to, st
 
 void import_chain_add(struct import_chain *chain, uint64_t from, uint64_t to, struct slice body)
 {
-    struct import_chain next;
+    struct import_chain next = {0};
     digest(chain, from, to, body, next.bytes, sizeof(next.bytes));
     *chain = next;
 }
