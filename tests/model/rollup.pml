@@ -455,9 +455,6 @@ again:
      :: HW(s) < NH -> v = 1; t = HW(s)
      :: TOP > 1 && DW(s) < ND && DAYOVER(DW(s)) -> v = 2; t = DW(s)
      :: TOP > 2 && !MW(s) && DW(s) == ND -> v = 3; t = 0
-#ifdef M_DAYEARLY                         /* a day begins when its last hour is closed for writers only */
-     :: HC(s) == NH && DW(s) == 0 && !CLOSING(s, 2) -> v = 2; t = 0
-#endif
      :: HW(s) == NH && (TOP < 2 || DW(s) == ND) && (TOP < 3 || MW(s)) -> goto stop
      fi;
      d_step { new_id(v) };
