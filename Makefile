@@ -186,6 +186,7 @@ test: check
 
 # The protocol's models (tests/model/README.md): the short set is part of `make test`, `make model` runs all.
 model-short: deps-test
+	@mkdir -p $(B)
 	@sh tests/model/run.sh short >$(B)/model-short.log || { cat $(B)/model-short.log; exit 1; }
 	@tail -1 $(B)/model-short.log
 
