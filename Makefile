@@ -14,7 +14,7 @@ PACKAGES_BUILD = gcc libc6-dev libmicrohttpd-dev libjansson-dev libhiredis-dev l
   libsodium-dev libcurl4-openssl-dev zlib1g-dev libyaml-dev
 PACKAGES_RUN = redis-server
 PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-yaml python3-jsonschema libfaketime curl openssl \
-  clang-format clang-tidy cppcheck clang libclang-rt-14-dev
+  clang-format clang-tidy cppcheck clang libclang-rt-14-dev spin
 
 # ---- how it is built -------------------------------------------------------------------------------
 CFLAGS_WARN = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
@@ -37,7 +37,7 @@ C_FILES := $(SRC) $(UNIT_SRC) $(wildcard storage/*.h handlers/*.h service/*.h se
   service/build/*.c tests/*/*.h tests/unit/*/*.h tests/tools/*.c tests/bench/*.c tests/fuzz/*.c tests/oom/*.c)
 
 .PHONY: all run deps deps-run deps-test test check units lint lint-openapi integration test-asan test-tsan \
-  fuzz fuzz-regressions format clean coverage install uninstall docs
+  fuzz fuzz-regressions model model-short format clean coverage install uninstall docs
 
 all: $(B)/tallyd
 
@@ -197,7 +197,17 @@ test-oom: deps-run
 test: check
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) $(B)/oom/post_events fuzz-regressions
 	$(B)/oom/post_events 13
+	@$(MAKE) --no-print-directory model-short
 	@$(MAKE) --no-print-directory integration
+
+# The protocol's models (tests/model/README.md): the short set is part of `make test`, `make model` runs all.
+model-short: deps-test
+	@mkdir -p $(B)
+	@sh tests/model/run.sh short >$(B)/model-short.log || { cat $(B)/model-short.log; exit 1; }
+	@tail -1 $(B)/model-short.log
+
+model: deps-test
+	@sh tests/model/run.sh all
 
 # Kills and cuts by the hundred, a few minutes; the seed is printed, TALLYD_SEED= repeats it, TALLYD_KILLS= says how many.
 .PHONY: test-faults
