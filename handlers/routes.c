@@ -9,6 +9,8 @@
 #include "handlers/retention.h"
 #include "handlers/users.h"
 #include "handlers/rollup.h"
+#include "handlers/filters.h"
+#include "handlers/seen.h"
 
 const struct route api_routes[] = {
     /* method   path       operation    start          finish          flags */
@@ -35,6 +37,14 @@ const struct route api_routes[] = {
     {HTTP_POST, "/rollup", "postRollup", rollup_post_start, rollup_finish, ROUTE_ADMIN},
     {HTTP_GET, "/", "getDashboard", dashboard_start, NULL, ROUTE_PUBLIC},
     {HTTP_GET, "/web/{file}", "getDashboardFile", dashboard_file_start, NULL, ROUTE_PUBLIC},
+    {HTTP_GET, "/seen", "getSeen", seen_start, seen_finish, 0},
+    {HTTP_PUT, "/filters/{name}", "putFilter", filter_put_start, filter_finish, ROUTE_BODY},
+    {HTTP_GET, "/filters/{name}", "getFilter", filter_get_start, filter_finish, 0},
+    {HTTP_DELETE, "/filters/{name}", "deleteFilter", filter_delete_start, filter_finish, 0},
+    {HTTP_POST, "/filters/{name}/add", "addToFilter", filter_add_start, filter_finish,
+        ROUTE_BODY | ROUTE_INGEST},
+    {HTTP_POST, "/filters/{name}/check", "checkFilter", filter_check_start, filter_finish,
+        ROUTE_BODY | ROUTE_READ},
 };
 
 const size_t n_api_routes = sizeof(api_routes) / sizeof(api_routes[0]);

@@ -209,11 +209,9 @@ enum handler_result request_run(struct request *request, int64_t now_ms, int64_t
     return request->route->start(&request->exchange);
 }
 
-enum handler_result request_finish(struct request *request)
+void request_finish(struct request *request)
 {
-    request->exchange.again = false;
     request->route->finish(&request->exchange);
-    return request->exchange.again ? HANDLER_WAIT : HANDLER_REPLY;
 }
 
 void request_end(struct request *request)

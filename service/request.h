@@ -79,10 +79,10 @@ void request_upload(struct request *request, const char *p, size_t n);
 
 /* The request is complete: call the handler.  HANDLER_REPLY: the response is filled.  HANDLER_WAIT:
  * the exchange's job is to be submitted with @deadline_ms, and request_finish() called when it is
- * done.  That may say HANDLER_WAIT once more: the job is another one, all is as before. */
+ * done. */
 enum handler_result request_run(
     struct request *request, int64_t now_ms, int64_t deadline_ms) MUST_CHECK;
-enum handler_result request_finish(struct request *request) MUST_CHECK;
+void request_finish(struct request *request);
 
 /* Free what the request holds, at whatever step it is. */
 void request_end(struct request *request);

@@ -24,6 +24,7 @@
 #include "service/log.h"
 #include "service/notify.h"
 #include "service/ops.h"
+#include "service/option_value.h"
 #include "service/options.h"
 #include "service/process.h"
 #include "service/redis_child.h"
@@ -137,6 +138,10 @@ static void on_notice(void *data, enum storage_notice what, const char *detail)
         break;
     case STORAGE_LEADER_LOST:
         log_info(s->logger, "not leading the rollups any more", log_text("reason", detail));
+        break;
+    case STORAGE_SEEN_FAILED:
+        log_warn(
+            s->logger, "a log of who saw what could not be folded", log_text("reason", detail));
         break;
     case STORAGE_RETENTION_CHANGED:
         log_info(s->logger, "retention changed", log_text("settings", detail));
@@ -315,6 +320,9 @@ static bool start_storage(struct service *s)
         .retention = o->retention,
         .visit_timeout_s = o->visit_timeout_s,
         .rotation = o->visitor_rotation,
+        .seen = {.on = o->seen != 0,
+            .capacity = (uint64_t)o->seen_capacity,
+            .keep_s = o->keep_seen_s},
         .queue_events = (size_t)o->queue,
         .cache_bytes = (size_t)o->cache_mb << 20,
         .guard_by = s->guard_by,
@@ -325,6 +333,7 @@ static bool start_storage(struct service *s)
         .notice = on_notice,
         .notice_data = s,
     };
+    (void)option_parse_rate(o->seen_error, &config.seen.error); /* was checked */
     s->ops.app.storage = storage_open(&config, &error);
     if (s->ops.app.storage == NULL) {
         log_error(s->logger, "storage could not be opened", log_text("reason", error));
@@ -412,6 +421,7 @@ static bool start_server(struct service *s)
     s->ops.app.max_events = EVENTS_MAX;
     s->ops.app.max_future_s = o->max_future_s;
     s->ops.app.rotation = o->visitor_rotation;
+    s->ops.app.seen = o->seen != 0;
     s->ops.app.stats = &s->stats;
     s->ops.app.guard_by = s->guard_by;
     s->ops.app.guard_limit = s->guard_limit;

@@ -17,6 +17,8 @@
 #include "storage/redis.h"
 #include "storage/storage.h"
 
+struct seen_fold;
+
 /* What was last seen of a partition's t:{p}:rolled; of any age, every user has Redis check it. */
 struct partition_view {
     bool known; /* false: nothing was read yet, or the partition is empty */
@@ -32,7 +34,8 @@ struct core {
     bool
         one_node; /* all partitions lie together: a script may serve several (false in a cluster) */
     const struct zone *zone;
-    char cfg[192]; /* field cfg of every partition: see settings_print */
+    struct seen_fold *seen_fold; /* NULL: this process feeds no logs */
+    char cfg[192];               /* field cfg of every partition: see settings_print */
 
     struct redis_clock clock;   /* thread-safe */
     struct storage_stats stats; /* atomic */

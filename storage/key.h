@@ -25,6 +25,20 @@
  *   t:{0}:wish                       string a pass that is asked for
  *   t:{0}:lock:<hash of the secret>  string the lock, on the servers of --lock-redis
  *   t:{0}:probe                      string written by /readyz
+ *   t:{p}:once:claim:<claim>         string a keyed request's tasks applied here (see unit.h): gen
+ * (13 digits), their number (7), digest of the body (16 bytes); expires.  <claim>: 32 hexadecimal
+ * digits, the digest of the key and whose it is, so no user text t:{p}:claim:<claim> string I (in
+ * flight) or D (done), gen (13 digits), end of the lease (13), owner (16 bytes), digest of the body
+ * (16), the answer; expires.  partition of <claim> t:{0}:meta                       string schema
+ * version and number of partitions t:{0}:secret                     string 32 random bytes: key of
+ * the visitors' and addresses' hashes t:{0}:lock, t:{0}:fence          string the rollup's leader,
+ * and its fencing tokens t:{0}:probe                      string written by /readyz
+ *
+ *   t:{p}:bf:<site>:<name>           hash   a named Bloom filter (see filter_shape.h)
+ *   t:{p}:bfs:<site>:<name>          hash   a shard of it
+ *   t:{p}:bfl:<site>:<name>:<id>:<layer>.<segment>   string, a shard's bits
+ *   t:{p}:seen:<site>:<bucket>:<what>  who saw what (see seen_layout.h); partition of
+ *                                    (site, visitor); expires
  *
  * ({0} here: the tag of partition 0.)
  *
@@ -42,6 +56,7 @@
 #define STORAGE_KEY_H
 
 #include "storage/bucket.h"
+#include "storage/claim.h"
 #include "storage/event.h"
 #include "storage/partition.h"
 #include "storage/storage.h"
@@ -80,12 +95,30 @@ void key_activity_prefix(struct key *key, const char *tag);
 
 /* Is this member of `acts` (or of `gone`) one of @site?  *ret_rest is what follows the site. */
 bool key_member_of(struct slice member, struct slice site, struct slice *ret_rest);
+/* The partition of a claim's record. */
+unsigned claim_partition(const struct partitions *partitions, const struct claim_digest *claim);
+
+/* t:{tag}:claim:<claim>, and t:{tag}:once:claim:<claim>. */
+void key_claim(struct key *key, const char *tag, const struct claim_digest *claim);
+void key_unit(struct key *key, const char *tag, const struct claim_digest *claim);
 
 /* t:{tag}:visit:<site>: - the slot's number follows. */
 void key_visit_prefix(struct key *key, const char *tag, struct slice site);
 
 /* A limiter's key, in the partition of job->key. */
 void key_limit(struct key *key, const struct partitions *partitions, const struct limit_job *job);
+/* A named filter's hash, a shard's, and the bits of a segment of a shard's layer. */
+void key_filter(struct key *key, const char *tag, struct slice site, struct slice name);
+void key_filter_shard(struct key *key, const char *tag, struct slice site, struct slice name);
+void key_filter_bits(struct key *key, const char *tag, struct slice site, struct slice name,
+    uint64_t id, unsigned layer, uint64_t segment);
+
+/* t:{tag}:seen:<site>:<month>:<what> */
+void key_seen(
+    struct key *key, const char *tag, struct slice site, struct bucket month, const char *what);
+/* The bits of a segment of a month's layer. */
+void key_seen_bits(struct key *key, const char *tag, struct slice site, struct bucket month,
+    unsigned layer, uint64_t segment);
 
 /* A member of the open set: <site>:<bucket>, and back; false if it is none. */
 void key_open_member(struct key *member, struct slice site, struct bucket bucket);

@@ -11,6 +11,10 @@
 #include "storage/reader_op.h"
 #include "storage/rollup_status.h"
 #include "storage/session.h"
+#include "storage/filter_ops.h"
+#include "storage/key.h"
+#include "storage/reader_op.h"
+#include "storage/seen_op.h"
 
 #define CONNECT_MS 1000
 #define RETRY_MS   50
@@ -98,6 +102,9 @@ static const struct {
     [STORAGE_ACTIVE_USERS] = {active_users_run, true},
     [STORAGE_USER_DAYS] = {user_days_run, true},
     [STORAGE_FORGET_USER] = {forget_user_run, true},
+    [STORAGE_FILTER_READ] = {filter_run, true},
+    [STORAGE_FILTER_WRITE] = {filter_run, false},
+    [STORAGE_SEEN] = {seen_run, true},
 };
 
 static enum storage_err run_once(struct reader *r, struct storage_job *job, bool *ret_lost)

@@ -2,6 +2,14 @@
 
 #include <string.h>
 
+unsigned visitor_partition(const struct partitions *partitions, const struct visitor_id *visitor)
+{
+    /* The visitor's hash is uniform already, and has the site in it. */
+    uint64_t hash;
+    memcpy(&hash, visitor->bytes + 8, sizeof(hash));
+    return partition_of(partitions, hash);
+}
+
 void row_make(const struct event *event, const struct secret *secret, enum rotation rotation,
     const struct partitions *partitions, struct row *ret)
 {
@@ -20,9 +28,6 @@ void row_make(const struct event *event, const struct secret *secret, enum rotat
     ret->page_partition = (uint8_t)partition_of(partitions, ret->page_hash);
     ret->site_partition = (uint8_t)partition_of(partitions, ret->site_hash);
     if (ret->has_visitor) {
-        /* The visitor's hash is uniform already, and has the site in it. */
-        uint64_t hash;
-        memcpy(&hash, ret->visitor.bytes + 8, sizeof(hash));
-        ret->visitor_partition = (uint8_t)partition_of(partitions, hash);
+        ret->visitor_partition = (uint8_t)visitor_partition(partitions, &ret->visitor);
     }
 }

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "storage/claims.h"
 #include "storage/core.h"
 #include "storage/flush.h"
 #include "storage/guard.h"
 #include "storage/leader.h"
 #include "storage/reader.h"
 #include "storage/rollup.h"
+#include "storage/seen_fold.h"
 #include "storage/settings.h"
 #include "storage/writer.h"
 
@@ -21,6 +23,7 @@ struct storage {
     struct guard *guard; /* NULL: there is none */
     struct readers *readers;
     struct leader *leader; /* NULL: this process never leads */
+    struct claims *claims;
     struct rollup *rollup;
 };
 
@@ -47,6 +50,7 @@ static bool start_leading(struct storage *s, const char **ret_error)
     }
     return s->rollup != NULL;
 }
+static bool resubmit(void *data, struct storage_job *job);
 
 struct storage *storage_open(const struct storage_config *config, const char **ret_error)
 {
@@ -71,6 +75,7 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     }
     partitions_make(config->partitions, &s->core.partitions);
     settings_print(config->partitions, &config->retention, s->core.cfg);
+    s->core.seen_fold = config->seen.on ? seen_fold_start(&s->core) : NULL;
     s->writer = writer_start(&s->core);
     if (s->writer != NULL && config->guard_by != GUARD_OFF) {
         s->guard = guard_new(&s->core, s->writer);
@@ -82,8 +87,9 @@ struct storage *storage_open(const struct storage_config *config, const char **r
         writer_set_tick(s->writer, guard_tick, s->guard);
     }
     s->readers = readers_start(&s->core, config->readers);
+    s->claims = claims_start(&s->core, resubmit, s);
     *ret_error = "threads could not be started, or no memory";
-    if (s->hot == NULL || s->writer == NULL || s->readers == NULL ||
+    if (s->hot == NULL || s->writer == NULL || s->readers == NULL || s->claims == NULL ||
         (config->lead && !start_leading(s, ret_error))) {
         storage_close(s);
         return NULL;
@@ -126,6 +132,11 @@ static enum storage_err make_rows(struct storage *s, struct storage_job *job)
 
 static enum storage_err submit_write(struct storage *s, struct storage_job *job)
 {
+    struct claim *claim = job->u.write.claim;
+    if (claim != NULL && claim->direct) {
+        claim->outcome = CLAIM_MINE;
+        claims_name(s->claims, claim);
+    }
     enum storage_err err = make_rows(s, job);
     if (err == STORAGE_OK && s->guard != NULL && job->u.write.n_claims > 0) {
         guard_submit(s->guard, job);
@@ -136,6 +147,13 @@ static enum storage_err submit_write(struct storage *s, struct storage_job *job)
         job->rows = NULL;
     }
     return err;
+}
+
+/* A write with a key once more: see claims.h.  False: not taken. */
+static bool resubmit(void *data, struct storage_job *job)
+{
+    struct storage *s = data;
+    return submit_write(s, job) == STORAGE_OK;
 }
 
 void storage_submit(struct storage *s, struct storage_job *job)
@@ -154,6 +172,8 @@ void storage_submit(struct storage *s, struct storage_job *job)
         if (err == STORAGE_OK) {
             (void)rollup_submit(s->rollup, job, &err);
         }
+    } else if (job->op == STORAGE_CLAIM || job->op == STORAGE_RELEASE) {
+        (void)claims_submit(s->claims, job, &err);
     } else if (job->op != STORAGE_WRITE) {
         if (job->op == STORAGE_COUNT) {
             const struct count_job *count = &job->u.count;
@@ -162,6 +182,7 @@ void storage_submit(struct storage *s, struct storage_job *job)
         }
         (void)readers_submit(s->readers, job, &err);
     } else if (job->u.write.n == 0) {
+        job->parts_all = 0;
         job_done(job, STORAGE_OK);
         return;
     } else {
@@ -254,6 +275,7 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
         guard_give_back(s->guard);
     }
     writer_drain(s->writer, deadline_ms);
+    claims_drain(s->claims, deadline_ms);
     readers_drain(s->readers, deadline_ms);
     if (s->rollup != NULL) {
         rollup_drain(s->rollup);
@@ -276,10 +298,16 @@ void storage_close(struct storage *s)
     if (s->readers != NULL) {
         readers_stop(s->readers);
     }
+    if (s->claims != NULL) {
+        claims_stop(s->claims);
+    }
     if (s->writer != NULL) {
         writer_stop(s->writer);
     }
     guard_free(s->guard);
+    if (s->core.seen_fold != NULL) {
+        seen_fold_stop(s->core.seen_fold); /* the writer tells it what is due */
+    }
     core_release(&s->core);
     hot_pages_free(s->hot);
     free(s);

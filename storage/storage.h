@@ -18,10 +18,12 @@
 
 #include "storage/activity_job.h"
 #include "storage/bucket.h"
+#include "storage/claim.h"
 #include "storage/cover.h"
 #include "storage/event.h"
 #include "storage/hot_pages.h"
 #include "storage/limit.h"
+#include "storage/filter.h"
 #include "storage/stats.h"
 
 #define MUST_CHECK __attribute__((warn_unused_result))
@@ -80,6 +82,7 @@ struct write_job {
     const struct guard_claim *claims;
     size_t n_claims;
     struct limit_state guard; /* with claims: what the guard said; written by storage */
+    struct claim *claim;      /* NULL: a request without an Idempotency-Key */
 };
 
 /* Input and result of STORAGE_COUNT. */
@@ -135,12 +138,19 @@ struct rollup_job {
     int64_t lag_s[LEVELS];       /* by which it lies behind the last complete bucket */
 };
 
+/* Input and result of STORAGE_SEEN: did @user view @page, as far as is remembered? */
+struct seen_job {
+    struct slice site, user, page;
+    bool seen;              /* false is certain */
+    double false_positives; /* rate at which a yes is wrong, expected from what is in */
+};
+
 /* No process may take an event further ahead of Redis's clock than this.  (Readers take it that
  * nothing lies beyond: a window that reaches into next month needs few keys.) */
 #define STORAGE_FUTURE_MAX_S 86400
 
-/* STORAGE_WRITE and the limits are for the writer's thread; the others are for the readers
- * (reader.c). */
+/* STORAGE_WRITE and the limits are for the writer's thread, STORAGE_CLAIM and STORAGE_RELEASE for
+ * that of the claims (see claim.h); the others are for the readers (reader.c). */
 enum storage_op {
     STORAGE_WRITE,
     STORAGE_COUNT,
@@ -152,9 +162,14 @@ enum storage_op {
     STORAGE_USER_DAYS,
     STORAGE_FORGET_USER,
     STORAGE_ROLLUP_STATUS,
-    STORAGE_ROLLUP_RUN, /* after a pass over all that is over by now, whichever process leads */
+    STORAGE_ROLLUP_RUN,   /* after a pass over all that is over by now, whichever process leads */
+    STORAGE_FILTER_READ,  /* FILTER_INFO, FILTER_CHECK */
+    STORAGE_FILTER_WRITE, /* the other actions of a filter_job */
+    STORAGE_SEEN,
+    STORAGE_CLAIM,
+    STORAGE_RELEASE,
 };
-#define STORAGE_OPS 11
+#define STORAGE_OPS 16
 
 struct storage_job {
     enum storage_op op;
@@ -169,6 +184,9 @@ struct storage_job {
         struct user_days_job user_days;
         struct forget_user_job forget_user;
         struct rollup_job rollup;
+        struct filter_job filter;
+        struct seen_job seen;
+        struct claim *claim; /* of STORAGE_CLAIM and STORAGE_RELEASE */
     } u;
     void (*done)(struct storage_job *job);
     void *data; /* the caller's */
@@ -204,10 +222,19 @@ enum storage_notice {
     STORAGE_SETTINGS_DIFFER,
     STORAGE_REFUSING,
     STORAGE_ROLLUP_FAILED,
+    STORAGE_SEEN_FAILED,
     STORAGE_RETENTION_CHANGED,
     STORAGE_CLOCK, /* Redis's clock was seen first, or was set */
     STORAGE_LEADING,
     STORAGE_LEADER_LOST,
+};
+
+/* Who saw what: see seen_layout.h. */
+struct seen_config {
+    bool on;           /* events with a user feed it */
+    uint64_t capacity; /* pairs of user and page that a site has in a month before it grows */
+    double error;      /* rate of false yeses, over all months that are kept */
+    int64_t keep_s;    /* a month is kept so long after its end */
 };
 
 struct storage_config {
@@ -216,12 +243,13 @@ struct storage_config {
     struct retention retention;
     int64_t visit_timeout_s;
     enum rotation rotation;
+    struct seen_config seen;
     size_t queue_events;      /* events that may wait; more: STORAGE_FULL */
     enum guard_by guard_by;   /* GUARD_OFF: no guard */
     struct limit guard_limit; /* a funnel that passes limit_check */
     size_t cache_bytes;       /* of what was read from closed buckets; 0: none */
     unsigned readers;         /* reader threads, each with a connection */
-    bool lead;             /* take part in rollups */
+    bool lead;                /* take part in rollups */
     const char *lock_urls; /* further servers that keep the leader's lock: see redlock_init; "" */
     void (*notice)(
         void *data, enum storage_notice what, const char *detail); /* any thread; must not block */

@@ -4,13 +4,14 @@ import gzip
 import hashlib
 import json
 import re
+import threading
 
 import pytest
 
 from description import Description, Validator
 from lib.client import Response, query
 from lib.process import ROOT, Redis, Tallyd
-from lib.proxy import Proxy
+from lib.proxy import Fault, Proxy
 from lib.raw import Raw
 from lib.waiting import wait_until
 
@@ -31,11 +32,26 @@ each_get = pytest.mark.parametrize("operation", GETS, ids=lambda o: o.id)
 
 def ask(http, operation, params=None, status=None, body=None, headers=None):
     """One request; its answer, which the document allows."""
-    if operation.method == "POST" and body is None:
-        body = b"[]"
-    response = API.check(operation, http.request(operation.method, operation.target + query({**operation.required(), **(params or {})}), body, headers or {}))
+    if body is None:
+        body = b"[]" if operation is POST_EVENTS else operation.example_body()
+    params = {**operation.required(), **(params or {})}
+    response = API.check(operation, http.request(operation.method, operation.target + query(params), body, headers or {}))
     assert status is None or response.status == status, response
     return response
+
+
+def target_of(operation, **params):
+    """Path and query of a good question."""
+    return operation.target + query({**operation.required(), **params})
+
+
+@pytest.fixture(autouse=True)
+def a_filter(tallyd):
+    """The one of the examples is there, and as it is described."""
+    http = tallyd.client()
+    http.request("DELETE", OPERATIONS["deleteFilter"].target)
+    http.request("PUT", OPERATIONS["putFilter"].target, b"{}")
+    http.close()
 
 
 def raw_answer(tallyd, text, head_only=False):
@@ -55,7 +71,7 @@ class Headers(dict):
 
 def request_text(operation, extra="", method=None, target=None):
     length = "Content-Length: 2\r\n" if operation.method == "POST" and "Content-Length" not in extra else ""
-    return (f"{method or operation.method} {target or operation.target + query(operation.required())} HTTP/1.1\r\nHost: x\r\n{extra}{length}\r\n"
+    return (f"{method or operation.method} {target or target_of(operation)} HTTP/1.1\r\nHost: x\r\n{extra}{length}\r\n"
             + ("[]" if length else ""))
 
 
@@ -148,8 +164,7 @@ def test_other_methods_are_405(http, path):
 
 @each_get
 def test_head_is_get_without_the_body(tallyd, operation):
-    whole = operation.target + query(operation.required())
-    for target, status in ((whole, 200), (operation.target + "?x=1", 400)):
+    for target, status in ((target_of(operation), 200), (target_of(operation, x=1), 400)):
         head = raw_answer(tallyd, request_text(operation, method="HEAD", target=target), head_only=True)
         got = raw_answer(tallyd, request_text(operation, target=target))
         assert head.status == got.status == status
@@ -181,7 +196,7 @@ def without_redis():
 
 @pytest.fixture(scope="module")
 def without_answers():
-    """A tallyd whose Redis takes everything and answers nothing."""
+    """A tallyd whose Redis takes everything and answers nothing; `beside` is another one that is answered."""
     redis = Redis().start()
     proxy = Proxy(redis.directory, redis.path)
     daemon = Tallyd("--request-timeout", "1s", "--readers", "1", *TALLYD_ARGS[2:], redis=proxy, name="unheard")
@@ -189,10 +204,15 @@ def without_answers():
         daemon.start()
         daemon.proxy = proxy
         daemon.client().count("pv")  # the reader is connected
+        daemon.beside = Tallyd(redis=redis, name="beside")
+        daemon.beside.start()
+        daemon.redis = redis
+        assert daemon.client().post(b"[]", headers={"Idempotency-Key": "first"}).status == 202  # all connections stand
         proxy.hold_replies()
         yield daemon
     finally:
         proxy.hold_replies(False)
+        daemon.beside.stop()
         daemon.stop()
         proxy.close()
         redis.stop()
@@ -280,7 +300,7 @@ def everywhere(tallyd, operation):
     def send(extra, **more):
         return raw_answer(tallyd, request_text(operation, extra, **more))
 
-    yield 400, send("", target=operation.path + "?nothing=1")
+    yield 400, send("", target=target_of(operation, nothing=1))
     yield 400, send("Host: x\r\n")
     yield 405, send("", method="PATCH")
     yield 413, send("Content-Length: 99999999\r\n")
@@ -306,6 +326,9 @@ def good_and_bad(http, operation):
         yield 415, http.post(b"[]", headers={"Content-Encoding": "br"})
         yield 400, http.post(b"[]", headers={"Content-Encoding": "gzip"})
         return
+    if "Filters" in operation.tags:
+        yield from filters(http, operation)
+        return
     yield 200, http.request(operation.method, operation.target + query(operation.required()))
     if operation.id == "getRetention":
         yield 400, http.request(operation.method, operation.target)
@@ -315,6 +338,32 @@ def good_and_bad(http, operation):
 
 
 WITHOUT_REDIS = {"/healthz", "/metrics", "/openapi.yaml", "/openapi.json", "/hotkeys"}
+
+
+FILTER_STATUSES = {
+    "getSeen": [(200, "", None), (400, "", None)],
+    "putFilter": [(200, "", "{}"), (201, "?site=new", "{}"), (409, "", '{"capacity":1}'), (422, "", '{"capacity":0}'),
+                  (400, "", "{")],
+    "getFilter": [(200, "", None), (404, "?site=none", None), (400, "?site=A", None)],
+    "deleteFilter": [(204, "", None), (404, "?site=none", None)],
+    "addToFilter": [(200, "", '{"items":["a",1]}'), (200, "?site=made", '{"items":["a"]}'), (400, "", ""),
+                    (409, "?site=full", '{"items":["a","b"]}'), (422, "", '{"items":[]}'), (422, "", '{"items":[""]}')],
+    "checkFilter": [(200, "", '{"items":["a",1]}'), (404, "?site=none", '{"items":["a"]}'), (422, "", '{"items":[null]}'),
+                    (400, "", "[")],
+}
+
+
+def filters(http, operation):
+    """What /seen and /filters answer, with a filter that has room for one item and no more."""
+    put = OPERATIONS["putFilter"]
+    http.request("PUT", put.target, b"{}")
+    http.request("PUT", put.target + "?site=full", '{"capacity":1,"expansion":0}')
+    http.request("DELETE", put.target + "?site=new")
+    for status, more, body in FILTER_STATUSES[operation.id]:
+        target = target_of(operation) if status == 200 and not more else operation.target + more
+        yield status, http.request(operation.method, target, body)
+    if operation.body:
+        yield 415, http.request(operation.method, operation.target, body, {"Content-Type": "text/plain"})
 
 
 def outages(without_redis, without_answers, operation):
@@ -329,23 +378,66 @@ def outages(without_redis, without_answers, operation):
         yield 504, without_answers.client().request(operation.method, operation.path + target, body)
         return
     needs_redis = operation.path not in WITHOUT_REDIS
-    body = b'{"page":"/"}' if operation is POST_EVENTS else None
-    target = operation.target + query(operation.required())
+    body = b'{"page":"/"}' if operation is POST_EVENTS else operation.example_body()
+    target = target_of(operation)
     yield 503 if needs_redis else 200, without_redis.client().request(operation.method, target, body)
     if operation.id == "deleteUser":
         yield 504, without_answers.client().request(operation.method, target)
     if operation is POST_EVENTS:
         yield 504, without_answers.client().post(body)
+        yield from in_flight(without_answers, body)
     if operation is POST_ROLLUP:
         yield 504, without_answers.client().request("POST", operation.path)
 
 
+@pytest.fixture(scope="module")
+def forgetful():
+    """A tallyd without /seen, behind a proxy that loses the answer to the first script about a filter, if told so."""
+    redis = Redis().start()
+    proxy = Proxy(redis.directory, redis.path)
+    daemon = Tallyd("--readers", "1", "--seen", "off", redis=proxy, name="forgetful")
+    try:
+        yield daemon.start(), proxy
+    finally:
+        daemon.stop()
+        proxy.close()
+        redis.stop()
+
+
+def unsure(forgetful, operation):
+    """What an operation answers that may have been done, or that was turned off."""
+    daemon, proxy = forgetful
+    http = daemon.client()
+    if operation.id == "getSeen":
+        yield 422, http.request("GET", target_of(operation))
+    if operation.id in ("putFilter", "deleteFilter", "addToFilter"):
+        target = operation.target + query({"site": operation.id.lower()})
+        if operation.method == "DELETE":
+            http.request("PUT", target, b"{}")
+        proxy.arm(Fault("reply-before", match=lambda args: args[0] == b"EVALSHA" and b":bf" in args[3]))
+        yield 504, http.request(operation.method, target, operation.example_body())
+
+
+def in_flight(tallyd, body):
+    """A key whose first request waits for Redis; to it nothing is applied."""
+    headers, answers = {"Idempotency-Key": "in-flight"}, []
+    body = b"[" + b",".join([body] * 100) + b"]"  # enough to be claimed first
+    claims = len(tallyd.redis.command("KEYS", "*}:claim:*"))
+    thread = threading.Thread(target=lambda: answers.append(tallyd.client().post(body, headers=headers)))
+    thread.start()
+    wait_until(lambda: len(tallyd.redis.command("KEYS", "*}:claim:*")) > claims, "the key is claimed")
+    yield 409, tallyd.beside.client().post(body, headers=headers)
+    yield 422, tallyd.beside.client().post(b"[]", headers=headers)
+    thread.join()
+    yield 503, answers[0]
+
+
 @each_operation
 def test_every_status_is_documented_and_every_documented_one_is_seen(
-        tallyd, http, guarded, without_redis, without_answers, operation):
+        tallyd, http, guarded, without_redis, without_answers, forgetful, operation):
     seen = set()
     for answers in (everywhere(tallyd, operation), refused(guarded, operation), good_and_bad(http, operation),
-                    outages(without_redis, without_answers, operation)):
+                    outages(without_redis, without_answers, operation), unsure(forgetful, operation)):
         for expected, response in answers:
             API.check(operation, response)
             assert response.status == expected, f"{expected}: {response}"
@@ -382,6 +474,7 @@ FLAGS, NO_FLAGS = ["1", "0", "true", "false"], ["yes", "TRUE", "2", "01", " 1"]
 VALUES = {
     "site": (["default", "0", "a._-z", "a" * 64], ["A", ".a", "-a", "_", "a b", "a" * 65, "ä", "a\n"], []),
     "page": (["/", "/a b", "/ä", "p" * 2048, "a&b=c%+", "\u00a0"], ["a\n", "\t", "\x7f", "p" * 2049], ["ä" * 1025]),
+    "user": (["u1", "42", "u" * 256, "ä b"], ["u\n", "\x7f", "u" * 257], ["ä" * 129]),
     "from": (TIMES, NO_TIMES, NO_SUCH_TIMES),
     "to": (TIMES, NO_TIMES, NO_SUCH_TIMES),
     "tz": (["UTC"], ["utc", "Mars/Olympus", "Europe/Berlin", "+01:00"], []),
@@ -401,7 +494,7 @@ VALUES = {
     "limit": (["1", "100", "1000"], ["0", "1001", "-1", "07", "1e2"], []),
 }
 # Words of other operations, of the contract's future, and of mistakes
-OTHER_NAMES = {"step", "user", "pageset", "Site", "pages", "form", "x", "page[]"}
+OTHER_NAMES = {"step", "pageset", "Site", "pages", "form", "x", "page[]"}
 
 PARAMETERS = [(o, p) for o in PLAIN for p in o.in_query().values()]
 each_parameter = pytest.mark.parametrize("operation, parameter", PARAMETERS, ids=[f"{o.id}-{p['name']}" for o, p in PARAMETERS])
@@ -431,7 +524,7 @@ def test_values_of_a_parameter(http, operation, parameter):
     for value in good + examples_of(parameter):
         assert not API.faults(item_schema(parameter), value), value
         response = ask(http, operation, {**surroundings(operation, name), name: value})
-        assert response.status in (200, 202, 204, 422), (value, response)
+        assert response.status in (200, 201, 202, 204, 404, 422), (value, response)
     for value in bad + beyond:
         assert value in beyond or API.faults(item_schema(parameter), value), value
         assert_names(ask(http, operation, {**surroundings(operation, name), name: value}, status=400), name)
@@ -556,6 +649,21 @@ def test_content_encodings(http):
         assert response.headers["Accept-Encoding"] == "gzip"
 
 
+def test_idempotency_keys(http, site):
+    parameter = next(p for p in POST_EVENTS.parameters if p["name"] == "Idempotency-Key")
+    body = json.dumps({"page": "/", "site": site})
+    for key in (parameter["example"], "k", "a b", '"q\\\\"', "~" * 128):
+        assert not API.faults(parameter["schema"], key)
+        for replayed in (None, "true"):
+            response = ask(http, POST_EVENTS, body=body, headers={"Idempotency-Key": key}, status=202)
+            assert response.headers["Idempotency-Replayed"] == replayed
+        ask(http, POST_EVENTS, body="[]", headers={"Idempotency-Key": key}, status=422)
+    for key in ("", "a" * 259, "\xe9"):
+        assert API.faults(parameter["schema"], key)
+        ask(http, POST_EVENTS, body=body, headers={"Idempotency-Key": key.encode("latin-1")}, status=400)
+    assert http.count("pv", site=site) == 5
+
+
 def test_index_of_ndjson_counts_blank_lines(http):
     response = ask(http, POST_EVENTS, body=b'\n{"page":"/"}\r\n\n{"page":1}\n{\n', headers={"Content-Type": "application/x-ndjson"})
     assert response.status == 202 and response.json["accepted"] == 1
@@ -603,7 +711,7 @@ def rotating():
 
 def test_spans_rotation(rotating):
     """Where hashed visitors may count twice, the answers about visitors say so."""
-    for operation in (o for o in GETS if "page" in o.in_query()):
+    for operation in (o for o in GETS if "Counts" in o.tags):
         for params, spans in (({"from": "now/d-2d", "to": "now/d"}, True), ({"from": "now/d-1d", "to": "now/d"}, False)):
             answer = ask(rotating.client(), operation, params, status=200).json
             assert ("spans_rotation" in answer) == (spans and operation.id in ("getUv", "getVisits"))

@@ -211,3 +211,23 @@ Test(problem, headers_are_bounded)
     cr_expect_not(problem_add_header(&fresh, "A", too_long));
     cr_expect_eq(fresh.n_headers, 0);
 }
+
+Test(problem, over_a_limit)
+{
+    static const struct limit_state states[] = {
+        {.remaining = 3, .retry_us = 1500000, .reset_us = 9000001},
+        {.remaining = 5, .retry_us = -1}};
+    static const int retry_s[] = {2, -1};
+    for (size_t i = 0; i < 2; i++) {
+        struct http_response response = {.body = strdup("old"), .body_n = 3};
+        problem_reply_limited(&response, 5, &states[i]);
+        cr_expect_eq(response.status, 429);
+        json_t *root = document(&response);
+        cr_expect_str_eq(text(root, "detail"), text(root, "message"));
+        cr_expect_eq(json_integer_value(json_object_get(root, "retry_after_s")), retry_s[i]);
+        cr_expect_eq(json_integer_value(json_object_get(root, "remaining")), states[i].remaining);
+        cr_expect(json_is_false(json_object_get(root, "allowed")));
+        json_decref(root);
+        free(response.body);
+    }
+}
