@@ -158,7 +158,7 @@ static json_t *answer(
     json_object_set_new(root, "pages", pages_json(&state->asked));
     json_object_set_new(root, "from", time_json(job->answered.from_s));
     json_object_set_new(root, "to", time_json(job->answered.to_s));
-    json_object_set_new(root, "tz", json_string("UTC"));
+    json_object_set_new(root, "tz", json_string(zone_name(state->asked.zone)));
     json_object_set_new(root, names[state->metric], json_integer((json_int_t)value));
     if (estimated) {
         json_object_set_new(root, "error", error_json(value));

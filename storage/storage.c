@@ -9,12 +9,14 @@
 #include "storage/rollup.h"
 #include "storage/settings.h"
 #include "storage/writer.h"
+#include "storage/zone_store.h"
 
 struct storage {
     struct core core;
     struct writer *writer;
     struct readers *readers;
     struct rollup *rollup; /* NULL: this process does not lead */
+    struct zone_store *zones;
 };
 
 const char *storage_err_text(enum storage_err err)
@@ -32,7 +34,7 @@ const char *storage_err_text(enum storage_err err)
 struct storage *storage_open(const struct storage_config *config, const char **ret_error)
 {
     struct storage *s = calloc(1, sizeof(*s));
-    if (s == NULL || sodium_init() < 0) {
+    if (s == NULL || sodium_init() < 0 || (s->zones = zone_store_new(NULL)) == NULL) {
         *ret_error = "out of memory";
         free(s);
         return NULL;
@@ -127,6 +129,17 @@ void storage_job_release(struct storage_job *job)
     }
 }
 
+const struct zone *storage_zone(struct storage *s, struct slice name, const char **ret_fault)
+{
+    return zone_store_get(s->zones, name, ret_fault);
+}
+
+const struct zone *storage_site_zone(struct storage *s, struct slice site)
+{
+    (void)site;
+    return s->core.zone;
+}
+
 int64_t storage_now_ms(struct storage *s)
 {
     return redis_clock_ms(&s->core.clock);
@@ -194,5 +207,6 @@ void storage_close(struct storage *s)
         writer_stop(s->writer);
     }
     core_release(&s->core);
+    zone_store_free(s->zones);
     free(s);
 }

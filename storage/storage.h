@@ -155,6 +155,13 @@ struct storage *storage_open(
  * error. */
 void storage_submit(struct storage *storage, struct storage_job *job);
 
+/* The system's time zone of that IANA name; good until storage_close.  NULL: there is none, and
+ * *ret_fault says what is wrong (static text).  May read a file, the first time. */
+const struct zone *storage_zone(struct storage *storage, struct slice name, const char **ret_fault);
+
+/* The reporting zone of @site: where its hours, days and months are cut. */
+const struct zone *storage_site_zone(struct storage *storage, struct slice site);
+
 /* A lower bound of Redis's clock, UTC milliseconds: a TIME seen in a reply and the monotonic time
  * since. 0 as long as no reply was seen. */
 int64_t storage_now_ms(struct storage *storage);

@@ -283,7 +283,7 @@ VALUES = {
     "page": (["/", "/a b", "/ä", "p" * 2048, "a&b=c%+", "\u00a0"], ["a\n", "\t", "\x7f", "p" * 2049], ["ä" * 1025]),
     "from": (TIMES, NO_TIMES, NO_SUCH_TIMES),
     "to": (TIMES, NO_TIMES, NO_SUCH_TIMES),
-    "tz": (["UTC"], ["utc", "Mars/Olympus", "Europe/Berlin", "+01:00"], []),
+    "tz": (["UTC", "Europe/Berlin", "Asia/Kathmandu"], ["../UTC", "+01:00", "Europe/"], ["utc", "Mars/Olympus", "localtime"]),
     "explain": (FLAGS, NO_FLAGS, []),
     "round": (["outer"], ["inner", "1", "Outer"], []),
     "strict": (FLAGS, NO_FLAGS, []),
