@@ -10,6 +10,7 @@ const struct route api_routes[] = {
     {HTTP_GET, "/pv", "getPv", pv_start, counts_finish, 0},
     {HTTP_GET, "/ips", "getIps", ips_start, counts_finish, 0},
     {HTTP_GET, "/visits", "getVisits", visits_start, counts_finish, 0},
+    {HTTP_GET, "/stats", "getStats", stats_start, counts_finish, 0},
 };
 
 const size_t n_api_routes = sizeof(api_routes) / sizeof(api_routes[0]);

@@ -92,14 +92,11 @@ static bool read_zone(struct http_exchange *exchange, struct window_params *p)
     return p->zone != NULL || refuse(exchange, "tz", fault);
 }
 
-/* A parameter that would be ignored would be a wrong answer. */
-static bool read_later(struct http_exchange *exchange, struct window_params *p)
+static bool read_step(struct http_exchange *exchange, struct window_params *p)
 {
     struct slice value;
-    if (params_get(&p->params, "step", &value)) {
-        return refuse(exchange, "step", "is not supported so far");
-    }
-    return true;
+    return !params_get(&p->params, "step", &value) || step_parse(value, &p->step) ||
+           refuse(exchange, "step", "must be one of 1m, 5m, 15m, 1h, 1d, 1w, 1M and auto");
 }
 
 static bool read_time(struct http_exchange *exchange, struct window_params *p, const char *name,
@@ -148,6 +145,6 @@ bool window_params_read(struct http_exchange *exchange, struct window_params *re
         return false;
     }
     return read_site(exchange, ret) && read_pages(exchange, ret) && read_zone(exchange, ret) &&
-           read_later(exchange, ret) && read_flag(exchange, ret, "explain", &ret->explain) &&
+           read_step(exchange, ret) && read_flag(exchange, ret, "explain", &ret->explain) &&
            read_round(exchange, ret) && read_window(exchange, ret);
 }

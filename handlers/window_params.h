@@ -18,6 +18,7 @@ struct window_params {
     struct window window;
     bool to_is_now;
     bool explain, round_outer;
+    enum step step;
 };
 
 /* Read the exchange's query.  False: the response says what is wrong.  Release in either case. */

@@ -11,11 +11,6 @@
 
 const struct slice counter_whole_site = {"", 0};
 
-bool metric_is_sketch(enum metric metric)
-{
-    return metric == METRIC_UV || metric == METRIC_IPS;
-}
-
 enum key_kind metric_kind(enum metric metric)
 {
     switch (metric) {
@@ -45,7 +40,18 @@ struct cover_basis counter_basis(
 
 /* ---- asking ---- */
 
-static void read_sketches(struct counter *c, const struct count_job *job, struct chunk *chunk)
+static bool has_metric(const struct chunk *chunk, int metric)
+{
+    return (chunk->metrics >> metric & 1) != 0;
+}
+
+size_t counter_reads(const struct shard *shard, unsigned metrics, size_t n)
+{
+    return n * shard->n_pages * (size_t)__builtin_popcount(metrics);
+}
+
+static void read_sketches(
+    struct counter *c, const struct count_job *job, struct chunk *chunk, enum metric metric)
 {
     const struct shard *shard = chunk->shard;
     const char *tag = c->core->partitions.tag[shard->partition];
@@ -54,22 +60,23 @@ static void read_sketches(struct counter *c, const struct count_job *job, struct
     for (size_t i = 0; i < chunk->n; i++) {
         for (size_t p = 0; p < shard->n_pages; p++) {
             struct key key;
-            key_bucket(&key, tag, metric_kind(job->metric), job->site,
+            key_bucket(&key, tag, metric_kind(metric), job->site,
                 shard->cover.buckets[chunk->first + i], *shard->pages[p]);
             resp_word(&c->out, key.p, key.n);
         }
     }
-    chunk->n_commands = 1;
+    chunk->n_commands++;
 }
 
-static void read_sums(struct counter *c, const struct count_job *job, struct chunk *chunk)
+static void read_sums(
+    struct counter *c, const struct count_job *job, struct chunk *chunk, enum metric metric)
 {
     const struct shard *shard = chunk->shard;
     const char *tag = c->core->partitions.tag[shard->partition];
     for (size_t i = 0; i < chunk->n; i++) {
         struct bucket bucket = shard->cover.buckets[chunk->first + i];
         struct key key;
-        key_bucket(&key, tag, metric_kind(job->metric), job->site, bucket, counter_whole_site);
+        key_bucket(&key, tag, metric_kind(metric), job->site, bucket, counter_whole_site);
         resp_head(&c->out, 2 + shard->n_pages);
         resp_text(&c->out, bucket.level == LEVEL_MINUTE ? "HMGET" : "ZMSCORE");
         resp_word(&c->out, key.p, key.n);
@@ -77,7 +84,7 @@ static void read_sums(struct counter *c, const struct count_job *job, struct chu
             resp_word(&c->out, shard->pages[p]->p, shard->pages[p]->n);
         }
     }
-    chunk->n_commands = chunk->n;
+    chunk->n_commands += chunk->n;
 }
 
 static void write_chunk(struct counter *c, const struct count_job *job, struct chunk *chunk)
@@ -92,23 +99,30 @@ static void write_chunk(struct counter *c, const struct count_job *job, struct c
     resp_text(&c->out, "st");
     resp_text(&c->out, "ver");
     resp_text(&c->out, "kept");
-    if (metric_is_sketch(job->metric)) {
-        read_sketches(c, job, chunk);
-    } else {
-        read_sums(c, job, chunk);
+    chunk->n_commands = 0;
+    for (int metric = 0; metric < METRICS; metric++) {
+        if (!has_metric(chunk, metric)) {
+            continue;
+        }
+        if (metric_is_sketch((enum metric)metric)) {
+            read_sketches(c, job, chunk, (enum metric)metric);
+        } else {
+            read_sums(c, job, chunk, (enum metric)metric);
+        }
     }
     resp_command(&c->out, "TIME", NULL);
     resp_command(&c->out, "EXEC", NULL);
 }
 
 /* The same question as a script, for a Redis whose memory is full: it queues nothing in a MULTI
- * then. */
+ * then.  Such a chunk has one metric. */
 static void write_chunk_script(struct counter *c, const struct session *session,
     const struct count_job *job, struct chunk *chunk)
 {
     const struct shard *shard = chunk->shard;
     const char *tag = c->core->partitions.tag[shard->partition];
-    bool sketch = metric_is_sketch(job->metric);
+    enum metric metric = (enum metric)__builtin_ctz(chunk->metrics);
+    bool sketch = metric_is_sketch(metric);
     size_t keys = chunk->n * (sketch ? shard->n_pages : 1);
     struct key key;
     script_head(
@@ -117,7 +131,7 @@ static void write_chunk_script(struct counter *c, const struct session *session,
     resp_word(&c->out, key.p, key.n);
     for (size_t i = 0; i < keys; i++) {
         size_t pages = sketch ? shard->n_pages : 1;
-        key_bucket(&key, tag, metric_kind(job->metric), job->site,
+        key_bucket(&key, tag, metric_kind(metric), job->site,
             shard->cover.buckets[chunk->first + i / pages],
             sketch ? *shard->pages[i % pages] : counter_whole_site);
         resp_word(&c->out, key.p, key.n);
@@ -135,33 +149,72 @@ static void write_chunk_script(struct counter *c, const struct session *session,
     chunk->n_commands = sketch ? 1 : chunk->n;
 }
 
-/* Cut the covers into chunks. */
-static bool cut_chunks(struct counter *c)
+/* Cut a shard's buckets [first, end), the first one of @point, into chunks for @metrics. */
+static bool cut_buckets(struct counter *c, struct shard *shard, unsigned metrics, size_t first,
+    size_t end, size_t point)
 {
-    c->n_chunks = 0;
-    for (size_t i = 0; i < c->n_shards; i++) {
-        struct shard *shard = &c->shards[i];
-        size_t at_once = shard->n_pages >= READS_AT_ONCE ? 1 : READS_AT_ONCE / shard->n_pages;
-        for (size_t first = 0; first < shard->cover.n; first += at_once) {
-            size_t left = shard->cover.n - first;
-            if (!array_reserve(&c->chunks, &c->chunks_capacity, c->n_chunks, sizeof(*c->chunks))) {
-                return false;
-            }
-            c->chunks[c->n_chunks++] = (struct chunk){
-                .shard = shard, .first = first, .n = left < at_once ? left : at_once};
+    size_t each = counter_reads(shard, metrics, 1);
+    size_t at_once = each >= READS_AT_ONCE ? 1 : READS_AT_ONCE / each;
+    for (; first < end; first += at_once) {
+        if (!array_reserve(&c->chunks, &c->chunks_capacity, c->n_chunks, sizeof(*c->chunks))) {
+            return false;
+        }
+        while (shard->ends[point] <= first) {
+            point++;
+        }
+        c->chunks[c->n_chunks++] = (struct chunk){.shard = shard,
+            .metrics = metrics,
+            .first = first,
+            .n = end - first < at_once ? end - first : at_once,
+            .point = point};
+    }
+    return true;
+}
+
+/* The same for the group of points from @point on. */
+static bool cut_group(struct counter *c, struct shard *shard, size_t point)
+{
+    size_t last = point + TALLY_GROUP < c->tally.n_points ? point + TALLY_GROUP : c->tally.n_points;
+    size_t first = point == 0 ? 0 : shard->ends[point - 1];
+    size_t end = shard->ends[last - 1];
+    if (!c->by_script) {
+        return cut_buckets(c, shard, shard->metrics, first, end, point);
+    }
+    for (unsigned metric = 0; metric < METRICS; metric++) {
+        unsigned one = shard->metrics & 1u << metric;
+        if (one != 0 && !cut_buckets(c, shard, one, first, end, point)) {
+            return false;
         }
     }
     return true;
 }
 
-/* How many chunks from @from on may be asked for at once. */
-static size_t chunks_ahead(const struct counter *c, const struct count_job *job, size_t from)
+/* Cut the covers into chunks, group by group of points. */
+static bool cut_chunks(struct counter *c)
 {
-    size_t limit = metric_is_sketch(job->metric) ? AHEAD_SKETCHES : AHEAD_SUMS;
-    size_t reads = 0;
+    c->n_chunks = 0;
+    for (size_t point = 0; point < c->tally.n_points; point += TALLY_GROUP) {
+        for (size_t i = 0; i < c->n_shards; i++) {
+            if (!cut_group(c, &c->shards[i], point)) {
+                return false;
+            }
+        }
+        c->chunks[c->n_chunks - 1].ends_group = true;
+    }
+    return true;
+}
+
+/* How many chunks from @from on may be asked for at once. */
+static size_t chunks_ahead(const struct counter *c, size_t from)
+{
+    size_t sketches = 0;
+    size_t sums = 0;
     size_t n = 0;
-    while (from + n < c->n_chunks && (n == 0 || reads < limit)) {
-        reads += c->chunks[from + n].n * c->chunks[from + n].shard->n_pages;
+    while (from + n < c->n_chunks && (n == 0 || (sketches < AHEAD_SKETCHES && sums < AHEAD_SUMS))) {
+        const struct chunk *chunk = &c->chunks[from + n];
+        unsigned of_sketches = chunk->metrics & (1u << METRIC_UV | 1u << METRIC_IPS);
+        sketches += counter_reads(chunk->shard, of_sketches, chunk->n);
+        sums += counter_reads(chunk->shard, chunk->metrics & ~of_sketches, chunk->n);
         n++;
     }
     return n;
@@ -197,19 +250,49 @@ static bool holds(const struct counter *c, const struct chunk *chunk,
     return true;
 }
 
-static bool take_sketches(struct counter *c, const struct reply *strings)
+/* The point of the chunk's @i-th bucket; @point is that of an earlier one. */
+static size_t point_of(const struct chunk *chunk, size_t i, size_t point)
 {
-    for (size_t i = 0; i < strings->n; i++) {
-        const struct reply *string = &strings->items[i];
-        if (string->type == REPLY_TEXT && !hll_merge(&c->hll, string->text.p, string->text.n)) {
-            return false;
-        }
+    while (chunk->shard->ends[point] <= chunk->first + i) {
+        point++;
     }
-    return strings->type == REPLY_ARRAY;
+    return point;
 }
 
-static bool take_sums(struct counter *c, const struct reply *values)
+static enum storage_err foreign(struct storage_job *job)
 {
+    (void)snprintf(job->detail, sizeof(job->detail), "a counter holds foreign data");
+    return STORAGE_REFUSED;
+}
+
+/* The reply to one MGET: bucket by bucket, page by page. */
+static enum storage_err take_sketches(struct counter *c, struct storage_job *job,
+    const struct chunk *chunk, enum metric metric, const struct reply *strings)
+{
+    size_t pages = chunk->shard->n_pages;
+    size_t point = chunk->point;
+    bool nomem = false;
+    if (strings->type != REPLY_ARRAY || strings->n != chunk->n * pages) {
+        return foreign(job);
+    }
+    for (size_t i = 0; i < strings->n; i++) {
+        const struct reply *string = &strings->items[i];
+        point = point_of(chunk, i / pages, point);
+        if (string->type == REPLY_TEXT &&
+            !tally_sketch(&c->tally, metric, point, string->text.p, string->text.n, &nomem)) {
+            return nomem ? STORAGE_NOMEM : foreign(job);
+        }
+    }
+    return STORAGE_OK;
+}
+
+/* The reply for one bucket: page by page. */
+static enum storage_err take_sums(struct counter *c, struct storage_job *job, enum metric metric,
+    size_t point, const struct reply *values)
+{
+    if (values->type != REPLY_ARRAY) {
+        return foreign(job);
+    }
     for (size_t i = 0; i < values->n; i++) {
         const struct reply *value = &values->items[i];
         if (value->type == REPLY_NIL) {
@@ -217,11 +300,11 @@ static bool take_sums(struct counter *c, const struct reply *values)
         }
         int64_t number = reply_integer(value, -1);
         if (number < 0) {
-            return false;
+            return foreign(job);
         }
-        c->sum += (uint64_t)number;
+        tally_sum(&c->tally, metric, point, (uint64_t)number);
     }
-    return values->type == REPLY_ARRAY;
+    return STORAGE_OK;
 }
 
 static enum storage_err refuse(struct storage_job *job, const struct reply *reply)
@@ -234,10 +317,38 @@ static enum storage_err refuse(struct storage_job *job, const struct reply *repl
     return STORAGE_REFUSED;
 }
 
+/* The replies between HMGET and TIME, in the order of asking. */
+static enum storage_err take_data(
+    struct counter *c, struct storage_job *job, const struct chunk *chunk, const struct reply *data)
+{
+    enum storage_err err = STORAGE_OK;
+    for (size_t i = 0; i < chunk->n_commands; i++) {
+        if (data[i].type == REPLY_ERROR) {
+            return refuse(job, &data[i]);
+        }
+    }
+    for (int metric = 0; metric < METRICS; metric++) {
+        if (!has_metric(chunk, metric)) {
+            continue;
+        }
+        if (metric_is_sketch((enum metric)metric)) {
+            err = take_sketches(c, job, chunk, (enum metric)metric, data++);
+        }
+        for (size_t i = 0, point = chunk->point;
+             err == STORAGE_OK && !metric_is_sketch((enum metric)metric) && i < chunk->n; i++) {
+            point = point_of(chunk, i, point);
+            err = take_sums(c, job, (enum metric)metric, point, data++);
+        }
+        if (err != STORAGE_OK) {
+            return err;
+        }
+    }
+    return STORAGE_OK;
+}
+
 static enum storage_err take_chunk(struct counter *c, struct storage_job *job,
     const struct chunk *chunk, const struct reply *reply)
 {
-    bool sketch = metric_is_sketch(job->u.count.metric);
     if (reply->type == REPLY_ERROR) {
         return refuse(job, reply);
     }
@@ -256,17 +367,7 @@ static enum storage_err take_chunk(struct counter *c, struct storage_job *job,
         c->stale = true;
         return STORAGE_OK;
     }
-    for (size_t i = 0; i < chunk->n_commands; i++) {
-        const struct reply *data = &reply->items[1 + i];
-        if (data->type == REPLY_ERROR) {
-            return refuse(job, data);
-        }
-        if (sketch ? !take_sketches(c, data) : !take_sums(c, data)) {
-            (void)snprintf(job->detail, sizeof(job->detail), "a counter holds foreign data");
-            return STORAGE_REFUSED;
-        }
-    }
-    return STORAGE_OK;
+    return take_data(c, job, chunk, &reply->items[1]);
 }
 
 /* Take all replies to a chunk; *ret_reply is the one with the data. */
@@ -294,15 +395,14 @@ enum storage_err counter_read(
     enum storage_err err = STORAGE_OK;
     bool full = false;
     size_t sent = 0;
-    hll_clear(&c->hll);
-    c->sum = 0;
+    tally_clear(&c->tally);
     c->stale = false;
     if (!cut_chunks(c)) {
         return STORAGE_NOMEM;
     }
     for (size_t i = 0; i < c->n_chunks; i++) {
         const struct reply *reply = NULL;
-        size_t ahead = i + chunks_ahead(c, &job->u.count, i);
+        size_t ahead = i + chunks_ahead(c, i);
         ahead = ahead < sent ? sent : ahead;
         enum storage_err now = STORAGE_NOMEM;
         if (send_chunks(c, session, &job->u.count, sent, ahead)) {
@@ -316,6 +416,9 @@ enum storage_err counter_read(
         now = take_chunk(c, job, &c->chunks[i], reply);
         *ret_lost = *ret_lost || reply_is_error(reply, "NOSCRIPT");
         err = err == STORAGE_OK ? now : err;
+        if (c->chunks[i].ends_group) {
+            tally_end_group(&c->tally, c->chunks[i].point);
+        }
     }
     if (full && !c->by_script) {
         c->by_script = true;

@@ -119,6 +119,11 @@ void storage_submit(struct storage *s, struct storage_job *job)
 
 void storage_job_release(struct storage_job *job)
 {
+    if (job->op == STORAGE_COUNT) {
+        free(job->u.count.points);
+        job->u.count.points = NULL;
+        job->u.count.n_points = 0;
+    }
     if (job->op == STORAGE_COUNT && job->u.count.keys != NULL) {
         for (size_t i = 0; i < job->u.count.n_keys; i++) {
             free(job->u.count.keys[i].key);

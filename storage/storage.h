@@ -20,6 +20,7 @@
 #include "storage/cover.h"
 #include "storage/event.h"
 #include "storage/stats.h"
+#include "storage/step.h"
 
 #define MUST_CHECK __attribute__((warn_unused_result))
 
@@ -35,6 +36,8 @@
     X(STORAGE_UNKNOWN, "Redis did not answer in time")        /* sent: some or all may hold */     \
     X(STORAGE_NOT_KEPT, "the window is not kept at this precision")                                \
     X(STORAGE_TOO_BROAD, "the question needs too many keys")                                       \
+    X(STORAGE_TOO_FINE, "the step is finer than what is kept of the window")                       \
+    X(STORAGE_TOO_MANY, "the series would have too many points")                                   \
     X(STORAGE_SHUTDOWN, "the service is stopping") /* nothing was sent */                          \
     X(STORAGE_NOMEM, "out of memory")              /* nothing was sent */
 
@@ -55,9 +58,16 @@ struct write_job {
     size_t n;
 };
 
+/* A point of a series. */
+struct count_point {
+    struct window window;
+    uint64_t values[METRICS];
+};
+
 /* Input and result of STORAGE_COUNT. */
 struct count_job {
     enum metric metric;
+    bool all_metrics; /* not just that one: all of them, of one reading */
     struct slice site;
     const struct slice *pages; /* the union of these pages; n_pages 0: the whole site */
     size_t n_pages;
@@ -66,11 +76,18 @@ struct count_job {
                          ahead */
     bool round_outer; /* take the nearest answerable window instead of STORAGE_NOT_KEPT */
     bool explain;     /* list the keys */
+    enum step step;   /* of a series beside the figure; STEP_NONE: none */
+    const struct zone *zone; /* of the step */
 
     /* Written by storage.  On STORAGE_NOT_KEPT only answered is written: the nearest window that
-     * could be answered, from_s == to_s if there is none. */
-    uint64_t value;
+     * could be answered, from_s == to_s if there is none.  On STORAGE_TOO_FINE and STORAGE_TOO_MANY
+     * only used is: the finest step that would work, STEP_NONE if there is none. */
+    uint64_t value;           /* of metric */
+    uint64_t values[METRICS]; /* of each that was asked for */
     struct window answered;
+    struct count_point *points; /* of the series, in time order; owned by the job */
+    size_t n_points;
+    enum step used;             /* the step; chosen here for STEP_AUTO */
     uint32_t per_level[LEVELS]; /* keys per level, over all pages and partitions read */
     struct counted_key {
         struct bucket bucket;

@@ -285,11 +285,12 @@ VALUES = {
     "to": (TIMES, NO_TIMES, NO_SUCH_TIMES),
     "tz": (["UTC", "Europe/Berlin", "Asia/Kathmandu"], ["../UTC", "+01:00", "Europe/"], ["utc", "Mars/Olympus", "localtime"]),
     "explain": (FLAGS, NO_FLAGS, []),
+    "step": (["1m", "5m", "15m", "1h", "1d", "1w", "1M", "auto"], ["2h", "1H", "60", "1", "1y", "AUTO"], []),
     "round": (["outer"], ["inner", "1", "Outer"], []),
     "strict": (FLAGS, NO_FLAGS, []),
 }
 # Words of other operations, of the contract's future, and of mistakes
-OTHER_NAMES = {"step", "user", "limit", "date", "pageset", "cursor", "match", "Site", "pages", "form", "x", "page[]"}
+OTHER_NAMES = {"user", "limit", "date", "pageset", "cursor", "match", "Site", "pages", "form", "x", "page[]"}
 
 PARAMETERS = [(o, p) for o in API.operations for p in o.in_query().values()]
 each_parameter = pytest.mark.parametrize("operation, parameter", PARAMETERS, ids=[f"{o.id}-{p['name']}" for o, p in PARAMETERS])
@@ -484,4 +485,4 @@ def test_spans_rotation(rotating):
     for operation in (o for o in GETS if o.in_query()):
         for params, spans in (({"from": "now/d-2d", "to": "now/d"}, True), ({"from": "now/d-1d", "to": "now/d"}, False)):
             answer = ask(rotating.client(), operation, params, status=200).json
-            assert ("spans_rotation" in answer) == (spans and operation.id in ("getUv", "getVisits"))
+            assert ("spans_rotation" in answer) == (spans and operation.id in ("getUv", "getVisits", "getStats"))
