@@ -13,6 +13,7 @@
 #include "storage/identity.h"
 #include "storage/partition.h"
 #include "storage/redis.h"
+#include "storage/site_zones.h"
 #include "storage/storage.h"
 
 /* What was last seen of a partition's t:{p}:rolled; of any age, every user has Redis check it. */
@@ -28,8 +29,8 @@ struct core {
     struct partitions partitions;
     bool
         one_node; /* all partitions lie together: a script may serve several (false in a cluster) */
-    const struct zone *zone;
-    char cfg[192]; /* field cfg of every partition: see settings_print */
+    struct site_zones sites; /* where each site is cut */
+    char cfg[192];           /* field cfg of every partition: see settings_print */
 
     struct redis_clock clock;   /* thread-safe */
     struct storage_stats stats; /* atomic */

@@ -337,6 +337,7 @@ enum storage_err counter_run(
     struct count_job *count = &job->u.count;
     struct window asked = count->window;
     *ret_lost = false;
+    c->zone = site_zones_get(&c->core->sites, count->site);
     if (!make_shards(c, count)) {
         return STORAGE_NOMEM;
     }
@@ -350,7 +351,7 @@ enum storage_err counter_run(
         if (err != STORAGE_OK) {
             return err;
         }
-        int64_t minute_end_s = bucket_at(c->core->zone, LEVEL_MINUTE, c->latest_s).end_s;
+        int64_t minute_end_s = bucket_at(zone_utc(), LEVEL_MINUTE, c->latest_s).end_s;
         bool moved_on = count->to_is_now && minute_end_s > asked.to_s;
         if (!c->stale && !moved_on) {
             return conclude(c, count, window);

@@ -30,7 +30,7 @@ struct cover_basis counter_basis(
     const struct counter *c, const struct partition_view *view, int64_t now_s)
 {
     return (struct cover_basis){
-        .zone = c->core->zone,
+        .zone = c->zone,
         .state = &view->state,
         .retention = &view->retention,
         .now_s = now_s,

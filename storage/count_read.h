@@ -38,6 +38,7 @@ struct chunk {
 
 struct counter {
     struct core *core;
+    const struct zone *zone; /* where the buckets of the site asked for are cut */
     struct tally tally;
     struct shard shards[2 * PARTITIONS_MAX]; /* for pages, and for visits */
     size_t n_shards;

@@ -14,12 +14,12 @@
  * of (site, visitor) t:{p}:visit:<site>:<slot>        hash   visitor (16 bytes) -> last event time
  * and arrival, 11 digits each; slot = arrival time / visit timeout; expires t:{p}:open set
  * <site>:<bucket> that a rollup has still to visit t:{p}:sites                      set    sites
- * seen t:{p}:rolled                     hash   cfg, st, pass, cur, ftok, ver, kept (see
- * rollup_state.h) t:{p}:once:<writer>              string last sequence number applied; expires
- *   t:{0}:meta                       string schema version and number of partitions
- *   t:{0}:secret                     string 32 random bytes: key of the visitors' and addresses'
- * hashes t:{0}:lock, t:{0}:fence          string the rollup's leader, and its fencing tokens
- *   t:{0}:probe                      string written by /readyz
+ * seen t:{p}:rolled                     hash   cfg, st, pass, cur, ftok, ver, kept, zones
+ * (see rollup_state.h, settings.h, site_zones.h) t:{p}:once:<writer>              string last
+ * sequence number applied; expires t:{0}:meta                       string schema version and
+ * number of partitions t:{0}:secret                     string 32 random bytes: key of the
+ * visitors' and addresses' hashes t:{0}:lock, t:{0}:fence          string the rollup's leader, and
+ * its fencing tokens t:{0}:probe                      string written by /readyz
  *
  * ({0} here: the tag of partition 0.)
  */
@@ -54,8 +54,10 @@ void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct sli
 /* t:{tag}:visit:<site>: - the slot's number follows. */
 void key_visit_prefix(struct key *key, const char *tag, struct slice site);
 
-/* A member of the open set: <site>:<bucket>, and back; false if it is none. */
+/* A member of the open set: <site>:<bucket>, and back; false if it is none.  The bucket is read in
+ * the site's zone: so the site comes first. */
 void key_open_member(struct key *member, struct slice site, struct bucket bucket);
+bool key_open_site(struct slice member, struct slice *ret_site);
 bool key_open_parse(struct slice member, const struct zone *zone, struct slice *ret_site,
     struct bucket *ret_bucket);
 

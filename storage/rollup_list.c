@@ -10,6 +10,7 @@ void rollup_list_release(struct rollup_list *list)
 {
     arena_release(&list->arena);
     free(list->sites);
+    free(list->cuts);
     free(list->items);
     index_release(&list->index);
     *list = (struct rollup_list){0};
@@ -74,30 +75,70 @@ static bool copy(struct arena *arena, struct slice from, struct slice *ret)
 
 /* ---- sites ---- */
 
-static bool add_site(struct rollup_list *list, struct slice site)
+/* The number of the cut for @target of @zone.  False: no memory. */
+static bool find_cut(
+    struct rollup_list *list, const struct zone *zone, struct bucket target, uint32_t *ret_number)
 {
+    for (size_t i = 0; i < list->n_cuts; i++) {
+        if (list->cuts[i].zone == zone && list->cuts[i].target.start_s == target.start_s) {
+            *ret_number = (uint32_t)i;
+            return true;
+        }
+    }
+    if (!array_reserve(&list->cuts, &list->cuts_capacity, list->n_cuts, sizeof(*list->cuts))) {
+        return false;
+    }
+    struct rollup_cut *cut = &list->cuts[list->n_cuts];
+    *cut = (struct rollup_cut){.zone = zone, .target = target};
+    for (int64_t at_s = target.start_s; at_s < target.end_s && cut->n_parts < PARTS_MAX;) {
+        struct bucket part = bucket_at(zone, (enum level)(target.level - 1), at_s);
+        cut->parts[cut->n_parts++] = part;
+        at_s = part.end_s;
+    }
+    *ret_number = (uint32_t)list->n_cuts++;
+    return true;
+}
+
+static bool add_site(
+    struct rollup_list *list, struct slice site, const struct zone *zone, struct bucket target)
+{
+    uint32_t cut = 0;
+    if (!find_cut(list, zone, target, &cut)) {
+        return false;
+    }
     for (size_t i = list->n_sites; i-- > 0;) { /* SSCAN may show one twice */
-        if (slice_equal(list->sites[i], site)) {
+        if (list->sites[i].cut == cut && slice_equal(list->sites[i].name, site)) {
             return true;
         }
     }
     if (!array_reserve(&list->sites, &list->sites_capacity, list->n_sites, sizeof(*list->sites)) ||
-        !copy(&list->arena, site, &list->sites[list->n_sites])) {
+        !copy(&list->arena, site, &list->sites[list->n_sites].name)) {
         return false;
     }
-    list->n_sites++;
+    list->sites[list->n_sites++].cut = cut;
     return true;
+}
+
+/* Is the bucket one that the pass completes? */
+static bool is_due(const struct rollup_scope *scope, struct bucket bucket)
+{
+    return bucket.level == scope->level &&
+           (bucket.end_s == scope->end_s || (scope->overdue && bucket.end_s < scope->end_s));
 }
 
 static bool take_members(
     const struct rollup_scope *scope, struct rollup_list *list, const struct reply *members)
 {
     for (size_t i = 0; i < members->n; i++) {
+        struct slice member = members->items[i].text;
         struct slice site;
         struct bucket bucket;
-        if (key_open_parse(members->items[i].text, scope->core->zone, &site, &bucket) &&
-            bucket.level == scope->target.level && bucket.start_s == scope->target.start_s &&
-            !add_site(list, site)) {
+        if (!key_open_site(member, &site)) {
+            continue;
+        }
+        const struct zone *zone = site_zones_get(&scope->core->sites, site);
+        if (key_open_parse(member, zone, &site, &bucket) && is_due(scope, bucket) &&
+            !add_site(list, site, zone, bucket)) {
             return false;
         }
     }
@@ -183,23 +224,25 @@ static bool add_item(
 static void part_key(const struct rollup_scope *scope, const struct rollup_list *list,
     const struct scan *scan, size_t part, struct key *key)
 {
-    key_bucket(key, scope->tag, scan->kind, list->sites[scan->site], scope->parts[part], SLICE(""));
+    key_bucket(key, scope->tag, scan->kind, list->sites[scan->site].name,
+        rollup_cut_of(list, scan->site)->parts[part], SLICE(""));
 }
 
 static enum list_result ask_sizes(const struct rollup_scope *scope, const struct rollup_list *list,
     struct scan *scan, struct buffer *b)
 {
     const struct reply *exec = NULL;
+    const struct rollup_cut *cut = rollup_cut_of(list, scan->site);
     begin(scope, b);
-    for (size_t i = 0; i < scope->n_parts; i++) {
+    for (size_t i = 0; i < cut->n_parts; i++) {
         struct key key;
         part_key(scope, list, scan, i, &key);
         resp_head(b, 2);
-        resp_text(b, scope->parts[i].level == LEVEL_MINUTE ? "HLEN" : "ZCARD");
+        resp_text(b, cut->parts[i].level == LEVEL_MINUTE ? "HLEN" : "ZCARD");
         resp_word(b, key.p, key.n);
     }
-    enum list_result result = finish(scope, b, scope->n_parts, &exec);
-    for (size_t i = 0; result == LIST_OK && i < scope->n_parts; i++) {
+    enum list_result result = finish(scope, b, cut->n_parts, &exec);
+    for (size_t i = 0; result == LIST_OK && i < cut->n_parts; i++) {
         scan->size[i] = reply_integer(&exec->items[1 + i], -1);
         scan->done[i] = scan->size[i] == 0;
         if (scan->size[i] < 0) {
@@ -214,17 +257,18 @@ static enum list_result ask_sizes(const struct rollup_scope *scope, const struct
 static size_t write_steps(const struct rollup_scope *scope, const struct rollup_list *list,
     const struct scan *scan, struct buffer *b, size_t which[PARTS_MAX])
 {
+    const struct rollup_cut *cut = rollup_cut_of(list, scan->site);
     size_t n = 0;
     int64_t entries = 0;
     begin(scope, b);
-    for (size_t i = 0; i < scope->n_parts && entries < SCAN_AT_ONCE; i++) {
+    for (size_t i = 0; i < cut->n_parts && entries < SCAN_AT_ONCE; i++) {
         if (scan->done[i]) {
             continue;
         }
         struct key key;
         part_key(scope, list, scan, i, &key);
         resp_head(b, 5);
-        resp_text(b, scope->parts[i].level == LEVEL_MINUTE ? "HSCAN" : "ZSCAN");
+        resp_text(b, cut->parts[i].level == LEVEL_MINUTE ? "HSCAN" : "ZSCAN");
         resp_word(b, key.p, key.n);
         resp_text(b, scan->cursor[i]);
         resp_text(b, "COUNT");
@@ -283,7 +327,7 @@ enum list_result rollup_list_make(
     struct buffer b;
     arena_clear(&ret->arena);
     index_clear(&ret->index);
-    ret->n_sites = ret->n_items = 0;
+    ret->n_sites = ret->n_items = ret->n_cuts = 0;
     buffer_init(&b);
     enum list_result result = list_sites(scope, ret, &b);
     for (size_t i = 0; !sites_only && result == LIST_OK && i < ret->n_sites; i++) {

@@ -3,12 +3,13 @@
 #include <string.h>
 
 void row_make(const struct event *event, const struct secret *secret, enum rotation rotation,
-    const struct partitions *partitions, struct row *ret)
+    const struct partitions *partitions, const struct site_zones *zones, struct row *ret)
 {
     *ret = (struct row){
         .at_s = event->at_s,
         .site = event->site,
         .page = event->page,
+        .zone = site_zones_get(zones, event->site),
         .page_hash = page_hash(event->site, event->page),
         .site_hash = page_hash(event->site, (struct slice){NULL, 0}),
     };

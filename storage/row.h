@@ -8,11 +8,13 @@
 
 #include "storage/identity.h"
 #include "storage/partition.h"
+#include "storage/site_zones.h"
 
 struct row {
     int64_t at_s;
     uint64_t page_hash, site_hash; /* of (site, page) and of (site, "") */
     struct slice site, page;
+    const struct zone *zone; /* the site's */
     struct visitor_id visitor;
     struct address_id address;
     bool has_visitor, has_address;
@@ -21,7 +23,7 @@ struct row {
 
 /* Fill @ret from a validated event. */
 void row_make(const struct event *event, const struct secret *secret, enum rotation rotation,
-    const struct partitions *partitions, struct row *ret);
+    const struct partitions *partitions, const struct site_zones *zones, struct row *ret);
 
 /* The partitions this row touches, as bits. */
 static inline uint64_t row_partitions(const struct row *row)

@@ -31,6 +31,23 @@ const char *storage_err_text(enum storage_err err)
     return "unknown";
 }
 
+static bool load_zones(
+    struct storage *s, const struct storage_config *config, const char **ret_error)
+{
+    *ret_error = "out of memory";
+    if (!site_zones_init(&s->core.sites)) {
+        return false;
+    }
+    for (size_t i = 0; i < config->n_site_zones; i++) {
+        const struct storage_site_zone *is = &config->site_zones[i];
+        const struct zone *zone = zone_store_get(s->zones, slice_of(is->zone), ret_error);
+        if (zone == NULL || !site_zones_add(&s->core.sites, slice_of(is->site), zone)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 struct storage *storage_open(const struct storage_config *config, const char **ret_error)
 {
     struct storage *s = calloc(1, sizeof(*s));
@@ -41,7 +58,6 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     }
     s->core.config = *config;
     s->core.config.redis_url = NULL; /* the endpoint has what is needed */
-    s->core.zone = zone_utc();
     s->core.one_node = true;
     core_init(&s->core);
     if (!redis_endpoint_parse(config->redis_url, &s->core.endpoint)) {
@@ -49,8 +65,14 @@ struct storage *storage_open(const struct storage_config *config, const char **r
         storage_close(s);
         return NULL;
     }
+    if (!load_zones(s, config, ret_error)) {
+        storage_close(s);
+        return NULL;
+    }
+    s->core.config.site_zones = NULL; /* core.sites has what is needed */
     partitions_make(config->partitions, &s->core.partitions);
-    settings_print(config->partitions, &config->retention, s->core.cfg);
+    settings_print(
+        config->partitions, &config->retention, site_zones_digest(&s->core.sites), s->core.cfg);
     s->writer = writer_start(&s->core);
     s->readers = readers_start(&s->core, config->readers);
     s->rollup = config->lead ? rollup_start(&s->core) : NULL;
@@ -78,7 +100,7 @@ static enum storage_err make_rows(struct core *core, struct storage_job *job)
     job->parts_all = 0;
     for (size_t i = 0; i < n; i++) {
         row_make(&job->u.write.events[i], secret, core->config.rotation, &core->partitions,
-            &rows->rows[i]);
+            &core->sites, &rows->rows[i]);
         job->parts_all |= row_partitions(&rows->rows[i]);
     }
     job->rows = rows;
@@ -141,8 +163,7 @@ const struct zone *storage_zone(struct storage *s, struct slice name, const char
 
 const struct zone *storage_site_zone(struct storage *s, struct slice site)
 {
-    (void)site;
-    return s->core.zone;
+    return site_zones_get(&s->core.sites, site);
 }
 
 int64_t storage_now_ms(struct storage *s)
@@ -158,16 +179,16 @@ int64_t storage_oldest_s(struct storage *s, int64_t now_s)
         if (keep_s == KEEP_FOREVER) {
             return INT64_MIN;
         }
-        int64_t start_s = bucket_at(s->core.zone, (enum level)level, now_s - keep_s).start_s;
+        int64_t start_s = site_zones_start(&s->core.sites, (enum level)level, now_s - keep_s);
         oldest_s = start_s < oldest_s ? start_s : oldest_s;
     }
     return oldest_s;
 }
 
-/* End of the last bucket of @level that is over. */
+/* End of the last bucket of @level that is over, in any zone in use. */
 static int64_t complete_s(const struct core *core, enum level level, int64_t now_s)
 {
-    return bucket_at(core->zone, level, now_s).start_s;
+    return site_zones_start(&core->sites, level, now_s);
 }
 
 int64_t storage_rollup_lag_s(struct storage *s, enum level level)

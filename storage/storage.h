@@ -146,7 +146,12 @@ enum storage_notice {
     STORAGE_SETTINGS_DIFFER,
     STORAGE_REFUSING,
     STORAGE_ROLLUP_FAILED,
-    STORAGE_RETENTION_CHANGED,
+    STORAGE_SETTINGS_CHANGED,
+};
+
+/* The reporting zone of a site; both are names. */
+struct storage_site_zone {
+    const char *site, *zone;
 };
 
 struct storage_config {
@@ -155,9 +160,11 @@ struct storage_config {
     struct retention retention;
     int64_t visit_timeout_s;
     enum rotation rotation;
-    size_t queue_events; /* events that may wait; more: STORAGE_FULL */
-    unsigned readers;    /* reader threads, each with a connection */
-    bool lead;           /* take part in rollups */
+    size_t queue_events;                        /* events that may wait; more: STORAGE_FULL */
+    unsigned readers;                           /* reader threads, each with a connection */
+    bool lead;                                  /* take part in rollups */
+    const struct storage_site_zone *site_zones; /* of sites that are not cut in UTC */
+    size_t n_site_zones;
     void (*notice)(
         void *data, enum storage_notice what, const char *detail); /* any thread; must not block */
     void *notice_data;
