@@ -15,6 +15,7 @@ struct counter *counter_new(struct core *core)
     struct counter *c = calloc(1, sizeof(*c));
     if (c != NULL) {
         c->core = core;
+        c->zone = zone_utc();
     }
     return c;
 }

@@ -190,8 +190,8 @@ const struct zone *storage_site_zone(struct storage *storage, struct slice site)
  * since. 0 as long as no reply was seen. */
 int64_t storage_now_ms(struct storage *storage);
 
-/* The oldest time an event may have to be kept anywhere, given @now_s: INT64_MIN if months are kept
- * forever. */
+/* The oldest time an event may have to be kept anywhere, in whichever zone its site is cut, given
+ * @now_s: INT64_MIN if months are kept forever. */
 int64_t storage_oldest_s(struct storage *storage, int64_t now_s);
 
 /* Seconds by which the readers' watermark of the slowest partition lies behind the last complete
