@@ -177,6 +177,7 @@ static bool merge(struct encoder *e, const struct part *part, struct write_plan 
     for (uint32_t i = 0; ok && i < part->n_tasks; i++) {
         const struct row *row = &flush->rows[part->tasks[i] >> 2];
         enum task_kind kind = (enum task_kind)(part->tasks[i] & 3);
+        write_plan_in(plan, row->zone);
         write_plan_at(plan, row->at_s);
         e->late = e->late || plan->n > 1;
         if (kind == TASK_VISIT) {
@@ -324,7 +325,7 @@ bool encode_add(struct encoder *e, struct part *part, const struct partition_vie
 {
     const char *tag = e->core->partitions.tag[part->partition];
     struct write_plan plan;
-    write_plan_init(&plan, e->core->zone, &view->retention, &view->state);
+    write_plan_init(&plan, zone_utc(), &view->retention, &view->state);
     merge_counts_clear(e->counts);
     merge_visits_clear(e->visits);
     merge_activity_clear(e->activity);
