@@ -14,7 +14,7 @@ PACKAGES_BUILD = gcc libc6-dev libmicrohttpd-dev libjansson-dev libhiredis-dev l
   libsodium-dev libcurl4-openssl-dev zlib1g-dev libyaml-dev
 PACKAGES_RUN = redis-server tzdata
 PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-yaml python3-jsonschema libfaketime curl openssl \
-  clang-format clang-tidy cppcheck clang libclang-rt-14-dev
+  clang-format clang-tidy cppcheck clang libclang-rt-14-dev spin
 
 # ---- how it is built -------------------------------------------------------------------------------
 CFLAGS_WARN = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
@@ -34,10 +34,10 @@ TOOLS := $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 C_FILES := $(SRC) $(UNIT_SRC) $(wildcard storage/*.h handlers/*.h service/*.h service/client/*.h \
-  service/build/*.c tests/*/*.h tests/unit/*/*.h tests/tools/*.c tests/bench/*.c tests/fuzz/*.c)
+  service/build/*.c tests/*/*.h tests/unit/*/*.h tests/tools/*.c tests/bench/*.c tests/fuzz/*.c tests/oom/*.c)
 
 .PHONY: all run deps deps-run deps-test test check units lint lint-openapi integration test-asan test-tsan \
-  fuzz fuzz-regressions format clean coverage install uninstall docs
+  fuzz fuzz-regressions model model-short format clean coverage install uninstall docs
 
 all: $(B)/tallyd
 
@@ -78,7 +78,7 @@ $(B)/openapi.json: openapi.yaml $(B)/service/build/yaml_to_json
 $(B)/service/api_description.o: openapi.yaml $(B)/openapi.json
 $(B)/service/api_description.o: private CFLAGS_ALL += -Wa,-I$(B)
 
--include $(OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(wildcard $(B)/tests/tools/*.d $(B)/tests/bench/*.d)
+-include $(OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(wildcard $(B)/tests/tools/*.d $(B)/tests/bench/*.d $(B)/tests/oom/*.d)
 
 # ---- running ---------------------------------------------------------------------------------------
 # $(call need,packages): install those that are missing
@@ -179,10 +179,35 @@ integration: $(B)/tallyd $(TOOLS)
 	TALLYD_BIN=$(B)/tallyd TALLYD_TOOLS=$(B)/tools $(PYTHON) -B -m pytest -q \
 	  -c tests/integration/pytest.ini tests/integration tests/contract $(TESTS)
 
+# Every allocation on the way of POST /events fails once.  OOM_STEP=3: every third.
+OOM_WRAP = $(foreach f,malloc calloc realloc reallocarray strdup free MHD_create_response_from_buffer,-Wl,--wrap=$(f))
+OOM_STEP ?= 1
+
+$(B)/oom/post_events: $(B)/tests/oom/post_events.o $(B)/tests/oom/failing_alloc.o $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(V)$(CC) $(LDFLAGS) $(OOM_WRAP) -o $@ $^ $(LDLIBS_ALL)
+
+.PHONY: test-oom
+test-oom: deps-run
+	@$(MAKE) --no-print-directory -j2 $(B)/oom/post_events
+	$(B)/oom/post_events $(OOM_STEP)
+
 # Everything but the sanitizers; its last lines are the test runner's.
 test: check
-	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) fuzz-regressions
+	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) $(B)/oom/post_events fuzz-regressions
+	$(B)/oom/post_events 13
+	@$(MAKE) --no-print-directory model-short
 	@$(MAKE) --no-print-directory integration
+
+# The protocol's models (tests/model/README.md): the short set is part of `make test`, `make model` runs all.
+model-short: deps-test
+	@mkdir -p $(B)
+	@sh tests/model/run.sh short >$(B)/model-short.log || { cat $(B)/model-short.log; exit 1; }
+	@tail -1 $(B)/model-short.log
+
+model: deps-test
+	@sh tests/model/run.sh all
 
 # Kills and cuts by the hundred, a few minutes; the seed is printed, TALLYD_SEED= repeats it, TALLYD_KILLS= says how many.
 .PHONY: test-faults

@@ -79,7 +79,8 @@ struct http_exchange {
     struct http_request request;
     struct http_response response;
     struct storage_job job; /* fill it and return HANDLER_WAIT to have it submitted */
-    void *state;            /* the handler's own */
+    bool again;  /* set by finish(): not yet, job is filled once more: submit it, then finish() */
+    void *state; /* the handler's own */
     void (*release)(
         struct http_exchange *exchange); /* frees state; NULL: nothing to do.  Called once, last */
 };
@@ -104,8 +105,8 @@ struct route {
     const char *path;         /* exact, but for at most one segment in braces: "/users/{user}" */
     const char *operation_id; /* of openapi.yaml */
     enum handler_result (*start)(struct http_exchange *exchange);
-    void (*finish)(
-        struct http_exchange *exchange); /* after HANDLER_WAIT; job.err says how it went */
+    void (*finish)(struct http_exchange *exchange); /* after HANDLER_WAIT; job.err says how it went.
+                                                       May ask for another job: exchange->again */
     unsigned flags;
 };
 

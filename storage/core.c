@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "storage/claims.h"
 #include "storage/settings.h"
 
 void core_init(struct core *core)
@@ -100,5 +101,8 @@ void core_notice(struct core *core, enum storage_notice what, const char *detail
 void job_done(struct storage_job *job, enum storage_err err)
 {
     job->err = err;
+    if (job->op == STORAGE_WRITE && job->u.write.claim != NULL && claims_settle(job)) {
+        return;
+    }
     job->done(job);
 }

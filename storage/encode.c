@@ -29,6 +29,7 @@ struct encoder {
     /* The script being made. */
     struct buffer script_keys, script_args;
     size_t n_script_keys, n_script_args, n_parts;
+    const struct flush *direct; /* whose direct requests are in it; NULL: nobody's */
     uint64_t us;
 
     /* Parents announced by the part at hand: duplicates do no harm, so only a few are remembered.
@@ -173,10 +174,14 @@ static bool merge_user(
 static bool merge(struct encoder *e, const struct part *part, struct write_plan *plan)
 {
     const struct flush *flush = part->flush;
+    struct unit_cursor cursor = {0};
     bool ok = true;
     for (uint32_t i = 0; ok && i < part->n_tasks; i++) {
         const struct row *row = &flush->rows[part->tasks[i] >> 2];
         enum task_kind kind = (enum task_kind)(part->tasks[i] & 3);
+        if (!part_units_pass(part->units, part->n_units, &cursor, row->unit)) {
+            continue; /* it is there already */
+        }
         write_plan_in(plan, row->zone);
         write_plan_at(plan, row->at_s);
         e->late = e->late || plan->n > 1;
@@ -307,6 +312,7 @@ void encode_begin(struct encoder *e)
     buffer_clear(&e->script_keys, KEEP_BYTES);
     buffer_clear(&e->script_args, KEEP_BYTES);
     e->n_script_keys = e->n_script_args = e->n_parts = 0;
+    e->direct = NULL;
     e->us = 0;
 }
 
@@ -345,6 +351,8 @@ bool encode_add(struct encoder *e, struct part *part, const struct partition_vie
     }
     write_fixed_keys(e, part, tag);
     write_fixed_args(e, part, view);
+    part_units_write(part->units, part->n_units, ((const struct flush *)part->flush)->units, tag,
+        &e->keys, &e->n_keys, &e->args, &e->n_args);
     write_announcements(e);
     write_sites(e);
     merge_counts_write(e->counts, tag, &e->keys, &e->n_keys, &e->args, &e->n_args);
@@ -364,16 +372,42 @@ bool encode_add(struct encoder *e, struct part *part, const struct partition_vie
     return !e->keys.failed && !e->args.failed;
 }
 
+void encode_direct(struct encoder *e, const struct flush *flush)
+{
+    e->direct = flush;
+}
+
+/* What the script knows of the direct requests: their keys, or their records. */
+static void write_direct(struct encoder *e, struct buffer *out, bool keys)
+{
+    const struct partitions *partitions = &e->core->partitions;
+    for (size_t i = 0; e->direct != NULL && i < e->direct->n_units; i++) {
+        const struct unit *unit = &e->direct->units[i];
+        if (unit->direct && keys) {
+            struct key key;
+            key_claim(&key, partitions->tag[claim_partition(partitions, &unit->key)], &unit->key);
+            resp_word(out, key.p, key.n);
+        } else if (unit->direct) {
+            resp_word(out, unit->record.p, unit->record.n);
+        }
+    }
+}
+
 bool encode_end(struct encoder *e, const struct script_digests *scripts, struct buffer *out)
 {
     if (e->n_parts == 0) {
         return true;
     }
-    script_head(out, scripts, SCRIPT_WRITE, e->n_script_keys, 3 + e->n_script_args);
+    size_t n_direct = e->direct != NULL ? e->direct->n_direct : 0;
+    script_head(
+        out, scripts, SCRIPT_WRITE, n_direct + e->n_script_keys, 4 + n_direct + e->n_script_args);
+    write_direct(e, out, true);
     buffer_append(out, e->script_keys.p, e->script_keys.n);
     resp_decimal(out, (int64_t)e->n_parts);
     resp_text(out, e->core->cfg);
     resp_decimal(out, ONCE_TTL_MS);
+    resp_decimal(out, (int64_t)n_direct);
+    write_direct(e, out, false);
     buffer_append(out, e->script_args.p, e->script_args.n);
     return !out->failed && !e->script_keys.failed && !e->script_args.failed;
 }

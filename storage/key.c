@@ -246,3 +246,24 @@ void key_seen_bits(struct key *key, const char *tag, struct slice site, struct b
     key_seen(key, tag, site, month, "bits");
     add_segment(key, layer, segment);
 }
+
+unsigned claim_partition(const struct partitions *partitions, const struct claim_digest *claim)
+{
+    uint64_t hash;
+    memcpy(&hash, claim->bytes, sizeof(hash));
+    return partition_of(partitions, hash);
+}
+
+void key_claim(struct key *key, const char *tag, const struct claim_digest *claim)
+{
+    char text[CLAIM_TEXT];
+    claim_print(claim, text);
+    key_fixed(key, tag, "claim:", slice_of(text));
+}
+
+void key_unit(struct key *key, const char *tag, const struct claim_digest *claim)
+{
+    char text[CLAIM_TEXT];
+    claim_print(claim, text);
+    key_fixed(key, tag, "once:claim:", slice_of(text));
+}

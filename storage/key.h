@@ -24,6 +24,13 @@
  *   site_zones.h)
  * - t:{p}:once:<writer> string, last sequence number applied; expires
  *
+ * Requests with an Idempotency-Key; <claim> is 32 hexadecimal digits, the digest of the key and
+ * whose it is, so no user text:
+ * - t:{p}:claim:<claim> string, I (in flight) or D (done), gen (13 digits), end of the lease (13),
+ *   owner (16 bytes), digest of the body (16), the answer; expires; partition of <claim>
+ * - t:{p}:once:claim:<claim> string, a keyed request's tasks applied here (see unit.h): gen (13
+ *   digits), their number (7), digest of the body (16 bytes); expires; each partition it touches
+ *
  * Limits, in the partition of the key:
  * - t:{p}:rl:<algorithm>:<policy>:<key> funnel: string, sliding: zset; see lua/; expires (a policy
  *   has no ':'; that of no policy is empty)
@@ -58,6 +65,7 @@
 #define STORAGE_KEY_H
 
 #include "storage/bucket.h"
+#include "storage/claim.h"
 #include "storage/event.h"
 #include "storage/partition.h"
 #include "storage/storage.h"
@@ -96,6 +104,12 @@ void key_activity_prefix(struct key *key, const char *tag);
 
 /* Is this member of `acts` (or of `gone`) one of @site?  *ret_rest is what follows the site. */
 bool key_member_of(struct slice member, struct slice site, struct slice *ret_rest);
+/* The partition of a claim's record. */
+unsigned claim_partition(const struct partitions *partitions, const struct claim_digest *claim);
+
+/* t:{tag}:claim:<claim>, and t:{tag}:once:claim:<claim>. */
+void key_claim(struct key *key, const char *tag, const struct claim_digest *claim);
+void key_unit(struct key *key, const char *tag, const struct claim_digest *claim);
 
 /* t:{tag}:visit:<site>: - the slot's number follows. */
 void key_visit_prefix(struct key *key, const char *tag, struct slice site);

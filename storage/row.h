@@ -22,6 +22,7 @@ struct row {
     bool has_visitor, has_address;
     uint8_t page_partition, site_partition, visitor_partition;
     uint8_t n_actions;
+    uint32_t unit; /* of its flush (see unit.h), from 1; 0: of a request without a key */
 };
 
 /* Fill @ret from a validated event. */

@@ -13,6 +13,8 @@
 /*   name               file */
 #define SCRIPTS(X)                                                                                 \
     X(SCRIPT_WRITE, "write")                                                                       \
+    X(SCRIPT_CLAIM, "claim")                                                                       \
+    X(SCRIPT_SETTLE, "settle")                                                                     \
     X(SCRIPT_SCHEMA, "schema")                                                                     \
     X(SCRIPT_INIT, "init")                                                                         \
     X(SCRIPT_READ, "read")                                                                         \

@@ -23,6 +23,8 @@
         "Write scripts sent again after a lost connection.")                                       \
     X(replanned, COUNTER, "tallyd_flush_replanned_total",                                          \
         "Write scripts encoded again because a rollup moved on.")                                  \
+    X(keyed_again, COUNTER, "tallyd_flush_keyed_again_total",                                      \
+        "Write scripts encoded again because a request with a key was applied before.")            \
     X(redis_errors, COUNTER, "tallyd_redis_errors_total", "Error replies of Redis.")               \
     X(redis_oom, COUNTER, "tallyd_redis_oom_total",                                                \
         "Write scripts refused by Redis for want of memory.")                                      \

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "storage/claims.h"
 #include "storage/core.h"
 #include "storage/flush.h"
 #include "storage/guard.h"
@@ -23,6 +24,7 @@ struct storage {
     struct guard *guard; /* NULL: there is none */
     struct readers *readers;
     struct leader *leader; /* NULL: this process never leads */
+    struct claims *claims;
     struct rollup *rollup;
     struct zone_store *zones;
 };
@@ -50,6 +52,8 @@ static bool start_leading(struct storage *s, const char **ret_error)
     }
     return s->rollup != NULL;
 }
+
+static bool resubmit(void *data, struct storage_job *job);
 
 static bool load_zones(
     struct storage *s, const struct storage_config *config, const char **ret_error)
@@ -108,8 +112,9 @@ struct storage *storage_open(const struct storage_config *config, const char **r
         writer_set_tick(s->writer, guard_tick, s->guard);
     }
     s->readers = readers_start(&s->core, config->readers);
+    s->claims = claims_start(&s->core, resubmit, s);
     *ret_error = "threads could not be started, or no memory";
-    if (s->hot == NULL || s->writer == NULL || s->readers == NULL ||
+    if (s->hot == NULL || s->writer == NULL || s->readers == NULL || s->claims == NULL ||
         (config->lead && !start_leading(s, ret_error))) {
         storage_close(s);
         return NULL;
@@ -152,6 +157,11 @@ static enum storage_err make_rows(struct storage *s, struct storage_job *job)
 
 static enum storage_err submit_write(struct storage *s, struct storage_job *job)
 {
+    struct claim *claim = job->u.write.claim;
+    if (claim != NULL && claim->direct) {
+        claim->outcome = CLAIM_MINE;
+        claims_name(s->claims, claim);
+    }
     enum storage_err err = make_rows(s, job);
     if (err == STORAGE_OK && s->guard != NULL && job->u.write.n_claims > 0) {
         guard_submit(s->guard, job);
@@ -162,6 +172,13 @@ static enum storage_err submit_write(struct storage *s, struct storage_job *job)
         job->rows = NULL;
     }
     return err;
+}
+
+/* A write with a key once more: see claims.h.  False: not taken. */
+static bool resubmit(void *data, struct storage_job *job)
+{
+    struct storage *s = data;
+    return submit_write(s, job) == STORAGE_OK;
 }
 
 void storage_submit(struct storage *s, struct storage_job *job)
@@ -180,6 +197,8 @@ void storage_submit(struct storage *s, struct storage_job *job)
         if (err == STORAGE_OK) {
             (void)rollup_submit(s->rollup, job, &err);
         }
+    } else if (job->op == STORAGE_CLAIM || job->op == STORAGE_RELEASE) {
+        (void)claims_submit(s->claims, job, &err);
     } else if (job->op != STORAGE_WRITE) {
         if (job->op == STORAGE_COUNT) {
             const struct count_job *count = &job->u.count;
@@ -188,6 +207,7 @@ void storage_submit(struct storage *s, struct storage_job *job)
         }
         (void)readers_submit(s->readers, job, &err);
     } else if (job->u.write.n == 0) {
+        job->parts_all = 0;
         job_done(job, STORAGE_OK);
         return;
     } else {
@@ -295,6 +315,7 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
         guard_give_back(s->guard);
     }
     writer_drain(s->writer, deadline_ms);
+    claims_drain(s->claims, deadline_ms);
     readers_drain(s->readers, deadline_ms);
     if (s->rollup != NULL) {
         rollup_drain(s->rollup);
@@ -316,6 +337,9 @@ void storage_close(struct storage *s)
     }
     if (s->readers != NULL) {
         readers_stop(s->readers);
+    }
+    if (s->claims != NULL) {
+        claims_stop(s->claims);
     }
     if (s->writer != NULL) {
         writer_stop(s->writer);

@@ -18,6 +18,7 @@
 
 #include "storage/activity_job.h"
 #include "storage/bucket.h"
+#include "storage/claim.h"
 #include "storage/cover.h"
 #include "storage/event.h"
 #include "storage/hot_pages.h"
@@ -84,6 +85,7 @@ struct write_job {
     const struct guard_claim *claims;
     size_t n_claims;
     struct limit_state guard; /* with claims: what the guard said; written by storage */
+    struct claim *claim;      /* NULL: a request without an Idempotency-Key */
 };
 
 /* A point of a series. */
@@ -164,8 +166,8 @@ struct seen_job {
  * nothing lies beyond: a window that reaches into next month needs few keys.) */
 #define STORAGE_FUTURE_MAX_S 86400
 
-/* STORAGE_WRITE and the limits are for the writer's thread; the others are for the readers
- * (reader.c). */
+/* STORAGE_WRITE and the limits are for the writer's thread, STORAGE_CLAIM and STORAGE_RELEASE for
+ * that of the claims (see claim.h); the others are for the readers (reader.c). */
 enum storage_op {
     STORAGE_WRITE,
     STORAGE_COUNT,
@@ -181,8 +183,10 @@ enum storage_op {
     STORAGE_FILTER_READ,  /* FILTER_INFO, FILTER_CHECK */
     STORAGE_FILTER_WRITE, /* the other actions of a filter_job */
     STORAGE_SEEN,
+    STORAGE_CLAIM,
+    STORAGE_RELEASE,
 };
-#define STORAGE_OPS 14
+#define STORAGE_OPS 16
 
 struct storage_job {
     enum storage_op op;
@@ -199,6 +203,7 @@ struct storage_job {
         struct rollup_job rollup;
         struct filter_job filter;
         struct seen_job seen;
+        struct claim *claim; /* of STORAGE_CLAIM and STORAGE_RELEASE */
     } u;
     void (*done)(struct storage_job *job);
     void *data; /* the caller's */

@@ -16,6 +16,7 @@ from benchlib.settings import BUILD, PROGRAMS, ROOT, Settings
 SECTIONS = {
     "single": lambda b: [ingest.single(b, "always")],
     "batch": lambda b: [ingest.batch(b, "always")],
+    "keyed": ingest.keyed,
     "everysec": lambda b: [ingest.single(b, "everysec"), ingest.batch(b, "everysec")],
     "rate": ingest.fixed_rates,
     "uv": lambda b: [query.uv(b)],

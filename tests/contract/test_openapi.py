@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import re
+import threading
 
 import pytest
 
@@ -193,7 +194,7 @@ def without_redis():
 
 @pytest.fixture(scope="module")
 def without_answers():
-    """A tallyd whose Redis takes everything and answers nothing."""
+    """A tallyd whose Redis takes everything and answers nothing; `beside` is another one that is answered."""
     redis = Redis().start()
     proxy = Proxy(redis.directory, redis.path)
     daemon = Tallyd("--request-timeout", "1s", "--readers", "1", *TALLYD_ARGS[2:], redis=proxy, name="unheard")
@@ -201,10 +202,15 @@ def without_answers():
         daemon.start()
         daemon.proxy = proxy
         daemon.client().count("pv")  # the reader is connected
+        daemon.beside = Tallyd(redis=redis, name="beside")
+        daemon.beside.start()
+        daemon.redis = redis
+        assert daemon.client().post(b"[]", headers={"Idempotency-Key": "first"}).status == 202  # all connections stand
         proxy.hold_replies()
         yield daemon
     finally:
         proxy.hold_replies(False)
+        daemon.beside.stop()
         daemon.stop()
         proxy.close()
         redis.stop()
@@ -377,6 +383,7 @@ def outages(without_redis, without_answers, operation):
         yield 504, without_answers.client().request(operation.method, target)
     if operation is POST_EVENTS:
         yield 504, without_answers.client().post(body)
+        yield from in_flight(without_answers, body)
     if operation is POST_ROLLUP:
         yield 504, without_answers.client().request("POST", operation.path)
 
@@ -407,6 +414,20 @@ def unsure(forgetful, operation):
             http.request("PUT", target, b"{}")
         proxy.arm(Fault("reply-before", match=lambda args: args[0] == b"EVALSHA" and b":bf" in args[3]))
         yield 504, http.request(operation.method, target, operation.example_body())
+
+
+def in_flight(tallyd, body):
+    """A key whose first request waits for Redis; to it nothing is applied."""
+    headers, answers = {"Idempotency-Key": "in-flight"}, []
+    body = b"[" + b",".join([body] * 100) + b"]"  # enough to be claimed first
+    claims = len(tallyd.redis.command("KEYS", "*}:claim:*"))
+    thread = threading.Thread(target=lambda: answers.append(tallyd.client().post(body, headers=headers)))
+    thread.start()
+    wait_until(lambda: len(tallyd.redis.command("KEYS", "*}:claim:*")) > claims, "the key is claimed")
+    yield 409, tallyd.beside.client().post(body, headers=headers)
+    yield 422, tallyd.beside.client().post(b"[]", headers=headers)
+    thread.join()
+    yield 503, answers[0]
 
 
 @each_operation
@@ -625,6 +646,21 @@ def test_content_encodings(http):
     for value in ("br", "deflate", "gzip, gzip", "zstd"):
         response = ask(http, POST_EVENTS, headers={"Content-Encoding": value}, status=415)
         assert response.headers["Accept-Encoding"] == "gzip"
+
+
+def test_idempotency_keys(http, site):
+    parameter = next(p for p in POST_EVENTS.parameters if p["name"] == "Idempotency-Key")
+    body = json.dumps({"page": "/", "site": site})
+    for key in (parameter["example"], "k", "a b", '"q\\\\"', "~" * 128):
+        assert not API.faults(parameter["schema"], key)
+        for replayed in (None, "true"):
+            response = ask(http, POST_EVENTS, body=body, headers={"Idempotency-Key": key}, status=202)
+            assert response.headers["Idempotency-Replayed"] == replayed
+        ask(http, POST_EVENTS, body="[]", headers={"Idempotency-Key": key}, status=422)
+    for key in ("", "a" * 259, "\xe9"):
+        assert API.faults(parameter["schema"], key)
+        ask(http, POST_EVENTS, body=body, headers={"Idempotency-Key": key.encode("latin-1")}, status=400)
+    assert http.count("pv", site=site) == 5
 
 
 def test_index_of_ndjson_counts_blank_lines(http):
