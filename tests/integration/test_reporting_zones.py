@@ -302,3 +302,72 @@ def test_a_zone_that_is_added_while_hours_are_rolled_up(start_world, chance):
         world.check(site, epoch("2026-10-19"), int(world.now()) // 60 * 60)
         for day in (24, 25):
             world.check(site, midnight(zone, datetime(2026, 10, day)), midnight(zone, datetime(2026, 10, day + 1)))
+
+
+# What else goes by a site's zone
+
+
+def test_days_of_activity_are_the_sites_days(start_world):
+    """Dates, today, relative times and the first day that is kept, where it is another day in each zone."""
+    world = start_world("2026-10-24 22:40:10", *FEW, "--config", zones_config())
+    http, now = world.http, int(world.now())
+    who = {site: {} for site in ZONES}
+    for site, zone in ZONES.items():
+        events = []
+        for at in range(now - 4 * 86400, now, 1800):
+            user = f"{(at - now) // 1800}"
+            who[site].setdefault(local(zone, at).date(), set()).add(user)
+            events.append({"site": site, "page": "/", "user": user, "ts": at})
+        http.accept(events)
+    todays = {site: local(zone, now).date() for site, zone in ZONES.items()}
+    assert len(set(todays.values())) == 2
+    for site, zone in ZONES.items():
+        today = todays[site]
+        answer = http.question("/dau", site=site)
+        assert (answer["date"], answer["users"]) == (str(today), len(who[site][today])), site
+        series = http.question("/dau", site=site, from_="now-3d/d", to="now")["series"]
+        assert series == [{"date": str(today - timedelta(days=i)), "users": len(who[site][today - timedelta(days=i)])}
+                          for i in (3, 2, 1, 0)], site
+        instant = rfc3339(midnight(zone, today))  # a day begins there: it is no part of the days before
+        assert http.question("/active", site=site, from_=str(today - timedelta(days=1)), to=instant)["users"] == \
+            len(who[site][today - timedelta(days=1)]), site
+        days = http.question("/users/-1/activity", site=site)
+        assert days["days"] == [str(local(zone, now - 1800).date())] and days["to"] == str(today + timedelta(days=1))
+        oldest = local(zone, now - KEEP["d"]).date()
+        assert http.question("/dau", site=site, date=str(oldest))["users"] == 0
+        refused = http.get("/dau", site=site, date=str(oldest - timedelta(days=1)))
+        assert refused.status == 422 and str(oldest) in refused.json["detail"], (site, refused)
+    kept = {site: set() for site in ZONES}
+    for key in world.redis.command("KEYS", "t:*:act:*"):
+        site, day = re.fullmatch(r"t:\{\d+\}:act:([a-z]+):active:(\d{8})", key).groups()
+        kept[site].add(datetime.strptime(day, "%Y%m%d").date())
+    assert kept == {site: set(days) for site, days in who.items()}
+
+
+def test_what_is_remembered_of_closed_buckets_is_right_in_every_zone(start_world, chance, seed):
+    """Against a process that remembers nothing, between late events and rollups; /stats, which always reads, too."""
+    world = start_world("2026-10-24 20:40:10", *FEW, *FOREVER, "--config", zones_config())
+    world.args = (*world.args, "--cache-mb", "0")
+    http, plain = world.http, world.add_tallyd().client()
+    start_s = int(world.now())
+    first = start_s - 40 * 86400
+    asked = []
+    for i in range(120):
+        if i % 20 == 19:
+            world.stroll(int(world.now()) + 3600 + 900 * chance.randrange(8))
+        now = int(world.now())
+        site = chance.choice(list(ZONES))
+        if chance.random() < 0.5:
+            world.post(visits_of(chance, site, first, now, chance.randrange(1, 20)), chance.choice((http, plain)))
+        if chance.random() < 0.4 or not asked:
+            edge = chance.randrange(first, now) // 60 * 60
+            asked.append({"site": site, "page": chance.choice((None, "/1", ["/0", "/2"])), "from_": rfc3339(edge),
+                          "to": rfc3339(chance.randrange(edge + 60, now + 3600) // 60 * 60)})
+        question = chance.choice(asked[-6:])
+        stats = http.question("/stats", **question)
+        for metric in METRICS:
+            figure = http.count(metric, **question)
+            assert figure == plain.count(metric, **question), f"seed {seed}, {i}: {metric} {question}"
+            assert min(figure, stats["pv"]) == stats[metric], f"seed {seed}, {i}: {metric} {question}"
+    assert http.metric("tallyd_cache_hits_total") > 100, "nothing was remembered"
+    assert plain.metric("tallyd_cache_hits_total") == 0
