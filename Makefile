@@ -12,7 +12,7 @@ V ?= @
 # Debian 12 packages; `make run` and `make test` install what is missing, with sudo where not root.
 PACKAGES_BUILD = gcc libc6-dev libmicrohttpd-dev libjansson-dev libhiredis-dev libxxhash-dev \
   libsodium-dev libcurl4-openssl-dev zlib1g-dev libyaml-dev libjs-chart.js
-PACKAGES_RUN = redis-server
+PACKAGES_RUN = redis-server tzdata
 PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-yaml python3-jsonschema libfaketime curl openssl \
   clang-format clang-tidy cppcheck clang libclang-rt-14-dev spin
 # What a test skips, with a word, where it is missing: a browser for the dashboard, a Prometheus.
@@ -246,7 +246,7 @@ test-tsan: deps-test
 FUZZ_SECONDS ?= 60
 FUZZ_CC = clang -std=c11 -D_GNU_SOURCE -I. -O1 -g -ffp-contract=off \
   -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
-FUZZED := storage/zone.c storage/bucket.c storage/hll.c storage/hll_simd.c $(wildcard handlers/event_*.c \
+FUZZED := storage/zone.c storage/zone_rule.c storage/zone_file.c storage/bucket.c storage/hll.c storage/hll_simd.c $(wildcard handlers/event_*.c \
   handlers/json_*.c) handlers/limit_json.c storage/limit.c handlers/params.c handlers/timestamp.c handlers/utf8.c service/client/access_log.c
 FUZZED_OBJ := $(FUZZED:%.c=$(B)/fuzz/obj/%.o)
 

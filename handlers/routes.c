@@ -45,6 +45,7 @@ const struct route api_routes[] = {
         ROUTE_BODY | ROUTE_INGEST},
     {HTTP_POST, "/filters/{name}/check", "checkFilter", filter_check_start, filter_finish,
         ROUTE_BODY | ROUTE_READ},
+    {HTTP_GET, "/stats", "getStats", stats_start, counts_finish, 0},
 };
 
 const size_t n_api_routes = sizeof(api_routes) / sizeof(api_routes[0]);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "handlers/limit_json.h"
+#include "handlers/event_check.h"
 #include "service/escape.h"
 #include "service/limit_option.h"
 #include "service/listen.h"
@@ -11,6 +12,7 @@
 #include "service/options.h"
 #include "service/redis_url.h"
 #include "storage/seen_layout.h"
+#include "storage/zone_store.h"
 
 #define KIB    (INT64_C(1) << 10)
 #define MIB    (INT64_C(1) << 20)
@@ -164,8 +166,19 @@ const size_t option_table_n = sizeof(option_table) / sizeof(option_table[0]);
 
 static const char *check_site_tz(struct slice name, const char *value)
 {
-    (void)name;
-    return strcmp(value, "UTC") == 0 ? NULL : "only UTC is supported yet";
+    const char *fault = event_check_site(name);
+    struct zone_store *store;
+
+    if (fault != NULL) {
+        return fault;
+    }
+    store = zone_store_new(NULL);
+    if (store == NULL) {
+        return "out of memory";
+    }
+    (void)zone_store_get(store, slice_of(value), &fault); /* sets the fault, or does not touch it */
+    zone_store_free(store);
+    return fault;
 }
 
 static const char *check_policy(struct slice name, const char *value)
@@ -176,8 +189,10 @@ static const char *check_policy(struct slice name, const char *value)
 }
 
 const struct option_family option_families[] = {
-    {"site.", ".tz", check_site_tz, "zone", "reporting zone of a site, as Europe/Berlin"},
-    {"policy.", "", check_policy, "limit", "a named rate limit, as funnel 5/60s burst 4"},
+    [OPTION_FAMILY_SITE_TZ] = {"site.", ".tz", check_site_tz, "zone",
+        "reporting zone of a site, as Europe/Berlin"},
+    [OPTION_FAMILY_POLICY] = {"policy.", "", check_policy, "limit",
+        "a named rate limit, as funnel 5/60s burst 4"},
 };
 const size_t option_families_n = sizeof(option_families) / sizeof(option_families[0]);
 

@@ -69,7 +69,7 @@ struct service {
     int64_t clock_ahead_ms;  /* Redis's clock minus this machine's, as last told */
     _Atomic bool clock_news; /* look at the clocks */
     _Atomic bool connected;  /* was, once */
-    char last_reason[160];   /* the writer's thread only */
+    char last_reason[400];   /* the writer's thread only */
     int64_t last_reason_ms;
     _Atomic bool unfit; /* Redis, or the data in it, is not for us */
 };
@@ -143,8 +143,8 @@ static void on_notice(void *data, enum storage_notice what, const char *detail)
         log_warn(
             s->logger, "a log of who saw what could not be folded", log_text("reason", detail));
         break;
-    case STORAGE_RETENTION_CHANGED:
-        log_info(s->logger, "retention changed", log_text("settings", detail));
+    case STORAGE_SETTINGS_CHANGED:
+        log_info(s->logger, "the settings of the data changed", log_text("settings", detail));
         break;
     }
 }
@@ -310,10 +310,26 @@ static int start_redis(struct service *s)
     return ok ? 0 : 1;
 }
 
+/* The `site.<name>.tz` lines.  Free the array.  NULL: no memory. */
+static struct storage_site_zone *site_zones(const struct options *options, size_t *ret_n)
+{
+    struct storage_site_zone *zones = calloc(options->n_entries + 1, sizeof(*zones));
+    *ret_n = 0;
+    for (size_t i = 0; zones != NULL && i < options->n_entries; i++) {
+        const struct option_entry *entry = &options->entries[i];
+        if (entry->family == &option_families[OPTION_FAMILY_SITE_TZ]) {
+            zones[(*ret_n)++] = (struct storage_site_zone){entry->name, entry->value};
+        }
+    }
+    return zones;
+}
+
 static bool start_storage(struct service *s)
 {
-    const char *error = NULL;
+    const char *error = "out of memory";
     const struct options *o = &s->options;
+    size_t n_zones = 0;
+    struct storage_site_zone *zones = site_zones(o, &n_zones);
     struct storage_config config = {
         .redis_url = s->redis_url,
         .partitions = (unsigned)o->partitions,
@@ -332,9 +348,12 @@ static bool start_storage(struct service *s)
         .lock_urls = o->lock_redis,
         .notice = on_notice,
         .notice_data = s,
+        .site_zones = zones,
+        .n_site_zones = n_zones,
     };
     (void)option_parse_rate(o->seen_error, &config.seen.error); /* was checked */
-    s->ops.app.storage = storage_open(&config, &error);
+    s->ops.app.storage = zones == NULL ? NULL : storage_open(&config, &error);
+    free(zones);
     if (s->ops.app.storage == NULL) {
         log_error(s->logger, "storage could not be opened", log_text("reason", error));
     }

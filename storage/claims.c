@@ -18,7 +18,7 @@
 #define TIDY_MAX      20000
 #define KEEP_BYTES    (256 * 1024)
 
-enum step { STEP_CLAIM, STEP_FINISH, STEP_RELEASE };
+enum claim_step { STEP_CLAIM, STEP_FINISH, STEP_RELEASE };
 
 struct claims {
     struct core *core;
@@ -203,7 +203,7 @@ static void done(struct storage_job *job, enum storage_err err)
  * Who was to be released keeps the reason that it came with. */
 static void fail(struct storage_job *job, enum storage_err err)
 {
-    switch ((enum step)claim_of(job)->step) {
+    switch ((enum claim_step)claim_of(job)->step) {
     case STEP_CLAIM:
         done(job, err);
         return;

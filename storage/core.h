@@ -15,6 +15,7 @@
 #include "storage/pace.h"
 #include "storage/partition.h"
 #include "storage/redis.h"
+#include "storage/site_zones.h"
 #include "storage/storage.h"
 
 struct seen_fold;
@@ -33,8 +34,8 @@ struct core {
     struct partitions partitions;
     bool
         one_node; /* all partitions lie together: a script may serve several (false in a cluster) */
-    const struct zone *zone;
     struct seen_fold *seen_fold; /* NULL: this process feeds no logs */
+    struct site_zones sites;     /* where each site is cut */
     char cfg[192];               /* field cfg of every partition: see settings_print */
 
     struct redis_clock clock;   /* thread-safe */

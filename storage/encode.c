@@ -182,6 +182,7 @@ static bool merge(struct encoder *e, const struct part *part, struct write_plan 
         if (!part_units_pass(part->units, part->n_units, &cursor, row->unit)) {
             continue; /* it is there already */
         }
+        write_plan_in(plan, row->zone);
         write_plan_at(plan, row->at_s);
         e->late = e->late || plan->n > 1;
         if (kind == TASK_VISIT) {
@@ -330,7 +331,7 @@ bool encode_add(struct encoder *e, struct part *part, const struct partition_vie
 {
     const char *tag = e->core->partitions.tag[part->partition];
     struct write_plan plan;
-    write_plan_init(&plan, e->core->zone, &view->retention, &view->state);
+    write_plan_init(&plan, zone_utc(), &view->retention, &view->state);
     merge_counts_clear(e->counts);
     merge_visits_clear(e->visits);
     merge_activity_clear(e->activity);

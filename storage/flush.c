@@ -115,6 +115,7 @@ static size_t activity_cost(struct draft *draft, const struct row *row)
 
 static size_t cost(struct draft *draft, const struct row *row, enum task_kind kind)
 {
+    write_plan_in(&draft->plan, row->zone);
     write_plan_at(&draft->plan, row->at_s);
     size_t targets = draft->plan.n;
     int64_t minute_s = draft->plan.minute_s;
@@ -332,7 +333,7 @@ struct flush *flush_make(struct core *core, struct storage_job *jobs, int64_t ge
         for (unsigned p = 0; p < core->partitions.n; p++) {
             struct partition_view view = core_view(core, p);
             a->retention[p] = view.retention;
-            write_plan_init(&a->drafts[p].plan, core->zone, &a->retention[p], &view.state);
+            write_plan_init(&a->drafts[p].plan, zone_utc(), &a->retention[p], &view.state);
             a->drafts[p].minute_s = a->drafts[p].visit_minute_s = INT64_MIN;
             a->drafts[p].user_day = INT64_MIN;
         }

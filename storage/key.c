@@ -154,10 +154,19 @@ static int digits(const char *p, int n)
     return value;
 }
 
+bool key_open_site(struct slice member, struct slice *ret_site)
+{
+    if (member.n < 1 + 1 + BUCKET_TEXT || member.p[member.n - BUCKET_TEXT - 1] != ':') {
+        return false;
+    }
+    *ret_site = (struct slice){member.p, member.n - BUCKET_TEXT - 1};
+    return true;
+}
+
 bool key_open_parse(
     struct slice member, const struct zone *zone, struct slice *ret_site, struct bucket *ret_bucket)
 {
-    if (member.n < 1 + 1 + BUCKET_TEXT || member.p[member.n - BUCKET_TEXT - 1] != ':') {
+    if (!key_open_site(member, ret_site)) {
         return false;
     }
     const char *text = member.p + member.n - BUCKET_TEXT;
@@ -178,7 +187,6 @@ bool key_open_parse(
                           hour * 3600 + minute * 60;
         struct civil_date date = civil_from_days(start_s / 86400);
         *ret_bucket = bucket_at(zone, (enum level)level, start_s);
-        *ret_site = (struct slice){member.p, member.n - BUCKET_TEXT - 1};
         return date.month == month && date.day == day && ret_bucket->start_s == start_s;
     }
     return false;

@@ -11,7 +11,7 @@ unsigned visitor_partition(const struct partitions *partitions, const struct vis
 }
 
 void row_make(const struct event *event, const struct secret *secret, enum rotation rotation,
-    const struct partitions *partitions, struct row *ret)
+    const struct partitions *partitions, const struct site_zones *zones, struct row *ret)
 {
     *ret = (struct row){
         .at_s = event->at_s,
@@ -20,6 +20,7 @@ void row_make(const struct event *event, const struct secret *secret, enum rotat
         .user = event->user,
         .actions = event->actions,
         .n_actions = event->n_actions,
+        .zone = site_zones_get(zones, event->site),
         .page_hash = page_hash(event->site, event->page),
         .site_hash = page_hash(event->site, (struct slice){NULL, 0}),
     };

@@ -8,6 +8,7 @@
 
 #include "storage/identity.h"
 #include "storage/partition.h"
+#include "storage/site_zones.h"
 
 struct row {
     int64_t at_s;
@@ -15,6 +16,7 @@ struct row {
     struct slice site, page;
     struct slice user;           /* empty: none */
     const struct slice *actions; /* n_actions of them */
+    const struct zone *zone;     /* the site's */
     struct visitor_id visitor;
     struct address_id address;
     bool has_visitor, has_address;
@@ -25,7 +27,7 @@ struct row {
 
 /* Fill @ret from a validated event. */
 void row_make(const struct event *event, const struct secret *secret, enum rotation rotation,
-    const struct partitions *partitions, struct row *ret);
+    const struct partitions *partitions, const struct site_zones *zones, struct row *ret);
 
 /* The partition of a visitor. */
 unsigned visitor_partition(const struct partitions *partitions, const struct visitor_id *visitor);

@@ -9,7 +9,7 @@
 #define LOGS_MAX 8 /* the longest log that is waited for, in SEEN_LOG_BYTES */
 
 /* How a step went. */
-enum step {
+enum fold_step {
     STEP_DONE,
     STEP_YIELD, /* somebody else folds, or Redis refuses: leave it */
     STEP_LOST,
@@ -34,7 +34,7 @@ void fold_log_release(struct fold_log *f)
 /* ---- asking ---- */
 
 /* Send out, await one reply. */
-static enum step ask(struct fold_log *f, const struct reply **ret)
+static enum fold_step ask(struct fold_log *f, const struct reply **ret)
 {
     bool queued = redis_queue(f->session.redis, &f->out);
     buffer_clear(&f->out, SEEN_SEGMENT_BITS / 8 * 2);
@@ -58,25 +58,25 @@ static void put_key(struct fold_log *f, const char *what)
     resp_word(&f->out, key.p, key.n);
 }
 
-static enum step length(struct fold_log *f, const char *what, size_t *ret)
+static enum fold_step length(struct fold_log *f, const char *what, size_t *ret)
 {
     const struct reply *reply = NULL;
     resp_head(&f->out, 2);
     resp_text(&f->out, "STRLEN");
     put_key(f, what);
-    enum step step = ask(f, &reply);
+    enum fold_step step = ask(f, &reply);
     *ret = step == STEP_DONE ? (size_t)reply_integer(reply, 0) : 0;
     return step;
 }
 
-static enum step read_filter(struct fold_log *f)
+static enum fold_step read_filter(struct fold_log *f)
 {
     const struct reply *reply = NULL;
     struct bloom_params params = seen_params(&f->core->config.seen, f->core->partitions.n);
     resp_head(&f->out, 2);
     resp_text(&f->out, "HGETALL");
     put_key(f, "filter");
-    enum step step = ask(f, &reply);
+    enum fold_step step = ask(f, &reply);
     if (step == STEP_DONE && !seen_filter_read(reply, &params, &f->filter)) {
         return STEP_YIELD;
     }
@@ -84,7 +84,7 @@ static enum step read_filter(struct fold_log *f)
 }
 
 /* Seal the log: from now on it is `old`.  There may be one already. */
-static enum step seal(struct fold_log *f)
+static enum fold_step seal(struct fold_log *f)
 {
     const struct reply *reply = NULL;
     resp_head(&f->out, 3);
@@ -95,7 +95,7 @@ static enum step seal(struct fold_log *f)
 }
 
 /* The next fingerprints of the sealed log into pending. */
-static enum step read_piece(struct fold_log *f, size_t from)
+static enum fold_step read_piece(struct fold_log *f, size_t from)
 {
     const struct reply *reply = NULL;
     resp_head(&f->out, 4);
@@ -103,7 +103,7 @@ static enum step read_piece(struct fold_log *f, size_t from)
     put_key(f, "old");
     resp_decimal(&f->out, (int64_t)from);
     resp_decimal(&f->out, (int64_t)(from + FOLD_PIECE * sizeof(*f->pending) - 1));
-    enum step step = ask(f, &reply);
+    enum fold_step step = ask(f, &reply);
     f->n_pending = 0;
     if (step == STEP_DONE && reply->text.n > 0) {
         f->n_pending = reply->text.n / sizeof(*f->pending);
@@ -122,7 +122,7 @@ static void put_bits_key(struct fold_log *f, unsigned index, uint64_t segment)
 }
 
 /* A string of bits into f->bits, as long as it will ever be. */
-static enum step read_bits(
+static enum fold_step read_bits(
     struct fold_log *f, const struct bloom_layer *layer, unsigned index, uint64_t segment)
 {
     const struct reply *reply = NULL;
@@ -130,7 +130,7 @@ static enum step read_bits(
     resp_head(&f->out, 2);
     resp_text(&f->out, "GET");
     put_bits_key(f, index, segment);
-    enum step step = ask(f, &reply);
+    enum fold_step step = ask(f, &reply);
     if (step != STEP_DONE) {
         return step;
     }
@@ -181,7 +181,7 @@ static void put_in(struct fold_log *f, const struct bloom_layer *layer, struct b
 
 /* seen_fold.lua: the bits at hand with the filter's new figures (@index, @segment), or the end
  * (@end). */
-static enum step write_step(struct fold_log *f, bool end, unsigned index, uint64_t segment)
+static enum fold_step write_step(struct fold_log *f, bool end, unsigned index, uint64_t segment)
 {
     unsigned char random[SEEN_VER_TEXT / 2];
     char ver[SEEN_VER_TEXT + 1];
@@ -210,7 +210,7 @@ static enum step write_step(struct fold_log *f, bool end, unsigned index, uint64
     resp_decimal(&f->out, filter->n);
     resp_decimal(&f->out, index);
     resp_decimal(&f->out, (int64_t)filter->items[index]);
-    enum step step = ask(f, &reply);
+    enum fold_step step = ask(f, &reply);
     if (step != STEP_DONE) {
         return step;
     }
@@ -222,12 +222,12 @@ static enum step write_step(struct fold_log *f, bool end, unsigned index, uint64
 
 /* Pending fingerprints that belong to the segment: drop those that are in it; with @add put those
  * in that are not, as long as there is room. */
-static enum step fold_segment(
+static enum fold_step fold_segment(
     struct fold_log *f, const struct bloom_layer *layer, unsigned index, uint64_t segment, bool add)
 {
     size_t left = 0;
     uint64_t before = f->filter.items[index];
-    enum step step = read_bits(f, layer, index, segment);
+    enum fold_step step = read_bits(f, layer, index, segment);
     if (step != STEP_DONE) {
         return step;
     }
@@ -258,11 +258,11 @@ static bool has_pending(const struct fold_log *f, const struct bloom_layer *laye
     return false;
 }
 
-static enum step fold_layer(struct fold_log *f, unsigned index, bool add)
+static enum fold_step fold_layer(struct fold_log *f, unsigned index, bool add)
 {
     struct bloom_layer layer = bloom_layer(&f->filter.params, index);
     for (uint64_t segment = 0; segment < layer.segments; segment++) {
-        enum step step = STEP_DONE;
+        enum fold_step step = STEP_DONE;
         if (has_pending(f, &layer, segment)) {
             step = fold_segment(f, &layer, index, segment, add);
         }
@@ -276,9 +276,9 @@ static enum step fold_layer(struct fold_log *f, unsigned index, bool add)
 /* All that is pending into the filter: what is in an older layer needs no place in the newest; a
  * layer is begun when the newest is full.  (After the last one that there can be, it is overfilled:
  * a false no is worse.) */
-static enum step fold_piece(struct fold_log *f)
+static enum fold_step fold_piece(struct fold_log *f)
 {
-    enum step step = STEP_DONE;
+    enum fold_step step = STEP_DONE;
     for (unsigned i = 0; step == STEP_DONE && i + 1 < f->filter.n; i++) {
         step = fold_layer(f, i, false);
     }
@@ -297,10 +297,10 @@ static enum step fold_piece(struct fold_log *f)
 }
 
 /* All of the sealed log, then delete it. */
-static enum step fold_old(struct fold_log *f)
+static enum fold_step fold_old(struct fold_log *f)
 {
     size_t from = 0;
-    enum step step = read_filter(f);
+    enum fold_step step = read_filter(f);
     while (step == STEP_DONE) {
         step = read_piece(f, from);
         size_t n = f->n_pending;
@@ -331,11 +331,11 @@ static size_t worth_bytes(const struct fold_log *f)
     return (logs > LOGS_MAX ? LOGS_MAX : logs) * SEEN_LOG_BYTES;
 }
 
-static enum step fold(struct fold_log *f)
+static enum fold_step fold(struct fold_log *f)
 {
     size_t old = 0;
     size_t log = 0;
-    enum step step = length(f, "old", &old);
+    enum fold_step step = length(f, "old", &old);
     if (step == STEP_DONE && old > 0) { /* somebody died at it, or is at it */
         step = fold_old(f);
     }

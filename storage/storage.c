@@ -15,6 +15,7 @@
 #include "storage/seen_fold.h"
 #include "storage/settings.h"
 #include "storage/writer.h"
+#include "storage/zone_store.h"
 
 struct storage {
     struct core core;
@@ -25,6 +26,7 @@ struct storage {
     struct leader *leader; /* NULL: this process never leads */
     struct claims *claims;
     struct rollup *rollup;
+    struct zone_store *zones;
 };
 
 const char *storage_err_text(enum storage_err err)
@@ -50,19 +52,36 @@ static bool start_leading(struct storage *s, const char **ret_error)
     }
     return s->rollup != NULL;
 }
+
 static bool resubmit(void *data, struct storage_job *job);
+
+static bool load_zones(
+    struct storage *s, const struct storage_config *config, const char **ret_error)
+{
+    *ret_error = "out of memory";
+    if (!site_zones_init(&s->core.sites)) {
+        return false;
+    }
+    for (size_t i = 0; i < config->n_site_zones; i++) {
+        const struct storage_site_zone *is = &config->site_zones[i];
+        const struct zone *zone = zone_store_get(s->zones, slice_of(is->zone), ret_error);
+        if (zone == NULL || !site_zones_add(&s->core.sites, slice_of(is->site), zone)) {
+            return false;
+        }
+    }
+    return true;
+}
 
 struct storage *storage_open(const struct storage_config *config, const char **ret_error)
 {
     struct storage *s = calloc(1, sizeof(*s));
-    if (s == NULL || sodium_init() < 0) {
+    if (s == NULL || sodium_init() < 0 || (s->zones = zone_store_new(NULL)) == NULL) {
         *ret_error = "out of memory";
         free(s);
         return NULL;
     }
     s->core.config = *config;
     s->core.config.redis_url = NULL; /* the endpoint has what is needed */
-    s->core.zone = zone_utc();
     s->core.one_node = true;
     core_init(&s->core);
     s->core.cache = config->cache_bytes > 0 ? cache_new(config->cache_bytes) : NULL;
@@ -73,8 +92,14 @@ struct storage *storage_open(const struct storage_config *config, const char **r
         storage_close(s);
         return NULL;
     }
+    if (!load_zones(s, config, ret_error)) {
+        storage_close(s);
+        return NULL;
+    }
+    s->core.config.site_zones = NULL; /* core.sites has what is needed */
     partitions_make(config->partitions, &s->core.partitions);
-    settings_print(config->partitions, &config->retention, s->core.cfg);
+    settings_print(
+        config->partitions, &config->retention, site_zones_digest(&s->core.sites), s->core.cfg);
     s->core.seen_fold = config->seen.on ? seen_fold_start(&s->core) : NULL;
     s->writer = writer_start(&s->core);
     if (s->writer != NULL && config->guard_by != GUARD_OFF) {
@@ -121,7 +146,7 @@ static enum storage_err make_rows(struct storage *s, struct storage_job *job)
     job->parts_all = 0;
     for (size_t i = 0; i < n; i++) {
         row_make(&job->u.write.events[i], secret, core->config.rotation, &core->partitions,
-            &rows->rows[i]);
+            &core->sites, &rows->rows[i]);
         job->parts_all |= row_partitions(&rows->rows[i]);
     }
     hot_pages_writes(s->hot, this_core(), monotonic_ms(), rows->rows, n);
@@ -206,6 +231,11 @@ bool storage_guard_closed(struct storage *s, struct slice who, struct limit_stat
 
 void storage_job_release(struct storage_job *job)
 {
+    if (job->op == STORAGE_COUNT) {
+        free(job->u.count.points);
+        job->u.count.points = NULL;
+        job->u.count.n_points = 0;
+    }
     if (job->op == STORAGE_COUNT && job->u.count.keys != NULL) {
         for (size_t i = 0; i < job->u.count.n_keys; i++) {
             free(job->u.count.keys[i].key);
@@ -217,6 +247,16 @@ void storage_job_release(struct storage_job *job)
     if (job->op == STORAGE_ACTIVE_USERS) {
         arena_release(&job->u.active_users.arena);
     }
+}
+
+const struct zone *storage_zone(struct storage *s, struct slice name, const char **ret_fault)
+{
+    return zone_store_get(s->zones, name, ret_fault);
+}
+
+const struct zone *storage_site_zone(struct storage *s, struct slice site)
+{
+    return site_zones_get(&s->core.sites, site);
 }
 
 int64_t storage_now_ms(struct storage *s)
@@ -232,16 +272,16 @@ int64_t storage_oldest_s(struct storage *s, int64_t now_s)
         if (keep_s == KEEP_FOREVER) {
             return INT64_MIN;
         }
-        int64_t start_s = bucket_at(s->core.zone, (enum level)level, now_s - keep_s).start_s;
+        int64_t start_s = site_zones_start(&s->core.sites, (enum level)level, now_s - keep_s);
         oldest_s = start_s < oldest_s ? start_s : oldest_s;
     }
     return oldest_s;
 }
 
-/* End of the last bucket of @level that is over. */
+/* End of the last bucket of @level that is over, in any zone in use. */
 static int64_t complete_s(const struct core *core, enum level level, int64_t now_s)
 {
-    return bucket_at(core->zone, level, now_s).start_s;
+    return site_zones_start(&core->sites, level, now_s);
 }
 
 int64_t storage_rollup_lag_s(struct storage *s, enum level level)
@@ -310,5 +350,6 @@ void storage_close(struct storage *s)
     }
     core_release(&s->core);
     hot_pages_free(s->hot);
+    zone_store_free(s->zones);
     free(s);
 }

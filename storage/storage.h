@@ -25,6 +25,7 @@
 #include "storage/limit.h"
 #include "storage/filter.h"
 #include "storage/stats.h"
+#include "storage/step.h"
 
 #define MUST_CHECK __attribute__((warn_unused_result))
 
@@ -40,7 +41,9 @@
     X(STORAGE_UNKNOWN, "Redis did not answer in time")        /* sent: some or all may hold */     \
     X(STORAGE_NOT_KEPT, "the window is not kept at this precision")                                \
     X(STORAGE_TOO_BROAD, "the question needs too many keys")                                       \
-    X(STORAGE_LIMITED, "over the limit")           /* nothing was sent */                          \
+    X(STORAGE_LIMITED, "over the limit") /* nothing was sent */                                    \
+    X(STORAGE_TOO_FINE, "the step is finer than what is kept of the window")                       \
+    X(STORAGE_TOO_MANY, "the series would have too many points")                                   \
     X(STORAGE_SHUTDOWN, "the service is stopping") /* nothing was sent */                          \
     X(STORAGE_NOMEM, "out of memory")              /* nothing was sent */
 
@@ -85,9 +88,16 @@ struct write_job {
     struct claim *claim;      /* NULL: a request without an Idempotency-Key */
 };
 
+/* A point of a series. */
+struct count_point {
+    struct window window;
+    uint64_t values[METRICS];
+};
+
 /* Input and result of STORAGE_COUNT. */
 struct count_job {
     enum metric metric;
+    bool all_metrics; /* not just that one: all of them, of one reading */
     struct slice site;
     const struct slice *pages; /* the union of these pages; n_pages 0: the whole site */
     size_t n_pages;
@@ -96,11 +106,18 @@ struct count_job {
                          ahead */
     bool round_outer; /* take the nearest answerable window instead of STORAGE_NOT_KEPT */
     bool explain;     /* list the keys */
+    enum step step;   /* of a series beside the figure; STEP_NONE: none */
+    const struct zone *zone; /* of the step */
 
     /* Written by storage.  On STORAGE_NOT_KEPT only answered is written: the nearest window that
-     * could be answered, from_s == to_s if there is none. */
-    uint64_t value;
+     * could be answered, from_s == to_s if there is none.  On STORAGE_TOO_FINE and STORAGE_TOO_MANY
+     * only used is: the finest step that would work, STEP_NONE if there is none. */
+    uint64_t value;           /* of metric */
+    uint64_t values[METRICS]; /* of each that was asked for */
     struct window answered;
+    struct count_point *points; /* of the series, in time order; owned by the job */
+    size_t n_points;
+    enum step used;             /* the step; chosen here for STEP_AUTO */
     uint32_t per_level[LEVELS]; /* keys per level, over all pages and partitions read */
     struct counted_key {
         struct bucket bucket;
@@ -223,10 +240,10 @@ enum storage_notice {
     STORAGE_REFUSING,
     STORAGE_ROLLUP_FAILED,
     STORAGE_SEEN_FAILED,
-    STORAGE_RETENTION_CHANGED,
     STORAGE_CLOCK, /* Redis's clock was seen first, or was set */
     STORAGE_LEADING,
     STORAGE_LEADER_LOST,
+    STORAGE_SETTINGS_CHANGED,
 };
 
 /* Who saw what: see seen_layout.h. */
@@ -235,6 +252,11 @@ struct seen_config {
     uint64_t capacity; /* pairs of user and page that a site has in a month before it grows */
     double error;      /* rate of false yeses, over all months that are kept */
     int64_t keep_s;    /* a month is kept so long after its end */
+};
+
+/* The reporting zone of a site; both are names. */
+struct storage_site_zone {
+    const char *site, *zone;
 };
 
 struct storage_config {
@@ -251,6 +273,8 @@ struct storage_config {
     unsigned readers;         /* reader threads, each with a connection */
     bool lead;                /* take part in rollups */
     const char *lock_urls; /* further servers that keep the leader's lock: see redlock_init; "" */
+    const struct storage_site_zone *site_zones; /* of sites that are not cut in UTC */
+    size_t n_site_zones;
     void (*notice)(
         void *data, enum storage_notice what, const char *detail); /* any thread; must not block */
     void *notice_data;
@@ -273,13 +297,19 @@ enum guard_verdict storage_guard_try(struct storage *storage, const struct guard
 /* Is it known that not even one event of @who would be admitted?  For those who want to refuse
  * before they work. */
 bool storage_guard_closed(struct storage *storage, struct slice who, struct limit_state *ret_state);
+/* The system's time zone of that IANA name; good until storage_close.  NULL: there is none, and
+ * *ret_fault says what is wrong (static text).  May read a file, the first time. */
+const struct zone *storage_zone(struct storage *storage, struct slice name, const char **ret_fault);
+
+/* The reporting zone of @site: where its hours, days and months are cut. */
+const struct zone *storage_site_zone(struct storage *storage, struct slice site);
 
 /* A lower bound of Redis's clock, UTC milliseconds: a TIME seen in a reply and the monotonic time
  * since. 0 as long as no reply was seen. */
 int64_t storage_now_ms(struct storage *storage);
 
-/* The oldest time an event may have to be kept anywhere, given @now_s: INT64_MIN if months are kept
- * forever. */
+/* The oldest time an event may have to be kept anywhere, in whichever zone its site is cut, given
+ * @now_s: INT64_MIN if months are kept forever. */
 int64_t storage_oldest_s(struct storage *storage, int64_t now_s);
 
 /* Seconds by which the readers' watermark of the slowest partition lies behind the last complete

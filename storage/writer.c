@@ -322,7 +322,7 @@ static int64_t next_deadline_ms(struct writer *w)
 
 static void try_connect(struct writer *w, int64_t now_ms)
 {
-    char error[160] = "";
+    char error[400] = ""; /* names a site and its zones */
     int64_t deadline_ms = now_ms + CONNECT_MS;
     int64_t first_ms = next_deadline_ms(w);
     if (first_ms < deadline_ms) {

@@ -477,8 +477,9 @@ VALUES = {
     "user": (["u1", "42", "u" * 256, "ä b"], ["u\n", "\x7f", "u" * 257], ["ä" * 129]),
     "from": (TIMES, NO_TIMES, NO_SUCH_TIMES),
     "to": (TIMES, NO_TIMES, NO_SUCH_TIMES),
-    "tz": (["UTC"], ["utc", "Mars/Olympus", "Europe/Berlin", "+01:00"], []),
+    "tz": (["UTC", "Europe/Berlin", "Asia/Kathmandu"], ["../UTC", "+01:00", "Europe/"], ["utc", "Mars/Olympus", "localtime"]),
     "explain": (FLAGS, NO_FLAGS, []),
+    "step": (["1m", "5m", "15m", "1h", "1d", "1w", "1M", "auto"], ["2h", "1H", "60", "1", "1y", "AUTO"], []),
     "round": (["outer"], ["inner", "1", "Outer"], []),
     "strict": (FLAGS, NO_FLAGS, []),
     "key": (["k", "k" * 256, "a b", "ä", "}:{"], ["k" * 257], ["ä" * 129]),
@@ -494,7 +495,7 @@ VALUES = {
     "limit": (["1", "100", "1000"], ["0", "1001", "-1", "07", "1e2"], []),
 }
 # Words of other operations, of the contract's future, and of mistakes
-OTHER_NAMES = {"step", "pageset", "Site", "pages", "form", "x", "page[]"}
+OTHER_NAMES = {"pageset", "Site", "pages", "form", "x", "page[]"}
 
 PARAMETERS = [(o, p) for o in PLAIN for p in o.in_query().values()]
 each_parameter = pytest.mark.parametrize("operation, parameter", PARAMETERS, ids=[f"{o.id}-{p['name']}" for o, p in PARAMETERS])
@@ -714,4 +715,4 @@ def test_spans_rotation(rotating):
     for operation in (o for o in GETS if "Counts" in o.tags):
         for params, spans in (({"from": "now/d-2d", "to": "now/d"}, True), ({"from": "now/d-1d", "to": "now/d"}, False)):
             answer = ask(rotating.client(), operation, params, status=200).json
-            assert ("spans_rotation" in answer) == (spans and operation.id in ("getUv", "getVisits"))
+            assert ("spans_rotation" in answer) == (spans and operation.id in ("getUv", "getVisits", "getStats"))

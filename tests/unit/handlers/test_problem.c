@@ -132,11 +132,13 @@ Test(problem, of_every_storage_error)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         enum storage_err err = rows[i].err;
-        unsigned expected = err == STORAGE_OK                                     ? 500
-                            : err == STORAGE_UNKNOWN                              ? 504
-                            : err == STORAGE_LIMITED                              ? 429
-                            : err == STORAGE_NOT_KEPT || err == STORAGE_TOO_BROAD ? 422
-                                                                                  : 503;
+        bool question = err == STORAGE_NOT_KEPT || err == STORAGE_TOO_BROAD ||
+                        err == STORAGE_TOO_FINE || err == STORAGE_TOO_MANY;
+        unsigned expected = err == STORAGE_OK        ? 500
+                            : err == STORAGE_UNKNOWN ? 504
+                            : err == STORAGE_LIMITED ? 429
+                            : question               ? 422
+                                                     : 503;
         struct http_response response = {0};
         problem_from_storage(&response, err, i % 2 == 0 ? NULL : "");
         cr_expect_eq(response.status, expected, "%s: %u", rows[i].text, response.status);
