@@ -4,6 +4,7 @@
 #include "handlers/counts.h"
 #include "handlers/dashboard.h"
 #include "handlers/events.h"
+#include "handlers/grafana.h"
 #include "handlers/hotkeys.h"
 #include "handlers/ratelimit.h"
 #include "handlers/retention.h"
@@ -35,6 +36,15 @@ const struct route api_routes[] = {
     {HTTP_DELETE, "/users/{user}", "deleteUser", delete_user_start, delete_user_finish, 0},
     {HTTP_GET, "/rollup", "getRollup", rollup_get_start, rollup_finish, 0},
     {HTTP_POST, "/rollup", "postRollup", rollup_post_start, rollup_finish, ROUTE_ADMIN},
+    {HTTP_GET, "/grafana", "getGrafana", grafana_test_start, NULL, ROUTE_SLASH},
+    {HTTP_POST, "/grafana/query", "postGrafanaQuery", grafana_query_start, grafana_query_finish,
+        ROUTE_BODY | ROUTE_READ | ROUTE_SLASH},
+    {HTTP_POST, "/grafana/metrics", "postGrafanaMetrics", grafana_metrics_start, NULL,
+        ROUTE_BODY | ROUTE_READ | ROUTE_SLASH},
+    {HTTP_POST, "/grafana/annotations", "postGrafanaAnnotations", grafana_annotations_start, NULL,
+        ROUTE_BODY | ROUTE_READ | ROUTE_SLASH},
+    {HTTP_POST, "/grafana/tag-keys", "postGrafanaTagKeys", grafana_tag_keys_start, NULL,
+        ROUTE_BODY | ROUTE_READ | ROUTE_SLASH},
     {HTTP_GET, "/", "getDashboard", dashboard_start, NULL, ROUTE_PUBLIC},
     {HTTP_GET, "/web/{file}", "getDashboardFile", dashboard_file_start, NULL, ROUTE_PUBLIC},
     {HTTP_GET, "/seen", "getSeen", seen_start, seen_finish, 0},
