@@ -131,7 +131,8 @@ UNITDIR ?= $(PREFIX)/lib/systemd/system
 DOCDIR ?= $(PREFIX)/share/doc/tallyd
 DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/redis.conf deploy/nginx.conf \
   deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml \
-  deploy/prometheus/prometheus.yml deploy/prometheus/tallyd.rules.yml deploy/prometheus/tallyd.rules.test.yml
+  deploy/prometheus/prometheus.yml deploy/prometheus/tallyd.rules.yml deploy/prometheus/tallyd.rules.test.yml \
+  deploy/screenshots/dashboard-light.png deploy/screenshots/dashboard-dark-narrow.png $(shell find deploy/grafana -type f | sort)
 
 # The directories go into the unit file, where other characters would have to be escaped.
 plain = for d in "$(BINDIR)" "$(UNITDIR)" "$(DOCDIR)"; do case "$$d" in \
@@ -154,8 +155,7 @@ uninstall:
 	@$(plain)
 	rm -f "$(DESTDIR)$(BINDIR)/tallyd" "$(DESTDIR)$(UNITDIR)/tallyd.service"
 	@for f in $(DOCS); do rm -f "$(DESTDIR)$(DOCDIR)/$$f"; done
-	@for d in "$(DESTDIR)$(DOCDIR)/deploy/prometheus" "$(DESTDIR)$(DOCDIR)/deploy" "$(DESTDIR)$(DOCDIR)"; do \
-	  [ ! -d "$$d" ] || rmdir --ignore-fail-on-non-empty "$$d"; done
+	@[ ! -d "$(DESTDIR)$(DOCDIR)" ] || find "$(DESTDIR)$(DOCDIR)" -depth -type d -empty -delete
 
 # The tables of options and metrics in deploy/README.md; a test compares them.
 docs: $(B)/tallyd

@@ -182,7 +182,7 @@
       type: "line",
       data: {
         datasets: FIGURES.map((name) => ({
-          label: NAMES[name], borderColor: colour[name], backgroundColor: colour[name], borderWidth: 2,
+          label: NAMES[name], borderColor: colour[name], backgroundColor: colour[name], borderWidth: 2, clip: 6,
           pointRadius: rows.length > 60 ? 0 : 3, hidden: !$(`show-${name}`).checked, tension: 0.2,
           segment: { borderDash: (at) => at.p1DataIndex === last && state.range !== "custom" ? [4, 4] : undefined },  // not over yet
           data: rows.map((row) => ({ x: Date.parse(row.from), y: row[name] })),
