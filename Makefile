@@ -11,10 +11,12 @@ V ?= @
 # ---- what it needs ---------------------------------------------------------------------------------
 # Debian 12 packages; `make run` and `make test` install what is missing, with sudo where not root.
 PACKAGES_BUILD = gcc libc6-dev libmicrohttpd-dev libjansson-dev libhiredis-dev libxxhash-dev \
-  libsodium-dev libcurl4-openssl-dev zlib1g-dev libyaml-dev
-PACKAGES_RUN = redis-server
+  libsodium-dev libcurl4-openssl-dev zlib1g-dev libyaml-dev libjs-chart.js
+PACKAGES_RUN = redis-server tzdata
 PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-yaml python3-jsonschema libfaketime curl openssl \
-  clang-format clang-tidy cppcheck clang libclang-rt-14-dev
+  clang-format clang-tidy cppcheck clang libclang-rt-14-dev spin
+# What a test skips, with a word, where it is missing: a browser for the dashboard, a Prometheus.
+PACKAGES_LOOK = chromium chromium-driver python3-selenium prometheus
 
 # ---- how it is built -------------------------------------------------------------------------------
 CFLAGS_WARN = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
@@ -34,10 +36,10 @@ TOOLS := $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 C_FILES := $(SRC) $(UNIT_SRC) $(wildcard storage/*.h handlers/*.h service/*.h service/client/*.h \
-  service/build/*.c tests/*/*.h tests/unit/*/*.h tests/tools/*.c tests/bench/*.c tests/fuzz/*.c)
+  service/build/*.c tests/*/*.h tests/unit/*/*.h tests/tools/*.c tests/bench/*.c tests/fuzz/*.c tests/oom/*.c)
 
 .PHONY: all run deps deps-run deps-test test check units lint lint-openapi integration test-asan test-tsan \
-  fuzz fuzz-regressions format clean coverage install uninstall docs
+  fuzz fuzz-regressions model model-short format clean coverage install uninstall docs
 
 all: $(B)/tallyd
 
@@ -78,7 +80,22 @@ $(B)/openapi.json: openapi.yaml $(B)/service/build/yaml_to_json
 $(B)/service/api_description.o: openapi.yaml $(B)/openapi.json
 $(B)/service/api_description.o: private CFLAGS_ALL += -Wa,-I$(B)
 
--include $(OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(wildcard $(B)/tests/tools/*.d $(B)/tests/bench/*.d)
+# so are the dashboard's files and Chart.js, each with its ETag
+CHART_JS ?= /usr/share/javascript/chart.js/chart.min.js
+WEB := $(wildcard handlers/web/*)
+
+$(B)/web/%.tag: handlers/web/%
+	@mkdir -p $(@D)
+	$(V)printf '"%.24s"' "$$(sha256sum <$<)" >$@
+
+$(B)/web/chart.min.js.tag: $(CHART_JS)
+	@mkdir -p $(@D)
+	$(V)printf '"%.24s"' "$$(sha256sum <$<)" >$@
+
+$(B)/handlers/dashboard.o: $(WEB) $(CHART_JS) $(WEB:handlers/%=$(B)/%.tag) $(B)/web/chart.min.js.tag
+$(B)/handlers/dashboard.o: private CFLAGS_ALL += -Wa,-I$(B) -Wa,-I$(dir $(CHART_JS))
+
+-include $(OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(wildcard $(B)/tests/tools/*.d $(B)/tests/bench/*.d $(B)/tests/oom/*.d)
 
 # ---- running ---------------------------------------------------------------------------------------
 # $(call need,packages): install those that are missing
@@ -100,6 +117,7 @@ deps-run:
 
 deps-test:
 	@$(call need,$(PACKAGES_BUILD) $(PACKAGES_RUN) $(PACKAGES_TEST))
+	@($(call need,$(PACKAGES_LOOK))) || echo "(the tests that need them will be skipped)"
 
 run: deps-run
 	@$(MAKE) --no-print-directory all
@@ -112,7 +130,9 @@ BINDIR ?= $(PREFIX)/bin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 DOCDIR ?= $(PREFIX)/share/doc/tallyd
 DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/redis.conf deploy/nginx.conf \
-  deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml
+  deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml \
+  deploy/prometheus/prometheus.yml deploy/prometheus/tallyd.rules.yml deploy/prometheus/tallyd.rules.test.yml \
+  deploy/screenshots/dashboard-light.png deploy/screenshots/dashboard-dark-narrow.png $(shell find deploy/grafana -type f | sort)
 
 # The directories go into the unit file, where other characters would have to be escaped.
 plain = for d in "$(BINDIR)" "$(UNITDIR)" "$(DOCDIR)"; do case "$$d" in \
@@ -135,8 +155,7 @@ uninstall:
 	@$(plain)
 	rm -f "$(DESTDIR)$(BINDIR)/tallyd" "$(DESTDIR)$(UNITDIR)/tallyd.service"
 	@for f in $(DOCS); do rm -f "$(DESTDIR)$(DOCDIR)/$$f"; done
-	@for d in "$(DESTDIR)$(DOCDIR)/deploy" "$(DESTDIR)$(DOCDIR)"; do \
-	  [ ! -d "$$d" ] || rmdir --ignore-fail-on-non-empty "$$d"; done
+	@[ ! -d "$(DESTDIR)$(DOCDIR)" ] || find "$(DESTDIR)$(DOCDIR)" -depth -type d -empty -delete
 
 # The tables of options and metrics in deploy/README.md; a test compares them.
 docs: $(B)/tallyd
@@ -179,10 +198,35 @@ integration: $(B)/tallyd $(TOOLS)
 	TALLYD_BIN=$(B)/tallyd TALLYD_TOOLS=$(B)/tools $(PYTHON) -B -m pytest -q \
 	  -c tests/integration/pytest.ini tests/integration tests/contract $(TESTS)
 
+# Every allocation on the way of POST /events fails once.  OOM_STEP=3: every third.
+OOM_WRAP = $(foreach f,malloc calloc realloc reallocarray strdup free MHD_create_response_from_buffer,-Wl,--wrap=$(f))
+OOM_STEP ?= 1
+
+$(B)/oom/post_events: $(B)/tests/oom/post_events.o $(B)/tests/oom/failing_alloc.o $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(V)$(CC) $(LDFLAGS) $(OOM_WRAP) -o $@ $^ $(LDLIBS_ALL)
+
+.PHONY: test-oom
+test-oom: deps-run
+	@$(MAKE) --no-print-directory -j2 $(B)/oom/post_events
+	$(B)/oom/post_events $(OOM_STEP)
+
 # Everything but the sanitizers; its last lines are the test runner's.
 test: check
-	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) fuzz-regressions
+	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) $(B)/oom/post_events fuzz-regressions
+	$(B)/oom/post_events 13
+	@$(MAKE) --no-print-directory model-short
 	@$(MAKE) --no-print-directory integration
+
+# The protocol's models (tests/model/README.md): the short set is part of `make test`, `make model` runs all.
+model-short: deps-test
+	@mkdir -p $(B)
+	@sh tests/model/run.sh short >$(B)/model-short.log || { cat $(B)/model-short.log; exit 1; }
+	@tail -1 $(B)/model-short.log
+
+model: deps-test
+	@sh tests/model/run.sh all
 
 # Kills and cuts by the hundred, a few minutes; the seed is printed, TALLYD_SEED= repeats it, TALLYD_KILLS= says how many.
 .PHONY: test-faults
@@ -202,8 +246,8 @@ test-tsan: deps-test
 FUZZ_SECONDS ?= 60
 FUZZ_CC = clang -std=c11 -D_GNU_SOURCE -I. -O1 -g -ffp-contract=off \
   -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
-FUZZED := storage/zone.c storage/bucket.c storage/hll.c storage/hll_simd.c $(wildcard handlers/event_*.c \
-  handlers/json_*.c) handlers/limit_json.c storage/limit.c handlers/params.c handlers/timestamp.c handlers/utf8.c service/client/access_log.c
+FUZZED := storage/zone.c storage/zone_rule.c storage/zone_file.c storage/bucket.c storage/hll.c storage/hll_simd.c $(wildcard handlers/event_*.c \
+  handlers/json_*.c) handlers/grafana_names.c handlers/limit_json.c storage/limit.c handlers/params.c handlers/timestamp.c handlers/utf8.c service/client/access_log.c
 FUZZED_OBJ := $(FUZZED:%.c=$(B)/fuzz/obj/%.o)
 
 $(B)/fuzz/obj/%.o: %.c
@@ -213,7 +257,7 @@ $(B)/fuzz/obj/%.o: %.c
 
 $(B)/fuzz/%: tests/fuzz/fuzz_%.c $(FUZZED_OBJ)
 	@echo "  FUZZ $@"
-	$(V)$(FUZZ_CC) -o $@ $^
+	$(V)$(FUZZ_CC) -o $@ $^ -ljansson
 
 -include $(FUZZED_OBJ:.o=.d)
 

@@ -86,7 +86,8 @@ static bool read_days(struct http_exchange *exchange, struct activity_state *sta
     if (state->series) {
         return date_params_window(exchange, &state->asked, 1, &state->window);
     }
-    state->window = (struct activity_days){.first = date_params_today(exchange), .n = 1};
+    state->window =
+        (struct activity_days){.first = date_params_today(exchange, &state->asked), .n = 1};
     return date_params_date(exchange, &state->asked, "date", &state->window.first);
 }
 

@@ -17,7 +17,8 @@
         "Events rejected, by reason.")                                                             \
     X(rejected_strict, "tallyd_events_rejected_total", "{reason=\"strict\"}", NULL)                \
     X(rejected_malformed, "tallyd_requests_rejected_total", "{reason=\"malformed\"}",              \
-        "POST /events requests of which nothing was counted, by reason.")                          \
+        "POST /events requests that were not answered 202, by reason: nothing of them was "        \
+        "counted, but for unknown_outcome, where some or all may be.")                             \
     X(rejected_too_many, "tallyd_requests_rejected_total", "{reason=\"too_many\"}", NULL)          \
     X(rejected_limited, "tallyd_requests_rejected_total", "{reason=\"limited\"}", NULL)            \
     X(rejected_unavailable, "tallyd_requests_rejected_total", "{reason=\"unavailable\"}", NULL)    \
@@ -40,6 +41,7 @@ struct app {
     size_t max_events;    /* in one request */
     int64_t max_future_s; /* a ts further ahead is rejected */
     enum rotation rotation;
+    bool seen; /* /seen is fed */
     struct app_stats *stats;
     enum guard_by guard_by;              /* GUARD_OFF: page views are not limited */
     struct limit guard_limit;            /* of the ingestion guard */

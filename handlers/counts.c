@@ -12,6 +12,7 @@
 struct counts_state {
     struct window_params asked;
     enum metric metric;
+    bool all_metrics;
 };
 
 static const char *const names[METRICS] = {
@@ -25,7 +26,8 @@ static void release(struct http_exchange *exchange)
     free(state);
 }
 
-static enum handler_result start(struct http_exchange *exchange, enum metric metric)
+static enum handler_result start(
+    struct http_exchange *exchange, enum metric metric, bool all_metrics)
 {
     struct counts_state *state = calloc(1, sizeof(*state));
     if (state == NULL || exchange->request.now_ms == 0) {
@@ -37,6 +39,7 @@ static enum handler_result start(struct http_exchange *exchange, enum metric met
     exchange->state = state;
     exchange->release = release;
     state->metric = metric;
+    state->all_metrics = all_metrics;
     struct window_params *asked = &state->asked;
     if (!window_params_read(exchange, asked)) {
         return HANDLER_REPLY;
@@ -45,6 +48,7 @@ static enum handler_result start(struct http_exchange *exchange, enum metric met
     exchange->job.deadline_ms = exchange->request.deadline_ms;
     exchange->job.u.count = (struct count_job){
         .metric = metric,
+        .all_metrics = all_metrics,
         .site = asked->site,
         .pages = asked->pages,
         .n_pages = asked->n_pages,
@@ -53,53 +57,153 @@ static enum handler_result start(struct http_exchange *exchange, enum metric met
         .to_is_now = asked->to_is_now,
         .round_outer = asked->round_outer,
         .explain = asked->explain,
+        .step = asked->step,
+        .zone = asked->zone,
     };
     return HANDLER_WAIT;
 }
 
 enum handler_result uv_start(struct http_exchange *exchange)
 {
-    return start(exchange, METRIC_UV);
+    return start(exchange, METRIC_UV, false);
 }
 
 enum handler_result pv_start(struct http_exchange *exchange)
 {
-    return start(exchange, METRIC_PV);
+    return start(exchange, METRIC_PV, false);
 }
 
 enum handler_result ips_start(struct http_exchange *exchange)
 {
-    return start(exchange, METRIC_IPS);
+    return start(exchange, METRIC_IPS, false);
 }
 
 enum handler_result visits_start(struct http_exchange *exchange)
 {
-    return start(exchange, METRIC_VISITS);
+    return start(exchange, METRIC_VISITS, false);
+}
+
+enum handler_result stats_start(struct http_exchange *exchange)
+{
+    return start(exchange, METRIC_PV, true);
+}
+
+static bool is_asked(const struct counts_state *state, int metric)
+{
+    return state->all_metrics || (int)state->metric == metric;
+}
+
+static bool is_estimate(int metric)
+{
+    return metric == METRIC_UV || metric == METRIC_IPS;
+}
+
+/* Forged sketches can estimate to 2^63 (see hll.h).  An estimate that stands beside the page views
+ * never exceeds them: *ret_clamped. */
+static uint64_t figure(const struct counts_state *state, const uint64_t values[METRICS],
+    enum metric metric, bool *ret_clamped)
+{
+    uint64_t value = values[metric] > INT64_MAX / 2 ? INT64_MAX / 2 : values[metric];
+    if (state->all_metrics && is_estimate(metric) && value > values[METRIC_PV]) {
+        *ret_clamped = true;
+        return values[METRIC_PV];
+    }
+    return value;
+}
+
+static void add_figures(json_t *object, const struct counts_state *state,
+    const uint64_t values[METRICS], bool *ret_clamped)
+{
+    for (int metric = 0; metric < METRICS; metric++) {
+        if (is_asked(state, metric)) {
+            uint64_t value = figure(state, values, (enum metric)metric, ret_clamped);
+            json_object_set_new(object, names[metric], json_integer((json_int_t)value));
+        }
+    }
+}
+
+/* One object for one estimate; by name for several. */
+static json_t *errors_json(const struct counts_state *state, const uint64_t values[METRICS])
+{
+    bool clamped = false;
+    if (!state->all_metrics) {
+        return window_error_json(figure(state, values, state->metric, &clamped));
+    }
+    json_t *errors = json_object();
+    for (int metric = 0; metric < METRICS; metric++) {
+        if (is_estimate(metric)) {
+            json_object_set_new(errors, names[metric],
+                window_error_json(figure(state, values, (enum metric)metric, &clamped)));
+        }
+    }
+    return errors;
+}
+
+static json_t *series_json(
+    const struct counts_state *state, const struct count_job *job, bool *ret_clamped)
+{
+    json_t *series = json_array();
+    for (size_t i = 0; series != NULL && i < job->n_points; i++) {
+        const struct count_point *point = &job->points[i];
+        json_t *item = json_object();
+        json_object_set_new(item, "from", window_time_json(point->window.from_s));
+        json_object_set_new(item, "to", window_time_json(point->window.to_s));
+        add_figures(item, state, point->values, ret_clamped);
+        json_array_append_new(series, item);
+    }
+    return series;
 }
 
 static json_t *answer(
     const struct app *app, const struct counts_state *state, const struct count_job *job)
 {
-    bool estimated = state->metric == METRIC_UV || state->metric == METRIC_IPS;
-    /* Forged sketches can estimate to 2^63 (see hll.h). */
-    uint64_t value = job->value > INT64_MAX / 2 ? INT64_MAX / 2 : job->value;
+    bool clamped = false;
     json_t *root = json_object();
     json_object_set_new(root, "site", json_stringn(state->asked.site.p, state->asked.site.n));
     json_object_set_new(root, "pages", window_pages_json(job->pages, job->n_pages));
     json_object_set_new(root, "from", window_time_json(job->answered.from_s));
     json_object_set_new(root, "to", window_time_json(job->answered.to_s));
-    json_object_set_new(root, "tz", json_string("UTC"));
-    json_object_set_new(root, names[state->metric], json_integer((json_int_t)value));
-    if (estimated) {
-        json_object_set_new(root, "error", window_error_json(value));
+    json_object_set_new(root, "tz", json_string(zone_name(state->asked.zone)));
+    add_figures(root, state, job->values, &clamped);
+    if (state->all_metrics || is_estimate(state->metric)) {
+        json_object_set_new(root, "error", errors_json(state, job->values));
     }
     json_object_set_new(
         root, "cover", window_cover_json(job->per_level, job->explain, job->keys, job->n_keys));
-    if (state->metric != METRIC_PV && state->metric != METRIC_IPS &&
+    if (job->step != STEP_NONE) {
+        json_object_set_new(root, "step", json_string(step_name(job->used)));
+        json_object_set_new(root, "series", series_json(state, job, &clamped));
+    }
+    if (clamped) {
+        json_object_set_new(root, "clamped", json_true());
+    }
+    if ((is_asked(state, METRIC_UV) || is_asked(state, METRIC_VISITS)) &&
         window_spans_rotation(app, job->answered)) {
         json_object_set_new(root, "spans_rotation", json_true());
     }
     return root;
+}
+
+/* 422: say what would work. */
+static void reply_step(
+    struct http_response *response, enum storage_err err, const struct count_job *job)
+{
+    const char *works = step_name(job->used);
+    if (err == STORAGE_TOO_FINE && job->used == STEP_NONE) {
+        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
+            "no step in this time zone has borders that are still kept for this window: ask for a "
+            "later one, or without tz");
+    } else if (err == STORAGE_TOO_FINE) {
+        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
+            "the step is finer than what is kept for this window; step=%s works", works);
+    } else if (job->used == STEP_NONE) {
+        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
+            "no step is long enough for this window: at most %d points (%d with auto) are answered",
+            STEP_POINTS_MAX, STEP_AUTO_MAX);
+    } else {
+        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
+            "the series would have more than %d points; step=%s has fewer", STEP_POINTS_MAX, works);
+    }
 }
 
 void counts_finish(struct http_exchange *exchange)
@@ -107,6 +211,8 @@ void counts_finish(struct http_exchange *exchange)
     const struct storage_job *job = &exchange->job;
     if (job->err == STORAGE_OK) {
         reply_json(&exchange->response, 200, answer(exchange->app, exchange->state, &job->u.count));
+    } else if (job->err == STORAGE_TOO_FINE || job->err == STORAGE_TOO_MANY) {
+        reply_step(&exchange->response, job->err, &job->u.count);
     } else {
         const struct counts_state *state = exchange->state;
         window_failed(exchange, &state->asked, job->u.count.answered);

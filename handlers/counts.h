@@ -1,4 +1,5 @@
-/* counts.h - GET /uv, /pv, /ips, /visits: one number over one window.
+/* counts.h - GET /uv, /pv, /ips, /visits and all of them, /stats: figures over one window, with
+ * `step` also a series.
  *
  * Layer: handlers.
  */
@@ -11,6 +12,7 @@ enum handler_result uv_start(struct http_exchange *exchange);
 enum handler_result pv_start(struct http_exchange *exchange);
 enum handler_result ips_start(struct http_exchange *exchange);
 enum handler_result visits_start(struct http_exchange *exchange);
+enum handler_result stats_start(struct http_exchange *exchange);
 void counts_finish(struct http_exchange *exchange);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "handlers/app.h"
 #include "handlers/event_check.h"
 #include "handlers/problem.h"
 #include "handlers/timestamp.h"
@@ -83,12 +84,16 @@ bool date_params_read(struct http_exchange *exchange, const struct param_spec *s
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return false;
     }
-    return read_site(exchange, ret) && read_actions(exchange, ret);
+    if (!read_site(exchange, ret)) {
+        return false;
+    }
+    ret->zone = storage_site_zone(exchange->app->storage, ret->site);
+    return read_actions(exchange, ret);
 }
 
-int64_t date_params_today(const struct http_exchange *exchange)
+int64_t date_params_today(const struct http_exchange *exchange, const struct date_params *p)
 {
-    return activity_day_of(zone_utc(), exchange->request.now_ms / 1000);
+    return activity_day_of(p->zone, exchange->request.now_ms / 1000);
 }
 
 /* YYYY-MM-DD, at least by its form. */
@@ -139,18 +144,19 @@ static bool read_border(struct http_exchange *exchange, const struct date_params
         return date_params_date(exchange, p, name, ret);
     }
     if (!timestamp_parameter(
-            text, zone_utc(), exchange->request.now_ms, round, &at_s, &is_now, &detail)) {
+            text, p->zone, exchange->request.now_ms, round, &at_s, &is_now, &detail)) {
         return date_params_refuse(exchange, name, detail);
     }
-    *ret = round == TIMESTAMP_DOWN || at_s == 0 ? activity_day_of(zone_utc(), at_s)
-                                                : activity_day_of(zone_utc(), at_s - 1) + 1;
+    int64_t day = round == TIMESTAMP_DOWN || at_s == 0 ? activity_day_of(p->zone, at_s)
+                                                       : activity_day_of(p->zone, at_s - 1) + 1;
+    *ret = day < 0 ? 0 : day;
     return true;
 }
 
 bool date_params_window(struct http_exchange *exchange, const struct date_params *p,
     size_t n_default, struct activity_days *ret)
 {
-    int64_t to = date_params_today(exchange) + 1;
+    int64_t to = date_params_today(exchange, p) + 1;
     if (!read_border(exchange, p, "to", TIMESTAMP_UP, &to)) {
         return false;
     }

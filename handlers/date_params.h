@@ -17,7 +17,8 @@
 struct date_params {
     struct params params;
     struct slice site;
-    struct slice *actions; /* owned; at least one, each once */
+    const struct zone *zone; /* the site's: whose days are asked for */
+    struct slice *actions;   /* owned; at least one, each once */
     size_t n_actions;
 };
 
@@ -26,8 +27,8 @@ bool date_params_read(struct http_exchange *exchange, const struct param_spec *s
     size_t n_specs, struct date_params *ret);
 void date_params_release(struct date_params *p);
 
-/* Today, at the time of the request. */
-int64_t date_params_today(const struct http_exchange *exchange);
+/* The site's today, at the time of the request. */
+int64_t date_params_today(const struct http_exchange *exchange, const struct date_params *p);
 
 /* A date; @ret untouched if it was not given. */
 bool date_params_date(

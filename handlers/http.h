@@ -79,7 +79,8 @@ struct http_exchange {
     struct http_request request;
     struct http_response response;
     struct storage_job job; /* fill it and return HANDLER_WAIT to have it submitted */
-    void *state;            /* the handler's own */
+    bool again;  /* set by finish(): not yet, job is filled once more: submit it, then finish() */
+    void *state; /* the handler's own */
     void (*release)(
         struct http_exchange *exchange); /* frees state; NULL: nothing to do.  Called once, last */
 };
@@ -99,13 +100,15 @@ enum handler_result {
 #define ROUTE_OPEN   16u /* none, unless --metrics-token asks for one: about the process */
 #define ROUTE_PUBLIC 32u /* never one: what a browser loads by itself */
 
+#define ROUTE_SLASH 64u /* the path may end with a slash, too */
+
 struct route {
     enum http_method method;
     const char *path;         /* exact, but for at most one segment in braces: "/users/{user}" */
     const char *operation_id; /* of openapi.yaml */
     enum handler_result (*start)(struct http_exchange *exchange);
-    void (*finish)(
-        struct http_exchange *exchange); /* after HANDLER_WAIT; job.err says how it went */
+    void (*finish)(struct http_exchange *exchange); /* after HANDLER_WAIT; job.err says how it went.
+                                                       May ask for another job: exchange->again */
     unsigned flags;
 };
 

@@ -190,6 +190,8 @@ static enum problem storage_problem(enum storage_err err)
         return PROBLEM_UNKNOWN_OUTCOME;
     case STORAGE_NOT_KEPT:
     case STORAGE_TOO_BROAD:
+    case STORAGE_TOO_FINE:
+    case STORAGE_TOO_MANY:
         return PROBLEM_UNACCEPTABLE;
     case STORAGE_NO_SET:
         return PROBLEM_NOT_FOUND;

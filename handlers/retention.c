@@ -151,7 +151,8 @@ enum handler_result retention_start(struct http_exchange *exchange)
         !read_question(exchange, state, &day)) {
         return HANDLER_REPLY;
     }
-    if (!make_sets(state, day, date_params_today(exchange), &n_days) || !make_counts(state)) {
+    if (!make_sets(state, day, date_params_today(exchange, &state->asked), &n_days) ||
+        !make_counts(state)) {
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return HANDLER_REPLY;
     }

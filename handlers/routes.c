@@ -2,7 +2,9 @@
 
 #include "handlers/activity.h"
 #include "handlers/counts.h"
+#include "handlers/dashboard.h"
 #include "handlers/events.h"
+#include "handlers/grafana.h"
 #include "handlers/hotkeys.h"
 #include "handlers/overlap.h"
 #include "handlers/page_sets.h"
@@ -12,6 +14,8 @@
 #include "handlers/sites.h"
 #include "handlers/users.h"
 #include "handlers/rollup.h"
+#include "handlers/filters.h"
+#include "handlers/seen.h"
 
 const struct route api_routes[] = {
     /* method   path       operation    start          finish          flags */
@@ -44,6 +48,26 @@ const struct route api_routes[] = {
     {HTTP_DELETE, "/users/{user}", "deleteUser", delete_user_start, delete_user_finish, 0},
     {HTTP_GET, "/rollup", "getRollup", rollup_get_start, rollup_finish, 0},
     {HTTP_POST, "/rollup", "postRollup", rollup_post_start, rollup_finish, ROUTE_ADMIN},
+    {HTTP_GET, "/grafana", "getGrafana", grafana_test_start, NULL, ROUTE_SLASH},
+    {HTTP_POST, "/grafana/query", "postGrafanaQuery", grafana_query_start, grafana_query_finish,
+        ROUTE_BODY | ROUTE_READ | ROUTE_SLASH},
+    {HTTP_POST, "/grafana/metrics", "postGrafanaMetrics", grafana_metrics_start, NULL,
+        ROUTE_BODY | ROUTE_READ | ROUTE_SLASH},
+    {HTTP_POST, "/grafana/annotations", "postGrafanaAnnotations", grafana_annotations_start, NULL,
+        ROUTE_BODY | ROUTE_READ | ROUTE_SLASH},
+    {HTTP_POST, "/grafana/tag-keys", "postGrafanaTagKeys", grafana_tag_keys_start, NULL,
+        ROUTE_BODY | ROUTE_READ | ROUTE_SLASH},
+    {HTTP_GET, "/", "getDashboard", dashboard_start, NULL, ROUTE_PUBLIC},
+    {HTTP_GET, "/web/{file}", "getDashboardFile", dashboard_file_start, NULL, ROUTE_PUBLIC},
+    {HTTP_GET, "/seen", "getSeen", seen_start, seen_finish, 0},
+    {HTTP_PUT, "/filters/{name}", "putFilter", filter_put_start, filter_finish, ROUTE_BODY},
+    {HTTP_GET, "/filters/{name}", "getFilter", filter_get_start, filter_finish, 0},
+    {HTTP_DELETE, "/filters/{name}", "deleteFilter", filter_delete_start, filter_finish, 0},
+    {HTTP_POST, "/filters/{name}/add", "addToFilter", filter_add_start, filter_finish,
+        ROUTE_BODY | ROUTE_INGEST},
+    {HTTP_POST, "/filters/{name}/check", "checkFilter", filter_check_start, filter_finish,
+        ROUTE_BODY | ROUTE_READ},
+    {HTTP_GET, "/stats", "getStats", stats_start, counts_finish, 0},
 };
 
 const size_t n_api_routes = sizeof(api_routes) / sizeof(api_routes[0]);

@@ -210,22 +210,6 @@ static const char *read_number(struct slice text, int64_t *ret_s)
     return range_fault(*ret_s);
 }
 
-/* The instant at which clocks in @zone show @local_s (what UTC's clocks show at that epoch second).
- */
-static int64_t utc_of_local(const struct zone *zone, int64_t local_s)
-{
-    int64_t near_s = local_s - zone_offset_s(zone, local_s);
-
-    return local_s - zone_offset_s(zone, near_s);
-}
-
-/* The first instant of a day of @zone.  By way of its noon: a midnight may be missing or come
- * twice. */
-static int64_t day_start_s(const struct zone *zone, int64_t days)
-{
-    return bucket_at(zone, LEVEL_DAY, utc_of_local(zone, days * DAY_S + DAY_S / 2)).start_s;
-}
-
 static const char *read_midnight(struct slice text, const struct zone *zone, int64_t *ret_s)
 {
     int64_t days;
@@ -234,7 +218,7 @@ static const char *read_midnight(struct slice text, const struct zone *zone, int
     if (fault) {
         return fault;
     }
-    *ret_s = day_start_s(zone, days);
+    *ret_s = zone_first_at(zone, days * DAY_S);
     return range_fault(*ret_s);
 }
 
@@ -299,14 +283,14 @@ static bool shift(const struct zone *zone, char unit, int64_t by, int64_t *at_s)
     default:
         return false;
     }
-    *at_s = utc_of_local(zone, local.days * DAY_S + local.clock_s);
+    *at_s = zone_utc_of_local(zone, local.days * DAY_S + local.clock_s);
     return true;
 }
 
 /* Down to the unit's beginning.  False if there is no such unit. */
 static bool round_down(const struct zone *zone, char unit, int64_t *at_s)
 {
-    int64_t days = local_at(zone, *at_s).days;
+    int64_t days = bucket_day(zone, *at_s);
 
     switch (unit) {
     case 's':
@@ -321,14 +305,15 @@ static bool round_down(const struct zone *zone, char unit, int64_t *at_s)
         *at_s = bucket_at(zone, LEVEL_DAY, *at_s).start_s;
         return true;
     case 'w':
-        *at_s = day_start_s(zone, days - (days + 3 + 7) % 7); /* day 0 was a Thursday; days >= -1 */
+        days -= (days + 3 + 7) % 7; /* day 0 was a Thursday; days >= -1 */
+        *at_s = zone_first_at(zone, days * DAY_S);
         return true;
     case 'M':
         *at_s = bucket_at(zone, LEVEL_MONTH, *at_s).start_s;
         return true;
     case 'y':
         days = civil_to_days((struct civil_date){civil_from_days(days).year, 1, 1});
-        *at_s = day_start_s(zone, days);
+        *at_s = zone_first_at(zone, days * DAY_S);
         return true;
     default:
         return false;

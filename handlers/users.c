@@ -122,7 +122,7 @@ void user_activity_finish(struct http_exchange *exchange)
     }
     int64_t first = state->window.first;
     int64_t end = first + (int64_t)state->window.n;
-    int64_t tomorrow = date_params_today(exchange) + 1;
+    int64_t tomorrow = date_params_today(exchange, &state->asked) + 1;
     int64_t last = end < tomorrow ? end : tomorrow; /* no streak ends in the future */
     size_t n_past = last > first ? (size_t)(last - first) : 0;
     size_t longest = 0;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "handlers/access.h"
+#include "handlers/app.h"
 #include "handlers/event_check.h"
 #include "handlers/name.h"
 #include "handlers/problem.h"
@@ -80,17 +81,23 @@ static bool read_round(struct http_exchange *exchange, struct window_params *p)
     return p->round_outer || refuse(exchange, "round", "must be outer");
 }
 
-/* Zones and steps come later; a parameter that would be ignored would be a wrong answer. */
-static bool read_later(struct http_exchange *exchange, struct window_params *p)
+static bool read_zone(struct http_exchange *exchange, struct window_params *p)
+{
+    struct slice name;
+    const char *fault = NULL;
+    if (!params_get(&p->params, "tz", &name)) {
+        p->zone = storage_site_zone(exchange->app->storage, p->site);
+        return true;
+    }
+    p->zone = storage_zone(exchange->app->storage, name, &fault);
+    return p->zone != NULL || refuse(exchange, "tz", fault);
+}
+
+static bool read_step(struct http_exchange *exchange, struct window_params *p)
 {
     struct slice value;
-    if (params_get(&p->params, "tz", &value) && !slice_equal(value, SLICE("UTC"))) {
-        return refuse(exchange, "tz", "only UTC is supported so far");
-    }
-    if (params_get(&p->params, "step", &value)) {
-        return refuse(exchange, "step", "is not supported so far");
-    }
-    return true;
+    return !params_get(&p->params, "step", &value) || step_parse(value, &p->step) ||
+           refuse(exchange, "step", "must be one of 1m, 5m, 15m, 1h, 1d, 1w, 1M and auto");
 }
 
 static bool read_time(struct http_exchange *exchange, struct window_params *p, const char *name,
@@ -102,7 +109,7 @@ static bool read_time(struct http_exchange *exchange, struct window_params *p, c
         return true;
     }
     return timestamp_parameter(
-               value, zone_utc(), exchange->request.now_ms, round, ret_s, ret_is_now, &detail) ||
+               value, p->zone, exchange->request.now_ms, round, ret_s, ret_is_now, &detail) ||
            refuse(exchange, name, detail);
 }
 
@@ -144,8 +151,9 @@ bool window_params_read_with(struct http_exchange *exchange, const struct param_
         return false;
     }
     return read_site(exchange, ret) && read_pages(exchange, ret) && read_pageset(exchange, ret) &&
-           read_later(exchange, ret) && read_flag(exchange, ret, "explain", &ret->explain) &&
-           read_round(exchange, ret) && read_window(exchange, ret);
+           read_zone(exchange, ret) && read_step(exchange, ret) &&
+           read_flag(exchange, ret, "explain", &ret->explain) && read_round(exchange, ret) &&
+           read_window(exchange, ret);
 }
 
 struct window_question window_params_question(const struct window_params *p)

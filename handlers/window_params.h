@@ -23,9 +23,11 @@ struct window_params {
     struct slice *pages; /* owned; NULL: the whole site */
     size_t n_pages;
     struct slice pageset; /* empty: none */
+    const struct zone *zone; /* of tz, else the site's */
     struct window window;
     bool to_is_now;
     bool explain, round_outer;
+    enum step step;
 };
 
 /* Read the exchange's query.  False: the response says what is wrong.  Release in either case. */

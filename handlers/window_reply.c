@@ -72,7 +72,7 @@ json_t *window_head_json(const struct window_params *asked, struct window answer
     json_object_set_new(root, "site", json_stringn(asked->site.p, asked->site.n));
     json_object_set_new(root, "from", window_time_json(answered.from_s));
     json_object_set_new(root, "to", window_time_json(answered.to_s));
-    json_object_set_new(root, "tz", json_string("UTC"));
+    json_object_set_new(root, "tz", json_string(zone_name(asked->zone)));
     return root;
 }
 

@@ -1,23 +1,12 @@
 #include "service/api_description.h"
 
+#include "handlers/embed.h"
 #include "handlers/reply.h"
 #include "service/no_query.h"
 
-/* The files become constants of this object; the assembler finds them at the top of the tree and in
- * the build's directory. */
-#define EMBED(name, file)                                                                          \
-    extern const char text_of_##name[], end_of_##name[];                                           \
-    __asm__(".section .rodata\n"                                                                   \
-            ".global text_of_" #name "\n"                                                          \
-            "text_of_" #name ":\n"                                                                 \
-            ".incbin \"" file "\"\n"                                                               \
-            ".global end_of_" #name "\n"                                                           \
-            "end_of_" #name ":\n"                                                                  \
-            ".byte 0\n"                                                                            \
-            ".previous\n");
-EMBED(openapi_yaml, "openapi.yaml")
-EMBED(openapi_json, "openapi.json")
-#undef EMBED
+/* The JSON lies in the build's directory. */
+EMBED(openapi_yaml, "openapi.yaml");
+EMBED(openapi_json, "openapi.json");
 
 static enum handler_result reply_file(
     struct http_exchange *exchange, const char *content_type, const char *text, const char *end)

@@ -91,7 +91,7 @@ static void enter(struct connection *connection, enum request_state state)
     static const unsigned from[] = {
         [REQUEST_HEAD] = 1u << REQUEST_DONE,
         [REQUEST_BODY] = 1u << REQUEST_HEAD,
-        [REQUEST_WAIT] = 1u << REQUEST_BODY,
+        [REQUEST_WAIT] = 1u << REQUEST_BODY | 1u << REQUEST_WAIT,
         [REQUEST_REPLY] = 1u << REQUEST_HEAD | 1u << REQUEST_BODY | 1u << REQUEST_WAIT,
         /* From anywhere: the client may be gone, or the library refuses what follows. */
         [REQUEST_DONE] =
@@ -342,6 +342,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
             resume_ready(connection);
         }
         request_finish(&connection->request);
+        if (connection->request.exchange.again) {
+            connection->request.exchange.again = false;
+            return lend(connection);
+        }
         return reply(connection);
     case REQUEST_REPLY:
     case REQUEST_DONE:

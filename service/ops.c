@@ -87,19 +87,22 @@ static void readyz_finish(struct http_exchange *exchange)
 
 /* ---- /metrics ---- */
 
-#define COUNTER "counter"
-#define GAUGE   "gauge"
+/* Times are counted in microseconds and shown in seconds, Prometheus's unit. */
+enum metric_kind { COUNTER, COUNTER_US, GAUGE };
 
-static void metric(struct buffer *out, const char *name, const char *labels, const char *type,
+static void metric(struct buffer *out, const char *name, const char *labels, enum metric_kind kind,
     const char *help, int64_t value)
 {
     char text[512];
+    const char *type = kind == GAUGE ? "gauge" : "counter";
     if (help != NULL) {
         int n =
             snprintf(text, sizeof(text), "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
         buffer_append(out, text, (size_t)n);
     }
-    int n = snprintf(text, sizeof(text), "%s%s %lld\n", name, labels, (long long)value);
+    int n = kind == COUNTER_US
+                ? snprintf(text, sizeof(text), "%s%s %.6f\n", name, labels, (double)value / 1e6)
+                : snprintf(text, sizeof(text), "%s%s %lld\n", name, labels, (long long)value);
     buffer_append(out, text, (size_t)n);
 }
 

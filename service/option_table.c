@@ -4,12 +4,15 @@
 #include <string.h>
 
 #include "handlers/limit_json.h"
+#include "handlers/event_check.h"
 #include "service/escape.h"
 #include "service/limit_option.h"
 #include "service/listen.h"
 #include "service/option_value.h"
 #include "service/options.h"
 #include "service/redis_url.h"
+#include "storage/seen_layout.h"
+#include "storage/zone_store.h"
 
 #define KIB    (INT64_C(1) << 10)
 #define MIB    (INT64_C(1) << 20)
@@ -42,12 +45,24 @@ static const char *check_ingest_limit(const char *text)
 
     return *text == '\0' ? NULL : limit_option_rate(text, &limit);
 }
+/* A switch that is on unless one says off: `--seen off`, where an OPTION_BOOL takes no word. */
+static const char *const off_on_words[] = {"off", "on", NULL};
 
 static const char *check_listen(const char *text)
 {
     struct listen_address address;
 
     return listen_parse(text, &address);
+}
+
+/* Over all months together: a month's share must be one that a filter can keep. */
+static const char *check_seen_error(const char *text)
+{
+    double rate;
+
+    return option_parse_rate(text, &rate) && rate >= 0.000001 && rate <= BLOOM_ERROR_MAX
+               ? NULL
+               : "a number from 0.000001 to 0.25, as 0.01";
 }
 
 #define AT(field)       .offset = offsetof(struct options, field)
@@ -102,6 +117,16 @@ const struct option option_table[] = {
     {"visitor-rotation", OPTION_ENUM, AT(visitor_rotation), .fallback = "never",
         .words = rotation_words, .unit = "period",
         .help = "how often visitors hashed from their address become new ones"},
+    {"seen", OPTION_ENUM, AT(seen), .fallback = "on", .words = off_on_words, .unit = "switch",
+        .help = "remember which user viewed which page, for /seen"},
+    {"seen-capacity", OPTION_INTEGER, AT(seen_capacity), .fallback = "1000000",
+        RANGE(1000, BLOOM_CAPACITY_MAX), .unit = "pairs",
+        .help = "pairs of user and page of a site and month that are made room for at first"},
+    {"seen-error", OPTION_STRING, AT(seen_error), .fallback = "0.01", .check = check_seen_error,
+        .unit = "rate", .help = "most of /seen's yeses, to what was not seen, that may be wrong"},
+    {"keep-seen", OPTION_SECONDS, AT(keep_seen_s), .fallback = "92d",
+        RANGE(SEEN_KEEP_MIN_S, SEEN_KEEP_MAX_S), .unit = "duration",
+        .help = "how long a month's pairs of user and page are kept after its end"},
     {"request-timeout", OPTION_MILLISECONDS, AT(request_timeout_ms), .fallback = "10s",
         RANGE(100, HOUR_S * 1000), .unit = "duration",
         .help = "every request is answered within this time"},
@@ -141,8 +166,19 @@ const size_t option_table_n = sizeof(option_table) / sizeof(option_table[0]);
 
 static const char *check_site_tz(struct slice name, const char *value)
 {
-    (void)name;
-    return strcmp(value, "UTC") == 0 ? NULL : "only UTC is supported yet";
+    const char *fault = event_check_site(name);
+    struct zone_store *store;
+
+    if (fault != NULL) {
+        return fault;
+    }
+    store = zone_store_new(NULL);
+    if (store == NULL) {
+        return "out of memory";
+    }
+    (void)zone_store_get(store, slice_of(value), &fault); /* sets the fault, or does not touch it */
+    zone_store_free(store);
+    return fault;
 }
 
 static const char *check_policy(struct slice name, const char *value)
@@ -153,8 +189,10 @@ static const char *check_policy(struct slice name, const char *value)
 }
 
 const struct option_family option_families[] = {
-    {"site.", ".tz", check_site_tz, "zone", "reporting zone of a site, as Europe/Berlin"},
-    {"policy.", "", check_policy, "limit", "a named rate limit, as funnel 5/60s burst 4"},
+    [OPTION_FAMILY_SITE_TZ] = {"site.", ".tz", check_site_tz, "zone",
+        "reporting zone of a site, as Europe/Berlin"},
+    [OPTION_FAMILY_POLICY] = {"policy.", "", check_policy, "limit",
+        "a named rate limit, as funnel 5/60s burst 4"},
 };
 const size_t option_families_n = sizeof(option_families) / sizeof(option_families[0]);
 

@@ -50,6 +50,8 @@ struct option_family {
     const char *unit, *help; /* for people */
 };
 
+enum { OPTION_FAMILY_SITE_TZ, OPTION_FAMILY_POLICY }; /* positions in option_families */
+
 extern const struct option_family option_families[];
 extern const size_t option_families_n;
 

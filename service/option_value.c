@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct unit {
@@ -93,6 +94,21 @@ bool option_parse_size(const char *text, int64_t *ret_bytes)
 bool option_parse_duration(const char *text, int64_t *ret_ms)
 {
     return parse(text, duration_units, ret_ms);
+}
+
+bool option_parse_rate(const char *text, double *ret)
+{
+    char *end;
+
+    if (text[0] == '\0' || strspn(text, "0123456789.") != strlen(text)) {
+        return false;
+    }
+    double value = strtod(text, &end); /* the program never leaves the C locale */
+    if (*end != '\0') {
+        return false;
+    }
+    *ret = value;
+    return true;
 }
 
 const char *option_format_integer(int64_t value, char *text)

@@ -19,6 +19,8 @@ bool option_parse_integer(const char *text, int64_t *ret);
 bool option_parse_size(const char *text, int64_t *ret_bytes);
 bool option_parse_duration(const char *text, int64_t *ret_ms);
 
+bool option_parse_rate(const char *text, double *ret); /* digits with a point: 0.01 */
+
 /* With the largest unit that leaves a whole number.  @text holds OPTION_VALUE_TEXT bytes and is
  * returned. */
 const char *option_format_integer(int64_t value, char *text);

@@ -43,6 +43,10 @@ struct options {
     int64_t max_future_s;
     int64_t visit_timeout_s;
     enum rotation visitor_rotation;
+    unsigned seen; /* 0 off, 1 on */
+    int64_t seen_capacity;
+    const char *seen_error; /* a number, checked: see option_parse_rate */
+    int64_t keep_seen_s;
     int64_t request_timeout_ms;
     int64_t max_connections;
     int64_t threads; /* 0: by the number of cores */

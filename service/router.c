@@ -78,8 +78,11 @@ size_t router_find(const struct router *router, enum router_method method, struc
 {
     unsigned methods = 0;
     unsigned wanted = (unsigned)(method == ROUTER_HEAD ? ROUTER_GET : method);
+    bool slash = path.n > 1 && path.p[path.n - 1] == '/';
     for (size_t i = 0; i < router->n; i++) {
-        if (!matches(&router->paths[i], path, ret_segment)) {
+        bool cut = slash && (router->routes[i].flags & ROUTE_SLASH) != 0;
+        struct slice compared = {path.p, path.n - (cut ? 1 : 0)};
+        if (!matches(&router->paths[i], compared, ret_segment)) {
             continue;
         }
         if ((unsigned)router->routes[i].method == wanted) {

@@ -2,7 +2,8 @@
  *
  * Layer: service, pure.  A router is read-only once made, so any thread may ask.
  * Paths are compared as they came: nothing is decoded.  A route's path is exact, or has one segment
- * in braces ("/filters/{name}/add"), which stands for one or more bytes without a slash.
+ * in braces ("/filters/{name}/add"), which stands for one or more bytes without a slash.  A route
+ * with ROUTE_SLASH is found with a slash behind its path too.
  */
 #ifndef SERVICE_ROUTER_H
 #define SERVICE_ROUTER_H

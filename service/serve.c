@@ -24,6 +24,7 @@
 #include "service/log.h"
 #include "service/notify.h"
 #include "service/ops.h"
+#include "service/option_value.h"
 #include "service/options.h"
 #include "service/process.h"
 #include "service/redis_child.h"
@@ -68,7 +69,7 @@ struct service {
     int64_t clock_ahead_ms;  /* Redis's clock minus this machine's, as last told */
     _Atomic bool clock_news; /* look at the clocks */
     _Atomic bool connected;  /* was, once */
-    char last_reason[160];   /* the writer's thread only */
+    char last_reason[400];   /* the writer's thread only */
     int64_t last_reason_ms;
     _Atomic bool unfit; /* Redis, or the data in it, is not for us */
 };
@@ -138,8 +139,12 @@ static void on_notice(void *data, enum storage_notice what, const char *detail)
     case STORAGE_LEADER_LOST:
         log_info(s->logger, "not leading the rollups any more", log_text("reason", detail));
         break;
-    case STORAGE_RETENTION_CHANGED:
-        log_info(s->logger, "retention changed", log_text("settings", detail));
+    case STORAGE_SEEN_FAILED:
+        log_warn(
+            s->logger, "a log of who saw what could not be folded", log_text("reason", detail));
+        break;
+    case STORAGE_SETTINGS_CHANGED:
+        log_info(s->logger, "the settings of the data changed", log_text("settings", detail));
         break;
     }
 }
@@ -305,16 +310,35 @@ static int start_redis(struct service *s)
     return ok ? 0 : 1;
 }
 
+/* The `site.<name>.tz` lines.  Free the array.  NULL: no memory. */
+static struct storage_site_zone *site_zones(const struct options *options, size_t *ret_n)
+{
+    struct storage_site_zone *zones = calloc(options->n_entries + 1, sizeof(*zones));
+    *ret_n = 0;
+    for (size_t i = 0; zones != NULL && i < options->n_entries; i++) {
+        const struct option_entry *entry = &options->entries[i];
+        if (entry->family == &option_families[OPTION_FAMILY_SITE_TZ]) {
+            zones[(*ret_n)++] = (struct storage_site_zone){entry->name, entry->value};
+        }
+    }
+    return zones;
+}
+
 static bool start_storage(struct service *s)
 {
-    const char *error = NULL;
+    const char *error = "out of memory";
     const struct options *o = &s->options;
+    size_t n_zones = 0;
+    struct storage_site_zone *zones = site_zones(o, &n_zones);
     struct storage_config config = {
         .redis_url = s->redis_url,
         .partitions = (unsigned)o->partitions,
         .retention = o->retention,
         .visit_timeout_s = o->visit_timeout_s,
         .rotation = o->visitor_rotation,
+        .seen = {.on = o->seen != 0,
+            .capacity = (uint64_t)o->seen_capacity,
+            .keep_s = o->keep_seen_s},
         .queue_events = (size_t)o->queue,
         .cache_bytes = (size_t)o->cache_mb << 20,
         .guard_by = s->guard_by,
@@ -324,8 +348,12 @@ static bool start_storage(struct service *s)
         .lock_urls = o->lock_redis,
         .notice = on_notice,
         .notice_data = s,
+        .site_zones = zones,
+        .n_site_zones = n_zones,
     };
-    s->ops.app.storage = storage_open(&config, &error);
+    (void)option_parse_rate(o->seen_error, &config.seen.error); /* was checked */
+    s->ops.app.storage = zones == NULL ? NULL : storage_open(&config, &error);
+    free(zones);
     if (s->ops.app.storage == NULL) {
         log_error(s->logger, "storage could not be opened", log_text("reason", error));
     }
@@ -412,6 +440,7 @@ static bool start_server(struct service *s)
     s->ops.app.max_events = EVENTS_MAX;
     s->ops.app.max_future_s = o->max_future_s;
     s->ops.app.rotation = o->visitor_rotation;
+    s->ops.app.seen = o->seen != 0;
     s->ops.app.stats = &s->stats;
     s->ops.app.guard_by = s->guard_by;
     s->ops.app.guard_limit = s->guard_limit;

@@ -165,14 +165,16 @@ enum storage_err activity_run(struct reader *reader, struct storage_job *job, bo
     for (size_t i = 0; i < activity->n_counts; i++) {
         activity->counts[i].users = 0; /* after a lost connection it is asked again */
     }
-    activity->oldest_day = activity_oldest_day(core, redis_clock_ms(&core->clock) / 1000);
+    activity->oldest_day = activity_oldest_day(core,
+        site_zones_get(&core->sites, activity->who.site), redis_clock_ms(&core->clock) / 1000);
     if (first < activity->oldest_day) {
         return STORAGE_NOT_KEPT;
     }
     talk_begin(&talk, reader, job, ret_lost);
     enum storage_err err = count_all(&talk, activity);
     if (err == STORAGE_OK) {
-        err = activity_were_kept(&talk, 0, core->partitions.n, first, &activity->oldest_day);
+        err = activity_were_kept(
+            &talk, activity->who.site, 0, core->partitions.n, first, &activity->oldest_day);
     }
     talk_end(&talk);
     return err;

@@ -268,7 +268,7 @@ bool activity_sweep(struct core *core, struct session *session)
     struct talk talk;
     int64_t now_s = redis_clock_ms(&core->clock) / 1000;
     /* A day later than is needed: then the day is over in every zone. */
-    int64_t before_day = activity_oldest_day(core, now_s) - 1;
+    int64_t before_day = activity_oldest_day(core, zone_utc(), now_s) - 1;
     talk_begin(&talk, &reader, &job, &lost);
     for (unsigned p = 0; err == STORAGE_OK && p < core->partitions.n; p++) {
         uint64_t ignored = 0;

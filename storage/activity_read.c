@@ -72,7 +72,7 @@ enum storage_err activity_partition(
     if (secret == NULL) {
         return STORAGE_DOWN;
     }
-    row_make(&event, secret, core->config.rotation, &core->partitions, &row);
+    row_make(&event, secret, core->config.rotation, &core->partitions, &core->sites, &row);
     *ret = row.visitor_partition;
     return STORAGE_OK;
 }
@@ -96,10 +96,10 @@ enum storage_err activity_sizes(
     return err;
 }
 
-int64_t activity_oldest_day(struct core *core, int64_t now_s)
+int64_t activity_oldest_day(const struct core *core, const struct zone *zone, int64_t now_s)
 {
     int64_t keep_s = core->config.retention.keep_s[LEVEL_DAY];
-    return keep_s >= now_s ? 0 : activity_day_of(core->zone, now_s - keep_s);
+    return keep_s >= now_s ? 0 : activity_day_of(zone, now_s - keep_s);
 }
 
 /* One partition's word: its settings, and before which day bitmaps were swept away. */
@@ -124,8 +124,8 @@ static enum storage_err take_swept(struct talk *talk, int64_t *oldest)
     return STORAGE_OK;
 }
 
-enum storage_err activity_were_kept(
-    struct talk *talk, unsigned low, unsigned high, int64_t first_day, int64_t *ret_oldest)
+enum storage_err activity_were_kept(struct talk *talk, struct slice site, unsigned low,
+    unsigned high, int64_t first_day, int64_t *ret_oldest)
 {
     struct core *core = talk->reader->core;
     const struct reply *reply = NULL;
@@ -149,7 +149,8 @@ enum storage_err activity_were_kept(
         return err;
     }
     core_time_seen(core, reply_time_us(reply));
-    int64_t by_time = activity_oldest_day(core, reply_time_us(reply) / 1000000);
+    const struct zone *zone = site_zones_get(&core->sites, site);
+    int64_t by_time = activity_oldest_day(core, zone, reply_time_us(reply) / 1000000);
     *ret_oldest = by_time > oldest ? by_time : oldest;
     return first_day < *ret_oldest ? STORAGE_NOT_KEPT : STORAGE_OK;
 }

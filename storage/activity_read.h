@@ -39,12 +39,13 @@ enum storage_err activity_partition(
 enum storage_err activity_sizes(
     struct talk *talk, struct slice site, uint64_t ret[static PARTITIONS_MAX]);
 
-/* The first day that is kept, as far as is known without asking. */
-int64_t activity_oldest_day(struct core *core, int64_t now_s);
+/* The first day, of @zone, that is kept, as far as is known without asking. */
+int64_t activity_oldest_day(const struct core *core, const struct zone *zone, int64_t now_s);
 
-/* To be called after bitmaps of days from @first_day on were read in partitions [low, high): were
- * they kept all the while?  STORAGE_NOT_KEPT: no.  *ret_oldest is set in either case. */
-enum storage_err activity_were_kept(
-    struct talk *talk, unsigned low, unsigned high, int64_t first_day, int64_t *ret_oldest);
+/* To be called after bitmaps of @site's days from @first_day on were read in partitions [low,
+ * high): were they kept all the while?  STORAGE_NOT_KEPT: no.  *ret_oldest is set in either case.
+ */
+enum storage_err activity_were_kept(struct talk *talk, struct slice site, unsigned low,
+    unsigned high, int64_t first_day, int64_t *ret_oldest);
 
 #endif

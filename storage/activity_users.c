@@ -147,7 +147,8 @@ enum storage_err active_users_run(struct reader *reader, struct storage_job *job
     struct core *core = reader->core;
     struct active_users_job asked = *users;
     struct talk talk;
-    users->oldest_day = activity_oldest_day(core, redis_clock_ms(&core->clock) / 1000);
+    users->oldest_day = activity_oldest_day(
+        core, site_zones_get(&core->sites, users->who.site), redis_clock_ms(&core->clock) / 1000);
     if (users->days.first < users->oldest_day) {
         return STORAGE_NOT_KEPT;
     }
@@ -163,8 +164,8 @@ enum storage_err active_users_run(struct reader *reader, struct storage_job *job
     *w = (struct walk){.talk = &talk, .job = users};
     enum storage_err err = walk_all(w);
     if (err == STORAGE_OK) {
-        err =
-            activity_were_kept(&talk, 0, core->partitions.n, users->days.first, &users->oldest_day);
+        err = activity_were_kept(
+            &talk, users->who.site, 0, core->partitions.n, users->days.first, &users->oldest_day);
     }
     if (*ret_lost) { /* it may be asked again */
         users->partition = asked.partition;
@@ -238,7 +239,7 @@ enum storage_err user_days_run(struct reader *reader, struct storage_job *job, b
     }
     if (err == STORAGE_OK) {
         err = activity_were_kept(
-            &talk, partition, partition + 1, days->days.first, &days->oldest_day);
+            &talk, days->site, partition, partition + 1, days->days.first, &days->oldest_day);
     }
     if (err == STORAGE_NOT_KEPT && days->only_kept) {
         int64_t gone = days->oldest_day - days->days.first;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "storage/claims.h"
 #include "storage/settings.h"
 
 void core_init(struct core *core)
@@ -22,6 +23,7 @@ void core_release(struct core *core)
     pthread_mutex_destroy(&core->view_lock);
     cache_free(core->cache);
     free((void *)(uintptr_t)atomic_load(&core->secret));
+    site_zones_release(&core->sites);
 }
 
 void core_wake_rollup(struct core *core)
@@ -46,7 +48,7 @@ struct partition_view core_view(struct core *core, unsigned partition)
     struct partition_view view = core->views[partition];
     pthread_mutex_unlock(&core->view_lock);
     if (!view.known) {
-        view.state = rollup_state_initial(core->zone, redis_clock_ms(&core->clock) / 1000);
+        view.state = rollup_state_initial(zone_utc(), redis_clock_ms(&core->clock) / 1000);
         view.retention = core->config.retention;
     }
     return view;
@@ -68,7 +70,7 @@ bool core_parse_rolled(struct core *core, const struct reply *rolled, struct par
     const struct reply *cfg = &rolled->items[0];
     if (cfg->type == REPLY_NIL) {
         view.known = false;
-        view.state = rollup_state_initial(core->zone, redis_clock_ms(&core->clock) / 1000);
+        view.state = rollup_state_initial(zone_utc(), redis_clock_ms(&core->clock) / 1000);
         *ret = view;
         return true;
     }
@@ -99,5 +101,8 @@ void core_notice(struct core *core, enum storage_notice what, const char *detail
 void job_done(struct storage_job *job, enum storage_err err)
 {
     job->err = err;
+    if (job->op == STORAGE_WRITE && job->u.write.claim != NULL && claims_settle(job)) {
+        return;
+    }
     job->done(job);
 }

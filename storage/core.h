@@ -15,7 +15,10 @@
 #include "storage/pace.h"
 #include "storage/partition.h"
 #include "storage/redis.h"
+#include "storage/site_zones.h"
 #include "storage/storage.h"
+
+struct seen_fold;
 
 /* What was last seen of a partition's t:{p}:rolled; of any age, every user has Redis check it. */
 struct partition_view {
@@ -31,8 +34,9 @@ struct core {
     struct partitions partitions;
     bool
         one_node; /* all partitions lie together: a script may serve several (false in a cluster) */
-    const struct zone *zone;
-    char cfg[192]; /* field cfg of every partition: see settings_print */
+    struct seen_fold *seen_fold; /* NULL: this process feeds no logs */
+    struct site_zones sites;     /* where each site is cut */
+    char cfg[192];               /* field cfg of every partition: see settings_print */
 
     struct redis_clock clock;   /* thread-safe */
     struct storage_stats stats; /* atomic */

@@ -4,18 +4,20 @@
 #include <stdlib.h>
 
 #include "storage/count_read.h"
+#include "storage/index.h"
 #include "storage/key.h"
 
-#define BUCKETS_MAX 50000
-#define READS_MAX   200000  /* sketches in one question */
-#define SUMS_MAX    2000000 /* fields: a set of 1,000 pages, in all partitions, over a day */
-#define RECALLS     2       /* attempts; where late events come faster than that, all is read */
+#define BUCKETS_MAX  50000
+#define SKETCHES_MAX 200000  /* in one question */
+#define SUMS_MAX     2000000 /* fields: a set of 1,000 pages, in all partitions, over a day */
+#define RECALLS      2       /* attempts; where late events come faster than that, all is read */
 
 struct counter *counter_new(struct core *core)
 {
     struct counter *c = calloc(1, sizeof(*c));
     if (c != NULL) {
         c->core = core;
+        c->zone = zone_utc();
     }
     return c;
 }
@@ -25,6 +27,7 @@ static void drop_shards(struct counter *c)
     for (size_t i = 0; i < c->n_shards; i++) {
         free(c->shards[i].pages);
         free(c->shards[i].runs);
+        free(c->shards[i].ends);
         cover_release(&c->shards[i].cover);
     }
     c->n_shards = 0;
@@ -34,6 +37,7 @@ void counter_free(struct counter *c)
 {
     if (c != NULL) {
         drop_shards(c);
+        tally_release(&c->tally);
         free(c->chunks);
         buffer_release(&c->out);
         free(c);
@@ -42,15 +46,16 @@ void counter_free(struct counter *c)
 
 /* ---- planning ---- */
 
-static struct shard *shard_for(struct counter *c, unsigned partition, size_t max_pages)
+static struct shard *shard_for(
+    struct counter *c, unsigned partition, unsigned metrics, size_t max_pages)
 {
     for (size_t i = 0; i < c->n_shards; i++) {
-        if (c->shards[i].partition == partition) {
+        if (c->shards[i].partition == partition && c->shards[i].metrics == metrics) {
             return &c->shards[i];
         }
     }
     struct shard *shard = &c->shards[c->n_shards];
-    *shard = (struct shard){.partition = partition};
+    *shard = (struct shard){.partition = partition, .metrics = metrics};
     shard->pages = malloc(max_pages * sizeof(struct slice *));
     if (shard->pages == NULL) {
         return NULL;
@@ -72,25 +77,38 @@ static bool add_page(struct shard *shard, const struct slice *page)
     return true;
 }
 
+static unsigned metrics_asked(const struct count_job *job)
+{
+    return job->all_metrics ? METRICS_ALL : 1u << job->metric;
+}
+
+/* Partitions [first, last] are asked for a page. */
+static bool ask_partitions(struct counter *c, unsigned first, unsigned last, unsigned metrics,
+    const struct slice *page, size_t n_pages)
+{
+    for (unsigned p = first; metrics != 0 && p <= last; p++) {
+        struct shard *shard = shard_for(c, p, metrics, n_pages);
+        if (shard == NULL || !add_page(shard, page)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Which partition is asked for which pages: a page's own one; for visits, which lie with the
  * visitors, all. */
 static bool make_shards(struct counter *c, const struct count_job *job)
 {
     const struct slice *pages = job->n_pages == 0 ? &counter_whole_site : job->pages;
     size_t n_pages = job->n_pages == 0 ? 1 : job->n_pages;
+    unsigned metrics = metrics_asked(job);
     drop_shards(c);
     for (size_t i = 0; i < n_pages; i++) {
-        unsigned first = partition_of(&c->core->partitions, page_hash(job->site, pages[i]));
-        unsigned last = first;
-        if (job->metric == METRIC_VISITS) {
-            first = 0;
-            last = c->core->partitions.n - 1;
-        }
-        for (unsigned p = first; p <= last; p++) {
-            struct shard *shard = shard_for(c, p, n_pages);
-            if (shard == NULL || !add_page(shard, &pages[i])) {
-                return false;
-            }
+        unsigned own = partition_of(&c->core->partitions, page_hash(job->site, pages[i]));
+        if (!ask_partitions(c, own, own, metrics & METRICS_OF_PAGE, &pages[i], n_pages) ||
+            !ask_partitions(
+                c, 0, c->core->partitions.n - 1, metrics & ~METRICS_OF_PAGE, &pages[i], n_pages)) {
+            return false;
         }
     }
     return true;
@@ -113,16 +131,14 @@ static bool widen(struct counter *c, int64_t now_s, struct window *window)
     return true;
 }
 
-static enum storage_err plan(
-    struct counter *c, enum metric metric, struct window window, int64_t now_s)
+/* The covers of all points, one behind the other. */
+static enum storage_err plan_shard(struct counter *c, struct shard *shard, int64_t now_s)
 {
-    size_t most = metric_is_sketch(metric) ? READS_MAX : SUMS_MAX;
-    size_t reads = 0;
-    for (size_t i = 0; i < c->n_shards; i++) {
-        struct shard *shard = &c->shards[i];
-        struct partition_view view = core_view(c->core, shard->partition);
-        struct cover_basis basis = counter_basis(c, &view, now_s);
-        switch (cover_plan(&basis, window, BUCKETS_MAX, &shard->cover)) {
+    struct partition_view view = core_view(c->core, shard->partition);
+    struct cover_basis basis = counter_basis(c, &view, now_s);
+    cover_clear(&shard->cover);
+    for (size_t i = 0; i < c->tally.n_points; i++) {
+        switch (cover_append(&basis, c->tally.points[i].window, BUCKETS_MAX, &shard->cover)) {
         case COVER_OK:
             break;
         case COVER_NOT_KEPT:
@@ -132,9 +148,75 @@ static enum storage_err plan(
         case COVER_NOMEM:
             return STORAGE_NOMEM;
         }
-        reads += shard->cover.n * shard->n_pages;
+        if (!array_reserve(&shard->ends, &shard->ends_capacity, i, sizeof(*shard->ends))) {
+            return STORAGE_NOMEM;
+        }
+        shard->ends[i] = shard->cover.n;
     }
-    return reads > most ? STORAGE_TOO_BROAD : STORAGE_OK;
+    return STORAGE_OK;
+}
+
+/* Plan for @window, cut by @step. */
+static enum storage_err plan(struct counter *c, const struct count_job *job, enum step step,
+    struct window window, int64_t now_s)
+{
+    enum storage_err err = STORAGE_OK;
+    size_t sketches = 0;
+    size_t sums = 0;
+    if (!tally_cut(&c->tally, job->zone, step, window)) {
+        return STORAGE_NOMEM;
+    }
+    for (size_t i = 0; err == STORAGE_OK && i < c->n_shards; i++) {
+        struct shard *shard = &c->shards[i];
+        err = plan_shard(c, shard, now_s);
+        sketches += counter_reads(shard, shard->metrics & METRICS_SKETCHES, shard->cover.n);
+        sums += counter_reads(shard, shard->metrics & ~METRICS_SKETCHES, shard->cover.n);
+    }
+    bool too_many = sketches > SKETCHES_MAX || sums > SUMS_MAX;
+    return err == STORAGE_OK && too_many ? STORAGE_TOO_BROAD : err;
+}
+
+/* The finest step from @step on that works for @window, which works as a whole. */
+static enum storage_err plan_coarser(struct counter *c, const struct count_job *job, enum step step,
+    struct window window, int64_t now_s, enum step *ret)
+{
+    enum storage_err err = STORAGE_TOO_FINE;
+    for (*ret = step; *ret <= STEP_MONTH; (*ret)++) {
+        err = plan(c, job, *ret, window, now_s);
+        if (err != STORAGE_NOT_KEPT) {
+            return err;
+        }
+    }
+    *ret = STEP_NONE;
+    return STORAGE_TOO_FINE;
+}
+
+/* Plan a series over @window, which works as a whole. */
+static enum storage_err plan_series(
+    struct counter *c, struct count_job *job, struct window window, int64_t now_s)
+{
+    enum step finest = STEP_NONE;
+    job->used = job->step;
+    if (job->step == STEP_AUTO) {
+        finest = step_fitting(job->zone, window, STEP_AUTO_MAX);
+        job->used = finest;
+        return finest == STEP_NONE ? STORAGE_TOO_MANY
+                                   : plan_coarser(c, job, finest, window, now_s, &job->used);
+    }
+    if (step_count(job->zone, job->step, window, STEP_POINTS_MAX) > STEP_POINTS_MAX) {
+        finest = step_fitting(job->zone, window, STEP_POINTS_MAX);
+        job->used = finest;
+        if (finest != STEP_NONE) {
+            (void)plan_coarser(c, job, finest, window, now_s, &job->used);
+        }
+        return STORAGE_TOO_MANY;
+    }
+    enum storage_err err = plan(c, job, job->step, window, now_s);
+    if (err == STORAGE_NOT_KEPT) {
+        err = plan_coarser(c, job, job->step, window, now_s, &job->used);
+        return err == STORAGE_OK ? STORAGE_TOO_FINE : err;
+    }
+    return err;
 }
 
 /* ---- the answer ---- */
@@ -162,20 +244,29 @@ static bool list_key(struct count_job *job, const struct key *key, struct bucket
     return true;
 }
 
-/* The keys read: one a bucket and page for sketches, one a bucket for sums. */
+static bool explain_shard(
+    const struct counter *c, struct count_job *job, const struct shard *shard, enum metric metric)
+{
+    size_t pages = counter_keys(shard, shard->metrics, metric);
+    bool ok = true;
+    for (size_t i = 0; ok && i < shard->cover.n * pages; i++) {
+        struct bucket bucket = shard->cover.buckets[i / pages];
+        struct key key;
+        key_bucket(&key, c->core->partitions.tag[shard->partition], metric_kind(metric), job->site,
+            bucket, *shard->pages[i % pages]);
+        ok = list_key(job, &key, bucket);
+    }
+    return ok;
+}
+
+/* The keys read. */
 static bool explain(struct counter *c, struct count_job *job, size_t total)
 {
     job->keys = calloc(total == 0 ? 1 : total, sizeof(*job->keys));
     bool ok = job->keys != NULL;
     for (size_t s = 0; ok && s < c->n_shards; s++) {
-        const struct shard *shard = &c->shards[s];
-        size_t pages = metric_is_sketch(job->metric) ? shard->n_pages : 1;
-        for (size_t i = 0; ok && i < shard->cover.n * pages; i++) {
-            struct bucket bucket = shard->cover.buckets[i / pages];
-            struct key key;
-            key_bucket(&key, c->core->partitions.tag[shard->partition], metric_kind(job->metric),
-                job->site, bucket, *shard->pages[i % pages]);
-            ok = list_key(job, &key, bucket);
+        for (int metric = 0; ok && metric < METRICS; metric++) {
+            ok = explain_shard(c, job, &c->shards[s], (enum metric)metric);
         }
     }
     if (ok) {
@@ -189,14 +280,26 @@ static enum storage_err conclude(struct counter *c, struct count_job *job, struc
     size_t total = 0;
     for (size_t s = 0; s < c->n_shards; s++) {
         const struct shard *shard = &c->shards[s];
-        size_t pages = metric_is_sketch(job->metric) ? shard->n_pages : 1;
-        for (int level = 0; level < LEVELS; level++) {
-            job->per_level[level] += (uint32_t)(shard->cover.per_level[level] * pages);
+        for (int metric = 0; metric < METRICS; metric++) {
+            size_t each = counter_keys(shard, shard->metrics, (enum metric)metric);
+            for (int level = 0; level < LEVELS; level++) {
+                job->per_level[level] += (uint32_t)(shard->cover.per_level[level] * each);
+            }
+            total += shard->cover.n * each;
         }
-        total += shard->cover.n * pages;
     }
     job->answered = window;
-    job->value = metric_is_sketch(job->metric) ? hll_estimate(&c->hll) : c->sum;
+    for (int metric = 0; metric < METRICS; metric++) {
+        bool asked = (metrics_asked(job) >> metric & 1) != 0;
+        job->values[metric] = asked ? tally_total(&c->tally, (enum metric)metric) : 0;
+    }
+    job->value = job->values[job->metric];
+    if (job->step != STEP_NONE) {
+        for (size_t i = 0; c->tally.n_points == 1 && i < METRICS; i++) {
+            c->tally.points[0].values[i] = job->values[i];
+        }
+        job->points = tally_take_points(&c->tally, &job->n_points);
+    }
     atomic_fetch_add(&c->core->stats.queries, 1);
     atomic_fetch_add(&c->core->stats.query_keys, (int64_t)c->reads);
     return job->explain && !explain(c, job, total) ? STORAGE_NOMEM : STORAGE_OK;
@@ -206,21 +309,24 @@ static enum storage_err conclude(struct counter *c, struct count_job *job, struc
 static enum storage_err plan_some(
     struct counter *c, struct count_job *job, int64_t now_s, struct window *window)
 {
-    enum storage_err err = plan(c, job->metric, *window, now_s);
-    if (err != STORAGE_NOT_KEPT) {
-        return err;
-    }
+    enum storage_err err = plan(c, job, STEP_NONE, *window, now_s);
     struct window outer = *window;
-    if (!widen(c, now_s, &outer)) {
-        job->answered = (struct window){window->from_s, window->from_s};
-        return err;
+    if (err == STORAGE_NOT_KEPT) {
+        if (!widen(c, now_s, &outer)) {
+            job->answered = (struct window){window->from_s, window->from_s};
+            return err;
+        }
+        if (!job->round_outer) {
+            job->answered = outer;
+            return err;
+        }
+        *window = outer;
+        err = plan(c, job, STEP_NONE, outer, now_s);
     }
-    if (!job->round_outer) {
-        job->answered = outer;
-        return err;
+    if (err == STORAGE_OK && job->step != STEP_NONE) {
+        err = plan_series(c, job, *window, now_s);
     }
-    *window = outer;
-    return plan(c, job->metric, outer, now_s);
+    return err;
 }
 
 enum storage_err counter_run(
@@ -230,6 +336,7 @@ enum storage_err counter_run(
     struct window asked = count->window;
     *ret_lost = false;
     c->forgetful = false;
+    c->zone = site_zones_get(&c->core->sites, count->site);
     if (!make_shards(c, count)) {
         return STORAGE_NOMEM;
     }
@@ -244,7 +351,7 @@ enum storage_err counter_run(
         if (err != STORAGE_OK) {
             return err;
         }
-        int64_t minute_end_s = bucket_at(c->core->zone, LEVEL_MINUTE, c->latest_s).end_s;
+        int64_t minute_end_s = bucket_at(zone_utc(), LEVEL_MINUTE, c->latest_s).end_s;
         bool moved_on = count->to_is_now && minute_end_s > asked.to_s;
         if (!c->stale && !moved_on) {
             return conclude(c, count, window);

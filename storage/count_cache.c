@@ -4,10 +4,10 @@
 
 /* Does `ver` tell of every change to @bucket from now on? */
 static bool is_closed(
-    const struct core *core, const struct rollup_state *state, struct bucket bucket)
+    const struct zone *zone, const struct rollup_state *state, struct bucket bucket)
 {
     if (bucket.level == LEVEL_MINUTE) {
-        bucket = bucket_at(core->zone, LEVEL_HOUR, bucket.start_s);
+        bucket = bucket_at(zone, LEVEL_HOUR, bucket.start_s);
     }
     return closed_for_readers(state, bucket);
 }
@@ -22,12 +22,12 @@ static bool add_run(struct shard *shard, size_t first)
 }
 
 static bool find_runs(
-    const struct core *core, const struct rollup_state *state, struct shard *shard)
+    const struct zone *zone, const struct rollup_state *state, struct shard *shard)
 {
     bool in_run = false;
     for (size_t i = 0; i < shard->cover.n; i++) {
         struct bucket bucket = shard->cover.buckets[i];
-        bool closed = is_closed(core, state, bucket);
+        bool closed = is_closed(zone, state, bucket);
         bool same = in_run && closed && bucket.level == shard->cover.buckets[i - 1].level;
         if (same) {
             shard->runs[shard->n_runs - 1].n++;
@@ -66,18 +66,24 @@ static struct cache_id run_id(const struct counter *c, const struct cache_id *sh
     return cache_id(c->core->cache, &name, sizeof(name));
 }
 
+/* What is remembered goes into the tally of one metric. */
+struct use {
+    struct tally *tally;
+    enum metric metric;
+};
+
 static void use_sketch(void *data, const void *value, size_t n)
 {
-    struct counter *c = data;
-    (void)hll_merge(&c->hll, value, n); /* it was encoded here */
+    struct use *use = data;
+    (void)hll_merge(&use->tally->total[use->metric], value, n); /* it was encoded here */
 }
 
 static void use_sum(void *data, const void *value, size_t n)
 {
-    struct counter *c = data;
+    struct use *use = data;
     uint64_t sum = 0;
     memcpy(&sum, value, n);
-    c->sum += sum;
+    tally_sum(use->tally, use->metric, 0, sum);
 }
 
 void count_recall(struct counter *c, const struct count_job *job, struct shard *shard)
@@ -86,11 +92,13 @@ void count_recall(struct counter *c, const struct count_job *job, struct shard *
     shard->recalled = false;
     struct partition_view view = core_view(c->core, shard->partition);
     shard->ver = view.ver;
-    if (c->core->cache == NULL || c->by_script || c->forgetful || !view.known ||
-        !find_runs(c->core, &view.state, shard)) {
+    bool plain = job->step == STEP_NONE && !job->all_metrics;
+    if (c->core->cache == NULL || !plain || c->by_script || c->forgetful || !view.known ||
+        !find_runs(c->zone, &view.state, shard)) {
         shard->n_runs = 0;
         return;
     }
+    struct use use = {&c->tally, job->metric};
     struct cache_id name = {{0}};
     if (shard->n_runs > 0) {
         name = shard_id(c, job, shard);
@@ -99,7 +107,7 @@ void count_recall(struct counter *c, const struct count_job *job, struct shard *
         struct run *run = &shard->runs[i];
         run->id = run_id(c, &name, &shard->cover, run);
         run->recalled = cache_get(c->core->cache, &run->id, &view.ver,
-            metric_is_sketch(job->metric) ? use_sketch : use_sum, c);
+            metric_is_sketch(job->metric) ? use_sketch : use_sum, &use);
         shard->recalled = shard->recalled || run->recalled;
         atomic_fetch_add(
             run->recalled ? &c->core->stats.cache_hits : &c->core->stats.cache_misses, 1);
@@ -123,7 +131,7 @@ void count_remember(struct counter *c, const struct count_job *job, const struct
     bool sketch = metric_is_sketch(job->metric);
     bool provable = view->known && ver_equal(&c->run_ver, &view->ver);
     for (size_t i = 0; provable && i < run->n; i++) {
-        provable = is_closed(c->core, &view->state, shard->cover.buckets[run->first + i]);
+        provable = is_closed(c->zone, &view->state, shard->cover.buckets[run->first + i]);
     }
     if (provable && sketch) {
         uint8_t text[HLL_DENSE_SIZE];
@@ -132,8 +140,8 @@ void count_remember(struct counter *c, const struct count_job *job, const struct
         cache_put(c->core->cache, &run->id, &view->ver, &c->run_sum, sizeof(c->run_sum));
     }
     if (sketch) {
-        hll_unite(&c->hll, &c->run);
+        hll_unite(&c->tally.total[job->metric], &c->run);
     } else {
-        c->sum += c->run_sum;
+        tally_sum(&c->tally, job->metric, 0, c->run_sum);
     }
 }

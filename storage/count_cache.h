@@ -8,7 +8,9 @@
  * (minutes: of a closed hour), with the pages that are asked for.  A plan has at most seven or so:
  * minutes, hours, days, months, days, hours, minutes.  What is kept is their union, or sum: 12 KB
  * at most instead of 12 KB a bucket, one merge instead of dozens; and when a window moves on with
- * the minutes, all but its edges stay the same.
+ * the minutes, all but its edges stay the same.  Only plain questions have runs: one metric, and no
+ * series, whose points would each have edges of their own.  A site's zone is the same as long as
+ * this process runs, so what is remembered need not name it.
  *
  * The partition's `rolled` is read for every question all the same, in the same MULTI as what is
  * not remembered, and the answer is taken only if its `ver` is the one that the runs were read
@@ -22,14 +24,14 @@
 #include "storage/count_read.h"
 
 /* Find the runs of a planned shard, and take what is remembered of them under the `ver` last seen
- * into c->hll or c->sum.  Where nothing may be remembered (no cache, no memory) there are none. */
+ * into c->tally.  Where nothing may be remembered (no cache, no memory) there are none. */
 void count_recall(struct counter *c, const struct count_job *job, struct shard *shard);
 
 /* The run that bucket @i of the shard's cover belongs to; NULL: none. */
 struct run *count_run(const struct shard *shard, size_t i);
 
 /* All of @run's buckets were read into c->run or c->run_sum, the last ones in a reply with @view:
- * take them into c->hll or c->sum, and remember them if one `ver` holds for all. */
+ * take them into c->tally, and remember them if one `ver` holds for all. */
 void count_remember(struct counter *c, const struct count_job *job, const struct run *run,
     const struct partition_view *view, const struct shard *shard);
 

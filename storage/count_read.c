@@ -8,17 +8,12 @@
 
 /* In one MULTI; 64 dense sketches are 800 KB, and 256 cost Redis a quarter more. */
 #define SKETCHES_AT_ONCE 64
-#define SUMS_AT_ONCE     256
+#define READS_AT_ONCE    256 /* sums too */
 
 #define AHEAD_SKETCHES 768 /* keys asked for and not answered: 9 MB that Redis buffers for us */
 #define AHEAD_SUMS     20000
 
 const struct slice counter_whole_site = {"", 0};
-
-bool metric_is_sketch(enum metric metric)
-{
-    return metric == METRIC_UV || metric == METRIC_IPS;
-}
 
 enum key_kind metric_kind(enum metric metric)
 {
@@ -39,7 +34,7 @@ struct cover_basis counter_basis(
     const struct counter *c, const struct partition_view *view, int64_t now_s)
 {
     return (struct cover_basis){
-        .zone = c->core->zone,
+        .zone = c->zone,
         .state = &view->state,
         .retention = &view->retention,
         .now_s = now_s,
@@ -48,6 +43,24 @@ struct cover_basis counter_basis(
 }
 
 /* ---- asking ---- */
+
+static bool has_metric(const struct chunk *chunk, int metric)
+{
+    return (chunk->metrics >> metric & 1) != 0;
+}
+
+size_t counter_keys(const struct shard *shard, unsigned metrics, enum metric metric)
+{
+    if ((metrics >> metric & 1) == 0) {
+        return 0;
+    }
+    return metric_is_sketch(metric) ? shard->n_pages : 1;
+}
+
+size_t counter_reads(const struct shard *shard, unsigned metrics, size_t n)
+{
+    return n * shard->n_pages * (size_t)__builtin_popcount(metrics);
+}
 
 /* The bucket of the cover at @i, or the next one that must be read. */
 static size_t next_read(const struct shard *shard, size_t i)
@@ -59,28 +72,30 @@ static size_t next_read(const struct shard *shard, size_t i)
     return i;
 }
 
-static void read_sketches(struct counter *c, const struct count_job *job, struct chunk *chunk)
+static void read_sketches(
+    struct counter *c, const struct count_job *job, struct chunk *chunk, enum metric metric)
 {
     const struct shard *shard = chunk->shard;
     const char *tag = c->core->partitions.tag[shard->partition];
-    chunk->n_commands = chunk->reads == 0 ? 0 : 1;
+    size_t end = chunk->first + chunk->n;
     if (chunk->reads == 0) {
         return;
     }
     resp_head(&c->out, 1 + chunk->reads * shard->n_pages);
     resp_text(&c->out, "MGET");
-    size_t end = chunk->first + chunk->n;
     for (size_t i = next_read(shard, chunk->first); i < end; i = next_read(shard, i + 1)) {
         for (size_t p = 0; p < shard->n_pages; p++) {
             struct key key;
-            key_bucket(&key, tag, metric_kind(job->metric), job->site, shard->cover.buckets[i],
+            key_bucket(&key, tag, metric_kind(metric), job->site, shard->cover.buckets[i],
                 *shard->pages[p]);
             resp_word(&c->out, key.p, key.n);
         }
     }
+    chunk->n_commands++;
 }
 
-static void read_sums(struct counter *c, const struct count_job *job, struct chunk *chunk)
+static void read_sums(
+    struct counter *c, const struct count_job *job, struct chunk *chunk, enum metric metric)
 {
     const struct shard *shard = chunk->shard;
     const char *tag = c->core->partitions.tag[shard->partition];
@@ -88,7 +103,7 @@ static void read_sums(struct counter *c, const struct count_job *job, struct chu
     for (size_t i = next_read(shard, chunk->first); i < end; i = next_read(shard, i + 1)) {
         struct bucket bucket = shard->cover.buckets[i];
         struct key key;
-        key_bucket(&key, tag, metric_kind(job->metric), job->site, bucket, counter_whole_site);
+        key_bucket(&key, tag, metric_kind(metric), job->site, bucket, counter_whole_site);
         resp_head(&c->out, 2 + shard->n_pages);
         resp_text(&c->out, bucket.level == LEVEL_MINUTE ? "HMGET" : "ZMSCORE");
         resp_word(&c->out, key.p, key.n);
@@ -96,7 +111,7 @@ static void read_sums(struct counter *c, const struct count_job *job, struct chu
             resp_word(&c->out, shard->pages[p]->p, shard->pages[p]->n);
         }
     }
-    chunk->n_commands = chunk->reads;
+    chunk->n_commands += chunk->reads;
 }
 
 static void write_chunk(struct counter *c, const struct count_job *job, struct chunk *chunk)
@@ -111,23 +126,30 @@ static void write_chunk(struct counter *c, const struct count_job *job, struct c
     resp_text(&c->out, "st");
     resp_text(&c->out, "ver");
     resp_text(&c->out, "kept");
-    if (metric_is_sketch(job->metric)) {
-        read_sketches(c, job, chunk);
-    } else {
-        read_sums(c, job, chunk);
+    chunk->n_commands = 0;
+    for (int metric = 0; metric < METRICS; metric++) {
+        if (!has_metric(chunk, metric)) {
+            continue;
+        }
+        if (metric_is_sketch((enum metric)metric)) {
+            read_sketches(c, job, chunk, (enum metric)metric);
+        } else {
+            read_sums(c, job, chunk, (enum metric)metric);
+        }
     }
     resp_command(&c->out, "TIME", NULL);
     resp_command(&c->out, "EXEC", NULL);
 }
 
 /* The same question as a script, for a Redis whose memory is full: it queues nothing in a MULTI
- * then. */
+ * then.  Such a chunk has one metric. */
 static void write_chunk_script(struct counter *c, const struct session *session,
     const struct count_job *job, struct chunk *chunk)
 {
     const struct shard *shard = chunk->shard;
     const char *tag = c->core->partitions.tag[shard->partition];
-    bool sketch = metric_is_sketch(job->metric);
+    enum metric metric = (enum metric)__builtin_ctz(chunk->metrics);
+    bool sketch = metric_is_sketch(metric);
     size_t keys = chunk->n * (sketch ? shard->n_pages : 1);
     struct key key;
     script_head(
@@ -136,7 +158,7 @@ static void write_chunk_script(struct counter *c, const struct session *session,
     resp_word(&c->out, key.p, key.n);
     for (size_t i = 0; i < keys; i++) {
         size_t pages = sketch ? shard->n_pages : 1;
-        key_bucket(&key, tag, metric_kind(job->metric), job->site,
+        key_bucket(&key, tag, metric_kind(metric), job->site,
             shard->cover.buckets[chunk->first + i / pages],
             sketch ? *shard->pages[i % pages] : counter_whole_site);
         resp_word(&c->out, key.p, key.n);
@@ -154,53 +176,110 @@ static void write_chunk_script(struct counter *c, const struct session *session,
     chunk->n_commands = sketch ? 1 : chunk->n;
 }
 
-/* Up to @at_once buckets that must be read from @first on, and all remembered ones among them. */
-static struct chunk cut_chunk(struct shard *shard, size_t first, size_t at_once)
+/* The point of the cover's bucket @i; @point is that of an earlier one. */
+static size_t point_of(const struct shard *shard, size_t i, size_t point)
+{
+    while (shard->ends[point] <= i) {
+        point++;
+    }
+    return point;
+}
+
+/* How many buckets of a shard are read in one MULTI for @metrics. */
+static size_t buckets_at_once(const struct shard *shard, unsigned metrics)
+{
+    size_t sketches = counter_reads(shard, metrics & METRICS_SKETCHES, 1);
+    size_t all = counter_reads(shard, metrics, 1);
+    size_t n = all >= READS_AT_ONCE ? 1 : READS_AT_ONCE / all;
+    while (n > 1 && n * sketches > SKETCHES_AT_ONCE) {
+        n--;
+    }
+    return n;
+}
+
+/* Up to @at_once buckets of [first, end) that must be read, and all remembered ones among them. */
+static struct chunk cut_chunk(struct shard *shard, size_t first, size_t end, size_t at_once)
 {
     struct chunk chunk = {.shard = shard, .first = first};
-    size_t end = first;
-    for (size_t i = next_read(shard, first); i < shard->cover.n; i = next_read(shard, i + 1)) {
+    size_t to = first;
+    for (size_t i = next_read(shard, first); i < end; i = next_read(shard, i + 1)) {
         if (chunk.reads == at_once) {
             break;
         }
         chunk.reads++;
-        end = i + 1;
+        to = i + 1;
     }
     /* what is remembered behind the last one is proved with it */
-    chunk.n = next_read(shard, end) - first;
+    chunk.n = next_read(shard, to) - first;
     return chunk;
 }
 
-/* Cut the covers into chunks. */
-static bool cut_chunks(struct counter *c, enum metric metric)
+/* Cut a shard's buckets [first, end), the first one of @point, into chunks for @metrics. */
+static bool cut_buckets(struct counter *c, struct shard *shard, unsigned metrics, size_t first,
+    size_t end, size_t point)
 {
-    c->n_chunks = 0;
-    c->reads = 0;
-    size_t limit = metric_is_sketch(metric) ? SKETCHES_AT_ONCE : SUMS_AT_ONCE;
-    for (size_t i = 0; i < c->n_shards; i++) {
-        struct shard *shard = &c->shards[i];
-        size_t at_once = shard->n_pages >= limit ? 1 : limit / shard->n_pages;
-        for (size_t first = 0; first < shard->cover.n;) {
-            if (!array_reserve(&c->chunks, &c->chunks_capacity, c->n_chunks, sizeof(*c->chunks))) {
-                return false;
-            }
-            struct chunk chunk = cut_chunk(shard, first, at_once);
-            first += chunk.n;
-            c->reads += chunk.reads * (metric_is_sketch(metric) ? shard->n_pages : 1);
-            c->chunks[c->n_chunks++] = chunk;
+    size_t at_once = buckets_at_once(shard, metrics);
+    while (first < end) {
+        if (!array_reserve(&c->chunks, &c->chunks_capacity, c->n_chunks, sizeof(*c->chunks))) {
+            return false;
+        }
+        point = point_of(shard, first, point);
+        struct chunk chunk = cut_chunk(shard, first, end, at_once);
+        chunk.metrics = metrics;
+        chunk.point = point;
+        first += chunk.n;
+        for (int metric = 0; metric < METRICS; metric++) {
+            c->reads += chunk.reads * counter_keys(shard, metrics, (enum metric)metric);
+        }
+        c->chunks[c->n_chunks++] = chunk;
+    }
+    return true;
+}
+
+/* The same for the group of points from @point on. */
+static bool cut_group(struct counter *c, struct shard *shard, size_t point)
+{
+    size_t last = point + TALLY_GROUP < c->tally.n_points ? point + TALLY_GROUP : c->tally.n_points;
+    size_t first = point == 0 ? 0 : shard->ends[point - 1];
+    size_t end = shard->ends[last - 1];
+    if (!c->by_script) {
+        return cut_buckets(c, shard, shard->metrics, first, end, point);
+    }
+    for (unsigned metric = 0; metric < METRICS; metric++) {
+        unsigned one = shard->metrics & 1u << metric;
+        if (one != 0 && !cut_buckets(c, shard, one, first, end, point)) {
+            return false;
         }
     }
     return true;
 }
 
-/* How many chunks from @from on may be asked for at once. */
-static size_t chunks_ahead(const struct counter *c, const struct count_job *job, size_t from)
+/* Cut the covers into chunks, group by group of points. */
+static bool cut_chunks(struct counter *c)
 {
-    size_t limit = metric_is_sketch(job->metric) ? AHEAD_SKETCHES : AHEAD_SUMS;
-    size_t reads = 0;
+    c->n_chunks = 0;
+    c->reads = 0;
+    for (size_t point = 0; point < c->tally.n_points; point += TALLY_GROUP) {
+        for (size_t i = 0; i < c->n_shards; i++) {
+            if (!cut_group(c, &c->shards[i], point)) {
+                return false;
+            }
+        }
+        c->chunks[c->n_chunks - 1].ends_group = true;
+    }
+    return true;
+}
+
+/* How many chunks from @from on may be asked for at once. */
+static size_t chunks_ahead(const struct counter *c, size_t from)
+{
+    size_t sketches = 0;
+    size_t sums = 0;
     size_t n = 0;
-    while (from + n < c->n_chunks && (n == 0 || reads < limit)) {
-        reads += c->chunks[from + n].reads * c->chunks[from + n].shard->n_pages;
+    while (from + n < c->n_chunks && (n == 0 || (sketches < AHEAD_SKETCHES && sums < AHEAD_SUMS))) {
+        const struct chunk *chunk = &c->chunks[from + n];
+        sketches += counter_reads(chunk->shard, chunk->metrics & METRICS_SKETCHES, chunk->reads);
+        sums += counter_reads(chunk->shard, chunk->metrics & ~METRICS_SKETCHES, chunk->reads);
         n++;
     }
     return n;
@@ -236,32 +315,53 @@ static bool holds(const struct counter *c, const struct chunk *chunk,
     return true;
 }
 
-static bool take_sketches(struct hll *hll, const struct reply *strings, size_t n)
+static enum storage_err foreign(struct storage_job *job)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (strings[i].type == REPLY_TEXT &&
-            !hll_merge(hll, strings[i].text.p, strings[i].text.n)) {
-            return false;
-        }
-    }
-    return true;
+    (void)snprintf(job->detail, sizeof(job->detail), "a counter holds foreign data");
+    return STORAGE_REFUSED;
 }
 
-static bool take_sums(uint64_t *sum, const struct reply *values, size_t n)
+/* A bucket's sketches, page by page; into the run that it belongs to, if it does. */
+static enum storage_err take_sketches(struct counter *c, struct storage_job *job, struct hll *run,
+    enum metric metric, size_t point, const struct reply *strings, size_t n)
+{
+    bool nomem = false;
+    for (size_t i = 0; i < n; i++) {
+        struct slice string = strings[i].text;
+        if (strings[i].type != REPLY_TEXT) {
+            continue;
+        }
+        bool ok = run != NULL ? hll_merge(run, string.p, string.n)
+                              : tally_sketch(&c->tally, metric, point, string.p, string.n, &nomem);
+        if (!ok) {
+            return nomem ? STORAGE_NOMEM : foreign(job);
+        }
+    }
+    return STORAGE_OK;
+}
+
+/* The same of a bucket's numbers. */
+static enum storage_err take_sums(struct counter *c, struct storage_job *job, uint64_t *run,
+    enum metric metric, size_t point, const struct reply *values, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         int64_t number = values[i].type == REPLY_NIL ? 0 : reply_integer(&values[i], -1);
         if (number < 0) {
-            return false;
+            return foreign(job);
         }
-        *sum += (uint64_t)number;
+        if (run != NULL) {
+            *run += (uint64_t)number;
+        } else {
+            tally_sum(&c->tally, metric, point, (uint64_t)number);
+        }
     }
-    return true;
+    return STORAGE_OK;
 }
 
 /* What was read of bucket @i of the cover, page by page. */
-static bool take_bucket(struct counter *c, const struct count_job *job, const struct chunk *chunk,
-    const struct partition_view *view, size_t i, const struct reply *values)
+static enum storage_err take_bucket(struct counter *c, struct storage_job *job,
+    const struct chunk *chunk, const struct partition_view *view, enum metric metric, size_t i,
+    size_t point, const struct reply *values)
 {
     const struct shard *shard = chunk->shard;
     const struct run *run = count_run(shard, i);
@@ -270,36 +370,41 @@ static bool take_bucket(struct counter *c, const struct count_job *job, const st
         c->run_sum = 0;
         c->run_ver = view->ver;
     }
-    bool ok = metric_is_sketch(job->metric)
-                  ? take_sketches(run != NULL ? &c->run : &c->hll, values, shard->n_pages)
-                  : take_sums(run != NULL ? &c->run_sum : &c->sum, values, shard->n_pages);
-    if (ok && run != NULL && i == run->first + run->n - 1) {
-        count_remember(c, job, run, view, shard);
+    enum storage_err err = metric_is_sketch(metric)
+                               ? take_sketches(c, job, run != NULL ? &c->run : NULL, metric, point,
+                                     values, shard->n_pages)
+                               : take_sums(c, job, run != NULL ? &c->run_sum : NULL, metric, point,
+                                     values, shard->n_pages);
+    if (err == STORAGE_OK && run != NULL && i == run->first + run->n - 1) {
+        count_remember(c, &job->u.count, run, view, shard);
     }
-    return ok;
+    return err;
 }
 
-/* The replies to a chunk's commands: all sketches in one array, or an array a bucket. */
-static bool take_buckets(struct counter *c, const struct count_job *job, const struct chunk *chunk,
-    const struct partition_view *view, const struct reply *data)
+/* The replies about one metric: all sketches in one array, or an array a bucket. */
+static enum storage_err take_metric(struct counter *c, struct storage_job *job,
+    const struct chunk *chunk, const struct partition_view *view, enum metric metric,
+    const struct reply *data, size_t n)
 {
     const struct shard *shard = chunk->shard;
-    bool sketch = metric_is_sketch(job->metric);
+    bool sketch = metric_is_sketch(metric);
     size_t values = shard->n_pages * (sketch ? chunk->reads : 1);
-    for (size_t i = 0; i < chunk->n_commands; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (data[i].type != REPLY_ARRAY || data[i].n != values) {
-            return false;
+            return foreign(job);
         }
     }
+    enum storage_err err = STORAGE_OK;
     size_t end = chunk->first + chunk->n;
+    size_t point = chunk->point;
     size_t at = 0;
-    for (size_t i = next_read(shard, chunk->first); i < end; i = next_read(shard, i + 1), at++) {
-        const struct reply *items = sketch ? data[0].items + at * shard->n_pages : data[at].items;
-        if (!take_bucket(c, job, chunk, view, i, items)) {
-            return false;
-        }
+    for (size_t i = next_read(shard, chunk->first); err == STORAGE_OK && i < end;
+         i = next_read(shard, i + 1), at++) {
+        point = point_of(shard, i, point);
+        err = take_bucket(c, job, chunk, view, metric, i, point,
+            sketch ? data[0].items + at * shard->n_pages : data[at].items);
     }
-    return true;
+    return err;
 }
 
 static enum storage_err refuse(struct storage_job *job, const struct reply *reply)
@@ -310,6 +415,27 @@ static enum storage_err refuse(struct storage_job *job, const struct reply *repl
         return STORAGE_DOWN;
     }
     return STORAGE_REFUSED;
+}
+
+/* The replies between HMGET and TIME, in the order of asking. */
+static enum storage_err take_data(struct counter *c, struct storage_job *job,
+    const struct chunk *chunk, const struct partition_view *view, const struct reply *data)
+{
+    enum storage_err err = STORAGE_OK;
+    for (size_t i = 0; i < chunk->n_commands; i++) {
+        if (data[i].type == REPLY_ERROR) {
+            return refuse(job, &data[i]);
+        }
+    }
+    for (int metric = 0; err == STORAGE_OK && chunk->reads > 0 && metric < METRICS; metric++) {
+        if (!has_metric(chunk, metric)) {
+            continue;
+        }
+        size_t n = metric_is_sketch((enum metric)metric) ? 1 : chunk->reads;
+        err = take_metric(c, job, chunk, view, (enum metric)metric, data, n);
+        data += n;
+    }
+    return err;
 }
 
 static enum storage_err take_chunk(struct counter *c, struct storage_job *job,
@@ -337,16 +463,7 @@ static enum storage_err take_chunk(struct counter *c, struct storage_job *job,
         c->stale = true;
         return STORAGE_OK;
     }
-    for (size_t i = 0; i < chunk->n_commands; i++) {
-        if (reply->items[1 + i].type == REPLY_ERROR) {
-            return refuse(job, &reply->items[1 + i]);
-        }
-    }
-    if (!take_buckets(c, &job->u.count, chunk, &view, reply->items + 1)) {
-        (void)snprintf(job->detail, sizeof(job->detail), "a counter holds foreign data");
-        return STORAGE_REFUSED;
-    }
-    return STORAGE_OK;
+    return take_data(c, job, chunk, &view, &reply->items[1]);
 }
 
 /* Take all replies to a chunk; *ret_reply is the one with the data. */
@@ -374,18 +491,17 @@ enum storage_err counter_read(
     enum storage_err err = STORAGE_OK;
     bool full = false;
     size_t sent = 0;
-    hll_clear(&c->hll);
-    c->sum = 0;
+    tally_clear(&c->tally);
     c->stale = false;
     for (size_t i = 0; i < c->n_shards; i++) {
         count_recall(c, &job->u.count, &c->shards[i]);
     }
-    if (!cut_chunks(c, job->u.count.metric)) {
+    if (!cut_chunks(c)) {
         return STORAGE_NOMEM;
     }
     for (size_t i = 0; i < c->n_chunks; i++) {
         const struct reply *reply = NULL;
-        size_t ahead = i + chunks_ahead(c, &job->u.count, i);
+        size_t ahead = i + chunks_ahead(c, i);
         ahead = ahead < sent ? sent : ahead;
         enum storage_err now = STORAGE_NOMEM;
         if (send_chunks(c, session, &job->u.count, sent, ahead)) {
@@ -399,6 +515,9 @@ enum storage_err counter_read(
         now = take_chunk(c, job, &c->chunks[i], reply);
         *ret_lost = *ret_lost || reply_is_error(reply, "NOSCRIPT");
         err = err == STORAGE_OK ? now : err;
+        if (c->chunks[i].ends_group) {
+            tally_end_group(&c->tally, c->chunks[i].point);
+        }
     }
     if (full && !c->by_script) {
         c->by_script = true;

@@ -6,9 +6,15 @@
 #define STORAGE_COUNT_READ_H
 
 #include "storage/core.h"
-#include "storage/hll.h"
 #include "storage/key.h"
 #include "storage/session.h"
+#include "storage/tally.h"
+
+/* Sets of metrics: bits 1 << enum metric.  Visits lie with the visitors, in all partitions; the
+ * others with their page. */
+#define METRICS_ALL      ((1u << METRICS) - 1)
+#define METRICS_OF_PAGE  (METRICS_ALL & ~(1u << METRIC_VISITS))
+#define METRICS_SKETCHES (1u << METRIC_UV | 1u << METRIC_IPS)
 
 /* Neighbouring closed buckets of one level in a plan: what is remembered as one (count_cache.h). */
 struct run {
@@ -20,10 +26,13 @@ struct run {
 /* What one partition is asked. */
 struct shard {
     unsigned partition;
+    unsigned metrics;           /* a set */
     const struct slice **pages; /* owned array of the question's pages */
     size_t n_pages;
-    struct cover cover;
-    struct run *runs; /* owned; in time order, disjoint */
+    struct cover cover; /* of all points, one behind the other */
+    size_t *ends;       /* owned: the first bucket behind each point */
+    size_t ends_capacity;
+    struct run *runs; /* owned; in time order, disjoint; none but of a plain question */
     size_t n_runs, runs_capacity;
     bool recalled;  /* at least one of the runs is */
     struct ver ver; /* under which */
@@ -32,42 +41,51 @@ struct shard {
 /* One MULTI under way: buckets [first, first + n) of a shard's cover. */
 struct chunk {
     struct shard *shard;
+    unsigned metrics; /* a set, of the shard's */
     size_t first, n;
     size_t reads;      /* buckets of them that are not remembered */
+    size_t point;      /* that of the first bucket */
+    bool ends_group;   /* nothing more comes for this group of points: see tally.h */
     size_t n_commands; /* between HMGET and TIME */
 };
 
 struct counter {
     struct core *core;
-    struct hll hll;
+    const struct zone *zone; /* where the buckets of the site asked for are cut */
+    struct tally tally;
     struct hll run; /* the run that is being read */
     uint64_t run_sum;
-    struct ver run_ver; /* of the reply that began it */
-    struct shard shards[PARTITIONS_MAX];
+    struct ver run_ver;                      /* of the reply that began it */
+    struct shard shards[2 * PARTITIONS_MAX]; /* for pages, and for visits */
     size_t n_shards;
     struct chunk *chunks;
     size_t n_chunks, chunks_capacity;
     struct buffer out;
-    uint64_t sum;
     int64_t latest_s; /* Redis's clock in the newest reply */
     bool stale;       /* a plan did not hold */
     bool by_script;   /* Redis's memory is full */
     bool forgetful;   /* nothing is recalled: it did not hold twice */
-    size_t reads;     /* keys, or fields, that were asked for */
+    size_t reads;     /* keys that were asked for */
 };
 
 /* The page that stands for the whole site. */
 extern const struct slice counter_whole_site;
 
-/* Is it estimated from sketches, or summed up?  Which keys hold it? */
-bool metric_is_sketch(enum metric metric);
+/* Which keys hold it? */
 enum key_kind metric_kind(enum metric metric);
+
+/* How many keys, or fields, @n buckets of a shard are for @metrics of its own. */
+size_t counter_reads(const struct shard *shard, unsigned metrics, size_t n);
+
+/* How many keys hold @metric of one bucket, if it is one of @metrics: one a page for sketches, one
+ * for sums. */
+size_t counter_keys(const struct shard *shard, unsigned metrics, enum metric metric);
 
 /* What decides, for a partition with @view, whether a bucket may be used at @now_s. */
 struct cover_basis counter_basis(
     const struct counter *c, const struct partition_view *view, int64_t now_s);
 
-/* Read the covers of all shards into c->hll or c->sum, and Redis's clock into c->latest_s.
+/* Read the covers of all shards into c->tally, and Redis's clock into c->latest_s.
  * c->stale: a rollup moved on, plan again from the views that were learnt.  *ret_lost: see
  * counter_run. */
 enum storage_err counter_read(

@@ -62,7 +62,7 @@ static bool coarsest_legal(
     return found;
 }
 
-static bool cover_append(struct cover *cover, struct bucket bucket)
+static bool append(struct cover *cover, struct bucket bucket)
 {
     if (cover->n == cover->capacity) {
         size_t capacity = cover->capacity ? cover->capacity * 2 : 128;
@@ -81,28 +81,39 @@ static bool cover_append(struct cover *cover, struct bucket bucket)
 
 /* Greedy from the left.  The bucket of the best tiling that holds @at_s cannot begin before it: it
  * would lie in the window and have been taken there. */
-enum cover_result cover_plan(
-    const struct cover_basis *basis, struct window window, size_t max_buckets, struct cover *ret)
+enum cover_result cover_append(
+    const struct cover_basis *basis, struct window window, size_t max_buckets, struct cover *cover)
 {
     int64_t at_s = window.from_s;
 
-    ret->n = 0;
-    memset(ret->per_level, 0, sizeof ret->per_level);
     while (at_s < window.to_s) {
         struct bucket bucket;
 
         if (!coarsest_legal(basis, at_s, window.to_s, &bucket)) {
             return COVER_NOT_KEPT;
         }
-        if (ret->n == max_buckets) {
+        if (cover->n == max_buckets) {
             return COVER_TOO_MANY;
         }
-        if (!cover_append(ret, bucket)) {
+        if (!append(cover, bucket)) {
             return COVER_NOMEM;
         }
         at_s = bucket.end_s;
     }
     return COVER_OK;
+}
+
+void cover_clear(struct cover *cover)
+{
+    cover->n = 0;
+    memset(cover->per_level, 0, sizeof cover->per_level);
+}
+
+enum cover_result cover_plan(
+    const struct cover_basis *basis, struct window window, size_t max_buckets, struct cover *ret)
+{
+    cover_clear(ret);
+    return cover_append(basis, window, max_buckets, ret);
 }
 
 /* The finest legal bucket that holds @at_s: any tiled window around @at_s contains it.

@@ -49,6 +49,11 @@ bool cover_legal(const struct cover_basis *basis, struct bucket bucket);
 enum cover_result cover_plan(
     const struct cover_basis *basis, struct window window, size_t max_buckets, struct cover *ret);
 
+/* The same in pieces: clear @cover, then append the covers of windows that follow each other. */
+void cover_clear(struct cover *cover);
+enum cover_result cover_append(
+    const struct cover_basis *basis, struct window window, size_t max_buckets, struct cover *cover);
+
 /* The smallest window around @window that can be tiled (@window itself if it can be): its borders
  * moved outwards to the nearest legal ones.  Where the past is not kept at all, from_s moves
  * inwards to the first instant that is.  False if nothing of it is kept. */

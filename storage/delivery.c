@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "storage/seen_fold.h"
+
 #define AGAIN_MS 20 /* after LOADING, BUSY and the like */
 #define OUT_KEEP (512 * 1024)
 
@@ -26,6 +28,67 @@ void delivery_release(struct delivery *d)
     buffer_release(&d->out);
 }
 
+/* ---- direct requests ---- */
+
+/* It takes the other way: see claim.h. */
+static void bounce(struct flush *flush, uint32_t unit)
+{
+    struct storage_job *job = flush_take_direct(flush, unit);
+    if (job != NULL) {
+        job->u.write.claim->outcome = CLAIM_FIRST;
+        job_done(job, STORAGE_OK);
+    }
+}
+
+static void bounce_all(struct flush *flush)
+{
+    for (uint32_t unit = 1; flush->n_direct > 0 && unit <= flush->n_units; unit++) {
+        if (flush->units[unit - 1].direct) {
+            bounce(flush, unit);
+        }
+    }
+}
+
+/* Does all of it fit into one script? */
+static bool fits(const struct delivery *d, const struct flush *flush)
+{
+    uint64_t us = 0;
+    uint64_t seen = 0;
+    for (size_t i = 0; i < flush->n_parts; i++) {
+        uint64_t bit = (uint64_t)1 << flush->parts[i].partition;
+        us += flush->parts[i].us;
+        if ((seen & bit) != 0) {
+            return false;
+        }
+        seen |= bit;
+    }
+    return d->core->one_node && us <= pace_limit_us(&d->core->pace);
+}
+
+/* The numbers of direct requests of the script whose keys were used before, the last one first.
+ * False: not one of write.lua's answers. */
+static bool take_used(struct flush *flush, struct slice text)
+{
+    flush->bounced = flush->bounced || text.n > 0;
+    while (text.n > 0 && flush->n_direct > 0) { /* none: all were bounced for another reason */
+        int64_t nth = 0;
+        for (; text.n > 0 && text.p[0] >= '0' && text.p[0] <= '9' && nth < 1000000; text.n--) {
+            nth = nth * 10 + (*text.p++ - '0');
+        }
+        uint32_t unit = 0;
+        for (int64_t left = nth; left > 0 && unit < flush->n_units; unit++) {
+            left -= flush->units[unit].direct ? 1 : 0;
+        }
+        if (unit == 0 || !flush->units[unit - 1].direct || (text.n > 0 && text.p[0] != ' ')) {
+            return false;
+        }
+        bounce(flush, unit);
+        text.p += text.n > 0 ? 1 : 0;
+        text.n -= text.n > 0 ? 1 : 0;
+    }
+    return true;
+}
+
 void delivery_add(struct delivery *d, struct flush *flush)
 {
     struct flush **end = &d->flushes;
@@ -34,6 +97,9 @@ void delivery_add(struct delivery *d, struct flush *flush)
     }
     *end = flush;
     d->n_flushes++;
+    if (flush->n_direct > 0 && !fits(d, flush)) {
+        bounce_all(flush);
+    }
     for (size_t i = 0; i < flush->n_parts; i++) {
         lane_append(&d->lanes[flush->parts[i].partition], &flush->parts[i]);
     }
@@ -53,6 +119,28 @@ int64_t delivery_deadline_ms(const struct delivery *d)
 /* ---- answering jobs ---- */
 
 /* What became of the parts that a job's events are in. */
+/* Of a part that is answered OK: was the job's share of it applied? */
+static enum storage_err share(const struct part *part, const struct storage_job *job)
+{
+    const struct claim *claim = job->u.write.claim;
+    if (claim == NULL) {
+        return STORAGE_OK;
+    }
+    switch (part_units_mark(part->units, part->n_units, claim->unit)) {
+    case UNIT_OPEN:
+    case UNIT_KNOWN:
+    case UNIT_DIRECT:
+        return STORAGE_OK;
+    case UNIT_BEHIND:
+        return STORAGE_REFUSED;
+    case UNIT_OTHER:
+    case UNIT_LATE:
+    case UNIT_GONE:
+        break;
+    }
+    return STORAGE_UNKNOWN; /* another attempt may have applied it */
+}
+
 static enum storage_err verdict(const struct flush *flush, const struct storage_job *job)
 {
     bool applied = false;
@@ -64,7 +152,11 @@ static enum storage_err verdict(const struct flush *flush, const struct storage_
         }
         bool held = part->state == PART_HELD && !part->in_doubt;
         bool refused = part->state == PART_OVER && part->fate != FATE_UNKNOWN;
-        if (held || refused) {
+        enum storage_err mine = part->state == PART_OK ? share(part, job) : STORAGE_OK;
+        if (mine == STORAGE_UNKNOWN) {
+            return STORAGE_UNKNOWN;
+        }
+        if (held || refused || mine == STORAGE_REFUSED) {
             nothing = true;
         } else {
             applied = true; /* or may be */
@@ -131,12 +223,13 @@ static bool is_untouched(const struct flush *flush)
 }
 
 /* Every part is answered for good; or nobody waits any more for what was never applied.  (What was
- * applied in part is sent to its end, though its clients have their 504.) */
+ * applied in part is sent to its end, though its clients have their 504; what is empty because its
+ * requests took another way is sent for its place in the lanes: who follows would get a GAP.) */
 static bool is_finished(const struct flush *flush)
 {
     for (size_t i = 0; i < flush->n_parts; i++) {
         if (flush->parts[i].state == PART_SENT || flush->parts[i].state == PART_HELD) {
-            return flush->jobs == NULL && is_untouched(flush);
+            return flush->jobs == NULL && is_untouched(flush) && !flush->bounced;
         }
     }
     return true;
@@ -263,14 +356,46 @@ static bool send_part(struct delivery *d, const struct session *session, struct 
     return encode_add(d->encoder, part, view) && push_sent(&d->sent, part);
 }
 
-bool delivery_pump(struct delivery *d, const struct session *session, int64_t now_ms)
+/* Could all parts of @flush be sent now? */
+static bool is_next(const struct delivery *d, const struct flush *flush)
+{
+    for (size_t i = 0; i < flush->n_parts; i++) {
+        if (lane_next(&d->lanes[flush->parts[i].partition]) != &flush->parts[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Flushes with direct requests go as a whole, each in a script of its own. */
+static bool pump_direct(struct delivery *d, const struct session *session)
+{
+    for (struct flush *flush = d->flushes; flush != NULL; flush = flush->next) {
+        if (flush->n_direct == 0 || !is_next(d, flush)) {
+            continue;
+        }
+        encode_begin(d->encoder);
+        encode_direct(d->encoder, flush);
+        for (size_t i = 0; i < flush->n_parts; i++) {
+            struct part *part = &flush->parts[i];
+            struct partition_view view = core_view(d->core, part->partition);
+            if (!encode_add(d->encoder, part, &view) || !push_sent(&d->sent, part)) {
+                return false;
+            }
+            lane_sent(&d->lanes[part->partition], part);
+        }
+        d->sent.ring[(d->sent.head + d->sent.n - 1) & (d->sent.capacity - 1)].direct = true;
+        if (!end_script(d, session)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The parts of all others, as their lanes let them. */
+static bool pump_parts(struct delivery *d, const struct session *session)
 {
     bool any = false;
-    buffer_clear(&d->out, OUT_KEEP);
-    d->scripts = 0;
-    if (now_ms < d->hold_until_ms) {
-        return true;
-    }
     encode_begin(d->encoder);
     for (unsigned p = 0; p < d->core->partitions.n; p++) {
         struct part *part = lane_next(&d->lanes[p]);
@@ -279,6 +404,9 @@ bool delivery_pump(struct delivery *d, const struct session *session, int64_t no
         }
         struct partition_view view = core_view(d->core, p);
         for (; part != NULL; part = lane_next(&d->lanes[p])) {
+            if (((const struct flush *)part->flush)->n_direct > 0) {
+                break;
+            }
             if (!send_part(d, session, part, &view)) {
                 return false;
             }
@@ -289,12 +417,29 @@ bool delivery_pump(struct delivery *d, const struct session *session, int64_t no
     return !any || end_script(d, session);
 }
 
+bool delivery_pump(struct delivery *d, const struct session *session, int64_t now_ms)
+{
+    buffer_clear(&d->out, OUT_KEEP);
+    d->scripts = 0;
+    if (now_ms < d->hold_until_ms) {
+        return true;
+    }
+    /* What is direct may wait for others in front of it, and others for it. */
+    return pump_direct(d, session) && pump_parts(d, session) && pump_direct(d, session);
+}
+
 void delivery_lost(struct delivery *d)
 {
     encode_forget(d->encoder);
     atomic_fetch_add(&d->core->stats.resent, (int64_t)d->sent.n);
     d->sent.n = 0;
     d->hold_until_ms = 0;
+    for (struct flush *flush = d->flushes; flush != NULL; flush = flush->next) {
+        for (size_t i = 0; i < flush->n_parts; i++) {
+            part_units_forget(flush->parts[i].units, flush->parts[i].n_units);
+        }
+        bounce_all(flush); /* whether it was applied, its record tells */
+    }
     for (unsigned p = 0; p < d->core->partitions.n; p++) {
         lane_lost(&d->lanes[p]);
     }
@@ -351,14 +496,24 @@ static enum part_answer replan(
 static enum part_answer read_code(struct delivery *d, struct part *part, const struct reply *code,
     const struct reply *st, bool *ret_lost)
 {
-    switch (reply_integer(code, -1)) {
+    int64_t what = reply_integer(code, -1);
+    if (what != 0 && what != 1 && what != 6 && what != 8) {
+        bounce_all(part->flush);
+    }
+    switch (what) {
+    case 8: /* held back by another one */
+        return ANSWER_AGAIN;
     case 0:
         encode_applied(d->encoder, part, st);
+        if (st->type == REPLY_ARRAY && st->n > 0 && st->items[0].text.n > 0) {
+            seen_fold_due(d->core->seen_fold, part->partition, st->items[0].text);
+        }
         return ANSWER_OK;
     case 1:
         return replan(d, part, st, ret_lost);
     case 2:
         encode_forget(d->encoder); /* the data may have gone back */
+        part_units_forget(part->units, part->n_units);
         return ANSWER_GAP;
     case 3:
         if (part->in_doubt) {
@@ -369,6 +524,10 @@ static enum part_answer read_code(struct delivery *d, struct part *part, const s
         return ANSWER_AGAIN;
     case 6: /* a user was forgotten: once more, by name */
         encode_forget_users(d->encoder, part->partition);
+        return ANSWER_AGAIN;
+    case 7:
+        atomic_fetch_add(&d->core->stats.keyed_again, 1);
+        *ret_lost = !part_units_take(part->units, part->n_units, st->text);
         return ANSWER_AGAIN;
     case 4: /* other settings, or (5) emptied under our feet: look again, from the start */
     case 5:
@@ -403,6 +562,9 @@ bool delivery_take_reply(struct delivery *d, const struct reply *reply)
         if (last && codes) {
             pace_learn(&d->core->pace, sent.script_us, sent.script_bytes,
                 reply_integer(&reply->items[2], 0));
+        }
+        if (sent.direct && codes && i + 2 < reply->n) {
+            lost = !take_used(part->flush, reply->items[i + 2].text) || lost;
         }
     }
     return !lost;

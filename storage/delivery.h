@@ -15,7 +15,7 @@
 struct sent_parts {
     struct sent_part {
         struct part *part;
-        bool last;
+        bool last, direct;
         uint64_t script_us;  /* of the last part: what its script is estimated to cost.. */
         size_t script_bytes; /* ..and how long it is */
     } * ring;                /* grows; capacity is a power of two */

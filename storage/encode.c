@@ -8,6 +8,7 @@
 #include "storage/known_users.h"
 #include "storage/merge_activity.h"
 #include "storage/merge_counts.h"
+#include "storage/merge_seen.h"
 #include "storage/merge_visits.h"
 #include "storage/settings.h"
 
@@ -21,12 +22,14 @@ struct encoder {
     struct merge_counts *counts;
     struct merge_visits *visits;
     struct merge_activity *activity;
+    struct merge_seen *seen;
     struct buffer keys, args, announced;
     size_t n_keys, n_args; /* of the part at hand */
 
     /* The script being made. */
     struct buffer script_keys, script_args;
     size_t n_script_keys, n_script_args, n_parts;
+    const struct flush *direct; /* whose direct requests are in it; NULL: nobody's */
     uint64_t us;
 
     /* Parents announced by the part at hand: duplicates do no harm, so only a few are remembered.
@@ -58,7 +61,8 @@ struct encoder *encoder_new(struct core *core)
     e->counts = merge_counts_new();
     e->visits = merge_visits_new();
     e->activity = merge_activity_new();
-    if (e->counts == NULL || e->visits == NULL || e->activity == NULL) {
+    e->seen = merge_seen_new();
+    if (e->counts == NULL || e->visits == NULL || e->activity == NULL || e->seen == NULL) {
         encoder_free(e);
         return NULL;
     }
@@ -73,6 +77,7 @@ void encoder_free(struct encoder *e)
         merge_visits_free(e->visits);
         merge_activity_free(e->activity);
         known_users_release(&e->users);
+        merge_seen_free(e->seen);
         buffer_release(&e->keys);
         buffer_release(&e->args);
         buffer_release(&e->announced);
@@ -93,16 +98,16 @@ void encode_forget_users(struct encoder *e, unsigned partition)
     known_users_forget(&e->users, partition);
 }
 
-/* @learnt: the generation, then the indices of those who had none here.  (Something else is what a
- * part is told that was applied before.) */
+/* @learnt: something of seen's, the generation, then the indices of those who had none here.
+ * (Something else is what a part is told that was applied before.) */
 static void learn_users(struct encoder *e, const struct part *part, const struct reply *learnt)
 {
     const struct flush *flush = part->flush;
-    size_t next = 1;
-    if (learnt->type != REPLY_ARRAY || learnt->n == 0) {
+    size_t next = 2;
+    if (learnt->type != REPLY_ARRAY || learnt->n < 2) {
         return;
     }
-    known_users_generation(&e->users, part->partition, learnt->items[0].text);
+    known_users_generation(&e->users, part->partition, learnt->items[1].text);
     for (uint32_t i = 0; i < part->n_users; i++) {
         const struct part_user *user = &part->users[i];
         int64_t index = user->index;
@@ -169,16 +174,24 @@ static bool merge_user(
 static bool merge(struct encoder *e, const struct part *part, struct write_plan *plan)
 {
     const struct flush *flush = part->flush;
+    struct unit_cursor cursor = {0};
     bool ok = true;
     for (uint32_t i = 0; ok && i < part->n_tasks; i++) {
         const struct row *row = &flush->rows[part->tasks[i] >> 2];
         enum task_kind kind = (enum task_kind)(part->tasks[i] & 3);
+        if (!part_units_pass(part->units, part->n_units, &cursor, row->unit)) {
+            continue; /* it is there already */
+        }
+        write_plan_in(plan, row->zone);
         write_plan_at(plan, row->at_s);
         e->late = e->late || plan->n > 1;
         if (kind == TASK_VISIT) {
             ok = merge_visits_add(
                 e->visits, row, e->core->config.visit_timeout_s, plan->targets, plan->n);
             ok = ok && (row->user.n == 0 || merge_user(e, part, plan, part->tasks[i] >> 2));
+            if (row->user.n > 0 && e->core->config.seen.on) {
+                ok = ok && merge_seen_add(e->seen, row);
+            }
         } else {
             ok = merge_counts_add(e->counts, row, kind == TASK_SITE, plan->targets, plan->n);
         }
@@ -299,6 +312,7 @@ void encode_begin(struct encoder *e)
     buffer_clear(&e->script_keys, KEEP_BYTES);
     buffer_clear(&e->script_args, KEEP_BYTES);
     e->n_script_keys = e->n_script_args = e->n_parts = 0;
+    e->direct = NULL;
     e->us = 0;
 }
 
@@ -317,10 +331,11 @@ bool encode_add(struct encoder *e, struct part *part, const struct partition_vie
 {
     const char *tag = e->core->partitions.tag[part->partition];
     struct write_plan plan;
-    write_plan_init(&plan, e->core->zone, &view->retention, &view->state);
+    write_plan_init(&plan, zone_utc(), &view->retention, &view->state);
     merge_counts_clear(e->counts);
     merge_visits_clear(e->visits);
     merge_activity_clear(e->activity);
+    merge_seen_clear(e->seen);
     buffer_clear(&e->keys, KEEP_BYTES);
     buffer_clear(&e->args, KEEP_BYTES);
     e->late = e->relies_on_users = false;
@@ -336,12 +351,16 @@ bool encode_add(struct encoder *e, struct part *part, const struct partition_vie
     }
     write_fixed_keys(e, part, tag);
     write_fixed_args(e, part, view);
+    part_units_write(part->units, part->n_units, ((const struct flush *)part->flush)->units, tag,
+        &e->keys, &e->n_keys, &e->args, &e->n_args);
     write_announcements(e);
     write_sites(e);
     merge_counts_write(e->counts, tag, &e->keys, &e->n_keys, &e->args, &e->n_args);
     merge_visits_write(e->visits, tag, e->core->config.visit_timeout_s, &e->keys, &e->n_keys,
         &e->args, &e->n_args);
     merge_activity_write(e->activity, tag, &e->keys, &e->n_keys, &e->args, &e->n_args);
+    merge_seen_write(e->seen, tag, part->gen_ms / 1000, e->core->config.seen.keep_s, &e->keys,
+        &e->n_keys, &e->args, &e->n_args);
     resp_decimal(&e->script_args, (int64_t)e->n_keys);
     resp_decimal(&e->script_args, (int64_t)e->n_args);
     buffer_append(&e->script_keys, e->keys.p, e->keys.n);
@@ -353,16 +372,42 @@ bool encode_add(struct encoder *e, struct part *part, const struct partition_vie
     return !e->keys.failed && !e->args.failed;
 }
 
+void encode_direct(struct encoder *e, const struct flush *flush)
+{
+    e->direct = flush;
+}
+
+/* What the script knows of the direct requests: their keys, or their records. */
+static void write_direct(struct encoder *e, struct buffer *out, bool keys)
+{
+    const struct partitions *partitions = &e->core->partitions;
+    for (size_t i = 0; e->direct != NULL && i < e->direct->n_units; i++) {
+        const struct unit *unit = &e->direct->units[i];
+        if (unit->direct && keys) {
+            struct key key;
+            key_claim(&key, partitions->tag[claim_partition(partitions, &unit->key)], &unit->key);
+            resp_word(out, key.p, key.n);
+        } else if (unit->direct) {
+            resp_word(out, unit->record.p, unit->record.n);
+        }
+    }
+}
+
 bool encode_end(struct encoder *e, const struct script_digests *scripts, struct buffer *out)
 {
     if (e->n_parts == 0) {
         return true;
     }
-    script_head(out, scripts, SCRIPT_WRITE, e->n_script_keys, 3 + e->n_script_args);
+    size_t n_direct = e->direct != NULL ? e->direct->n_direct : 0;
+    script_head(
+        out, scripts, SCRIPT_WRITE, n_direct + e->n_script_keys, 4 + n_direct + e->n_script_args);
+    write_direct(e, out, true);
     buffer_append(out, e->script_keys.p, e->script_keys.n);
     resp_decimal(out, (int64_t)e->n_parts);
     resp_text(out, e->core->cfg);
     resp_decimal(out, ONCE_TTL_MS);
+    resp_decimal(out, (int64_t)n_direct);
+    write_direct(e, out, false);
     buffer_append(out, e->script_args.p, e->script_args.n);
     return !out->failed && !e->script_keys.failed && !e->script_args.failed;
 }

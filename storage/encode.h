@@ -26,6 +26,9 @@ uint64_t encode_us(const struct encoder *encoder);
 /* Add @part, planned for @view.  False: out of memory. */
 bool encode_add(struct encoder *encoder, struct part *part, const struct partition_view *view);
 
+/* The script carries the records of @flush's direct requests: all of its parts are in it. */
+void encode_direct(struct encoder *encoder, const struct flush *flush);
+
 /* Append the command to @out, if parts were added.  False: out of memory, @out is unusable. */
 bool encode_end(struct encoder *encoder, const struct script_digests *scripts, struct buffer *out);
 

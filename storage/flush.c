@@ -1,5 +1,6 @@
 #include "storage/flush.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "storage/index.h"
@@ -13,11 +14,13 @@
 #define SAME_PAGE_US 1   /* one more element for what is in the part already */
 #define VISIT_US     3   /* an entry read and written */
 #define START_US     3   /* a visit counted, where the minute is new */
+#define SEEN_US      3   /* another log of who saw what */
 #define EXPIRY_US    3   /* PEXPIREAT of what is written late */
 #define USER_US      3   /* a user's index, looked up or given, and a bit */
 #define ACTION_US    1   /* a further bit */
 #define USERS_US     16  /* the first user of a site and day: indices are given, a bitmap is made */
 #define BITMAP_US    4   /* a further bitmap */
+#define UNIT_US      3   /* a marker read and written */
 #define BYTES_PER_US 256 /* of a name, which stands in several keys */
 
 #define PAGES_SEEN 512 /* a page that is forgotten among so many is taken for a new one */
@@ -27,6 +30,8 @@ struct draft {
     uint32_t *tasks;
     size_t n, capacity;
     size_t us;
+    struct part_unit *units;
+    size_t n_units, units_capacity;
     struct write_plan plan;           /* which buckets an event goes to, as far as is known now */
     uint64_t pages[PAGES_SEEN];       /* hashes of some pages in it, with their minutes; 0: none */
     struct slice site, visit_site;    /* of the last TASK_SITE and TASK_VISIT.. */
@@ -42,6 +47,8 @@ struct assembly {
     size_t n_parts, parts_capacity;
     struct draft drafts[PARTITIONS_MAX];
     struct retention retention[PARTITIONS_MAX]; /* what the plans point to */
+    size_t units_capacity;
+    uint32_t unit_tasks[PARTITIONS_MAX]; /* of the unit at hand so far */
 };
 
 /* Move a draft into a part of the flush. */
@@ -52,18 +59,24 @@ static bool close_draft(struct assembly *a, unsigned partition)
         return true;
     }
     uint32_t *tasks = arena_alloc(&a->flush->arena, draft->n * sizeof(*tasks));
-    if (tasks == NULL ||
+    struct part_unit *units = arena_alloc(&a->flush->arena, (draft->n_units + 1) * sizeof(*units));
+    if (tasks == NULL || units == NULL ||
         !array_reserve(&a->parts, &a->parts_capacity, a->n_parts, sizeof(*a->parts))) {
         return false;
     }
     memcpy(tasks, draft->tasks, draft->n * sizeof(*tasks));
+    if (draft->n_units > 0) {
+        memcpy(units, draft->units, draft->n_units * sizeof(*units));
+    }
     a->parts[a->n_parts++] = (struct part){.flush = a->flush,
         .partition = partition,
         .gen_ms = a->flush->gen_ms,
         .tasks = tasks,
         .n_tasks = (uint32_t)draft->n,
+        .units = units,
+        .n_units = (uint32_t)draft->n_units,
         .us = (uint32_t)draft->us};
-    draft->n = 0;
+    draft->n = draft->n_units = 0;
     draft->us = 0;
     draft->minute_s = draft->visit_minute_s = draft->user_day = INT64_MIN;
     memset(draft->pages, 0, sizeof(draft->pages));
@@ -102,6 +115,7 @@ static size_t activity_cost(struct draft *draft, const struct row *row)
 
 static size_t cost(struct draft *draft, const struct row *row, enum task_kind kind)
 {
+    write_plan_in(&draft->plan, row->zone);
     write_plan_at(&draft->plan, row->at_s);
     size_t targets = draft->plan.n;
     int64_t minute_s = draft->plan.minute_s;
@@ -119,15 +133,39 @@ static size_t cost(struct draft *draft, const struct row *row, enum task_kind ki
     case TASK_VISIT:
         return continues(&draft->visit_site, &draft->visit_minute_s, row, minute_s)
                    ? visit_us + row->page.n / BYTES_PER_US
-                   : visit_us + targets * (START_US + expiry + row->page.n / BYTES_PER_US);
+                   : visit_us + SEEN_US +
+                         targets * (START_US + expiry + row->page.n / BYTES_PER_US);
     }
     return PAGE_US;
+}
+
+/* One more task of @unit (0: of none) in the partition. */
+static bool count_unit_task(struct assembly *a, unsigned partition, uint32_t unit)
+{
+    struct draft *draft = &a->drafts[partition];
+    if (unit == 0) {
+        return true;
+    }
+    if (draft->n_units == 0 || draft->units[draft->n_units - 1].unit != unit) {
+        if (!array_reserve(
+                &draft->units, &draft->units_capacity, draft->n_units, sizeof(*draft->units))) {
+            return false;
+        }
+        draft->units[draft->n_units++] = (struct part_unit){.unit = unit,
+            .from = a->unit_tasks[partition],
+            .mark = a->flush->units[unit - 1].direct ? UNIT_DIRECT : UNIT_OPEN};
+        draft->us += UNIT_US;
+    }
+    draft->units[draft->n_units - 1].n++;
+    a->unit_tasks[partition]++;
+    return true;
 }
 
 static bool add_task(struct assembly *a, unsigned partition, size_t row, enum task_kind kind)
 {
     struct draft *draft = &a->drafts[partition];
-    if (!array_reserve(&draft->tasks, &draft->capacity, draft->n, sizeof(*draft->tasks))) {
+    if (!array_reserve(&draft->tasks, &draft->capacity, draft->n, sizeof(*draft->tasks)) ||
+        !count_unit_task(a, partition, a->flush->rows[row].unit)) {
         return false;
     }
     draft->tasks[draft->n++] = (uint32_t)(row << 2 | kind);
@@ -183,16 +221,64 @@ static bool copy_row(struct flush *flush, const struct row *from)
     return copy_slice(&flush->arena, &to->page);
 }
 
+/* As settle.lua would write it: see key.h. */
+static bool make_record(struct flush *flush, const struct claim *claim)
+{
+    struct unit *unit = &flush->units[flush->n_units - 1];
+    size_t n = 59 + claim->answer.n;
+    char *record = arena_alloc(&flush->arena, n + 1);
+    if (record == NULL) {
+        return false;
+    }
+    (void)snprintf(record, 28, "D%013lld%013d", (long long)claim->gen_ms, 0);
+    memcpy(record + 27, claim->owner.bytes, sizeof(claim->owner.bytes));
+    memcpy(record + 43, claim->body.bytes, sizeof(claim->body.bytes));
+    memcpy(record + 59, claim->answer.p, claim->answer.n);
+    unit->direct = true;
+    unit->record = (struct slice){record, n};
+    flush->n_direct++;
+    return true;
+}
+
+/* The job has a key: its events are a unit.  Its number goes into *ret, 0 for a job without. */
+static bool begin_unit(struct assembly *a, const struct storage_job *job, uint32_t *ret)
+{
+    struct flush *flush = a->flush;
+    struct claim *claim = job->u.write.claim;
+    *ret = 0;
+    if (claim == NULL) {
+        return true;
+    }
+    if (!array_reserve(&flush->units, &a->units_capacity, flush->n_units, sizeof(*flush->units))) {
+        return false;
+    }
+    flush->units[flush->n_units++] = (struct unit){.key = claim->key,
+        .body = claim->body,
+        .gen_ms = claim->gen_ms,
+        .until_ms = claim->until_ms};
+    *ret = claim->unit = (uint32_t)flush->n_units;
+    if (claim->direct && !make_record(flush, claim)) {
+        return false;
+    }
+    memset(a->unit_tasks, 0, sizeof(a->unit_tasks));
+    return true;
+}
+
 static bool fill(struct assembly *a, struct storage_job *jobs)
 {
     struct flush *flush = a->flush;
     for (struct storage_job *job = jobs; job != NULL; job = job->next) {
         const struct job_rows *rows = job->rows;
+        uint32_t unit;
+        if (!begin_unit(a, job, &unit)) {
+            return false;
+        }
         for (size_t i = 0; i < rows->n; i++) {
             size_t row = flush->n_rows;
             if (!copy_row(flush, &rows->rows[i])) {
                 return false;
             }
+            flush->rows[row].unit = unit;
             const struct row *r = &flush->rows[row];
             if (!add_task(a, r->page_partition, row, TASK_PAGE) ||
                 !add_task(a, r->site_partition, row, TASK_SITE) ||
@@ -218,6 +304,24 @@ static size_t count_rows(const struct storage_job *jobs)
     return n;
 }
 
+struct storage_job *flush_take_direct(struct flush *flush, uint32_t unit)
+{
+    struct storage_job **at = &flush->jobs;
+    flush->units[unit - 1].direct = false;
+    flush->n_direct--;
+    for (size_t i = 0; i < flush->n_parts; i++) {
+        part_units_set(flush->parts[i].units, flush->parts[i].n_units, unit, UNIT_GONE);
+    }
+    while (*at != NULL && ((*at)->u.write.claim == NULL || (*at)->u.write.claim->unit != unit)) {
+        at = &(*at)->next;
+    }
+    struct storage_job *job = *at;
+    if (job != NULL) {
+        *at = job->next;
+    }
+    return job;
+}
+
 struct flush *flush_make(struct core *core, struct storage_job *jobs, int64_t gen_ms)
 {
     struct assembly *a = calloc(1, sizeof(*a));
@@ -229,7 +333,7 @@ struct flush *flush_make(struct core *core, struct storage_job *jobs, int64_t ge
         for (unsigned p = 0; p < core->partitions.n; p++) {
             struct partition_view view = core_view(core, p);
             a->retention[p] = view.retention;
-            write_plan_init(&a->drafts[p].plan, core->zone, &a->retention[p], &view.state);
+            write_plan_init(&a->drafts[p].plan, zone_utc(), &a->retention[p], &view.state);
             a->drafts[p].minute_s = a->drafts[p].visit_minute_s = INT64_MIN;
             a->drafts[p].user_day = INT64_MIN;
         }
@@ -241,6 +345,7 @@ struct flush *flush_make(struct core *core, struct storage_job *jobs, int64_t ge
     }
     for (unsigned p = 0; a != NULL && p < PARTITIONS_MAX; p++) {
         free(a->drafts[p].tasks);
+        free(a->drafts[p].units);
     }
     free(a);
     if (!ok) {
@@ -260,6 +365,7 @@ void flush_free(struct flush *flush)
     if (flush != NULL) {
         arena_release(&flush->arena);
         free(flush->rows);
+        free(flush->units);
         free(flush->parts);
         free(flush);
     }

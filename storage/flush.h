@@ -12,6 +12,7 @@
 #include "storage/core.h"
 #include "storage/lane.h"
 #include "storage/row.h"
+#include "storage/unit.h"
 
 /* What a part's task does with a row.  A task is row << 2 | kind. */
 enum task_kind { TASK_PAGE, TASK_SITE, TASK_VISIT };
@@ -21,7 +22,10 @@ struct flush {
     struct arena arena;
     struct row *rows;
     size_t n_rows;
-    struct part *parts; /* n_parts of them; pointers to them are stable */
+    struct unit *units;       /* requests with a key */
+    size_t n_units, n_direct; /* n_direct: how many are direct still */
+    bool bounced;             /* some that were direct had used keys */
+    struct part *parts;       /* n_parts of them; pointers to them are stable */
     size_t n_parts;
     struct storage_job *jobs; /* not answered yet, in order of arrival */
     int64_t gen_ms;
@@ -33,6 +37,13 @@ struct job_rows {
     size_t n;
     struct row rows[];
 };
+
+/* So many events fit into one script as a rule: a flush with direct requests has no more. */
+#define FLUSH_DIRECT_MAX 160
+
+/* @unit (from 1), a direct one, is not applied from here any more: its job, if it was not answered
+ * yet, is taken out and returned. */
+struct storage_job *flush_take_direct(struct flush *flush, uint32_t unit);
 
 /* Make a flush of the list @jobs (at least one; linked by next; each with job->rows, which is
  * freed).  NULL: out of memory, and the jobs are untouched. */

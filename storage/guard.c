@@ -73,9 +73,10 @@ struct guard *guard_new(struct core *core, struct writer *writer)
     g->lease = in_time > (double)g->lease ? (int64_t)in_time : g->lease;
     g->lease = g->lease > g->capacity / 2 ? g->capacity / 2 : g->lease;
     g->lease = g->lease < 1 ? 1 : g->lease;
-    double half_us =
-        (double)g->capacity * g->interval_us / 2; /* or what comes back would be lost */
-    g->pace_us = half_us < PACE_US ? (int64_t)half_us : PACE_US;
+    /* Much shorter than what fills the funnel, or what comes back in a pause and while Redis is
+     * asked would be lost. */
+    double part_us = (double)g->capacity * g->interval_us / 8;
+    g->pace_us = part_us < PACE_US ? (int64_t)part_us : PACE_US;
     g->dice = (uint64_t)monotonic_us() * 2 + 1;
     pthread_mutex_init(&g->lock, NULL);
     return g;

@@ -159,10 +159,19 @@ static int digits(const char *p, int n)
     return value;
 }
 
+bool key_open_site(struct slice member, struct slice *ret_site)
+{
+    if (member.n < 1 + 1 + BUCKET_TEXT || member.p[member.n - BUCKET_TEXT - 1] != ':') {
+        return false;
+    }
+    *ret_site = (struct slice){member.p, member.n - BUCKET_TEXT - 1};
+    return true;
+}
+
 bool key_open_parse(
     struct slice member, const struct zone *zone, struct slice *ret_site, struct bucket *ret_bucket)
 {
-    if (member.n < 1 + 1 + BUCKET_TEXT || member.p[member.n - BUCKET_TEXT - 1] != ':') {
+    if (!key_open_site(member, ret_site)) {
         return false;
     }
     const char *text = member.p + member.n - BUCKET_TEXT;
@@ -183,8 +192,83 @@ bool key_open_parse(
                           hour * 3600 + minute * 60;
         struct civil_date date = civil_from_days(start_s / 86400);
         *ret_bucket = bucket_at(zone, (enum level)level, start_s);
-        *ret_site = (struct slice){member.p, member.n - BUCKET_TEXT - 1};
         return date.month == month && date.day == day && ret_bucket->start_s == start_s;
     }
     return false;
+}
+
+static void of_filter(
+    struct key *key, const char *tag, const char *kind, struct slice site, struct slice name)
+{
+    head(key, tag, kind);
+    add(key, site.p, site.n);
+    add(key, ":", 1);
+    add(key, name.p, name.n);
+}
+
+/* :<layer>.<segment> */
+static void add_segment(struct key *key, unsigned layer, uint64_t segment)
+{
+    char text[48];
+    int n = snprintf(text, sizeof(text), ":%u.%llu", layer, (unsigned long long)segment);
+    add(key, text, (size_t)n);
+}
+
+void key_filter(struct key *key, const char *tag, struct slice site, struct slice name)
+{
+    of_filter(key, tag, "bf:", site, name);
+}
+
+void key_filter_shard(struct key *key, const char *tag, struct slice site, struct slice name)
+{
+    of_filter(key, tag, "bfs:", site, name);
+}
+
+void key_filter_bits(struct key *key, const char *tag, struct slice site, struct slice name,
+    uint64_t id, unsigned layer, uint64_t segment)
+{
+    char text[24];
+    int n = snprintf(text, sizeof(text), ":%llu", (unsigned long long)id);
+    of_filter(key, tag, "bfl:", site, name);
+    add(key, text, (size_t)n);
+    add_segment(key, layer, segment);
+}
+
+void key_seen(
+    struct key *key, const char *tag, struct slice site, struct bucket month, const char *what)
+{
+    head(key, tag, "seen:");
+    add(key, site.p, site.n);
+    add(key, ":", 1);
+    add_bucket(key, month);
+    add(key, ":", 1);
+    add(key, what, strlen(what));
+}
+
+void key_seen_bits(struct key *key, const char *tag, struct slice site, struct bucket month,
+    unsigned layer, uint64_t segment)
+{
+    key_seen(key, tag, site, month, "bits");
+    add_segment(key, layer, segment);
+}
+
+unsigned claim_partition(const struct partitions *partitions, const struct claim_digest *claim)
+{
+    uint64_t hash;
+    memcpy(&hash, claim->bytes, sizeof(hash));
+    return partition_of(partitions, hash);
+}
+
+void key_claim(struct key *key, const char *tag, const struct claim_digest *claim)
+{
+    char text[CLAIM_TEXT];
+    claim_print(claim, text);
+    key_fixed(key, tag, "claim:", slice_of(text));
+}
+
+void key_unit(struct key *key, const char *tag, const struct claim_digest *claim)
+{
+    char text[CLAIM_TEXT];
+    claim_print(claim, text);
+    key_fixed(key, tag, "once:claim:", slice_of(text));
 }

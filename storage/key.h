@@ -2,33 +2,55 @@
  *
  * Layer: storage, pure.  Thread-safe.
  *
- *   {p} = the partition's hash tag; a bucket is its level's letter m h d M and its start in UTC,
- *   YYYYMMDDhhmm.  <page> stands last and is taken as given; the page of no bytes is the whole
- * site. A site has no ':', so no site, and no page, can make a key read as another one, and the
- * hash tag is the first thing with braces in it.
+ * {p} is the partition's hash tag, {0} that of partition 0.  A bucket is its level's letter m h d M
+ * and its start in UTC, YYYYMMDDhhmm.  <page> stands last and is taken as given; the page of no
+ * bytes is the whole site.  A site has no ':', so no site, and no page, can make a key read as
+ * another one, and the hash tag is the first thing with braces in it.
  *
- *   t:{p}:uv:<site>:<bucket>:<page>  HLL    visitors (8-byte keyed hashes)     partition of (site,
- * page) t:{p}:ip:<site>:<bucket>:<page>  HLL    addresses (8-byte keyed hashes)    partition of
- * (site, page) t:{p}:pv:<site>:<bucket>         m: hash, h d M: zset;  page -> page views partition
- * of (site, page) t:{p}:vv:<site>:<bucket>         m: hash, h d M: zset;  page -> visits partition
- * of (site, visitor) t:{p}:visit:<site>:<slot>        hash   visitor (16 bytes) -> last event time
- * and arrival, 11 digits each; slot = arrival time / visit timeout; expires t:{p}:open set
- * <site>:<bucket> that a rollup has still to visit t:{p}:sites                      set    sites
- * seen t:{p}:rolled                     hash   cfg, st, pass, cur, ftok, ver, kept (see
- * rollup_state.h) t:{p}:once:<writer>              string last sequence number applied; expires
- *   t:{p}:rl:<algorithm>:<policy>:<key>  funnel: string, sliding: zset; see lua/; expires partition
- * of the key (a policy has no ':'; that of no policy is empty)
- *   t:{p}:rl:ingest:<kind>:<who>     string what the ingestion guard has taken; expires
- *   t:{0}:meta                       string schema version and number of partitions
- *   t:{0}:secret                     string 32 random bytes: key of the visitors' and addresses'
- * hashes t:{0}:lock, t:{0}:fence          string the rollup's leader, and its fencing tokens
- *   t:{0}:wish                       string a pass that is asked for
- *   t:{0}:lock:<hash of the secret>  string the lock, on the servers of --lock-redis
- *   t:{0}:probe                      string written by /readyz
- *   t:{0}:sets:<site>                hash   page set's name -> its pages, '\n' behind each (no page
- * has one in it)
+ * Counts, in the partition of (site, page):
+ * - t:{p}:uv:<site>:<bucket>:<page> HLL, visitors (8-byte keyed hashes)
+ * - t:{p}:ip:<site>:<bucket>:<page> HLL, addresses (8-byte keyed hashes)
+ * - t:{p}:pv:<site>:<bucket> m: hash, h d M: zset; page -> page views
  *
- * ({0} here: the tag of partition 0.)
+ * Visits, in the partition of (site, visitor):
+ * - t:{p}:vv:<site>:<bucket> m: hash, h d M: zset; page -> visits
+ * - t:{p}:visit:<site>:<slot> hash, visitor (16 bytes) -> last event time and arrival, 11 digits
+ *   each; slot = arrival time / visit timeout; expires
+ *
+ * Of each partition:
+ * - t:{p}:open set, <site>:<bucket> that a rollup has still to visit
+ * - t:{p}:sites set, sites seen
+ * - t:{p}:rolled hash, cfg, st, pass, cur, ftok, ver, kept, zones (see rollup_state.h, settings.h,
+ *   site_zones.h)
+ * - t:{p}:once:<writer> string, last sequence number applied; expires
+ *
+ * Requests with an Idempotency-Key; <claim> is 32 hexadecimal digits, the digest of the key and
+ * whose it is, so no user text:
+ * - t:{p}:claim:<claim> string, I (in flight) or D (done), gen (13 digits), end of the lease (13),
+ *   owner (16 bytes), digest of the body (16), the answer; expires; partition of <claim>
+ * - t:{p}:once:claim:<claim> string, a keyed request's tasks applied here (see unit.h): gen (13
+ *   digits), their number (7), digest of the body (16 bytes); expires; each partition it touches
+ *
+ * Limits, in the partition of the key:
+ * - t:{p}:rl:<algorithm>:<policy>:<key> funnel: string, sliding: zset; see lua/; expires (a policy
+ *   has no ':'; that of no policy is empty)
+ * - t:{p}:rl:ingest:<kind>:<who> string, what the ingestion guard has taken; expires
+ *
+ * Of all:
+ * - t:{0}:meta string, schema version and number of partitions
+ * - t:{0}:secret string, 32 random bytes: key of the visitors' and addresses' hashes
+ * - t:{0}:lock, t:{0}:fence string, the rollup's leader, and its fencing tokens
+ * - t:{0}:wish string, a pass that is asked for
+ * - t:{0}:lock:<hash of the secret> string, the lock, on the servers of --lock-redis
+ * - t:{0}:probe string, written by /readyz
+ * - t:{0}:sets:<site> hash, page set's name -> its pages, '\n' behind each (no page has one in it)
+ *
+ * Bloom filters:
+ * - t:{p}:bf:<site>:<name> hash, a named filter (see filter_shape.h)
+ * - t:{p}:bfs:<site>:<name> hash, a shard of it
+ * - t:{p}:bfl:<site>:<name>:<id>:<layer>.<segment> string, a shard's bits
+ * - t:{p}:seen:<site>:<bucket>:<what> who saw what (see seen_layout.h); partition of (site,
+ *   visitor); expires
  *
  * Activity (all in the partition of (site, visitor); an action has no more than [a-z0-9._:-]):
  * - t:{p}:uid:<site> hash, user -> dense index; field "" is the next index (no user is empty)
@@ -44,6 +66,7 @@
 #define STORAGE_KEY_H
 
 #include "storage/bucket.h"
+#include "storage/claim.h"
 #include "storage/event.h"
 #include "storage/partition.h"
 #include "storage/storage.h"
@@ -82,6 +105,12 @@ void key_activity_prefix(struct key *key, const char *tag);
 
 /* Is this member of `acts` (or of `gone`) one of @site?  *ret_rest is what follows the site. */
 bool key_member_of(struct slice member, struct slice site, struct slice *ret_rest);
+/* The partition of a claim's record. */
+unsigned claim_partition(const struct partitions *partitions, const struct claim_digest *claim);
+
+/* t:{tag}:claim:<claim>, and t:{tag}:once:claim:<claim>. */
+void key_claim(struct key *key, const char *tag, const struct claim_digest *claim);
+void key_unit(struct key *key, const char *tag, const struct claim_digest *claim);
 
 /* t:{tag}:sets:<site>. */
 void key_page_sets(struct key *key, const char *tag, struct slice site);
@@ -91,9 +120,24 @@ void key_visit_prefix(struct key *key, const char *tag, struct slice site);
 
 /* A limiter's key, in the partition of job->key. */
 void key_limit(struct key *key, const struct partitions *partitions, const struct limit_job *job);
+/* A named filter's hash, a shard's, and the bits of a segment of a shard's layer. */
+void key_filter(struct key *key, const char *tag, struct slice site, struct slice name);
+void key_filter_shard(struct key *key, const char *tag, struct slice site, struct slice name);
+void key_filter_bits(struct key *key, const char *tag, struct slice site, struct slice name,
+    uint64_t id, unsigned layer, uint64_t segment);
+
+/* t:{tag}:seen:<site>:<month>:<what> */
+void key_seen(
+    struct key *key, const char *tag, struct slice site, struct bucket month, const char *what);
+/* The bits of a segment of a month's layer. */
+void key_seen_bits(struct key *key, const char *tag, struct slice site, struct bucket month,
+    unsigned layer, uint64_t segment);
 
 /* A member of the open set: <site>:<bucket>, and back; false if it is none. */
+/* A member of the open set: <site>:<bucket>, and back; false if it is none.  The bucket is read in
+ * the site's zone: so the site comes first. */
 void key_open_member(struct key *member, struct slice site, struct bucket bucket);
+bool key_open_site(struct slice member, struct slice *ret_site);
 bool key_open_parse(struct slice member, const struct zone *zone, struct slice *ret_site,
     struct bucket *ret_bucket);
 

@@ -55,6 +55,8 @@ struct part {
     uint32_t *tasks; /* the writer's: what it does */
     uint32_t n_tasks;
     uint32_t us;             /* rough cost of its script in Redis */
+    struct part_unit *units; /* the writer's: what is in it of requests with a key, in order */
+    uint32_t n_units;
     struct slice *announces; /* members that its script adds to sets, as last encoded */
     uint32_t n_announces, n_announces_kept; /* kept: entries from an earlier encoding, for reuse */
     struct part_user *users; /* whose bits its script sets, as last encoded: see encode.h */

@@ -57,21 +57,48 @@ static void add_key(const struct limiter *l, const struct limit_job *job, struct
     resp_word(out, key.p, key.n);
 }
 
-static void add_arguments(const struct limit_job *job, struct buffer *out)
+static void add_log(const struct limit_job *job, struct buffer *out)
+{
+    resp_decimal(out, job->limit.count);
+    resp_decimal(out, job->limit.period_us);
+    resp_decimal(out, job->need);
+}
+
+static void add_run(const struct limit_job *job, size_t n, struct buffer *out)
 {
     int64_t cost, rate;
-    if (job->limit.algorithm == LIMIT_SLIDING) {
-        resp_decimal(out, job->limit.count);
-        resp_decimal(out, job->limit.period_us);
-        resp_decimal(out, job->need);
-        return;
-    }
     limit_units(&job->limit, &cost, &rate);
+    resp_decimal(out, (int64_t)n);
     resp_decimal(out, cost);
     resp_decimal(out, rate);
     resp_decimal(out, limit_capacity(&job->limit));
     resp_decimal(out, job->need);
     resp_decimal(out, job->want);
+}
+
+static bool asks_the_same(const struct limit_job *a, const struct limit_job *b)
+{
+    return a->limit.count == b->limit.count && a->limit.period_us == b->limit.period_us &&
+           a->limit.burst == b->limit.burst && a->need == b->need && a->want == b->want;
+}
+
+/* How many jobs, from the first on, ask for the same. */
+static size_t run_length(struct storage_job **jobs, size_t n)
+{
+    size_t length = 1;
+    while (length < n && asks_the_same(&jobs[length]->u.limit, &jobs[0]->u.limit)) {
+        length++;
+    }
+    return length;
+}
+
+static size_t count_runs(struct storage_job **jobs, size_t n)
+{
+    size_t runs = 0;
+    for (size_t i = 0; i < n; i += run_length(jobs + i, n - i)) {
+        runs++;
+    }
+    return runs;
 }
 
 /* A script for jobs of one algorithm. */
@@ -83,13 +110,20 @@ static bool send_script(struct limiter *l, const struct session *session,
         return true;
     }
     script_head(&l->out, &session->scripts, sliding ? SCRIPT_SLIDING : SCRIPT_FUNNEL, n,
-        n * (sliding ? 3 : 5));
+        sliding ? 3 * n : 6 * count_runs(jobs, n));
     for (size_t i = 0; i < n; i++) {
         add_key(l, &jobs[i]->u.limit, &l->out);
     }
     bool ok = true;
+    size_t run = 0;
     for (size_t i = 0; i < n; i++) {
-        add_arguments(&jobs[i]->u.limit, &l->out);
+        if (sliding) {
+            add_log(&jobs[i]->u.limit, &l->out);
+        } else if (run == 0) {
+            run = run_length(jobs + i, n - i);
+            add_run(&jobs[i]->u.limit, run, &l->out);
+        }
+        run -= !sliding;
         ok = ok && push(l, jobs[i]);
     }
     if (ok) {

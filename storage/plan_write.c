@@ -7,6 +7,14 @@ void write_plan_init(struct write_plan *plan, const struct zone *zone,
         .zone = zone, .retention = retention, .state = *state, .minute_s = INT64_MIN};
 }
 
+void write_plan_in(struct write_plan *plan, const struct zone *zone)
+{
+    if (plan->zone != zone) {
+        plan->zone = zone;
+        plan->minute_s = INT64_MIN;
+    }
+}
+
 int64_t expiry_ms(int64_t end_s, int64_t keep_s)
 {
     if (keep_s >= INT64_MAX / 2000 || end_s >= INT64_MAX / 2000) {

@@ -30,6 +30,9 @@ struct write_plan {
 void write_plan_init(struct write_plan *plan, const struct zone *zone,
     const struct retention *retention, const struct rollup_state *state);
 
+/* From here on the events are of sites in @zone. */
+void write_plan_in(struct write_plan *plan, const struct zone *zone);
+
 /* The targets of an event at @at_s, plan->targets[0 .. plan->n), minute first; more than one: it is
  * late. */
 void write_plan_at(struct write_plan *plan, int64_t at_s);

@@ -15,6 +15,8 @@
 #include "storage/rollup_status.h"
 #include "storage/session.h"
 #include "storage/sites.h"
+#include "storage/filter_ops.h"
+#include "storage/seen_op.h"
 
 #define CONNECT_MS 1000
 #define RETRY_MS   50
@@ -111,6 +113,9 @@ static const struct {
     [STORAGE_PAGE_SET_GET] = {page_set_get_run, true},
     [STORAGE_PAGE_SET_DELETE] = {page_set_delete_run, true},
     [STORAGE_SITES] = {sites_run, true},
+    [STORAGE_FILTER_READ] = {filter_run, true},
+    [STORAGE_FILTER_WRITE] = {filter_run, false},
+    [STORAGE_SEEN] = {seen_run, true},
 };
 
 static enum storage_err run_once(struct reader *r, struct storage_job *job, bool *ret_lost)

@@ -203,7 +203,7 @@ static int64_t due_in_ms(struct core *core)
     }
     for (unsigned p = 0; p < core->partitions.n; p++) {
         struct partition_view view = core_view(core, p);
-        int64_t at_ms = rollup_due_s(core->zone, &view.state) * 1000;
+        int64_t at_ms = rollup_due_s(&core->sites, &view.state) * 1000;
         due_ms = at_ms < due_ms ? at_ms : due_ms;
     }
     return due_ms > now_ms ? due_ms - now_ms : 0;

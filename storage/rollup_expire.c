@@ -64,17 +64,17 @@ static enum pass_result expire_key(
 /* The parts an item is in; and the bucket itself if it is a month, which nothing comes after. */
 static enum pass_result expire_item(struct expiry *e, const struct rollup_item *item)
 {
-    struct pass *pass = e->pass;
+    const struct rollup_cut *cut = rollup_cut_of(&e->pass->list, item->site);
     enum pass_result result = PASS_DONE;
     if (item->kind != KEY_PV) {
         return result;
     }
-    for (size_t i = 0; result == PASS_DONE && i <= pass->n_parts; i++) {
-        bool itself = i == pass->n_parts;
-        if (itself ? pass->target.level != LEVEL_MONTH : (item->parts >> i & 1) == 0) {
+    for (size_t i = 0; result == PASS_DONE && i <= cut->n_parts; i++) {
+        bool itself = i == cut->n_parts;
+        if (itself ? cut->target.level != LEVEL_MONTH : (item->parts >> i & 1) == 0) {
             continue;
         }
-        struct bucket bucket = itself ? pass->target : pass->parts[i];
+        struct bucket bucket = itself ? cut->target : cut->parts[i];
         result = expire_key(e, KEY_UV, item->site, bucket, item->page);
         if (result == PASS_DONE) {
             result = expire_key(e, KEY_IP, item->site, bucket, item->page);
@@ -85,14 +85,14 @@ static enum pass_result expire_item(struct expiry *e, const struct rollup_item *
 
 static enum pass_result expire_site(struct expiry *e, uint32_t site)
 {
-    struct pass *pass = e->pass;
+    const struct rollup_cut *cut = rollup_cut_of(&e->pass->list, site);
     enum pass_result result = PASS_DONE;
-    for (size_t i = 0; result == PASS_DONE && i <= pass->n_parts; i++) {
-        bool itself = i == pass->n_parts;
-        if (itself && pass->target.level != LEVEL_MONTH) {
+    for (size_t i = 0; result == PASS_DONE && i <= cut->n_parts; i++) {
+        bool itself = i == cut->n_parts;
+        if (itself && cut->target.level != LEVEL_MONTH) {
             break;
         }
-        struct bucket bucket = itself ? pass->target : pass->parts[i];
+        struct bucket bucket = itself ? cut->target : cut->parts[i];
         result = expire_key(e, KEY_PV, site, bucket, SLICE(""));
         if (result == PASS_DONE) {
             result = expire_key(e, KEY_VV, site, bucket, SLICE(""));
@@ -105,22 +105,22 @@ static enum pass_result expire_site(struct expiry *e, uint32_t site)
 static bool expires(const struct pass *pass)
 {
     const int64_t *keep_s = pass->view.retention.keep_s;
-    return keep_s[pass->target.level - 1] != KEEP_FOREVER ||
-           (pass->target.level == LEVEL_MONTH && keep_s[LEVEL_MONTH] != KEEP_FOREVER) ||
-           pass->view.retention.until_s[pass->target.level - 1] != 0;
+    return keep_s[pass->level - 1] != KEEP_FOREVER ||
+           (pass->level == LEVEL_MONTH && keep_s[LEVEL_MONTH] != KEEP_FOREVER) ||
+           pass->view.retention.until_s[pass->level - 1] != 0;
 }
 
 enum pass_result pass_expire(struct pass *pass)
 {
     struct expiry e = {.pass = pass};
-    enum pass_result result = pass_list(pass, !expires(pass));
+    enum pass_result result = pass_list(pass, !expires(pass), true);
     for (size_t i = 0; result == PASS_DONE && i < pass->list.n_items; i++) {
         result = expire_item(&e, &pass->list.items[i]);
     }
     for (uint32_t i = 0; result == PASS_DONE && i < pass->list.n_sites; i++) {
         struct key member;
         result = expires(pass) ? expire_site(&e, i) : PASS_DONE;
-        key_open_member(&member, pass->list.sites[i], pass->target);
+        key_open_member(&member, pass->list.sites[i].name, rollup_cut_of(&pass->list, i)->target);
         resp_word(&e.members, member.p, member.n);
         e.n_members++;
         if (result == PASS_DONE && e.n_members >= EXPIRE_KEYS) {

@@ -11,6 +11,7 @@ void rollup_list_release(struct rollup_list *list)
 {
     arena_release(&list->arena);
     free(list->sites);
+    free(list->cuts);
     free(list->items);
     index_release(&list->index);
     *list = (struct rollup_list){0};
@@ -19,19 +20,19 @@ void rollup_list_release(struct rollup_list *list)
 /* ---- one guarded step ---- */
 
 /* A run of list.lua under construction. */
-struct step {
+struct list_step {
     struct buffer keys, args, out;
     size_t n_keys, n_args;
 };
 
-static void step_release(struct step *step)
+static void step_release(struct list_step *step)
 {
     buffer_release(&step->keys);
     buffer_release(&step->args);
     buffer_release(&step->out);
 }
 
-static void begin(const struct rollup_scope *scope, struct step *step)
+static void begin(const struct rollup_scope *scope, struct list_step *step)
 {
     struct key rolled;
     key_fixed(&rolled, scope->tag, "rolled", SLICE(""));
@@ -46,7 +47,7 @@ static void begin(const struct rollup_scope *scope, struct step *step)
 }
 
 /* Ask for the size of a key: @what is HLEN or ZCARD. */
-static void put_size(struct step *step, const char *what, const struct key *key)
+static void put_size(struct list_step *step, const char *what, const struct key *key)
 {
     resp_word(&step->keys, key->p, key->n);
     resp_text(&step->args, what);
@@ -55,7 +56,8 @@ static void put_size(struct step *step, const char *what, const struct key *key)
 }
 
 /* Ask for a piece of a key: @what is SSCAN, HSCAN or ZSCAN. */
-static void put_scan(struct step *step, const char *what, const struct key *key, const char *cursor)
+static void put_scan(
+    struct list_step *step, const char *what, const struct key *key, const char *cursor)
 {
     resp_word(&step->keys, key->p, key->n);
     resp_text(&step->args, what);
@@ -67,7 +69,7 @@ static void put_scan(struct step *step, const char *what, const struct key *key,
 
 /* Send what begin() began; *ret has an item for each key that was put. */
 static enum list_result finish(
-    const struct rollup_scope *scope, struct step *step, const struct reply **ret)
+    const struct rollup_scope *scope, struct list_step *step, const struct reply **ret)
 {
     struct session *session = scope->session;
     if (!scope->lease->still_mine(scope->lease->data)) {
@@ -109,30 +111,70 @@ static bool copy(struct arena *arena, struct slice from, struct slice *ret)
 
 /* ---- sites ---- */
 
-static bool add_site(struct rollup_list *list, struct slice site)
+/* The number of the cut for @target of @zone.  False: no memory. */
+static bool find_cut(
+    struct rollup_list *list, const struct zone *zone, struct bucket target, uint32_t *ret_number)
 {
+    for (size_t i = 0; i < list->n_cuts; i++) {
+        if (list->cuts[i].zone == zone && list->cuts[i].target.start_s == target.start_s) {
+            *ret_number = (uint32_t)i;
+            return true;
+        }
+    }
+    if (!array_reserve(&list->cuts, &list->cuts_capacity, list->n_cuts, sizeof(*list->cuts))) {
+        return false;
+    }
+    struct rollup_cut *cut = &list->cuts[list->n_cuts];
+    *cut = (struct rollup_cut){.zone = zone, .target = target};
+    for (int64_t at_s = target.start_s; at_s < target.end_s && cut->n_parts < PARTS_MAX;) {
+        struct bucket part = bucket_at(zone, (enum level)(target.level - 1), at_s);
+        cut->parts[cut->n_parts++] = part;
+        at_s = part.end_s;
+    }
+    *ret_number = (uint32_t)list->n_cuts++;
+    return true;
+}
+
+static bool add_site(
+    struct rollup_list *list, struct slice site, const struct zone *zone, struct bucket target)
+{
+    uint32_t cut = 0;
+    if (!find_cut(list, zone, target, &cut)) {
+        return false;
+    }
     for (size_t i = list->n_sites; i-- > 0;) { /* SSCAN may show one twice */
-        if (slice_equal(list->sites[i], site)) {
+        if (list->sites[i].cut == cut && slice_equal(list->sites[i].name, site)) {
             return true;
         }
     }
     if (!array_reserve(&list->sites, &list->sites_capacity, list->n_sites, sizeof(*list->sites)) ||
-        !copy(&list->arena, site, &list->sites[list->n_sites])) {
+        !copy(&list->arena, site, &list->sites[list->n_sites].name)) {
         return false;
     }
-    list->n_sites++;
+    list->sites[list->n_sites++].cut = cut;
     return true;
+}
+
+/* Is the bucket one that the pass completes? */
+static bool is_due(const struct rollup_scope *scope, struct bucket bucket)
+{
+    return bucket.level == scope->level &&
+           (bucket.end_s == scope->end_s || (scope->overdue && bucket.end_s < scope->end_s));
 }
 
 static bool take_members(
     const struct rollup_scope *scope, struct rollup_list *list, const struct reply *members)
 {
     for (size_t i = 0; i < members->n; i++) {
+        struct slice member = members->items[i].text;
         struct slice site;
         struct bucket bucket;
-        if (key_open_parse(members->items[i].text, scope->core->zone, &site, &bucket) &&
-            bucket.level == scope->target.level && bucket.start_s == scope->target.start_s &&
-            !add_site(list, site)) {
+        if (!key_open_site(member, &site)) {
+            continue;
+        }
+        const struct zone *zone = site_zones_get(&scope->core->sites, site);
+        if (key_open_parse(member, zone, &site, &bucket) && is_due(scope, bucket) &&
+            !add_site(list, site, zone, bucket)) {
             return false;
         }
     }
@@ -140,7 +182,7 @@ static bool take_members(
 }
 
 static enum list_result list_sites(
-    const struct rollup_scope *scope, struct rollup_list *list, struct step *step)
+    const struct rollup_scope *scope, struct rollup_list *list, struct list_step *step)
 {
     char cursor[24] = "0";
     struct key open;
@@ -213,21 +255,23 @@ static bool add_item(
 static void part_key(const struct rollup_scope *scope, const struct rollup_list *list,
     const struct scan *scan, size_t part, struct key *key)
 {
-    key_bucket(key, scope->tag, scan->kind, list->sites[scan->site], scope->parts[part], SLICE(""));
+    key_bucket(key, scope->tag, scan->kind, list->sites[scan->site].name,
+        rollup_cut_of(list, scan->site)->parts[part], SLICE(""));
 }
 
 static enum list_result ask_sizes(const struct rollup_scope *scope, const struct rollup_list *list,
-    struct scan *scan, struct step *step)
+    struct scan *scan, struct list_step *step)
 {
+    const struct rollup_cut *cut = rollup_cut_of(list, scan->site);
     const struct reply *reply = NULL;
     begin(scope, step);
-    for (size_t i = 0; i < scope->n_parts; i++) {
+    for (size_t i = 0; i < cut->n_parts; i++) {
         struct key key;
         part_key(scope, list, scan, i, &key);
-        put_size(step, scope->parts[i].level == LEVEL_MINUTE ? "HLEN" : "ZCARD", &key);
+        put_size(step, cut->parts[i].level == LEVEL_MINUTE ? "HLEN" : "ZCARD", &key);
     }
     enum list_result result = finish(scope, step, &reply);
-    for (size_t i = 0; result == LIST_OK && i < scope->n_parts; i++) {
+    for (size_t i = 0; result == LIST_OK && i < cut->n_parts; i++) {
         scan->size[i] = reply_integer(&reply->items[i], -1);
         scan->done[i] = scan->size[i] == 0;
         if (scan->size[i] < 0) {
@@ -240,19 +284,20 @@ static enum list_result ask_sizes(const struct rollup_scope *scope, const struct
 /* Write scans of as many unfinished parts as are good for one step; returns how many, their
  * numbers in @which. */
 static size_t write_scans(const struct rollup_scope *scope, const struct rollup_list *list,
-    const struct scan *scan, struct step *step, size_t which[PARTS_MAX])
+    const struct scan *scan, struct list_step *step, size_t which[PARTS_MAX])
 {
+    const struct rollup_cut *cut = rollup_cut_of(list, scan->site);
     size_t n = 0;
     int64_t entries = 0;
     begin(scope, step);
-    for (size_t i = 0; i < scope->n_parts && entries < SCAN_AT_ONCE; i++) {
+    for (size_t i = 0; i < cut->n_parts && entries < SCAN_AT_ONCE; i++) {
         if (scan->done[i]) {
             continue;
         }
         struct key key;
         part_key(scope, list, scan, i, &key);
         put_scan(
-            step, scope->parts[i].level == LEVEL_MINUTE ? "HSCAN" : "ZSCAN", &key, scan->cursor[i]);
+            step, cut->parts[i].level == LEVEL_MINUTE ? "HSCAN" : "ZSCAN", &key, scan->cursor[i]);
         entries += scan->size[i] < SCAN_COUNT ? scan->size[i] : SCAN_COUNT;
         which[n++] = i;
     }
@@ -277,7 +322,7 @@ static bool take_piece(
 }
 
 static enum list_result list_pages(const struct rollup_scope *scope, struct rollup_list *list,
-    uint32_t site, enum key_kind kind, struct step *step)
+    uint32_t site, enum key_kind kind, struct list_step *step)
 {
     struct scan scan = {.site = site, .kind = kind};
     for (size_t i = 0; i < PARTS_MAX; i++) {
@@ -304,10 +349,10 @@ static enum list_result list_pages(const struct rollup_scope *scope, struct roll
 enum list_result rollup_list_make(
     const struct rollup_scope *scope, bool sites_only, struct rollup_list *ret)
 {
-    struct step step = {0};
+    struct list_step step = {0};
     arena_clear(&ret->arena);
     index_clear(&ret->index);
-    ret->n_sites = ret->n_items = 0;
+    ret->n_sites = ret->n_items = ret->n_cuts = 0;
     enum list_result result = list_sites(scope, ret, &step);
     for (size_t i = 0; !sites_only && result == LIST_OK && i < ret->n_sites; i++) {
         result = list_pages(scope, ret, (uint32_t)i, KEY_PV, &step);

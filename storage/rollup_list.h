@@ -1,6 +1,8 @@
 /* rollup_list.h - the sites and pages that a bucket's parts hold.
  *
  * Layer: storage.  Belongs to the rollup thread.
+ * A pass completes all buckets of a level that end at one instant: of each zone in use that has
+ * one, that bucket.  (Another zone's bucket goes on over that instant, and waits for its own end.)
  * Each step is a run of list.lua, which looks at the pass and its cursor first: the list is void as
  * soon as the pass is not ours any more.  Sizes are asked first, then the parts are scanned in
  * pieces, so that no step holds Redis for more than about two milliseconds.
@@ -18,6 +20,19 @@
 #define PARTS_MAX                                                                                  \
     62 /* minutes of an hour, hours of a day, days of a month; bits of rollup_item.parts */
 
+/* One bucket to complete and its parts, of one zone. */
+struct rollup_cut {
+    const struct zone *zone;
+    struct bucket target;
+    struct bucket parts[PARTS_MAX];
+    size_t n_parts;
+};
+
+struct rollup_site {
+    struct slice name;
+    uint32_t cut; /* number of the cut of its zone */
+};
+
 /* A page of a site, and the parts that have it. */
 struct rollup_item {
     uint32_t site;
@@ -29,8 +44,10 @@ struct rollup_item {
 
 struct rollup_list {
     struct arena arena;
-    struct slice *sites;
+    struct rollup_site *sites;
     size_t n_sites, sites_capacity;
+    struct rollup_cut *cuts; /* of the sites' zones */
+    size_t n_cuts, cuts_capacity;
     struct rollup_item *items; /* grouped by site and kind */
     size_t n_items, items_capacity;
     struct index index;
@@ -44,12 +61,18 @@ struct rollup_scope {
     const struct rollup_lease *lease;
     const char *pass; /* id, NUL-terminated */
     const char *cur;  /* cursor expected */
-    struct bucket target;
-    const struct bucket *parts;
-    size_t n_parts;
+    enum level level; /* of the buckets to complete, */
+    int64_t end_s;    /* which end here, each in its site's zone */
+    bool overdue;     /* take those that ended before too */
 };
 
 enum list_result { LIST_OK, LIST_VOID, LIST_LOST, LIST_FAILED };
+
+/* The cut of a site of the list. */
+static inline const struct rollup_cut *rollup_cut_of(const struct rollup_list *list, uint32_t site)
+{
+    return &list->cuts[list->sites[site].cut];
+}
 
 /* Make the list into @ret (zeroed, or used before); with @sites_only without items. */
 enum list_result rollup_list_make(

@@ -14,31 +14,32 @@
 
 static const char letters[LEVELS + 1] = "mhdM";
 
-static struct bucket next_bucket(
-    const struct zone *zone, const struct rollup_state *state, enum level level)
+static int64_t next_end_s(
+    const struct site_zones *zones, const struct rollup_state *state, enum level level)
 {
-    return bucket_at(zone, level, state->readers_s[level]);
+    return site_zones_next_end(zones, level, state->readers_s[level]);
 }
 
-int64_t rollup_due_s(const struct zone *zone, const struct rollup_state *state)
+int64_t rollup_due_s(const struct site_zones *zones, const struct rollup_state *state)
 {
     for (int level = LEVEL_MONTH; level > LEVEL_HOUR; level--) {
-        if (next_bucket(zone, state, (enum level)level).end_s <= state->readers_s[level - 1]) {
+        if (next_end_s(zones, state, (enum level)level) <= state->readers_s[level - 1]) {
             return 0; /* its parts are complete */
         }
     }
-    return next_bucket(zone, state, LEVEL_HOUR).end_s + PASS_GRACE_S;
+    return next_end_s(zones, state, LEVEL_HOUR) + PASS_GRACE_S;
 }
 
-static bool find_due(const struct pass *pass, int64_t now_s, struct bucket *ret)
+static bool find_due(struct pass *pass, int64_t now_s)
 {
     const struct rollup_state *state = &pass->view.state;
     for (int level = LEVEL_HOUR; level < LEVELS; level++) {
-        struct bucket next = next_bucket(pass->core->zone, state, (enum level)level);
-        bool due = level == LEVEL_HOUR ? next.end_s + pass->lease->grace_s <= now_s
-                                       : next.end_s <= state->readers_s[level - 1];
+        int64_t end_s = next_end_s(&pass->core->sites, state, (enum level)level);
+        bool due = level == LEVEL_HOUR ? end_s + pass->lease->grace_s <= now_s
+                                       : end_s <= state->readers_s[level - 1];
         if (due) {
-            *ret = next;
+            pass->level = (enum level)level;
+            pass->end_s = end_s;
             return true;
         }
     }
@@ -51,26 +52,15 @@ static void new_id(struct pass *pass)
 {
     unsigned char bytes[16];
     randombytes_buf(bytes, sizeof(bytes));
-    pass->id[0] = letters[pass->target.level];
+    pass->id[0] = letters[pass->level];
     sodium_bin2hex(pass->id + 1, sizeof(pass->id) - 1, bytes, sizeof(bytes));
-}
-
-static void cut_parts(struct pass *pass)
-{
-    enum level level = (enum level)(pass->target.level - 1);
-    int64_t at_s = pass->target.start_s;
-    for (pass->n_parts = 0; at_s < pass->target.end_s && pass->n_parts < PARTS_MAX;) {
-        struct bucket part = bucket_at(pass->core->zone, level, at_s);
-        pass->parts[pass->n_parts++] = part;
-        at_s = part.end_s;
-    }
 }
 
 static enum pass_result mark(struct pass *pass)
 {
     struct rollup_state closed = pass->view.state;
     int64_t done = 0;
-    closed.writers_s[pass->target.level] = pass->target.end_s;
+    closed.writers_s[pass->level] = pass->end_s;
     new_id(pass);
     pass_put_key(pass, "rolled");
     resp_text(&pass->args, pass->core->cfg);
@@ -78,14 +68,15 @@ static enum pass_result mark(struct pass *pass)
     pass_put_state(pass, &closed);
     resp_text(&pass->args, pass->id);
     resp_decimal(&pass->args, pass->lease->fencing_token);
-    resp_decimal(&pass->args, pass->target.end_s);
+    resp_decimal(&pass->args, pass->end_s);
     enum pass_result result = pass_run(pass, SCRIPT_MARK, 1, 6, &done);
     pass->view.state = closed;
     memcpy(pass->cur, "m0", 3);
     return result;
 }
 
-/* The bucket of somebody's open pass: closing, or, past the advance, the last one closed. */
+/* The buckets of somebody's open pass: closing, or, past the advance, the last ones closed.  Either
+ * way they end where the level is closed for writers. */
 static bool find_open(struct pass *pass, struct slice id)
 {
     const struct rollup_state *state = &pass->view.state;
@@ -94,8 +85,8 @@ static bool find_open(struct pass *pass, struct slice id)
             continue;
         }
         bool closing = state->writers_s[level] > state->readers_s[level];
-        int64_t inside_s = closing ? state->readers_s[level] : state->readers_s[level] - 1;
-        pass->target = bucket_at(pass->core->zone, (enum level)level, inside_s);
+        pass->level = (enum level)level;
+        pass->end_s = state->writers_s[level];
         memcpy(pass->cur, closing ? "m0" : "x0", 3);
         return true;
     }
@@ -125,11 +116,12 @@ static enum pass_result take_over(struct pass *pass, struct slice theirs)
 
 static size_t put_sources(struct pass *pass, enum key_kind kind, const struct rollup_item *item)
 {
+    const struct rollup_cut *cut = rollup_cut_of(&pass->list, item->site);
     size_t n = 0;
-    pass_put_bucket_key(pass, kind, item->site, pass->target, item->page);
-    for (size_t i = 0; i < pass->n_parts; i++) {
+    pass_put_bucket_key(pass, kind, item->site, cut->target, item->page);
+    for (size_t i = 0; i < cut->n_parts; i++) {
         if ((item->parts >> i & 1) != 0) {
-            pass_put_bucket_key(pass, kind, item->site, pass->parts[i], item->page);
+            pass_put_bucket_key(pass, kind, item->site, cut->parts[i], item->page);
             n++;
         }
     }
@@ -163,12 +155,13 @@ static int64_t position(const struct pass *pass)
 static enum pass_result merge_chunk(struct pass *pass, size_t first, size_t n, int64_t *ret_done)
 {
     const struct rollup_item *items = &pass->list.items[first];
-    size_t n_keys = 3 + pass->n_parts;
+    const struct rollup_cut *cut = rollup_cut_of(&pass->list, items->site);
+    size_t n_keys = 3 + cut->n_parts;
     pass_put_key(pass, "rolled");
     pass_put_key(pass, "open");
-    pass_put_bucket_key(pass, items->kind, items->site, pass->target, SLICE(""));
-    for (size_t i = 0; i < pass->n_parts; i++) {
-        pass_put_bucket_key(pass, items->kind, items->site, pass->parts[i], SLICE(""));
+    pass_put_bucket_key(pass, items->kind, items->site, cut->target, SLICE(""));
+    for (size_t i = 0; i < cut->n_parts; i++) {
+        pass_put_bucket_key(pass, items->kind, items->site, cut->parts[i], SLICE(""));
     }
     resp_text(&pass->args, pass->core->cfg);
     resp_text(&pass->args, pass->id);
@@ -176,17 +169,16 @@ static enum pass_result merge_chunk(struct pass *pass, size_t first, size_t n, i
     resp_decimal(&pass->args, pass->lease->fencing_token);
     resp_decimal(&pass->args, position(pass));
     resp_decimal(&pass->args, MERGE_BUDGET_US);
-    if (pass->target.level == LEVEL_MONTH) {
+    if (pass->level == LEVEL_MONTH) {
         resp_text(&pass->args, "");
     } else {
         struct key member;
-        key_open_member(&member, pass->list.sites[items->site],
-            bucket_at(
-                pass->core->zone, (enum level)(pass->target.level + 1), pass->target.start_s));
+        key_open_member(&member, pass->list.sites[items->site].name,
+            bucket_at(cut->zone, (enum level)(pass->level + 1), cut->target.start_s));
         resp_word(&pass->args, member.p, member.n);
     }
-    resp_text(&pass->args, pass->target.level == LEVEL_HOUR ? "H" : "Z");
-    resp_decimal(&pass->args, (int64_t)pass->n_parts);
+    resp_text(&pass->args, pass->level == LEVEL_HOUR ? "H" : "Z");
+    resp_decimal(&pass->args, (int64_t)cut->n_parts);
     resp_decimal(&pass->args, (int64_t)n);
     for (size_t i = 0; i < n; i++) {
         resp_word(&pass->args, items[i].page.p, items[i].page.n);
@@ -224,7 +216,7 @@ static enum pass_result advance(struct pass *pass)
     struct rollup_state done_state = pass->view.state;
     char ver[PASS_ID + 4];
     int64_t done = 0;
-    done_state.readers_s[pass->target.level] = pass->target.end_s;
+    done_state.readers_s[pass->level] = pass->end_s;
     (void)snprintf(ver, sizeof(ver), "%s.a", pass->id);
     pass_put_key(pass, "rolled");
     resp_text(&pass->args, pass->core->cfg);
@@ -297,14 +289,13 @@ static enum pass_result work(struct pass *pass)
     }
     if (open[0] != '\0') {
         result = take_over(pass, slice_of(open));
-    } else if (find_due(pass, now_s, &pass->target)) {
+    } else if (find_due(pass, now_s)) {
         result = mark(pass);
     } else {
         return PASS_NOTHING;
     }
-    cut_parts(pass);
     if (result == PASS_DONE && pass->cur[0] == 'm') {
-        result = pass_list(pass, false);
+        result = pass_list(pass, false, false);
         result = result == PASS_DONE ? merge(pass) : result;
         result = result == PASS_DONE ? advance(pass) : result;
     }

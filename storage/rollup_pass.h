@@ -1,4 +1,5 @@
-/* rollup_pass.h - complete one bucket of one partition from its parts.
+/* rollup_pass.h - complete the buckets of a level that end at one instant, in one partition, from
+ * their parts: one for each zone in use that has one.
  *
  * Layer: storage.  Belongs to the rollup thread.
  * Source: PROTOCOL, "Rollup of one bucket H, level L"; model-checked in Promela as core.pml.
@@ -46,6 +47,6 @@ enum pass_result rollup_pass(struct core *core, struct session *session, unsigne
     const struct rollup_lease *lease);
 
 /* When the next pass of a partition with @state is due, UTC seconds. */
-int64_t rollup_due_s(const struct zone *zone, const struct rollup_state *state);
+int64_t rollup_due_s(const struct site_zones *zones, const struct rollup_state *state);
 
 #endif

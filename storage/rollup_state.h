@@ -5,6 +5,9 @@
  * readers if it ends at or before readers_s[level].  Always, per level, readers <= writers, and the
  * writers' stamp of a level is at or before the readers' stamp of the level below.  Index
  * LEVEL_MINUTE is unused (0): minutes are never rolled up from anything.
+ *
+ * The sites of a partition may be cut in several zones (site_zones.h).  The stamps stop at each end
+ * of a bucket in any of them, and the rules above hold for the buckets of all.
  */
 #ifndef STORAGE_ROLLUP_STATE_H
 #define STORAGE_ROLLUP_STATE_H
@@ -26,7 +29,7 @@ size_t rollup_state_print(const struct rollup_state *state, char *text);
 bool rollup_state_parse(struct slice text, struct rollup_state *ret);
 
 /* The state of a partition that has no data at time @now_s: all before the current hour, day and
- * month is closed. */
+ * month of @zone is closed.  (That is right for buckets of every zone: there are none.) */
 struct rollup_state rollup_state_initial(const struct zone *zone, int64_t now_s);
 
 static inline bool closed_for_writers(const struct rollup_state *s, struct bucket b)

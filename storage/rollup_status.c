@@ -98,7 +98,7 @@ enum storage_err rollup_status_read(struct core *core, struct session *session, 
     int64_t now_s = redis_clock_ms(&core->clock) / 1000;
     for (int level = LEVEL_HOUR; level < LEVELS; level++) {
         int64_t lag_s =
-            bucket_at(core->zone, (enum level)level, now_s).start_s - ret->watermark_s[level];
+            site_zones_start(&core->sites, (enum level)level, now_s) - ret->watermark_s[level];
         ret->lag_s[level] = lag_s < 0 ? 0 : lag_s;
     }
     ret->leader = leader != NULL && leader_token(leader) != 0;

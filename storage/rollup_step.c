@@ -66,7 +66,7 @@ void pass_put_bucket_key(
     struct pass *pass, enum key_kind kind, uint32_t site, struct bucket bucket, struct slice page)
 {
     struct key key;
-    key_bucket(&key, pass->tag, kind, pass->list.sites[site], bucket, page);
+    key_bucket(&key, pass->tag, kind, pass->list.sites[site].name, bucket, page);
     resp_word(&pass->keys, key.p, key.n);
 }
 
@@ -76,7 +76,7 @@ void pass_put_state(struct pass *pass, const struct rollup_state *state)
     resp_word(&pass->args, text, rollup_state_print(state, text));
 }
 
-enum pass_result pass_list(struct pass *pass, bool sites_only)
+enum pass_result pass_list(struct pass *pass, bool sites_only, bool overdue)
 {
     struct rollup_scope scope = {.core = pass->core,
         .session = pass->session,
@@ -84,8 +84,8 @@ enum pass_result pass_list(struct pass *pass, bool sites_only)
         .lease = pass->lease,
         .pass = pass->id,
         .cur = pass->cur,
-        .target = pass->target,
-        .parts = pass->parts,
-        .n_parts = pass->n_parts};
+        .level = pass->level,
+        .end_s = pass->end_s,
+        .overdue = overdue};
     return pass_from_list(rollup_list_make(&scope, sites_only, &pass->list));
 }

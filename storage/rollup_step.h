@@ -24,9 +24,8 @@ struct pass {
     struct partition_view view;
     char id[PASS_ID];
     char cur[24];
-    struct bucket target;
-    struct bucket parts[PARTS_MAX];
-    size_t n_parts;
+    enum level level; /* of the buckets to complete, */
+    int64_t end_s;    /* and where they end */
     struct rollup_list list;
     struct buffer keys, args, out;
 };
@@ -44,8 +43,9 @@ void pass_put_bucket_key(
     struct pass *pass, enum key_kind kind, uint32_t site, struct bucket bucket, struct slice page);
 void pass_put_state(struct pass *pass, const struct rollup_state *state);
 
-/* List the sites (and pages) of the target's parts into pass->list. */
-enum pass_result pass_list(struct pass *pass, bool sites_only);
+/* List the sites (and pages) of the parts into pass->list; with @overdue also of buckets that ended
+ * before, which are complete but were left announced. */
+enum pass_result pass_list(struct pass *pass, bool sites_only, bool overdue);
 
 /* The last phase (rollup_expire.c): the parts get their expiry, and the pass ends. */
 enum pass_result pass_expire(struct pass *pass);

@@ -8,6 +8,7 @@
 
 #include "storage/identity.h"
 #include "storage/partition.h"
+#include "storage/site_zones.h"
 
 struct row {
     int64_t at_s;
@@ -15,16 +16,21 @@ struct row {
     struct slice site, page;
     struct slice user;           /* empty: none */
     const struct slice *actions; /* n_actions of them */
+    const struct zone *zone;     /* the site's */
     struct visitor_id visitor;
     struct address_id address;
     bool has_visitor, has_address;
     uint8_t page_partition, site_partition, visitor_partition;
     uint8_t n_actions;
+    uint32_t unit; /* of its flush (see unit.h), from 1; 0: of a request without a key */
 };
 
 /* Fill @ret from a validated event. */
 void row_make(const struct event *event, const struct secret *secret, enum rotation rotation,
-    const struct partitions *partitions, struct row *ret);
+    const struct partitions *partitions, const struct site_zones *zones, struct row *ret);
+
+/* The partition of a visitor. */
+unsigned visitor_partition(const struct partitions *partitions, const struct visitor_id *visitor);
 
 /* The partitions this row touches, as bits. */
 static inline uint64_t row_partitions(const struct row *row)

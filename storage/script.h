@@ -13,6 +13,8 @@
 /*   name               file */
 #define SCRIPTS(X)                                                                                 \
     X(SCRIPT_WRITE, "write")                                                                       \
+    X(SCRIPT_CLAIM, "claim")                                                                       \
+    X(SCRIPT_SETTLE, "settle")                                                                     \
     X(SCRIPT_SCHEMA, "schema")                                                                     \
     X(SCRIPT_INIT, "init")                                                                         \
     X(SCRIPT_READ, "read")                                                                         \
@@ -31,7 +33,11 @@
     X(SCRIPT_SLIDING, "sliding")                                                                   \
     X(SCRIPT_FORGET_USER, "forget_user")                                                           \
     X(SCRIPT_CLEAR_BITS, "clear_bits")                                                             \
-    X(SCRIPT_SWEEP_DAYS, "sweep_days")
+    X(SCRIPT_SWEEP_DAYS, "sweep_days")                                                             \
+    X(SCRIPT_FILTER_CREATE, "filter_create")                                                       \
+    X(SCRIPT_FILTER_ADD, "filter_add")                                                             \
+    X(SCRIPT_FILTER_DROP, "filter_drop")                                                           \
+    X(SCRIPT_SEEN_FOLD, "seen_fold")
 
 enum script {
 #define X(name, file) name,

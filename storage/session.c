@@ -6,6 +6,7 @@
 
 #include "storage/key.h"
 #include "storage/settings.h"
+#include "storage/zone_moves.h"
 
 /* Settings that come back are replaced again, but not for ever: another process may be doing the
  * same. */
@@ -61,6 +62,7 @@ struct preparation {
         struct retention retention;
     } changed[PARTITIONS_MAX];
     unsigned n_changed;
+    struct zone_moves moves; /* of sites, in the partitions that changed */
 };
 
 static bool complain(struct preparation *p, const char *text)
@@ -206,17 +208,21 @@ static bool note_change(struct preparation *p, size_t i, const struct reply *rol
     struct changed *c = &p->changed[i];
     const struct reply *cfg = &rolled->items[0];
     const struct reply *st = &rolled->items[1];
+    const struct reply *zones = &rolled->items[4];
     if (!settings_parse(cfg->text, p->core->partitions.n, &old) ||
         !rollup_state_parse(st->text, &state) ||
         (rolled->items[3].type == REPLY_TEXT && !kept_parse(rolled->items[3].text, &old))) {
         return refuse(p, "a partition's state is not one of ours");
     }
     if (!may_replace(p, cfg->text)) {
-        return refuse(p, "the data is kept with other settings (--keep-*) by another process");
+        return refuse(
+            p, "the data is kept with other settings (--keep-*, site.*.tz) by another process");
     }
     char *copy = malloc(cfg->text.n + st->text.n + 1);
-    if (copy == NULL) {
-        return complain(p, "out of memory");
+    if (copy == NULL || !zone_moves_add(&p->moves, p->core, (unsigned)i,
+                            zones->type == REPLY_TEXT ? zones->text : SLICE(""))) {
+        free(copy);
+        return complain(p, "out of memory, or a partition's zones are none of ours");
     }
     memcpy(copy, cfg->text.p, cfg->text.n);
     memcpy(copy + cfg->text.n, st->text.p, st->text.n);
@@ -239,11 +245,13 @@ static bool take_partition(void *data, size_t i, const struct reply *reply)
     if (reply->type == REPLY_ERROR) {
         return complain(p, reply->text.p);
     }
-    if (core_parse_rolled(p->core, reply, &view)) {
+    struct reply four = *reply;
+    four.n = reply->type == REPLY_ARRAY && reply->n == 5 ? 4 : 0;
+    if (core_parse_rolled(p->core, &four, &view)) {
         core_set_view(p->core, (unsigned)i, &view);
         return true;
     }
-    if (reply->type != REPLY_ARRAY || reply->n != 4 || reply->items[0].type != REPLY_TEXT) {
+    if (reply->type != REPLY_ARRAY || reply->n != 5 || reply->items[0].type != REPLY_TEXT) {
         return refuse(p, "a partition's state is not one of ours");
     }
     return note_change(p, i, reply);
@@ -260,7 +268,7 @@ static bool learn_partitions(struct session *session, struct preparation *p, int
 {
     struct core *core = p->core;
     struct rollup_state empty =
-        rollup_state_initial(core->zone, redis_clock_ms(&core->clock) / 1000);
+        rollup_state_initial(zone_utc(), redis_clock_ms(&core->clock) / 1000);
     char st[ROLLUP_STATE_TEXT];
     size_t st_n = rollup_state_print(&empty, st);
     struct buffer b;
@@ -270,11 +278,12 @@ static bool learn_partitions(struct session *session, struct preparation *p, int
         char ver[33];
         random_ver(ver);
         key_fixed(&rolled, core->partitions.tag[i], "rolled", SLICE(""));
-        script_head(&b, &session->scripts, SCRIPT_INIT, 1, 3);
+        script_head(&b, &session->scripts, SCRIPT_INIT, 1, 4);
         resp_word(&b, rolled.p, rolled.n);
         resp_text(&b, core->cfg);
         resp_word(&b, st, st_n);
         resp_text(&b, ver);
+        resp_text(&b, core->sites.text);
     }
     bool ok = ask(session, &b, core->partitions.n, deadline_ms, take_partition, p);
     buffer_release(&b);
@@ -288,33 +297,72 @@ static bool take_change(void *data, size_t i, const struct reply *reply)
     return reply->type == REPLY_INTEGER; /* 0: somebody was faster; the next look decides */
 }
 
-static bool change_retention(struct session *session, struct preparation *p, int64_t deadline_ms)
+static bool take_answer(void *data, size_t i, const struct reply *reply)
+{
+    struct preparation *p = data;
+    const struct zone_move *move = &p->moves.moves[i];
+    if (reply->type != REPLY_INTEGER) {
+        return complain(p, reply->type == REPLY_ERROR ? reply->text.p : "no answer of ours");
+    }
+    if (reply->integer == 0) {
+        return true;
+    }
+    char text[128 + sizeof(*move)];
+    (void)snprintf(text, sizeof(text),
+        "site %s has data, cut in %s: site.%s.tz = %s cannot change that any more", move->site,
+        move->theirs, move->site, move->ours);
+    return refuse(p, text);
+}
+
+/* A site that has data keeps its zone. */
+static bool check_moves(struct session *session, struct preparation *p, int64_t deadline_ms)
+{
+    struct buffer b;
+    buffer_init(&b);
+    zone_moves_ask(&p->moves, p->core, &b);
+    bool ok = p->moves.n == 0 || ask(session, &b, p->moves.n, deadline_ms, take_answer, p);
+    buffer_release(&b);
+    return ok;
+}
+
+static bool change_settings(struct session *session, struct preparation *p, int64_t deadline_ms)
 {
     struct core *core = p->core;
     struct buffer b;
+    struct buffer names;
     buffer_init(&b);
+    buffer_init(&names);
     for (unsigned i = 0; i < core->partitions.n; i++) {
         if (!p->changed[i].is) {
             continue;
         }
         struct key rolled;
+        struct key sites;
         char ver[33];
         char kept[SETTINGS_TEXT];
         random_ver(ver);
         kept_print(&p->changed[i].retention, kept);
         key_fixed(&rolled, core->partitions.tag[i], "rolled", SLICE(""));
-        script_head(&b, &session->scripts, SCRIPT_SETTINGS, 1, 5);
+        key_fixed(&sites, core->partitions.tag[i], "sites", SLICE(""));
+        buffer_clear(&names, SIZE_MAX);
+        size_t n_names = zone_moves_put(&p->moves, i, &names);
+        script_head(&b, &session->scripts, SCRIPT_SETTINGS, 2, 6 + n_names);
         resp_word(&b, rolled.p, rolled.n);
+        resp_word(&b, sites.p, sites.n);
         resp_word(&b, p->changed[i].cfg.p, p->changed[i].cfg.n);
         resp_word(&b, p->changed[i].st.p, p->changed[i].st.n);
         resp_text(&b, core->cfg);
         resp_text(&b, kept);
         resp_text(&b, ver);
+        resp_text(&b, core->sites.text);
+        buffer_append(&b, names.p, names.n);
+        b.failed = b.failed || names.failed;
     }
     bool ok = ask(session, &b, p->n_changed, deadline_ms, take_change, p);
+    buffer_release(&names);
     buffer_release(&b);
     if (ok) {
-        core_notice(core, STORAGE_RETENTION_CHANGED, core->cfg);
+        core_notice(core, STORAGE_SETTINGS_CHANGED, core->cfg);
     }
     return ok;
 }
@@ -328,6 +376,7 @@ static void forget_changes(struct preparation *p)
         }
     }
     p->n_changed = 0;
+    zone_moves_release(&p->moves);
 }
 
 bool session_prepare(struct session *session, struct core *core, bool adopt, int64_t deadline_ms,
@@ -346,7 +395,7 @@ bool session_prepare(struct session *session, struct core *core, bool adopt, int
     bool ok = check_server(session, p, deadline_ms) && publish_secret(p) &&
               learn_partitions(session, p, deadline_ms);
     for (int tries = 0; ok && p->n_changed > 0 && tries < 10; tries++) {
-        ok = change_retention(session, p, deadline_ms);
+        ok = check_moves(session, p, deadline_ms) && change_settings(session, p, deadline_ms);
         forget_changes(p);
         ok = ok && learn_partitions(session, p, deadline_ms);
     }

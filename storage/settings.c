@@ -1,5 +1,6 @@
 #include "storage/settings.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "storage/key.h"
@@ -10,13 +11,16 @@ static int print_time(char *text, size_t n, int64_t keep_s)
                                   : snprintf(text, n, "%lld", (long long)keep_s);
 }
 
-void settings_print(
-    unsigned partitions, const struct retention *retention, char text[SETTINGS_TEXT])
+void settings_print(unsigned partitions, const struct retention *retention, uint64_t zones_digest,
+    char text[SETTINGS_TEXT])
 {
     int n = snprintf(text, SETTINGS_TEXT, "schema=%d partitions=%u keep=", KEY_SCHEMA, partitions);
     for (int level = 0; level < LEVELS; level++) {
         n += snprintf(text + n, SETTINGS_TEXT - (size_t)n, "%s", level == 0 ? "" : ",");
         n += print_time(text + n, SETTINGS_TEXT - (size_t)n, retention->keep_s[level]);
+    }
+    if (zones_digest != 0) {
+        (void)snprintf(text + n, SETTINGS_TEXT - (size_t)n, " zones=%016" PRIx64, zones_digest);
     }
 }
 
@@ -46,6 +50,26 @@ static bool scan_char(struct slice text, size_t *at, char c)
     return true;
 }
 
+/* " zones=0123456789abcdef", or nothing. */
+static bool scan_zones(struct slice text, size_t *at)
+{
+    static const char head[] = " zones=";
+    size_t head_n = sizeof(head) - 1;
+    if (*at == text.n) {
+        return true;
+    }
+    if (text.n - *at != head_n + 16 || memcmp(text.p + *at, head, head_n) != 0) {
+        return false;
+    }
+    for (*at += head_n; *at < text.n; (*at)++) {
+        char c = text.p[*at];
+        if ((c < '0' || c > '9') && (c < 'a' || c > 'f')) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool settings_parse(struct slice text, unsigned partitions, struct retention *ret)
 {
     char head[64];
@@ -61,7 +85,7 @@ bool settings_parse(struct slice text, unsigned partitions, struct retention *re
             return false;
         }
     }
-    if (at != text.n) {
+    if (!scan_zones(text, &at) || at != text.n) {
         return false;
     }
     *ret = r;

@@ -10,12 +10,13 @@
 
 #define SETTINGS_TEXT 192
 
-/* "schema=1 partitions=16 keep=172800,5356800,95040000,-": compared by every script as a whole. */
-void settings_print(
-    unsigned partitions, const struct retention *retention, char text[SETTINGS_TEXT]);
+/* "schema=1 partitions=16 keep=172800,5356800,95040000,-": compared by every script as a whole.
+ * @zones_digest (site_zones_digest) other than 0 stands behind it: " zones=0123456789abcdef". */
+void settings_print(unsigned partitions, const struct retention *retention, uint64_t zones_digest,
+    char text[SETTINGS_TEXT]);
 
-/* The keep times of such a text.  False: not one of ours, or of another schema or number of
- * partitions. */
+/* The keep times of such a text, whatever its zones.  False: not one of ours, or of another schema
+ * or number of partitions. */
 bool settings_parse(struct slice text, unsigned partitions, struct retention *ret);
 
 /* kept: "until before" per level, blanks between; times in seconds, '-' for forever. */

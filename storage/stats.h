@@ -15,7 +15,7 @@
         "Requests refused because the queue was full.")                                            \
     X(flushes, COUNTER, "tallyd_flushes_total", "Flushes acknowledged by Redis.")                  \
     X(flush_events, COUNTER, "tallyd_flush_events_total", "Events in acknowledged flushes.")       \
-    X(flush_us, COUNTER, "tallyd_flush_microseconds_total",                                        \
+    X(flush_us, COUNTER_US, "tallyd_flush_seconds_total",                                          \
         "Time from sending a flush to its last reply.")                                            \
     X(flush_parts, COUNTER, "tallyd_flush_parts_total",                                            \
         "Parts of flushes acknowledged, one a partition touched.")                                 \
@@ -23,6 +23,8 @@
         "Write scripts sent again after a lost connection.")                                       \
     X(replanned, COUNTER, "tallyd_flush_replanned_total",                                          \
         "Write scripts encoded again because a rollup moved on.")                                  \
+    X(keyed_again, COUNTER, "tallyd_flush_keyed_again_total",                                      \
+        "Write scripts encoded again because a request with a key was applied before.")            \
     X(redis_errors, COUNTER, "tallyd_redis_errors_total", "Error replies of Redis.")               \
     X(redis_oom, COUNTER, "tallyd_redis_oom_total",                                                \
         "Write scripts refused by Redis for want of memory.")                                      \
@@ -44,6 +46,9 @@
         "Runs of closed buckets that were remembered.")                                            \
     X(cache_misses, COUNTER, "tallyd_cache_misses_total",                                          \
         "Runs of closed buckets that had to be read.")                                             \
+    X(seen_folds, COUNTER, "tallyd_seen_folds_total",                                              \
+        "Logs of who saw what folded into Bloom filters.")                                         \
+    X(seen_folded, COUNTER, "tallyd_seen_folded_total", "Pairs of user and page in those logs.")   \
     X(rollup_passes, COUNTER, "tallyd_rollup_passes_total", "Buckets rolled up.")                  \
     X(rollup_failures, COUNTER, "tallyd_rollup_failures_total", "Rollup passes given up.")         \
     X(rollup_leader, GAUGE, "tallyd_rollup_leader", "1 while this process leads the rollups.")

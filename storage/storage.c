@@ -5,14 +5,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "storage/claims.h"
 #include "storage/core.h"
 #include "storage/flush.h"
 #include "storage/guard.h"
 #include "storage/leader.h"
 #include "storage/reader.h"
 #include "storage/rollup.h"
+#include "storage/seen_fold.h"
 #include "storage/settings.h"
 #include "storage/writer.h"
+#include "storage/zone_store.h"
 
 struct storage {
     struct core core;
@@ -21,7 +24,9 @@ struct storage {
     struct guard *guard; /* NULL: there is none */
     struct readers *readers;
     struct leader *leader; /* NULL: this process never leads */
+    struct claims *claims;
     struct rollup *rollup;
+    struct zone_store *zones;
 };
 
 const char *storage_err_text(enum storage_err err)
@@ -48,17 +53,35 @@ static bool start_leading(struct storage *s, const char **ret_error)
     return s->rollup != NULL;
 }
 
+static bool resubmit(void *data, struct storage_job *job);
+
+static bool load_zones(
+    struct storage *s, const struct storage_config *config, const char **ret_error)
+{
+    *ret_error = "out of memory";
+    if (!site_zones_init(&s->core.sites)) {
+        return false;
+    }
+    for (size_t i = 0; i < config->n_site_zones; i++) {
+        const struct storage_site_zone *is = &config->site_zones[i];
+        const struct zone *zone = zone_store_get(s->zones, slice_of(is->zone), ret_error);
+        if (zone == NULL || !site_zones_add(&s->core.sites, slice_of(is->site), zone)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 struct storage *storage_open(const struct storage_config *config, const char **ret_error)
 {
     struct storage *s = calloc(1, sizeof(*s));
-    if (s == NULL || sodium_init() < 0) {
+    if (s == NULL || sodium_init() < 0 || (s->zones = zone_store_new(NULL)) == NULL) {
         *ret_error = "out of memory";
         free(s);
         return NULL;
     }
     s->core.config = *config;
     s->core.config.redis_url = NULL; /* the endpoint has what is needed */
-    s->core.zone = zone_utc();
     s->core.one_node = true;
     core_init(&s->core);
     s->core.cache = config->cache_bytes > 0 ? cache_new(config->cache_bytes) : NULL;
@@ -69,8 +92,15 @@ struct storage *storage_open(const struct storage_config *config, const char **r
         storage_close(s);
         return NULL;
     }
+    if (!load_zones(s, config, ret_error)) {
+        storage_close(s);
+        return NULL;
+    }
+    s->core.config.site_zones = NULL; /* core.sites has what is needed */
     partitions_make(config->partitions, &s->core.partitions);
-    settings_print(config->partitions, &config->retention, s->core.cfg);
+    settings_print(
+        config->partitions, &config->retention, site_zones_digest(&s->core.sites), s->core.cfg);
+    s->core.seen_fold = config->seen.on ? seen_fold_start(&s->core) : NULL;
     s->writer = writer_start(&s->core);
     if (s->writer != NULL && config->guard_by != GUARD_OFF) {
         s->guard = guard_new(&s->core, s->writer);
@@ -82,8 +112,9 @@ struct storage *storage_open(const struct storage_config *config, const char **r
         writer_set_tick(s->writer, guard_tick, s->guard);
     }
     s->readers = readers_start(&s->core, config->readers);
+    s->claims = claims_start(&s->core, resubmit, s);
     *ret_error = "threads could not be started, or no memory";
-    if (s->hot == NULL || s->writer == NULL || s->readers == NULL ||
+    if (s->hot == NULL || s->writer == NULL || s->readers == NULL || s->claims == NULL ||
         (config->lead && !start_leading(s, ret_error))) {
         storage_close(s);
         return NULL;
@@ -115,7 +146,7 @@ static enum storage_err make_rows(struct storage *s, struct storage_job *job)
     job->parts_all = 0;
     for (size_t i = 0; i < n; i++) {
         row_make(&job->u.write.events[i], secret, core->config.rotation, &core->partitions,
-            &rows->rows[i]);
+            &core->sites, &rows->rows[i]);
         job->parts_all |= row_partitions(&rows->rows[i]);
     }
     hot_pages_writes(s->hot, this_core(), monotonic_ms(), rows->rows, n);
@@ -126,6 +157,11 @@ static enum storage_err make_rows(struct storage *s, struct storage_job *job)
 
 static enum storage_err submit_write(struct storage *s, struct storage_job *job)
 {
+    struct claim *claim = job->u.write.claim;
+    if (claim != NULL && claim->direct) {
+        claim->outcome = CLAIM_MINE;
+        claims_name(s->claims, claim);
+    }
     enum storage_err err = make_rows(s, job);
     if (err == STORAGE_OK && s->guard != NULL && job->u.write.n_claims > 0) {
         guard_submit(s->guard, job);
@@ -136,6 +172,13 @@ static enum storage_err submit_write(struct storage *s, struct storage_job *job)
         job->rows = NULL;
     }
     return err;
+}
+
+/* A write with a key once more: see claims.h.  False: not taken. */
+static bool resubmit(void *data, struct storage_job *job)
+{
+    struct storage *s = data;
+    return submit_write(s, job) == STORAGE_OK;
 }
 
 void storage_submit(struct storage *s, struct storage_job *job)
@@ -154,6 +197,8 @@ void storage_submit(struct storage *s, struct storage_job *job)
         if (err == STORAGE_OK) {
             (void)rollup_submit(s->rollup, job, &err);
         }
+    } else if (job->op == STORAGE_CLAIM || job->op == STORAGE_RELEASE) {
+        (void)claims_submit(s->claims, job, &err);
     } else if (job->op != STORAGE_WRITE) {
         if (job->op == STORAGE_COUNT) {
             const struct count_job *count = &job->u.count;
@@ -162,6 +207,7 @@ void storage_submit(struct storage *s, struct storage_job *job)
         }
         (void)readers_submit(s->readers, job, &err);
     } else if (job->u.write.n == 0) {
+        job->parts_all = 0;
         job_done(job, STORAGE_OK);
         return;
     } else {
@@ -205,6 +251,9 @@ void storage_job_release(struct storage_job *job)
     case STORAGE_COUNT:
         release_keys(&job->u.count.keys, &job->u.count.n_keys);
         release_set(&job->u.count.set.resolved);
+        free(job->u.count.points);
+        job->u.count.points = NULL;
+        job->u.count.n_points = 0;
         break;
     case STORAGE_ACTIVE_USERS:
         arena_release(&job->u.active_users.arena);
@@ -234,8 +283,23 @@ void storage_job_release(struct storage_job *job)
     case STORAGE_PAGE_SET_DELETE:
     case STORAGE_ROLLUP_STATUS:
     case STORAGE_ROLLUP_RUN:
+    case STORAGE_FILTER_READ:
+    case STORAGE_FILTER_WRITE:
+    case STORAGE_SEEN:
+    case STORAGE_CLAIM:
+    case STORAGE_RELEASE:
         break; /* nothing is owned */
     }
+}
+
+const struct zone *storage_zone(struct storage *s, struct slice name, const char **ret_fault)
+{
+    return zone_store_get(s->zones, name, ret_fault);
+}
+
+const struct zone *storage_site_zone(struct storage *s, struct slice site)
+{
+    return site_zones_get(&s->core.sites, site);
 }
 
 int64_t storage_now_ms(struct storage *s)
@@ -251,16 +315,16 @@ int64_t storage_oldest_s(struct storage *s, int64_t now_s)
         if (keep_s == KEEP_FOREVER) {
             return INT64_MIN;
         }
-        int64_t start_s = bucket_at(s->core.zone, (enum level)level, now_s - keep_s).start_s;
+        int64_t start_s = site_zones_start(&s->core.sites, (enum level)level, now_s - keep_s);
         oldest_s = start_s < oldest_s ? start_s : oldest_s;
     }
     return oldest_s;
 }
 
-/* End of the last bucket of @level that is over. */
+/* End of the last bucket of @level that is over, in any zone in use. */
 static int64_t complete_s(const struct core *core, enum level level, int64_t now_s)
 {
-    return bucket_at(core->zone, level, now_s).start_s;
+    return site_zones_start(&core->sites, level, now_s);
 }
 
 int64_t storage_rollup_lag_s(struct storage *s, enum level level)
@@ -294,6 +358,7 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
         guard_give_back(s->guard);
     }
     writer_drain(s->writer, deadline_ms);
+    claims_drain(s->claims, deadline_ms);
     readers_drain(s->readers, deadline_ms);
     if (s->rollup != NULL) {
         rollup_drain(s->rollup);
@@ -316,11 +381,18 @@ void storage_close(struct storage *s)
     if (s->readers != NULL) {
         readers_stop(s->readers);
     }
+    if (s->claims != NULL) {
+        claims_stop(s->claims);
+    }
     if (s->writer != NULL) {
         writer_stop(s->writer);
     }
     guard_free(s->guard);
+    if (s->core.seen_fold != NULL) {
+        seen_fold_stop(s->core.seen_fold); /* the writer tells it what is due */
+    }
     core_release(&s->core);
     hot_pages_free(s->hot);
+    zone_store_free(s->zones);
     free(s);
 }

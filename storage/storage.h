@@ -18,12 +18,15 @@
 
 #include "storage/activity_job.h"
 #include "storage/bucket.h"
+#include "storage/claim.h"
 #include "storage/cover.h"
 #include "storage/event.h"
 #include "storage/hot_pages.h"
 #include "storage/limit.h"
+#include "storage/filter.h"
 #include "storage/stats.h"
 #include "storage/window_job.h"
+#include "storage/step.h"
 
 #define MUST_CHECK __attribute__((warn_unused_result))
 
@@ -40,7 +43,9 @@
     X(STORAGE_NOT_KEPT, "the window is not kept at this precision")                                \
     X(STORAGE_TOO_BROAD, "the question needs too many keys")                                       \
     X(STORAGE_NO_SET, "there is no such page set")                                                 \
-    X(STORAGE_LIMITED, "over the limit")           /* nothing was sent */                          \
+    X(STORAGE_LIMITED, "over the limit") /* nothing was sent */                                    \
+    X(STORAGE_TOO_FINE, "the step is finer than what is kept of the window")                       \
+    X(STORAGE_TOO_MANY, "the series would have too many points")                                   \
     X(STORAGE_SHUTDOWN, "the service is stopping") /* nothing was sent */                          \
     X(STORAGE_NOMEM, "out of memory")              /* nothing was sent */
 
@@ -82,11 +87,19 @@ struct write_job {
     const struct guard_claim *claims;
     size_t n_claims;
     struct limit_state guard; /* with claims: what the guard said; written by storage */
+    struct claim *claim;      /* NULL: a request without an Idempotency-Key */
+};
+
+/* A point of a series. */
+struct count_point {
+    struct window window;
+    uint64_t values[METRICS];
 };
 
 /* Input and result of STORAGE_COUNT. */
 struct count_job {
     enum metric metric;
+    bool all_metrics; /* not just that one: all of them, of one reading */
     struct slice site;
     const struct slice *pages; /* the union of these pages; n_pages 0: the whole site */
     size_t n_pages;
@@ -96,11 +109,18 @@ struct count_job {
                          ahead */
     bool round_outer; /* take the nearest answerable window instead of STORAGE_NOT_KEPT */
     bool explain;     /* list the keys */
+    enum step step;   /* of a series beside the figure; STEP_NONE: none */
+    const struct zone *zone; /* of the step */
 
     /* Written by storage.  On STORAGE_NOT_KEPT only answered is written: the nearest window that
-     * could be answered, from_s == to_s if there is none. */
-    uint64_t value;
+     * could be answered, from_s == to_s if there is none.  On STORAGE_TOO_FINE and STORAGE_TOO_MANY
+     * only used is: the finest step that would work, STEP_NONE if there is none. */
+    uint64_t value;           /* of metric */
+    uint64_t values[METRICS]; /* of each that was asked for */
     struct window answered;
+    struct count_point *points; /* of the series, in time order; owned by the job */
+    size_t n_points;
+    enum step used;             /* the step; chosen here for STEP_AUTO */
     uint32_t per_level[LEVELS]; /* keys per level, over all pages and partitions read */
     struct counted_key *keys;   /* with explain, in time order; owned */
     size_t n_keys;
@@ -134,12 +154,19 @@ struct rollup_job {
     int64_t lag_s[LEVELS];       /* by which it lies behind the last complete bucket */
 };
 
+/* Input and result of STORAGE_SEEN: did @user view @page, as far as is remembered? */
+struct seen_job {
+    struct slice site, user, page;
+    bool seen;              /* false is certain */
+    double false_positives; /* rate at which a yes is wrong, expected from what is in */
+};
+
 /* No process may take an event further ahead of Redis's clock than this.  (Readers take it that
  * nothing lies beyond: a window that reaches into next month needs few keys.) */
 #define STORAGE_FUTURE_MAX_S 86400
 
-/* STORAGE_WRITE and the limits are for the writer's thread; the others are for the readers
- * (reader.c). */
+/* STORAGE_WRITE and the limits are for the writer's thread, STORAGE_CLAIM and STORAGE_RELEASE for
+ * that of the claims (see claim.h); the others are for the readers (reader.c). */
 enum storage_op {
     STORAGE_WRITE,
     STORAGE_COUNT,
@@ -157,9 +184,14 @@ enum storage_op {
     STORAGE_PAGE_SET_DELETE,
     STORAGE_SITES,
     STORAGE_ROLLUP_STATUS,
-    STORAGE_ROLLUP_RUN, /* after a pass over all that is over by now, whichever process leads */
+    STORAGE_ROLLUP_RUN,   /* after a pass over all that is over by now, whichever process leads */
+    STORAGE_FILTER_READ,  /* FILTER_INFO, FILTER_CHECK */
+    STORAGE_FILTER_WRITE, /* the other actions of a filter_job */
+    STORAGE_SEEN,
+    STORAGE_CLAIM,
+    STORAGE_RELEASE,
 };
-#define STORAGE_OPS 17
+#define STORAGE_OPS 22
 
 struct storage_job {
     enum storage_op op;
@@ -178,6 +210,9 @@ struct storage_job {
         struct page_set_job page_set;
         struct sites_job sites;
         struct rollup_job rollup;
+        struct filter_job filter;
+        struct seen_job seen;
+        struct claim *claim; /* of STORAGE_CLAIM and STORAGE_RELEASE */
     } u;
     void (*done)(struct storage_job *job);
     void *data; /* the caller's */
@@ -213,10 +248,24 @@ enum storage_notice {
     STORAGE_SETTINGS_DIFFER,
     STORAGE_REFUSING,
     STORAGE_ROLLUP_FAILED,
-    STORAGE_RETENTION_CHANGED,
+    STORAGE_SEEN_FAILED,
     STORAGE_CLOCK, /* Redis's clock was seen first, or was set */
     STORAGE_LEADING,
     STORAGE_LEADER_LOST,
+    STORAGE_SETTINGS_CHANGED,
+};
+
+/* Who saw what: see seen_layout.h. */
+struct seen_config {
+    bool on;           /* events with a user feed it */
+    uint64_t capacity; /* pairs of user and page that a site has in a month before it grows */
+    double error;      /* rate of false yeses, over all months that are kept */
+    int64_t keep_s;    /* a month is kept so long after its end */
+};
+
+/* The reporting zone of a site; both are names. */
+struct storage_site_zone {
+    const char *site, *zone;
 };
 
 struct storage_config {
@@ -225,6 +274,7 @@ struct storage_config {
     struct retention retention;
     int64_t visit_timeout_s;
     enum rotation rotation;
+    struct seen_config seen;
     size_t queue_events;      /* events that may wait; more: STORAGE_FULL */
     enum guard_by guard_by;   /* GUARD_OFF: no guard */
     struct limit guard_limit; /* a funnel that passes limit_check */
@@ -232,6 +282,8 @@ struct storage_config {
     unsigned readers;         /* reader threads, each with a connection */
     bool lead;                /* take part in rollups */
     const char *lock_urls; /* further servers that keep the leader's lock: see redlock_init; "" */
+    const struct storage_site_zone *site_zones; /* of sites that are not cut in UTC */
+    size_t n_site_zones;
     void (*notice)(
         void *data, enum storage_notice what, const char *detail); /* any thread; must not block */
     void *notice_data;
@@ -254,13 +306,19 @@ enum guard_verdict storage_guard_try(struct storage *storage, const struct guard
 /* Is it known that not even one event of @who would be admitted?  For those who want to refuse
  * before they work. */
 bool storage_guard_closed(struct storage *storage, struct slice who, struct limit_state *ret_state);
+/* The system's time zone of that IANA name; good until storage_close.  NULL: there is none, and
+ * *ret_fault says what is wrong (static text).  May read a file, the first time. */
+const struct zone *storage_zone(struct storage *storage, struct slice name, const char **ret_fault);
+
+/* The reporting zone of @site: where its hours, days and months are cut. */
+const struct zone *storage_site_zone(struct storage *storage, struct slice site);
 
 /* A lower bound of Redis's clock, UTC milliseconds: a TIME seen in a reply and the monotonic time
  * since. 0 as long as no reply was seen. */
 int64_t storage_now_ms(struct storage *storage);
 
-/* The oldest time an event may have to be kept anywhere, given @now_s: INT64_MIN if months are kept
- * forever. */
+/* The oldest time an event may have to be kept anywhere, in whichever zone its site is cut, given
+ * @now_s: INT64_MIN if months are kept forever. */
 int64_t storage_oldest_s(struct storage *storage, int64_t now_s);
 
 /* Seconds by which the readers' watermark of the slowest partition lies behind the last complete

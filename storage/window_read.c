@@ -16,7 +16,7 @@ bool window_begin(struct window_read *w, struct reader *reader, struct storage_j
         .job = job,
         .asked = asked,
         .ret_lost = ret_lost,
-        .zone = reader->core->zone, /* of the site: where its buckets are cut */
+        .zone = site_zones_get(&reader->core->sites, asked->site), /* where its buckets are cut */
         .window = asked->window,
         .covers = calloc(PARTITIONS_MAX, sizeof(*w->covers)),
     };
@@ -134,7 +134,7 @@ enum storage_err window_plan(struct window_read *w, uint64_t partitions)
 
 bool window_moved_on(struct window_read *w)
 {
-    int64_t minute_end_s = bucket_at(w->zone, LEVEL_MINUTE, w->latest_s).end_s;
+    int64_t minute_end_s = bucket_at(zone_utc(), LEVEL_MINUTE, w->latest_s).end_s;
     if (!w->asked->to_is_now || minute_end_s <= w->window.to_s) {
         return false;
     }

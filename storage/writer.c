@@ -85,7 +85,9 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
     bool wake = false;
     *ret_err = STORAGE_OK;
     pthread_mutex_lock(&w->lock);
-    if (w->draining || w->stop) {
+    /* Who has claimed a key was taken before, and is let through. */
+    bool claimed = job->u.write.claim != NULL && monotonic_ms() < w->drain_deadline_ms;
+    if ((w->draining && !claimed) || w->stop) {
         *ret_err = STORAGE_SHUTDOWN;
     } else if (w->queue.events + w->limits.events > 0 &&
                w->queue.events + w->limits.events + job->cost > w->core->config.queue_events) {
@@ -103,12 +105,26 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
     return *ret_err == STORAGE_OK;
 }
 
+/* A flush with direct requests must fit into one script: it is kept small, or ends before them. */
+static size_t most_events(const struct job_queue *queue)
+{
+    size_t events = 0;
+    for (const struct storage_job *job = queue->first; job != NULL && events < FLUSH_EVENTS_MAX;
+         job = job->next) {
+        if (job->u.write.claim != NULL && job->u.write.claim->direct) {
+            return events < FLUSH_DIRECT_MAX ? FLUSH_DIRECT_MAX : events;
+        }
+        events += job->cost;
+    }
+    return FLUSH_EVENTS_MAX;
+}
+
 static struct storage_job *take_jobs(struct writer *w, size_t min_events)
 {
     struct storage_job *jobs = NULL;
     pthread_mutex_lock(&w->lock);
     if (w->queue.events >= min_events) {
-        jobs = job_queue_take(&w->queue, FLUSH_EVENTS_MAX);
+        jobs = job_queue_take(&w->queue, most_events(&w->queue));
     }
     show_queue(w);
     pthread_mutex_unlock(&w->lock);
@@ -306,7 +322,7 @@ static int64_t next_deadline_ms(struct writer *w)
 
 static void try_connect(struct writer *w, int64_t now_ms)
 {
-    char error[160] = "";
+    char error[400] = ""; /* names a site and its zones */
     int64_t deadline_ms = now_ms + CONNECT_MS;
     int64_t first_ms = next_deadline_ms(w);
     if (first_ms < deadline_ms) {

@@ -9,6 +9,7 @@
 
 #include "service/client/access_log.h"
 #include "service/client/import_batch.h"
+#include "service/client/import_key.h"
 #include "service/client/import_options.h"
 #include "service/client/import_report.h"
 #include "service/client/import_upload.h"
@@ -28,9 +29,10 @@ struct import {
     struct import_batch *batch;
     struct import_upload *upload;
     struct import_report report;
-    size_t batch_max;      /* events; less than a whole batch if the server takes no more */
-    int64_t oldest_s;      /* of the minutes that are kept */
-    bool answered, waited; /* ever */
+    size_t batch_max;          /* events; less than a whole batch if the server takes no more */
+    int64_t oldest_s;          /* of the minutes that are kept */
+    bool answered, waited;     /* ever */
+    struct import_chain chain; /* the batches before this one */
 };
 
 static void sleep_ms(int64_t ms)
@@ -42,29 +44,47 @@ static void sleep_ms(int64_t ms)
     }
 }
 
-/* Post events [@first, @first + @count), again while that is safe and worth it.  (An
- * Idempotency-Key made from the file's content and the numbers of the first and last line would go
- * to import_upload_post() here, and would make IMPORT_UPLOAD_IN_DOUBT safe as well.) */
+/* Is it worth, and safe, to send the same again?  With its key it is always safe. */
+static bool may_try_again(const struct import *import, enum import_upload_result result)
+{
+    switch (result) {
+    case IMPORT_UPLOAD_UNREACHABLE:
+        /* A server that has never answered is not there; one that has is being restarted. */
+        return import->answered;
+    case IMPORT_UPLOAD_BUSY:
+    case IMPORT_UPLOAD_IN_DOUBT:
+        return true;
+    case IMPORT_UPLOAD_ANSWERED:
+    case IMPORT_UPLOAD_TOO_LARGE:
+    case IMPORT_UPLOAD_REFUSED:
+        break;
+    }
+    return false;
+}
+
+/* Post events [@first, @first + @count), again while that is worth it. */
 static enum import_upload_result post(
     struct import *import, size_t first, size_t count, struct import_upload_answer *ret)
 {
     struct slice body = import_batch_body(import->batch, first, count);
     int64_t waited_ms = 0, wait_ms, next_ms = FIRST_WAIT_MS;
+    char key[IMPORT_KEY_TEXT];
+    bool doubted = false;
 
+    import_key(&import->chain, import_batch_line(import->batch, first),
+        import_batch_line(import->batch, first + count - 1), body, key);
     for (;;) {
-        enum import_upload_result result = import_upload_post(import->upload, body, count, ret);
+        enum import_upload_result result =
+            import_upload_post(import->upload, key, body, count, ret);
 
-        /* A server that has never answered is not there; one that has is being restarted. */
-        if (result == IMPORT_UPLOAD_UNREACHABLE && !import->answered) {
-            return result;
+        if (result == IMPORT_UPLOAD_ANSWERED && doubted) {
+            ret->replayed = false; /* counted by this run, when there was no answer */
+        }
+        if (!may_try_again(import, result) || waited_ms >= PATIENCE_MS) {
+            return doubted && result != IMPORT_UPLOAD_ANSWERED ? IMPORT_UPLOAD_IN_DOUBT : result;
         }
         import->answered = true;
-        if (result != IMPORT_UPLOAD_BUSY && result != IMPORT_UPLOAD_UNREACHABLE) {
-            return result;
-        }
-        if (waited_ms >= PATIENCE_MS) {
-            return result;
-        }
+        doubted = doubted || result == IMPORT_UPLOAD_IN_DOUBT;
         wait_ms = ret->retry_after_s > 0 && ret->retry_after_s <= PATIENCE_MS / 1000
                       ? ret->retry_after_s * 1000
                       : next_ms;
@@ -101,7 +121,8 @@ static void take_answer(
     uint64_t unlisted = answer->rejected;
     size_t next = 0;
 
-    import->report.accepted += answer->accepted;
+    import->answered = true;
+    *(answer->replayed ? &import->report.before : &import->report.accepted) += answer->accepted;
     for (size_t i = 0; i < answer->n_rejects && unlisted > 0; i++, unlisted--) {
         take_reject(import, first + answer->rejects[i].index, answer->rejects[i].detail);
         next = answer->rejects[i].index + 1;
@@ -129,14 +150,18 @@ static void say_stopped(struct import *import, size_t first, size_t count,
         report->in_doubt += count;
         import_report_say(report,
             "lines %" PRIu64 " to %" PRIu64
-            " are in doubt: they may or may not be counted, and sending "
-            "them again could count them twice; stopped before line %" PRIu64,
-            from, to, to + 1);
+            " are in doubt: they may or may not be counted; run the same command again within a "
+            "day: what is counted already counts nothing",
+            from, to);
     } else if (result == IMPORT_UPLOAD_UNREACHABLE && !import->answered) {
         import_report_say(
             report, "nothing was sent; is `tallyd serve` running at %s?", import->options.url);
     } else {
-        import_report_say(report, "stopped: nothing from line %" PRIu64 " on is counted", from);
+        import_report_say(report,
+            "stopped: nothing from line %" PRIu64
+            " on is counted; run the same command again within a day: what is counted already "
+            "counts nothing",
+            from);
     }
 }
 
@@ -167,6 +192,11 @@ static bool flush(struct import *import)
     size_t count = import_batch_count(import->batch);
     bool sent = count == 0 || send_range(import, 0, count);
 
+    if (count > 0) {
+        import_chain_add(&import->chain, import_batch_line(import->batch, 0),
+            import_batch_line(import->batch, count - 1),
+            import_batch_body(import->batch, 0, count));
+    }
     import_batch_clear(import->batch);
     return sent;
 }

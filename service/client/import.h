@@ -2,10 +2,9 @@
  *
  * Layer: service/client; speaks HTTP like any client and knows nothing of the server's inside.
  *
- * An event is sent once.  What the server certainly did not apply (503, 429, a connection that did
- * not come up) is sent again, for about a minute; what it may have applied (504, a connection lost
- * behind the request) is not, because it would count twice: the import stops and names the lines in
- * doubt.
+ * Each request has an Idempotency-Key (import_key.h).  What was not acknowledged is sent again, for
+ * about a minute; then the import stops and names the lines it stopped at.  Run again within a day
+ * (that is how long a server knows a key), from the first line on, it counts what is missing.
  */
 #ifndef SERVICE_CLIENT_IMPORT_H
 #define SERVICE_CLIENT_IMPORT_H

@@ -121,6 +121,9 @@ void import_report_finish(struct import_report *report, uint64_t lines)
     if (report->blank > 0) {
         print_count("blank", report->blank);
     }
+    if (report->before > 0) {
+        print_count("counted before", report->before);
+    }
     if (report->in_doubt > 0) {
         print_count("in doubt", report->in_doubt);
     }

@@ -14,6 +14,7 @@
 
 struct import_report {
     uint64_t accepted, rejected, malformed, other_methods;
+    uint64_t before;   /* counted by an earlier run */
     uint64_t in_doubt; /* sent, not known to be counted */
     uint64_t blank;
     uint64_t old; /* events older than minutes are kept */

@@ -26,9 +26,8 @@ struct import_upload {
     char answer[ANSWER_BYTES];
 };
 
-/* The body goes through a callback that cannot rewind, on purpose: when a kept connection dies
- * without an answer, curl sends the request again by itself if it can, and events would count
- * twice. */
+/* The body goes through a callback that cannot rewind: when a kept connection dies without an
+ * answer it is for the caller to say whether the request is sent again. */
 static size_t give_body(char *to, size_t size, size_t n, void *data)
 {
     struct import_upload *upload = data;
@@ -99,7 +98,6 @@ static bool set_up(struct import_upload *upload, const char *token)
     bad |= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     bad |= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     bad |= curl_easy_setopt(easy, CURLOPT_POST, 1L);
-    bad |= curl_easy_setopt(easy, CURLOPT_HTTPHEADER, upload->headers);
     bad |= curl_easy_setopt(easy, CURLOPT_USERAGENT, "tallyd-import");
     bad |= curl_easy_setopt(easy, CURLOPT_READFUNCTION, give_body);
     bad |= curl_easy_setopt(easy, CURLOPT_READDATA, upload);
@@ -243,6 +241,7 @@ static enum import_upload_result judge(
         return json_integer_value(json_object_get(answer, "retry_after_s")) < 0
                    ? IMPORT_UPLOAD_TOO_LARGE
                    : IMPORT_UPLOAD_BUSY;
+    case 409: /* an earlier attempt is still under way */
     case 503:
         return IMPORT_UPLOAD_BUSY;
     default: /* 504, and what a proxy or a fault answers, leaves open what happened */
@@ -267,8 +266,34 @@ static enum import_upload_result judge_failure(
     return upload->unsent.n > 0 ? IMPORT_UPLOAD_UNREACHABLE : IMPORT_UPLOAD_IN_DOUBT;
 }
 
-enum import_upload_result import_upload_post(
-    struct import_upload *upload, struct slice body, size_t count, struct import_upload_answer *ret)
+static bool is_replayed(struct import_upload *upload)
+{
+    struct curl_header *header;
+
+    return curl_easy_header(upload->easy, "Idempotency-Replayed", 0, CURLH_HEADER, -1, &header) ==
+           CURLHE_OK;
+}
+
+static CURLcode perform(struct import_upload *upload, const char *key, struct slice body)
+{
+    char text[128];
+    struct curl_slist first = {.data = text, .next = upload->headers};
+    CURLcode code;
+
+    (void)snprintf(text, sizeof(text), "Idempotency-Key: %s", key);
+    code = curl_easy_setopt(upload->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.n);
+    if (code == CURLE_OK) {
+        code = curl_easy_setopt(upload->easy, CURLOPT_HTTPHEADER, &first);
+    }
+    if (code == CURLE_OK) {
+        code = curl_easy_perform(upload->easy);
+    }
+    (void)curl_easy_setopt(upload->easy, CURLOPT_HTTPHEADER, NULL);
+    return code;
+}
+
+enum import_upload_result import_upload_post(struct import_upload *upload, const char *key,
+    struct slice body, size_t count, struct import_upload_answer *ret)
 {
     enum import_upload_result result;
     curl_off_t retry_after_s = 0;
@@ -281,16 +306,14 @@ enum import_upload_result import_upload_post(
     upload->answer_n = 0;
     upload->answer_too_long = false;
     upload->error[0] = '\0';
-    code = curl_easy_setopt(upload->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.n);
-    if (code == CURLE_OK) {
-        code = curl_easy_perform(upload->easy);
-    }
+    code = perform(upload, key, body);
     if (code != CURLE_OK) {
         return judge_failure(upload, code, ret);
     }
     (void)curl_easy_getinfo(upload->easy, CURLINFO_RESPONSE_CODE, &status);
     (void)curl_easy_getinfo(upload->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
     ret->retry_after_s = (int64_t)retry_after_s;
+    ret->replayed = is_replayed(upload);
     answer = json_loadb(upload->answer, upload->answer_n, 0, NULL);
     result = judge(status, answer, count, ret);
     json_decref(answer);

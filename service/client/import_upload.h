@@ -1,18 +1,19 @@
 /* import_upload.h - posting events to a tallyd over one kept connection.
  *
  * Layer: service/client.  Blocking.  Not thread-safe.  One call is one attempt: waiting and trying
- * again is the caller's, and only what says that nothing was applied may be tried again.
+ * again, with the same key, is the caller's.
  */
 #ifndef SERVICE_CLIENT_IMPORT_UPLOAD_H
 #define SERVICE_CLIENT_IMPORT_UPLOAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "storage/slice.h"
 
 enum import_upload_result {
     IMPORT_UPLOAD_ANSWERED,    /* every event was accepted or rejected: see the answer's counts */
-    IMPORT_UPLOAD_BUSY,        /* 503, 429: nothing was applied; again after retry_after_s */
+    IMPORT_UPLOAD_BUSY,        /* 503, 429, 409: again after retry_after_s */
     IMPORT_UPLOAD_UNREACHABLE, /* the request did not get there whole: nothing was applied */
     IMPORT_UPLOAD_TOO_LARGE,   /* nothing was applied; fewer events at a time might pass */
     IMPORT_UPLOAD_REFUSED,     /* nothing was applied, and trying again does not help */
@@ -25,6 +26,7 @@ enum import_upload_result {
 struct import_upload_answer {
     /* After IMPORT_UPLOAD_ANSWERED. */
     uint64_t accepted, rejected; /* exact */
+    bool replayed;               /* the server had counted them before */
     size_t n_rejects;            /* how many of the rejected are listed */
     struct import_upload_reject {
         size_t index; /* of the event in the body, from 0; below the count that was posted */
@@ -43,8 +45,9 @@ struct import_upload;
 struct import_upload *import_upload_new(const char *url, const char *token);
 void import_upload_free(struct import_upload *upload); /* NULL is fine */
 
-/* Post @count events, @body in NDJSON.  *ret is written whatever the result. */
-enum import_upload_result import_upload_post(struct import_upload *upload, struct slice body,
-    size_t count, struct import_upload_answer *ret);
+/* Post @count events, @body in NDJSON, with @key as Idempotency-Key.  *ret is written whatever the
+ * result. */
+enum import_upload_result import_upload_post(struct import_upload *upload, const char *key,
+    struct slice body, size_t count, struct import_upload_answer *ret);
 
 #endif

@@ -1,7 +1,8 @@
 #!lua
 -- funnel.lua - GCRA for several keys at once, each on its own.  Encoded by storage/limiter.c; limit.h has the words.
 --
--- KEYS: one a job    ARGV: five a job:  cost of one (units)  units paid back a microsecond  capacity  need  want
+-- KEYS: one a job    ARGV: six for each run of jobs that ask for the same:
+--       how many jobs  cost of one (units)  units paid back a microsecond  capacity  need  want
 --       Take `want`, or less if there is less, but not less than `need`; nothing if there is less.  need < 0: give back.
 -- Reply: {seconds, microseconds, then four a job: granted (-1: denied)  remaining  retry (us; -1 never)  reset (us)}
 --
@@ -12,11 +13,16 @@ local call, floor, ceil, max, min = redis.call, math.floor, math.ceil, math.max,
 local t = call('TIME')
 local now = t[1] * 1000000 + t[2]
 local reply = {t[1], t[2]}
+local left_in_run, a = 0, -5 -- a: where the run at hand begins
+local cost, rate, capacity, need, want, full
 for i = 1, #KEYS do
-    local a = 5 * (i - 1)
-    local cost, rate, capacity = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
-    local need, want = tonumber(ARGV[a + 4]), tonumber(ARGV[a + 5])
-    local full = capacity * cost
+    if left_in_run == 0 then
+        a = a + 6
+        left_in_run, cost, rate = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+        capacity, need, want = tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]), tonumber(ARGV[a + 5])
+        full = capacity * cost
+    end
+    left_in_run = left_in_run - 1
     local debt, granted, retry, moved = 0, -1, 0, false
     local is = call('GET', KEYS[i])
     if is and #is == 32 then

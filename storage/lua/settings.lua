@@ -1,8 +1,13 @@
 #!lua flags=allow-oom
--- settings.lua - change how long a partition's data is kept; compare and set.
--- KEYS: 1 rolled    ARGV: 1 cfg expected  2 st expected  3 cfg  4 kept  5 ver
+-- settings.lua - change how long a partition's data is kept and in which zones sites are cut; compare and set.
+-- KEYS: 1 rolled  2 sites    ARGV: 1 cfg expected  2 st expected  3 cfg  4 kept  5 ver  6 zones ('' none)
+--       7.. sites of this partition that get another zone: only while they have no data
 -- Reply: 1 done, 0 something moved meanwhile
 local is = redis.call('HMGET', KEYS[1], 'cfg', 'st')
 if is[1] ~= ARGV[1] or is[2] ~= ARGV[2] then return 0 end
+for i = 7, #ARGV do
+    if redis.call('SISMEMBER', KEYS[2], ARGV[i]) == 1 then return 0 end
+end
 redis.call('HSET', KEYS[1], 'cfg', ARGV[3], 'kept', ARGV[4], 'ver', ARGV[5])
+if ARGV[6] == '' then redis.call('HDEL', KEYS[1], 'zones') else redis.call('HSET', KEYS[1], 'zones', ARGV[6]) end
 return 1

@@ -1,16 +1,25 @@
 #!lua
 -- write.lua - apply parts of flushes to their partitions, each exactly once.  Encoded by storage/encode.c.
 --
--- KEYS: part by part:  1 rolled  2 once:<writer>  3 open  4 sites  then data keys in the order of use below
--- ARGV: 1 number of parts  2 cfg  3 ttl (ms)
+-- KEYS: the direct claims; then part by part:  1 rolled  2 once:<writer>  3 open  4 sites  then the units' markers, then data keys in the order of use below
+-- ARGV: 1 number of parts  2 cfg  3 ttl (ms)  4 number of direct claims, and the record of each one
 --       then part by part:  number of keys  number of arguments behind this  st expected  ver to set ('' none)  seq
---       gen (ms)  generation of users relied on ('' none)  and counted sections: members for open, members for
---       sites, counts, visits, activity.
+--       gen (ms)  generation of users relied on ('' none)  and counted sections: units (requests with a key), members
+--       for open, members for sites, counts, visits, activity, seen.
 -- Reply: {seconds, microseconds of Redis's clock, microseconds taken, code, st, code, st..}: per part a code, and with
 --       REPLAN st (else '')
 --       code 0 OK, 1 REPLAN, 2 GAP, 3 STALE, 4 CFG, 5 NEW (the partition has no state), 6 USERS (a user was
---       forgotten since: the indices sent may be nobody's).  With OK, where users' bits were set, in place of st:
---       {generation of users, the indices of the users that came by name}
+--       forgotten since: the indices sent may be nobody's).  With OK, in place of st, '' or {logs of "seen" that are
+--       due to be folded, each with a blank; and where users' bits were set the generation of users, and the indices
+--       of the users that came by name}
+--       7 KNOWN (units were applied before: nothing done, and instead of st their numbers, the last one first, each
+--       with how many tasks its marker counts, O: another body's, L: too late)
+--
+--       8 HELD (nothing done, because of another part or a direct claim)
+--       With direct claims, last: the numbers of those whose key was used already, the last one first.
+--
+-- A direct claim is a request with a key all of which is in this script: its record (see claim.lua) is written done, with
+-- the answer, along with its events.  Then either all parts are applied, or nothing is.
 --
 -- Parts know nothing of each other; together they save what a script costs each.  (In a cluster a script has one
 -- part: it must not leave its slot.)  Nothing after a marker is set can fail: types and arguments were checked by the
@@ -36,8 +45,36 @@ local function add(kind, key, n, pages, page, numbers, number)
     call(kind == 'H' and 'HSET' or 'ZADD', key, unpack(set, 1, 2 * n))
 end
 
--- Keys behind k0, arguments behind a0.  Returns the code, and st.
-local function apply(k0, a0)
+-- The generation of users of each part, by its k0.
+local users = {}
+
+-- The n units with markers behind KEYS[k0] and arguments behind ARGV[a0], three each: the marker to set (gen, 13 digits,
+-- number of tasks, 7, body), the time from which on nothing of it may be applied, the number that the marker must have.
+-- Returns '' if all may be applied.
+local function known(k0, a0, n)
+    local markers, found = call('MGET', unpack(KEYS, k0 + 1, k0 + n)), {}
+    for i = n, 1, -1 do
+        local a = a0 + 3 * i - 2
+        local value, from, marker, have = ARGV[a], tonumber(ARGV[a + 2]), markers[i], 0
+        if marker then
+            local gen, was = tonumber(string.sub(value, 1, 13)), tonumber(string.sub(marker, 1, 13))
+            if gen < was + 86400000 then -- decided by the generations, not by when a marker happens to expire
+                have = string.sub(marker, 21) == string.sub(value, 21) and tonumber(string.sub(marker, 14, 20)) or 'O'
+                if gen > was then
+                    call('SET', KEYS[k0 + i], string.sub(value, 1, 13) .. string.sub(marker, 14), 'PX', 176400000)
+                end
+            end
+        end
+        if now >= tonumber(ARGV[a + 1]) then have = 'L' end
+        if have ~= from then
+            found[#found + 1] = i .. ' ' .. (type(have) == 'number' and string.format('%.0f', have) or have)
+        end
+    end
+    return table.concat(found, ' ')
+end
+
+-- Keys behind k0, arguments behind a0.  Why the part cannot be applied (code, st), or nil.
+local function refusal(k0, a0)
     local rolled = call('HMGET', KEYS[k0 + 1], 'cfg', 'st', 'users')
     if not rolled[1] then return 5, '' end
     if rolled[1] ~= ARGV[2] then return 4, '' end
@@ -47,12 +84,26 @@ local function apply(k0, a0)
     if seq <= last then return 0, '' end
     if seq > last + 1 then return 2, '' end
     if rolled[2] ~= ARGV[a0 + 1] then return 1, rolled[2] end
-    local users = rolled[3] or '-'
-    if ARGV[a0 + 5] ~= '' and ARGV[a0 + 5] ~= users then return 6, '' end
+    users[k0] = rolled[3] or '-'
+    if ARGV[a0 + 5] ~= '' and ARGV[a0 + 5] ~= users[k0] then return 6, '' end
+    local units = tonumber(ARGV[a0 + 6])
+    if units > 0 then
+        local found = known(k0 + 4, a0 + 6, units)
+        if found ~= '' then return 7, found end
+    end
+end
+
+-- Keys behind k0, arguments behind a0.  Returns the code, and st.
+local function apply(k0, a0)
+    local units = tonumber(ARGV[a0 + 6])
     call('SET', KEYS[k0 + 2], ARGV[a0 + 3], 'PX', 3600000)
     if ARGV[a0 + 2] ~= '' then call('HSET', KEYS[k0 + 1], 'ver', ARGV[a0 + 2]) end
 
-    local a, k = a0 + 6, k0 + 5 -- next argument, next key
+    for i = 1, units do
+        call('SET', KEYS[k0 + 4 + i], ARGV[a0 + 4 + 3 * i], 'PX', 176400000)
+    end
+
+    local a, k = a0 + 7 + 3 * units, k0 + 5 + units -- next argument, next key
 
     for announced = 3, 4 do
         local n = tonumber(ARGV[a])
@@ -191,7 +242,7 @@ local function apply(k0, a0)
     -- yet gets the next one: dense, given once, never again.
     local sites, learnt = tonumber(ARGV[a]), ''
     if sites > 0 then
-        learnt = {users}
+        learnt = {'', users[k0]}
         local acts = KEYS[k]
         k = k + 1
         for _ = 1, sites do
@@ -243,16 +294,67 @@ local function apply(k0, a0)
             end
         end
     end
+    a = a + 1
+
+    -- Seen, log by log: when it expires (ms), fingerprints of pairs (user, page), 8 bytes each.  (See seen_layout.h.)  A
+    -- log is due each time it passes a multiple of 128 KiB.
+    local due = ''
+    for _ = 1, tonumber(ARGV[a]) do
+        local n, more = call('APPEND', KEYS[k], ARGV[a + 2]), #ARGV[a + 2]
+        if n == more then call('PEXPIREAT', KEYS[k], ARGV[a + 1]) end
+        if n % 131072 < more then
+            if n >= 131072 then due = due .. KEYS[k] .. ' ' end
+        end
+        a, k = a + 2, k + 1
+    end
+    if due ~= '' then
+        if learnt == '' then learnt = {due} else learnt[1] = due end
+    end
     return 0, learnt
 end
 
-local reply = {s, us, 0}
-local a, k = 3, 0
-for part = 1, tonumber(ARGV[1]) do
-    local keys, arguments = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
-    reply[2 * part + 2], reply[2 * part + 3] = apply(k, a + 2)
-    a, k = a + 2 + arguments, k + keys
+-- Call f with the keys and arguments of each part.
+local direct = tonumber(ARGV[4])
+local function each(f)
+    local a, k = 4 + direct, direct
+    for part = 1, tonumber(ARGV[1]) do
+        local keys, arguments = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+        f(part, k, a + 2)
+        a, k = a + 2 + arguments, k + keys
+    end
 end
+
+local reply, codes, held, taken = {s, us, 0}, {}, false, {}
+if direct > 0 then
+    each(function(part, k, a)
+        codes[part] = {refusal(k, a)}
+        held = held or codes[part][1] ~= nil
+    end)
+    local is, first = call('MGET', unpack(KEYS, 1, direct)), {}
+    for i = 1, direct do
+        first[KEYS[i]] = first[KEYS[i]] or i -- two may ask with one key in one flush
+    end
+    for i = direct, 1, -1 do
+        if first[KEYS[i]] ~= i or is[i] and now < tonumber(string.sub(is[i], 2, 14)) + 86400000 then
+            taken[#taken + 1] = i
+        end
+    end
+    held = held or #taken > 0
+    for i = 1, held and 0 or direct do
+        call('SET', KEYS[i], ARGV[4 + i], 'PX', 172800000)
+    end
+end
+each(function(part, k, a)
+    local code, st
+    if direct == 0 then
+        code, st = refusal(k, a)
+    elseif held then
+        code, st = codes[part][1] or 8, codes[part][2]
+    end
+    if not code then code, st = apply(k, a) end
+    reply[2 * part + 2], reply[2 * part + 3] = code, st or ''
+end)
+if direct > 0 then reply[#reply + 1] = table.concat(taken, ' ') end
 t = call('TIME')
 reply[3] = (tonumber(t[1]) - s) * 1000000 + tonumber(t[2]) - us
 return reply

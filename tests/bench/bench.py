@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 
-from benchlib import activity, decoder, growth, ingest, machine, overlap, query, report, sketch
+from benchlib import activity, decoder, filters, growth, ingest, limits, machine, overlap, query, report, sketch
 from benchlib.bench import Bench
 from benchlib.load import LoadFailed
 from benchlib.servers import Nginx, Webdis
@@ -16,13 +16,18 @@ from benchlib.settings import BUILD, PROGRAMS, ROOT, Settings
 SECTIONS = {
     "single": lambda b: [ingest.single(b, "always")],
     "batch": lambda b: [ingest.batch(b, "always")],
+    "keyed": ingest.keyed,
     "everysec": lambda b: [ingest.single(b, "everysec"), ingest.batch(b, "everysec")],
     "rate": ingest.fixed_rates,
     "uv": lambda b: [query.uv(b)],
     "activity": lambda b: [activity.activity(b)],
+    "ratelimit": lambda b: [limits.ratelimit(b)],
+    "guard": lambda b: [limits.guard(b)],
     "decoder": lambda b: [decoder.decoder(b)],
     "sketch": lambda b: [sketch.sketch(b)],
     "overlap": lambda b: [overlap.overlap(b)],
+    "seen": filters.seen,
+    "filters": lambda b: [filters.throughput(b), filters.false_positives(b)],
     "growth": lambda b: [growth.growth(b)],
 }
 

@@ -37,7 +37,11 @@ int main(int argc, char **argv)
     struct hot_pages *hot = hot_pages_new(2, 0);
     struct partitions partitions;
     struct secret secret = {{1}};
+    struct site_zones zones = {0};
     partitions_make(16, &partitions);
+    if (!site_zones_init(&zones)) {
+        return 1;
+    }
     if (rows == NULL || names == NULL || hot == NULL) {
         return 1;
     }
@@ -55,7 +59,7 @@ int main(int argc, char **argv)
                 .site = {"default", 7},
                 .page = {names[p], strlen(names[p])},
                 .user = {names[p], strlen(names[p])}};
-            row_make(&event, &secret, ROTATE_NEVER, &partitions, &rows[i]);
+            row_make(&event, &secret, ROTATE_NEVER, &partitions, &zones, &rows[i]);
         }
         double made = (now_ns() - start) / (double)n;
         for (size_t batch = 1; batch <= 1000; batch *= 1000) {
@@ -71,6 +75,7 @@ int main(int argc, char **argv)
     }
     hot_pages_free(hot);
     free(names);
+    site_zones_release(&zones);
     free(rows);
     return 0;
 }

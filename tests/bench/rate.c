@@ -1,12 +1,14 @@
 /* rate.c - HTTP load at a fixed rate (open loop) or as fast as answers come (closed loop).
  *
  *	rate [-c CONNECTIONS] [-r REQUESTS_A_SECOND] [-d SECONDS] [-e EVENTS] [-b BATCH] [-P PAGES]
- *	     [-U USERS] [-S SEED] PORT TARGET [EVENT]
+ *	     [-U USERS] [-S SEED] [-k] PORT TARGET [EVENT]
  *
  * Without EVENT it GETs TARGET, else it POSTs EVENT, or arrays of BATCH of them.  Each {page} (7
  * digits, few of the PAGES often: log-uniform, which is near Zipf's law), {user} (8 digits,
  *uniform) and {ip} (one of a million) in EVENT is written anew for every event, in place: a few ns
  *each, so that the server is the limit.
+ *
+ * -k: each request has an Idempotency-Key of its own.
  *
  * -r: request i is due at start + i / rate, whatever became of the earlier ones.  It goes out on
  *any connection that is free and waits for one otherwise; its latency counts from when it was due,
@@ -34,8 +36,10 @@
 #define ERRORS_MAX    1000
 #define FINE_BITS     6 /* latencies are kept to 1 in 64 */
 #define ANSWER_HEAD   8192
-#define FIELDS_MAX    8
+#define FIELDS_MAX    1024 /* a batch of items has one an item */
 #define REQUEST_LIMIT (64u << 20)
+#define KEY_DIGITS    16
+#define KEY_FIELD     "Idempotency-Key: 0000000000000000\r\n"
 
 enum field { FIELD_PAGE, FIELD_USER, FIELD_IP, FIELDS };
 
@@ -77,6 +81,8 @@ struct load {
     double log_pages;
     char *request; /* what all connections begin with */
     size_t request_n, events_at, event_step;
+    bool keyed;
+    size_t key_at;
     struct place places[FIELDS_MAX];
     size_t n_places;
     struct connection *all;
@@ -188,9 +194,10 @@ static void make_request(struct load *load, const char *target, const char *even
     size_t body = load->batch * step + (load->batch - 1) + brackets;
     size_t n = (size_t)snprintf(p, room,
         "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-        "Content-Length: %zu\r\n\r\n",
-        target, body);
+        "Content-Length: %zu\r\n%s\r\n",
+        target, body, load->keyed ? KEY_FIELD : "");
 
+    load->key_at = n - 4 - KEY_DIGITS; /* with a key: in front of CR LF CR LF */
     if (brackets != 0) {
         p[n++] = '[';
     }
@@ -306,6 +313,9 @@ static void begin(struct load *load, int64_t due_ns)
     load->free_at = (load->free_at + 1) % load->connections;
     load->n_free--;
     draw_events(load, c->request);
+    if (load->keyed) {
+        put_digits(c->request + load->key_at, KEY_DIGITS, next_random(&load->random));
+    }
     c->busy = true;
     c->sent = 0;
     c->due_ns = due_ns;
@@ -495,7 +505,7 @@ int main(int argc, char **argv)
         .users = 1000000,
         .random = 20261120};
 
-    for (int o; (o = getopt(argc, argv, "c:r:d:e:b:P:U:S:")) != -1;) {
+    for (int o; (o = getopt(argc, argv, "c:r:d:e:b:P:U:S:k")) != -1;) {
         switch (o) {
         case 'c':
             load.connections = (unsigned)number(optarg, 1, 1000);
@@ -520,6 +530,9 @@ int main(int argc, char **argv)
             break;
         case 'S':
             load.random = (uint64_t)number(optarg, 1, 1e9) * 0x9e3779b97f4a7c15u;
+            break;
+        case 'k':
+            load.keyed = true;
             break;
         default:
             return 2;

@@ -5,8 +5,9 @@
  *
  * The commands are those that tallyd's write.lua comes to for one event: PFADD of the visitor and
  *of the address, HINCRBY of the page views, each for the page and for the site, the visitor's entry
- * read and written, and HINCRBY of the visits, page and site, if the entry says that a visit starts
- * (it is known from the reply, so these go into the connection's next pipeline).  Keys have
+ * read and written, the user's index read, the bit of the user's day, the pair for "seen?"; and
+ * HINCRBY of the visits, page and site, and the user's index made, if the entry says that a visit
+ * starts (it is known from the reply, so these go into the connection's next pipeline).  Keys have
  * tallyd's form and are spread over 16 partitions; no expiry is set, no state is checked, nothing
  * is exactly once: the comparison is kind to the commands.
  *
@@ -31,14 +32,14 @@
 #define PARTITIONS      16
 #define VISIT_TIMEOUT_S 1800
 #define CONNECTIONS_MAX 64
-#define TEMPLATE_MAX    1024
-#define PLACES_MAX      32
+#define TEMPLATE_MAX    2048
+#define PLACES_MAX      64
 #define WAIT_MS         10000
 
 /* T and W: partitions of the page and of the visitor, M minute, P page, V and A visitor and address
- * (8 bytes), X visitor (16 bytes), L slot of the visits, N the visitor's entry. */
-static const char fields[] = "TWMPVAXLN";
-static const size_t widths[] = {2, 2, 12, 7, 8, 8, 16, 7, 22};
+ * (8 bytes), X visitor (16 bytes), L slot of the visits, N the visitor's entry, U user. */
+static const char fields[] = "TWMPVAXLNU";
+static const size_t widths[] = {2, 2, 12, 7, 8, 8, 16, 7, 22, 7};
 #define WIDTH_MAX 22
 
 static const char *const event_commands[] = {
@@ -50,10 +51,16 @@ static const char *const event_commands[] = {
     "HINCRBY t:{40}:pv:default:m%M  1", /* the whole site is the page of no bytes */
     "HGET t:{%W}:visit:default:%L %X",
     "HSET t:{%W}:visit:default:%L %X %N",
+    "HGET t:{%W}:uid:default user-%U",
+    "SETBIT t:{%W}:act:default:active:20261120 1%U 1",
+    "APPEND t:{%T}:seen:default:M202611010000:log %V",
 };
 static const char *const visit_commands[] = {
     "HINCRBY t:{%W}:vv:default:m%M /page/number/%P 1",
     "HINCRBY t:{%W}:vv:default:m%M  1",
+    "HINCRBY t:{%W}:uid:default  1", /* whoever starts a visit here is new: a number of its own */
+    "HSET t:{%W}:uid:default user-%U %U",
+    "RPUSH t:{%W}:ids:default:0 user-%U",
 };
 #define EVENT_COMMANDS (sizeof(event_commands) / sizeof(*event_commands))
 #define VISIT_COMMANDS (sizeof(visit_commands) / sizeof(*visit_commands))
@@ -236,6 +243,9 @@ static size_t put(const struct load *load, const struct template *t, struct even
             break;
         case 'L':
             memcpy(at, load->slot, width);
+            break;
+        case 'U':
+            put_digits(at, width, event.user);
             break;
         default: /* N */
             memcpy(at, load->entry, width);

@@ -1,7 +1,8 @@
--- wrk.lua - single events for wrk:   wrk .. -s wrk.lua URL -- same|random|limit|webdis SEED [SHA MINUTE]
+-- wrk.lua - single events for wrk:   wrk .. -s wrk.lua URL -- same|random|keyed|limit|webdis SEED [SHA MINUTE]
 --
 -- same: one request again and again.  random: pages log-uniform over 10,000, users uniform over a million, written
--- into a fixed text, so that a request costs wrk about half a microsecond more.  webdis: the same random events as an
+-- into a fixed text, so that a request costs wrk about half a microsecond more.  keyed: the same, each with an
+-- Idempotency-Key of its own.  webdis: the same random events as an
 -- EVALSHA of peers/event.lua each.
 local json = '{"page":"/page/number/%07d","user":"user-%08d","ip":"10.1%02d.1%02d.1%02d",' ..
     '"ua":"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/120 Safari/537.36",' ..
@@ -9,6 +10,12 @@ local json = '{"page":"/page/number/%07d","user":"user-%08d","ip":"10.1%02d.1%02
 local head = 'POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n'
 local floor, random, format = math.floor, math.random, string.format
 local text
+local threads = 0
+
+function setup(thread) -- each has a Lua of its own
+    threads = threads + 1
+    thread:set('number', threads)
+end
 
 local function draw()
     local page, user = floor(10000 ^ random()), random(0, 999999)
@@ -35,6 +42,13 @@ function init(args)
         local limit = '{"key":"user-%08d","algorithm":"funnel","limit":1000000,"period_s":1,"burst":1000000}'
         text = format(head, '/ratelimit', #format(limit, 0)) .. limit
         request = function() return format(text, random(0, 9999)) end
+    elseif kind == 'keyed' then
+        local n = 0
+        text = text:gsub('\r\n\r\n', '\r\nIdempotency-Key: ' .. args[2] .. '-' .. number .. '-%%08d\r\n\r\n')
+        request = function()
+            n = n + 1
+            return format(text, n, draw())
+        end
         return
     end
     if kind == 'same' then

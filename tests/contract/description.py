@@ -28,9 +28,10 @@ class Operation:
     path: str
     parameters: list  # without references
     body: dict  # media type -> its object; empty: it takes none
-    scope: str  # that a token must have
+    scope: str  # that a token must have; "": never one
     open: bool  # needs none, unless told --metrics-token
     responses: dict  # status -> response object without references, and its name if it was one
+    tags: list
 
     @property
     def target(self):
@@ -44,6 +45,21 @@ class Operation:
 
     def in_query(self):
         return {p["name"]: p for p in self.parameters if p["in"] == "query"}
+
+    @property
+    def target(self):
+        """The path, with the examples of its variable segments."""
+        examples = {p["name"]: p["example"] for p in self.parameters if p["in"] == "path"}
+        return re.sub(r"\{(\w+)\}", lambda m: examples[m[1]], self.path)
+
+    def required(self):
+        """The query that it cannot do without, of examples."""
+        return {p["name"]: p["example"] for p in self.in_query().values() if p.get("required")}
+
+    def example_body(self):
+        """The first example of a JSON body; None: it takes none."""
+        media = self.body.get("application/json")
+        return media and json.dumps(next(iter(media["examples"].values()))["value"]).encode()
 
 
 class Description:
@@ -65,10 +81,11 @@ class Description:
                      for status, r in node["responses"].items()}
         security = node.get("security", self.document["security"])
         scopes = [scope for way in security for scope in way.get("token", [])]
-        assert len(scopes) == 1, f"{path}: one scope, not {scopes}"
+        assert len(scopes) == (1 if security else 0), f"{path}: one scope, not {scopes}"
         return Operation(node["operationId"], method.upper(), path,
                          [self.resolve(p) for p in node.get("parameters", [])],
-                         node.get("requestBody", {}).get("content", {}), scopes[0], {} in security, responses)
+                         node.get("requestBody", {}).get("content", {}), "".join(scopes), {} in security, responses,
+                         node["tags"])
 
     def faults(self, schema, value):
         """What is wrong with a value; empty: nothing."""
@@ -82,7 +99,7 @@ class Description:
         allowed = operation.responses[response.status]
         self._check_headers(allowed.get("headers", {}), response.headers, where)
         if "content" not in allowed:
-            assert response.body == b"", where
+            assert response.headers["Content-Type"] is None and response.body == b"", where
             return response
         media = response.headers["Content-Type"].partition(";")[0]
         assert media in allowed["content"], f"undocumented type {media}: {where}"

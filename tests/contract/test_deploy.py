@@ -146,7 +146,7 @@ def test_permissions_are_the_commands_that_the_source_names(redis):
     known = {str(name).upper() for name in redis.command("COMMAND", "LIST")}
     named = set()
     for path in [*(ROOT / "storage").glob("*.c"), *(ROOT / "storage/lua").glob("*.lua")]:
-        named |= set(re.findall(r"""["']([A-Z]{3,})["']""", path.read_text())) & known
+        named |= set(re.findall(r"""["']([A-Z_]{3,})["']""", path.read_text())) & known
     named -= {"AUTH", "SELECT"}  # always allowed; only with a database number in the URL
     named -= {"READONLY"}  # an error's code
     assert {name.upper().partition("|")[0] for name in permissions()} == named
@@ -185,6 +185,25 @@ def work(tallyd, clock):
     http.close()
 
 
+def use_filters(tallyd, redis):
+    """Filters of every kind, made, grown and deleted; who saw what, and a log that is folded."""
+    http = tallyd.client()
+    items = json.dumps({"items": [str(i) for i in range(300)]})
+    for name, capacity in (("small", 100), ("large", 20_000_000)):
+        assert http.request("PUT", f"/filters/{name}", json.dumps({"capacity": capacity})).status == 201
+        for method, tail, status in (("POST", "/add", 200), ("POST", "/add", 200), ("POST", "/check", 200), ("GET", "", 200),
+                                     ("DELETE", "", 204)):
+            assert http.request(method, f"/filters/{name}{tail}", items if tail else None).status == status
+    assert http.request("POST", "/filters/small/add", items).status == 200  # where one was deleted
+    http.accept({"page": "/seen", "user": "u", "site": "seen"})
+    (log,) = admin(redis, "KEYS", "t:*:seen:seen:*:log")
+    admin(redis, "APPEND", log, "x" * ((128 << 10) - 16))
+    http.accept({"page": "/seen", "user": "u", "site": "seen"})
+    wait_until(lambda: http.metric("tallyd_seen_folds_total") > 0, "the log is folded")
+    assert http.question("/seen", page="/seen", user="u", site="seen")["seen"]
+    http.close()
+
+
 @pytest.mark.parametrize("tcp", [False, True], ids=["socket", "tcp"])
 def test_permissions_suffice(directory, start_tallyd, cleanup, tcp):
     clock = FakeClock(directory, "2026-02-27 22:45:00")
@@ -195,6 +214,7 @@ def test_permissions_suffice(directory, start_tallyd, cleanup, tcp):
     url = f"redis://tallyd:{PASSWORD}@127.0.0.1:{port}"
     tallyd = start_tallyd("--partitions", "4", redis=url if tcp else redis)
     work(tallyd, clock)
+    use_filters(tallyd, redis)
     denied = admin(redis, "ACL", "LOG")
     assert not [entry for entry in denied if "ping" not in entry], denied  # ping: the harness's
     assert tallyd.terminate() == 0
@@ -366,7 +386,9 @@ def test_make_install_and_uninstall(tmp_path, prefix):
         f"{here}/bin/tallyd": 0o755, unit: 0o644,
         **{f"{here}/share/doc/tallyd/{name}": 0o644 for name in (
             "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "deploy/README.md", "deploy/redis.conf",
-            "deploy/nginx.conf", "deploy/nginx-ratelimit.conf", "deploy/traefik-ratelimit.yml")}}
+            "deploy/nginx.conf", "deploy/nginx-ratelimit.conf", "deploy/traefik-ratelimit.yml", *(
+                str(path.relative_to(ROOT)) for part in ("grafana", "prometheus", "screenshots")
+                for path in (ROOT / "deploy" / part).rglob("*") if path.is_file()))}}
     text = (destination / unit).read_text()
     assert f"\nExecStart={prefix}/bin/tallyd serve " in text
     assert f"file:{prefix}/share/doc/tallyd/deploy/README.md\n" in text and "/usr/bin" not in text

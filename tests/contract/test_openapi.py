@@ -4,13 +4,14 @@ import gzip
 import hashlib
 import json
 import re
+import threading
 
 import pytest
 
 from description import Description, Validator
 from lib.client import Response, query
 from lib.process import ROOT, Redis, Tallyd
-from lib.proxy import Proxy
+from lib.proxy import Fault, Proxy
 from lib.raw import Raw
 from lib.waiting import wait_until
 
@@ -20,22 +21,37 @@ API = Description((ROOT / "openapi.yaml").read_text(encoding="utf-8"))
 OPERATIONS = {operation.id: operation for operation in API.operations}
 POST_EVENTS = OPERATIONS["postEvents"]
 POST_ROLLUP = OPERATIONS["postRollup"]
-GETS = [o for o in API.operations if o.method == "GET" and not any(p.get("required") for p in o.parameters)]
+# The dashboard's and Grafana's have rules of their own: test_dashboard_files.py, test_grafana_api.py
+PLAIN = [o for o in API.operations if not {"Dashboard", "Grafana"} & set(o.tags)]
+GETS = [o for o in PLAIN if o.method == "GET" and not any(p.get("required") for p in o.parameters)]
 EVENT = {"$ref": "#/components/schemas/Event"}
 
-PAGE_SET = b'{"pages":["/a","/b"]}'
-
-each_operation = pytest.mark.parametrize("operation", API.operations, ids=OPERATIONS.keys())
+each_operation = pytest.mark.parametrize("operation", PLAIN, ids=lambda o: o.id)
 each_get = pytest.mark.parametrize("operation", GETS, ids=lambda o: o.id)
 
 
 def ask(http, operation, params=None, status=None, body=None, headers=None):
     """One request; its answer, which the document allows."""
     if body is None:
-        body = {"POST": b"[]", "PUT": PAGE_SET}.get(operation.method)
-    response = API.check(operation, http.request(operation.method, operation.target + query({**operation.required(), **(params or {})}), body, headers or {}))
+        body = b"[]" if operation is POST_EVENTS else operation.example_body()
+    params = {**operation.required(), **(params or {})}
+    response = API.check(operation, http.request(operation.method, operation.target + query(params), body, headers or {}))
     assert status is None or response.status == status, response
     return response
+
+
+def target_of(operation, **params):
+    """Path and query of a good question."""
+    return operation.target + query({**operation.required(), **params})
+
+
+@pytest.fixture(autouse=True)
+def a_filter(tallyd):
+    """The one of the examples is there, and as it is described."""
+    http = tallyd.client()
+    http.request("DELETE", OPERATIONS["deleteFilter"].target)
+    http.request("PUT", OPERATIONS["putFilter"].target, b"{}")
+    http.close()
 
 
 def raw_answer(tallyd, text, head_only=False):
@@ -55,7 +71,7 @@ class Headers(dict):
 
 def request_text(operation, extra="", method=None, target=None):
     length = "Content-Length: 2\r\n" if operation.method == "POST" and "Content-Length" not in extra else ""
-    return (f"{method or operation.method} {target or operation.target + query(operation.required())} HTTP/1.1\r\nHost: x\r\n{extra}{length}\r\n"
+    return (f"{method or operation.method} {target or target_of(operation)} HTTP/1.1\r\nHost: x\r\n{extra}{length}\r\n"
             + ("[]" if length else ""))
 
 
@@ -79,7 +95,7 @@ def test_answers_have_no_members_that_are_not_listed():
     open_ones = [place for place, schema in API.schemas()
                  if schema.get("type") == "object" and schema.get("additionalProperties") is not False]
     in_json = [place for place in open_ones if place.startswith("#/paths//openapi.json/")]
-    assert set(open_ones) - set(in_json) == {"#/components/schemas/Event"}
+    assert set(open_ones) - set(in_json) == {"#/components/schemas/Event", "#/components/schemas/GrafanaBody"}
 
 
 @each_operation
@@ -148,8 +164,7 @@ def test_other_methods_are_405(http, path):
 
 @each_get
 def test_head_is_get_without_the_body(tallyd, operation):
-    whole = operation.target + query(operation.required())
-    for target, status in ((whole, 200), (operation.target + "?x=1", 400)):
+    for target, status in ((target_of(operation), 200), (target_of(operation, x=1), 400)):
         head = raw_answer(tallyd, request_text(operation, method="HEAD", target=target), head_only=True)
         got = raw_answer(tallyd, request_text(operation, target=target))
         assert head.status == got.status == status
@@ -181,7 +196,7 @@ def without_redis():
 
 @pytest.fixture(scope="module")
 def without_answers():
-    """A tallyd whose Redis takes everything and answers nothing."""
+    """A tallyd whose Redis takes everything and answers nothing; `beside` is another one that is answered."""
     redis = Redis().start()
     proxy = Proxy(redis.directory, redis.path)
     daemon = Tallyd("--request-timeout", "1s", "--readers", "1", *TALLYD_ARGS[2:], redis=proxy, name="unheard")
@@ -189,10 +204,15 @@ def without_answers():
         daemon.start()
         daemon.proxy = proxy
         daemon.client().count("pv")  # the reader is connected
+        daemon.beside = Tallyd(redis=redis, name="beside")
+        daemon.beside.start()
+        daemon.redis = redis
+        assert daemon.client().post(b"[]", headers={"Idempotency-Key": "first"}).status == 202  # all connections stand
         proxy.hold_replies()
         yield daemon
     finally:
         proxy.hold_replies(False)
+        daemon.beside.stop()
         daemon.stop()
         proxy.close()
         redis.stop()
@@ -258,6 +278,7 @@ WINDOW_OF_DAYS = {
     400: [{"from": "now", "to": "now-3d"}, {"from": "1970-01-02", "to": "1970-01-01"}],
     422: [{"from": "2000-01-01", "to": "2000-01-02"}, {"from": "1970-01-01", "to": "9999-12-31"}],
 }
+PAGE_SET = b'{"pages":["/a","/b"]}'
 PAGE_SETS = {  # in this order
     "putPageSet": {201: [("?site=new", PAGE_SET)], 200: [("?site=new", PAGE_SET)],
                    400: [("?site=new", b""), ("?site=new", b'{"pages":["/a"],"pages":["/b"]}')],
@@ -292,7 +313,7 @@ def everywhere(tallyd, operation):
     def send(extra, **more):
         return raw_answer(tallyd, request_text(operation, extra, **more))
 
-    yield 400, send("", target=operation.path + "?nothing=1")
+    yield 400, send("", target=target_of(operation, nothing=1))
     yield 400, send("Host: x\r\n")
     yield 405, send("", method="PATCH")
     yield 413, send("Content-Length: 99999999\r\n")
@@ -325,6 +346,9 @@ def good_and_bad(http, operation):
         yield 415, http.post(b"[]", headers={"Content-Encoding": "br"})
         yield 400, http.post(b"[]", headers={"Content-Encoding": "gzip"})
         return
+    if "Filters" in operation.tags:
+        yield from filters(http, operation)
+        return
     yield 200, http.request(operation.method, operation.target + query(operation.required()))
     if operation.id == "getRetention":
         yield 400, http.request(operation.method, operation.target)
@@ -334,6 +358,32 @@ def good_and_bad(http, operation):
 
 
 WITHOUT_REDIS = {"/healthz", "/metrics", "/openapi.yaml", "/openapi.json", "/hotkeys"}
+
+
+FILTER_STATUSES = {
+    "getSeen": [(200, "", None), (400, "", None)],
+    "putFilter": [(200, "", "{}"), (201, "?site=new", "{}"), (409, "", '{"capacity":1}'), (422, "", '{"capacity":0}'),
+                  (400, "", "{")],
+    "getFilter": [(200, "", None), (404, "?site=none", None), (400, "?site=A", None)],
+    "deleteFilter": [(204, "", None), (404, "?site=none", None)],
+    "addToFilter": [(200, "", '{"items":["a",1]}'), (200, "?site=made", '{"items":["a"]}'), (400, "", ""),
+                    (409, "?site=full", '{"items":["a","b"]}'), (422, "", '{"items":[]}'), (422, "", '{"items":[""]}')],
+    "checkFilter": [(200, "", '{"items":["a",1]}'), (404, "?site=none", '{"items":["a"]}'), (422, "", '{"items":[null]}'),
+                    (400, "", "[")],
+}
+
+
+def filters(http, operation):
+    """What /seen and /filters answer, with a filter that has room for one item and no more."""
+    put = OPERATIONS["putFilter"]
+    http.request("PUT", put.target, b"{}")
+    http.request("PUT", put.target + "?site=full", '{"capacity":1,"expansion":0}')
+    http.request("DELETE", put.target + "?site=new")
+    for status, more, body in FILTER_STATUSES[operation.id]:
+        target = target_of(operation) if status == 200 and not more else operation.target + more
+        yield status, http.request(operation.method, target, body)
+    if operation.body:
+        yield 415, http.request(operation.method, operation.target, body, {"Content-Type": "text/plain"})
 
 
 def outages(without_redis, without_answers, operation):
@@ -348,8 +398,8 @@ def outages(without_redis, without_answers, operation):
         yield 504, without_answers.client().request(operation.method, operation.path + target, body)
         return
     needs_redis = operation.path not in WITHOUT_REDIS
-    body = b'{"page":"/"}' if operation is POST_EVENTS else PAGE_SET if operation.method == "PUT" else None
-    target = operation.target + query(operation.required())
+    body = b'{"page":"/"}' if operation is POST_EVENTS else operation.example_body()
+    target = target_of(operation)
     yield 503 if needs_redis else 200, without_redis.client().request(operation.method, target, body)
     if operation.id in ("deleteUser", "putPageSet", "deletePageSet"):
         without_answers.proxy.hold_replies(False)
@@ -358,16 +408,59 @@ def outages(without_redis, without_answers, operation):
         yield 504, without_answers.client().request(operation.method, target, body)
     if operation is POST_EVENTS:
         yield 504, without_answers.client().post(body)
+        yield from in_flight(without_answers, body)
     if operation is POST_ROLLUP:
         yield 504, without_answers.client().request("POST", operation.path)
 
 
+@pytest.fixture(scope="module")
+def forgetful():
+    """A tallyd without /seen, behind a proxy that loses the answer to the first script about a filter, if told so."""
+    redis = Redis().start()
+    proxy = Proxy(redis.directory, redis.path)
+    daemon = Tallyd("--readers", "1", "--seen", "off", redis=proxy, name="forgetful")
+    try:
+        yield daemon.start(), proxy
+    finally:
+        daemon.stop()
+        proxy.close()
+        redis.stop()
+
+
+def unsure(forgetful, operation):
+    """What an operation answers that may have been done, or that was turned off."""
+    daemon, proxy = forgetful
+    http = daemon.client()
+    if operation.id == "getSeen":
+        yield 422, http.request("GET", target_of(operation))
+    if operation.id in ("putFilter", "deleteFilter", "addToFilter"):
+        target = operation.target + query({"site": operation.id.lower()})
+        if operation.method == "DELETE":
+            http.request("PUT", target, b"{}")
+        proxy.arm(Fault("reply-before", match=lambda args: args[0] == b"EVALSHA" and b":bf" in args[3]))
+        yield 504, http.request(operation.method, target, operation.example_body())
+
+
+def in_flight(tallyd, body):
+    """A key whose first request waits for Redis; to it nothing is applied."""
+    headers, answers = {"Idempotency-Key": "in-flight"}, []
+    body = b"[" + b",".join([body] * 100) + b"]"  # enough to be claimed first
+    claims = len(tallyd.redis.command("KEYS", "*}:claim:*"))
+    thread = threading.Thread(target=lambda: answers.append(tallyd.client().post(body, headers=headers)))
+    thread.start()
+    wait_until(lambda: len(tallyd.redis.command("KEYS", "*}:claim:*")) > claims, "the key is claimed")
+    yield 409, tallyd.beside.client().post(body, headers=headers)
+    yield 422, tallyd.beside.client().post(b"[]", headers=headers)
+    thread.join()
+    yield 503, answers[0]
+
+
 @each_operation
 def test_every_status_is_documented_and_every_documented_one_is_seen(
-        tallyd, http, guarded, without_redis, without_answers, operation):
+        tallyd, http, guarded, without_redis, without_answers, forgetful, operation):
     seen = set()
     for answers in (everywhere(tallyd, operation), refused(guarded, operation), good_and_bad(http, operation),
-                    outages(without_redis, without_answers, operation)):
+                    outages(without_redis, without_answers, operation), unsure(forgetful, operation)):
         for expected, response in answers:
             API.check(operation, response)
             assert response.status == expected, f"{expected}: {response}"
@@ -404,10 +497,12 @@ FLAGS, NO_FLAGS = ["1", "0", "true", "false"], ["yes", "TRUE", "2", "01", " 1"]
 VALUES = {
     "site": (["default", "0", "a._-z", "a" * 64], ["A", ".a", "-a", "_", "a b", "a" * 65, "ä", "a\n"], []),
     "page": (["/", "/a b", "/ä", "p" * 2048, "a&b=c%+", "\u00a0"], ["a\n", "\t", "\x7f", "p" * 2049], ["ä" * 1025]),
+    "user": (["u1", "42", "u" * 256, "ä b"], ["u\n", "\x7f", "u" * 257], ["ä" * 129]),
     "from": (TIMES, NO_TIMES, NO_SUCH_TIMES),
     "to": (TIMES, NO_TIMES, NO_SUCH_TIMES),
-    "tz": (["UTC"], ["utc", "Mars/Olympus", "Europe/Berlin", "+01:00"], []),
+    "tz": (["UTC", "Europe/Berlin", "Asia/Kathmandu"], ["../UTC", "+01:00", "Europe/"], ["utc", "Mars/Olympus", "localtime"]),
     "explain": (FLAGS, NO_FLAGS, []),
+    "step": (["1m", "5m", "15m", "1h", "1d", "1w", "1M", "auto"], ["2h", "1H", "60", "1", "1y", "AUTO"], []),
     "round": (["outer"], ["inner", "1", "Outer"], []),
     "pageset": (["landing", "a.b_C-9", "a" * 64], ["a b", "ä", "a" * 65, "a\n", "a/b"], []),
     "by": (["pv", "uv"], ["ips", "PV", "visits"], []),
@@ -426,9 +521,9 @@ VALUES = {
     "limit": (["1", "100", "1000"], ["0", "1001", "-1", "07", "1e2"], []),
 }
 # Words of other operations, of the contract's future, and of mistakes
-OTHER_NAMES = {"step", "user", "Site", "pages", "form", "x", "page[]"}
+OTHER_NAMES = {"Site", "pages", "form", "x", "page[]"}
 
-PARAMETERS = [(o, p) for o in API.operations for p in o.in_query().values()]
+PARAMETERS = [(o, p) for o in PLAIN for p in o.in_query().values()]
 each_parameter = pytest.mark.parametrize("operation, parameter", PARAMETERS, ids=[f"{o.id}-{p['name']}" for o, p in PARAMETERS])
 
 
@@ -586,6 +681,21 @@ def test_content_encodings(http):
         assert response.headers["Accept-Encoding"] == "gzip"
 
 
+def test_idempotency_keys(http, site):
+    parameter = next(p for p in POST_EVENTS.parameters if p["name"] == "Idempotency-Key")
+    body = json.dumps({"page": "/", "site": site})
+    for key in (parameter["example"], "k", "a b", '"q\\\\"', "~" * 128):
+        assert not API.faults(parameter["schema"], key)
+        for replayed in (None, "true"):
+            response = ask(http, POST_EVENTS, body=body, headers={"Idempotency-Key": key}, status=202)
+            assert response.headers["Idempotency-Replayed"] == replayed
+        ask(http, POST_EVENTS, body="[]", headers={"Idempotency-Key": key}, status=422)
+    for key in ("", "a" * 259, "\xe9"):
+        assert API.faults(parameter["schema"], key)
+        ask(http, POST_EVENTS, body=body, headers={"Idempotency-Key": key.encode("latin-1")}, status=400)
+    assert http.count("pv", site=site) == 5
+
+
 def test_index_of_ndjson_counts_blank_lines(http):
     response = ask(http, POST_EVENTS, body=b'\n{"page":"/"}\r\n\n{"page":1}\n{\n', headers={"Content-Type": "application/x-ndjson"})
     assert response.status == 202 and response.json["accepted"] == 1
@@ -636,4 +746,4 @@ def test_spans_rotation(rotating):
     for operation in (o for o in GETS if "page" in o.in_query()):
         for params, spans in (({"from": "now/d-2d", "to": "now/d"}, True), ({"from": "now/d-1d", "to": "now/d"}, False)):
             answer = ask(rotating.client(), operation, params, status=200).json
-            assert ("spans_rotation" in answer) == (spans and operation.id in ("getUv", "getVisits", "getPages"))
+            assert ("spans_rotation" in answer) == (spans and operation.id in ("getUv", "getVisits", "getStats", "getPages"))

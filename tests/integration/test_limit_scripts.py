@@ -1,5 +1,6 @@
 """The limiters' scripts, with their clock in the test's hand: each literal vector, and naive models."""
 
+import itertools
 import math
 from collections import deque
 from fractions import Fraction
@@ -17,6 +18,7 @@ class Script:
     expire by a clock that is not the test's (expires=True: as it is)."""
 
     def __init__(self, redis, name, expires=False):
+        self.name = name
         text = (LUA / f"{name}.lua").read_text()
         assert text.count("call('TIME')") == 1 and text.startswith("#!lua\n")
         self.text = text.replace("call('TIME')", "{ARGV[#ARGV - 1], ARGV[#ARGV]}")
@@ -28,7 +30,8 @@ class Script:
     def __call__(self, now_us, *jobs):
         """jobs: (key, arguments..); their answers: [(granted, remaining, retry_us, reset_us)..]."""
         keys = [job[0] for job in jobs]
-        arguments = [a for job in jobs for a in job[1:]]
+        runs = [[len(list(same)), *asked] for asked, same in itertools.groupby(job[1:] for job in jobs)]
+        arguments = [a for run in runs for a in (run if self.name == "funnel" else run[1:] * run[0])]
         reply = self.connection.command("EVAL", self.text, len(keys), *keys, *arguments,
                                         now_us // 1_000_000, now_us % 1_000_000)[2:]
         assert len(reply) == 4 * len(jobs)
@@ -172,6 +175,8 @@ def test_many_keys_in_one_script(script):
     jobs = [(f"k{i % 40}", *units(1, 10**6), 2, 1, 1) for i in range(128)]
     granted = [answer[0] for answer in run(START, *jobs)]
     assert granted == [1] * 80 + [-1] * 48
+    mixed = [("a", 10, 7, 5, 5, 5), ("b", 10, 7, 5, 5, 5), ("c", 1000000, 1, 9, 1, 4), ("a", 10, 7, 5, 1, 1), ("d", 10, 7, 5, 1, 1)]
+    assert [answer[:2] for answer in run(START, *mixed)] == [(5, 0), (5, 0), (4, 5), (-1, 0), (1, 4)]
 
 
 # Sliding windows

@@ -78,7 +78,7 @@ def test_sliding(start):
     assert slide() == [False, 3, 0, 60, 100]
     assert slide(cost=2) == [False, 3, 0, 100, 100]
     assert slide(cost=4) == [False, 3, 0, -1, 100]
-    tallyd.clock.set(begin + 101)
+    tallyd.clock.set(begin + 101.5)
     assert slide(cost=0) == [True, 3, 1, 0, 39]
     assert slide() == [True, 3, 0, 0, 100]
 

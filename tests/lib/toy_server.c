@@ -83,6 +83,23 @@ static void wait_finish(struct http_exchange *exchange)
     }
 }
 
+/* As many jobs, one after the other, as the query is long. */
+static void again_finish(struct http_exchange *exchange)
+{
+    struct http_request *request = &exchange->request;
+    if (exchange->job.err != STORAGE_OK) {
+        problem_from_storage(&exchange->response, exchange->job.err, NULL);
+        return;
+    }
+    exchange->again = request->query.n > 1;
+    exchange->job = (struct storage_job){0};
+    if (exchange->again) {
+        request->query.n--;
+    } else {
+        (void)say(exchange, request->query.p, request->query.n);
+    }
+}
+
 static enum handler_result echo_start(struct http_exchange *exchange)
 {
     cr_assert_eq(exchange->request.body_bytes, exchange->request.body.p);
@@ -124,6 +141,7 @@ static const struct route routes[] = {
     {HTTP_GET, "/big", "getBig", big_start, NULL, 0},
     {HTTP_GET, "/empty", "getEmpty", empty_start, NULL, 0},
     {HTTP_DELETE, "/now", "deleteNow", now_start, NULL, 0},
+    {HTTP_GET, "/again", "getAgain", wait_start, again_finish, ROUTE_SLASH},
 };
 
 size_t toy_n_routes(void)

@@ -65,6 +65,32 @@ def single(bench, fsync):
     return section
 
 
+def keyed(bench):
+    """With an Idempotency-Key on every request, beside the same without."""
+    s = bench.settings
+    sections = []
+    with bench.serving(TallydServer, "--fsync", "always") as tallyd:
+        before = 0
+        for key, title, load_of, goal, in_flight in (
+                ("keyed_batch", "arrays of 1000 events, 8 connections",
+                 lambda seed, t, k: load.batches(tallyd.port, t, seed, *(["-k"] if k else [])), 0.6, 0),
+                ("keyed_single", "single events, random, 64 keep-alive connections (wrk)",
+                 lambda seed, t, k: load.wrk(s, tallyd.port, t, "keyed" if k else "random", seed), 0.4, 64)):
+            section = Section(key, f"{title}, with and without Idempotency-Keys, --fsync always")
+            contenders = [
+                bench.http("without", "without", tallyd, lambda seed, t, f=load_of: f(seed, t, False)),
+                bench.http("with", "with an Idempotency-Key a request", tallyd, lambda seed, t, f=load_of: f(seed, t, True))]
+            sums = [Tally(c) for c in contenders]
+            bench.in_turn(section, contenders)
+            acknowledged = sum(t.events for t in sums)
+            check_sum(bench, section, tallyd, before, acknowledged, in_flight * sum(t.runs for t in sums))
+            before += section.extra["counted"]["counted"]
+            section.ratio("with / without Idempotency-Keys", "with", "without", goal=goal)
+            bench.note_memory(section.key, tallyd.pid)
+            sections.append(section)
+    return sections
+
+
 @contextlib.contextmanager
 def peers(bench, tallyd, *wanted):
     """Those of the wanted peers that are installed, or None for each; with a Redis like tallyd's of their own."""

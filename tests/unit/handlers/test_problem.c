@@ -132,12 +132,14 @@ Test(problem, of_every_storage_error)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         enum storage_err err = rows[i].err;
-        unsigned expected = err == STORAGE_OK                                     ? 500
-                            : err == STORAGE_UNKNOWN                              ? 504
-                            : err == STORAGE_LIMITED                              ? 429
-                            : err == STORAGE_NO_SET                               ? 404
-                            : err == STORAGE_NOT_KEPT || err == STORAGE_TOO_BROAD ? 422
-                                                                                  : 503;
+        bool question = err == STORAGE_NOT_KEPT || err == STORAGE_TOO_BROAD ||
+                        err == STORAGE_TOO_FINE || err == STORAGE_TOO_MANY;
+        unsigned expected = err == STORAGE_OK        ? 500
+                            : err == STORAGE_UNKNOWN ? 504
+                            : err == STORAGE_LIMITED ? 429
+                            : err == STORAGE_NO_SET  ? 404
+                            : question               ? 422
+                                                     : 503;
         struct http_response response = {0};
         problem_from_storage(&response, err, i % 2 == 0 ? NULL : "");
         cr_expect_eq(response.status, expected, "%s: %u", rows[i].text, response.status);
@@ -211,4 +213,24 @@ Test(problem, headers_are_bounded)
     too_long[sizeof(longest)] = '\0';
     cr_expect_not(problem_add_header(&fresh, "A", too_long));
     cr_expect_eq(fresh.n_headers, 0);
+}
+
+Test(problem, over_a_limit)
+{
+    static const struct limit_state states[] = {
+        {.remaining = 3, .retry_us = 1500000, .reset_us = 9000001},
+        {.remaining = 5, .retry_us = -1}};
+    static const int retry_s[] = {2, -1};
+    for (size_t i = 0; i < 2; i++) {
+        struct http_response response = {.body = strdup("old"), .body_n = 3};
+        problem_reply_limited(&response, 5, &states[i]);
+        cr_expect_eq(response.status, 429);
+        json_t *root = document(&response);
+        cr_expect_str_eq(text(root, "detail"), text(root, "message"));
+        cr_expect_eq(json_integer_value(json_object_get(root, "retry_after_s")), retry_s[i]);
+        cr_expect_eq(json_integer_value(json_object_get(root, "remaining")), states[i].remaining);
+        cr_expect(json_is_false(json_object_get(root, "allowed")));
+        json_decref(root);
+        free(response.body);
+    }
 }

@@ -362,3 +362,69 @@ Test(timestamp, what_is_printed_can_be_read)
         }
     }
 }
+
+/* ---- in a zone ---- */
+
+/* Berlin's summer of 2026, and New York's summer and what comes before. */
+static struct zone *zone_of(int64_t first_s, const char *begins, const char *ends)
+{
+    struct zone_change changes[2] = {{0, first_s + 3600}, {0, first_s}};
+    const char *fault = NULL;
+
+    cr_assert(timestamp_rfc3339(slice_of(begins), &changes[0].at_s));
+    cr_assert(timestamp_rfc3339(slice_of(ends), &changes[1].at_s));
+    struct zone *zone = zone_make("Test/Zone", first_s, changes, 2, false, 0, &fault);
+    cr_assert_not_null(zone);
+    return zone;
+}
+
+static void check_in(
+    const struct zone *zone, const char *text, const char *now, const char *expected)
+{
+    int64_t at_s = UNTOUCHED;
+    int64_t now_s = 0;
+    bool is_now = false;
+    const char *detail = NULL;
+    char printed[32];
+
+    cr_assert(timestamp_rfc3339(slice_of(now), &now_s));
+    cr_assert(timestamp_parameter(
+                  slice_of(text), zone, now_s * 1000, TIMESTAMP_DOWN, &at_s, &is_now, &detail),
+        "%s: %s", text, detail);
+    timestamp_print(at_s, printed);
+    cr_expect_str_eq(printed, expected, "%s at %s: %s, not %s", text, now, printed, expected);
+}
+
+Test(timestamp, in_a_zone)
+{
+    struct zone *zone = zone_of(3600, "2026-03-29T01:00:00Z", "2026-10-25T01:00:00Z");
+    const char *now = "2026-10-26T13:37:10Z"; /* a Monday, 14:37 there */
+
+    check_in(zone, "now/d", now, "2026-10-25T23:00:00Z");
+    check_in(zone, "now/d-1d", now, "2026-10-24T22:00:00Z");
+    check_in(zone, "now-1d/d", now, "2026-10-24T22:00:00Z");
+    check_in(zone, "now-1d", now, "2026-10-25T13:37:00Z");
+    check_in(zone, "now-2d", now, "2026-10-24T12:37:00Z"); /* 14:37 there, 49 hours ago */
+    check_in(zone, "now/w", now, "2026-10-25T23:00:00Z");
+    check_in(zone, "now-1w/w", now, "2026-10-18T22:00:00Z");
+    check_in(zone, "now/M", now, "2026-09-30T22:00:00Z");
+    check_in(zone, "now-1M/M", now, "2026-08-31T22:00:00Z");
+    check_in(zone, "now/y", now, "2025-12-31T23:00:00Z");
+    check_in(zone, "now/h", "2026-10-25T01:37:10Z", "2026-10-25T01:00:00Z");
+    check_in(zone, "2026-07-01", now, "2026-06-30T22:00:00Z");
+    check_in(zone, "2026-03-29", now, "2026-03-28T23:00:00Z");
+    check_in(zone, "now-7M", "2026-10-29T01:30:10Z", "2026-03-29T01:30:00Z"); /* 2:30 is missing */
+    check_in(zone, "now+1d", "2026-10-24T00:30:00Z", "2026-10-25T00:30:00Z"); /* 2:30, the first */
+    zone_free(zone);
+}
+
+Test(timestamp, midnights_that_are_missing_or_doubled)
+{
+    struct zone *zone = zone_of(-5 * 3600, "2026-03-08T05:00:00Z", "2026-11-01T05:00:00Z");
+
+    check_in(zone, "2026-03-08", "2026-11-01T12:00:00Z", "2026-03-08T05:00:00Z");
+    check_in(zone, "2026-11-01", "2026-11-01T12:00:00Z", "2026-11-01T04:00:00Z");
+    check_in(zone, "now/d", "2026-11-01T05:30:00Z", "2026-11-01T04:00:00Z");
+    check_in(zone, "now/M", "2026-11-20T05:30:00Z", "2026-11-01T04:00:00Z");
+    zone_free(zone);
+}

@@ -58,6 +58,8 @@ Test(http_server, keeps_a_connection)
     } rows[] = {
         {"GET /now HTTP/1.1\r\n" HOST "\r\n", "now"},
         {"GET /wait HTTP/1.1\r\n" HOST "\r\n", "waited"},
+        {"GET /again?xxxxxxxx HTTP/1.1\r\n" HOST "\r\n", "x"},
+        {"GET /again/?x HTTP/1.1\r\n" HOST "\r\n", "x"},
         {"POST /echo HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhello", "hello"},
         {"POST /echo HTTP/1.1\r\n" HOST "\r\n", ""},
         {"POST /wait HTTP/1.1\r\n" HOST CHUNKED "\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nT: t\r\n\r\n",
@@ -115,7 +117,7 @@ Test(http_server, head_is_get_without_the_body)
     struct toy *toy = toy_start(defaults, TOY_THREAD);
     struct answer answer;
     int fd = toy_connect(toy);
-    static const char *targets[] = {"/now", "/wait", "/big"};
+    static const char *targets[] = {"/now", "/wait", "/big", "/again?xxx"};
     for (size_t i = 0; i < ROWS(targets); i++) {
         char request[64];
         (void)snprintf(request, sizeof(request), "HEAD %s HTTP/1.1\r\n" HOST "\r\n", targets[i]);

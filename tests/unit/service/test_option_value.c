@@ -47,3 +47,23 @@ Test(option_value, nonsense)
     }
     cr_expect_eq(value, 7);
 }
+
+Test(option_value, rates)
+{
+    static const struct {
+        const char *text;
+        double value;
+    } good[] = {{"0.01", 0.01}, {"1", 1}, {".5", 0.5}, {"0.000001", 1e-6}, {"0", 0}};
+    static const char *const bad[] = {
+        "", ".", "1.2.3", "-1", "+1", "1e-3", "0x1", " 1", "1 ", "nan", "inf", "1%", "0,5"};
+    double value = 7;
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        cr_expect(option_parse_rate(good[i].text, &value), "%s", good[i].text);
+        cr_expect_eq(value, good[i].value);
+    }
+    value = 7;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        cr_expect_not(option_parse_rate(bad[i], &value), "%s", bad[i]);
+    }
+    cr_expect_eq(value, 7);
+}

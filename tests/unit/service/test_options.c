@@ -336,6 +336,8 @@ Test(options, refused_entries_are_named)
     refuses_file("site.tz = UTC\n", 14, ":1: unknown option \"site.tz\"", "tallyd-options-");
     refuses_file("site..tz = UTC\n", 15, ":1: unknown option \"site..tz\"", "tallyd-options-");
     refuses_file("\nsite.a.tz = Nowhere/X\n", 23, ":2: site.a.tz: \"Nowhere/X\"", "refused");
+    refuses_file("site.a.tz = ../UTC\n", 19, ":1: site.a.tz: \"../UTC\"", "IANA name");
+    refuses_file("site.A.tz = UTC\n", 16, ":1: site.A.tz: \"UTC\"", "refused");
 }
 
 Test(options, file_that_cannot_be_read)

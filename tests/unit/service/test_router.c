@@ -10,6 +10,8 @@ static const struct route routes[] = {
     {.method = HTTP_GET, .path = "/"},
     {.method = HTTP_GET, .path = "/f/{name}"},
     {.method = HTTP_POST, .path = "/f/{name}/add"},
+    {.method = HTTP_GET, .path = "/s", .flags = ROUTE_SLASH},
+    {.method = HTTP_GET, .path = "/t/{name}", .flags = ROUTE_SLASH},
 };
 #define N (sizeof(routes) / sizeof(routes[0]))
 
@@ -46,6 +48,13 @@ Test(router, finds_by_method_and_exact_path)
         {"POST", "/f/x/y/add", N, 0},
         {"POST", "/f/x", N, 1u << HTTP_GET},
         {"GET", "/f/x/add", N, 1u << HTTP_POST},
+        {"GET", "/s", 7, 0},
+        {"HEAD", "/s/", 7, 0},
+        {"GET", "/s//", N, 0},
+        {"POST", "/s/", N, 1u << HTTP_GET},
+        {"GET", "/t/x/", 8, 0},
+        {"GET", "/t/x", 8, 0},
+        {"GET", "/t//", N, 0},
     };
     struct slice segment;
     struct router router;

@@ -80,6 +80,21 @@ Test(key, others)
     check(&key, "shop:h202611201500");
 }
 
+Test(key, filters)
+{
+    struct key key;
+    key_filter(&key, "7", SLICE("shop"), SLICE("A.b-c_0"));
+    check(&key, "t:{7}:bf:shop:A.b-c_0");
+    key_filter_shard(&key, "7", SLICE("shop"), SLICE("f"));
+    check(&key, "t:{7}:bfs:shop:f");
+    key_filter_bits(&key, "7", SLICE("shop"), SLICE("f"), UINT64_C(1790000000123456), 3, 17);
+    check(&key, "t:{7}:bfl:shop:f:1790000000123456:3.17");
+    key_seen(&key, "7", SLICE("shop"), at(LEVEL_MONTH), "log");
+    check(&key, "t:{7}:seen:shop:M202611010000:log");
+    key_seen_bits(&key, "7", SLICE("shop"), at(LEVEL_MONTH), 31, 2);
+    check(&key, "t:{7}:seen:shop:M202611010000:bits:31.2");
+}
+
 Test(key, the_longest_fits)
 {
     char site[EVENT_SITE_MAX];

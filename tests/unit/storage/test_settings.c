@@ -26,10 +26,10 @@ Test(settings, cfg_as_text)
 {
     struct retention retention = keeping(172800, 5356800, 95040000, KEEP_FOREVER);
     char text[SETTINGS_TEXT];
-    settings_print(16, &retention, text);
+    settings_print(16, &retention, 0, text);
     cr_expect_str_eq(text, "schema=1 partitions=16 keep=172800,5356800,95040000,-");
     retention = keeping(0, KEEP_FOREVER, 1, 999999999999999999);
-    settings_print(64, &retention, text);
+    settings_print(64, &retention, 0, text);
     cr_expect_str_eq(text, "schema=1 partitions=64 keep=0,-,1,999999999999999999");
 }
 
@@ -53,7 +53,8 @@ Test(settings, both_texts_come_back)
             r.until_s[level] = dice_below(&dice, 4102444800);
             r.before_s[level] = random_time(&dice);
         }
-        settings_print(partitions, &r, text);
+        settings_print(partitions, &r,
+            dice_below(&dice, 2) == 0 ? 0 : (uint64_t)dice_below(&dice, INT64_MAX), text);
         cr_assert(settings_parse(slice_of(text), partitions, &back),
             "TALLYD_TEST_SEED=%" PRIu64 ": %s", seed, text);
         kept_print(&r, text);

@@ -1,0 +1,17 @@
+/* filter_ops.h - what readers do for STORAGE_FILTER_READ and STORAGE_FILTER_WRITE.
+ *
+ * Layer: storage, private to reader.c.
+ */
+#ifndef STORAGE_FILTER_OPS_H
+#define STORAGE_FILTER_OPS_H
+
+#include "storage/filter_state.h"
+
+reader_op_fn filter_run;
+
+/* filter_items.c: FILTER_ADD and FILTER_CHECK of a filter that was learnt.  False: see pipe.err.
+ * *ret_gone: the filter was deleted meanwhile; items without an answer are FILTER_PENDING. */
+bool filter_check_items(struct filter_state *state, struct filter_job *job);
+bool filter_add_items(struct filter_state *state, struct filter_job *job, bool *ret_gone);
+
+#endif

@@ -1,0 +1,61 @@
+#!lua
+-- filter_add.lua - add items, one after the other, to the newest layer of a filter's shard.
+--
+-- KEYS: 1 the shard's hash  2.. strings of the newest layer
+-- ARGV: 1 id  2 layers expected  3 number of the newest  4 its capacity  5 '1' if it may grow  6 bits an item (k)
+--       7 number of items  then per item: number of its string from 1, k bits
+-- Reply: {code, text}: 0 DONE, 1 GROWN: text has a digit an item (fewer if GROWN, which stops at the first item that
+--        needs a layer more): 0 was there, 1 was new, 2 refused;  2 STALE: text is the number of layers;  3 GONE
+--
+-- Older layers never change, so the caller has looked there before: an item that is not in them and not here is
+-- new.  A shard that does not exist has one layer, an empty one.
+local call = redis.call
+local id, layer, k = ARGV[1], ARGV[3], tonumber(ARGV[6])
+local is = call('HMGET', KEYS[1], 'id', 'n', 'drop', 'last', layer)
+if is[1] ~= id or is[3] then
+    if is[1] or is[4] and tonumber(is[4]) >= tonumber(id) then return {3, ''} end
+    call('DEL', KEYS[1])
+    call('HSET', KEYS[1], 'id', id, 'n', 1)
+    is = {id, '1', false, false, '0'}
+end
+if is[2] ~= ARGV[2] then return {2, is[2]} end
+local size, capacity = tonumber(is[5] or '0'), tonumber(ARGV[4])
+local before = size
+
+local set, get = {}, {}
+for i = 1, k do
+    set[4 * i - 3], set[4 * i - 2], set[4 * i] = 'SET', 'u1', '1'
+    get[3 * i - 2], get[3 * i - 1] = 'GET', 'u1'
+end
+local answers, a, grown = {}, 8, false
+for item = 1, tonumber(ARGV[7]) do
+    local key, bits = KEYS[1 + tonumber(ARGV[a])], nil
+    if size < capacity then
+        for i = 1, k do set[4 * i - 1] = ARGV[a + i] end
+        bits = call('BITFIELD', key, unpack(set, 1, 4 * k))
+    else
+        for i = 1, k do get[3 * i] = ARGV[a + i] end
+        bits = call('BITFIELD_RO', key, unpack(get, 1, 3 * k))
+    end
+    local new = false
+    for i = 1, k do
+        if bits[i] == 0 then
+            new = true
+            break
+        end
+    end
+    if not new then
+        answers[item] = '0'
+    elseif size < capacity then
+        answers[item], size = '1', size + 1
+    elseif ARGV[5] == '1' then
+        grown = true
+        break
+    else
+        answers[item] = '2'
+    end
+    a = a + 1 + k
+end
+if size > before then call('HSET', KEYS[1], layer, string.format('%.0f', size)) end
+if grown then call('HINCRBY', KEYS[1], 'n', 1) end
+return {grown and 1 or 0, table.concat(answers)}

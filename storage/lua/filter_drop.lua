@@ -1,0 +1,20 @@
+#!lua flags=allow-oom
+-- filter_drop.lua - delete a filter, one of its hashes at a time: 'fence' before its strings, 'over' after them.
+-- KEYS: 1 the filter's or a shard's hash    ARGV: 1 id  2 fence or over
+-- Reply: number of layers to delete; -1 if a later filter has the name
+local call = redis.call
+local is = call('HMGET', KEYS[1], 'id', 'n', 'last')
+local id = tonumber(ARGV[1])
+if is[1] ~= ARGV[1] then
+    if is[1] or is[3] and tonumber(is[3]) >= id then return -1 end
+    call('HSET', KEYS[1], 'id', ARGV[1]) -- a shard that nothing was added to, which must stay so
+    call('PERSIST', KEYS[1])
+end
+if ARGV[2] == 'fence' then
+    call('HSET', KEYS[1], 'drop', '1')
+else
+    call('DEL', KEYS[1])
+    call('HSET', KEYS[1], 'last', ARGV[1])
+    call('EXPIRE', KEYS[1], 7200)
+end
+return tonumber(is[2] or '0')

@@ -1,0 +1,16 @@
+#!lua
+-- seen_fold.lua - one step of folding a log into a month's filter: a string of bits, or the end.
+-- KEYS: 1 filter  2 the string, or the log that is folded
+-- ARGV: 1 ver expected ('' none)  2 ver to set  3 when the month expires (ms)  4 bits; '' at the end: the log is in
+--       5.. fields and values of the filter
+-- Reply: 1 done, 0 somebody else folds
+local call = redis.call
+if (call('HGET', KEYS[1], 'ver') or '') ~= ARGV[1] then return 0 end
+if ARGV[4] ~= '' then
+    call('SET', KEYS[2], ARGV[4], 'PXAT', ARGV[3])
+else
+    call('UNLINK', KEYS[2])
+end
+call('HSET', KEYS[1], 'ver', ARGV[2], unpack(ARGV, 5))
+call('PEXPIREAT', KEYS[1], ARGV[3])
+return 1

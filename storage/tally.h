@@ -1,0 +1,54 @@
+/* tally.h - what a question has read so far: the totals and, for a series, each point's own.
+ *
+ * Layer: storage, pure.  One owner (a reader thread); scratch memory is kept between questions.
+ *
+ * The points tile the window, so the total needs no keys of its own: a sum is the points' sum, a
+ * sketch the union of theirs, of the same reading.  Sketches of points are kept in groups of
+ * TALLY_GROUP, so that a year of hours does not need 16 KB an hour: what is read for one group is
+ * read before anything of the next.
+ */
+#ifndef STORAGE_TALLY_H
+#define STORAGE_TALLY_H
+
+#include "storage/hll.h"
+#include "storage/storage.h"
+
+#define TALLY_GROUP 64
+
+struct tally {
+    struct count_point *points; /* owned until tally_take_points */
+    size_t n_points, capacity;
+    uint64_t sums[METRICS];     /* of those that are sums */
+    struct hll total[METRICS];  /* of those that are sketches */
+    struct hll *group[METRICS]; /* owned: of the points at hand; NULL: not needed so far */
+    bool touched[METRICS][TALLY_GROUP];
+};
+
+/* Is it estimated from sketches, or summed up? */
+bool metric_is_sketch(enum metric metric);
+
+void tally_release(struct tally *tally);
+
+/* Cut @window into points: by @step (STEP_MINUTE to STEP_MONTH), or for STEP_NONE into one. False:
+ * no memory. */
+bool tally_cut(struct tally *tally, const struct zone *zone, enum step step, struct window window);
+
+/* Begin to read: all is empty. */
+void tally_clear(struct tally *tally);
+
+/* Add a Redis HyperLogLog string, or a number, to a point.  False: it is none that Redis would
+ * accept, or (no memory) it could not be taken: *ret_nomem. */
+bool tally_sketch(struct tally *tally, enum metric metric, size_t point, const char *string,
+    size_t n, bool *ret_nomem);
+void tally_sum(struct tally *tally, enum metric metric, size_t point, uint64_t value);
+
+/* All that belongs to the group of @point has been read. */
+void tally_end_group(struct tally *tally, size_t point);
+
+/* The figure over all points. */
+uint64_t tally_total(const struct tally *tally, enum metric metric);
+
+/* Give the points away; the caller frees them. */
+struct count_point *tally_take_points(struct tally *tally, size_t *ret_n);
+
+#endif

@@ -1,0 +1,471 @@
+"""/filters: RedisBloom's figures, racing adders, bad input, deletion, and what a lost connection means."""
+
+import json
+import re
+import threading
+
+import pytest
+
+from lib.client import query
+from lib.proxy import Fault
+from lib.waiting import wait_until
+
+
+class Filter:
+    """A named filter, asked over one connection."""
+
+    def __init__(self, http, site, name="f"):
+        self.http, self.site, self.name = http, site, name
+
+    def request(self, method, tail="", body=None):
+        text = json.dumps(body) if isinstance(body, (dict, list)) else body
+        return self.http.request(method, f"/filters/{self.name}{tail}" + query({"site": self.site}), text)
+
+    def put(self, status=201, **parameters):
+        response = self.request("PUT", body=parameters)
+        assert response.status == status, response
+        return response.json
+
+    def get(self):
+        response = self.request("GET")
+        assert response.status == 200, response
+        return response.json
+
+    def add(self, items):
+        response = self.request("POST", "/add", {"items": items})
+        assert response.status == 200, response
+        return response.json["added"]
+
+    def check(self, items):
+        response = self.request("POST", "/check", {"items": items})
+        assert response.status == 200, response
+        return response.json["seen"]
+
+    def add_all(self, items):
+        return sum(sum(self.add(items[i:i + 1000])) for i in range(0, len(items), 1000))
+
+    def check_all(self, items):
+        return sum(sum(self.check(items[i:i + 1000])) for i in range(0, len(items), 1000))
+
+
+@pytest.fixture
+def filter_(http, site):
+    return Filter(http, site)
+
+
+def numbers(n, begin=0):
+    return [str(i) for i in range(begin, begin + n)]
+
+
+def keys(redis, site):
+    return sorted(k for k in redis.command("KEYS", "t:*") if f":{site}:" in k)
+
+
+# As RedisBloom
+
+VECTORS = [
+    # error, capacity, items added, new among them, layers, bytes, hashes of the newest
+    (0.01, 10, 100, 99, 4, 16 + 32 + 72 + 160, 11),
+    (0.001, 100, 4000, 3997, 6, 200 + 432 + 936 + 2016 + 4320 + 9216, 16),
+]
+
+
+@pytest.mark.parametrize("error, capacity, n, new, layers, size, hashes", VECTORS)
+def test_figures_are_redisblooms(filter_, error, capacity, n, new, layers, size, hashes):
+    filter_.put(capacity=capacity, error_rate=error)
+    assert filter_.add_all(numbers(n)) == new
+    answer = filter_.get()
+    assert (answer["items"], answer["layers"], answer["bytes"], answer["hashes"]) == (new, layers, size, hashes)
+    assert answer["capacity"] == capacity * (2**layers - 1) and answer["error_rate"] == error
+    assert 0 < answer["expected_false_positive_rate"] < error
+    assert filter_.check_all(numbers(n)) == n
+    assert filter_.add_all(numbers(n)) == 0
+
+
+def test_sizes_are_redisblooms(http, site):
+    fixed = Filter(http, site, "fixed")
+    assert fixed.put(capacity=3, expansion=0)["bytes"] == 8
+    large = Filter(http, site, "large")
+    answer = large.put(capacity=50000, error_rate=0.001)
+    assert (answer["bytes"], answer["hashes"], answer["layers"], answer["fill"]) == (98880, 11, 1, 0)
+    plain = Filter(http, site, "plain").put(capacity=1_000_000, error_rate=0.01, expansion=0)
+    assert plain["bits_per_item"] == pytest.approx(9.585, abs=0.001) and plain["hashes"] == 7
+
+
+def test_bits_in_redis_are_redisblooms(redis, filter_, site):
+    filter_.put(capacity=10, error_rate=0.01)
+    filter_.add(["foo"])
+    (key,) = [k for k in keys(redis, site) if ":bfl:" in k]
+    text = redis.command("EVAL", "return {redis.call('GET', KEYS[1]):byte(1, -1)}", 1, key)
+    assert {8 * i + bit for i, byte in enumerate(text) for bit in range(8) if byte >> bit & 1} \
+        == {13, 79, 17, 83, 21, 87, 25, 91}
+
+
+def test_add_makes_an_unknown_filter(filter_):
+    assert filter_.request("GET").status == 404
+    assert filter_.add(["a", "b", "a", 42, "42"]) == [True, True, False, True, False]
+    answer = filter_.get()
+    assert (answer["capacity"], answer["error_rate"], answer["expansion"], answer["items"]) == (10000, 0.01, 2, 3)
+    assert filter_.check([42, "a", "c"]) == [True, True, False]
+
+
+def test_put_again(filter_):
+    first = filter_.put(capacity=100, error_rate=0.01)
+    filter_.add(["a"])
+    assert filter_.put(200, capacity=100, error_rate=0.01, expansion=2)["items"] == first["items"] + 1
+    for other in ({"capacity": 101}, {"capacity": 100, "error_rate": 0.02}, {"capacity": 100, "expansion": 0}):
+        assert "capacity 100, error_rate 0.01, expansion 2" in filter_.request("PUT", body=other).json["detail"]
+        filter_.put(409, **other)
+    assert filter_.get()["items"] == 1
+
+
+def test_sites_and_names_are_apart(http, site):
+    one, two, three = Filter(http, site, "a"), Filter(http, site + "x", "a"), Filter(http, site, "a.b-c_D")
+    assert one.add(["x"]) == two.add(["x"]) == three.add(["x"]) == [True]
+    assert one.request("DELETE").status == 204
+    assert two.check(["x"]) == three.check(["x"]) == [True]
+    assert one.request("POST", "/check", {"items": ["x"]}).status == 404
+
+
+def test_items_may_be_any_text(filter_):
+    items = ["\u0000", "ä", "a" * 100_000, "\n", "{}", "t:{0}:meta"]
+    assert filter_.add(items) == [True] * len(items)
+    assert filter_.check(items) == [True] * len(items)
+
+
+def test_a_fixed_filter_gets_full(filter_):
+    filter_.put(capacity=3, expansion=0)
+    assert filter_.add(["a", "b"]) == [True, True]
+    response = filter_.request("POST", "/add", {"items": ["a", "c", "d", "c", "e"]})
+    assert response.status == 409 and "2 of 5 items" in response.json["detail"]
+    assert [e["pointer"] for e in response.errors] == ["/items/2", "/items/4"]
+    assert filter_.check(["a", "b", "c"]) == [True] * 3 and filter_.get()["items"] == 3
+    assert filter_.add(["c", "a"]) == [False, False], "what is in needs no room"
+
+
+def test_it_survives_a_restart_of_tallyd(start_redis, start_tallyd):
+    redis = start_redis()
+    tallyd = start_tallyd(redis=redis)
+    first = Filter(tallyd.client(), "s")
+    first.put(capacity=7, error_rate=0.003)
+    first.add_all(numbers(100))
+    before = first.get()
+    tallyd.kill()
+    again = Filter(start_tallyd("--seen-error", "0.2", redis=redis).client(), "s")
+    assert again.get() == before and again.check_all(numbers(100)) == 100
+
+
+# Bad input
+
+PUT_FAULTS = [
+    ({"capacity": 0}, "/capacity"), ({"capacity": 2**30 + 1}, "/capacity"), ({"capacity": -1}, "/capacity"),
+    ({"capacity": 1.5}, "/capacity"), ({"capacity": "10"}, "/capacity"), ({"capacity": None}, "/capacity"),
+    ({"error_rate": 0}, "/error_rate"), ({"error_rate": 0.26}, "/error_rate"), ({"error_rate": -0.1}, "/error_rate"),
+    ({"error_rate": 1}, "/error_rate"), ({"error_rate": 1e-16}, "/error_rate"), ({"error_rate": "x"}, "/error_rate"),
+    ({"expansion": 1}, "/expansion"), ({"expansion": 3}, "/expansion"), ({"expansion": -1}, "/expansion"),
+    ({"expansion": 2.5}, "/expansion"), ({"Capacity": 5}, ""), ([], ""),
+]
+ITEM_FAULTS = [
+    ({}, "/items"), ({"items": []}, "/items"), ({"items": "a"}, "/items"), ({"items": ["a"] * 1001}, "/items"),
+    ({"items": ["a", ""]}, "/items/1"), ({"items": [1.5]}, "/items/0"), ({"items": [None]}, "/items/0"),
+    ({"items": [["a"]]}, "/items/0"), ({"items": ["a"], "item": 1}, ""), ([], ""),
+]
+
+
+@pytest.mark.parametrize("body, pointer", PUT_FAULTS, ids=lambda x: json.dumps(x)[:30])
+def test_parameters_that_are_bad(filter_, body, pointer):
+    response = filter_.request("PUT", body=body)
+    assert response.status == 422 and [e["pointer"] for e in response.errors] == [pointer], response
+    assert filter_.request("GET").status == 404
+
+
+@pytest.mark.parametrize("body, pointer", ITEM_FAULTS, ids=lambda x: json.dumps(x)[:30])
+def test_items_that_are_bad(filter_, body, pointer):
+    for tail in ("/add", "/check"):
+        response = filter_.request("POST", tail, body)
+        assert response.status == 422 and [e["pointer"] for e in response.errors] == [pointer], response
+    assert filter_.request("GET").status == 404
+
+
+def test_the_errors_say_what_is_allowed(filter_):
+    for body, text in (({"capacity": 0}, "1 to 1073741824"), ({"error_rate": 1}, "0.25"), ({"expansion": 1}, "2 ")):
+        assert text in filter_.request("PUT", body=body).json["detail"]
+    assert "1 to 1000" in filter_.request("POST", "/add", {"items": []}).json["detail"]
+
+
+def test_bodies_that_are_no_json(filter_):
+    for body in ("", "{", "1", '{"capacity":1,"capacity":2}', b"\xff", '{"items":[1e999]}'):
+        for method, tail in (("PUT", ""), ("POST", "/add"), ("POST", "/check")):
+            response = filter_.request(method, tail, body)
+            assert response.status == 400 and response.json["detail"].startswith("line 1, column "), response
+
+
+def test_other_types_are_415(http, site):
+    for method, path in (("PUT", "/filters/a"), ("POST", "/filters/a/add")):
+        assert http.request(method, path, "{}", {"Content-Type": "text/plain"}).status == 415
+        assert http.request(method, path, '{"capacity":-1}', {"Content-Type": "Application/JSON; x=y"}).status == 422
+
+
+def test_names_and_sites_that_are_bad(http):
+    for name in ("a%20b", "%C3%A4", "a" * 65, "a%3Ab", "a%7D", "a+b"):
+        for method in ("GET", "PUT", "DELETE"):
+            assert http.request(method, f"/filters/{name}", "{}").status == 400
+    assert http.get("/filters/a", site="A").errors[0]["parameter"] == "site"
+    assert http.get("/filters/a", name="x").errors[0]["parameter"] == "name"
+    assert http.request("GET", "/filters/").status == http.request("GET", "/filters").status == 404
+    assert http.request("POST", "/filters/a").status == http.request("PUT", "/filters/a/add").status == 405
+
+
+# Racing adders
+
+
+def race(filters, batches):
+    """Each filter adds all batches on a thread of its own; how often each item was new."""
+    new, failed = {}, []
+    lock = threading.Lock()
+
+    def run(filter_, rotation):
+        try:
+            for batch in batches[rotation:] + batches[:rotation]:
+                added = filter_.add(batch)
+                with lock:
+                    for item, is_new in zip(batch, added):
+                        new[item] = new.get(item, 0) + is_new
+        except AssertionError as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=run, args=(f, i)) for i, f in enumerate(filters)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not failed, failed[0]
+    return new
+
+
+@pytest.mark.parametrize("capacity", [50, 100_000, 10_000_000])
+def test_of_racing_adders_one_is_told_new(redis, start_tallyd, site, capacity):
+    """Two processes, growing meanwhile (50), in one layer, in shards."""
+    daemons = [start_tallyd(redis=redis, name=f"racer{i}") for i in range(2)]
+    filters = [Filter(daemons[i % 2].client(), site) for i in range(6)]
+    filters[0].put(capacity=capacity, error_rate=0.000001)
+    new = race(filters, [[f"{site}{b}-{i}" for i in range(300)] for b in range(6)])
+    figures = filters[0].get()
+    assert len(new) == 1800 and set(new.values()) <= {0, 1} and figures["items"] == sum(new.values())
+    assert figures["layers"] == (6 if capacity == 50 else 1)
+    # a layer of 1,500 bits has false positives beyond its rate: two hashes make all (1 / bits that they coincide)
+    assert sum(new.values()) >= (1790 if capacity == 50 else 1800)
+
+
+def test_a_racing_delete(redis, start_tallyd, site):
+    """Adders and deleters at once: every answer is one of the contract's, and nothing is left behind."""
+    daemons = [start_tallyd(redis=redis, name=f"racer{i}") for i in range(2)]
+    over = threading.Event()
+    strange = []
+
+    def delete(filter_):
+        while not over.is_set():
+            status = filter_.request("DELETE").status
+            if status not in (204, 404):
+                strange.append(status)
+
+    deleters = [threading.Thread(target=delete, args=(Filter(d.client(), site),)) for d in daemons]
+    for thread in deleters:
+        thread.start()
+    filters = [Filter(daemons[i % 2].client(), site) for i in range(3)]
+    race(filters, [[f"{b}-{i}" for i in range(200)] for b in range(20)])
+    over.set()
+    for thread in deleters:
+        thread.join(30)
+    assert not strange
+    filters[0].request("DELETE")
+    assert filters[0].request("GET").status == 404
+    assert not [k for k in keys(redis, site) if ":bfl:" in k]
+    assert filters[0].add(["0-0"]) == [True]
+
+
+# Large filters, and deletion
+
+
+def used_mb(redis):
+    return int(re.search(r"used_memory:(\d+)", redis.command("INFO", "memory"))[1]) / (1 << 20)
+
+
+STALL_US = 5000
+TRIES = 10  # who shares the machine makes commands longer, never shorter: one good try shows what they cost
+
+
+def slowest_us(redis):
+    """The longest that one command took."""
+    return max((entry[2] for entry in redis.command("SLOWLOG", "GET", "-1")), default=0)
+
+
+def test_a_large_filter_is_sharded_and_deleted_without_a_stall(start_redis, start_tallyd, site):
+    redis = start_redis(options=("--slowlog-log-slower-than", "500", "--slowlog-max-len", "2000"))
+    filter_ = Filter(start_tallyd(redis=redis).client(), site)
+    before, slowest = used_mb(redis), []
+    while len(slowest) < TRIES and (not slowest or slowest[-1] >= STALL_US):
+        figures = filter_.put(capacity=100_000_000, error_rate=0.01)
+        assert figures["capacity"] == 100_000_000 and figures["bytes"] > 137_000_000
+        assert filter_.add(numbers(1000)) == [True] * 1000
+        assert filter_.check_all(numbers(1000)) == 1000 and filter_.check_all(numbers(1000, 10_000)) == 0
+        strings = [k for k in keys(redis, site) if ":bfl:" in k]
+        assert max(redis.command("STRLEN", k) for k in strings) <= 4 << 20
+        assert len({k.split("}")[0] for k in strings}) == 16, "in every partition"
+        assert used_mb(redis) - before > 100
+        redis.command("SLOWLOG", "RESET")
+        assert filter_.request("DELETE").status == 204
+        slowest.append(slowest_us(redis))
+        assert used_mb(redis) - before < 10
+        left = keys(redis, site)
+        assert not [k for k in left if ":bfl:" in k] and all(redis.command("TTL", k) > 0 for k in left)
+    print(f"the longest command of a deletion: {slowest} us")
+    assert slowest[-1] < STALL_US
+
+
+def test_scripts_are_short(start_redis, start_tallyd, site):
+    """1000 items whose every bit costs most: many hashes, in layers that grow."""
+    redis = start_redis(options=("--slowlog-log-slower-than", "500", "--slowlog-max-len", "5000"))
+    http, slowest = start_tallyd(redis=redis).client(), []
+    while len(slowest) < TRIES and (not slowest or slowest[-1] >= STALL_US):
+        filter_ = Filter(http, site, f"f{len(slowest)}")
+        filter_.put(capacity=400, error_rate=1e-15)
+        redis.command("SLOWLOG", "RESET")
+        filter_.add(numbers(1000))
+        assert filter_.get()["layers"] == 2
+        slowest.append(slowest_us(redis))
+    print(f"the longest script: {slowest} us")
+    assert slowest[-1] < STALL_US
+
+
+def test_a_deletion_that_was_left_half_done_is_finished(redis, filter_, site):
+    """As a process that died would leave it: marked, its strings still there."""
+    filter_.put(capacity=100)
+    filter_.add(numbers(500))
+    (home,) = [k for k in keys(redis, site) if ":bf:" in k]
+    redis.command("HSET", home, "drop", "1")
+    assert [k for k in keys(redis, site) if ":bfl:" in k]
+    assert filter_.request("GET").status == 404
+    assert not [k for k in keys(redis, site) if ":bfl:" in k]
+    assert filter_.put(capacity=200)["items"] == 0
+    redis.command("HSET", [k for k in keys(redis, site) if ":bf:" in k][0], "drop", "1")
+    assert filter_.add(["a"]) == [True] and filter_.get()["capacity"] == 10000
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_adder_that_comes_after_the_deletion(start_redis, start_proxy, start_tallyd, site, again):
+    """Its script is held up until the filter is gone (and made again): it does nothing, and the item goes into what there
+    is now."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    slow, quick = start_tallyd(redis=proxy, name="slow"), Filter(start_tallyd(redis=redis, name="quick").client(), site)
+    quick.put(capacity=1000)
+    quick.add(["x"])
+    reached, go_on, answers = threading.Event(), threading.Event(), []
+
+    def hold(args):
+        if is_add(args) and not reached.is_set():
+            reached.set()
+            go_on.wait(30)
+        return False
+
+    proxy.arm(Fault("reply-after", match=hold))
+    thread = threading.Thread(target=lambda: answers.append(Filter(slow.client(), site).add(["late"])))
+    thread.start()
+    assert reached.wait(10)
+    assert quick.request("DELETE").status == 204
+    if again:
+        quick.put(capacity=77)
+    go_on.set()
+    thread.join(20)
+    assert answers == [[True]]
+    assert quick.check(["late", "x"]) == [True, False]
+    assert quick.get()["capacity"] == (77 if again else 10000)
+    assert sum(":bfl:" in k for k in keys(redis, site)) == 1
+
+
+# Faults
+
+
+def is_add(args):
+    return args[0].upper() == b"EVALSHA" and args[3].startswith(b"t:{") and b":bfs:" in args[3]
+
+
+@pytest.mark.parametrize("point, statuses", [
+    ("command-before", {504}), ("command-after", {504}), ("reply-before", {504}), ("reply-after", {200}),
+])
+def test_a_lost_connection_is_not_retried_blindly(start_redis, start_proxy, start_tallyd, site, point, statuses):
+    """An add that may have been done must not be done again: its answer would be another."""
+    proxy = start_proxy(start_redis())
+    tallyd = start_tallyd("--readers", "1", redis=proxy)
+    filter_ = Filter(tallyd.client(), site)
+    filter_.put(capacity=100)
+    filter_.check(["a"])  # the reader is connected
+    fault = Fault(point, match=is_add)
+    proxy.arm(fault)
+    response = filter_.request("POST", "/add", {"items": ["a"]})
+    assert response.status in statuses, response
+    assert fault.fired == 1
+    wait_until(lambda: tallyd.client().get("/readyz").status == 200, "it is connected again")
+    assert filter_.check(["a"]) == [point not in ("command-before",)]
+
+
+def test_reads_survive_a_lost_connection(start_redis, start_proxy, start_tallyd, site):
+    proxy = start_proxy(start_redis())
+    filter_ = Filter(start_tallyd("--readers", "1", redis=proxy).client(), site)
+    filter_.add(["a"])
+    proxy.arm(Fault("reply-before", match=lambda args: args[0].upper() == b"BITFIELD_RO"))
+    assert filter_.check(["a", "b"]) == [True, False]
+
+
+def test_redis_is_full(start_redis, start_tallyd, site):
+    redis = start_redis()
+    filter_ = Filter(start_tallyd(redis=redis).client(), site)
+    filter_.add(["a"])
+    redis.command("CONFIG", "SET", "maxmemory", "1")
+    assert filter_.request("POST", "/add", {"items": ["b"]}).status == 503
+    assert filter_.request("PUT", body={"capacity": 5}).status == 409
+    assert filter_.check(["a", "b"]) == [True, False]
+    assert filter_.request("DELETE").status == 204, "deleting needs no memory"
+    redis.command("CONFIG", "SET", "maxmemory", "0")
+    assert filter_.add(["a"]) == [True]
+
+
+def test_foreign_data_is_said(start_redis, start_tallyd, site):
+    redis = start_redis()
+    filter_ = Filter(start_tallyd(redis=redis).client(), site)
+    filter_.put(capacity=100)
+    (home,) = [k for k in keys(redis, site) if ":bf:" in k]
+    redis.command("HSET", home, "capacity", "many")
+    response = filter_.request("GET")
+    assert response.status == 503 and "foreign data" in response.json["detail"]
+    redis.command("DEL", home)
+    redis.command("SET", home, "x")
+    assert filter_.request("GET").status == 503
+    assert filter_.request("POST", "/add", {"items": ["a"]}).status == 503
+
+
+# Rates
+
+
+@pytest.mark.parametrize("error", [0.1, 0.01, 0.001])
+def test_false_positives_are_as_few_as_promised(filter_, error):
+    n = 4000
+    filter_.put(capacity=1000, error_rate=error)
+    filter_.add_all(numbers(n))
+    assert filter_.check_all(numbers(n)) == n
+    assert filter_.check_all(numbers(10 * n, 10**9)) <= error * 10 * n
+
+
+@pytest.mark.parametrize("error, hashes", [(0.1, 4), (0.01, 7), (0.001, 10)])
+def test_the_expected_rate_is_the_real_one(filter_, error, hashes):
+    """At capacity and at half of it; without growing."""
+    filter_.put(capacity=4000, error_rate=error, expansion=0)
+    for n in (2000, 4000):
+        filter_.add_all(numbers(n))
+        figures = filter_.get()
+        assert figures["hashes"] == hashes
+        probes = 20_000
+        got = filter_.check_all(numbers(probes, 10**9))
+        expected = figures["expected_false_positive_rate"] * probes
+        assert abs(got - expected) <= 5 * expected**0.5 + 3, (got, expected)

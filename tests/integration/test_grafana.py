@@ -1,0 +1,292 @@
+"""/grafana: the literal requests of Grafana's data source plugins, and answers that their code accepts; figures are the API's."""
+
+import hashlib
+import json
+import time
+from datetime import datetime, timezone
+
+import pytest
+
+from lib.waiting import wait_until
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+NOW = int(time.time()) // MINUTE * MINUTE
+BEGIN = NOW - 6 * HOUR
+
+# What simpod-json-datasource 0.6 sends for a panel with one query, recorded from the plugin.
+RECORDED = {
+    "app": "dashboard", "requestId": "SQR100", "timezone": "browser",
+    "range": {"from": "2026-11-19T23:52:10.188Z", "to": "2026-11-20T05:52:10.189Z", "raw": {"from": "now-6h", "to": "now"}},
+    "interval": "30s", "intervalMs": 30000, "maxDataPoints": 550,
+    "targets": [{"datasource": {"type": "simpod-json-datasource", "uid": "tallyd"}, "editorMode": "code", "refId": "A",
+                 "payload": {}, "target": "uv"}],
+    "scopedVars": {"site": {"selected": False, "text": "example.com", "value": "example.com"},
+                   "pages": {"selected": False, "text": ["All"], "value": ["/a", "/b"]},
+                   "__sceneObject": {"text": "__sceneObject"}, "__interval": {"text": "30s", "value": "30s"},
+                   "__interval_ms": {"text": "30000", "value": 30000}},
+    "filters": [{"key": "country", "operator": "=", "value": "SE"},
+                {"key": "page", "operator": "=|", "value": "/a", "values": ["/a", "/b"]}],
+    "startTime": 1795153930227, "rangeRaw": {"from": "now-6h", "to": "now"}, "panelId": 2, "panelName": "Unique visitors",
+    "panelPluginId": "timeseries", "dashboardUID": "tallyd", "dashboardTitle": "tallyd",
+}
+PAGES = ["/a", "/b", "/c.d", "(x|y)", "/e\\f"]
+
+
+def iso(at_s):
+    return datetime.fromtimestamp(at_s, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.188Z")
+
+
+@pytest.fixture
+def shop(http, site, chance):
+    events = [{"site": site, "page": chance.choice(PAGES), "user": chance.randrange(60), "ip": f"192.0.2.{chance.randrange(30)}",
+               "ts": BEGIN + chance.randrange(6 * HOUR)} for _ in range(800)]
+    http.accept(sorted(events, key=lambda e: e["ts"]))
+    return site
+
+
+def post(http, path, body, content_type="application/json"):
+    return http.request("POST", "/grafana" + path, json.dumps(body), {"Content-Type": content_type})
+
+
+def ask(http, *targets, range_=None, **more):
+    """The series of a query; each target is (metric, payload)."""
+    body = {**RECORDED, "filters": None, "range": range_ or {"from": iso(BEGIN), "to": iso(NOW - 30)}, **more,
+            "targets": [{"refId": chr(65 + i), "target": metric, "payload": payload} for i, (metric, payload) in enumerate(targets)]}
+    body = {name: value for name, value in body.items() if value is not None}
+    response = post(http, "/query", body)
+    assert response.status == 200, response
+    return response.json
+
+
+def refused(http, *targets, **more):
+    body = {**RECORDED, "filters": [], **more,
+            "targets": [{"refId": chr(65 + i), "target": metric, "payload": payload} for i, (metric, payload) in enumerate(targets)]}
+    response = post(http, "/query", body)
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert isinstance(response.json["message"], str) and "error" not in response.json
+    return response.status, response.json["message"]
+
+
+def values(series):
+    return [value for value, _ in series["datapoints"]]
+
+
+def api(http, path, **params):
+    return http.question(path, from_=BEGIN, to=NOW, **params)
+
+
+@pytest.mark.parametrize("path", ["", "/"])
+def test_save_and_test(http, path):
+    for target in ("/grafana" + path, "/grafana" + path + "?x=1"):
+        response = http.get(target)
+        assert response.status == 200 and response.json == {"status": "pass"}
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "text/plain", "application/json;charset=UTF-8", None])
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_the_recorded_request(http, slash, content_type):
+    headers = {"Content-Type": content_type} if content_type else {}
+    response = http.request("POST", "/grafana/query" + slash, json.dumps(RECORDED), headers)
+    assert response.status == 200, response
+    (series,) = response.json
+    assert series["refId"] == "A"
+    times = [at for _, at in series["datapoints"]]
+    assert times == sorted(times) and 300 < len(times) <= 550
+    assert times[0] == 1795132320000  # 23:52
+    assert ["country" in notice["text"] for notice in series["meta"]["notices"]] == [True]
+
+
+def test_a_body_that_is_none(http):
+    assert http.request("POST", "/grafana/query", b"").json == []
+    assert post(http, "/query", {}).json == []
+    assert post(http, "/query", {"targets": [{}, {"target": "", "refId": "A"}, {"target": "uv", "hide": True},
+                                             {"target": "select metric"}]}).json == []
+    for body in (b"{", b"[]", b"1", b'{"range":}'):
+        assert http.request("POST", "/grafana/query", body).status == 400
+    assert http.request("POST", "/grafana/query", b"{}", {"Content-Type": "application/xml"}).status == 415
+
+
+def test_figures_are_the_apis(http, shop):
+    answers = ask(http, *[(metric, {"site": shop, "step": "15m"}) for metric in ("uv", "pv", "ips", "visits")])
+    series = api(http, "/stats", site=shop, step="15m")["series"]
+    for answer, metric in zip(answers, ("uv", "pv", "ips", "visits")):
+        assert values(answer) == [point[metric] for point in series], metric
+        assert [at for _, at in answer["datapoints"]] == [
+            int(datetime.fromisoformat(p["from"].replace("Z", "+00:00")).timestamp()) * 1000 for p in series]
+        assert answer["target"] == f"{metric} {shop}"
+    assert [a["refId"] for a in answers] == ["A", "B", "C", "D"]
+
+
+def test_one_figure_for_the_window_is_no_sum(http, shop):
+    for metric in ("uv", "pv", "ips", "visits"):
+        (answer,) = ask(http, (metric, {"site": shop, "step": "window"}))
+        assert answer["datapoints"] == [[api(http, f"/{metric}", site=shop)[metric], NOW * 1000]]
+
+
+def test_daily_active_users(http, site):
+    today = http.question("/dau", site=site)["date"]
+    midnight = int(datetime.fromisoformat(today + "T00:00:00+00:00").timestamp())
+    http.accept([{"site": site, "page": "/", "user": user, "ts": midnight - day * DAY + 5}
+                 for day, users in ((3, 5), (1, 2), (0, 4)) for user in range(users) if midnight - day * DAY + 5 <= time.time()])
+    days = {"from": iso(midnight - 3 * DAY), "to": iso(midnight + 10)}
+    (answer,) = ask(http, ("dau", {"site": site}), range_=days)
+    expected = http.question("/dau", site=site, from_=midnight - 3 * DAY, to=midnight + 60)["series"]
+    assert values(answer) == [day["users"] for day in expected] and values(answer)[:3] == [5, 0, 2]
+    assert [at for _, at in answer["datapoints"]] == [(midnight - day * DAY) * 1000 for day in (3, 2, 1, 0)]
+    (answer,) = ask(http, ("dau", {"site": site, "step": "window"}), range_=days)
+    assert values(answer) == [http.question("/active", site=site, from_=midnight - 3 * DAY, to=midnight + 60)["users"]]
+    (answer,) = ask(http, ("dau", {"site": site}), range_=days, maxDataPoints=2)
+    assert values(answer) == [5, 2] and "one day of 2" in answer["meta"]["notices"][0]["text"]
+
+
+@pytest.mark.parametrize("interval_s, points, step", [
+    (30, 550, "1m"), (60, 360, "1m"), (60, 300, "5m"), (61, 550, "5m"), (300, 50, "15m"), (1200, 550, "1h"), (1, 1, "1M"), (7200, 550, "1d")])
+def test_interval_and_room_are_respected(http, shop, interval_s, points, step):
+    (answer,) = ask(http, ("pv", {"site": shop}), intervalMs=interval_s * 1000, maxDataPoints=points)
+    assert values(answer) == [p["pv"] for p in api(http, "/pv", site=shop, step=step)["series"]]
+    assert sum(values(answer)) == 800
+
+
+@pytest.mark.parametrize("days", [3, 10])
+def test_a_step_that_is_too_fine_is_made_coarser(http, shop, days):
+    """Not kept so long, or more points than anybody wants."""
+    (answer,) = ask(http, ("pv", {"site": shop, "step": "1m"}), range_={"from": iso(NOW - days * DAY), "to": iso(NOW - 30)})
+    assert sum(values(answer)) == 800 and len(values(answer)) <= days * 24 + 1
+    assert answer["meta"]["notices"] == [{"severity": "info", "text": "1h is the finest step for this time range"}]
+
+
+def test_names_as_builders_escape_them(http, shop):
+    """The same pages as JSON has them, and as the regex format of Grafana's variables does."""
+    escaped = {"/a": "\\/a", "/c.d": "\\/c\\.d", "(x|y)": "\\(x\\|y\\)", "/e\\f": "\\/e\\\\f"}
+    for page, text in escaped.items():
+        expected = api(http, "/pv", site=shop, page=page)["pv"]
+        assert expected > 50
+        for given in (page, [page], text, [text]) if page != "(x|y)" else (text, [text]):
+            (answer,) = ask(http, ("pv", {"site": shop, "page": given, "step": "window"}))
+            assert values(answer) == [expected], given
+    several = api(http, "/uv", site=shop, page=["/a", "/c.d"])["uv"]
+    for given in (["/a", "/c.d"], "(\\/a|\\/c\\.d)"):
+        (answer,) = ask(http, ("uv", {"site": shop, "page": given, "step": "window"}))
+        assert values(answer) == [several]
+    for site in (shop, shop.replace("-", "\\-").replace("\\-", "-"), [shop]):
+        assert values(ask(http, ("pv", {"site": site, "step": "window"}))[0]) == [800]
+    for everything in ("", [], "$__all", "All", ["$__all"], None):
+        assert values(ask(http, ("pv", {"site": shop, "page": everything, "step": "window"}))[0]) == [800]
+
+
+@pytest.mark.parametrize("name", ["filters", "adhocFilters"])
+def test_filters(http, shop, name):
+    def pv(*filters, payload=None):
+        (answer,) = ask(http, ("pv", {"site": shop, "step": "window", **(payload or {})}), **{
+            name: [dict(zip(("key", "operator", "value"), f)) | ({"values": f[2]} if f[1] == "=|" else {}) for f in filters]})
+        return values(answer)
+
+    n = {page: api(http, "/pv", site=shop, page=page)["pv"] for page in PAGES}
+    assert pv() == [800]
+    assert pv(("page", "=", "/a")) == [n["/a"]]
+    assert pv(("page", "=|", ["/a", "/b"])) == [n["/a"] + n["/b"]]
+    assert pv(("page", "=|", ["/a", "/b"]), ("page", "=|", ["/b", "/c.d"])) == [n["/b"]]
+    assert pv(("page", "=", "/a"), payload={"page": ["/a", "/b"]}) == [n["/a"]]
+    assert pv(("page", "=", "/a"), ("page", "=", "/b")) == []
+    assert pv(("page", "=", "/a"), payload={"page": "/b"}) == []
+    assert pv(("site", "=", shop), payload={"site": ""}) == [800]
+    assert pv(("country", "=", "SE")) == [800]  # with a notice
+    for operator in ("!=", "=~", "!~", "<", "=!|"):
+        status, message = refused(http, ("pv", {}), **{name: [{"key": "page", "operator": operator, "value": "/a"}]})
+        assert status == 400 and "=|" in message
+
+
+def test_a_table(http, shop):
+    body = {"range": {"from": iso(BEGIN), "to": iso(NOW - 30)}, "targets": [
+        {"refId": "A", "target": "pv", "type": "table", "payload": {"site": shop, "step": "1h"}}]}
+    (table,) = post(http, "/query", body).json
+    assert table["type"] == "table" and [c["type"] for c in table["columns"]] == ["time", "number"]
+    assert sum(row[1] for row in table["rows"]) == 800 and table["rows"][0][0] == BEGIN * 1000
+
+
+def test_without_a_range(http):
+    """Infinity's POST, and people: the last 6 hours; one site's worth of page views of this minute are in them."""
+    http.accept([{"site": "no-range", "page": "/", "user": i} for i in range(3)])
+    (answer,) = post(http, "/query", {"targets": [{"target": "uv", "payload": {"site": "no-range"}}]}).json
+    assert sum(values(answer)) == 3 and "refId" not in answer and 71 <= len(values(answer)) <= 361
+    for from_ in (NOW * 1000 - 3600_000, "now-1h", str(NOW - 3600)):
+        (answer,) = post(http, "/query", {"targets": [{"target": "uv", "payload": {"site": "no-range"}}],
+                                          "range": {"from": from_, "to": "now"}}).json
+        assert 60 <= len(values(answer)) <= 62, from_
+
+
+def test_errors_say_which_query(http):
+    assert refused(http, ("uv", {}), ("sessions", {})) == (
+        400, "query B: there is no metric sessions: uv, pv, ips, visits and dau are")
+    assert refused(http, ("uv", {"site": "No Site"}))[1].startswith("query A: site: ")
+    assert refused(http, ("uv", {"page": "a\nb"}))[1].startswith("query A: page: ")
+    assert refused(http, ("uv", {"step": "7m"}))[1].startswith("query A: step: ")
+    assert refused(http, ("uv", {"tz": "Mars/Olympus"}))[1].startswith("query A: tz: ")
+    assert refused(http, ("uv", {"site": ["a", "b"]})) == (400, "query A: site: one at a time")
+    assert refused(http, ("dau", {"page": "/"})) == (400, "query A: dau is of whole sites: it takes no page")
+    assert refused(http, ("uv", {}), range={"from": "yesterday", "to": "now"})[1].startswith("query A: range.from: ")
+    assert refused(http, ("uv", {}), range={"from": "now", "to": "now-1h"})[1].startswith("query A: range.to: ")
+    assert refused(http, *[("uv", {})] * 101)[0] == 400
+    status, message = refused(http, ("pv", {}), ("dau", {}), range={"from": "2001-01-01", "to": "2001-02-01"})
+    assert status == 422 and message.startswith("query "), message
+
+
+def test_what_means_nothing_is_told(http):
+    (answer,) = ask(http, ("uv", {"pgae": "/a"}))
+    assert answer["meta"]["notices"] == [{"severity": "warning", "text": "pgae in the payload means nothing"}]
+
+
+def test_many_targets_and_many_panels(http, tallyd, shop):
+    """A hundred series in one request; twenty connections with several each, at once."""
+    from concurrent.futures import ThreadPoolExecutor
+    answers = ask(http, *[("pv", {"site": shop, "step": "window"})] * 100)
+    assert [values(a) for a in answers] == [[800]] * 100
+
+    def panel(_):
+        client = tallyd.client()
+        got = [values(a) for a in ask(client, *[("pv", {"site": shop, "step": "window"}), ("uv", {"site": shop}), ("dau", {"site": shop})] * 3)]
+        client.close()
+        return got[0::3]
+
+    with ThreadPoolExecutor(20) as pool:
+        assert list(pool.map(panel, range(40))) == [[[800]] * 3] * 40
+
+
+def test_tokens_are_bound_to_sites(redis, start_tallyd, directory):
+    directory.mkdir(exist_ok=True)
+    (directory / "tokens").write_text(f"{hashlib.sha256(b'mine').hexdigest()} read site=mine grafana\n")
+    tallyd = start_tallyd("--tokens", directory / "tokens", redis=redis, wait_ready=False)
+    tallyd.wait_ready_line()
+    http = tallyd.client()
+
+    def status(site, token="mine"):
+        return http.request("POST", "/grafana/query", json.dumps({"targets": [{"target": "pv", "payload": {"site": site}}]}),
+                            {"Authorization": f"Bearer {token}"}).status
+
+    wait_until(lambda: status("mine") == 200, "it is ready")
+    assert status("other") == 403 and status("mine", "nobody's") == 401
+    assert http.get("/grafana").status == 401
+    (directory / "tokens").unlink()
+
+
+def test_redis_away(start_redis, start_tallyd):
+    redis = start_redis()
+    tallyd = start_tallyd("--request-timeout", "2s", redis=redis)
+    redis.kill()
+    wait_until(lambda: tallyd.client().get("/readyz").status == 503, "it is noticed")
+    status, message = refused(tallyd.client(), ("uv", {}), ("dau", {}))
+    assert status == 503 and "Redis" in message
+
+
+def test_what_can_be_asked(http):
+    metrics = post(http, "/metrics", {}).json
+    assert [m["value"] for m in metrics] == ["uv", "pv", "ips", "visits", "dau"]
+    for metric in metrics:
+        assert metric["label"] and {p["name"] for p in metric["payloads"]} in ({"site", "page", "step"}, {"site", "action", "step"})
+        for payload in metric["payloads"]:
+            assert payload["type"] in ("input", "select", "multi-select")
+            for option in payload.get("options", []):
+                assert len(ask(http, (metric["value"], {payload["name"]: option["value"]}))) == 1, option
+    assert post(http, "/metrics/", {"metric": "uv", "payload": {"site": "x"}}).json == metrics
+    assert post(http, "/annotations", {"range": {}, "annotation": {"name": "x", "query": "#deploy"}}).json == []
+    assert [key["text"] for key in post(http, "/tag-keys", {}).json] == ["page", "site"]

@@ -1,0 +1,295 @@
+"""Idempotency-Keys of POST /events: what a repeat is told, and for how long it is one."""
+
+import gzip
+import json
+import threading
+
+import pytest
+
+from lib.client import NDJSON, Unknown
+from lib.clock import epoch, rfc3339
+from lib.process import Tallyd
+from lib.proxy import Fault, Proxy
+from lib.raw import Raw  # a client library merges fields that stand twice
+from lib.waiting import wait_until
+
+SHORT = ("--request-timeout", "2s")  # a lease is that, and half a second
+
+
+def keyed(http, body, key, **more):
+    return http.post(body, headers={"Idempotency-Key": key}, **more)
+
+
+def replayed(answer):
+    value = answer.headers.get("Idempotency-Replayed")
+    assert value in (None, "true"), value
+    return value is not None
+
+
+def pv(http, site):
+    return http.count("pv", site=site, from_="now-2d")
+
+
+def test_repeat_counts_nothing_and_gets_the_first_answer(http, site):
+    batch = [{"site": site, "page": "/a", "user": "u1"}, {"site": site, "page": ""}, {"site": site, "page": "/b"}]
+    first = keyed(http, batch, f"{site}-1")
+    assert first.status == 202 and not replayed(first), first
+    assert first.json["accepted"] == 2 and first.errors[0]["index"] == 1
+    for _ in range(3):
+        again = keyed(http, batch, f"{site}-1")
+        assert again.status == 202 and replayed(again), again
+        assert again.body == first.body
+        assert again.headers["Content-Type"] == first.headers["Content-Type"]
+    assert pv(http, site) == 2
+    assert http.count("visits", site=site) == 1
+    other = keyed(http, batch, f"{site}-2")
+    assert other.status == 202 and not replayed(other)
+    assert pv(http, site) == 4
+
+
+def test_without_a_key_a_repeat_is_an_event_of_its_own(http, site):
+    for _ in range(2):
+        answer = http.post({"site": site, "page": "/"})
+        assert answer.status == 202 and not replayed(answer)
+    assert pv(http, site) == 2
+
+
+@pytest.mark.parametrize("bare, quoted", [("{}", '"{}"'), (r"a\b {}", r'"a\\b {}"'), ("x\"{}", r'"x\"{}"')])
+def test_bare_and_quoted_are_one_key(http, site, bare, quoted):
+    event = {"site": site, "page": "/"}
+    assert not replayed(keyed(http, event, bare.format(site)))
+    assert replayed(keyed(http, event, quoted.format(site)))
+    assert replayed(keyed(http, event, f"  {bare.format(site)}\t"))
+    assert pv(http, site) == 1
+
+
+@pytest.mark.parametrize("key", ["", " ", '""', '"', '"a', 'a\xe9', '"a\xe9"', '"a" b', '"a\\"', '"a\\b"', "a" * 129,
+                                 '"' + "a" * 129 + '"', '"a";q=1', "a\tb"])
+def test_malformed_keys(http, site, key):
+    answer = keyed(http, {"site": site, "page": "/"}, key.encode("latin-1"))
+    assert answer.status == 400 and "Idempotency-Key" in answer.json["detail"], answer
+    assert pv(http, site) == 0
+
+
+def test_longest_keys(http, site):
+    key = site.ljust(128, ".")
+    assert not replayed(keyed(http, {"site": site, "page": "/"}, key))
+    assert replayed(keyed(http, {"site": site, "page": "/"}, f'"{key}"'))
+    assert not replayed(keyed(http, {"site": site, "page": "/"}, key[:-1]))
+    assert pv(http, site) == 2
+
+
+def test_two_keys_are_malformed(tallyd, site):
+    raw_body = json.dumps({"site": site, "page": "/"})
+    with Raw(tallyd.port) as raw:
+        raw.send(f"POST /events HTTP/1.1\r\nHost: x\r\nIdempotency-Key: a\r\nIdempotency-Key: a\r\n"
+                 f"Content-Length: {len(raw_body)}\r\n\r\n{raw_body}")
+        assert raw.receive()[0] == 400
+
+
+def test_another_body(http, site):
+    event = {"site": site, "page": "/a"}
+    assert keyed(http, event, site).status == 202
+    for body, more in (({"site": site, "page": "/b"}, {}), ([event], {}), (event, {"strict": "1"}),
+                       (json.dumps(event), {"content_type": NDJSON}), ("{", {}), ([], {})):
+        answer = keyed(http, body, site, **more)
+        assert answer.status == 422 and "another body" in answer.json["detail"], answer
+    again = keyed(http, event, site)
+    assert again.status == 202 and replayed(again)
+    packed = keyed(http, event, site, zipped=True)  # the same bytes, packed
+    assert packed.status == 202 and replayed(packed)
+    assert pv(http, site) == 1
+
+
+def test_only_a_202_is_remembered(http, site):
+    good = {"site": site, "page": "/"}
+    for body, more, status in (("{", {}, 400), ({"site": site}, {}, 422), ([good, {"site": site}], {"strict": "1"}, 422),
+                               ([good] * 10001, {}, 413), (good, {"content_type": "text/plain"}, 415)):
+        assert keyed(http, body, site, **more).status == status
+    first = keyed(http, good, site)
+    assert first.status == 202 and not replayed(first), first
+    assert replayed(keyed(http, good, site))
+    assert pv(http, site) == 1
+
+
+def test_no_events_are_a_202_too(http, site):
+    assert not replayed(keyed(http, [], site))
+    again = keyed(http, [], site)
+    assert replayed(again) and again.json == {"accepted": 0, "rejected": 0, "errors": []}
+
+
+def test_a_key_is_no_part_of_another_key_in_redis(http, redis, site):
+    """User text stands in no key of Redis: neither the client's nor, in markers, anybody's."""
+    key = f"evil:{{0}}:{site}"
+    assert keyed(http, {"site": site, "page": "/"}, key).status == 202
+    names = redis.command("KEYS", "*")
+    assert not [n for n in names if "evil" in n]
+    claims = [n for n in names if ":claim:" in n and ":once:" not in n]
+    assert claims and all(len(n.rpartition(":")[2]) == 32 for n in claims)
+
+
+def test_large_batches_and_many_pages(http, site):
+    batch = [{"site": site, "page": f"/{i}", "user": f"u{i}", "ts": 1700000000 + 3600 * (i % 50)} for i in range(10000)]
+    body = gzip.compress(json.dumps(batch).encode())
+    for n in range(2):
+        answer = http.post(body, headers={"Idempotency-Key": site, "Content-Encoding": "gzip"})
+        assert answer.status == 202 and answer.json["accepted"] == 10000, answer
+        assert replayed(answer) == (n == 1)
+    assert http.count("pv", site=site, from_="2023-11-01", to="2023-12-01") == 10000
+    assert http.count("visits", site=site, from_="2023-11-01", to="2023-12-01") == 10000
+
+
+def test_many_keys_at_once(tallyd, http, site):
+    """Requests with keys share flushes with each other, with repeats of themselves, and with those without."""
+    faults = []
+
+    def run(me):
+        client = tallyd.client()
+        for i in range(40):
+            for _ in range(2):
+                while (answer := keyed(client, {"site": site, "page": f"/{i}", "user": f"u{me}"}, f"{site}-{me % 4}-{i}-{me}")).status == 409:
+                    pass
+                if answer.status != 202:
+                    faults.append(str(answer))
+            if client.post({"site": site, "page": "/bare"}).status != 202:
+                faults.append("bare")
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults, faults[:3]
+    assert http.count("pv", site=site, page="/bare") == 16 * 40
+    assert pv(http, site) == 2 * 16 * 40
+    assert http.count("visits", site=site) == 16
+
+
+def test_racing_for_one_key(tallyd, http, site):
+    """Many try the same request at the same moment: it counts once, and all are told the same or to come again."""
+    statuses, lock = [], threading.Lock()
+    barrier = threading.Barrier(12)
+
+    def run():
+        client = tallyd.client()
+        barrier.wait()
+        answer = keyed(client, [{"site": site, "page": f"/{i}"} for i in range(50)], site)
+        with lock:
+            statuses.append((answer.status, replayed(answer)))
+
+    threads = [threading.Thread(target=run) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {s for s, _ in statuses} <= {202, 409}
+    assert [s for s in statuses if s == (202, False)] == [(202, False)]
+    assert pv(http, site) == 50
+
+
+def test_in_flight_is_409_everywhere_while_the_owner_is_slow(start_redis, start_proxy, start_tallyd, site):
+    """The owner waits for Redis for most of its time: nobody takes over, here or in another process."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    slow = start_tallyd("--request-timeout", "20s", redis=proxy, name="slow")
+    other = start_tallyd(redis=redis, name="other")
+    event = [{"site": site, "page": "/"}] * 100  # enough to be claimed first
+    keyed(slow.client(), event, f"{site} warm-up")  # the connections stand
+    answers = []
+    def first():
+        answers.append(keyed(slow.client(), event, site))
+
+    thread = threading.Thread(target=first)
+    hold = threading.Event()
+    judge = proxy.judge
+
+    def judge_and_hold(args):  # hold the answer to the first script that carries events
+        if args[0].upper() == b"EVALSHA" and site.encode() in b"".join(args):
+            proxy.hold_replies()
+            hold.set()
+        return judge(args)
+
+    proxy.judge = judge_and_hold
+    thread.start()
+    assert hold.wait(10)
+    for _ in range(8):
+        answer = keyed(other.client(), event, site)
+        assert answer.status == 409 and int(answer.headers["Retry-After"]) >= 1, answer
+        assert keyed(other.client(), {"site": site, "page": "/other"}, site).status == 422
+    proxy.judge = judge
+    proxy.hold_replies(False)
+    thread.join()
+    assert answers[0].status == 202 and not replayed(answers[0]), answers[0]
+    again = keyed(other.client(), event, site)
+    assert again.status == 202 and replayed(again)
+    assert other.client().count("pv", site=site) == 200  # half of it is the warm-up's
+
+
+def test_a_day(start_world):
+    """24 hours from the first use, on Redis's clock; then the key is a new one."""
+    world = start_world("2026-03-10 10:56:20", "--keep-minutes", "forever")
+    event = {"page": "/", "user": "u"}
+    assert not replayed(keyed(world.http, event, "k"))
+    world.move("2026-03-11 10:55:50")
+    assert replayed(keyed(world.http, event, "k"))
+    assert keyed(world.http, {"page": "/other"}, "k").status == 422
+    world.move("2026-03-11 10:56:30")
+    assert not replayed(keyed(world.http, event, "k"))
+    assert replayed(keyed(world.http, event, "k"))
+    assert world.http.count("pv", from_="2026-03-10", to="2026-03-12") == 2
+    world.move("2026-03-12 10:56:00")
+    assert replayed(keyed(world.http, event, "k"))
+    assert world.http.count("pv", from_="2026-03-10", to="2026-03-13") == 2
+
+
+def test_markers_do_not_stay_for_long(start_redis, start_tallyd, site):
+    """What a request leaves in the partitions is needed for a quarter of an hour once its answer is stored."""
+    redis = start_redis()
+    tallyd = start_tallyd(redis=redis)
+    batch = [{"site": site, "page": f"/{i}", "user": f"u{i}"} for i in range(100)]
+    assert keyed(tallyd.client(), batch, site).status == 202
+
+    def left():
+        return [redis.command("PTTL", k) for k in redis.command("KEYS", "*:once:claim:*")]
+
+    assert len(left()) >= 8  # it went to many partitions
+    wait_until(lambda: max(left()) <= 900_000, "markers are shortened")
+    assert [t for t in (redis.command("PTTL", k) for k in redis.command("KEYS", "*}:claim:*")) if t > 47 * 3600_000]
+
+
+def test_an_event_keeps_the_arrival_of_the_first_try(start_world, cleanup):
+    """The first try dies half way; the second comes 20 minutes later and puts all events into the first one's minute."""
+    world = start_world("2026-03-10 10:56:20")
+    proxy = Proxy(world.redis.directory, world.redis.path)
+    cleanup.append(proxy.close)
+    first = Tallyd(*SHORT, redis=proxy, name="first")
+    cleanup.append(first.stop)
+    first.start()
+    batch = [{"page": f"/{i}", "user": f"u{i}"} for i in range(800)] + [{"page": "/ahead", "ts": epoch("2026-03-10 11:10")}]
+    # the second script with events never arrives, and its process dies then
+    fault = proxy.arm(Fault("command-before", nth=2, match=lambda args: len(args) > 200))
+    answer = []
+
+    def attempt():
+        try:
+            answer.append(keyed(first.client(), batch, "k").status)
+        except Unknown:
+            answer.append(None)
+
+    thread = threading.Thread(target=attempt)
+    thread.start()
+    assert fault.done.wait(10)
+    first.kill()
+    thread.join()
+    assert answer == [None]
+    minute = {"from_": "2026-03-10T10:56:00Z", "to": "2026-03-10T10:57:00Z"}
+    partial = world.http.count("pv", **minute)
+    world.move(epoch("2026-03-10 11:15"))
+    done = wait_until(lambda: (a := keyed(world.http, batch, "k")).status == 202 and a, "taken over")
+    # "/ahead" was more than five minutes ahead when it came, and still is for this request
+    assert done.json["accepted"] == 800 and done.json["rejected"] == 1 and done.errors[0]["index"] == 800
+    assert world.http.count("pv", **minute) == 800, f"{partial} were there before"
+    assert world.http.count("visits", **minute) == 800
+    assert world.http.count("pv", from_="2026-03-10", to="2026-03-11") == 800
+    assert replayed(keyed(world.http, batch, "k"))
+    assert rfc3339(world.now())[:13] == "2026-03-10T11"

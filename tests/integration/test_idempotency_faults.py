@@ -1,0 +1,300 @@
+"""Requests with Idempotency-Keys while everything breaks: a client that asks until it has a 202 has counted once.
+
+Every position of the conversation with Redis is cut once, with tallyd going on, with tallyd killed, and with Redis killed.
+"""
+
+import threading
+import time
+
+import pytest
+
+from lib.client import Unknown
+from lib.proxy import CUTS, Fault
+from lib.waiting import wait_until
+
+FEW = ("--partitions", "4", "--request-timeout", "1s")  # a lease is that, and half a second
+DIRECT, SMALL, LARGE = 6, 70, 300  # events: written without a claim; in a script or two; in several
+SCRIPTS = {DIRECT: 1, SMALL: 3, LARGE: 4}  # at least
+POSITIONS = 16  # scripts of a request at most: claim, parts, settle
+
+
+def carries(args):
+    """A script that carries out a step of a request: many a rollup's script is shorter."""
+    return args[0].upper() == b"EVALSHA" and (len(args) > 30 or any(b":claim:" in a for a in args[:4]))
+
+
+def make_batch(site, n):
+    """Events over all partitions; some from the past, some without a visitor."""
+    return [{"site": site, "page": f"/{i}"} | ({"user": f"u{i}"} if i % 5 else {}) |
+            ({"ts": 1_790_000_000 + 7 * i} if i % 3 == 0 else {}) for i in range(n)]
+
+
+def visits(n):
+    return sum(1 for i in range(n) if i % 5)
+
+
+def post(client, body, key):
+    """(status, replayed); (None, False) without an answer."""
+    try:
+        answer = client.post(body, headers={"Idempotency-Key": key})
+    except Unknown:
+        return None, False
+    assert answer.status in (202, 409, 503, 504), answer
+    if answer.status in (409, 503):
+        assert int(answer.headers["Retry-After"]) >= 1
+    if answer.status == 202:
+        assert answer.json == {"accepted": len(body), "rejected": 0, "errors": []}
+    return answer.status, "Idempotency-Replayed" in answer.headers
+
+
+def until_202(tallyds, body, key):
+    """A client's way: the same request again, to any process, until it is taken."""
+    turn = iter(range(10**6))
+
+    def attempt():
+        tallyd = tallyds[next(turn) % len(tallyds)]
+        return post(tallyd.client(), body, key)[0] == 202
+
+    wait_until(attempt, f"a 202 for {key}", pause_s=0.05)
+
+
+def check_once(http, site, n):
+    whole = {"site": site, "from_": "2026-01-01", "to": "now"}
+    assert http.count("pv", **whole) == n
+    assert http.count("visits", **whole) == visits(n)
+    for i in (0, 1, n - 1):
+        assert http.count("pv", page=f"/{i}", **whole) == 1
+
+
+class Scene:
+    def __init__(self, start_redis, start_proxy, start_tallyd, appendonly):
+        self.redis = start_redis(appendonly=appendonly)
+        self.proxy = start_proxy(self.redis)
+        self.cut = start_tallyd(*FEW, redis=self.proxy, name="cut")
+        self.other = start_tallyd(*FEW, redis=self.redis, name="other")
+        self.sites = []
+
+    def warm_up(self):
+        """All connections stand: the next script is the first of what a test does."""
+        self.proxy.disarm()
+        until_202([self.cut], [{"site": "warm-up", "page": "/"}], f"warm-up {len(self.sites)} {time.time()}")
+
+    def site(self, n):
+        self.sites.append((f"s{len(self.sites)}", n))
+        return self.sites[-1][0]
+
+    def settle(self):
+        """Every request is repeated until it is taken, and counts once; then it is replayed everywhere."""
+        self.proxy.disarm()
+        assert self.sites
+        for site, n in self.sites:
+            until_202([self.other, self.cut], make_batch(site, n), site)
+        for site, n in self.sites:
+            for tallyd in (self.other, self.cut):
+                assert post(tallyd.client(), make_batch(site, n), site) == (202, True)
+            check_once(self.other.client(), site, n)
+
+
+@pytest.fixture
+def scene(start_redis, start_proxy, start_tallyd):
+    return lambda appendonly=False: Scene(start_redis, start_proxy, start_tallyd, appendonly)
+
+
+@pytest.mark.parametrize("n", [DIRECT, SMALL, LARGE])
+def test_every_position_is_cut(scene, n):
+    """tallyd goes on: it sends again by itself, or says that the client should."""
+    s = scene()
+    fired = 0
+    for point in CUTS:
+        for nth in range(1, POSITIONS):
+            s.warm_up()
+            site = s.site(n)
+            fault = s.proxy.arm(Fault(point, nth=nth, match=carries))
+            status, again = post(s.cut.client(), make_batch(site, n), site)
+            assert status in (202, 503, 504) and not again
+            if not fault.fired:
+                break
+            fired += 1
+        else:
+            raise AssertionError("there are more scripts than that")
+    s.settle()
+    assert fired >= SCRIPTS[n] * len(CUTS)
+
+
+@pytest.mark.parametrize("n", [DIRECT, SMALL, LARGE])
+def test_tallyd_is_killed_at_every_position(scene, n):
+    """The claim's owner dies between any two steps; another process takes over when the lease is over."""
+    s = scene()
+    fired = 0
+    for point in CUTS:
+        for nth in range(1, POSITIONS):
+            s.warm_up()
+            site = s.site(n)
+            fault = s.proxy.arm(Fault(point, nth=nth, match=carries))
+            statuses = []
+            thread = threading.Thread(target=lambda site=site, statuses=statuses: statuses.append(
+                post(s.cut.client(), make_batch(site, n), site)[0]))
+            thread.start()
+            wait_until(lambda fault=fault, statuses=statuses: fault.fired or statuses, "a cut, or an answer", pause_s=0.001)
+            s.cut.kill()
+            thread.join()
+            s.cut.start()
+            if not fault.fired:
+                break
+            fired += 1
+    s.settle()
+    assert fired >= SCRIPTS[n] * len(CUTS)
+
+
+@pytest.mark.parametrize("n", [DIRECT, SMALL, LARGE])
+def test_redis_is_killed_at_every_position(scene, n):
+    """appendfsync always: what was answered is there when it is back."""
+    s = scene(appendonly=True)
+    acknowledged = 0
+    for point in ("command-after", "reply-before"):
+        for nth in range(1, POSITIONS):
+            s.warm_up()
+            site = s.site(n)
+            fault = s.proxy.arm(Fault(point, nth=nth, match=carries))
+            statuses = []
+            thread = threading.Thread(target=lambda site=site, statuses=statuses: statuses.append(
+                post(s.cut.client(), make_batch(site, n), site)[0]))
+            thread.start()
+            wait_until(lambda fault=fault, statuses=statuses: fault.fired or statuses, "a cut, or an answer", pause_s=0.001)
+            s.redis.kill()
+            s.redis.start()
+            thread.join()
+            if statuses == [202]:  # it holds already, without another try
+                acknowledged += 1
+                wait_until(lambda: s.other.client().get("/readyz").status == 200, "ready")
+                check_once(s.other.client(), site, n)
+            if not fault.fired:
+                break
+    s.settle()
+    assert acknowledged >= SCRIPTS[n]
+
+
+def test_a_dead_owner_is_taken_over_and_a_slow_one_is_not(scene):
+    """What distinguishes them is only that the slow one's time is not over."""
+    s = scene()
+    s.warm_up()
+    batch = make_batch(s.site(SMALL), SMALL)
+    site = s.sites[0][0]
+    fault = s.proxy.arm(Fault("command-before", nth=2, match=carries))
+    thread = threading.Thread(target=post, args=(s.cut.client(), batch, site))
+    thread.start()
+    assert fault.done.wait(10)
+    s.cut.kill()
+    thread.join()
+    begin = time.monotonic()
+    statuses = set()
+
+    def taken():
+        statuses.add(post(s.other.client(), batch, site)[0])
+        return 202 in statuses
+
+    wait_until(taken, "taken over", pause_s=0.02)
+    assert statuses == {202, 409}
+    assert 0.5 < time.monotonic() - begin < 3
+    check_once(s.other.client(), site, SMALL)
+    s.cut.start()
+
+
+def test_redis_goes_back_to_before_the_parts(scene):
+    """The claim holds, the parts were answered OK and are gone: they are sent again before the answer is stored."""
+    s = scene()
+    s.warm_up()
+    batch = make_batch(s.site(SMALL), SMALL)
+    site = s.sites[0][0]
+    judge, seen = s.proxy.judge, []
+
+    def judge_and_go_back(args):
+        if carries(args):
+            seen.append("parts" if len(args) > 30 else "answer" if b"D" in args else "claim")
+            if seen == ["claim", "parts"]:
+                s.redis.command("SAVE")
+            if "answer" in seen and seen.count("killed") == 0:
+                seen.append("killed")
+                s.redis.kill()
+                s.redis.start()
+        return judge(args)
+
+    s.proxy.judge = judge_and_go_back
+    status, _ = post(s.cut.client(), batch, site)
+    s.proxy.judge = judge
+    assert seen[0] == "claim" and "parts" in seen[:seen.index("killed")] and seen[-1] == "answer"
+    assert "parts" in seen[seen.index("killed"):]
+    if status == 202:
+        check_once(s.other.client(), site, SMALL)
+    assert status in (202, 504)
+    s.settle()
+
+
+def test_nothing_is_forgotten_when_redis_loses_all(scene):
+    """Redis comes back empty: keys are free again, as is everything else, and no request hangs."""
+    s = scene()
+    s.warm_up()
+    site = s.site(SMALL)
+    assert post(s.cut.client(), make_batch(site, SMALL), site) == (202, False)
+    s.redis.command("FLUSHALL")
+    until_202([s.cut, s.other], make_batch(site, SMALL), site)
+    check_once(s.other.client(), site, SMALL)
+    s.redis.command("SCRIPT", "FLUSH")
+    site = s.site(SMALL)
+    until_202([s.cut], make_batch(site, SMALL), site)
+    check_once(s.other.client(), site, SMALL)
+
+
+@pytest.mark.parametrize("text, status", [("OOM command not allowed", 503), ("MISCONF no disk", 503), ("LOADING wait", 202),
+                                          ("BUSY wait", 202), ("NOSCRIPT none", 202), ("READONLY no", 202)])
+@pytest.mark.parametrize("nth", [1, 2])
+def test_refusals(scene, text, status, nth):
+    """What Redis refuses was not applied: 503, and the key is free at once; what passes is waited for."""
+    s = scene()
+    s.warm_up()
+    site = "refused"
+    batch = [{"site": site, "page": "/"}] * (SMALL if nth == 2 else DIRECT)  # one script with events
+    fault = s.proxy.arm(Fault("error", nth=nth, match=carries, text=text))
+    first = post(s.cut.client(), batch, site)[0]
+    assert fault.fired == 1 and first == status
+    if first == 503:
+        assert post(s.cut.client(), batch, site) == (202, False)
+    assert post(s.other.client(), batch, site) == (202, True)
+    assert s.other.client().count("pv", site=site) == len(batch)
+
+
+def test_random_walk(scene, chance):
+    """Requests, repeats, other bodies, cuts and kills in any order, against a model of two dictionaries."""
+    s = scene(appendonly=True)
+    bodies, taken = {}, set()
+    for step in range(60):
+        tallyd = chance.choice([s.cut, s.other])
+        what = chance.random()
+        if what < 0.1:
+            s.cut.kill()
+            s.cut.start()
+        elif what < 0.15:
+            s.redis.kill()
+            s.redis.start()
+        elif what < 0.4:
+            s.proxy.arm(Fault(chance.choice(CUTS), nth=chance.randint(1, 6), match=carries))
+        elif what < 0.5 and taken:
+            key = chance.choice(sorted(taken))
+            try:
+                answer = tallyd.client().post(make_batch(key, 3), headers={"Idempotency-Key": key})
+            except Unknown:
+                continue
+            assert answer.status in (422, 503), answer
+        else:
+            if chance.random() < 0.6 or not bodies:
+                key = f"w{step}"
+                bodies[key] = chance.choice([DIRECT, SMALL, LARGE])
+            else:
+                key = chance.choice(sorted(bodies))
+            status, again = post(tallyd.client(), make_batch(key, bodies[key]), key)
+            assert status != 202 or again == (key in taken) or not again, (key, status, again)
+            assert key not in taken or status in (202, 503), (key, status)
+            if status == 202:
+                taken.add(key)
+    s.sites = sorted(bodies.items())
+    s.settle()

@@ -1,0 +1,351 @@
+"""GET /seen: no false no, whatever dies; few false yeses; months that go."""
+
+import json
+import re
+import threading
+
+import pytest
+
+from lib.clock import epoch
+from lib.proxy import Fault
+from lib.waiting import wait_until
+
+LOG = 16384  # pairs in a log that is due to be folded
+ONE = ("--partitions", "1")
+
+
+def seen(http, user, page, **params):
+    answer = http.question("/seen", user=user, page=page, **params)
+    assert answer.keys() == {"seen", "certain", "false_positive_rate"} and answer["certain"] is not answer["seen"]
+    assert 0 <= answer["false_positive_rate"] <= 1
+    return answer["seen"]
+
+
+def pairs(n, tag, site):
+    return [{"site": site, "page": f"/{i % 97}", "user": f"{tag}-{i}"} for i in range(n)]
+
+
+def post(http, events):
+    for i in range(0, len(events), 5000):
+        http.accept(events[i:i + 5000])
+
+
+def missing(http, events, step=1):
+    return [e for e in events[::step] if not seen(http, e["user"], e["page"], site=e["site"])]
+
+
+def false_yeses(http, site, n, tag="never"):
+    return sum(seen(http, f"{tag}-{i}", f"/{i % 97}", site=site) for i in range(n))
+
+
+def keys(redis, site, what=""):
+    return sorted(k for k in redis.command("KEYS", "t:*:seen:*") if f":seen:{site}:" in k and what in k)
+
+
+def layers(redis, site):
+    return [int(redis.command("HGET", k, "n")) for k in keys(redis, site, ":filter")]
+
+
+def folds(tallyd):
+    return tallyd.client().metric("tallyd_seen_folds_total")
+
+
+# What is asked and answered
+
+
+def test_what_was_viewed(http, site):
+    http.accept([{"site": site, "page": "/a", "user": "u"}, {"site": site, "page": "/b", "user": 42}])
+    assert seen(http, "u", "/a", site=site) and seen(http, "42", "/b", site=site)
+    assert not seen(http, "u", "/b", site=site) and not seen(http, "v", "/a", site=site)
+    assert not seen(http, "u", "/a"), "another site"
+    assert not seen(http, "u", "/a", site=site + "x")
+
+
+def test_it_is_visible_when_the_202_arrives(http, site):
+    for i in range(200):
+        http.accept({"site": site, "page": f"/{i}", "user": f"u{i % 7}"})
+        assert seen(http, f"u{i % 7}", f"/{i}", site=site)
+
+
+def test_visitors_without_user_are_not_remembered(redis, http, site):
+    http.accept({"site": site, "page": "/a", "ip": "192.0.2.1"})
+    assert not keys(redis, site)
+
+
+def test_an_old_event_is_remembered_as_long_as_any(redis, http, site):
+    """It counts where it arrived."""
+    http.accept({"site": site, "page": "/a", "user": "u", "ts": "2019-05-05T00:00:00Z"})
+    assert seen(http, "u", "/a", site=site)
+
+
+@pytest.mark.parametrize("params, parameter", [
+    ({"page": "/a"}, "user"), ({"user": "u"}, "page"), ({}, "user"), ({"user": "u", "page": "/a", "from_": "now"}, "from"),
+    ({"user": "u", "page": ["/a", "/b"]}, "page"), ({"user": "", "page": "/a"}, "user"), ({"user": "u\n", "page": "/"}, "user"),
+    ({"user": "u" * 257, "page": "/"}, "user"), ({"user": "u", "page": "p" * 2049}, "page"),
+    ({"user": "u", "page": "/", "site": "A"}, "site"),
+])
+def test_bad_questions(http, params, parameter):
+    response = http.get("/seen", **params)
+    assert response.status == 400 and [e["parameter"] for e in response.errors] == [parameter], response
+
+
+def test_off(redis, start_tallyd, site):
+    tallyd = start_tallyd("--seen", "off", redis=redis)
+    tallyd.client().accept({"site": site, "page": "/a", "user": "u"})
+    assert not keys(redis, site)
+    response = tallyd.client().get("/seen", user="u", page="/a")
+    assert response.status == 422 and "--seen off" in response.json["detail"]
+
+
+def test_no_names_are_stored(redis, http, site):
+    http.accept([{"site": site, "page": "/a-page-of-its-own", "user": f"a-user-of-his-own-{i}"} for i in range(50)])
+    for key in keys(redis, site):
+        assert "own" not in key and "own" not in str(redis.command("GET", key))
+
+
+# Folding
+
+
+def test_logs_are_folded_and_nothing_is_missing(start_redis, start_tallyd, site):
+    redis = start_redis()
+    tallyd = start_tallyd(*ONE, redis=redis)
+    http = tallyd.client()
+    events = pairs(3 * LOG, "a", site)
+    post(http, events)
+    wait_until(lambda: folds(tallyd) >= 1 and not keys(redis, site, ":old"), "folded")
+    (log,) = keys(redis, site, ":log") or [None]
+    assert log is None or redis.command("STRLEN", log) < 3 * 8 * LOG
+    assert not missing(http, events, 37)
+    assert false_yeses(http, site, 1000) <= 10
+    assert all(0 < redis.command("PTTL", k) for k in keys(redis, site))
+
+
+def test_a_pair_counts_once(start_redis, start_tallyd, site):
+    """Capacity is not used up by those who come again, within a log or after it was folded."""
+    redis = start_redis()
+    tallyd = start_tallyd(*ONE, "--seen-capacity", "20000", redis=redis)
+    http = tallyd.client()
+    for _ in range(8):
+        post(http, pairs(5000, "a", site))
+    wait_until(lambda: folds(tallyd) >= 2 and not keys(redis, site, ":old"), "folded twice")
+    (key,) = keys(redis, site, ":filter")
+    assert 4950 <= int(redis.command("HGET", key, "0")) <= 5000 and redis.command("HGET", key, "n") == "1"
+
+
+def test_it_grows_by_layers(start_redis, start_tallyd, site):
+    redis = start_redis()
+    tallyd = start_tallyd(*ONE, "--seen-capacity", "1000", "--seen-error", "0.02", redis=redis)
+    http = tallyd.client()
+    events = pairs(6 * LOG, "a", site)
+    post(http, events)
+    wait_until(lambda: folds(tallyd) >= 3 and not keys(redis, site, ":old"), "folded")
+    assert layers(redis, site)[0] >= 6
+    assert not missing(http, events, 53)
+    assert false_yeses(http, site, 2000) <= 40
+    answer = http.question("/seen", site=site, user="nobody", page="/")
+    assert answer["false_positive_rate"] < 0.02
+
+
+def test_segments(start_redis, start_tallyd, site):
+    """A layer of more than 512 KiB: several strings, and a longer log."""
+    redis = start_redis()
+    tallyd = start_tallyd(*ONE, "--seen-capacity", "1000000", redis=redis)
+    http = tallyd.client()
+    events = pairs(10 * LOG, "a", site)
+    post(http, events)
+    wait_until(lambda: folds(tallyd) >= 1 and not keys(redis, site, ":old"), "folded")
+    strings = keys(redis, site, ":bits:")
+    assert len(strings) > 2 and max(redis.command("STRLEN", k) for k in strings) <= 512 << 10
+    assert not missing(http, events, 211)
+    assert false_yeses(http, site, 1000) <= 10
+
+
+def test_what_somebody_left_half_folded(start_redis, start_tallyd, site):
+    """As a process that died at it leaves it: renamed, and perhaps in the filter already."""
+    redis = start_redis()
+    tallyd = start_tallyd(*ONE, "--seen-capacity", "20000", redis=redis)
+    http = tallyd.client()
+    first = pairs(1000, "a", site)
+    post(http, first)
+    (log,) = keys(redis, site, ":log")
+    redis.command("RENAME", log, log.replace(":log", ":old"))
+    assert not missing(http, first, 7)
+    more = pairs(LOG + 5000, "b", site)
+    post(http, more)
+    wait_until(lambda: folds(tallyd) >= 2 and not keys(redis, site, ":old"), "both are folded")
+    assert not missing(http, first, 7) and not missing(http, more, 37)
+
+
+def test_two_processes_feed_and_fold(start_redis, start_tallyd, site):
+    redis = start_redis()
+    daemons = [start_tallyd(*ONE, "--seen-capacity", "5000", redis=redis, name=f"tallyd{i}") for i in range(2)]
+    fed = [pairs(4 * LOG, f"p{i}", site) for i in range(2)]
+    threads = [threading.Thread(target=post, args=(d.client(), events)) for d, events in zip(daemons, fed)]
+    for thread in threads:
+        thread.start()
+    http = daemons[0].client()
+    early = []
+    while any(thread.is_alive() for thread in threads):
+        http.accept({"site": site, "page": "/x", "user": f"e{len(early)}"})
+        early.append({"site": site, "page": "/x", "user": f"e{len(early)}"})
+        assert not missing(http, early[-3:])  # while logs are renamed and folded
+    for thread in threads:
+        thread.join()
+    wait_until(lambda: sum(folds(d) for d in daemons) >= 3, "folded")
+    for daemon, events in zip(daemons, reversed(fed)):
+        assert not missing(daemon.client(), events, 211)
+    assert not missing(http, early, 5)
+
+
+def test_one_who_folds_slowly_does_no_harm(start_redis, start_proxy, start_tallyd, site):
+    """What he read is old by the time he writes: his strings would take the other's bits away."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    options = (*ONE, "--seen-capacity", "100000")
+    slow = start_tallyd(*options, redis=proxy, name="slow")
+    quick = start_tallyd(*options, redis=redis, name="quick")
+    fed = [pairs(LOG + 5, name, site) for name in "abc"]
+    reached, go_on = threading.Event(), threading.Event()
+
+    def hold(args):
+        """The first string of bits that the slow one writes waits, in the proxy."""
+        if args[0] == b"EVALSHA" and any(b":bits:" in a[:100] for a in args[3:5]) and not reached.is_set():
+            reached.set()
+            go_on.wait(30)
+        return False
+
+    proxy.arm(Fault("reply-after", match=hold))
+    post(slow.client(), fed[0])
+    assert reached.wait(20), "it is told that the log is due"
+    post(quick.client(), fed[1])
+    post(quick.client(), fed[2])
+    wait_until(lambda: folds(quick) >= 2, "the quick one has folded the slow one's log, and its own")
+    go_on.set()
+    post(quick.client(), pairs(2 * LOG, "d", site))
+    wait_until(lambda: folds(quick) >= 3 and not keys(redis, site, ":old"), "nothing is half folded")
+    assert folds(slow) == 0
+    for events in fed:
+        assert not missing(quick.client(), events, 31)
+
+
+# Crashes
+
+
+def test_killed_at_any_moment(start_redis, start_tallyd, site, chance):
+    """tallyd killed while it is fed and folds: what was acknowledged is there."""
+    redis = start_redis(appendonly=True)
+    acknowledged = []
+    for round_ in range(4):
+        tallyd = start_tallyd(*ONE, "--seen-capacity", "3000", redis=redis, name=f"tallyd{round_}")
+        killer = threading.Timer(0.1 + chance.random() * 0.6, tallyd.kill)
+        killer.start()
+        http = tallyd.client()
+        try:
+            for batch in range(1000):
+                events = pairs(2000, f"{round_}.{batch}", site)
+                if http.post(events).status == 202:
+                    acknowledged += events
+        except Exception:  # the kill
+            pass
+        killer.join()
+    http = start_tallyd(*ONE, redis=redis, name="last").client()
+    assert len(acknowledged) > 2000
+    assert not missing(http, acknowledged, max(1, len(acknowledged) // 1500))
+
+
+def test_redis_killed(start_redis, start_tallyd, site):
+    redis = start_redis(appendonly=True)
+    tallyd = start_tallyd(*ONE, redis=redis)
+    http = tallyd.client()
+    acknowledged = []
+    for round_ in range(3):
+        events = pairs(LOG + 3000, f"{round_}", site)
+        post(http, events)
+        acknowledged += events
+        redis.kill()
+        redis.start()
+        wait_until(lambda: tallyd.client().get("/readyz").status == 200, "it is ready again")
+    assert not missing(http, acknowledged, 61)
+
+
+# Months
+
+
+def month_keys(world, site):
+    return {k.split(":")[4][1:7] for k in world.redis.command("KEYS", "t:*:seen:*") if f":seen:{site}:" in k}
+
+
+def test_months_go_as_a_whole(start_world):
+    world = start_world("2026-01-15 10:00:00", *ONE, "--keep-seen", "40d")
+    http = world.http
+
+    def view(user):
+        http.accept({"site": "s", "page": "/a", "user": user})
+
+    view("january")
+    world.move("2026-02-20 10:00:00")
+    view("february")
+    assert seen(http, "january", "/a", site="s") and seen(http, "february", "/a", site="s")
+    assert month_keys(world, "s") == {"202601", "202602"}
+    world.move("2026-03-12 23:50:00")  # not yet the end of January and 40 days
+    view("march")
+    assert seen(http, "january", "/a", site="s")
+    world.move("2026-03-13 00:01:00")
+    assert not seen(http, "january", "/a", site="s") and seen(http, "february", "/a", site="s")
+    wait_until(lambda: month_keys(world, "s") == {"202602", "202603"}, "January is gone")
+    world.move("2026-06-20 00:01:00")
+    assert not seen(http, "march", "/a", site="s")
+    wait_until(lambda: not month_keys(world, "s"), "all are gone")
+
+
+def test_a_month_that_begins_meanwhile(start_world):
+    """Another process's event in a month that this one has not heard of yet."""
+    world = start_world("2026-01-31 23:59:30", *ONE)
+    other = world.add_tallyd().client()
+    world.clock.set("2026-02-01 00:00:30")
+    wait_until(lambda: other.question("/pv", from_="now-1m")["to"] > "2026-02", "the other has heard of February")
+    other.accept({"site": "s", "page": "/a", "user": "u", "ts": epoch("2026-01-31T23:59:00Z")})
+    other.accept({"site": "s", "page": "/b", "user": "u"})
+    assert month_keys(world, "s") == {"202602"}
+    assert seen(world.http, "u", "/a", site="s") and seen(world.http, "u", "/b", site="s")
+
+
+# Options
+
+
+def test_the_filter_keeps_its_parameters(start_redis, start_tallyd, site):
+    """Another capacity and rate at the next start: for the next month; this one is read as it was made."""
+    redis = start_redis()
+    tallyd = start_tallyd(*ONE, "--seen-capacity", "2000", "--seen-error", "0.05", redis=redis)
+    first = pairs(2 * LOG, "a", site)
+    post(tallyd.client(), first)
+    wait_until(lambda: folds(tallyd) >= 1 and not keys(redis, site, ":old"), "folded")
+    tallyd.terminate()
+    tallyd = start_tallyd(*ONE, "--seen-capacity", "900000", "--seen-error", "0.0001", redis=redis, name="again")
+    second = pairs(2 * LOG, "b", site)
+    post(tallyd.client(), second)
+    wait_until(lambda: folds(tallyd) >= 1 and not keys(redis, site, ":old"), "folded again")
+    assert not missing(tallyd.client(), first, 61) and not missing(tallyd.client(), second, 61)
+    assert redis.command("HGET", keys(redis, site, ":filter")[0], "capacity") == "2040"
+
+
+def test_many_sites(redis, http, site):
+    sites = [f"{site[:40]}-{i}" for i in range(300)]
+    http.accept([{"site": s, "page": "/a", "user": "u"} for s in sites])
+    assert all(seen(http, "u", "/a", site=s) for s in sites)
+    assert not any(seen(http, "v", "/a", site=s) for s in sites)
+
+
+def test_a_full_redis_still_answers(start_redis, start_tallyd, site):
+    redis = start_redis()
+    http = start_tallyd(*ONE, redis=redis).client()
+    http.accept({"site": site, "page": "/a", "user": "u"})
+    redis.command("CONFIG", "SET", "maxmemory", "1")
+    assert http.post(json.dumps({"site": site, "page": "/b", "user": "u"})).status == 503
+    assert seen(http, "u", "/a", site=site) and not seen(http, "u", "/b", site=site)
+
+
+def test_metrics(tallyd):
+    text = tallyd.client().get("/metrics").body.decode()
+    assert re.search(r"^tallyd_seen_folds_total \d+$", text, re.M)
+    assert re.search(r"^tallyd_seen_folded_total \d+$", text, re.M)
