@@ -233,7 +233,7 @@ def test_a_token_sees_its_sites(redis, site):
              f"{hashlib.sha256(b'two').hexdigest()} read,admin site={names[0]},{names[2]},unseen two\n"]
     (daemon.directory / "tokens").write_text("".join(lines))
     try:
-        daemon.spawn(daemon.command_line())
+        daemon.start(False)
         daemon.wait_ready_line()
         http, all_sites, two = daemon.client(), {"Authorization": "Bearer all"}, {"Authorization": "Bearer two"}
         http.accept([{"site": name, "page": "/"} for name in names], headers=all_sites)

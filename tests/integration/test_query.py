@@ -87,7 +87,7 @@ def test_tokens(redis, filled):
     daemon.directory.mkdir(exist_ok=True)
     (daemon.directory / "tokens").write_text(f"{hashlib.sha256(b'secret').hexdigest()} read reader\n")
     try:
-        daemon.spawn(daemon.command_line())
+        daemon.start(False)
         daemon.wait_ready_line()
         for args, env in ((("--token", "secret"), None), ((), {"TALLYD_TOKEN": "secret"})):
             assert asked(daemon, "pages", "--site", filled, *args, env=env).stdout.startswith("page ")
