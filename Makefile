@@ -203,7 +203,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_CC = clang -std=c11 -D_GNU_SOURCE -I. -O1 -g -ffp-contract=off \
   -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 FUZZED := storage/zone.c storage/bucket.c storage/hll.c storage/hll_simd.c $(wildcard handlers/event_*.c \
-  handlers/json_*.c) handlers/limit_json.c storage/limit.c handlers/params.c handlers/timestamp.c handlers/utf8.c service/client/access_log.c
+  handlers/json_*.c) handlers/limit_json.c handlers/plausible_event.c storage/limit.c handlers/params.c handlers/timestamp.c handlers/utf8.c service/client/access_log.c
 FUZZED_OBJ := $(FUZZED:%.c=$(B)/fuzz/obj/%.o)
 
 $(B)/fuzz/obj/%.o: %.c
@@ -213,7 +213,7 @@ $(B)/fuzz/obj/%.o: %.c
 
 $(B)/fuzz/%: tests/fuzz/fuzz_%.c $(FUZZED_OBJ)
 	@echo "  FUZZ $@"
-	$(V)$(FUZZ_CC) -o $@ $^
+	$(V)$(FUZZ_CC) -o $@ $^ -ljansson
 
 -include $(FUZZED_OBJ:.o=.d)
 

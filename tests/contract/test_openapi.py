@@ -19,6 +19,8 @@ TALLYD_ARGS = ("--max-body", "1MiB", "--config", ROOT / "tests/contract/tallyd.c
 API = Description((ROOT / "openapi.yaml").read_text(encoding="utf-8"))
 OPERATIONS = {operation.id: operation for operation in API.operations}
 POST_EVENTS = OPERATIONS["postEvents"]
+PLAUSIBLE, PIXEL = OPERATIONS["postPlausibleEvent"], OPERATIONS["getPixel"]
+TAKES_ANY_QUERY = {"getPixel", "getScript"}
 POST_ROLLUP = OPERATIONS["postRollup"]
 GETS = [o for o in API.operations if o.method == "GET" and not any(p.get("required") for p in o.parameters)]
 EVENT = {"$ref": "#/components/schemas/Event"}
@@ -77,14 +79,14 @@ def test_answers_have_no_members_that_are_not_listed():
     open_ones = [place for place, schema in API.schemas()
                  if schema.get("type") == "object" and schema.get("additionalProperties") is not False]
     in_json = [place for place in open_ones if place.startswith("#/paths//openapi.json/")]
-    assert set(open_ones) - set(in_json) == {"#/components/schemas/Event"}
+    assert set(open_ones) - set(in_json) == {"#/components/schemas/Event", "#/components/schemas/PlausibleEvent"}
 
 
 @each_operation
 def test_examples_of_problems_have_their_status(operation):
     for status, response in operation.responses.items():
         media = response.get("content", {}).get("application/problem+json")
-        assert (media is not None) == (status >= 400)
+        assert (media is not None) == (status >= 400) or response["name"] == "Image"
         media = media or {}
         for example in [media["example"]] if "example" in media else [e["value"] for e in media.get("examples", {}).values()]:
             assert (example["status"], example["message"]) == (status, example["detail"])
@@ -147,7 +149,7 @@ def test_other_methods_are_405(http, path):
 @each_get
 def test_head_is_get_without_the_body(tallyd, operation):
     whole = operation.target + query(operation.required())
-    for target, status in ((whole, 200), (operation.target + "?x=1", 400)):
+    for target, status in ((whole, 200), (operation.target + "?x=1", 200 if operation.id in TAKES_ANY_QUERY else 400)):
         head = raw_answer(tallyd, request_text(operation, method="HEAD", target=target), head_only=True)
         got = raw_answer(tallyd, request_text(operation, target=target))
         assert head.status == got.status == status
@@ -221,16 +223,26 @@ def refused(guarded, operation):
         extra = f"Authorization: Bearer {token}\r\n" if token else ""
         return raw_answer(guarded, request_text(operation, extra))
 
+    if operation.scope is None:
+        assert send().status == send("nobody's").status == 200
+        return
     yield 401, send()
     yield 401, send("nobody's")
     if operation is POST_EVENTS:
         body = b'[{"page":"/"},{"page":"/"}]'  # one is all that ever fits
         yield 429, guarded.client().post(body, headers={"Authorization": "Bearer ingest"})
+    if operation is PLAUSIBLE:
+        body = b'{"n":"pageview","u":"https://x/","d":"a,b"}'
+        yield 429, guarded.client().request("POST", operation.path, body, {"Authorization": "Bearer ingest"})
+    if operation is PIXEL:
+        bearer = {"Authorization": "Bearer ingest-a", "User-Agent": "Mozilla/5.0"}
+        yield 202, guarded.client().request("GET", "/pixel.gif?page=/&site=a", headers=bearer)
+        yield 429, guarded.client().request("GET", "/pixel.gif?page=/&site=a", headers=bearer)
     for scope in SCOPES:
         response = send(scope)
         if scope != operation.scope:
             yield 403, response
-            assert operation.scope in response.json["detail"]
+            assert operation is PIXEL or operation.scope in response.json["detail"]
         else:
             assert response.status not in (401, 403), response
 
@@ -278,11 +290,12 @@ def everywhere(tallyd, operation):
     def send(extra, **more):
         return raw_answer(tallyd, request_text(operation, extra, **more))
 
-    yield 400, send("", target=operation.path + "?nothing=1")
+    if operation.id not in TAKES_ANY_QUERY:
+        yield 400, send("", target=operation.path + "?nothing=1")
     yield 400, send("Host: x\r\n")
     yield 405, send("", method="PATCH")
     yield 413, send("Content-Length: 99999999\r\n")
-    if operation.body and operation is not POST_EVENTS:
+    if operation.body and operation not in (POST_EVENTS, PLAUSIBLE):
         yield 415, send("Content-Type: text/plain\r\n")
     yield 431, send("A:\r\n" * 257)
 
@@ -304,6 +317,10 @@ def good_and_bad(http, operation):
         yield 415, http.post(b"[]", headers={"Content-Encoding": "br"})
         yield 400, http.post(b"[]", headers={"Content-Encoding": "gzip"})
         return
+    if operation in (PLAUSIBLE, PIXEL):
+        for status, method, target, body, headers in BROWSERS[operation.id]:
+            yield status, http.request(method, target, body, headers)
+        return
     yield 200, http.request(operation.method, operation.target + query(operation.required()))
     if operation.id == "getRetention":
         yield 400, http.request(operation.method, operation.target)
@@ -312,7 +329,25 @@ def good_and_bad(http, operation):
             yield status, http.request(operation.method, operation.target + query(params))
 
 
-WITHOUT_REDIS = {"/healthz", "/metrics", "/openapi.yaml", "/openapi.json", "/hotkeys"}
+# What a browser sends: (status, method, target, body, headers)
+VIEW = b'{"name":"pageview","url":"https://example.org/a","domain":"example.org"}'
+BROWSERS = {
+    "getPixel": [(202, "GET", "/pixel.gif?page=/", None, {}), (202, "GET", "/pixel.gif?page=/&user=u&site=s&utm=1&x", None, {}),
+                 (400, "GET", "/pixel.gif?page=%2", None, {}), (400, "GET", "/pixel.gif?page=/&page=/", None, {}),
+                 (422, "GET", "/pixel.gif", None, {}), (422, "GET", "/pixel.gif?page=", None, {}),
+                 (422, "GET", "/pixel.gif?page=/", None, {"User-Agent": "Somebot/1.0"})],
+    "postPlausibleEvent": [
+        (202, "POST", "/api/event", VIEW, {"Content-Type": "text/plain"}), (202, "POST", "/api/event", VIEW, {}),
+        (202, "POST", "/api/event", VIEW.replace(b"pageview", b"Signup"), {"Content-Type": "application/json"}),
+        (202, "POST", "/api/event", VIEW, {"User-Agent": "Somebot/1.0"}),
+        (400, "POST", "/api/event", b"", {}), (400, "POST", "/api/event", b"{}", {}), (400, "POST", "/api/event", b"[]", {}),
+        (400, "POST", "/api/event", VIEW.replace(b"https://", b""), {}), (400, "POST", "/api/event", VIEW.replace(b"example.org\"}", b"a b\"}"), {}),
+        (400, "POST", "/api/event?x=1", VIEW, {}), (413, "POST", "/api/event", b" " * (1 << 16) + VIEW, {}),
+        (415, "POST", "/api/event", VIEW, {"Content-Type": "application/x-www-form-urlencoded"}),
+        (415, "POST", "/api/event", VIEW, {"Content-Encoding": "br"})],
+}
+
+WITHOUT_REDIS = {"/tally.js", "/healthz", "/metrics", "/openapi.yaml", "/openapi.json", "/hotkeys"}
 
 
 def outages(without_redis, without_answers, operation):
@@ -325,6 +360,11 @@ def outages(without_redis, without_answers, operation):
         wait_until(lambda: without_answers.client().request("POST", "/ratelimit", FUNNEL).status == 200, "it hears Redis")
         without_answers.proxy.hold_replies()
         yield 504, without_answers.client().request(operation.method, operation.path + target, body)
+        return
+    if operation in (PLAUSIBLE, PIXEL):
+        _, method, target, body, headers = BROWSERS[operation.id][0]
+        yield 503, without_redis.client().request(method, target, body, headers)
+        yield 504, without_answers.client().request(method, target, body, headers)
         return
     needs_redis = operation.path not in WITHOUT_REDIS
     body = b'{"page":"/"}' if operation is POST_EVENTS else None
@@ -401,7 +441,7 @@ VALUES = {
 # Words of other operations, of the contract's future, and of mistakes
 OTHER_NAMES = {"step", "user", "pageset", "Site", "pages", "form", "x", "page[]"}
 
-PARAMETERS = [(o, p) for o in API.operations for p in o.in_query().values()]
+PARAMETERS = [(o, p) for o in API.operations if o is not PIXEL for p in o.in_query().values()]
 each_parameter = pytest.mark.parametrize("operation, parameter", PARAMETERS, ids=[f"{o.id}-{p['name']}" for o, p in PARAMETERS])
 
 
@@ -447,7 +487,7 @@ def test_a_parameter_that_is_empty_or_given_twice(http, operation, parameter):
         assert_names(twice, name)
 
 
-@each_operation
+@pytest.mark.parametrize("operation", [o for o in API.operations if o.id not in TAKES_ANY_QUERY], ids=lambda o: o.id)
 def test_a_parameter_that_is_not_listed_is_400(http, operation):
     for name in (VALUES.keys() | OTHER_NAMES) - operation.in_query().keys():
         for value in ("1", "outer"):
