@@ -105,6 +105,14 @@ run: deps-run
 	@$(MAKE) --no-print-directory all
 	exec $(B)/tallyd serve --data-dir ./data
 
+# A tallyd with a month of synthetic traffic, in a directory of its own that goes away with it.
+.PHONY: demo
+DEMO_LISTEN ?= 127.0.0.1:8080
+demo: deps-run
+	@$(call need,python3 curl)
+	@$(MAKE) --no-print-directory all
+	@PYTHON=$(PYTHON) sh deploy/demo.sh $(B)/tallyd $(DEMO_LISTEN)
+
 # ---- installing ------------------------------------------------------------------------------------
 # make install PREFIX=/usr DESTDIR=/tmp/package; deploy/README.md says what to do then.
 PREFIX ?= /usr/local
