@@ -221,7 +221,7 @@ struct storage_config {
     struct limit guard_limit; /* a funnel that passes limit_check */
     size_t cache_bytes;       /* of what was read from closed buckets; 0: none */
     unsigned readers;         /* reader threads, each with a connection */
-    bool lead;             /* take part in rollups */
+    bool lead;                /* take part in rollups */
     const char *lock_urls; /* further servers that keep the leader's lock: see redlock_init; "" */
     void (*notice)(
         void *data, enum storage_notice what, const char *detail); /* any thread; must not block */
