@@ -120,7 +120,7 @@ BINDIR ?= $(PREFIX)/bin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 DOCDIR ?= $(PREFIX)/share/doc/tallyd
 DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/redis.conf deploy/nginx.conf \
-  deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml
+  deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml deploy/tallyd.conf
 
 # The directories go into the unit file, where other characters would have to be escaped.
 plain = for d in "$(BINDIR)" "$(UNITDIR)" "$(DOCDIR)"; do case "$$d" in \
@@ -145,6 +145,24 @@ uninstall:
 	@for f in $(DOCS); do rm -f "$(DESTDIR)$(DOCDIR)/$$f"; done
 	@for d in "$(DESTDIR)$(DOCDIR)/deploy" "$(DESTDIR)$(DOCDIR)"; do \
 	  [ ! -d "$$d" ] || rmdir --ignore-fail-on-non-empty "$$d"; done
+
+# tallyd_VERSION_ARCH.deb in this directory; `apt install ./tallyd_*.deb` needs nothing else.
+.PHONY: deb
+PACKAGES_DEB = dpkg-dev debhelper fakeroot
+deb: deps-run
+	@$(call need,$(PACKAGES_DEB))
+	$(V)sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog | grep -qxF "$$(sed -n 's/.*TALLYD_VERSION "\(.*\)".*/\1/p' service/version.h)" || \
+	  { echo "debian/changelog and service/version.h name different versions" >&2; exit 1; }
+	$(V)rm -f tallyd_*.deb tallyd-dbgsym_*.deb
+	fakeroot debian/rules binary
+	$(V)fakeroot debian/rules clean
+	@ls -l tallyd_*.deb
+
+# The package linted, and installed on a bare Debian root (as root).
+.PHONY: test-deb
+test-deb: deps-run
+	@$(call need,$(PACKAGES_DEB) lintian debootstrap curl)
+	@sh tests/deb.sh $(B)/deb-root
 
 # The tables of options and metrics in deploy/README.md; a test compares them.
 docs: $(B)/tallyd
@@ -263,4 +281,4 @@ format:
 	clang-format -i $(C_FILES)
 
 clean:
-	rm -rf build
+	rm -rf build tallyd_*.deb tallyd-dbgsym_*.deb

@@ -79,10 +79,10 @@ static bool is_formula(const char *text, size_t n)
 {
     static const char *const wide[] = {
         "\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"};
-    if (n == 0) {
+    if (n == 0 || text[0] == '\0') {
         return false;
     }
-    if (memchr("=+-@\t\r\n", text[0], 7) != NULL) {
+    if (strchr("=+-@\t\r\n", text[0]) != NULL) {
         return true;
     }
     for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++) {
