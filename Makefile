@@ -120,7 +120,9 @@ BINDIR ?= $(PREFIX)/bin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 DOCDIR ?= $(PREFIX)/share/doc/tallyd
 DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/redis.conf deploy/nginx.conf \
-  deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml deploy/tallyd.conf
+  deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml deploy/tallyd.conf \
+  deploy/backup.sh deploy/Dockerfile deploy/compose.yaml deploy/kubernetes/tallyd.yaml deploy/kubernetes/redis.yaml \
+  deploy/kubernetes/kustomization.yaml deploy/demo.sh deploy/demo.py
 
 # The directories go into the unit file, where other characters would have to be escaped.
 plain = for d in "$(BINDIR)" "$(UNITDIR)" "$(DOCDIR)"; do case "$$d" in \
@@ -143,7 +145,7 @@ uninstall:
 	@$(plain)
 	rm -f "$(DESTDIR)$(BINDIR)/tallyd" "$(DESTDIR)$(UNITDIR)/tallyd.service"
 	@for f in $(DOCS); do rm -f "$(DESTDIR)$(DOCDIR)/$$f"; done
-	@for d in "$(DESTDIR)$(DOCDIR)/deploy" "$(DESTDIR)$(DOCDIR)"; do \
+	@for d in "$(DESTDIR)$(DOCDIR)/deploy/kubernetes" "$(DESTDIR)$(DOCDIR)/deploy" "$(DESTDIR)$(DOCDIR)"; do \
 	  [ ! -d "$$d" ] || rmdir --ignore-fail-on-non-empty "$$d"; done
 
 # tallyd_VERSION_ARCH.deb in this directory; `apt install ./tallyd_*.deb` needs nothing else.
@@ -153,7 +155,7 @@ deb: deps-run
 	@$(call need,$(PACKAGES_DEB))
 	$(V)sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog | grep -qxF "$$(sed -n 's/.*TALLYD_VERSION "\(.*\)".*/\1/p' service/version.h)" || \
 	  { echo "debian/changelog and service/version.h name different versions" >&2; exit 1; }
-	$(V)rm -f tallyd_*.deb tallyd-dbgsym_*.deb
+	$(V)rm -f tallyd_*.deb
 	fakeroot debian/rules binary
 	$(V)fakeroot debian/rules clean
 	@ls -l tallyd_*.deb
@@ -281,4 +283,4 @@ format:
 	clang-format -i $(C_FILES)
 
 clean:
-	rm -rf build tallyd_*.deb tallyd-dbgsym_*.deb
+	rm -rf build tallyd_*.deb

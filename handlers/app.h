@@ -22,7 +22,7 @@
     X(ignored_dnt, "tallyd_events_ignored_total", "{reason=\"dnt\"}", NULL)                        \
     X(ignored_custom, "tallyd_events_ignored_total", "{reason=\"custom\"}", NULL)                  \
     X(rejected_malformed, "tallyd_requests_rejected_total", "{reason=\"malformed\"}",              \
-        "POST /events requests of which nothing was counted, by reason.")                          \
+        "Requests with page views of which nothing was counted, by reason.")                       \
     X(rejected_too_many, "tallyd_requests_rejected_total", "{reason=\"too_many\"}", NULL)          \
     X(rejected_limited, "tallyd_requests_rejected_total", "{reason=\"limited\"}", NULL)            \
     X(rejected_unavailable, "tallyd_requests_rejected_total", "{reason=\"unavailable\"}", NULL)    \
