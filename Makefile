@@ -123,6 +123,14 @@ run: deps-run
 	@$(MAKE) --no-print-directory all
 	exec $(B)/tallyd serve --data-dir ./data
 
+# A tallyd with a month of synthetic traffic, in a directory of its own that goes away with it.
+.PHONY: demo
+DEMO_LISTEN ?= 127.0.0.1:8080
+demo: deps-run
+	@$(call need,python3 curl)
+	@$(MAKE) --no-print-directory all
+	@PYTHON=$(PYTHON) sh deploy/demo.sh $(B)/tallyd $(DEMO_LISTEN)
+
 # ---- installing ------------------------------------------------------------------------------------
 # make install PREFIX=/usr DESTDIR=/tmp/package; deploy/README.md says what to do then.
 PREFIX ?= /usr/local
@@ -130,9 +138,11 @@ BINDIR ?= $(PREFIX)/bin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 DOCDIR ?= $(PREFIX)/share/doc/tallyd
 DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/redis.conf deploy/nginx.conf \
-  deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml \
+  deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml deploy/tallyd.conf \
   deploy/prometheus/prometheus.yml deploy/prometheus/tallyd.rules.yml deploy/prometheus/tallyd.rules.test.yml \
-  deploy/screenshots/dashboard-light.png deploy/screenshots/dashboard-dark-narrow.png $(shell find deploy/grafana -type f | sort)
+  deploy/screenshots/dashboard-light.png deploy/screenshots/dashboard-dark-narrow.png $(shell find deploy/grafana -type f | sort) \
+  deploy/backup.sh deploy/Dockerfile deploy/compose.yaml deploy/kubernetes/tallyd.yaml deploy/kubernetes/redis.yaml \
+  deploy/kubernetes/kustomization.yaml deploy/demo.sh deploy/demo.py
 
 # The directories go into the unit file, where other characters would have to be escaped.
 plain = for d in "$(BINDIR)" "$(UNITDIR)" "$(DOCDIR)"; do case "$$d" in \
@@ -156,6 +166,24 @@ uninstall:
 	rm -f "$(DESTDIR)$(BINDIR)/tallyd" "$(DESTDIR)$(UNITDIR)/tallyd.service"
 	@for f in $(DOCS); do rm -f "$(DESTDIR)$(DOCDIR)/$$f"; done
 	@[ ! -d "$(DESTDIR)$(DOCDIR)" ] || find "$(DESTDIR)$(DOCDIR)" -depth -type d -empty -delete
+
+# tallyd_VERSION_ARCH.deb in this directory; `apt install ./tallyd_*.deb` needs nothing else.
+.PHONY: deb
+PACKAGES_DEB = dpkg-dev debhelper fakeroot
+deb: deps-run
+	@$(call need,$(PACKAGES_DEB))
+	$(V)sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog | grep -qxF "$$(sed -n 's/.*TALLYD_VERSION "\(.*\)".*/\1/p' service/version.h)" || \
+	  { echo "debian/changelog and service/version.h name different versions" >&2; exit 1; }
+	$(V)rm -f tallyd_*.deb
+	fakeroot debian/rules binary
+	$(V)fakeroot debian/rules clean
+	@ls -l tallyd_*.deb
+
+# The package linted, and installed on a bare Debian root (as root).
+.PHONY: test-deb
+test-deb: deps-run
+	@$(call need,$(PACKAGES_DEB) lintian debootstrap curl)
+	@sh tests/deb.sh $(B)/deb-root
 
 # The tables of options and metrics in deploy/README.md; a test compares them.
 docs: $(B)/tallyd
@@ -247,7 +275,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_CC = clang -std=c11 -D_GNU_SOURCE -I. -O1 -g -ffp-contract=off \
   -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 FUZZED := storage/zone.c storage/zone_rule.c storage/zone_file.c storage/bucket.c storage/hll.c storage/hll_simd.c $(wildcard handlers/event_*.c \
-  handlers/json_*.c) handlers/grafana_names.c handlers/limit_json.c storage/limit.c handlers/params.c handlers/timestamp.c handlers/utf8.c service/client/access_log.c
+  handlers/json_*.c) handlers/grafana_names.c handlers/limit_json.c handlers/plausible_event.c storage/limit.c handlers/params.c handlers/timestamp.c handlers/utf8.c service/client/access_log.c
 FUZZED_OBJ := $(FUZZED:%.c=$(B)/fuzz/obj/%.o)
 
 $(B)/fuzz/obj/%.o: %.c
@@ -299,4 +327,4 @@ format:
 	clang-format -i $(C_FILES)
 
 clean:
-	rm -rf build
+	rm -rf build tallyd_*.deb

@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
+#include "handlers/csv.h"
 #include "handlers/date_params.h"
 #include "handlers/problem.h"
 #include "handlers/reply.h"
@@ -11,6 +12,8 @@ static const struct param_spec dau_specs[] = {
     {"site", false}, {"action", false}, {"date", false}, {"from", false}, {"to", false}};
 static const struct param_spec active_specs[] = {
     {"site", false}, {"action", true}, {"from", false}, {"to", false}, {"match", false}};
+
+static const struct csv_shape dau_rows = {"series", {"site", "action", "date", "users"}};
 
 struct activity_state {
     struct date_params asked;
@@ -151,7 +154,7 @@ void dau_finish(struct http_exchange *exchange)
         json_object_set_new(root, "date", date_json(state->window.first));
         json_object_set_new(root, "users", json_integer((json_int_t)state->counts[0].users));
     }
-    reply_json(&exchange->response, 200, root);
+    csv_reply(exchange, 200, root, &dau_rows);
 }
 
 enum handler_result active_start(struct http_exchange *exchange)

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "handlers/network.h"
 #include "storage/storage.h"
 
 /*   field              metric's name, label                                      help */
@@ -16,8 +17,12 @@
     X(rejected_invalid, "tallyd_events_rejected_total", "{reason=\"invalid\"}",                    \
         "Events rejected, by reason.")                                                             \
     X(rejected_strict, "tallyd_events_rejected_total", "{reason=\"strict\"}", NULL)                \
+    X(ignored_bot, "tallyd_events_ignored_total", "{reason=\"bot\"}",                              \
+        "Page views from browsers that were not to be counted, by reason.")                        \
+    X(ignored_dnt, "tallyd_events_ignored_total", "{reason=\"dnt\"}", NULL)                        \
+    X(ignored_custom, "tallyd_events_ignored_total", "{reason=\"custom\"}", NULL)                  \
     X(rejected_malformed, "tallyd_requests_rejected_total", "{reason=\"malformed\"}",              \
-        "POST /events requests that were not answered 202, by reason: nothing of them was "        \
+        "Requests with page views that were not answered 202, by reason: nothing of them was "     \
         "counted, but for unknown_outcome, where some or all may be.")                             \
     X(rejected_too_many, "tallyd_requests_rejected_total", "{reason=\"too_many\"}", NULL)          \
     X(rejected_limited, "tallyd_requests_rejected_total", "{reason=\"limited\"}", NULL)            \
@@ -47,6 +52,11 @@ struct app {
     struct limit guard_limit;            /* of the ingestion guard */
     const struct limit_policy *policies; /* n_policies of them */
     size_t n_policies;
+    const struct network *trusted; /* n_trusted proxies whose X-Forwarded-For is believed */
+    size_t n_trusted;
+    const struct slice *origins; /* n_origins of other pages that may read answers; see cors.h */
+    size_t n_origins;
+    bool respect_dnt; /* who sends DNT or Sec-GPC is not counted by browsers' routes */
     const struct slice *policy_names; /* theirs, and behind them the empty name of no policy */
 };
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "handlers/app.h"
+#include "handlers/csv.h"
 #include "handlers/problem.h"
-#include "handlers/reply.h"
 #include "handlers/window_params.h"
 #include "handlers/window_reply.h"
 
@@ -17,6 +17,16 @@ struct counts_state {
 
 static const char *const names[METRICS] = {
     [METRIC_PV] = "pv", [METRIC_UV] = "uv", [METRIC_IPS] = "ips", [METRIC_VISITS] = "visits"};
+
+/* As CSV: a row for each bucket of a series, or one for the window. */
+static const struct csv_shape rows[METRICS] = {
+    [METRIC_PV] = {"series", {"site", "from", "to", "pv"}},
+    [METRIC_UV] = {"series", {"site", "from", "to", "uv"}},
+    [METRIC_IPS] = {"series", {"site", "from", "to", "ips"}},
+    [METRIC_VISITS] = {"series", {"site", "from", "to", "visits"}},
+};
+static const struct csv_shape rows_of_all = {
+    "series", {"site", "from", "to", "pv", "uv", "ips", "visits"}};
 
 static void release(struct http_exchange *exchange)
 {
@@ -210,7 +220,9 @@ void counts_finish(struct http_exchange *exchange)
 {
     const struct storage_job *job = &exchange->job;
     if (job->err == STORAGE_OK) {
-        reply_json(&exchange->response, 200, answer(exchange->app, exchange->state, &job->u.count));
+        const struct counts_state *state = exchange->state;
+        csv_reply(exchange, 200, answer(exchange->app, state, &job->u.count),
+            state->all_metrics ? &rows_of_all : &rows[state->metric]);
     } else if (job->err == STORAGE_TOO_FINE || job->err == STORAGE_TOO_MANY) {
         reply_step(&exchange->response, job->err, &job->u.count);
     } else {

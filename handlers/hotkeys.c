@@ -4,11 +4,14 @@
 #include <math.h>
 
 #include "handlers/app.h"
+#include "handlers/csv.h"
 #include "handlers/params.h"
 #include "handlers/problem.h"
 #include "handlers/reply.h"
 
 static const struct param_spec specs[] = {{"limit", false}};
+static const struct csv_shape rows = {
+    "pages", {"site", "page", "reads_per_s", "writes_per_s", "error"}};
 
 /* 1..HOTKEYS_MAX in decimal digits. */
 static bool read_limit(const struct params *params, size_t *ret)
@@ -75,7 +78,7 @@ enum handler_result hotkeys_start(struct http_exchange *exchange)
     } else if (!storage_hot_pages(exchange->app->storage, limit, &pages, &n)) {
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
     } else {
-        reply_json(&exchange->response, 200, answer(pages, n));
+        csv_reply(exchange, 200, answer(pages, n), &rows);
         hot_pages_release(pages, n);
     }
     return HANDLER_REPLY;

@@ -29,8 +29,7 @@ enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE };
     X(FIELD_REQUEST_HEADERS, "access-control-request-headers")                                     \
     X(FIELD_REQUEST_METHOD, "access-control-request-method")                                       \
     X(FIELD_SEC_GPC, "sec-gpc")                                                                    \
-    X(FIELD_USER_AGENT, "user-agent")                                                              \
-    X(FIELD_X_FORWARDED_FOR, "x-forwarded-for")
+    X(FIELD_USER_AGENT, "user-agent")
 
 enum http_field_name {
 #define X(name, text) name,
@@ -38,6 +37,8 @@ enum http_field_name {
 #undef X
         HTTP_KNOWN_N
 };
+
+#define HTTP_FORWARDED_MAX 8 /* fields of X-Forwarded-For; proxies make one field of them */
 
 /* What a handler may see of a request.  Slices live as long as the exchange. */
 struct http_request {
@@ -48,13 +49,18 @@ struct http_request {
     struct slice peer;       /* address of who is connected, as text without a port */
     const struct slice *fields; /* HTTP_KNOWN_N values; empty where absent (or present and empty) */
     unsigned repeated; /* bits 1 << enum http_field_name: stands more than once; the first counts */
-    struct slice body; /* decompressed, complete */
-    char *body_bytes;  /* the same bytes, writable: a decoder may unescape in place */
-    int64_t now_ms;    /* time of arrival, UTC: a lower bound of Redis's clock */
+    const struct slice *forwarded; /* X-Forwarded-For, each field of several, in order; the last
+                                      HTTP_FORWARDED_MAX of them */
+    unsigned n_forwarded;
+    struct slice body;   /* decompressed, complete */
+    char *body_bytes;    /* the same bytes, writable: a decoder may unescape in place */
+    int64_t now_ms;      /* time of arrival, UTC: a lower bound of Redis's clock */
     int64_t deadline_ms; /* CLOCK_MONOTONIC, for the storage job */
 };
 
-#define HTTP_HEADERS_MAX 8
+/* Room for what a handler says and what is added to all: the guard's three, three of the pixel's,
+ * four for other origins. */
+#define HTTP_HEADERS_MAX 12
 
 /* What a handler answers.  The body is one heap block (malloc), owned by the response. */
 struct http_response {
@@ -97,10 +103,12 @@ enum handler_result {
 #define ROUTE_INGEST 2u
 #define ROUTE_READ   4u
 #define ROUTE_ADMIN  8u
-#define ROUTE_OPEN   16u /* none, unless --metrics-token asks for one: about the process */
-#define ROUTE_PUBLIC 32u /* never one: what a browser loads by itself */
+#define ROUTE_OPEN   16u  /* none, unless --metrics-token asks for one: about the process */
+#define ROUTE_PUBLIC 32u  /* never one: what a browser loads by itself */
+#define ROUTE_BEACON 64u  /* browsers send page views here: see cors.h */
+#define ROUTE_GIF    128u /* every answer is an image: see pixel.h */
 
-#define ROUTE_SLASH 64u /* the path may end with a slash, too */
+#define ROUTE_SLASH 256u /* the path may end with a slash, too */
 
 struct route {
     enum http_method method;

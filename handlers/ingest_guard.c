@@ -21,7 +21,7 @@ static void refuse(struct http_exchange *exchange, const struct limit_state *sta
 static struct slice who(const struct http_exchange *exchange, struct event_address *address)
 {
     if (exchange->app->guard_by == GUARD_IP) {
-        *address = client_address(&exchange->request);
+        *address = client_address(exchange);
         return (struct slice){(const char *)address->bytes, address->len};
     }
     return exchange->access != NULL ? slice_of(exchange->access->name) : SLICE("");

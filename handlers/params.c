@@ -97,19 +97,22 @@ static enum params_result refuse(struct params *params, struct slice name, const
 
 /* Append one pair, not empty, whose bytes go to *@to. */
 static enum params_result add_pair(struct params *params, struct slice pair,
-    const struct param_spec *specs, size_t n_specs, char **to)
+    const struct param_spec *specs, size_t n_specs, bool strict, char **to)
 {
     struct slice raw_name = take_until(&pair, '='), name, value;
     const struct param_spec *spec;
     const char *fault = decode(raw_name, true, to, &name);
 
     if (fault) {
-        return refuse(params, raw_name, fault);
+        return strict ? refuse(params, raw_name, fault) : PARAMS_OK;
     }
     if (name.n == 0) {
-        return refuse(params, name, "a parameter without a name");
+        return strict ? refuse(params, name, "a parameter without a name") : PARAMS_OK;
     }
     spec = find_spec(name, specs, n_specs);
+    if (!spec && !strict) {
+        return PARAMS_OK;
+    }
     if (!spec) {
         return refuse(params, name, "unknown parameter");
     }
@@ -120,7 +123,7 @@ static enum params_result add_pair(struct params *params, struct slice pair,
     if (fault) {
         return refuse(params, name, fault);
     }
-    if (value.n == 0) {
+    if (value.n == 0 && strict) {
         return refuse(params, name, "must not be empty");
     }
     if (params->n == PARAMS_MAX) {
@@ -150,8 +153,8 @@ static void drop_pairs(struct params *params)
     params->n = 0;
 }
 
-enum params_result params_parse(
-    struct slice query, const struct param_spec *specs, size_t n_specs, struct params *ret)
+static enum params_result parse(struct slice query, const struct param_spec *specs, size_t n_specs,
+    bool strict, struct params *ret)
 {
     enum params_result result = PARAMS_OK;
     char *to;
@@ -169,13 +172,25 @@ enum params_result params_parse(
         struct slice pair = take_until(&query, '&');
 
         if (pair.n > 0) {
-            result = add_pair(ret, pair, specs, n_specs, &to);
+            result = add_pair(ret, pair, specs, n_specs, strict, &to);
         }
     }
     if (result != PARAMS_OK) {
         drop_pairs(ret);
     }
     return result;
+}
+
+enum params_result params_parse(
+    struct slice query, const struct param_spec *specs, size_t n_specs, struct params *ret)
+{
+    return parse(query, specs, n_specs, true, ret);
+}
+
+enum params_result params_parse_known(
+    struct slice query, const struct param_spec *specs, size_t n_specs, struct params *ret)
+{
+    return parse(query, specs, n_specs, false, ret);
 }
 
 void params_release(struct params *params)

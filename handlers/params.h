@@ -55,6 +55,11 @@ enum params_result {
 enum params_result params_parse(
     struct slice query, const struct param_spec *specs, size_t n_specs, struct params *ret);
 
+/* The same for what strangers' pages ask: a parameter that is not in @specs is passed by, also one
+ * that cannot be decoded, and a value may be empty. */
+enum params_result params_parse_known(
+    struct slice query, const struct param_spec *specs, size_t n_specs, struct params *ret);
+
 void params_release(struct params *params);
 
 /* Decode one segment of a path: %XX is a byte, all else stands for itself.  @to has room for @raw.n

@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
+#include "handlers/csv.h"
 #include "handlers/date_params.h"
 #include "handlers/problem.h"
 #include "handlers/reply.h"
@@ -17,6 +18,9 @@ static const struct param_spec specs[] = {{"site", false}, {"action", false}, {"
 enum period { PERIOD_DAY, PERIOD_WEEK, PERIOD_MONTH };
 static const char *const period_names[] = {
     [PERIOD_DAY] = "day", [PERIOD_WEEK] = "week", [PERIOD_MONTH] = "month"};
+
+static const struct csv_shape rows = {
+    "cohorts/returned", {"site", "action", "cohort", "size", "offset", "users", "rate"}};
 
 struct retention_state {
     struct date_params asked;
@@ -206,7 +210,7 @@ void retention_finish(struct http_exchange *exchange)
     json_object_set_new(root, "period", json_string(period_names[state->period]));
     if (!state->triangle) {
         put_cohort(root, state, 0, counts);
-        reply_json(&exchange->response, 200, root);
+        csv_reply(exchange, 200, root, &rows);
         return;
     }
     json_t *cohorts = json_array();
@@ -217,5 +221,5 @@ void retention_finish(struct http_exchange *exchange)
         counts += 1 + offsets_of(state, c);
     }
     json_object_set_new(root, "cohorts", cohorts);
-    reply_json(&exchange->response, 200, root);
+    csv_reply(exchange, 200, root, &rows);
 }

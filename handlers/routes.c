@@ -12,6 +12,11 @@
 #include "handlers/ratelimit.h"
 #include "handlers/retention.h"
 #include "handlers/sites.h"
+#include "handlers/pixel.h"
+#include "handlers/plausible.h"
+#include "handlers/ratelimit.h"
+#include "handlers/retention.h"
+#include "handlers/tally_js.h"
 #include "handlers/users.h"
 #include "handlers/rollup.h"
 #include "handlers/filters.h"
@@ -20,6 +25,11 @@
 const struct route api_routes[] = {
     /* method   path       operation    start          finish          flags */
     {HTTP_POST, "/events", "postEvents", events_start, events_finish, ROUTE_BODY | ROUTE_INGEST},
+    {HTTP_GET, "/pixel.gif", "getPixel", pixel_start, pixel_finish,
+        ROUTE_INGEST | ROUTE_BEACON | ROUTE_GIF},
+    {HTTP_POST, "/api/event", "postPlausibleEvent", plausible_start, plausible_finish,
+        ROUTE_BODY | ROUTE_INGEST | ROUTE_BEACON},
+    {HTTP_GET, "/tally.js", "getScript", tally_js_start, NULL, ROUTE_PUBLIC},
     {HTTP_GET, "/uv", "getUv", uv_start, counts_finish, 0},
     {HTTP_GET, "/pv", "getPv", pv_start, counts_finish, 0},
     {HTTP_GET, "/ips", "getIps", ips_start, counts_finish, 0},

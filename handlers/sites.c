@@ -3,9 +3,11 @@
 #include <jansson.h>
 
 #include "handlers/access.h"
+#include "handlers/csv.h"
 #include "handlers/params.h"
 #include "handlers/problem.h"
-#include "handlers/reply.h"
+
+static const struct csv_shape rows = {"sites", {"site"}};
 
 static void release(struct http_exchange *exchange)
 {
@@ -47,5 +49,5 @@ void sites_finish(struct http_exchange *exchange)
             json_array_append_new(list, json_stringn(job->sites[i].p, job->sites[i].n));
         }
     }
-    reply_json(&exchange->response, 200, json_pack("{s:o}", "sites", list));
+    csv_reply(exchange, 200, json_pack("{s:o}", "sites", list), &rows);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "handlers/csv.h"
 #include "handlers/date_params.h"
 #include "handlers/event_check.h"
 #include "handlers/problem.h"
@@ -17,6 +18,9 @@ static const struct param_spec activity_specs[] = {
 static const struct param_spec users_specs[] = {{"site", false}, {"action", true}, {"from", false},
     {"to", false}, {"match", false}, {"cursor", false}, {"limit", false}};
 static const struct param_spec delete_specs[] = {{"site", false}};
+
+static const struct csv_shape day_rows = {"days", {"date"}};
+static const struct csv_shape user_rows = {"users", {"user"}};
 
 struct users_state {
     struct date_params asked;
@@ -153,7 +157,7 @@ void user_activity_finish(struct http_exchange *exchange)
     json_object_set_new(root, "active_days", json_integer(n));
     json_object_set_new(root, "current_streak", json_integer((json_int_t)current));
     json_object_set_new(root, "longest_streak", json_integer((json_int_t)longest));
-    reply_json(&exchange->response, 200, root);
+    csv_reply(exchange, 200, root, &day_rows);
 }
 
 /* ---- GET /active/users ---- */
@@ -244,7 +248,10 @@ void active_users_finish(struct http_exchange *exchange)
     json_object_set_new(root, "to", date_json(state->window.first + (int64_t)state->window.n));
     json_object_set_new(root, "users", users);
     json_object_set_new(root, "next_cursor", job->more ? json_string(cursor) : json_null());
-    reply_json(&exchange->response, 200, root);
+    if (job->more) { /* rows have no place for it */
+        (void)problem_add_header(&exchange->response, "X-Next-Cursor", cursor);
+    }
+    csv_reply(exchange, 200, root, &user_rows);
 }
 
 /* ---- DELETE /users/{user} ---- */

@@ -22,7 +22,7 @@ struct window_params {
     struct slice site;
     struct slice *pages; /* owned; NULL: the whole site */
     size_t n_pages;
-    struct slice pageset; /* empty: none */
+    struct slice pageset;    /* empty: none */
     const struct zone *zone; /* of tz, else the site's */
     struct window window;
     bool to_is_now;

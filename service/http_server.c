@@ -127,6 +127,7 @@ static bool add_headers(struct connection *connection, struct MHD_Response *resp
 static enum MHD_Result reply(struct connection *connection)
 {
     struct http_response *from = &connection->request.exchange.response;
+    request_dress(&connection->request);
     struct MHD_Response *response =
         MHD_create_response_from_buffer(from->body_n, from->body, MHD_RESPMEM_MUST_FREE);
     if (response == NULL) {

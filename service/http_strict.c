@@ -105,6 +105,17 @@ static const char *take_transfer_encoding(
     return message->chunked ? NULL : "Transfer-Encoding is not chunked";
 }
 
+/* Each proxy may add a field of its own, and the last ones are the ones to believe. */
+static void keep_forwarded(struct slice value, struct http_message *message)
+{
+    if (message->n_forwarded == HTTP_FORWARDED_MAX) {
+        memmove(message->forwarded, message->forwarded + 1,
+            (HTTP_FORWARDED_MAX - 1) * sizeof(message->forwarded[0]));
+        message->n_forwarded--;
+    }
+    message->forwarded[message->n_forwarded++] = value;
+}
+
 /* Keep the fields that handlers look at. */
 static void keep_field(const struct http_field *field, struct http_message *message)
 {
@@ -143,6 +154,11 @@ static const char *take_field(
     case 12:
         if (message->request_id.n == 0 && http_token_equal(name, SLICE("x-request-id"))) {
             message->request_id = value;
+        }
+        break;
+    case 15:
+        if (http_token_equal(name, SLICE("x-forwarded-for"))) {
+            keep_forwarded(value, message);
         }
         break;
     case 14:

@@ -38,13 +38,15 @@ struct http_head {
 /* What a sound head says about its message.  Slices are empty where the field is absent. */
 struct http_message {
     bool http_1_0;
-    bool chunked;                      /* the body's length is not known beforehand */
-    bool expects_continue;             /* the client waits before it sends the body */
-    uint64_t content_length;           /* 0 if there is none, or chunked */
-    struct slice fields[HTTP_KNOWN_N]; /* by enum http_field_name; the first of several */
-    unsigned repeated;                 /* bits: which stand more than once */
-    struct slice content_encoding;     /* "," if there is more than one such field */
-    struct slice request_id;           /* X-Request-Id */
+    bool chunked;                               /* the body's length is not known beforehand */
+    bool expects_continue;                      /* the client waits before it sends the body */
+    uint64_t content_length;                    /* 0 if there is none, or chunked */
+    struct slice fields[HTTP_KNOWN_N];          /* by enum http_field_name; the first of several */
+    unsigned repeated;                          /* bits: which stand more than once */
+    struct slice forwarded[HTTP_FORWARDED_MAX]; /* the last X-Forwarded-For fields, in order */
+    unsigned n_forwarded;
+    struct slice content_encoding; /* "," if there is more than one such field */
+    struct slice request_id;       /* X-Request-Id */
 };
 
 /* Check @head field by field.  Returns NULL and fills @ret if it is sound, else the fault, as a

@@ -7,6 +7,7 @@
 #include "handlers/event_check.h"
 #include "service/escape.h"
 #include "service/limit_option.h"
+#include "service/list_option.h"
 #include "service/listen.h"
 #include "service/option_value.h"
 #include "service/options.h"
@@ -160,6 +161,15 @@ const struct option option_table[] = {
     {"ingest-limit-by", OPTION_ENUM, AT(ingest_limit_by), .fallback = "token", .words = guard_words,
         .unit = "who",
         .help = "each of which has the limit for its own: token, client's address, or site"},
+    {"trusted-proxies", OPTION_STRING, AT(trusted_proxies), .fallback = "",
+        .check = list_option_check_networks, .unit = "networks",
+        .help = "proxies whose X-Forwarded-For is believed, as 127.0.0.1,10.0.0.0/8"},
+    {"cors-origins", OPTION_STRING, AT(cors_origins), .fallback = "",
+        .check = list_option_check_origins, .unit = "origins",
+        .help =
+            "pages that may read answers, as https://example.org,https://www.example.org, or *"},
+    {"respect-dnt", OPTION_BOOL, AT(respect_dnt), .fallback = "off", .unit = "switch",
+        .help = "browsers that send DNT or Sec-GPC are not counted by their page views"},
 };
 /* clang-format on */
 const size_t option_table_n = sizeof(option_table) / sizeof(option_table[0]);

@@ -61,6 +61,8 @@ struct options {
     const char *ingest_limit;      /* "": none */
     int64_t ingest_burst;          /* OPTION_AS_LIMIT: one less than the limit's count */
     enum guard_by ingest_limit_by; /* of those but GUARD_OFF: see option_table.c */
+    const char *trusted_proxies, *cors_origins; /* see list_option.h */
+    bool respect_dnt;
 
     /* The file's `site.<name>.tz = value` and the like, in order of the file. */
     struct option_entry {

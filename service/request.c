@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers/cors.h"
 #include "handlers/params.h"
+#include "handlers/pixel.h"
 #include "handlers/problem.h"
 
 bool request_begin(struct request *request, struct request_context *context, struct slice target)
@@ -21,7 +23,7 @@ bool request_begin(struct request *request, struct request_context *context, str
     request->context = context;
     request->message = (struct http_message){0};
     request->route = NULL;
-    request->refused = request->discard = false;
+    request->refused = request->discard = request->preflight = false;
     request->tokens = NULL;
     memset(&request->exchange, 0, sizeof(request->exchange));
     request->exchange.app = context->app;
@@ -54,6 +56,10 @@ static const char *read_head(
         fault = http_strict_check(&copy, &request->message);
     }
     *ret_method = router_method(head->method);
+    request->preflight = cors_on(request->context->app) &&
+                         slice_equal(head->method, SLICE("OPTIONS")) &&
+                         request->message.fields[FIELD_ORIGIN].n > 0 &&
+                         request->message.fields[FIELD_REQUEST_METHOD].n > 0;
     return fault;
 }
 
@@ -84,6 +90,8 @@ static bool find_route(struct request *request, enum router_method method)
     http_target_split(request->target, &inner->path, &inner->query);
     inner->fields = request->message.fields;
     inner->repeated = request->message.repeated;
+    inner->forwarded = request->message.forwarded;
+    inner->n_forwarded = request->message.n_forwarded;
     size_t index = router_find(router, method, inner->path, &inner->segment, &methods);
     if (index < router->n) {
         request->route = &router->routes[index];
@@ -96,6 +104,10 @@ static bool find_route(struct request *request, enum router_method method)
     }
     char allow[ROUTER_ALLOW_MAX];
     router_allow(methods, allow);
+    if (request->preflight) {
+        cors_preflight(allow, response);
+        return false;
+    }
     problem_reply(response, PROBLEM_METHOD, "this path takes %s", allow);
     (void)problem_add_header(response, "Allow", allow); /* the first header: there is room */
     return false;
@@ -212,6 +224,16 @@ enum handler_result request_run(struct request *request, int64_t now_ms, int64_t
 void request_finish(struct request *request)
 {
     request->route->finish(&request->exchange);
+}
+
+void request_dress(struct request *request)
+{
+    struct http_response *response = &request->exchange.response;
+    unsigned flags = request->route != NULL ? request->route->flags : 0;
+    if ((flags & ROUTE_GIF) != 0) {
+        pixel_dress(response);
+    }
+    cors_dress(request->context->app, request->message.fields[FIELD_ORIGIN], flags, response);
 }
 
 void request_end(struct request *request)

@@ -50,6 +50,7 @@ struct request {
     /* Private. */
     bool refused;             /* the response is filled */
     bool discard;             /* the route takes no body */
+    bool preflight;           /* a browser asks whether a page of another origin may ask */
     struct token_set *tokens; /* what exchange.access is of; NULL: of none */
     struct body body;
     char *target_heap; /* owned, or NULL */
@@ -83,6 +84,9 @@ void request_upload(struct request *request, const char *p, size_t n);
 enum handler_result request_run(
     struct request *request, int64_t now_ms, int64_t deadline_ms) MUST_CHECK;
 void request_finish(struct request *request);
+
+/* The response is filled, by whatever: add what belongs to every answer.  Once. */
+void request_dress(struct request *request);
 
 /* Free what the request holds, at whatever step it is. */
 void request_end(struct request *request);

@@ -20,6 +20,7 @@
 #include "service/api_description.h"
 #include "service/http_server.h"
 #include "service/limit_option.h"
+#include "service/list_option.h"
 #include "service/listen.h"
 #include "service/log.h"
 #include "service/notify.h"
@@ -59,6 +60,8 @@ struct service {
     enum guard_by guard_by;
     struct limit_policy *policies;
     struct slice *policy_names;
+    struct network *trusted;
+    struct slice *origins;
     struct route *routes;
     size_t n_routes;
     struct http_server *server;
@@ -412,6 +415,18 @@ static bool make_policies(struct service *s)
     return true;
 }
 
+/* Who may be believed, and who may read; the texts were checked. */
+static bool make_lists(struct service *s)
+{
+    struct app *app = &s->ops.app;
+    s->trusted = list_option_networks(s->options.trusted_proxies, &app->n_trusted);
+    s->origins = list_option_origins(s->options.cors_origins, &app->n_origins);
+    app->trusted = s->trusted;
+    app->origins = s->origins;
+    app->respect_dnt = s->options.respect_dnt;
+    return s->trusted != NULL && s->origins != NULL;
+}
+
 static void submit(void *data, struct storage_job *job)
 {
     storage_submit(data, job);
@@ -447,7 +462,7 @@ static bool start_server(struct service *s)
     s->ops.started_ms = utc_ms();
     s->ops.probe = &s->probe;
     pthread_mutex_init(&s->probe.lock, NULL);
-    if (!join_routes(s) || !make_policies(s)) {
+    if (!join_routes(s) || !make_policies(s) || !make_lists(s)) {
         return false;
     }
     struct http_server_config config = {
@@ -611,6 +626,8 @@ static void shut_down(struct service *s)
     free(s->routes);
     free(s->policies);
     free(s->policy_names);
+    free(s->trusted);
+    free(s->origins);
 }
 
 static int serve(struct service *s)

@@ -20,6 +20,8 @@ TALLYD_ARGS = ("--max-body", "1MiB", "--config", ROOT / "tests/contract/tallyd.c
 API = Description((ROOT / "openapi.yaml").read_text(encoding="utf-8"))
 OPERATIONS = {operation.id: operation for operation in API.operations}
 POST_EVENTS = OPERATIONS["postEvents"]
+PLAUSIBLE, PIXEL = OPERATIONS["postPlausibleEvent"], OPERATIONS["getPixel"]
+TAKES_ANY_QUERY = {"getPixel", "getScript"}
 POST_ROLLUP = OPERATIONS["postRollup"]
 # The dashboard's and Grafana's have rules of their own: test_dashboard_files.py, test_grafana_api.py
 PLAIN = [o for o in API.operations if not {"Dashboard", "Grafana"} & set(o.tags)]
@@ -95,14 +97,14 @@ def test_answers_have_no_members_that_are_not_listed():
     open_ones = [place for place, schema in API.schemas()
                  if schema.get("type") == "object" and schema.get("additionalProperties") is not False]
     in_json = [place for place in open_ones if place.startswith("#/paths//openapi.json/")]
-    assert set(open_ones) - set(in_json) == {"#/components/schemas/Event", "#/components/schemas/GrafanaBody"}
+    assert set(open_ones) - set(in_json) == {f"#/components/schemas/{name}" for name in ("Event", "GrafanaBody", "PlausibleEvent")}
 
 
 @each_operation
 def test_examples_of_problems_have_their_status(operation):
     for status, response in operation.responses.items():
         media = response.get("content", {}).get("application/problem+json")
-        assert (media is not None) == (status >= 400)
+        assert (media is not None) == (status >= 400) or response["name"] == "Image"
         media = media or {}
         for example in [media["example"]] if "example" in media else [e["value"] for e in media.get("examples", {}).values()]:
             assert (example["status"], example["message"]) == (status, example["detail"])
@@ -164,7 +166,7 @@ def test_other_methods_are_405(http, path):
 
 @each_get
 def test_head_is_get_without_the_body(tallyd, operation):
-    for target, status in ((target_of(operation), 200), (target_of(operation, x=1), 400)):
+    for target, status in ((target_of(operation), 200), (target_of(operation, x=1), 200 if operation.id in TAKES_ANY_QUERY else 400)):
         head = raw_answer(tallyd, request_text(operation, method="HEAD", target=target), head_only=True)
         got = raw_answer(tallyd, request_text(operation, target=target))
         assert head.status == got.status == status
@@ -243,16 +245,26 @@ def refused(guarded, operation):
         extra = f"Authorization: Bearer {token}\r\n" if token else ""
         return raw_answer(guarded, request_text(operation, extra))
 
+    if not operation.scope:
+        assert send().status == send("nobody's").status == 200
+        return
     yield 401, send()
     yield 401, send("nobody's")
     if operation is POST_EVENTS:
         body = b'[{"page":"/"},{"page":"/"}]'  # one is all that ever fits
         yield 429, guarded.client().post(body, headers={"Authorization": "Bearer ingest"})
+    if operation is PLAUSIBLE:
+        body = b'{"n":"pageview","u":"https://x/","d":"a,b"}'
+        yield 429, guarded.client().request("POST", operation.path, body, {"Authorization": "Bearer ingest"})
+    if operation is PIXEL:
+        bearer = {"Authorization": "Bearer ingest-a", "User-Agent": "Mozilla/5.0"}
+        yield 202, guarded.client().request("GET", "/pixel.gif?page=/&site=a", headers=bearer)
+        yield 429, guarded.client().request("GET", "/pixel.gif?page=/&site=a", headers=bearer)
     for scope in SCOPES:
         response = send(scope)
         if scope != operation.scope:
             yield 403, response
-            assert operation.scope in response.json["detail"]
+            assert operation is PIXEL or operation.scope in response.json["detail"]
         else:
             assert response.status not in (401, 403), response
 
@@ -313,11 +325,12 @@ def everywhere(tallyd, operation):
     def send(extra, **more):
         return raw_answer(tallyd, request_text(operation, extra, **more))
 
-    yield 400, send("", target=target_of(operation, nothing=1))
+    if operation.id not in TAKES_ANY_QUERY:
+        yield 400, send("", target=target_of(operation, nothing=1))
     yield 400, send("Host: x\r\n")
     yield 405, send("", method="PATCH")
     yield 413, send("Content-Length: 99999999\r\n")
-    if operation.body and operation is not POST_EVENTS:
+    if operation.body and operation not in (POST_EVENTS, PLAUSIBLE):
         yield 415, send("Content-Type: text/plain\r\n")
     yield 431, send("A:\r\n" * 257)
 
@@ -346,6 +359,10 @@ def good_and_bad(http, operation):
         yield 415, http.post(b"[]", headers={"Content-Encoding": "br"})
         yield 400, http.post(b"[]", headers={"Content-Encoding": "gzip"})
         return
+    if operation in (PLAUSIBLE, PIXEL):
+        for status, method, target, body, headers in BROWSERS[operation.id]:
+            yield status, http.request(method, target, body, headers)
+        return
     if "Filters" in operation.tags:
         yield from filters(http, operation)
         return
@@ -357,7 +374,25 @@ def good_and_bad(http, operation):
             yield status, http.request(operation.method, operation.target + query(params))
 
 
-WITHOUT_REDIS = {"/healthz", "/metrics", "/openapi.yaml", "/openapi.json", "/hotkeys"}
+# What a browser sends: (status, method, target, body, headers)
+VIEW = b'{"name":"pageview","url":"https://example.org/a","domain":"example.org"}'
+BROWSERS = {
+    "getPixel": [(202, "GET", "/pixel.gif?page=/", None, {}), (202, "GET", "/pixel.gif?page=/&user=u&site=s&utm=1&x", None, {}),
+                 (400, "GET", "/pixel.gif?page=%2", None, {}), (400, "GET", "/pixel.gif?page=/&page=/", None, {}),
+                 (422, "GET", "/pixel.gif", None, {}), (422, "GET", "/pixel.gif?page=", None, {}),
+                 (422, "GET", "/pixel.gif?page=/", None, {"User-Agent": "Somebot/1.0"})],
+    "postPlausibleEvent": [
+        (202, "POST", "/api/event", VIEW, {"Content-Type": "text/plain"}), (202, "POST", "/api/event", VIEW, {}),
+        (202, "POST", "/api/event", VIEW.replace(b"pageview", b"Signup"), {"Content-Type": "application/json"}),
+        (202, "POST", "/api/event", VIEW, {"User-Agent": "Somebot/1.0"}),
+        (400, "POST", "/api/event", b"", {}), (400, "POST", "/api/event", b"{}", {}), (400, "POST", "/api/event", b"[]", {}),
+        (400, "POST", "/api/event", VIEW.replace(b"https://", b""), {}), (400, "POST", "/api/event", VIEW.replace(b"example.org\"}", b"a b\"}"), {}),
+        (400, "POST", "/api/event?x=1", VIEW, {}), (413, "POST", "/api/event", b" " * (1 << 16) + VIEW, {}),
+        (415, "POST", "/api/event", VIEW, {"Content-Type": "application/x-www-form-urlencoded"}),
+        (415, "POST", "/api/event", VIEW, {"Content-Encoding": "br"})],
+}
+
+WITHOUT_REDIS = {"/tally.js", "/healthz", "/metrics", "/openapi.yaml", "/openapi.json", "/hotkeys"}
 
 
 FILTER_STATUSES = {
@@ -386,25 +421,38 @@ def filters(http, operation):
         yield 415, http.request(operation.method, operation.target, body, {"Content-Type": "text/plain"})
 
 
+def hear_once(without_answers):
+    """What is sent behind something unanswered waits, and a silence of seconds is a lost connection, both a 503: let Redis
+    answer what it was asked, and then be silent again."""
+    without_answers.proxy.hold_replies(False)
+    wait_until(lambda: without_answers.client().request("POST", "/ratelimit", FUNNEL).status == 200, "it hears Redis")
+    wait_until(lambda: without_answers.client().post(b'{"page":"/"}').status == 202, "it writes")
+    wait_until(lambda: without_answers.client().get("/readyz").status == 200, "it is ready")
+    without_answers.proxy.hold_replies()
+
+
 def outages(without_redis, without_answers, operation):
     """What an operation answers when Redis is away, or silent."""
     if operation.id in LIMITS:
         target, body = next(iter(LIMITS[operation.id].values()))[0]
         yield 503, without_redis.client().request(operation.method, operation.path + target, body)
-        # What is sent behind something unanswered waits and is a 503: let Redis answer that first.
-        without_answers.proxy.hold_replies(False)
-        wait_until(lambda: without_answers.client().request("POST", "/ratelimit", FUNNEL).status == 200, "it hears Redis")
-        without_answers.proxy.hold_replies()
+        hear_once(without_answers)
         yield 504, without_answers.client().request(operation.method, operation.path + target, body)
+        return
+    if operation in (PLAUSIBLE, PIXEL):
+        _, method, target, body, headers = BROWSERS[operation.id][0]
+        yield 503, without_redis.client().request(method, target, body, headers)
+        hear_once(without_answers)
+        yield 504, without_answers.client().request(method, target, body, headers)
         return
     needs_redis = operation.path not in WITHOUT_REDIS
     body = b'{"page":"/"}' if operation is POST_EVENTS else operation.example_body()
     target = target_of(operation)
     yield 503 if needs_redis else 200, without_redis.client().request(operation.method, target, body)
-    if operation.id in ("deleteUser", "putPageSet", "deletePageSet"):
-        without_answers.proxy.hold_replies(False)
-        wait_until(lambda: without_answers.client().get("/pv").status == 200, "the reader is connected")
-        without_answers.proxy.hold_replies()
+    unsure = operation.id in ("deleteUser", "putPageSet", "deletePageSet")
+    if unsure or operation in (POST_EVENTS, POST_ROLLUP):
+        hear_once(without_answers)
+    if unsure:
         yield 504, without_answers.client().request(operation.method, target, body)
     if operation is POST_EVENTS:
         yield 504, without_answers.client().post(body)
@@ -523,7 +571,7 @@ VALUES = {
 # Words of other operations, of the contract's future, and of mistakes
 OTHER_NAMES = {"Site", "pages", "form", "x", "page[]"}
 
-PARAMETERS = [(o, p) for o in PLAIN for p in o.in_query().values()]
+PARAMETERS = [(o, p) for o in PLAIN if o is not PIXEL for p in o.in_query().values()]
 each_parameter = pytest.mark.parametrize("operation, parameter", PARAMETERS, ids=[f"{o.id}-{p['name']}" for o, p in PARAMETERS])
 
 
@@ -574,7 +622,7 @@ def test_a_parameter_that_is_empty_or_given_twice(http, operation, parameter):
         assert_names(twice, name)
 
 
-@each_operation
+@pytest.mark.parametrize("operation", [o for o in PLAIN if o.id not in TAKES_ANY_QUERY], ids=lambda o: o.id)
 def test_a_parameter_that_is_not_listed_is_400(http, operation):
     for name in (VALUES.keys() | OTHER_NAMES) - operation.in_query().keys():
         for value in ("1", "outer"):

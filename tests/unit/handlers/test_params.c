@@ -26,6 +26,25 @@ static void check_value(const char *query, const char *name, struct slice expect
     params_release(&params);
 }
 
+/* What strangers' pages ask: what is not known is passed by, and empty is a value. */
+Test(params, only_what_is_known)
+{
+    struct params params;
+    struct slice value = {NULL, 0};
+    cr_assert_eq(params_parse_known(SLICE("x=%&%zz&=1&site=a&utm&%ff=2&from=&page=/%20b"), specs,
+                     N_SPECS, &params),
+        PARAMS_OK);
+    cr_expect_eq(params.n, 3);
+    cr_expect(params_get(&params, "site", &value) && slice_equal(value, SLICE("a")));
+    cr_expect(params_get(&params, "from", &value) && value.n == 0);
+    cr_expect(params_get(&params, "page", &value) && slice_equal(value, SLICE("/ b")));
+    params_release(&params);
+    cr_expect_eq(params_parse_known(SLICE("x=1&site=%"), specs, N_SPECS, &params), PARAMS_REFUSED);
+    cr_expect_str_eq(params.error.parameter, "site");
+    cr_expect_eq(
+        params_parse_known(SLICE("site=a&site=a"), specs, N_SPECS, &params), PARAMS_REFUSED);
+}
+
 /* @query is refused for @parameter, with a detail that contains @word, and nothing is left of it.
  */
 static void check_refused(struct slice query, const char *parameter, const char *word)

@@ -1,0 +1,164 @@
+"""Real trackers in a real browser: tally.js, and Plausible's npm packages as they are."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from lib.webdriver import HERE, Browser, Pages
+from lib.process import ROOT, short_directory
+from lib.waiting import wait_until
+
+pytestmark = pytest.mark.skipif(not HERE, reason="chromium or chromedriver is missing")
+NPM = ROOT / "build/npm-trackers"
+PACKAGES = {"plausible-tracker": "0.3.9", "@plausible-analytics/tracker": "0.4.6"}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    directory = short_directory()
+    window = None
+    try:
+        window = Browser(directory)
+        yield window
+    finally:
+        if window is not None:
+            window.close()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def packages():
+    """Directories of the npm packages, fetched once."""
+    wanted = [f"{name}@{version}" for name, version in PACKAGES.items()]
+    if not all((NPM / "node_modules" / name / "package.json").exists() for name in PACKAGES):
+        if shutil.which("npm") is None:
+            pytest.skip("npm is missing")
+        NPM.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(["npm", "install", "--prefix", NPM, "--ignore-scripts", "--no-audit", "--no-fund", *wanted],
+                              capture_output=True, text=True, timeout=120, check=False,
+                              env={**os.environ, "npm_config_fetch_retries": "0"})
+        if done.returncode != 0:
+            pytest.skip("npm could not fetch the trackers")
+    return NPM / "node_modules"
+
+
+@pytest.fixture
+def pages(cleanup):
+    def serve(files, page):
+        server = Pages(files, page)
+        cleanup.append(server.close)
+        return f"http://www.test:{server.port}"
+
+    return serve
+
+
+def views(http, site):
+    """{page: page views}, of pages that a test asks for."""
+    return lambda *paths: [http.count("pv", site=site, page=path, from_="now-1h") for path in paths]
+
+
+def see(http, site, expected):
+    """All of {page: views} and nothing else is counted, for one visitor."""
+    count = views(http, site)
+    wait_until(lambda: count(*expected) == list(expected.values()), f"{expected} is counted, not {count(*expected)}")
+    assert http.count("pv", site=site, from_="now-1h") == sum(expected.values())
+    assert http.count("uv", site=site, from_="now-1h") == 1
+
+
+def test_tally_js(browser, pages, tallyd, http, site):
+    origin = pages({}, f'<!doctype html><script defer src="http://tally.test:{tallyd.port}/tally.js" data-site="{site}"></script>')
+    browser.open(origin + "/a?x=1#y")
+    see(http, site, {"/a": 1})
+    browser.run("history.pushState({}, '', '/b'); history.replaceState({}, '', '/b?q=1'); location.hash = 'z'")
+    see(http, site, {"/a": 1, "/b": 1})
+    browser.run("history.replaceState({}, '', '/c')")
+    see(http, site, {"/a": 1, "/b": 1, "/c": 1})
+    browser.run("history.go(-2)")  # past the hash
+    wait_until(lambda: browser.run("return location.pathname") != "/c", "it went back")
+    path = browser.run("return location.pathname")
+    see(http, site, {"/a": 1, "/b": 1, "/c": 1, path: {"/a": 1, "/b": 1}[path] + 1})
+
+
+def test_tally_js_takes_the_host_for_the_site(browser, pages, tallyd, http):
+    origin = pages({}, f'<!doctype html><script src="http://tally.test:{tallyd.port}/tally.js"></script>')
+    browser.open(origin + "/%C3%A4")
+    see(http, "www.test", {"/%C3%A4": 1})
+
+
+def test_tally_js_is_silent_in_the_console(browser, pages, start_tallyd, redis, site):
+    """With the page's origin allowed the browser has nothing to complain about."""
+    tallyd = start_tallyd("--cors-origins", "*", redis=redis)
+    origin = pages({}, f'<!doctype html><script defer src="http://tally.test:{tallyd.port}/tally.js" data-site="{site}"></script>')
+    browser.complaints()
+    browser.open(origin + "/")
+    see(tallyd.client(), site, {"/": 1})
+    assert browser.complaints() == []
+
+
+def test_tally_js_respects_who_asks_not_to_be_tracked(browser, pages, start_tallyd, redis, site):
+    tallyd = start_tallyd("--respect-dnt", redis=redis)
+    say = "Object.defineProperty(Navigator.prototype, 'globalPrivacyControl', {get: () => location.pathname === '/no'})"
+    origin = pages({}, f'<!doctype html><script>{say}</script>'
+                       f'<script defer src="http://tally.test:{tallyd.port}/tally.js" data-site="{site}"></script>')
+    browser.open(origin + "/no")
+    browser.open(origin + "/yes")
+    see(tallyd.client(), site, {"/yes": 1, "/no": 0})
+
+
+def test_the_pixel_is_shown(browser, pages, tallyd, http, site):
+    origin = pages({}, f'<!doctype html><img src="http://tally.test:{tallyd.port}/pixel.gif?page=/p&site={site}">'
+                       f'<img src="http://tally.test:{tallyd.port}/pixel.gif?site={site}">')
+    browser.open(origin + "/")
+    see(http, site, {"/p": 1})
+    assert browser.run("return [...document.images].map(i => [i.complete, i.naturalWidth, i.naturalHeight])") == [[True, 1, 1]] * 2
+
+
+def test_plausible_tracker(browser, packages, pages, tallyd, http, site):
+    """npm plausible-tracker: its own modules, loaded by an import map's worth of paths."""
+    build = packages / "plausible-tracker/build/module"
+    files = {}
+    for name in ("index", "lib/tracker", "lib/request"):
+        files[f"/m/{name}.js"] = files[f"/m/{name}"] = ("text/javascript", (build / f"{name}.js").read_text())
+    files["/m/"] = files["/m/index.js"]
+    page = f"""<!doctype html><script type="module">
+        import Plausible from "/m/index.js";
+        const p = Plausible({json.dumps({"domain": site, "apiHost": f"http://tally.test:{tallyd.port}"})});
+        p.enableAutoPageviews();
+        window.p = p;
+    </script>"""
+    browser.open(pages(files, page) + "/a")
+    see(http, site, {"/a": 1})
+    browser.run("history.pushState({}, '', '/b')")
+    see(http, site, {"/a": 1, "/b": 1})
+    before = http.metric('tallyd_events_ignored_total{reason="custom"}')
+    assert browser.run("return new Promise(done => p.trackEvent('Signup', {callback: () => done('called'), props: {plan: 'x'}}))") == "called"
+    wait_until(lambda: http.metric('tallyd_events_ignored_total{reason="custom"}') == before + 1, "the custom event came")
+    see(http, site, {"/a": 1, "/b": 1})
+
+
+def test_plausible_analytics_tracker(browser, packages, pages, start_tallyd, redis, site):
+    """npm @plausible-analytics/tracker: its fetch() reads the answer, so the origin must be allowed."""
+    tallyd = start_tallyd("--cors-origins", "*", redis=redis)
+    http = tallyd.client()
+    options = {"domain": site, "endpoint": f"http://tally.test:{tallyd.port}/api/event"}
+    page = f"""<!doctype html><script>window.__plausible = true /* it looks for drivers of browsers */</script>
+    <script type="module">
+        import {{ init, track }} from "/t.js";
+        init({json.dumps(options)});
+        window.t = track;
+    </script>"""
+    source = (packages / "@plausible-analytics/tracker/plausible.js").read_text()
+    browser.complaints()
+    browser.open(pages({"/t.js": ("text/javascript", source)}, page) + "/a?b=c")
+    see(http, site, {"/a": 1})
+    browser.run("history.pushState({}, '', '/b')")
+    see(http, site, {"/a": 1, "/b": 1})
+    ask = "return new Promise(done => t('%s', {callback: done, props: {plan: 'x'}}))"
+    assert browser.run(ask % "Signup") == {"status": 202}
+    assert http.metric('tallyd_events_ignored_total{reason="custom"}') >= 1
+    assert browser.run(ask % "pageview") == {"status": 202}
+    see(http, site, {"/a": 1, "/b": 2})
+    assert browser.complaints() == []

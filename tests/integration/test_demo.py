@@ -1,0 +1,55 @@
+"""`make demo`: figures of a month within half a minute, and nothing left of it afterwards."""
+
+import importlib.util
+import os
+import random
+import re
+import signal
+import time
+
+from lib.client import Client
+from lib.process import ROOT, Process, binary
+from lib.waiting import wait_until
+
+
+def generator():
+    spec = importlib.util.spec_from_file_location("demo", ROOT / "deploy/demo.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_same_seed_is_the_same_traffic_and_marked_as_made_up():
+    demo = generator()
+    now = 1795183445.0
+    first, again, other = (demo.month(random.Random(seed), now, 3, 500) for seed in (7, 7, 8))
+    assert first == again != other and len(first) > 1000
+    assert {e["site"] for e in first} == {"demo-shop", "demo-blog"}
+    assert all(e["ip"].startswith(demo.NETWORKS) and e.get("user", "demo-").startswith("demo-") for e in first)
+    assert [e["ts"] for e in first] == sorted(e["ts"] for e in first) and now - 3 * 86400 <= first[0]["ts"] and first[-1]["ts"] <= now
+
+
+def test_a_month_within_half_a_minute(directory):
+    process = Process(directory, "demo")
+    began = time.monotonic()
+    process.spawn(["sh", ROOT / "deploy/demo.sh", binary(), "127.0.0.1:0"], {**os.environ, "TMPDIR": str(directory)})
+    try:
+        wait_until(lambda: "Page views go on coming in" in process.out.read_text(), "the demo is there", 60)
+        assert time.monotonic() - began < 30
+        text = process.out.read_text()
+        events = int(re.search(r"^(\d+) synthetic page views", text, re.M)[1])
+        http = Client("127.0.0.1", int(re.search(r"listening on http://127.0.0.1:(\d+)", text)[1]))
+        sites = ("demo-shop", "demo-blog")
+        wait_until(lambda: sum(http.count("pv", site=s, from_="now-30d/h", round="outer") for s in sites) > events, "more come in")
+        for path in re.findall(r"^  curl 'http://[^/]+(/.*)'$", text, re.M):
+            assert http.get(path).status == 200, path
+        uv, pv, visits = (http.count(m, site=sites[0], from_="now-30d/h") for m in ("uv", "pv", "visits"))
+        assert 1000 < uv < visits < pv
+        assert http.question("/rollup")["watermarks"]["day"] is not None
+    finally:
+        process.signal(signal.SIGINT)
+        process.wait(30)
+        process.stop()
+    assert not list(directory.glob("tallyd-demo.*"))
+    for file in (process.log, process.out):
+        file.unlink()
