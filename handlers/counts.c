@@ -1,17 +1,13 @@
 #include "handlers/counts.h"
 
 #include <jansson.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "handlers/app.h"
 #include "handlers/csv.h"
 #include "handlers/problem.h"
-#include "handlers/timestamp.h"
 #include "handlers/window_params.h"
-
-#define STANDARD_ERROR 0.0081 /* of Redis's HyperLogLog: 1.04 / sqrt(16384) */
-#define Z95            1.96   /* 95 % of a normal distribution lie within so many deviations */
+#include "handlers/window_reply.h"
 
 struct counts_state {
     struct window_params asked;
@@ -66,6 +62,7 @@ static enum handler_result start(
         .site = asked->site,
         .pages = asked->pages,
         .n_pages = asked->n_pages,
+        .set = {.name = asked->pageset},
         .window = asked->window,
         .to_is_now = asked->to_is_now,
         .round_outer = asked->round_outer,
@@ -99,73 +96,6 @@ enum handler_result visits_start(struct http_exchange *exchange)
 enum handler_result stats_start(struct http_exchange *exchange)
 {
     return start(exchange, METRIC_PV, true);
-}
-
-static json_t *time_json(int64_t at_s)
-{
-    char text[32];
-    timestamp_print(at_s, text);
-    return json_string(text);
-}
-
-static json_t *pages_json(const struct window_params *asked)
-{
-    if (asked->n_pages == 0) {
-        return json_null();
-    }
-    json_t *pages = json_array();
-    for (size_t i = 0; pages != NULL && i < asked->n_pages; i++) {
-        json_array_append_new(pages, json_stringn(asked->pages[i].p, asked->pages[i].n));
-    }
-    return pages;
-}
-
-static json_t *error_json(uint64_t value)
-{
-    double margin = Z95 * STANDARD_ERROR * (double)value;
-    double low = round((double)value - margin);
-    double high = round((double)value + margin);
-    return json_pack("{s:f,s:I,s:I}", "relative", STANDARD_ERROR, "low", (json_int_t)low, "high",
-        (json_int_t)high);
-}
-
-static json_t *list_json(const struct count_job *job)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; list != NULL && i < job->n_keys; i++) {
-        const struct counted_key *key = &job->keys[i];
-        json_array_append_new(
-            list, json_pack("{s:s,s:o,s:o,s:o}", "level", level_name(key->bucket.level), "from",
-                      time_json(key->bucket.start_s), "to", time_json(key->bucket.end_s), "key",
-                      json_stringn(key->key, key->n)));
-    }
-    return list;
-}
-
-static json_t *cover_json(const struct count_job *job)
-{
-    json_int_t keys = 0;
-    json_t *cover = json_object();
-    for (int level = 0; level < LEVELS; level++) {
-        keys += job->per_level[level];
-    }
-    json_object_set_new(cover, "keys", json_integer(keys));
-    for (int level = 0; level < LEVELS; level++) {
-        json_object_set_new(
-            cover, level_name((enum level)level), json_integer(job->per_level[level]));
-    }
-    if (job->explain) {
-        json_object_set_new(cover, "list", list_json(job));
-    }
-    return cover;
-}
-
-/* Does the window reach over a border of rotation periods, so that a hashed visitor may have two
- * names? */
-static bool spans_rotation(const struct app *app, struct window window)
-{
-    return rotation_start_s(app->rotation, window.from_s) !=
-           rotation_start_s(app->rotation, window.to_s - 1);
 }
 
 static bool is_asked(const struct counts_state *state, int metric)
@@ -207,13 +137,13 @@ static json_t *errors_json(const struct counts_state *state, const uint64_t valu
 {
     bool clamped = false;
     if (!state->all_metrics) {
-        return error_json(figure(state, values, state->metric, &clamped));
+        return window_error_json(figure(state, values, state->metric, &clamped));
     }
     json_t *errors = json_object();
     for (int metric = 0; metric < METRICS; metric++) {
         if (is_estimate(metric)) {
             json_object_set_new(errors, names[metric],
-                error_json(figure(state, values, (enum metric)metric, &clamped)));
+                window_error_json(figure(state, values, (enum metric)metric, &clamped)));
         }
     }
     return errors;
@@ -226,8 +156,8 @@ static json_t *series_json(
     for (size_t i = 0; series != NULL && i < job->n_points; i++) {
         const struct count_point *point = &job->points[i];
         json_t *item = json_object();
-        json_object_set_new(item, "from", time_json(point->window.from_s));
-        json_object_set_new(item, "to", time_json(point->window.to_s));
+        json_object_set_new(item, "from", window_time_json(point->window.from_s));
+        json_object_set_new(item, "to", window_time_json(point->window.to_s));
         add_figures(item, state, point->values, ret_clamped);
         json_array_append_new(series, item);
     }
@@ -240,15 +170,16 @@ static json_t *answer(
     bool clamped = false;
     json_t *root = json_object();
     json_object_set_new(root, "site", json_stringn(state->asked.site.p, state->asked.site.n));
-    json_object_set_new(root, "pages", pages_json(&state->asked));
-    json_object_set_new(root, "from", time_json(job->answered.from_s));
-    json_object_set_new(root, "to", time_json(job->answered.to_s));
+    json_object_set_new(root, "pages", window_pages_json(job->pages, job->n_pages));
+    json_object_set_new(root, "from", window_time_json(job->answered.from_s));
+    json_object_set_new(root, "to", window_time_json(job->answered.to_s));
     json_object_set_new(root, "tz", json_string(zone_name(state->asked.zone)));
     add_figures(root, state, job->values, &clamped);
     if (state->all_metrics || is_estimate(state->metric)) {
         json_object_set_new(root, "error", errors_json(state, job->values));
     }
-    json_object_set_new(root, "cover", cover_json(job));
+    json_object_set_new(
+        root, "cover", window_cover_json(job->per_level, job->explain, job->keys, job->n_keys));
     if (job->step != STEP_NONE) {
         json_object_set_new(root, "step", json_string(step_name(job->used)));
         json_object_set_new(root, "series", series_json(state, job, &clamped));
@@ -257,7 +188,7 @@ static json_t *answer(
         json_object_set_new(root, "clamped", json_true());
     }
     if ((is_asked(state, METRIC_UV) || is_asked(state, METRIC_VISITS)) &&
-        spans_rotation(app, job->answered)) {
+        window_spans_rotation(app, job->answered)) {
         json_object_set_new(root, "spans_rotation", json_true());
     }
     return root;
@@ -285,24 +216,6 @@ static void reply_step(
     }
 }
 
-static void reply_not_kept(struct http_response *response, const struct window *nearest)
-{
-    char from[32];
-    char to[32];
-    if (nearest->from_s == nearest->to_s) {
-        problem_reply_parameter(
-            response, PROBLEM_UNACCEPTABLE, "from", "nothing of this window is kept any more");
-        return;
-    }
-    timestamp_print(nearest->from_s, from);
-    timestamp_print(nearest->to_s, to);
-    problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "from",
-        "the window is not kept at this precision any more; the nearest one that can be answered "
-        "is "
-        "from=%s&to=%s (round=outer takes it)",
-        from, to);
-}
-
 void counts_finish(struct http_exchange *exchange)
 {
     const struct storage_job *job = &exchange->job;
@@ -310,14 +223,10 @@ void counts_finish(struct http_exchange *exchange)
         const struct counts_state *state = exchange->state;
         csv_reply(exchange, 200, answer(exchange->app, state, &job->u.count),
             state->all_metrics ? &rows_of_all : &rows[state->metric]);
-    } else if (job->err == STORAGE_NOT_KEPT) {
-        reply_not_kept(&exchange->response, &job->u.count.answered);
     } else if (job->err == STORAGE_TOO_FINE || job->err == STORAGE_TOO_MANY) {
         reply_step(&exchange->response, job->err, &job->u.count);
-    } else if (job->err == STORAGE_TOO_BROAD) {
-        problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "from",
-            "the window needs too many keys: ask for fewer pages, or for a window of whole hours");
     } else {
-        problem_from_storage(&exchange->response, job->err, job->detail);
+        const struct counts_state *state = exchange->state;
+        window_failed(exchange, &state->asked, job->u.count.answered);
     }
 }

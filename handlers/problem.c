@@ -193,6 +193,8 @@ static enum problem storage_problem(enum storage_err err)
     case STORAGE_TOO_FINE:
     case STORAGE_TOO_MANY:
         return PROBLEM_UNACCEPTABLE;
+    case STORAGE_NO_SET:
+        return PROBLEM_NOT_FOUND;
     case STORAGE_OK:
         break;
     }

@@ -11,6 +11,12 @@
 #include "handlers/ratelimit.h"
 #include "handlers/retention.h"
 #include "handlers/tally_js.h"
+#include "handlers/overlap.h"
+#include "handlers/page_sets.h"
+#include "handlers/pages.h"
+#include "handlers/ratelimit.h"
+#include "handlers/retention.h"
+#include "handlers/sites.h"
 #include "handlers/users.h"
 #include "handlers/rollup.h"
 #include "handlers/filters.h"
@@ -28,6 +34,14 @@ const struct route api_routes[] = {
     {HTTP_GET, "/pv", "getPv", pv_start, counts_finish, 0},
     {HTTP_GET, "/ips", "getIps", ips_start, counts_finish, 0},
     {HTTP_GET, "/visits", "getVisits", visits_start, counts_finish, 0},
+    {HTTP_GET, "/pages", "getPages", pages_start, pages_finish, 0},
+    {HTTP_GET, "/overlap", "getOverlap", overlap_start, overlap_finish, 0},
+    {HTTP_GET, "/sites", "getSites", sites_start, sites_finish, 0},
+    {HTTP_PUT, "/pagesets/{name}", "putPageSet", page_set_put_start, page_set_put_finish,
+        ROUTE_BODY},
+    {HTTP_GET, "/pagesets/{name}", "getPageSet", page_set_get_start, page_set_get_finish, 0},
+    {HTTP_DELETE, "/pagesets/{name}", "deletePageSet", page_set_delete_start,
+        page_set_delete_finish, 0},
     {HTTP_GET, "/hotkeys", "getHotkeys", hotkeys_start, NULL, 0},
     {HTTP_POST, "/ratelimit", "postRateLimit", ratelimit_start, ratelimit_finish,
         ROUTE_BODY | ROUTE_INGEST},

@@ -5,21 +5,13 @@
 #include "handlers/access.h"
 #include "handlers/app.h"
 #include "handlers/event_check.h"
+#include "handlers/name.h"
 #include "handlers/problem.h"
 #include "handlers/timestamp.h"
 
 #define DEFAULT_WINDOW_S (24 * 3600)
 
-static const struct param_spec specs[] = {
-    {"site", false},
-    {"page", true},
-    {"from", false},
-    {"to", false},
-    {"tz", false},
-    {"step", false},
-    {"explain", false},
-    {"round", false},
-};
+static const struct param_spec specs[] = {WINDOW_PARAMS, {"step", false}};
 
 void window_params_release(struct window_params *p)
 {
@@ -65,6 +57,12 @@ static bool read_pages(struct http_exchange *exchange, struct window_params *p)
         p->pages[p->n_pages++] = at->value;
     }
     return true;
+}
+
+static bool read_pageset(struct http_exchange *exchange, struct window_params *p)
+{
+    return !params_get(&p->params, "pageset", &p->pageset) || name_valid(p->pageset) ||
+           refuse(exchange, "pageset", NAME_DETAIL);
 }
 
 static bool read_flag(
@@ -136,9 +134,14 @@ static bool read_window(struct http_exchange *exchange, struct window_params *p)
 
 bool window_params_read(struct http_exchange *exchange, struct window_params *ret)
 {
+    return window_params_read_with(exchange, specs, sizeof(specs) / sizeof(specs[0]), ret);
+}
+
+bool window_params_read_with(struct http_exchange *exchange, const struct param_spec *all,
+    size_t n_all, struct window_params *ret)
+{
     *ret = (struct window_params){0};
-    switch (params_parse(
-        exchange->request.query, specs, sizeof(specs) / sizeof(specs[0]), &ret->params)) {
+    switch (params_parse(exchange->request.query, all, n_all, &ret->params)) {
     case PARAMS_OK:
         break;
     case PARAMS_REFUSED:
@@ -147,7 +150,19 @@ bool window_params_read(struct http_exchange *exchange, struct window_params *re
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return false;
     }
-    return read_site(exchange, ret) && read_pages(exchange, ret) && read_zone(exchange, ret) &&
-           read_step(exchange, ret) && read_flag(exchange, ret, "explain", &ret->explain) &&
-           read_round(exchange, ret) && read_window(exchange, ret);
+    return read_site(exchange, ret) && read_pages(exchange, ret) && read_pageset(exchange, ret) &&
+           read_zone(exchange, ret) && read_step(exchange, ret) &&
+           read_flag(exchange, ret, "explain", &ret->explain) && read_round(exchange, ret) &&
+           read_window(exchange, ret);
+}
+
+struct window_question window_params_question(const struct window_params *p)
+{
+    return (struct window_question){
+        .site = p->site,
+        .window = p->window,
+        .to_is_now = p->to_is_now,
+        .round_outer = p->round_outer,
+        .explain = p->explain,
+    };
 }

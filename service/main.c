@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "service/client/import.h"
+#include "service/client/query.h"
 #include "service/client/token_command.h"
 #include "service/options.h"
 #include "service/serve.h"
@@ -19,6 +20,7 @@ static void print_help(FILE *out)
         "  tallyd serve [OPTION...]          run the service\n"
         "  tallyd import [OPTION...] FILE|-  send an access log or NDJSON to it (--help says "
         "more)\n"
+        "  tallyd query QUESTION [OPTION...] ask it: uv, pv, stats, pages.. (--help says more)\n"
         "  tallyd token new SCOPES NAME      make a token (--help says more)\n"
         "  tallyd config [OPTION...]         print every option, its value and where it came from\n"
         "  tallyd --help | --version\n"
@@ -59,6 +61,9 @@ int main(int argc, char **argv)
     const char *command = argc > 1 ? argv[1] : "";
     if (strcmp(command, "import") == 0) {
         return import_main(argc - 1, argv + 1);
+    }
+    if (strcmp(command, "query") == 0) {
+        return query_main(argc - 1, argv + 1);
     }
     if (strcmp(command, "token") == 0) {
         return token_main(argc - 1, argv + 1);

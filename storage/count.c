@@ -7,9 +7,10 @@
 #include "storage/index.h"
 #include "storage/key.h"
 
-#define BUCKETS_MAX 50000
-#define READS_MAX   200000 /* keys, or fields, in one question */
-#define RECALLS     2      /* attempts; where late events come faster than that, all is read */
+#define BUCKETS_MAX  50000
+#define SKETCHES_MAX 200000  /* in one question */
+#define SUMS_MAX     2000000 /* fields: a set of 1,000 pages, in all partitions, over a day */
+#define RECALLS      2       /* attempts; where late events come faster than that, all is read */
 
 struct counter *counter_new(struct core *core)
 {
@@ -160,16 +161,19 @@ static enum storage_err plan(struct counter *c, const struct count_job *job, enu
     struct window window, int64_t now_s)
 {
     enum storage_err err = STORAGE_OK;
-    size_t reads = 0;
+    size_t sketches = 0;
+    size_t sums = 0;
     if (!tally_cut(&c->tally, job->zone, step, window)) {
         return STORAGE_NOMEM;
     }
     for (size_t i = 0; err == STORAGE_OK && i < c->n_shards; i++) {
         struct shard *shard = &c->shards[i];
         err = plan_shard(c, shard, now_s);
-        reads += counter_reads(shard, shard->metrics, shard->cover.n);
+        sketches += counter_reads(shard, shard->metrics & METRICS_SKETCHES, shard->cover.n);
+        sums += counter_reads(shard, shard->metrics & ~METRICS_SKETCHES, shard->cover.n);
     }
-    return err == STORAGE_OK && reads > READS_MAX ? STORAGE_TOO_BROAD : err;
+    bool too_many = sketches > SKETCHES_MAX || sums > SUMS_MAX;
+    return err == STORAGE_OK && too_many ? STORAGE_TOO_BROAD : err;
 }
 
 /* The finest step from @step on that works for @window, which works as a whole. */

@@ -6,7 +6,7 @@
  * would give one question the answer to another; one of the answer that is not copied would be
  * lost. */
 #if __SIZEOF_POINTER__ == 8
-_Static_assert(sizeof(struct count_job) == 184,
+_Static_assert(sizeof(struct count_job) == 208,
     "struct count_job has changed: look after count_same() and count_share()");
 #endif
 
@@ -17,8 +17,8 @@ bool count_same(const struct storage_job *a, const struct storage_job *b)
     if (x->metric != y->metric || x->all_metrics != y->all_metrics || x->step != STEP_NONE ||
         y->step != STEP_NONE || x->window.from_s != y->window.from_s ||
         x->window.to_s != y->window.to_s || x->to_is_now != y->to_is_now ||
-        x->round_outer != y->round_outer || x->explain || y->explain || x->n_pages != y->n_pages ||
-        !slice_equal(x->site, y->site)) {
+        x->round_outer != y->round_outer || x->explain || y->explain || x->set.name.n > 0 ||
+        y->set.name.n > 0 || x->n_pages != y->n_pages || !slice_equal(x->site, y->site)) {
         return false;
     }
     for (size_t i = 0; i < x->n_pages; i++) {

@@ -9,8 +9,8 @@
 
 #include "storage/storage.h"
 
-/* Would the answer to @a (STORAGE_COUNT) be the answer to @b?  Not with explain or a step: lists of
- * keys and of points are owned.  (Without a step the zone says nothing.) */
+/* Would the answer to @a (STORAGE_COUNT) be the answer to @b?  Not with explain, a step or a page
+ * set: lists of keys, of points and of pages are owned.  (Without a step the zone says nothing.) */
 bool count_same(const struct storage_job *a, const struct storage_job *b);
 
 /* Give @to the result of @from. */

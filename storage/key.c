@@ -86,6 +86,11 @@ void key_user_ids(struct key *key, const char *tag, struct slice site)
     add(key, ":", 1);
 }
 
+void key_page_sets(struct key *key, const char *tag, struct slice site)
+{
+    named(key, tag, "sets:", site);
+}
+
 void key_activity_prefix(struct key *key, const char *tag)
 {
     head(key, tag, "act:");

@@ -43,6 +43,7 @@
  * - t:{0}:wish string, a pass that is asked for
  * - t:{0}:lock:<hash of the secret> string, the lock, on the servers of --lock-redis
  * - t:{0}:probe string, written by /readyz
+ * - t:{0}:sets:<site> hash, page set's name -> its pages, '\n' behind each (no page has one in it)
  *
  * Bloom filters:
  * - t:{p}:bf:<site>:<name> hash, a named filter (see filter_shape.h)
@@ -110,6 +111,9 @@ unsigned claim_partition(const struct partitions *partitions, const struct claim
 /* t:{tag}:claim:<claim>, and t:{tag}:once:claim:<claim>. */
 void key_claim(struct key *key, const char *tag, const struct claim_digest *claim);
 void key_unit(struct key *key, const char *tag, const struct claim_digest *claim);
+
+/* t:{tag}:sets:<site>. */
+void key_page_sets(struct key *key, const char *tag, struct slice site);
 
 /* t:{tag}:visit:<site>: - the slot's number follows. */
 void key_visit_prefix(struct key *key, const char *tag, struct slice site);

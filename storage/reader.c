@@ -8,12 +8,14 @@
 #include "storage/count.h"
 #include "storage/count_join.h"
 #include "storage/key.h"
+#include "storage/overlap.h"
+#include "storage/page_sets.h"
+#include "storage/pages.h"
 #include "storage/reader_op.h"
 #include "storage/rollup_status.h"
 #include "storage/session.h"
+#include "storage/sites.h"
 #include "storage/filter_ops.h"
-#include "storage/key.h"
-#include "storage/reader_op.h"
 #include "storage/seen_op.h"
 
 #define CONNECT_MS 1000
@@ -82,7 +84,10 @@ static enum storage_err probe(struct reader *r, struct storage_job *job, bool *r
 
 static enum storage_err count(struct reader *r, struct storage_job *job, bool *ret_lost)
 {
-    return counter_run(r->counter, &r->session, job, ret_lost);
+    struct count_job *question = &job->u.count;
+    enum storage_err err = page_set_resolve(
+        r, job, &question->set, question->site, &question->pages, &question->n_pages, ret_lost);
+    return err == STORAGE_OK ? counter_run(r->counter, &r->session, job, ret_lost) : err;
 }
 
 static enum storage_err rollup_status(struct reader *r, struct storage_job *job, bool *ret_lost)
@@ -102,6 +107,12 @@ static const struct {
     [STORAGE_ACTIVE_USERS] = {active_users_run, true},
     [STORAGE_USER_DAYS] = {user_days_run, true},
     [STORAGE_FORGET_USER] = {forget_user_run, true},
+    [STORAGE_PAGES] = {pages_run, true},
+    [STORAGE_OVERLAP] = {overlap_run, true},
+    [STORAGE_PAGE_SET_PUT] = {page_set_put_run, true},
+    [STORAGE_PAGE_SET_GET] = {page_set_get_run, true},
+    [STORAGE_PAGE_SET_DELETE] = {page_set_delete_run, true},
+    [STORAGE_SITES] = {sites_run, true},
     [STORAGE_FILTER_READ] = {filter_run, true},
     [STORAGE_FILTER_WRITE] = {filter_run, false},
     [STORAGE_SEEN] = {seen_run, true},

@@ -18,6 +18,7 @@
     X(SCRIPT_SCHEMA, "schema")                                                                     \
     X(SCRIPT_INIT, "init")                                                                         \
     X(SCRIPT_READ, "read")                                                                         \
+    X(SCRIPT_READ_ANY, "read_any")                                                                 \
     X(SCRIPT_SETTINGS, "settings")                                                                 \
     X(SCRIPT_MARK, "mark")                                                                         \
     X(SCRIPT_TAKEOVER, "takeover")                                                                 \

@@ -229,23 +229,66 @@ bool storage_guard_closed(struct storage *s, struct slice who, struct limit_stat
     return guard_closed(s->guard, who, ret_state);
 }
 
+static void release_keys(struct counted_key **keys, size_t *n)
+{
+    for (size_t i = 0; i < *n; i++) {
+        free((*keys)[i].key);
+    }
+    free(*keys);
+    *keys = NULL;
+    *n = 0;
+}
+
+static void release_set(void **resolved)
+{
+    free(*resolved);
+    *resolved = NULL;
+}
+
 void storage_job_release(struct storage_job *job)
 {
-    if (job->op == STORAGE_COUNT) {
+    switch (job->op) {
+    case STORAGE_COUNT:
+        release_keys(&job->u.count.keys, &job->u.count.n_keys);
+        release_set(&job->u.count.set.resolved);
         free(job->u.count.points);
         job->u.count.points = NULL;
         job->u.count.n_points = 0;
-    }
-    if (job->op == STORAGE_COUNT && job->u.count.keys != NULL) {
-        for (size_t i = 0; i < job->u.count.n_keys; i++) {
-            free(job->u.count.keys[i].key);
-        }
-        free(job->u.count.keys);
-        job->u.count.keys = NULL;
-        job->u.count.n_keys = 0;
-    }
-    if (job->op == STORAGE_ACTIVE_USERS) {
+        break;
+    case STORAGE_ACTIVE_USERS:
         arena_release(&job->u.active_users.arena);
+        break;
+    case STORAGE_PAGES:
+        release_keys(&job->u.pages.asked.keys, &job->u.pages.asked.n_keys);
+        release_set(&job->u.pages.set.resolved);
+        arena_release(&job->u.pages.arena);
+        break;
+    case STORAGE_OVERLAP:
+        release_keys(&job->u.overlap.asked.keys, &job->u.overlap.asked.n_keys);
+        break;
+    case STORAGE_PAGE_SET_PUT:
+    case STORAGE_PAGE_SET_GET:
+        release_set(&job->u.page_set.resolved);
+        break;
+    case STORAGE_SITES:
+        arena_release(&job->u.sites.arena);
+        break;
+    case STORAGE_WRITE:
+    case STORAGE_PROBE:
+    case STORAGE_LIMIT:
+    case STORAGE_LIMIT_RESET:
+    case STORAGE_ACTIVITY:
+    case STORAGE_USER_DAYS:
+    case STORAGE_FORGET_USER:
+    case STORAGE_PAGE_SET_DELETE:
+    case STORAGE_ROLLUP_STATUS:
+    case STORAGE_ROLLUP_RUN:
+    case STORAGE_FILTER_READ:
+    case STORAGE_FILTER_WRITE:
+    case STORAGE_SEEN:
+    case STORAGE_CLAIM:
+    case STORAGE_RELEASE:
+        break; /* nothing is owned */
     }
 }
 

@@ -25,6 +25,7 @@
 #include "storage/limit.h"
 #include "storage/filter.h"
 #include "storage/stats.h"
+#include "storage/window_job.h"
 #include "storage/step.h"
 
 #define MUST_CHECK __attribute__((warn_unused_result))
@@ -41,6 +42,7 @@
     X(STORAGE_UNKNOWN, "Redis did not answer in time")        /* sent: some or all may hold */     \
     X(STORAGE_NOT_KEPT, "the window is not kept at this precision")                                \
     X(STORAGE_TOO_BROAD, "the question needs too many keys")                                       \
+    X(STORAGE_NO_SET, "there is no such page set")                                                 \
     X(STORAGE_LIMITED, "over the limit") /* nothing was sent */                                    \
     X(STORAGE_TOO_FINE, "the step is finer than what is kept of the window")                       \
     X(STORAGE_TOO_MANY, "the series would have too many points")                                   \
@@ -101,6 +103,7 @@ struct count_job {
     struct slice site;
     const struct slice *pages; /* the union of these pages; n_pages 0: the whole site */
     size_t n_pages;
+    struct page_set_ref set; /* and of the pages of this set */
     struct window window;
     bool to_is_now;   /* window.to_s is the end of the current minute: moved on if Redis's clock is
                          ahead */
@@ -119,11 +122,7 @@ struct count_job {
     size_t n_points;
     enum step used;             /* the step; chosen here for STEP_AUTO */
     uint32_t per_level[LEVELS]; /* keys per level, over all pages and partitions read */
-    struct counted_key {
-        struct bucket bucket;
-        char *key; /* n bytes, not NUL-terminated, owned by the job: storage_job_release */
-        size_t n;
-    } * keys; /* with explain, in time order */
+    struct counted_key *keys;   /* with explain, in time order; owned */
     size_t n_keys;
 };
 
@@ -178,6 +177,12 @@ enum storage_op {
     STORAGE_ACTIVE_USERS,
     STORAGE_USER_DAYS,
     STORAGE_FORGET_USER,
+    STORAGE_PAGES,
+    STORAGE_OVERLAP,
+    STORAGE_PAGE_SET_PUT,
+    STORAGE_PAGE_SET_GET,
+    STORAGE_PAGE_SET_DELETE,
+    STORAGE_SITES,
     STORAGE_ROLLUP_STATUS,
     STORAGE_ROLLUP_RUN,   /* after a pass over all that is over by now, whichever process leads */
     STORAGE_FILTER_READ,  /* FILTER_INFO, FILTER_CHECK */
@@ -186,7 +191,7 @@ enum storage_op {
     STORAGE_CLAIM,
     STORAGE_RELEASE,
 };
-#define STORAGE_OPS 16
+#define STORAGE_OPS 22
 
 struct storage_job {
     enum storage_op op;
@@ -200,6 +205,10 @@ struct storage_job {
         struct active_users_job active_users;
         struct user_days_job user_days;
         struct forget_user_job forget_user;
+        struct pages_job pages;
+        struct overlap_job overlap;
+        struct page_set_job page_set;
+        struct sites_job sites;
         struct rollup_job rollup;
         struct filter_job filter;
         struct seen_job seen;

@@ -1,10 +1,10 @@
 #include "service/client/import_options.h"
 
-#include <curl/curl.h>
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "service/client/server_url.h"
 
 #define SITE_MAX 64
 
@@ -42,46 +42,16 @@ static const char *take_site(struct import_options *options, const char *value)
     return NULL;
 }
 
-static bool has_part(CURLU *url, CURLUPart part)
-{
-    char *text = NULL;
-    bool has = curl_url_get(url, part, &text, 0) == CURLUE_OK;
-
-    curl_free(text);
-    return has;
-}
-
 static const char *take_url(struct import_options *options, const char *value)
 {
-    bool http = strncmp(value, "http://", 7) == 0 || strncmp(value, "https://", 8) == 0;
-    CURLU *url = curl_url();
-    /* A password in the URL would be printed with it; a query would swallow "/events". */
-    bool good = url && http && curl_url_set(url, CURLUPART_URL, value, 0) == CURLUE_OK &&
-                !has_part(url, CURLUPART_USER) && !has_part(url, CURLUPART_QUERY) &&
-                !has_part(url, CURLUPART_FRAGMENT);
-
-    curl_url_cleanup(url);
-    if (!good) {
-        return "an http:// or https:// address without user, query or fragment";
-    }
     options->url = value;
-    return NULL;
+    return server_url_valid(value) ? NULL : SERVER_URL_EXPECTED;
 }
 
 static const char *take_token(struct import_options *options, const char *value)
 {
-    size_t n = strlen(value);
-
-    for (size_t i = 0; i < n; i++) {
-        if (!isgraph((unsigned char)value[i])) {
-            n = 0;
-        }
-    }
-    if (n == 0) {
-        return "printable ASCII without blanks";
-    }
     options->token = value;
-    return NULL;
+    return bearer_token_valid(value) ? NULL : TOKEN_EXPECTED;
 }
 
 static const char *take_keep_minutes(struct import_options *options, const char *value)
@@ -224,9 +194,8 @@ static bool asks_for_help(int argc, char **argv)
 enum import_options_result import_options_parse(
     int argc, char **argv, struct import_options *ret, char *ret_error, size_t error_n)
 {
-    struct import_options options = {.url = "http://127.0.0.1:8080",
-        .keep_minutes = "48h",
-        .keep_minutes_s = (int64_t)48 * 3600};
+    struct import_options options = {
+        .url = SERVER_URL_DEFAULT, .keep_minutes = "48h", .keep_minutes_s = (int64_t)48 * 3600};
     bool only_files = false;
 
     if (asks_for_help(argc, argv)) {

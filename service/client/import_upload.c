@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "service/client/server_url.h"
+
 #define CONNECT_TIMEOUT_S 10L
 /* Well over the server's own deadline for a request (--request-timeout, 10 s). */
 #define POST_TIMEOUT_S 60L
@@ -84,18 +86,6 @@ static bool add_headers(struct import_upload *upload, const char *token)
     return added;
 }
 
-/* A proxy of the environment is for the world outside, not for this machine. */
-static bool is_loopback(const char *url)
-{
-    const char *host = strstr(url, "://");
-    size_t n;
-
-    host = host ? host + 3 : url;
-    n = strcspn(host, ":/");
-    return strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
-           (n == 9 && strncmp(host, "localhost", n) == 0);
-}
-
 static bool set_up(struct import_upload *upload, const char *token)
 {
     CURL *easy = upload->easy;
@@ -116,7 +106,7 @@ static bool set_up(struct import_upload *upload, const char *token)
     bad |= curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, upload->error);
     bad |= curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S);
     bad |= curl_easy_setopt(easy, CURLOPT_TIMEOUT, POST_TIMEOUT_S);
-    if (is_loopback(upload->url)) {
+    if (server_url_is_loopback(upload->url)) {
         bad |= curl_easy_setopt(easy, CURLOPT_PROXY, "");
     }
     return bad == CURLE_OK;

@@ -80,7 +80,7 @@ def reader():
 done
 exec {shutil.which("curl")} -sS --fail-with-body --max-time 20 "$@"''')
         wrapper(directory / "build/tallyd", f'''case "$1" in
-    import) shift; exec {binary()} import --url {tallyd.url} "$@" ;;
+    import|query) command=$1; shift; exec {binary()} "$command" --url {tallyd.url} "$@" ;;
     *) exec {binary()} "$@" ;;
 esac''')
         (directory / "access.log.gz").write_bytes(gzip.compress((ROOT / "tests/data/sample_access.log").read_bytes()))

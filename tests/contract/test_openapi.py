@@ -272,6 +272,7 @@ def refused(guarded, operation):
 COUNT_STATUSES = {
     200: [{}, {"explain": "1"}, {"page": ["/a", "/b"], "explain": "true"}, {"from": "now-40d", "round": "outer"}],
     400: [{"from": "now", "to": "now-1h"}, {"from": "1970-01-02", "to": "1970-01-01"}],
+    404: [{"pageset": "nobodys"}, {"pageset": "nobodys", "page": "/a"}],
     422: [{"from": "2020-01-01T10:07:00Z", "to": "2020-01-01T10:30:00Z"}, {"from": "1970-01-01", "to": "9999-12-31"}],
 }
 FUNNEL = b'{"key":"k","algorithm":"funnel","limit":1000,"period_s":1,"burst":1000}'
@@ -289,7 +290,19 @@ WINDOW_OF_DAYS = {
     400: [{"from": "now", "to": "now-3d"}, {"from": "1970-01-02", "to": "1970-01-01"}],
     422: [{"from": "2000-01-01", "to": "2000-01-02"}, {"from": "1970-01-01", "to": "9999-12-31"}],
 }
+PAGE_SET = b'{"pages":["/a","/b"]}'
+PAGE_SETS = {  # in this order
+    "putPageSet": {201: [("?site=new", PAGE_SET)], 200: [("?site=new", PAGE_SET)],
+                   400: [("?site=new", b""), ("?site=new", b'{"pages":["/a"],"pages":["/b"]}')],
+                   422: [("", b"[]"), ("", b'{"pages":[]}'), ("", b'{"pages":["/a"],"x":1}'), ("", b'{"pages":["/a",1]}'), ("", b'{"pages":["a\\n"]}')]},
+    "getPageSet": {200: [("?site=kept", None)], 404: [("?site=nobodys", None)]},
+    "deletePageSet": {204: [("?site=kept", None)], 404: [("?site=kept", None)]},
+}
 STATUSES = {
+    "getPages": {200: [*COUNT_STATUSES[200], {"by": "uv"}, {"prefix": "/none"}],
+                 **{status: COUNT_STATUSES[status] for status in (400, 404, 422)}},
+    "getOverlap": {status: [{"page": ["/a", "/b"], **params} for params in questions if "page" not in params and "pageset" not in params]
+                   for status, questions in COUNT_STATUSES.items()},
     "getHotkeys": {200: [{}, {"limit": 3}]},
     "getDau": {200: [*WINDOW_OF_DAYS[200], {"date": "9999-12-31"}], 400: [*WINDOW_OF_DAYS[400], {"date": "2026-11-20", "to": "now"}],
                422: [*WINDOW_OF_DAYS[422], {"date": "2000-01-01"}]},
@@ -329,6 +342,13 @@ def good_and_bad(http, operation):
         for status, requests in LIMITS[operation.id].items():
             for target, body in requests:
                 yield status, http.request(operation.method, operation.path + target, body)
+        return
+    if operation.id in PAGE_SETS:
+        http.request("PUT", "/pagesets/landing?site=kept", PAGE_SET)
+        http.request("DELETE", "/pagesets/landing?site=new")
+        for status, requests in PAGE_SETS[operation.id].items():
+            for target, body in requests:
+                yield status, http.request(operation.method, operation.target + target, body)
         return
     if operation is POST_EVENTS:
         for status, bodies in POST_STATUSES.items():
@@ -407,7 +427,7 @@ def hear_once(without_answers):
     without_answers.proxy.hold_replies(False)
     wait_until(lambda: without_answers.client().request("POST", "/ratelimit", FUNNEL).status == 200, "it hears Redis")
     wait_until(lambda: without_answers.client().post(b'{"page":"/"}').status == 202, "it writes")
-    wait_until(lambda: without_answers.client().get("/readyz").status == 200, "it is ready")
+    wait_until(lambda: without_answers.client().get("/pv").status == 200, "it reads")
     without_answers.proxy.hold_replies()
 
 
@@ -429,10 +449,11 @@ def outages(without_redis, without_answers, operation):
     body = b'{"page":"/"}' if operation is POST_EVENTS else operation.example_body()
     target = target_of(operation)
     yield 503 if needs_redis else 200, without_redis.client().request(operation.method, target, body)
-    if operation.id == "deleteUser" or operation in (POST_EVENTS, POST_ROLLUP):
+    readers_ops = ("deleteUser", "putPageSet", "deletePageSet")
+    if operation.id in readers_ops or operation in (POST_EVENTS, POST_ROLLUP):
         hear_once(without_answers)
-    if operation.id == "deleteUser":
-        yield 504, without_answers.client().request(operation.method, target)
+    if operation.id in readers_ops:
+        yield 504, without_answers.client().request(operation.method, target, body)
     if operation is POST_EVENTS:
         yield 504, without_answers.client().post(body)
         yield from in_flight(without_answers, body)
@@ -531,6 +552,9 @@ VALUES = {
     "explain": (FLAGS, NO_FLAGS, []),
     "step": (["1m", "5m", "15m", "1h", "1d", "1w", "1M", "auto"], ["2h", "1H", "60", "1", "1y", "AUTO"], []),
     "round": (["outer"], ["inner", "1", "Outer"], []),
+    "pageset": (["landing", "a.b_C-9", "a" * 64], ["a b", "ä", "a" * 65, "a\n", "a/b"], []),
+    "by": (["pv", "uv"], ["ips", "PV", "visits"], []),
+    "prefix": (["/", "/ä", "p" * 2048], ["a\n", "p" * 2049], ["ä" * 1025]),
     "strict": (FLAGS, NO_FLAGS, []),
     "key": (["k", "k" * 256, "a b", "ä", "}:{"], ["k" * 257], ["ä" * 129]),
     "policy": (["login", "no-such.Policy_1"], ["a b", "p" * 65, "ä", "a\n"], []),
@@ -545,7 +569,7 @@ VALUES = {
     "limit": (["1", "100", "1000"], ["0", "1001", "-1", "07", "1e2"], []),
 }
 # Words of other operations, of the contract's future, and of mistakes
-OTHER_NAMES = {"pageset", "Site", "pages", "form", "x", "page[]"}
+OTHER_NAMES = {"Site", "pages", "form", "x", "page[]"}
 
 PARAMETERS = [(o, p) for o in PLAIN if o is not PIXEL for p in o.in_query().values()]
 each_parameter = pytest.mark.parametrize("operation, parameter", PARAMETERS, ids=[f"{o.id}-{p['name']}" for o, p in PARAMETERS])
@@ -562,6 +586,11 @@ def examples_of(parameter):
     return (example if isinstance(example, list) else [example]) + schema.get("examples", []) + schema.get("enum", [])
 
 
+def given(operation, name, value):
+    """One value, and what must be beside it."""
+    return [value, "/"] if operation.id == "getOverlap" and name == "page" else value
+
+
 def surroundings(operation, name):
     """With these a good value of the parameter makes a good question."""
     needed = {p["name"]: p["example"] for p in operation.in_query().values() if p.get("required")}
@@ -574,11 +603,11 @@ def test_values_of_a_parameter(http, operation, parameter):
     name, (good, bad, beyond) = parameter["name"], VALUES[parameter["name"]]
     for value in good + examples_of(parameter):
         assert not API.faults(item_schema(parameter), value), value
-        response = ask(http, operation, {**surroundings(operation, name), name: value})
+        response = ask(http, operation, {**surroundings(operation, name), name: given(operation, name, value)})
         assert response.status in (200, 201, 202, 204, 404, 422), (value, response)
     for value in bad + beyond:
         assert value in beyond or API.faults(item_schema(parameter), value), value
-        assert_names(ask(http, operation, {**surroundings(operation, name), name: value}, status=400), name)
+        assert_names(ask(http, operation, {**surroundings(operation, name), name: given(operation, name, value)}, status=400), name)
 
 
 @each_parameter
@@ -762,7 +791,7 @@ def rotating():
 
 def test_spans_rotation(rotating):
     """Where hashed visitors may count twice, the answers about visitors say so."""
-    for operation in (o for o in GETS if "Counts" in o.tags):
+    for operation in (o for o in GETS if "page" in o.in_query()):
         for params, spans in (({"from": "now/d-2d", "to": "now/d"}, True), ({"from": "now/d-1d", "to": "now/d"}, False)):
             answer = ask(rotating.client(), operation, params, status=200).json
-            assert ("spans_rotation" in answer) == (spans and operation.id in ("getUv", "getVisits", "getStats"))
+            assert ("spans_rotation" in answer) == (spans and operation.id in ("getUv", "getVisits", "getStats", "getPages"))

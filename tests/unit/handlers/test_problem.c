@@ -137,6 +137,7 @@ Test(problem, of_every_storage_error)
         unsigned expected = err == STORAGE_OK        ? 500
                             : err == STORAGE_UNKNOWN ? 504
                             : err == STORAGE_LIMITED ? 429
+                            : err == STORAGE_NO_SET  ? 404
                             : question               ? 422
                                                      : 503;
         struct http_response response = {0};

@@ -1,0 +1,52 @@
+#include "handlers/sites.h"
+
+#include <jansson.h>
+
+#include "handlers/access.h"
+#include "handlers/params.h"
+#include "handlers/problem.h"
+#include "handlers/csv.h"
+
+static void release(struct http_exchange *exchange)
+{
+    storage_job_release(&exchange->job);
+}
+
+enum handler_result sites_start(struct http_exchange *exchange)
+{
+    struct params params = {0};
+    switch (params_parse(exchange->request.query, NULL, 0, &params)) {
+    case PARAMS_OK:
+        break;
+    case PARAMS_REFUSED:
+        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, params.error.parameter,
+            "%s", params.error.detail);
+        return HANDLER_REPLY;
+    case PARAMS_NOMEM:
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return HANDLER_REPLY;
+    }
+    params_release(&params);
+    exchange->release = release;
+    exchange->job.op = STORAGE_SITES;
+    exchange->job.deadline_ms = exchange->request.deadline_ms;
+    exchange->job.u.sites = (struct sites_job){0};
+    return HANDLER_WAIT;
+}
+
+void sites_finish(struct http_exchange *exchange)
+{
+    const struct sites_job *job = &exchange->job.u.sites;
+    if (exchange->job.err != STORAGE_OK) {
+        problem_from_storage(&exchange->response, exchange->job.err, exchange->job.detail);
+        return;
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < job->n_sites; i++) {
+        if (access_has_site(exchange, job->sites[i])) {
+            json_array_append_new(list, json_stringn(job->sites[i].p, job->sites[i].n));
+        }
+    }
+    static const struct csv_shape shape = {"sites", {"sites"}};
+    csv_reply(exchange, 200, json_pack("{s:o}", "sites", list), &shape);
+}

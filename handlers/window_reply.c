@@ -1,0 +1,121 @@
+#include "handlers/window_reply.h"
+
+#include <math.h>
+
+#include "handlers/problem.h"
+#include "handlers/timestamp.h"
+
+#define Z95 1.96 /* 95 % of a normal distribution lie within so many deviations */
+
+json_t *window_time_json(int64_t at_s)
+{
+    char text[32];
+    timestamp_print(at_s, text);
+    return json_string(text);
+}
+
+json_t *window_pages_json(const struct slice *pages, size_t n)
+{
+    if (n == 0) {
+        return json_null();
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < n; i++) {
+        json_array_append_new(list, json_stringn(pages[i].p, pages[i].n));
+    }
+    return list;
+}
+
+json_t *window_error_json(uint64_t value)
+{
+    double margin = Z95 * WINDOW_STANDARD_ERROR * (double)value;
+    double low = round((double)value - margin);
+    double high = round((double)value + margin);
+    return json_pack("{s:f,s:I,s:I}", "relative", WINDOW_STANDARD_ERROR, "low", (json_int_t)low,
+        "high", (json_int_t)high);
+}
+
+static json_t *list_json(const struct counted_key *keys, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < n; i++) {
+        const struct counted_key *key = &keys[i];
+        json_array_append_new(
+            list, json_pack("{s:s,s:o,s:o,s:o}", "level", level_name(key->bucket.level), "from",
+                      window_time_json(key->bucket.start_s), "to",
+                      window_time_json(key->bucket.end_s), "key", json_stringn(key->key, key->n)));
+    }
+    return list;
+}
+
+json_t *window_cover_json(
+    const uint32_t per_level[LEVELS], bool explain, const struct counted_key *keys, size_t n_keys)
+{
+    json_int_t total = 0;
+    json_t *cover = json_object();
+    for (int level = 0; level < LEVELS; level++) {
+        total += per_level[level];
+    }
+    json_object_set_new(cover, "keys", json_integer(total));
+    for (int level = 0; level < LEVELS; level++) {
+        json_object_set_new(cover, level_name((enum level)level), json_integer(per_level[level]));
+    }
+    if (explain) {
+        json_object_set_new(cover, "list", list_json(keys, n_keys));
+    }
+    return cover;
+}
+
+json_t *window_head_json(const struct window_params *asked, struct window answered)
+{
+    json_t *root = json_object();
+    json_object_set_new(root, "site", json_stringn(asked->site.p, asked->site.n));
+    json_object_set_new(root, "from", window_time_json(answered.from_s));
+    json_object_set_new(root, "to", window_time_json(answered.to_s));
+    json_object_set_new(root, "tz", json_string(zone_name(asked->zone)));
+    return root;
+}
+
+bool window_spans_rotation(const struct app *app, struct window window)
+{
+    return rotation_start_s(app->rotation, window.from_s) !=
+           rotation_start_s(app->rotation, window.to_s - 1);
+}
+
+/* 422: say what would work. */
+static void reply_not_kept(struct http_response *response, struct window nearest)
+{
+    char from[32];
+    char to[32];
+    if (nearest.from_s == nearest.to_s) {
+        problem_reply_parameter(
+            response, PROBLEM_UNACCEPTABLE, "from", "nothing of this window is kept any more");
+        return;
+    }
+    timestamp_print(nearest.from_s, from);
+    timestamp_print(nearest.to_s, to);
+    problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "from",
+        "the window is not kept at this precision any more; the nearest one that can be answered "
+        "is "
+        "from=%s&to=%s (round=outer takes it)",
+        from, to);
+}
+
+void window_failed(
+    struct http_exchange *exchange, const struct window_params *asked, struct window nearest)
+{
+    const struct storage_job *job = &exchange->job;
+    if (job->err == STORAGE_NOT_KEPT) {
+        reply_not_kept(&exchange->response, nearest);
+    } else if (job->err == STORAGE_TOO_BROAD) {
+        problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "from",
+            "the window needs too many keys: ask for fewer pages, or for a window of whole hours");
+    } else if (job->err == STORAGE_NO_SET) {
+        problem_reply_parameter(&exchange->response, PROBLEM_NOT_FOUND, "pageset",
+            "site %.*s has no page set %.*s; PUT /pagesets/%.*s makes one", (int)asked->site.n,
+            asked->site.p, (int)asked->pageset.n, asked->pageset.p, (int)asked->pageset.n,
+            asked->pageset.p);
+    } else {
+        problem_from_storage(&exchange->response, job->err, job->detail);
+    }
+}

@@ -1,0 +1,149 @@
+#include "service/client/query.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "service/client/query_http.h"
+#include "service/client/query_table.h"
+
+enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
+
+/* One line on stderr; somebody else's bytes made printable. */
+static void say(const char *what, const char *text)
+{
+    fprintf(stderr, "tallyd query: %s%s", what, *what && *text ? ": " : "");
+    for (; *text; text++) {
+        fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, stderr);
+    }
+    fputc('\n', stderr);
+}
+
+/* A problem document: which option, and what is wrong with it. */
+static void say_problem(long status, const json_t *problem)
+{
+    const json_t *error = json_array_get(json_object_get(problem, "errors"), 0);
+    const char *parameter = json_string_value(json_object_get(error, "parameter"));
+    const char *detail = json_string_value(json_object_get(problem, "detail"));
+    char what[96];
+
+    if (parameter) {
+        (void)snprintf(what, sizeof(what), "--%.60s", parameter);
+    } else {
+        (void)snprintf(what, sizeof(what), "the server answers %ld", status);
+    }
+    say(what, detail ? detail : "");
+}
+
+/* What a table has no column for. */
+static void say_notes(const json_t *answer)
+{
+    if (json_is_true(json_object_get(answer, "spans_rotation"))) {
+        say("note", "the window spans rotations: visitors without a user may count more than once");
+    }
+    if (json_is_true(json_object_get(answer, "clamped"))) {
+        say("note", "an estimate of visitors was above the page views, and was cut to them");
+    }
+    if (json_is_false(json_object_get(json_object_get(answer, "intersection"), "significant"))) {
+        say("note", "the intersection is smaller than its error: it may as well be nothing");
+    }
+}
+
+static bool print_rows(const struct query_options *options, json_t *answer)
+{
+    struct query_table *table = query_table_new(answer);
+
+    if (!table) {
+        say("the server's answer is no table", "");
+        return false;
+    }
+    if (options->format == QUERY_CSV) {
+        query_table_print_csv(table, stdout);
+    } else {
+        query_table_print(table, stdout);
+    }
+    query_table_free(table);
+    return true;
+}
+
+static bool print_answer_rows(const struct query_options *options, json_t *answer)
+{
+    json_t *cover = json_object_get(answer, "cover");
+
+    if (!print_rows(options, answer)) {
+        return false;
+    }
+    if (options->format == QUERY_TABLE && json_object_get(cover, "list")) { /* --explain */
+        fputc('\n', stdout);
+        if (!print_rows(options, cover)) {
+            return false;
+        }
+    }
+    say_notes(answer);
+    return true;
+}
+
+static bool print_answer(const struct query_options *options, const struct query_answer *answer)
+{
+    json_t *json = json_loadb(answer->text ? answer->text : "", answer->n, 0, NULL);
+    bool good = answer->status == 200 && json != NULL;
+
+    if (!good) {
+        say_problem(answer->status, json);
+    } else if (options->format == QUERY_JSON) {
+        good =
+            fwrite(answer->text, 1, answer->n, stdout) == answer->n && fputc('\n', stdout) != EOF;
+    } else {
+        good = print_answer_rows(options, json);
+    }
+    json_decref(json);
+    if (good && fflush(stdout) != 0) {
+        say("cannot write the answer", strerror(errno));
+        good = false;
+    }
+    return good;
+}
+
+static int ask(const struct query_options *options)
+{
+    struct query_answer answer;
+    bool good = false;
+
+    query_http_get(options, &answer);
+    if (answer.status == 0) {
+        say("", answer.error);
+    } else {
+        good = print_answer(options, &answer);
+    }
+    query_answer_release(&answer);
+    return good ? EXIT_DONE : EXIT_REFUSED;
+}
+
+int query_main(int argc, char **argv)
+{
+    struct query_options *options = calloc(1, sizeof(*options));
+    char error[256];
+    int status = EXIT_REFUSED;
+
+    if (!options) {
+        say("out of memory", "");
+        return status;
+    }
+    switch (query_options_parse(argc, argv, options, error, sizeof(error))) {
+    case QUERY_OPTIONS_HELP:
+        query_options_print_help(stdout);
+        status = fflush(stdout) == 0 ? EXIT_DONE : EXIT_REFUSED;
+        break;
+    case QUERY_OPTIONS_WRONG:
+        say("", error);
+        status = EXIT_USAGE;
+        break;
+    case QUERY_OPTIONS_RUN:
+        status = ask(options);
+        break;
+    }
+    free(options);
+    return status;
+}

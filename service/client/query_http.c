@@ -1,0 +1,131 @@
+#include "service/client/query_http.h"
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "service/client/server_url.h"
+#include "storage/buffer.h"
+
+#define CONNECT_TIMEOUT_S 10L
+/* Well over the server's own deadline for a request (--request-timeout, 10 s). */
+#define TIMEOUT_S 60L
+
+/* 11,000 points of a series are 1.5 MB; what is much longer comes from somebody else. */
+#define ANSWER_MAX ((size_t)64 << 20)
+
+static size_t take_answer(char *from, size_t size, size_t n, void *data)
+{
+    struct query_answer *answer = data;
+    size_t length = size * n;
+    char *longer;
+
+    if (length > ANSWER_MAX - answer->n) {
+        return 0; /* curl then gives up with CURLE_WRITE_ERROR */
+    }
+    longer = realloc(answer->text, answer->n + length + 1);
+    if (!longer) {
+        return 0;
+    }
+    answer->text = longer;
+    memcpy(answer->text + answer->n, from, length);
+    answer->n += length;
+    answer->text[answer->n] = '\0';
+    return length;
+}
+
+/* The question's whole address, NUL-terminated in @to. */
+static bool put_url(CURL *easy, const struct query_options *options, struct buffer *to)
+{
+    size_t n = strlen(options->url);
+
+    while (n > 0 && options->url[n - 1] == '/') {
+        n--;
+    }
+    buffer_append(to, options->url, n);
+    buffer_text(to, options->path);
+    for (size_t i = 0; i < options->n_parameters; i++) {
+        const struct query_parameter *p = &options->parameters[i];
+        char *value = curl_easy_escape(easy, p->value, (int)strlen(p->value));
+
+        buffer_text(to, i == 0 ? "?" : "&");
+        buffer_text(to, p->name);
+        buffer_text(to, "=");
+        buffer_text(to, value ? value : "");
+        to->failed = to->failed || !value;
+        curl_free(value);
+    }
+    buffer_append(to, "", 1);
+    return !to->failed;
+}
+
+static struct curl_slist *headers_of(const struct query_options *options)
+{
+    struct curl_slist *headers = curl_slist_append(NULL, "Accept: application/json");
+    struct curl_slist *more = NULL;
+    char *bearer = NULL;
+
+    if (headers && options->token &&
+        asprintf(&bearer, "Authorization: Bearer %s", options->token) >= 0) {
+        more = curl_slist_append(headers, bearer);
+        free(bearer);
+    }
+    if (headers && options->token && !more) {
+        curl_slist_free_all(headers);
+        return NULL;
+    }
+    return headers;
+}
+
+static bool set_up(CURL *easy, const char *url, struct curl_slist *headers, char *error,
+    struct query_answer *answer)
+{
+    CURLcode bad = CURLE_OK;
+
+    bad |= curl_easy_setopt(easy, CURLOPT_URL, url);
+    bad |= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    bad |= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    bad |= curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+    bad |= curl_easy_setopt(easy, CURLOPT_USERAGENT, "tallyd-query");
+    bad |= curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_answer);
+    bad |= curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer);
+    bad |= curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, error);
+    bad |= curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S);
+    bad |= curl_easy_setopt(easy, CURLOPT_TIMEOUT, TIMEOUT_S);
+    if (server_url_is_loopback(url)) {
+        bad |= curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    }
+    return bad == CURLE_OK;
+}
+
+void query_http_get(const struct query_options *options, struct query_answer *ret)
+{
+    char error[CURL_ERROR_SIZE] = "";
+    struct curl_slist *headers = headers_of(options);
+    struct buffer url;
+    CURL *easy = curl_easy_init();
+    CURLcode code = CURLE_OUT_OF_MEMORY;
+
+    *ret = (struct query_answer){0};
+    buffer_init(&url);
+    if (easy && headers && put_url(easy, options, &url) &&
+        set_up(easy, url.p, headers, error, ret)) {
+        code = curl_easy_perform(easy);
+    }
+    if (code == CURLE_OK) {
+        (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &ret->status);
+    } else {
+        (void)snprintf(ret->error, sizeof(ret->error), "%s: %s", options->url,
+            error[0] ? error : curl_easy_strerror(code));
+    }
+    curl_easy_cleanup(easy);
+    curl_slist_free_all(headers);
+    buffer_release(&url);
+}
+
+void query_answer_release(struct query_answer *answer)
+{
+    free(answer->text);
+    *answer = (struct query_answer){0};
+}

@@ -1,0 +1,44 @@
+/* query_options.h - the command line of `tallyd query`.
+ *
+ * Layer: service/client.  Pure but for getenv(): TALLYD_URL, TALLYD_TOKEN and TALLYD_SITE stand for
+ * options that are not given; an empty variable counts as not set.
+ *
+ * Which parameter goes with which question, and what it may be, only the server knows: options are
+ * handed on as they are, and its answer names the one that is wrong.
+ */
+#ifndef SERVICE_CLIENT_QUERY_OPTIONS_H
+#define SERVICE_CLIENT_QUERY_OPTIONS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+enum query_format { QUERY_TABLE, QUERY_JSON, QUERY_CSV };
+
+#define QUERY_PARAMETERS_MAX 2048
+
+/* Texts point into argv, the environment or static storage. */
+struct query_options {
+    const char *path; /* "/uv" */
+    enum query_format format;
+    const char *url;   /* of the server, as given: it may end in '/' */
+    const char *token; /* NULL: none */
+    struct query_parameter {
+        const char *name, *value;
+    } parameters[QUERY_PARAMETERS_MAX];
+    size_t n_parameters;
+};
+
+enum query_options_result {
+    QUERY_OPTIONS_RUN,
+    QUERY_OPTIONS_HELP, /* --help was given: nothing else was checked */
+    QUERY_OPTIONS_WRONG,
+};
+
+/* Parse @argv (argv[0] is the command's name).  What is wrong goes to *ret_error (@error_n bytes).
+ */
+enum query_options_result query_options_parse(
+    int argc, char **argv, struct query_options *ret, char *ret_error, size_t error_n);
+
+void query_options_print_help(FILE *out);
+
+#endif

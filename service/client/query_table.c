@@ -1,0 +1,309 @@
+#include "service/client/query_table.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COLUMNS_MAX 24
+#define NUMBER_TEXT 32
+
+struct query_table {
+    const json_t *answer; /* borrowed */
+    const json_t *rows;   /* of the answer, or made; NULL: the answer is the only row */
+    json_t *made;         /* owned; NULL: none */
+    size_t n_columns;
+    struct column {
+        const char *name;
+        const char *parent; /* the member it is in; NULL: the row's own */
+        bool number;
+        size_t width; /* in code points */
+    } columns[COLUMNS_MAX];
+};
+
+/* Lists of objects that answers have, the one that says most first. */
+static const char *const lists[] = {"series", "pages", "sites", "list"};
+
+/* Members that say what was asked. */
+static const char *const echoed[] = {"site", "tz", "step", "by", "action", "match"};
+
+static bool is_echoed(const char *name)
+{
+    for (size_t i = 0; i < sizeof(echoed) / sizeof(echoed[0]); i++) {
+        if (strcmp(echoed[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const json_t *list_of(const json_t *answer)
+{
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        const json_t *list = json_object_get(answer, lists[i]);
+        bool names = strcmp(lists[i], "pages") == 0 && json_is_string(json_array_get(list, 0));
+
+        if (json_is_array(list) && !names) { /* names of pages: those that were asked for */
+            return list;
+        }
+    }
+    return NULL;
+}
+
+/* The figures of /overlap, a row each. */
+static json_t *rows_of_overlap(const json_t *answer)
+{
+    static const char *const names[] = {"a", "b", "union", "intersection", "jaccard"};
+    json_t *rows = json_array();
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const json_t *figure = json_object_get(answer, names[i]);
+        json_t *page = json_object_get(figure, "page");
+        json_t *uv = json_object_get(figure, "uv");
+        json_t *row = json_object();
+
+        json_object_set_new(row, "of", page ? json_incref(page) : json_string(names[i]));
+        json_object_set(row, "uv", uv ? uv : json_object_get(figure, "value"));
+        json_object_set(row, "error", json_object_get(figure, "error"));
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+/* ---- cells ---- */
+
+static const json_t *cell(const struct column *column, const json_t *row)
+{
+    if (column->parent) {
+        row = json_object_get(row, column->parent);
+    }
+    return json_is_object(row) ? json_object_get(row, column->name) : row;
+}
+
+/* The text of a cell; @number is room for one. */
+static const char *text_of(const json_t *value, char number[NUMBER_TEXT])
+{
+    if (json_is_string(value)) {
+        return json_string_value(value);
+    }
+    if (json_is_integer(value)) {
+        (void)snprintf(number, NUMBER_TEXT, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        return number;
+    }
+    if (json_is_real(value)) {
+        (void)snprintf(number, NUMBER_TEXT, "%.6g", json_real_value(value));
+        return number;
+    }
+    return json_is_true(value) ? "true" : json_is_false(value) ? "false" : "";
+}
+
+/* Code points of UTF-8. */
+static size_t width_of(const char *text)
+{
+    size_t n = 0;
+
+    for (; *text; text++) {
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    }
+    return n;
+}
+
+/* ---- columns ---- */
+
+static void add_column(
+    struct query_table *table, const char *parent, const char *name, const json_t *value)
+{
+    if (table->n_columns < COLUMNS_MAX) {
+        table->columns[table->n_columns++] = (struct column){
+            .name = name,
+            .parent = parent,
+            .number = json_is_number(value),
+            .width = width_of(name),
+        };
+    }
+}
+
+/* What @row has becomes a column: plain members, and the bounds of an estimate. */
+static void add_columns(struct query_table *table, json_t *row)
+{
+    const char *name;
+    const json_t *value;
+
+    json_object_foreach(row, name, value)
+    {
+        if (strcmp(name, "error") == 0 && json_object_get(value, "low")) {
+            add_column(table, name, "low", json_object_get(value, "low"));
+            add_column(table, name, "high", json_object_get(value, "high"));
+        } else if (!json_is_object(value) && !json_is_array(value) && !json_is_boolean(value) &&
+                   !json_is_null(value) && !is_echoed(name)) {
+            add_column(table, NULL, name, value);
+        }
+    }
+}
+
+static void widen(struct query_table *table, const json_t *row)
+{
+    for (size_t i = 0; i < table->n_columns; i++) {
+        char number[NUMBER_TEXT];
+        size_t width = width_of(text_of(cell(&table->columns[i], row), number));
+
+        if (width > table->columns[i].width) {
+            table->columns[i].width = width;
+        }
+    }
+}
+
+struct query_table *query_table_new(json_t *answer)
+{
+    struct query_table *table = calloc(1, sizeof(*table));
+    json_t *row;
+    size_t i;
+
+    if (!table || !json_is_object(answer)) {
+        free(table);
+        return NULL;
+    }
+    table->answer = answer;
+    if (json_object_get(answer, "intersection")) {
+        table->made = rows_of_overlap(answer);
+    }
+    table->rows = table->made ? table->made : list_of(answer);
+    row = table->rows ? json_array_get(table->rows, 0) : answer;
+    if (json_is_string(row)) {
+        add_column(table, NULL, "site", row);
+    } else if (json_is_object(row)) {
+        add_columns(table, row);
+    }
+    widen(table, answer);
+    json_array_foreach(table->rows, i, row)
+    {
+        widen(table, row);
+    }
+    return table;
+}
+
+void query_table_free(struct query_table *table)
+{
+    if (table) {
+        json_decref(table->made);
+    }
+    free(table);
+}
+
+/* ---- text ---- */
+
+/* Somebody else's text for a terminal: controls of ASCII, and those of Latin-1 in UTF-8. */
+static void put_printable(const char *text, FILE *out)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text, next = (unsigned char)text[1];
+
+        if (c == 0xc2 && next >= 0x80 && next < 0xa0) {
+            text++;
+            c = '?';
+        }
+        fputc(c < 0x20 || c == 0x7f ? '?' : c, out);
+    }
+}
+
+static void put_cell(const struct column *column, const char *text, bool last, FILE *out)
+{
+    size_t blanks = column->width - width_of(text);
+
+    if (column->number) {
+        fprintf(out, "%*s", (int)blanks, "");
+    }
+    put_printable(text, out);
+    if (!column->number && !last) {
+        fprintf(out, "%*s", (int)blanks, "");
+    }
+    fputs(last ? "\n" : "  ", out);
+}
+
+static void put_row(const struct query_table *table, const json_t *row, FILE *out)
+{
+    for (size_t i = 0; i < table->n_columns; i++) {
+        char number[NUMBER_TEXT];
+        const struct column *column = &table->columns[i];
+
+        put_cell(column, text_of(cell(column, row), number), i + 1 == table->n_columns, out);
+    }
+}
+
+static void put_rule(const struct query_table *table, FILE *out)
+{
+    for (size_t i = 0; i < table->n_columns; i++) {
+        for (size_t n = 0; n < table->columns[i].width; n++) {
+            fputc('-', out);
+        }
+        fputs(i + 1 == table->n_columns ? "\n" : "  ", out);
+    }
+}
+
+void query_table_print(const struct query_table *table, FILE *out)
+{
+    const json_t *row;
+    size_t i;
+
+    for (i = 0; i < table->n_columns; i++) {
+        put_cell(&table->columns[i], table->columns[i].name, i + 1 == table->n_columns, out);
+    }
+    if (table->n_columns > 0) {
+        put_rule(table, out);
+    }
+    if (!table->rows) {
+        put_row(table, table->answer, out);
+        return;
+    }
+    json_array_foreach(table->rows, i, row)
+    {
+        put_row(table, row, out);
+    }
+    /* distinct visitors of the window are not the sum of its parts' */
+    if (table->rows == json_object_get(table->answer, "series") && table->n_columns > 0 &&
+        cell(&table->columns[table->n_columns - 1], table->answer)) {
+        put_rule(table, out);
+        put_row(table, table->answer, out);
+    }
+}
+
+/* ---- CSV ---- */
+
+static void put_csv(const char *text, bool last, FILE *out)
+{
+    if (strpbrk(text, ",\"\r\n") != NULL) {
+        fputc('"', out);
+        for (; *text; text++) {
+            fputs(*text == '"' ? "\"\"" : (char[]){*text, '\0'}, out);
+        }
+        fputc('"', out);
+    } else {
+        fputs(text, out);
+    }
+    fputc(last ? '\n' : ',', out);
+}
+
+static void put_csv_row(const struct query_table *table, const json_t *row, FILE *out)
+{
+    for (size_t i = 0; i < table->n_columns; i++) {
+        char number[NUMBER_TEXT];
+
+        put_csv(text_of(cell(&table->columns[i], row), number), i + 1 == table->n_columns, out);
+    }
+}
+
+void query_table_print_csv(const struct query_table *table, FILE *out)
+{
+    const json_t *row;
+    size_t i;
+
+    for (i = 0; i < table->n_columns; i++) {
+        put_csv(table->columns[i].name, i + 1 == table->n_columns, out);
+    }
+    if (!table->rows) {
+        put_csv_row(table, table->answer, out);
+    }
+    json_array_foreach(table->rows, i, row)
+    {
+        put_csv_row(table, row, out);
+    }
+}

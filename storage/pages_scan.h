@@ -1,0 +1,52 @@
+/* pages_scan.h - the page views of every page of a site over a planned window.
+ *
+ * Layer: storage, private to pages.c.  Belongs to a reader thread.
+ *
+ * Each bucket of each partition's cover is scanned in bounded pieces (HSCAN, ZSCAN) and summed up
+ * here; first all their sizes are asked for, as most are empty on most sites.  What a scan promises
+ * is enough: a page that is there all the while comes at least once.  One that comes twice (its
+ * table grew meanwhile) must not count twice: so what comes of a bucket is gathered first, and
+ * added when the bucket is through.  Page views only grow, so any of the values is one that was
+ * true after the question was asked.
+ */
+#ifndef STORAGE_PAGES_SCAN_H
+#define STORAGE_PAGES_SCAN_H
+
+#include "storage/arena.h"
+#include "storage/index.h"
+#include "storage/window_read.h"
+
+#define PAGES_SCAN_MAX 4000000 /* different pages in one window */
+
+struct page_sum {
+    struct slice page; /* in the arena */
+    uint64_t pv;       /* 0: only asked for */
+    uint64_t last_pv;  /* what it had in bucket `last`, counted from 1 over all buckets */
+    uint32_t last;
+    uint8_t *present; /* in the arena: bit i: it is in bucket i of its partition's cover; NULL: in
+                         none so far */
+};
+
+/* Zeroed it is empty. */
+struct pages_scan {
+    struct arena arena;
+    struct index index;
+    struct page_sum *sums; /* owned */
+    size_t n_sums, sums_capacity;
+    bool chosen;  /* no other pages than those that are there already */
+    int64_t at_s; /* Redis's clock in the first replies */
+    size_t buckets_read;
+};
+
+/* Count only pages that are added before the scan. */
+bool pages_scan_choose(struct pages_scan *scan, struct slice site, struct slice page);
+
+/* All pages that begin with @prefix (or were chosen, and do).  w->stale, w->latest_s: see there;
+ * the latter is that of the first replies, which is what window_moved_on() wants. */
+enum storage_err pages_scan_run(
+    struct pages_scan *scan, struct window_read *w, struct slice prefix);
+
+void pages_scan_clear(struct pages_scan *scan);
+void pages_scan_release(struct pages_scan *scan);
+
+#endif

@@ -1,0 +1,74 @@
+"""GET /overlap: what two pages have in common, with honest errors."""
+
+import pytest
+
+from lib.truth import SIGMA
+
+
+def seed_pages(http, site, a, b):
+    """/a is visited by users of range a, /b by those of b."""
+    events = [{"site": site, "page": page, "user": user} for page, users in (("/a", a), ("/b", b)) for user in users]
+    for i in range(0, len(events), 10_000):
+        http.accept(events[i:i + 10_000])
+
+
+def figures(answer):
+    return {name: answer[name].get("uv", answer[name].get("value")) for name in ("a", "b", "union", "intersection", "jaccard")}
+
+
+@pytest.mark.parametrize("n_a, n_b, both", [(20_000, 20_000, 2000), (30_000, 3000, 3000), (5000, 10_000, 100), (100, 200, 50)])
+def test_figures_and_errors(http, site, n_a, n_b, both):
+    seed_pages(http, site, range(n_a), range(n_a - both, n_a - both + n_b))
+    answer = http.question("/overlap", site=site, page=["/a", "/b"])
+    union = n_a + n_b - both
+    truth = {"a": n_a, "b": n_b, "union": union, "intersection": both, "jaccard": both / union}
+    for name, value in truth.items():
+        error, got = answer[name]["error"], figures(answer)[name]
+        deviation = error["relative"] * got
+        assert abs(got - value) <= 4.5 * deviation + (0.6 if name != "jaccard" else 0), (name, got, value, error)
+        assert error["low"] <= got <= error["high"]
+    assert answer["intersection"]["error"]["relative"] * both < 2 * SIGMA * union, "no worse than inclusion and exclusion"
+    assert abs(figures(answer)["jaccard"] - figures(answer)["intersection"] / figures(answer)["union"]) < 0.001 + 1 / n_b
+
+
+def test_nothing_in_common(http, site):
+    """The figure may not be 0, but it is said to mean nothing."""
+    seed_pages(http, site, range(30_000), range(30_000, 60_000))
+    answer = http.question("/overlap", site=site, page=["/a", "/b"])
+    for name in ("intersection", "jaccard"):
+        assert answer[name]["significant"] is False and answer[name]["error"]["low"] == 0
+    for name in ("a", "b", "union"):
+        assert "significant" not in answer[name]
+
+
+def test_the_same_page_and_no_page(http, site):
+    seed_pages(http, site, range(500), [])
+    same = http.question("/overlap", site=site, page=["/a", "/a"])
+    assert same["jaccard"]["value"] > 0.999 and same["intersection"]["uv"] == same["union"]["uv"]
+    none = http.question("/overlap", site=site, page=["/x", "/y"])
+    assert figures(none) == {"a": 0, "b": 0, "union": 0, "intersection": 0, "jaccard": 0}
+
+
+def test_order_of_the_pages(http, site):
+    seed_pages(http, site, range(1000), range(900, 1200))
+    one = http.question("/overlap", site=site, page=["/a", "/b"])
+    other = http.question("/overlap", site=site, page=["/b", "/a"])
+    assert (one["a"]["page"], one["b"]["page"], other["a"]["page"]) == ("/a", "/b", "/b")
+    assert abs(one["intersection"]["uv"] - other["intersection"]["uv"]) <= 1
+
+
+def test_window_and_cover(http, site):
+    seed_pages(http, site, range(10), range(5, 15))
+    answer = http.question("/overlap", site=site, page=["/a", "/b"], from_="now-3m", explain="1")
+    assert figures(answer)["intersection"] == 5
+    assert answer["cover"]["keys"] == len(answer["cover"]["list"]) >= 6
+    assert {item["key"].rpartition(":")[2] for item in answer["cover"]["list"]} == {"/a", "/b"}
+    before = http.question("/overlap", site=site, page=["/a", "/b"], from_="now-2d", to="now-1d")
+    assert figures(before)["union"] == 0
+
+
+@pytest.mark.parametrize("pages", [[], ["/a"], ["/a", "/b", "/c"]])
+def test_two_pages_it_must_be(http, site, pages):
+    refused = http.get("/overlap", site=site, page=pages)
+    assert refused.status == 400 and refused.errors[0]["parameter"] == "page"
+    assert http.get("/overlap", page=["/a", "/b"], pageset="s").errors[0]["parameter"] == "pageset"

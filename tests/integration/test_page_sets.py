@@ -1,0 +1,112 @@
+"""/pagesets/{name}, and pageset= wherever page= is taken."""
+
+import json
+
+import pytest
+
+METRICS = ("pv", "uv", "ips", "visits")
+
+
+def put(http, name, pages, site=None, status=201):
+    response = http.request("PUT", f"/pagesets/{name}" + (f"?site={site}" if site else ""), json.dumps({"pages": pages}))
+    assert response.status == status, response
+    return response
+
+
+def test_put_get_delete(http, site):
+    path = f"/pagesets/landing?site={site}"
+    assert http.request("GET", path).status == 404
+    first = put(http, "landing", ["/b", "/a", "/b", "/ä \"x\""], site)
+    expected = {"site": site, "name": "landing", "pages": ["/b", "/a", "/ä \"x\""]}
+    assert first.json == expected and http.request("GET", path).json == expected
+    assert put(http, "landing", ["/c"], site, 200).json["pages"] == ["/c"]
+    assert http.request("GET", path).json["pages"] == ["/c"]
+    assert http.request("GET", "/pagesets/landing").status == 404, "of another site"
+    gone = http.request("DELETE", path)
+    assert (gone.status, gone.body) == (204, b"")
+    assert http.request("DELETE", path).status == http.request("GET", path).status == 404
+
+
+def test_two_addresses_of_one_page_count_as_one(http, site):
+    """As in the README: nobody is counted twice who has seen both."""
+    http.accept([{"site": site, "page": page, "user": user, "ip": "192.0.2.1"}
+                 for page, users in (("/a", range(300)), ("/a?variant=2", range(200, 500)), ("/c", range(500, 600))) for user in users])
+    put(http, "landing", ["/a", "/a?variant=2"], site)
+    for metric in METRICS:
+        by_set = http.question("/" + metric, site=site, pageset="landing", from_="now-1h")
+        by_name = http.question("/" + metric, site=site, page=["/a", "/a?variant=2"], from_="now-1h")
+        assert by_set == by_name
+    assert http.count("pv", site=site, pageset="landing") == 600
+    assert abs(http.count("uv", site=site, pageset="landing") - 500) <= 20
+    both = http.question("/pv", site=site, pageset="landing", page=["/c", "/a"])
+    assert both["pv"] == 700 and both["pages"] == ["/c", "/a", "/a?variant=2"], "each once"
+    top = http.question("/pages", site=site, pageset="landing", by="uv")
+    assert top["total_pages"] == 2 and {r["page"] for r in top["pages"]} == {"/a", "/a?variant=2"}
+
+
+def test_a_changed_set_is_in_the_very_next_answer(http, site):
+    http.accept([{"site": site, "page": page} for page in ("/1", "/2", "/2")])
+    put(http, "s", ["/1"], site)
+    for _ in range(3):
+        assert http.count("pv", site=site, pageset="s") == 1
+        put(http, "s", ["/2"], site, 200)
+        assert http.count("pv", site=site, pageset="s") == 2
+        put(http, "s", ["/1"], site, 200)
+
+
+def test_a_thousand_pages_over_all_partitions(http, site):
+    pages = [f"/a/page/of/some/length/{i}" for i in range(1000)]
+    put(http, "all", pages, site)
+    assert http.question("/pagesets/all", site=site)["pages"] == pages
+    for i in range(0, 1000, 250):
+        http.accept([{"site": site, "page": page, "user": n} for n, page in enumerate(pages[i:i + 250])] + [{"site": site, "page": "/other"}])
+    window = {"site": site, "pageset": "all", "from_": "now-1h"}
+    assert http.count("pv", **window) == 1000
+    assert http.count("visits", **window) == 250, "a user's four page views are one visit"
+    answer = http.question("/uv", **window)
+    assert abs(answer["uv"] - 250) <= 10 and answer["cover"]["keys"] == 1000 * (answer["cover"]["keys"] // 1000)
+    assert http.question("/pages", limit=1000, **window)["total_pages"] == 1000
+    longest = [f"/{i}".ljust(2048, "x") for i in range(1000)]
+    put(http, "longest", longest, site)
+    assert http.question("/pagesets/longest", site=site)["pages"] == longest
+    refused = http.request("PUT", f"/pagesets/more?site={site}", json.dumps({"pages": pages + ["/y"]}))
+    assert refused.status == 422 and refused.errors[0]["pointer"] == "/pages"
+
+
+@pytest.mark.parametrize("path", [*("/" + m for m in METRICS), "/pages"])
+def test_unknown_sets(http, site, path):
+    unknown = http.get(path, site=site, pageset="nobodys", page="/a")
+    assert unknown.status == 404 and unknown.errors[0]["parameter"] == "pageset"
+    assert "nobodys" in unknown.json["detail"]
+    assert http.get(path, site=site, pageset="a/b").status == 400
+
+
+@pytest.mark.parametrize("name", ["a%20b", "%C3%A4", "a" * 65, "a%3Ab", "a%0Ab"])
+def test_bad_names(http, name):
+    for method in ("PUT", "GET", "DELETE"):
+        refused = http.request(method, f"/pagesets/{name}", '{"pages":["/"]}' if method == "PUT" else None)
+        assert refused.status == 400 and refused.errors[0]["parameter"] == "name"
+
+
+@pytest.mark.parametrize("body, status, pointer", [
+    ("", 400, None), ("{", 400, None), ('{"pages":["/a"],"pages":["/b"]}', 400, None), ('{"pages":["\\u0000"]}', 400, None),
+    ("[]", 422, ""), ("1", 422, ""), ("{}", 422, "/pages"), ('{"pages":"/a"}', 422, "/pages"), ('{"pages":[]}', 422, "/pages"),
+    ('{"pages":["/a"],"page":"/b"}', 422, ""), ('{"pages":["/a",""]}', 422, "/pages/1"), ('{"pages":["/a\\n/b"]}', 422, "/pages/0"),
+    ('{"pages":[null]}', 422, "/pages/0"), ('{"pages":["' + "x" * 2049 + '"]}', 422, "/pages/0")])
+def test_bad_bodies(http, site, body, status, pointer):
+    refused = http.request("PUT", f"/pagesets/s?site={site}", body)
+    assert refused.status == status, refused
+    if pointer is not None:
+        assert [e["pointer"] for e in refused.errors] == [pointer]
+    assert http.request("GET", f"/pagesets/s?site={site}").status == 404
+
+
+def test_a_set_that_somebody_else_wrote(http, redis, site):
+    """No set can stand for the whole site, and foreign bytes are pages that nobody has."""
+    http.accept([{"site": site, "page": "/a"}, {"site": site, "page": "/b"}])
+    put(http, "s", ["/a"], site)
+    key = next(k for k in redis.command("KEYS", "t:*:sets:*") if k.endswith(site))
+    for value, status, pv in (("", 404, None), ("\n\n", 404, None), ("/a", 200, 1), ("/a\n\n/a\n/b", 200, 2), ("x" * 5000, 404, None)):
+        redis.command("HSET", key, "s", value)
+        answer = http.get("/pv", site=site, pageset="s")
+        assert answer.status == status and (pv is None or answer.json["pv"] == pv), (value[:20], answer)

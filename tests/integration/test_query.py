@@ -1,0 +1,120 @@
+"""`tallyd query`: questions on the command line."""
+
+import csv
+import hashlib
+import io
+import json
+
+import pytest
+
+from lib.process import Tallyd, run
+
+
+def asked(tallyd, *args, status=0, url=True, env=None):
+    done = run("query", *args, *(("--url", tallyd.url) if url else ()), env=env)
+    assert done.returncode == status, f"exit {done.returncode}: {done.stdout}{done.stderr}"
+    return done
+
+
+@pytest.fixture
+def filled(http, site):
+    http.accept([{"site": site, "page": page, "user": user, "ip": "192.0.2.1"}
+                 for page, users in (("/a", range(12)), ('/b,"c"', range(5)), ("/ä", range(100, 103))) for user in users])
+    return site
+
+
+def columns(line):
+    return line.split()
+
+
+@pytest.mark.parametrize("metric, figure", [("uv", 15), ("pv", 20), ("ips", 1), ("visits", 15)])
+def test_one_figure(tallyd, http, filled, metric, figure):
+    head, rule, row = asked(tallyd, metric, "--site", filled).stdout.splitlines()
+    estimate = metric in ("uv", "ips")
+    assert columns(head) == ["from", "to", metric, *(["low", "high"] if estimate else [])]
+    assert set(rule) == {"-", " "} and len(rule) == max(len(head), len(row))
+    assert columns(row)[2] == str(figure)
+    assert json.loads(asked(tallyd, metric, "--site", filled, "--json").stdout)[metric] == figure
+    rows = list(csv.reader(io.StringIO(asked(tallyd, metric, f"--site={filled}", "--csv").stdout)))
+    assert rows[0] == columns(head) and rows[1][2] == str(figure) and len(rows) == 2
+
+
+def test_pages_in_columns(tallyd, filled):
+    lines = asked(tallyd, "pages", "--site", filled).stdout.splitlines()
+    assert lines == ['page    pv  uv', '------  --  --', '/a      12  12', '/b,"c"   5   5', '/ä       3   3']
+    rows = list(csv.reader(io.StringIO(asked(tallyd, "pages", "--site", filled, "--csv", "--limit", "2", "--by", "uv").stdout)))
+    assert rows == [["page", "pv", "uv"], ["/a", "12", "12"], ['/b,"c"', "5", "5"]]
+
+
+def test_options_are_the_questions_parameters(tallyd, http, filled):
+    def uv(*args):
+        return json.loads(asked(tallyd, "uv", "--site", filled, "--json", *args).stdout)
+
+    assert uv("--page", "/a", "--page", "/ä")["pages"] == ["/a", "/ä"]
+    assert uv("--page=/a&page=/ä")["uv"] == 0, "one page with a strange name"
+    assert uv("--from", "2026-01-01", "--to=2026-02-01")["from"] == "2026-01-01T00:00:00Z"
+    assert http.request("PUT", f"/pagesets/s?site={filled}", '{"pages":["/a"]}').status == 201
+    assert uv("--pageset", "s")["uv"] == 12
+    listing = asked(tallyd, "uv", "--site", filled, "--explain", "--from", "now-2m").stdout
+    assert "\n\nlevel" in listing and f":uv:{filled}:m" in listing
+
+
+def test_series_and_days(tallyd, filled):
+    rows = list(csv.reader(io.StringIO(asked(tallyd, "dau", "--site", filled, "--from", "now-2d", "--csv").stdout)))
+    assert rows[0] == ["date", "users"] and [r[1] for r in rows[1:]] == ["0", "0", "15"]
+    assert columns(asked(tallyd, "dau", "--site", filled).stdout.splitlines()[0]) == ["date", "users"]
+
+
+def test_overlap_and_sites(tallyd, filled):
+    done = asked(tallyd, "overlap", "--site", filled, "--page", "/a", "--page", "/ä")
+    table = [line.rsplit(None, 3) for line in done.stdout.splitlines()]
+    assert table[0] == ["of", "uv", "low", "high"] and [row[0] for row in table[2:]] == ["/a", "/ä", "union", "intersection", "jaccard"]
+    assert "may as well be nothing" in done.stderr
+    assert filled in asked(tallyd, "sites", "--csv").stdout.splitlines()
+
+
+def test_environment(tallyd, filled):
+    env = {"TALLYD_URL": tallyd.url + "/", "TALLYD_SITE": filled, "TALLYD_TOKEN": ""}
+    assert json.loads(asked(tallyd, "pv", "--json", url=False, env=env).stdout)["site"] == filled
+    assert json.loads(asked(tallyd, "pv", "--json", "--site", "other", url=False, env=env).stdout)["site"] == "other"
+    asked(tallyd, "sites", url=False, env=env)
+    assert "TALLYD_URL must be" in asked(tallyd, "pv", status=2, url=False, env={"TALLYD_URL": "ftp://x"}).stderr
+    assert "TALLYD_TOKEN must be" in asked(tallyd, "pv", status=2, env={"TALLYD_TOKEN": "a b"}).stderr
+
+
+def test_tokens(redis, filled):
+    daemon = Tallyd("--tokens", "tokens", redis=redis, name="guarded")
+    daemon.directory.mkdir(exist_ok=True)
+    (daemon.directory / "tokens").write_text(f"{hashlib.sha256(b'secret').hexdigest()} read reader\n")
+    try:
+        daemon.spawn(daemon.command_line())
+        daemon.wait_ready_line()
+        for args, env in ((("--token", "secret"), None), ((), {"TALLYD_TOKEN": "secret"})):
+            assert asked(daemon, "pages", "--site", filled, *args, env=env).stdout.startswith("page ")
+        for args in ((), ("--token", "wrong")):
+            assert "the server answers 401: " in asked(daemon, "pv", *args, status=1).stderr
+    finally:
+        daemon.stop()
+
+
+@pytest.mark.parametrize("args, says", [
+    ((), "a question is missing"), (("uvs",), "unknown question uvs"), (("uv", "pv"), "one question at a time"), (("uv", "--form", "x"), "unknown option --form"),
+    (("uv", "--from"), "--from needs a value"), (("uv", "--json", "--csv"), "--csv must be given without"), (("uv", "--json=1"), "--json takes no value"),
+    (("uv", "--url", "localhost:8080"), "--url must be"), (("uv", "--url", "http://u:p@x"), "--url must be"), (("uv", "--token", "a b"), "--token must be")])
+def test_wrong_command_lines(tallyd, args, says):
+    done = asked(tallyd, *args, status=2, url=False)
+    assert says in done.stderr and done.stdout == ""
+
+
+def test_help(tallyd):
+    done = asked(tallyd, "uv", "--help", url=False)
+    assert "usage: tallyd query" in done.stdout and "--step" in done.stdout and done.stderr == ""
+
+
+def test_refusals(tallyd, filled):
+    done = asked(tallyd, "uv", "--from", "now", "--to", "now-1h", status=1)
+    assert done.stderr == "tallyd query: --to: must be later than from\n" and done.stdout == ""
+    assert "--pageset: site default has no page set no" in asked(tallyd, "pv", "--pageset", "no", status=1).stderr
+    assert "--limit: unknown parameter" in asked(tallyd, "uv", "--limit", "3", status=1).stderr
+    done = asked(tallyd, "uv", "--url", "http://127.0.0.1:1", "--json", status=1, url=False)
+    assert "http://127.0.0.1:1: " in done.stderr and done.stdout == ""

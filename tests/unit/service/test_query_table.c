@@ -1,0 +1,73 @@
+#include "service/client/query_table.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+TestSuite(query_table, .timeout = 60);
+
+static void check(const char *json, const char *table_text, const char *csv_text)
+{
+    char *text = NULL;
+    size_t n = 0;
+    json_t *answer = json_loads(json, 0, NULL);
+    cr_assert(answer != NULL, "%s", json);
+    for (int csv = 0; csv < 2; csv++) {
+        struct query_table *table = query_table_new(answer);
+        FILE *out = open_memstream(&text, &n);
+        cr_assert(table != NULL && out != NULL);
+        if (csv) {
+            query_table_print_csv(table, out);
+        } else {
+            query_table_print(table, out);
+        }
+        (void)fclose(out);
+        cr_expect_str_eq(text, csv ? csv_text : table_text, "%s", text);
+        free(text);
+        query_table_free(table);
+    }
+    json_decref(answer);
+}
+
+Test(query_table, one_figure)
+{
+    check("{\"site\":\"s\",\"pages\":[\"/a\"],\"from\":\"F\",\"tz\":\"UTC\",\"uv\":1234,"
+          "\"error\":{\"relative\":0.0081,\"low\":1214,\"high\":1254},\"cover\":{\"keys\":1}}",
+        "from    uv   low  high\n----  ----  ----  ----\nF     1234  1214  1254\n",
+        "from,uv,low,high\nF,1234,1214,1254\n");
+}
+
+Test(query_table, a_series_and_the_whole_below_it)
+{
+    check("{\"site\":\"s\",\"pages\":null,\"from\":\"A\",\"to\":\"C\",\"uv\":12,\"series\":["
+          "{\"from\":\"A\",\"to\":\"B\",\"uv\":7},{\"from\":\"B\",\"to\":\"C\",\"uv\":9}]}",
+        "from  to  uv\n----  --  --\nA     B    7\nB     C    9\n----  --  --\nA     C   12\n",
+        "from,to,uv\nA,B,7\nB,C,9\n");
+}
+
+Test(query_table, a_series_without_a_whole)
+{
+    check("{\"from\":\"A\",\"to\":\"B\",\"series\":[{\"date\":\"A\",\"users\":3}]}",
+        "date  users\n----  -----\nA         3\n", "date,users\nA,3\n");
+}
+
+Test(query_table, text_that_is_not_for_a_terminal)
+{
+    check("{\"pages\":[{\"page\":\"/\\u00e4\\u0085\\u001b[2J\",\"pv\":1},"
+          "{\"page\":\"a,\\\"b\\\"\",\"pv\":22}]}",
+        "page     pv\n-------  --\n/\xc3\xa4??[2J   1\na,\"b\"    22\n",
+        "page,pv\n/\xc3\xa4\xc2\x85\x1b[2J,1\n\"a,\"\"b\"\"\",22\n");
+}
+
+Test(query_table, no_rows)
+{
+    check("{\"pages\":[],\"total_pages\":0}", "", "");
+    check("{\"sites\":[]}", "", "");
+    check("{\"sites\":[\"a\",\"bc\"]}", "site\n----\na\nbc\n", "site\na\nbc\n");
+}
+
+Test(query_table, no_object)
+{
+    json_t *answer = json_loads("[1]", 0, NULL);
+    cr_expect(query_table_new(answer) == NULL);
+    json_decref(answer);
+}
