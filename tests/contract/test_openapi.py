@@ -350,20 +350,25 @@ BROWSERS = {
 WITHOUT_REDIS = {"/tally.js", "/healthz", "/metrics", "/openapi.yaml", "/openapi.json", "/hotkeys"}
 
 
+def hear_again(without_answers):
+    """What is sent behind something unanswered for long is a 503: let Redis answer that first."""
+    without_answers.proxy.hold_replies(False)
+    wait_until(lambda: without_answers.client().request("POST", "/ratelimit", FUNNEL).status == 200, "it hears Redis")
+    without_answers.proxy.hold_replies()
+
+
 def outages(without_redis, without_answers, operation):
     """What an operation answers when Redis is away, or silent."""
     if operation.id in LIMITS:
         target, body = next(iter(LIMITS[operation.id].values()))[0]
         yield 503, without_redis.client().request(operation.method, operation.path + target, body)
-        # What is sent behind something unanswered waits and is a 503: let Redis answer that first.
-        without_answers.proxy.hold_replies(False)
-        wait_until(lambda: without_answers.client().request("POST", "/ratelimit", FUNNEL).status == 200, "it hears Redis")
-        without_answers.proxy.hold_replies()
+        hear_again(without_answers)
         yield 504, without_answers.client().request(operation.method, operation.path + target, body)
         return
     if operation in (PLAUSIBLE, PIXEL):
         _, method, target, body, headers = BROWSERS[operation.id][0]
         yield 503, without_redis.client().request(method, target, body, headers)
+        hear_again(without_answers)
         yield 504, without_answers.client().request(method, target, body, headers)
         return
     needs_redis = operation.path not in WITHOUT_REDIS
@@ -373,6 +378,7 @@ def outages(without_redis, without_answers, operation):
     if operation.id == "deleteUser":
         yield 504, without_answers.client().request(operation.method, target)
     if operation is POST_EVENTS:
+        hear_again(without_answers)
         yield 504, without_answers.client().post(body)
     if operation is POST_ROLLUP:
         yield 504, without_answers.client().request("POST", operation.path)
