@@ -3,17 +3,15 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "handlers/csv.h"
 #include "handlers/event_check.h"
 #include "handlers/problem.h"
+#include "handlers/csv.h"
 #include "handlers/window_reply.h"
 
 #define LIMIT_DEFAULT 10
 
 static const struct param_spec specs[] = {
     WINDOW_PARAMS, {"by", false}, {"limit", false}, {"prefix", false}};
-
-static const struct csv_shape rows = {"pages", {"site", "from", "to", "page", "pv", "uv"}};
 
 static void release(struct http_exchange *exchange)
 {
@@ -93,14 +91,14 @@ enum handler_result pages_start(struct http_exchange *exchange)
 
 static json_t *rows_json(const struct pages_job *job)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; list != NULL && i < job->n_rows; i++) {
+    json_t *rows = json_array();
+    for (size_t i = 0; rows != NULL && i < job->n_rows; i++) {
         const struct page_row *row = &job->rows[i];
         json_array_append_new(
-            list, json_pack("{s:o,s:I,s:I}", "page", json_stringn(row->page.p, row->page.n), "pv",
+            rows, json_pack("{s:o,s:I,s:I}", "page", json_stringn(row->page.p, row->page.n), "pv",
                       (json_int_t)row->pv, "uv", (json_int_t)row->uv));
     }
-    return list;
+    return rows;
 }
 
 void pages_finish(struct http_exchange *exchange)
@@ -124,5 +122,6 @@ void pages_finish(struct http_exchange *exchange)
     if (window_spans_rotation(exchange->app, asked->answered)) {
         json_object_set_new(root, "spans_rotation", json_true());
     }
-    csv_reply(exchange, 200, root, &rows);
+    static const struct csv_shape shape = {"pages", {"site", "page", "pv", "uv"}};
+    csv_reply(exchange, 200, root, &shape);
 }

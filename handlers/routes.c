@@ -5,18 +5,19 @@
 #include "handlers/dashboard.h"
 #include "handlers/events.h"
 #include "handlers/grafana.h"
+#include "handlers/grafana_lists.h"
 #include "handlers/hotkeys.h"
+#include "handlers/pixel.h"
+#include "handlers/plausible.h"
+#include "handlers/ratelimit.h"
+#include "handlers/retention.h"
+#include "handlers/tally_js.h"
 #include "handlers/overlap.h"
 #include "handlers/page_sets.h"
 #include "handlers/pages.h"
 #include "handlers/ratelimit.h"
 #include "handlers/retention.h"
 #include "handlers/sites.h"
-#include "handlers/pixel.h"
-#include "handlers/plausible.h"
-#include "handlers/ratelimit.h"
-#include "handlers/retention.h"
-#include "handlers/tally_js.h"
 #include "handlers/users.h"
 #include "handlers/rollup.h"
 #include "handlers/filters.h"
@@ -67,6 +68,14 @@ const struct route api_routes[] = {
         ROUTE_BODY | ROUTE_READ | ROUTE_SLASH},
     {HTTP_POST, "/grafana/tag-keys", "postGrafanaTagKeys", grafana_tag_keys_start, NULL,
         ROUTE_BODY | ROUTE_READ | ROUTE_SLASH},
+    {HTTP_POST, "/grafana/variable", "postGrafanaVariable", grafana_variable_start,
+        grafana_list_finish, ROUTE_BODY | ROUTE_READ | ROUTE_SLASH},
+    {HTTP_POST, "/grafana/search", "postGrafanaSearch", grafana_search_start, grafana_list_finish,
+        ROUTE_BODY | ROUTE_READ | ROUTE_SLASH},
+    {HTTP_POST, "/grafana/metric-payload-options", "postGrafanaOptions", grafana_options_start,
+        grafana_list_finish, ROUTE_BODY | ROUTE_READ | ROUTE_SLASH},
+    {HTTP_POST, "/grafana/tag-values", "postGrafanaTagValues", grafana_tag_values_start,
+        grafana_list_finish, ROUTE_BODY | ROUTE_READ | ROUTE_SLASH},
     {HTTP_GET, "/", "getDashboard", dashboard_start, NULL, ROUTE_PUBLIC},
     {HTTP_GET, "/web/{file}", "getDashboardFile", dashboard_file_start, NULL, ROUTE_PUBLIC},
     {HTTP_GET, "/seen", "getSeen", seen_start, seen_finish, 0},

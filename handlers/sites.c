@@ -3,11 +3,9 @@
 #include <jansson.h>
 
 #include "handlers/access.h"
-#include "handlers/csv.h"
 #include "handlers/params.h"
 #include "handlers/problem.h"
-
-static const struct csv_shape rows = {"sites", {"site"}};
+#include "handlers/csv.h"
 
 static void release(struct http_exchange *exchange)
 {
@@ -49,5 +47,6 @@ void sites_finish(struct http_exchange *exchange)
             json_array_append_new(list, json_stringn(job->sites[i].p, job->sites[i].n));
         }
     }
-    csv_reply(exchange, 200, json_pack("{s:o}", "sites", list), &rows);
+    static const struct csv_shape shape = {"sites", {"sites"}};
+    csv_reply(exchange, 200, json_pack("{s:o}", "sites", list), &shape);
 }

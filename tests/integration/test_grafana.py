@@ -290,3 +290,68 @@ def test_what_can_be_asked(http):
     assert post(http, "/metrics/", {"metric": "uv", "payload": {"site": "x"}}).json == metrics
     assert post(http, "/annotations", {"range": {}, "annotation": {"name": "x", "query": "#deploy"}}).json == []
     assert [key["text"] for key in post(http, "/tag-keys", {}).json] == ["page", "site"]
+
+
+# Names to choose from
+
+
+def names(http, path, body):
+    response = post(http, path, body)
+    assert response.status == 200, response
+    return response.json
+
+
+def test_variables(http, shop):
+    listed = names(http, "/variable", {"payload": {"target": "sites"}, "range": {"from": iso(BEGIN), "to": iso(NOW)}})
+    assert {"__text": shop, "__value": shop} in listed and all(set(row) == {"__text", "__value"} for row in listed)
+    by_views = [page["page"] for page in api(http, "/pages", site=shop, limit=1000)["pages"]]
+    assert sorted(by_views) == sorted(PAGES)
+    escaped = "\\" + shop if not shop[0].isalnum() else shop.replace(".", "\\.")
+    for payload in ({"target": f"pages({shop})"}, {"target": f"pages({escaped})"}, {"target": "pages", "site": shop}):
+        listed = names(http, "/variable/", {"payload": payload, "range": {"from": iso(BEGIN), "to": iso(NOW - 30)}})
+        assert [row["__value"] for row in listed] == by_views, payload
+    assert [row["__value"] for row in names(http, "/variable", {"payload": {"target": "metrics"}})] == ["uv", "pv", "ips", "visits", "dau"]
+    for range_ in ({"from": iso(BEGIN - DAY), "to": iso(BEGIN - 60)}, {"from": "2001-01-01T00:00:00Z", "to": "2001-01-02T00:00:00Z"}):
+        assert names(http, "/variable", {"payload": {"target": f"pages({shop})"}, "range": range_}) == []
+    response = post(http, "/variable", {"payload": {"target": "colours"}})
+    assert response.status == 400 and "colours" in response.json["message"]
+    response = post(http, "/variable", {"payload": {"target": "pages(No Site)"}})
+    assert response.status == 400 and response.json["message"].startswith("site: ")
+
+
+def test_search(http, shop):
+    """SimpleJson's: bare names."""
+    assert names(http, "/search", {"target": ""}) == ["uv", "pv", "ips", "visits", "dau"]
+    assert shop in names(http, "/search", {"target": "sites"})
+    assert set(names(http, "/search", {"target": f"pages({shop})"})) == set(PAGES)
+
+
+def test_options_of_a_payload(http, shop):
+    body = {"metric": "uv", "payload": {"site": shop.replace(".", "\\.")}}
+    assert {"label": shop, "value": shop} in names(http, "/metric-payload-options", {**body, "name": "site"})
+    assert {row["value"] for row in names(http, "/metric-payload-options", {**body, "name": "page"})} == set(PAGES)
+    assert names(http, "/metric-payload-options", {**body, "name": "step"}) == []
+
+
+def test_values_of_filters(http, shop):
+    body = {"filters": [{"key": "site", "operator": "=", "value": shop}], "timeRange": {"from": iso(BEGIN), "to": iso(NOW), "raw": {}}}
+    assert {"text": shop} in names(http, "/tag-values", {**body, "key": "site"})
+    assert {row["text"] for row in names(http, "/tag-values", {**body, "key": "page"})} == set(PAGES)
+    assert names(http, "/tag-values", {**body, "key": "country"}) == []
+
+
+def test_lists_keep_to_the_sites_of_a_token(redis, start_tallyd, directory, tallyd):
+    tallyd.client().accept([{"site": site, "page": "/secret", "user": 1} for site in ("mine", "other")])
+    directory.mkdir(exist_ok=True)
+    (directory / "tokens").write_text(f"{hashlib.sha256(b'mine').hexdigest()} read site=mine grafana\n")
+    bound = start_tallyd("--tokens", directory / "tokens", redis=redis, wait_ready=False)
+    bound.wait_ready_line()
+    http = bound.client()
+
+    def ask_list(target):
+        return http.request("POST", "/grafana/variable", json.dumps({"payload": {"target": target}}), {"Authorization": "Bearer mine"})
+
+    wait_until(lambda: ask_list("sites").status == 200, "it is ready")
+    assert [row["__value"] for row in ask_list("sites").json] == ["mine"]
+    assert ask_list("pages(mine)").status == 200 and ask_list("pages(other)").status == 403
+    (directory / "tokens").unlink()
