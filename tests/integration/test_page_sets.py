@@ -36,6 +36,10 @@ def test_two_addresses_of_one_page_count_as_one(http, site):
         by_set = http.question("/" + metric, site=site, pageset="landing", from_="now-1h")
         by_name = http.question("/" + metric, site=site, page=["/a", "/a?variant=2"], from_="now-1h")
         assert by_set == by_name
+    window = {"site": site, "from_": "now-1h/h", "step": "1h", "tz": "Asia/Kathmandu"}
+    by_set = http.question("/stats", pageset="landing", **window)
+    assert by_set == http.question("/stats", page=["/a", "/a?variant=2"], **window)
+    assert by_set["pv"] == sum(point["pv"] for point in by_set["series"]) == 600
     assert http.count("pv", site=site, pageset="landing") == 600
     assert abs(http.count("uv", site=site, pageset="landing") - 500) <= 20
     both = http.question("/pv", site=site, pageset="landing", page=["/c", "/a"])
@@ -64,6 +68,8 @@ def test_a_thousand_pages_over_all_partitions(http, site):
     assert http.count("pv", **window) == 1000
     assert http.count("visits", **window) == 250, "a user's four page views are one visit"
     answer = http.question("/uv", **window)
+    stats = http.question("/stats", **window)
+    assert (stats["pv"], stats["visits"]) == (1000, 250) and abs(stats["uv"] - 250) <= 10
     assert abs(answer["uv"] - 250) <= 10 and answer["cover"]["keys"] == 1000 * (answer["cover"]["keys"] // 1000)
     assert http.question("/pages", limit=1000, **window)["total_pages"] == 1000
     longest = [f"/{i}".ljust(2048, "x") for i in range(1000)]
@@ -73,7 +79,7 @@ def test_a_thousand_pages_over_all_partitions(http, site):
     assert refused.status == 422 and refused.errors[0]["pointer"] == "/pages"
 
 
-@pytest.mark.parametrize("path", [*("/" + m for m in METRICS), "/pages"])
+@pytest.mark.parametrize("path", [*("/" + m for m in METRICS), "/stats", "/pages"])
 def test_unknown_sets(http, site, path):
     unknown = http.get(path, site=site, pageset="nobodys", page="/a")
     assert unknown.status == 404 and unknown.errors[0]["parameter"] == "pageset"

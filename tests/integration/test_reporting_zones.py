@@ -221,6 +221,19 @@ def test_months_and_days_stay_answerable_in_the_sites_zone(start_world):
         outer = (rfc3339(max(t for t in (midnight(zone, datetime(2025, 6, d)) for d in (9, 10)) if t <= midnight(other, datetime(2025, 6, 10)))),
                  rfc3339(min(t for t in (midnight(zone, datetime(2025, 6, d)) for d in (12, 13)) if t >= midnight(other, datetime(2025, 6, 12)))))
         assert "from=%s&to=%s" % outer in answer.json["detail"], (answer, outer)
+        for path, pages in (("/pages", None), ("/overlap", ["/", "/x"])):
+            question = {"site": site, "page": pages} if pages else {"site": site}
+            whole = world.http.question(path, from_="2025-06-01", to="2025-07-01", **question)
+            assert (whole["from"], whole["to"], whole["tz"]) == (rfc3339(from_s), rfc3339(to_s), zone)
+            assert whole["cover"]["month"] == whole["cover"]["keys"] > 0, whole
+            if path == "/pages":
+                assert whole["pages"][0]["pv"] == world.model.counts(site, from_s, to_s)["pv"]
+            else:
+                assert is_close(whole["a"]["uv"], world.model.counts(site, from_s, to_s)["uv"]) and whole["b"]["uv"] == 0
+            refused = world.http.get(path, from_="2025-06-10", to="2025-06-12", tz=other, **question)
+            assert refused.status == 422 and refused.json["detail"] == answer.json["detail"], refused
+            near = world.http.question(path, from_="2025-06-10", to="2025-06-12", tz=other, round="outer", **question)
+            assert (near["from"], near["to"], near["tz"]) == (*outer, other)
         rounded = world.http.question("/pv", site=site, from_="2025-06-10", to="2025-06-12", tz=other, round="outer")
         assert (rounded["from"], rounded["to"], rounded["tz"]) == (*outer, other)
 
