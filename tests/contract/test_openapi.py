@@ -455,7 +455,6 @@ def outages(without_redis, without_answers, operation):
     if operation.id in readers_ops:
         yield 504, without_answers.client().request(operation.method, target, body)
     if operation is POST_EVENTS:
-        hear_once(without_answers)
         yield 504, without_answers.client().post(body)
         yield from in_flight(without_answers, body)
     if operation is POST_ROLLUP:
