@@ -31,6 +31,9 @@ def columns(line):
 def test_one_figure(tallyd, http, filled, metric, figure):
     head, rule, row = asked(tallyd, metric, "--site", filled).stdout.splitlines()
     estimate = metric in ("uv", "ips")
+    if estimate:  # two visitors in one register of 16,384 would be one: the service's figure, whichever that is
+        truth, figure = figure, http.count(metric, site=filled)
+        assert truth - 2 <= figure <= truth + 2
     assert columns(head) == ["from", "to", metric, *(["low", "high"] if estimate else [])]
     assert set(rule) == {"-", " "} and len(rule) == max(len(head), len(row))
     assert columns(row)[2] == str(figure)
@@ -39,11 +42,13 @@ def test_one_figure(tallyd, http, filled, metric, figure):
     assert rows[0] == columns(head) and rows[1][2] == str(figure) and len(rows) == 2
 
 
-def test_pages_in_columns(tallyd, filled):
+def test_pages_in_columns(tallyd, http, filled):
+    uv = {row["page"]: str(row["uv"]) for row in http.question("/pages", site=filled)["pages"]}
     lines = asked(tallyd, "pages", "--site", filled).stdout.splitlines()
-    assert lines == ['page    pv  uv', '------  --  --', '/a      12  12', '/b,"c"   5   5', '/ä       3   3']
+    assert lines == ["page    pv  uv", "------  --  --", f"/a      12  {uv['/a']:>2}", f"""/b,"c"   5  {uv['/b,"c"']:>2}""",
+                     f"/ä       3  {uv['/ä']:>2}"]
     rows = list(csv.reader(io.StringIO(asked(tallyd, "pages", "--site", filled, "--csv", "--limit", "2", "--by", "uv").stdout)))
-    assert rows == [["page", "pv", "uv"], ["/a", "12", "12"], ['/b,"c"', "5", "5"]]
+    assert rows == [["page", "pv", "uv"], ["/a", "12", uv["/a"]], ['/b,"c"', "5", uv['/b,"c"']]]
 
 
 def test_options_are_the_questions_parameters(tallyd, http, filled):
@@ -54,7 +59,7 @@ def test_options_are_the_questions_parameters(tallyd, http, filled):
     assert uv("--page=/a&page=/ä")["uv"] == 0, "one page with a strange name"
     assert uv("--from", "2026-01-01", "--to=2026-02-01")["from"] == "2026-01-01T00:00:00Z"
     assert http.request("PUT", f"/pagesets/s?site={filled}", '{"pages":["/a"]}').status == 201
-    assert uv("--pageset", "s")["uv"] == 12
+    assert uv("--pageset", "s")["uv"] == uv("--page", "/a")["uv"] > 9
     listing = asked(tallyd, "uv", "--site", filled, "--explain", "--from", "now-2m").stdout
     assert "\n\nlevel" in listing and f":uv:{filled}:m" in listing
 
