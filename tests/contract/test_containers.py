@@ -66,14 +66,25 @@ def test_the_image_has_the_libraries():
         assert owners & (run | {"libc6", "libgcc-s1"}) or "san" in library, library
 
 
-def test_compose_mounts_what_there_is_or_will_be():
+def test_compose_mounts_what_there_is():
     services = COMPOSE["services"]
     for service in services.values():
         for volume in service.get("volumes", []):
             source = volume.partition(":")[0]
-            assert source in COMPOSE["volumes"] or source.startswith(("./prometheus/", "./grafana/"))
+            assert source in COMPOSE["volumes"] or (DEPLOY / source).exists()
         assert service["restart"] and all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
     assert services["tallyd"]["stop_grace_period"] == "40s" and services["redis"]["healthcheck"]
+
+
+def test_compose_provisions_the_data_sources_that_the_dashboards_name():
+    given = yaml.safe_load((DEPLOY / "grafana/provisioning/datasources/tallyd.yaml").read_text(encoding="utf-8"))["datasources"]
+    ours = {s.get("uid"): s for s in yaml.safe_load(COMPOSE["configs"]["datasources"]["content"])["datasources"]}
+    for source in given:
+        mine = ours[source["uid"]]
+        assert {k: mine[k] for k in ("name", "type", "access")} == {k: source[k] for k in ("name", "type", "access")}
+        assert mine["url"] == source["url"].replace("127.0.0.1", "tallyd")
+    provider = yaml.safe_load((DEPLOY / "grafana/provisioning/dashboards/tallyd.yaml").read_text(encoding="utf-8"))["providers"][0]
+    assert f"./grafana/dashboards:{provider['options']['path']}:ro" in COMPOSE["services"]["grafana"]["volumes"]
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is missing")
