@@ -133,7 +133,6 @@ void key_seen(
 void key_seen_bits(struct key *key, const char *tag, struct slice site, struct bucket month,
     unsigned layer, uint64_t segment);
 
-/* A member of the open set: <site>:<bucket>, and back; false if it is none. */
 /* A member of the open set: <site>:<bucket>, and back; false if it is none.  The bucket is read in
  * the site's zone: so the site comes first. */
 void key_open_member(struct key *member, struct slice site, struct bucket bucket);

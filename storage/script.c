@@ -25,6 +25,8 @@ static struct slice script_text(enum script script)
         return (struct slice){text_of_##name, (size_t)(end_of_##name - text_of_##name)};
         SCRIPTS(X)
 #undef X
+    case N_SCRIPTS:
+        break;
     }
     return (struct slice){NULL, 0};
 }

@@ -43,11 +43,6 @@ enum script {
 #define X(name, file) name,
     SCRIPTS(X)
 #undef X
-};
-enum {
-#define X(name, file) COUNT_##name,
-    SCRIPTS(X)
-#undef X
         N_SCRIPTS
 };
 

@@ -46,16 +46,6 @@ class Operation:
     def in_query(self):
         return {p["name"]: p for p in self.parameters if p["in"] == "query"}
 
-    @property
-    def target(self):
-        """The path, with the examples of its variable segments."""
-        examples = {p["name"]: p["example"] for p in self.parameters if p["in"] == "path"}
-        return re.sub(r"\{(\w+)\}", lambda m: examples[m[1]], self.path)
-
-    def required(self):
-        """The query that it cannot do without, of examples."""
-        return {p["name"]: p["example"] for p in self.in_query().values() if p.get("required")}
-
     def example_body(self):
         """The first example of a JSON body; None: it takes none."""
         media = self.body.get("application/json")
