@@ -365,6 +365,19 @@ static const char *read_steps(
     return fault;
 }
 
+/* Digits, and maybe a fraction behind a dot: *ret is what stands before it. */
+static bool is_number(struct slice text, struct slice *ret)
+{
+    size_t n = count_digits(text);
+    struct slice fraction = {text.p + n, text.n - n};
+
+    *ret = (struct slice){text.p, n};
+    if (fraction.n == 0) {
+        return n > 0;
+    }
+    return n > 0 && take(&fraction, '.') && fraction.n > 0 && count_digits(fraction) == fraction.n;
+}
+
 static bool starts_with_now(struct slice text)
 {
     return text.n >= 3 && memcmp(text.p, "now", 3) == 0;
@@ -377,13 +390,14 @@ bool timestamp_parameter(struct slice text, const struct zone *zone, int64_t now
     bool border = true; /* a time at second 0 stays where it is, also when rounded up */
     struct bucket minute;
     const char *fault;
+    struct slice number;
 
     if (starts_with_now(text)) {
         /* now is somewhere in its minute, even if the clock shows second 0; so is now-15m */
         border = false;
         fault = read_steps((struct slice){text.p + 3, text.n - 3}, zone, &at_s, &border);
-    } else if (text.n > 0 && count_digits(text) == text.n) {
-        fault = read_number(text, &at_s);
+    } else if (is_number(text, &number)) {
+        fault = read_number(number, &at_s);
     } else if (text.n == sizeof "2026-11-20" - 1) {
         fault = read_midnight(text, zone, &at_s);
     } else {
