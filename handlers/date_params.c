@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "handlers/access.h"
 #include "handlers/app.h"
 #include "handlers/event_check.h"
 #include "handlers/problem.h"
@@ -28,11 +29,14 @@ void date_params_release(struct date_params *p)
 static bool read_site(struct http_exchange *exchange, struct date_params *p)
 {
     p->site = EVENT_SITE_DEFAULT;
-    if (!params_get(&p->params, "site", &p->site)) {
-        return true;
+    const char *fault = NULL;
+    if (params_get(&p->params, "site", &p->site)) {
+        fault = event_check_site(p->site);
     }
-    const char *fault = event_check_site(p->site);
-    return fault == NULL || date_params_refuse(exchange, "site", fault);
+    if (fault != NULL) {
+        return date_params_refuse(exchange, "site", fault);
+    }
+    return access_site(exchange, p->site);
 }
 
 static bool has_action(const struct date_params *p, struct slice action)

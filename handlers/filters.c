@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "handlers/access.h"
 #include "handlers/app.h"
 #include "handlers/event_check.h"
 #include "handlers/filter_body.h"
@@ -59,8 +60,9 @@ static bool read_site(struct http_exchange *exchange, struct params *params, str
     const char *fault = params_get(params, "site", ret) ? event_check_site(*ret) : NULL;
     if (fault != NULL) {
         problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, "site", "%s", fault);
+        return false;
     }
-    return fault == NULL;
+    return access_site(exchange, *ret);
 }
 
 static bool read_body(

@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "handlers/access.h"
 #include "handlers/app.h"
 #include "handlers/csv.h"
 #include "handlers/params.h"
@@ -39,11 +40,16 @@ static json_t *rate(double per_s)
     return json_real(round(per_s * 1000) / 1000);
 }
 
-static json_t *answer(const struct hot_page *pages, size_t n)
+/* At most @limit of those that the token may see. */
+static json_t *answer(
+    const struct http_exchange *exchange, const struct hot_page *pages, size_t n, size_t limit)
 {
     json_t *list = json_array();
-    for (size_t i = 0; list != NULL && i < n; i++) {
+    for (size_t i = 0; list != NULL && i < n && json_array_size(list) < limit; i++) {
         const struct hot_page *page = &pages[i];
+        if (!access_has_site(exchange, page->site)) {
+            continue;
+        }
         json_array_append_new(list,
             json_pack("{s:o,s:o,s:o,s:o,s:o}", "site", json_stringn(page->site.p, page->site.n),
                 "page", json_stringn(page->page.p, page->page.n), "reads_per_s",
@@ -75,10 +81,10 @@ enum handler_result hotkeys_start(struct http_exchange *exchange)
     if (!ok) {
         problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, "limit",
             "must be a whole number from 1 to %d", HOTKEYS_MAX);
-    } else if (!storage_hot_pages(exchange->app->storage, limit, &pages, &n)) {
+    } else if (!storage_hot_pages(exchange->app->storage, HOTKEYS_MAX, &pages, &n)) {
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
     } else {
-        csv_reply(exchange, 200, answer(pages, n), &rows);
+        csv_reply(exchange, 200, answer(exchange, pages, n, limit), &rows);
         hot_pages_release(pages, n);
     }
     return HANDLER_REPLY;

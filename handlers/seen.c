@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "handlers/access.h"
 #include "handlers/app.h"
 #include "handlers/event_check.h"
 #include "handlers/params.h"
@@ -55,6 +56,7 @@ static bool read_params(struct http_exchange *exchange, struct seen_job *job)
     }
     job->site = EVENT_SITE_DEFAULT;
     return read_param(exchange, "site", event_check_site, false, &job->site) &&
+           access_site(exchange, job->site) &&
            read_param(exchange, "user", event_check_user, true, &job->user) &&
            read_param(exchange, "page", event_check_page, true, &job->page);
 }

@@ -112,11 +112,12 @@ static bool read_flags(struct loader *loader, int argc, char *const *argv)
     return true;
 }
 
-/* TALLYD_* names that belong to the tests and the build. */
+/* TALLYD_* names that belong to the clients (import, query), the tests and the build. */
 static bool is_foreign(struct slice name)
 {
     return slice_equal(name, SLICE("TOOLS")) || slice_equal(name, SLICE("BIN")) ||
-           (name.n >= 5 && memcmp(name.p, "TEST_", 5) == 0);
+           slice_equal(name, SLICE("URL")) || slice_equal(name, SLICE("TOKEN")) ||
+           slice_equal(name, SLICE("SITE")) || (name.n >= 5 && memcmp(name.p, "TEST_", 5) == 0);
 }
 
 static bool read_environment(struct loader *loader, char *const *environment)

@@ -97,6 +97,34 @@ def test_sites(start):
     assert http.request("GET", "/pv?site=shop", headers=mine).json["pv"] == 1  # of the refused batch nothing counts
 
 
+EVERYTHING = line("t-site", "ingest,read,admin", "owner", "site=shop ")
+
+
+@pytest.mark.parametrize("method, target, body", [
+    ("GET", "/uv", None), ("GET", "/stats", None), ("GET", "/pages", None), ("GET", "/overlap?page=/a&page=/b", None),
+    ("GET", "/seen?user=u&page=/", None), ("GET", "/dau", None), ("GET", "/active", None), ("GET", "/active/users", None),
+    ("GET", "/retention?cohort=2026-11-20", None), ("GET", "/users/u/activity", None), ("DELETE", "/users/u", None),
+    ("PUT", "/filters/f", "{}"), ("GET", "/filters/f", None), ("POST", "/filters/f/add", '{"items":["a"]}'),
+    ("POST", "/filters/f/check", '{"items":["a"]}'), ("DELETE", "/filters/f", None),
+    ("PUT", "/pagesets/p", '{"pages":["/"]}'), ("GET", "/pagesets/p", None), ("DELETE", "/pagesets/p", None)])
+def test_a_token_of_one_site_reaches_no_other(start, method, target, body):
+    """Every operation that takes a site, also by default."""
+    http = start(EVERYTHING).client()
+    for site, refused in (("shop", False), ("blog", True), (None, True)):
+        query = f"{'&' if '?' in target else '?'}site={site}" if site else ""
+        response = http.request(method, target + query, body, bearer("t-site"))
+        assert (response.status == 403) == refused, (site, response)
+
+
+def test_hot_pages_of_other_sites_are_not_listed(start):
+    http = start(LINES + EVERYTHING).client()
+    for site in ("shop", "blog"):
+        assert http.request("POST", "/events", json.dumps({"page": f"/{site}", "site": site}), bearer("t-ingest")).status == 202
+    listed = {name: [p["site"] for p in http.request("GET", "/hotkeys", headers=bearer(name)).json["pages"]]
+              for name in ("t-site", "t-read")}
+    assert listed == {"t-site": ["shop"], "t-read": ["blog", "shop"]}
+
+
 def test_metrics_token(start):
     http = start(LINES, "--metrics-token").client()
     for path in ("/healthz", "/readyz", "/metrics", "/openapi.yaml", "/openapi.json"):

@@ -13,13 +13,13 @@ TestSuite(options, .timeout = 60);
 #define LIST(...) ((char *const[]){__VA_ARGS__, NULL})
 #define NO_ENV    ((char *const[]){NULL})
 
-static char text_of[8][64]; /* each test is a process of its own */
+static char text_of[16][64]; /* each test is a process of its own */
 
 /* A writable copy of a literal, for argv. */
 static char *arg(const char *literal)
 {
     static unsigned next;
-    char *copy = text_of[next++ % 8];
+    char *copy = text_of[next++ % 16];
 
     (void)snprintf(copy, sizeof(text_of[0]), "%s", literal);
     return copy;
@@ -189,6 +189,7 @@ Test(options, names_of_tests_and_build_in_the_environment_are_passed_over)
 
     cr_assert(options_load(&options, 0, NULL,
                   LIST(arg("TALLYD_TEST_REDIS=x"), arg("TALLYD_TOOLS=x"), arg("TALLYD_BIN=x"),
+                      arg("TALLYD_URL=http://x"), arg("TALLYD_TOKEN=x"), arg("TALLYD_SITE=x"),
                       arg("TALLYD=x"), arg("XTALLYD_FOO=x")),
                   error),
         "%s", error);
