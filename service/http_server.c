@@ -602,6 +602,11 @@ void http_server_quiesce(struct http_server *server)
     }
 }
 
+void http_server_wait_idle(struct http_server *server, int64_t grace_ms)
+{
+    (void)reaper_wait_idle(server->reaper, reaper_now_ms() + grace_ms);
+}
+
 void http_server_stop(struct http_server *server, int64_t grace_ms)
 {
     if (server == NULL) {

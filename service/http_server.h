@@ -91,6 +91,9 @@ void http_server_stats(struct http_server *server, struct http_server_stats *ret
  * "Connection: close". */
 void http_server_quiesce(struct http_server *server);
 
+/* After that: wait until no request is under way, for @grace_ms at most. */
+void http_server_wait_idle(struct http_server *server, int64_t grace_ms);
+
 /* Quiesce; wait until no request is in progress, at most @grace_ms; answer what comes after that
  * with 503; wait for the jobs that are still lent (storage_drain before this call, and none is);
  * then close all connections and free.  NULL is fine. */

@@ -609,8 +609,9 @@ static void shut_down(struct service *s)
 {
     struct redis_child_report report;
     tell_manager(s, NOTIFY_STOPPING);
-    if (s->server != NULL) {
+    if (s->server != NULL) { /* who has begun may finish: each request has its deadline */
         http_server_quiesce(s->server);
+        http_server_wait_idle(s->server, s->options.request_timeout_ms);
     }
     if (s->ops.app.storage != NULL) {
         storage_drain(s->ops.app.storage, process_clock_ms() + s->options.request_timeout_ms);

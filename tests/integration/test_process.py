@@ -260,6 +260,26 @@ def test_sigterm_lets_requests_in_flight_finish(start_redis, start_proxy, start_
     assert tallyd.wait(10) == 0
 
 
+def connects(port):
+    try:
+        Raw(port).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_sigterm_lets_a_body_that_is_still_coming_finish(start_tallyd, start_redis):
+    tallyd = start_tallyd(redis=start_redis())
+    with Raw(tallyd.port) as raw:
+        raw.send('POST /events HTTP/1.1\r\nHost: x\r\nContent-Length: 4012\r\n\r\n' + 4000 * " " + '{"pag')
+        wait_until(lambda: tallyd.client().metric("tallyd_http_body_bytes") > 0, "the body is coming")
+        tallyd.signal(signal.SIGTERM)
+        wait_until(lambda: not connects(tallyd.port), "no new connection is accepted")
+        raw.send('e":"/"}')
+        assert raw.receive()[0] == 202
+    assert tallyd.wait(10) == 0
+
+
 def test_sigterm_waits_no_longer_than_a_deadline(start_redis, start_proxy, start_tallyd):
     """Redis never answers: the request is told so (504), and the process ends."""
     proxy = start_proxy(start_redis())
