@@ -354,16 +354,22 @@ static enum guard_verdict take(struct guard *g, const struct guard_claim *claims
     int64_t now_us, struct limit_state *ret_state, struct funnel **ret_ask, int64_t *ret_need)
 {
     enum guard_verdict verdict = judge_all(g, claims, n, now_us, ret_state, ret_ask, ret_need);
+    int64_t least = INT64_MAX;
     for (size_t i = 0; verdict == GUARD_ADMITTED && i < n; i++) {
         struct funnel *f = find(g, claims[i].who, now_us); /* is there: judge_all found it */
         if (f != NULL) {
+            struct limit_state left = {0};
             add_left(g, f, -claims[i].n);
+            describe(g, f, now_us, &left); /* with what was just taken */
+            if (left.remaining < least) {  /* the tightest of them is told */
+                least = left.remaining;
+                ret_state->remaining = left.remaining;
+                ret_state->reset_us = left.reset_us;
+            }
             prefetch(g, f, now_us);
         }
         ret_state->granted += claims[i].n;
-        ret_state->remaining -= ret_state->remaining > 0 && n == 1 ? claims[i].n : 0;
     }
-    ret_state->remaining = ret_state->remaining < 0 ? 0 : ret_state->remaining;
     return verdict;
 }
 

@@ -1,5 +1,6 @@
 """The ingestion guard: --ingest-limit by token, ip or site; leases; several processes; Redis away."""
 
+import re
 import hashlib
 import http.client
 import json
@@ -41,6 +42,25 @@ def assert_refused(response, remaining=None, never=False):
         assert problem["retry_after_s"] == int(response.headers["Retry-After"]) >= 1
     if remaining is not None:
         assert problem["remaining"] == remaining
+
+
+def told(response):
+    """(what is left, seconds until all is there again) of an answer."""
+    return tuple(int(n) for n in re.fullmatch(r'"ingest";r=(\d+);t=(\d+)', response.headers["RateLimit"]).groups())
+
+
+def test_what_a_request_took_is_in_what_its_answer_tells(start):
+    http = start("10/1000s", 20).client()  # one comes back in 100 s
+    left, seconds = told(http.post([EVENT] * 19))
+    assert left == 2 and 1890 <= seconds <= 1900
+    left, seconds = told(http.post([EVENT] * 2))
+    assert left == 0 and 2090 <= seconds <= 2100
+
+
+def test_of_several_sites_the_tightest_is_told(start):
+    http = start("5/10000s", 4, by="site").client()
+    left, _ = told(http.post([{**EVENT, "site": "a"}] + [{**EVENT, "site": "b"}] * 2))
+    assert left == 3
 
 
 def test_over_the_limit_nothing_counts(start):
