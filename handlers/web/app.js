@@ -157,7 +157,9 @@
         }
         return null;  // older than what is kept
       });
-    showChanges(stats, before);
+    // Rounded to what is kept, the period before may reach into this one: no comparison then.
+    const apart = before !== null && Date.parse(before.to) <= Date.parse(stats.from);
+    showChanges(stats, apart ? before : null);
     return stats.pv > 0 ? "" : `No page views in ${state.range === "custom" ? "this window" : `the last ${window.words}`}. `
       + "Events go to POST /events; `tallyd import access.log` brings in a web server's log.";
   }
