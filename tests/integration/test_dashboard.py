@@ -161,6 +161,14 @@ def test_it_asks_nobody_else(tallyd, shop, look):
     assert [url for url in asked if not url.startswith((tallyd.url, "data:", "chrome:", "about:"))] == []
 
 
+def test_an_old_log_is_compared_with_nothing(http, look):
+    """Of 2015 only months are kept: the period before, rounded to them, is the same month."""
+    http.accept([{"site": "old", "page": "/", "user": i, "ts": f"2015-05-{10 + i}T10:00:00Z"} for i in range(9)])
+    browser = look("/?site=old&range=custom&from=2015-05-14&to=2015-05-18")
+    assert number(browser.text("#pv")) == 9  # the whole month, as the line below the figures says
+    assert [browser.text(f"#{name}-change") for name in FIGURES] == [""] * 4
+
+
 def test_an_empty_site_says_what_to_do(http, look):
     browser = look("/?site=nobody-home")
     assert "No page views in the last 24 hours" in browser.text("#figures-message")
