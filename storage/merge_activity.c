@@ -281,13 +281,25 @@ static void write_bitmap(const struct merge_activity *merge, const struct day_bi
     resp_word(keys, key.p, key.n);
     resp_decimal(args, bitmap->day.expire_ms);
     resp_decimal(args, bitmap->day.day);
-    resp_decimal(args, bitmap->n_bits);
+    uint32_t n_names = 0;
+    for (uint32_t b = bitmap->first_bit; b != INDEX_NONE; b = merge->bits[b].next) {
+        n_names += merge->users[merge->bits[b].user].name_place > 0;
+    }
+    bool all = n_names > 0 && n_names == merge->sites[bitmap->site].n_names;
+    uint32_t n = all ? bitmap->n_bits - n_names + 1 : bitmap->n_bits;
+    resp_decimal(args, n);
+    if (all) {
+        resp_text(args, "*");
+    }
     for (uint32_t b = bitmap->first_bit; b != INDEX_NONE; b = merge->bits[b].next) {
         const struct active_user *user = &merge->users[merge->bits[b].user];
-        resp_decimal(
-            args, user->name_place > 0 ? -(int64_t)user->name_place : (int64_t)user->index);
+        if (user->name_place == 0) {
+            resp_decimal(args, user->index);
+        } else if (!all) {
+            resp_decimal(args, -(int64_t)user->name_place);
+        }
     }
-    *n_args += 3 + bitmap->n_bits;
+    *n_args += 3 + n;
 }
 
 void merge_activity_write(const struct merge_activity *merge, const char *tag, struct buffer *keys,

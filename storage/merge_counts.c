@@ -24,6 +24,7 @@ struct page_count {
 
 struct member {
     const struct row *row;
+    bool visitor, address; /* to be written */
     uint32_t next;
 };
 
@@ -149,22 +150,35 @@ static struct page_count *find_page(
     return &merge->pages[item];
 }
 
+/* Who comes again at once, on the same page, is in the sketches already. */
 static bool add_member(struct merge_counts *merge, struct page_count *page, const struct row *row)
 {
+    const struct row *last =
+        page->last_member == INDEX_NONE ? NULL : merge->members[page->last_member].row;
+    bool visitor =
+        row->has_visitor && (last == NULL || !last->has_visitor ||
+                                memcmp(&last->visitor, &row->visitor, sizeof(row->visitor)) != 0);
+    bool address =
+        row->has_address && (last == NULL || !last->has_address ||
+                                memcmp(&last->address, &row->address, sizeof(row->address)) != 0);
+    if (last != NULL && !visitor && !address && last->has_visitor == row->has_visitor &&
+        last->has_address == row->has_address) {
+        return true;
+    }
     if (!array_reserve(
             &merge->members, &merge->members_capacity, merge->n_members, sizeof(*merge->members))) {
         return false;
     }
     uint32_t item = (uint32_t)merge->n_members++;
-    merge->members[item] = (struct member){row, INDEX_NONE};
+    merge->members[item] = (struct member){row, visitor, address, INDEX_NONE};
     if (page->last_member == INDEX_NONE) {
         page->first_member = item;
     } else {
         merge->members[page->last_member].next = item;
     }
     page->last_member = item;
-    page->n_visitors += row->has_visitor ? 1 : 0;
-    page->n_addresses += row->has_address ? 1 : 0;
+    page->n_visitors += visitor;
+    page->n_addresses += address;
     return true;
 }
 
@@ -200,16 +214,15 @@ static void write_sketches(const struct merge_counts *merge, const struct page_c
     const struct site_bucket *bucket = &merge->buckets[page->bucket];
     resp_decimal(args, page->n_visitors);
     for (uint32_t m = page->first_member; m != INDEX_NONE; m = merge->members[m].next) {
-        const struct row *row = merge->members[m].row;
-        if (row->has_visitor) {
-            resp_word(args, row->visitor.bytes, 8);
+        if (merge->members[m].visitor) {
+            resp_word(args, merge->members[m].row->visitor.bytes, 8);
         }
     }
     resp_decimal(args, page->n_addresses);
     for (uint32_t m = page->first_member; m != INDEX_NONE; m = merge->members[m].next) {
-        const struct row *row = merge->members[m].row;
-        if (row->has_address) {
-            resp_word(args, row->address.bytes, sizeof(row->address.bytes));
+        if (merge->members[m].address) {
+            const struct address_id *address = &merge->members[m].row->address;
+            resp_word(args, address->bytes, sizeof(address->bytes));
         }
     }
     if (page->n_visitors > 0) {

@@ -26,6 +26,7 @@ struct visitor {
 struct candidate {
     int64_t at_s;
     struct slice page;
+    uint64_t page_hash;
     uint32_t minute;
     uint32_t next;
 };
@@ -38,13 +39,22 @@ struct minute {
     uint32_t next;
 };
 
+/* A visitor who came at one time only, in the order of writing. */
+struct single {
+    int64_t at_s;
+    uint64_t page_hash;
+    uint32_t visitor;
+};
+
 struct merge_visits {
     struct site_visits *sites;
     struct visitor *visitors;
     struct candidate *candidates;
     struct minute *minutes;
+    struct single *singles; /* scratch of writing: room for all visitors */
     size_t n_sites, n_visitors, n_candidates, n_minutes;
     size_t sites_capacity, visitors_capacity, candidates_capacity, minutes_capacity;
+    size_t singles_capacity;
     struct index visitor_index, minute_index;
 };
 
@@ -60,6 +70,7 @@ void merge_visits_free(struct merge_visits *merge)
         free(merge->visitors);
         free(merge->candidates);
         free(merge->minutes);
+        free(merge->singles);
         index_release(&merge->visitor_index);
         index_release(&merge->minute_index);
         free(merge);
@@ -113,7 +124,9 @@ static struct visitor *find_visitor(struct merge_visits *merge, const struct row
 {
     if (!index_reserve(&merge->visitor_index) ||
         !array_reserve(&merge->visitors, &merge->visitors_capacity, merge->n_visitors,
-            sizeof(*merge->visitors))) {
+            sizeof(*merge->visitors)) ||
+        !array_reserve(&merge->singles, &merge->singles_capacity, merge->n_visitors,
+            sizeof(*merge->singles))) {
         return NULL;
     }
     uint64_t hash;
@@ -208,7 +221,8 @@ bool merge_visits_add(struct merge_visits *merge, const struct row *row, int64_t
         return false;
     }
     uint32_t item = (uint32_t)merge->n_candidates++;
-    merge->candidates[item] = (struct candidate){row->at_s, row->page, minute, INDEX_NONE};
+    merge->candidates[item] =
+        (struct candidate){row->at_s, row->page, row->page_hash, minute, INDEX_NONE};
     if (visitor->last_candidate == INDEX_NONE) {
         visitor->first_candidate = item;
     } else {
@@ -261,7 +275,110 @@ static void write_visitor(const struct merge_visits *merge, const struct visitor
     *n_args += 2 + 3 * visitor->n_candidates;
 }
 
-void merge_visits_write(const struct merge_visits *merge, const char *tag, int64_t timeout_s,
+/* Most visitors come once in a flush: those are written by time and page, not each by itself. */
+static bool is_single(const struct merge_visits *merge, const struct visitor *visitor)
+{
+    return visitor->n_candidates == 1 &&
+           merge->candidates[visitor->first_candidate].at_s == visitor->newest_s;
+}
+
+static int compare_singles(const void *a, const void *b)
+{
+    const struct single *x = a;
+    const struct single *y = b;
+    if (x->at_s != y->at_s) {
+        return x->at_s < y->at_s ? -1 : 1;
+    }
+    if (x->page_hash != y->page_hash) {
+        return x->page_hash < y->page_hash ? -1 : 1;
+    }
+    return x->visitor < y->visitor ? -1 : x->visitor > y->visitor;
+}
+
+static size_t sort_singles(struct merge_visits *merge, const struct site_visits *site)
+{
+    size_t n = 0;
+    for (uint32_t v = site->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
+        const struct visitor *visitor = &merge->visitors[v];
+        if (is_single(merge, visitor)) {
+            uint64_t hash = merge->candidates[visitor->first_candidate].page_hash;
+            merge->singles[n++] = (struct single){visitor->newest_s, hash, v};
+        }
+    }
+    qsort(merge->singles, n, sizeof(*merge->singles), compare_singles);
+    return n;
+}
+
+static const struct candidate *candidate_of(const struct merge_visits *merge, size_t single)
+{
+    return &merge->candidates[merge->visitors[merge->singles[single].visitor].first_candidate];
+}
+
+/* The end of those from @from on, of @n, that share time and page. */
+static size_t run_end(const struct merge_visits *merge, size_t from, size_t n)
+{
+    size_t end = from + 1;
+    while (end < n && merge->singles[end].at_s == merge->singles[from].at_s &&
+           slice_equal(candidate_of(merge, end)->page, candidate_of(merge, from)->page)) {
+        end++;
+    }
+    return end;
+}
+
+/* The @n singles, time by time: the time, its minute, number of pages; pages, each with how many
+ * visitors it has. */
+static void write_singles(
+    const struct merge_visits *merge, size_t n, struct buffer *args, size_t *n_args)
+{
+    size_t times = 0;
+    for (size_t i = 0; i < n; i++) {
+        times += i == 0 || merge->singles[i].at_s != merge->singles[i - 1].at_s;
+    }
+    resp_decimal(args, (int64_t)times);
+    *n_args += 1 + 3 * times;
+    for (size_t i = 0; i < n;) {
+        int64_t at_s = merge->singles[i].at_s;
+        size_t pages = 0;
+        for (size_t j = i; j < n && merge->singles[j].at_s == at_s; j = run_end(merge, j, n)) {
+            pages++;
+        }
+        write_time(args, at_s);
+        resp_decimal(args, merge->minutes[candidate_of(merge, i)->minute].number);
+        resp_decimal(args, (int64_t)pages);
+        *n_args += 2 * pages;
+        for (; pages > 0; pages--) {
+            size_t end = run_end(merge, i, n);
+            struct slice page = candidate_of(merge, i)->page;
+            resp_word(args, page.p, page.n);
+            resp_decimal(args, (int64_t)(end - i));
+            i = end;
+        }
+    }
+}
+
+static void write_visitors(
+    struct merge_visits *merge, const struct site_visits *site, struct buffer *args, size_t *n_args)
+{
+    size_t n = sort_singles(merge, site);
+    for (size_t i = 0; i < n; i++) {
+        const struct visitor_id *id = &merge->visitors[merge->singles[i].visitor].id;
+        resp_word(args, id->bytes, sizeof(id->bytes));
+    }
+    for (uint32_t v = site->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
+        if (!is_single(merge, &merge->visitors[v])) {
+            resp_word(args, merge->visitors[v].id.bytes, sizeof(merge->visitors[v].id.bytes));
+        }
+    }
+    *n_args += site->n_visitors;
+    write_singles(merge, n, args, n_args);
+    for (uint32_t v = site->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
+        if (!is_single(merge, &merge->visitors[v])) {
+            write_visitor(merge, &merge->visitors[v], args, n_args);
+        }
+    }
+}
+
+void merge_visits_write(struct merge_visits *merge, const char *tag, int64_t timeout_s,
     struct buffer *keys, size_t *n_keys, struct buffer *args, size_t *n_args)
 {
     resp_decimal(args, (int64_t)merge->n_sites);
@@ -275,16 +392,11 @@ void merge_visits_write(const struct merge_visits *merge, const char *tag, int64
         resp_decimal(args, timeout_s);
         resp_decimal(args, site->n_minutes);
         resp_decimal(args, site->n_visitors);
-        *n_args += 3 + site->n_visitors;
+        *n_args += 3;
         for (uint32_t m = site->first_minute; m != INDEX_NONE; m = merge->minutes[m].next) {
             write_minute(&merge->minutes[m], site->site, tag, keys, n_keys, args, n_args);
         }
-        for (uint32_t v = site->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
-            resp_word(args, merge->visitors[v].id.bytes, sizeof(merge->visitors[v].id.bytes));
-        }
-        for (uint32_t v = site->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
-            write_visitor(merge, &merge->visitors[v], args, n_args);
-        }
+        write_visitors(merge, site, args, n_args);
     }
 }
 

@@ -26,7 +26,7 @@ bool merge_visits_add(struct merge_visits *merge, const struct row *row, int64_t
     const struct write_target *targets, unsigned n_targets);
 
 /* Write the section "visits" of write.lua; see merge_counts_write. */
-void merge_visits_write(const struct merge_visits *merge, const char *tag, int64_t timeout_s,
+void merge_visits_write(struct merge_visits *merge, const char *tag, int64_t timeout_s,
     struct buffer *keys, size_t *n_keys, struct buffer *args, size_t *n_args);
 
 /* Call @visit for each bucket that may be written to. */

@@ -24,10 +24,21 @@
 -- Parts know nothing of each other; together they save what a script costs each.  (In a cluster a script has one
 -- part: it must not leave its slot.)  Nothing after a marker is set can fail: types and arguments were checked by the
 -- encoder.
-local call = redis.call
+local call, text = redis.call, string.format
 local t = call('TIME')
 local s, us = tonumber(t[1]), tonumber(t[2])
 local now = s * 1000 + math.floor(us / 1000)
+
+-- A number for Redis: its own way of writing one takes longer, and most counts are small, so that they come again.
+local numerals = {}
+local function numeral(n)
+    local known = numerals[n]
+    if not known then
+        known = text('%d', n)
+        numerals[n] = known
+    end
+    return known
+end
 
 -- Add n numbers to n fields of a hash ('H') or members of a zset ('Z'): pages from ARGV[p] on or the list p, numbers
 -- likewise.  One read and one write for all of them is a quarter of the cost of n increments.
@@ -40,7 +51,7 @@ local function add(kind, key, n, pages, page, numbers, number)
     local set, s1, s2 = {}, kind == 'H' and 0 or 1, kind == 'H' and 1 or 0
     for i = 1, n do
         set[2 * i - 1 + s1] = pages[page + i - 1]
-        set[2 * i - 1 + s2] = (is[i] or 0) + numbers[number + i - 1]
+        set[2 * i - 1 + s2] = numeral((is[i] or 0) + numbers[number + i - 1])
     end
     call(kind == 'H' and 'HSET' or 'ZADD', key, unpack(set, 1, 2 * n))
 end
@@ -142,26 +153,25 @@ local function apply(k0, a0)
     end
     a = a + 1
 
-    -- Visits, site by site (never more than 1,000 visitors at a time).  A visitor's entry is the time of the
+    -- Visits, site by site (never more than 1,000 visitors at a time; see merge_visits.c).  A visitor's entry is the time of the
     -- last event and that of its arrival, 11 digits each; hashes are cut by arrival time, so that they can expire as a
     -- whole.  A candidate is an event that starts a visit unless what is remembered says otherwise.
     for _ = 1, tonumber(ARGV[a]) do
         local timeout, minutes, visitors = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
         local prefix = KEYS[k]
         a, k = a + 4, k + 1
-        local buckets, starts_of = {}, {} -- by number; starts by the number as text
+        local buckets = {}
         for m = 1, minutes do
-            local levels, starts = {}, {}
+            local levels = {}
             for l = 1, tonumber(ARGV[a]) do
                 levels[l] = {key = KEYS[k], kind = ARGV[a + 1], expire = tonumber(ARGV[a + 2])}
                 a, k = a + 2, k + 1
             end
             a = a + 1
-            buckets[m] = {levels = levels, starts = starts}
-            starts_of[string.format('%.0f', m)] = starts
+            buckets[m] = {levels = levels, starts = {}}
         end
         local slot = math.floor(s / timeout)
-        local current = prefix .. string.format('%.0f', slot)
+        local current = prefix .. text('%d', slot)
         local known = call('HMGET', current, unpack(ARGV, a, a + visitors - 1))
         local left, where, n = {}, {}, 0 -- not found yet, and their positions
         for i = 1, visitors do
@@ -171,53 +181,68 @@ local function apply(k0, a0)
             end
         end
         local fresh = n == visitors -- none of them is in the current slot
-        for back = 1, 2 do -- only those not found yet are looked for further back
-            local older = prefix .. string.format('%.0f', slot - back)
-            if n > 0 and call('EXISTS', older) == 1 then
-                local found, still, still_where, m = call('HMGET', older, unpack(left, 1, n)), {}, {}, 0
-                for i = 1, n do
-                    if found[i] then
-                        known[where[i]] = found[i]
-                    else
-                        m = m + 1
-                        still[m], still_where[m] = left[i], where[i]
-                    end
+        local older = {prefix .. text('%d', slot - 1), prefix .. text('%d', slot - 2)}
+        local back = n > 0 and call('EXISTS', older[1], older[2]) > 0 and 1 or 3
+        while back < 3 and n > 0 do -- only those not found yet are looked for further back
+            local found, still, still_where, m = call('HMGET', older[back], unpack(left, 1, n)), {}, {}, 0
+            for i = 1, n do
+                if found[i] then
+                    known[where[i]] = found[i]
+                else
+                    m = m + 1
+                    still[m], still_where[m] = left[i], where[i]
                 end
-                left, where, n = still, still_where, m
+            end
+            left, where, n, back = still, still_where, m, back + 1
+        end
+        local ids, set, arrival, i = a - 1, {}, text('%011d', s), 0
+        -- The time of the last event of visitor i, as text too, if it is remembered.
+        local function last_seen(i)
+            local entry = known[i]
+            if entry and s - tonumber(string.sub(entry, 12)) <= 2 * timeout then
+                local last = string.sub(entry, 1, 11)
+                return tonumber(last), last
             end
         end
-        local ids = a
-        local set, arrival = {}, string.format('%011.0f', s)
         a = a + visitors
-        for i = 1, visitors do
-            local newest, candidates, entry = ARGV[a], ARGV[a + 1], known[i]
-            local last_seen = nil
-            if entry and s - tonumber(string.sub(entry, 12)) <= 2 * timeout then
-                last_seen = tonumber(string.sub(entry, 1, 11))
-            end
-            if not last_seen and candidates == '1' then -- most are new, and come once
-                local starts, page = starts_of[ARGV[a + 3]], ARGV[a + 4]
-                starts[page] = (starts[page] or 0) + 1
-                a = a + 3
-            else
-                for _ = 1, tonumber(candidates) do
-                    if not last_seen or tonumber(ARGV[a + 2]) > last_seen + timeout then
-                        local starts, page = starts_of[ARGV[a + 3]], ARGV[a + 4]
-                        starts[page] = (starts[page] or 0) + 1
-                    end
-                    a = a + 3
+        -- Those that came once, time by time and page by page.
+        for _ = 1, tonumber(ARGV[a]) do
+            local newest, starts, pages = ARGV[a + 1], buckets[tonumber(ARGV[a + 2])].starts, tonumber(ARGV[a + 3])
+            local at, entry = tonumber(newest), newest .. arrival
+            a = a + 3
+            for p = a + 1, a + 2 * pages, 2 do
+                local n = 0
+                for _ = 1, tonumber(ARGV[p + 1]) do
+                    i = i + 1
+                    set[2 * i - 1], set[2 * i] = ARGV[ids + i], entry
+                    local last, was = nil, nil
+                    if known[i] then last, was = last_seen(i) end
+                    if not last or at > last + timeout then n = n + 1 end
+                    if last and last > at then set[2 * i] = was .. arrival end
                 end
+                if n > 0 then starts[ARGV[p]] = (starts[ARGV[p]] or 0) + n end
+            end
+            a = a + 2 * pages
+        end
+        a = a + 1
+        -- The others.
+        for i = i + 1, visitors do
+            local newest, last, was = ARGV[a], last_seen(i)
+            for _ = 1, tonumber(ARGV[a + 1]) do
+                if not last or tonumber(ARGV[a + 2]) > last + timeout then
+                    local starts, page = buckets[tonumber(ARGV[a + 3])].starts, ARGV[a + 4]
+                    starts[page] = (starts[page] or 0) + 1
+                end
+                a = a + 3
             end
             a = a + 2
-            if last_seen and last_seen > tonumber(newest) then
-                newest = string.sub(entry, 1, 11)
-            end
-            set[2 * i - 1], set[2 * i] = ARGV[ids + i - 1], newest .. arrival
+            if last and last > tonumber(newest) then newest = was end
+            set[2 * i - 1], set[2 * i] = ARGV[ids + i], newest .. arrival
         end
         local added = call('HSET', current, unpack(set))
         if fresh and added == call('HLEN', current) then -- a new slot; the one before the last two is asked for no more
             call('EXPIRE', current, 4 * timeout + 60)
-            call('UNLINK', prefix .. string.format('%.0f', slot - 3))
+            call('UNLINK', prefix .. text('%d', slot - 3))
         end
         for m = 1, minutes do
             local pages, numbers = {''}, {0} -- the site itself comes first
@@ -238,8 +263,8 @@ local function apply(k0, a0)
 
     -- Activity: the key of `acts`, then site by site (never more than 1,000 users at a time) the keys uid and ids:
     -- and those of the bitmaps.  Number of users that come by name, number of bitmaps; the names; per bitmap when it
-    -- expires (ms; 0: never), its day, number of bits, and whose: an index, or -n for the n-th name.  Who has no index
-    -- yet gets the next one: dense, given once, never again.
+    -- expires (ms; 0: never), its day, number of what follows, and whose the bits are: an index, -n for the n-th name, or
+    -- * for every name.  Who has no index yet gets the next one: dense, given once, never again.
     local sites, learnt = tonumber(ARGV[a]), ''
     if sites > 0 then
         learnt = {'', users[k0]}
@@ -247,7 +272,7 @@ local function apply(k0, a0)
         k = k + 1
         for _ = 1, sites do
             local names, bitmaps = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
-            local uid, ids, index = KEYS[k], KEYS[k + 1], {}
+            local uid, ids, index, first, fresh = KEYS[k], KEYS[k + 1], {}, 0, 0 -- the first index given now, and how many
             a, k = a + 2, k + 2
             if names > 0 then
                 index = call('HMGET', uid, unpack(ARGV, a + 1, a + names))
@@ -259,15 +284,16 @@ local function apply(k0, a0)
                     end
                 end
                 if n > 0 then
-                    local given, block, m = call('HINCRBY', uid, '', n) - n, {}, 0
+                    local block, m = {}, 0
+                    first, fresh = call('HINCRBY', uid, '', n) - n, n
                     for j = 1, n do
+                        local given = first + j - 1
                         m = m + 1
                         block[m] = set[2 * j - 1]
                         index[set[2 * j]] = given
-                        set[2 * j] = given
-                        given = given + 1
-                        if given % 128 == 0 or j == n then -- a name's place in its block's list is its index's
-                            call('RPUSH', ids .. string.format('%.0f', math.floor((given - 1) / 128)), unpack(block, 1, m))
+                        set[2 * j] = text('%d', given)
+                        if given % 128 == 127 or j == n then -- a name's place in its block's list is its index's
+                            call('RPUSH', ids .. text('%d', math.floor(given / 128)), unpack(block, 1, m))
                             m = 0
                         end
                     end
@@ -282,11 +308,26 @@ local function apply(k0, a0)
                     if call('EXISTS', bitmap) == 0 then -- "t:{p}:acts" is as long as "t:{p}:act:"
                         call('ZADD', acts, ARGV[a + 2], string.sub(bitmap, #acts + 1))
                     end
-                    local set = {}
-                    for i = 1, n do
-                        local whose = ARGV[a + 3 + i]
-                        if string.sub(whose, 1, 1) == '-' then whose = index[-tonumber(whose)] end
-                        set[4 * i - 3], set[4 * i - 2], set[4 * i - 1], set[4 * i] = 'SET', 'u1', whose, '1'
+                    local set, m = {}, 0
+                    local function bit(whose, kind, ones)
+                        set[m + 1], set[m + 2], set[m + 3], set[m + 4] = 'SET', kind, whose, ones
+                        m = m + 4
+                    end
+                    for i = a + 4, a + 3 + n do
+                        local whose = ARGV[i]
+                        if whose == '*' then
+                            for j = 1, fresh < names and names or 0 do
+                                if type(index[j]) == 'string' then bit(index[j], 'u1', '1') end
+                            end
+                            for at = first, first + fresh - 1, 32 do -- those given now follow each other
+                                local width = math.min(32, first + fresh - at)
+                                bit(text('%d', at), 'u' .. width, text('%d', 2 ^ width - 1))
+                            end
+                        elseif string.sub(whose, 1, 1) == '-' then
+                            bit(index[-tonumber(whose)], 'u1', '1')
+                        else
+                            bit(whose, 'u1', '1')
+                        end
                     end
                     call('BITFIELD', bitmap, unpack(set))
                 end

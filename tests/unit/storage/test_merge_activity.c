@@ -78,7 +78,13 @@ static size_t user_of(struct slice name)
     return (size_t)strtoul(text + 1, NULL, 10);
 }
 
-/* One bitmap: whose bits are set, by index or by name. */
+static void take_bit(bool *bit)
+{
+    cr_assert(!*bit, "a bit is sent once");
+    *bit = true;
+}
+
+/* One bitmap: whose bits are set, by index, by name, or those of all names. */
 static void read_bitmap(size_t site, struct resp_words *keys, struct resp_words *args,
     const size_t *by_name, int64_t n_names)
 {
@@ -92,12 +98,19 @@ static void read_bitmap(size_t site, struct resp_words *keys, struct resp_words 
     cr_assert_eq(expire_ms, (day + 11) * 86400 * 1000);
     cr_assert(n >= 1 && n <= 1000);
     for (int64_t i = 0; i < n; i++) {
+        if (slice_equal(args->words[args->next], SLICE("*"))) {
+            (void)resp_words_take(args);
+            cr_assert_gt(n_names, 0);
+            for (int64_t name = 0; name < n_names; name++) {
+                take_bit(&sent[site][action][day_number][by_name[name]]);
+            }
+            continue;
+        }
         int64_t whose = resp_words_number(args);
         cr_assert_geq(whose, -n_names);
         size_t user = whose < 0 ? by_name[-whose - 1] : (size_t)whose;
         cr_assert(whose < 0 || known[site][user]);
-        cr_assert(!sent[site][action][day_number][user], "a bit is sent once");
-        sent[site][action][day_number][user] = true;
+        take_bit(&sent[site][action][day_number][user]);
     }
 }
 

@@ -105,6 +105,59 @@ static bool read_minute(
     return true;
 }
 
+/* A candidate of the visitor @memory; if it starts a visit, that is noted. */
+static void read_candidate(struct redis *redis, const struct memory *memory, bool known,
+    int64_t at_s, const struct minute *minute, struct slice page)
+{
+    for (int64_t l = 0; l < minute->n && (!known || at_s > memory->newest_s + TIMEOUT_S); l++) {
+        struct slice key = minute->keys[l];
+        text_lines_add(&redis->starts, "%.*s %.*s", (int)key.n, key.p, (int)page.n, page.p);
+    }
+}
+
+static bool is_known(const struct memory *memory, int64_t arrival_s)
+{
+    return arrival_s - memory->arrival_s <= 2 * TIMEOUT_S;
+}
+
+static void remember(struct memory *memory, int64_t newest_s, int64_t arrival_s)
+{
+    bool later = is_known(memory, arrival_s) && memory->newest_s > newest_s;
+    memory->newest_s = later ? memory->newest_s : newest_s;
+    memory->arrival_s = arrival_s;
+}
+
+/* Visitors that came at one time only, from the first one on; how many goes into *ret. */
+static const char *read_singles(struct redis *redis, int64_t arrival_s,
+    const struct minute *minutes, int64_t n_minutes, struct resp_words *args,
+    const struct slice *ids, int64_t n_ids, int64_t *ret)
+{
+    *ret = 0;
+    for (int64_t times = resp_words_number(args); times > 0; times--) {
+        struct slice time = resp_words_take(args);
+        int64_t m = resp_words_number(args);
+        int64_t pages = resp_words_number(args);
+        if (time.n != 11 || m < 1 || m > n_minutes || pages < 1) {
+            return "a time without a minute, or without a page";
+        }
+        int64_t at_s = strtoll(time.p, NULL, 10);
+        for (; pages > 0; pages--) {
+            struct slice page = resp_words_take(args);
+            int64_t n = resp_words_number(args);
+            if (args->failed || n < 1 || *ret + n > n_ids) {
+                return "a page without visitors, or with too many";
+            }
+            for (; n > 0; n--) {
+                struct memory *memory = find_memory(redis, ids[(*ret)++]);
+                bool known = is_known(memory, arrival_s);
+                read_candidate(redis, memory, known, at_s, &minutes[m - 1], page);
+                remember(memory, at_s, arrival_s);
+            }
+        }
+    }
+    return NULL;
+}
+
 /* Candidates of one visitor; those that start a visit are noted. */
 static const char *read_visitor(struct redis *redis, struct slice id, int64_t arrival_s,
     const struct minute *minutes, int64_t n_minutes, struct resp_words *args)
@@ -112,11 +165,10 @@ static const char *read_visitor(struct redis *redis, struct slice id, int64_t ar
     struct slice newest_text = resp_words_take(args);
     int64_t n = resp_words_number(args);
     struct memory *memory = find_memory(redis, id);
-    bool known = arrival_s - memory->arrival_s <= 2 * TIMEOUT_S;
+    bool known = is_known(memory, arrival_s);
     if (newest_text.n != 11 || n < 1) {
         return "the newest time is not eleven digits, or there is no candidate";
     }
-    int64_t newest_s = strtoll(newest_text.p, NULL, 10);
     for (; n > 0; n--) {
         int64_t at_s = resp_words_number(args);
         int64_t m = resp_words_number(args);
@@ -124,14 +176,9 @@ static const char *read_visitor(struct redis *redis, struct slice id, int64_t ar
         if (args->failed || m < 1 || m > n_minutes) {
             return "a candidate without a minute";
         }
-        for (int64_t l = 0; l < minutes[m - 1].n && (!known || at_s > memory->newest_s + TIMEOUT_S);
-             l++) {
-            struct slice key = minutes[m - 1].keys[l];
-            text_lines_add(&redis->starts, "%.*s %.*s", (int)key.n, key.p, (int)page.n, page.p);
-        }
+        read_candidate(redis, memory, known, at_s, &minutes[m - 1], page);
     }
-    memory->newest_s = known && memory->newest_s > newest_s ? memory->newest_s : newest_s;
-    memory->arrival_s = arrival_s;
+    remember(memory, strtoll(newest_text.p, NULL, 10), arrival_s);
     return NULL;
 }
 
@@ -157,7 +204,12 @@ static const char *read_part(
         fault =
             resp_words_take(args).n == sizeof(struct visitor_id) ? NULL : "an id is not 16 bytes";
     }
-    for (int64_t v = 0; v < n_visitors && fault == NULL; v++) {
+    int64_t singles = 0;
+    if (fault == NULL) {
+        fault = read_singles(
+            redis, arrival_s, minutes, n_minutes, args, &args->words[ids], n_visitors, &singles);
+    }
+    for (int64_t v = singles; v < n_visitors && fault == NULL; v++) {
         fault =
             read_visitor(redis, args->words[ids + (size_t)v], arrival_s, minutes, n_minutes, args);
     }
@@ -166,7 +218,7 @@ static const char *read_part(
 }
 
 /* Write the section and let @redis take it, at its time @arrival_s.  A fault, or NULL. */
-static const char *flush(const struct merge_visits *merge, struct redis *redis, int64_t arrival_s)
+static const char *flush(struct merge_visits *merge, struct redis *redis, int64_t arrival_s)
 {
     struct buffer key_words;
     struct buffer arg_words;
@@ -351,6 +403,7 @@ Test(merge_visits, words_of_a_small_section)
         "$1\r\n2\r\n$1\r\nH\r\n$1\r\n0\r\n$1\r\nZ\r\n$1\r\n0\r\n"
         "$1\r\n1\r\n$1\r\nH\r\n$1\r\n0\r\n"
         "$16\r\n################\r\n"
+        "$1\r\n0\r\n"
         "$11\r\n01795187826\r\n$1\r\n2\r\n"
         "$10\r\n1795184834\r\n$1\r\n1\r\n$2\r\n/a\r\n"
         "$10\r\n1795187825\r\n$1\r\n2\r\n$2\r\n/b\r\n");
@@ -358,7 +411,7 @@ Test(merge_visits, words_of_a_small_section)
     cr_expect(slice_equal((struct slice){args.p, args.n}, (struct slice){expected, (size_t)n}),
         "%.*s", (int)args.n, args.p);
     cr_expect_eq(n_keys, 4u);
-    cr_expect_eq(n_args, 4u + 8 + 1 + 2 + 6);
+    cr_expect_eq(n_args, 4u + 8 + 1 + 1 + 2 + 6);
     buffer_release(&keys);
     buffer_release(&args);
     tear_down(&s);
