@@ -38,21 +38,33 @@ struct draft {
     int64_t minute_s, visit_minute_s; /* ..and their minutes */
     struct slice user_site;           /* of the last user.. */
     int64_t user_day;                 /* ..and the day (UTC: this is a guess of costs) */
+    struct retention retention;       /* what the plan points to */
+    uint32_t unit_tasks;              /* of the unit at hand so far */
 };
 
-struct assembly {
+/* Kept from flush to flush: made anew each time, it would be 70 pages of memory fresh from the
+ * system, which cost more than all that is done with them. */
+struct flush_maker {
+    struct core *core;
     struct flush *flush;
     uint32_t max_us; /* of a part */
     struct part *parts;
     size_t n_parts, parts_capacity;
-    struct draft drafts[PARTITIONS_MAX];
-    struct retention retention[PARTITIONS_MAX]; /* what the plans point to */
     size_t units_capacity;
-    uint32_t unit_tasks[PARTITIONS_MAX]; /* of the unit at hand so far */
+    unsigned n_drafts;
+    struct draft drafts[];
 };
 
+static void clear_draft(struct draft *draft)
+{
+    draft->n = draft->n_units = 0;
+    draft->us = 0;
+    draft->minute_s = draft->visit_minute_s = draft->user_day = INT64_MIN;
+    memset(draft->pages, 0, sizeof(draft->pages));
+}
+
 /* Move a draft into a part of the flush. */
-static bool close_draft(struct assembly *a, unsigned partition)
+static bool close_draft(struct flush_maker *a, unsigned partition)
 {
     struct draft *draft = &a->drafts[partition];
     if (draft->n == 0) {
@@ -76,10 +88,7 @@ static bool close_draft(struct assembly *a, unsigned partition)
         .units = units,
         .n_units = (uint32_t)draft->n_units,
         .us = (uint32_t)draft->us};
-    draft->n = draft->n_units = 0;
-    draft->us = 0;
-    draft->minute_s = draft->visit_minute_s = draft->user_day = INT64_MIN;
-    memset(draft->pages, 0, sizeof(draft->pages));
+    clear_draft(draft);
     return true;
 }
 
@@ -140,7 +149,7 @@ static size_t cost(struct draft *draft, const struct row *row, enum task_kind ki
 }
 
 /* One more task of @unit (0: of none) in the partition. */
-static bool count_unit_task(struct assembly *a, unsigned partition, uint32_t unit)
+static bool count_unit_task(struct flush_maker *a, unsigned partition, uint32_t unit)
 {
     struct draft *draft = &a->drafts[partition];
     if (unit == 0) {
@@ -152,16 +161,16 @@ static bool count_unit_task(struct assembly *a, unsigned partition, uint32_t uni
             return false;
         }
         draft->units[draft->n_units++] = (struct part_unit){.unit = unit,
-            .from = a->unit_tasks[partition],
+            .from = draft->unit_tasks,
             .mark = a->flush->units[unit - 1].direct ? UNIT_DIRECT : UNIT_OPEN};
         draft->us += UNIT_US;
     }
     draft->units[draft->n_units - 1].n++;
-    a->unit_tasks[partition]++;
+    draft->unit_tasks++;
     return true;
 }
 
-static bool add_task(struct assembly *a, unsigned partition, size_t row, enum task_kind kind)
+static bool add_task(struct flush_maker *a, unsigned partition, size_t row, enum task_kind kind)
 {
     struct draft *draft = &a->drafts[partition];
     if (!array_reserve(&draft->tasks, &draft->capacity, draft->n, sizeof(*draft->tasks)) ||
@@ -241,7 +250,7 @@ static bool make_record(struct flush *flush, const struct claim *claim)
 }
 
 /* The job has a key: its events are a unit.  Its number goes into *ret, 0 for a job without. */
-static bool begin_unit(struct assembly *a, const struct storage_job *job, uint32_t *ret)
+static bool begin_unit(struct flush_maker *a, const struct storage_job *job, uint32_t *ret)
 {
     struct flush *flush = a->flush;
     struct claim *claim = job->u.write.claim;
@@ -260,11 +269,13 @@ static bool begin_unit(struct assembly *a, const struct storage_job *job, uint32
     if (claim->direct && !make_record(flush, claim)) {
         return false;
     }
-    memset(a->unit_tasks, 0, sizeof(a->unit_tasks));
+    for (unsigned p = 0; p < a->n_drafts; p++) {
+        a->drafts[p].unit_tasks = 0;
+    }
     return true;
 }
 
-static bool fill(struct assembly *a, struct storage_job *jobs)
+static bool fill(struct flush_maker *a, struct storage_job *jobs)
 {
     struct flush *flush = a->flush;
     for (struct storage_job *job = jobs; job != NULL; job = job->next) {
@@ -287,7 +298,7 @@ static bool fill(struct assembly *a, struct storage_job *jobs)
             }
         }
     }
-    for (unsigned p = 0; p < PARTITIONS_MAX; p++) {
+    for (unsigned p = 0; p < a->n_drafts; p++) {
         if (!close_draft(a, p)) {
             return false;
         }
@@ -322,32 +333,57 @@ struct storage_job *flush_take_direct(struct flush *flush, uint32_t unit)
     return job;
 }
 
-struct flush *flush_make(struct core *core, struct storage_job *jobs, int64_t gen_ms)
+struct flush_maker *flush_maker_new(struct core *core)
 {
-    struct assembly *a = calloc(1, sizeof(*a));
-    struct flush *flush = calloc(1, sizeof(*flush));
-    bool ok = a != NULL && flush != NULL;
-    if (ok) {
-        a->flush = flush;
-        a->max_us = pace_limit_us(&core->pace);
-        for (unsigned p = 0; p < core->partitions.n; p++) {
-            struct partition_view view = core_view(core, p);
-            a->retention[p] = view.retention;
-            write_plan_init(&a->drafts[p].plan, zone_utc(), &a->retention[p], &view.state);
-            a->drafts[p].minute_s = a->drafts[p].visit_minute_s = INT64_MIN;
-            a->drafts[p].user_day = INT64_MIN;
+    struct flush_maker *a = calloc(1, sizeof(*a) + core->partitions.n * sizeof(a->drafts[0]));
+    if (a != NULL) {
+        a->core = core;
+        a->n_drafts = core->partitions.n;
+        for (unsigned p = 0; p < a->n_drafts; p++) {
+            clear_draft(&a->drafts[p]);
         }
-        flush->gen_ms = gen_ms;
-        flush->rows = calloc(count_rows(jobs) + 1, sizeof(*flush->rows));
-        ok = flush->rows != NULL && fill(a, jobs);
-        flush->parts = a->parts;
-        flush->n_parts = a->n_parts;
     }
-    for (unsigned p = 0; a != NULL && p < PARTITIONS_MAX; p++) {
+    return a;
+}
+
+void flush_maker_free(struct flush_maker *a)
+{
+    for (unsigned p = 0; a != NULL && p < a->n_drafts; p++) {
         free(a->drafts[p].tasks);
         free(a->drafts[p].units);
     }
     free(a);
+}
+
+static void begin(struct flush_maker *a, struct flush *flush)
+{
+    a->flush = flush;
+    a->max_us = pace_limit_us(&a->core->pace);
+    a->parts = NULL;
+    a->n_parts = a->parts_capacity = a->units_capacity = 0;
+    for (unsigned p = 0; p < a->n_drafts; p++) {
+        struct draft *draft = &a->drafts[p];
+        struct partition_view view = core_view(a->core, p);
+        draft->retention = view.retention;
+        write_plan_init(&draft->plan, zone_utc(), &draft->retention, &view.state);
+        if (draft->n > 0) { /* the last one was not finished */
+            clear_draft(draft);
+        }
+    }
+}
+
+struct flush *flush_make(struct flush_maker *a, struct storage_job *jobs, int64_t gen_ms)
+{
+    struct flush *flush = calloc(1, sizeof(*flush));
+    if (flush == NULL) {
+        return NULL;
+    }
+    begin(a, flush);
+    flush->gen_ms = gen_ms;
+    flush->rows = calloc(count_rows(jobs) + 1, sizeof(*flush->rows));
+    bool ok = flush->rows != NULL && fill(a, jobs);
+    flush->parts = a->parts;
+    flush->n_parts = a->n_parts;
     if (!ok) {
         flush_free(flush);
         return NULL;

@@ -45,9 +45,15 @@ struct job_rows {
  * yet, is taken out and returned. */
 struct storage_job *flush_take_direct(struct flush *flush, uint32_t unit);
 
+/* Makes flushes, one after the other; keeps the memory that it needs for that.  NULL: out of
+ * memory. */
+struct flush_maker;
+struct flush_maker *flush_maker_new(struct core *core);
+void flush_maker_free(struct flush_maker *maker);
+
 /* Make a flush of the list @jobs (at least one; linked by next; each with job->rows, which is
  * freed).  NULL: out of memory, and the jobs are untouched. */
-struct flush *flush_make(struct core *core, struct storage_job *jobs, int64_t gen_ms);
+struct flush *flush_make(struct flush_maker *maker, struct storage_job *jobs, int64_t gen_ms);
 void flush_free(struct flush *flush);
 
 #endif

@@ -64,12 +64,16 @@ static struct site_pairs *find_site(struct merge_seen *merge, const struct row *
 bool merge_seen_add(struct merge_seen *merge, const struct row *row)
 {
     struct site_pairs *site = find_site(merge, row);
+    uint64_t fingerprint = seen_fingerprint(&row->visitor, row->page_hash);
+    if (site != NULL && site->n > 0 && merge->pairs[site->last].fingerprint == fingerprint) {
+        return true; /* again at once: a reload */
+    }
     if (site == NULL || !array_reserve(&merge->pairs, &merge->pairs_capacity, merge->n_pairs,
                             sizeof(*merge->pairs))) {
         return false;
     }
     uint32_t item = (uint32_t)merge->n_pairs++;
-    merge->pairs[item] = (struct pair){seen_fingerprint(&row->visitor, row->page_hash), INDEX_NONE};
+    merge->pairs[item] = (struct pair){fingerprint, INDEX_NONE};
     if (site->first == INDEX_NONE) {
         site->first = item;
     } else {

@@ -46,6 +46,7 @@ struct writer {
 
     /* The thread's own. */
     struct session session;
+    struct flush_maker *maker;
     struct delivery delivery;
     struct limiter limiter;
     struct reply_order order; /* of enum reply_owner */
@@ -197,7 +198,7 @@ static bool start_flush(struct writer *w)
     if (jobs == NULL) {
         return false;
     }
-    struct flush *flush = flush_make(w->core, jobs, redis_clock_ms(&w->core->clock));
+    struct flush *flush = flush_make(w->maker, jobs, redis_clock_ms(&w->core->clock));
     if (flush == NULL) {
         fail_jobs(jobs, STORAGE_NOMEM);
         return false;
@@ -518,6 +519,7 @@ static void writer_free(struct writer *w)
 {
     session_close(&w->session);
     delivery_release(&w->delivery);
+    flush_maker_free(w->maker);
     limiter_release(&w->limiter);
     free(w->order.runs);
     if (w->wake_fd >= 0) {
@@ -545,7 +547,8 @@ struct writer *writer_start(struct core *core)
     w->disconnected_ms = monotonic_ms();
     limiter_init(&w->limiter, core);
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (!delivery_init(&w->delivery, core) || w->wake_fd < 0 ||
+    w->maker = flush_maker_new(core);
+    if (!delivery_init(&w->delivery, core) || w->maker == NULL || w->wake_fd < 0 ||
         pthread_create(&w->thread, NULL, writer_main, w) != 0) {
         writer_free(w);
         return NULL;
