@@ -1,16 +1,22 @@
 #include "storage/rollup_state.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include "storage/buffer.h"
 
 size_t rollup_state_print(const struct rollup_state *state, char *text)
 {
-    const int64_t *c = state->writers_s, *w = state->readers_s;
-    int n = snprintf(text, ROLLUP_STATE_TEXT,
-        "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, c[LEVEL_HOUR],
-        w[LEVEL_HOUR], c[LEVEL_DAY], w[LEVEL_DAY], c[LEVEL_MONTH], w[LEVEL_MONTH]);
+    static const enum level levels[] = {LEVEL_HOUR, LEVEL_DAY, LEVEL_MONTH};
+    size_t n = 0; /* six numbers of at most 20 bytes and five blanks always fit */
 
-    return (size_t)n; /* six numbers of at most 20 bytes and five blanks always fit */
+    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+        if (i > 0) {
+            text[n++] = ' ';
+        }
+        n += decimal_print(state->writers_s[levels[i]], text + n);
+        text[n++] = ' ';
+        n += decimal_print(state->readers_s[levels[i]], text + n);
+    }
+    text[n] = '\0';
+    return n;
 }
 
 /* A decimal number off the front of @rest, in the one form that print gives it: no plus sign, no

@@ -24,21 +24,25 @@
 -- Parts know nothing of each other; together they save what a script costs each.  (In a cluster a script has one
 -- part: it must not leave its slot.)  Nothing after a marker is set can fail: types and arguments were checked by the
 -- encoder.
-local call, text = redis.call, string.format
+local call, text, sub, floor, unpack = redis.call, string.format, string.sub, math.floor, unpack
+local KEYS, ARGV = KEYS, ARGV
 local t = call('TIME')
 local s, us = tonumber(t[1]), tonumber(t[2])
-local now = s * 1000 + math.floor(us / 1000)
+local now = s * 1000 + floor(us / 1000)
 
--- A number for Redis: its own way of writing one takes longer, and most counts are small, so that they come again.
-local numerals = {}
-local function numeral(n)
-    local known = numerals[n]
-    if not known then
-        known = text('%d', n)
-        numerals[n] = known
-    end
-    return known
-end
+-- Numbers of texts and texts of whole numbers.  Most are small and come again, and making one costs twenty times what
+-- looking it up does.
+local num = setmetatable({}, {__index = function(known, t)
+    local n = tonumber(t)
+    known[t] = n
+    return n
+end})
+local numeral = setmetatable({}, {__index = function(known, n)
+    local t = text('%d', n)
+    known[n] = t
+    return t
+end})
+local arrival = text('%011d', s)
 
 -- Add n numbers to n fields of a hash ('H') or members of a zset ('Z'): pages from ARGV[p] on or the list p, numbers
 -- likewise.  One read and one write for all of them is a quarter of the cost of n increments.
@@ -51,7 +55,7 @@ local function add(kind, key, n, pages, page, numbers, number)
     local set, s1, s2 = {}, kind == 'H' and 0 or 1, kind == 'H' and 1 or 0
     for i = 1, n do
         set[2 * i - 1 + s1] = pages[page + i - 1]
-        set[2 * i - 1 + s2] = numeral((is[i] or 0) + numbers[number + i - 1])
+        set[2 * i - 1 + s2] = numeral[(is[i] or 0) + numbers[number + i - 1]]
     end
     call(kind == 'H' and 'HSET' or 'ZADD', key, unpack(set, 1, 2 * n))
 end
@@ -66,17 +70,17 @@ local function known(k0, a0, n)
     local markers, found = call('MGET', unpack(KEYS, k0 + 1, k0 + n)), {}
     for i = n, 1, -1 do
         local a = a0 + 3 * i - 2
-        local value, from, marker, have = ARGV[a], tonumber(ARGV[a + 2]), markers[i], 0
+        local value, from, marker, have = ARGV[a], num[ARGV[a + 2]], markers[i], 0
         if marker then
-            local gen, was = tonumber(string.sub(value, 1, 13)), tonumber(string.sub(marker, 1, 13))
+            local gen, was = tonumber(sub(value, 1, 13)), tonumber(sub(marker, 1, 13))
             if gen < was + 86400000 then -- decided by the generations, not by when a marker happens to expire
-                have = string.sub(marker, 21) == string.sub(value, 21) and tonumber(string.sub(marker, 14, 20)) or 'O'
+                have = sub(marker, 21) == sub(value, 21) and tonumber(sub(marker, 14, 20)) or 'O'
                 if gen > was then
-                    call('SET', KEYS[k0 + i], string.sub(value, 1, 13) .. string.sub(marker, 14), 'PX', 176400000)
+                    call('SET', KEYS[k0 + i], sub(value, 1, 13) .. sub(marker, 14), 'PX', 176400000)
                 end
             end
         end
-        if now >= tonumber(ARGV[a + 1]) then have = 'L' end
+        if now >= num[ARGV[a + 1]] then have = 'L' end
         if have ~= from then
             found[#found + 1] = i .. ' ' .. (type(have) == 'number' and string.format('%.0f', have) or have)
         end
@@ -89,15 +93,15 @@ local function refusal(k0, a0)
     local rolled = call('HMGET', KEYS[k0 + 1], 'cfg', 'st', 'users')
     if not rolled[1] then return 5, '' end
     if rolled[1] ~= ARGV[2] then return 4, '' end
-    if now >= tonumber(ARGV[a0 + 4]) + tonumber(ARGV[3]) then return 3, '' end
-    local seq = tonumber(ARGV[a0 + 3])
+    if now >= num[ARGV[a0 + 4]] + num[ARGV[3]] then return 3, '' end
+    local seq = num[ARGV[a0 + 3]]
     local last = tonumber(call('GET', KEYS[k0 + 2]) or '0')
     if seq <= last then return 0, '' end
     if seq > last + 1 then return 2, '' end
     if rolled[2] ~= ARGV[a0 + 1] then return 1, rolled[2] end
     users[k0] = rolled[3] or '-'
     if ARGV[a0 + 5] ~= '' and ARGV[a0 + 5] ~= users[k0] then return 6, '' end
-    local units = tonumber(ARGV[a0 + 6])
+    local units = num[ARGV[a0 + 6]]
     if units > 0 then
         local found = known(k0 + 4, a0 + 6, units)
         if found ~= '' then return 7, found end
@@ -106,7 +110,7 @@ end
 
 -- Keys behind k0, arguments behind a0.  Returns the code, and st.
 local function apply(k0, a0)
-    local units = tonumber(ARGV[a0 + 6])
+    local units = num[ARGV[a0 + 6]]
     call('SET', KEYS[k0 + 2], ARGV[a0 + 3], 'PX', 3600000)
     if ARGV[a0 + 2] ~= '' then call('HSET', KEYS[k0 + 1], 'ver', ARGV[a0 + 2]) end
 
@@ -117,7 +121,7 @@ local function apply(k0, a0)
     local a, k = a0 + 7 + 3 * units, k0 + 5 + units -- next argument, next key
 
     for announced = 3, 4 do
-        local n = tonumber(ARGV[a])
+        local n = num[ARGV[a]]
         if n > 0 then call('SADD', KEYS[k0 + announced], unpack(ARGV, a + 1, a + n)) end
         a = a + 1 + n
     end
@@ -125,8 +129,8 @@ local function apply(k0, a0)
     -- Counts.  A bucket: 'H' or 'Z', when it expires (ms; 0: not yet), number of pages; pages; views; its pv key.  Then per
     -- page the number of visitors, visitors.., number of addresses, addresses..; keys uv and ip where there are any.
     -- A bucket whose time is over is passed over: PEXPIREAT would delete it at once.
-    for _ = 1, tonumber(ARGV[a]) do
-        local kind, expire, pages = ARGV[a + 1], tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
+    for _ = 1, num[ARGV[a]] do
+        local kind, expire, pages = ARGV[a + 1], num[ARGV[a + 2]], num[ARGV[a + 3]]
         local live = expire == 0 or now < expire
         local stays = expire == 0
         if live then
@@ -156,63 +160,64 @@ local function apply(k0, a0)
     -- Visits, site by site (never more than 1,000 visitors at a time; see merge_visits.c).  A visitor's entry is the time of the
     -- last event and that of its arrival, 11 digits each; hashes are cut by arrival time, so that they can expire as a
     -- whole.  A candidate is an event that starts a visit unless what is remembered says otherwise.
-    for _ = 1, tonumber(ARGV[a]) do
-        local timeout, minutes, visitors = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
+    for _ = 1, num[ARGV[a]] do
+        local timeout, minutes, visitors = num[ARGV[a + 1]], num[ARGV[a + 2]], num[ARGV[a + 3]]
         local prefix = KEYS[k]
         a, k = a + 4, k + 1
         local buckets = {}
         for m = 1, minutes do
             local levels = {}
-            for l = 1, tonumber(ARGV[a]) do
-                levels[l] = {key = KEYS[k], kind = ARGV[a + 1], expire = tonumber(ARGV[a + 2])}
+            for l = 1, num[ARGV[a]] do
+                levels[l] = {key = KEYS[k], kind = ARGV[a + 1], expire = num[ARGV[a + 2]]}
                 a, k = a + 2, k + 1
             end
             a = a + 1
             buckets[m] = {levels = levels, starts = {}}
         end
-        local slot = math.floor(s / timeout)
-        local current = prefix .. text('%d', slot)
+        local slot = floor(s / timeout)
+        local current, missing = prefix .. numeral[slot], 0
         local known = call('HMGET', current, unpack(ARGV, a, a + visitors - 1))
-        local left, where, n = {}, {}, 0 -- not found yet, and their positions
         for i = 1, visitors do
-            if not known[i] then
-                n = n + 1
-                left[n], where[n] = ARGV[a + i - 1], i
-            end
+            if not known[i] then missing = missing + 1 end
         end
-        local fresh = n == visitors -- none of them is in the current slot
-        local older = {prefix .. text('%d', slot - 1), prefix .. text('%d', slot - 2)}
-        local back = n > 0 and call('EXISTS', older[1], older[2]) > 0 and 1 or 3
-        while back < 3 and n > 0 do -- only those not found yet are looked for further back
-            local found, still, still_where, m = call('HMGET', older[back], unpack(left, 1, n)), {}, {}, 0
+        local fresh = missing == visitors -- none of them is in the current slot
+        local older = {prefix .. numeral[slot - 1], prefix .. numeral[slot - 2]}
+        local back = missing > 0 and call('EXISTS', older[1], older[2]) > 0 and 1 or 3
+        while back < 3 and missing > 0 do -- only those not found yet are looked for further back
+            local left, where, n = {}, {}, 0
+            for i = 1, visitors do
+                if not known[i] then
+                    n = n + 1
+                    left[n], where[n] = ARGV[a + i - 1], i
+                end
+            end
+            local found = call('HMGET', older[back], unpack(left, 1, n))
             for i = 1, n do
                 if found[i] then
                     known[where[i]] = found[i]
-                else
-                    m = m + 1
-                    still[m], still_where[m] = left[i], where[i]
+                    missing = missing - 1
                 end
             end
-            left, where, n, back = still, still_where, m, back + 1
+            back = back + 1
         end
-        local ids, set, arrival, i = a - 1, {}, text('%011d', s), 0
+        local ids, set, i = a - 1, {}, 0
         -- The time of the last event of visitor i, as text too, if it is remembered.
         local function last_seen(i)
             local entry = known[i]
-            if entry and s - tonumber(string.sub(entry, 12)) <= 2 * timeout then
-                local last = string.sub(entry, 1, 11)
-                return tonumber(last), last
+            if entry and s - num[sub(entry, 12)] <= 2 * timeout then
+                local last = sub(entry, 1, 11)
+                return num[last], last
             end
         end
         a = a + visitors
         -- Those that came once, time by time and page by page.
-        for _ = 1, tonumber(ARGV[a]) do
-            local newest, starts, pages = ARGV[a + 1], buckets[tonumber(ARGV[a + 2])].starts, tonumber(ARGV[a + 3])
-            local at, entry = tonumber(newest), newest .. arrival
+        for _ = 1, num[ARGV[a]] do
+            local newest, starts, pages = ARGV[a + 1], buckets[num[ARGV[a + 2]]].starts, num[ARGV[a + 3]]
+            local at, entry = num[newest], newest .. arrival
             a = a + 3
             for p = a + 1, a + 2 * pages, 2 do
                 local n = 0
-                for _ = 1, tonumber(ARGV[p + 1]) do
+                for _ = 1, num[ARGV[p + 1]] do
                     i = i + 1
                     set[2 * i - 1], set[2 * i] = ARGV[ids + i], entry
                     local last, was = nil, nil
@@ -228,21 +233,21 @@ local function apply(k0, a0)
         -- The others.
         for i = i + 1, visitors do
             local newest, last, was = ARGV[a], last_seen(i)
-            for _ = 1, tonumber(ARGV[a + 1]) do
-                if not last or tonumber(ARGV[a + 2]) > last + timeout then
-                    local starts, page = buckets[tonumber(ARGV[a + 3])].starts, ARGV[a + 4]
+            for _ = 1, num[ARGV[a + 1]] do
+                if not last or num[ARGV[a + 2]] > last + timeout then
+                    local starts, page = buckets[num[ARGV[a + 3]]].starts, ARGV[a + 4]
                     starts[page] = (starts[page] or 0) + 1
                 end
                 a = a + 3
             end
             a = a + 2
-            if last and last > tonumber(newest) then newest = was end
+            if last and last > num[newest] then newest = was end
             set[2 * i - 1], set[2 * i] = ARGV[ids + i], newest .. arrival
         end
         local added = call('HSET', current, unpack(set))
         if fresh and added == call('HLEN', current) then -- a new slot; the one before the last two is asked for no more
             call('EXPIRE', current, 4 * timeout + 60)
-            call('UNLINK', prefix .. text('%d', slot - 3))
+            call('UNLINK', prefix .. numeral[slot - 3])
         end
         for m = 1, minutes do
             local pages, numbers = {''}, {0} -- the site itself comes first
@@ -265,13 +270,13 @@ local function apply(k0, a0)
     -- and those of the bitmaps.  Number of users that come by name, number of bitmaps; the names; per bitmap when it
     -- expires (ms; 0: never), its day, number of what follows, and whose the bits are: an index, -n for the n-th name, or
     -- * for every name.  Who has no index yet gets the next one: dense, given once, never again.
-    local sites, learnt = tonumber(ARGV[a]), ''
+    local sites, learnt = num[ARGV[a]], ''
     if sites > 0 then
         learnt = {'', users[k0]}
         local acts = KEYS[k]
         k = k + 1
         for _ = 1, sites do
-            local names, bitmaps = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+            local names, bitmaps = num[ARGV[a + 1]], num[ARGV[a + 2]]
             local uid, ids, index, first, fresh = KEYS[k], KEYS[k + 1], {}, 0, 0 -- the first index given now, and how many
             a, k = a + 2, k + 2
             if names > 0 then
@@ -293,7 +298,7 @@ local function apply(k0, a0)
                         index[set[2 * j]] = given
                         set[2 * j] = text('%d', given)
                         if given % 128 == 127 or j == n then -- a name's place in its block's list is its index's
-                            call('RPUSH', ids .. text('%d', math.floor(given / 128)), unpack(block, 1, m))
+                            call('RPUSH', ids .. numeral[floor(given / 128)], unpack(block, 1, m))
                             m = 0
                         end
                     end
@@ -303,10 +308,10 @@ local function apply(k0, a0)
                 a = a + names
             end
             for _ = 1, bitmaps do
-                local bitmap, expire, n = KEYS[k], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 3])
+                local bitmap, expire, n = KEYS[k], num[ARGV[a + 1]], num[ARGV[a + 3]]
                 if expire == 0 or now < expire then
                     if call('EXISTS', bitmap) == 0 then -- "t:{p}:acts" is as long as "t:{p}:act:"
-                        call('ZADD', acts, ARGV[a + 2], string.sub(bitmap, #acts + 1))
+                        call('ZADD', acts, ARGV[a + 2], sub(bitmap, #acts + 1))
                     end
                     local set, m = {}, 0
                     local function bit(whose, kind, ones)
@@ -321,10 +326,10 @@ local function apply(k0, a0)
                             end
                             for at = first, first + fresh - 1, 32 do -- those given now follow each other
                                 local width = math.min(32, first + fresh - at)
-                                bit(text('%d', at), 'u' .. width, text('%d', 2 ^ width - 1))
+                                bit(text('%d', at), 'u' .. numeral[width], numeral[2 ^ width - 1])
                             end
-                        elseif string.sub(whose, 1, 1) == '-' then
-                            bit(index[-tonumber(whose)], 'u1', '1')
+                        elseif sub(whose, 1, 1) == '-' then
+                            bit(index[-num[whose]], 'u1', '1')
                         else
                             bit(whose, 'u1', '1')
                         end
@@ -340,7 +345,7 @@ local function apply(k0, a0)
     -- Seen, log by log: when it expires (ms), fingerprints of pairs (user, page), 8 bytes each.  (See seen_layout.h.)  A
     -- log is due each time it passes a multiple of 128 KiB.
     local due = ''
-    for _ = 1, tonumber(ARGV[a]) do
+    for _ = 1, num[ARGV[a]] do
         local n, more = call('APPEND', KEYS[k], ARGV[a + 2]), #ARGV[a + 2]
         if n == more then call('PEXPIREAT', KEYS[k], ARGV[a + 1]) end
         if n % 131072 < more then
@@ -355,11 +360,11 @@ local function apply(k0, a0)
 end
 
 -- Call f with the keys and arguments of each part.
-local direct = tonumber(ARGV[4])
+local direct = num[ARGV[4]]
 local function each(f)
     local a, k = 4 + direct, direct
-    for part = 1, tonumber(ARGV[1]) do
-        local keys, arguments = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+    for part = 1, num[ARGV[1]] do
+        local keys, arguments = num[ARGV[a + 1]], num[ARGV[a + 2]]
         f(part, k, a + 2)
         a, k = a + 2 + arguments, k + keys
     end
@@ -376,7 +381,7 @@ if direct > 0 then
         first[KEYS[i]] = first[KEYS[i]] or i -- two may ask with one key in one flush
     end
     for i = direct, 1, -1 do
-        if first[KEYS[i]] ~= i or is[i] and now < tonumber(string.sub(is[i], 2, 14)) + 86400000 then
+        if first[KEYS[i]] ~= i or is[i] and now < tonumber(sub(is[i], 2, 14)) + 86400000 then
             taken[#taken + 1] = i
         end
     end
