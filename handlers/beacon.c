@@ -39,6 +39,7 @@ enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *
     _Atomic int64_t *ignored = why_ignored(exchange);
     if (ignored != NULL) {
         count(ignored, beacon->n);
+        ingest_guard_tell(exchange, beacon->events, beacon->n);
         return BEACON_IGNORED;
     }
     if (request->now_ms == 0) { /* Redis was never seen: its clock gives the time of arrival */

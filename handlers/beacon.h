@@ -23,7 +23,8 @@ struct beacon {
 
 enum beacon_verdict {
     BEACON_WAIT,    /* the job is filled */
-    BEACON_IGNORED, /* a bot, or who does not want to be counted; the response is empty */
+    BEACON_IGNORED, /* a bot, or who does not want to be counted; the response
+                       has the guard's headers alone */
     BEACON_REFUSED, /* the response says why: limited, not for this site, Redis never seen */
 };
 

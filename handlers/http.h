@@ -108,6 +108,8 @@ enum handler_result {
 #define ROUTE_BEACON 64u  /* browsers send page views here: see cors.h */
 #define ROUTE_GIF    128u /* every answer is an image: see pixel.h */
 
+#define ROUTE_GUARDED 512u /* page views come in here: see ingest_guard.h */
+
 #define ROUTE_SLASH 256u /* the path may end with a slash, too */
 
 struct route {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "handlers/cors.h"
+#include "handlers/ingest_guard.h"
 #include "handlers/params.h"
 #include "handlers/pixel.h"
 #include "handlers/problem.h"
@@ -230,6 +231,11 @@ void request_dress(struct request *request)
 {
     struct http_response *response = &request->exchange.response;
     unsigned flags = request->route != NULL ? request->route->flags : 0;
+    bool known = request->context->tokens == NULL || request->exchange.access != NULL;
+    if ((flags & ROUTE_GUARDED) != 0 &&
+        known) { /* without a token nobody is limited, but refused */
+        ingest_guard_dress(&request->exchange);
+    }
     if ((flags & ROUTE_GIF) != 0) {
         pixel_dress(response);
     }

@@ -172,16 +172,30 @@ static bool name_funnel(const struct guard *g, struct slice who, struct funnel *
     return true;
 }
 
+static uint64_t hash_of(struct slice who)
+{
+    return page_hash(SLICE("rl"), who);
+}
+
+/* NULL: it is not known. */
+static struct funnel *look_up(const struct guard *g, struct slice who, uint64_t hash)
+{
+    struct funnel *f = g->heads[hash % HEADS];
+    while (f != NULL && !(f->hash == hash && slice_equal((struct slice){f->who, f->who_n}, who))) {
+        f = f->next;
+    }
+    return f;
+}
+
 /* NULL: out of memory, or too many are busy, or Redis was never seen. */
 static struct funnel *find(struct guard *g, struct slice who, int64_t now_us)
 {
-    uint64_t hash = page_hash(SLICE("rl"), who);
+    uint64_t hash = hash_of(who);
     struct funnel **head = &g->heads[hash % HEADS];
-    for (struct funnel *f = *head; f != NULL; f = f->next) {
-        if (f->hash == hash && slice_equal((struct slice){f->who, f->who_n}, who)) {
-            use(g, f, now_us);
-            return f;
-        }
+    struct funnel *known = look_up(g, who, hash);
+    if (known != NULL) {
+        use(g, known, now_us);
+        return known;
     }
     if (g->n == FUNNELS_MAX) {
         if (!is_free(g->oldest)) {
@@ -396,6 +410,17 @@ bool guard_closed(struct guard *g, struct slice who, struct limit_state *ret_sta
     }
     pthread_mutex_unlock(&g->lock);
     return closed;
+}
+
+void guard_peek(struct guard *g, struct slice who, struct limit_state *ret_state)
+{
+    *ret_state = (struct limit_state){.allowed = true, .remaining = g->capacity};
+    pthread_mutex_lock(&g->lock);
+    const struct funnel *f = look_up(g, who, hash_of(who));
+    if (f != NULL) {
+        describe(g, f, monotonic_us(), ret_state);
+    }
+    pthread_mutex_unlock(&g->lock);
 }
 
 /* ---- jobs that wait ---- */

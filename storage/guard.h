@@ -31,6 +31,9 @@ enum guard_verdict guard_try(
 /* Would one event be refused, for sure? */
 bool guard_closed(struct guard *guard, struct slice who, struct limit_state *ret_state);
 
+/* What is left to @who, without taking, asking or remembering anything. */
+void guard_peek(struct guard *guard, struct slice who, struct limit_state *ret_state);
+
 /* Take a write job whose rows are made: it goes to the writer once its claims are granted, or is
  * done with STORAGE_LIMITED (job->u.write.guard says more) or why the guard could not be asked. */
 void guard_submit(struct guard *guard, struct storage_job *job);

@@ -306,6 +306,10 @@ enum guard_verdict storage_guard_try(struct storage *storage, const struct guard
 /* Is it known that not even one event of @who would be admitted?  For those who want to refuse
  * before they work. */
 bool storage_guard_closed(struct storage *storage, struct slice who, struct limit_state *ret_state);
+
+/* What is left to @who, as far as is known here: for answers to requests of which nothing is taken.
+ * Who was never heard of has all of it. */
+void storage_guard_peek(struct storage *storage, struct slice who, struct limit_state *ret_state);
 /* The system's time zone of that IANA name; good until storage_close.  NULL: there is none, and
  * *ret_fault says what is wrong (static text).  May read a file, the first time. */
 const struct zone *storage_zone(struct storage *storage, struct slice name, const char **ret_fault);
