@@ -53,6 +53,25 @@ enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *
                                                                                    : BEACON_REFUSED;
 }
 
+enum beacon_verdict beacon_foretell(struct http_exchange *exchange, const struct beacon *beacon)
+{
+    for (size_t i = 0; i < beacon->n; i++) {
+        if (!access_site(exchange, beacon->events[i].site)) {
+            return BEACON_REFUSED;
+        }
+    }
+    if (why_ignored(exchange) != NULL) {
+        ingest_guard_tell(exchange, beacon->events, beacon->n);
+        return BEACON_IGNORED;
+    }
+    if (exchange->request.now_ms == 0) {
+        problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
+        return BEACON_REFUSED;
+    }
+    return ingest_guard_foretell(exchange, beacon->events, beacon->n) ? BEACON_WAIT
+                                                                      : BEACON_REFUSED;
+}
+
 bool beacon_finish(struct http_exchange *exchange, struct beacon *beacon)
 {
     struct app_stats *stats = exchange->app->stats;

@@ -43,6 +43,7 @@ enum http_field_name {
 /* What a handler may see of a request.  Slices live as long as the exchange. */
 struct http_request {
     enum http_method method; /* HEAD arrives as HTTP_GET */
+    bool head;               /* it is a HEAD: for a GET that does something */
     struct slice path;       /* raw, up to '?' */
     struct slice query;      /* raw, behind '?'; empty if none */
     struct slice segment;    /* what stands in the route's {braces}: decoded, UTF-8 without NUL */

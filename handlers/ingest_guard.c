@@ -185,6 +185,24 @@ void ingest_guard_tell(struct http_exchange *exchange, const struct event *event
     }
 }
 
+bool ingest_guard_foretell(struct http_exchange *exchange, const struct event *events, size_t n)
+{
+    const struct app *app = exchange->app;
+    struct event_address address;
+    struct limit_state state;
+    bool closed = false;
+    for (size_t i = 0; app->guard_by != GUARD_OFF && i < n && !closed; i++) {
+        closed = storage_guard_closed(app->storage,
+            app->guard_by == GUARD_SITE ? events[i].site : who(exchange, &address), &state);
+    }
+    if (closed) {
+        limit_reply_refused(&exchange->response, LIMIT_NAME_GUARD, &app->guard_limit, &state);
+    } else {
+        ingest_guard_tell(exchange, events, n);
+    }
+    return !closed;
+}
+
 void ingest_guard_dress(struct http_exchange *exchange)
 {
     if (exchange->app->guard_by != GUARD_OFF && !limit_reply_told(&exchange->response)) {

@@ -44,6 +44,10 @@ void ingest_guard_release(struct ingest_guard *guard);
  * events, a limit by site tells of the default one, or the token's first. */
 void ingest_guard_tell(struct http_exchange *exchange, const struct event *events, size_t n);
 
+/* The same.  False: none of them would be admitted now, and the response is the 429 that they would
+ * get. */
+bool ingest_guard_foretell(struct http_exchange *exchange, const struct event *events, size_t n);
+
 /* The answer is filled.  Once, last, for the routes that are limited (ROUTE_GUARDED). */
 void ingest_guard_dress(struct http_exchange *exchange);
 

@@ -97,6 +97,7 @@ static bool find_route(struct request *request, enum router_method method)
     if (index < router->n) {
         request->route = &router->routes[index];
         inner->method = request->route->method;
+        inner->head = method == ROUTER_HEAD;
         return decode_segment(request);
     }
     if (methods == 0) {
