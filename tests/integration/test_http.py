@@ -37,7 +37,7 @@ def assert_problem(response, status, parameter=None):
     assert problem["title"] and problem["detail"] and problem["message"] == problem["detail"]
     if parameter is not None:
         assert [e["parameter"] for e in problem["errors"]] == [parameter]
-        assert problem["errors"][0]["detail"]
+        assert problem["errors"][0]["detail"] and parameter in problem["detail"]
 
 
 # Requests that must not be understood in two ways
