@@ -378,8 +378,8 @@ def good_and_bad(http, operation):
 VIEW = b'{"name":"pageview","url":"https://example.org/a","domain":"example.org"}'
 BROWSERS = {
     "getPixel": [(202, "GET", "/pixel.gif?page=/", None, {}), (202, "GET", "/pixel.gif?page=/&user=u&site=s&utm=1&x", None, {}),
-                 (400, "GET", "/pixel.gif?page=%2", None, {}), (400, "GET", "/pixel.gif?page=/&page=/", None, {}),
-                 (422, "GET", "/pixel.gif", None, {}), (422, "GET", "/pixel.gif?page=", None, {}),
+                 (400, "GET", "/pixel.gif?page=%2", None, {}), (422, "GET", "/pixel.gif?page=/&page=/", None, {}),
+                 (422, "GET", "/pixel.gif", None, {}), (422, "GET", "/pixel.gif?page=%FF", None, {}), (422, "GET", "/pixel.gif?page=", None, {}),
                  (422, "GET", "/pixel.gif?page=/", None, {"User-Agent": "Somebot/1.0"})],
     "postPlausibleEvent": [
         (202, "POST", "/api/event", VIEW, {"Content-Type": "text/plain"}), (202, "POST", "/api/event", VIEW, {}),
