@@ -27,7 +27,7 @@ bool request_begin(struct request *request, struct request_context *context, str
     request->refused = request->discard = request->preflight = false;
     request->tokens = NULL;
     memset(&request->exchange, 0, sizeof(request->exchange));
-    request->exchange.app = context->app;
+    request->exchange.app = atomic_load_explicit(&context->app, memory_order_acquire);
     body_init(&request->body, &context->budget, context->max_body, request->body_small,
         sizeof(request->body_small));
     return true;
@@ -57,7 +57,7 @@ static const char *read_head(
         fault = http_strict_check(&copy, &request->message);
     }
     *ret_method = router_method(head->method);
-    request->preflight = cors_on(request->context->app) &&
+    request->preflight = cors_on(request->exchange.app) &&
                          slice_equal(head->method, SLICE("OPTIONS")) &&
                          request->message.fields[FIELD_ORIGIN].n > 0 &&
                          request->message.fields[FIELD_REQUEST_METHOD].n > 0;
@@ -240,7 +240,7 @@ void request_dress(struct request *request)
     if ((flags & ROUTE_GIF) != 0) {
         pixel_dress(response);
     }
-    cors_dress(request->context->app, request->message.fields[FIELD_ORIGIN], flags, response);
+    cors_dress(request->exchange.app, request->message.fields[FIELD_ORIGIN], flags, response);
 }
 
 void request_end(struct request *request)

@@ -40,11 +40,11 @@ struct funnel {
 struct guard {
     struct core *core;
     struct writer *writer;
+
+    pthread_mutex_t lock; /* guards all below, and all funnels */
     struct limit limit;
     int64_t capacity, lease, pace_us;
     double interval_us; /* between two: for estimates only, Redis decides */
-
-    pthread_mutex_t lock; /* guards all below, and all funnels */
     struct funnel *heads[HEADS];
     struct funnel *newest, *oldest;
     size_t n;
@@ -56,15 +56,8 @@ struct guard {
 static const char *const kinds[] = {
     [GUARD_OFF] = "", [GUARD_TOKEN] = "token", [GUARD_IP] = "ip", [GUARD_SITE] = "site"};
 
-struct guard *guard_new(struct core *core, struct writer *writer)
+static void set_limit(struct guard *g, const struct limit *limit)
 {
-    struct guard *g = calloc(1, sizeof(*g));
-    if (g == NULL) {
-        return NULL;
-    }
-    const struct limit *limit = &core->config.guard_limit;
-    g->core = core;
-    g->writer = writer;
     g->limit = *limit;
     g->capacity = limit_capacity(limit);
     g->interval_us = (double)limit->period_us / (double)limit->count;
@@ -77,6 +70,18 @@ struct guard *guard_new(struct core *core, struct writer *writer)
      * asked would be lost. */
     double part_us = (double)g->capacity * g->interval_us / 8;
     g->pace_us = part_us < PACE_US ? (int64_t)part_us : PACE_US;
+}
+
+struct guard *guard_new(struct core *core, struct writer *writer)
+{
+    struct guard *g = calloc(1, sizeof(*g));
+    if (g == NULL) {
+        return NULL;
+    }
+    const struct limit *limit = &core->config.guard_limit;
+    g->core = core;
+    g->writer = writer;
+    set_limit(g, limit);
     g->dice = (uint64_t)monotonic_us() * 2 + 1;
     pthread_mutex_init(&g->lock, NULL);
     return g;
@@ -297,6 +302,20 @@ static void add_left(struct guard *g, struct funnel *f, int64_t n)
     g->n_holding += f->left > 0;
 }
 
+void guard_set_limit(struct guard *g, const struct limit *limit)
+{
+    pthread_mutex_lock(&g->lock);
+    set_limit(g, limit);
+    for (struct funnel *f = g->newest; f != NULL; f = f->older) {
+        f->told_us -= RECHECK_US; /* Redis said so of the old one */
+        f->hold_until_us = 0;
+        if (f->left > g->lease) { /* lost: less is admitted, never more */
+            add_left(g, f, g->lease - f->left);
+        }
+    }
+    pthread_mutex_unlock(&g->lock);
+}
+
 /* Half of the lease is gone: fetch the next one, so that nobody waits for it. */
 static void prefetch(struct guard *g, struct funnel *f, int64_t now_us)
 {
@@ -414,8 +433,8 @@ bool guard_closed(struct guard *g, struct slice who, struct limit_state *ret_sta
 
 void guard_peek(struct guard *g, struct slice who, struct limit_state *ret_state)
 {
-    *ret_state = (struct limit_state){.allowed = true, .remaining = g->capacity};
     pthread_mutex_lock(&g->lock);
+    *ret_state = (struct limit_state){.allowed = true, .remaining = g->capacity};
     const struct funnel *f = look_up(g, who, hash_of(who));
     if (f != NULL) {
         describe(g, f, monotonic_us(), ret_state);

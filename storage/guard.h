@@ -24,6 +24,9 @@ struct guard;
 struct guard *guard_new(struct core *core, struct writer *writer);
 void guard_free(struct guard *guard); /* after the writer has stopped; NULL is harmless */
 
+/* Another limit from now on. */
+void guard_set_limit(struct guard *guard, const struct limit *limit);
+
 /* All claims, or none.  GUARD_ASK: nothing was taken; guard_submit waits for Redis. */
 enum guard_verdict guard_try(
     struct guard *guard, const struct guard_claim *claims, size_t n, struct limit_state *ret_state);
