@@ -64,7 +64,8 @@ enum beacon_verdict beacon_foretell(struct http_exchange *exchange, const struct
         ingest_guard_tell(exchange, beacon->events, beacon->n);
         return BEACON_IGNORED;
     }
-    if (exchange->request.now_ms == 0) {
+    if (exchange->request.now_ms == 0 ||
+        atomic_load(&storage_stats(exchange->app->storage)->redis_connected) == 0) {
         problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
         return BEACON_REFUSED;
     }

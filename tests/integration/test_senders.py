@@ -120,6 +120,7 @@ def test_no_redis_no_acknowledgement(start_redis, start_tallyd):
     http = start_tallyd("--request-timeout", "1s", redis=redis).client()
     redis.kill()
     assert pixel(http, 503, page="/") == "unavailable"
+    assert http.request("HEAD", "/pixel.gif?page=/", headers={"User-Agent": FIREFOX}).status == 503
     response = view(http, "s", 503)
     assert response.headers["Content-Type"] == "application/problem+json" and response.headers["Retry-After"]
 
