@@ -1,6 +1,7 @@
 /* app.h - what all handlers share: limits and rules that come from the options.
  *
- * Layer: handlers.  Constant while the server runs.
+ * Layer: handlers.  Constant; the service may put another one in its place (service/live.h), but a
+ * request has one from its beginning to its end.
  */
 #ifndef HANDLERS_APP_H
 #define HANDLERS_APP_H
@@ -41,8 +42,11 @@ struct limit_policy {
     struct limit limit;
 };
 
+struct ops; /* of the service: for its own endpoints */
+
 struct app {
     struct storage *storage;
+    const struct ops *ops;
     size_t max_events;    /* in one request */
     int64_t max_future_s; /* a ts further ahead is rejected */
     enum rotation rotation;

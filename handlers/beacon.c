@@ -39,6 +39,7 @@ enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *
     _Atomic int64_t *ignored = why_ignored(exchange);
     if (ignored != NULL) {
         count(ignored, beacon->n);
+        ingest_guard_tell(exchange, beacon->events, beacon->n);
         return BEACON_IGNORED;
     }
     if (request->now_ms == 0) { /* Redis was never seen: its clock gives the time of arrival */
@@ -50,6 +51,26 @@ enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *
     exchange->job.u.write = (struct write_job){.events = beacon->events, .n = beacon->n};
     return ingest_guard_admit(exchange, &beacon->guard, beacon->events, beacon->n) ? BEACON_WAIT
                                                                                    : BEACON_REFUSED;
+}
+
+enum beacon_verdict beacon_foretell(struct http_exchange *exchange, const struct beacon *beacon)
+{
+    for (size_t i = 0; i < beacon->n; i++) {
+        if (!access_site(exchange, beacon->events[i].site)) {
+            return BEACON_REFUSED;
+        }
+    }
+    if (why_ignored(exchange) != NULL) {
+        ingest_guard_tell(exchange, beacon->events, beacon->n);
+        return BEACON_IGNORED;
+    }
+    if (exchange->request.now_ms == 0 ||
+        atomic_load(&storage_stats(exchange->app->storage)->redis_connected) == 0) {
+        problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
+        return BEACON_REFUSED;
+    }
+    return ingest_guard_foretell(exchange, beacon->events, beacon->n) ? BEACON_WAIT
+                                                                      : BEACON_REFUSED;
 }
 
 bool beacon_finish(struct http_exchange *exchange, struct beacon *beacon)

@@ -23,12 +23,17 @@ struct beacon {
 
 enum beacon_verdict {
     BEACON_WAIT,    /* the job is filled */
-    BEACON_IGNORED, /* a bot, or who does not want to be counted; the response is empty */
+    BEACON_IGNORED, /* a bot, or who does not want to be counted; the response
+                       has the guard's headers alone */
     BEACON_REFUSED, /* the response says why: limited, not for this site, Redis never seen */
 };
 
 /* @beacon's events are filled and checked: complete them, and fill the job. */
 enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *beacon);
+
+/* What beacon_start() would say, as far as that is known here, and nothing else: nothing is
+ * counted, nor taken from the limit.  BEACON_WAIT: it would be tried. */
+enum beacon_verdict beacon_foretell(struct http_exchange *exchange, const struct beacon *beacon);
 
 /* The job is done.  True: all is counted, and the response has the guard's headers, no more. False:
  * the response says why not. */

@@ -110,14 +110,14 @@ static const char *set_user(struct event *event, const struct value *value)
     if (value->kind != SCAN_NUMBER) {
         return "user must be a string or an integer";
     }
-    if (!json_number_fits_64(&value->number)) {
-        return "user as a number must be an integer of 64 bits";
+    if (!value->number.integer) {
+        return "user as a number must be an integer, without fraction and exponent";
     }
-    event->user = value->number.text;
+    event->user = value->number.text; /* of any size: its digits are the user's name */
     if (slice_equal(event->user, SLICE("-0"))) {
         event->user = SLICE("0");
     }
-    return NULL;
+    return event_check_user(event->user);
 }
 
 static const char *set_site(struct event *event, const struct value *value)

@@ -199,6 +199,7 @@ static enum handler_result prepare(struct http_exchange *exchange)
     if (batch->rejected > 0 && (state->strict || batch->n == 0)) {
         count(&exchange->app->stats->rejected_strict, batch->n);
         reply_rejected(exchange, batch, state->strict);
+        ingest_guard_tell(exchange, batch->events, batch->n);
         return HANDLER_REPLY;
     }
     if (!may_write(exchange, batch)) {
@@ -348,6 +349,19 @@ static void give_back(struct http_exchange *exchange, struct claim *claim)
     exchange->again = true;
 }
 
+/* A repeat takes nothing.  What is left is a site's own only where its events say which. */
+static void tell_repeat(struct http_exchange *exchange, struct events_state *state)
+{
+    const struct http_request *request = &exchange->request;
+    struct event_batch *batch = &state->batch;
+    if (exchange->app->guard_by == GUARD_SITE) {
+        struct event_rules rules = rules_at(exchange->app, request->now_ms / 1000);
+        bool whole = event_json_decode(request->body_bytes, request->body.n, state->form, &rules,
+                         batch) == EVENT_JSON_OK;
+        ingest_guard_tell(exchange, batch->events, whole ? batch->n : 0);
+    }
+}
+
 /* The key is claimed, or not.  Whoever executes the request takes the first try's time of arrival:
  * then the same events go to the same buckets, and the same ones are rejected. */
 static void claimed(struct http_exchange *exchange, struct events_state *state)
@@ -359,6 +373,7 @@ static void claimed(struct http_exchange *exchange, struct events_state *state)
     }
     if (state->claim.outcome != CLAIM_MINE) {
         idempotency_reply(&exchange->response, &state->claim);
+        tell_repeat(exchange, state);
         return;
     }
     exchange->request.now_ms = state->claim.gen_ms;

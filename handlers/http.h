@@ -43,6 +43,7 @@ enum http_field_name {
 /* What a handler may see of a request.  Slices live as long as the exchange. */
 struct http_request {
     enum http_method method; /* HEAD arrives as HTTP_GET */
+    bool head;               /* it is a HEAD: for a GET that does something */
     struct slice path;       /* raw, up to '?' */
     struct slice query;      /* raw, behind '?'; empty if none */
     struct slice segment;    /* what stands in the route's {braces}: decoded, UTF-8 without NUL */
@@ -107,6 +108,8 @@ enum handler_result {
 #define ROUTE_PUBLIC 32u  /* never one: what a browser loads by itself */
 #define ROUTE_BEACON 64u  /* browsers send page views here: see cors.h */
 #define ROUTE_GIF    128u /* every answer is an image: see pixel.h */
+
+#define ROUTE_GUARDED 512u /* page views come in here: see ingest_guard.h */
 
 #define ROUTE_SLASH 256u /* the path may end with a slash, too */
 

@@ -85,7 +85,8 @@ void idempotency_reply(struct http_response *response, const struct claim *claim
         return;
     case CLAIM_OTHER_BODY:
         problem_reply(response, PROBLEM_UNACCEPTABLE,
-            "this Idempotency-Key was used with another body in the last 24 hours");
+            "this Idempotency-Key was used with another body, Content-Type or strict in the last "
+            "24 hours");
         return;
     case CLAIM_IN_FLIGHT:
         problem_reply(response, PROBLEM_CONFLICT,

@@ -148,6 +148,68 @@ void ingest_guard_refused(struct http_exchange *exchange)
     refuse(exchange, &exchange->job.u.write.guard);
 }
 
+/* What is left of that which those of @events have for their own. */
+static void peek(const struct http_exchange *exchange, const struct event *events, size_t n,
+    struct limit_state *ret_state)
+{
+    struct storage *storage = exchange->app->storage;
+    struct event_address address;
+    if (exchange->app->guard_by != GUARD_SITE) {
+        storage_guard_peek(storage, who(exchange, &address), ret_state);
+        return;
+    }
+    const struct access *access = exchange->access;
+    struct slice site =
+        access != NULL && access->n_sites > 0 ? access->sites[0] : EVENT_SITE_DEFAULT;
+    storage_guard_peek(storage, n > 0 ? events[0].site : site, ret_state);
+    for (size_t i = 1; i < n; i++) {
+        struct limit_state one;
+        if (slice_equal(events[i].site, events[i - 1].site)) {
+            continue;
+        }
+        storage_guard_peek(storage, events[i].site, &one);
+        if (one.remaining < ret_state->remaining) {
+            *ret_state = one;
+        }
+    }
+}
+
+void ingest_guard_tell(struct http_exchange *exchange, const struct event *events, size_t n)
+{
+    const struct app *app = exchange->app;
+    struct limit_state state;
+    if (app->guard_by != GUARD_OFF) {
+        peek(exchange, events, n, &state);
+        state.allowed = true; /* nothing was refused for it */
+        limit_reply_headers(&exchange->response, LIMIT_NAME_GUARD, &app->guard_limit, &state);
+    }
+}
+
+bool ingest_guard_foretell(struct http_exchange *exchange, const struct event *events, size_t n)
+{
+    const struct app *app = exchange->app;
+    struct event_address address;
+    struct limit_state state;
+    bool closed = false;
+    for (size_t i = 0; app->guard_by != GUARD_OFF && i < n && !closed; i++) {
+        closed = storage_guard_closed(app->storage,
+            app->guard_by == GUARD_SITE ? events[i].site : who(exchange, &address), &state);
+    }
+    if (closed) {
+        limit_reply_refused(&exchange->response, LIMIT_NAME_GUARD, &app->guard_limit, &state);
+    } else {
+        ingest_guard_tell(exchange, events, n);
+    }
+    return !closed;
+}
+
+void ingest_guard_dress(struct http_exchange *exchange)
+{
+    if (exchange->app->guard_by != GUARD_OFF && !limit_reply_told(&exchange->response)) {
+        ingest_guard_tell(exchange, NULL, 0);
+    }
+}
+
 void ingest_guard_release(struct ingest_guard *guard)
 {
     if (guard->claims != &guard->one) {

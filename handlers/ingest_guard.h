@@ -8,6 +8,8 @@
  *     ingest_guard_headers()  on the answer, if admit() said yes
  *     ingest_guard_refused()  if the job ended with STORAGE_LIMITED
  *     ingest_guard_release()
+ *     ingest_guard_tell()     on an answer for which nothing was taken, where it is known for whom
+ *     ingest_guard_dress()    on every answer: what is left, if it does not say so by now
  */
 #ifndef HANDLERS_INGEST_GUARD_H
 #define HANDLERS_INGEST_GUARD_H
@@ -37,5 +39,16 @@ bool ingest_guard_admit(struct http_exchange *exchange, struct ingest_guard *gua
 void ingest_guard_headers(struct http_exchange *exchange, const struct ingest_guard *guard);
 void ingest_guard_refused(struct http_exchange *exchange);
 void ingest_guard_release(struct ingest_guard *guard);
+
+/* Nothing was taken: the answer is told what is left, of several sites to the tightest.  Without
+ * events, a limit by site tells of the default one, or the token's first. */
+void ingest_guard_tell(struct http_exchange *exchange, const struct event *events, size_t n);
+
+/* The same.  False: none of them would be admitted now, and the response is the 429 that they would
+ * get. */
+bool ingest_guard_foretell(struct http_exchange *exchange, const struct event *events, size_t n);
+
+/* The answer is filled.  Once, last, for the routes that are limited (ROUTE_GUARDED). */
+void ingest_guard_dress(struct http_exchange *exchange);
 
 #endif

@@ -70,18 +70,3 @@ int64_t json_number_cut(const struct json_number *number)
     }
     return value;
 }
-
-/* The grammar forbids leading zeros, so texts of the same length compare as their values do. */
-bool json_number_fits_64(const struct json_number *number)
-{
-    struct slice most =
-        number->negative ? SLICE("-9223372036854775808") : SLICE("18446744073709551615");
-
-    if (!number->integer) {
-        return false;
-    }
-    if (number->text.n != most.n) {
-        return number->text.n < most.n;
-    }
-    return memcmp(number->text.p, most.p, most.n) <= 0;
-}

@@ -91,7 +91,4 @@ void json_scan_position(const struct json_scan *scan, size_t *ret_line, size_t *
 /* The integer part of a number that is not negative, exactly; INT64_MAX if it is 10^17 or more. */
 int64_t json_number_cut(const struct json_number *number);
 
-/* Is it an integer of int64_t or uint64_t? */
-bool json_number_fits_64(const struct json_number *number);
-
 #endif

@@ -205,8 +205,10 @@ static void check_limit(struct reader *r)
 static void check(struct reader *r)
 {
     const struct limit_question *q = r->question;
-    if (q->key.n == 0 || q->key.n > LIMIT_KEY_MAX) {
+    if (q->key.n == 0) {
         refuse(r, members[MEMBER_KEY].pointer, "is required: 1 to 256 bytes");
+    } else if (q->key.n > LIMIT_KEY_MAX) {
+        refuse(r, members[MEMBER_KEY].pointer, "must be of 1 to 256 bytes");
     }
     if (q->cost < 0 || q->cost > LIMIT_COST_MAX) {
         refuse(r, members[MEMBER_COST].pointer, "must be from 0 to 1000000000000");

@@ -92,6 +92,7 @@ static enum params_result refuse(struct params *params, struct slice name, const
     }
     error->parameter[n] = '\0';
     error->detail = detail;
+    error->malformed = detail == bad_escape;
     return PARAMS_REFUSED;
 }
 

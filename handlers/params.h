@@ -31,6 +31,7 @@ struct params_error {
     char parameter[PARAMS_NAME_MAX +
                    1];  /* as the client wrote it: printable ASCII, else '?'; cut off */
     const char *detail; /* static */
+    bool malformed;     /* an escape that is none; false: it can be read, but is not taken */
 };
 
 /* Zeroed it is empty.  Release with params_release. */

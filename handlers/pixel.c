@@ -36,6 +36,18 @@ static void release(struct http_exchange *exchange)
     free(state);
 }
 
+static void refuse(
+    struct http_exchange *exchange, enum problem problem, const char *parameter, const char *detail)
+{
+    struct app_stats *stats = exchange->app->stats;
+    bool malformed = problem == PROBLEM_MALFORMED;
+    problem_reply_parameter(&exchange->response, problem, parameter, "%s", detail);
+    (void)atomic_fetch_add_explicit(
+        malformed ? &stats->rejected_malformed : &stats->rejected_invalid, 1, memory_order_relaxed);
+}
+
+/* A text that is not UTF-8, a NUL, or a parameter twice is what POST /events rejects an event for:
+ * the same 422.  An escape that is none is as malformed as JSON that is none. */
 static bool read_query(struct http_exchange *exchange, struct params *params)
 {
     switch (params_parse_known(
@@ -43,8 +55,8 @@ static bool read_query(struct http_exchange *exchange, struct params *params)
     case PARAMS_OK:
         return true;
     case PARAMS_REFUSED:
-        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, params->error.parameter,
-            "%s", params->error.detail);
+        refuse(exchange, params->error.malformed ? PROBLEM_MALFORMED : PROBLEM_UNACCEPTABLE,
+            params->error.parameter, params->error.detail);
         return false;
     case PARAMS_NOMEM:
         break;
@@ -71,11 +83,32 @@ static bool read_event(
         fault = event_check_site(event->site);
     }
     if (fault != NULL) {
-        problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, name, "%s", fault);
-        (void)atomic_fetch_add_explicit(
-            &exchange->app->stats->rejected_invalid, 1, memory_order_relaxed);
+        refuse(exchange, PROBLEM_UNACCEPTABLE, name, fault);
     }
     return fault == NULL;
+}
+
+static void reply_ignored(struct http_exchange *exchange)
+{
+    problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
+        "not counted: a known bot, or a "
+        "visitor who asked not to be");
+}
+
+/* HEAD is safe (RFC 9110 section 9.2.1): it tells what a GET would be told, and counts nothing. */
+static enum handler_result foretell(struct http_exchange *exchange, const struct beacon *beacon)
+{
+    switch (beacon_foretell(exchange, beacon)) {
+    case BEACON_WAIT:
+        reply_empty(&exchange->response, 202);
+        break;
+    case BEACON_IGNORED:
+        reply_ignored(exchange);
+        break;
+    case BEACON_REFUSED:
+        break;
+    }
+    return HANDLER_REPLY;
 }
 
 enum handler_result pixel_start(struct http_exchange *exchange)
@@ -92,13 +125,14 @@ enum handler_result pixel_start(struct http_exchange *exchange)
         return HANDLER_REPLY;
     }
     state->beacon.n = 1;
+    if (exchange->request.head) {
+        return foretell(exchange, &state->beacon);
+    }
     switch (beacon_start(exchange, &state->beacon)) {
     case BEACON_WAIT:
         return HANDLER_WAIT;
     case BEACON_IGNORED:
-        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
-            "not counted: a known bot, or a "
-            "visitor who asked not to be");
+        reply_ignored(exchange);
         break;
     case BEACON_REFUSED:
         break;

@@ -76,10 +76,23 @@ static bool check_request(struct http_exchange *exchange)
     return result == PARAMS_OK;
 }
 
+/* One a domain. */
+static const struct event *as_events(struct plausible_state *state)
+{
+    const struct plausible_event *event = &state->event;
+    struct beacon *beacon = &state->beacon;
+    for (size_t i = 0; i < event->n_domains; i++) {
+        beacon->events[i] = (struct event){.site = event->domains[i], .page = event->page};
+    }
+    beacon->n = event->n_domains;
+    return beacon->events;
+}
+
 /* A custom event is no page view: well, and nothing to do. */
 static enum handler_result drop_custom(
-    struct http_exchange *exchange, const struct plausible_event *event)
+    struct http_exchange *exchange, struct plausible_state *state)
 {
+    const struct plausible_event *event = &state->event;
     for (size_t i = 0; i < event->n_domains; i++) {
         if (!access_site(exchange, event->domains[i])) {
             return HANDLER_REPLY;
@@ -87,6 +100,7 @@ static enum handler_result drop_custom(
     }
     (void)atomic_fetch_add_explicit(&exchange->app->stats->ignored_custom, 1, memory_order_relaxed);
     reply_ok(exchange, 1);
+    ingest_guard_tell(exchange, as_events(state), event->n_domains);
     return HANDLER_REPLY;
 }
 
@@ -114,12 +128,9 @@ enum handler_result plausible_start(struct http_exchange *exchange)
         return HANDLER_REPLY;
     }
     if (!event->page_view) {
-        return drop_custom(exchange, event);
+        return drop_custom(exchange, state);
     }
-    for (size_t i = 0; i < event->n_domains; i++) {
-        state->beacon.events[i] = (struct event){.site = event->domains[i], .page = event->page};
-    }
-    state->beacon.n = event->n_domains;
+    (void)as_events(state);
     enum beacon_verdict verdict = beacon_start(exchange, &state->beacon);
     if (verdict == BEACON_IGNORED) {
         reply_ok(exchange, state->beacon.n);

@@ -153,7 +153,15 @@ enum plausible_result plausible_decode(
     json_t *root =
         body.n > 0 && body.n <= PLAUSIBLE_BODY_MAX ? json_loadb(body.p, body.n, 0, &error) : NULL;
     if (!json_is_object(root)) {
+        bool failed = root == NULL && body.n > 0 && body.n <= PLAUSIBLE_BODY_MAX;
         json_decref(root);
+        if (failed && json_error_code(&error) == json_error_out_of_memory) {
+            return PLAUSIBLE_NOMEM;
+        }
+        if (failed) { /* an object may be there all the same */
+            ret_fault->detail = "must be JSON in UTF-8, without \\u0000, half of a surrogate pair "
+                                "and numbers beyond 64 bits";
+        }
         return PLAUSIBLE_FAULT;
     }
     /* A path of "/" may be made of nothing; else nothing is longer than it was. */

@@ -118,17 +118,41 @@ void problem_reply(
     reply(response, problem, NULL, detail);
 }
 
+static bool is_name_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+}
+
+/* Does @text begin with the word @name? */
+static bool begins_with(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(text, name, n) == 0 && (n == 0 || !is_name_byte(text[n]));
+}
+
+__attribute__((format(printf, 2, 3))) static void print_detail(
+    char out[static PROBLEM_DETAIL_MAX + 1], const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    format_detail(out, format, args);
+    va_end(args);
+}
+
 void problem_reply_parameter(struct http_response *response, enum problem problem,
     const char *parameter, const char *detail_format, ...)
 {
-    char detail[PROBLEM_DETAIL_MAX + 1];
+    char detail[PROBLEM_DETAIL_MAX + 1], whole[PROBLEM_DETAIL_MAX + 1];
     va_list args;
     va_start(args, detail_format);
     format_detail(detail, detail_format, args);
     va_end(args);
     json_t *errors =
         json_pack("[{s:o, s:o}]", "parameter", text_value(parameter), "detail", text_value(detail));
-    reply(response, problem, errors, detail);
+    bool named = begins_with(detail, parameter);
+    print_detail(whole, "%s%s%s", named ? "" : parameter, named ? "" : ": ", detail);
+    reply(response, problem, errors, whole);
 }
 
 void problem_reply_errors(struct http_response *response, enum problem problem, json_t *errors,

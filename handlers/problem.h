@@ -47,7 +47,9 @@ enum problem {
 void problem_reply(struct http_response *response, enum problem problem, const char *detail_format,
     ...) __attribute__((format(printf, 3, 4)));
 
-/* The same with errors:[{"parameter":@parameter,"detail":detail}]. */
+/* The same with errors:[{"parameter":@parameter,"detail":detail}].  The problem's own detail and
+ * message, which is all that some clients show, name the parameter: "@parameter: detail", but where
+ * the detail begins with its name. */
 void problem_reply_parameter(struct http_response *response, enum problem problem,
     const char *parameter, const char *detail_format, ...) __attribute__((format(printf, 4, 5)));
 

@@ -25,11 +25,12 @@
 
 const struct route api_routes[] = {
     /* method   path       operation    start          finish          flags */
-    {HTTP_POST, "/events", "postEvents", events_start, events_finish, ROUTE_BODY | ROUTE_INGEST},
+    {HTTP_POST, "/events", "postEvents", events_start, events_finish,
+        ROUTE_BODY | ROUTE_INGEST | ROUTE_GUARDED},
     {HTTP_GET, "/pixel.gif", "getPixel", pixel_start, pixel_finish,
-        ROUTE_INGEST | ROUTE_BEACON | ROUTE_GIF},
+        ROUTE_INGEST | ROUTE_BEACON | ROUTE_GIF | ROUTE_GUARDED},
     {HTTP_POST, "/api/event", "postPlausibleEvent", plausible_start, plausible_finish,
-        ROUTE_BODY | ROUTE_INGEST | ROUTE_BEACON},
+        ROUTE_BODY | ROUTE_INGEST | ROUTE_BEACON | ROUTE_GUARDED},
     {HTTP_GET, "/tally.js", "getScript", tally_js_start, NULL, ROUTE_PUBLIC},
     {HTTP_GET, "/uv", "getUv", uv_start, counts_finish, 0},
     {HTTP_GET, "/pv", "getPv", pv_start, counts_finish, 0},

@@ -553,7 +553,7 @@ struct http_server *http_server_start(
         return NULL;
     }
     server->config = *config;
-    server->context.app = config->app;
+    atomic_init(&server->context.app, config->app);
     server->context.tokens = config->tokens;
     server->context.max_body = config->max_body;
     server->context.budget.max = config->max_body_memory;
@@ -565,6 +565,11 @@ struct http_server *http_server_start(
     http_server_stop(server, 0);
     *ret_error = error;
     return NULL;
+}
+
+void http_server_set_app(struct http_server *server, const struct app *app)
+{
+    atomic_store_explicit(&server->context.app, app, memory_order_release);
 }
 
 uint16_t http_server_port(const struct http_server *server)

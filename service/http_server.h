@@ -83,6 +83,9 @@ struct http_server;
 struct http_server *http_server_start(
     const struct http_server_config *config, const char **ret_error) MUST_CHECK;
 
+/* Requests that begin from now on have @app, which must outlive the server.  Any thread. */
+void http_server_set_app(struct http_server *server, const struct app *app);
+
 uint16_t http_server_port(const struct http_server *server);
 
 void http_server_stats(struct http_server *server, struct http_server_stats *ret);

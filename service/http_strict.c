@@ -102,7 +102,7 @@ static const char *take_transfer_encoding(
         return "Transfer-Encoding stands twice";
     }
     message->chunked = http_token_equal(value, SLICE("chunked"));
-    return message->chunked ? NULL : "Transfer-Encoding is not chunked";
+    return message->chunked ? NULL : "Transfer-Encoding is not chunked, with nothing behind it";
 }
 
 /* Each proxy may add a field of its own, and the last ones are the ones to believe. */
@@ -196,6 +196,23 @@ static const char *check_request_line(const struct http_head *head)
     return NULL;
 }
 
+/* The library leaves the blanks behind a value where they are; they are no part of it (RFC 9110
+ * section 5.5).  But what frames the message is judged as the library read it: a Content-Length
+ * with blanks is a fault to it, and `chunked ` is no chunked body, so neither must be one to us. */
+static struct http_field without_blanks(const struct http_field *field)
+{
+    struct http_field out = *field;
+    if (http_token_equal(out.name, SLICE("transfer-encoding")) ||
+        http_token_equal(out.name, SLICE("content-length"))) {
+        return out;
+    }
+    while (out.value.n > 0 &&
+           (out.value.p[out.value.n - 1] == ' ' || out.value.p[out.value.n - 1] == '\t')) {
+        out.value.n--;
+    }
+    return out;
+}
+
 const char *http_strict_check(const struct http_head *head, struct http_message *ret)
 {
     struct seen seen = {0};
@@ -208,8 +225,9 @@ const char *http_strict_check(const struct http_head *head, struct http_message 
         } else if (!is_field_value(field->value)) {
             fault = "a header value holds a control character";
         } else {
-            fault = take_field(field, &seen, &message);
-            keep_field(field, &message);
+            struct http_field clean = without_blanks(field);
+            fault = take_field(&clean, &seen, &message);
+            keep_field(&clean, &message);
         }
     }
     if (fault != NULL) {

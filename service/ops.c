@@ -17,7 +17,7 @@
 
 static const struct ops *ops_of(const struct http_exchange *exchange)
 {
-    return (const struct ops *)(const void *)exchange->app;
+    return exchange->app->ops;
 }
 
 static enum handler_result healthz_start(struct http_exchange *exchange)

@@ -16,7 +16,7 @@ struct http_server;
 extern const struct route ops_routes[];
 extern const size_t n_ops_routes;
 
-/* What the endpoints need.  `app` comes first: the server hands out a pointer to it. */
+/* What the endpoints need, by app.ops. */
 struct ops {
     struct app app;
     struct http_metrics *http;

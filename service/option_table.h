@@ -37,6 +37,7 @@ struct option {
     const char *(*check)(const char *text); /* OPTION_STRING: NULL, or what is allowed */
     bool secret;                            /* a URL: shown through redis_url_mask */
     bool not_in_file;
+    bool live;        /* read again at SIGHUP: see live.h */
     const char *unit; /* for people */
     const char *help;
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "service/limit_option.h"
 #include "service/option_table.h"
 #include "service/option_value.h"
 #include "storage/index.h"
@@ -404,6 +405,24 @@ static bool resolve_memory(struct loader *loader)
     return origin->text != NULL || fail(loader, "out of memory");
 }
 
+/* `limit` becomes a number as well, where there is one: all of a period's worth at once. */
+static bool resolve_burst(struct loader *loader)
+{
+    struct options *options = loader->options;
+    struct option_origin *origin = &options->origins[find(SLICE("ingest-burst"))];
+    char text[OPTION_VALUE_TEXT];
+    struct limit limit;
+
+    if (options->ingest_burst != OPTION_AS_LIMIT || options->ingest_limit[0] == '\0' ||
+        limit_option_rate(options->ingest_limit, &limit) != NULL) {
+        return true;
+    }
+    options->ingest_burst = limit.count - 1;
+    free(origin->text);
+    origin->text = strdup(option_format_integer(options->ingest_burst, text));
+    return origin->text != NULL || fail(loader, "out of memory");
+}
+
 /* A body that never fits into the memory of all bodies would wait for ever. */
 static bool check_together(const struct loader *loader)
 {
@@ -429,7 +448,7 @@ bool options_load(
         read_environment(&loader, environment) && read_file(&loader) &&
         set_all(&loader, loader.environment, OPTION_ENVIRONMENT) &&
         set_all(&loader, loader.flags, OPTION_FLAG) && check_together(&loader) &&
-        resolve_memory(&loader)) {
+        resolve_memory(&loader) && resolve_burst(&loader)) {
         return true;
     }
     options_release(options);

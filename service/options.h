@@ -58,9 +58,9 @@ struct options {
     bool insecure;
     const char *tokens; /* path; "": none */
     bool metrics_token;
-    const char *ingest_limit;      /* "": none */
-    int64_t ingest_burst;          /* OPTION_AS_LIMIT: one less than the limit's count */
-    enum guard_by ingest_limit_by; /* of those but GUARD_OFF: see option_table.c */
+    const char *ingest_limit;                   /* "": none */
+    int64_t ingest_burst;                       /* OPTION_AS_LIMIT: there is no limit */
+    enum guard_by ingest_limit_by;              /* of those but GUARD_OFF: see option_table.c */
     const char *trusted_proxies, *cors_origins; /* see list_option.h */
     bool respect_dnt;
 

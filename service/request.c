@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "handlers/cors.h"
+#include "handlers/ingest_guard.h"
 #include "handlers/params.h"
 #include "handlers/pixel.h"
 #include "handlers/problem.h"
@@ -26,7 +27,7 @@ bool request_begin(struct request *request, struct request_context *context, str
     request->refused = request->discard = request->preflight = false;
     request->tokens = NULL;
     memset(&request->exchange, 0, sizeof(request->exchange));
-    request->exchange.app = context->app;
+    request->exchange.app = atomic_load_explicit(&context->app, memory_order_acquire);
     body_init(&request->body, &context->budget, context->max_body, request->body_small,
         sizeof(request->body_small));
     return true;
@@ -56,7 +57,7 @@ static const char *read_head(
         fault = http_strict_check(&copy, &request->message);
     }
     *ret_method = router_method(head->method);
-    request->preflight = cors_on(request->context->app) &&
+    request->preflight = cors_on(request->exchange.app) &&
                          slice_equal(head->method, SLICE("OPTIONS")) &&
                          request->message.fields[FIELD_ORIGIN].n > 0 &&
                          request->message.fields[FIELD_REQUEST_METHOD].n > 0;
@@ -96,6 +97,7 @@ static bool find_route(struct request *request, enum router_method method)
     if (index < router->n) {
         request->route = &router->routes[index];
         inner->method = request->route->method;
+        inner->head = method == ROUTER_HEAD;
         return decode_segment(request);
     }
     if (methods == 0) {
@@ -230,10 +232,15 @@ void request_dress(struct request *request)
 {
     struct http_response *response = &request->exchange.response;
     unsigned flags = request->route != NULL ? request->route->flags : 0;
+    bool known = request->context->tokens == NULL || request->exchange.access != NULL;
+    if ((flags & ROUTE_GUARDED) != 0 &&
+        known) { /* without a token nobody is limited, but refused */
+        ingest_guard_dress(&request->exchange);
+    }
     if ((flags & ROUTE_GIF) != 0) {
         pixel_dress(response);
     }
-    cors_dress(request->context->app, request->message.fields[FIELD_ORIGIN], flags, response);
+    cors_dress(request->exchange.app, request->message.fields[FIELD_ORIGIN], flags, response);
 }
 
 void request_end(struct request *request)

@@ -32,7 +32,7 @@
 
 /* What the requests of a server share. */
 struct request_context {
-    const struct app *app;
+    _Atomic(const struct app *) app; /* requests that begin now have this one */
     struct router router;
     struct tokens *tokens; /* NULL: nobody needs one */
     struct body_budget budget;

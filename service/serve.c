@@ -19,9 +19,8 @@
 #include "handlers/routes.h"
 #include "service/api_description.h"
 #include "service/http_server.h"
-#include "service/limit_option.h"
-#include "service/list_option.h"
 #include "service/listen.h"
+#include "service/live.h"
 #include "service/log.h"
 #include "service/notify.h"
 #include "service/ops.h"
@@ -58,10 +57,9 @@ struct service {
     struct write_probe probe;
     struct limit guard_limit;
     enum guard_by guard_by;
-    struct limit_policy *policies;
-    struct slice *policy_names;
-    struct network *trusted;
-    struct slice *origins;
+    struct live *live; /* what requests see of the options */
+    int argc;          /* to read them again */
+    char **argv;
     struct route *routes;
     size_t n_routes;
     struct http_server *server;
@@ -221,22 +219,6 @@ static int read_tokens(struct service *s)
     return s->tokens != NULL ? 0 : 2;
 }
 
-/* False: limit and burst do not go together.  (Each for itself was checked before.) */
-static bool read_guard(struct service *s)
-{
-    const struct options *o = &s->options;
-    enum limit_part part;
-    if (o->ingest_limit[0] == '\0' || limit_option_rate(o->ingest_limit, &s->guard_limit) != NULL) {
-        s->guard_by = GUARD_OFF;
-        return true;
-    }
-    s->guard_by =
-        (enum guard_by)(GUARD_TOKEN + (int)o->ingest_limit_by); /* words begin behind off */
-    s->guard_limit.burst =
-        o->ingest_burst == OPTION_AS_LIMIT ? s->guard_limit.count - 1 : o->ingest_burst;
-    return limit_check(&s->guard_limit, &part) == NULL;
-}
-
 /* 0, or the exit status. */
 static int read_options(struct service *s, int argc, char **argv)
 {
@@ -252,7 +234,7 @@ static int read_options(struct service *s, int argc, char **argv)
             "--listen: an address that other machines can reach needs --tokens FILE "
             "(`tallyd token new` makes one); --insecure serves everybody who can connect");
     }
-    if (!read_guard(s)) {
+    if (!live_guard(&s->options, &s->guard_by, &s->guard_limit)) {
         return complain("--ingest-burst: too large for --ingest-limit to be counted exactly");
     }
     return read_tokens(s);
@@ -390,43 +372,6 @@ static bool join_routes(struct service *s)
     return s->ops.http != NULL;
 }
 
-/* The file's `policy.<name> = ..`, which were checked when it was read. */
-static bool make_policies(struct service *s)
-{
-    const struct options *o = &s->options;
-    struct app *app = &s->ops.app;
-    size_t n = 0;
-    s->policies = calloc(o->n_entries + 1, sizeof(*s->policies));
-    s->policy_names = calloc(o->n_entries + 1, sizeof(*s->policy_names));
-    if (s->policies == NULL || s->policy_names == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < o->n_entries; i++) {
-        const struct option_entry *entry = &o->entries[i];
-        if (strcmp(entry->family->before, "policy.") == 0 &&
-            limit_option_policy(entry->value, &s->policies[n].limit) == NULL) {
-            s->policies[n].name = s->policy_names[n] = slice_of(entry->name);
-            n++;
-        }
-    }
-    app->policies = s->policies;
-    app->policy_names = s->policy_names; /* the last one stays empty */
-    app->n_policies = n;
-    return true;
-}
-
-/* Who may be believed, and who may read; the texts were checked. */
-static bool make_lists(struct service *s)
-{
-    struct app *app = &s->ops.app;
-    s->trusted = list_option_networks(s->options.trusted_proxies, &app->n_trusted);
-    s->origins = list_option_origins(s->options.cors_origins, &app->n_origins);
-    app->trusted = s->trusted;
-    app->origins = s->origins;
-    app->respect_dnt = s->options.respect_dnt;
-    return s->trusted != NULL && s->origins != NULL;
-}
-
 static void submit(void *data, struct storage_job *job)
 {
     storage_submit(data, job);
@@ -453,7 +398,6 @@ static bool start_server(struct service *s)
     const char *error = NULL;
     const struct options *o = &s->options;
     s->ops.app.max_events = EVENTS_MAX;
-    s->ops.app.max_future_s = o->max_future_s;
     s->ops.app.rotation = o->visitor_rotation;
     s->ops.app.seen = o->seen != 0;
     s->ops.app.stats = &s->stats;
@@ -462,7 +406,9 @@ static bool start_server(struct service *s)
     s->ops.started_ms = utc_ms();
     s->ops.probe = &s->probe;
     pthread_mutex_init(&s->probe.lock, NULL);
-    if (!join_routes(s) || !make_policies(s) || !make_lists(s)) {
+    s->ops.app.ops = &s->ops;
+    s->live = live_new(&s->ops.app, o, NULL);
+    if (s->live == NULL || !join_routes(s)) {
         return false;
     }
     struct http_server_config config = {
@@ -474,7 +420,7 @@ static bool start_server(struct service *s)
         .max_body_memory = (size_t)o->max_body_memory,
         .request_timeout_ms = o->request_timeout_ms,
         .idle_timeout_ms = IDLE_TIMEOUT_MS,
-        .app = &s->ops.app,
+        .app = live_app(s->live),
         .tokens = s->tokens,
         .routes = s->routes,
         .n_routes = s->n_routes,
@@ -521,12 +467,76 @@ static void mind_child(struct service *s, bool exited)
     }
 }
 
+/* One line for all: the log passes over what repeats itself. */
+static void add_name(void *data, const char *name)
+{
+    char *names = data;
+    size_t n = strlen(names);
+    (void)snprintf(names + n, LOG_VALUE_MAX - n, "%s%s", n == 0 ? "" : ",", name);
+}
+
+static void tell_restart(struct service *s, const struct options *next)
+{
+    char names[LOG_VALUE_MAX] = "";
+    live_tell_rest(&s->options, next, add_name, names);
+    if (names[0] != '\0') {
+        log_warn(s->logger, "these options changed, which takes effect at the next start",
+            log_text("options", names));
+    }
+}
+
+static void apply(struct service *s, struct live *live)
+{
+    const struct app *app = live_app(live);
+    s->live = live;
+    s->ops.app.guard_limit = app->guard_limit; /* no request looks there */
+    storage_guard_set_limit(app->storage, &app->guard_limit);
+    http_server_set_app(s->server, app);
+    logger_set_level(s->logger, live_options(live)->log_level);
+}
+
+/* The configuration as it is now.  What is wrong with it changes nothing at all. */
+static void reread_config(struct service *s)
+{
+    char error[OPTIONS_ERROR] = "ingest-burst is too large for ingest-limit to be counted exactly";
+    struct options next = {0};
+    enum guard_by by;
+    struct limit limit;
+    struct live *live = NULL;
+    bool good =
+        options_load(&next, s->argc, s->argv, environ, error) && live_guard(&next, &by, &limit);
+    bool changed = good && live_differ(live_options(s->live), &next);
+    if (good) {
+        tell_restart(s, &next);
+    }
+    if (changed) {
+        live = live_take(&s->ops.app, &next, s->live);
+        (void)snprintf(error, sizeof(error), "out of memory");
+    }
+    if (live != NULL) {
+        apply(s, live);
+    }
+    options_release(&next);
+    if (!good || (changed && live == NULL)) {
+        log_error(s->logger, "the configuration could not be read again, that of before stays",
+            log_text("reason", error));
+    } else {
+        log_info(s->logger, "read the configuration again", log_bool("changed", changed),
+            log_uint("policies", live_app(s->live)->n_policies));
+    }
+}
+
 /* What can be read again while requests are served. */
 static void reread(struct service *s)
 {
     char error[TOKEN_FILE_ERROR];
-    if (s->tokens == NULL) {
+    if (s->options.config[0] != '\0') {
+        reread_config(s);
+    }
+    if (s->tokens == NULL && s->options.config[0] == '\0') {
         log_info(s->logger, "nothing to read again", log_text("signal", "SIGHUP"));
+    } else if (s->tokens == NULL) {
+        return;
     } else if (tokens_reload(s->tokens, error)) {
         log_info(s->logger, "read the tokens again", log_uint("tokens", tokens_count(s->tokens)));
     } else {
@@ -625,10 +635,7 @@ static void shut_down(struct service *s)
     }
     http_metrics_free(s->ops.http);
     free(s->routes);
-    free(s->policies);
-    free(s->policy_names);
-    free(s->trusted);
-    free(s->origins);
+    live_free(s->live);
 }
 
 static int serve(struct service *s)
@@ -669,6 +676,8 @@ int serve_main(int argc, char **argv)
         return 1;
     }
     s->signal_fd = s->notice_fd = -1;
+    s->argc = argc;
+    s->argv = argv;
     int status = read_options(s, argc, argv);
     if (status == 0) {
         status = serve(s);

@@ -40,11 +40,11 @@ struct funnel {
 struct guard {
     struct core *core;
     struct writer *writer;
+
+    pthread_mutex_t lock; /* guards all below, and all funnels */
     struct limit limit;
     int64_t capacity, lease, pace_us;
     double interval_us; /* between two: for estimates only, Redis decides */
-
-    pthread_mutex_t lock; /* guards all below, and all funnels */
     struct funnel *heads[HEADS];
     struct funnel *newest, *oldest;
     size_t n;
@@ -56,15 +56,8 @@ struct guard {
 static const char *const kinds[] = {
     [GUARD_OFF] = "", [GUARD_TOKEN] = "token", [GUARD_IP] = "ip", [GUARD_SITE] = "site"};
 
-struct guard *guard_new(struct core *core, struct writer *writer)
+static void set_limit(struct guard *g, const struct limit *limit)
 {
-    struct guard *g = calloc(1, sizeof(*g));
-    if (g == NULL) {
-        return NULL;
-    }
-    const struct limit *limit = &core->config.guard_limit;
-    g->core = core;
-    g->writer = writer;
     g->limit = *limit;
     g->capacity = limit_capacity(limit);
     g->interval_us = (double)limit->period_us / (double)limit->count;
@@ -77,6 +70,18 @@ struct guard *guard_new(struct core *core, struct writer *writer)
      * asked would be lost. */
     double part_us = (double)g->capacity * g->interval_us / 8;
     g->pace_us = part_us < PACE_US ? (int64_t)part_us : PACE_US;
+}
+
+struct guard *guard_new(struct core *core, struct writer *writer)
+{
+    struct guard *g = calloc(1, sizeof(*g));
+    if (g == NULL) {
+        return NULL;
+    }
+    const struct limit *limit = &core->config.guard_limit;
+    g->core = core;
+    g->writer = writer;
+    set_limit(g, limit);
     g->dice = (uint64_t)monotonic_us() * 2 + 1;
     pthread_mutex_init(&g->lock, NULL);
     return g;
@@ -172,16 +177,30 @@ static bool name_funnel(const struct guard *g, struct slice who, struct funnel *
     return true;
 }
 
+static uint64_t hash_of(struct slice who)
+{
+    return page_hash(SLICE("rl"), who);
+}
+
+/* NULL: it is not known. */
+static struct funnel *look_up(const struct guard *g, struct slice who, uint64_t hash)
+{
+    struct funnel *f = g->heads[hash % HEADS];
+    while (f != NULL && !(f->hash == hash && slice_equal((struct slice){f->who, f->who_n}, who))) {
+        f = f->next;
+    }
+    return f;
+}
+
 /* NULL: out of memory, or too many are busy, or Redis was never seen. */
 static struct funnel *find(struct guard *g, struct slice who, int64_t now_us)
 {
-    uint64_t hash = page_hash(SLICE("rl"), who);
+    uint64_t hash = hash_of(who);
     struct funnel **head = &g->heads[hash % HEADS];
-    for (struct funnel *f = *head; f != NULL; f = f->next) {
-        if (f->hash == hash && slice_equal((struct slice){f->who, f->who_n}, who)) {
-            use(g, f, now_us);
-            return f;
-        }
+    struct funnel *known = look_up(g, who, hash);
+    if (known != NULL) {
+        use(g, known, now_us);
+        return known;
     }
     if (g->n == FUNNELS_MAX) {
         if (!is_free(g->oldest)) {
@@ -283,6 +302,20 @@ static void add_left(struct guard *g, struct funnel *f, int64_t n)
     g->n_holding += f->left > 0;
 }
 
+void guard_set_limit(struct guard *g, const struct limit *limit)
+{
+    pthread_mutex_lock(&g->lock);
+    set_limit(g, limit);
+    for (struct funnel *f = g->newest; f != NULL; f = f->older) {
+        f->told_us -= RECHECK_US; /* Redis said so of the old one */
+        f->hold_until_us = 0;
+        if (f->left > g->lease) { /* lost: less is admitted, never more */
+            add_left(g, f, g->lease - f->left);
+        }
+    }
+    pthread_mutex_unlock(&g->lock);
+}
+
 /* Half of the lease is gone: fetch the next one, so that nobody waits for it. */
 static void prefetch(struct guard *g, struct funnel *f, int64_t now_us)
 {
@@ -309,20 +342,22 @@ static void take_lease(struct guard *g, struct funnel *f, const struct limit_job
     f->known = true;
     f->told_us = now_us;
     f->full_us = now_us + state->reset_us;
+    if (lease->need >= 0) { /* it is idle from now on: others of the same request may take longer */
+        use(g, f, now_us);
+    }
     add_left(g, f, lease->need < 0 || !state->allowed ? 0 : state->granted);
     f->hold_until_us = state->remaining == 0 ? now_us + draw_pause_us(g) : 0;
 }
 
 /* ---- judging ---- */
 
-/* The verdict on all claims together: the worst of them.  Under the lock.  *ret_ask: whom to ask.
+/* The verdict on all claims together: the worst of them.  Under the lock.
  */
 static enum guard_verdict judge_all(struct guard *g, const struct guard_claim *claims, size_t n,
-    int64_t now_us, struct limit_state *ret_state, struct funnel **ret_ask, int64_t *ret_need)
+    int64_t now_us, struct limit_state *ret_state)
 {
     enum guard_verdict verdict = GUARD_ADMITTED;
     *ret_state = (struct limit_state){.allowed = true, .remaining = INT64_MAX};
-    *ret_ask = NULL;
     for (size_t i = 0; i < n; i++) {
         struct limit_state one = {.allowed = true};
         struct funnel *f = find(g, claims[i].who, now_us);
@@ -332,10 +367,6 @@ static enum guard_verdict judge_all(struct guard *g, const struct guard_claim *c
         enum guard_verdict is = judge(g, f, claims[i].n, now_us, &one.retry_us);
         describe(g, f, now_us, &one);
         one.allowed = is != GUARD_REFUSED;
-        if (is == GUARD_ASK && *ret_ask == NULL) {
-            *ret_ask = f;
-            *ret_need = claims[i].n - f->left;
-        }
         bool first = is == GUARD_REFUSED && verdict != GUARD_REFUSED;
         bool later = is == GUARD_REFUSED && verdict == GUARD_REFUSED && ret_state->retry_us >= 0 &&
                      (one.retry_us < 0 || one.retry_us > ret_state->retry_us);
@@ -351,9 +382,9 @@ static enum guard_verdict judge_all(struct guard *g, const struct guard_claim *c
 
 /* Under the lock. */
 static enum guard_verdict take(struct guard *g, const struct guard_claim *claims, size_t n,
-    int64_t now_us, struct limit_state *ret_state, struct funnel **ret_ask, int64_t *ret_need)
+    int64_t now_us, struct limit_state *ret_state)
 {
-    enum guard_verdict verdict = judge_all(g, claims, n, now_us, ret_state, ret_ask, ret_need);
+    enum guard_verdict verdict = judge_all(g, claims, n, now_us, ret_state);
     int64_t least = INT64_MAX;
     for (size_t i = 0; verdict == GUARD_ADMITTED && i < n; i++) {
         struct funnel *f = find(g, claims[i].who, now_us); /* is there: judge_all found it */
@@ -376,10 +407,8 @@ static enum guard_verdict take(struct guard *g, const struct guard_claim *claims
 enum guard_verdict guard_try(
     struct guard *g, const struct guard_claim *claims, size_t n, struct limit_state *ret_state)
 {
-    struct funnel *ask_whom;
-    int64_t need;
     pthread_mutex_lock(&g->lock);
-    enum guard_verdict verdict = take(g, claims, n, monotonic_us(), ret_state, &ask_whom, &need);
+    enum guard_verdict verdict = take(g, claims, n, monotonic_us(), ret_state);
     pthread_mutex_unlock(&g->lock);
     return verdict;
 }
@@ -396,6 +425,17 @@ bool guard_closed(struct guard *g, struct slice who, struct limit_state *ret_sta
     }
     pthread_mutex_unlock(&g->lock);
     return closed;
+}
+
+void guard_peek(struct guard *g, struct slice who, struct limit_state *ret_state)
+{
+    pthread_mutex_lock(&g->lock);
+    *ret_state = (struct limit_state){.allowed = true, .remaining = g->capacity};
+    const struct funnel *f = look_up(g, who, hash_of(who));
+    if (f != NULL) {
+        describe(g, f, monotonic_us(), ret_state);
+    }
+    pthread_mutex_unlock(&g->lock);
 }
 
 /* ---- jobs that wait ---- */
@@ -423,22 +463,43 @@ static void park(struct funnel *f, struct storage_job *job)
     f->last = job;
 }
 
+/* Fetch leases for all claims that lack one, at once: of a request for a thousand sites each would
+ * wait for the one before.  Under the lock.  Returns the funnel whose answer comes last, on which
+ * to wait; NULL: none could be asked, *ret_err says why. */
+static struct funnel *ask_all(
+    struct guard *g, const struct storage_job *job, int64_t now_us, enum storage_err *ret_err)
+{
+    const struct write_job *write = &job->u.write;
+    struct funnel *last = NULL;
+    int64_t ignored;
+    *ret_err = STORAGE_NOMEM;
+    for (size_t i = 0; i < write->n_claims; i++) {
+        const struct guard_claim *claim = &write->claims[i];
+        struct funnel *f = find(g, claim->who, now_us);
+        if (f != NULL && judge(g, f, claim->n, now_us, &ignored) == GUARD_ASK &&
+            (f->asking || ask(g, f, claim->n - f->left, job->deadline_ms, ret_err))) {
+            last = f;
+        }
+    }
+    return last;
+}
+
 void guard_submit(struct guard *g, struct storage_job *job)
 {
     struct write_job *write = &job->u.write;
-    struct funnel *f = NULL;
-    int64_t need = 0;
     enum storage_err err = STORAGE_OK;
     bool parked = false;
     pthread_mutex_lock(&g->lock);
     int64_t now_us = monotonic_us();
-    enum guard_verdict verdict =
-        take(g, write->claims, write->n_claims, now_us, &write->guard, &f, &need);
+    enum guard_verdict verdict = take(g, write->claims, write->n_claims, now_us, &write->guard);
     if (verdict == GUARD_ASK && job->deadline_ms <= now_us / 1000) {
         err = STORAGE_LATE;
-    } else if (verdict == GUARD_ASK && (f->asking || ask(g, f, need, job->deadline_ms, &err))) {
-        park(f, job);
-        parked = true;
+    } else if (verdict == GUARD_ASK) {
+        struct funnel *last = ask_all(g, job, now_us, &err);
+        if (last != NULL) {
+            park(last, job);
+            parked = true;
+        }
     }
     pthread_mutex_unlock(&g->lock);
     if (parked) {

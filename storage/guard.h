@@ -24,12 +24,18 @@ struct guard;
 struct guard *guard_new(struct core *core, struct writer *writer);
 void guard_free(struct guard *guard); /* after the writer has stopped; NULL is harmless */
 
+/* Another limit from now on. */
+void guard_set_limit(struct guard *guard, const struct limit *limit);
+
 /* All claims, or none.  GUARD_ASK: nothing was taken; guard_submit waits for Redis. */
 enum guard_verdict guard_try(
     struct guard *guard, const struct guard_claim *claims, size_t n, struct limit_state *ret_state);
 
 /* Would one event be refused, for sure? */
 bool guard_closed(struct guard *guard, struct slice who, struct limit_state *ret_state);
+
+/* What is left to @who, without taking, asking or remembering anything. */
+void guard_peek(struct guard *guard, struct slice who, struct limit_state *ret_state);
 
 /* Take a write job whose rows are made: it goes to the writer once its claims are granted, or is
  * done with STORAGE_LIMITED (job->u.write.guard says more) or why the guard could not be asked. */

@@ -229,6 +229,18 @@ bool storage_guard_closed(struct storage *s, struct slice who, struct limit_stat
     return guard_closed(s->guard, who, ret_state);
 }
 
+void storage_guard_set_limit(struct storage *s, const struct limit *limit)
+{
+    if (s->guard != NULL) {
+        guard_set_limit(s->guard, limit);
+    }
+}
+
+void storage_guard_peek(struct storage *s, struct slice who, struct limit_state *ret_state)
+{
+    guard_peek(s->guard, who, ret_state);
+}
+
 static void release_keys(struct counted_key **keys, size_t *n)
 {
     for (size_t i = 0; i < *n; i++) {

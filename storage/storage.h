@@ -306,6 +306,14 @@ enum guard_verdict storage_guard_try(struct storage *storage, const struct guard
 /* Is it known that not even one event of @who would be admitted?  For those who want to refuse
  * before they work. */
 bool storage_guard_closed(struct storage *storage, struct slice who, struct limit_state *ret_state);
+
+/* Another limit from now on, for a guard that is on: a funnel that passes limit_check.  What was
+ * taken stays taken; leases that are out hold what they have. */
+void storage_guard_set_limit(struct storage *storage, const struct limit *limit);
+
+/* What is left to @who, as far as is known here: for answers to requests of which nothing is taken.
+ * Who was never heard of has all of it. */
+void storage_guard_peek(struct storage *storage, struct slice who, struct limit_state *ret_state);
 /* The system's time zone of that IANA name; good until storage_close.  NULL: there is none, and
  * *ret_fault says what is wrong (static text).  May read a file, the first time. */
 const struct zone *storage_zone(struct storage *storage, struct slice name, const char **ret_fault);

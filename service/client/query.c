@@ -29,7 +29,9 @@ static void say_problem(long status, const json_t *problem)
     const char *detail = json_string_value(json_object_get(problem, "detail"));
     char what[96];
 
-    if (parameter) {
+    if (parameter) { /* the option's name stands before it: the detail that does not name it */
+        const char *own = json_string_value(json_object_get(error, "detail"));
+        detail = own ? own : detail;
         (void)snprintf(what, sizeof(what), "--%.60s", parameter);
     } else {
         (void)snprintf(what, sizeof(what), "the server answers %ld", status);

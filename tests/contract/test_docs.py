@@ -224,3 +224,13 @@ def test_every_source_file_has_a_place():
     """ARCHITECTURE.md or a header says what each file is for: every .h begins with its name and a sentence."""
     bad = [page_id(p) for p in SOURCES if p.suffix == ".h" and not p.read_text().startswith(f"/* {p.name} - ")]
     assert not bad
+
+
+def test_what_sighup_reads_again_is_what_the_table_says():
+    """The options that deploy/README.md names are those marked `live` in option_table.c, and no others."""
+    table = (ROOT / "service/option_table.c").read_text(encoding="utf-8")
+    entries = re.findall(r'^    \{"([a-z-]+)", OPTION_(.*?)\},$', table, re.M | re.S)
+    live = {name for name, rest in entries if ".live = true" in rest}
+    text = (ROOT / "deploy/README.md").read_text(encoding="utf-8")
+    named = re.search(r"In effect at once: (.*?)\. All others", text, re.S).group(1)
+    assert len(entries) > 30 and set(re.findall(r"`([a-z-]+)`", named)) == live

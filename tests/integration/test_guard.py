@@ -282,3 +282,22 @@ def test_nothing_of_the_limited_is_logged(start, directory):
     tallyd.terminate()
     for secret in ("secret-user", "203.0.113.77", "Secret-Agent", "secret-key"):
         assert secret not in tallyd.log_text() + tallyd.out.read_text()
+
+
+def test_a_request_for_many_sites_asks_for_all_at_once(start):
+    """Not for one after the other, which would be more round trips than there is time for."""
+    http = start("100/3600s", None, "site").client()
+    events = [{"page": "/", "site": f"s{i}"} for i in range(2000)]
+
+    def scripts():
+        told = start.servers[0].command("INFO", "commandstats")
+        return int(re.search(r"cmdstat_evalsha:calls=(\d+)", told).group(1))
+
+    before = scripts()
+    for _ in range(2):
+        response = http.post(events)
+        assert response.status == 202, response
+    assert scripts() - before < 1000
+    assert http.count("pv", site="s1999", from_="now-1h") == http.count("pv", site="s0", from_="now-1h") == 2
+    assert http.post(events[:3] + [{"page": "/", "site": "s3"}] * 99).status == 429  # one of them has not as much: all or none
+    assert http.count("pv", site="s3", from_="now-1h") == 2

@@ -37,7 +37,7 @@ def assert_problem(response, status, parameter=None):
     assert problem["title"] and problem["detail"] and problem["message"] == problem["detail"]
     if parameter is not None:
         assert [e["parameter"] for e in problem["errors"]] == [parameter]
-        assert problem["errors"][0]["detail"]
+        assert problem["errors"][0]["detail"] and parameter in problem["detail"]
 
 
 # Requests that must not be understood in two ways
@@ -84,7 +84,7 @@ def test_ambiguous_head_is_400_and_close(tallyd, http, site, extra):
 
 @pytest.mark.parametrize("encoding", [
     CHUNKED * 2, "Transfer-Encoding: gzip, chunked\r\n", "Transfer-Encoding: chunked, chunked\r\n",
-    "Transfer-Encoding: chunked, identity\r\n", "Transfer-Encoding: xchunked\r\n", "Transfer-Encoding: \r\n",
+    "Transfer-Encoding: chunked, identity\r\n", "Transfer-Encoding: xchunked\r\n", "Transfer-Encoding: chunked \r\n", "Transfer-Encoding: \r\n",
     "Transfer-Encoding: gzip\r\n" + CHUNKED,
 ])
 def test_transfer_encodings_other_than_chunked(tallyd, http, site, encoding):
@@ -203,7 +203,7 @@ def test_every_answer_has_a_request_id(http, path):
 
 
 @pytest.mark.parametrize("sent, echoed", [
-    ("a" * 128, True), ("a" * 129, False), ("a b", False), ("caf\xe9", False), ("", False), ("\ta", True),
+    ("a" * 128, True), ("a" * 129, False), ("a b", False), ("caf\xe9", False), ("", False), ("\ta", True), ("a \t", True),
 ])
 def test_request_id_is_echoed_if_it_is_one(http, sent, echoed):
     got = http.request("GET", "/healthz", headers={"X-Request-Id": sent}).headers["X-Request-Id"]

@@ -51,6 +51,16 @@ def test_version():
     assert done.returncode == 0 and re.fullmatch(r"tallyd \d+\.\d+\.\d+\S*\n", done.stdout), done
 
 
+def test_config_prints_the_burst_that_is_in_effect(tmp_path):
+    """`limit` is one less than the limit counts, as in a policy: RateLimit-Policy says q=1000 then."""
+    for args, value in ((("--ingest-limit", "1000/1s"), "999"), (("--ingest-limit", "1000/1s", "--ingest-burst", "2000"), "2000"),
+                        (("--ingest-limit", "1/1s"), "0"), ((), "limit")):
+        done = run("config", *args)
+        assert done.returncode == 0, done
+        row = next(line.split() for line in done.stdout.splitlines() if line.startswith("ingest-burst"))
+        assert row[1] == value, row
+
+
 def test_help_names_every_option_and_command():
     done = run("--help")
     assert done.returncode == 0 and done.stderr == ""

@@ -59,8 +59,42 @@ def test_a_pixel_with_a_user(http, site):
 def test_a_pixel_that_is_rejected_is_an_image_all_the_same(http, site):
     for params in ({}, {"page": ""}, {"page": "p" * 2049}, {"page": "a\n"}, {"page": "/", "user": ""}, {"page": "/", "site": "A"}):
         assert pixel(http, 422, **{"site": site, **params}) == "rejected"
-    assert pixel(http, 400, page=["/", "/"], site=site) == "rejected"
+    assert pixel(http, 422, page=["/", "/"], site=site) == "rejected"
     assert figures(http, site) == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("text, status", [("page=/%FF", 422), ("page=/%C3", 422), ("page=/%ED%A0%80", 422), ("page=/%00", 422),
+                                          ("page=/%0A", 422), ("page=/&user=%FF", 422), ("page=/&user=%00", 422),
+                                          ("page=/&page=/", 422), ("page=/&user=a&user=a", 422), ("page=/&user=a&user=", 422),
+                                          ("page=/&site=b", 422), ("page=/%", 400), ("page=/%4", 400), ("page=/%zz", 400),
+                                          ("page=/&utm=%zz&utm=%FF", 202), ("%zz=1&page=/", 202), ("page=/%C3%A9", 202)])
+def test_a_pixel_has_the_status_of_post_events(http, site, text, status):
+    response = http.request("GET", f"/pixel.gif?site={site}&{text}", headers={"User-Agent": FIREFOX})
+    assert response.status == status, response
+    assert response.headers["X-Tallyd"] == ("accepted" if status == 202 else "rejected") and len(response.body) == 43
+    assert http.count("pv", site=site, from_="now-1h") == (status == 202)
+
+
+def test_a_head_of_the_pixel_tells_and_does_not_count(start_tallyd, redis, site):
+    http = start_tallyd("--ingest-limit", "2/1h", "--ingest-limit-by", "site", redis=redis).client()
+
+    def head(text="", agent=FIREFOX):
+        response = http.request("HEAD", f"/pixel.gif?page=/&site={site}{text}", headers={"User-Agent": agent})
+        assert response.body == b"" and response.headers["Content-Length"] == "43"
+        assert response.headers["Content-Type"] == "image/gif" and response.headers["Cache-Control"] == "no-store"
+        return response.status, response.headers["X-Tallyd"], response.headers["RateLimit"].split(";")[1]
+
+    for _ in range(3):
+        assert head() == (202, "accepted", "r=2")
+    assert head("&user=") == (422, "rejected", "r=2")
+    assert head(agent=GOOGLEBOT) == (422, "rejected", "r=2")
+    assert pixel(http, page="/", site=site) == pixel(http, page="/", site=site) == "accepted"
+    assert pixel(http, 429, page="/", site=site) == "limited"
+    assert head() == (429, "limited", "r=0")
+    assert figures(http, site)[0] == 2
+    metrics = http.metrics()
+    assert metrics['tallyd_events_ignored_total{reason="bot"}'] == 0
+    assert metrics['tallyd_requests_rejected_total{reason="limited"}'] == 1
 
 
 def test_a_pixel_needs_its_token_and_its_site(redis, start_tallyd, site, directory):
@@ -86,6 +120,7 @@ def test_no_redis_no_acknowledgement(start_redis, start_tallyd):
     http = start_tallyd("--request-timeout", "1s", redis=redis).client()
     redis.kill()
     assert pixel(http, 503, page="/") == "unavailable"
+    assert http.request("HEAD", "/pixel.gif?page=/", headers={"User-Agent": FIREFOX}).status == 503
     response = view(http, "s", 503)
     assert response.headers["Content-Type"] == "application/problem+json" and response.headers["Retry-After"]
 

@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <string.h>
 
 /* What @body says, as "page domain.." with a "!" in front of what is no page view, or the fault. */
 static void check(const char *body, const char *expected)
@@ -29,6 +30,29 @@ static void check(const char *body, const char *expected)
     }
     cr_expect_str_eq(text, expected, "%s: %s, not %s", body, text, expected);
     plausible_release(&event);
+}
+
+Test(plausible_event, what_is_wrong_with_the_body_is_said)
+{
+    static const struct {
+        const char *body, *word;
+    } cases[] = {
+        {"", "object"},
+        {"[1]", "object"},
+        {"null", "JSON"}, /* to jansson a text is an array or an object */
+        {"{", "JSON"},
+        {"{\"n\":\"pageview\",\"u\":\"https://e/\\u0000\",\"d\":\"e\"}", "u0000"},
+        {"{\"n\":\"pageview\",\"u\":\"https://e/\\ud800\",\"d\":\"e\"}", "surrogate"},
+        {"{\"n\":\"pageview\",\"u\":\"https://e/\xff\",\"d\":\"e\"}", "UTF-8"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct plausible_event event;
+        struct plausible_fault fault;
+        cr_assert_eq(plausible_decode(slice_of(cases[i].body), &event, &fault), PLAUSIBLE_FAULT);
+        cr_expect_null(fault.member);
+        cr_expect(
+            strstr(fault.detail, cases[i].word) != NULL, "%s: %s", cases[i].body, fault.detail);
+    }
 }
 
 #define VIEW(url) "{\"n\":\"pageview\",\"u\":\"" url "\",\"d\":\"e\"}"

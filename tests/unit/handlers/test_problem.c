@@ -87,9 +87,39 @@ Test(problem, names_the_parameter)
     cr_expect_eq(json_object_size(error), 2);
     cr_expect_str_eq(text(error, "parameter"), "form");
     cr_expect_str_eq(text(error, "detail"), "unknown parameter form");
-    cr_expect_str_eq(text(root, "message"), "unknown parameter form");
+    cr_expect_str_eq(text(root, "message"), "form: unknown parameter form");
     json_decref(root);
     free(response.body);
+}
+
+Test(problem, its_text_names_the_parameter_once)
+{
+    static const struct {
+        const char *parameter, *detail, *message;
+    } cases[] = {
+        {"form", "unknown parameter", "form: unknown parameter"},
+        {"from", "must not be empty", "from: must not be empty"},
+        {"to", "must be later than from", "to: must be later than from"},
+        {"to", "to must be later", "to must be later"},
+        {"to", "from 1 to 10", "to: from 1 to 10"},
+        {"to", "to", "to"},
+        {"to", "to-day", "to: to-day"},
+        {"page", "pages are too many", "page: pages are too many"},
+        {"", "a parameter without a name", "a parameter without a name"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct http_response response = {0};
+        problem_reply_parameter(
+            &response, PROBLEM_MALFORMED, cases[i].parameter, "%s", cases[i].detail);
+        json_t *root = document(&response);
+        json_t *error = json_array_get(json_object_get(root, "errors"), 0);
+        cr_expect_str_eq(text(root, "message"), cases[i].message);
+        cr_expect_str_eq(text(root, "detail"), cases[i].message);
+        cr_expect_str_eq(text(error, "parameter"), cases[i].parameter);
+        cr_expect_str_eq(text(error, "detail"), cases[i].detail);
+        json_decref(root);
+        free(response.body);
+    }
 }
 
 Test(problem, takes_errors_over)
@@ -168,7 +198,7 @@ Test(problem, bytes_that_are_no_utf_8_become_question_marks)
     struct http_response response = {0};
     problem_reply_parameter(&response, PROBLEM_MALFORMED, "p\xff", "a\xc3(b");
     json_t *root = document(&response);
-    cr_expect_str_eq(text(root, "detail"), "a?(b");
+    cr_expect_str_eq(text(root, "detail"), "p?: a?(b");
     cr_expect_str_eq(text(json_array_get(json_object_get(root, "errors"), 0), "parameter"), "p?");
     json_decref(root);
     free(response.body);

@@ -161,6 +161,38 @@ Test(http_strict, what_a_head_says)
     cut_free(c);
 }
 
+/* RFC 9110 section 5.5; the library takes away those in front only. */
+Test(http_strict, blanks_behind_a_value_are_no_part_of_it)
+{
+    struct http_message message;
+    cr_assert_null(fault_of(
+        (struct slice)RAW(POST HOST "Content-Type: text/plain \t\r\nContent-Encoding: gzip \r\n"
+                                    "X-Request-ID: abc  \r\nExpect: 100-continue\t\r\n"
+                                    "Authorization: Bearer t \r\nX-Forwarded-For: 192.0.2.1 \r\n"
+                                    "DNT: \t \r\n" END),
+        &message));
+    expect_text(message.fields[FIELD_CONTENT_TYPE], "text/plain");
+    expect_text(message.content_encoding, "gzip");
+    expect_text(message.request_id, "abc");
+    cr_expect(message.expects_continue);
+    expect_text(message.fields[FIELD_AUTHORIZATION], "Bearer t");
+    expect_text(message.forwarded[0], "192.0.2.1");
+    expect_text(message.fields[FIELD_DNT], "");
+}
+
+/* To the library this is a body without end: to take it for chunks would be to read another
+ * request than it does. */
+Test(http_strict, blanks_behind_chunked_are_refused)
+{
+    struct http_message message;
+    cr_expect_null(
+        fault_of((struct slice)RAW(POST HOST "Transfer-Encoding:\t chunked\r\n" END), &message));
+    cr_expect_not_null(
+        fault_of((struct slice)RAW(POST HOST "Transfer-Encoding: chunked \r\n" END), &message));
+    cr_expect_not_null(
+        fault_of((struct slice)RAW(POST HOST "Transfer-Encoding: chunked\t\r\n" END), &message));
+}
+
 Test(http_strict, the_last_forwarded_fields_are_kept_in_order)
 {
     struct http_message message;

@@ -222,6 +222,16 @@ Test(options, memory_is_printed_as_it_holds)
     options_release(&options);
 }
 
+Test(options, a_burst_as_the_limit_is_a_number_where_there_is_one)
+{
+    struct options options = load_flag("--ingest-limit=1000/1s");
+    cr_expect_eq(options.ingest_burst, 999);
+    options_release(&options);
+    options = load_flag("--ingest-burst=limit");
+    cr_expect_eq(options.ingest_burst, OPTION_AS_LIMIT);
+    options_release(&options);
+}
+
 Test(options, print_names_every_option_and_no_password)
 {
     struct options options = load_flag("--redis=redis://u:s3cret@db:6379/2");

@@ -1,0 +1,223 @@
+#include "service/live.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "service/limit_option.h"
+#include "service/list_option.h"
+#include "service/option_table.h"
+
+struct live {
+    const struct options *options;
+    struct options own; /* zeroed where they are somebody else's */
+    struct app app;
+    struct limit_policy *policies;
+    struct slice *policy_names;
+    struct network *trusted;
+    struct slice *origins;
+    struct live *older;
+};
+
+bool live_guard(const struct options *options, enum guard_by *ret_by, struct limit *ret_limit)
+{
+    enum limit_part part;
+    *ret_by = GUARD_OFF;
+    *ret_limit = (struct limit){0};
+    if (options->ingest_limit[0] == '\0' ||
+        limit_option_rate(options->ingest_limit, ret_limit) != NULL) {
+        return true;
+    }
+    *ret_by = (enum guard_by)(GUARD_TOKEN + (int)options->ingest_limit_by); /* words begin behind
+                                                                               off */
+    ret_limit->burst = options->ingest_burst;
+    return limit_check(ret_limit, &part) == NULL;
+}
+
+/* The file's `policy.<name> = ..`, which were checked when it was read. */
+static bool make_policies(struct live *live)
+{
+    const struct options *o = live->options;
+    size_t n = 0;
+    live->policies = calloc(o->n_entries + 1, sizeof(*live->policies));
+    live->policy_names = calloc(o->n_entries + 1, sizeof(*live->policy_names));
+    if (live->policies == NULL || live->policy_names == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < o->n_entries; i++) {
+        const struct option_entry *entry = &o->entries[i];
+        if (entry->family == &option_families[OPTION_FAMILY_POLICY] &&
+            limit_option_policy(entry->value, &live->policies[n].limit) == NULL) {
+            live->policies[n].name = live->policy_names[n] = slice_of(entry->name);
+            n++;
+        }
+    }
+    live->app.policies = live->policies;
+    live->app.policy_names = live->policy_names; /* the last one stays empty */
+    live->app.n_policies = n;
+    return true;
+}
+
+/* Who may be believed, and who may read; the texts were checked. */
+static bool make_lists(struct live *live)
+{
+    struct app *app = &live->app;
+    live->trusted = list_option_networks(live->options->trusted_proxies, &app->n_trusted);
+    live->origins = list_option_origins(live->options->cors_origins, &app->n_origins);
+    app->trusted = live->trusted;
+    app->origins = live->origins;
+    return live->trusted != NULL && live->origins != NULL;
+}
+
+static void free_one(struct live *live)
+{
+    free(live->policies);
+    free(live->policy_names);
+    free(live->trusted);
+    free(live->origins);
+    options_release(&live->own);
+    free(live);
+}
+
+struct live *live_new(const struct app *base, const struct options *options, struct live *older)
+{
+    struct live *live = calloc(1, sizeof(*live));
+    enum guard_by by;
+    struct limit limit;
+    if (live == NULL) {
+        return NULL;
+    }
+    live->options = options;
+    live->app = *base;
+    live->app.max_future_s = options->max_future_s;
+    live->app.respect_dnt = options->respect_dnt;
+    if (base->guard_by != GUARD_OFF && live_guard(options, &by, &limit) && by != GUARD_OFF) {
+        live->app.guard_limit = limit;
+    }
+    if (!make_policies(live) || !make_lists(live)) {
+        free_one(live);
+        return NULL;
+    }
+    live->older = older;
+    return live;
+}
+
+struct live *live_take(const struct app *base, struct options *options, struct live *older)
+{
+    struct live *live = live_new(base, options, older);
+    if (live != NULL) {
+        live->own = *options; /* texts stay where they are */
+        live->options = &live->own;
+        memset(options, 0, sizeof(*options));
+    }
+    return live;
+}
+
+void live_free(struct live *live)
+{
+    while (live != NULL) {
+        struct live *older = live->older;
+        free_one(live);
+        live = older;
+    }
+}
+
+const struct app *live_app(const struct live *live)
+{
+    return &live->app;
+}
+
+const struct options *live_options(const struct live *live)
+{
+    return live->options;
+}
+
+/* ---- differences ---- */
+
+static bool same(const struct options *a, const struct options *b, size_t option)
+{
+    return strcmp(a->origins[option].text, b->origins[option].text) == 0;
+}
+
+/* Has @options an entry like @entry, with the same value? */
+static bool has_entry(const struct options *options, const struct option_entry *entry)
+{
+    for (size_t i = 0; i < options->n_entries; i++) {
+        const struct option_entry *other = &options->entries[i];
+        if (other->family == entry->family && strcmp(other->name, entry->name) == 0) {
+            return strcmp(other->value, entry->value) == 0;
+        }
+    }
+    return false;
+}
+
+static bool is_live(const struct option_entry *entry)
+{
+    return entry->family == &option_families[OPTION_FAMILY_POLICY];
+}
+
+/* Some live entry of @a that @b has not, or not so. */
+static bool lacks_entry(const struct options *a, const struct options *b)
+{
+    for (size_t i = 0; i < a->n_entries; i++) {
+        if (is_live(&a->entries[i]) && !has_entry(b, &a->entries[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool live_differ(const struct options *before, const struct options *after)
+{
+    for (size_t i = 0; i < option_table_n; i++) {
+        if (option_table[i].live && !same(before, after, i)) {
+            return true;
+        }
+    }
+    return lacks_entry(before, after) || lacks_entry(after, before);
+}
+
+static void tell_entry(
+    const struct option_entry *entry, void (*tell)(void *, const char *), void *data)
+{
+    char name[256];
+    (void)snprintf(
+        name, sizeof(name), "%s%s%s", entry->family->before, entry->name, entry->family->after);
+    tell(data, name);
+}
+
+/* Is @name one of @options' entries, whatever its value? */
+static bool knows_entry(const struct options *options, const struct option_entry *entry)
+{
+    for (size_t i = 0; i < options->n_entries; i++) {
+        if (options->entries[i].family == entry->family &&
+            strcmp(options->entries[i].name, entry->name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void live_tell_rest(const struct options *before, const struct options *after,
+    void (*tell)(void *data, const char *name), void *data)
+{
+    bool was = before->ingest_limit[0] != '\0', is = after->ingest_limit[0] != '\0';
+    for (size_t i = 0; i < option_table_n; i++) {
+        bool fixed = !option_table[i].live;
+        if (strcmp(option_table[i].name, "ingest-limit") == 0 && was != is) {
+            fixed = true; /* another limit is live, to have one or none is not */
+        }
+        if (fixed && !same(before, after, i)) {
+            tell(data, option_table[i].name);
+        }
+    }
+    for (size_t i = 0; i < after->n_entries; i++) {
+        if (!is_live(&after->entries[i]) && !has_entry(before, &after->entries[i])) {
+            tell_entry(&after->entries[i], tell, data);
+        }
+    }
+    for (size_t i = 0; i < before->n_entries; i++) {
+        if (!is_live(&before->entries[i]) && !knows_entry(after, &before->entries[i])) {
+            tell_entry(&before->entries[i], tell, data);
+        }
+    }
+}
