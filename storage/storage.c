@@ -321,6 +321,14 @@ int64_t storage_oldest_s(struct storage *s, int64_t now_s)
     return oldest_s;
 }
 
+uint64_t storage_write_fault(struct storage *s, enum storage_err *ret_err)
+{
+    uint64_t fault = atomic_load(&s->core.write_fault);
+    bool ready = atomic_load(&s->core.ready);
+    *ret_err = ready ? (enum storage_err)(fault & 255) : STORAGE_DOWN;
+    return ready ? fault : STORAGE_NO_WRITER;
+}
+
 /* End of the last bucket of @level that is over, in any zone in use. */
 static int64_t complete_s(const struct core *core, enum level level, int64_t now_s)
 {

@@ -321,6 +321,12 @@ int64_t storage_now_ms(struct storage *storage);
  * @now_s: INT64_MIN if months are kept forever. */
 int64_t storage_oldest_s(struct storage *storage, int64_t now_s);
 
+/* A number that is another one whenever Redis has refused to write, or the connection for writing
+ * was lost, and STORAGE_NO_WRITER while there is none; *ret_err: why it last changed.  Thread-safe.
+ */
+#define STORAGE_NO_WRITER UINT64_MAX
+uint64_t storage_write_fault(struct storage *storage, enum storage_err *ret_err);
+
 /* Seconds by which the readers' watermark of the slowest partition lies behind the last complete
  * bucket. */
 int64_t storage_rollup_lag_s(struct storage *storage, enum level level);
