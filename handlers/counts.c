@@ -6,6 +6,7 @@
 #include "handlers/app.h"
 #include "handlers/csv.h"
 #include "handlers/problem.h"
+#include "handlers/question.h"
 #include "handlers/window_params.h"
 #include "handlers/window_reply.h"
 
@@ -39,15 +40,10 @@ static void release(struct http_exchange *exchange)
 static enum handler_result start(
     struct http_exchange *exchange, enum metric metric, bool all_metrics)
 {
-    struct counts_state *state = calloc(1, sizeof(*state));
-    if (state == NULL || exchange->request.now_ms == 0) {
-        problem_from_storage(
-            &exchange->response, state == NULL ? STORAGE_NOMEM : STORAGE_DOWN, NULL);
-        free(state);
+    struct counts_state *state = question_begin(exchange, sizeof(*state), release);
+    if (state == NULL) {
         return HANDLER_REPLY;
     }
-    exchange->state = state;
-    exchange->release = release;
     state->metric = metric;
     state->all_metrics = all_metrics;
     struct window_params *asked = &state->asked;
@@ -55,7 +51,6 @@ static enum handler_result start(
         return HANDLER_REPLY;
     }
     exchange->job.op = STORAGE_COUNT;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     exchange->job.u.count = (struct count_job){
         .metric = metric,
         .all_metrics = all_metrics,

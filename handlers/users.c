@@ -8,6 +8,7 @@
 #include "handlers/date_params.h"
 #include "handlers/event_check.h"
 #include "handlers/problem.h"
+#include "handlers/question.h"
 #include "handlers/reply.h"
 
 #define DAYS_DEFAULT  1100 /* of a user's own days */
@@ -42,17 +43,9 @@ static void release(struct http_exchange *exchange)
 static struct users_state *begin(
     struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs)
 {
-    struct users_state *state = calloc(1, sizeof(*state));
-    if (state == NULL || exchange->request.now_ms == 0) {
-        problem_from_storage(
-            &exchange->response, state == NULL ? STORAGE_NOMEM : STORAGE_DOWN, NULL);
-        free(state);
-        return NULL;
-    }
-    exchange->state = state;
-    exchange->release = release;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
-    return date_params_read(exchange, specs, n_specs, &state->asked) ? state : NULL;
+    struct users_state *state = question_begin(exchange, sizeof(*state), release);
+    return state != NULL && date_params_read(exchange, specs, n_specs, &state->asked) ? state
+                                                                                      : NULL;
 }
 
 /* The user in the path. */

@@ -101,6 +101,23 @@ static void reply_not_kept(struct http_response *response, struct window nearest
         from, to);
 }
 
+void window_tail_json(
+    const struct http_exchange *exchange, const struct window_question *asked, json_t *root)
+{
+    json_object_set_new(root, "cover",
+        window_cover_json(asked->per_level, asked->explain, asked->keys, asked->n_keys));
+    if (window_spans_rotation(exchange->app, asked->answered)) {
+        json_object_set_new(root, "spans_rotation", json_true());
+    }
+}
+
+void window_no_set(struct http_exchange *exchange, struct slice site, struct slice name)
+{
+    problem_reply_parameter(&exchange->response, PROBLEM_NOT_FOUND, "pageset",
+        "site %.*s has no page set %.*s; PUT /pagesets/%.*s makes one", (int)site.n, site.p,
+        (int)name.n, name.p, (int)name.n, name.p);
+}
+
 void window_failed(
     struct http_exchange *exchange, const struct window_params *asked, struct window nearest)
 {
@@ -111,10 +128,7 @@ void window_failed(
         problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "from",
             "the window needs too many keys: ask for fewer pages, or for a window of whole hours");
     } else if (job->err == STORAGE_NO_SET) {
-        problem_reply_parameter(&exchange->response, PROBLEM_NOT_FOUND, "pageset",
-            "site %.*s has no page set %.*s; PUT /pagesets/%.*s makes one", (int)asked->site.n,
-            asked->site.p, (int)asked->pageset.n, asked->pageset.p, (int)asked->pageset.n,
-            asked->pageset.p);
+        window_no_set(exchange, asked->site, asked->pageset);
     } else {
         problem_from_storage(&exchange->response, job->err, job->detail);
     }

@@ -265,6 +265,11 @@ void storage_job_release(struct storage_job *job)
         break;
     case STORAGE_OVERLAP:
         release_keys(&job->u.overlap.asked.keys, &job->u.overlap.asked.n_keys);
+        release_set(&job->u.overlap.sides[0].set.resolved);
+        release_set(&job->u.overlap.sides[1].set.resolved);
+        break;
+    case STORAGE_SEEN:
+        release_set(&job->u.seen.set.resolved);
         break;
     case STORAGE_PAGE_SET_PUT:
     case STORAGE_PAGE_SET_GET:
@@ -285,7 +290,6 @@ void storage_job_release(struct storage_job *job)
     case STORAGE_ROLLUP_RUN:
     case STORAGE_FILTER_READ:
     case STORAGE_FILTER_WRITE:
-    case STORAGE_SEEN:
     case STORAGE_CLAIM:
     case STORAGE_RELEASE:
         break; /* nothing is owned */

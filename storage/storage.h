@@ -154,9 +154,13 @@ struct rollup_job {
     int64_t lag_s[LEVELS];       /* by which it lies behind the last complete bucket */
 };
 
-/* Input and result of STORAGE_SEEN: did @user view @page, as far as is remembered? */
+/* Input and result of STORAGE_SEEN: did @user view one of @pages, or of @set, as far as is
+ * remembered? */
 struct seen_job {
-    struct slice site, user, page;
+    struct slice site, user;
+    const struct slice *pages; /* storage adds the set's */
+    size_t n_pages;
+    struct page_set_ref set;
     bool seen;              /* false is certain */
     double false_positives; /* rate at which a yes is wrong, expected from what is in */
 };
