@@ -82,9 +82,9 @@ bool window_spans_rotation(const struct app *app, struct window window)
            rotation_start_s(app->rotation, window.to_s - 1);
 }
 
-/* 422: say what would work. */
-static void reply_not_kept(struct http_response *response, struct window nearest)
+void window_not_kept(struct http_exchange *exchange, struct window nearest, const char *how)
 {
+    struct http_response *response = &exchange->response;
     char from[32];
     char to[32];
     if (nearest.from_s == nearest.to_s) {
@@ -96,9 +96,8 @@ static void reply_not_kept(struct http_response *response, struct window nearest
     timestamp_print(nearest.to_s, to);
     problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "from",
         "the window is not kept at this precision any more; the nearest one that can be answered "
-        "is "
-        "from=%s&to=%s (round=outer takes it)",
-        from, to);
+        "is from=%s&to=%s%s",
+        from, to, how);
 }
 
 void window_tail_json(
@@ -123,7 +122,7 @@ void window_failed(
 {
     const struct storage_job *job = &exchange->job;
     if (job->err == STORAGE_NOT_KEPT) {
-        reply_not_kept(&exchange->response, nearest);
+        window_not_kept(exchange, nearest, WINDOW_OUTER);
     } else if (job->err == STORAGE_TOO_BROAD) {
         problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "from",
             "the window needs too many keys: ask for fewer pages, or for a window of whole hours");

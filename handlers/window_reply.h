@@ -40,6 +40,10 @@ void window_tail_json(
 /* 404: the site has no such page set. */
 void window_no_set(struct http_exchange *exchange, struct slice site, struct slice name);
 
+/* 422: @nearest could be answered, and @how else that is got (from_s == to_s: nothing could be). */
+void window_not_kept(struct http_exchange *exchange, struct window nearest, const char *how);
+#define WINDOW_OUTER " (round=outer takes it)"
+
 /* The answer to a question that failed. */
 void window_failed(
     struct http_exchange *exchange, const struct window_params *asked, struct window nearest);

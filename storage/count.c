@@ -6,6 +6,7 @@
 #include "storage/count_read.h"
 #include "storage/index.h"
 #include "storage/key.h"
+#include "storage/series_window.h"
 
 #define BUCKETS_MAX  50000
 #define SKETCHES_MAX 200000  /* in one question */
@@ -206,8 +207,9 @@ static enum storage_err plan_series(
     if (step_count(job->zone, job->step, window, STEP_POINTS_MAX) > STEP_POINTS_MAX) {
         finest = step_fitting(job->zone, window, STEP_POINTS_MAX);
         job->used = finest;
-        if (finest != STEP_NONE) {
-            (void)plan_coarser(c, job, finest, window, now_s, &job->used);
+        if (finest != STEP_NONE &&
+            plan_coarser(c, job, finest, window, now_s, &job->used) != STORAGE_OK) {
+            job->used = STEP_NONE;
         }
         return STORAGE_TOO_MANY;
     }
@@ -217,6 +219,49 @@ static enum storage_err plan_series(
         return err == STORAGE_OK ? STORAGE_TOO_FINE : err;
     }
     return err;
+}
+
+/* A later part of @outer whose series works; from_s == to_s if there is none. */
+static struct window later_part(
+    struct counter *c, const struct count_job *job, struct window outer, int64_t now_s)
+{
+    struct count_job copy = *job;
+    struct window part;
+    int first = job->step == STEP_AUTO ? STEP_MINUTE : (int)job->step;
+    int last = job->step == STEP_AUTO ? STEP_MONTH : (int)job->step;
+    for (int step = first; step <= last; step++) {
+        if (series_window(c, job->zone, (enum step)step, outer, now_s, &part) &&
+            plan_series(c, &copy, part, now_s) == STORAGE_OK) {
+            return part;
+        }
+    }
+    return (struct window){outer.from_s, outer.from_s};
+}
+
+/* The window is not kept: what could be asked for with the same step?  @outer can be tiled. */
+static enum storage_err offer_series(
+    struct counter *c, struct count_job *job, struct window outer, int64_t now_s)
+{
+    struct count_job copy = *job;
+    enum storage_err err = plan_series(c, &copy, outer, now_s);
+    job->used = job->step;
+    job->outer_works = err == STORAGE_OK;
+    job->answered = outer;
+    if (err == STORAGE_OK) {
+        return STORAGE_NOT_KEPT;
+    }
+    if (err != STORAGE_TOO_FINE && err != STORAGE_TOO_MANY) {
+        return err;
+    }
+    struct window part = later_part(c, job, outer, now_s);
+    if (part.from_s < part.to_s) {
+        job->answered = part;
+    } else if (copy.used != STEP_NONE) {
+        job->used = copy.used;
+    } else {
+        job->answered = part;
+    }
+    return STORAGE_NOT_KEPT;
 }
 
 /* ---- the answer ---- */
@@ -318,13 +363,16 @@ static enum storage_err plan_some(
         }
         if (!job->round_outer) {
             job->answered = outer;
-            return err;
+            job->outer_works = true;
+            return job->step == STEP_NONE ? err : offer_series(c, job, outer, now_s);
         }
         *window = outer;
         err = plan(c, job, STEP_NONE, outer, now_s);
     }
     if (err == STORAGE_OK && job->step != STEP_NONE) {
         err = plan_series(c, job, *window, now_s);
+        bool none = err == STORAGE_TOO_FINE && job->used == STEP_NONE;
+        job->answered = none ? later_part(c, job, *window, now_s) : (struct window){0, 0};
     }
     return err;
 }
