@@ -174,7 +174,8 @@ def test_what_a_series_cannot_be(world, http):
         refused(ask(step="1m", from_="2026-10-10", to="2026-10-24"), "step", "11000", "step=1h")
         refused(ask(step="1m", from_="2000-01-01", to="2026-01-01"), "step", "11000", "step=1M")
         refused(ask(step="auto", from_="0", to="2026-01-01"), "step", "500")
-        refused(ask(step="1h", from_="2026-08-01", to="2026-09-01", tz="Europe/Berlin"), "from", "from=2026-07-31T00:00:00Z")
+        refused(ask(from_="2026-08-01", to="2026-09-01", tz="Europe/Berlin"), "from", "from=2026-07-31T00:00:00Z")
+        refused(ask(step="1h", from_="2026-08-01", to="2026-09-01", tz="Europe/Berlin"), "from", "from=2026-08-2", "to=2026-08-31T22:00:00Z")
         assert ask(step="1M", from_="0", to="2026-01-01").status == 200
     begin, end = "2030-01-01", epoch("2030-01-01") + 11000 * 86400  # in the future all is known: it is empty
     assert len(http.question("/pv", site=world.site, step="1d", from_=begin, to=rfc3339(end))["series"]) == 11000
