@@ -41,10 +41,7 @@ static enum storage_err count_keys(struct window_read *w, const struct pair *pai
         struct slice page = pair->pages[i].page;
         unsigned p = page_partition(w, page);
         for (size_t b = 0; b < w->covers[p].n; b++) {
-            struct key key;
-            key_bucket(&key, w->core->partitions.tag[p], KEY_UV, w->asked->site,
-                w->covers[p].buckets[b], page);
-            if (!window_count_key(w, &key, w->covers[p].buckets[b])) {
+            if (!window_count_key(w, p, KEY_UV, page, w->covers[p].buckets[b])) {
                 return STORAGE_NOMEM;
             }
         }

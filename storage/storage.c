@@ -7,6 +7,7 @@
 
 #include "storage/claims.h"
 #include "storage/core.h"
+#include "storage/counted_keys.h"
 #include "storage/flush.h"
 #include "storage/guard.h"
 #include "storage/leader.h"
@@ -229,16 +230,6 @@ bool storage_guard_closed(struct storage *s, struct slice who, struct limit_stat
     return guard_closed(s->guard, who, ret_state);
 }
 
-static void release_keys(struct counted_key **keys, size_t *n)
-{
-    for (size_t i = 0; i < *n; i++) {
-        free((*keys)[i].key);
-    }
-    free(*keys);
-    *keys = NULL;
-    *n = 0;
-}
-
 static void release_set(void **resolved)
 {
     free(*resolved);
@@ -249,7 +240,7 @@ void storage_job_release(struct storage_job *job)
 {
     switch (job->op) {
     case STORAGE_COUNT:
-        release_keys(&job->u.count.keys, &job->u.count.n_keys);
+        counted_keys_release(&job->u.count.keys, &job->u.count.n_keys);
         release_set(&job->u.count.set.resolved);
         free(job->u.count.points);
         job->u.count.points = NULL;
@@ -259,12 +250,12 @@ void storage_job_release(struct storage_job *job)
         arena_release(&job->u.active_users.arena);
         break;
     case STORAGE_PAGES:
-        release_keys(&job->u.pages.asked.keys, &job->u.pages.asked.n_keys);
+        counted_keys_release(&job->u.pages.asked.keys, &job->u.pages.asked.n_keys);
         release_set(&job->u.pages.set.resolved);
         arena_release(&job->u.pages.arena);
         break;
     case STORAGE_OVERLAP:
-        release_keys(&job->u.overlap.asked.keys, &job->u.overlap.asked.n_keys);
+        counted_keys_release(&job->u.overlap.asked.keys, &job->u.overlap.asked.n_keys);
         release_set(&job->u.overlap.sides[0].set.resolved);
         release_set(&job->u.overlap.sides[1].set.resolved);
         break;
