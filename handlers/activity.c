@@ -6,6 +6,7 @@
 #include "handlers/csv.h"
 #include "handlers/date_params.h"
 #include "handlers/problem.h"
+#include "handlers/question.h"
 #include "handlers/reply.h"
 
 static const struct param_spec dau_specs[] = {
@@ -37,16 +38,9 @@ static void release(struct http_exchange *exchange)
 static struct activity_state *begin(
     struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs)
 {
-    struct activity_state *state = calloc(1, sizeof(*state));
-    if (state == NULL || exchange->request.now_ms == 0) {
-        problem_from_storage(
-            &exchange->response, state == NULL ? STORAGE_NOMEM : STORAGE_DOWN, NULL);
-        free(state);
-        return NULL;
-    }
-    exchange->state = state;
-    exchange->release = release;
-    return date_params_read(exchange, specs, n_specs, &state->asked) ? state : NULL;
+    struct activity_state *state = question_begin(exchange, sizeof(*state), release);
+    return state != NULL && date_params_read(exchange, specs, n_specs, &state->asked) ? state
+                                                                                      : NULL;
 }
 
 /* Ask for each of @n sets how many users are in it. */
@@ -62,7 +56,6 @@ static enum handler_result ask(
         state->counts[i] = (struct activity_count){.a = (uint32_t)i, .b = (uint32_t)i};
     }
     exchange->job.op = STORAGE_ACTIVITY;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     exchange->job.u.activity = (struct activity_job){
         .who = {.site = state->asked.site,
             .actions = state->asked.actions,

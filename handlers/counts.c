@@ -1,11 +1,14 @@
 #include "handlers/counts.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "handlers/app.h"
 #include "handlers/csv.h"
 #include "handlers/problem.h"
+#include "handlers/question.h"
+#include "handlers/timestamp.h"
 #include "handlers/window_params.h"
 #include "handlers/window_reply.h"
 
@@ -39,15 +42,10 @@ static void release(struct http_exchange *exchange)
 static enum handler_result start(
     struct http_exchange *exchange, enum metric metric, bool all_metrics)
 {
-    struct counts_state *state = calloc(1, sizeof(*state));
-    if (state == NULL || exchange->request.now_ms == 0) {
-        problem_from_storage(
-            &exchange->response, state == NULL ? STORAGE_NOMEM : STORAGE_DOWN, NULL);
-        free(state);
+    struct counts_state *state = question_begin(exchange, sizeof(*state), release);
+    if (state == NULL) {
         return HANDLER_REPLY;
     }
-    exchange->state = state;
-    exchange->release = release;
     state->metric = metric;
     state->all_metrics = all_metrics;
     struct window_params *asked = &state->asked;
@@ -55,7 +53,6 @@ static enum handler_result start(
         return HANDLER_REPLY;
     }
     exchange->job.op = STORAGE_COUNT;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     exchange->job.u.count = (struct count_job){
         .metric = metric,
         .all_metrics = all_metrics,
@@ -199,7 +196,16 @@ static void reply_step(
     struct http_response *response, enum storage_err err, const struct count_job *job)
 {
     const char *works = step_name(job->used);
-    if (err == STORAGE_TOO_FINE && job->used == STEP_NONE) {
+    if (job->used == STEP_NONE && job->answered.from_s < job->answered.to_s) {
+        char from[32];
+        char to[32];
+        timestamp_print(job->answered.from_s, from);
+        timestamp_print(job->answered.to_s, to);
+        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
+            "the borders of no step in this time zone are still kept for all of this window; for "
+            "from=%s&to=%s they are",
+            from, to);
+    } else if (err == STORAGE_TOO_FINE && job->used == STEP_NONE) {
         problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
             "no step in this time zone has borders that are still kept for this window: ask for a "
             "later one, or without tz");
@@ -216,6 +222,18 @@ static void reply_step(
     }
 }
 
+/* 422: the window that could be answered, and with which step. */
+static void reply_not_kept(struct http_exchange *exchange, const struct count_job *job)
+{
+    char how[64] = "";
+    if (job->outer_works) {
+        (void)snprintf(how, sizeof(how), "%s", WINDOW_OUTER);
+    } else if (job->used != job->step) {
+        (void)snprintf(how, sizeof(how), " with step=%s", step_name(job->used));
+    }
+    window_not_kept(exchange, job->answered, how);
+}
+
 void counts_finish(struct http_exchange *exchange)
 {
     const struct storage_job *job = &exchange->job;
@@ -225,6 +243,8 @@ void counts_finish(struct http_exchange *exchange)
             state->all_metrics ? &rows_of_all : &rows[state->metric]);
     } else if (job->err == STORAGE_TOO_FINE || job->err == STORAGE_TOO_MANY) {
         reply_step(&exchange->response, job->err, &job->u.count);
+    } else if (job->err == STORAGE_NOT_KEPT) {
+        reply_not_kept(exchange, &job->u.count);
     } else {
         const struct counts_state *state = exchange->state;
         window_failed(exchange, &state->asked, job->u.count.answered);

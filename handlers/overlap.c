@@ -3,14 +3,16 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "handlers/name.h"
 #include "handlers/problem.h"
+#include "handlers/question.h"
 #include "handlers/reply.h"
 #include "handlers/window_reply.h"
 
-/* No page set: two sets would be needed. */
-static const struct param_spec specs[] = {{"site", false}, {"page", true}, {"from", false},
-    {"to", false}, {"tz", false}, {"explain", false}, {"round", false}};
+static const struct param_spec specs[] = {{"site", false}, {"page", true}, {"pageset", true},
+    {"from", false}, {"to", false}, {"tz", false}, {"explain", false}, {"round", false}};
 
 static void release(struct http_exchange *exchange)
 {
@@ -19,29 +21,47 @@ static void release(struct http_exchange *exchange)
     free(exchange->state);
 }
 
+/* Two pages, two sets, or one of each, in the order in which they were given. */
+static bool read_sides(
+    struct http_exchange *exchange, const struct window_params *asked, struct overlap_side sides[2])
+{
+    const struct params *params = &asked->params;
+    size_t n_sets = params_count(params, "pageset");
+    if (asked->n_pages + n_sets != 2) {
+        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED,
+            n_sets == 0 ? "page" : "pageset",
+            n_sets == 0 ? "must be given exactly twice"
+                        : "page and pageset must be given exactly twice, taken together");
+        return false;
+    }
+    for (size_t i = 0, n = 0; i < params->n; i++) {
+        const struct param *param = &params->pairs[i];
+        if (strcmp(param->spec->name, "page") == 0) {
+            sides[n++].page = param->value;
+        } else if (strcmp(param->spec->name, "pageset") == 0) {
+            if (!name_valid(param->value)) {
+                problem_reply_parameter(
+                    &exchange->response, PROBLEM_MALFORMED, "pageset", "%s", NAME_DETAIL);
+                return false;
+            }
+            sides[n++].set.name = param->value;
+        }
+    }
+    return true;
+}
+
 enum handler_result overlap_start(struct http_exchange *exchange)
 {
-    struct window_params *asked = calloc(1, sizeof(*asked));
-    if (asked == NULL || exchange->request.now_ms == 0) {
-        problem_from_storage(
-            &exchange->response, asked == NULL ? STORAGE_NOMEM : STORAGE_DOWN, NULL);
-        free(asked);
+    struct window_params *asked = question_begin(exchange, sizeof(*asked), release);
+    struct overlap_job job = {0};
+    if (asked == NULL ||
+        !window_params_read_with(exchange, specs, sizeof(specs) / sizeof(specs[0]), asked) ||
+        !read_sides(exchange, asked, job.sides)) {
         return HANDLER_REPLY;
     }
-    exchange->state = asked;
-    exchange->release = release;
-    if (!window_params_read_with(exchange, specs, sizeof(specs) / sizeof(specs[0]), asked)) {
-        return HANDLER_REPLY;
-    }
-    if (asked->n_pages != 2) {
-        problem_reply_parameter(
-            &exchange->response, PROBLEM_MALFORMED, "page", "must be given exactly twice");
-        return HANDLER_REPLY;
-    }
+    job.asked = window_params_question(asked);
     exchange->job.op = STORAGE_OVERLAP;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
-    exchange->job.u.overlap = (struct overlap_job){
-        .asked = window_params_question(asked), .pages = {asked->pages[0], asked->pages[1]}};
+    exchange->job.u.overlap = job;
     return HANDLER_WAIT;
 }
 
@@ -87,9 +107,11 @@ static json_t *count_json(const struct hll_figure *figure)
     return root;
 }
 
-static json_t *page_json(struct slice page, const struct hll_figure *figure)
+static json_t *side_json(const struct overlap_side *side, const struct hll_figure *figure)
 {
-    json_t *root = json_pack("{s:o}", "page", json_stringn(page.p, page.n));
+    bool is_set = side->set.name.n > 0;
+    struct slice name = is_set ? side->set.name : side->page;
+    json_t *root = json_pack("{s:o}", is_set ? "pageset" : "page", json_stringn(name.p, name.n));
     json_object_update_new(root, count_json(figure));
     return root;
 }
@@ -109,19 +131,19 @@ void overlap_finish(struct http_exchange *exchange)
     const struct overlap_job *job = &exchange->job.u.overlap;
     const struct window_question *asked = &job->asked;
     if (exchange->job.err != STORAGE_OK) {
+        if (exchange->job.err == STORAGE_NO_SET) {
+            window_no_set(exchange, asked->site, job->sides[job->unknown].set.name);
+            return;
+        }
         window_failed(exchange, exchange->state, asked->answered);
         return;
     }
     json_t *root = window_head_json(exchange->state, asked->answered);
-    json_object_set_new(root, "a", page_json(job->pages[0], &job->joint.a));
-    json_object_set_new(root, "b", page_json(job->pages[1], &job->joint.b));
+    json_object_set_new(root, "a", side_json(&job->sides[0], &job->joint.a));
+    json_object_set_new(root, "b", side_json(&job->sides[1], &job->joint.b));
     json_object_set_new(root, "union", count_json(&job->joint.either));
     json_object_set_new(root, "intersection", count_json(&job->joint.both));
     json_object_set_new(root, "jaccard", share_json(&job->joint.jaccard));
-    json_object_set_new(root, "cover",
-        window_cover_json(asked->per_level, asked->explain, asked->keys, asked->n_keys));
-    if (window_spans_rotation(exchange->app, asked->answered)) {
-        json_object_set_new(root, "spans_rotation", json_true());
-    }
+    window_tail_json(exchange, asked, root);
     reply_json(&exchange->response, 200, root);
 }

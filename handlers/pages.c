@@ -5,6 +5,7 @@
 
 #include "handlers/event_check.h"
 #include "handlers/problem.h"
+#include "handlers/question.h"
 #include "handlers/csv.h"
 #include "handlers/window_reply.h"
 
@@ -63,17 +64,10 @@ static bool read_prefix(
 
 enum handler_result pages_start(struct http_exchange *exchange)
 {
-    struct window_params *asked = calloc(1, sizeof(*asked));
-    if (asked == NULL || exchange->request.now_ms == 0) {
-        problem_from_storage(
-            &exchange->response, asked == NULL ? STORAGE_NOMEM : STORAGE_DOWN, NULL);
-        free(asked);
-        return HANDLER_REPLY;
-    }
-    exchange->state = asked;
-    exchange->release = release;
+    struct window_params *asked = question_begin(exchange, sizeof(*asked), release);
     struct pages_job job = {.limit = LIMIT_DEFAULT};
-    if (!window_params_read_with(exchange, specs, sizeof(specs) / sizeof(specs[0]), asked) ||
+    if (asked == NULL ||
+        !window_params_read_with(exchange, specs, sizeof(specs) / sizeof(specs[0]), asked) ||
         !read_by(exchange, &asked->params, &job.by_uv) ||
         !read_limit(exchange, &asked->params, &job.limit) ||
         !read_prefix(exchange, &asked->params, &job.prefix)) {
@@ -84,7 +78,6 @@ enum handler_result pages_start(struct http_exchange *exchange)
     job.n_pages = asked->n_pages;
     job.set.name = asked->pageset;
     exchange->job.op = STORAGE_PAGES;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     exchange->job.u.pages = job;
     return HANDLER_WAIT;
 }
@@ -114,13 +107,9 @@ void pages_finish(struct http_exchange *exchange)
     json_object_set_new(root, "pages", rows_json(job));
     json_object_set_new(root, "total_pages", json_integer((json_int_t)job->total));
     json_object_set_new(root, "error", json_pack("{s:f}", "relative", WINDOW_STANDARD_ERROR));
-    json_object_set_new(root, "cover",
-        window_cover_json(asked->per_level, asked->explain, asked->keys, asked->n_keys));
+    window_tail_json(exchange, asked, root);
     if (job->clamped) {
         json_object_set_new(root, "clamped", json_true());
-    }
-    if (window_spans_rotation(exchange->app, asked->answered)) {
-        json_object_set_new(root, "spans_rotation", json_true());
     }
     static const struct csv_shape shape = {"pages", {"site", "page", "pv", "uv"}};
     csv_reply(exchange, 200, root, &shape);

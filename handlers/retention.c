@@ -6,6 +6,7 @@
 #include "handlers/csv.h"
 #include "handlers/date_params.h"
 #include "handlers/problem.h"
+#include "handlers/question.h"
 #include "handlers/reply.h"
 #include "storage/zone.h"
 
@@ -142,16 +143,9 @@ enum handler_result retention_start(struct http_exchange *exchange)
 {
     int64_t day = 0;
     size_t n_days = 0;
-    struct retention_state *state = calloc(1, sizeof(*state));
-    if (state == NULL || exchange->request.now_ms == 0) {
-        problem_from_storage(
-            &exchange->response, state == NULL ? STORAGE_NOMEM : STORAGE_DOWN, NULL);
-        free(state);
-        return HANDLER_REPLY;
-    }
-    exchange->state = state;
-    exchange->release = release;
-    if (!date_params_read(exchange, specs, sizeof(specs) / sizeof(specs[0]), &state->asked) ||
+    struct retention_state *state = question_begin(exchange, sizeof(*state), release);
+    if (state == NULL ||
+        !date_params_read(exchange, specs, sizeof(specs) / sizeof(specs[0]), &state->asked) ||
         !read_question(exchange, state, &day)) {
         return HANDLER_REPLY;
     }
@@ -166,7 +160,6 @@ enum handler_result retention_start(struct http_exchange *exchange)
         return HANDLER_REPLY;
     }
     exchange->job.op = STORAGE_ACTIVITY;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     exchange->job.u.activity = (struct activity_job){
         .who = {.site = state->asked.site, .actions = state->asked.actions, .n_actions = 1},
         .sets = state->sets,

@@ -5,20 +5,25 @@
 #include "handlers/access.h"
 #include "handlers/app.h"
 #include "handlers/event_check.h"
+#include "handlers/name.h"
 #include "handlers/params.h"
 #include "handlers/problem.h"
 #include "handlers/reply.h"
+#include "handlers/window_reply.h"
 
-static const struct param_spec specs[] = {{"site", false}, {"user", false}, {"page", false}};
+static const struct param_spec specs[] = {
+    {"site", false}, {"user", false}, {"page", false}, {"pageset", false}};
 
 struct seen_state {
     struct params params;
+    struct slice page;
 };
 
 static void release(struct http_exchange *exchange)
 {
     struct seen_state *state = exchange->state;
     params_release(&state->params);
+    storage_job_release(&exchange->job);
     free(state);
 }
 
@@ -39,6 +44,11 @@ static bool read_param(struct http_exchange *exchange, const char *name,
     return fault == NULL;
 }
 
+static const char *check_set(struct slice name)
+{
+    return name_valid(name) ? NULL : NAME_DETAIL;
+}
+
 static bool read_params(struct http_exchange *exchange, struct seen_job *job)
 {
     struct seen_state *state = exchange->state;
@@ -54,11 +64,13 @@ static bool read_params(struct http_exchange *exchange, struct seen_job *job)
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return false;
     }
+    struct slice *set = &job->set.name;
     job->site = EVENT_SITE_DEFAULT;
     return read_param(exchange, "site", event_check_site, false, &job->site) &&
            access_site(exchange, job->site) &&
            read_param(exchange, "user", event_check_user, true, &job->user) &&
-           read_param(exchange, "page", event_check_page, true, &job->page);
+           read_param(exchange, "pageset", check_set, false, set) &&
+           read_param(exchange, "page", event_check_page, set->n == 0, &state->page);
 }
 
 enum handler_result seen_start(struct http_exchange *exchange)
@@ -79,6 +91,8 @@ enum handler_result seen_start(struct http_exchange *exchange)
             "nobody remembers: this server was started with --seen off");
         return HANDLER_REPLY;
     }
+    job.pages = &state->page;
+    job.n_pages = state->page.n > 0 ? 1 : 0;
     exchange->job.op = STORAGE_SEEN;
     exchange->job.deadline_ms = exchange->request.deadline_ms;
     exchange->job.u.seen = job;
@@ -88,6 +102,10 @@ enum handler_result seen_start(struct http_exchange *exchange)
 void seen_finish(struct http_exchange *exchange)
 {
     const struct storage_job *job = &exchange->job;
+    if (job->err == STORAGE_NO_SET) {
+        window_no_set(exchange, job->u.seen.site, job->u.seen.set.name);
+        return;
+    }
     if (job->err != STORAGE_OK) {
         problem_from_storage(&exchange->response, job->err, job->detail);
         return;

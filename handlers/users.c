@@ -8,6 +8,7 @@
 #include "handlers/date_params.h"
 #include "handlers/event_check.h"
 #include "handlers/problem.h"
+#include "handlers/question.h"
 #include "handlers/reply.h"
 
 #define DAYS_DEFAULT  1100 /* of a user's own days */
@@ -42,17 +43,9 @@ static void release(struct http_exchange *exchange)
 static struct users_state *begin(
     struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs)
 {
-    struct users_state *state = calloc(1, sizeof(*state));
-    if (state == NULL || exchange->request.now_ms == 0) {
-        problem_from_storage(
-            &exchange->response, state == NULL ? STORAGE_NOMEM : STORAGE_DOWN, NULL);
-        free(state);
-        return NULL;
-    }
-    exchange->state = state;
-    exchange->release = release;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
-    return date_params_read(exchange, specs, n_specs, &state->asked) ? state : NULL;
+    struct users_state *state = question_begin(exchange, sizeof(*state), release);
+    return state != NULL && date_params_read(exchange, specs, n_specs, &state->asked) ? state
+                                                                                      : NULL;
 }
 
 /* The user in the path. */
@@ -186,18 +179,49 @@ static bool take_decimal(struct slice *text, char end, uint64_t max, uint64_t *r
     return true;
 }
 
-/* What next_cursor was: "<partition>.<index>". */
+/* FNV-1a (Fowler, Noll, Vo). */
+static uint32_t mixed(uint32_t hash, struct slice text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        hash = (hash ^ (unsigned char)text.p[i]) * 16777619u;
+    }
+    return hash;
+}
+
+/* Tells questions apart: with the cursor of another one users would be passed by.  (The days are
+ * not in it: they may go on while somebody turns pages.) */
+static uint32_t question_hash(const struct users_state *state)
+{
+    static const uint32_t basis = 2166136261u;
+    uint32_t hash = mixed(basis, state->asked.site) + state->all;
+    for (size_t i = 0; i < state->asked.n_actions; i++) {
+        hash += mixed(basis + 1, state->asked.actions[i]); /* in any order */
+    }
+    return hash;
+}
+
+static void print_cursor(
+    const struct users_state *state, const struct active_users_job *job, char ret[48])
+{
+    (void)snprintf(ret, 48, "%u.%llu.%08x", job->partition, (unsigned long long)job->index,
+        (unsigned)question_hash(state));
+}
+
+/* What next_cursor was: "<partition>.<index>.<hash of the question>". */
 static bool read_cursor(struct http_exchange *exchange, const struct users_state *state)
 {
     struct slice text;
+    char hash[9];
     uint64_t partition = 0;
     uint64_t index = 0;
     if (!params_get(&state->asked.params, "cursor", &text)) {
         return true;
     }
+    (void)snprintf(hash, sizeof(hash), "%08x", (unsigned)question_hash(state));
     if (!take_decimal(&text, '.', 63, &partition) ||
-        !take_decimal(&text, '\0', UINT32_MAX, &index)) {
-        return date_params_refuse(exchange, "cursor", "must be the next_cursor of an answer");
+        !take_decimal(&text, '.', UINT32_MAX, &index) || !slice_equal(text, slice_of(hash))) {
+        return date_params_refuse(exchange, "cursor",
+            "must be the next_cursor of an answer to the same question (site, action and match)");
     }
     exchange->job.u.active_users.partition = (unsigned)partition;
     exchange->job.u.active_users.index = index;
@@ -230,7 +254,7 @@ void active_users_finish(struct http_exchange *exchange)
 {
     const struct users_state *state = exchange->state;
     const struct active_users_job *job = &exchange->job.u.active_users;
-    char cursor[32];
+    char cursor[48];
     if (exchange->job.err != STORAGE_OK) {
         date_params_failed(exchange, "from", job->oldest_day);
         return;
@@ -239,8 +263,7 @@ void active_users_finish(struct http_exchange *exchange)
     for (size_t i = 0; users != NULL && i < job->n_users; i++) {
         json_array_append_new(users, text_json(job->users[i]));
     }
-    (void)snprintf(
-        cursor, sizeof(cursor), "%u.%llu", job->partition, (unsigned long long)job->index);
+    print_cursor(state, job, cursor);
     json_t *root = json_object();
     json_object_set_new(root, "site", text_json(state->asked.site));
     json_object_set_new(root, "match", json_string(state->all ? "all" : "any"));

@@ -82,9 +82,9 @@ bool window_spans_rotation(const struct app *app, struct window window)
            rotation_start_s(app->rotation, window.to_s - 1);
 }
 
-/* 422: say what would work. */
-static void reply_not_kept(struct http_response *response, struct window nearest)
+void window_not_kept(struct http_exchange *exchange, struct window nearest, const char *how)
 {
+    struct http_response *response = &exchange->response;
     char from[32];
     char to[32];
     if (nearest.from_s == nearest.to_s) {
@@ -96,9 +96,25 @@ static void reply_not_kept(struct http_response *response, struct window nearest
     timestamp_print(nearest.to_s, to);
     problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "from",
         "the window is not kept at this precision any more; the nearest one that can be answered "
-        "is "
-        "from=%s&to=%s (round=outer takes it)",
-        from, to);
+        "is from=%s&to=%s%s",
+        from, to, how);
+}
+
+void window_tail_json(
+    const struct http_exchange *exchange, const struct window_question *asked, json_t *root)
+{
+    json_object_set_new(root, "cover",
+        window_cover_json(asked->per_level, asked->explain, asked->keys, asked->n_keys));
+    if (window_spans_rotation(exchange->app, asked->answered)) {
+        json_object_set_new(root, "spans_rotation", json_true());
+    }
+}
+
+void window_no_set(struct http_exchange *exchange, struct slice site, struct slice name)
+{
+    problem_reply_parameter(&exchange->response, PROBLEM_NOT_FOUND, "pageset",
+        "site %.*s has no page set %.*s; PUT /pagesets/%.*s makes one", (int)site.n, site.p,
+        (int)name.n, name.p, (int)name.n, name.p);
 }
 
 void window_failed(
@@ -106,15 +122,12 @@ void window_failed(
 {
     const struct storage_job *job = &exchange->job;
     if (job->err == STORAGE_NOT_KEPT) {
-        reply_not_kept(&exchange->response, nearest);
+        window_not_kept(exchange, nearest, WINDOW_OUTER);
     } else if (job->err == STORAGE_TOO_BROAD) {
         problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "from",
             "the window needs too many keys: ask for fewer pages, or for a window of whole hours");
     } else if (job->err == STORAGE_NO_SET) {
-        problem_reply_parameter(&exchange->response, PROBLEM_NOT_FOUND, "pageset",
-            "site %.*s has no page set %.*s; PUT /pagesets/%.*s makes one", (int)asked->site.n,
-            asked->site.p, (int)asked->pageset.n, asked->pageset.p, (int)asked->pageset.n,
-            asked->pageset.p);
+        window_no_set(exchange, asked->site, asked->pageset);
     } else {
         problem_from_storage(&exchange->response, job->err, job->detail);
     }

@@ -33,6 +33,17 @@ json_t *window_head_json(const struct window_params *asked, struct window answer
  * names? */
 bool window_spans_rotation(const struct app *app, struct window window);
 
+/* cover of a question about visitors, and whether its window spans rotation periods, into @root. */
+void window_tail_json(
+    const struct http_exchange *exchange, const struct window_question *asked, json_t *root);
+
+/* 404: the site has no such page set. */
+void window_no_set(struct http_exchange *exchange, struct slice site, struct slice name);
+
+/* 422: @nearest could be answered, and @how else that is got (from_s == to_s: nothing could be). */
+void window_not_kept(struct http_exchange *exchange, struct window nearest, const char *how);
+#define WINDOW_OUTER " (round=outer takes it)"
+
 /* The answer to a question that failed. */
 void window_failed(
     struct http_exchange *exchange, const struct window_params *asked, struct window nearest);

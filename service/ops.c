@@ -46,6 +46,20 @@ static void reply_ready(struct http_exchange *exchange, enum storage_err err, co
             (json_int_t)storage_rollup_lag_s(storage, LEVEL_MONTH)));
 }
 
+/* What a probe that was begun at @fault tells now: writes that were refused since, and a connection
+ * that was lost, tell more. */
+static enum storage_err probed(
+    struct storage *storage, enum storage_err err, uint64_t fault, char *detail)
+{
+    enum storage_err last = STORAGE_OK;
+    uint64_t now = storage_write_fault(storage, &last);
+    if (err == STORAGE_OK && (now != fault || now == STORAGE_NO_WRITER)) {
+        detail[0] = '\0';
+        return last;
+    }
+    return err;
+}
+
 static enum handler_result readyz_start(struct http_exchange *exchange)
 {
     struct write_probe *probe = ops_of(exchange)->probe;
@@ -58,10 +72,16 @@ static enum handler_result readyz_start(struct http_exchange *exchange)
     bool fresh = probe->known && (probe->under_way || now_ms - probe->at_ms < PROBE_AGE_MS);
     enum storage_err err = probe->err;
     char detail[sizeof(probe->detail)];
+    uint64_t fault = probe->fault;
     memcpy(detail, probe->detail, sizeof(detail));
-    probe->under_way = probe->under_way || !fresh;
+    if (!fresh) {
+        enum storage_err ignored = STORAGE_OK;
+        probe->under_way = true;
+        probe->fault = storage_write_fault(exchange->app->storage, &ignored);
+    }
     pthread_mutex_unlock(&probe->lock);
     if (fresh) {
+        err = probed(exchange->app->storage, err, fault, detail);
         reply_ready(exchange, err, detail);
         return HANDLER_REPLY;
     }
@@ -74,15 +94,17 @@ static enum handler_result readyz_start(struct http_exchange *exchange)
 static void readyz_finish(struct http_exchange *exchange)
 {
     struct write_probe *probe = ops_of(exchange)->probe;
-    const struct storage_job *job = &exchange->job;
+    struct storage_job *job = &exchange->job;
     pthread_mutex_lock(&probe->lock);
+    uint64_t fault = probe->fault;
     probe->under_way = false;
     probe->known = true;
     probe->err = job->err;
     memcpy(probe->detail, job->detail, sizeof(probe->detail));
     probe->at_ms = process_clock_ms();
     pthread_mutex_unlock(&probe->lock);
-    reply_ready(exchange, job->err, job->detail);
+    enum storage_err err = probed(exchange->app->storage, job->err, fault, job->detail);
+    reply_ready(exchange, err, job->detail);
 }
 
 /* ---- /metrics ---- */

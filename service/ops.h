@@ -30,6 +30,8 @@ struct ops {
         enum storage_err err;
         char detail[96];
         int64_t at_ms; /* CLOCK_MONOTONIC */
+        uint64_t
+            fault; /* storage_write_fault() when it was begun: what it saw ends with the next */
     } * probe;
 };
 

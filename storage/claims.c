@@ -307,6 +307,7 @@ static void take_error(struct claims *c, const struct run *run, const struct rep
                  reply_is_error(reply, "BUSY") || reply_is_error(reply, "MASTERDOWN") ||
                  reply_is_error(reply, "TRYAGAIN") || reply_is_error(reply, "CLUSTERDOWN");
     bool oom = reply_is_error(reply, "OOM");
+    core_write_failed(c->core, oom ? STORAGE_OOM : STORAGE_REFUSED);
     for (size_t i = run->first; i < run->first + run->n; i++) {
         struct storage_job *job = c->batch[i];
         int step = claim_of(job)->step;

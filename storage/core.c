@@ -91,6 +91,14 @@ bool core_parse_rolled(struct core *core, const struct reply *rolled, struct par
     return true;
 }
 
+void core_write_failed(struct core *core, enum storage_err err)
+{
+    uint64_t was = atomic_load(&core->write_fault);
+    while (!atomic_compare_exchange_weak(
+        &core->write_fault, &was, ((was >> 8) + 1) << 8 | (uint64_t)err)) {
+    }
+}
+
 void core_notice(struct core *core, enum storage_notice what, const char *detail)
 {
     if (core->config.notice != NULL) {

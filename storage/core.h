@@ -47,6 +47,9 @@ struct core {
     _Atomic bool refusing; /* cannot be reached for a while: new jobs are refused at once */
     _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve */
     _Atomic bool stopping;
+    /* How many writes Redis has refused, or connections for writing were lost, times 256, and the
+     * enum storage_err of the last. */
+    _Atomic uint64_t write_fault;
     struct leader *_Atomic leader; /* NULL: takes no part in rollups */
 
     pthread_mutex_t view_lock; /* guards views */
@@ -84,6 +87,9 @@ void core_set_view(struct core *core, unsigned partition, const struct partition
 /* Take a view out of the replies for `cfg st ver kept` (an array of four).  False: not ours
  * (settings differ). An empty partition gives the view of one that is empty now. */
 bool core_parse_rolled(struct core *core, const struct reply *rolled, struct partition_view *ret);
+
+/* Redis has just refused to write, or cannot be reached. */
+void core_write_failed(struct core *core, enum storage_err err);
 
 /* Tell the owner. */
 void core_notice(struct core *core, enum storage_notice what, const char *detail);

@@ -4,8 +4,11 @@
 #include <stdlib.h>
 
 #include "storage/count_read.h"
+#include "storage/counted_keys.h"
 #include "storage/index.h"
 #include "storage/key.h"
+#include "storage/plan_window.h"
+#include "storage/series_window.h"
 
 #define BUCKETS_MAX  50000
 #define SKETCHES_MAX 200000  /* in one question */
@@ -117,18 +120,13 @@ static bool make_shards(struct counter *c, const struct count_job *job)
 /* Widen the window until every shard can tile it. */
 static bool widen(struct counter *c, int64_t now_s, struct window *window)
 {
-    struct window before;
-    do {
-        before = *window;
-        for (size_t i = 0; i < c->n_shards; i++) {
-            struct partition_view view = core_view(c->core, c->shards[i].partition);
-            struct cover_basis basis = counter_basis(c, &view, now_s);
-            if (!cover_outer(&basis, *window, window)) {
-                return false;
-            }
-        }
-    } while (before.from_s != window->from_s || before.to_s != window->to_s);
-    return true;
+    struct partition_view views[2 * PARTITIONS_MAX];
+    struct cover_basis bases[2 * PARTITIONS_MAX];
+    for (size_t i = 0; i < c->n_shards; i++) {
+        views[i] = core_view(c->core, c->shards[i].partition);
+        bases[i] = counter_basis(c, &views[i], now_s);
+    }
+    return plan_widen(bases, c->n_shards, window);
 }
 
 /* The covers of all points, one behind the other. */
@@ -138,15 +136,10 @@ static enum storage_err plan_shard(struct counter *c, struct shard *shard, int64
     struct cover_basis basis = counter_basis(c, &view, now_s);
     cover_clear(&shard->cover);
     for (size_t i = 0; i < c->tally.n_points; i++) {
-        switch (cover_append(&basis, c->tally.points[i].window, BUCKETS_MAX, &shard->cover)) {
-        case COVER_OK:
-            break;
-        case COVER_NOT_KEPT:
-            return STORAGE_NOT_KEPT;
-        case COVER_TOO_MANY:
-            return STORAGE_TOO_BROAD;
-        case COVER_NOMEM:
-            return STORAGE_NOMEM;
+        enum storage_err err =
+            plan_error(cover_append(&basis, c->tally.points[i].window, BUCKETS_MAX, &shard->cover));
+        if (err != STORAGE_OK) {
+            return err;
         }
         if (!array_reserve(&shard->ends, &shard->ends_capacity, i, sizeof(*shard->ends))) {
             return STORAGE_NOMEM;
@@ -206,8 +199,9 @@ static enum storage_err plan_series(
     if (step_count(job->zone, job->step, window, STEP_POINTS_MAX) > STEP_POINTS_MAX) {
         finest = step_fitting(job->zone, window, STEP_POINTS_MAX);
         job->used = finest;
-        if (finest != STEP_NONE) {
-            (void)plan_coarser(c, job, finest, window, now_s, &job->used);
+        if (finest != STEP_NONE &&
+            plan_coarser(c, job, finest, window, now_s, &job->used) != STORAGE_OK) {
+            job->used = STEP_NONE;
         }
         return STORAGE_TOO_MANY;
     }
@@ -219,75 +213,87 @@ static enum storage_err plan_series(
     return err;
 }
 
-/* ---- the answer ---- */
-
-static int by_time(const void *a, const void *b)
+/* A later part of @outer whose series works; from_s == to_s if there is none. */
+static struct window later_part(
+    struct counter *c, const struct count_job *job, struct window outer, int64_t now_s)
 {
-    const struct counted_key *x = a;
-    const struct counted_key *y = b;
-    if (x->bucket.start_s != y->bucket.start_s) {
-        return x->bucket.start_s < y->bucket.start_s ? -1 : 1;
+    struct count_job copy = *job;
+    struct window part;
+    int first = job->step == STEP_AUTO ? STEP_MINUTE : (int)job->step;
+    int last = job->step == STEP_AUTO ? STEP_MONTH : (int)job->step;
+    for (int step = first; step <= last; step++) {
+        if (series_window(c, job->zone, (enum step)step, outer, now_s, &part) &&
+            plan_series(c, &copy, part, now_s) == STORAGE_OK) {
+            return part;
+        }
     }
-    size_t n = x->n < y->n ? x->n : y->n;
-    int order = memcmp(x->key, y->key, n);
-    return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
+    return (struct window){outer.from_s, outer.from_s};
 }
 
-static bool list_key(struct count_job *job, const struct key *key, struct bucket bucket)
+/* The window is not kept: what could be asked for with the same step?  @outer can be tiled. */
+static enum storage_err offer_series(
+    struct counter *c, struct count_job *job, struct window outer, int64_t now_s)
 {
-    char *copy = malloc(key->n);
-    if (copy == NULL) {
-        return false;
+    struct count_job copy = *job;
+    enum storage_err err = plan_series(c, &copy, outer, now_s);
+    job->used = job->step;
+    job->outer_works = err == STORAGE_OK;
+    job->answered = outer;
+    if (err == STORAGE_OK) {
+        return STORAGE_NOT_KEPT;
     }
-    memcpy(copy, key->p, key->n);
-    job->keys[job->n_keys++] = (struct counted_key){.bucket = bucket, .key = copy, .n = key->n};
+    if (err != STORAGE_TOO_FINE && err != STORAGE_TOO_MANY) {
+        return err;
+    }
+    struct window part = later_part(c, job, outer, now_s);
+    if (part.from_s == part.to_s && copy.used != STEP_NONE) {
+        job->used = copy.used;
+    } else {
+        job->answered = part;
+    }
+    return STORAGE_NOT_KEPT;
+}
+
+/* ---- the answer ---- */
+
+/* The keys of a shard that hold @metric. */
+static bool count_keys(struct counter *c, struct count_job *job, const struct shard *shard,
+    enum metric metric, struct counted_keys *counted)
+{
+    struct counted_bucket what = {.tag = c->core->partitions.tag[shard->partition],
+        .kind = metric_kind(metric),
+        .site = job->site,
+        .pages = shard->pages,
+        .n_pages = counter_keys(shard, shard->metrics, metric)};
+    for (size_t i = 0; what.n_pages > 0 && i < shard->cover.n; i++) {
+        what.bucket = shard->cover.buckets[i];
+        if (!counted_keys_add(counted, &what)) {
+            return false;
+        }
+    }
     return true;
 }
 
-static bool explain_shard(
-    const struct counter *c, struct count_job *job, const struct shard *shard, enum metric metric)
-{
-    size_t pages = counter_keys(shard, shard->metrics, metric);
-    bool ok = true;
-    for (size_t i = 0; ok && i < shard->cover.n * pages; i++) {
-        struct bucket bucket = shard->cover.buckets[i / pages];
-        struct key key;
-        key_bucket(&key, c->core->partitions.tag[shard->partition], metric_kind(metric), job->site,
-            bucket, *shard->pages[i % pages]);
-        ok = list_key(job, &key, bucket);
-    }
-    return ok;
-}
-
 /* The keys read. */
-static bool explain(struct counter *c, struct count_job *job, size_t total)
+static bool count_all_keys(struct counter *c, struct count_job *job)
 {
-    job->keys = calloc(total == 0 ? 1 : total, sizeof(*job->keys));
-    bool ok = job->keys != NULL;
-    for (size_t s = 0; ok && s < c->n_shards; s++) {
-        for (int metric = 0; ok && metric < METRICS; metric++) {
-            ok = explain_shard(c, job, &c->shards[s], (enum metric)metric);
+    struct counted_keys counted = {.per_level = job->per_level,
+        .keys = job->explain ? &job->keys : NULL,
+        .n = &job->n_keys,
+        .now_s = c->latest_s};
+    for (size_t s = 0; s < c->n_shards; s++) {
+        for (int metric = 0; metric < METRICS; metric++) {
+            if (!count_keys(c, job, &c->shards[s], (enum metric)metric, &counted)) {
+                return false;
+            }
         }
     }
-    if (ok) {
-        qsort(job->keys, job->n_keys, sizeof(*job->keys), by_time);
-    }
-    return ok;
+    counted_keys_sort(job->keys, job->n_keys);
+    return true;
 }
 
 static enum storage_err conclude(struct counter *c, struct count_job *job, struct window window)
 {
-    size_t total = 0;
-    for (size_t s = 0; s < c->n_shards; s++) {
-        const struct shard *shard = &c->shards[s];
-        for (int metric = 0; metric < METRICS; metric++) {
-            size_t each = counter_keys(shard, shard->metrics, (enum metric)metric);
-            for (int level = 0; level < LEVELS; level++) {
-                job->per_level[level] += (uint32_t)(shard->cover.per_level[level] * each);
-            }
-            total += shard->cover.n * each;
-        }
-    }
     job->answered = window;
     for (int metric = 0; metric < METRICS; metric++) {
         bool asked = (metrics_asked(job) >> metric & 1) != 0;
@@ -302,7 +308,7 @@ static enum storage_err conclude(struct counter *c, struct count_job *job, struc
     }
     atomic_fetch_add(&c->core->stats.queries, 1);
     atomic_fetch_add(&c->core->stats.query_keys, (int64_t)c->reads);
-    return job->explain && !explain(c, job, total) ? STORAGE_NOMEM : STORAGE_OK;
+    return count_all_keys(c, job) ? STORAGE_OK : STORAGE_NOMEM;
 }
 
 /* Plan for @window, or for what is answerable around it. */
@@ -318,13 +324,16 @@ static enum storage_err plan_some(
         }
         if (!job->round_outer) {
             job->answered = outer;
-            return err;
+            job->outer_works = true;
+            return job->step == STEP_NONE ? err : offer_series(c, job, outer, now_s);
         }
         *window = outer;
         err = plan(c, job, STEP_NONE, outer, now_s);
     }
     if (err == STORAGE_OK && job->step != STEP_NONE) {
         err = plan_series(c, job, *window, now_s);
+        bool none = err == STORAGE_TOO_FINE && job->used == STEP_NONE;
+        job->answered = none ? later_part(c, job, *window, now_s) : (struct window){0, 0};
     }
     return err;
 }

@@ -6,7 +6,7 @@
  * would give one question the answer to another; one of the answer that is not copied would be
  * lost. */
 #if __SIZEOF_POINTER__ == 8
-_Static_assert(sizeof(struct count_job) == 208,
+_Static_assert(sizeof(struct count_job) == 216,
     "struct count_job has changed: look after count_same() and count_share()");
 #endif
 
@@ -34,6 +34,7 @@ void count_share(const struct storage_job *from, struct storage_job *to)
     to->u.count.value = from->u.count.value;
     memcpy(to->u.count.values, from->u.count.values, sizeof(to->u.count.values));
     to->u.count.answered = from->u.count.answered;
+    to->u.count.outer_works = from->u.count.outer_works;
     memcpy(to->u.count.per_level, from->u.count.per_level, sizeof(to->u.count.per_level));
     memcpy(to->detail, from->detail, sizeof(to->detail));
 }

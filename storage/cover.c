@@ -182,3 +182,14 @@ bool cover_outer(const struct cover_basis *basis, struct window window, struct w
     ret->to_s = outer_end_s(basis, ret->from_s, window.to_s);
     return true;
 }
+
+bool cover_border(const struct cover_basis *basis, int64_t at_s, int64_t *ret_s)
+{
+    struct bucket bucket;
+
+    if (!finest_legal(basis, at_s, &bucket)) {
+        return false;
+    }
+    *ret_s = bucket.start_s == at_s ? at_s : bucket.end_s;
+    return true;
+}

@@ -59,4 +59,8 @@ enum cover_result cover_append(
  * inwards to the first instant that is.  False if nothing of it is kept. */
 bool cover_outer(const struct cover_basis *basis, struct window window, struct window *ret);
 
+/* The first instant from @at_s on where a tiled window can begin or end: @at_s, or the end of the
+ * finest legal bucket around it.  False: nothing is kept there. */
+bool cover_border(const struct cover_basis *basis, int64_t at_s, int64_t *ret_s);
+
 #endif

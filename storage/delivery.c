@@ -461,9 +461,11 @@ static enum part_answer error_answer(
         reply_is_error(reply, "MASTERDOWN") || reply_is_error(reply, "TRYAGAIN") ||
         reply_is_error(reply, "CLUSTERDOWN")) {
         d->hold_until_ms = monotonic_ms() + AGAIN_MS;
+        core_write_failed(d->core, STORAGE_REFUSED);
         return ANSWER_AGAIN;
     }
     core_notice(d->core, STORAGE_REFUSING, reply->text.p);
+    core_write_failed(d->core, reply_is_error(reply, "OOM") ? STORAGE_OOM : STORAGE_REFUSED);
     enum part_answer answer = ANSWER_FAILED;
     if (reply_is_error(reply, "OOM")) {
         atomic_fetch_add(&d->core->stats.redis_oom, 1);

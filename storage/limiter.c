@@ -293,6 +293,7 @@ bool limiter_take_reply(struct limiter *l, const struct reply *reply)
     size_t at = 2;
     if (reply->type == REPLY_ERROR) {
         atomic_fetch_add(&l->core->stats.redis_errors, 1);
+        core_write_failed(l->core, reply_is_error(reply, "OOM") ? STORAGE_OOM : STORAGE_REFUSED);
         if (!again) {
             core_notice(l->core, STORAGE_REFUSING, reply->text.p);
         }

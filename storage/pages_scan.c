@@ -157,7 +157,7 @@ static enum storage_err ask_sizes(struct run *run, size_t first, size_t *ret_pie
             struct key key;
             bucket_key(w, p, i, &key);
             window_piece_put(w, is_hash(w, p, i) ? "HLEN" : "ZCARD", &key, NULL, NULL);
-            if (!window_count_key(w, &key, w->covers[p].buckets[i])) {
+            if (!window_count_key(w, p, KEY_PV, SLICE(""), w->covers[p].buckets[i])) {
                 return STORAGE_NOMEM;
             }
         }

@@ -132,6 +132,9 @@ static enum storage_err run_once(struct reader *r, struct storage_job *job, bool
     if (*ret_lost) {
         session_close(&r->session);
     }
+    if (err == STORAGE_OOM) {
+        core_write_failed(r->core, err);
+    }
     return err;
 }
 

@@ -1,6 +1,9 @@
 #include "storage/seen_op.h"
 
+#include <stdlib.h>
+
 #include "storage/key.h"
+#include "storage/page_sets.h"
 #include "storage/pipeline.h"
 #include "storage/row.h"
 #include "storage/seen_filter.h"
@@ -9,7 +12,7 @@ struct question {
     struct pipeline pipe;
     struct seen_job *job;
     const char *tag;
-    uint64_t fingerprint;
+    uint64_t *fingerprints; /* of the user and each page; owned */
     int64_t now_s;
     struct bucket months[SEEN_MONTHS_MAX];
     struct seen_filter filters[SEEN_MONTHS_MAX];
@@ -24,10 +27,23 @@ static bool prepare(struct question *q, struct core *core)
     if (secret == NULL || !identity_visitor(secret, ROTATE_NEVER, &event, &user)) {
         return false;
     }
-    q->fingerprint = seen_fingerprint(&user, page_hash(q->job->site, q->job->page));
+    q->fingerprints = malloc((q->job->n_pages + 1) * sizeof(*q->fingerprints));
+    for (size_t i = 0; q->fingerprints != NULL && i < q->job->n_pages; i++) {
+        q->fingerprints[i] = seen_fingerprint(&user, page_hash(q->job->site, q->job->pages[i]));
+    }
     q->tag = core->partitions.tag[visitor_partition(&core->partitions, &user)];
     q->now_s = redis_clock_ms(&core->clock) / 1000;
     return true;
+}
+
+static bool is_in_log(const struct question *q, const struct reply *log)
+{
+    for (size_t i = 0; log->type == REPLY_TEXT && i < q->job->n_pages; i++) {
+        if (seen_in_log(log->text.p, log->text.n, q->fingerprints[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void ask_key(struct question *q, const char *command, struct bucket month, const char *what)
@@ -74,9 +90,7 @@ static bool read_logs(struct question *q, const struct bloom_params *params)
             if (log == NULL) {
                 return false;
             }
-            q->job->seen =
-                q->job->seen ||
-                (log->type == REPLY_TEXT && seen_in_log(log->text.p, log->text.n, q->fingerprint));
+            q->job->seen = q->job->seen || is_in_log(q, log);
         }
         const struct reply *filter = pipeline_take(p);
         if (filter == NULL) {
@@ -100,11 +114,11 @@ static bool read_all_logs(struct question *q, const struct bloom_params *params)
     return true;
 }
 
-static void ask_layer(struct question *q, unsigned m, unsigned index)
+static void ask_layer(struct question *q, unsigned m, unsigned index, uint64_t fingerprint)
 {
     struct buffer *out = &q->pipe.out;
     struct bloom_layer layer = bloom_layer(&q->filters[m].params, index);
-    struct bloom_hash hash = seen_hash(q->fingerprint);
+    struct bloom_hash hash = seen_hash(fingerprint);
     struct key key;
     key_seen_bits(&key, q->tag, q->job->site, q->months[m], index, bloom_segment(&layer, hash));
     resp_head(out, 2 + 3 * (size_t)layer.hashes);
@@ -118,12 +132,18 @@ static void ask_layer(struct question *q, unsigned m, unsigned index)
     q->pipe.n++;
 }
 
-static bool read_bits(struct question *q)
+/* Pages whose bits are asked for in one round trip. */
+#define PAGES_AT_ONCE 32
+
+/* The bits of pages [@first, @last). */
+static bool read_bits(struct question *q, size_t first, size_t last)
 {
     size_t asked = 0;
-    for (unsigned m = 0; m < q->n_months; m++) {
-        for (unsigned i = 0; i < q->filters[m].n; i++, asked++) {
-            ask_layer(q, m, i);
+    for (size_t page = first; page < last; page++) {
+        for (unsigned m = 0; m < q->n_months; m++) {
+            for (unsigned i = 0; i < q->filters[m].n; i++, asked++) {
+                ask_layer(q, m, i, q->fingerprints[page]);
+            }
         }
     }
     if (!pipeline_send(&q->pipe, false)) {
@@ -143,23 +163,49 @@ static bool read_bits(struct question *q)
     return true;
 }
 
+static void read_all(struct question *q, const struct bloom_params *params)
+{
+    size_t n = q->job->n_pages;
+    bool ok = read_all_logs(q, params);
+    for (size_t i = 0; ok && !q->job->seen && i < n; i += PAGES_AT_ONCE) {
+        ok = read_bits(q, i, i + PAGES_AT_ONCE < n ? i + PAGES_AT_ONCE : n);
+    }
+}
+
+/* No filter says yes for any of the pages. */
+static double true_negatives(const struct question *q)
+{
+    double of_page = 1;
+    double of_all = 1;
+    for (unsigned m = 0; m < q->n_months; m++) {
+        of_page *= 1 - seen_filter_false_positives(&q->filters[m]);
+    }
+    for (size_t i = 0; i < q->job->n_pages; i++) {
+        of_all *= of_page;
+    }
+    return of_all;
+}
+
 enum storage_err seen_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct question q = {.job = &job->u.seen};
     const struct core *core = reader->core;
     struct bloom_params params = seen_params(&core->config.seen, core->partitions.n);
     q.job->seen = false;
+    enum storage_err err = page_set_resolve(
+        reader, job, &q.job->set, q.job->site, &q.job->pages, &q.job->n_pages, ret_lost);
+    if (err != STORAGE_OK) {
+        return err;
+    }
     if (!prepare(&q, reader->core)) {
         return STORAGE_DOWN;
     }
+    if (q.fingerprints == NULL) {
+        return STORAGE_NOMEM;
+    }
     pipeline_init(&q.pipe, reader, job);
-    if (read_all_logs(&q, &params) && !q.job->seen) {
-        (void)read_bits(&q);
-    }
-    double no = 1;
-    for (unsigned m = 0; m < q.n_months; m++) {
-        no *= 1 - seen_filter_false_positives(&q.filters[m]);
-    }
-    q.job->false_positives = 1 - no;
+    read_all(&q, &params);
+    free(q.fingerprints);
+    q.job->false_positives = 1 - true_negatives(&q);
     return pipeline_end(&q.pipe, ret_lost);
 }

@@ -7,6 +7,7 @@
 
 #include "storage/claims.h"
 #include "storage/core.h"
+#include "storage/counted_keys.h"
 #include "storage/flush.h"
 #include "storage/guard.h"
 #include "storage/leader.h"
@@ -241,16 +242,6 @@ void storage_guard_peek(struct storage *s, struct slice who, struct limit_state 
     guard_peek(s->guard, who, ret_state);
 }
 
-static void release_keys(struct counted_key **keys, size_t *n)
-{
-    for (size_t i = 0; i < *n; i++) {
-        free((*keys)[i].key);
-    }
-    free(*keys);
-    *keys = NULL;
-    *n = 0;
-}
-
 static void release_set(void **resolved)
 {
     free(*resolved);
@@ -261,7 +252,7 @@ void storage_job_release(struct storage_job *job)
 {
     switch (job->op) {
     case STORAGE_COUNT:
-        release_keys(&job->u.count.keys, &job->u.count.n_keys);
+        counted_keys_release(&job->u.count.keys, &job->u.count.n_keys);
         release_set(&job->u.count.set.resolved);
         free(job->u.count.points);
         job->u.count.points = NULL;
@@ -271,12 +262,17 @@ void storage_job_release(struct storage_job *job)
         arena_release(&job->u.active_users.arena);
         break;
     case STORAGE_PAGES:
-        release_keys(&job->u.pages.asked.keys, &job->u.pages.asked.n_keys);
+        counted_keys_release(&job->u.pages.asked.keys, &job->u.pages.asked.n_keys);
         release_set(&job->u.pages.set.resolved);
         arena_release(&job->u.pages.arena);
         break;
     case STORAGE_OVERLAP:
-        release_keys(&job->u.overlap.asked.keys, &job->u.overlap.asked.n_keys);
+        counted_keys_release(&job->u.overlap.asked.keys, &job->u.overlap.asked.n_keys);
+        release_set(&job->u.overlap.sides[0].set.resolved);
+        release_set(&job->u.overlap.sides[1].set.resolved);
+        break;
+    case STORAGE_SEEN:
+        release_set(&job->u.seen.set.resolved);
         break;
     case STORAGE_PAGE_SET_PUT:
     case STORAGE_PAGE_SET_GET:
@@ -297,7 +293,6 @@ void storage_job_release(struct storage_job *job)
     case STORAGE_ROLLUP_RUN:
     case STORAGE_FILTER_READ:
     case STORAGE_FILTER_WRITE:
-    case STORAGE_SEEN:
     case STORAGE_CLAIM:
     case STORAGE_RELEASE:
         break; /* nothing is owned */
@@ -331,6 +326,14 @@ int64_t storage_oldest_s(struct storage *s, int64_t now_s)
         oldest_s = start_s < oldest_s ? start_s : oldest_s;
     }
     return oldest_s;
+}
+
+uint64_t storage_write_fault(struct storage *s, enum storage_err *ret_err)
+{
+    uint64_t fault = atomic_load(&s->core.write_fault);
+    bool ready = atomic_load(&s->core.ready);
+    *ret_err = ready ? (enum storage_err)(fault & 255) : STORAGE_DOWN;
+    return ready ? fault : STORAGE_NO_WRITER;
 }
 
 /* End of the last bucket of @level that is over, in any zone in use. */

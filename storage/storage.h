@@ -112,12 +112,16 @@ struct count_job {
     enum step step;   /* of a series beside the figure; STEP_NONE: none */
     const struct zone *zone; /* of the step */
 
-    /* Written by storage.  On STORAGE_NOT_KEPT only answered is written: the nearest window that
-     * could be answered, from_s == to_s if there is none.  On STORAGE_TOO_FINE and STORAGE_TOO_MANY
-     * only used is: the finest step that would work, STEP_NONE if there is none. */
+    /* Written by storage.  On STORAGE_NOT_KEPT only answered, used and outer_works are written: the
+     * nearest window that could be answered, from_s == to_s if there is none; the step that works
+     * there, the one asked for if any does; and whether round_outer would take it.  On
+     * STORAGE_TOO_FINE and STORAGE_TOO_MANY used is the finest step that would work, STEP_NONE if
+     * there is none; then answered is a later part of the window that could be answered with the
+     * one asked for, from_s == to_s if there is none. */
     uint64_t value;           /* of metric */
     uint64_t values[METRICS]; /* of each that was asked for */
     struct window answered;
+    bool outer_works;
     struct count_point *points; /* of the series, in time order; owned by the job */
     size_t n_points;
     enum step used;             /* the step; chosen here for STEP_AUTO */
@@ -154,9 +158,13 @@ struct rollup_job {
     int64_t lag_s[LEVELS];       /* by which it lies behind the last complete bucket */
 };
 
-/* Input and result of STORAGE_SEEN: did @user view @page, as far as is remembered? */
+/* Input and result of STORAGE_SEEN: did @user view one of @pages, or of @set, as far as is
+ * remembered? */
 struct seen_job {
-    struct slice site, user, page;
+    struct slice site, user;
+    const struct slice *pages; /* storage adds the set's */
+    size_t n_pages;
+    struct page_set_ref set;
     bool seen;              /* false is certain */
     double false_positives; /* rate at which a yes is wrong, expected from what is in */
 };
@@ -328,6 +336,12 @@ int64_t storage_now_ms(struct storage *storage);
 /* The oldest time an event may have to be kept anywhere, in whichever zone its site is cut, given
  * @now_s: INT64_MIN if months are kept forever. */
 int64_t storage_oldest_s(struct storage *storage, int64_t now_s);
+
+/* A number that is another one whenever Redis has refused to write, or the connection for writing
+ * was lost, and STORAGE_NO_WRITER while there is none; *ret_err: why it last changed.  Thread-safe.
+ */
+#define STORAGE_NO_WRITER UINT64_MAX
+uint64_t storage_write_fault(struct storage *storage, enum storage_err *ret_err);
 
 /* Seconds by which the readers' watermark of the slowest partition lies behind the last complete
  * bucket. */

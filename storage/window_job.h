@@ -68,11 +68,20 @@ struct pages_job {
     struct arena arena;
 };
 
-/* STORAGE_OVERLAP: visitors of two pages. */
+/* A page, or any page of a set. */
+struct overlap_side {
+    struct slice page; /* empty: the set */
+    const struct slice *pages;
+    size_t n_pages; /* written by storage, of the set */
+    struct page_set_ref set;
+};
+
+/* STORAGE_OVERLAP: visitors of two pages, or sets of pages. */
 struct overlap_job {
     struct window_question asked;
-    struct slice pages[2];
+    struct overlap_side sides[2];
     struct hll_joint joint; /* written by storage */
+    size_t unknown;         /* STORAGE_NO_SET: the side whose set there is none of */
 };
 
 #define PAGE_SET_MAX 1000 /* pages in a set */

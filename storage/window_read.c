@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "storage/counted_keys.h"
 #include "storage/index.h"
+#include "storage/plan_window.h"
 
 #define BUCKETS_MAX 50000 /* in a cover */
 
@@ -80,15 +82,9 @@ static enum storage_err plan_all(
         }
         struct partition_view view = core_view(w->core, p);
         struct cover_basis basis = basis_of(w, &view, now_s);
-        switch (cover_plan(&basis, window, BUCKETS_MAX, &w->covers[p])) {
-        case COVER_OK:
-            break;
-        case COVER_NOT_KEPT:
-            return STORAGE_NOT_KEPT;
-        case COVER_TOO_MANY:
-            return STORAGE_TOO_BROAD;
-        case COVER_NOMEM:
-            return STORAGE_NOMEM;
+        enum storage_err err = plan_error(cover_plan(&basis, window, BUCKETS_MAX, &w->covers[p]));
+        if (err != STORAGE_OK) {
+            return err;
         }
         buckets += w->covers[p].n;
     }
@@ -99,18 +95,17 @@ static enum storage_err plan_all(
 static bool widen(
     const struct window_read *w, uint64_t partitions, int64_t now_s, struct window *window)
 {
-    struct window before;
-    do {
-        before = *window;
-        for (unsigned p = 0; p < w->core->partitions.n; p++) {
-            struct partition_view view = core_view(w->core, p);
-            struct cover_basis basis = basis_of(w, &view, now_s);
-            if ((partitions >> p & 1) != 0 && !cover_outer(&basis, *window, window)) {
-                return false;
-            }
+    struct partition_view views[PARTITIONS_MAX];
+    struct cover_basis bases[PARTITIONS_MAX];
+    size_t n = 0;
+    for (unsigned p = 0; p < w->core->partitions.n; p++) {
+        if ((partitions >> p & 1) != 0) {
+            views[n] = core_view(w->core, p);
+            bases[n] = basis_of(w, &views[n], now_s);
+            n++;
         }
-    } while (before.from_s != window->from_s || before.to_s != window->to_s);
-    return true;
+    }
+    return plan_widen(bases, n, window);
 }
 
 enum storage_err window_plan(struct window_read *w, uint64_t partitions)
@@ -328,57 +323,31 @@ enum storage_err window_take(
 
 /* ---- what was read ---- */
 
-bool window_count_key(struct window_read *w, const struct key *key, struct bucket bucket)
+bool window_count_key(struct window_read *w, unsigned partition, enum key_kind kind,
+    struct slice page, struct bucket bucket)
 {
     struct window_question *asked = w->asked;
-    asked->per_level[bucket.level]++;
-    if (!asked->explain) {
-        return true;
-    }
-    /* room for twice as many, whenever their number is a power of two */
-    if ((asked->n_keys & (asked->n_keys - 1)) == 0) {
-        size_t room = asked->n_keys == 0 ? 1 : asked->n_keys * 2;
-        struct counted_key *more = realloc(asked->keys, room * sizeof(*more));
-        if (more == NULL) {
-            return false;
-        }
-        asked->keys = more;
-    }
-    char *copy = malloc(key->n);
-    if (copy == NULL) {
-        return false;
-    }
-    memcpy(copy, key->p, key->n);
-    asked->keys[asked->n_keys++] = (struct counted_key){.bucket = bucket, .key = copy, .n = key->n};
-    return true;
+    const struct slice *pages = &page;
+    struct counted_keys counted = {.per_level = asked->per_level,
+        .keys = asked->explain ? &asked->keys : NULL,
+        .n = &asked->n_keys,
+        .now_s = redis_clock_ms(&w->core->clock) / 1000};
+    struct counted_bucket what = {.tag = w->core->partitions.tag[partition],
+        .kind = kind,
+        .site = asked->site,
+        .pages = &pages,
+        .n_pages = 1,
+        .bucket = bucket};
+    return counted_keys_add(&counted, &what);
 }
 
 void window_clear_keys(struct window_question *asked)
 {
-    for (size_t i = 0; i < asked->n_keys; i++) {
-        free(asked->keys[i].key);
-    }
-    free(asked->keys);
-    asked->keys = NULL;
-    asked->n_keys = 0;
+    counted_keys_release(&asked->keys, &asked->n_keys);
     memset(asked->per_level, 0, sizeof(asked->per_level));
-}
-
-static int by_time(const void *a, const void *b)
-{
-    const struct counted_key *x = a;
-    const struct counted_key *y = b;
-    if (x->bucket.start_s != y->bucket.start_s) {
-        return x->bucket.start_s < y->bucket.start_s ? -1 : 1;
-    }
-    size_t n = x->n < y->n ? x->n : y->n;
-    int order = memcmp(x->key, y->key, n);
-    return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
 }
 
 void window_sort_keys(struct window_question *asked)
 {
-    if (asked->n_keys > 0) {
-        qsort(asked->keys, asked->n_keys, sizeof(*asked->keys), by_time);
-    }
+    counted_keys_sort(asked->keys, asked->n_keys);
 }

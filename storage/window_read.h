@@ -84,7 +84,8 @@ enum storage_err window_take(
 enum storage_err window_foreign(struct window_read *w);
 
 /* Count a key that was read, and with explain list it. */
-bool window_count_key(struct window_read *w, const struct key *key, struct bucket bucket);
+bool window_count_key(struct window_read *w, unsigned partition, enum key_kind kind,
+    struct slice page, struct bucket bucket);
 /* Forget those; and at the end: put them in order. */
 void window_clear_keys(struct window_question *asked);
 void window_sort_keys(struct window_question *asked);

@@ -294,6 +294,7 @@ static void disconnect(struct writer *w, int64_t now_ms)
         back_off(w, now_ms);
     }
     atomic_store(&w->core->ready, false);
+    core_write_failed(w->core, STORAGE_DOWN);
     atomic_store(&w->core->stats.redis_connected, 0);
     core_notice(w->core, STORAGE_DISCONNECTED, "");
 }

@@ -9,16 +9,11 @@
 
 #include "service/client/access_log.h"
 #include "service/client/import_batch.h"
-#include "service/client/import_key.h"
 #include "service/client/import_options.h"
 #include "service/client/import_report.h"
+#include "service/client/import_send.h"
 #include "service/client/import_upload.h"
 #include "service/client/line_reader.h"
-
-/* How long a batch is offered to a server that has no time for it. */
-#define PATIENCE_MS     60000
-#define FIRST_WAIT_MS   250
-#define LONGEST_WAIT_MS 8000
 
 enum exit_status { EXIT_DONE = 0, EXIT_INCOMPLETE = 1, EXIT_USAGE = 2 };
 
@@ -29,77 +24,10 @@ struct import {
     struct import_batch *batch;
     struct import_upload *upload;
     struct import_report report;
-    size_t batch_max;          /* events; less than a whole batch if the server takes no more */
-    int64_t oldest_s;          /* of the minutes that are kept */
-    bool answered, waited;     /* ever */
-    struct import_chain chain; /* the batches before this one */
+    int64_t oldest_s[IMPORT_LEVELS]; /* what is older is not kept so fine */
+    bool has_open_end;               /* the last line has no line end: it may be a piece of one */
+    struct import_sender sender;
 };
-
-static void sleep_ms(int64_t ms)
-{
-    struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
-
-    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
-        continue;
-    }
-}
-
-/* Is it worth, and safe, to send the same again?  With its key it is always safe. */
-static bool may_try_again(const struct import *import, enum import_upload_result result)
-{
-    switch (result) {
-    case IMPORT_UPLOAD_UNREACHABLE:
-        /* A server that has never answered is not there; one that has is being restarted. */
-        return import->answered;
-    case IMPORT_UPLOAD_BUSY:
-    case IMPORT_UPLOAD_IN_DOUBT:
-        return true;
-    case IMPORT_UPLOAD_ANSWERED:
-    case IMPORT_UPLOAD_TOO_LARGE:
-    case IMPORT_UPLOAD_REFUSED:
-        break;
-    }
-    return false;
-}
-
-/* Post events [@first, @first + @count), again while that is worth it. */
-static enum import_upload_result post(
-    struct import *import, size_t first, size_t count, struct import_upload_answer *ret)
-{
-    struct slice body = import_batch_body(import->batch, first, count);
-    int64_t waited_ms = 0, wait_ms, next_ms = FIRST_WAIT_MS;
-    char key[IMPORT_KEY_TEXT];
-    bool doubted = false;
-
-    import_key(&import->chain, import_batch_line(import->batch, first),
-        import_batch_line(import->batch, first + count - 1), body, key);
-    for (;;) {
-        enum import_upload_result result =
-            import_upload_post(import->upload, key, body, count, ret);
-
-        if (result == IMPORT_UPLOAD_ANSWERED && doubted) {
-            ret->replayed = false; /* counted by this run, when there was no answer */
-        }
-        if (!may_try_again(import, result) || waited_ms >= PATIENCE_MS) {
-            return doubted && result != IMPORT_UPLOAD_ANSWERED ? IMPORT_UPLOAD_IN_DOUBT : result;
-        }
-        import->answered = true;
-        doubted = doubted || result == IMPORT_UPLOAD_IN_DOUBT;
-        wait_ms = ret->retry_after_s > 0 && ret->retry_after_s <= PATIENCE_MS / 1000
-                      ? ret->retry_after_s * 1000
-                      : next_ms;
-        if (wait_ms > PATIENCE_MS - waited_ms) {
-            wait_ms = PATIENCE_MS - waited_ms;
-        }
-        if (!import->waited) {
-            import_report_say(&import->report, "%s; waiting, and trying again", ret->detail);
-        }
-        import->waited = true;
-        sleep_ms(wait_ms);
-        waited_ms += wait_ms;
-        next_ms = next_ms * 2 < LONGEST_WAIT_MS ? next_ms * 2 : LONGEST_WAIT_MS;
-    }
-}
 
 /* One rejected event.  NDJSON goes out unparsed, so it may simply not be JSON: that is malformed
  * here, as it is in a log. */
@@ -121,7 +49,6 @@ static void take_answer(
     uint64_t unlisted = answer->rejected;
     size_t next = 0;
 
-    import->answered = true;
     *(answer->replayed ? &import->report.before : &import->report.accepted) += answer->accepted;
     for (size_t i = 0; i < answer->n_rejects && unlisted > 0; i++, unlisted--) {
         take_reject(import, first + answer->rejects[i].index, answer->rejects[i].detail);
@@ -153,7 +80,7 @@ static void say_stopped(struct import *import, size_t first, size_t count,
             " are in doubt: they may or may not be counted; run the same command again within a "
             "day: what is counted already counts nothing",
             from, to);
-    } else if (result == IMPORT_UPLOAD_UNREACHABLE && !import->answered) {
+    } else if (result == IMPORT_UPLOAD_UNREACHABLE && !import->sender.answered) {
         import_report_say(
             report, "nothing was sent; is `tallyd serve` running at %s?", import->options.url);
     } else {
@@ -165,38 +92,35 @@ static void say_stopped(struct import *import, size_t first, size_t count,
     }
 }
 
-/* Send events [@first, @first + @count) of the batch; in halves if the server takes no more at
- * once. */
-static bool send_range(struct import *import, size_t first, size_t count)
+/* Send events [@first, @count) of the batch; @closed: see import_send.h. */
+static bool send_range(struct import *import, size_t first, size_t count, bool closed)
 {
-    struct import_upload_answer answer;
-    enum import_upload_result result = post(import, first, count, &answer);
-    size_t half = (count + 1) / 2;
+    while (first < count) {
+        struct import_upload_answer answer;
+        size_t n = 0;
+        enum import_upload_result result =
+            import_send(&import->sender, first, count, closed, &n, &answer);
 
-    if (result == IMPORT_UPLOAD_ANSWERED) {
-        take_answer(import, first, count, &answer);
-        return true;
-    }
-    if (result == IMPORT_UPLOAD_TOO_LARGE && count > 1) {
-        if (half < import->batch_max) {
-            import->batch_max = half;
+        if (result != IMPORT_UPLOAD_ANSWERED) {
+            say_stopped(import, first, n, result, answer.detail);
+            return false;
         }
-        return send_range(import, first, half) && send_range(import, first + half, count - half);
+        take_answer(import, first, n, &answer);
+        first += n;
     }
-    say_stopped(import, first, count, result, answer.detail);
-    return false;
+    return true;
 }
 
+/* A last line without an end goes alone, as it may be another one next time. */
 static bool flush(struct import *import)
 {
     size_t count = import_batch_count(import->batch);
-    bool sent = count == 0 || send_range(import, 0, count);
+    size_t whole = import->has_open_end && count > 0 ? count - 1 : count;
+    bool closed = whole == count && import_batch_full(import->batch), sent;
 
-    if (count > 0) {
-        import_chain_add(&import->chain, import_batch_line(import->batch, 0),
-            import_batch_line(import->batch, count - 1),
-            import_batch_body(import->batch, 0, count));
-    }
+    import_sender_begin(&import->sender);
+    sent = send_range(import, 0, whole, closed) && send_range(import, whole, count, false);
+    import_sender_end(&import->sender);
     import_batch_clear(import->batch);
     return sent;
 }
@@ -229,6 +153,17 @@ static enum import_format detect(struct slice line)
     return IMPORT_FORMAT_AUTO;
 }
 
+/* What is kept of a time, as in the report. */
+static unsigned kept_of(const struct import *import, int64_t at_s)
+{
+    unsigned levels = 0;
+
+    for (unsigned i = 0; i < IMPORT_LEVELS; i++) {
+        levels |= at_s >= import->oldest_s[i] ? 1u << i : 0;
+    }
+    return levels;
+}
+
 static void take_log_line(struct import *import, struct slice text, uint64_t number)
 {
     enum access_log_format format =
@@ -238,7 +173,7 @@ static void take_log_line(struct import *import, struct slice text, uint64_t num
 
     switch (access_log_parse(text, format, &line, &detail)) {
     case ACCESS_LOG_EVENT:
-        import->report.old += line.at_s < import->oldest_s;
+        import->report.kept[kept_of(import, line.at_s)]++;
         import_batch_add_event(import->batch, &line, number);
         break;
     case ACCESS_LOG_OTHER_METHOD:
@@ -278,7 +213,8 @@ static void take_line(struct import *import, struct slice text)
     }
 }
 
-/* What was read before the fault is whole lines: it is sent. */
+/* What was read before the fault is whole lines: it is sent, and found again when the whole file is
+ * imported. */
 static void say_unreadable(struct import *import)
 {
     uint64_t number = line_reader_number(import->reader);
@@ -304,6 +240,7 @@ static bool run(struct import *import)
         }
         switch (line_reader_next(import->reader, &text)) {
         case LINE_READER_LINE:
+            import->has_open_end = line_reader_is_open(import->reader);
             take_line(import, text);
             break;
         case LINE_READER_TOO_LONG:
@@ -316,12 +253,51 @@ static bool run(struct import *import)
             say_unreadable(import);
             return false;
         }
-        if ((import_batch_full(import->batch) ||
-                import_batch_count(import->batch) >= import->batch_max) &&
-            !flush(import)) {
+        if (import_batch_full(import->batch) && !flush(import)) {
             return false;
         }
     }
+}
+
+/* "days and months": the levels whose bits are set. */
+static void list_levels(unsigned levels, const char *const names[IMPORT_LEVELS], char ret[128])
+{
+    size_t n = 0;
+
+    ret[0] = '\0';
+    for (unsigned i = 0; i < IMPORT_LEVELS; i++) {
+        unsigned coarser = levels >> (i + 1);
+
+        if ((levels >> i & 1) != 0) {
+            n += (size_t)snprintf(ret + n, 128 - n, "%s%s", names[i],
+                coarser == 0                     ? ""
+                : (coarser & (coarser - 1)) == 0 ? " and "
+                                                 : ", ");
+        }
+    }
+}
+
+/* The lines of whose time only @levels are kept. */
+static void say_old(struct import *import, unsigned levels)
+{
+    static const char *const names[IMPORT_LEVELS] = {"minutes", "hours", "days", "months"};
+    static const char *const options[IMPORT_LEVELS] = {
+        "--keep-minutes", "--keep-hours", "--keep-days", "--keep-months"};
+    struct import_report *report = &import->report;
+    unsigned missing = ~levels & ((1u << IMPORT_LEVELS) - 1), coarsest = IMPORT_LEVELS - 1;
+    char kept[128], gone[128], longer[128];
+
+    while ((missing >> coarsest & 1) == 0) {
+        coarsest--;
+    }
+    list_levels(levels, names, kept);
+    list_levels(missing, names, gone);
+    list_levels(missing, options, longer);
+    import_report_say(report,
+        "%" PRIu64
+        " lines are older than %s: their %s are kept, their %s are not (a longer %s of the "
+        "server keeps them)",
+        report->kept[levels], import->options.keep[coarsest].text, kept, gone, longer);
 }
 
 static void finish(struct import *import)
@@ -331,14 +307,29 @@ static void finish(struct import *import)
     if (report->malformed > 0 && import->format == IMPORT_FORMAT_AUTO) {
         import_report_say(report, "no line is in a format that is known; see --format");
     }
-    if (report->old > 0 && report->accepted > 0) {
-        import_report_say(report,
-            "%" PRIu64
-            " lines are older than %s: their minutes are not kept, hours, days and months "
-            "are (with the server's --keep-minutes at %s; a longer one keeps them)",
-            report->old, import->options.keep_minutes, import->options.keep_minutes);
+    /* (Of whose time nothing is kept the server rejects.) */
+    for (unsigned levels = (1u << IMPORT_LEVELS) - 2; levels > 0 && report->accepted > 0;
+         levels--) {
+        if (report->kept[levels] > 0) {
+            say_old(import, levels);
+        }
     }
     import_report_finish(report, line_reader_number(import->reader));
+}
+
+/* (Hours and days are the server's to cut, in its sites' zones: here they are UTC's.) */
+static void find_oldest(struct import *import)
+{
+    static const int64_t length_s[IMPORT_LEVELS] = {60, 3600, 86400, 31 * 86400};
+
+    for (unsigned i = 0; i < IMPORT_LEVELS; i++) {
+        int64_t keep_s = import->options.keep[i].s;
+        int64_t oldest_s = (int64_t)time(NULL) - keep_s;
+
+        import->oldest_s[i] = keep_s == IMPORT_KEEP_FOREVER ? INT64_MIN
+                              : i == IMPORT_LEVELS - 1      ? oldest_s - length_s[i]
+                                                            : oldest_s / length_s[i] * length_s[i];
+    }
 }
 
 static bool set_up(struct import *import)
@@ -346,11 +337,7 @@ static bool set_up(struct import *import)
     const struct import_options *options = &import->options;
 
     import->format = options->format;
-    import->batch_max = IMPORT_BATCH_EVENTS;
-    import->oldest_s = INT64_MIN;
-    if (options->keep_minutes_s != IMPORT_KEEP_FOREVER) {
-        import->oldest_s = (int64_t)time(NULL) - options->keep_minutes_s;
-    }
+    find_oldest(import);
     import_report_init(&import->report);
     import->reader = line_reader_open(options->path);
     if (!import->reader) {
@@ -363,6 +350,10 @@ static bool set_up(struct import *import)
         import_report_say(&import->report, "out of memory");
         return false;
     }
+    import->sender = (struct import_sender){.upload = import->upload,
+        .batch = import->batch,
+        .report = &import->report,
+        .request_max = IMPORT_BATCH_EVENTS};
     return true;
 }
 

@@ -4,7 +4,8 @@
  *
  * Each request has an Idempotency-Key (import_key.h).  What was not acknowledged is sent again, for
  * about a minute; then the import stops and names the lines it stopped at.  Run again within a day
- * (that is how long a server knows a key), from the first line on, it counts what is missing.
+ * (that is how long a server knows a key), from the first line on, it counts what is missing; also
+ * when the file has grown meanwhile.
  */
 #ifndef SERVICE_CLIENT_IMPORT_H
 #define SERVICE_CLIENT_IMPORT_H

@@ -13,7 +13,7 @@
 #include "service/client/access_log.h"
 #include "storage/slice.h"
 
-#define IMPORT_BATCH_EVENTS 1000
+#define IMPORT_BATCH_EVENTS 1024 /* a power of two: import_cut.h */
 #define IMPORT_BATCH_BYTES  (1024 * 1024)
 
 struct import_batch;
@@ -25,7 +25,8 @@ void import_batch_free(struct import_batch *batch); /* NULL is fine */
 size_t import_batch_count(const struct import_batch *batch);
 void import_batch_clear(struct import_batch *batch);
 
-/* True if the next event might not fit: send and clear it before adding one. */
+/* True if the next event might not fit: send and clear it before adding one.  It depends on the
+ * events in it alone. */
 bool import_batch_full(const struct import_batch *batch);
 
 /* Line @number, an ACCESS_LOG_EVENT, as an event.  Its visitor: `ip` and `ua` as the log has them.

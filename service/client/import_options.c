@@ -54,7 +54,7 @@ static const char *take_token(struct import_options *options, const char *value)
     return bearer_token_valid(value) ? NULL : TOKEN_EXPECTED;
 }
 
-static const char *take_keep_minutes(struct import_options *options, const char *value)
+static const char *take_keep(struct import_keep *keep, const char *value)
 {
     static const struct {
         char unit;
@@ -63,8 +63,7 @@ static const char *take_keep_minutes(struct import_options *options, const char 
     const char *p = value;
     int64_t number = 0;
 
-    options->keep_minutes = value;
-    options->keep_minutes_s = IMPORT_KEEP_FOREVER;
+    *keep = (struct import_keep){IMPORT_KEEP_FOREVER, value};
     if (strcmp(value, "forever") == 0) {
         return NULL;
     }
@@ -73,11 +72,31 @@ static const char *take_keep_minutes(struct import_options *options, const char 
     }
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (number > 0 && p[0] == units[i].unit && p[1] == '\0') {
-            options->keep_minutes_s = number * units[i].seconds;
+            keep->s = number * units[i].seconds;
             return NULL;
         }
     }
     return "a duration like 48h or 7d, or forever";
+}
+
+static const char *take_keep_minutes(struct import_options *options, const char *value)
+{
+    return take_keep(&options->keep[0], value);
+}
+
+static const char *take_keep_hours(struct import_options *options, const char *value)
+{
+    return take_keep(&options->keep[1], value);
+}
+
+static const char *take_keep_days(struct import_options *options, const char *value)
+{
+    return take_keep(&options->keep[2], value);
+}
+
+static const char *take_keep_months(struct import_options *options, const char *value)
+{
+    return take_keep(&options->keep[3], value);
 }
 
 static const struct {
@@ -94,6 +113,12 @@ static const struct {
         "bearer token with scope ingest (other users can see arguments: rather TALLYD_TOKEN)"},
     {"keep-minutes", "TALLYD_KEEP_MINUTES", "DURATION", take_keep_minutes,
         "the server's --keep-minutes (default 48h): only decides which lines are named as older"},
+    {"keep-hours", "TALLYD_KEEP_HOURS", "DURATION", take_keep_hours,
+        "the server's --keep-hours (default 62d), for the same"},
+    {"keep-days", "TALLYD_KEEP_DAYS", "DURATION", take_keep_days,
+        "the server's --keep-days (default 1100d), for the same"},
+    {"keep-months", "TALLYD_KEEP_MONTHS", "DURATION", take_keep_months,
+        "the server's --keep-months (default forever), for the same"},
 };
 
 #define N_OPTIONS (sizeof(option_table) / sizeof(option_table[0]))
@@ -117,6 +142,10 @@ void import_options_print_help(FILE *out)
         "agent;\n"
         "a host name in place of the address counts as a user named by a hash of both.\n"
         "NDJSON: one event of POST /events a line, sent as it stands.\n\n"
+        "Run again within a day, after an interruption or when FILE has grown, it counts what is\n"
+        "missing: what was counted, each piece for 24 hours, counts nothing again.  That takes "
+        "the\n"
+        "same lines at the beginning, the same --site and the same token.\n\n"
         "Exit status: 0; 1 if a line was rejected for another reason than being malformed, or not\n"
         "everything could be sent; 2 for a wrong command line.\n",
         out);
@@ -194,8 +223,9 @@ static bool asks_for_help(int argc, char **argv)
 enum import_options_result import_options_parse(
     int argc, char **argv, struct import_options *ret, char *ret_error, size_t error_n)
 {
-    struct import_options options = {
-        .url = SERVER_URL_DEFAULT, .keep_minutes = "48h", .keep_minutes_s = (int64_t)48 * 3600};
+    struct import_options options = {.url = SERVER_URL_DEFAULT,
+        .keep = {{(int64_t)48 * 3600, "48h"}, {(int64_t)62 * 86400, "62d"},
+            {(int64_t)1100 * 86400, "1100d"}, {IMPORT_KEEP_FOREVER, "forever"}}};
     bool only_files = false;
 
     if (asks_for_help(argc, argv)) {

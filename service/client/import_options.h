@@ -17,6 +17,7 @@ enum import_format {
 };
 
 #define IMPORT_KEEP_FOREVER INT64_MAX
+#define IMPORT_LEVELS       4
 
 /* Texts point into argv, the environment or static storage. */
 struct import_options {
@@ -25,8 +26,11 @@ struct import_options {
     const char *url;   /* of the server, as given: it may end in '/' */
     const char *token; /* NULL: none */
     const char *path;  /* "-": standard input */
-    int64_t keep_minutes_s;
-    const char *keep_minutes; /* the same as a text, for messages */
+    /* What the server keeps how long, for messages only: minutes, hours, days, months. */
+    struct import_keep {
+        int64_t s; /* or IMPORT_KEEP_FOREVER */
+        const char *text;
+    } keep[IMPORT_LEVELS];
 };
 
 enum import_options_result {

@@ -17,7 +17,7 @@ struct import_report {
     uint64_t before;   /* counted by an earlier run */
     uint64_t in_doubt; /* sent, not known to be counted */
     uint64_t blank;
-    uint64_t old; /* events older than minutes are kept */
+    uint64_t kept[16]; /* events by what is kept of their time: bit 0 minutes .. bit 3 months */
 
     /* Fields below are the report's own. */
     unsigned malformed_named, rejected_named;

@@ -71,8 +71,7 @@ static bool add_headers(struct import_upload *upload, const char *token)
     bool added;
 
     /* No "Expect: 100-continue": it costs a round trip and gains nothing for a body this small. */
-    if (!add_header(upload, "Content-Type: application/x-ndjson") ||
-        !add_header(upload, "Expect:")) {
+    if (!add_header(upload, "Expect:")) {
         return false;
     }
     if (!token) {
@@ -228,9 +227,9 @@ static enum import_upload_result judge(
         (void)snprintf(ret->detail, sizeof(ret->detail),
             "the server answers 202 without saying what became of all %zu events", count);
         return IMPORT_UPLOAD_IN_DOUBT;
-    case 422: /* every event was rejected */
+    case 422: /* every event was rejected; without a list the key was used with another body */
         if (!json_is_array(errors)) {
-            return IMPORT_UPLOAD_REFUSED;
+            return IMPORT_UPLOAD_KEY_USED;
         }
         ret->rejected = count;
         list_rejects(errors, count, ret);
@@ -274,10 +273,13 @@ static bool is_replayed(struct import_upload *upload)
            CURLHE_OK;
 }
 
-static CURLcode perform(struct import_upload *upload, const char *key, struct slice body)
+static CURLcode perform(
+    struct import_upload *upload, const char *key, struct slice body, size_t count)
 {
     char text[128];
-    struct curl_slist first = {.data = text, .next = upload->headers};
+    char ndjson[] = "Content-Type: application/x-ndjson", json[] = "Content-Type: application/json";
+    struct curl_slist type = {.data = count > 0 ? ndjson : json, .next = upload->headers};
+    struct curl_slist first = {.data = text, .next = &type};
     CURLcode code;
 
     (void)snprintf(text, sizeof(text), "Idempotency-Key: %s", key);
@@ -306,7 +308,7 @@ enum import_upload_result import_upload_post(struct import_upload *upload, const
     upload->answer_n = 0;
     upload->answer_too_long = false;
     upload->error[0] = '\0';
-    code = perform(upload, key, body);
+    code = perform(upload, key, body, count);
     if (code != CURLE_OK) {
         return judge_failure(upload, code, ret);
     }

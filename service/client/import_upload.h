@@ -16,6 +16,7 @@ enum import_upload_result {
     IMPORT_UPLOAD_BUSY,        /* 503, 429, 409: again after retry_after_s */
     IMPORT_UPLOAD_UNREACHABLE, /* the request did not get there whole: nothing was applied */
     IMPORT_UPLOAD_TOO_LARGE,   /* nothing was applied; fewer events at a time might pass */
+    IMPORT_UPLOAD_KEY_USED,    /* nothing was applied: the key stands for another body */
     IMPORT_UPLOAD_REFUSED,     /* nothing was applied, and trying again does not help */
     IMPORT_UPLOAD_IN_DOUBT,    /* sent, and no answer that tells: it may have been applied */
 };
@@ -45,8 +46,8 @@ struct import_upload;
 struct import_upload *import_upload_new(const char *url, const char *token);
 void import_upload_free(struct import_upload *upload); /* NULL is fine */
 
-/* Post @count events, @body in NDJSON, with @key as Idempotency-Key.  *ret is written whatever the
- * result. */
+/* Post @count events, @body in NDJSON (none: an empty array of JSON), with @key as Idempotency-Key.
+ * *ret is written whatever the result. */
 enum import_upload_result import_upload_post(struct import_upload *upload, const char *key,
     struct slice body, size_t count, struct import_upload_answer *ret);
 

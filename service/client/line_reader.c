@@ -17,6 +17,7 @@ struct line_reader {
     uint64_t number;
     size_t start, scanned, end; /* start: of the line; [start, scanned) holds no line end */
     bool at_end, failed;
+    bool is_open;  /* the line delivered last has no end */
     bool skipping; /* inside a line that is too long: its bytes are dropped as they come */
     char error[128];
     char buffer[BUFFER_BYTES];
@@ -159,6 +160,7 @@ enum line_reader_result line_reader_next(struct line_reader *reader, struct slic
     reader->start = newline ? (size_t)(newline + 1 - reader->buffer) : reader->end;
     reader->scanned = reader->start;
     reader->skipping = false;
+    reader->is_open = newline == NULL;
     reader->number++;
     if (line.n > 0 && line.p[line.n - 1] == '\r') {
         line.n--;
@@ -174,6 +176,11 @@ enum line_reader_result line_reader_next(struct line_reader *reader, struct slic
 uint64_t line_reader_number(const struct line_reader *reader)
 {
     return reader->number;
+}
+
+bool line_reader_is_open(const struct line_reader *reader)
+{
+    return reader->is_open;
 }
 
 const char *line_reader_error(const struct line_reader *reader)

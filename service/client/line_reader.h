@@ -6,6 +6,7 @@
 #ifndef SERVICE_CLIENT_LINE_READER_H
 #define SERVICE_CLIENT_LINE_READER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "storage/slice.h"
@@ -33,6 +34,9 @@ enum line_reader_result line_reader_next(struct line_reader *reader, struct slic
 
 /* Number of the line delivered or skipped last, from 1; 0 before the first. */
 uint64_t line_reader_number(const struct line_reader *reader);
+
+/* The line delivered last has no line end: the file ends there, perhaps in the middle of it. */
+bool line_reader_is_open(const struct line_reader *reader);
 
 /* Text for LINE_READER_ERROR; valid until the reader is closed. */
 const char *line_reader_error(const struct line_reader *reader);

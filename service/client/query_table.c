@@ -58,9 +58,11 @@ static json_t *rows_of_overlap(const json_t *answer)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const json_t *figure = json_object_get(answer, names[i]);
         json_t *page = json_object_get(figure, "page");
+        json_t *set = json_object_get(figure, "pageset");
         json_t *uv = json_object_get(figure, "uv");
         json_t *row = json_object();
 
+        page = page ? page : set;
         json_object_set_new(row, "of", page ? json_incref(page) : json_string(names[i]));
         json_object_set(row, "uv", uv ? uv : json_object_get(figure, "value"));
         json_object_set(row, "error", json_object_get(figure, "error"));

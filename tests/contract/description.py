@@ -39,9 +39,14 @@ class Operation:
         return re.sub(r"\{(\w+)\}", lambda m: next(
             p["example"] for p in self.parameters if p["in"] == "path" and p["name"] == m[1]), self.path)
 
+    @staticmethod
+    def needs(parameter):
+        """Without it nothing is answered, unless another one is given in its place."""
+        return parameter.get("required") or "x-required-unless" in parameter
+
     def required(self):
         """Examples of the query parameters without which there is no question."""
-        return {p["name"]: p["example"] for p in self.in_query().values() if p.get("required")}
+        return {p["name"]: p["example"] for p in self.in_query().values() if self.needs(p)}
 
     def in_query(self):
         return {p["name"]: p for p in self.parameters if p["in"] == "query"}

@@ -220,6 +220,19 @@ def test_pages_are_stable_while_events_come_in(tallyd, other, site, today, chanc
         thread.join()
 
 
+def test_a_cursor_belongs_to_its_question(http, site, today):
+    """With one of another site, users would be passed by without a word."""
+    for name in (site, site[:60] + "-2"):
+        http.accept([{"page": "/", "user": f"u{i}", "site": name, "actions": ["a", "b"]} for i in range(50)])
+    ask = {"site": site, "action": ["a", "b"], "match": "all", "limit": 7}
+    cursor = http.question("/active/users", **ask)["next_cursor"]
+    for other in ({"site": site[:60] + "-2"}, {"match": "any"}, {"action": "a"}, {"action": ["a", "b", "active"]}):
+        refused = http.get("/active/users", **{**ask, **other}, cursor=cursor)
+        assert refused.status == 400 and refused.errors[0]["parameter"] == "cursor", other
+    for same in ({}, {"action": ["b", "a"]}, {"from_": date_of(today - 1), "to": date_of(today + 1)}, {"limit": 1}):
+        assert http.get("/active/users", **{**ask, **same}, cursor=cursor).status == 200, same
+
+
 # Indices
 
 

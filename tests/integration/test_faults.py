@@ -266,9 +266,13 @@ def test_out_of_memory(start_redis, start_tallyd, site):
     tallyd, ledger = start_tallyd(*FEW, redis=redis), Ledger(site)
     http = tallyd.client()
     assert ledger.send(http, "before") == 202
+    assert http.get("/readyz").status == 200
     redis.command("CONFIG", "SET", "maxmemory", "1")
+    assert http.get("/readyz").status in (200, 503)  # within a second it asks Redis no more
     answer = http.post({"site": site, "page": "/full"})
     assert answer.status == 503 and "memory" in answer.json["detail"], answer
+    ready = http.get("/readyz")
+    assert ready.status == 503 and "memory" in ready.json["detail"], "a refused write is a reason at once"
     assert int(answer.headers["Retry-After"]) >= 1
     for i in range(3):
         assert ledger.send(http, f"full/{i}") == 503

@@ -41,3 +41,47 @@ def test_an_event_a_day_ahead_is_seen_by_every_process(start_redis, start_tallyd
         http.accept({"site": site + "-2", "page": "/"})
         assert epoch(http.question("/pv", site=site, from_="now-1m")["to"]) < epoch(now)
     check()
+
+
+def tiles(items, from_s, to_s):
+    """The buckets of one page are disjoint and make up the window."""
+    at = from_s
+    for item in items:
+        assert epoch(item["from"]) == at, item
+        at = epoch(item["to"])
+    assert at == to_s
+
+
+@pytest.mark.parametrize("days", [1, 3, 20, 34])
+def test_a_cover_tells_the_future_by_minutes(start_redis, start_tallyd, site, days):
+    """CONTRACT: a coarse bucket only at or below its watermark.  Nothing is read for what lies too far ahead."""
+    directory = short_directory()
+    now = "2026-03-10 10:30:10"
+    redis = start_redis(directory, clock=FakeClock(directory, now))
+    http = start_tallyd(*FEW, redis=redis).client()
+    http.accept([{"site": site, "page": page, "user": "u"} for page in ("/a", "/b")])
+    from_s = epoch("2026-03-10 10:00")
+    to_s = from_s + days * DAY_S
+    window = {"site": site, "from_": rfc3339(from_s), "to": rfc3339(to_s)}
+    for path, params in (("/uv", {}), ("/pv", {"page": "/a"}), ("/uv", {"step": "1d"}), ("/overlap", {"page": ["/a", "/b"]})):
+        before = http.metric("tallyd_query_keys_total")
+        answer = http.question(path, **window, **params, explain="1")
+        cover = answer["cover"]
+        pages = 2 if path == "/overlap" else 1
+        if pages * (to_s - from_s) // 60 <= 50_000:
+            assert cover["minute"] == cover["keys"] == pages * (to_s - from_s) // 60
+            assert all(item["level"] == "minute" for item in cover["list"])
+        assert len(cover["list"]) == cover["keys"] == sum(cover[level] for level in ("minute", "hour", "day", "month"))
+        assert len({item["key"] for item in cover["list"]}) == cover["keys"]
+        tiles([item for item in cover["list"] if pages == 1 or item["key"].endswith(":/a")], from_s, to_s)
+        assert http.question(path, **window, **params)["cover"] == {k: v for k, v in cover.items() if k != "list"}
+        assert http.metric("tallyd_query_keys_total") - before < 2 * pages * (27 * 60 + 24 + 40), "it is not read"
+
+
+def test_a_window_far_ahead_is_answered(start_redis, start_tallyd, site):
+    """What would be too many minutes is told as it was planned."""
+    http = start_tallyd(*FEW, redis=start_redis()).client()
+    http.accept({"site": site, "page": "/", "user": "u"})
+    answer = http.question("/uv", site=site, from_="now-1h", to="2300-01-01", explain="1")
+    assert answer["uv"] == 1 and answer["cover"]["keys"] == len(answer["cover"]["list"]) < 60_000
+    assert answer["cover"]["list"][-1]["to"] == "2300-01-01T00:00:00Z"

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import subprocess
+import time
 
 import pytest
 
@@ -178,10 +179,25 @@ def test_failures_are_told(tallyd, file, make_arguments, word):
     assert child.returncode in (1, 2) and stderr.strip() and word in stderr, stderr
 
 
-def test_old_lines_are_said_with_the_option_that_keeps_them(tallyd, site, file):
-    path = file("a.log", line(time="10/Mar/2015:10:56:20 +0000"))
-    done = run("import", "--site", site, "--url", tallyd.url, path)
-    assert done.returncode == 0 and "--keep-minutes" in done.stdout + done.stderr
+@pytest.mark.parametrize("days, options, said", [
+    (0, (), None),
+    (3, (), "2 lines are older than 48h: their hours, days and months are kept, their minutes are not (a longer --keep-minutes"),
+    (3, ("--keep-minutes", "forever"), None),
+    (100, (), "2 lines are older than 62d: their days and months are kept, their minutes and hours are not "
+              "(a longer --keep-minutes and --keep-hours"),
+    (100, ("--keep-hours", "200d"), "2 lines are older than 48h: their hours, days and months are kept"),
+    (1200, (), "2 lines are older than 1100d: their months are kept, their minutes, hours and days are not"),
+    (1200, ("--keep-minutes", "forever", "--keep-hours", "forever"),
+     "2 lines are older than 1100d: their minutes, hours and months are kept, their days are not (a longer --keep-days"),
+])
+def test_old_lines_are_said_with_what_is_kept_of_them(tallyd, site, file, days, options, said):
+    at = time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime(time.time() - days * 86400))
+    done = run("import", "--site", site, "--url", tallyd.url, *options, file("a.log", line(time=at) + "\n" + line(time=at)))
+    assert done.returncode == 0
+    if said:
+        assert said in done.stderr
+    else:
+        assert "older than" not in done.stderr
 
 
 # Real logs

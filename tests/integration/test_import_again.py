@@ -1,5 +1,6 @@
 """`tallyd import` a second time: what an earlier run has counted counts nothing, however that run ended."""
 
+import gzip
 import json
 import subprocess
 import threading
@@ -123,3 +124,114 @@ def test_the_server_is_killed(start_redis, start_tallyd, site, file):
     reader.join(90)
     assert child.returncode == 0 and "events accepted 20000" in said[0], said
     check(port_of.client(), site, events)
+
+
+# A file that has grown
+
+
+def taken(tallyd, site, path, *options, status=0):
+    """One more run: (events accepted, counted before)."""
+    done = run("import", *(("--site", site) if site else ()), "--url", tallyd.url, *options, path)
+    assert done.returncode == status, done.stdout + done.stderr
+    numbers = {name.strip(): int(value) for name, value in
+               (row.rsplit(None, 1) for row in done.stdout.splitlines()) if value.isdigit()}
+    return numbers["events accepted"], numbers.get("counted before", 0)
+
+
+def test_a_log_that_grows_counts_once(tallyd, http, site, file, chance):
+    """Imported again and again while it grows, within batches and over them, by every number of lines."""
+    events = make_events(5000)
+    ends = [1, 2, 3, 700, 701, 1023, 1024, 1025, 2047, *chance.sample(range(2048, 4999), 4), 5000]
+    before = 0
+    for end in sorted(ends):
+        path = file(lines(events[:end]))
+        assert taken(tallyd, site, path) == (end - before, before), end
+        assert taken(tallyd, site, path) == (0, end), end
+        before = end
+    check(http, site, events)
+
+
+def test_a_log_that_grows_by_a_piece_of_a_line(tallyd, http, site, file):
+    """The last line is read while it is being written.  (Without --site lines go out unparsed.)"""
+    events = [{**event, "site": site} for event in make_events(12)]
+    text = lines(events)
+    cut = [text.index(lines(events[n:n + 1])) + 20 for n in (4, 5, 7, 8)]
+    for length in [*cut, len(text) - 1, len(text)]:
+        taken(tallyd, None, file(text[:length]))
+    assert taken(tallyd, None, file(text)) == (0, 12)
+    check(http, site, events)
+
+
+def test_an_access_log_that_grows_and_lines_that_are_none(tallyd, http, site, file):
+    text = "".join(
+        "# rotated\n" if i % 50 == 7 else
+        f'192.0.2.{i % 200} - - [10/Mar/2024:10:{i // 60 % 60:02}:{i % 60:02} +0000] "GET /{i % 9} HTTP/1.1" 200 5 "-" "ua {i % 3}"\n'
+        for i in range(3000))
+    rows = text.splitlines(keepends=True)
+    for end in (30, 1100, 1101, 2500, 3000):
+        taken(tallyd, site, file("".join(rows[:end])))
+    assert taken(tallyd, site, file(text)) == (0, 2940)
+    assert whole(http, "pv", site) == 2940
+
+
+def test_batches_that_are_cut_by_their_size(tallyd, http, site, file):
+    """1 MiB ends a batch before its number of events does."""
+    events = [{"page": f"/{i}", "user": f"u{i % 7}", "ts": BEGIN + i, "more": "x" * (500 + 997 * i % 4000)} for i in range(1500)]
+    for end in (100, 290, 301, 777, 1499, 1500):
+        taken(tallyd, site, file(lines(events[:end])))
+    assert taken(tallyd, site, file(lines(events))) == (0, 1500)
+    assert whole(http, "pv", site) == 1500
+
+
+def test_a_log_that_grows_after_lines_that_were_rejected(tallyd, http, site, file):
+    """What is rejected as a whole is remembered by no server: what was sent behind it is found all the same."""
+    events = make_events(40)
+    bad = {"page": "", "ts": BEGIN}
+    for i in (0, 1, 4, 5, 16, 17, 18, 19, 20, 21, 22, 23, 32):
+        events[i] = bad
+    good = [e for e in events if e is not bad]
+    for end in (2, 3, 7, 25, 33, 34, 40, 40):
+        taken(tallyd, site, file(lines(events[:end])), status=1)
+    assert taken(tallyd, site, file(lines(events)), status=1) == (0, len(good))
+    check(http, site, good)
+
+
+def test_files_that_begin_alike(tallyd, http, site, file):
+    """Another file may begin with the same lines; it counts, once."""
+    head = [{"page": "/", "user": "u", "ts": BEGIN}]
+    files = [lines(head + [{"page": f"/{n}/{i}", "user": "u", "ts": BEGIN + i} for i in range(300 + n)]) for n in range(3)]
+    for text in files:
+        assert taken(tallyd, site, file(text))[1] == 0
+    for n, text in enumerate(files):
+        assert taken(tallyd, site, file(text)) == (0, 301 + n)
+        more = text + lines([{"page": "/more", "user": "u", "ts": BEGIN + 400}])
+        assert taken(tallyd, site, file(more)) == (1, 301 + n)
+    assert whole(http, "pv", site) == 3 * 301 + 3 + 3
+
+
+def test_a_file_that_could_not_be_read_to_its_end(tallyd, http, site, tmp_path):
+    """What stands before a fault is sent; mended, the file counts what is missing."""
+    events = make_events(4000)
+    packed = gzip.compress(lines(events).encode())
+    path = tmp_path / "events.ndjson.gz"
+    for share in (0.3, 0.5, 0.9):
+        path.write_bytes(packed[:int(len(packed) * share)])
+        taken(tallyd, site, path, status=1)
+        assert 0 < whole(http, "pv", site) < 4000
+    path.write_bytes(packed)
+    counted, before = taken(tallyd, site, path)
+    assert counted > 0 and counted + before == 4000
+    check(http, site, events)
+
+
+def test_a_log_that_grows_under_a_guard(start_redis, start_tallyd, site, file):
+    """A server that takes no more than 100 events at once, and one that takes more later."""
+    redis = start_redis()
+    events = make_events(3000)
+    for limit, end in ((100, 900), (100000, 1900), (300, 1950), (100000, 3000)):
+        tallyd = start_tallyd(*TALLYD_ARGS, "--ingest-limit", "100000/1s", "--ingest-burst", str(limit), redis=redis)
+        taken(tallyd, site, file(lines(events[:end])))
+        tallyd.stop()
+    tallyd = start_tallyd(*TALLYD_ARGS, redis=redis)
+    assert taken(tallyd, site, file(lines(events))) == (0, 3000)
+    check(tallyd.client(), site, events)

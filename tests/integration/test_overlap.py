@@ -1,5 +1,7 @@
 """GET /overlap: what two pages have in common, with honest errors."""
 
+import json
+
 import pytest
 
 from lib.truth import SIGMA
@@ -72,3 +74,40 @@ def test_two_pages_it_must_be(http, site, pages):
     refused = http.get("/overlap", site=site, page=pages)
     assert refused.status == 400 and refused.errors[0]["parameter"] == "page"
     assert http.get("/overlap", page=["/a", "/b"], pageset="s").errors[0]["parameter"] == "pageset"
+
+
+def put_set(http, site, name, pages):
+    assert http.request("PUT", f"/pagesets/{name}?site={site}", json.dumps({"pages": pages})).status == 201
+
+
+def test_sets_of_pages(http, site):
+    """A set stands for one of the two: who has seen any of its pages, once."""
+    events = [{"site": site, "page": f"/a/{i % 40}", "user": i} for i in range(3000)]
+    events += [{"site": site, "page": f"/a/{(i + 1) % 40}", "user": i} for i in range(3000)]
+    events += [{"site": site, "page": f"/b/{i % 3}", "user": i} for i in range(2000, 4000)]
+    http.accept(events)
+    put_set(http, site, "a", [f"/a/{i}" for i in range(40)] + ["/never"])
+    put_set(http, site, "b", ["/b/0", "/b/1", "/b/2"])
+    put_set(http, site, "one", ["/b/1"])
+    query = f"/overlap?site={site}&from=now-1h&explain=1"
+    answer = http.get(query + "&pageset=a&pageset=b").json
+    truth = {"a": 3000, "b": 2000, "union": 4000, "intersection": 1000, "jaccard": 0.25}
+    for name, value in truth.items():
+        assert abs(figures(answer)[name] - value) <= 4.5 * answer[name]["error"]["relative"] * figures(answer)[name] + 0.6, name
+    assert (answer["a"]["pageset"], answer["b"]["pageset"]) == ("a", "b") and "page" not in answer["a"]
+    assert answer["cover"]["keys"] == len(answer["cover"]["list"]) and answer["cover"]["keys"] % 44 == 0
+    mixed = http.get(query + "&page=/b/1&pageset=a").json
+    other = http.get(query + "&pageset=one&pageset=a").json
+    assert mixed["a"]["page"] == "/b/1" and mixed["b"]["pageset"] == "a", "in the order in which they were given"
+    assert figures(mixed) == figures(other)
+    assert http.get(query + "&pageset=a&page=/b/1").json["a"]["pageset"] == "a"
+
+
+def test_sets_that_are_refused(http, site):
+    put_set(http, site, "s", ["/a"])
+    for query, status in (("pageset=s", 400), ("pageset=s&pageset=s&pageset=s", 400), ("page=/a&page=/b&pageset=s", 400),
+                          ("page=/a&pageset=s!", 400), ("page=/a&pageset=none", 404), ("pageset=s&pageset=none", 404)):
+        refused = http.get(f"/overlap?site={site}&{query}")
+        assert refused.status == status and refused.errors[0]["parameter"] == "pageset", query
+        assert status == 400 or "none" in refused.errors[0]["detail"]
+    assert http.get(f"/overlap?site={site}&pageset=s&pageset=s").status == 200

@@ -116,3 +116,40 @@ def test_a_set_that_somebody_else_wrote(http, redis, site):
         redis.command("HSET", key, "s", value)
         answer = http.get("/pv", site=site, pageset="s")
         assert answer.status == status and (pv is None or answer.json["pv"] == pv), (value[:20], answer)
+
+
+def test_seen_any_page_of_a_set(http, site):
+    """One of its pages, or the page that is named: false stays certain."""
+    http.accept([{"site": site, "page": "/b", "user": "u"}, {"site": site, "page": "/x", "user": "v"}])
+    put(http, "s", ["/a", "/b", *(f"/{i}" for i in range(998))], site)
+    put(http, "t", ["/a"], site)
+    ask = {"site": site}
+    assert http.question("/seen", user="u", pageset="s", **ask)["seen"] is True
+    for params in ({"user": "v", "pageset": "s"}, {"user": "u", "pageset": "t"}, {"user": "w", "pageset": "s", "page": "/b"}):
+        answer = http.question("/seen", **params, **ask)
+        assert answer["seen"] is False and answer["certain"] is True, params
+    assert http.question("/seen", user="u", pageset="t", page="/b", **ask)["seen"] is True
+    assert http.question("/seen", user="u", pageset="t", **ask)["false_positive_rate"] == http.question(
+        "/seen", user="u", page="/a", **ask)["false_positive_rate"]
+
+
+def test_seen_refuses_sets_that_are_none(http, site):
+    unknown = http.get("/seen", site=site, user="u", pageset="none")
+    assert unknown.status == 404 and unknown.errors[0]["parameter"] == "pageset"
+    assert http.get("/seen", site=site, user="u", pageset="a b").status == 400
+    assert http.get("/seen", site=site, user="u").errors[0]["parameter"] == "page"
+
+
+def test_every_route_that_takes_page_takes_pageset(http, site):
+    """CONTRACT 4; found in openapi.yaml, but for events, whose page is no question."""
+    put(http, "s", ["/a"], site)
+    document, asked = http.get("/openapi.json").json, set()
+    for path, item in document["paths"].items():
+        refs = [p["$ref"].rpartition("/")[2] for p in item.get("get", {}).get("parameters", []) if "$ref" in p]
+        names = {document["components"]["parameters"][ref]["name"] for ref in refs}
+        if "page" in names and path != "/pixel.gif":
+            user = {"user": "u"} if "user" in names else {}
+            pages = {"page": "/a"} if "TwoPages" in refs else {}
+            assert http.get(path, site=site, pageset="s", **user, **pages).status == 200, path
+            asked.add(path)
+    assert asked >= {"/uv", "/pv", "/ips", "/visits", "/stats", "/pages", "/overlap", "/seen"}

@@ -399,8 +399,11 @@ def test_redis_stopped_and_started(start_redis, start_tallyd):
     tallyd = start_tallyd(redis=redis)
     http = tallyd.client()
     http.accept({"page": "/"})
+    assert http.get("/readyz").status == 200  # what the next second could be answered from
     redis.kill()
-    answer = wait_until(lambda: (r := http.get("/readyz")).status == 503 and r, "readyz is 503")
+    wait_until(lambda: http.metric("tallyd_redis_connected") == 0, "the loss is seen")
+    answer = http.get("/readyz")
+    assert answer.status == 503, "a lost connection is a reason at once"
     assert answer.json["status"] == 503 and answer.json["detail"]
     for path in ("/uv", "/pv"):
         refused = http.get(path)

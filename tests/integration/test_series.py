@@ -1,6 +1,7 @@
 """step= and /stats: series against the naive model, in several zones; their limits, and what they cost."""
 
 import random
+import re
 import time
 import zoneinfo
 from datetime import datetime, timedelta, timezone
@@ -173,7 +174,8 @@ def test_what_a_series_cannot_be(world, http):
         refused(ask(step="1m", from_="2026-10-10", to="2026-10-24"), "step", "11000", "step=1h")
         refused(ask(step="1m", from_="2000-01-01", to="2026-01-01"), "step", "11000", "step=1M")
         refused(ask(step="auto", from_="0", to="2026-01-01"), "step", "500")
-        refused(ask(step="1h", from_="2026-08-01", to="2026-09-01", tz="Europe/Berlin"), "from", "from=2026-07-31T00:00:00Z")
+        refused(ask(from_="2026-08-01", to="2026-09-01", tz="Europe/Berlin"), "from", "from=2026-07-31T00:00:00Z")
+        refused(ask(step="1h", from_="2026-08-01", to="2026-09-01", tz="Europe/Berlin"), "from", "from=2026-08-2", "to=2026-08-31T22:00:00Z")
         assert ask(step="1M", from_="0", to="2026-01-01").status == 200
     begin, end = "2030-01-01", epoch("2030-01-01") + 11000 * 86400  # in the future all is known: it is empty
     assert len(http.question("/pv", site=world.site, step="1d", from_=begin, to=rfc3339(end))["series"]) == 11000
@@ -214,3 +216,50 @@ def test_thirty_days_by_hour_and_a_year_by_day(start_world, site):
             assert len(answer["series"]) == n
         assert min(took) < 0.2, took
         print(f"{n} points: {min(took) * 1000:.1f} ms")
+
+
+def follow(http, metric, asked):
+    """Ask, and then what the 422 says, if it names something; the last answer, and whether that was so."""
+    answer = http.get("/" + metric, **asked)
+    if answer.status == 200:
+        return answer, False
+    assert answer.status == 422, answer
+    detail = answer.json["detail"]
+    window = dict(re.findall(r"(from|to)=(\d{4}-[^ &;]*Z)", detail))
+    step = re.search(r"step=(\w+)", detail)
+    if not window and not step:
+        assert any(words in detail for words in ("nothing of this window is kept", "no step", "needs too many")), detail
+        return answer, False
+    again = {**asked, **({"from_": window["from"], "to": window["to"]} if window else {}), **({"step": step[1]} if step else {})}
+    answer = http.get("/" + metric, **again)
+    assert answer.status == 200, (asked, detail, again, answer)
+    if "round=outer takes it" in detail:
+        outer = http.get("/" + metric, **asked, round="outer")
+        assert outer.status == 200 and (outer.json["from"], outer.json["to"]) == (window["from"], window["to"]), (asked, detail)
+    return answer, True
+
+
+def test_what_a_422_names_can_be_asked(world, http, chance):
+    """With the same step and zone, or with the step that it names: any window, any zone."""
+    now, followed, named_windows = int(world.now()), 0, 0
+    for _ in range(600):
+        length = chance.choice((600, 3 * 3600, 26 * 3600, 9 * 86400, 70 * 86400, 400 * 86400))
+        from_s = now - int(chance.choice((3, 60, 100, 1200)) * 86400 * chance.random()) - length
+        asked = {"site": world.site, "from_": from_s // 60 * 60, "to": from_s // 60 * 60 + length,
+                 "tz": chance.choice(("UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns", "Australia/Lord_Howe", None)),
+                 "step": chance.choice(("1m", "5m", "15m", "1h", "1d", "1w", "1M", "auto", None))}
+        asked = {name: value for name, value in asked.items() if value is not None}
+        metric = chance.choice((*METRICS, "stats"))
+        answer, was_named = follow(http, metric, asked)
+        followed += was_named
+        if was_named and "step" in asked and answer.json["step"] == asked["step"]:
+            named_windows += 1
+    assert followed > 50 and named_windows > 10, (followed, named_windows)
+
+
+def test_the_window_that_a_422_names_has_the_step(world, http):
+    """Days of Kathmandu begin at 18:15 in UTC: where minutes are gone the window reaches up to where they are kept."""
+    asked = {"site": world.site, "step": "1d", "tz": "Asia/Kathmandu"}
+    refused(http.get("/pv", from_="2026-10-01T10:20:00Z", to="2026-10-26T10:00:00Z", **asked), "from", "2026-10-2")
+    answer, was_named = follow(http, "pv", {**asked, "from_": "2026-10-01T10:20:00Z", "to": "2026-10-26T10:00:00Z"})
+    assert was_named and len(answer.json["series"]) >= 3 and answer.json["step"] == "1d"

@@ -676,3 +676,28 @@ Test(cover, future_is_coarse)
     cr_assert_eq(cover.buckets[cover.n - 1].end_s, scene.window.to_s);
     cover_release(&cover);
 }
+
+/* Where a tiled window may begin: at each border, and nowhere inside of the finest bucket kept. */
+Test(cover, border_is_the_next_place_where_a_window_may_begin)
+{
+    const struct scene scene = scene_of("2026-01-01 00:00", "2026-11-20 10:00", "2026-11-20 10:56");
+    struct cover_basis basis = basis_of(&scene);
+    int64_t now_s = utc("2026-11-20 10:56");
+    struct cover cover;
+
+    cover_init(&cover);
+    for (int64_t at_s = now_s - 70 * 86400; at_s < now_s; at_s += 7 * 3600 + 1260) {
+        int64_t border_s = 0;
+
+        at_s -= at_s % 60;
+        cr_assert(cover_border(&basis, at_s, &border_s));
+        cr_assert(border_s >= at_s && border_s <= now_s + 86400);
+        struct window before = {at_s, now_s - now_s % 60}, behind = {border_s, before.to_s};
+        if (behind.from_s < behind.to_s) {
+            cr_expect_eq(cover_plan(&basis, behind, 10000, &cover), COVER_OK);
+        }
+        cr_expect_eq(cover_plan(&basis, before, 10000, &cover),
+            border_s == at_s ? COVER_OK : COVER_NOT_KEPT);
+    }
+    cover_release(&cover);
+}

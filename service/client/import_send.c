@@ -1,0 +1,209 @@
+#include "service/client/import_send.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "service/client/import_cut.h"
+
+/* How long a request is offered to a server that has no time for it. */
+#define PATIENCE_MS     60000
+#define FIRST_WAIT_MS   250
+#define LONGEST_WAIT_MS 8000
+
+/* How many keys the same events may have, one after the other. */
+#define ATTEMPTS 8
+
+/* "[]" and a blank for each event. */
+struct mark {
+    char text[IMPORT_BATCH_EVENTS + 2];
+};
+
+/* What is posted under a key of event @first. */
+struct offer {
+    size_t first, largest; /* how many events may begin there */
+    unsigned attempt;
+    bool is_mark;
+};
+
+static void sleep_ms(int64_t ms)
+{
+    struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
+
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+        continue;
+    }
+}
+
+/* Is it worth, and safe, to send the same again?  With its key it is always safe. */
+static bool may_try_again(const struct import_sender *sender, enum import_upload_result result)
+{
+    switch (result) {
+    case IMPORT_UPLOAD_UNREACHABLE:
+        /* A server that has never answered is not there; one that has is being restarted. */
+        return sender->answered;
+    case IMPORT_UPLOAD_BUSY:
+    case IMPORT_UPLOAD_IN_DOUBT:
+        return true;
+    case IMPORT_UPLOAD_ANSWERED:
+    case IMPORT_UPLOAD_TOO_LARGE:
+    case IMPORT_UPLOAD_KEY_USED:
+    case IMPORT_UPLOAD_REFUSED:
+        break;
+    }
+    return false;
+}
+
+/* Post @body, @count events, with @key, again while that is worth it. */
+static enum import_upload_result post_patiently(struct import_sender *sender, const char *key,
+    struct slice body, size_t count, struct import_upload_answer *ret)
+{
+    int64_t waited_ms = 0, wait_ms, next_ms = FIRST_WAIT_MS;
+    bool doubted = false;
+
+    for (;;) {
+        enum import_upload_result result =
+            import_upload_post(sender->upload, key, body, count, ret);
+
+        if (result == IMPORT_UPLOAD_ANSWERED && doubted) {
+            ret->replayed = false; /* counted by this run, when there was no answer */
+        }
+        if (!may_try_again(sender, result) || waited_ms >= PATIENCE_MS) {
+            return doubted && result != IMPORT_UPLOAD_ANSWERED ? IMPORT_UPLOAD_IN_DOUBT : result;
+        }
+        sender->answered = true;
+        doubted = doubted || result == IMPORT_UPLOAD_IN_DOUBT;
+        wait_ms = ret->retry_after_s > 0 && ret->retry_after_s <= PATIENCE_MS / 1000
+                      ? ret->retry_after_s * 1000
+                      : next_ms;
+        if (wait_ms > PATIENCE_MS - waited_ms) {
+            wait_ms = PATIENCE_MS - waited_ms;
+        }
+        if (!sender->waited) {
+            import_report_say(sender->report, "%s; waiting, and trying again", ret->detail);
+        }
+        sender->waited = true;
+        sleep_ms(wait_ms);
+        waited_ms += wait_ms;
+        next_ms = next_ms * 2 < LONGEST_WAIT_MS ? next_ms * 2 : LONGEST_WAIT_MS;
+    }
+}
+
+/* Post @n events, or the mark of so many. */
+static enum import_upload_result post(struct import_sender *sender, const struct offer *what,
+    size_t n, struct import_upload_answer *ret)
+{
+    char key[IMPORT_KEY_TEXT];
+    struct mark mark;
+
+    import_key(&sender->chains[what->first], import_batch_line(sender->batch, what->first),
+        import_batch_body(sender->batch, what->first, 1), what->attempt, key);
+    if (!what->is_mark) {
+        struct slice body = import_batch_body(sender->batch, what->first, n);
+
+        return post_patiently(sender, key, body, n, ret);
+    }
+    memset(mark.text, ' ', n + 2);
+    memcpy(mark.text, "[]", 2);
+    return post_patiently(sender, key, (struct slice){mark.text, n + 2}, 0, ret);
+}
+
+/* Post as many as are new, or were counted so before, the most first; *ret_n: how many.  What the
+ * server no longer takes comes last: it may be what it has counted. KEY_USED: all were tried. */
+static enum import_upload_result offer(struct import_sender *sender, const struct offer *what,
+    size_t *ret_n, struct import_upload_answer *ret)
+{
+    size_t max = sender->request_max;
+    bool used = false;
+
+    for (int too_large = 0; too_large <= 1; too_large++) {
+        for (size_t n = what->largest; n > 0; n = import_cut_smaller(n)) {
+            if ((n > max) != (too_large == 1)) {
+                continue;
+            }
+            enum import_upload_result result = post(sender, what, n, ret);
+
+            *ret_n = n;
+            if (result == IMPORT_UPLOAD_TOO_LARGE && n > 1) {
+                if (n <= sender->request_max) {
+                    sender->request_max = import_cut_smaller(n);
+                }
+            } else if (result == IMPORT_UPLOAD_KEY_USED) {
+                used = true;
+            } else {
+                return result;
+            }
+        }
+    }
+    return used ? IMPORT_UPLOAD_KEY_USED : IMPORT_UPLOAD_TOO_LARGE;
+}
+
+/* Under one key, or, if that is another file's, the next. */
+static enum import_upload_result offer_any(struct import_sender *sender, struct offer *what,
+    size_t *ret_n, struct import_upload_answer *ret)
+{
+    enum import_upload_result result = IMPORT_UPLOAD_KEY_USED;
+
+    for (unsigned i = 0; i < ATTEMPTS && result == IMPORT_UPLOAD_KEY_USED; i++) {
+        what->attempt = 2 * i;
+        what->is_mark = false;
+        result = offer(sender, what, ret_n, ret);
+        if (result != IMPORT_UPLOAD_KEY_USED) {
+            return result;
+        }
+        what->is_mark = true;
+        result = offer(sender, what, ret_n, ret);
+        if (result == IMPORT_UPLOAD_ANSWERED) {
+            /* All of them were rejected; with a key of their own they may be taken now. */
+            what->is_mark = false;
+            what->attempt++;
+            return post(sender, what, *ret_n, ret);
+        }
+    }
+    return result;
+}
+
+void import_sender_begin(struct import_sender *sender)
+{
+    for (size_t i = 0; i < import_batch_count(sender->batch); i++) {
+        import_chain_add(&sender->chains[i], import_batch_line(sender->batch, i),
+            import_batch_body(sender->batch, i, 1), &sender->chains[i + 1]);
+    }
+}
+
+void import_sender_end(struct import_sender *sender)
+{
+    sender->chains[0] = sender->chains[import_batch_count(sender->batch)];
+}
+
+/* See import_send.h.  What goes wrong with a mark left no events in doubt. */
+static enum import_upload_result mark(
+    struct import_sender *sender, struct offer *what, size_t n, struct import_upload_answer *ret)
+{
+    struct import_upload_answer of_mark;
+
+    what->is_mark = true;
+    enum import_upload_result result = post(sender, what, n, &of_mark);
+    if (result == IMPORT_UPLOAD_ANSWERED) {
+        return result;
+    }
+    *ret = of_mark;
+    return result == IMPORT_UPLOAD_IN_DOUBT ? IMPORT_UPLOAD_BUSY : result;
+}
+
+enum import_upload_result import_send(struct import_sender *sender, size_t first, size_t count,
+    bool closed, size_t *ret_count, struct import_upload_answer *ret)
+{
+    struct offer what = {.first = first, .largest = import_cut(first, count, closed)};
+    enum import_upload_result result = offer_any(sender, &what, ret_count, ret);
+    bool is_marked = what.attempt % 2 == 1;
+    bool is_last = first + *ret_count == import_batch_count(sender->batch);
+
+    if (result != IMPORT_UPLOAD_ANSWERED) {
+        return result;
+    }
+    sender->answered = true;
+    return ret->rejected < *ret_count || is_marked || is_last
+               ? result
+               : mark(sender, &what, *ret_count, ret);
+}
