@@ -323,6 +323,54 @@ def test_a_large_filter_is_sharded_and_deleted_without_a_stall(start_redis, star
     assert slowest[-1] < STALL_US
 
 
+def words(line):
+    """The words of a command as MONITOR shows it."""
+    return re.findall(r'"((?:[^"\\]|\\.)*)"', line)
+
+
+def growth_by_script(lines):
+    """For each script that MONITOR showed: by how many bytes it made strings of bits longer."""
+    length, grown = {}, []
+    for line in lines:
+        name, key, *rest = words(line)
+        if name == "EVALSHA":
+            grown.append(0)
+        bits = {"SETBIT": rest[:1], "BITFIELD": rest[2::4]}.get(name, []) if ":bfl:" in key else []
+        size = max((int(bit) // 8 + 1 for bit in bits), default=0)
+        if size > length.get(key, 0):
+            grown[-1] += size - length.get(key, 0)
+            length[key] = size
+    return grown, length
+
+
+def monitored(redis, act):
+    """What MONITOR shows of what @act makes Redis do."""
+    lines = []
+    with redis.connect() as connection:
+        connection.command("MONITOR")
+        act()
+        redis.command("GET", "end of act")
+        while words(line := connection.receive()) != ["GET", "end of act"]:
+            lines += [line] if len(words(line)) > 1 else []
+    return lines
+
+
+def test_a_script_makes_one_new_string(start_redis, start_tallyd, site):
+    """Zeros of a new string of 4 MiB hold Redis for about a millisecond: a layer of seven is not made at one go."""
+    redis = start_redis()
+    filter_ = Filter(start_tallyd("--partitions", "1", redis=redis).client(), site)
+    filter_.put(capacity=20_000_000)
+    items = numbers(500) + numbers(500)
+    lines = monitored(redis, lambda: filter_.add(items) == [True] * 500 + [False] * 500 or pytest.fail("wrong"))
+    grown, length = growth_by_script(lines)
+    assert len(length) == 7 and sum(grown) == filter_.get()["bytes"], "all strings, as long as they will be"
+    assert max(grown) <= 4 << 20, "one a script"
+    assert all(redis.command("STRLEN", key) == n for key, n in length.items())
+    grown, _ = growth_by_script(monitored(redis, lambda: filter_.add(items)))
+    assert len(grown) == 2, "1000 items of 8 bits"
+    assert filter_.check_all(items) == 1000 and filter_.get()["items"] == 500
+
+
 def test_scripts_are_short(start_redis, start_tallyd, site):
     """1000 items whose every bit costs most: many hashes, in layers that grow."""
     redis = start_redis(options=("--slowlog-log-slower-than", "500", "--slowlog-max-len", "5000"))
