@@ -34,6 +34,10 @@ static enum handler_result healthz_start(struct http_exchange *exchange)
 static void reply_ready(struct http_exchange *exchange, enum storage_err err, const char *detail)
 {
     struct storage *storage = exchange->app->storage;
+    /* The probe may have found Redis back before the writer did: requests are refused till then. */
+    if (err == STORAGE_OK && storage_refuses(storage)) {
+        err = STORAGE_DOWN;
+    }
     if (err != STORAGE_OK) {
         problem_reply(&exchange->response, PROBLEM_UNAVAILABLE, "not ready: %s%s%s",
             storage_err_text(err), detail[0] == '\0' ? "" : ": ", detail);

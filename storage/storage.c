@@ -174,6 +174,11 @@ static enum storage_err submit_write(struct storage *s, struct storage_job *job)
     return err;
 }
 
+bool storage_refuses(const struct storage *s)
+{
+    return atomic_load(&s->core.refusing);
+}
+
 /* A write with a key once more: see claims.h.  False: not taken. */
 static bool resubmit(void *data, struct storage_job *job)
 {

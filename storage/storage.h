@@ -321,6 +321,10 @@ int64_t storage_now_ms(struct storage *storage);
  * @now_s: INT64_MIN if months are kept forever. */
 int64_t storage_oldest_s(struct storage *storage, int64_t now_s);
 
+/* Redis was out of reach for a while, and the writer has not come back to it yet: all jobs but
+ * STORAGE_PROBE are refused at once. */
+bool storage_refuses(const struct storage *storage);
+
 /* Seconds by which the readers' watermark of the slowest partition lies behind the last complete
  * bucket. */
 int64_t storage_rollup_lag_s(struct storage *storage, enum level level);
