@@ -310,7 +310,7 @@ def test_a_large_filter_is_sharded_and_deleted_without_a_stall(start_redis, star
         assert filter_.add(numbers(1000)) == [True] * 1000
         assert filter_.check_all(numbers(1000)) == 1000 and filter_.check_all(numbers(1000, 10_000)) == 0
         strings = [k for k in keys(redis, site) if ":bfl:" in k]
-        assert max(redis.command("STRLEN", k) for k in strings) <= 4 << 20
+        assert max(redis.command("STRLEN", k) for k in strings) <= 1 << 20
         assert len({k.split("}")[0] for k in strings}) == 16, "in every partition"
         assert used_mb(redis) - before > 100
         redis.command("SLOWLOG", "RESET")
@@ -356,18 +356,18 @@ def monitored(redis, act):
 
 
 def test_a_script_makes_one_new_string(start_redis, start_tallyd, site):
-    """Zeros of a new string of 4 MiB hold Redis for about a millisecond: a layer of seven is not made at one go."""
+    """Zeros of a new string of 1 MiB hold Redis for about half a millisecond: a layer of 27 is not made at one go."""
     redis = start_redis()
     filter_ = Filter(start_tallyd("--partitions", "1", redis=redis).client(), site)
     filter_.put(capacity=20_000_000)
     items = numbers(500) + numbers(500)
     lines = monitored(redis, lambda: filter_.add(items) == [True] * 500 + [False] * 500 or pytest.fail("wrong"))
     grown, length = growth_by_script(lines)
-    assert len(length) == 7 and sum(grown) == filter_.get()["bytes"], "all strings, as long as they will be"
-    assert max(grown) <= 4 << 20, "one a script"
+    assert len(length) > 20 and sum(grown) == filter_.get()["bytes"], "all strings, as long as they will be"
+    assert 0 < max(grown) <= 1 << 20, "one a script"
     assert all(redis.command("STRLEN", key) == n for key, n in length.items())
-    grown, _ = growth_by_script(monitored(redis, lambda: filter_.add(items)))
-    assert len(grown) == 2, "1000 items of 8 bits"
+    lines = monitored(redis, lambda: filter_.add(items))
+    assert sum("EVALSHA" in words(line) for line in lines) == 2, "1000 items of 8 bits"
     assert filter_.check_all(items) == 1000 and filter_.get()["items"] == 500
 
 
