@@ -159,15 +159,16 @@ def test_it_survives_a_restart_of_tallyd(start_redis, start_tallyd):
 
 PUT_FAULTS = [
     ({"capacity": 0}, "/capacity"), ({"capacity": 2**30 + 1}, "/capacity"), ({"capacity": -1}, "/capacity"),
-    ({"capacity": 1.5}, "/capacity"), ({"capacity": "10"}, "/capacity"), ({"capacity": None}, "/capacity"),
+    ({"capacity": 1.5}, "/capacity"), ({"capacity": 1e30}, "/capacity"), ({"capacity": 10**30}, "/capacity"),
+    ({"capacity": 5, "expansion": 10**30}, "/expansion"), ({"error_rate": 1e-300}, "/error_rate"), ({"capacity": "10"}, "/capacity"), ({"capacity": None}, "/capacity"),
     ({"error_rate": 0}, "/error_rate"), ({"error_rate": 0.26}, "/error_rate"), ({"error_rate": -0.1}, "/error_rate"),
     ({"error_rate": 1}, "/error_rate"), ({"error_rate": 1e-16}, "/error_rate"), ({"error_rate": "x"}, "/error_rate"),
     ({"expansion": 1}, "/expansion"), ({"expansion": 3}, "/expansion"), ({"expansion": -1}, "/expansion"),
-    ({"expansion": 2.5}, "/expansion"), ({"Capacity": 5}, ""), ([], ""),
+    ({"expansion": 2.5}, "/expansion"), ({"Capacity": 5}, ""), ([], ""), ("1", ""), ("null", ""),
 ]
 ITEM_FAULTS = [
     ({}, "/items"), ({"items": []}, "/items"), ({"items": "a"}, "/items"), ({"items": ["a"] * 1001}, "/items"),
-    ({"items": ["a", ""]}, "/items/1"), ({"items": [1.5]}, "/items/0"), ({"items": [None]}, "/items/0"),
+    ({"items": ["a", ""]}, "/items/1"), ({"items": [1.5]}, "/items/0"), ({"items": [1, 2**63]}, "/items/1"), ({"items": [None]}, "/items/0"),
     ({"items": [["a"]]}, "/items/0"), ({"items": ["a"], "item": 1}, ""), ([], ""),
 ]
 
@@ -191,13 +192,18 @@ def test_the_errors_say_what_is_allowed(filter_):
     for body, text in (({"capacity": 0}, "1 to 1073741824"), ({"error_rate": 1}, "0.25"), ({"expansion": 1}, "2 ")):
         assert text in filter_.request("PUT", body=body).json["detail"]
     assert "1 to 1000" in filter_.request("POST", "/add", {"items": []}).json["detail"]
+    assert "Capacity" in filter_.request("PUT", body={"Capacity": 5}).json["detail"]
+    assert "é" * 33 not in filter_.request("PUT", body={"é" * 33: 5}).json["detail"]
 
 
 def test_bodies_that_are_no_json(filter_):
-    for body in ("", "{", "1", '{"capacity":1,"capacity":2}', b"\xff", '{"items":[1e999]}'):
+    for body, fault in (("", "not JSON"), ("{", "not JSON"), ('{"items":NaN}', "not JSON"), ("{}{}", "not JSON"),
+                        ('{"capacity":1,"capacity":2}', "given twice"), (b'{"items":["\xff"]}', "UTF-8"),
+                        ('{"items":[1e999]}', "too large"), ('{"items":["\\ud800"]}', "not JSON")):
         for method, tail in (("PUT", ""), ("POST", "/add"), ("POST", "/check")):
             response = filter_.request(method, tail, body)
             assert response.status == 400 and response.json["detail"].startswith("line 1, column "), response
+            assert fault in response.json["detail"]
 
 
 def test_other_types_are_415(http, site):
