@@ -3,7 +3,7 @@
 --
 -- KEYS: 1 the shard's hash  2.. strings of the newest layer
 -- ARGV: 1 id  2 layers expected  3 number of the newest  4 its capacity  5 '1' if it may grow  6 bits an item (k)
---       7 number of items  8 bits of a string  then per item: number of its string from 1, k bits
+--       7 number of items  8 bits of a string, 0 if all are there  then per item: number of its string from 1, k bits
 -- Reply: {code, text}: 0 DONE, 1 GROWN: text has a digit an item: 0 was there, 1 was new, 2 refused;  2 STALE: text is
 --        the number of layers;  3 GONE
 --        Fewer digits than items: GROWN stops at the first item that needs a layer more, DONE at the first that needs
@@ -31,15 +31,15 @@ for i = 1, k do
     set[4 * i - 3], set[4 * i - 2], set[4 * i] = 'SET', 'u1', '1'
     get[3 * i - 2], get[3 * i - 1] = 'GET', 'u1'
 end
-local answers, a, grown, full, made = {}, 9, false, {}, false
+local answers, a, grown, full, made, length = {}, 9, false, {}, false, tonumber(ARGV[8])
 for item = 1, tonumber(ARGV[7]) do
     local number = ARGV[a]
     local key, bits = KEYS[1 + tonumber(number)], nil
     if size < capacity then
-        if not full[number] then
-            if call('STRLEN', key) * 8 < tonumber(ARGV[8]) then
+        if length > 0 and not full[number] then
+            if call('STRLEN', key) * 8 < length then
                 if made then break end
-                call('SETBIT', key, ARGV[8] - 1, 0)
+                call('SETBIT', key, length - 1, 0)
                 made = true
             end
             full[number] = true
