@@ -7,6 +7,8 @@
 #include "handlers/problem.h"
 #include "storage/bloom.h"
 
+#define MEMBER_SHOWN 64 /* longest name that an answer repeats */
+
 void filter_items_release(struct filter_items *items)
 {
     json_decref(items->root);
@@ -34,6 +36,57 @@ static bool is_json(struct slice type)
            (type.n == n || type.p[n] == ';' || type.p[n] == ' ' || type.p[n] == '\t');
 }
 
+static const char *fault_text(const json_error_t *error)
+{
+    switch ((int)json_error_code(error)) {
+    case json_error_duplicate_key:
+        return "a member is given twice";
+    case json_error_numeric_overflow:
+        return "a number is too large";
+    case json_error_invalid_utf8:
+        return "not valid UTF-8";
+    case json_error_stack_overflow:
+        return "nested too deeply";
+    default:
+        return "not JSON";
+    }
+}
+
+/* An integer beyond 64 bits makes jansson refuse the document, but it is JSON, and is to be told as
+ * what it is: a value out of range.  So read all as reals, and take back what was an integer. */
+static json_t *integers_again(json_t *value)
+{
+    double real = json_real_value(value);
+    const char *name;
+    json_t *member;
+    size_t i;
+    if (json_is_real(value) && real > -9e15 && real < 9e15 && real == (double)(json_int_t)real) {
+        return json_integer((json_int_t)real);
+    }
+    json_object_foreach(value, name, member)
+    {
+        (void)json_object_set_new(value, name, integers_again(member));
+    }
+    json_array_foreach(value, i, member)
+    {
+        (void)json_array_set_new(value, i, integers_again(member));
+    }
+    return json_incref(value);
+}
+
+static json_t *load(struct slice body, json_error_t *ret_error)
+{
+    const size_t flags = JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY;
+    const char *text = body.n == 0 ? "" : body.p;
+    json_t *root = json_loadb(text, body.n, flags, ret_error);
+    if (root == NULL && json_error_code(ret_error) == json_error_numeric_overflow) {
+        json_t *reals = json_loadb(text, body.n, flags | JSON_DECODE_INT_AS_REAL, ret_error);
+        root = integers_again(reals);
+        json_decref(reals);
+    }
+    return root;
+}
+
 /* The body's object; NULL: the response says why. */
 static json_t *read_object(struct http_exchange *exchange)
 {
@@ -43,12 +96,11 @@ static json_t *read_object(struct http_exchange *exchange)
         problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE, "the body must be application/json");
         return NULL;
     }
-    json_t *root = json_loadb(request->body.n == 0 ? "" : request->body.p, request->body.n,
-        JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
+    json_t *root = load(request->body, &error);
     if (root == NULL) {
-        problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %d, column %d: not JSON, or %s",
+        problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %d, column %d: %s",
             error.line < 1 ? 1 : error.line, error.column < 1 ? 1 : error.column,
-            "a member that is given twice, or a number that is too large");
+            fault_text(&error));
         return NULL;
     }
     if (!json_is_object(root)) {
@@ -71,7 +123,12 @@ static bool only(struct http_exchange *exchange, json_t *root, const char *const
             known = known || strcmp(name, names[i]) == 0;
         }
         if (!known) {
-            return refuse(exchange, "", "the body has a member that is not known here");
+            char detail[128] = "the body has a member that is not known here";
+            if (strlen(name) <= MEMBER_SHOWN) {
+                (void)snprintf(detail, sizeof(detail),
+                    "the body has a member that is not known here: %s", name);
+            }
+            return refuse(exchange, "", detail);
         }
     }
     return true;
@@ -145,7 +202,7 @@ bool filter_body_parameters(struct http_exchange *exchange, struct filter_job *j
 static bool read_item(struct http_exchange *exchange, struct filter_items *items, size_t i)
 {
     const json_t *value = json_array_get(json_object_get(items->root, "items"), i);
-    const char *fault = "an item must be a string or an integer";
+    const char *fault = "an item must be a string or an integer of 64 bits";
     if (json_is_string(value)) {
         items->items[i] = (struct slice){json_string_value(value), json_string_length(value)};
         fault = items->items[i].n == 0 ? "an item must not be empty" : NULL;

@@ -158,6 +158,8 @@ static bool spawn(struct redis_child *child, char *error)
         "yes",
         "--lazyfree-lazy-server-del",
         "yes",
+        "--lazyfree-lazy-user-del",
+        "yes",
         /* a listpack is searched from its beginning: 512 pages in one (Redis's default) cost 7 % of
            batches */
         "--hash-max-listpack-entries",

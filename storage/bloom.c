@@ -42,9 +42,25 @@ struct bloom_hash bloom_hash(struct slice item)
     return hash;
 }
 
+/* New items only are counted, and an item is new if it finds one of its k bits unset: so a share p
+ * of m bits is set after m/k * (p + p^2/2 + .. + p^k/k) of them.  Returns the sum. */
+static double load_of_fill(double fill, unsigned hashes, double *ret_slope)
+{
+    double load = 0;
+    double power = 1;
+    *ret_slope = 0;
+    for (unsigned j = 1; j <= hashes; j++) {
+        *ret_slope += power;
+        power *= fill;
+        load += power / j;
+    }
+    return load;
+}
+
 struct bloom_layer bloom_layer(const struct bloom_params *params, unsigned index)
 {
-    struct bloom_layer layer = {.capacity = params->capacity,
+    struct bloom_layer layer = {.rules = params->rules,
+        .capacity = params->capacity,
         .error = params->expansion == 0 ? params->error : params->error * 0.5,
         .segments = 1};
     for (unsigned i = 0; i < index; i++) {
@@ -55,27 +71,57 @@ struct bloom_layer bloom_layer(const struct bloom_params *params, unsigned index
         }
     }
     double bits_per_item = -log(layer.error) / LN2_SQUARED;
+    layer.hashes = (unsigned)ceil(LN2 * bits_per_item);
+    uint64_t more = 0;
+    if (params->rules == BLOOM_OWN) {
+        double slope;
+        double fill = pow(layer.error, 1.0 / layer.hashes);
+        bits_per_item = layer.hashes / load_of_fill(fill, layer.hashes, &slope);
+        more = 64;
+    }
     double items = (double)layer.capacity;
     double bits = items * bits_per_item;
     if (bits > (double)params->segment_bits) {
         /* The spare must not make a segment longer than it may be. */
         layer.segments =
-            (uint64_t)ceil(bits * (1 + SEGMENT_SPARE) / (double)(params->segment_bits - 64));
+            (uint64_t)ceil(bits * (1 + SEGMENT_SPARE) / (double)(params->segment_bits - 64 - more));
         items = ceil(items / (double)layer.segments) * (1 + SEGMENT_SPARE);
     }
     layer.bits = (uint64_t)(items * bits_per_item);
-    layer.bits = layer.bits == 0 ? 64 : (layer.bits + 63) / 64 * 64;
-    layer.hashes = (unsigned)ceil(LN2 * bits_per_item);
+    layer.bits = layer.bits == 0 ? 64 : (layer.bits + 63) / 64 * 64 + more;
     return layer;
 }
 
 double bloom_fill(const struct bloom_layer *layer, uint64_t items)
 {
     double bits = (double)layer->bits * (double)layer->segments;
-    return -expm1(-(double)layer->hashes * (double)items / bits);
+    double load = (double)layer->hashes * (double)items / bits;
+    double fill = -expm1(-load);
+    if (layer->rules != BLOOM_OWN) {
+        return fill;
+    }
+    /* Newton's iteration: the sum is convex, so it ends from above. */
+    for (unsigned i = 0; i < 64; i++) {
+        double slope;
+        double step = (load_of_fill(fill, layer->hashes, &slope) - load) / slope;
+        fill = fmin(fill - step, 1);
+        if (fabs(step) < 1e-12) {
+            break;
+        }
+    }
+    return fill;
 }
 
 double bloom_false_positives(const struct bloom_layer *layer, uint64_t items)
 {
-    return pow(bloom_fill(layer, items), (double)layer->hashes);
+    double k = layer->hashes;
+    double fill = bloom_fill(layer, items);
+    if (layer->rules != BLOOM_OWN || items == 0) {
+        return pow(fill, k);
+    }
+    /* The share of set bits varies: E(F^k) = E(F)^k (1 + k(k-1)/2 Var(F)/E(F)^2). */
+    double load = k * (double)items / ((double)layer->bits * (double)layer->segments);
+    double empty = 1 - fill;
+    double variance = empty * (1 - (1 + load) * empty) / (double)layer->bits;
+    return fmin(pow(fill, k) * (1 + k * (k - 1) / 2 * fmax(variance, 0) / (fill * fill)), 1);
 }

@@ -3,9 +3,10 @@
  * Layer: storage; included by storage.h.  A filter belongs to a site and has a name
  * ([A-Za-z0-9._-]{1,64}, checked by the caller).
  *
- * A small filter (one segment: see bloom.h) is what RedisBloom's would be, bit for bit.  A larger
- * one is cut into shards, one a partition, each a filter of its own for the items that hash to it,
- * so that a cluster shares the load; see filter_shape.h.
+ * A small filter (one segment: see bloom.h) is what RedisBloom's would be, bit for bit, a very
+ * small one's errors included: below some 1/bits no error rate can be kept.  A larger one is cut
+ * into shards, one a partition, each a filter of its own for the items that hash to it, so that a
+ * cluster shares the load; see filter_shape.h.
  *
  * `add` is atomic an item: of any number of racing adders of one new item exactly one is told that
  * it was new.  It is not atomic over items.

@@ -178,13 +178,27 @@ static size_t string_number(struct strings *strings, uint64_t segment)
     return strings->n;
 }
 
+/* Number of a shard's newest layer, from 0. */
+static unsigned newest(const struct items *it, unsigned s)
+{
+    unsigned n = it->state->shards[s].n;
+    return n == 0 ? 0 : n - 1;
+}
+
+/* Every string has items, but for once in e^32: to look for each costs a tenth of an add. */
+static bool strings_are_there(
+    const struct items *it, unsigned s, unsigned index, const struct bloom_layer *layer)
+{
+    return it->state->shards[s].items[index] >= (layer->segments == 1 ? 1 : 32 * layer->segments);
+}
+
 /* Write a script with the pending items of shard @s from order[*at] on, as many as fit. */
 static void write_script(struct items *it, unsigned s, uint32_t *at, struct script_sent *ret)
 {
     struct pipeline *p = &it->state->pipe;
     const struct filter_shape *shape = &it->state->shape;
-    unsigned n_layers = it->state->shards[s].n == 0 ? 1 : it->state->shards[s].n;
-    struct bloom_layer layer = bloom_layer(&shape->shard, n_layers - 1);
+    unsigned index = newest(it, s);
+    struct bloom_layer layer = bloom_layer(&shape->shard, index);
     const char *tag = filter_tag(it->state, s);
     struct strings strings = {.n = 0};
     struct key key;
@@ -200,23 +214,23 @@ static void write_script(struct items *it, unsigned s, uint32_t *at, struct scri
         it->asked[it->n_asked++] = item;
         ret->n++;
     }
-    bool grows = shape->expansion > 0 && n_layers < BLOOM_LAYERS_MAX;
+    bool grows = shape->expansion > 0 && index + 1 < BLOOM_LAYERS_MAX;
     script_head(&p->out, &p->reader->session.scripts, SCRIPT_FILTER_ADD, 1 + strings.n,
-        7 + ret->n * (1 + layer.hashes));
+        8 + ret->n * (1 + layer.hashes));
     key_filter_shard(&key, tag, shape->site, shape->name);
     resp_word(&p->out, key.p, key.n);
     for (size_t i = 0; i < strings.n; i++) {
-        key_filter_bits(
-            &key, tag, shape->site, shape->name, shape->id, n_layers - 1, strings.segments[i]);
+        key_filter_bits(&key, tag, shape->site, shape->name, shape->id, index, strings.segments[i]);
         resp_word(&p->out, key.p, key.n);
     }
     resp_decimal(&p->out, (int64_t)shape->id);
-    resp_decimal(&p->out, n_layers);
-    resp_decimal(&p->out, n_layers - 1);
+    resp_decimal(&p->out, index + 1);
+    resp_decimal(&p->out, index);
     resp_decimal(&p->out, (int64_t)layer.capacity);
     resp_text(&p->out, grows ? "1" : "0");
     resp_decimal(&p->out, layer.hashes);
     resp_decimal(&p->out, (int64_t)ret->n);
+    resp_decimal(&p->out, strings_are_there(it, s, index, &layer) ? 0 : (int64_t)layer.bits);
     for (size_t i = 0; i < ret->n; i++) {
         struct bloom_hash hash = it->hashes[it->asked[ret->first + i]];
         resp_decimal(&p->out, (int64_t)string_number(&strings, bloom_segment(&layer, hash)));
@@ -261,7 +275,9 @@ static bool take_answers(
     return true;
 }
 
-/* One round: every pending item is put into a script.  *ret_any: there were some. */
+/* One round: pending items are put into scripts.  Where a script may leave some pending, because a
+ * layer has several strings, it is the only one of its shard: items are added in their order.
+ * *ret_any: there were some. */
 static bool add_round(struct items *it, bool *ret_any, bool *ret_gone)
 {
     struct pipeline *p = &it->state->pipe;
@@ -274,7 +290,8 @@ static bool add_round(struct items *it, bool *ret_any, bool *ret_gone)
     it->n_asked = 0;
     for (unsigned s = 0; s < it->state->shape.shards; s++) {
         uint32_t at = it->first[s];
-        for (;;) {
+        bool several = bloom_layer(&it->state->shape.shard, newest(it, s)).segments > 1;
+        for (bool more = true; more; more = !several) {
             while (at < it->first[s + 1] && !is_pending(it, it->order[at])) {
                 at++;
             }

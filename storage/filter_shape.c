@@ -3,20 +3,34 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Of a million items a shard's share is off by 0.4 % (one standard deviation) at most. */
-#define SHARD_SPARE 0.02
+/* A shard's share of the items is off by its square root (one standard deviation). */
+#define SHARD_SPARE      0.02
+#define SHARD_DEVIATIONS 6.0
+
+/* Of a filter by our own rules.  Zeroing a new string holds Redis: here for half a millisecond. */
+#define OWN_SEGMENT_BITS (UINT64_C(1) << 23)
 
 const char *const filter_home_fields[FILTER_HOME_FIELDS] = {
-    "id", "capacity", "error", "expansion", "shards", "drop"};
+    "id", "capacity", "error", "expansion", "shards", "drop", "rules"};
 
-unsigned filter_shards(
-    uint64_t capacity, double error, unsigned expansion, const struct partitions *partitions)
+static struct bloom_params params_of(
+    enum bloom_rules rules, uint64_t capacity, double error, unsigned expansion)
 {
-    struct bloom_params params = {.capacity = capacity,
+    return (struct bloom_params){.rules = rules,
+        .capacity = capacity,
         .error = error,
         .expansion = expansion,
-        .segment_bits = BLOOM_SEGMENT_BITS};
-    return bloom_layer(&params, 0).segments == 1 ? 1 : partitions->n;
+        .segment_bits = rules == BLOOM_OWN ? OWN_SEGMENT_BITS : BLOOM_SEGMENT_BITS};
+}
+
+struct filter_layout filter_layout(
+    uint64_t capacity, double error, unsigned expansion, const struct partitions *partitions)
+{
+    struct bloom_params params = params_of(BLOOM_REDISBLOOM, capacity, error, expansion);
+    if (bloom_layer(&params, 0).segments == 1) {
+        return (struct filter_layout){1, BLOOM_REDISBLOOM};
+    }
+    return (struct filter_layout){partitions->n, BLOOM_OWN};
 }
 
 void filter_shape_init(struct filter_shape *shape, struct slice site, struct slice name,
@@ -43,6 +57,7 @@ bool filter_shape_read(struct filter_shape *shape, const struct reply *fields)
     uint64_t capacity;
     uint64_t expansion;
     uint64_t shards;
+    uint64_t rules = BLOOM_REDISBLOOM; /* of a filter that says nothing of it */
     shape->id = 0;
     if (fields->type != REPLY_ARRAY || fields->n != FILTER_HOME_FIELDS) {
         return false;
@@ -54,7 +69,10 @@ bool filter_shape_read(struct filter_shape *shape, const struct reply *fields)
         !read_number(&fields->items[1], BLOOM_CAPACITY_MAX, &capacity) || capacity == 0 ||
         fields->items[2].type != REPLY_TEXT ||
         !read_number(&fields->items[3], BLOOM_EXPANSION, &expansion) ||
-        !read_number(&fields->items[4], shape->partitions, &shards) || shards == 0) {
+        !read_number(&fields->items[4], shape->partitions, &shards) || shards == 0 ||
+        (fields->items[6].type != REPLY_NIL &&
+            !read_number(&fields->items[6], BLOOM_OWN, &rules)) ||
+        rules == 0) {
         return false;
     }
     shape->capacity = capacity;
@@ -62,13 +80,12 @@ bool filter_shape_read(struct filter_shape *shape, const struct reply *fields)
     shape->expansion = (unsigned)expansion;
     shape->shards = (unsigned)shards;
     shape->dropping = fields->items[5].type != REPLY_NIL;
-    shape->shard = (struct bloom_params){.capacity = capacity,
-        .error = shape->error,
-        .expansion = shape->expansion,
-        .segment_bits = BLOOM_SEGMENT_BITS};
+    shape->shard = params_of(rules == BLOOM_OWN ? BLOOM_OWN : BLOOM_REDISBLOOM, capacity,
+        shape->error, shape->expansion);
     if (shards > 1) {
-        shape->shard.capacity =
-            (uint64_t)ceil(filter_nominal_capacity(shape, 1) * (1 + SHARD_SPARE));
+        double share = filter_nominal_capacity(shape, 1);
+        double spare = rules == BLOOM_OWN ? SHARD_DEVIATIONS / sqrt(share) : 0;
+        shape->shard.capacity = (uint64_t)ceil(share * (1 + fmax(spare, SHARD_SPARE)));
     }
     return shape->error >= BLOOM_ERROR_MIN && shape->error <= BLOOM_ERROR_MAX;
 }

@@ -2,10 +2,13 @@
  *
  * Layer: storage, pure.  Thread-safe.
  *
- *   t:{h}:bf:<site>:<name>    hash    id, capacity, error, expansion, shards
+ *   t:{h}:bf:<site>:<name>    hash    id, capacity, error, expansion, shards, rules
  *   t:{p}:bfs:<site>:<name>   hash    id, n (layers), 0.. (items of each layer): one a shard
  *   t:{p}:bfl:<site>:<name>:<id>:<layer>.<segment>
  *                             string  the bits
+ *
+ * A filter that fits into one string of 4 MiB is RedisBloom's, bit for bit.  A larger one, which
+ * would not be that in shards anyway, goes by our own rules (bloom.h), and in strings of 1 MiB.
  *
  * h is the partition of hash(site, name), shard s lies in partition (h + s) mod P: a filter of one
  * shard has all in one partition.
@@ -41,16 +44,20 @@ struct filter_shard {
     uint64_t items[BLOOM_LAYERS_MAX];
 };
 
-/* Shards that a new filter of these parameters gets. */
-unsigned filter_shards(
+/* What a new filter of these parameters gets. */
+struct filter_layout {
+    unsigned shards;
+    enum bloom_rules rules;
+};
+struct filter_layout filter_layout(
     uint64_t capacity, double error, unsigned expansion, const struct partitions *partitions);
 
 void filter_shape_init(struct filter_shape *shape, struct slice site, struct slice name,
     const struct partitions *partitions);
 
-/* Take the reply to HMGET <home> id capacity error expansion shards drop.  False: not one of ours.
- */
-#define FILTER_HOME_FIELDS 6
+/* Take the reply to HMGET <home> id capacity error expansion shards drop rules.  False: not one
+ * of ours. */
+#define FILTER_HOME_FIELDS 7
 extern const char *const filter_home_fields[FILTER_HOME_FIELDS];
 bool filter_shape_read(struct filter_shape *shape, const struct reply *fields);
 

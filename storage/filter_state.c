@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#define UNLINK_AT_ONCE 8 /* strings, of up to 4 MiB */
+#define UNLINK_BYTES (8 << 20) /* of the strings of one command */
 
 const char *filter_tag(const struct filter_state *state, unsigned shard)
 {
@@ -97,17 +97,19 @@ bool filter_make(struct filter_state *state, bool *ret_made)
 {
     struct pipeline *p = &state->pipe;
     const struct filter_job *asked = state->asked;
+    struct filter_layout layout = filter_layout(
+        asked->capacity, asked->error, asked->expansion, &p->reader->core->partitions);
     char error[32];
     int n = snprintf(error, sizeof(error), "%.17g", asked->error);
     struct key key;
     key_filter(&key, filter_tag(state, 0), state->shape.site, state->shape.name);
-    script_head(&p->out, &p->reader->session.scripts, SCRIPT_FILTER_CREATE, 1, 4);
+    script_head(&p->out, &p->reader->session.scripts, SCRIPT_FILTER_CREATE, 1, 5);
     resp_word(&p->out, key.p, key.n);
     resp_decimal(&p->out, (int64_t)asked->capacity);
     resp_word(&p->out, error, (size_t)n);
     resp_decimal(&p->out, asked->expansion);
-    resp_decimal(&p->out, filter_shards(asked->capacity, asked->error, asked->expansion,
-                              &p->reader->core->partitions));
+    resp_decimal(&p->out, layout.shards);
+    resp_decimal(&p->out, layout.rules);
     p->n++;
     if (!pipeline_send(p, true)) {
         return false;
@@ -165,15 +167,17 @@ static bool drop_home(struct filter_state *state, const char *phase)
     return pipeline_send(&state->pipe, true) && pipeline_take(&state->pipe) != NULL;
 }
 
-/* A few strings a command: Redis frees a string at once, and must not be held. */
+/* A few strings a command: Redis frees a string at once (what lazyfree leaves to a thread has many
+ * parts), and must not be held. */
 static bool unlink_layer(struct filter_state *state, unsigned shard, unsigned index)
 {
     struct pipeline *p = &state->pipe;
     struct bloom_layer layer = bloom_layer(&state->shape.shard, index);
+    uint64_t at_once = 1 + UNLINK_BYTES / (layer.bits / 8 + 1);
     size_t commands = 0;
-    for (uint64_t first = 0; first < layer.segments; first += UNLINK_AT_ONCE) {
+    for (uint64_t first = 0; first < layer.segments; first += at_once) {
         uint64_t left = layer.segments - first;
-        uint64_t n = left < UNLINK_AT_ONCE ? left : UNLINK_AT_ONCE;
+        uint64_t n = left < at_once ? left : at_once;
         resp_head(&p->out, 1 + n);
         resp_text(&p->out, "UNLINK");
         for (uint64_t i = 0; i < n; i++) {

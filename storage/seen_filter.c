@@ -24,6 +24,10 @@ static bool read_pair(struct seen_filter *f, struct slice name, const struct rep
         f->params.capacity = (uint64_t)number;
         return number > 0 && f->params.capacity <= BLOOM_CAPACITY_MAX;
     }
+    if (slice_equal(name, SLICE("rules"))) {
+        f->params.rules = number == BLOOM_OWN ? BLOOM_OWN : BLOOM_REDISBLOOM;
+        return number == BLOOM_REDISBLOOM || number == BLOOM_OWN;
+    }
     if (slice_equal(name, SLICE("n"))) {
         f->n = (unsigned)number;
         return number >= 0 && number <= BLOOM_LAYERS_MAX;
@@ -43,6 +47,9 @@ bool seen_filter_read(
     struct seen_filter f = {.params = *params};
     if (pairs->type != REPLY_ARRAY || pairs->n % 2 != 0) {
         return false;
+    }
+    if (pairs->n > 0) {
+        f.params.rules = BLOOM_REDISBLOOM; /* of a filter that says nothing of it */
     }
     for (size_t i = 0; i < pairs->n; i += 2) {
         if (!read_pair(&f, pairs->items[i].text, &pairs->items[i + 1])) {

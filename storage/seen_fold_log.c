@@ -190,7 +190,7 @@ static enum fold_step write_step(struct fold_log *f, bool end, unsigned index, u
     struct seen_filter *filter = &f->filter;
     randombytes_buf(random, sizeof(random));
     sodium_bin2hex(ver, sizeof(ver), random, sizeof(random));
-    script_head(&f->out, &f->session.scripts, SCRIPT_SEEN_FOLD, 2, 4 + 8);
+    script_head(&f->out, &f->session.scripts, SCRIPT_SEEN_FOLD, 2, 4 + 10);
     put_key(f, "filter");
     if (end) {
         put_key(f, "old");
@@ -206,6 +206,8 @@ static enum fold_step write_step(struct fold_log *f, bool end, unsigned index, u
     resp_text(&f->out, "error");
     resp_word(
         &f->out, number, (size_t)snprintf(number, sizeof(number), "%.17g", filter->params.error));
+    resp_text(&f->out, "rules");
+    resp_decimal(&f->out, filter->params.rules);
     resp_text(&f->out, "n");
     resp_decimal(&f->out, filter->n);
     resp_decimal(&f->out, index);

@@ -5,6 +5,9 @@
 /* A partition's share of the pairs is a little off. */
 #define PARTITION_SPARE 0.02
 
+/* A smaller layer would only be full at the first log that is folded. */
+#define CAPACITY_MIN 1024
+
 uint64_t seen_fingerprint(const struct visitor_id *user, uint64_t page_hash)
 {
     unsigned char text[sizeof(user->bytes) + sizeof(page_hash)];
@@ -51,7 +54,8 @@ struct bloom_params seen_params(const struct seen_config *config, unsigned parti
      * not over */
     int64_t months = config->keep_s / (28 * INT64_C(86400)) + 2;
     double share = (double)config->capacity / partitions * (1 + PARTITION_SPARE);
-    return (struct bloom_params){.capacity = (uint64_t)ceil(share),
+    return (struct bloom_params){.rules = BLOOM_OWN,
+        .capacity = (uint64_t)ceil(fmax(share, CAPACITY_MIN)),
         .error = config->error / (double)months,
         .expansion = BLOOM_EXPANSION,
         .segment_bits = SEEN_SEGMENT_BITS};

@@ -9,7 +9,8 @@
  *   t:{p}:seen:<site>:<month>:log     string  fingerprints as they came, 8 bytes each
  *   t:{p}:seen:<site>:<month>:old     string  a log that is being folded
  *   t:{p}:seen:<site>:<month>:filter  hash    ver (random, new with every step of a fold),
- *                                             capacity, error, n (layers), 0.. (items of each)
+ *                                             capacity, error, rules, n (layers), 0.. (items of
+ *                                             each)
  *   t:{p}:seen:<site>:<month>:bits:<layer>.<segment>
  *                                     string  the bits
  *
@@ -47,8 +48,8 @@ int64_t seen_expire_ms(struct bucket month, int64_t keep_s);
 /* The months that are kept at @now_s, the current one first; at most SEEN_MONTHS_MAX. */
 unsigned seen_months(int64_t now_s, int64_t keep_s, struct bucket ret[SEEN_MONTHS_MAX]);
 
-/* A new month's filter in one of @partitions: its share of the capacity, and of the error, which is
- * for all months together. */
+/* A new month's filter in one of @partitions: its share of the capacity (or what is worth a
+ * filter), and of the error, which is for all months together.  By our own rules (bloom.h). */
 struct bloom_params seen_params(const struct seen_config *config, unsigned partitions);
 
 #endif

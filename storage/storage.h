@@ -342,7 +342,6 @@ int64_t storage_oldest_s(struct storage *storage, int64_t now_s);
  */
 #define STORAGE_NO_WRITER UINT64_MAX
 uint64_t storage_write_fault(struct storage *storage, enum storage_err *ret_err);
-
 /* Seconds by which the readers' watermark of the slowest partition lies behind the last complete
  * bucket. */
 int64_t storage_rollup_lag_s(struct storage *storage, enum level level);

@@ -3,10 +3,14 @@
 --
 -- KEYS: 1 the shard's hash  2.. strings of the newest layer
 -- ARGV: 1 id  2 layers expected  3 number of the newest  4 its capacity  5 '1' if it may grow  6 bits an item (k)
---       7 number of items  then per item: number of its string from 1, k bits
--- Reply: {code, text}: 0 DONE, 1 GROWN: text has a digit an item (fewer if GROWN, which stops at the first item that
---        needs a layer more): 0 was there, 1 was new, 2 refused;  2 STALE: text is the number of layers;  3 GONE
+--       7 number of items  8 bits of a string, 0 if all are there  then per item: number of its string from 1, k bits
+-- Reply: {code, text}: 0 DONE, 1 GROWN: text has a digit an item: 0 was there, 1 was new, 2 refused;  2 STALE: text is
+--        the number of layers;  3 GONE
+--        Fewer digits than items: GROWN stops at the first item that needs a layer more, DONE at the first that needs
+--        a second new string.
 --
+-- A string is made as long as it will be, one a script: 4 MiB of zeros are what holds Redis longest here, and a string
+-- that grows is copied.
 -- Older layers never change, so the caller has looked there before: an item that is not in them and not here is
 -- new.  A shard that does not exist has one layer, an empty one.
 local call = redis.call
@@ -27,10 +31,19 @@ for i = 1, k do
     set[4 * i - 3], set[4 * i - 2], set[4 * i] = 'SET', 'u1', '1'
     get[3 * i - 2], get[3 * i - 1] = 'GET', 'u1'
 end
-local answers, a, grown = {}, 8, false
+local answers, a, grown, full, made, length = {}, 9, false, {}, false, tonumber(ARGV[8])
 for item = 1, tonumber(ARGV[7]) do
-    local key, bits = KEYS[1 + tonumber(ARGV[a])], nil
+    local number = ARGV[a]
+    local key, bits = KEYS[1 + tonumber(number)], nil
     if size < capacity then
+        if length > 0 and not full[number] then
+            if call('STRLEN', key) * 8 < length then
+                if made then break end
+                call('SETBIT', key, length - 1, 0)
+                made = true
+            end
+            full[number] = true
+        end
         for i = 1, k do set[4 * i - 1] = ARGV[a + i] end
         bits = call('BITFIELD', key, unpack(set, 1, 4 * k))
     else

@@ -1,6 +1,6 @@
 #!lua
 -- filter_create.lua - make a named filter, unless there is one.
--- KEYS: 1 the filter's hash    ARGV: 1 capacity  2 error  3 expansion  4 shards
+-- KEYS: 1 the filter's hash    ARGV: 1 capacity  2 error  3 expansion  4 shards  5 rules
 -- Reply: 1 made, 0 there is one
 local call = redis.call
 local is = call('HMGET', KEYS[1], 'id', 'last')
@@ -10,5 +10,5 @@ local id = tonumber(t[1]) * 1000000 + tonumber(t[2])
 if is[2] and tonumber(is[2]) >= id then id = tonumber(is[2]) + 1 end -- the clock was set back
 call('DEL', KEYS[1])
 call('HSET', KEYS[1], 'id', string.format('%.0f', id), 'capacity', ARGV[1], 'error', ARGV[2], 'expansion', ARGV[3],
-     'shards', ARGV[4])
+     'shards', ARGV[4], 'rules', ARGV[5])
 return 1

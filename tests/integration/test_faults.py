@@ -207,6 +207,22 @@ def test_reads_survive_cuts(between, site):
             wait_until(lambda: http.get("/uv", site=site).status == 200, "questions are answered again")
 
 
+def test_ready_is_who_takes_requests(between, site):
+    """Redis is back, and a probe can write, but the writer has not come back to it yet: requests are refused."""
+    tallyd, proxy, _ = between
+    http = tallyd.client()
+    fault = Fault("error", times=10**6, match=lambda args: args[0].upper() == b"INFO", text="LOADING")  # the writer asks for it
+    proxy.arm(fault)
+    proxy.cut_all()
+    wait_until(lambda: tallyd.client().get("/uv", site=site).status == 503, "refused at once")
+    wait_until(lambda: fault.fired > 5, "Redis is there, and the writer tries")
+    assert tallyd.client().get("/readyz").status == 503
+    proxy.disarm()
+    wait_until(lambda: http.get("/readyz").status == 200, "ready again")
+    assert http.get("/uv", site=site).status == 200
+    http.accept({"site": site, "page": "/"})
+
+
 def test_black_hole(start_redis, start_proxy, start_tallyd, site):
     """Nothing comes back, nothing is closed: the deadline holds, and the connection is given up."""
     redis = start_redis()

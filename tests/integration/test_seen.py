@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from lib.client import Unknown
 from lib.clock import epoch
 from lib.proxy import Fault
 from lib.waiting import wait_until
@@ -251,6 +252,42 @@ def test_killed_at_any_moment(start_redis, start_tallyd, site, chance):
     http = start_tallyd(*ONE, redis=redis, name="last").client()
     assert len(acknowledged) > 2000
     assert not missing(http, acknowledged, max(1, len(acknowledged) // 1500))
+
+
+@pytest.mark.parametrize("point", ["command-before", "reply-before"])
+@pytest.mark.parametrize("step", range(1, 6))
+def test_killed_at_each_step_of_a_fold(start_redis, start_proxy, start_tallyd, site, point, step):
+    """Sealed, one string of bits or more written, all but the end, the end: whoever folds next has all of it."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    options = (*ONE, "--seen-capacity", "9000")  # a log fills a layer, and half of a second
+    tallyd = start_tallyd(*options, redis=proxy, name="first")
+    killed = threading.Event()
+
+    def kill(args):
+        hit = args[0] == b"RENAMENX" or (args[0] == b"EVALSHA" and args[3].endswith(b":filter"))
+        if hit and fault.nth == 1:
+            tallyd.kill()
+            killed.set()
+        return hit
+
+    fault = proxy.arm(Fault(point, nth=step, match=kill))
+    first, last = pairs(LOG - 1000, "a", site), pairs(2000, "z", site)
+    post(tallyd.client(), first)
+    try:
+        post(tallyd.client(), last)  # the log is due
+        first += last
+        wait_until(lambda: killed.is_set() or folds(tallyd) >= 1, "killed, or folded in fewer steps")
+    except Unknown:
+        wait_until(killed.is_set, "killed")
+    assert killed.is_set() or step > 4
+    tallyd = start_tallyd(*options, redis=redis, name="second")
+    assert not missing(tallyd.client(), first, 101)
+    second = pairs(LOG + 1000, "b", site)
+    post(tallyd.client(), second)
+    wait_until(lambda: folds(tallyd) >= 1 and not keys(redis, site, ":old"), "folded")
+    assert not missing(tallyd.client(), first, 101) and not missing(tallyd.client(), second, 101)
+    assert false_yeses(tallyd.client(), site, 500) <= 5
 
 
 def test_redis_killed(start_redis, start_tallyd, site):

@@ -214,6 +214,7 @@ class Connection:
                     self._expect(b"-" + fault.text.encode() + b"\r\n")
                     continue
                 elif fault.point.startswith("command"):
+                    self._expect(fault)  # Redis may answer before the client is cut off
                     self._cut_up(fault.point, pass_on, frame)
                     return
                 else:
@@ -274,7 +275,7 @@ class Connection:
                 at = end
                 with self.lock:
                     fault = self.expected.popleft() if self.expected else None
-                    if fault is not None and fault.point == "reply-before":
+                    if fault is not None and (fault.point == "reply-before" or fault.point.startswith("command")):
                         return
                     if fault is not None and fault.point in ("reply-late", "reply-hole"):
                         time.sleep(fault.late_s)  # the fault itself

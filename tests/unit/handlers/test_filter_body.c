@@ -56,7 +56,8 @@ Test(filter_body, parameters_out_of_range)
     static const char *const bad[] = {"{\"capacity\":0}", "{\"capacity\":1073741825}",
         "{\"capacity\":1.0}", "{\"capacity\":true}", "{\"error_rate\":0}",
         "{\"error_rate\":0.2501}", "{\"error_rate\":1e-16}", "{\"error_rate\":null}",
-        "{\"expansion\":1}", "{\"expansion\":2.0}", "{\"x\":1}", "[]"};
+        "{\"expansion\":1}", "{\"expansion\":2.0}", "{\"x\":1}", "[]", "{\"capacity\":1e30}",
+        "{\"capacity\":99999999999999999999}", "1", "null", "\"x\""};
     struct filter_job job;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         cr_expect_eq(parameters(bad[i], &job), 422, "%s", bad[i]);
@@ -64,6 +65,23 @@ Test(filter_body, parameters_out_of_range)
     cr_expect_eq(parameters("{", &job), 400);
     cr_expect_eq(parameters("", &job), 400);
     cr_expect_eq(parameters("{\"capacity\":1,\"capacity\":1}", &job), 400);
+}
+
+/* What is at fault is named, not what stands beside it. */
+Test(filter_body, large_numbers_are_out_of_range)
+{
+    struct asked asked;
+    struct filter_job job;
+    cr_assert_not(filter_body_parameters(
+        ask(&asked, "", SLICE("{\"capacity\":5,\"expansion\":123456789012345678901}")), &job));
+    cr_expect(strstr(asked.exchange.response.body, "\"/expansion\"") != NULL);
+    free(asked.exchange.response.body);
+    struct filter_items got = {0};
+    cr_assert_not(filter_body_items(
+        ask(&asked, "", SLICE("{\"items\":[1,\"a\",123456789012345678901]}")), &got));
+    cr_expect(strstr(asked.exchange.response.body, "\"/items/2\"") != NULL);
+    free(asked.exchange.response.body);
+    filter_items_release(&got);
 }
 
 Test(filter_body, items_are_texts_and_integers)
@@ -83,7 +101,7 @@ Test(filter_body, items_that_are_none)
 {
     static const char *const bad[] = {"{\"items\":[]}", "{}", "{\"items\":{}}",
         "{\"items\":[\"\"]}", "{\"items\":[1.5]}", "{\"items\":[null]}", "{\"items\":[[]]}",
-        "{\"items\":[1],\"x\":1}", "[1]"};
+        "{\"items\":[1],\"x\":1}", "[1]", "{\"items\":[9223372036854775808]}"};
     struct filter_items got;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         cr_expect_eq(items(slice_of(bad[i]), &got), 422, "%s", bad[i]);

@@ -10,7 +10,8 @@ TestSuite(bloom, .timeout = 60);
 
 static struct bloom_params params(double error, uint64_t capacity, unsigned expansion)
 {
-    return (struct bloom_params){.capacity = capacity,
+    return (struct bloom_params){.rules = BLOOM_REDISBLOOM,
+        .capacity = capacity,
         .error = error,
         .expansion = expansion,
         .segment_bits = BLOOM_SEGMENT_BITS};

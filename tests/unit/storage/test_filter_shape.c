@@ -1,6 +1,7 @@
 #include "storage/filter_shape.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 
 TestSuite(filter_shape, .timeout = 60);
@@ -19,27 +20,42 @@ static struct reply text(const char *value)
 }
 
 /* A shape as Redis would tell it. */
-static bool read(struct filter_shape *shape, const char *id, const char *capacity,
-    const char *error, const char *expansion, const char *shards, const char *drop)
+static bool read_with(const char *rules, struct filter_shape *shape, const char *id,
+    const char *capacity, const char *error, const char *expansion, const char *shards,
+    const char *drop)
 {
-    struct reply items[] = {
-        text(id), text(capacity), text(error), text(expansion), text(shards), text(drop)};
+    struct reply items[] = {text(id), text(capacity), text(error), text(expansion), text(shards),
+        text(drop), text(rules)};
     struct reply fields = {.type = REPLY_ARRAY, .items = items, .n = FILTER_HOME_FIELDS};
     struct partitions p = parts(16);
     filter_shape_init(shape, SLICE("s"), SLICE("f"), &p);
     return filter_shape_read(shape, &fields);
 }
 
+static bool read(struct filter_shape *shape, const char *id, const char *capacity,
+    const char *error, const char *expansion, const char *shards, const char *drop)
+{
+    return read_with(NULL, shape, id, capacity, error, expansion, shards, drop);
+}
+
+static void check_layout(uint64_t capacity, double error, unsigned expansion, unsigned n,
+    unsigned shards, enum bloom_rules rules)
+{
+    struct partitions p = parts(n);
+    struct filter_layout layout = filter_layout(capacity, error, expansion, &p);
+    cr_expect_eq(layout.shards, shards, "%g, %u: %u shards", error, expansion, layout.shards);
+    cr_expect_eq(layout.rules, rules, "%g, %u: rules %d", error, expansion, (int)layout.rules);
+}
+
+/* Half of the error (a filter that grows): more bits. */
 Test(filter_shape, small_filters_have_one_shard)
 {
-    struct partitions p = parts(16);
-    cr_expect_eq(filter_shards(1, 0.25, 0, &p), 1);
-    cr_expect_eq(filter_shards(3500000, 0.01, 0, &p), 1);
-    cr_expect_eq(filter_shards(3501000, 0.01, 0, &p), 16);
-    cr_expect_eq(filter_shards(3500000, 0.01, 2, &p), 16, "half of the error: more bits");
-    cr_expect_eq(filter_shards(BLOOM_CAPACITY_MAX, 0.01, 2, &p), 16);
-    p = parts(1);
-    cr_expect_eq(filter_shards(BLOOM_CAPACITY_MAX, 0.01, 2, &p), 1);
+    check_layout(1, 0.25, 0, 16, 1, BLOOM_REDISBLOOM);
+    check_layout(3500000, 0.01, 0, 16, 1, BLOOM_REDISBLOOM);
+    check_layout(3501000, 0.01, 0, 16, 16, BLOOM_OWN);
+    check_layout(3500000, 0.01, 2, 16, 16, BLOOM_OWN);
+    check_layout(BLOOM_CAPACITY_MAX, 0.01, 2, 16, 16, BLOOM_OWN);
+    check_layout(BLOOM_CAPACITY_MAX, 0.01, 2, 1, 1, BLOOM_OWN);
 }
 
 Test(filter_shape, read_as_stored)
@@ -54,6 +70,9 @@ Test(filter_shape, read_as_stored)
     cr_expect_not(shape.dropping);
     cr_assert(read(&shape, "5", "1000", "0.01", "0", "1", "1"));
     cr_expect(shape.dropping);
+    cr_expect_eq(shape.shard.rules, BLOOM_REDISBLOOM, "before there were others");
+    cr_assert(read_with("2", &shape, "5", "1000", "0.01", "0", "1", NULL));
+    cr_expect_eq(shape.shard.rules, BLOOM_OWN);
     cr_assert(read(&shape, NULL, NULL, NULL, NULL, NULL, NULL));
     cr_expect_eq(shape.id, 0);
 }
@@ -73,6 +92,9 @@ Test(filter_shape, foreign_data_is_refused)
     cr_expect_not(read(&shape, "5", "1000", "0.01", "3", "1", NULL));
     cr_expect_not(read(&shape, "5", "1000", "0.01", "2", "0", NULL));
     cr_expect_not(read(&shape, "5", "1000", "0.01", "2", "17", NULL));
+    cr_expect_not(read_with("0", &shape, "5", "1000", "0.01", "2", "1", NULL));
+    cr_expect_not(read_with("3", &shape, "5", "1000", "0.01", "2", "1", NULL));
+    cr_expect_not(read_with("x", &shape, "5", "1000", "0.01", "2", "1", NULL));
     struct reply nothing = {.type = REPLY_ARRAY, .n = 0};
     cr_expect_not(filter_shape_read(&shape, &nothing));
 }
@@ -84,6 +106,24 @@ Test(filter_shape, shards_are_a_little_larger_than_their_share)
     cr_expect_eq(shape.shard.capacity, 1020000);
     cr_expect_eq(filter_nominal_capacity(&shape, 1) * 16, 16000000);
     cr_expect_eq(filter_nominal_capacity(&shape, 3) * 16, 7 * 16000000.0);
+}
+
+/* So few items a shard that 2 % would be three deviations: a filter that does not grow must not
+ * refuse before it is full. */
+Test(filter_shape, small_shards_are_larger_still)
+{
+    struct filter_shape shape;
+    unsigned hits[16] = {0};
+    cr_assert(read_with("2", &shape, "5", "448000", "1e-15", "0", "16", NULL));
+    cr_expect_eq(shape.shard.capacity, (uint64_t)ceil(28000 + 6 * sqrt(28000)));
+    cr_expect_leq(bloom_layer(&shape.shard, 0).bits, UINT64_C(1) << 23);
+    for (unsigned i = 0; i < 448000; i++) {
+        struct bloom_hash hash = bloom_hash((struct slice){(const char *)&i, sizeof(i)});
+        hits[filter_shard_of(&shape, hash)]++;
+    }
+    for (unsigned s = 0; s < 16; s++) {
+        cr_expect_leq(hits[s], shape.shard.capacity, "shard %u: %u", s, hits[s]);
+    }
 }
 
 Test(filter_shape, items_fall_evenly_into_shards_and_partitions)

@@ -86,11 +86,15 @@ Test(seen, the_capacity_is_shared_by_all_partitions)
 {
     struct bloom_params params = seen_params(&defaults, 16);
     cr_expect_eq(params.capacity, 63750);
+    cr_expect_eq(params.rules, BLOOM_OWN);
     cr_expect_float_eq(params.error, 0.002, 1e-9);
     struct bloom_layer layer = bloom_layer(&params, 0);
     cr_expect_eq(layer.segments, 1);
     cr_expect_lt(layer.bits, SEEN_SEGMENT_BITS);
     cr_expect_gt(bloom_layer(&params, 3).segments, 1);
+    struct seen_config small = defaults;
+    small.capacity = 1000;
+    cr_expect_eq(seen_params(&small, 16).capacity, 1024, "63 would be full at once");
 }
 
 /* ---- the hash of a month ---- */
@@ -120,11 +124,16 @@ Test(seen, filters_as_stored)
     cr_expect_str_eq(filter.ver, "00ff");
     cr_expect_eq(filter.params.capacity, 500, "what it was made with, not today's options");
     cr_expect_eq(filter.params.error, 0.25);
+    cr_expect_eq(filter.params.rules, BLOOM_REDISBLOOM, "made before there were others");
     cr_expect_eq(filter.n, 2);
     cr_expect_eq(filter.items[1], 17);
     double rate = seen_filter_false_positives(&filter);
     cr_expect(rate > 0.1 && rate < 0.25, "%g", rate);
+    static const char *const own[] = {"n", "1", "rules", "2"};
+    cr_assert(read(own, 4, &filter));
+    cr_expect_eq(filter.params.rules, BLOOM_OWN);
     cr_assert(read(words, 0, &filter));
+    cr_expect_eq(filter.params.rules, BLOOM_OWN);
     cr_expect_str_eq(filter.ver, "");
     cr_expect_eq(filter.n, 0);
     cr_expect_eq(filter.params.capacity, 63750);
@@ -137,7 +146,7 @@ Test(seen, foreign_filters_are_refused)
         {"ver", "000000000000000000000000000000000"}, /* 33 digits */
         {"capacity", "0"}, {"capacity", "x"}, {"capacity", "-5"}, {"capacity", "1073741825"},
         {"error", "0"}, {"error", "0.3"}, {"error", "nan"}, {"n", "33"}, {"n", "-1"}, {"32", "1"},
-        {"0", "-1"}, {"0", "x"}, {"what", "1"}};
+        {"0", "-1"}, {"0", "x"}, {"what", "1"}, {"rules", "0"}, {"rules", "3"}, {"rules", "x"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct seen_filter filter;
         cr_expect_not(read(cases[i], 2, &filter), "%s %s", cases[i][0], cases[i][1]);
