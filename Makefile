@@ -98,8 +98,8 @@ $(B)/handlers/dashboard.o: private CFLAGS_ALL += -Wa,-I$(B) -Wa,-I$(dir $(CHART_
 -include $(OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(wildcard $(B)/tests/tools/*.d $(B)/tests/bench/*.d $(B)/tests/oom/*.d)
 
 # ---- running ---------------------------------------------------------------------------------------
-# $(call need,packages): install those that are missing
-need = missing=""; for p in $(1); do \
+# $(call need,packages): install those that are missing.  Where there is no dpkg nobody knows; the compiler will say.
+need = missing=""; command -v dpkg-query >/dev/null && for p in $(1); do \
     dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
   if [ -n "$$missing" ]; then \
     if ! command -v apt-get >/dev/null; then \
@@ -111,6 +111,18 @@ need = missing=""; for p in $(1); do \
     $$sudo apt-get update -qq && \
     $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing \
       >/dev/null || { echo "could not install:$$missing" >&2; exit 1; }; fi
+
+# $(call have,commands): one line if one is not there
+have = for c in $(1); do command -v $$c >/dev/null || { \
+    echo "$$c is missing; as root: apt-get install $$c" >&2; exit 1; }; done
+
+.PHONY: have-lint have-clang
+have-lint:
+	@$(call have,clang-format clang-tidy cppcheck)
+
+have-clang:
+	@$(call need,clang libclang-rt-14-dev)
+	@$(call have,clang)
 
 deps-run:
 	@$(call need,$(PACKAGES_BUILD) $(PACKAGES_RUN))
@@ -197,7 +209,7 @@ units: $(B)/unit-tests
 TIDY := $(SRC:%.c=$(B)/lint/%.tidy)
 ANALYZED := $(SRC:%.c=$(B)/lint/%.analyzed)
 
-$(B)/lint/%.tidy: %.c .clang-tidy
+$(B)/lint/%.tidy: %.c .clang-tidy | have-lint
 	@mkdir -p $(@D)
 	@echo "  TIDY $<"
 	$(V)clang-tidy -quiet $< -- -std=c11 -D_GNU_SOURCE -I. 2>$@.log >$@.out || { cat $@.out; exit 1; }
@@ -210,7 +222,7 @@ $(B)/lint/%.analyzed: %.c
 	$(V)$(CC) $(CFLAGS_ALL) -fanalyzer -Wno-analyzer-malloc-leak -S -o /dev/null $<
 	@touch $@
 
-lint: $(TIDY) $(ANALYZED)
+lint: have-lint $(TIDY) $(ANALYZED)
 	@sh tests/lint/lint.sh $(C_FILES)
 
 # openapi.yaml by redocly and spectral, where npm is there
@@ -284,7 +296,7 @@ FUZZED := storage/zone.c storage/zone_rule.c storage/zone_file.c storage/bucket.
   handlers/json_*.c) handlers/grafana_names.c handlers/limit_json.c handlers/plausible_event.c storage/limit.c handlers/params.c handlers/timestamp.c handlers/utf8.c service/client/access_log.c
 FUZZED_OBJ := $(FUZZED:%.c=$(B)/fuzz/obj/%.o)
 
-$(B)/fuzz/obj/%.o: %.c
+$(B)/fuzz/obj/%.o: %.c | have-clang
 	@mkdir -p $(@D)
 	@echo "  FUZZ $<"
 	$(V)$(FUZZ_CC) -MMD -MP -c -o $@ $<
@@ -312,6 +324,7 @@ PACKAGES_PEERS = wrk webdis nginx libnginx-mod-http-lua lua-nginx-redis lua-cjso
 .PHONY: bench bench-peers
 
 bench: deps-run
+	@$(call need,python3 wrk)
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(BENCH)
 	@BENCH_BUILD=$(abspath $(B)) $(PYTHON) -B tests/bench/bench.py
 
@@ -329,8 +342,8 @@ coverage:
 	  --exclude-unreachable-branches --exclude-throw-branches --branches -s -o build/coverage/report.txt
 	@tail -1 build/coverage/report.txt
 
-format:
-	clang-format -i $(C_FILES)
+format: have-lint
+	$(V)clang-format -i $(C_FILES)
 
 clean:
 	rm -rf build tallyd_*.deb

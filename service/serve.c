@@ -76,7 +76,7 @@ struct service {
     char last_reason[400];   /* the writer's thread only */
     int64_t last_reason_ms;
     int64_t starting_until_ms; /* until then nobody wonders that Redis does not answer yet */
-    _Atomic bool unfit; /* Redis, or the data in it, is not for us */
+    _Atomic bool unfit;        /* Redis, or the data in it, is not for us */
 };
 
 static int64_t utc_ms(void)
