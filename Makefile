@@ -244,24 +244,26 @@ integration: $(B)/tallyd $(TOOLS)
 	$(PYTEST) tests/integration tests/contract $(TESTS) || { [ $$? = 1 ] && \
 	  echo "Some tests failed; once more, by themselves:" && $(PYTEST) --lf tests/integration tests/contract $(TESTS); }
 
-# Every allocation on the way of POST /events fails once.  OOM_STEP=3: every third.
+# Every allocation on the way of POST /events, and of each question, fails once.  OOM_STEP=3: every third.
 OOM_WRAP = $(foreach f,malloc calloc realloc reallocarray strdup free MHD_create_response_from_buffer,-Wl,--wrap=$(f))
 OOM_STEP ?= 1
 
-$(B)/oom/post_events: $(B)/tests/oom/post_events.o $(B)/tests/oom/failing_alloc.o $(LIB_OBJ)
+$(B)/oom/%: $(B)/tests/oom/%.o $(B)/tests/oom/service.o $(B)/tests/oom/failing_alloc.o $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	$(V)$(CC) $(LDFLAGS) $(OOM_WRAP) -o $@ $^ $(LDLIBS_ALL)
 
 .PHONY: test-oom
 test-oom: deps-run
-	@$(MAKE) --no-print-directory -j2 $(B)/oom/post_events
+	@$(MAKE) --no-print-directory -j2 $(B)/oom/post_events $(B)/oom/questions
 	$(B)/oom/post_events $(OOM_STEP)
+	$(B)/oom/questions $(OOM_STEP)
 
 # Everything but the sanitizers; its last lines are the test runner's.
 test: check
-	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) $(B)/oom/post_events fuzz-regressions
+	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) $(B)/oom/post_events $(B)/oom/questions fuzz-regressions
 	$(B)/oom/post_events 13
+	$(B)/oom/questions 13
 	@$(MAKE) --no-print-directory model-short
 	@$(MAKE) --no-print-directory integration
 

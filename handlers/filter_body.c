@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "handlers/json_memory.h"
 #include "handlers/problem.h"
 #include "storage/bloom.h"
 
@@ -45,6 +46,10 @@ static json_t *read_object(struct http_exchange *exchange)
     }
     json_t *root = json_loadb(request->body.n == 0 ? "" : request->body.p, request->body.n,
         JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
+    if (root == NULL && json_memory_failed()) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return NULL;
+    }
     if (root == NULL) {
         problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %d, column %d: not JSON, or %s",
             error.line < 1 ? 1 : error.line, error.column < 1 ? 1 : error.column,

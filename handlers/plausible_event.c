@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "handlers/event_check.h"
+#include "handlers/json_memory.h"
 
 static const json_t *member(const json_t *object, const char *name, const char *short_name)
 {
@@ -154,7 +155,7 @@ enum plausible_result plausible_decode(
         body.n > 0 && body.n <= PLAUSIBLE_BODY_MAX ? json_loadb(body.p, body.n, 0, &error) : NULL;
     if (!json_is_object(root)) {
         json_decref(root);
-        return PLAUSIBLE_FAULT;
+        return root == NULL && json_memory_failed() ? PLAUSIBLE_NOMEM : PLAUSIBLE_FAULT;
     }
     /* A path of "/" may be made of nothing; else nothing is longer than it was. */
     ret->bytes = malloc(body.n + 1);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "handlers/app.h"
+#include "handlers/json_memory.h"
 #include "handlers/routes.h"
 #include "service/api_description.h"
 #include "service/http_server.h"
@@ -669,6 +670,7 @@ static void give_memory_back(void)
 int serve_main(int argc, char **argv)
 {
     give_memory_back();
+    json_memory_watch();
     struct service *s = calloc(1, sizeof(*s));
     if (s == NULL) {
         return 1;
