@@ -1,7 +1,6 @@
 """`make demo`: figures of a month within half a minute, and nothing left of it afterwards."""
 
 import importlib.util
-import os
 import random
 import re
 import signal
