@@ -12,6 +12,7 @@ import pytest
 import document
 from lib.clock import FakeClock
 from lib.process import ROOT, Redis, Tallyd, binary, environment, run, short_directory
+from lib.waiting import wait_until
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
@@ -134,7 +135,10 @@ def test_make_targets_exist(path):
 
 def test_tables_are_the_programs(tallyd):
     text = document.PAGE.read_text(encoding="utf-8")
-    exposition = tallyd.client().get("/metrics").body.decode()
+    http = tallyd.client()
+    labelled = "tallyd_http_requests_total{"  # there once a request has ended
+    wait_until(lambda: labelled in http.get("/metrics").body.decode(), "a request is told of")
+    exposition = http.get("/metrics").body.decode()
     for marker, table in document.tables(run("--help").stdout, exposition).items():
         start, end = document.between(marker, text)
         assert text[start:end] == table, f"the table of {marker} in deploy/README.md is old: make docs"
