@@ -98,8 +98,8 @@ $(B)/handlers/dashboard.o: private CFLAGS_ALL += -Wa,-I$(B) -Wa,-I$(dir $(CHART_
 -include $(OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(wildcard $(B)/tests/tools/*.d $(B)/tests/bench/*.d $(B)/tests/oom/*.d)
 
 # ---- running ---------------------------------------------------------------------------------------
-# $(call need,packages): install those that are missing
-need = missing=""; for p in $(1); do \
+# $(call need,packages): install those that are missing.  Where there is no dpkg nobody knows; the compiler will say.
+need = missing=""; command -v dpkg-query >/dev/null && for p in $(1); do \
     dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
   if [ -n "$$missing" ]; then \
     if ! command -v apt-get >/dev/null; then \
@@ -111,6 +111,18 @@ need = missing=""; for p in $(1); do \
     $$sudo apt-get update -qq && \
     $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing \
       >/dev/null || { echo "could not install:$$missing" >&2; exit 1; }; fi
+
+# $(call have,commands): one line if one is not there
+have = for c in $(1); do command -v $$c >/dev/null || { \
+    echo "$$c is missing; as root: apt-get install $$c" >&2; exit 1; }; done
+
+.PHONY: have-lint have-clang
+have-lint:
+	@$(call have,clang-format clang-tidy cppcheck)
+
+have-clang:
+	@$(call need,clang libclang-rt-14-dev)
+	@$(call have,clang)
 
 deps-run:
 	@$(call need,$(PACKAGES_BUILD) $(PACKAGES_RUN))
@@ -197,7 +209,7 @@ units: $(B)/unit-tests
 TIDY := $(SRC:%.c=$(B)/lint/%.tidy)
 ANALYZED := $(SRC:%.c=$(B)/lint/%.analyzed)
 
-$(B)/lint/%.tidy: %.c .clang-tidy
+$(B)/lint/%.tidy: %.c .clang-tidy | have-lint
 	@mkdir -p $(@D)
 	@echo "  TIDY $<"
 	$(V)clang-tidy -quiet $< -- -std=c11 -D_GNU_SOURCE -I. 2>$@.log >$@.out || { cat $@.out; exit 1; }
@@ -210,7 +222,7 @@ $(B)/lint/%.analyzed: %.c
 	$(V)$(CC) $(CFLAGS_ALL) -fanalyzer -Wno-analyzer-malloc-leak -S -o /dev/null $<
 	@touch $@
 
-lint: $(TIDY) $(ANALYZED)
+lint: have-lint $(TIDY) $(ANALYZED)
 	@sh tests/lint/lint.sh $(C_FILES)
 
 # openapi.yaml by redocly and spectral, where npm is there
@@ -232,24 +244,26 @@ integration: $(B)/tallyd $(TOOLS)
 	$(PYTEST) tests/integration tests/contract $(TESTS) || { [ $$? = 1 ] && \
 	  echo "Some tests failed; once more, by themselves:" && $(PYTEST) --lf tests/integration tests/contract $(TESTS); }
 
-# Every allocation on the way of POST /events fails once.  OOM_STEP=3: every third.
+# Every allocation on the way of POST /events, and of each question, fails once.  OOM_STEP=3: every third.
 OOM_WRAP = $(foreach f,malloc calloc realloc reallocarray strdup free MHD_create_response_from_buffer,-Wl,--wrap=$(f))
 OOM_STEP ?= 1
 
-$(B)/oom/post_events: $(B)/tests/oom/post_events.o $(B)/tests/oom/failing_alloc.o $(LIB_OBJ)
+$(B)/oom/%: $(B)/tests/oom/%.o $(B)/tests/oom/service.o $(B)/tests/oom/failing_alloc.o $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	$(V)$(CC) $(LDFLAGS) $(OOM_WRAP) -o $@ $^ $(LDLIBS_ALL)
 
 .PHONY: test-oom
 test-oom: deps-run
-	@$(MAKE) --no-print-directory -j2 $(B)/oom/post_events
+	@$(MAKE) --no-print-directory -j2 $(B)/oom/post_events $(B)/oom/questions
 	$(B)/oom/post_events $(OOM_STEP)
+	$(B)/oom/questions $(OOM_STEP)
 
 # Everything but the sanitizers; its last lines are the test runner's.
 test: check
-	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) $(B)/oom/post_events fuzz-regressions
+	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) $(B)/oom/post_events $(B)/oom/questions fuzz-regressions
 	$(B)/oom/post_events 13
+	$(B)/oom/questions 13
 	@$(MAKE) --no-print-directory model-short
 	@$(MAKE) --no-print-directory integration
 
@@ -284,7 +298,7 @@ FUZZED := storage/zone.c storage/zone_rule.c storage/zone_file.c storage/bucket.
   handlers/json_*.c) handlers/grafana_names.c handlers/limit_json.c handlers/plausible_event.c storage/limit.c handlers/params.c handlers/timestamp.c handlers/utf8.c service/client/access_log.c
 FUZZED_OBJ := $(FUZZED:%.c=$(B)/fuzz/obj/%.o)
 
-$(B)/fuzz/obj/%.o: %.c
+$(B)/fuzz/obj/%.o: %.c | have-clang
 	@mkdir -p $(@D)
 	@echo "  FUZZ $<"
 	$(V)$(FUZZ_CC) -MMD -MP -c -o $@ $<
@@ -312,25 +326,31 @@ PACKAGES_PEERS = wrk webdis nginx libnginx-mod-http-lua lua-nginx-redis lua-cjso
 .PHONY: bench bench-peers
 
 bench: deps-run
+	@$(call need,python3 wrk)
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(BENCH)
 	@BENCH_BUILD=$(abspath $(B)) $(PYTHON) -B tests/bench/bench.py
 
 bench-peers: deps-run
 	@$(call need,$(PACKAGES_PEERS))
 
-# Branches of our own code that units and integration tests take.  (A process that a test kills tells nothing.)
+# Branches of our own code that units, tests without memory and integration tests take.  (A process that a test kills tells
+# nothing.)  The figure is printed also if a test failed, which then fails the target.
 coverage:
 	@$(call need,$(PACKAGES_BUILD) $(PACKAGES_RUN) $(PACKAGES_TEST) gcovr)
 	@$(MAKE) --no-print-directory -j2 B=build/coverage CFLAGS_OPT="-O0 -g" SAN="--coverage -fprofile-update=atomic" \
-	  build/coverage/tallyd build/coverage/unit-tests build/coverage/tools/hll_tool
-	build/coverage/unit-tests -j2
-	@$(MAKE) --no-print-directory B=build/coverage CFLAGS_OPT="-O0 -g" SAN="--coverage -fprofile-update=atomic" integration
+	  build/coverage/tallyd build/coverage/unit-tests build/coverage/tools/hll_tool build/coverage/oom/post_events build/coverage/oom/questions
+	@rm -f build/coverage/failed
+	build/coverage/unit-tests -j2 || touch build/coverage/failed
+	build/coverage/oom/post_events 7
+	build/coverage/oom/questions 3
+	@$(MAKE) --no-print-directory B=build/coverage CFLAGS_OPT="-O0 -g" SAN="--coverage -fprofile-update=atomic" integration || touch build/coverage/failed
 	gcovr -r . --object-directory build/coverage -f storage/ -f handlers/ -f service/ -e service/build/ \
 	  --exclude-unreachable-branches --exclude-throw-branches --branches -s -o build/coverage/report.txt
-	@tail -1 build/coverage/report.txt
+	@grep '^TOTAL' build/coverage/report.txt
+	@[ ! -e build/coverage/failed ]
 
-format:
-	clang-format -i $(C_FILES)
+format: have-lint
+	$(V)clang-format -i $(C_FILES)
 
 clean:
 	rm -rf build tallyd_*.deb

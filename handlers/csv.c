@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "handlers/json_memory.h"
 #include "handlers/media_type.h"
 #include "handlers/problem.h"
 #include "handlers/reply.h"
@@ -234,7 +235,8 @@ void csv_reply(
 {
     struct http_response *response = &exchange->response;
     (void)problem_add_header(response, "Vary", "Accept");
-    if (root == NULL || !csv_wanted(exchange->request.fields[FIELD_ACCEPT])) {
+    if (root == NULL || json_memory_failed() ||
+        !csv_wanted(exchange->request.fields[FIELD_ACCEPT])) {
         reply_json(response, status, root);
         return;
     }

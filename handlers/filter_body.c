@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "handlers/json_memory.h"
 #include "handlers/problem.h"
 #include "storage/bloom.h"
 
@@ -97,6 +98,10 @@ static json_t *read_object(struct http_exchange *exchange)
         return NULL;
     }
     json_t *root = load(request->body, &error);
+    if (root == NULL && json_memory_failed()) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return NULL;
+    }
     if (root == NULL) {
         problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %d, column %d: %s",
             error.line < 1 ? 1 : error.line, error.column < 1 ? 1 : error.column,

@@ -9,6 +9,7 @@
 #include "handlers/app.h"
 #include "handlers/event_check.h"
 #include "handlers/grafana_names.h"
+#include "handlers/json_memory.h"
 #include "handlers/media_type.h"
 #include "handlers/problem.h"
 #include "handlers/timestamp.h"
@@ -102,7 +103,7 @@ json_t *grafana_body(struct http_exchange *exchange)
     if (json_is_object(root)) {
         return root;
     }
-    if (root == NULL && body.n > 0) {
+    if (root == NULL && body.n > 0 && !json_memory_failed()) {
         problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %d, column %d: %s", error.line,
             error.column, error.text);
     } else if (root == NULL) {

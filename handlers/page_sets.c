@@ -6,6 +6,7 @@
 
 #include "handlers/access.h"
 #include "handlers/event_check.h"
+#include "handlers/json_memory.h"
 #include "handlers/media_type.h"
 #include "handlers/name.h"
 #include "handlers/params.h"
@@ -142,6 +143,10 @@ static bool read_body(struct http_exchange *exchange, struct page_sets_state *st
     }
     state->body = json_loadb(request->body.n > 0 ? request->body.p : "", request->body.n,
         JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (state->body == NULL && json_memory_failed()) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return false;
+    }
     if (state->body == NULL) {
         problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %d, column %d: %s", error.line,
             error.column, error.text);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "handlers/event_check.h"
+#include "handlers/json_memory.h"
 
 static const json_t *member(const json_t *object, const char *name, const char *short_name)
 {
@@ -155,7 +156,7 @@ enum plausible_result plausible_decode(
     if (!json_is_object(root)) {
         bool failed = root == NULL && body.n > 0 && body.n <= PLAUSIBLE_BODY_MAX;
         json_decref(root);
-        if (failed && json_error_code(&error) == json_error_out_of_memory) {
+        if (failed && (json_memory_failed() || json_error_code(&error) == json_error_out_of_memory)) {
             return PLAUSIBLE_NOMEM;
         }
         if (failed) { /* an object may be there all the same */

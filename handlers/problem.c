@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers/json_memory.h"
+
 static const struct {
     unsigned status;
     const char *title;
@@ -74,7 +76,14 @@ static char *document(enum problem problem, const char *detail, json_t *errors)
     if (whole && errors != NULL) {
         whole = json_object_set(root, "errors", errors) == 0;
     }
+    bool before = json_memory_failed(); /* often that is what this document is about */
+    json_memory_begin(false);
     char *body = whole ? json_dumps(root, JSON_COMPACT) : NULL;
+    if (json_memory_failed()) { /* jansson prints a member without its name then */
+        free(body);
+        body = NULL;
+    }
+    json_memory_begin(before || body == NULL);
     json_decref(errors);
     json_decref(root);
     return body;

@@ -2,12 +2,18 @@
 
 #include <stdlib.h>
 
+#include "handlers/json_memory.h"
 #include "handlers/problem.h"
 
 void reply_json(struct http_response *response, unsigned status, json_t *json)
 {
-    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    bool whole = json != NULL && !json_memory_failed();
+    char *text = !whole ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(6));
     json_decref(json);
+    if (text != NULL && json_memory_failed()) { /* jansson prints a member without its name then */
+        free(text);
+        text = NULL;
+    }
     if (text == NULL) {
         problem_reply(response, PROBLEM_UNAVAILABLE, "out of memory");
         return;

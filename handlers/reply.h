@@ -9,7 +9,8 @@
 
 #include "handlers/http.h"
 
-/* Answer @status with @json, whose reference is taken over.  NULL, or no memory: a 503 problem. */
+/* Answer @status with @json, whose reference is taken over.  NULL, or no memory for all of
+ * it (json_memory.h): a 503 problem. */
 void reply_json(struct http_response *response, unsigned status, json_t *json);
 
 /* Answer @status with @n bytes of text, copied. */

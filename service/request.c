@@ -5,6 +5,7 @@
 
 #include "handlers/cors.h"
 #include "handlers/ingest_guard.h"
+#include "handlers/json_memory.h"
 #include "handlers/params.h"
 #include "handlers/pixel.h"
 #include "handlers/problem.h"
@@ -24,6 +25,7 @@ bool request_begin(struct request *request, struct request_context *context, str
     request->context = context;
     request->message = (struct http_message){0};
     request->route = NULL;
+    request->starved = false;
     request->refused = request->discard = request->preflight = false;
     request->tokens = NULL;
     memset(&request->exchange, 0, sizeof(request->exchange));
@@ -220,12 +222,17 @@ enum handler_result request_run(struct request *request, int64_t now_ms, int64_t
     inner->body_bytes = request->body.bytes;
     inner->now_ms = now_ms;
     inner->deadline_ms = deadline_ms;
-    return request->route->start(&request->exchange);
+    json_memory_begin(false);
+    enum handler_result result = request->route->start(&request->exchange);
+    request->starved = json_memory_failed();
+    return result;
 }
 
 void request_finish(struct request *request)
 {
+    json_memory_begin(request->starved);
     request->route->finish(&request->exchange);
+    request->starved = json_memory_failed();
 }
 
 void request_dress(struct request *request)

@@ -50,6 +50,7 @@ struct request {
     /* Private. */
     bool refused;             /* the response is filled */
     bool discard;             /* the route takes no body */
+    bool starved;             /* its JSON did not get all the memory it asked for: json_memory.h */
     bool preflight;           /* a browser asks whether a page of another origin may ask */
     struct token_set *tokens; /* what exchange.access is of; NULL: of none */
     struct body body;

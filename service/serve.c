@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "handlers/app.h"
+#include "handlers/json_memory.h"
 #include "handlers/routes.h"
 #include "service/api_description.h"
 #include "service/http_server.h"
@@ -39,6 +40,7 @@
 #define HTTP_STOP_MS      1000
 #define REPEATS_PER_S     5
 #define REASON_MS         60000
+#define REDIS_START_MS    2000 /* the embedded Redis listens by then, or it is worth a warning */
 #define CLOCKS_DIFFER_MS  5000
 #define DESCRIPTORS_SPARE 256 /* beside the connections: Redis, files, polls */
 #define THREADS_MAX       4
@@ -72,7 +74,8 @@ struct service {
     _Atomic bool connected;  /* was, once */
     char last_reason[400];   /* the writer's thread only */
     int64_t last_reason_ms;
-    _Atomic bool unfit; /* Redis, or the data in it, is not for us */
+    int64_t starting_until_ms; /* until then nobody wonders that Redis does not answer yet */
+    _Atomic bool unfit;        /* Redis, or the data in it, is not for us */
 };
 
 static int64_t utc_ms(void)
@@ -112,7 +115,9 @@ static void on_notice(void *data, enum storage_notice what, const char *detail)
         log_warn(s->logger, "lost the connection to Redis", log_text("redis", "lost"));
         break;
     case STORAGE_CONNECT_FAILED:
-        if (is_news(s, detail)) {
+        if (process_clock_ms() < s->starting_until_ms) {
+            log_debug(s->logger, "Redis is starting", log_text("reason", detail));
+        } else if (is_news(s, detail)) {
             log_warn(s->logger, "cannot use Redis", log_text("reason", detail));
         }
         break;
@@ -289,6 +294,7 @@ static int start_redis(struct service *s)
     if (s->child == NULL) {
         return complain(error);
     }
+    s->starting_until_ms = process_clock_ms() + REDIS_START_MS;
     bool ok = redis_child_start(s->child, process_clock_ms(), &report);
     log_child(s, &report);
     s->redis_url = redis_child_url(s->child);
@@ -671,6 +677,7 @@ static void give_memory_back(void)
 int serve_main(int argc, char **argv)
 {
     give_memory_back();
+    json_memory_watch();
     struct service *s = calloc(1, sizeof(*s));
     if (s == NULL) {
         return 1;

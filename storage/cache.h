@@ -3,11 +3,12 @@
  *
  * Layer: storage.  Thread-safe; values are copied in, and used under the lock.
  *
- * PROTOCOL, Readers: a value is stored with the `ver` of the MULTI that read it, and may be used
- * iff the `ver` read for this very question is equal.  `ver` is a random id, new with every write
- * into a closed bucket and every bucket that is closed, and goes back with the data it belongs to:
- * equal ids, equal buckets, also after Redis lost its last second.  Whoever asks here compares what
- * the cache gave with the `ver` that Redis then says; the cache knows no Redis.
+ * ARCHITECTURE.md, "Remembering what is over": a value is stored with the `ver` of the MULTI that
+ * read it, and may be used iff the `ver` read for this very question is equal.  `ver` is a random
+ * id, new with every write into a closed bucket and every bucket that is closed, and goes back with
+ * the data it belongs to: equal ids, equal buckets, also after Redis lost its last second.  Whoever
+ * asks here compares what the cache gave with the `ver` that Redis then says; the cache knows no
+ * Redis.
  *
  * When it is full, what was not used for longest goes; a value of an older `ver` is overwritten, or
  * goes that way.

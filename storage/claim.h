@@ -1,6 +1,7 @@
 /* claim.h - a request with an Idempotency-Key: what identifies it, and what became of it.
  *
- * Layer: storage.  Source: PROTOCOL, "Keyed request"; model-checked in Promela as idem.pml.
+ * Layer: storage.  Source: ARCHITECTURE.md, "With an Idempotency-Key"; model-checked in
+ * Promela (tests/model/idem.pml).
  *
  * A request with a key passes through storage in two or three jobs, all with the same struct claim:
  *

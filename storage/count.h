@@ -1,7 +1,8 @@
 /* count.h - answer one question about a window from a connection.
  *
  * Layer: storage.  One owner (a reader thread); scratch memory is kept between questions.
- * PROTOCOL, Readers: plan from a remembered state of each partition, of any age; read `rolled`, the
+ * ARCHITECTURE.md, "What may be read": plan from a remembered state of each partition, of any age;
+ * read `rolled`, the
  * keys and TIME in one MULTI per partition; accept if, by the state and TIME of that reply, every
  * bucket used is legal; else plan again from that state.  One round trip as a rule, two after a
  * rollup.

@@ -1,7 +1,8 @@
 /* count_join.h - questions that are the same get one answer.
  *
  * Layer: storage, private to reader.c.  Thread-safe: no state.
- * A question may join an identical one only while nothing of that one was sent (PROTOCOL, Readers):
+ * A question may join an identical one only while nothing of that one was sent
+ * (ARCHITECTURE.md, "Remembering what is over"):
  * then the answer is of a time after both were asked.  reader.c sees to the when.
  */
 #ifndef STORAGE_COUNT_JOIN_H

@@ -3,10 +3,10 @@
  * Layer: storage, pure (no I/O, no clock).  Thread-safe.
  * A bucket may be used if it is legal: it is a minute or closed for readers, and it is still kept,
  * that is, its parent (the next coarser level; a month is its own parent) is not closed for
- * readers, or now is before its end + keep.  (PROTOCOL, Readers.)  What lies so far ahead that no
- * event can be there is legal at every level. The levels nest, so the maximal legal buckets inside
- * the window are disjoint, and no smaller tiling exists: at most 59+59 minutes, 23+23 hours, 30+30
- * days and the whole months, 224 and the months.
+ * readers, or now is before its end + keep.  (ARCHITECTURE.md, "What may be read".)  What lies so
+ * far ahead that no event can be there is legal at every level. The levels nest, so the maximal
+ * legal buckets inside the window are disjoint, and no smaller tiling exists: at most 59+59
+ * minutes, 23+23 hours, 30+30 days and the whole months, 224 and the months.
  */
 #ifndef STORAGE_COVER_H
 #define STORAGE_COVER_H

@@ -12,7 +12,7 @@
 #include "storage/merge_visits.h"
 #include "storage/settings.h"
 
-#define ONCE_TTL_MS    (30 * 60 * 1000) /* PROTOCOL: a flush this old is never applied any more */
+#define ONCE_TTL_MS    (30 * 60 * 1000) /* a flush this old is never applied any more */
 #define KEEP_BYTES     (256 * 1024)     /* scratch that is kept between flushes */
 #define PARENTS_SEEN   32
 #define ANNOUNCES_KEPT 8 /* of a part: more are announced again next time */

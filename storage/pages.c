@@ -156,7 +156,9 @@ static enum storage_err attempt(struct ranking *r, bool *ret_done)
     if (err != STORAGE_OK || r->w.stale || window_moved_on(&r->w)) {
         return err;
     }
-    qsort(r->scan.sums, r->scan.n_sums, sizeof(*r->scan.sums), by_views);
+    if (r->scan.n_sums > 0) { /* qsort takes no array of none */
+        qsort(r->scan.sums, r->scan.n_sums, sizeof(*r->scan.sums), by_views);
+    }
     r->job->total = 0;
     while (r->job->total < r->scan.n_sums && r->scan.sums[r->job->total].pv > 0) {
         r->job->total++;

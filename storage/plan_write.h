@@ -1,10 +1,10 @@
 /* plan_write.h - which buckets an event goes to, given how far its partition is rolled up.
  *
  * Layer: storage, pure.  One owner (it remembers the last minute's answer).
- * PROTOCOL, Write script: every event to its minute, and to each coarser bucket closed for writers.
- * A bucket whose parent is closed for readers gets its expiry; one whose parent is not is announced
- * to the rollup that will fill the parent.  The months' parent is the month itself: they expire
- * once closed.
+ * ARCHITECTURE.md, "Writing exactly once": every event to its minute, and to each coarser bucket
+ * closed for writers. A bucket whose parent is closed for readers gets its expiry; one whose parent
+ * is not is announced to the rollup that will fill the parent.  The months' parent is the month
+ * itself: they expire once closed.
  */
 #ifndef STORAGE_PLAN_WRITE_H
 #define STORAGE_PLAN_WRITE_H

@@ -1,6 +1,6 @@
 /* rollup.h - the thread that turns minutes into hours, hours into days, days into months.
  *
- * Layer: storage.  Source: PROTOCOL, "Rollup of one bucket"; see rollup_pass.h for one bucket's
+ * Layer: storage.  Source: ARCHITECTURE.md, "Rolling up"; see rollup_pass.h for one bucket's
  * pass. One process leads at a time (leader.h); that saves work, what makes passes safe is
  * compare-and-set on each partition's state.
  *

@@ -2,7 +2,7 @@
  * their parts: one for each zone in use that has one.
  *
  * Layer: storage.  Belongs to the rollup thread.
- * Source: PROTOCOL, "Rollup of one bucket H, level L"; model-checked in Promela as core.pml.
+ * Source: ARCHITECTURE.md, "Rolling up"; model-checked in Promela (tests/model/rollup.pml).
  *
  *     mark      closes H for writers: from here on, late events go to H too             (mark.lua)
  *     list      the sites and pages of H's parts; after the mark, so nothing is missed

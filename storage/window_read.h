@@ -3,11 +3,12 @@
  * Layer: storage, private to the operations of reader.c (counts of one number have their own:
  * count_read.h).  Belongs to a reader thread.
  *
- * The same rules as there (PROTOCOL, Readers): plan from what was last seen of each partition; each
- * piece of reading is one MULTI on one partition that also reads `rolled` and TIME, and is taken
- * only if by these every bucket that it touches is legal; else w->stale, and all is planned and
- * read again.  A piece is one turn of Redis's thread: whoever writes one keeps it below 5 ms. Where
- * Redis's memory is full, and it queues nothing in a MULTI, the same goes out as a script.
+ * The same rules as there (ARCHITECTURE.md, "What may be read"): plan from what was last seen of
+ * each partition; each piece of reading is one MULTI on one partition that also reads `rolled` and
+ * TIME, and is taken only if by these every bucket that it touches is legal; else w->stale, and all
+ * is planned and read again.  A piece is one turn of Redis's thread: whoever writes one keeps it
+ * below 5 ms. Where Redis's memory is full, and it queues nothing in a MULTI, the same goes out as
+ * a script.
  *
  *     window_plan(w, partitions)                    covers
  *     window_piece_begin(w, p, first, n); window_piece_put(w, ..); ..; window_piece_end(w); ..

@@ -13,7 +13,8 @@ san="-fsanitize=$kind"
 [ "$kind" = address ] && san="-fsanitize=address,undefined -fno-sanitize-recover=undefined"
 options="B=$dir CFLAGS_OPT=-O1\ -g"
 eval set -- "$options"
-"$make" --no-print-directory -j2 "$@" SAN="$san" "$dir/tallyd" "$dir/tools/hll_tool" "$dir/tools/lock_tool" || exit 1
+"$make" --no-print-directory -j2 "$@" SAN="$san" "$dir/tallyd" \
+    $(for tool in tests/tools/*.c; do echo "$dir/tools/$(basename "$tool" .c)"; done) || exit 1
 
 export ASAN_OPTIONS="log_path=$logs/san:detect_leaks=1:exitcode=99"
 export UBSAN_OPTIONS="log_path=$logs/san:print_stacktrace=1"

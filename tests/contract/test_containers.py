@@ -7,7 +7,7 @@ import subprocess
 import pytest
 import yaml
 
-from lib.process import ROOT, Process, binary
+from lib.process import ROOT, Process, binary, environment
 from lib.resp import Resp
 from lib.waiting import wait_until
 
@@ -20,7 +20,7 @@ VERSION = re.search(r'TALLYD_VERSION "(.*)"', (ROOT / "service/version.h").read_
 
 def options():
     """Names of all options, as in the environment."""
-    text = subprocess.run([binary(), "config"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([binary(), "config"], env=environment(), capture_output=True, text=True, check=True).stdout
     return {"TALLYD_" + line.split()[0].upper().replace("-", "_") for line in text.splitlines()[1:] if line.split()}
 
 
@@ -29,7 +29,7 @@ def accepted(directory, text):
     file = directory / "tallyd.conf"
     file.write_text(text)
     try:
-        done = subprocess.run([binary(), "config", "--config", file], capture_output=True, text=True, check=False)
+        done = subprocess.run([binary(), "config", "--config", file], env=environment(), capture_output=True, text=True, check=False)
     finally:
         file.unlink()
     assert done.returncode == 0, done.stderr

@@ -12,6 +12,7 @@ import pytest
 import document
 from lib.clock import FakeClock
 from lib.process import ROOT, Redis, Tallyd, binary, environment, run, short_directory
+from lib.waiting import wait_until
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
@@ -134,7 +135,10 @@ def test_make_targets_exist(path):
 
 def test_tables_are_the_programs(tallyd):
     text = document.PAGE.read_text(encoding="utf-8")
-    exposition = tallyd.client().get("/metrics").body.decode()
+    http = tallyd.client()
+    labelled = "tallyd_http_requests_total{"  # there once a request has ended
+    wait_until(lambda: labelled in http.get("/metrics").body.decode(), "a request is told of")
+    exposition = http.get("/metrics").body.decode()
     for marker, table in document.tables(run("--help").stdout, exposition).items():
         start, end = document.between(marker, text)
         assert text[start:end] == table, f"the table of {marker} in deploy/README.md is old: make docs"
@@ -202,15 +206,15 @@ def file_is_there(name):
     return by_name or (ROOT / name).exists() or any(re.search(rf"#include <(\w+/)?{re.escape(name)}>", p.read_text()) for p in SOURCES)
 
 
-@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "tests/README.md", "deploy/README.md"])
-def test_files_that_are_named_exist(name):
-    text = (ROOT / name).read_text(encoding="utf-8")
-    if name == "tests/README.md":
-        text = text.replace("`../shared/data`", "")  # beside the project, and said to be optional
-    named = set(re.findall(r"`((?:[\w.-]+/)*[\w.-]+\.(?:c|h|lua|sh|py|md|yaml|conf|service|supp))`", text))
-    named |= {d for d in re.findall(r"`((?:storage|handlers|service|tests|deploy)/[\w./-]*)`", text)}
-    missing = sorted(n for n in named if not file_is_there(n))
-    assert not missing
+@pytest.mark.parametrize("path", pages(), ids=page_id)
+def test_files_that_are_named_exist(path):
+    """In backticks any file, also as `{one,two}.c`; of our own kinds without them too."""
+    text = FENCE.sub("", path.read_text(encoding="utf-8"))
+    text = text.replace("`../shared/data`", "")  # beside the project, and said to be optional
+    named = set(re.findall(r"`((?:[\w.-]+/)*[\w.-]+\.(?:c|h|lua|sh|py|md|yaml|yml|conf|service|supp|pml|txt))`", text))
+    named |= set(re.findall(r"(?<![\w./*{-])((?:\w[\w-]*/)*\w[\w-]*\.(?:c|h|lua|py|sh|pml|supp))\b(?![./*])", text))
+    named |= set(re.findall(r"`((?:storage|handlers|service|tests|deploy)/[\w./-]*)`", text))
+    assert not sorted(n for n in named if not (file_is_there(n) or (path.parent / n).exists()))
 
 
 def test_functions_that_architecture_names_exist():
@@ -234,3 +238,75 @@ def test_what_sighup_reads_again_is_what_the_table_says():
     text = (ROOT / "deploy/README.md").read_text(encoding="utf-8")
     named = re.search(r"In effect at once: (.*?)\. All others", text, re.S).group(1)
     assert len(entries) > 30 and set(re.findall(r"`([a-z-]+)`", named)) == live
+
+
+def code_beside(path):
+    """The text of a source without what a comment's lines begin with."""
+    return re.sub(r"\n\s*(\*|--|#) ?", " ", path.read_text(encoding="utf-8", errors="replace"))
+
+
+def test_pages_that_sources_name_exist():
+    """A header that says where its algorithm is explained is right."""
+    heads = set(re.findall(r"^#+ (.+)$", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"), re.M))
+    bad, found = [], 0
+    for path in [*SOURCES, *sorted((ROOT / "tests").rglob("*.[ch]")), *sorted((ROOT / "storage/lua").glob("*.lua"))]:
+        text = code_beside(path)
+        sections = re.findall(r'ARCHITECTURE(?:\.md)?,\s+"([^"]+)"', text)
+        found += len(sections)
+        bad += [(page_id(path), name) for name in sections if name not in heads]
+        bad += [(page_id(path), name) for name in re.findall(r"tests/[\w./-]*\w", text) if not (ROOT / name).exists()]
+        bad += [(page_id(path), word) for word in ("PROTOCOL,", "CONTRACT:", "DESIGN,") if word in text]
+    assert found > 5 and not bad
+
+
+# What merges leave behind
+
+
+@pytest.mark.parametrize("path", pages(), ids=page_id)
+def test_nothing_is_said_twice(path):
+    """Two branches that changed the same lines may both have left theirs."""
+    text = FENCE.sub("", path.read_text(encoding="utf-8"))
+    lines = [line for line in text.splitlines() if len(line) > 40 and not re.fullmatch(r"[|: -]+", line)]
+    assert not {line for line in lines if lines.count(line) > 1}
+    heads = re.findall(r"^#+ .+$", text, re.M)
+    assert not {head for head in heads if heads.count(head) > 1}
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.M):
+        rows = [row.rpartition(" | ")[0] if row.count("|") == 3 else row for row in table.splitlines()[2:]]
+        assert not {row for row in rows if rows.count(row) > 1}, "the same thing twice in a table"
+    assert not re.search(r"^(<<<<<<<|=======|>>>>>>>)", text, re.M)
+
+
+@pytest.mark.parametrize("path", pages(), ids=page_id)
+def test_headings_stand_alone(path):
+    lines = re.sub(r"(?s)```.*?```", "", path.read_text(encoding="utf-8")).splitlines()
+    for before, head, behind in zip(["", *lines], lines, [*lines[1:], ""]):
+        assert not re.match("#+ ", head) or not before.strip() and not behind.strip(), head
+
+
+# Lists that must be whole
+
+
+def test_every_test_is_in_the_tests_page():
+    rows = re.findall(r"^\| (test_\w+\.py) \|", (ROOT / "tests/README.md").read_text(encoding="utf-8"), re.M)
+    there = [p.name for d in ("integration", "contract") for p in (ROOT / "tests" / d).glob("test_*.py")]
+    assert sorted(rows) == sorted(there)
+
+
+def test_settings_of_the_benchmark():
+    page = (ROOT / "tests/bench/README.md").read_text(encoding="utf-8")
+    sections = re.search(r"^SECTIONS = {\n(.*?)^}", (ROOT / "tests/bench/bench.py").read_text(encoding="utf-8"), re.M | re.S)[1]
+    listed = re.search(r"some of: ([\w, ]+) \|", page)[1].split(", ")
+    assert listed == re.findall(r'^    "(\w+)":', sections, re.M)
+    variables = set(re.findall(r'"(BENCH_\w+)"', (ROOT / "tests/bench/benchlib/settings.py").read_text(encoding="utf-8")))
+    assert variables - {"BENCH_BUILD"} == set(re.findall(r"BENCH_[A-Z_]+", page))
+
+
+def test_nothing_is_of_somebodys_machine():
+    """No path of a home or a working directory, no name of a local network."""
+    kinds = {".c", ".h", ".lua", ".py", ".sh", ".md", ".yaml", ".yml", ".conf", ".service", ".json", ".html", ".js", ".css", ".pml", ".txt", ""}
+    skipped = {"build", "node_modules", "data", "corpus", "__pycache__"}
+    files = [p for p in ROOT.rglob("*") if p.is_file() and p.suffix in kinds and not skipped & set(p.relative_to(ROOT).parts)
+             and ".git" not in p.relative_to(ROOT).parts[:1]]
+    assert len(files) > 300
+    pattern = re.compile(r"(?<![\w.])/(?:work|home/\w+|Users/\w+|mnt|opt/\w+)/|\b[\w-]+\.(?:internal|corp|lan)\b")
+    assert not [(page_id(p), m[0]) for p in files if (m := pattern.search(p.read_text(encoding="utf-8", errors="replace")))]

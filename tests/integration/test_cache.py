@@ -4,6 +4,7 @@ Redis that went back.
 `plain` remembers nothing (--cache-mb 0) and is asked the same: every figure must be the same number, estimates too.
 """
 
+import os
 import shutil
 import threading
 
@@ -189,8 +190,9 @@ def test_the_memory_is_bounded(start_redis, start_tallyd, site, chance):
     grown = resident_kib()
     for question in questions:
         assert http.count("uv", **question) == other.count("uv", **question)
-    assert resident_kib() - grown < 1024
-    assert grown < 32 * 1024
+    if "TALLYD_SAN_LOGS" not in os.environ:  # a sanitizer keeps what is freed
+        assert resident_kib() - grown < 1024
+        assert grown < 32 * 1024
 
 
 def test_a_question_joins_an_identical_one_only_before_that_is_sent(start_redis, start_proxy, start_tallyd, site):

@@ -1,14 +1,13 @@
 """`make demo`: figures of a month within half a minute, and nothing left of it afterwards."""
 
 import importlib.util
-import os
 import random
 import re
 import signal
 import time
 
 from lib.client import Client
-from lib.process import ROOT, Process, binary
+from lib.process import ROOT, Process, binary, environment
 from lib.waiting import wait_until
 
 
@@ -32,7 +31,7 @@ def test_the_same_seed_is_the_same_traffic_and_marked_as_made_up():
 def test_a_month_within_half_a_minute(directory):
     process = Process(directory, "demo")
     began = time.monotonic()
-    process.spawn(["sh", ROOT / "deploy/demo.sh", binary(), "127.0.0.1:0"], {**os.environ, "TMPDIR": str(directory)})
+    process.spawn(["sh", ROOT / "deploy/demo.sh", binary(), "127.0.0.1:0"], environment({"TMPDIR": str(directory)}))
     try:
         wait_until(lambda: "Page views go on coming in" in process.out.read_text(), "the demo is there", 60)
         assert time.monotonic() - began < 30

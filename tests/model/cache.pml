@@ -1,4 +1,4 @@
-/* cache.pml - PROTOCOL, Readers: not built yet.  A tallyd that keeps counts of closed buckets in memory, joins identical queries in flight, or serves an
+/* cache.pml - what is remembered of closed buckets: a tallyd that keeps counts of closed buckets in memory, joins identical queries in flight, or serves an
  * answer for a while; another process writes late events into the same closed bucket. Redis may go back (CRASH).
  * bk: the bucket's content as a bit mask of events; hour `closed`; ver: unique id of the last change to anything closed.
  */

@@ -1,7 +1,7 @@
 /* idem.pml - a request with an Idempotency-Key over two partitions, on two Redis nodes (0: home record and partition 0; 1: partition 1),
  * served by two tallyd processes: lease, takeover, reuse of the key after its 24 h, lost suffixes.
  *
- * Follows PROTOCOL, "Keyed request", not code: to be compared with it.  What the code must do here, step by step: `claim` (one
+ * Made before the code, which was then compared with it (storage/claim.h).  What the code must do here, step by step: `claim` (one
  * script on the home record), `part` (write.lua with marker once:<id> = gen), `finish` (compare-and-set on the generation).
  *
  * Time is counted in units of 12 h (clk); a key lives TTL = 2 units.  The client has one body; it asks until it has a 202
@@ -10,7 +10,7 @@
  * mk[p]: generation + 1 of the marker in partition p, 0 none; cnt[2*p+o] = how often operation o's events are in partition p.
  *
  * Flags.  ATT attempts a process, TMAX.  CRASH=n: nodes go back to an earlier moment (ONENODE: both together).  LATE: a part that was given up is
- * executed at any time later.  SHORT: markers are shortened to 15 minutes once the answer is stored, as PROTOCOL says (a tick
+ * executed at any time later.  SHORT: markers are shortened to 15 minutes once the answer is stored, as was first designed (a tick
  * is longer); CLAIMED: a part carries the time of the claim it works under, and is refused once that is as old as that.
  */
 #ifndef ATT

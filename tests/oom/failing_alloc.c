@@ -134,16 +134,6 @@ void alloc_handed_over(const void *p)
     forget(p);
 }
 
-void *failing_malloc(size_t n)
-{
-    return __wrap_malloc(n);
-}
-
-void failing_free(void *p)
-{
-    __wrap_free(p);
-}
-
 void alloc_fail(unsigned long nth, unsigned long more)
 {
     pthread_mutex_lock(&lock);

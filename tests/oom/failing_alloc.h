@@ -1,7 +1,7 @@
 /* failing_alloc.h - an allocator that fails where it is told to, and knows what was not freed.
  *
  * The program is linked with --wrap for malloc and its kin (see the Makefile), so all of our own
- * objects allocate through here; libraries do where they take an allocator.  Thread-safe.
+ * objects allocate through here, and jansson does through json_memory.c.  Thread-safe.
  */
 #ifndef TESTS_OOM_FAILING_ALLOC_H
 #define TESTS_OOM_FAILING_ALLOC_H
@@ -23,9 +23,5 @@ size_t alloc_left(unsigned long *ret_number, size_t *ret_size);
 
 /* @p now belongs to a library, which frees it without us. */
 void alloc_handed_over(const void *p);
-
-/* For libraries. */
-void *failing_malloc(size_t n);
-void failing_free(void *p);
 
 #endif

@@ -1,4 +1,4 @@
-"""Access logs read by the rules of shared/data/README.md, naively: one regular expression."""
+"""Access logs read as `tallyd import` should, naively: one regular expression."""
 
 import gzip
 import re

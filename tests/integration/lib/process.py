@@ -77,7 +77,7 @@ class Process:
         self.out.write_bytes(b"")
         with open(self.log, "ab") as log, open(self.out, "ab") as out:
             self.process = subprocess.Popen(
-                [str(a) for a in argv], cwd=self.directory, env=env, stdin=subprocess.DEVNULL,
+                [str(a) for a in argv], cwd=self.directory, env=environment() if env is None else env, stdin=subprocess.DEVNULL,
                 stdout=out, stderr=log)
         if self not in running:
             running.append(self)

@@ -53,7 +53,7 @@ Test(token_file, each_of_many_is_found)
     struct token_set *set = token_file_parse("file", text, n, error);
     cr_assert(set != NULL, "%s", error);
     for (int i = 0; i < 500; i++) {
-        char expected[8];
+        char expected[16];
         int length = snprintf(name, sizeof(name), "%d", i);
         const struct access *token = token_set_find(set, (struct slice){name, (size_t)length});
         (void)snprintf(expected, sizeof(expected), "n%d", i);

@@ -1,0 +1,40 @@
+/* service.h - a tallyd in this process, on a real Redis, whose allocations may be made to fail.
+ *
+ * HTTP server, handlers and storage as `tallyd serve` puts them together, with as few threads as
+ * there can be.  What cannot be had at all ends the program with status 2.
+ */
+#ifndef TESTS_OOM_SERVICE_H
+#define TESTS_OOM_SERVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "handlers/app.h"
+#include "service/http_server.h"
+#include "service/redis_child.h"
+
+#define SERVICE_BODY_MAX (1024 * 1024)
+
+struct service {
+    struct redis_child *redis;
+    struct app app;
+    struct app_stats stats;
+    struct http_server *server;
+};
+
+/* A Redis in a directory of its own below /tmp.  jansson is given the failing allocator, too. */
+void service_start_redis(struct service *s);
+void service_stop_redis(struct service *s);
+
+void service_open(struct service *s);
+void service_close(struct service *s);
+
+/* Send @head and @body over a connection of their own.  The status of the answer, its text in
+ * @answer; 0 without one. */
+int service_ask(struct service *s, const char *head, const char *body, size_t body_n, char *answer,
+    size_t answer_n);
+
+void service_wait_ms(int64_t ms);
+
+#endif
