@@ -114,7 +114,7 @@ bool claims_settle(struct storage_job *job)
     if (job->err != STORAGE_OK && applied) {
         job->err = STORAGE_UNKNOWN;
     }
-    if (job->err == STORAGE_UNKNOWN) {
+    if (job->err == STORAGE_UNKNOWN || (job->err != STORAGE_OK && claim->in_doubt)) {
         return false;
     }
     claim->step = job->err == STORAGE_OK ? STEP_FINISH : STEP_RELEASE;
@@ -199,7 +199,8 @@ static void done(struct storage_job *job, enum storage_err err)
     job->done(job);
 }
 
-/* The step cannot be taken.  @err says why, and holds for a claim: nothing of its request was sent.
+/* The step cannot be taken.  @err says why, and holds for a claim: nothing of its request was sent
+ * (but what is in doubt, see claim.h).
  * Who was to be released keeps the reason that it came with. */
 static void fail(struct storage_job *job, enum storage_err err)
 {

@@ -298,3 +298,29 @@ def test_random_walk(scene, chance):
                 taken.add(key)
     s.sites = sorted(bodies.items())
     s.settle()
+
+
+@pytest.mark.parametrize("point, then", [("command-before", "hangs"), ("command-after", "hangs"), ("command-before", "is gone"),
+                                         ("command-after", "is gone"), ("reply-before", "is gone")])
+def test_an_outcome_that_is_unknown_is_no_503(scene, point, then):
+    """A small request is sent in one script and its answer is lost; nobody can be asked what became of it."""
+    s = scene()
+    s.warm_up()
+    site, judge = s.site(DIRECT), s.proxy.judge
+
+    def judge_and_stop(args):
+        fault = judge(args)
+        if fault is not None and then == "hangs":
+            s.proxy.hold_replies()
+        elif fault is not None:
+            s.proxy.upstream += ".gone"
+        return fault
+
+    fault = s.proxy.arm(Fault(point, match=carries))
+    s.proxy.judge = judge_and_stop
+    status, _ = post(s.cut.client(), make_batch(site, DIRECT), site)
+    assert fault.fired == 1 and status == 504
+    s.proxy.hold_replies(False)
+    s.proxy.upstream, s.proxy.judge = str(s.redis.path), judge
+    s.warm_up()
+    s.settle()
