@@ -19,7 +19,9 @@
  * takes the way above (CLAIM_DONE says there that it was applied after all, when no answer came).
  * With `in_doubt` it was sent over a connection that was lost: as long as nobody has been asked it
  * may have been applied, and a claim that fails says nothing of that; and its record must stay,
- * for a copy that is still under way is stopped by it alone (no STORAGE_RELEASE).
+ * for a copy that is still under way is stopped by it alone (no STORAGE_RELEASE).  A claim that was
+ * taken over is the same: who had it may have applied parts, and their markers are nothing that a
+ * request that comes directly would look at.
  *
  * The caller owns the claim (zeroed, then key and body set) and keeps it until its last job is
  * done; claim_release frees what CLAIM_REPLAY brought.

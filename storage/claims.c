@@ -257,6 +257,9 @@ static void take_claim(struct claims *c, struct storage_job *job, const struct r
             claim->until_ms = claim->gen_ms + CLAIM_TTL_MS;
         }
         claim->epoch = c->epoch;
+        if (claim->gen_ms != redis_ms) { /* taken over: who had it may have sent something */
+            claim->in_doubt = true;
+        }
     } else if (outcome == CLAIM_REPLAY || outcome == CLAIM_DONE) {
         claim->replay = malloc(value->text.n + 1);
         if (claim->replay == NULL) {
