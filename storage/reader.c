@@ -229,12 +229,15 @@ static void answer_same(struct core *core, const struct storage_job *job, struct
 static void *reader_main(void *argument)
 {
     struct readers *readers = argument;
-    struct reader r = {.core = readers->core, .counter = counter_new(readers->core)};
+    struct reader r = {.core = readers->core};
     struct storage_job *job;
     struct storage_job *same;
     while ((job = next_job(readers, &same)) != NULL) {
         while (job != NULL) {
             enum storage_err err = STORAGE_NOMEM;
+            if (r.counter == NULL) { /* no memory for it the last time is no reason for ever */
+                r.counter = counter_new(r.core);
+            }
             if (r.counter != NULL) {
                 err = monotonic_ms() >= job->deadline_ms ? STORAGE_LATE : run(readers, &r, job);
             }
