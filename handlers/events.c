@@ -344,6 +344,9 @@ enum handler_result events_start(struct http_exchange *exchange)
 /* The answer is no 202, and nothing was sent: the key may be used again when it is given. */
 static void give_back(struct http_exchange *exchange, struct claim *claim)
 {
+    if (claim->in_doubt) { /* what was sent is stopped by the claim: its lease must end by itself */
+        return;
+    }
     exchange->job.op = STORAGE_RELEASE;
     exchange->job.u.claim = claim;
     exchange->again = true;
@@ -367,8 +370,11 @@ static void tell_repeat(struct http_exchange *exchange, struct events_state *sta
 static void claimed(struct http_exchange *exchange, struct events_state *state)
 {
     if (exchange->job.err != STORAGE_OK) {
-        count(&exchange->app->stats->rejected_unavailable, 1);
-        problem_from_storage(&exchange->response, exchange->job.err, exchange->job.detail);
+        struct app_stats *stats = exchange->app->stats;
+        bool unknown = state->claim.in_doubt; /* it was sent, and may have been applied */
+        count(unknown ? &stats->rejected_unknown : &stats->rejected_unavailable, 1);
+        problem_from_storage(&exchange->response, unknown ? STORAGE_UNKNOWN : exchange->job.err,
+            exchange->job.detail);
         return;
     }
     if (state->claim.outcome != CLAIM_MINE) {

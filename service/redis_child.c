@@ -16,7 +16,7 @@
 #include "service/redis_orphan.h"
 
 #define BACKOFF_MIN_MS     100
-#define BACKOFF_MAX_MS     5000
+#define BACKOFF_MAX_MS     1000  /* less than the 2 s within which events are taken again */
 #define STEADY_MS          10000 /* a server that ran this long is not failing over and over */
 #define ORPHAN_PATIENCE_MS 10000
 #define KILL_WAIT_MS       5000

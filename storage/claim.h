@@ -18,6 +18,11 @@
  * arrival: if all of it fits into one script and nobody has used the key, its events and its answer
  * are written together, in one round trip.  If it comes back as STORAGE_OK with CLAIM_FIRST it
  * takes the way above (CLAIM_DONE says there that it was applied after all, when no answer came).
+ * With `in_doubt` it was sent over a connection that was lost: as long as nobody has been asked it
+ * may have been applied, and a claim that fails says nothing of that; and its record must stay,
+ * for a copy that is still under way is stopped by it alone (no STORAGE_RELEASE).  A claim that was
+ * taken over is the same: who had it may have applied parts, and their markers are nothing that a
+ * request that comes directly would look at.
  *
  * The caller owns the claim (zeroed, then key and body set) and keeps it until its last job is
  * done; claim_release frees what CLAIM_REPLAY brought.
@@ -65,6 +70,7 @@ struct claim {
     size_t replay_n;
 
     bool direct;         /* see above */
+    bool in_doubt;       /* see above */
     struct slice answer; /* for STORAGE_WRITE: what is stored; lives until the job is done */
 
     /* Private to storage. */

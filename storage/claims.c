@@ -114,7 +114,7 @@ bool claims_settle(struct storage_job *job)
     if (job->err != STORAGE_OK && applied) {
         job->err = STORAGE_UNKNOWN;
     }
-    if (job->err == STORAGE_UNKNOWN) {
+    if (job->err == STORAGE_UNKNOWN || (job->err != STORAGE_OK && claim->in_doubt)) {
         return false;
     }
     claim->step = job->err == STORAGE_OK ? STEP_FINISH : STEP_RELEASE;
@@ -199,7 +199,8 @@ static void done(struct storage_job *job, enum storage_err err)
     job->done(job);
 }
 
-/* The step cannot be taken.  @err says why, and holds for a claim: nothing of its request was sent.
+/* The step cannot be taken.  @err says why, and holds for a claim: nothing of its request was sent
+ * (but what is in doubt, see claim.h).
  * Who was to be released keeps the reason that it came with. */
 static void fail(struct storage_job *job, enum storage_err err)
 {
@@ -256,6 +257,9 @@ static void take_claim(struct claims *c, struct storage_job *job, const struct r
             claim->until_ms = claim->gen_ms + CLAIM_TTL_MS;
         }
         claim->epoch = c->epoch;
+        if (claim->gen_ms != redis_ms) { /* taken over: who had it may have sent something */
+            claim->in_doubt = true;
+        }
     } else if (outcome == CLAIM_REPLAY || outcome == CLAIM_DONE) {
         claim->replay = malloc(value->text.n + 1);
         if (claim->replay == NULL) {

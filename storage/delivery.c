@@ -31,22 +31,34 @@ void delivery_release(struct delivery *d)
 /* ---- direct requests ---- */
 
 /* It takes the other way: see claim.h. */
-static void bounce(struct flush *flush, uint32_t unit)
+static void bounce(struct flush *flush, uint32_t unit, bool in_doubt)
 {
     struct storage_job *job = flush_take_direct(flush, unit);
     if (job != NULL) {
         job->u.write.claim->outcome = CLAIM_FIRST;
+        job->u.write.claim->in_doubt = in_doubt;
         job_done(job, STORAGE_OK);
     }
 }
 
-static void bounce_all(struct flush *flush)
+static void bounce_all(struct flush *flush, bool in_doubt)
 {
     for (uint32_t unit = 1; flush->n_direct > 0 && unit <= flush->n_units; unit++) {
         if (flush->units[unit - 1].direct) {
-            bounce(flush, unit);
+            bounce(flush, unit, in_doubt);
         }
     }
+}
+
+/* May something of it have been applied, as far as is known before the connection is given up? */
+static bool was_sent(const struct flush *flush)
+{
+    for (size_t i = 0; i < flush->n_parts; i++) {
+        if (flush->parts[i].state != PART_HELD || flush->parts[i].in_doubt) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Does all of it fit into one script? */
@@ -82,7 +94,7 @@ static bool take_used(struct flush *flush, struct slice text)
         if (unit == 0 || !flush->units[unit - 1].direct || (text.n > 0 && text.p[0] != ' ')) {
             return false;
         }
-        bounce(flush, unit);
+        bounce(flush, unit, false);
         text.p += text.n > 0 ? 1 : 0;
         text.n -= text.n > 0 ? 1 : 0;
     }
@@ -98,7 +110,7 @@ void delivery_add(struct delivery *d, struct flush *flush)
     *end = flush;
     d->n_flushes++;
     if (flush->n_direct > 0 && !fits(d, flush)) {
-        bounce_all(flush);
+        bounce_all(flush, false);
     }
     for (size_t i = 0; i < flush->n_parts; i++) {
         lane_append(&d->lanes[flush->parts[i].partition], &flush->parts[i]);
@@ -438,7 +450,7 @@ void delivery_lost(struct delivery *d)
         for (size_t i = 0; i < flush->n_parts; i++) {
             part_units_forget(flush->parts[i].units, flush->parts[i].n_units);
         }
-        bounce_all(flush); /* whether it was applied, its record tells */
+        bounce_all(flush, was_sent(flush)); /* whether it was applied, its record tells */
     }
     for (unsigned p = 0; p < d->core->partitions.n; p++) {
         lane_lost(&d->lanes[p]);
@@ -500,7 +512,7 @@ static enum part_answer read_code(struct delivery *d, struct part *part, const s
 {
     int64_t what = reply_integer(code, -1);
     if (what != 0 && what != 1 && what != 6 && what != 8) {
-        bounce_all(part->flush);
+        bounce_all(part->flush, false);
     }
     switch (what) {
     case 8: /* held back by another one */

@@ -352,7 +352,8 @@ bool encode_add(struct encoder *e, struct part *part, const struct partition_vie
     write_fixed_keys(e, part, tag);
     write_fixed_args(e, part, view);
     part_units_write(part->units, part->n_units, ((const struct flush *)part->flush)->units, tag,
-        &e->keys, &e->n_keys, &e->args, &e->n_args);
+        e->core->one_node ? &e->core->partitions : NULL, &e->keys, &e->n_keys, &e->args,
+        &e->n_args);
     write_announcements(e);
     write_sites(e);
     merge_counts_write(e->counts, tag, &e->keys, &e->n_keys, &e->args, &e->n_args);

@@ -19,6 +19,7 @@
 #include "storage/seen_op.h"
 
 #define CONNECT_MS 1000
+#define SILENCE_MS 5000 /* no reply for so long: the connection is dead, or as good as */
 #define RETRY_MS   50
 #define JOIN_AMONG 256 /* waiting jobs that are looked at for the same question */
 
@@ -44,7 +45,11 @@ static bool connect_for(struct reader *r, const struct storage_job *job)
     if (job->deadline_ms < deadline_ms) {
         deadline_ms = job->deadline_ms;
     }
-    return session_open(&r->session, r->core, deadline_ms, error, sizeof(error));
+    if (!session_open(&r->session, r->core, deadline_ms, error, sizeof(error))) {
+        return false;
+    }
+    redis_limit_silence(r->session.redis, SILENCE_MS);
+    return true;
 }
 
 void reader_op_detail(struct storage_job *job, const struct reply *reply)
@@ -232,12 +237,15 @@ static void answer_same(struct core *core, const struct storage_job *job, struct
 static void *reader_main(void *argument)
 {
     struct readers *readers = argument;
-    struct reader r = {.core = readers->core, .counter = counter_new(readers->core)};
+    struct reader r = {.core = readers->core};
     struct storage_job *job;
     struct storage_job *same;
     while ((job = next_job(readers, &same)) != NULL) {
         while (job != NULL) {
             enum storage_err err = STORAGE_NOMEM;
+            if (r.counter == NULL) { /* no memory for it the last time is no reason for ever */
+                r.counter = counter_new(r.core);
+            }
             if (r.counter != NULL) {
                 err = monotonic_ms() >= job->deadline_ms ? STORAGE_LATE : run(readers, &r, job);
             }

@@ -15,6 +15,7 @@
 struct redis {
     redisContext *context;
     struct arena arena; /* replies; the reader's privdata */
+    int64_t silence_ms; /* 0: no limit */
 };
 
 /* ---- reply objects in the arena ---- */
@@ -147,7 +148,11 @@ enum redis_status redis_await(struct redis *redis, int64_t deadline_ms, const st
         if (status != REDIS_OK_STATUS || *ret != NULL) {
             return status;
         }
-        status = wait_for(redis_fd(redis), left ? POLLIN | POLLOUT : POLLIN, deadline_ms);
+        int64_t until_ms = deadline_ms;
+        if (redis->silence_ms > 0 && monotonic_ms() + redis->silence_ms < deadline_ms) {
+            until_ms = monotonic_ms() + redis->silence_ms;
+        }
+        status = wait_for(redis_fd(redis), left ? POLLIN | POLLOUT : POLLIN, until_ms);
         if (status != REDIS_OK_STATUS) {
             return status;
         }
@@ -156,6 +161,11 @@ enum redis_status redis_await(struct redis *redis, int64_t deadline_ms, const st
             return status;
         }
     }
+}
+
+void redis_limit_silence(struct redis *redis, int64_t ms)
+{
+    redis->silence_ms = ms;
 }
 
 /* ---- connecting ---- */

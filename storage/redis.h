@@ -49,8 +49,13 @@ enum redis_status redis_receive(struct redis *redis);
  * replies before. */
 enum redis_status redis_next(struct redis *redis, const struct reply **ret);
 
-/* Blocking, with a deadline: wait until everything queued is sent, then for one reply. */
+/* Blocking, with a deadline: wait until everything queued is sent, then for one reply.
+ * REDIS_TIMEOUT also where nothing comes for as long as redis_limit_silence said. */
 enum redis_status redis_await(struct redis *redis, int64_t deadline_ms, const struct reply **ret);
+
+/* The longest silence in redis_await: the connection is dead, or as good as.  At first: no limit.
+ */
+void redis_limit_silence(struct redis *redis, int64_t ms);
 
 /* Does an error reply begin with this code ("OOM", "NOSCRIPT", ...)? */
 bool reply_is_error(const struct reply *reply, const char *code);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "storage/plan_write.h"
+
 #define SCAN_COUNT   1000 /* entries a SCAN step looks at */
 #define SCAN_AT_ONCE 2000 /* entries in one step: 2 ms of zsets, 0.7 ms of small hashes */
 #define STEP_MS      5000 /* longest wait for one step's reply */
@@ -23,6 +25,7 @@ void rollup_list_release(struct rollup_list *list)
 struct list_step {
     struct buffer keys, args, out;
     size_t n_keys, n_args;
+    int64_t redis_ms; /* Redis's clock at the last one */
 };
 
 static void step_release(struct list_step *step)
@@ -67,7 +70,7 @@ static void put_scan(
     step->n_args += 3;
 }
 
-/* Send what begin() began; *ret has an item for each key that was put. */
+/* Send what begin() began; *ret has an item for each key that was put, and one more. */
 static enum list_result finish(
     const struct rollup_scope *scope, struct list_step *step, const struct reply **ret)
 {
@@ -93,7 +96,11 @@ static enum list_result finish(
         core_notice(scope->core, STORAGE_ROLLUP_FAILED, (*ret)->text.p);
         return reply_is_error(*ret, "NOSCRIPT") ? LIST_LOST : LIST_FAILED;
     }
-    return (*ret)->type == REPLY_ARRAY && (*ret)->n + 1 == step->n_keys ? LIST_OK : LIST_FAILED;
+    if ((*ret)->type != REPLY_ARRAY || (*ret)->n != step->n_keys) {
+        return LIST_FAILED;
+    }
+    step->redis_ms = reply_integer(&(*ret)->items[step->n_keys - 1], 0);
+    return LIST_OK;
 }
 
 static bool copy(struct arena *arena, struct slice from, struct slice *ret)
@@ -207,13 +214,16 @@ static enum list_result list_sites(
 
 /* ---- pages of a site ---- */
 
-/* A site's parts of one kind while they are scanned. */
+/* A site's parts of one kind while they are scanned, [first, end); as number n_parts the bucket
+ * itself, whose pages are taken to be in the parts @gone. */
 struct scan {
     uint32_t site;
     enum key_kind kind;
-    int64_t size[PARTS_MAX];
-    char cursor[PARTS_MAX][24];
-    bool done[PARTS_MAX];
+    size_t first, end;
+    uint64_t gone;
+    int64_t size[PARTS_MAX + 1];
+    char cursor[PARTS_MAX + 1][24];
+    bool done[PARTS_MAX + 1];
 };
 
 struct wanted {
@@ -248,31 +258,37 @@ static bool add_item(
         }
         index_set(&list->index, slot, hash, (uint32_t)list->n_items++);
     }
-    list->items[slot->item].parts |= (uint64_t)1 << part;
+    bool whole = part == rollup_cut_of(list, scan->site)->n_parts;
+    list->items[slot->item].parts |= whole ? scan->gone : (uint64_t)1 << part;
     return true;
+}
+
+static struct bucket scanned(const struct rollup_list *list, const struct scan *scan, size_t part)
+{
+    const struct rollup_cut *cut = rollup_cut_of(list, scan->site);
+    return part == cut->n_parts ? cut->target : cut->parts[part];
 }
 
 static void part_key(const struct rollup_scope *scope, const struct rollup_list *list,
     const struct scan *scan, size_t part, struct key *key)
 {
-    key_bucket(key, scope->tag, scan->kind, list->sites[scan->site].name,
-        rollup_cut_of(list, scan->site)->parts[part], SLICE(""));
+    key_bucket(key, scope->tag, scan->kind, list->sites[scan->site].name, scanned(list, scan, part),
+        SLICE(""));
 }
 
 static enum list_result ask_sizes(const struct rollup_scope *scope, const struct rollup_list *list,
     struct scan *scan, struct list_step *step)
 {
-    const struct rollup_cut *cut = rollup_cut_of(list, scan->site);
     const struct reply *reply = NULL;
     begin(scope, step);
-    for (size_t i = 0; i < cut->n_parts; i++) {
+    for (size_t i = scan->first; i < scan->end; i++) {
         struct key key;
         part_key(scope, list, scan, i, &key);
-        put_size(step, cut->parts[i].level == LEVEL_MINUTE ? "HLEN" : "ZCARD", &key);
+        put_size(step, scanned(list, scan, i).level == LEVEL_MINUTE ? "HLEN" : "ZCARD", &key);
     }
     enum list_result result = finish(scope, step, &reply);
-    for (size_t i = 0; result == LIST_OK && i < cut->n_parts; i++) {
-        scan->size[i] = reply_integer(&reply->items[i], -1);
+    for (size_t i = scan->first; result == LIST_OK && i < scan->end; i++) {
+        scan->size[i] = reply_integer(&reply->items[i - scan->first], -1);
         scan->done[i] = scan->size[i] == 0;
         if (scan->size[i] < 0) {
             return LIST_FAILED;
@@ -286,18 +302,17 @@ static enum list_result ask_sizes(const struct rollup_scope *scope, const struct
 static size_t write_scans(const struct rollup_scope *scope, const struct rollup_list *list,
     const struct scan *scan, struct list_step *step, size_t which[PARTS_MAX])
 {
-    const struct rollup_cut *cut = rollup_cut_of(list, scan->site);
     size_t n = 0;
     int64_t entries = 0;
     begin(scope, step);
-    for (size_t i = 0; i < cut->n_parts && entries < SCAN_AT_ONCE; i++) {
+    for (size_t i = scan->first; i < scan->end && entries < SCAN_AT_ONCE; i++) {
         if (scan->done[i]) {
             continue;
         }
         struct key key;
         part_key(scope, list, scan, i, &key);
-        put_scan(
-            step, cut->parts[i].level == LEVEL_MINUTE ? "HSCAN" : "ZSCAN", &key, scan->cursor[i]);
+        put_scan(step, scanned(list, scan, i).level == LEVEL_MINUTE ? "HSCAN" : "ZSCAN", &key,
+            scan->cursor[i]);
         entries += scan->size[i] < SCAN_COUNT ? scan->size[i] : SCAN_COUNT;
         which[n++] = i;
     }
@@ -321,27 +336,60 @@ static bool take_piece(
     return true;
 }
 
-static enum list_result list_pages(const struct rollup_scope *scope, struct rollup_list *list,
-    uint32_t site, enum key_kind kind, struct list_step *step)
+static enum list_result run_scan(const struct rollup_scope *scope, struct rollup_list *list,
+    struct scan *scan, struct list_step *step)
 {
-    struct scan scan = {.site = site, .kind = kind};
-    for (size_t i = 0; i < PARTS_MAX; i++) {
-        scan.cursor[i][0] = '0';
+    for (size_t i = scan->first; i < scan->end; i++) {
+        memcpy(scan->cursor[i], "0", 2);
     }
-    enum list_result result = ask_sizes(scope, list, &scan, step);
+    enum list_result result = ask_sizes(scope, list, scan, step);
     while (result == LIST_OK) {
         const struct reply *reply = NULL;
         size_t which[PARTS_MAX];
-        size_t n = write_scans(scope, list, &scan, step, which);
+        size_t n = write_scans(scope, list, scan, step, which);
         if (n == 0) {
             return LIST_OK;
         }
         result = finish(scope, step, &reply);
         for (size_t i = 0; result == LIST_OK && i < n; i++) {
-            if (!take_piece(list, &scan, which[i], &reply->items[i])) {
+            if (!take_piece(list, scan, which[i], &reply->items[i])) {
                 result = LIST_FAILED;
             }
         }
+    }
+    return result;
+}
+
+/* The parts (bits) of a site whose hash of views may have expired since the bucket was closed, as
+ * far as the last step knows. */
+static uint64_t parts_gone(const struct rollup_scope *scope, const struct rollup_list *list,
+    uint32_t site, int64_t redis_ms)
+{
+    const struct rollup_cut *cut = rollup_cut_of(list, site);
+    /* What ended before and was left announced was closed by an earlier pass. */
+    int64_t closed_ms = cut->target.end_s < scope->end_s ? 0 : scope->closed_ms;
+    uint64_t gone = 0;
+    for (size_t i = 0; scope->retention != NULL && i < cut->n_parts; i++) {
+        int64_t at_ms =
+            expiry_ms(cut->parts[i].end_s, retention_keep_s(scope->retention, cut->parts[i]));
+        if (at_ms != 0 && at_ms > closed_ms && at_ms <= redis_ms) {
+            gone |= (uint64_t)1 << i;
+        }
+    }
+    return gone;
+}
+
+static enum list_result list_pages(const struct rollup_scope *scope, struct rollup_list *list,
+    uint32_t site, enum key_kind kind, struct list_step *step)
+{
+    size_t n_parts = rollup_cut_of(list, site)->n_parts;
+    struct scan parts = {.site = site, .kind = kind, .end = n_parts};
+    enum list_result result = run_scan(scope, list, &parts, step);
+    uint64_t gone = parts_gone(scope, list, site, step->redis_ms);
+    if (result == LIST_OK && gone != 0) {
+        struct scan whole = {
+            .site = site, .kind = kind, .first = n_parts, .end = n_parts + 1, .gone = gone};
+        result = run_scan(scope, list, &whole, step);
     }
     return result;
 }

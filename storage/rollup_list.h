@@ -6,6 +6,11 @@
  * Each step is a run of list.lua, which looks at the pass and its cursor first: the list is void as
  * soon as the pass is not ours any more.  Sizes are asked first, then the parts are scanned in
  * pieces, so that no step holds Redis for more than about two milliseconds.
+ *
+ * Pages are found in a part's hash of views.  Once the bucket is closed for readers that may expire
+ * (a late event gives it its expiry) while the sketches of the part's other pages have none yet. So
+ * where a part's time is over by now, and was not yet when the bucket was closed, every page of the
+ * bucket itself is taken to be in the part: whatever was in the part by then is in the bucket too.
  */
 #ifndef STORAGE_ROLLUP_LIST_H
 #define STORAGE_ROLLUP_LIST_H
@@ -64,6 +69,9 @@ struct rollup_scope {
     enum level level; /* of the buckets to complete, */
     int64_t end_s;    /* which end here, each in its site's zone */
     bool overdue;     /* take those that ended before too */
+    const struct retention
+        *retention;    /* the bucket is closed for readers: parts may be gone; or NULL */
+    int64_t closed_ms; /* a time before it was closed, Redis's clock; 0: not known */
 };
 
 enum list_result { LIST_OK, LIST_VOID, LIST_LOST, LIST_FAILED };

@@ -226,6 +226,7 @@ static enum pass_result advance(struct pass *pass)
     pass_put_state(pass, &pass->view.state);
     pass_put_state(pass, &done_state);
     resp_text(&pass->args, ver);
+    pass->closed_ms = redis_clock_ms(&pass->core->clock);
     enum pass_result result = pass_run(pass, SCRIPT_ADVANCE, 1, 7, &done);
     if (result == PASS_DONE) {
         pass->view.state = done_state;

@@ -86,6 +86,8 @@ enum pass_result pass_list(struct pass *pass, bool sites_only, bool overdue)
         .cur = pass->cur,
         .level = pass->level,
         .end_s = pass->end_s,
-        .overdue = overdue};
+        .overdue = overdue,
+        .retention = overdue ? &pass->view.retention : NULL,
+        .closed_ms = pass->closed_ms};
     return pass_from_list(rollup_list_make(&scope, sites_only, &pass->list));
 }

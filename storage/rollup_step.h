@@ -24,8 +24,9 @@ struct pass {
     struct partition_view view;
     char id[PASS_ID];
     char cur[24];
-    enum level level; /* of the buckets to complete, */
-    int64_t end_s;    /* and where they end */
+    enum level level;  /* of the buckets to complete, */
+    int64_t end_s;     /* and where they end */
+    int64_t closed_ms; /* a time before the advance, Redis's clock; 0: somebody else's, unknown */
     struct rollup_list list;
     struct buffer keys, args, out;
 };

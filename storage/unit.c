@@ -131,15 +131,17 @@ bool part_units_pass(
 }
 
 void part_units_write(const struct part_unit *units, uint32_t n, const struct unit *all,
-    const char *tag, struct buffer *keys, size_t *n_keys, struct buffer *args, size_t *n_args)
+    const char *tag, const struct partitions *homes, struct buffer *keys, size_t *n_keys,
+    struct buffer *args, size_t *n_args)
 {
     uint32_t open = 0;
     for (uint32_t i = 0; i < n; i++) {
         open += units[i].mark == UNIT_OPEN ? 1 : 0;
     }
+    resp_decimal(args, homes != NULL ? open : 0);
     resp_decimal(args, open);
-    *n_args += 1 + 3 * (size_t)open;
-    *n_keys += open;
+    *n_args += 2 + 3 * (size_t)open;
+    *n_keys += homes != NULL ? 2 * (size_t)open : open;
     for (uint32_t i = 0; i < n; i++) {
         const struct part_unit *unit = &units[i];
         if (unit->mark != UNIT_OPEN) {
@@ -156,5 +158,13 @@ void part_units_write(const struct part_unit *units, uint32_t n, const struct un
         resp_word(args, value, (size_t)length + sizeof(request->body.bytes));
         resp_decimal(args, request->until_ms);
         resp_decimal(args, unit->from + unit->skip);
+    }
+    for (uint32_t i = 0; homes != NULL && i < n; i++) {
+        const struct claim_digest *claim = &all[units[i].unit - 1].key;
+        if (units[i].mark == UNIT_OPEN) {
+            struct key key;
+            key_claim(&key, homes->tag[claim_partition(homes, claim)], claim);
+            resp_word(keys, key.p, key.n);
+        }
     }
 }

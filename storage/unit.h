@@ -17,6 +17,7 @@
 
 #include "storage/buffer.h"
 #include "storage/claim.h"
+#include "storage/partition.h"
 
 struct unit {
     struct claim_digest key, body;
@@ -64,8 +65,10 @@ struct unit_cursor {
 bool part_units_pass(
     const struct part_unit *units, uint32_t n, struct unit_cursor *cursor, uint32_t row_unit);
 
-/* Write the section "units" of write.lua for those that are open, as RESP words. */
+/* Write the section "units" of write.lua for those that are open, as RESP words.  @homes: where
+ * their claims lie; NULL if that may be another node. */
 void part_units_write(const struct part_unit *units, uint32_t n, const struct unit *all,
-    const char *tag, struct buffer *keys, size_t *n_keys, struct buffer *args, size_t *n_args);
+    const char *tag, const struct partitions *homes, struct buffer *keys, size_t *n_keys,
+    struct buffer *args, size_t *n_args);
 
 #endif

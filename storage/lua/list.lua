@@ -3,7 +3,7 @@
 -- (Not a MULTI: a Redis whose memory is full queues none, and rolling up is what makes room there.)
 -- KEYS: 1 rolled  2.. keys    ARGV: 1 cfg  2 pass  3 cur expected
 --       then per key: 'HLEN' or 'ZCARD'; or 'SSCAN', 'HSCAN' or 'ZSCAN', a cursor and a count
--- Reply: 0 not mine, not where I am; else per key the number, or {cursor, names}
+-- Reply: 0 not mine, not where I am; else per key the number, or {cursor, names}; last Redis's time (ms)
 local call = redis.call
 local is = call('HMGET', KEYS[1], 'cfg', 'pass', 'cur')
 if is[1] ~= ARGV[1] or is[2] ~= ARGV[2] or is[3] ~= ARGV[3] then return 0 end
@@ -24,4 +24,6 @@ for k = 2, #KEYS do
         a = a + 3
     end
 end
+local t = call('TIME')
+reply[#KEYS] = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
 return reply

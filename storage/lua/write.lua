@@ -1,10 +1,10 @@
 #!lua
 -- write.lua - apply parts of flushes to their partitions, each exactly once.  Encoded by storage/encode.c.
 --
--- KEYS: the direct claims; then part by part:  1 rolled  2 once:<writer>  3 open  4 sites  then the units' markers, then data keys in the order of use below
+-- KEYS: the direct claims; then part by part:  1 rolled  2 once:<writer>  3 open  4 sites  then the units' markers (and claims), then data keys in the order of use below
 -- ARGV: 1 number of parts  2 cfg  3 ttl (ms)  4 number of direct claims, and the record of each one
 --       then part by part:  number of keys  number of arguments behind this  st expected  ver to set ('' none)  seq
---       gen (ms)  generation of users relied on ('' none)  and counted sections: units (requests with a key), members
+--       gen (ms)  generation of users relied on ('' none)  and counted sections: units (requests with a key; before them the number of claims: as many, or 0), members
 --       for open, members for sites, counts, visits, activity, seen.
 -- Reply: {seconds, microseconds of Redis's clock, microseconds taken, code, st, code, st..}: per part a code, and with
 --       REPLAN st (else '')
@@ -65,9 +65,11 @@ local users = {}
 
 -- The n units with markers behind KEYS[k0] and arguments behind ARGV[a0], three each: the marker to set (gen, 13 digits,
 -- number of tasks, 7, body), the time from which on nothing of it may be applied, the number that the marker must have.
+-- Behind the markers their claims, if those are here: one that is gone, or written directly (without a lease), was lost with
+-- Redis's last second, and who repeats the request may write it directly, with no look at markers: nothing of it may be applied.
 -- Returns '' if all may be applied.
-local function known(k0, a0, n)
-    local markers, found = call('MGET', unpack(KEYS, k0 + 1, k0 + n)), {}
+local function known(k0, a0, n, claims)
+    local markers, found = call('MGET', unpack(KEYS, k0 + 1, k0 + n + claims)), {}
     for i = n, 1, -1 do
         local a = a0 + 3 * i - 2
         local value, from, marker, have = ARGV[a], num[ARGV[a + 2]], markers[i], 0
@@ -80,7 +82,9 @@ local function known(k0, a0, n)
                 end
             end
         end
-        if now >= num[ARGV[a + 1]] then have = 'L' end
+        local claim = markers[n + i]
+        local mine = claims == 0 or claim and sub(claim, 2, 14) == sub(value, 1, 13) and sub(claim, 15, 27) ~= '0000000000000'
+        if not mine or now >= num[ARGV[a + 1]] then have = 'L' end
         if have ~= from then
             found[#found + 1] = i .. ' ' .. (type(have) == 'number' and string.format('%.0f', have) or have)
         end
@@ -101,24 +105,24 @@ local function refusal(k0, a0)
     if rolled[2] ~= ARGV[a0 + 1] then return 1, rolled[2] end
     users[k0] = rolled[3] or '-'
     if ARGV[a0 + 5] ~= '' and ARGV[a0 + 5] ~= users[k0] then return 6, '' end
-    local units = num[ARGV[a0 + 6]]
+    local units = num[ARGV[a0 + 7]]
     if units > 0 then
-        local found = known(k0 + 4, a0 + 6, units)
+        local found = known(k0 + 4, a0 + 7, units, num[ARGV[a0 + 6]])
         if found ~= '' then return 7, found end
     end
 end
 
 -- Keys behind k0, arguments behind a0.  Returns the code, and st.
 local function apply(k0, a0)
-    local units = num[ARGV[a0 + 6]]
+    local units, claims = num[ARGV[a0 + 7]], num[ARGV[a0 + 6]]
     call('SET', KEYS[k0 + 2], ARGV[a0 + 3], 'PX', 3600000)
     if ARGV[a0 + 2] ~= '' then call('HSET', KEYS[k0 + 1], 'ver', ARGV[a0 + 2]) end
 
     for i = 1, units do
-        call('SET', KEYS[k0 + 4 + i], ARGV[a0 + 4 + 3 * i], 'PX', 176400000)
+        call('SET', KEYS[k0 + 4 + i], ARGV[a0 + 5 + 3 * i], 'PX', 176400000)
     end
 
-    local a, k = a0 + 7 + 3 * units, k0 + 5 + units -- next argument, next key
+    local a, k = a0 + 8 + 3 * units, k0 + 5 + units + claims -- next argument, next key
 
     for announced = 3, 4 do
         local n = num[ARGV[a]]

@@ -241,6 +241,22 @@ def test_black_hole(start_redis, start_proxy, start_tallyd, site):
     ledger.check(tallyd)
 
 
+def test_questions_outlive_connections_that_fall_silent(start_redis, start_proxy, start_tallyd, site):
+    """As where a firewall forgets what was idle: nothing comes back, nothing is closed; a new connection would do.  Within
+    the deadline of one question (10 s) it is made, and asked again."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    tallyd = start_tallyd(*FEW, redis=proxy)
+    http = tallyd.client()
+    http.accept([{"site": site, "page": "/"}])
+    assert http.count("pv", site=site) == 1
+    proxy.freeze()
+    for path in ("/uv", "/pages"):  # of a count, and of a pipeline
+        begin = time.monotonic()
+        assert http.get(path, site=site).status == 200
+        assert time.monotonic() - begin < 9
+
+
 # Error replies
 
 

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from lib.client import Unknown
-from lib.proxy import CUTS, Fault
+from lib.proxy import CUTS, Fault, is_script
 from lib.waiting import wait_until
 
 FEW = ("--partitions", "4", "--request-timeout", "1s")  # a lease is that, and half a second
@@ -21,6 +21,11 @@ POSITIONS = 16  # scripts of a request at most: claim, parts, settle
 def carries(args):
     """A script that carries out a step of a request: many a rollup's script is shorter."""
     return args[0].upper() == b"EVALSHA" and (len(args) > 30 or any(b":claim:" in a for a in args[:4]))
+
+
+def carries_parts(args):
+    """A script with events of a request that was claimed: their markers are in it."""
+    return is_script(args) and any(b":once:claim:" in a for a in args[3:12])
 
 
 def make_batch(site, n):
@@ -297,4 +302,80 @@ def test_random_walk(scene, chance):
             if status == 202:
                 taken.add(key)
     s.sites = sorted(bodies.items())
+    s.settle()
+
+
+def test_a_claim_that_was_taken_over_is_not_released(scene, start_tallyd):
+    """Whoever had it has applied the events and died before the answer was stored.  The next one is refused by Redis: were
+    the key free then, the third one would write the events directly, with no look at their markers."""
+    s = scene()
+    limited = start_tallyd(*FEW, "--ingest-limit", "100000/1s", redis=s.proxy, name="limited")  # with a guard: never directly
+    site = s.site(DIRECT)
+    fault = s.proxy.arm(Fault("command-before", match=lambda args: carries(args) and len(args) < 30 and b"D" in args))
+    thread = threading.Thread(target=post, args=(limited.client(), make_batch(site, DIRECT), site))
+    thread.start()
+    assert fault.done.wait(10)
+    limited.kill()
+    thread.join()
+    assert s.other.client().count("pv", site=site, from_="2026-01-01", to="now") == DIRECT
+    fault = s.proxy.arm(Fault("error", match=carries_parts, text="OOM not now"))
+    statuses = []
+
+    def refused():
+        statuses.append(post(s.cut.client(), make_batch(site, DIRECT), site)[0])
+        return fault.fired and statuses[-1] == 503
+
+    wait_until(refused, "taken over and refused", pause_s=0.05)
+    assert set(statuses) == {409, 503}
+    s.settle()
+
+
+def test_a_claim_that_redis_has_lost_is_nobody_s(scene, start_tallyd):
+    """Redis goes back to before the claim while its events are on their way.  They are sent again, and must not be applied:
+    whoever repeats the request may write it directly, with no look at what they leave behind."""
+    s = scene()
+    limited = start_tallyd(*FEW, "--ingest-limit", "100000/1s", redis=s.proxy, name="limited")  # with a guard: never directly
+    s.warm_up()
+    site, judge, seen = s.site(DIRECT), s.proxy.judge, []
+    s.redis.command("SAVE")
+
+    def judge_and_go_back(args):
+        if carries_parts(args) and not seen:
+            seen.append(s.redis.command("KEYS", "*:claim:*"))
+            s.redis.kill()
+            s.redis.start()
+            seen.append(s.redis.command("KEYS", "*:claim:*"))
+        return judge(args)
+
+    s.proxy.judge = judge_and_go_back
+    assert post(limited.client(), make_batch(site, DIRECT), site)[0] == 504
+    s.proxy.judge = judge
+    assert len(seen[0]) == len(seen[1]) + 1
+    s.warm_up()
+    s.settle()
+
+
+@pytest.mark.parametrize("point, then", [("command-before", "hangs"), ("command-after", "hangs"), ("command-before", "is gone"),
+                                         ("command-after", "is gone"), ("reply-before", "is gone")])
+def test_an_outcome_that_is_unknown_is_no_503(scene, point, then):
+    """A small request is sent in one script and its answer is lost; nobody can be asked what became of it."""
+    s = scene()
+    s.warm_up()
+    site, judge = s.site(DIRECT), s.proxy.judge
+
+    def judge_and_stop(args):
+        fault = judge(args)
+        if fault is not None and then == "hangs":
+            s.proxy.hold_replies()
+        elif fault is not None:
+            s.proxy.upstream += ".gone"
+        return fault
+
+    fault = s.proxy.arm(Fault(point, match=carries))
+    s.proxy.judge = judge_and_stop
+    status, _ = post(s.cut.client(), make_batch(site, DIRECT), site)
+    assert fault.fired == 1 and status == 504
+    s.proxy.hold_replies(False)
+    s.proxy.upstream, s.proxy.judge = str(s.redis.path), judge
+    s.warm_up()
     s.settle()

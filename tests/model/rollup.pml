@@ -114,7 +114,7 @@ bit Spm[2], Sph[2], Spd[2], Spy, Sxm[4], Sxh[4], Sxd[4], Sxy[2]; byte Sopen, Sst
 #define SPASS 0
 #define NOTLOST(e) skip
 #endif
-bit stalled;                             /* an index expired while its pass was in the last phase: see LEAKED */
+bit stalled;                             /* a month's own time was over while its pass was in the last phase: see LEAKED */
 bit twice, unequal, unseen, leaked, goal;    /* never set: an assertion names the property that is broken */
 
 /* Pass ids are random and never repeat: any id that nobody remembers stands for a new one. */
@@ -125,7 +125,7 @@ inline new_id(v) {
   lmy[me] = i * 4 + v; i = 0
 }
 
-#define INDEXGONE (pass != 0 && cur >= 8 && (((pass & 3) == 1 && ((clk > 0 && pm[0]) || (clk > 1 && pm[1]))) || ((pass & 3) == 2 && HGONE && (ph[0] || ph[1])) || ((pass & 3) == 3 && ((DGONE && (pd[0] || pd[1])) || (YGONE && py)))))
+#define INDEXGONE (pass != 0 && cur >= 8 && (pass & 3) == 3 && YGONE && py)
 inline redis_expires() {                 /* what Redis does by itself, at any time */
 #ifndef STALL
   if :: INDEXGONE -> stalled = 1 :: else fi;
@@ -306,19 +306,19 @@ inline do_list(v, t) {
   i = 0;
   n = ((lst & 5) != 0) + ((lst & 10) != 0)
 }
-/* WHOLELIST: the second list has all parts of each page that the bucket itself has: no index of a part is needed. */
+/* The parts (bits) whose time is over, and was not yet when the bucket was closed (`since`, 0: not known): their sums may be gone. */
+#define GONEPARTS(v) ((v) == 1 -> (clk > 0 && since <= 0) + 4 * (clk > 1 && since <= 1) : ((v) == 2 -> 5 * (HGONE && since <= 2) : 5 * (DGONE && since <= 3)))
+/* The second list: those parts have each page that the bucket itself has. */
 inline do_list2(v, t) {
-#ifdef WHOLELIST
-  lst = 0; i = 0;
+  do_list(v, t);
+#ifndef M_PARTLIST                        /* from the parts' sums alone */
   do
-  :: i < E && (open & TBIT(v, t)) && INT(i, v, t) && ((v == 1 && h[i]) || (v == 2 && d[i]) || (v == 3 && y[i])) -> lst = lst | (5 << pg[i]); i++
+  :: i < E && (open & TBIT(v, t)) && INT(i, v, t) && ((v == 1 && h[i]) || (v == 2 && d[i]) || (v == 3 && y[i])) -> lst = lst | (GONEPARTS(v) << pg[i]); i++
   :: i < E && !((open & TBIT(v, t)) && INT(i, v, t) && ((v == 1 && h[i]) || (v == 2 && d[i]) || (v == 3 && y[i]))) -> i++
   :: i == E -> break
   od;
   i = 0;
   n = ((lst & 5) != 0) + ((lst & 10) != 0)
-#else
-  do_list(v, t)
 #endif
 }
 #define PAGE(k, lst) ((k) == 0 && (lst & 5) != 0 -> 0 : 1)                         /* the page of chunk k */
@@ -419,7 +419,7 @@ inline do_expire(my, k, lst, n, v, t) {
 #endif
 
 proctype Leader(byte me) {
-  byte s = 0, lst = 0, n = 0, at = 0, v = 0, t = 0, i = 0, tot = 0; bit ok = 0;
+  byte s = 0, lst = 0, n = 0, at = 0, v = 0, t = 0, i = 0, tot = 0, since = 0; bit ok = 0;
 #if defined(CRASH) && defined(RECONN)
   byte myep = 0;
 #endif
@@ -427,7 +427,7 @@ proctype Leader(byte me) {
   byte sum[E];
 #endif
 again:
-  atomic { lmy[me] = 0; lst = 0; n = 0; at = 0; v = 0; t = 0; ok = 0;
+  atomic { lmy[me] = 0; lst = 0; n = 0; at = 0; v = 0; t = 0; ok = 0; since = 0;
 #ifdef M_NOATOM
     i = 0; do :: i < E -> sum[i] = 0; i++ :: else -> i = 0; break od;
 #endif
@@ -449,7 +449,10 @@ again:
        t = (cur < 8 -> WSTAMP(s, v) : WSTAMP(s, v) - 1);
 #endif
        new_id(v) };
-     if :: d_step { do_takeover(lmy[me], s, lsee[me]); at = (cur >= 8); lsee[me] = 0 } :: LEAVE(1, 0, 0) fi
+     if :: d_step { do_takeover(lmy[me], s, lsee[me]); at = (cur >= 8); lsee[me] = 0 } :: LEAVE(1, 0, 0) fi;
+#ifdef M_SINCE                            /* who takes over thinks that the bucket was closed only now */
+     since = clk
+#endif
   :: lsee[me] == 0 ->
      if
      :: HW(s) < NH -> v = 1; t = HW(s)
@@ -488,6 +491,7 @@ again:
         if :: !ok -> goto again :: ok -> at++ fi
      :: at == n -> break
      od;
+     since = clk;                        /* what the leader knows of Redis's clock is never ahead */
      if :: d_step { do_advance(lmy[me], n, s, v, t); lst = 0; n = 0 } :: LEAVE(4, n, t) fi;
      if :: !ok -> goto again :: ok fi
   :: at == 1 -> skip

@@ -1,7 +1,8 @@
 """Fault campaigns: clients post all the while, something is killed or a connection harmed, and in the end the counts are
 audited.  Everything by chance comes from one seed.
 
-kills(): SIGKILL of tallyd, of Redis, of both, and again while they come back.
+kills(): SIGKILL of tallyd, of Redis, of both, and again while they come back.  Half of the clients send Idempotency-Keys, and
+each batch until it is acknowledged.
 positions(): a flush is harmed at its first command, its second.. until none is left that it could be, as SQLite tests I/O
 errors; in each way that the proxy knows.
 """
@@ -41,7 +42,7 @@ class Report:
     refused: int = 0
     first_s: float = 0.0     # longest until the first 202
     slowest_s: float = 0.0   # longest answer
-    found: dict = field(default_factory=lambda: {"lost": [], "doubled": [], "refused": []})
+    found: dict = field(default_factory=lambda: {"lost": [], "doubled": [], "refused": [], "forgotten": []})
     faults: list = field(default_factory=list)  # what else was not as promised
 
     def add(self, ledger, tallyd):
@@ -61,7 +62,7 @@ class Report:
         return (f"faults: seed {self.seed}, {self.rounds} rounds, {self.kills} kills, {self.positions} positions; events: "
                 f"{self.acknowledged} acknowledged, {self.unknown} unknown, {self.refused} refused; "
                 f"{len(self.found['lost'])} lost, {len(self.found['doubled'])} doubled, {len(self.found['refused'])} refused "
-                f"but counted; first 202 after {self.first_s:.2f} s at most, slowest answer {self.slowest_s:.2f} s")
+                f"but counted, {len(self.found['forgotten'])} forgotten; first 202 after {self.first_s:.2f} s at most, slowest answer {self.slowest_s:.2f} s")
 
     def check(self):
         """All that was promised was kept."""
@@ -121,7 +122,7 @@ def kills(report, chance, goal, embedded, clients=4):
     victims, ledger = Victims(embedded), Ledger("kills-embedded" if embedded else "kills")
     done = 0
     try:
-        with Clients(ledger, victims.tallyd, n=clients, limit=10**9) as load:
+        with Clients(ledger, victims.tallyd, n=clients, limit=10**9, keyed=clients // 2) as load:
             while done < goal:
                 load.more(4)
                 what = chance.choice(["tallyd", "redis", "tallyd redis"])

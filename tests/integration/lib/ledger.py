@@ -3,12 +3,14 @@
 import threading
 import time
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 
 from .client import Unknown
 from .waiting import wait_until
 
 EVENTS = 8  # of a batch: over several partitions, in one script
 AT_ONCE = 50  # pages asked for together
+SAMPLE = 100  # pairs (user, page) that are asked for
 
 
 @dataclass
@@ -24,14 +26,18 @@ class Ledger:
     slowest_s: float = 0.0
     lock: threading.Lock = field(default_factory=threading.Lock)
     statuses: dict = field(default_factory=dict)
+    open_keyed: dict = field(default_factory=dict)  # pages that were sent with a key, and not acknowledged yet
 
-    def send(self, http, name):
-        """Post one batch; file it by its answer.  Returns the status, None without an answer."""
+    def send(self, http, name, keyed=False):
+        """Post one batch; file it by its answer.  Returns the status, None without an answer.
+
+        With a key it is to be sent again until it is counted: another answer than 202 leaves it unknown.
+        """
         pages = [f"/{name}/{i}" for i in range(self.events)]
         batch = [{"site": self.site, "page": p, "user": f"user of {p}"} for p in pages]
         begin = time.monotonic()
         try:
-            answer = http.post(batch)
+            answer = http.post(batch, headers={"Idempotency-Key": f"{self.site} {name}"} if keyed else None)
             status = answer.status
         except Unknown as error:
             if isinstance(error.__cause__, ConnectionRefusedError):
@@ -45,6 +51,10 @@ class Ledger:
             if status == 202:
                 assert answer.json["accepted"] == self.events
                 self.counted += pages
+                self.open_keyed.pop(name, None)
+            elif keyed:
+                assert status in (409, 503, 504, None), answer
+                self.open_keyed[name] = pages
             elif status == 503:
                 assert int(answer.headers["Retry-After"]) >= 1
                 self.refused += pages
@@ -54,8 +64,8 @@ class Ledger:
         return status
 
     def audit(self, tallyd):
-        """{'lost', 'doubled', 'refused'}: pages of acknowledged events that are missing, pages counted more than once,
-        and pages that are counted though they were refused (503).
+        """{'lost', 'doubled', 'refused', 'forgotten'}: pages of acknowledged events that are missing, pages counted more than
+        once, pages that are counted though they were refused (503), and those whose user is not active, or was not seen.
 
         What is unknown may arrive while this asks, and may be there in part: a page without its site.
         """
@@ -63,7 +73,11 @@ class Ledger:
         wait_until(lambda: http.get("/readyz").status == 200, "ready for questions")
 
         def pv(page):
-            return http.count("pv", site=self.site, page=page, from_="now-1h")
+            def ask():  # its deadline may be short, and the machine busy
+                answer = http.get("/pv", site=self.site, page=page, from_="now-1h")
+                return answer.json["pv"] + 1 if answer.status == 200 else None
+
+            return wait_until(ask, "an answer") - 1
 
         def wrong(pages, right):
             """Those of the pages that do not have exactly `right` views, with what they have; many are asked for at
@@ -75,10 +89,27 @@ class Ledger:
                 found.update({p: n for p, n in each.items() if n != right})
             return found
 
-        counted, unknown = wrong(self.counted, 1), wrong(self.unknown, 0)
+        some = [p for pages in self.open_keyed.values() for p in pages]
+        counted, unknown = wrong(self.counted, 1), wrong(self.unknown + some, 0)
         return {"lost": [p for p, n in counted.items() if n == 0],
                 "doubled": [p for p, n in [*counted.items(), *unknown.items()] if n > 1],
-                "refused": list(wrong(self.refused, 0))}
+                "refused": list(wrong(self.refused, 0)),
+                "forgotten": self._forgotten(http)}
+
+    def _forgotten(self, http):
+        """Each acknowledged event has a user of its own: active today, and seen on the page."""
+        today = datetime.now(timezone.utc).date()
+
+        def ask(path, **params):
+            found = []
+            wait_until(lambda: found.append(http.get(path, site=self.site, **params)) or found[-1].status == 200, "an answer")
+            return found[-1].json
+
+        users = ask("/active", match="any", from_=today - timedelta(1), to=today + timedelta(1))["users"]
+        few = [] if users >= len(self.counted) else [f"{users} users for {len(self.counted)} events"]
+        for page in self.counted[::max(1, len(self.counted) // SAMPLE)]:
+            few += [] if ask("/seen", user=f"user of {page}", page=page)["seen"] else [page]
+        return few
 
     def check(self, tallyd):
         """Page by page, then the totals."""
@@ -87,6 +118,7 @@ class Ledger:
         assert not found["lost"], f"{len(found['lost'])} of {len(self.counted)} acknowledged events: {found['lost'][:5]}"
         assert not found["refused"], f"answered 503 and counted: {found['refused'][:5]}"
         assert not found["doubled"], f"counted twice: {found['doubled'][:5]}"
+        assert not found["forgotten"], f"acknowledged, and no longer known: {found['forgotten'][:5]}"
         http = tallyd.client()
         for metric in ("pv", "visits"):
             total = http.count(metric, site=self.site, from_="now-1h")
@@ -96,10 +128,10 @@ class Ledger:
 
 
 class Clients:
-    """Threads that post batches until they are told to stop."""
+    """Threads that post batches until they are told to stop; the last `keyed` ones with keys, each batch until it is taken."""
 
-    def __init__(self, ledger, tallyd, n=4, limit=400):
-        self.ledger, self.tallyd, self.limit = ledger, tallyd, limit
+    def __init__(self, ledger, tallyd, n=4, limit=400, keyed=0):
+        self.ledger, self.tallyd, self.limit, self.keyed_from = ledger, tallyd, limit, n - keyed
         self.stopping = threading.Event()
         self.faults = []
         self.sent = 0
@@ -122,8 +154,9 @@ class Clients:
             while not self.stopping.is_set() and self.sent < self.limit:
                 if port != self.tallyd.port:  # it was started again
                     port, http = self.tallyd.port, self.tallyd.client()
-                status = self.ledger.send(http, f"{me}/{n}")
-                n += 1
+                keyed = me >= self.keyed_from
+                status = self.ledger.send(http, f"{me}/{n}", keyed)
+                n += 0 if keyed and status != 202 else 1
                 self.sent += 1
                 if status != 202:
                     self.stopping.wait(0.02)  # a polite client comes again a little later

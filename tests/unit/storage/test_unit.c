@@ -67,16 +67,19 @@ Test(unit, the_section_has_a_marker_to_set_for_each_open_unit)
     size_t n_args = 4;
     memset(&all[0].key, 0xab, sizeof(all[0].key));
     memset(&all[0].body, 0, sizeof(all[0].body));
+    struct partitions homes;
+    partitions_make(1, &homes);
     buffer_init(&keys);
     buffer_init(&args);
-    part_units_write(units, 2, all, "7", &keys, &n_keys, &args, &n_args);
-    cr_expect_eq(n_keys, 5);
-    cr_expect_eq(n_args, 8);
-    static const char key[] = "$49\r\nt:{7}:once:claim:abababababababababababababababab\r\n";
+    part_units_write(units, 2, all, "7", &homes, &keys, &n_keys, &args, &n_args);
+    cr_expect_eq(n_keys, 6);
+    cr_expect_eq(n_args, 9);
+    static const char key[] = "$49\r\nt:{7}:once:claim:abababababababababababababababab\r\n"
+                              "$44\r\nt:{0}:claim:abababababababababababababababab\r\n";
     cr_expect_eq(keys.n, sizeof(key) - 1);
     cr_expect_eq(memcmp(keys.p, key, sizeof(key) - 1), 0);
     static const char text[] =
-        "$1\r\n1\r\n$36\r\n17000000001230000030\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\r\n"
+        "$1\r\n1\r\n$1\r\n1\r\n$36\r\n17000000001230000030\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\r\n"
         "$13\r\n1700000600123\r\n$2\r\n23\r\n";
     cr_expect_eq(args.n, sizeof(text) - 1);
     cr_expect_eq(memcmp(args.p, text, sizeof(text) - 1), 0);
@@ -150,7 +153,7 @@ Test(unit, direct_ones_have_no_marker_and_are_never_open_again)
     size_t n_args = 0;
     buffer_init(&keys);
     buffer_init(&args);
-    part_units_write(units, 2, all, "1", &keys, &n_keys, &args, &n_args);
+    part_units_write(units, 2, all, "1", NULL, &keys, &n_keys, &args, &n_args);
     cr_expect_eq(n_keys, 1);
     struct unit_cursor cursor = {0};
     cr_expect(part_units_pass(units, 2, &cursor, 1));
