@@ -9,11 +9,11 @@
 
 #include "storage/storage.h"
 
-/* Would the answer to @a (STORAGE_COUNT) be the answer to @b?  Not with explain, a step or a page
- * set: lists of keys, of points and of pages are owned.  (Without a step the zone says nothing.) */
+/* Would the answer to @a (STORAGE_COUNT) be the answer to @b?  Not with explain or a page set: lists
+ * of keys and of pages are owned.  (Without a step the zone says nothing.) */
 bool count_same(const struct storage_job *a, const struct storage_job *b);
 
-/* Give @to the result of @from. */
-void count_share(const struct storage_job *from, struct storage_job *to);
+/* Give @to the result of @from.  False: no memory for its points. */
+bool count_share(const struct storage_job *from, struct storage_job *to);
 
 #endif

@@ -219,9 +219,9 @@ static void answer_same(struct core *core, const struct storage_job *job, struct
 {
     while (same != NULL) {
         struct storage_job *next = same->next;
-        count_share(job, same);
+        bool shared = count_share(job, same);
         atomic_fetch_add(&core->stats.queries_joined, 1);
-        job_done(same, err);
+        job_done(same, shared ? err : STORAGE_NOMEM);
         same = next;
     }
 }
