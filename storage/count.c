@@ -90,9 +90,8 @@ static bool ask_partition(
     if (shard == NULL || (sketches && shard->n_pages == SHARD_PAGES)) {
         shard = new_shard(c, partition, metrics);
     }
-    if (shard == NULL ||
-        !array_reserve(
-            &shard->pages, &shard->pages_capacity, shard->n_pages, sizeof(*shard->pages))) {
+    if (shard == NULL || !array_reserve(&shard->pages, &shard->pages_capacity, shard->n_pages,
+                             sizeof(*shard->pages))) {
         return false;
     }
     shard->pages[shard->n_pages++] = page;
@@ -166,8 +165,8 @@ static const struct shard *planned_alike(const struct counter *c, const struct s
 {
     for (const struct shard *other = c->shards; other < shard; other++) {
         if (memcmp(&other->view.state, &shard->view.state, sizeof(shard->view.state)) == 0 &&
-            memcmp(&other->view.retention, &shard->view.retention,
-                sizeof(shard->view.retention)) == 0) {
+            memcmp(&other->view.retention, &shard->view.retention, sizeof(shard->view.retention)) ==
+                0) {
             return other;
         }
     }

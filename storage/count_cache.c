@@ -104,8 +104,7 @@ static bool recall_run(struct counter *c, const struct shard *shard, struct run 
             bool found = all && cache_get(c->core->cache, &run->id[m], &shard->view.ver,
                                     sketch == 1 ? use_sketch : use_sum, &uses[m]);
             all = found && !uses[m].nomem;
-            atomic_fetch_add(
-                found ? &c->core->stats.cache_hits : &c->core->stats.cache_misses, 1);
+            atomic_fetch_add(found ? &c->core->stats.cache_hits : &c->core->stats.cache_misses, 1);
         }
     }
     for (int m = 0; all && m < METRICS; m++) {
@@ -169,8 +168,7 @@ void count_recall(struct counter *c, const struct count_job *job)
     }
     for (size_t i = 0; may && c->tally.n_points == 1 && i < c->n_shards; i++) {
         struct shard *shard = &c->shards[i];
-        ok = ok && (!shard->view.known ||
-                       count_recall_runs(c, job, shard, 0, shard->cover.n, 0));
+        ok = ok && (!shard->view.known || count_recall_runs(c, job, shard, 0, shard->cover.n, 0));
     }
     if (!ok) {
         forget(c);
@@ -202,8 +200,7 @@ bool count_remember(struct counter *c, enum metric metric, const struct run *run
     bool sketch = metric_is_sketch(metric);
     bool provable = view->known && ver_equal(&c->run_ver[metric], &view->ver);
     for (size_t i = 0; provable && i < run->n; i++) {
-        provable =
-            count_is_closed(c->zone, &view->state, shard->cover.buckets[run->first + i]);
+        provable = count_is_closed(c->zone, &view->state, shard->cover.buckets[run->first + i]);
     }
     if (provable && sketch) {
         uint8_t text[HLL_DENSE_SIZE];

@@ -23,13 +23,13 @@
 
 #include "storage/count_read.h"
 
-/* Find the runs of all planned shards, and take what is remembered of them under the `ver` that they
- * were planned by into c->tally.  Where nothing may be remembered (no cache, no memory) there are
- * none.  What several metrics are asked of is recalled in all of them or not at all. */
+/* Find the runs of all planned shards, and take what is remembered of them under the `ver` that
+ * they were planned by into c->tally.  Where nothing may be remembered (no cache, no memory) there
+ * are none.  What several metrics are asked of is recalled in all of them or not at all. */
 void count_recall(struct counter *c, const struct count_job *job);
 
-/* The same of the buckets [first, end) of one shard, which belong to @point, behind the runs that it
- * has.  False: no memory, c->tally is of no use. */
+/* The same of the buckets [first, end) of one shard, which belong to @point, behind the runs that
+ * it has.  False: no memory, c->tally is of no use. */
 bool count_recall_runs(struct counter *c, const struct count_job *job, struct shard *shard,
     size_t first, size_t end, size_t point);
 

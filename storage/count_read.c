@@ -7,8 +7,8 @@
 #include "storage/index.h"
 #include "storage/script.h"
 
-/* In one MULTI.  What Redis has gathered of an answer it sends only when the MULTI is over: 16 dense
- * sketches (200 KB) are still in its processor's cache then, 256 cost it a quarter more. */
+/* In one MULTI.  What Redis has gathered of an answer it sends only when the MULTI is over: 16
+ * dense sketches (200 KB) are still in its processor's cache then, 256 cost it a quarter more. */
 #define SKETCHES_AT_ONCE 16
 #define READS_AT_ONCE    256 /* sums too */
 
@@ -199,8 +199,8 @@ static size_t buckets_at_once(const struct shard *shard, unsigned metrics)
     return n;
 }
 
-/* Up to @at_once buckets of [first, end) that must be read, the first of them being one, and what is
- * recalled among them. */
+/* Up to @at_once buckets of [first, end) that must be read, the first of them being one, and what
+ * is recalled among them. */
 static struct chunk cut_chunk(struct shard *shard, size_t first, size_t end, size_t at_once)
 {
     struct chunk chunk = {.shard = shard, .first = first};
@@ -335,8 +335,8 @@ static bool send_chunks(
 
 /* ---- taking answers ---- */
 
-/* Do all buckets of the chunk hold by the state and the time of the reply?  (Those that are recalled
- * hold if `ver` does.) */
+/* Do all buckets of the chunk hold by the state and the time of the reply?  (Those that are
+ * recalled hold if `ver` does.) */
 static bool holds(const struct counter *c, const struct chunk *chunk,
     const struct partition_view *view, int64_t now_s)
 {
@@ -406,12 +406,11 @@ static enum storage_err take_bucket(struct counter *c, struct storage_job *job,
         c->run_sum[metric] = 0;
         c->run_ver[metric] = view->ver;
     }
-    enum storage_err err =
-        metric_is_sketch(metric)
-            ? take_sketches(c, job, run != NULL ? &c->run[metric] : NULL, metric, point, values,
-                  shard->n_pages)
-            : take_sums(c, job, run != NULL ? &c->run_sum[metric] : NULL, metric, point, values,
-                  shard->n_pages);
+    enum storage_err err = metric_is_sketch(metric)
+                               ? take_sketches(c, job, run != NULL ? &c->run[metric] : NULL, metric,
+                                     point, values, shard->n_pages)
+                               : take_sums(c, job, run != NULL ? &c->run_sum[metric] : NULL, metric,
+                                     point, values, shard->n_pages);
     if (err == STORAGE_OK && run != NULL && i == run->first + run->n - 1 &&
         !count_remember(c, metric, run, view, shard)) {
         err = STORAGE_NOMEM;

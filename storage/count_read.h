@@ -25,8 +25,8 @@ struct run {
     struct cache_id id[METRICS];
 };
 
-/* More pages are several shards: of 1,000, the sketches of one bucket are 12 MB, which must not be one
- * turn of Redis's thread. */
+/* More pages are several shards: of 1,000, the sketches of one bucket are 12 MB, which must not be
+ * one turn of Redis's thread. */
 #define SHARD_PAGES 32
 
 /* What one partition is asked. */

@@ -166,8 +166,7 @@ static bool plan_rest(struct counter *c, const struct count_job *job, const stru
         .n_pages = shard->n_pages,
         .view = shard->view,
         .rest = true};
-    struct cover_basis basis =
-        counter_basis(c, &rest.view, redis_clock_ms(&c->core->clock) / 1000);
+    struct cover_basis basis = counter_basis(c, &rest.view, redis_clock_ms(&c->core->clock) / 1000);
     bool ok = rest.metrics == 0 ||
               array_reserve(&c->rest, &c->rest_capacity, c->n_rest, sizeof(*c->rest));
     cover_init(&rest.cover);
@@ -175,8 +174,7 @@ static bool plan_rest(struct counter *c, const struct count_job *job, const stru
         size_t end = stretch_end(c, point);
         struct window window = {
             c->tally.points[point].window.from_s, c->tally.points[end - 1].window.to_s};
-        ok = !c->known[point] ||
-             cover_append(&basis, window, BUCKETS_MAX, &rest.cover) == COVER_OK;
+        ok = !c->known[point] || cover_append(&basis, window, BUCKETS_MAX, &rest.cover) == COVER_OK;
         point = end;
     }
     ok = ok && count_recall_runs(c, job, &rest, 0, rest.cover.n, TALLY_TOTAL);
@@ -218,8 +216,9 @@ static bool is_over(const struct counter *c, size_t point)
     for (size_t s = 0; s < c->n_shards; s++) {
         const struct shard *shard = &c->shards[s];
         bool alike =
-            s > 0 && memcmp(&shard->seen_state, &shard[-1].seen_state, sizeof(shard->seen_state)) ==
-                         0 && shard->ends[point] == shard[-1].ends[point];
+            s > 0 &&
+            memcmp(&shard->seen_state, &shard[-1].seen_state, sizeof(shard->seen_state)) == 0 &&
+            shard->ends[point] == shard[-1].ends[point];
         size_t i = point == 0 ? 0 : shard->ends[point - 1];
         for (; !alike && i < shard->ends[point]; i++) {
             if (!count_is_closed(c->zone, &shard->seen_state, shard->cover.buckets[i])) {

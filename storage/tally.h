@@ -18,8 +18,8 @@
 struct tally {
     struct count_point *points; /* owned until tally_take_points */
     size_t n_points, capacity;
-    uint64_t sums[METRICS];     /* of those that are sums */
-    struct hll total[METRICS];  /* of those that are sketches */
+    uint64_t sums[METRICS];    /* of those that are sums */
+    struct hll total[METRICS]; /* of those that are sketches */
     /* owned: of the points at hand, and behind them of the last point, which may be begun earlier;
      * NULL: not needed so far */
     struct hll *group[METRICS];

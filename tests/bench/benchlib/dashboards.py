@@ -22,11 +22,11 @@ def panels():
             ("/uv", {"from": "now-24h"}),
             ("/pv", {"from": "now-24h"}),
             ("/visits", {"from": "now-24h"}),
-            ("/ips", {"from": "now-7d"}),
-            ("/uv", {"from": "now-30d"}),
+            ("/ips", {"from": "now-7d/h"}),
+            ("/uv", {"from": "now-30d/d"}),
             ("/stats", {"from": "now/d"}),
-            ("/stats", {"from": "now-7d", "step": "1h"}),
-            ("/uv", {"from": "now-30d", "step": "1d"}),
+            ("/stats", {"from": "now-7d/h", "step": "1h"}),
+            ("/uv", {"from": "now-30d/d", "step": "1d"}),
             ("/pv", {"from": "now-1h", "step": "1m"}),
             ("/pages", {"from": "now-24h", "limit": "10"})):
         yield path + "?" + urllib.parse.urlencode(query)
@@ -38,9 +38,9 @@ def fill(tallyd):
     made = 0
     while made < HISTORY_EVENTS:
         batch = [{"page": f"/page/number/{(made + i) * 7919 % PAGES:07}", "user": (made + i) * 104729 % 50_000,
-                  "ip": f"10.{i % 100}.{made // 10_000}.{i // 100 % 100}",
+                  "ip": f"10.{i % 100}.{made // 2000}.{i // 100 % 100}",
                   "ts": now - 60 - (made + i) * HISTORY_DAYS * 86400 // HISTORY_EVENTS}
-                 for i in range(10_000)]
+                 for i in range(2000)]
         tallyd.client.accept(batch)
         made += len(batch)
 
