@@ -91,7 +91,7 @@ static bool ask_partition(
         shard = new_shard(c, partition, metrics);
     }
     if (shard == NULL || !array_reserve(&shard->pages, &shard->pages_capacity, shard->n_pages,
-                             sizeof(*shard->pages))) {
+                             sizeof(struct slice *))) {
         return false;
     }
     shard->pages[shard->n_pages++] = page;
@@ -113,11 +113,12 @@ static bool spread_shard(struct counter *c, unsigned metrics)
     size_t n_pages = c->shards[first].n_pages;
     for (unsigned p = 1; p < c->core->partitions.n; p++) {
         struct shard *shard = new_shard(c, p, metrics);
-        const struct slice **pages = shard == NULL ? NULL : malloc(n_pages * sizeof(*pages));
+        const struct slice **pages =
+            shard == NULL ? NULL : malloc(n_pages * sizeof(struct slice *));
         if (pages == NULL) {
             return false;
         }
-        memcpy(pages, c->shards[first].pages, n_pages * sizeof(*pages));
+        memcpy(pages, c->shards[first].pages, n_pages * sizeof(struct slice *));
         shard->pages = pages;
         shard->n_pages = shard->pages_capacity = n_pages;
     }

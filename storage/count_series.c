@@ -30,7 +30,7 @@ struct names {
 static void name_series(struct counter *c, const struct count_job *job, struct names *names)
 {
     const struct slice *whole = &counter_whole_site;
-    const struct slice **pages = malloc((job->n_pages + 1) * sizeof(*pages));
+    const struct slice **pages = malloc((job->n_pages + 1) * sizeof(struct slice *));
     names->metrics = 0;
     if (pages == NULL) {
         return; /* then nothing is remembered */
