@@ -118,7 +118,9 @@ static bool spread_shard(struct counter *c, unsigned metrics)
         if (pages == NULL) {
             return false;
         }
-        memcpy(pages, c->shards[first].pages, n_pages * sizeof(struct slice *));
+        for (size_t i = 0; i < n_pages; i++) {
+            pages[i] = c->shards[first].pages[i];
+        }
         shard->pages = pages;
         shard->n_pages = shard->pages_capacity = n_pages;
     }

@@ -7,7 +7,7 @@
 #define SCAN_COUNT    "250" /* entries that a step of a scan looks at */
 #define SCAN_ENTRIES  250
 #define PIECE_ENTRIES 500 /* in one piece: about 0.5 ms of zsets, less of hashes */
-#define SLOTS         16   /* buckets of a partition that are scanned at the same time */
+#define SLOTS         16  /* buckets of a partition that are scanned at the same time */
 
 struct staged {
     uint32_t sum;

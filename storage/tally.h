@@ -13,7 +13,7 @@
 #include "storage/hll.h"
 #include "storage/storage.h"
 
-#define TALLY_GROUP 64
+#define TALLY_GROUP 32
 
 struct tally {
     struct count_point *points; /* owned until tally_take_points */
