@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "storage/count_read.h"
+#include "storage/count_series.h"
 #include "storage/counted_keys.h"
 #include "storage/index.h"
 #include "storage/key.h"
@@ -27,6 +28,7 @@ struct counter *counter_new(struct core *core)
 
 static void drop_shards(struct counter *c)
 {
+    series_drop_rest(c);
     for (size_t i = 0; i < c->n_shards; i++) {
         free(c->shards[i].pages);
         free(c->shards[i].runs);
@@ -41,6 +43,9 @@ void counter_free(struct counter *c)
     if (c != NULL) {
         drop_shards(c);
         tally_release(&c->tally);
+        free(c->shards);
+        free(c->rest);
+        free(c->known);
         free(c->chunks);
         buffer_release(&c->out);
         free(c);
@@ -49,32 +54,48 @@ void counter_free(struct counter *c)
 
 /* ---- planning ---- */
 
-static struct shard *shard_for(
-    struct counter *c, unsigned partition, unsigned metrics, size_t max_pages)
+static bool has_page(const struct shard *shard, struct slice page)
 {
-    for (size_t i = 0; i < c->n_shards; i++) {
-        if (c->shards[i].partition == partition && c->shards[i].metrics == metrics) {
-            return &c->shards[i];
+    for (size_t i = 0; i < shard->n_pages; i++) {
+        if (slice_equal(*shard->pages[i], page)) {
+            return true;
         }
     }
-    struct shard *shard = &c->shards[c->n_shards];
-    *shard = (struct shard){.partition = partition, .metrics = metrics};
-    shard->pages = malloc(max_pages * sizeof(struct slice *));
-    if (shard->pages == NULL) {
+    return false;
+}
+
+static struct shard *new_shard(struct counter *c, unsigned partition, unsigned metrics)
+{
+    if (!array_reserve(&c->shards, &c->shards_capacity, c->n_shards, sizeof(*c->shards))) {
         return NULL;
     }
+    struct shard *shard = &c->shards[c->n_shards++];
+    *shard = (struct shard){.partition = partition, .metrics = metrics};
     cover_init(&shard->cover);
-    c->n_shards++;
     return shard;
 }
 
-/* A page asked for twice is one page: sums must not count it twice. */
-static bool add_page(struct shard *shard, const struct slice *page)
+/* Ask a partition for a page.  A page asked for twice is one page: sums must not count it twice. */
+static bool ask_partition(
+    struct counter *c, unsigned partition, unsigned metrics, const struct slice *page)
 {
-    for (size_t i = 0; i < shard->n_pages; i++) {
-        if (slice_equal(*shard->pages[i], *page)) {
+    struct shard *shard = NULL;
+    for (size_t i = 0; i < c->n_shards; i++) {
+        if (c->shards[i].partition != partition || c->shards[i].metrics != metrics) {
+            continue;
+        }
+        if (has_page(&c->shards[i], *page)) {
             return true;
         }
+        shard = &c->shards[i];
+    }
+    bool sketches = (metrics & METRICS_SKETCHES) != 0;
+    if (shard == NULL || (sketches && shard->n_pages == SHARD_PAGES)) {
+        shard = new_shard(c, partition, metrics);
+    }
+    if (shard == NULL || !array_reserve(&shard->pages, &shard->pages_capacity, shard->n_pages,
+                             sizeof(struct slice *))) {
+        return false;
     }
     shard->pages[shard->n_pages++] = page;
     return true;
@@ -85,15 +106,26 @@ static unsigned metrics_asked(const struct count_job *job)
     return job->all_metrics ? METRICS_ALL : 1u << job->metric;
 }
 
-/* Partitions [first, last] are asked for a page. */
-static bool ask_partitions(struct counter *c, unsigned first, unsigned last, unsigned metrics,
-    const struct slice *page, size_t n_pages)
+/* What partition 0 is asked, all are. */
+static bool spread_shard(struct counter *c, unsigned metrics)
 {
-    for (unsigned p = first; metrics != 0 && p <= last; p++) {
-        struct shard *shard = shard_for(c, p, metrics, n_pages);
-        if (shard == NULL || !add_page(shard, page)) {
+    size_t first = 0;
+    while (c->shards[first].partition != 0 || c->shards[first].metrics != metrics) {
+        first++;
+    }
+    size_t n_pages = c->shards[first].n_pages;
+    for (unsigned p = 1; p < c->core->partitions.n; p++) {
+        struct shard *shard = new_shard(c, p, metrics);
+        const struct slice **pages =
+            shard == NULL ? NULL : malloc(n_pages * sizeof(struct slice *));
+        if (pages == NULL) {
             return false;
         }
+        for (size_t i = 0; i < n_pages; i++) {
+            pages[i] = c->shards[first].pages[i];
+        }
+        shard->pages = pages;
+        shard->n_pages = shard->pages_capacity = n_pages;
     }
     return true;
 }
@@ -104,17 +136,17 @@ static bool make_shards(struct counter *c, const struct count_job *job)
 {
     const struct slice *pages = job->n_pages == 0 ? &counter_whole_site : job->pages;
     size_t n_pages = job->n_pages == 0 ? 1 : job->n_pages;
-    unsigned metrics = metrics_asked(job);
+    unsigned own = metrics_asked(job) & METRICS_OF_PAGE;
+    unsigned spread = metrics_asked(job) & ~METRICS_OF_PAGE;
     drop_shards(c);
     for (size_t i = 0; i < n_pages; i++) {
-        unsigned own = partition_of(&c->core->partitions, page_hash(job->site, pages[i]));
-        if (!ask_partitions(c, own, own, metrics & METRICS_OF_PAGE, &pages[i], n_pages) ||
-            !ask_partitions(
-                c, 0, c->core->partitions.n - 1, metrics & ~METRICS_OF_PAGE, &pages[i], n_pages)) {
+        unsigned home = partition_of(&c->core->partitions, page_hash(job->site, pages[i]));
+        if ((own != 0 && !ask_partition(c, home, own, &pages[i])) ||
+            (spread != 0 && !ask_partition(c, 0, spread, &pages[i]))) {
             return false;
         }
     }
-    return true;
+    return spread == 0 || spread_shard(c, spread);
 }
 
 /* Widen the window until every shard can tile it. */
@@ -129,11 +161,43 @@ static bool widen(struct counter *c, int64_t now_s, struct window *window)
     return plan_widen(bases, c->n_shards, window);
 }
 
+/* A shard before @shard whose plan is @shard's too: partitions are mostly rolled up alike. */
+static const struct shard *planned_alike(const struct counter *c, const struct shard *shard)
+{
+    for (const struct shard *other = c->shards; other < shard; other++) {
+        if (memcmp(&other->view.state, &shard->view.state, sizeof(shard->view.state)) == 0 &&
+            memcmp(&other->view.retention, &shard->view.retention, sizeof(shard->view.retention)) ==
+                0) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
+static bool copy_plan(const struct counter *c, const struct shard *from, struct shard *to)
+{
+    size_t n = c->tally.n_points;
+    if (!cover_copy(&from->cover, &to->cover)) {
+        return false;
+    }
+    while (to->ends_capacity < n) {
+        if (!array_reserve(&to->ends, &to->ends_capacity, to->ends_capacity, sizeof(*to->ends))) {
+            return false;
+        }
+    }
+    memcpy(to->ends, from->ends, n * sizeof(*to->ends));
+    return true;
+}
+
 /* The covers of all points, one behind the other. */
 static enum storage_err plan_shard(struct counter *c, struct shard *shard, int64_t now_s)
 {
-    struct partition_view view = core_view(c->core, shard->partition);
-    struct cover_basis basis = counter_basis(c, &view, now_s);
+    shard->view = core_view(c->core, shard->partition);
+    const struct shard *alike = planned_alike(c, shard);
+    if (alike != NULL) {
+        return copy_plan(c, alike, shard) ? STORAGE_OK : STORAGE_NOMEM;
+    }
+    struct cover_basis basis = counter_basis(c, &shard->view, now_s);
     cover_clear(&shard->cover);
     for (size_t i = 0; i < c->tally.n_points; i++) {
         enum storage_err err =
@@ -158,6 +222,11 @@ static enum storage_err plan(struct counter *c, const struct count_job *job, enu
     size_t sums = 0;
     if (!tally_cut(&c->tally, job->zone, step, window)) {
         return STORAGE_NOMEM;
+    }
+    while (c->known_capacity < c->tally.n_points) {
+        if (!array_reserve(&c->known, &c->known_capacity, c->known_capacity, sizeof(*c->known))) {
+            return STORAGE_NOMEM;
+        }
     }
     for (size_t i = 0; err == STORAGE_OK && i < c->n_shards; i++) {
         struct shard *shard = &c->shards[i];

@@ -1,4 +1,4 @@
-/* count_join.h - questions that are the same get one answer.
+/* count_join.h - questions that are the same get one answer: STORAGE_COUNT and STORAGE_PAGES.
  *
  * Layer: storage, private to reader.c.  Thread-safe: no state.
  * A question may join an identical one only while nothing of that one was sent
@@ -10,11 +10,15 @@
 
 #include "storage/storage.h"
 
-/* Would the answer to @a (STORAGE_COUNT) be the answer to @b?  Not with explain, a step or a page
- * set: lists of keys, of points and of pages are owned.  (Without a step the zone says nothing.) */
-bool count_same(const struct storage_job *a, const struct storage_job *b);
+/* Would the answer to @a be the answer to @b?  Not with explain or a page set: lists of keys and of
+ * pages are owned.  (Without a step the zone says nothing.) */
+bool question_same(const struct storage_job *a, const struct storage_job *b);
 
-/* Give @to the result of @from. */
-void count_share(const struct storage_job *from, struct storage_job *to);
+/* Equal for questions that are the same, and hardly ever for others; 0: of no kind that is ever the
+ * same. */
+uint64_t question_hash(const struct storage_job *job);
+
+/* Give @to the result of @from.  False: no memory for its points or rows. */
+bool question_share(const struct storage_job *from, struct storage_job *to);
 
 #endif

@@ -3,14 +3,16 @@
 #include <stdio.h>
 
 #include "storage/count_cache.h"
+#include "storage/count_series.h"
 #include "storage/index.h"
 #include "storage/script.h"
 
-/* In one MULTI; 64 dense sketches are 800 KB, and 256 cost Redis a quarter more. */
-#define SKETCHES_AT_ONCE 64
+/* In one MULTI.  What Redis has gathered of an answer it sends only when the MULTI is over: 16
+ * dense sketches (200 KB) are still in its processor's cache then, 256 cost it a quarter more. */
+#define SKETCHES_AT_ONCE 16
 #define READS_AT_ONCE    256 /* sums too */
 
-#define AHEAD_SKETCHES 768 /* keys asked for and not answered: 9 MB that Redis buffers for us */
+#define AHEAD_SKETCHES 128 /* keys asked for and not answered: 1.6 MB that Redis buffers for us */
 #define AHEAD_SUMS     20000
 
 const struct slice counter_whole_site = {"", 0};
@@ -179,7 +181,7 @@ static void write_chunk_script(struct counter *c, const struct session *session,
 /* The point of the cover's bucket @i; @point is that of an earlier one. */
 static size_t point_of(const struct shard *shard, size_t i, size_t point)
 {
-    while (shard->ends[point] <= i) {
+    while (!shard->rest && shard->ends[point] <= i) {
         point++;
     }
     return point;
@@ -197,21 +199,25 @@ static size_t buckets_at_once(const struct shard *shard, unsigned metrics)
     return n;
 }
 
-/* Up to @at_once buckets of [first, end) that must be read, and all remembered ones among them. */
+/* Up to @at_once buckets of [first, end) that must be read, the first of them being one, and what
+ * is recalled among them. */
 static struct chunk cut_chunk(struct shard *shard, size_t first, size_t end, size_t at_once)
 {
     struct chunk chunk = {.shard = shard, .first = first};
-    size_t to = first;
-    for (size_t i = next_read(shard, first); i < end; i = next_read(shard, i + 1)) {
-        if (chunk.reads == at_once) {
-            break;
-        }
+    for (size_t i = first; i < end && chunk.reads < at_once; i = next_read(shard, i + 1)) {
         chunk.reads++;
-        to = i + 1;
+        chunk.n = i + 1 - first;
     }
-    /* what is remembered behind the last one is proved with it */
-    chunk.n = next_read(shard, to) - first;
     return chunk;
+}
+
+static bool add_chunk(struct counter *c, struct chunk chunk)
+{
+    if (!array_reserve(&c->chunks, &c->chunks_capacity, c->n_chunks, sizeof(*c->chunks))) {
+        return false;
+    }
+    c->chunks[c->n_chunks++] = chunk;
+    return true;
 }
 
 /* Cut a shard's buckets [first, end), the first one of @point, into chunks for @metrics. */
@@ -219,10 +225,7 @@ static bool cut_buckets(struct counter *c, struct shard *shard, unsigned metrics
     size_t end, size_t point)
 {
     size_t at_once = buckets_at_once(shard, metrics);
-    while (first < end) {
-        if (!array_reserve(&c->chunks, &c->chunks_capacity, c->n_chunks, sizeof(*c->chunks))) {
-            return false;
-        }
+    for (first = next_read(shard, first); first < end; first = next_read(shard, first)) {
         point = point_of(shard, first, point);
         struct chunk chunk = cut_chunk(shard, first, end, at_once);
         chunk.metrics = metrics;
@@ -231,7 +234,9 @@ static bool cut_buckets(struct counter *c, struct shard *shard, unsigned metrics
         for (int metric = 0; metric < METRICS; metric++) {
             c->reads += chunk.reads * counter_keys(shard, metrics, (enum metric)metric);
         }
-        c->chunks[c->n_chunks++] = chunk;
+        if (!add_chunk(c, chunk)) {
+            return false;
+        }
     }
     return true;
 }
@@ -254,20 +259,48 @@ static bool cut_group(struct counter *c, struct shard *shard, size_t point)
     return true;
 }
 
+/* What is recalled of a shard of which nothing is read wants proof as well. */
+static bool cut_proofs(struct counter *c)
+{
+    for (size_t i = 0; i < c->n_shards; i++) {
+        c->shards[i].asked = false;
+    }
+    for (size_t i = 0; i < c->n_chunks; i++) {
+        c->chunks[i].shard->asked = true;
+    }
+    for (size_t i = 0; i < c->n_shards; i++) {
+        struct shard *shard = &c->shards[i];
+        if (!shard->asked &&
+            !add_chunk(c, (struct chunk){.shard = shard, .metrics = shard->metrics})) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Cut the covers into chunks, group by group of points. */
 static bool cut_chunks(struct counter *c)
 {
     c->n_chunks = 0;
     c->reads = 0;
     for (size_t point = 0; point < c->tally.n_points; point += TALLY_GROUP) {
+        size_t before = c->n_chunks;
         for (size_t i = 0; i < c->n_shards; i++) {
             if (!cut_group(c, &c->shards[i], point)) {
                 return false;
             }
         }
-        c->chunks[c->n_chunks - 1].ends_group = true;
+        if (c->n_chunks > before) {
+            c->chunks[c->n_chunks - 1].ends_group = true;
+        }
     }
-    return true;
+    for (size_t i = 0; i < c->n_rest; i++) {
+        struct shard *rest = &c->rest[i];
+        if (!cut_buckets(c, rest, rest->metrics, 0, rest->cover.n, TALLY_TOTAL)) {
+            return false;
+        }
+    }
+    return cut_proofs(c);
 }
 
 /* How many chunks from @from on may be asked for at once. */
@@ -302,13 +335,16 @@ static bool send_chunks(
 
 /* ---- taking answers ---- */
 
-/* Do all buckets of the chunk hold by the state and the time of the reply? */
+/* Do all buckets of the chunk hold by the state and the time of the reply?  (Those that are
+ * recalled hold if `ver` does.) */
 static bool holds(const struct counter *c, const struct chunk *chunk,
     const struct partition_view *view, int64_t now_s)
 {
     struct cover_basis basis = counter_basis(c, view, now_s);
-    for (size_t i = 0; i < chunk->n; i++) {
-        if (!cover_legal(&basis, chunk->shard->cover.buckets[chunk->first + i])) {
+    size_t end = chunk->first + chunk->n;
+    for (size_t i = next_read(chunk->shard, chunk->first); i < end;
+         i = next_read(chunk->shard, i + 1)) {
+        if (!cover_legal(&basis, chunk->shard->cover.buckets[i])) {
             return false;
         }
     }
@@ -366,17 +402,18 @@ static enum storage_err take_bucket(struct counter *c, struct storage_job *job,
     const struct shard *shard = chunk->shard;
     const struct run *run = count_run(shard, i);
     if (run != NULL && i == run->first) {
-        hll_clear(&c->run);
-        c->run_sum = 0;
-        c->run_ver = view->ver;
+        hll_clear(&c->run[metric]);
+        c->run_sum[metric] = 0;
+        c->run_ver[metric] = view->ver;
     }
     enum storage_err err = metric_is_sketch(metric)
-                               ? take_sketches(c, job, run != NULL ? &c->run : NULL, metric, point,
-                                     values, shard->n_pages)
-                               : take_sums(c, job, run != NULL ? &c->run_sum : NULL, metric, point,
-                                     values, shard->n_pages);
-    if (err == STORAGE_OK && run != NULL && i == run->first + run->n - 1) {
-        count_remember(c, &job->u.count, run, view, shard);
+                               ? take_sketches(c, job, run != NULL ? &c->run[metric] : NULL, metric,
+                                     point, values, shard->n_pages)
+                               : take_sums(c, job, run != NULL ? &c->run_sum[metric] : NULL, metric,
+                                     point, values, shard->n_pages);
+    if (err == STORAGE_OK && run != NULL && i == run->first + run->n - 1 &&
+        !count_remember(c, metric, run, view, shard)) {
+        err = STORAGE_NOMEM;
     }
     return err;
 }
@@ -438,6 +475,15 @@ static enum storage_err take_data(struct counter *c, struct storage_job *job,
     return err;
 }
 
+/* Is all that is read of a shard of one `ver`? */
+static void note_ver(struct shard *shard, const struct partition_view *view)
+{
+    shard->mixed = shard->mixed || (shard->seen && !ver_equal(&shard->seen_ver, &view->ver));
+    shard->seen = true;
+    shard->seen_state = view->state;
+    shard->seen_ver = view->known ? view->ver : (struct ver){.n = 0};
+}
+
 static enum storage_err take_chunk(struct counter *c, struct storage_job *job,
     const struct chunk *chunk, const struct reply *reply)
 {
@@ -459,10 +505,11 @@ static enum storage_err take_chunk(struct counter *c, struct storage_job *job,
         c->stale = true;
         return STORAGE_OK;
     }
-    if (chunk->shard->recalled && !ver_equal(&chunk->shard->ver, &view.ver)) {
+    if (chunk->shard->recalled && !ver_equal(&chunk->shard->view.ver, &view.ver)) {
         c->stale = true;
         return STORAGE_OK;
     }
+    note_ver(chunk->shard, &view);
     return take_data(c, job, chunk, &view, &reply->items[1]);
 }
 
@@ -493,9 +540,7 @@ enum storage_err counter_read(
     size_t sent = 0;
     tally_clear(&c->tally);
     c->stale = false;
-    for (size_t i = 0; i < c->n_shards; i++) {
-        count_recall(c, &job->u.count, &c->shards[i]);
-    }
+    count_recall(c, &job->u.count);
     if (!cut_chunks(c)) {
         return STORAGE_NOMEM;
     }
@@ -518,6 +563,12 @@ enum storage_err counter_read(
         if (c->chunks[i].ends_group) {
             tally_end_group(&c->tally, c->chunks[i].point);
         }
+    }
+    /* what was recalled of points of which nothing was read */
+    tally_end_group(&c->tally, 0);
+    tally_end_group(&c->tally, c->tally.n_points - 1);
+    if (err == STORAGE_OK && !c->stale && !full) {
+        series_remember(c, &job->u.count);
     }
     if (full && !c->by_script) {
         c->by_script = true;

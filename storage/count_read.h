@@ -16,26 +16,39 @@
 #define METRICS_OF_PAGE  (METRICS_ALL & ~(1u << METRIC_VISITS))
 #define METRICS_SKETCHES (1u << METRIC_UV | 1u << METRIC_IPS)
 
-/* Neighbouring closed buckets of one level in a plan: what is remembered as one (count_cache.h). */
+/* Neighbouring buckets in a plan that need not be read: closed ones of one level, remembered as one
+ * (count_cache.h), or those of points of a series whose figures are (count_series.h). */
 struct run {
     size_t first, n; /* in the cover */
+    size_t point;    /* that they belong to, if not recalled */
     bool recalled;   /* need not be read */
-    struct cache_id id;
+    struct cache_id id[METRICS];
 };
+
+/* More pages are several shards: of 1,000, the sketches of one bucket are 12 MB, which must not be
+ * one turn of Redis's thread. */
+#define SHARD_PAGES 32
 
 /* What one partition is asked. */
 struct shard {
     unsigned partition;
     unsigned metrics;           /* a set */
-    const struct slice **pages; /* owned array of the question's pages */
-    size_t n_pages;
-    struct cover cover; /* of all points, one behind the other */
-    size_t *ends;       /* owned: the first bucket behind each point */
+    const struct slice **pages; /* owned array of the question's pages; not if `rest` */
+    size_t n_pages, pages_capacity;
+    struct partition_view view; /* that it was planned by; recalled is what has this `ver` */
+    struct cover cover;         /* of all points, one behind the other */
+    size_t *ends;               /* owned: the first bucket behind each point; not if `rest` */
     size_t ends_capacity;
-    struct run *runs; /* owned; in time order, disjoint; none but of a plain question */
+    struct run *runs; /* owned; in time order, disjoint */
     size_t n_runs, runs_capacity;
-    bool recalled;  /* at least one of the runs is */
-    struct ver ver; /* under which */
+    bool recalled; /* anything of it was */
+    bool rest;     /* of no point: the total of points that are recalled (count_series.h) */
+
+    /* of its replies so far */
+    bool asked;       /* there is a chunk of it */
+    bool seen, mixed; /* several `ver`s */
+    struct rollup_state seen_state;
+    struct ver seen_ver; /* n 0: one that proves nothing */
 };
 
 /* One MULTI under way: buckets [first, first + n) of a shard's cover. */
@@ -53,11 +66,15 @@ struct counter {
     struct core *core;
     const struct zone *zone; /* where the buckets of the site asked for are cut */
     struct tally tally;
-    struct hll run; /* the run that is being read */
-    uint64_t run_sum;
-    struct ver run_ver;                      /* of the reply that began it */
-    struct shard shards[2 * PARTITIONS_MAX]; /* for pages, and for visits */
-    size_t n_shards;
+    struct hll run[METRICS]; /* the run that is being read */
+    uint64_t run_sum[METRICS];
+    struct ver run_ver[METRICS]; /* of the reply that began it */
+    struct shard *shards;        /* owned: for pages, and for visits */
+    size_t n_shards, shards_capacity;
+    struct shard *rest; /* owned: see there */
+    size_t n_rest, rest_capacity;
+    bool *known; /* owned, per point of the plan: its figures are recalled */
+    size_t known_capacity;
     struct chunk *chunks;
     size_t n_chunks, chunks_capacity;
     struct buffer out;

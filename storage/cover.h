@@ -54,6 +54,9 @@ void cover_clear(struct cover *cover);
 enum cover_result cover_append(
     const struct cover_basis *basis, struct window window, size_t max_buckets, struct cover *cover);
 
+/* False: no memory; @to is as it was. */
+bool cover_copy(const struct cover *from, struct cover *to);
+
 /* The smallest window around @window that can be tiled (@window itself if it can be): its borders
  * moved outwards to the nearest legal ones.  Where the past is not kept at all, from_s moves
  * inwards to the first instant that is.  False if nothing of it is kept. */

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #define SIZES_AT_ONCE 500   /* HLEN and ZCARD in one piece */
-#define SCAN_COUNT    "500" /* entries that a step of a scan looks at */
-#define SCAN_ENTRIES  500
-#define PIECE_ENTRIES 1000 /* in one piece: about 1 ms of zsets, less of hashes */
-#define SLOTS         16   /* buckets of a partition that are scanned at the same time */
+#define SCAN_COUNT    "250" /* entries that a step of a scan looks at */
+#define SCAN_ENTRIES  250
+#define PIECE_ENTRIES 500 /* in one piece: about 0.5 ms of zsets, less of hashes */
+#define SLOTS         16  /* buckets of a partition that are scanned at the same time */
 
 struct staged {
     uint32_t sum;

@@ -12,6 +12,7 @@
 #include "storage/page_sets.h"
 #include "storage/pages.h"
 #include "storage/reader_op.h"
+#include "storage/repeat.h"
 #include "storage/rollup_status.h"
 #include "storage/session.h"
 #include "storage/sites.h"
@@ -30,6 +31,7 @@ struct readers {
     struct storage_job *first, *last;
     size_t waiting, running;
     bool draining, stop;
+    struct repeats repeats;
     unsigned n;
     pthread_t threads[];
 };
@@ -174,10 +176,10 @@ static struct storage_job *take_same(struct readers *readers, const struct stora
 {
     struct storage_job *same = NULL;
     struct storage_job *before = NULL;
-    struct storage_job *at = job->op == STORAGE_COUNT ? readers->first : NULL;
+    struct storage_job *at = readers->first;
     for (size_t i = 0; at != NULL && i < JOIN_AMONG; i++) {
         struct storage_job *next = at->next;
-        if (at->op == STORAGE_COUNT && at->deadline_ms >= job->deadline_ms && count_same(job, at)) {
+        if (at->deadline_ms >= job->deadline_ms && question_same(job, at)) {
             *(before != NULL ? &before->next : &readers->first) = next;
             readers->last = readers->last == at ? before : readers->last;
             readers->waiting--;
@@ -191,19 +193,50 @@ static struct storage_job *take_same(struct readers *readers, const struct stora
     return same;
 }
 
+/* Under the lock: take the first job that may be begun now.  NULL: none; *ret_wait_us: then look
+ * again after that time (INT64_MAX: when one has come). */
+static struct storage_job *take_due(struct readers *readers, int64_t *ret_wait_us)
+{
+    int64_t now_us = monotonic_us();
+    struct storage_job *before = NULL;
+    *ret_wait_us = INT64_MAX;
+    for (struct storage_job *at = readers->first; at != NULL; before = at, at = at->next) {
+        int64_t wait_us = repeat_due_us(&readers->repeats, at->question) - now_us;
+        if (wait_us <= 0 || readers->draining || readers->stop) {
+            *(before != NULL ? &before->next : &readers->first) = at->next;
+            readers->last = readers->last == at ? before : readers->last;
+            readers->waiting--;
+            repeat_begin(&readers->repeats, at->question, now_us);
+            return at;
+        }
+        *ret_wait_us = wait_us < *ret_wait_us ? wait_us : *ret_wait_us;
+    }
+    return NULL;
+}
+
+static void wait_for_work(struct readers *readers, int64_t wait_us)
+{
+    if (wait_us == INT64_MAX) {
+        pthread_cond_wait(&readers->work, &readers->lock);
+        return;
+    }
+    int64_t until_us = monotonic_us() + wait_us;
+    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+    (void)pthread_cond_timedwait(&readers->work, &readers->lock, &until);
+}
+
 /* The next job, and in *ret_same those that its answer will answer too. */
 static struct storage_job *next_job(struct readers *readers, struct storage_job **ret_same)
 {
-    pthread_mutex_lock(&readers->lock);
-    while (readers->first == NULL && !readers->stop) {
-        pthread_cond_wait(&readers->work, &readers->lock);
-    }
-    struct storage_job *job = readers->first;
+    int64_t wait_us = INT64_MAX;
+    struct storage_job *job = NULL;
     *ret_same = NULL;
+    pthread_mutex_lock(&readers->lock);
+    while (
+        (job = take_due(readers, &wait_us)) == NULL && (!readers->stop || readers->first != NULL)) {
+        wait_for_work(readers, wait_us);
+    }
     if (job != NULL) {
-        readers->first = job->next;
-        readers->last = readers->first == NULL ? NULL : readers->last;
-        readers->waiting--;
         readers->running++;
         *ret_same = take_same(readers, job);
     }
@@ -211,9 +244,11 @@ static struct storage_job *next_job(struct readers *readers, struct storage_job 
     return job;
 }
 
-static void job_ended(struct readers *readers)
+/* @question was begun at @begun_us and answered to @answered. */
+static void job_ended(struct readers *readers, uint64_t question, int64_t begun_us, size_t answered)
 {
     pthread_mutex_lock(&readers->lock);
+    repeat_end(&readers->repeats, question, begun_us, monotonic_us(), answered);
     readers->running--;
     if (readers->running == 0 && readers->first == NULL) {
         pthread_cond_broadcast(&readers->idle);
@@ -221,17 +256,20 @@ static void job_ended(struct readers *readers)
     pthread_mutex_unlock(&readers->lock);
 }
 
-/* Before @job's own answer: its owner takes it away then. */
-static void answer_same(struct core *core, const struct storage_job *job, struct storage_job *same,
-    enum storage_err err)
+/* Before @job's own answer: its owner takes it away then.  Returns how many. */
+static size_t answer_same(struct core *core, const struct storage_job *job,
+    struct storage_job *same, enum storage_err err)
 {
+    size_t n = 0;
     while (same != NULL) {
         struct storage_job *next = same->next;
-        count_share(job, same);
+        bool shared = question_share(job, same);
         atomic_fetch_add(&core->stats.queries_joined, 1);
-        job_done(same, err);
+        job_done(same, shared ? err : STORAGE_NOMEM);
         same = next;
+        n++;
     }
+    return n;
 }
 
 static void *reader_main(void *argument)
@@ -241,6 +279,9 @@ static void *reader_main(void *argument)
     struct storage_job *job;
     struct storage_job *same;
     while ((job = next_job(readers, &same)) != NULL) {
+        uint64_t question = job->question;
+        int64_t begun_us = monotonic_us();
+        size_t answered = 0;
         while (job != NULL) {
             enum storage_err err = STORAGE_NOMEM;
             if (r.counter == NULL) { /* no memory for it the last time is no reason for ever */
@@ -251,12 +292,12 @@ static void *reader_main(void *argument)
             }
             /* too late for this one: the others have their own deadlines */
             struct storage_job *left = err == STORAGE_LATE ? same : NULL;
-            answer_same(r.core, job, err == STORAGE_LATE ? NULL : same, err);
+            answered += 1 + answer_same(r.core, job, err == STORAGE_LATE ? NULL : same, err);
             job_done(job, err);
             job = left;
             same = left == NULL ? NULL : left->next;
         }
-        job_ended(readers);
+        job_ended(readers, question, begun_us, answered);
     }
     session_close(&r.session);
     counter_free(r.counter);
@@ -274,7 +315,7 @@ struct readers *readers_start(struct core *core, unsigned n)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     readers->core = core;
     pthread_mutex_init(&readers->lock, NULL);
-    pthread_cond_init(&readers->work, NULL);
+    pthread_cond_init(&readers->work, &monotonic);
     pthread_cond_init(&readers->idle, &monotonic);
     pthread_condattr_destroy(&monotonic);
     for (; readers->n < n; readers->n++) {
@@ -290,6 +331,7 @@ bool readers_submit(struct readers *readers, struct storage_job *job, enum stora
 {
     *ret_err = STORAGE_OK;
     job->next = NULL;
+    job->question = question_hash(job);
     pthread_mutex_lock(&readers->lock);
     if (readers->draining || readers->stop) {
         *ret_err = STORAGE_SHUTDOWN;

@@ -12,6 +12,10 @@
 #include "storage/arena.h"
 #include "storage/clock.h"
 
+/* Taken from the socket at once.  hiredis takes 16 KB: for sketches that is a system call for each
+ * one, and Redis, whose socket holds 208 KB, waits for us meanwhile. */
+#define READ_SIZE (128 * 1024)
+
 struct redis {
     redisContext *context;
     struct arena arena; /* replies; the reader's privdata */
@@ -121,7 +125,13 @@ enum redis_status redis_send(struct redis *redis, bool *ret_left)
 
 enum redis_status redis_receive(struct redis *redis)
 {
-    return redisBufferRead(redis->context) == REDIS_OK ? REDIS_OK_STATUS : REDIS_LOST;
+    char bytes[READ_SIZE];
+    ssize_t n = read(redis_fd(redis), bytes, sizeof(bytes));
+    if (n < 0) {
+        return errno == EAGAIN || errno == EINTR ? REDIS_OK_STATUS : REDIS_LOST;
+    }
+    bool taken = n > 0 && redisReaderFeed(redis->context->reader, bytes, (size_t)n) == REDIS_OK;
+    return taken ? REDIS_OK_STATUS : REDIS_LOST;
 }
 
 enum redis_status redis_next(struct redis *redis, const struct reply **ret)
@@ -140,6 +150,7 @@ enum redis_status redis_next(struct redis *redis, const struct reply **ret)
 enum redis_status redis_await(struct redis *redis, int64_t deadline_ms, const struct reply **ret)
 {
     bool left = true;
+    size_t before = 0;
     for (;;) {
         enum redis_status status = left ? redis_send(redis, &left) : REDIS_OK_STATUS;
         if (status == REDIS_OK_STATUS) {
@@ -148,11 +159,17 @@ enum redis_status redis_await(struct redis *redis, int64_t deadline_ms, const st
         if (status != REDIS_OK_STATUS || *ret != NULL) {
             return status;
         }
-        int64_t until_ms = deadline_ms;
-        if (redis->silence_ms > 0 && monotonic_ms() + redis->silence_ms < deadline_ms) {
-            until_ms = monotonic_ms() + redis->silence_ms;
+        /* amid a large reply more has mostly come already: look before waiting, but once */
+        size_t have = redis->context->reader->len;
+        bool amid = redis->context->reader->ridx != -1 && have != before;
+        int64_t now_ms = monotonic_ms(), until_ms = deadline_ms;
+        before = have;
+        if (redis->silence_ms > 0 && now_ms + redis->silence_ms < deadline_ms) {
+            until_ms = now_ms + redis->silence_ms;
         }
-        status = wait_for(redis_fd(redis), left ? POLLIN | POLLOUT : POLLIN, until_ms);
+        if (!amid || now_ms >= deadline_ms) {
+            status = wait_for(redis_fd(redis), left ? POLLIN | POLLOUT : POLLIN, until_ms);
+        }
         if (status != REDIS_OK_STATUS) {
             return status;
         }

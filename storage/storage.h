@@ -234,6 +234,7 @@ struct storage_job {
     size_t cost;
     bool detached;
     void *rows;
+    uint64_t question; /* see question_hash() */
 };
 
 /* Give back what the results own.  Harmless on a job that was never submitted (zeroed). */

@@ -39,11 +39,6 @@ bool tally_cut(struct tally *tally, const struct zone *zone, enum step step, str
     return true;
 }
 
-static void clear_group(struct tally *tally)
-{
-    memset(tally->touched, 0, sizeof(tally->touched));
-}
-
 void tally_clear(struct tally *tally)
 {
     memset(tally->sums, 0, sizeof(tally->sums));
@@ -55,30 +50,45 @@ void tally_clear(struct tally *tally)
     for (size_t i = 0; i < tally->n_points; i++) {
         memset(tally->points[i].values, 0, sizeof(tally->points[i].values));
     }
-    clear_group(tally);
+    memset(tally->touched, 0, sizeof(tally->touched));
 }
 
-bool tally_sketch(struct tally *tally, enum metric metric, size_t point, const char *string,
-    size_t n, bool *ret_nomem)
+/* Where a point's sketch is gathered.  NULL: no memory. */
+static struct hll *sketch_of(struct tally *tally, enum metric metric, size_t point)
 {
-    size_t place = point % TALLY_GROUP;
-
-    if (tally->n_points == 1) {
-        return hll_merge(&tally->total[metric], string, n);
+    if (tally->n_points == 1 || point == TALLY_TOTAL) {
+        return &tally->total[metric];
     }
     if (tally->group[metric] == NULL) {
-        tally->group[metric] = malloc(TALLY_GROUP * sizeof(struct hll));
+        tally->group[metric] = malloc((TALLY_GROUP + 1) * sizeof(struct hll));
         if (tally->group[metric] == NULL) {
-            *ret_nomem = true;
-            return false;
+            return NULL;
         }
     }
+    size_t place = point == tally->n_points - 1 ? TALLY_GROUP : point % TALLY_GROUP;
     struct hll *own = &tally->group[metric][place];
     if (!tally->touched[metric][place]) {
         hll_clear(own);
         tally->touched[metric][place] = true;
     }
-    return hll_merge(own, string, n);
+    return own;
+}
+
+bool tally_sketch(struct tally *tally, enum metric metric, size_t point, const char *string,
+    size_t n, bool *ret_nomem)
+{
+    struct hll *own = sketch_of(tally, metric, point);
+    *ret_nomem = own == NULL;
+    return own != NULL && hll_merge(own, string, n);
+}
+
+bool tally_unite(struct tally *tally, enum metric metric, size_t point, const struct hll *sketch)
+{
+    struct hll *own = sketch_of(tally, metric, point);
+    if (own != NULL) {
+        hll_unite(own, sketch);
+    }
+    return own != NULL;
 }
 
 void tally_sum(struct tally *tally, enum metric metric, size_t point, uint64_t value)
@@ -87,20 +97,38 @@ void tally_sum(struct tally *tally, enum metric metric, size_t point, uint64_t v
     tally->points[point].values[metric] += value;
 }
 
+void tally_known(struct tally *tally, enum metric metric, size_t point, uint64_t value)
+{
+    if (metric_is_sketch(metric)) {
+        tally->points[point].values[metric] = value;
+    } else {
+        tally_sum(tally, metric, point, value);
+    }
+}
+
+static void end_point(struct tally *tally, enum metric metric, size_t place, size_t point)
+{
+    if (tally->touched[metric][place]) {
+        const struct hll *own = &tally->group[metric][place];
+        tally->points[point].values[metric] = hll_estimate(own);
+        hll_unite(&tally->total[metric], own);
+        tally->touched[metric][place] = false;
+    }
+}
+
 void tally_end_group(struct tally *tally, size_t point)
 {
     size_t first = point - point % TALLY_GROUP;
+    size_t last = tally->n_points - 1;
 
     for (int metric = 0; tally->n_points > 1 && metric < METRICS; metric++) {
         for (size_t i = 0; i < TALLY_GROUP; i++) {
-            if (tally->touched[metric][i]) {
-                const struct hll *own = &tally->group[metric][i];
-                tally->points[first + i].values[metric] = hll_estimate(own);
-                hll_unite(&tally->total[metric], own);
-            }
+            end_point(tally, (enum metric)metric, i, first + i);
+        }
+        if (last - first < TALLY_GROUP) {
+            end_point(tally, (enum metric)metric, TALLY_GROUP, last);
         }
     }
-    clear_group(tally);
 }
 
 uint64_t tally_total(const struct tally *tally, enum metric metric)

@@ -13,16 +13,21 @@
 #include "storage/hll.h"
 #include "storage/storage.h"
 
-#define TALLY_GROUP 64
+#define TALLY_GROUP 32
 
 struct tally {
     struct count_point *points; /* owned until tally_take_points */
     size_t n_points, capacity;
-    uint64_t sums[METRICS];     /* of those that are sums */
-    struct hll total[METRICS];  /* of those that are sketches */
-    struct hll *group[METRICS]; /* owned: of the points at hand; NULL: not needed so far */
-    bool touched[METRICS][TALLY_GROUP];
+    uint64_t sums[METRICS];    /* of those that are sums */
+    struct hll total[METRICS]; /* of those that are sketches */
+    /* owned: of the points at hand, and behind them of the last point, which may be begun earlier;
+     * NULL: not needed so far */
+    struct hll *group[METRICS];
+    bool touched[METRICS][TALLY_GROUP + 1];
 };
+
+/* tally_sketch(), tally_unite(): in place of a point: belongs to the total only. */
+#define TALLY_TOTAL SIZE_MAX
 
 /* Is it estimated from sketches, or summed up? */
 bool metric_is_sketch(enum metric metric);
@@ -40,7 +45,11 @@ void tally_clear(struct tally *tally);
  * accept, or (no memory) it could not be taken: *ret_nomem. */
 bool tally_sketch(struct tally *tally, enum metric metric, size_t point, const char *string,
     size_t n, bool *ret_nomem);
+/* The same with a sketch that was unpacked already.  False: no memory. */
+bool tally_unite(struct tally *tally, enum metric metric, size_t point, const struct hll *sketch);
 void tally_sum(struct tally *tally, enum metric metric, size_t point, uint64_t value);
+/* A point's figure that is known already.  (A sketch's says nothing of the total.) */
+void tally_known(struct tally *tally, enum metric metric, size_t point, uint64_t value);
 
 /* All that belongs to the group of @point has been read. */
 void tally_end_group(struct tally *tally, size_t point);

@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 
-from benchlib import activity, decoder, filters, growth, ingest, limits, machine, overlap, query, report, sketch
+from benchlib import activity, dashboards, decoder, filters, growth, ingest, limits, machine, overlap, query, report, sketch
 from benchlib.bench import Bench
 from benchlib.load import LoadFailed
 from benchlib.servers import Nginx, Webdis
@@ -20,6 +20,7 @@ SECTIONS = {
     "everysec": lambda b: [ingest.single(b, "everysec"), ingest.batch(b, "everysec")],
     "rate": ingest.fixed_rates,
     "uv": lambda b: [query.uv(b)],
+    "dashboards": lambda b: [dashboards.dashboards(b)],
     "activity": lambda b: [activity.activity(b)],
     "ratelimit": lambda b: [limits.ratelimit(b)],
     "guard": lambda b: [limits.guard(b)],

@@ -8,6 +8,9 @@
  *uniform) and {ip} (one of a million) in EVENT is written anew for every event, in place: a few ns
  *each, so that the server is the limit.
  *
+ * Without EVENT, TARGET may be several, a line each: a dashboard.  They are asked in turn, and
+ *those of one round are all due at once.
+ *
  * -k: each request has an Idempotency-Key of its own.
  *
  * -r: request i is due at start + i / rate, whatever became of the earlier ones.  It goes out on
@@ -39,6 +42,7 @@
 #define FIELDS_MAX    1024 /* a batch of items has one an item */
 #define REQUEST_LIMIT (64u << 20)
 #define KEY_DIGITS    16
+#define TARGETS_MAX   100
 #define KEY_FIELD     "Idempotency-Key: 0000000000000000\r\n"
 
 enum field { FIELD_PAGE, FIELD_USER, FIELD_IP, FIELDS };
@@ -65,8 +69,8 @@ struct connection {
     int fd;
     bool busy;
     int64_t due_ns;
-    char *request;
-    size_t sent;
+    char *request; /* owned; without an event it is load's */
+    size_t sent, request_n;
     char head[ANSWER_HEAD];
     size_t head_n;
     bool in_body;
@@ -79,6 +83,8 @@ struct load {
     double rate, seconds;
     uint64_t events_max, pages, users, random;
     double log_pages;
+    char *targets[TARGETS_MAX]; /* requests without an event */
+    unsigned n_targets;
     char *request; /* what all connections begin with */
     size_t request_n, events_at, event_step;
     bool keyed;
@@ -173,11 +179,24 @@ static size_t put_event(char *to, const char *event, struct load *load)
     return n;
 }
 
+/* One for each line of @target. */
+static void make_targets(struct load *load, const char *target)
+{
+    while (*target != '\0' && load->n_targets < TARGETS_MAX) {
+        size_t n = strcspn(target, "\n");
+        if (asprintf(&load->targets[load->n_targets],
+                "GET %.*s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", (int)n, target) < 0) {
+            fail("rate");
+        }
+        load->n_targets++;
+        target += n + (target[n] == '\n');
+    }
+}
+
 static void make_request(struct load *load, const char *target, const char *event)
 {
     /* a blank is less than 4 times its token */
-    size_t room =
-        1024 + strlen(target) + (event == NULL ? 0 : load->batch * (4 * strlen(event) + 1));
+    size_t room = 1024 + strlen(target) + load->batch * (4 * strlen(event) + 1);
     char *p = room < REQUEST_LIMIT ? malloc(room) : NULL;
 
     if (p == NULL) {
@@ -185,11 +204,6 @@ static void make_request(struct load *load, const char *target, const char *even
         exit(2);
     }
     load->request = p;
-    if (event == NULL) {
-        load->request_n =
-            (size_t)snprintf(p, room, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", target);
-        return;
-    }
     size_t step = put_event(p, event, load), brackets = load->batch > 1 ? 2 : 0;
     size_t body = load->batch * step + (load->batch - 1) + brackets;
     size_t n = (size_t)snprintf(p, room,
@@ -291,9 +305,9 @@ static void push(struct load *load, unsigned i)
 {
     struct connection *c = &load->all[i];
 
-    while (c->busy && c->sent < load->request_n) {
-        ssize_t n = send(
-            c->fd, c->request + c->sent, load->request_n - c->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (c->busy && c->sent < c->request_n) {
+        ssize_t n =
+            send(c->fd, c->request + c->sent, c->request_n - c->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
 
         if (n < 0) {
             if (errno != EAGAIN) {
@@ -312,6 +326,10 @@ static void begin(struct load *load, int64_t due_ns)
 
     load->free_at = (load->free_at + 1) % load->connections;
     load->n_free--;
+    if (load->n_targets > 0) {
+        c->request = load->targets[load->issued % load->n_targets];
+        c->request_n = strlen(c->request);
+    }
     draw_events(load, c->request);
     if (load->keyed) {
         put_digits(c->request + load->key_at, KEY_DIGITS, next_random(&load->random));
@@ -419,8 +437,8 @@ static int64_t send_due(struct load *load, int64_t start, int64_t end, uint64_t 
 {
     for (;;) {
         int64_t now = now_ns();
-        int64_t due =
-            load->rate > 0 ? start + (int64_t)((double)load->issued * NS / load->rate) : now;
+        uint64_t nth = load->issued - (load->n_targets > 0 ? load->issued % load->n_targets : 0);
+        int64_t due = load->rate > 0 ? start + (int64_t)((double)nth * NS / load->rate) : now;
 
         if (due >= end || load->issued >= requests_max) {
             return INT64_MAX;
@@ -544,7 +562,11 @@ int main(int argc, char **argv)
     }
     load.port = (unsigned)number(argv[optind], 1, 65535);
     load.log_pages = log((double)load.pages);
-    make_request(&load, argv[optind + 1], argv[optind + 2]);
+    if (argv[optind + 2] == NULL) {
+        make_targets(&load, argv[optind + 1]);
+    } else {
+        make_request(&load, argv[optind + 1], argv[optind + 2]);
+    }
 
     (void)prctl(PR_SET_TIMERSLACK, 1UL); /* else each wait may be 50 µs longer */
     load.epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -554,11 +576,14 @@ int main(int argc, char **argv)
         fail("rate");
     }
     for (unsigned i = 0; i < load.connections; i++) {
-        load.all[i].request = malloc(load.request_n);
-        if (load.all[i].request == NULL) {
-            fail("rate");
+        if (load.n_targets == 0) {
+            load.all[i].request = malloc(load.request_n);
+            if (load.all[i].request == NULL) {
+                fail("rate");
+            }
+            memcpy(load.all[i].request, load.request, load.request_n);
+            load.all[i].request_n = load.request_n;
         }
-        memcpy(load.all[i].request, load.request, load.request_n);
         open_connection(&load, i);
     }
     int64_t took_ns = run(&load);

@@ -168,6 +168,7 @@ def test_100_000_pages_do_not_hold_redis_up(start_redis, start_tallyd, site):
                      for p in range(i, i + 10_000)])
     http.accept([{"site": site, "page": "/a/page/of/some/length/77777", "user": "x", "ts": at}])
     redis.command("CONFIG", "RESETSTAT")
+    before = redis.processor()
     for window in ((rfc3339(at), rfc3339(at + 60)), (hour + ":00:00Z", rfc3339(at + 1800)), (month + "-01", "now")):
         for by in ("pv", "uv"):
             begin = time.monotonic()
@@ -175,12 +176,11 @@ def test_100_000_pages_do_not_hold_redis_up(start_redis, start_tallyd, site):
             print(f"{window} by {by}: {time.monotonic() - begin:.3f} s")
             assert answer["pages"][0] == {"page": "/a/page/of/some/length/77777", "pv": 2, "uv": 2}
             assert answer["total_pages"] == n
-    # a MULTI holds Redis from end to end, and is not in the slow log
-    exec_us = {k: float(v) for k, v in re.findall(
-        r"(p[\d.]+)=([\d.]+)", re.search(r"_usec_exec:(.*)", redis.command("INFO", "latencystats"))[1])}
-    print(f"EXEC in us: {exec_us}")
-    # of a few hundred, on a machine that others share; all 6,250 pages of a partition at once are 4 ms
-    assert exec_us["p50"] < 2500 and (exec_us["p99"] < 5000 or exec_us["p50"] < 1500)
+    exec_us = redis.longest_turns()
+    ran, waited = (b - a for a, b in zip(before, redis.processor()))
+    print(f"EXEC in us: {exec_us}; ran {ran / 1e6:.0f} ms, waited {waited / 1e6:.0f} ms for a processor")
+    # of a few hundred; who shares the machine makes them longer; all 6,250 pages of a partition at once are 4 ms
+    assert exec_us["p50"] < 1500 and (exec_us["p99"] < 5000 or waited > 0.1 * ran)
 
 
 def test_a_redis_whose_memory_is_full(start_redis, start_tallyd, site):

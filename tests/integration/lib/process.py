@@ -170,6 +170,16 @@ class Redis(Process):
         with self.connect() as connection:
             return connection.command(*args)
 
+    def processor(self):
+        """Nanoseconds that its main thread (ran, was ready and waited for a processor)."""
+        ran, waited, _ = pathlib.Path(f"/proc/{self.process.pid}/schedstat").read_text().split()
+        return int(ran), int(waited)
+
+    def longest_turns(self):
+        """us that Redis was held by a MULTI, {"p50", "p99", "p99.9"}, since CONFIG RESETSTAT; none is in the slow log."""
+        found = re.search(r"_usec_exec:(.*)", self.command("INFO", "latencystats"))
+        return {k: float(v) for k, v in re.findall(r"(p[\d.]+)=([\d.]+)", found[1])}
+
     def time(self):
         seconds, microseconds = self.command("TIME")
         return int(seconds) + int(microseconds) / 1e6

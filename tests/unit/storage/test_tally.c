@@ -107,3 +107,41 @@ Test(tally, one_point)
     free(string);
     free(hll);
 }
+
+/* What is known of a point is its figure; what belongs to none is in the total; the last point may
+ * be begun before the others. */
+Test(tally, known_points_and_the_rest)
+{
+    struct tally tally = {0};
+    struct hll *hll = malloc(sizeof(*hll)), *all = malloc(sizeof(*all));
+
+    cr_assert(hll != NULL && all != NULL);
+    hll_clear(all);
+    cr_assert(tally_cut(&tally, zone_utc(), STEP_HOUR, (struct window){0, 130 * 3600}));
+    tally_clear(&tally);
+    users(1000, 300, hll);
+    hll_unite(all, hll);
+    cr_assert(tally_unite(&tally, METRIC_UV, 129, hll));
+    for (size_t i = 0; i < 129; i++) {
+        tally_known(&tally, METRIC_UV, i, i);
+        tally_known(&tally, METRIC_PV, i, 2 * i);
+    }
+    users(0, 500, hll);
+    hll_unite(all, hll);
+    cr_assert(tally_unite(&tally, METRIC_UV, TALLY_TOTAL, hll));
+    users(7, 30, hll);
+    hll_unite(all, hll);
+    cr_assert(tally_unite(&tally, METRIC_UV, 1, hll), "of the place that 129 would have");
+    tally_end_group(&tally, 0);
+    cr_assert_eq(tally.points[1].values[METRIC_UV], hll_estimate(hll));
+    tally_end_group(&tally, 129);
+    users(1000, 300, hll);
+    cr_assert_eq(tally.points[129].values[METRIC_UV], hll_estimate(hll));
+    cr_assert_eq(tally.points[128].values[METRIC_UV], 128);
+    cr_assert_eq(tally.points[128].values[METRIC_PV], 256);
+    cr_assert_eq(tally_total(&tally, METRIC_UV), hll_estimate(all));
+    cr_assert_eq(tally_total(&tally, METRIC_PV), 128 * 129);
+    free(hll);
+    free(all);
+    tally_release(&tally);
+}
