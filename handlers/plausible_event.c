@@ -156,7 +156,8 @@ enum plausible_result plausible_decode(
     if (!json_is_object(root)) {
         bool failed = root == NULL && body.n > 0 && body.n <= PLAUSIBLE_BODY_MAX;
         json_decref(root);
-        if (failed && (json_memory_failed() || json_error_code(&error) == json_error_out_of_memory)) {
+        if (failed &&
+            (json_memory_failed() || json_error_code(&error) == json_error_out_of_memory)) {
             return PLAUSIBLE_NOMEM;
         }
         if (failed) { /* an object may be there all the same */
