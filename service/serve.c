@@ -78,13 +78,6 @@ struct service {
     _Atomic bool unfit;        /* Redis, or the data in it, is not for us */
 };
 
-static int64_t utc_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* ---- telling ---- */
 
 /* Attempts to connect follow each other closely: the same reason is told once a minute.  (Such
@@ -409,7 +402,7 @@ static bool start_server(struct service *s)
     s->ops.app.stats = &s->stats;
     s->ops.app.guard_by = s->guard_by;
     s->ops.app.guard_limit = s->guard_limit;
-    s->ops.started_ms = utc_ms();
+    s->ops.started_ms = process_utc_ms();
     s->ops.probe = &s->probe;
     pthread_mutex_init(&s->probe.lock, NULL);
     s->ops.app.ops = &s->ops;
@@ -556,7 +549,7 @@ static void reread(struct service *s)
 static void compare_clocks(struct service *s)
 {
     int64_t redis_ms = storage_now_ms(s->ops.app.storage);
-    int64_t ahead_ms = redis_ms - utc_ms();
+    int64_t ahead_ms = redis_ms - process_utc_ms();
     int64_t change_ms = ahead_ms - s->clock_ahead_ms;
     if (redis_ms == 0 || (change_ms < CLOCKS_DIFFER_MS && change_ms > -CLOCKS_DIFFER_MS)) {
         return;
