@@ -620,7 +620,7 @@ def test_a_parameter_that_is_empty_or_given_twice(http, operation, parameter):
     others = {"page": None} if operation.id == "getOverlap" else {}
     twice = ask(http, operation, {**others, name: good[:1] * 2})
     if API.resolve(parameter["schema"]).get("type") == "array":
-        assert twice.status == (404 if name == "pageset" else 200)
+        assert twice.status in ((200, 404) if name == "pageset" else (200,))  # others may have made the set
     else:
         assert twice.status == 400
         assert_names(twice, name)
