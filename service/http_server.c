@@ -19,9 +19,9 @@
 #include "service/request.h"
 #include "service/request_id.h"
 
-/* The least that takes a head of 12 KiB in any usual shape, field records and the answer's own head
- * included.  It is cleared after every request, so each KiB costs. */
-#define CONNECTION_MEMORY ((size_t)20 * 1024)
+/* Takes a head of 12 KiB that has HTTP_FIELDS_MAX fields, a record of 64 bytes for each and the
+ * answer's own head included.  It is cleared after every request, so each KiB costs. */
+#define CONNECTION_MEMORY ((size_t)32 * 1024)
 #define ID_MAX            128
 
 enum request_state {
