@@ -23,7 +23,7 @@ struct query_table {
 /* Lists of objects that answers have, the one that says most first. */
 static const char *const lists[] = {"series", "pages", "sites", "list"};
 
-/* Members that say what was asked. */
+/* Members of an answer that say what was asked; in a row of a list they are what is told. */
 static const char *const echoed[] = {"site", "tz", "step", "by", "action", "match"};
 
 static bool is_echoed(const char *name)
@@ -136,7 +136,7 @@ static void add_columns(struct query_table *table, json_t *row)
             add_column(table, name, "low", json_object_get(value, "low"));
             add_column(table, name, "high", json_object_get(value, "high"));
         } else if (!json_is_object(value) && !json_is_array(value) && !json_is_boolean(value) &&
-                   !json_is_null(value) && !is_echoed(name)) {
+                   !json_is_null(value) && (table->rows || !is_echoed(name))) {
             add_column(table, NULL, name, value);
         }
     }

@@ -71,3 +71,11 @@ Test(query_table, no_object)
     cr_expect(query_table_new(answer) == NULL);
     json_decref(answer);
 }
+
+Test(query_table, pages_of_several_sites)
+{
+    check("{\"pages\":[{\"site\":\"a\",\"page\":\"/\",\"error\":0},"
+          "{\"site\":\"b\",\"page\":\"/\",\"error\":1}]}",
+        "site  page  error\n----  ----  -----\na     /         0\nb     /         1\n",
+        "site,page,error\na,/,0\nb,/,1\n");
+}
