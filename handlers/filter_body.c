@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "handlers/json_memory.h"
+#include "handlers/json_body.h"
 #include "handlers/problem.h"
 #include "storage/bloom.h"
 
@@ -37,75 +37,16 @@ static bool is_json(struct slice type)
            (type.n == n || type.p[n] == ';' || type.p[n] == ' ' || type.p[n] == '\t');
 }
 
-static const char *fault_text(const json_error_t *error)
-{
-    switch ((int)json_error_code(error)) {
-    case json_error_duplicate_key:
-        return "a member is given twice";
-    case json_error_numeric_overflow:
-        return "a number is too large";
-    case json_error_invalid_utf8:
-        return "not valid UTF-8";
-    case json_error_stack_overflow:
-        return "nested too deeply";
-    default:
-        return "not JSON";
-    }
-}
-
-/* An integer beyond 64 bits makes jansson refuse the document, but it is JSON, and is to be told as
- * what it is: a value out of range.  So read all as reals, and take back what was an integer. */
-static json_t *integers_again(json_t *value)
-{
-    double real = json_real_value(value);
-    const char *name;
-    json_t *member;
-    size_t i;
-    if (json_is_real(value) && real > -9e15 && real < 9e15 && real == (double)(json_int_t)real) {
-        return json_integer((json_int_t)real);
-    }
-    json_object_foreach(value, name, member)
-    {
-        (void)json_object_set_new(value, name, integers_again(member));
-    }
-    json_array_foreach(value, i, member)
-    {
-        (void)json_array_set_new(value, i, integers_again(member));
-    }
-    return json_incref(value);
-}
-
-static json_t *load(struct slice body, json_error_t *ret_error)
-{
-    const size_t flags = JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY;
-    const char *text = body.n == 0 ? "" : body.p;
-    json_t *root = json_loadb(text, body.n, flags, ret_error);
-    if (root == NULL && json_error_code(ret_error) == json_error_numeric_overflow) {
-        json_t *reals = json_loadb(text, body.n, flags | JSON_DECODE_INT_AS_REAL, ret_error);
-        root = integers_again(reals);
-        json_decref(reals);
-    }
-    return root;
-}
-
 /* The body's object; NULL: the response says why. */
 static json_t *read_object(struct http_exchange *exchange)
 {
     const struct http_request *request = &exchange->request;
-    json_error_t error;
     if (!is_json(request->fields[FIELD_CONTENT_TYPE])) {
         problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE, "the body must be application/json");
         return NULL;
     }
-    json_t *root = load(request->body, &error);
-    if (root == NULL && json_memory_failed()) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return NULL;
-    }
+    json_t *root = json_body_read(exchange, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES);
     if (root == NULL) {
-        problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %d, column %d: %s",
-            error.line < 1 ? 1 : error.line, error.column < 1 ? 1 : error.column,
-            fault_text(&error));
         return NULL;
     }
     if (!json_is_object(root)) {

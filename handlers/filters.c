@@ -101,8 +101,8 @@ static enum handler_result start(struct http_exchange *exchange, enum filter_act
     exchange->state = state;
     exchange->release = release;
     if (!is_name(job.name)) {
-        problem_reply(&exchange->response, PROBLEM_MALFORMED,
-            "the path: a filter's name must match [A-Za-z0-9._-]{1,64}");
+        problem_reply_parameter(
+            &exchange->response, PROBLEM_MALFORMED, "name", "must match [A-Za-z0-9._-]{1,64}");
         return HANDLER_REPLY;
     }
     if (!read_site(exchange, &state->params, &job.site) || !read_body(exchange, state, &job)) {

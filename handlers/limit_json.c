@@ -235,10 +235,11 @@ enum limit_json_result limit_json_decode(
     *ret = (struct limit_question){.cost = 1};
     *ret_fault = (struct limit_json_fault){.pointer = ""};
     json_scan_init(&r.scan, body, n, DEPTH_MAX);
-    if (json_scan_peek(&r.scan) != SCAN_OBJECT) {
-        (void)json_scan_fail(&r.scan, "the body must be a JSON object");
-    } else {
+    if (json_scan_peek(&r.scan) == SCAN_OBJECT) {
         step = json_scan_open(&r.scan, '}');
+    } else if (json_scan_skip(&r.scan)) { /* JSON, of another kind */
+        refuse(&r, "", "must be a JSON object");
+        step = SCAN_CLOSED;
     }
     while (step == SCAN_ITEM && read_member(&r)) {
         step = json_scan_next(&r.scan, '}');

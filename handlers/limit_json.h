@@ -18,7 +18,7 @@ struct limit_question {
 
 enum limit_json_result {
     LIMIT_JSON_OK,
-    LIMIT_JSON_MALFORMED,    /* not a JSON object: see line, column, detail */
+    LIMIT_JSON_MALFORMED,    /* not JSON: see line, column, detail */
     LIMIT_JSON_UNACCEPTABLE, /* see pointer, detail */
 };
 

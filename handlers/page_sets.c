@@ -6,7 +6,7 @@
 
 #include "handlers/access.h"
 #include "handlers/event_check.h"
-#include "handlers/json_memory.h"
+#include "handlers/json_body.h"
 #include "handlers/media_type.h"
 #include "handlers/name.h"
 #include "handlers/params.h"
@@ -136,23 +136,12 @@ static bool read_body(struct http_exchange *exchange, struct page_sets_state *st
 {
     const struct http_request *request = &exchange->request;
     struct slice type = request->fields[FIELD_CONTENT_TYPE];
-    json_error_t error;
     if (type.n > 0 && !media_type_is(type, "application/json")) {
         problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE, "the body must be application/json");
         return false;
     }
-    state->body = json_loadb(request->body.n > 0 ? request->body.p : "", request->body.n,
-        JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
-    if (state->body == NULL && json_memory_failed()) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return false;
-    }
-    if (state->body == NULL) {
-        problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %d, column %d: %s", error.line,
-            error.column, error.text);
-        return false;
-    }
-    return read_pages(exchange, state);
+    state->body = json_body_read(exchange, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES);
+    return state->body != NULL && read_pages(exchange, state);
 }
 
 enum handler_result page_set_put_start(struct http_exchange *exchange)

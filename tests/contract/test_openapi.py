@@ -278,7 +278,7 @@ COUNT_STATUSES = {
 FUNNEL = b'{"key":"k","algorithm":"funnel","limit":1000,"period_s":1,"burst":1000}'
 NEVER = b'{"key":"k","algorithm":"sliding","limit":1,"period_s":1,"cost":2}'
 LIMITS = {  # operation: status: [(query string, body)..]
-    "postRateLimit": {200: [("", FUNNEL), ("", b'{"key":"k","policy":"login","cost":0}')], 400: [("", b""), ("", b"[]")],
+    "postRateLimit": {200: [("", FUNNEL), ("", b'{"key":"k","policy":"login","cost":0}')], 400: [("", b""), ("", b"[")],
                       415: [], 422: [("", b"{}"), ("", b'{"key":"k","policy":"no"}')], 429: [("", NEVER)]},
     "checkRateLimit": {204: [("?key=k&policy=login", None)], 400: [("", None), ("?key=k", None), ("?policy=login", None)],
                        422: [("?key=k&policy=no", None)], 429: [("?key=k&policy=used", None)]},

@@ -215,7 +215,8 @@ def test_other_types_are_415(http, site):
 def test_names_and_sites_that_are_bad(http):
     for name in ("a%20b", "%C3%A4", "a" * 65, "a%3Ab", "a%7D", "a+b"):
         for method in ("GET", "PUT", "DELETE"):
-            assert http.request(method, f"/filters/{name}", "{}").status == 400
+            response = http.request(method, f"/filters/{name}", "{}")
+            assert response.status == 400 and response.errors[0]["parameter"] == "name"
     assert http.get("/filters/a", site="A").errors[0]["parameter"] == "site"
     assert http.get("/filters/a", name="x").errors[0]["parameter"] == "name"
     assert http.request("GET", "/filters/").status == http.request("GET", "/filters").status == 404

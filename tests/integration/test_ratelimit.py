@@ -183,10 +183,16 @@ def test_missing_members_are_named(http, missing):
     assert response.status == 422 and response.errors[0]["pointer"] == "/" + missing, response
 
 
-@pytest.mark.parametrize("body", ["", "[]", "1", "{", '{"key":"k"', '{"key":"k"} x', "\ufeff{}", '{"key":}', '{"a":[[[[[1]]]]]}'])
-def test_what_is_no_object_is_400(http, body):
+@pytest.mark.parametrize("body", ["", "[", "[]]", "{", '{"key":"k"', '{"key":"k"} x', "\ufeff{}", '{"key":}', '{"a":[[[[[1]]]]]}'])
+def test_what_is_no_json_is_400(http, body):
     response = http.request("POST", "/ratelimit", body.encode())
     assert response.status == 400 and "line 1, column" in response.json["detail"], response
+
+
+@pytest.mark.parametrize("body", ["[]", "1", '"key"', "null", '[{"key":"k"}]'])
+def test_json_that_is_no_object_is_422(http, body):
+    response = http.request("POST", "/ratelimit", body)
+    assert response.status == 422 and response.errors == [{"pointer": "", "detail": "must be a JSON object"}], response
 
 
 def test_bad_text_is_refused(http):

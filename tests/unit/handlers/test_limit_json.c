@@ -68,6 +68,9 @@ Test(limit_json, the_first_fault_is_told)
         {"{\"key\":\"k\",\"policy\":\"p\",\"policy\":\"p\"}", "/policy"},
         {"{\"key\":\"\\ud800\",\"policy\":\"p\"}", "/key"},
         {"{\"key\":\"k\",\"policy\":\"p\",\"cost\":-1}", "/cost"},
+        {" [] ", ""},
+        {"\"key\"", ""},
+        {"null", ""},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct limit_question q;
@@ -80,10 +83,10 @@ Test(limit_json, the_first_fault_is_told)
     }
 }
 
-Test(limit_json, what_is_no_object_has_a_place)
+Test(limit_json, what_is_no_json_has_a_place)
 {
     static const char *const texts[] = {
-        "", " ", "[]", "{", "{\"key\"", "{\"key\":}", "{} {}", "{\"a\":[[[[[]]]]]}"};
+        "", " ", "[", "[] []", "{", "{\"key\"", "{\"key\":}", "{} {}", "{\"a\":[[[[[]]]]]}"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         struct limit_question q;
         struct limit_json_fault fault;

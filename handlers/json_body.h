@@ -1,0 +1,17 @@
+/* json_body.h - a request's body as JSON, where jansson reads it.
+ *
+ * Layer: handlers, pure.  Thread-safe: no state.
+ */
+#ifndef HANDLERS_JSON_BODY_H
+#define HANDLERS_JSON_BODY_H
+
+#include <jansson.h>
+
+#include "handlers/http.h"
+
+/* The exchange's body, a value of any kind, read with jansson's @flags; the caller's to release.
+ * An integer beyond 64 bits, which jansson refuses, is a real.  NULL: the response says why: 400
+ * with line and column, both from 1, for what is no JSON; 503 where memory is out. */
+json_t *json_body_read(struct http_exchange *exchange, size_t flags);
+
+#endif
