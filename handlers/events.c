@@ -134,6 +134,14 @@ static void reply_malformed(struct http_exchange *exchange, const struct event_b
         batch->column, batch->detail);
 }
 
+static void refuse_site(struct http_exchange *exchange, struct slice site)
+{
+    json_t *detail = json_sprintf("the token is not for site %.*s", (int)site.n, site.p);
+    problem_reply_errors(&exchange->response, PROBLEM_FORBIDDEN,
+        json_pack("[{s:s,s:o?}]", "pointer", "/site", "detail", detail),
+        "site: the token is not for site %.*s", (int)site.n, site.p);
+}
+
 /* A token that is bound to sites may write to no other: then nothing of the request is counted.
  * False: the response says so. */
 static bool may_write(struct http_exchange *exchange, const struct event_batch *batch)
@@ -142,7 +150,8 @@ static bool may_write(struct http_exchange *exchange, const struct event_batch *
         if (i > 0 && slice_equal(batch->events[i].site, batch->events[i - 1].site)) {
             continue;
         }
-        if (!access_site(exchange, batch->events[i].site)) {
+        if (!access_has_site(exchange, batch->events[i].site)) {
+            refuse_site(exchange, batch->events[i].site);
             return false;
         }
     }

@@ -95,6 +95,7 @@ def test_sites(start):
         response = http.request("POST", "/events", json.dumps(events), mine)
         assert response.status == status, response
     assert "blog" in response.json["detail"]
+    assert response.json["errors"] == [{"pointer": "/site", "detail": "the token is not for site blog"}]  # of the body
     assert http.request("GET", "/pv?site=shop", headers=mine).json["pv"] == 1  # of the refused batch nothing counts
 
 
