@@ -9,8 +9,9 @@
 #include "handlers/app.h"
 #include "handlers/event_check.h"
 #include "handlers/grafana_names.h"
-#include "handlers/json_memory.h"
+#include "handlers/json_body.h"
 #include "handlers/media_type.h"
+#include "handlers/name.h"
 #include "handlers/problem.h"
 #include "handlers/timestamp.h"
 
@@ -91,28 +92,26 @@ void grafana_notice(struct grafana_target *target, const char *severity, const c
 json_t *grafana_body(struct http_exchange *exchange)
 {
     struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
-    struct slice body = exchange->request.body;
-    json_error_t error;
     if (type.n > 0 && !media_type_is(type, "application/json") &&
         !media_type_is(type, "text/plain")) {
         problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE,
             "the body must be application/json (or the same as text/plain)");
         return NULL;
     }
-    json_t *root = body.n == 0 ? json_object() : json_loadb(body.p, body.n, 0, &error);
-    if (json_is_object(root)) {
-        return root;
+    if (exchange->request.body.n == 0) {
+        json_t *empty = json_object();
+        if (empty == NULL) {
+            (void)no_memory(exchange);
+        }
+        return empty;
     }
-    if (root == NULL && body.n > 0 && !json_memory_failed()) {
-        problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %d, column %d: %s", error.line,
-            error.column, error.text);
-    } else if (root == NULL) {
-        (void)no_memory(exchange);
-    } else {
+    json_t *root = json_body_read(exchange, 0);
+    if (root != NULL && !json_is_object(root)) {
         problem_reply(&exchange->response, PROBLEM_MALFORMED, "the body must be a JSON object");
+        json_decref(root);
+        return NULL;
     }
-    json_decref(root);
-    return NULL;
+    return root;
 }
 
 /* ---- range ---- */
@@ -264,6 +263,28 @@ static bool read_filters(const struct reader *r)
     return true;
 }
 
+/* A set and single pages would be a union, which a filter on page must not become. */
+static bool set_page_set(const struct reader *r, const json_t *value)
+{
+    json_t *names = grafana_names(value);
+    size_t n = json_array_size(names);
+    if (names == NULL) {
+        return no_memory(r->exchange);
+    }
+    if (n == 1) {
+        r->target->set_name = json_incref(json_array_get(names, 0));
+        r->target->set = text_of(r->target->set_name);
+    }
+    json_decref(names);
+    if (n > 1) {
+        return refuse(r, "pageset: one at a time");
+    }
+    if (n == 1 && !name_valid(r->target->set)) {
+        return refuse(r, "pageset: %s", NAME_DETAIL);
+    }
+    return n == 0 || r->target->names == NULL || refuse(r, "pageset: must not stand beside page");
+}
+
 static bool list_pages(const struct reader *r)
 {
     struct grafana_target *target = r->target;
@@ -320,7 +341,7 @@ static struct slice plain_text(json_t *payload, const char *name)
 
 static void note_unknown(const struct reader *r, json_t *payload)
 {
-    static const char *const known[] = {"site", "page", "pages", "step", "tz", "action"};
+    static const char *const known[] = {"site", "page", "pages", "pageset", "step", "tz", "action"};
     const char *name;
     json_t *value;
     json_object_foreach(payload, name, value)
@@ -342,6 +363,7 @@ static bool read_payload(const struct reader *r, json_t *payload)
     if (!set_site(r, json_object_get(payload, "site")) || !read_filters(r) ||
         !narrow(r, grafana_names(json_object_get(payload, "page"))) ||
         !narrow(r, grafana_names(json_object_get(payload, "pages"))) || !list_pages(r) ||
+        !set_page_set(r, json_object_get(payload, "pageset")) ||
         !access_site(r->exchange, target->site) || !read_step(r, plain_text(payload, "step"))) {
         return false;
     }
@@ -388,7 +410,7 @@ static bool read_target(struct reader *r, json_t *asked)
     target->step = STEP_AUTO;
     target->table = slice_equal(text_of(json_object_get(asked, "type")), SLICE("table"));
     return read_metric(r, text_of(json_object_get(asked, "target"))) && read_payload(r, payload) &&
-           (target->n_pages == 0 || target->metric != GRAFANA_DAU ||
+           ((target->n_pages == 0 && target->set.n == 0) || target->metric != GRAFANA_DAU ||
                refuse(r, "dau is of whole sites: it takes no page")) &&
            read_window(r);
 }
@@ -441,6 +463,7 @@ void grafana_query_release(struct grafana_query *query)
     for (size_t i = 0; i < query->n_targets; i++) {
         json_decref(query->targets[i].site_name);
         json_decref(query->targets[i].names);
+        json_decref(query->targets[i].set_name);
         json_decref(query->targets[i].notices);
         free(query->targets[i].pages);
     }

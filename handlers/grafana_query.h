@@ -3,10 +3,10 @@
  * Layer: handlers, pure.  A struct grafana_query belongs to one thread at a time.
  * What counts: range.from and range.to (the last 6 hours where they are missing), intervalMs,
  * maxDataPoints, targets[].{target, refId, payload, type, hide}, filters (older plugins:
- * adhocFilters). Everything else is passed over.  A payload has site, page (or pages), step, tz,
- * action; unknown members, and filters on other things than page and site, are told as a notice
- * with the series: they come with dashboards that have other data sources too, and must not widen a
- * figure in silence.
+ * adhocFilters). Everything else is passed over.  A payload has site, page (or pages) or pageset,
+ * step, tz, action; unknown members, and filters on other things than page and site, are told as a
+ * notice with the series: they come with dashboards that have other data sources too, and must not
+ * widen a figure in silence.
  */
 #ifndef HANDLERS_GRAFANA_QUERY_H
 #define HANDLERS_GRAFANA_QUERY_H
@@ -34,6 +34,8 @@ struct grafana_target {
     json_t *names;       /* owned: the pages as JSON; NULL: the whole site */
     struct slice *pages; /* owned, n_pages of them: into names */
     size_t n_pages;
+    json_t *set_name;  /* owned: the page set, if one is named; or NULL */
+    struct slice set;  /* empty: none */
     bool nothing;      /* no page passes all filters */
     bool whole_window; /* one figure for the window, not a series */
     bool table;        /* rows instead of data points */

@@ -53,7 +53,7 @@ static void release(struct http_exchange *exchange)
 static json_t *legend(const struct grafana_target *target)
 {
     const char *name = grafana_metric_name(target->metric);
-    struct slice page = target->n_pages > 0 ? target->pages[0] : (struct slice){0};
+    struct slice page = target->n_pages > 0 ? target->pages[0] : target->set;
     bool site = target->site_name != NULL;
     return json_sprintf("%s%s%.*s%s%.*s%s", name, site ? " " : "", site ? (int)target->site.n : 0,
         target->site.p, page.n > 0 ? " " : "", (int)page.n, page.n > 0 ? page.p : "",
@@ -124,6 +124,7 @@ static enum handler_result ask_counts(struct http_exchange *exchange)
         .site = target->site,
         .pages = target->pages,
         .n_pages = target->n_pages,
+        .set = {.name = target->set},
         .window = target->window,
         .to_is_now = target->to_is_now,
         .round_outer = true,
@@ -280,6 +281,10 @@ static void reply_failed(struct http_exchange *exchange, const struct grafana_ta
     } else if (job->err == STORAGE_TOO_BROAD) {
         problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
             "query %.*s: too many pages for this time range", n, id);
+    } else if (job->err == STORAGE_NO_SET) {
+        problem_reply(&exchange->response, PROBLEM_NOT_FOUND,
+            "query %.*s: pageset: site %.*s has no page set %.*s", n, id, (int)target->site.n,
+            target->site.p, (int)target->set.n, target->set.p);
     } else {
         problem_from_storage(&exchange->response, job->err, job->detail);
     }

@@ -174,6 +174,27 @@ def test_names_as_builders_escape_them(http, shop):
         assert values(ask(http, ("pv", {"site": shop, "page": everything, "step": "window"}))[0]) == [800]
 
 
+def test_page_set(http, shop):
+    query = f"/pagesets/two?site={shop}"
+    assert http.request("PUT", query, json.dumps({"pages": ["/a", "/b"]})).status == 201
+    both = api(http, "/pv", site=shop, page=["/a", "/b"])["pv"]
+    assert 0 < both < 800
+    for pageset in ("two", ["two"]):
+        (answer,) = ask(http, ("pv", {"site": shop, "pageset": pageset, "step": "window"}))
+        assert values(answer) == [both] and "meta" not in answer
+    (answer,) = ask(http, ("pv", {"site": shop, "pageset": "two", "step": "1h"}))
+    assert sum(values(answer)) == both
+    assert values(ask(http, ("pv", {"site": shop, "pageset": "", "step": "window"}))[0]) == [800]
+    for payload, status, said in (({"pageset": "none"}, 404, "none"), ({"pageset": "a b"}, 400, "pageset"),
+                                  ({"pageset": ["two", "three"]}, 400, "one at a time"),
+                                  ({"pageset": "two", "page": "/a"}, 400, "page")):
+        got, message = refused(http, ("pv", {"site": shop, **payload}))
+        assert got == status and said in message, message
+    got, message = refused(http, ("pv", {"site": shop, "pageset": "two"}), filters=[{"key": "page", "operator": "=", "value": "/a"}])
+    assert got == 400, message  # the union would be wider than the filter
+    assert refused(http, ("dau", {"site": shop, "pageset": "two"}))[0] == 400
+
+
 @pytest.mark.parametrize("name", ["filters", "adhocFilters"])
 def test_filters(http, shop, name):
     def pv(*filters, payload=None):
