@@ -35,10 +35,13 @@ enum storage_err talk_next(struct talk *talk, const struct reply **ret)
         return STORAGE_OK;
     }
     *talk->ret_lost = true;
+    if (reply_is_error(*ret, "OOM")) { /* whose text says what a caller is to know */
+        return STORAGE_OOM;
+    }
     reader_op_detail(talk->job, *ret);
     bool away = reply_is_error(*ret, "LOADING") || reply_is_error(*ret, "MASTERDOWN") ||
                 reply_is_error(*ret, "NOSCRIPT");
-    return away ? STORAGE_DOWN : reply_is_error(*ret, "OOM") ? STORAGE_OOM : STORAGE_REFUSED;
+    return away ? STORAGE_DOWN : STORAGE_REFUSED;
 }
 
 enum storage_err talk_foreign(struct talk *talk)

@@ -93,6 +93,9 @@ bool core_parse_rolled(struct core *core, const struct reply *rolled, struct par
 
 void core_write_failed(struct core *core, enum storage_err err)
 {
+    if (err == STORAGE_OOM) {
+        atomic_fetch_add(&core->stats.redis_oom, 1);
+    }
     uint64_t was = atomic_load(&core->write_fault);
     while (!atomic_compare_exchange_weak(
         &core->write_fault, &was, ((was >> 8) + 1) << 8 | (uint64_t)err)) {

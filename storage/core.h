@@ -88,7 +88,8 @@ void core_set_view(struct core *core, unsigned partition, const struct partition
  * (settings differ). An empty partition gives the view of one that is empty now. */
 bool core_parse_rolled(struct core *core, const struct reply *rolled, struct partition_view *ret);
 
-/* Redis has just refused to write, or cannot be reached. */
+/* Redis has just refused to write, or cannot be reached: /readyz says so until one is taken.
+ * STORAGE_OOM is counted. */
 void core_write_failed(struct core *core, enum storage_err err);
 
 /* Tell the owner. */

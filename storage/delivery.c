@@ -480,7 +480,6 @@ static enum part_answer error_answer(
     core_write_failed(d->core, reply_is_error(reply, "OOM") ? STORAGE_OOM : STORAGE_REFUSED);
     enum part_answer answer = ANSWER_FAILED;
     if (reply_is_error(reply, "OOM")) {
-        atomic_fetch_add(&d->core->stats.redis_oom, 1);
         answer = ANSWER_OOM;
     } else if (reply_is_error(reply, "MISCONF") || reply_is_error(reply, "NOREPLICAS") ||
                reply_is_error(reply, "NOPERM")) {

@@ -26,8 +26,7 @@
     X(keyed_again, COUNTER, "tallyd_flush_keyed_again_total",                                      \
         "Write scripts encoded again because a request with a key was applied before.")            \
     X(redis_errors, COUNTER, "tallyd_redis_errors_total", "Error replies of Redis.")               \
-    X(redis_oom, COUNTER, "tallyd_redis_oom_total",                                                \
-        "Write scripts refused by Redis for want of memory.")                                      \
+    X(redis_oom, COUNTER, "tallyd_redis_oom_total", "Writes refused by Redis for want of memory.") \
     X(redis_connects, COUNTER, "tallyd_redis_connects_total", "Connections made to Redis.")        \
     X(redis_connected, GAUGE, "tallyd_redis_connected", "1 while the writer's connection stands.") \
     X(limit_checks, COUNTER, "tallyd_limit_checks_total", "Rate limits asked.")                    \

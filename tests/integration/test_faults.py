@@ -3,6 +3,7 @@
 Every event has a page of its own, so that each can be asked for; TALLYD_SEED repeats a run.
 """
 
+import json
 import os
 import signal
 import threading
@@ -317,6 +318,23 @@ def test_out_of_memory(start_redis, start_tallyd, site):
     redis.command("CONFIG", "SET", "maxmemory", "0")
     wait_until(lambda: ledger.send(http, f"after/{time.monotonic_ns()}") == 202, "counted again")
     ledger.check(tallyd)
+
+
+@pytest.mark.parametrize("method, path, body, headers", [
+    ("POST", "/events", {"page": "/"}, {}), ("POST", "/events", {"page": "/"}, {"Idempotency-Key": "full"}),
+    ("PUT", "/pagesets/full", {"pages": ["/"]}, {}), ("PUT", "/filters/full", {}, {}),
+    ("POST", "/filters/full/add", {"items": ["a"]}, {}),
+    ("POST", "/ratelimit", {"key": "k", "algorithm": "funnel", "limit": 1, "period_s": 60}, {})])
+def test_every_refusal_of_a_full_redis_says_so_and_is_counted(start_redis, start_tallyd, method, path, body, headers):
+    redis = start_redis()
+    http = start_tallyd(*FEW, redis=redis).client()
+    assert http.get("/readyz").status == 200
+    redis.command("CONFIG", "SET", "maxmemory", "1")
+    before = http.metric("tallyd_redis_oom_total")
+    answer = http.request(method, path, json.dumps(body), headers)
+    assert answer.status == 503 and "out of memory" in answer.json["detail"], answer
+    assert "maxmemory" not in answer.json["detail"], "Redis's words are for the log"
+    assert http.metric("tallyd_redis_oom_total") > before
 
 
 def test_read_only_replica(start_redis, start_tallyd, site):
