@@ -25,7 +25,7 @@ struct import {
     struct import_upload *upload;
     struct import_report report;
     int64_t oldest_s[IMPORT_LEVELS]; /* what is older is not kept so fine */
-    bool has_open_end;               /* the last line has no line end: it may be a piece of one */
+    bool has_open_end; /* the last line has no line end, and is an event: perhaps a piece of one */
     struct import_sender sender;
 };
 
@@ -202,6 +202,7 @@ static void take_json_line(struct import *import, struct slice text, uint64_t nu
 static void take_line(struct import *import, struct slice text)
 {
     uint64_t number = line_reader_number(import->reader);
+    size_t before = import_batch_count(import->batch);
 
     if (import->format == IMPORT_FORMAT_AUTO) {
         import->format = detect(text);
@@ -211,6 +212,8 @@ static void take_line(struct import *import, struct slice text)
     } else {
         take_log_line(import, text, number);
     }
+    import->has_open_end =
+        line_reader_is_open(import->reader) && import_batch_count(import->batch) > before;
 }
 
 /* What was read before the fault is whole lines: it is sent, and found again when the whole file is
@@ -240,7 +243,6 @@ static bool run(struct import *import)
         }
         switch (line_reader_next(import->reader, &text)) {
         case LINE_READER_LINE:
-            import->has_open_end = line_reader_is_open(import->reader);
             take_line(import, text);
             break;
         case LINE_READER_TOO_LONG:

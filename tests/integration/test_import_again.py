@@ -162,6 +162,22 @@ def test_a_log_that_grows_by_a_piece_of_a_line(tallyd, http, site, file):
     check(http, site, events)
 
 
+@pytest.mark.parametrize("form", ["ndjson", "combined"])
+def test_a_log_that_grows_by_a_piece_of_a_line_that_is_no_event_yet(tallyd, http, site, file, form):
+    """What was whole before is cut as before: the piece is none of the events."""
+    rows = [json.dumps({"page": f"/{i % 9}", "user": f"u{i}", "ts": BEGIN + i}) if form == "ndjson" else
+            f'192.0.2.{i % 200} - - [10/Mar/2024:10:{i // 60 % 60:02}:{i % 60:02} +0000] "GET /{i % 9} HTTP/1.1" 200 5 "-" "ua"'
+            for i in range(1100)]
+    for whole_rows, before in ((928, 0), (1056, 928)):  # the last piece that is sent has 32 events
+        path = file("".join(row + "\n" for row in rows[:whole_rows]))
+        assert taken(tallyd, site, path) == (whole_rows - before, before)
+        for piece in (rows[whole_rows][:30], " ", rows[whole_rows][:30] + "\n"):
+            path.write_text("".join(row + "\n" for row in rows[:whole_rows]) + piece)
+            assert taken(tallyd, site, path) == (0, whole_rows), piece
+    assert taken(tallyd, site, file("".join(row + "\n" for row in rows))) == (44, 1056)
+    assert whole(http, "pv", site) == 1100
+
+
 def test_an_access_log_that_grows_and_lines_that_are_none(tallyd, http, site, file):
     text = "".join(
         "# rotated\n" if i % 50 == 7 else
