@@ -28,6 +28,13 @@ int64_t process_clock_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+int64_t process_utc_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 bool process_end(int pidfd, int signal, int64_t deadline_ms)
 {
     if (signal != 0 && pidfd_send_signal(pidfd, signal, NULL, 0) != 0 && errno != ESRCH) {
