@@ -2,9 +2,9 @@
  *
  * Layer: storage.  One owner.
  *
- * As users are told, a cover uses a coarse bucket only at or below its watermark.  What lies so far ahead
- * that no event can be there is planned coarse all the same (cover.h), so that nothing is read for
- * it; it is told as the minutes that stand for it, as long as these are not too many.
+ * As users are told, a cover uses a coarse bucket only at or below its watermark.  What lies so far
+ * ahead that no event can be there is planned coarse all the same (cover.h), so that nothing is
+ * read for it; it is told as the minutes that stand for it, as long as these are not too many.
  */
 #ifndef STORAGE_COUNTED_KEYS_H
 #define STORAGE_COUNTED_KEYS_H
