@@ -20,8 +20,10 @@ complain "handlers/ has no clock and no threads:" \
     "$(grep -nE '\b(clock_gettime|gettimeofday|time\(|pthread_create)' handlers/*.[ch])"
 complain "service/ must not know storage's insides:" \
     "$(grep -nE '#include "storage/(core|writer|reader|flush|lane|encode|redis|session|script|count|count_read|rollup|rollup_pass|rollup_step|rollup_list|rollup_jobs|rollup_status|leader|lock|redlock|delivery|key)\.h"' service/*.[ch] service/*/*.[ch])"
-complain "microhttpd.h belongs in service/http_server.c:" \
-    "$(grep -ln 'include <microhttpd' service/*.[ch] service/*/*.[ch] handlers/*.[ch] | grep -v '^service/http_server\.c$')"
+complain "microhttpd.h belongs in service/http_connection.h:" \
+    "$(grep -ln 'include <microhttpd' service/*.[ch] service/*/*.[ch] handlers/*.[ch] | grep -v '^service/http_connection\.h$')"
+complain "service/http_connection.h belongs to the HTTP server:" \
+    "$(grep -ln 'include "service/http_connection' service/*.[ch] service/*/*.[ch] | grep -vE '^service/http_(connection|server|steps)\.c$')"
 complain "hiredis belongs in storage/redis.c:" \
     "$(grep -ln 'include <hiredis' storage/*.[ch] handlers/*.[ch] service/*.[ch] | grep -v '^storage/redis\.c$')"
 complain "jansson belongs in handlers/ and service/client/:" \
