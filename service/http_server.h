@@ -1,6 +1,6 @@
 /* http_server.h - the HTTP transport: from a socket to an http_exchange and back.
  *
- * Layer: service.  http_server.c is the only file that knows libmicrohttpd.
+ * Layer: service.  Only the files behind http_connection.h know libmicrohttpd.
  *
  * Each of `threads` threads serves its own connections with epoll and never waits for storage: a
  * handler that returns HANDLER_WAIT has its job submitted and its connection suspended until the

@@ -1,6 +1,5 @@
 #include "service/options.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,26 +8,11 @@
 #include "service/limit_option.h"
 #include "service/option_table.h"
 #include "service/option_value.h"
-#include "storage/index.h"
-#include "storage/slice.h"
+#include "service/options_loader.h"
 
-#define PREFIX    "TALLYD_"
-#define FILE_MAX  (1u << 20) /* bytes of a configuration file */
-#define SHOWN_MAX 200        /* bytes of a value in an error text */
-#define NOT_FOUND SIZE_MAX
+#define PREFIX "TALLYD_"
 
-/* What is gathered before anything is set: the file's name may stand in any of them. */
-struct loader {
-    struct options *options;
-    const char *flags[OPTIONS_MAX];       /* borrowed; NULL: not given */
-    const char *environment[OPTIONS_MAX]; /* borrowed */
-    unsigned lines[OPTIONS_MAX];          /* of the file; 0: not given */
-    const char *path;                     /* the file, NULL: none */
-    char *error;
-};
-
-__attribute__((format(printf, 2, 3))) static bool fail(
-    const struct loader *loader, const char *format, ...)
+bool loader_fail(const struct loader *loader, const char *format, ...)
 {
     va_list arguments;
 
@@ -38,14 +22,14 @@ __attribute__((format(printf, 2, 3))) static bool fail(
     return false;
 }
 
-static size_t find(struct slice name)
+size_t loader_find(struct slice name)
 {
     for (size_t i = 0; i < option_table_n; i++) {
         if (slice_equal(slice_of(option_table[i].name), name)) {
             return i;
         }
     }
-    return NOT_FOUND;
+    return LOADER_NONE;
 }
 
 /* The form that a character of an option's name takes in the environment. */
@@ -75,10 +59,10 @@ static bool is_environment_name(const char *option, struct slice name)
 /* It may be a URL with a password, given without its --redis. */
 static bool refuse_argument(const struct loader *loader, const char *argument)
 {
-    char shown[SHOWN_MAX];
+    char shown[LOADER_SHOWN_MAX];
 
-    option_show(&option_table[find(SLICE("redis"))], argument, shown, sizeof(shown));
-    return fail(loader, "unexpected argument \"%s\"", shown);
+    option_show(&option_table[loader_find(SLICE("redis"))], argument, shown, sizeof(shown));
+    return loader_fail(loader, "unexpected argument \"%s\"", shown);
 }
 
 static bool read_flags(struct loader *loader, int argc, char *const *argv)
@@ -91,11 +75,11 @@ static bool read_flags(struct loader *loader, int argc, char *const *argv)
         const char *name = argv[i] + 2;
         const char *equals = strchr(name, '=');
         size_t n = equals != NULL ? (size_t)(equals - name) : strlen(name);
-        size_t at = find((struct slice){name, n});
+        size_t at = loader_find((struct slice){name, n});
 
-        if (at == NOT_FOUND) {
-            return fail(loader, "unknown option --%.*s; `tallyd --help` lists them all",
-                n < SHOWN_MAX ? (int)n : SHOWN_MAX, name);
+        if (at == LOADER_NONE) {
+            return loader_fail(loader, "unknown option --%.*s; `tallyd --help` lists them all",
+                n < LOADER_SHOWN_MAX ? (int)n : LOADER_SHOWN_MAX, name);
         }
         if (equals != NULL) {
             loader->flags[at] = equals + 1;
@@ -107,7 +91,7 @@ static bool read_flags(struct loader *loader, int argc, char *const *argv)
             char allowed[OPTIONS_ERROR / 2];
 
             option_describe(&option_table[at], "--", allowed, sizeof(allowed));
-            return fail(loader, "--%s needs a value: %s", option_table[at].name, allowed);
+            return loader_fail(loader, "--%s needs a value: %s", option_table[at].name, allowed);
         }
     }
     return true;
@@ -140,9 +124,9 @@ static bool read_environment(struct loader *loader, char *const *environment)
         if (at < option_table_n) {
             loader->environment[at] = equals + 1;
         } else if (!is_foreign(behind)) {
-            return fail(loader,
+            return loader_fail(loader,
                 "unknown environment variable " PREFIX "%.*s; `tallyd --help` lists the options",
-                behind.n < SHOWN_MAX ? (int)behind.n : SHOWN_MAX, name);
+                behind.n < LOADER_SHOWN_MAX ? (int)behind.n : LOADER_SHOWN_MAX, name);
         }
     }
     return true;
@@ -173,21 +157,21 @@ static void place(
     }
 }
 
-static bool set(struct loader *loader, size_t at, const char *text, enum option_source source)
+bool loader_set(struct loader *loader, size_t at, const char *text, enum option_source source)
 {
     struct option_origin *origin = &loader->options->origins[at];
-    char where[OPTIONS_ERROR / 4], shown[SHOWN_MAX], allowed[OPTIONS_ERROR / 2];
+    char where[OPTIONS_ERROR / 4], shown[LOADER_SHOWN_MAX], allowed[OPTIONS_ERROR / 2];
     char *copy = strdup(text);
 
     if (copy == NULL) {
-        return fail(loader, "out of memory");
+        return loader_fail(loader, "out of memory");
     }
     if (!option_set(&option_table[at], copy, loader->options)) {
         free(copy);
         place(loader, at, source, where, sizeof(where));
         option_show(&option_table[at], text, shown, sizeof(shown));
         option_describe(&option_table[at], text, allowed, sizeof(allowed));
-        return fail(loader, "%s: \"%s\" is refused, allowed: %s", where, shown, allowed);
+        return loader_fail(loader, "%s: \"%s\" is refused, allowed: %s", where, shown, allowed);
     }
     free(origin->text);
     *origin = (struct option_origin){copy, source, loader->lines[at]};
@@ -197,7 +181,7 @@ static bool set(struct loader *loader, size_t at, const char *text, enum option_
 static bool set_all(struct loader *loader, const char *const *texts, enum option_source source)
 {
     for (size_t i = 0; i < option_table_n; i++) {
-        if (texts[i] != NULL && !set(loader, i, texts[i], source)) {
+        if (texts[i] != NULL && !loader_set(loader, i, texts[i], source)) {
             return false;
         }
     }
@@ -207,189 +191,17 @@ static bool set_all(struct loader *loader, const char *const *texts, enum option
 static bool set_defaults(struct loader *loader)
 {
     for (size_t i = 0; i < option_table_n; i++) {
-        if (!set(loader, i, option_table[i].fallback, OPTION_DEFAULT)) {
+        if (!loader_set(loader, i, option_table[i].fallback, OPTION_DEFAULT)) {
             return false;
         }
     }
     return true;
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-static struct slice trim(struct slice text)
-{
-    while (text.n > 0 && is_blank(text.p[0])) {
-        text.p++, text.n--;
-    }
-    while (text.n > 0 && is_blank(text.p[text.n - 1])) {
-        text.n--;
-    }
-    return text;
-}
-
-static bool has_family(const struct option_family *family, struct slice text, struct slice *ret)
-{
-    size_t before = strlen(family->before), after = strlen(family->after);
-
-    if (text.n <= before + after || memcmp(text.p, family->before, before) != 0 ||
-        memcmp(text.p + text.n - after, family->after, after) != 0) {
-        return false;
-    }
-    *ret = (struct slice){text.p + before, text.n - before - after};
-    return true;
-}
-
-static bool add_entry(struct loader *loader, const struct option_family *family, struct slice name,
-    struct slice value, unsigned number)
-{
-    struct options *options = loader->options;
-
-    if (!array_reserve(&options->entries, &options->entries_capacity, options->n_entries,
-            sizeof(*options->entries))) {
-        return fail(loader, "out of memory");
-    }
-    for (size_t i = 0; i < options->n_entries; i++) {
-        if (options->entries[i].family == family &&
-            slice_equal(slice_of(options->entries[i].name), name)) {
-            return fail(loader, "%s:%u: %s%.*s%s stands here a second time, first in line %u",
-                loader->path, number, family->before, (int)name.n, name.p, family->after,
-                options->entries[i].line);
-        }
-    }
-
-    struct option_entry entry = {
-        family, strndup(name.p, name.n), strndup(value.p, value.n), number};
-
-    options->entries[options->n_entries++] = entry;
-    if (entry.name == NULL || entry.value == NULL) {
-        return fail(loader, "out of memory");
-    }
-
-    const char *fault = family->check(name, entry.value);
-
-    return fault == NULL ||
-           fail(loader, "%s:%u: %s%s%s: \"%.100s\" is refused: %s", loader->path, number,
-               family->before, entry.name, family->after, entry.value, fault);
-}
-
-/* @line holds @n bytes and room for one more; it is cut up. */
-static bool read_line(struct loader *loader, unsigned number, char *line, size_t n)
-{
-    struct slice all = trim((struct slice){line, n});
-
-    if (memchr(line, '\0', n) != NULL) {
-        return fail(loader, "%s:%u: a NUL byte", loader->path, number);
-    }
-    if (all.n == 0 || all.p[0] == '#') {
-        return true;
-    }
-
-    const char *equals = memchr(all.p, '=', all.n);
-
-    if (equals == NULL) {
-        return fail(loader, "%s:%u: no `name = value`", loader->path, number);
-    }
-
-    struct slice name = trim((struct slice){all.p, (size_t)(equals - all.p)});
-    struct slice value = trim((struct slice){equals + 1, (size_t)(all.p + all.n - equals - 1)});
-    size_t at = find(name);
-
-    for (size_t i = 0; at == NOT_FOUND && i < option_families_n; i++) {
-        struct slice who;
-
-        if (name.n < SHOWN_MAX && has_family(&option_families[i], name, &who)) {
-            return add_entry(loader, &option_families[i], who, value, number);
-        }
-    }
-    if (at == NOT_FOUND) {
-        return fail(loader, "%s:%u: unknown option \"%.*s\"; `tallyd --help` lists them all",
-            loader->path, number, name.n < SHOWN_MAX ? (int)name.n : SHOWN_MAX, name.p);
-    }
-    if (option_table[at].not_in_file) {
-        return fail(loader, "%s:%u: %s can only be a flag or in the environment", loader->path,
-            number, option_table[at].name);
-    }
-    if (loader->lines[at] != 0) {
-        return fail(loader, "%s:%u: %s stands here a second time, first in line %u", loader->path,
-            number, option_table[at].name, loader->lines[at]);
-    }
-    loader->lines[at] = number;
-    line[value.p + value.n - line] = '\0';
-    return set(loader, at, value.p, OPTION_FILE);
-}
-
-/* @text holds @n bytes and room for one more. */
-static bool read_lines(struct loader *loader, char *text, size_t n)
-{
-    unsigned number = 0;
-
-    while (n > 0) {
-        char *end = memchr(text, '\n', n);
-        size_t length = end != NULL ? (size_t)(end - text) : n;
-        size_t used = end != NULL ? length + 1 : n;
-
-        if (!read_line(loader, ++number, text, length)) {
-            return false;
-        }
-        text += used;
-        n -= used;
-    }
-    return true;
-}
-
-/* In one piece, so that a device without lines cannot fill the memory. */
-static bool read_text(struct loader *loader, FILE *file)
-{
-    char *text = malloc(FILE_MAX + 1);
-    bool ok = false;
-
-    if (text == NULL) {
-        return fail(loader, "out of memory");
-    }
-
-    size_t n = fread(text, 1, FILE_MAX + 1, file);
-
-    if (ferror(file)) {
-        (void)fail(
-            loader, "cannot read the file %s (option config): %s", loader->path, strerror(errno));
-    } else if (n > FILE_MAX) {
-        (void)fail(loader, "%s: larger than 1 MiB", loader->path);
-    } else {
-        ok = read_lines(loader, text, n);
-    }
-    free(text);
-    return ok;
-}
-
-static bool read_file(struct loader *loader)
-{
-    size_t at = find(SLICE("config"));
-    const char *path = loader->flags[at] != NULL ? loader->flags[at] : loader->environment[at];
-
-    if (path == NULL || *path == '\0') {
-        return true;
-    }
-    loader->path = path;
-
-    FILE *file = fopen(path, "re");
-
-    if (file == NULL) {
-        return fail(loader, "cannot open the file %s (option config): %s", path, strerror(errno));
-    }
-
-    bool ok = read_text(loader, file);
-
-    (void)fclose(file); /* read only: nothing can be lost */
-    return ok;
 }
 
 /* `half` becomes a number, also in what `tallyd config` prints. */
 static bool resolve_memory(struct loader *loader)
 {
-    struct option_origin *origin = &loader->options->origins[find(SLICE("redis-memory"))];
+    struct option_origin *origin = &loader->options->origins[loader_find(SLICE("redis-memory"))];
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     char text[OPTION_VALUE_TEXT];
 
@@ -397,19 +209,19 @@ static bool resolve_memory(struct loader *loader)
         return true;
     }
     if (pages <= 0 || page <= 0) {
-        return fail(loader, "redis-memory: the machine's memory is not known, give a size");
+        return loader_fail(loader, "redis-memory: the machine's memory is not known, give a size");
     }
     loader->options->redis_memory = (int64_t)pages / 2 * page;
     free(origin->text);
     origin->text = strdup(option_format_size(loader->options->redis_memory, text));
-    return origin->text != NULL || fail(loader, "out of memory");
+    return origin->text != NULL || loader_fail(loader, "out of memory");
 }
 
 /* `limit` becomes a number as well, where there is one: all of a period's worth at once. */
 static bool resolve_burst(struct loader *loader)
 {
     struct options *options = loader->options;
-    struct option_origin *origin = &options->origins[find(SLICE("ingest-burst"))];
+    struct option_origin *origin = &options->origins[loader_find(SLICE("ingest-burst"))];
     char text[OPTION_VALUE_TEXT];
     struct limit limit;
 
@@ -420,20 +232,20 @@ static bool resolve_burst(struct loader *loader)
     options->ingest_burst = limit.count - 1;
     free(origin->text);
     origin->text = strdup(option_format_integer(options->ingest_burst, text));
-    return origin->text != NULL || fail(loader, "out of memory");
+    return origin->text != NULL || loader_fail(loader, "out of memory");
 }
 
 /* A body that never fits into the memory of all bodies would wait for ever. */
 static bool check_together(const struct loader *loader)
 {
     const struct options *options = loader->options;
-    const char *body = options->origins[find(SLICE("max-body"))].text;
-    const char *memory = options->origins[find(SLICE("max-body-memory"))].text;
+    const char *body = options->origins[loader_find(SLICE("max-body"))].text;
+    const char *memory = options->origins[loader_find(SLICE("max-body-memory"))].text;
 
     if (options->max_body_memory >= options->max_body) {
         return true;
     }
-    return fail(loader,
+    return loader_fail(loader,
         "max-body-memory: \"%.50s\" is refused, allowed: at least max-body, \"%.50s\"", memory,
         body);
 }
@@ -445,7 +257,7 @@ bool options_load(
 
     memset(options, 0, sizeof(*options));
     if (set_defaults(&loader) && read_flags(&loader, argc, argv) &&
-        read_environment(&loader, environment) && read_file(&loader) &&
+        read_environment(&loader, environment) && loader_read_file(&loader) &&
         set_all(&loader, loader.environment, OPTION_ENVIRONMENT) &&
         set_all(&loader, loader.flags, OPTION_FLAG) && check_together(&loader) &&
         resolve_memory(&loader) && resolve_burst(&loader)) {

@@ -38,7 +38,7 @@ bool process_end(int pidfd, int signal, int64_t deadline_ms);
 /* CLOCK_MONOTONIC now. */
 int64_t process_clock_ms(void);
 
-/* This machine's idea of UTC, for what is told to people. */
+/* This machine's clock, UTC. */
 int64_t process_utc_ms(void);
 
 #endif

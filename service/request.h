@@ -1,7 +1,6 @@
 /* request.h - one request, from its head to its response, as steps without a network.
  *
- * Layer: service.  Knows no HTTP library, no socket, no thread and no clock: http_server.c feeds
- * it.
+ * Layer: service.  Knows no HTTP library, no socket, no thread and no clock: http_steps.c feeds it.
  *
  * begin -> head -> upload* -> run -> (finish) -> end.  Whatever is wrong on the way fills
  * exchange.response with a problem; from then on nothing more is looked at, and run returns

@@ -1,7 +1,7 @@
 /* count_cache.h - what a plan need not read, because it was read before and nothing has changed
  * since.
  *
- * Layer: storage, private to count.c and count_read.c.  Belongs to a reader thread; what is
+ * Layer: storage, private to count.c and count_*.c.  Belongs to a reader thread; what is
  * remembered is shared (cache.h).
  *
  * The unit is a run: neighbouring buckets of one level in a plan, all of them closed for readers

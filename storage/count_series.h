@@ -1,6 +1,6 @@
 /* count_series.h - what the points of a series came to, remembered.
  *
- * Layer: storage, private to count.c, count_read.c and count_cache.c.  Belongs to a reader thread;
+ * Layer: storage, private to count.c and count_*.c.  Belongs to a reader thread;
  * what is remembered is shared (cache.h).
  *
  * A dashboard asks for 30 days by hour again every minute, and all but two of the 720 points are

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "storage/delivery_answer.h"
+#include "storage/delivery_direct.h"
 #include "storage/seen_fold.h"
 
 #define AGAIN_MS 20 /* after LOADING, BUSY and the like */
@@ -28,79 +30,6 @@ void delivery_release(struct delivery *d)
     buffer_release(&d->out);
 }
 
-/* ---- direct requests ---- */
-
-/* It takes the other way: see claim.h. */
-static void bounce(struct flush *flush, uint32_t unit, bool in_doubt)
-{
-    struct storage_job *job = flush_take_direct(flush, unit);
-    if (job != NULL) {
-        job->u.write.claim->outcome = CLAIM_FIRST;
-        job->u.write.claim->in_doubt = in_doubt;
-        job_done(job, STORAGE_OK);
-    }
-}
-
-static void bounce_all(struct flush *flush, bool in_doubt)
-{
-    for (uint32_t unit = 1; flush->n_direct > 0 && unit <= flush->n_units; unit++) {
-        if (flush->units[unit - 1].direct) {
-            bounce(flush, unit, in_doubt);
-        }
-    }
-}
-
-/* May something of it have been applied, as far as is known before the connection is given up? */
-static bool was_sent(const struct flush *flush)
-{
-    for (size_t i = 0; i < flush->n_parts; i++) {
-        if (flush->parts[i].state != PART_HELD || flush->parts[i].in_doubt) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Does all of it fit into one script? */
-static bool fits(const struct delivery *d, const struct flush *flush)
-{
-    uint64_t us = 0;
-    uint64_t seen = 0;
-    for (size_t i = 0; i < flush->n_parts; i++) {
-        uint64_t bit = (uint64_t)1 << flush->parts[i].partition;
-        us += flush->parts[i].us;
-        if ((seen & bit) != 0) {
-            return false;
-        }
-        seen |= bit;
-    }
-    return d->core->one_node && us <= pace_limit_us(&d->core->pace);
-}
-
-/* The numbers of direct requests of the script whose keys were used before, the last one first.
- * False: not one of write.lua's answers. */
-static bool take_used(struct flush *flush, struct slice text)
-{
-    flush->bounced = flush->bounced || text.n > 0;
-    while (text.n > 0 && flush->n_direct > 0) { /* none: all were bounced for another reason */
-        int64_t nth = 0;
-        for (; text.n > 0 && text.p[0] >= '0' && text.p[0] <= '9' && nth < 1000000; text.n--) {
-            nth = nth * 10 + (*text.p++ - '0');
-        }
-        uint32_t unit = 0;
-        for (int64_t left = nth; left > 0 && unit < flush->n_units; unit++) {
-            left -= flush->units[unit].direct ? 1 : 0;
-        }
-        if (unit == 0 || !flush->units[unit - 1].direct || (text.n > 0 && text.p[0] != ' ')) {
-            return false;
-        }
-        bounce(flush, unit, false);
-        text.p += text.n > 0 ? 1 : 0;
-        text.n -= text.n > 0 ? 1 : 0;
-    }
-    return true;
-}
-
 void delivery_add(struct delivery *d, struct flush *flush)
 {
     struct flush **end = &d->flushes;
@@ -109,8 +38,8 @@ void delivery_add(struct delivery *d, struct flush *flush)
     }
     *end = flush;
     d->n_flushes++;
-    if (flush->n_direct > 0 && !fits(d, flush)) {
-        bounce_all(flush, false);
+    if (flush->n_direct > 0 && !direct_fits(d->core, flush)) {
+        direct_bounce_all(flush, false);
     }
     for (size_t i = 0; i < flush->n_parts; i++) {
         lane_append(&d->lanes[flush->parts[i].partition], &flush->parts[i]);
@@ -128,125 +57,6 @@ int64_t delivery_deadline_ms(const struct delivery *d)
     return next;
 }
 
-/* ---- answering jobs ---- */
-
-/* What became of the parts that a job's events are in. */
-/* Of a part that is answered OK: was the job's share of it applied? */
-static enum storage_err share(const struct part *part, const struct storage_job *job)
-{
-    const struct claim *claim = job->u.write.claim;
-    if (claim == NULL) {
-        return STORAGE_OK;
-    }
-    switch (part_units_mark(part->units, part->n_units, claim->unit)) {
-    case UNIT_OPEN:
-    case UNIT_KNOWN:
-    case UNIT_DIRECT:
-        return STORAGE_OK;
-    case UNIT_BEHIND:
-        return STORAGE_REFUSED;
-    case UNIT_OTHER:
-    case UNIT_LATE:
-    case UNIT_GONE:
-        break;
-    }
-    return STORAGE_UNKNOWN; /* another attempt may have applied it */
-}
-
-static enum storage_err verdict(const struct flush *flush, const struct storage_job *job)
-{
-    bool applied = false;
-    bool nothing = false;
-    for (size_t i = 0; i < flush->n_parts; i++) {
-        const struct part *part = &flush->parts[i];
-        if ((job->parts_all >> part->partition & 1) == 0) {
-            continue;
-        }
-        bool held = part->state == PART_HELD && !part->in_doubt;
-        bool refused = part->state == PART_OVER && part->fate != FATE_UNKNOWN;
-        enum storage_err mine = part->state == PART_OK ? share(part, job) : STORAGE_OK;
-        if (mine == STORAGE_UNKNOWN) {
-            return STORAGE_UNKNOWN;
-        }
-        if (held || refused || mine == STORAGE_REFUSED) {
-            nothing = true;
-        } else {
-            applied = true; /* or may be */
-        }
-        if (!held && !refused && part->state != PART_OK) {
-            return STORAGE_UNKNOWN;
-        }
-    }
-    return !nothing ? STORAGE_OK : applied ? STORAGE_UNKNOWN : STORAGE_REFUSED;
-}
-
-static enum storage_err refusal(const struct delivery *d, const struct flush *flush)
-{
-    if (atomic_load(&d->core->settings_differ)) {
-        return STORAGE_CONFIG;
-    }
-    for (size_t i = 0; i < flush->n_parts; i++) {
-        if (flush->parts[i].fate != FATE_NONE) {
-            return flush->parts[i].fate == FATE_OOM ? STORAGE_OOM : STORAGE_REFUSED;
-        }
-    }
-    return STORAGE_LATE;
-}
-
-static void answer_job(const struct delivery *d, const struct flush *flush, struct storage_job *job)
-{
-    enum storage_err err = verdict(flush, job);
-    job_done(job, err == STORAGE_REFUSED ? refusal(d, flush) : err);
-}
-
-static void finish_flush(struct delivery *d, struct flush *flush)
-{
-    struct storage_stats *stats = &d->core->stats;
-    struct storage_job *next;
-    bool ok = true;
-    for (size_t i = 0; i < flush->n_parts; i++) {
-        ok = ok && flush->parts[i].state == PART_OK;
-    }
-    if (ok) {
-        atomic_fetch_add(&stats->flushes, 1);
-        atomic_fetch_add(&stats->flush_events, (int64_t)flush->n_rows);
-        atomic_fetch_add(&stats->flush_parts, (int64_t)flush->n_parts);
-        atomic_fetch_add(&stats->flush_us, monotonic_us() - flush->sent_us);
-    }
-    for (struct storage_job *job = flush->jobs; job != NULL; job = next) {
-        next = job->next;
-        answer_job(d, flush, job);
-    }
-    flush_free(flush);
-}
-
-/* Was nothing of it applied, and is nothing under way that may be? */
-static bool is_untouched(const struct flush *flush)
-{
-    for (size_t i = 0; i < flush->n_parts; i++) {
-        const struct part *part = &flush->parts[i];
-        bool held = part->state == PART_HELD && !part->in_doubt;
-        bool refused = part->state == PART_OVER && part->fate != FATE_UNKNOWN;
-        if (!held && !refused) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Every part is answered for good; or nobody waits any more for what was never applied.  (What was
- * applied in part is sent to its end, though its clients have their 504; what is empty because its
- * requests took another way is sent for its place in the lanes: who follows would get a GAP.) */
-static bool is_finished(const struct flush *flush)
-{
-    for (size_t i = 0; i < flush->n_parts; i++) {
-        if (flush->parts[i].state == PART_SENT || flush->parts[i].state == PART_HELD) {
-            return flush->jobs == NULL && is_untouched(flush) && !flush->bounced;
-        }
-    }
-    return true;
-}
-
 struct flush *delivery_take_done(struct delivery *d)
 {
     struct flush *finished = NULL;
@@ -254,7 +64,7 @@ struct flush *delivery_take_done(struct delivery *d)
     struct flush **at = &d->flushes;
     while (*at != NULL) {
         struct flush *flush = *at;
-        if (!is_finished(flush)) {
+        if (!flush_is_finished(flush)) {
             at = &flush->next;
             continue;
         }
@@ -274,40 +84,15 @@ void delivery_finish(struct delivery *d, struct flush *done)
 {
     while (done != NULL) {
         struct flush *next = done->next;
-        finish_flush(d, done);
+        flush_answer(d->core, done);
         done = next;
-    }
-}
-
-/* 503 promises that nothing was and will be applied: only if the whole flush is given up with this,
- * which it is (is_finished) once its last job is answered. */
-static void answer_flush_late(struct delivery *d, struct flush *flush, int64_t now_ms)
-{
-    bool all_late = true;
-    for (const struct storage_job *job = flush->jobs; job != NULL; job = job->next) {
-        all_late = all_late && job->deadline_ms <= now_ms;
-    }
-    bool given_up = all_late && is_untouched(flush);
-    struct storage_job **at = &flush->jobs;
-    while (*at != NULL) {
-        struct storage_job *job = *at;
-        if (job->deadline_ms > now_ms) {
-            at = &job->next;
-            continue;
-        }
-        *at = job->next;
-        if (given_up) {
-            answer_job(d, flush, job);
-        } else {
-            job_done(job, STORAGE_UNKNOWN);
-        }
     }
 }
 
 void delivery_answer_late(struct delivery *d, int64_t now_ms)
 {
     for (struct flush *flush = d->flushes; flush != NULL; flush = flush->next) {
-        answer_flush_late(d, flush, now_ms);
+        flush_answer_late(d->core, flush, now_ms);
     }
 }
 
@@ -450,7 +235,8 @@ void delivery_lost(struct delivery *d)
         for (size_t i = 0; i < flush->n_parts; i++) {
             part_units_forget(flush->parts[i].units, flush->parts[i].n_units);
         }
-        bounce_all(flush, was_sent(flush)); /* whether it was applied, its record tells */
+        /* whether it was applied, its record tells */
+        direct_bounce_all(flush, flush_was_sent(flush));
     }
     for (unsigned p = 0; p < d->core->partitions.n; p++) {
         lane_lost(&d->lanes[p]);
@@ -511,7 +297,7 @@ static enum part_answer read_code(struct delivery *d, struct part *part, const s
 {
     int64_t what = reply_integer(code, -1);
     if (what != 0 && what != 1 && what != 6 && what != 8) {
-        bounce_all(part->flush, false);
+        direct_bounce_all(part->flush, false);
     }
     switch (what) {
     case 8: /* held back by another one */
@@ -577,7 +363,7 @@ bool delivery_take_reply(struct delivery *d, const struct reply *reply)
                 reply_integer(&reply->items[2], 0));
         }
         if (sent.direct && codes && i + 2 < reply->n) {
-            lost = !take_used(part->flush, reply->items[i + 2].text) || lost;
+            lost = !direct_take_used(part->flush, reply->items[i + 2].text) || lost;
         }
     }
     return !lost;

@@ -1,6 +1,6 @@
 /* limiter.h - rate limits on the writer's connection: jobs in, scripts out, replies to jobs.
  *
- * Layer: storage, private to writer.c; its thread only.  Jobs that wait are merged: those of one
+ * Layer: storage, private to the writer; its thread only.  Jobs that wait are merged: those of one
  * algorithm share scripts, and all go out in the same write as the flush, so a request costs no
  * round trip of its own, and no fsync of its own either.
  *

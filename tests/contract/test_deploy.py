@@ -49,8 +49,8 @@ def test_the_unit_has_no_mistakes(tmp_path):
 
 
 def test_the_unit_waits_for_the_drain():
-    """TimeoutStopSec is longer than all that shut_down() may wait for, one after the other."""
-    source = "".join((ROOT / "service" / f).read_text() for f in ("serve.c", "redis_child.c"))
+    """TimeoutStopSec is longer than all that service_stop() may wait for, one after the other."""
+    source = "".join((ROOT / "service" / f).read_text() for f in ("service.c", "redis_child.c"))
     limits = {name: int(ms) for name, ms in re.findall(r"#define (\w+_MS)\s+(\d+)", source)}
     request = re.search(r'"request-timeout".*?fallback = "(\d+)s"', (ROOT / "service/option_table.c").read_text(), re.S)
     needed = int(request[1]) + sum(limits[n] for n in ("HTTP_STOP_MS", "REDIS_STOP_MS", "KILL_WAIT_MS")) / 1000

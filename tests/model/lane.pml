@@ -1,7 +1,7 @@
 /* lane.pml - flushes without a key: (writer id, sequence number) in each partition, two flushes under way, parts of several
  * partitions in one script.
  *
- * Follows: lane.c (line by line), delivery.c (pump, replies, is_untouched, is_finished, late answers), the first lines of
+ * Follows: lane.c (line by line), delivery.c (pump, replies), delivery_answer.c (is_untouched, flush_is_finished, late answers), the first lines of
  * storage/lua/write.lua.  Checked against tests/lib/write_model.h in the unit tests, on the real lane.c, at random; here on a
  * model of it, for all courses of events.
  *
