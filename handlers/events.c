@@ -1,6 +1,5 @@
 #include "handlers/events.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "handlers/access.h"
@@ -12,6 +11,7 @@
 #include "handlers/params.h"
 #include "handlers/problem.h"
 #include "handlers/reply.h"
+#include "storage/buffer.h"
 
 /* A request of more takes the longer way, in which it may be cut into several scripts. */
 #define DIRECT_BODY   16384
@@ -108,10 +108,13 @@ static json_t *list_errors(const struct event_batch *batch)
 static void reply_accepted(struct http_exchange *exchange, const struct event_batch *batch)
 {
     if (batch->rejected == 0) { /* the usual answer, without a tree */
-        char text[64];
-        int n = snprintf(
-            text, sizeof(text), "{\"accepted\":%zu,\"rejected\":0,\"errors\":[]}", batch->n);
-        reply_text(&exchange->response, 202, "application/json", text, (size_t)n);
+        static const char before[] = "{\"accepted\":", behind[] = ",\"rejected\":0,\"errors\":[]}";
+        char text[sizeof(before) + 20 + sizeof(behind)];
+        size_t n = sizeof(before) - 1;
+        memcpy(text, before, n);
+        n += decimal_print((int64_t)batch->n, text + n);
+        memcpy(text + n, behind, sizeof(behind) - 1);
+        reply_text(&exchange->response, 202, "application/json", text, n + sizeof(behind) - 1);
         return;
     }
     reply_json(&exchange->response, 202,
