@@ -5,6 +5,7 @@
 #include "handlers/grafana.h"
 #include "handlers/grafana_query.h"
 #include "handlers/problem.h"
+#include "handlers/question.h"
 #include "handlers/reply.h"
 #include "storage/activity_day.h"
 
@@ -215,15 +216,10 @@ static enum handler_result ask_next(struct http_exchange *exchange)
 
 enum handler_result grafana_query_start(struct http_exchange *exchange)
 {
-    struct series_state *state = calloc(1, sizeof(*state));
-    if (state == NULL || exchange->request.now_ms == 0) {
-        problem_from_storage(
-            &exchange->response, state == NULL ? STORAGE_NOMEM : STORAGE_DOWN, NULL);
-        free(state);
+    struct series_state *state = question_begin(exchange, sizeof(*state), release);
+    if (state == NULL) {
         return HANDLER_REPLY;
     }
-    exchange->state = state;
-    exchange->release = release;
     state->answer = json_array();
     if (!grafana_query_read(exchange, &state->query)) {
         return HANDLER_REPLY;

@@ -8,7 +8,7 @@
 #include "handlers/app.h"
 #include "handlers/beacon.h"
 #include "handlers/media_type.h"
-#include "handlers/params.h"
+#include "handlers/no_query.h"
 #include "handlers/plausible_event.h"
 #include "handlers/problem.h"
 #include "handlers/reply.h"
@@ -53,7 +53,6 @@ static enum handler_result reply_fault(
 static bool check_request(struct http_exchange *exchange)
 {
     struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
-    struct params params = {0};
     if (type.n > 0 && !media_type_is(type, "application/json") &&
         !media_type_is(type, "text/plain")) {
         problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE,
@@ -65,15 +64,7 @@ static bool check_request(struct http_exchange *exchange)
             PLAUSIBLE_BODY_MAX);
         return false;
     }
-    enum params_result result = params_parse(exchange->request.query, NULL, 0, &params);
-    if (result == PARAMS_REFUSED) {
-        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, params.error.parameter,
-            "%s", params.error.detail);
-    } else if (result == PARAMS_NOMEM) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-    }
-    params_release(&params);
-    return result == PARAMS_OK;
+    return no_query(exchange);
 }
 
 /* One a domain. */

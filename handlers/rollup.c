@@ -1,22 +1,13 @@
 #include "handlers/rollup.h"
 
-#include "handlers/params.h"
+#include "handlers/no_query.h"
 #include "handlers/problem.h"
 #include "handlers/reply.h"
 #include "handlers/timestamp.h"
 
 static enum handler_result start(struct http_exchange *exchange, enum storage_op op)
 {
-    struct params params;
-    enum params_result result = params_parse(exchange->request.query, NULL, 0, &params);
-    if (result == PARAMS_REFUSED) {
-        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, params.error.parameter,
-            "%s", params.error.detail);
-    } else if (result == PARAMS_NOMEM) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-    }
-    params_release(&params);
-    if (result != PARAMS_OK) {
+    if (!no_query(exchange)) {
         return HANDLER_REPLY;
     }
     exchange->job.op = op;

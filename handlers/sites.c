@@ -3,7 +3,7 @@
 #include <jansson.h>
 
 #include "handlers/access.h"
-#include "handlers/params.h"
+#include "handlers/no_query.h"
 #include "handlers/problem.h"
 #include "handlers/csv.h"
 
@@ -14,19 +14,9 @@ static void release(struct http_exchange *exchange)
 
 enum handler_result sites_start(struct http_exchange *exchange)
 {
-    struct params params = {0};
-    switch (params_parse(exchange->request.query, NULL, 0, &params)) {
-    case PARAMS_OK:
-        break;
-    case PARAMS_REFUSED:
-        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, params.error.parameter,
-            "%s", params.error.detail);
-        return HANDLER_REPLY;
-    case PARAMS_NOMEM:
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+    if (!no_query(exchange)) {
         return HANDLER_REPLY;
     }
-    params_release(&params);
     exchange->release = release;
     exchange->job.op = STORAGE_SITES;
     exchange->job.deadline_ms = exchange->request.deadline_ms;

@@ -1,8 +1,8 @@
 #include "service/api_description.h"
 
 #include "handlers/embed.h"
+#include "handlers/no_query.h"
 #include "handlers/reply.h"
-#include "service/no_query.h"
 
 /* The JSON lies in the build's directory. */
 EMBED(openapi_yaml, "openapi.yaml");

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "handlers/no_query.h"
 #include "handlers/problem.h"
 #include "handlers/reply.h"
 #include "service/http_server.h"
-#include "service/no_query.h"
 #include "service/process.h"
 #include "service/version.h"
 #include "storage/buffer.h"

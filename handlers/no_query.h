@@ -1,9 +1,9 @@
 /* no_query.h - for endpoints that take no query parameters.
  *
- * Layer: service.  Thread-safe: no state.
+ * Layer: handlers.  Thread-safe: no state.
  */
-#ifndef SERVICE_NO_QUERY_H
-#define SERVICE_NO_QUERY_H
+#ifndef HANDLERS_NO_QUERY_H
+#define HANDLERS_NO_QUERY_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "service/no_query.h"
+#include "handlers/no_query.h"
 
 #include "handlers/params.h"
 #include "handlers/problem.h"
