@@ -11,7 +11,7 @@
 
 /* Takes a head of 12 KiB that has HTTP_FIELDS_MAX fields, a record of 64 bytes for each and the
  * answer's own head included.  It is cleared after every request, so each KiB costs. */
-#define CONNECTION_MEMORY ((size_t)32 * 1024)
+#define CONNECTION_MEMORY ((size_t)20 * 1024)
 
 static bool start_daemons(struct http_server *server)
 {

@@ -87,7 +87,7 @@ static enum request_verdict judge_head(
 {
     struct request *request = &connection->request;
     struct fields fields;
-    fields.n = 0; /* the rest is 8 KiB that need no clearing */
+    fields.n = 0; /* the rest is 3 KiB that need no clearing */
     fields.overflow = false;
     (void)MHD_get_connection_values_n(connection->mhd, MHD_HEADER_KIND, gather_field, &fields);
     if (fields.overflow) {

@@ -21,7 +21,7 @@
 #include "storage/slice.h"
 
 /* More fields than this are not looked at: the caller answers 431. */
-#define HTTP_FIELDS_MAX 256
+#define HTTP_FIELDS_MAX 100
 
 struct http_field {
     struct slice name, value;
