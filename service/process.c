@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "service/scheduler.h"
+
 /* Our descriptors for the child lie above those it is to have. */
 #define REPORT_FD 3
 #define FIRST_FD  (REPORT_FD + 1)
@@ -102,6 +104,9 @@ static _Noreturn void become(const struct child *child)
         goto fail;
     }
     reset_signals();
+    if (child->spec->short_slices) {
+        (void)scheduler_ask_short_slices();
+    }
     (void)execvp(child->argv[0], child->argv);
 fail:
     fault = errno;

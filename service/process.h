@@ -18,6 +18,8 @@ struct process_spec {
     const char *const *argv; /* argv[0] is looked up in PATH if it has no slash */
     const char *dir;         /* working directory */
     const char *output; /* file, created 0600 if missing, that stdout and stderr are appended to */
+    bool
+        short_slices; /* others wait for it: see scheduler.h; where it is refused it runs without */
 };
 
 struct process {

@@ -167,7 +167,7 @@ static bool spawn(struct redis_child *child, char *error)
         NULL,
     };
     /* clang-format on */
-    struct process_spec spec = {.argv = argv, .dir = dir, .output = log};
+    struct process_spec spec = {.argv = argv, .dir = dir, .output = log, .short_slices = true};
 
     (void)snprintf(maxmemory, sizeof(maxmemory), "%" PRId64, child->maxmemory);
     (void)snprintf(log, sizeof(log), "%s/redis.log", dir);
