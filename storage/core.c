@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "storage/claims.h"
+#include "storage/resolver.h"
 #include "storage/settings.h"
 
 void core_init(struct core *core)
@@ -18,6 +19,7 @@ void core_init(struct core *core)
 
 void core_release(struct core *core)
 {
+    resolver_free(core->endpoint.resolver);
     pthread_cond_destroy(&core->wake);
     pthread_mutex_destroy(&core->wake_lock);
     pthread_mutex_destroy(&core->view_lock);

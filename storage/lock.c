@@ -3,6 +3,8 @@
 #include <sodium.h>
 #include <stdio.h>
 
+#include "storage/resolver.h"
+
 #define RANDOM_BYTES 16
 #define RANDOM_TEXT  (2 * RANDOM_BYTES)
 
@@ -28,6 +30,9 @@ bool lock_connect(struct lock_server *server, int64_t deadline_ms)
     char error[160];
     if (server->redis != NULL) {
         return true;
+    }
+    if (server->endpoint.host[0] != '\0' && server->endpoint.resolver == NULL) {
+        server->endpoint.resolver = resolver_new(server->endpoint.host, NULL);
     }
     server->redis = redis_connect(&server->endpoint, deadline_ms, error, sizeof(error));
     if (server->redis != NULL &&

@@ -11,6 +11,7 @@
 
 #include "storage/arena.h"
 #include "storage/clock.h"
+#include "storage/resolver.h"
 
 /* Taken from the socket at once.  hiredis takes 16 KB: for sketches that is a system call for each
  * one, and Redis, whose socket holds 208 KB, waits for us meanwhile. */
@@ -187,12 +188,25 @@ void redis_limit_silence(struct redis *redis, int64_t ms)
 
 /* ---- connecting ---- */
 
-static redisContext *dial(const struct redis_endpoint *endpoint)
+/* NULL: @error says why. */
+static redisContext *dial(
+    const struct redis_endpoint *endpoint, int64_t deadline_ms, char *error, size_t error_n)
 {
+    redisContext *context = NULL;
+    char address[RESOLVER_ADDRESS_MAX] = "";
+    (void)snprintf(error, error_n, "out of memory");
     if (endpoint->unix_path[0] != '\0') {
         return redisConnectUnixNonBlock(endpoint->unix_path);
     }
-    return redisConnectNonBlock(endpoint->host, endpoint->port);
+    if (endpoint->resolver == NULL) {
+        return NULL;
+    }
+    if (resolver_ask(endpoint->resolver, deadline_ms, address)) {
+        context = redisConnectNonBlock(address, endpoint->port); /* nothing to look up any more */
+    } else {
+        (void)snprintf(error, error_n, "%s: %s", endpoint->host, address);
+    }
+    return context;
 }
 
 /* Wait for the connect to end; the socket's pending error tells how. */
@@ -262,11 +276,13 @@ static bool introduce(struct redis *redis, const struct redis_endpoint *endpoint
 struct redis *redis_connect(
     const struct redis_endpoint *endpoint, int64_t deadline_ms, char *error, size_t error_n)
 {
-    struct redis *redis = calloc(1, sizeof(*redis));
-    redisContext *context = redis == NULL ? NULL : dial(endpoint);
-    if (context == NULL) {
-        (void)snprintf(error, error_n, "out of memory");
-        free(redis);
+    redisContext *context = dial(endpoint, deadline_ms, error, error_n);
+    struct redis *redis = context == NULL ? NULL : calloc(1, sizeof(*redis));
+    if (redis == NULL) {
+        if (context != NULL) {
+            (void)snprintf(error, error_n, "out of memory");
+            redisFree(context);
+        }
         return NULL;
     }
     redis->context = context;

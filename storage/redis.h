@@ -33,7 +33,8 @@ enum redis_status {
     REDIS_TIMEOUT, /* the deadline passed; the connection is of no use any more */
 };
 
-/* Connect, authenticate and select.  NULL on failure, with a reason in @error. */
+/* Connect, authenticate and select.  NULL on failure, with a reason in @error.  Over TCP @endpoint
+ * has its resolver. */
 struct redis *redis_connect(
     const struct redis_endpoint *endpoint, int64_t deadline_ms, char *error, size_t error_n);
 void redis_close(struct redis *redis); /* NULL is harmless */

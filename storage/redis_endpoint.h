@@ -14,6 +14,7 @@ struct redis_endpoint {
     int port;
     char user[128], password[256]; /* "" for none */
     int db;
+    struct resolver *resolver; /* of the host; whoever connects sets it, and owns it.  NULL here */
 };
 
 /* redis://[[user]:pass@]host[:port][/db] or unix:/path.  False: not such a URL (percent-escapes in

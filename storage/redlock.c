@@ -1,6 +1,7 @@
 #include "storage/redlock.h"
 
 #include "storage/clock.h"
+#include "storage/resolver.h"
 
 #define DRIFT_MS   2 /* and 1 % of the lease */
 #define RETRY_MS   200
@@ -75,6 +76,8 @@ void redlock_close(struct redlock *redlock)
 {
     for (unsigned i = 0; i < redlock->n; i++) {
         lock_disconnect(&redlock->servers[i]);
+        resolver_free(redlock->servers[i].endpoint.resolver);
+        redlock->servers[i].endpoint.resolver = NULL;
     }
 }
 

@@ -12,6 +12,7 @@
 #include "storage/guard.h"
 #include "storage/leader.h"
 #include "storage/reader.h"
+#include "storage/resolver.h"
 #include "storage/rollup.h"
 #include "storage/seen_fold.h"
 #include "storage/settings.h"
@@ -93,6 +94,8 @@ struct storage *storage_open(const struct storage_config *config, const char **r
         storage_close(s);
         return NULL;
     }
+    struct redis_endpoint *endpoint = &s->core.endpoint;
+    endpoint->resolver = endpoint->host[0] != '\0' ? resolver_new(endpoint->host, NULL) : NULL;
     if (!load_zones(s, config, ret_error)) {
         storage_close(s);
         return NULL;
