@@ -20,20 +20,6 @@ static void set_fault(struct json_text *text, const char *fault)
     }
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    if (c >= 'a' && c <= 'f') {
-        return c - 'a' + 10;
-    }
-    if (c >= 'A' && c <= 'F') {
-        return c - 'A' + 10;
-    }
-    return -1;
-}
-
 /* A UTF-16 unit: backslash, u and four hex digits at @p. */
 static bool read_unit(const char *p, const char *end, uint32_t *ret)
 {

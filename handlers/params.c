@@ -22,20 +22,6 @@ static struct slice take_until(struct slice *rest, char end)
     return head;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    if (c >= 'a' && c <= 'f') {
-        return c - 'a' + 10;
-    }
-    if (c >= 'A' && c <= 'F') {
-        return c - 'A' + 10;
-    }
-    return -1;
-}
-
 /* Decode @raw to *@to, which has room for as many bytes, and move *@to behind the result.
  * Returns what is wrong with it, or NULL. */
 static const char *decode(struct slice raw, bool plus_is_blank, char **to, struct slice *ret)

@@ -4,13 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
+#include "storage/slice.h"
 
 /* Percent-decode @n bytes into a text of @size bytes. */
 static bool unescape(const char *p, size_t n, char *text, size_t size)
@@ -19,10 +13,10 @@ static bool unescape(const char *p, size_t n, char *text, size_t size)
     for (size_t i = 0; i < n; i++) {
         char c = p[i];
         if (c == '%') {
-            if (i + 2 >= n || hex(p[i + 1]) < 0 || hex(p[i + 2]) < 0) {
+            if (i + 2 >= n || hex_digit(p[i + 1]) < 0 || hex_digit(p[i + 2]) < 0) {
                 return false;
             }
-            c = (char)(hex(p[i + 1]) * 16 + hex(p[i + 2]));
+            c = (char)(hex_digit(p[i + 1]) * 16 + hex_digit(p[i + 2]));
             i += 2;
         }
         if (c == '\0' || at + 1 >= size) {

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from lib.activity import DAY_S, ActivityModel, date_of, pages, streaks
+from lib.activity import DAY_S, ActivityModel, date_of, indices, pages, streaks
 from lib.client import JSON
 
 ACTIONS = ["checkin", "buy", "a.b:c_d-e"]
@@ -235,24 +235,6 @@ def test_a_cursor_belongs_to_its_question(http, site, today):
 
 
 # Indices
-
-
-def indices(redis, site):
-    """{partition tag: ({user: index}, {index: user}, next index)}"""
-    found = {}
-    with redis.connect() as connection:
-        for key in connection.command("KEYS", f"t:*:uid:{site}"):
-            tag = key.split("}")[0] + "}"
-            pairs = connection.command("HGETALL", key)
-            users = dict(zip(pairs[::2], map(int, pairs[1::2])))
-            following = users.pop("")
-            back = {}
-            for block in connection.command("KEYS", f"{tag}:ids:{site}:*"):
-                names = connection.command("LRANGE", block, 0, -1)
-                number = int(block.rpartition(":")[2])
-                back.update({number * 128 + at: user for at, user in enumerate(names) if user})
-            found[tag] = users, back, following
-    return found
 
 
 def check_indices(redis, site, dense=True):

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from lib.activity import DAY_S, date_of, pages
+from lib.activity import DAY_S, date_of, indices, pages
 from lib.client import Unknown
 from lib.clock import epoch
 from lib.proxy import CUTS, Fault
@@ -17,16 +17,7 @@ def partitions(redis, site):
     """[({user: index}, {index: user}, next index, {bitmap: its set indices})] of each partition."""
     found = []
     with redis.connect() as connection:
-        for key in connection.command("KEYS", f"t:*:uid:{site}"):
-            tag = key.split("}")[0] + "}"
-            pairs = connection.command("HGETALL", key)
-            users = dict(zip(pairs[::2], map(int, pairs[1::2])))
-            following = users.pop("")
-            back = {}
-            for block in connection.command("KEYS", f"{tag}:ids:{site}:*"):
-                names = connection.command("LRANGE", block, 0, -1)
-                number = int(block.rpartition(":")[2])
-                back.update({number * 128 + at: user for at, user in enumerate(names) if user})
+        for tag, (users, back, following) in indices(redis, site).items():
             bits = {}
             for bitmap in connection.command("KEYS", f"{tag}:act:{site}:*"):
                 n = connection.command("STRLEN", bitmap) * 8

@@ -54,6 +54,24 @@ def streaks(days, last):
     return max((ending(day) for day in days), default=0), ending(last) or ending(last - 1)
 
 
+def indices(redis, site):
+    """{partition tag: ({user: index}, {index: user}, next index)}"""
+    found = {}
+    with redis.connect() as connection:
+        for key in connection.command("KEYS", f"t:*:uid:{site}"):
+            tag = key.split("}")[0] + "}"
+            pairs = connection.command("HGETALL", key)
+            users = dict(zip(pairs[::2], map(int, pairs[1::2])))
+            following = users.pop("")
+            back = {}
+            for block in connection.command("KEYS", f"{tag}:ids:{site}:*"):
+                names = connection.command("LRANGE", block, 0, -1)
+                number = int(block.rpartition(":")[2])
+                back.update({number * 128 + at: user for at, user in enumerate(names) if user})
+            found[tag] = users, back, following
+    return found
+
+
 def pages(http, site, limit, **params):
     """All users of /active/users, page by page."""
     users, cursor = [], None
