@@ -1,10 +1,12 @@
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "storage/filter_ops.h"
 
-/* Bits that one script sets at most: about 2 ms. */
-#define BITS_A_SCRIPT 4000
+/* Bits that one script sets at most, about 2 ms: those of an item at once, or one by one. */
+#define BITS_A_SCRIPT     4000
+#define BITS_ONE_BY_ONE   2000
 
 /* Items in the order of their shards; within a shard as they were given, so that of two equal ones
  * the first is the new one. */
@@ -16,6 +18,7 @@ struct items {
     uint32_t first[PARTITIONS_MAX + 1];
     unsigned probed[PARTITIONS_MAX]; /* so many of a shard's layers were looked into */
     uint32_t *asked;                 /* items of the commands under way */
+    unsigned *commands;              /* that each of them was asked with */
     size_t n_asked;
 };
 
@@ -25,7 +28,8 @@ static bool items_init(struct items *it, struct filter_state *state, struct filt
     it->hashes = calloc(job->n_items, sizeof(*it->hashes));
     it->order = calloc(job->n_items, sizeof(*it->order));
     it->asked = calloc(job->n_items, sizeof(*it->asked));
-    if (it->hashes == NULL || it->order == NULL || it->asked == NULL) {
+    it->commands = calloc(job->n_items, sizeof(*it->commands));
+    if (it->hashes == NULL || it->order == NULL || it->asked == NULL || it->commands == NULL) {
         if (state->pipe.err == STORAGE_OK) {
             state->pipe.err = state->pipe.applied ? STORAGE_UNKNOWN : STORAGE_NOMEM;
         }
@@ -51,6 +55,7 @@ static void items_release(struct items *it)
     free(it->hashes);
     free(it->order);
     free(it->asked);
+    free(it->commands);
 }
 
 static bool is_pending(const struct items *it, uint32_t item)
@@ -60,24 +65,52 @@ static bool is_pending(const struct items *it, uint32_t item)
 
 /* ---- looking into a layer ---- */
 
+/* The bits of an item, of @n, that are in one string. */
+static void ask_string(struct items *it, unsigned shard, unsigned index,
+    const struct bloom_place *places, unsigned n, uint64_t string)
+{
+    struct pipeline *p = &it->state->pipe;
+    struct key key;
+    size_t here = 0;
+    for (unsigned i = 0; i < n; i++) {
+        here += places[i].string == string;
+    }
+    key_filter_bits(&key, filter_tag(it->state, shard), it->state->shape.site,
+        it->state->shape.name, it->state->shape.id, index, string);
+    resp_head(&p->out, 2 + 3 * here);
+    resp_text(&p->out, "BITFIELD_RO");
+    resp_word(&p->out, key.p, key.n);
+    for (unsigned i = 0; i < n; i++) {
+        if (places[i].string == string) {
+            resp_text(&p->out, "GET");
+            resp_text(&p->out, "u1");
+            resp_decimal(&p->out, (int64_t)places[i].bit);
+        }
+    }
+    p->n++;
+}
+
+/* A command for each string that has bits of the item: most often there is one. */
 static void ask_bits(struct items *it, unsigned shard, unsigned index,
     const struct bloom_layer *layer, uint32_t item)
 {
-    struct pipeline *p = &it->state->pipe;
-    struct bloom_hash hash = it->hashes[item];
-    struct key key;
-    key_filter_bits(&key, filter_tag(it->state, shard), it->state->shape.site,
-        it->state->shape.name, it->state->shape.id, index, bloom_segment(layer, hash));
-    resp_head(&p->out, 2 + 3 * (size_t)layer->hashes);
-    resp_text(&p->out, "BITFIELD_RO");
-    resp_word(&p->out, key.p, key.n);
+    struct bloom_place places[BLOOM_HASHES_MAX];
+    unsigned commands = 0;
     for (unsigned i = 0; i < layer->hashes; i++) {
-        resp_text(&p->out, "GET");
-        resp_text(&p->out, "u1");
-        resp_decimal(&p->out, (int64_t)bloom_redis_bit(bloom_bit(layer, hash, i)));
+        places[i] = bloom_place(layer, it->hashes[item], i);
     }
-    p->n++;
-    it->asked[it->n_asked++] = item;
+    for (unsigned i = 0; i < layer->hashes; i++) {
+        unsigned first = 0;
+        while (places[first].string != places[i].string) {
+            first++;
+        }
+        if (first == i) {
+            ask_string(it, shard, index, places, layer->hashes, places[i].string);
+            commands++;
+        }
+    }
+    it->asked[it->n_asked] = item;
+    it->commands[it->n_asked++] = commands;
 }
 
 /* Are all bits set? */
@@ -115,14 +148,18 @@ static bool probe(struct items *it, const unsigned *layers, enum filter_answer f
         return false;
     }
     for (size_t i = 0; i < it->n_asked; i++) {
-        const struct reply *bits = pipeline_take(p);
-        if (bits == NULL) {
-            return false;
+        bool all = true;
+        for (unsigned command = 0; command < it->commands[i]; command++) {
+            const struct reply *bits = pipeline_take(p);
+            if (bits == NULL) {
+                return false;
+            }
+            if (bits->type != REPLY_ARRAY) {
+                return pipeline_foreign(p);
+            }
+            all = all_set(bits) && all;
         }
-        if (bits->type != REPLY_ARRAY) {
-            return pipeline_foreign(p);
-        }
-        if (all_set(bits)) {
+        if (all) {
             it->job->answers[it->asked[i]] = (unsigned char)found;
         }
     }
@@ -159,23 +196,47 @@ struct script_sent {
 
 /* The strings that a script's items lie in: KEYS behind the first. */
 struct strings {
-    uint64_t segments[256];
+    uint64_t strings[256];
     size_t n;
 };
 
 /* Its number from 1; 0: no room. */
-static size_t string_number(struct strings *strings, uint64_t segment)
+static size_t string_number(struct strings *strings, uint64_t string)
 {
     for (size_t i = 0; i < strings->n; i++) {
-        if (strings->segments[i] == segment) {
+        if (strings->strings[i] == string) {
             return i + 1;
         }
     }
-    if (strings->n == sizeof(strings->segments) / sizeof(strings->segments[0])) {
+    if (strings->n == sizeof(strings->strings) / sizeof(strings->strings[0])) {
         return 0;
     }
-    strings->segments[strings->n++] = segment;
+    strings->strings[strings->n++] = string;
     return strings->n;
+}
+
+/* Is there room for all that the item needs? */
+static bool add_strings(
+    struct strings *strings, const struct bloom_layer *layer, struct bloom_hash hash)
+{
+    bool room = true;
+    for (unsigned i = 0; room && i < (layer->strings == 1 ? 1 : layer->hashes); i++) {
+        room = string_number(strings, bloom_place(layer, hash, i).string) != 0;
+    }
+    return room;
+}
+
+/* An item as filter_add.lua takes it. */
+static void write_item(struct buffer *out, struct strings *strings,
+    const struct bloom_layer *layer, struct bloom_hash hash)
+{
+    for (unsigned i = 0; i < layer->hashes; i++) {
+        struct bloom_place place = bloom_place(layer, hash, i);
+        if (i == 0 || layer->strings > 1) {
+            resp_decimal(out, (int64_t)string_number(strings, place.string));
+        }
+        resp_decimal(out, (int64_t)place.bit);
+    }
 }
 
 /* Number of a shard's newest layer, from 0. */
@@ -189,7 +250,21 @@ static unsigned newest(const struct items *it, unsigned s)
 static bool strings_are_there(
     const struct items *it, unsigned s, unsigned index, const struct bloom_layer *layer)
 {
-    return it->state->shards[s].items[index] >= (layer->segments == 1 ? 1 : 32 * layer->segments);
+    uint64_t strings = layer->segments * layer->strings;
+    return it->state->shards[s].items[index] >= (strings == 1 ? 1 : 32 * strings);
+}
+
+/* A script ends at the second new string that it would have to make: items behind that would come
+ * back.  So many of a shard's may be expected to go in. */
+static size_t items_that_fit(
+    const struct items *it, unsigned s, unsigned index, const struct bloom_layer *layer)
+{
+    double strings = (double)layer->segments * (double)layer->strings;
+    double items = (double)it->state->shards[s].items[index];
+    double hits = items * (layer->strings == 1 ? 1 : layer->hashes) / strings;
+    return strings == 1 || strings_are_there(it, s, index, layer)
+               ? FILTER_ITEMS_MAX
+               : (size_t)fmin(2 * exp(hits) + 2, FILTER_ITEMS_MAX);
 }
 
 /* Write a script with the pending items of shard @s from order[*at] on, as many as fit. */
@@ -202,13 +277,16 @@ static void write_script(struct items *it, unsigned s, uint32_t *at, struct scri
     const char *tag = filter_tag(it->state, s);
     struct strings strings = {.n = 0};
     struct key key;
+    size_t most = (layer.strings == 1 ? BITS_A_SCRIPT : BITS_ONE_BY_ONE) / layer.hashes;
+    size_t fit = items_that_fit(it, s, index, &layer);
+    size_t words = layer.hashes + (layer.strings == 1 ? 1 : layer.hashes);
     *ret = (struct script_sent){.shard = s, .first = it->n_asked};
-    for (; *at < it->first[s + 1] && (ret->n + 1) * layer.hashes <= BITS_A_SCRIPT; (*at)++) {
+    for (; *at < it->first[s + 1] && ret->n < most && ret->n < fit; (*at)++) {
         uint32_t item = it->order[*at];
         if (!is_pending(it, item)) {
             continue;
         }
-        if (string_number(&strings, bloom_segment(&layer, it->hashes[item])) == 0) {
+        if (!add_strings(&strings, &layer, it->hashes[item])) {
             break;
         }
         it->asked[it->n_asked++] = item;
@@ -216,11 +294,11 @@ static void write_script(struct items *it, unsigned s, uint32_t *at, struct scri
     }
     bool grows = shape->expansion > 0 && index + 1 < BLOOM_LAYERS_MAX;
     script_head(&p->out, &p->reader->session.scripts, SCRIPT_FILTER_ADD, 1 + strings.n,
-        8 + ret->n * (1 + layer.hashes));
+        9 + ret->n * words);
     key_filter_shard(&key, tag, shape->site, shape->name);
     resp_word(&p->out, key.p, key.n);
     for (size_t i = 0; i < strings.n; i++) {
-        key_filter_bits(&key, tag, shape->site, shape->name, shape->id, index, strings.segments[i]);
+        key_filter_bits(&key, tag, shape->site, shape->name, shape->id, index, strings.strings[i]);
         resp_word(&p->out, key.p, key.n);
     }
     resp_decimal(&p->out, (int64_t)shape->id);
@@ -230,13 +308,10 @@ static void write_script(struct items *it, unsigned s, uint32_t *at, struct scri
     resp_text(&p->out, grows ? "1" : "0");
     resp_decimal(&p->out, layer.hashes);
     resp_decimal(&p->out, (int64_t)ret->n);
-    resp_decimal(&p->out, strings_are_there(it, s, index, &layer) ? 0 : (int64_t)layer.bits);
+    resp_decimal(&p->out, strings_are_there(it, s, index, &layer) ? 0 : (int64_t)layer.string_bits);
+    resp_decimal(&p->out, layer.strings > 1);
     for (size_t i = 0; i < ret->n; i++) {
-        struct bloom_hash hash = it->hashes[it->asked[ret->first + i]];
-        resp_decimal(&p->out, (int64_t)string_number(&strings, bloom_segment(&layer, hash)));
-        for (unsigned bit = 0; bit < layer.hashes; bit++) {
-            resp_decimal(&p->out, (int64_t)bloom_redis_bit(bloom_bit(&layer, hash, bit)));
-        }
+        write_item(&p->out, &strings, &layer, it->hashes[it->asked[ret->first + i]]);
     }
     p->n++;
 }
@@ -269,6 +344,7 @@ static bool take_answers(
             return false;
         }
         it->job->answers[it->asked[sent->first + i]] = (unsigned char)digits[text.p[i] - '0'];
+        shard->items[newest(it, sent->shard)] += text.p[i] == '1';
     }
     shard->n = shard->n == 0 ? 1 : shard->n;
     shard->n += code == 1 ? 1 : 0;
@@ -276,7 +352,7 @@ static bool take_answers(
 }
 
 /* One round: pending items are put into scripts.  Where a script may leave some pending, because a
- * layer has several strings, it is the only one of its shard: items are added in their order.
+ * layer's strings are not all there, it is the only one of its shard: items are added in their order.
  * *ret_any: there were some. */
 static bool add_round(struct items *it, bool *ret_any, bool *ret_gone)
 {
@@ -290,8 +366,10 @@ static bool add_round(struct items *it, bool *ret_any, bool *ret_gone)
     it->n_asked = 0;
     for (unsigned s = 0; s < it->state->shape.shards; s++) {
         uint32_t at = it->first[s];
-        bool several = bloom_layer(&it->state->shape.shard, newest(it, s)).segments > 1;
-        for (bool more = true; more; more = !several) {
+        unsigned index = newest(it, s);
+        struct bloom_layer layer = bloom_layer(&it->state->shape.shard, index);
+        bool all = strings_are_there(it, s, index, &layer);
+        for (bool more = true; more; more = all || layer.segments * layer.strings == 1) {
             while (at < it->first[s + 1] && !is_pending(it, it->order[at])) {
                 at++;
             }

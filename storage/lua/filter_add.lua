@@ -3,14 +3,15 @@
 --
 -- KEYS: 1 the shard's hash  2.. strings of the newest layer
 -- ARGV: 1 id  2 layers expected  3 number of the newest  4 its capacity  5 '1' if it may grow  6 bits an item (k)
---       7 number of items  8 bits of a string, 0 if all are there  then per item: number of its string from 1, k bits
+--       7 number of items  8 bits of a string, 0 if all are there  9 '1' if an item's bits lie in several strings
+--       then per item: number of its string from 1, k bits; or k times number of the string, bit
 -- Reply: {code, text}: 0 DONE, 1 GROWN: text has a digit an item: 0 was there, 1 was new, 2 refused;  2 STALE: text is
 --        the number of layers;  3 GONE
 --        Fewer digits than items: GROWN stops at the first item that needs a layer more, DONE at the first that needs
 --        a second new string.
 --
--- A string is made as long as it will be, one a script: 4 MiB of zeros are what holds Redis longest here, and a string
--- that grows is copied.
+-- A string is made as long as it will be, one a script: zeros are what holds Redis longest here, and a string that grows
+-- is copied.
 -- Older layers never change, so the caller has looked there before: an item that is not in them and not here is
 -- new.  A shard that does not exist has one layer, an empty one.
 local call = redis.call
@@ -31,35 +32,62 @@ for i = 1, k do
     set[4 * i - 3], set[4 * i - 2], set[4 * i] = 'SET', 'u1', '1'
     get[3 * i - 2], get[3 * i - 1] = 'GET', 'u1'
 end
-local answers, a, grown, full, made, length = {}, 9, false, {}, false, tonumber(ARGV[8])
-for item = 1, tonumber(ARGV[7]) do
-    local number = ARGV[a]
-    local key, bits = KEYS[1 + tonumber(number)], nil
-    if size < capacity then
-        if length > 0 and not full[number] then
-            if call('STRLEN', key) * 8 < length then
-                if made then break end
-                call('SETBIT', key, length - 1, 0)
-                made = true
-            end
-            full[number] = true
-        end
+
+-- The bits of the item at ARGV[a], all in one string: set, or only looked at.  Is it new?
+local function in_one(a, room)
+    local key, bits = KEYS[1 + tonumber(ARGV[a])], nil
+    if room then
         for i = 1, k do set[4 * i - 1] = ARGV[a + i] end
         bits = call('BITFIELD', key, unpack(set, 1, 4 * k))
     else
         for i = 1, k do get[3 * i] = ARGV[a + i] end
         bits = call('BITFIELD_RO', key, unpack(get, 1, 3 * k))
     end
-    local new = false
     for i = 1, k do
-        if bits[i] == 0 then
-            new = true
-            break
+        if bits[i] == 0 then return true end
+    end
+    return false
+end
+
+-- The same, each bit with its string.
+local function in_several(a, room)
+    local new = false
+    for i = a, a + 2 * k - 2, 2 do
+        local key = KEYS[1 + tonumber(ARGV[i])]
+        if room then
+            new = call('SETBIT', key, ARGV[i + 1], '1') == 0 or new
+        elseif call('GETBIT', key, ARGV[i + 1]) == 0 then
+            return true
         end
     end
+    return new
+end
+
+-- Are the strings of the item at ARGV[a] there?
+local several, length, full, made = ARGV[9] == '1', tonumber(ARGV[8]), {}, false
+local function there(a)
+    for i = a, several and a + 2 * k - 2 or a, 2 do
+        local number = ARGV[i]
+        local key = KEYS[1 + tonumber(number)]
+        if not full[number] and call('STRLEN', key) * 8 < length then
+            if made then return false end
+            call('SETBIT', key, length - 1, 0)
+            made = true
+        end
+        full[number] = true
+    end
+    return true
+end
+
+local answers, a, grown = {}, 10, false
+for item = 1, tonumber(ARGV[7]) do
+    local room = size < capacity
+    if room and length > 0 and not there(a) then break end
+    local new
+    if several then new = in_several(a, room) else new = in_one(a, room) end
     if not new then
         answers[item] = '0'
-    elseif size < capacity then
+    elseif room then
         answers[item], size = '1', size + 1
     elseif ARGV[5] == '1' then
         grown = true
@@ -67,7 +95,7 @@ for item = 1, tonumber(ARGV[7]) do
     else
         answers[item] = '2'
     end
-    a = a + 1 + k
+    a = a + (several and 2 * k or 1 + k)
 end
 if size > before then call('HSET', KEYS[1], layer, string.format('%.0f', size)) end
 if grown then call('HINCRBY', KEYS[1], 'n', 1) end
