@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "storage/filter_groups.h"
 #include "storage/filter_ops.h"
 
-/* Bits that one script sets at most, about 2 ms: those of an item at once, or one by one. */
-#define BITS_A_SCRIPT     4000
-#define BITS_ONE_BY_ONE   2000
+/* Bits that one script sets one by one at most: about 2 ms, as GROUPS_BITS_MAX at once. */
+#define BITS_ONE_BY_ONE 2000
 
 /* Items in the order of their shards; within a shard as they were given, so that of two equal ones
  * the first is the new one. */
@@ -17,9 +17,10 @@ struct items {
     uint32_t *order;           /* items by shard */
     uint32_t first[PARTITIONS_MAX + 1];
     unsigned probed[PARTITIONS_MAX]; /* so many of a shard's layers were looked into */
-    uint32_t *asked;                 /* items of the commands under way */
-    unsigned *commands;              /* that each of them was asked with */
+    uint32_t *asked;                 /* items of the commands under way, or of their bits */
     size_t n_asked;
+    bool *absent; /* by item: it was not asked for, or a bit is not set */
+    struct filter_groups *groups;
 };
 
 static bool items_init(struct items *it, struct filter_state *state, struct filter_job *job)
@@ -27,9 +28,11 @@ static bool items_init(struct items *it, struct filter_state *state, struct filt
     *it = (struct items){.state = state, .job = job};
     it->hashes = calloc(job->n_items, sizeof(*it->hashes));
     it->order = calloc(job->n_items, sizeof(*it->order));
-    it->asked = calloc(job->n_items, sizeof(*it->asked));
-    it->commands = calloc(job->n_items, sizeof(*it->commands));
-    if (it->hashes == NULL || it->order == NULL || it->asked == NULL || it->commands == NULL) {
+    it->asked = calloc(job->n_items, BLOOM_HASHES_MAX * sizeof(*it->asked));
+    it->absent = calloc(job->n_items, sizeof(*it->absent));
+    it->groups = malloc(sizeof(*it->groups));
+    if (it->hashes == NULL || it->order == NULL || it->asked == NULL || it->absent == NULL ||
+        it->groups == NULL) {
         if (state->pipe.err == STORAGE_OK) {
             state->pipe.err = state->pipe.applied ? STORAGE_UNKNOWN : STORAGE_NOMEM;
         }
@@ -55,7 +58,8 @@ static void items_release(struct items *it)
     free(it->hashes);
     free(it->order);
     free(it->asked);
-    free(it->commands);
+    free(it->absent);
+    free(it->groups);
 }
 
 static bool is_pending(const struct items *it, uint32_t item)
@@ -65,60 +69,69 @@ static bool is_pending(const struct items *it, uint32_t item)
 
 /* ---- looking into a layer ---- */
 
-/* The bits of an item, of @n, that are in one string. */
-static void ask_string(struct items *it, unsigned shard, unsigned index,
-    const struct bloom_place *places, unsigned n, uint64_t string)
+/* Ask for what is in groups, a command for each; the items in them are @items. */
+static void ask_groups(struct items *it, unsigned shard, unsigned index, const uint32_t *items)
 {
     struct pipeline *p = &it->state->pipe;
-    struct key key;
-    size_t here = 0;
-    for (unsigned i = 0; i < n; i++) {
-        here += places[i].string == string;
-    }
-    key_filter_bits(&key, filter_tag(it->state, shard), it->state->shape.site,
-        it->state->shape.name, it->state->shape.id, index, string);
-    resp_head(&p->out, 2 + 3 * here);
-    resp_text(&p->out, "BITFIELD_RO");
-    resp_word(&p->out, key.p, key.n);
-    for (unsigned i = 0; i < n; i++) {
-        if (places[i].string == string) {
+    const struct filter_shape *shape = &it->state->shape;
+    const struct filter_groups *groups = it->groups;
+    struct group group = {0};
+    filter_groups_end(it->groups);
+    while (filter_groups_next(groups, &group)) {
+        struct key key;
+        key_filter_bits(&key, filter_tag(it->state, shard), shape->site, shape->name, shape->id,
+            index, groups->strings[group.string]);
+        resp_head(&p->out, 2 + 3 * (group.to - group.from));
+        resp_text(&p->out, "BITFIELD_RO");
+        resp_word(&p->out, key.p, key.n);
+        for (size_t i = group.from; i < group.to; i++) {
             resp_text(&p->out, "GET");
             resp_text(&p->out, "u1");
-            resp_decimal(&p->out, (int64_t)places[i].bit);
+            resp_decimal(&p->out, groups->ordered[i].bit);
+            it->asked[it->n_asked++] = items[groups->ordered[i].item];
         }
+        p->n++;
     }
-    p->n++;
 }
 
-/* A command for each string that has bits of the item: most often there is one. */
-static void ask_bits(struct items *it, unsigned shard, unsigned index,
-    const struct bloom_layer *layer, uint32_t item)
+/* Ask for all pending items of a shard in one of its layers. */
+static void ask_shard(struct items *it, unsigned shard, unsigned index)
 {
-    struct bloom_place places[BLOOM_HASHES_MAX];
-    unsigned commands = 0;
-    for (unsigned i = 0; i < layer->hashes; i++) {
-        places[i] = bloom_place(layer, it->hashes[item], i);
-    }
-    for (unsigned i = 0; i < layer->hashes; i++) {
-        unsigned first = 0;
-        while (places[first].string != places[i].string) {
-            first++;
+    struct bloom_layer layer = bloom_layer(&it->state->shape.shard, index);
+    uint32_t items[FILTER_ITEMS_MAX];
+    size_t n = 0;
+    filter_groups_begin(it->groups, &layer);
+    for (uint32_t i = it->first[shard]; i < it->first[shard + 1]; i++) {
+        uint32_t item = it->order[i];
+        if (!is_pending(it, item)) {
+            continue;
         }
-        if (first == i) {
-            ask_string(it, shard, index, places, layer->hashes, places[i].string);
-            commands++;
+        if (!filter_groups_add(it->groups, it->hashes[item])) {
+            ask_groups(it, shard, index, items);
+            filter_groups_begin(it->groups, &layer);
+            (void)filter_groups_add(it->groups, it->hashes[item]);
+            n = 0;
         }
+        items[n++] = item;
+        it->absent[item] = false;
     }
-    it->asked[it->n_asked] = item;
-    it->commands[it->n_asked++] = commands;
+    ask_groups(it, shard, index, items);
 }
 
-/* Are all bits set? */
-static bool all_set(const struct reply *bits)
+/* What was asked for: see absent.  False: see pipe.err. */
+static bool take_bits(struct items *it)
 {
-    for (size_t i = 0; i < bits->n; i++) {
-        if (bits->items[i].integer == 0) {
+    struct pipeline *p = &it->state->pipe;
+    for (size_t taken = 0; taken < it->n_asked;) {
+        const struct reply *bits = pipeline_take(p);
+        if (bits == NULL) {
             return false;
+        }
+        if (bits->type != REPLY_ARRAY || bits->n == 0 || bits->n > it->n_asked - taken) {
+            return pipeline_foreign(p);
+        }
+        for (size_t i = 0; i < bits->n; i++, taken++) {
+            it->absent[it->asked[taken]] |= bits->items[i].integer == 0;
         }
     }
     return true;
@@ -128,39 +141,21 @@ static bool all_set(const struct reply *bits)
  * was not looked into yet.  Those found are answered @found.  *ret_any: some layer was asked. */
 static bool probe(struct items *it, const unsigned *layers, enum filter_answer found, bool *ret_any)
 {
-    struct pipeline *p = &it->state->pipe;
     it->n_asked = 0;
     *ret_any = false;
+    memset(it->absent, true, it->job->n_items);
     for (unsigned s = 0; s < it->state->shape.shards; s++) {
-        if (it->probed[s] >= layers[s]) {
-            continue;
-        }
-        unsigned index = layers[s] - ++it->probed[s];
-        struct bloom_layer layer = bloom_layer(&it->state->shape.shard, index);
-        *ret_any = true;
-        for (uint32_t i = it->first[s]; i < it->first[s + 1]; i++) {
-            if (is_pending(it, it->order[i])) {
-                ask_bits(it, s, index, &layer, it->order[i]);
-            }
+        if (it->probed[s] < layers[s]) {
+            ask_shard(it, s, layers[s] - ++it->probed[s]);
+            *ret_any = true;
         }
     }
-    if (!pipeline_send(p, false)) {
+    if (!pipeline_send(&it->state->pipe, false) || !take_bits(it)) {
         return false;
     }
-    for (size_t i = 0; i < it->n_asked; i++) {
-        bool all = true;
-        for (unsigned command = 0; command < it->commands[i]; command++) {
-            const struct reply *bits = pipeline_take(p);
-            if (bits == NULL) {
-                return false;
-            }
-            if (bits->type != REPLY_ARRAY) {
-                return pipeline_foreign(p);
-            }
-            all = all_set(bits) && all;
-        }
-        if (all) {
-            it->job->answers[it->asked[i]] = (unsigned char)found;
+    for (uint32_t i = 0; i < it->job->n_items; i++) {
+        if (is_pending(it, i) && !it->absent[i]) {
+            it->job->answers[i] = (unsigned char)found;
         }
     }
     return true;
@@ -194,51 +189,6 @@ struct script_sent {
     size_t first, n;
 };
 
-/* The strings that a script's items lie in: KEYS behind the first. */
-struct strings {
-    uint64_t strings[256];
-    size_t n;
-};
-
-/* Its number from 1; 0: no room. */
-static size_t string_number(struct strings *strings, uint64_t string)
-{
-    for (size_t i = 0; i < strings->n; i++) {
-        if (strings->strings[i] == string) {
-            return i + 1;
-        }
-    }
-    if (strings->n == sizeof(strings->strings) / sizeof(strings->strings[0])) {
-        return 0;
-    }
-    strings->strings[strings->n++] = string;
-    return strings->n;
-}
-
-/* Is there room for all that the item needs? */
-static bool add_strings(
-    struct strings *strings, const struct bloom_layer *layer, struct bloom_hash hash)
-{
-    bool room = true;
-    for (unsigned i = 0; room && i < (layer->strings == 1 ? 1 : layer->hashes); i++) {
-        room = string_number(strings, bloom_place(layer, hash, i).string) != 0;
-    }
-    return room;
-}
-
-/* An item as filter_add.lua takes it. */
-static void write_item(struct buffer *out, struct strings *strings,
-    const struct bloom_layer *layer, struct bloom_hash hash)
-{
-    for (unsigned i = 0; i < layer->hashes; i++) {
-        struct bloom_place place = bloom_place(layer, hash, i);
-        if (i == 0 || layer->strings > 1) {
-            resp_decimal(out, (int64_t)string_number(strings, place.string));
-        }
-        resp_decimal(out, (int64_t)place.bit);
-    }
-}
-
 /* Number of a shard's newest layer, from 0. */
 static unsigned newest(const struct items *it, unsigned s)
 {
@@ -267,38 +217,59 @@ static size_t items_that_fit(
                : (size_t)fmin(2 * exp(hits) + 2, FILTER_ITEMS_MAX);
 }
 
-/* Write a script with the pending items of shard @s from order[*at] on, as many as fit. */
-static void write_script(struct items *it, unsigned s, uint32_t *at, struct script_sent *ret)
+/* Put pending items of shard @s from order[*at] on into groups, as many as fit into a script; if
+ * there are more than @room they go in one by one. */
+static void gather(struct items *it, unsigned s, unsigned index, const struct bloom_layer *layer,
+    uint64_t room, uint32_t *at, struct script_sent *ret)
 {
-    struct pipeline *p = &it->state->pipe;
-    const struct filter_shape *shape = &it->state->shape;
-    unsigned index = newest(it, s);
-    struct bloom_layer layer = bloom_layer(&shape->shard, index);
-    const char *tag = filter_tag(it->state, s);
-    struct strings strings = {.n = 0};
-    struct key key;
-    size_t most = (layer.strings == 1 ? BITS_A_SCRIPT : BITS_ONE_BY_ONE) / layer.hashes;
-    size_t fit = items_that_fit(it, s, index, &layer);
-    size_t words = layer.hashes + (layer.strings == 1 ? 1 : layer.hashes);
+    size_t most = items_that_fit(it, s, index, layer);
+    size_t one_by_one = BITS_ONE_BY_ONE / layer->hashes;
     *ret = (struct script_sent){.shard = s, .first = it->n_asked};
-    for (; *at < it->first[s + 1] && ret->n < most && ret->n < fit; (*at)++) {
+    filter_groups_begin(it->groups, layer);
+    if (!strings_are_there(it, s, index, layer) && most > one_by_one) {
+        most = one_by_one;
+    }
+    for (; *at < it->first[s + 1] && ret->n < most; (*at)++) {
         uint32_t item = it->order[*at];
         if (!is_pending(it, item)) {
             continue;
         }
-        if (!add_strings(&strings, &layer, it->hashes[item])) {
+        if ((ret->n >= room && ret->n >= one_by_one) ||
+            !filter_groups_add(it->groups, it->hashes[item])) {
             break;
         }
         it->asked[it->n_asked++] = item;
         ret->n++;
     }
+    filter_groups_end(it->groups);
+}
+
+/* Write a script with the pending items of shard @s from order[*at] on, as many as fit. @planned:
+ * items of the shard that are under way. */
+static void write_script(
+    struct items *it, unsigned s, uint64_t planned, uint32_t *at, struct script_sent *ret)
+{
+    struct pipeline *p = &it->state->pipe;
+    const struct filter_shape *shape = &it->state->shape;
+    const struct filter_groups *groups = it->groups;
+    const char *tag = filter_tag(it->state, s);
+    unsigned index = newest(it, s);
+    struct bloom_layer layer = bloom_layer(&shape->shard, index);
+    struct group group = {0};
+    size_t n_groups = 0;
+    struct key key;
+    planned += it->state->shards[s].items[index];
+    gather(it, s, index, &layer, planned < layer.capacity ? layer.capacity - planned : 0, at, ret);
+    while (filter_groups_next(groups, &group)) {
+        n_groups++;
+    }
     bool grows = shape->expansion > 0 && index + 1 < BLOOM_LAYERS_MAX;
-    script_head(&p->out, &p->reader->session.scripts, SCRIPT_FILTER_ADD, 1 + strings.n,
-        9 + ret->n * words);
+    script_head(&p->out, &p->reader->session.scripts, SCRIPT_FILTER_ADD, 1 + groups->n_strings,
+        8 + 2 * n_groups + groups->n_bits + groups->n_bits / groups->run);
     key_filter_shard(&key, tag, shape->site, shape->name);
     resp_word(&p->out, key.p, key.n);
-    for (size_t i = 0; i < strings.n; i++) {
-        key_filter_bits(&key, tag, shape->site, shape->name, shape->id, index, strings.strings[i]);
+    for (size_t i = 0; i < groups->n_strings; i++) {
+        key_filter_bits(&key, tag, shape->site, shape->name, shape->id, index, groups->strings[i]);
         resp_word(&p->out, key.p, key.n);
     }
     resp_decimal(&p->out, (int64_t)shape->id);
@@ -306,12 +277,18 @@ static void write_script(struct items *it, unsigned s, uint32_t *at, struct scri
     resp_decimal(&p->out, index);
     resp_decimal(&p->out, (int64_t)layer.capacity);
     resp_text(&p->out, grows ? "1" : "0");
-    resp_decimal(&p->out, layer.hashes);
     resp_decimal(&p->out, (int64_t)ret->n);
     resp_decimal(&p->out, strings_are_there(it, s, index, &layer) ? 0 : (int64_t)layer.string_bits);
-    resp_decimal(&p->out, layer.strings > 1);
-    for (size_t i = 0; i < ret->n; i++) {
-        write_item(&p->out, &strings, &layer, it->hashes[it->asked[ret->first + i]]);
+    resp_decimal(&p->out, groups->run);
+    for (group = (struct group){0}; filter_groups_next(groups, &group);) {
+        resp_decimal(&p->out, (int64_t)group.string + 1);
+        resp_decimal(&p->out, (int64_t)((group.to - group.from) / groups->run));
+        for (size_t i = group.from; i < group.to; i++) {
+            if ((i - group.from) % groups->run == 0) {
+                resp_decimal(&p->out, groups->ordered[i].item + 1);
+            }
+            resp_decimal(&p->out, groups->ordered[i].bit);
+        }
     }
     p->n++;
 }
@@ -352,8 +329,8 @@ static bool take_answers(
 }
 
 /* One round: pending items are put into scripts.  Where a script may leave some pending, because a
- * layer's strings are not all there, it is the only one of its shard: items are added in their order.
- * *ret_any: there were some. */
+ * layer's strings are not all there, it is the only one of its shard: items are added in their
+ * order. *ret_any: there were some. */
 static bool add_round(struct items *it, bool *ret_any, bool *ret_gone)
 {
     struct pipeline *p = &it->state->pipe;
@@ -366,6 +343,7 @@ static bool add_round(struct items *it, bool *ret_any, bool *ret_gone)
     it->n_asked = 0;
     for (unsigned s = 0; s < it->state->shape.shards; s++) {
         uint32_t at = it->first[s];
+        uint64_t planned = 0;
         unsigned index = newest(it, s);
         struct bloom_layer layer = bloom_layer(&it->state->shape.shard, index);
         bool all = strings_are_there(it, s, index, &layer);
@@ -376,7 +354,8 @@ static bool add_round(struct items *it, bool *ret_any, bool *ret_gone)
             if (at == it->first[s + 1]) {
                 break;
             }
-            write_script(it, s, &at, &sent[n++]);
+            write_script(it, s, planned, &at, &sent[n]);
+            planned += sent[n++].n;
         }
     }
     bool ok = pipeline_send(p, true);

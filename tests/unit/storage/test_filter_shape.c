@@ -100,8 +100,8 @@ Test(filter_shape, strings_as_stored)
         struct bloom_layer layer = bloom_layer(&shape.shard, 0);
         cr_expect_eq(layer.segments, cases[i].segments, "%zu: %d", i, (int)layer.segments);
         cr_expect_eq(layer.strings, cases[i].strings, "%zu: %d", i, (int)layer.strings);
-        cr_expect_leq(layer.string_bits / 8, cases[i].longest, "%zu: %d", i,
-            (int)(layer.string_bits / 8));
+        cr_expect_leq(
+            layer.string_bits / 8, cases[i].longest, "%zu: %d", i, (int)(layer.string_bits / 8));
         cr_expect_geq(layer.string_bits / 8, cases[i].longest * 9 / 10);
     }
 }
