@@ -1,6 +1,6 @@
 /* filter_groups.h - the bits of many items, put in order by the strings that they lie in.
  *
- * Layer: storage, pure.  One owner; some 70 KB.
+ * Layer: storage, pure.  One owner; some 40 KB.
  * A command takes bits of one string only, and costs more than they do: so the bits of all items
  * that a string has are asked for, or set, at once.  Within a string they are in the order of the
  * items; those of an item have one behind the other.
@@ -10,7 +10,7 @@
 
 #include "storage/bloom.h"
 
-#define GROUPS_BITS_MAX    4000
+#define GROUPS_BITS_MAX    2000
 #define GROUPS_STRINGS_MAX 256
 #define GROUP_BITS_MAX     500 /* of one command */
 

@@ -5,8 +5,8 @@
 #include "storage/filter_groups.h"
 #include "storage/filter_ops.h"
 
-/* Bits that one script sets one by one at most: about 2 ms, as GROUPS_BITS_MAX at once. */
-#define BITS_ONE_BY_ONE 2000
+/* Bits that one script sets one by one at most: one or two ms, as GROUPS_BITS_MAX at once. */
+#define BITS_ONE_BY_ONE 1000
 
 /* Items in the order of their shards; within a shard as they were given, so that of two equal ones
  * the first is the new one. */

@@ -434,7 +434,7 @@ def monitored(redis, act):
     return lines
 
 
-@pytest.mark.parametrize("capacity, strings, adds", [(3_000_000, 16, 4), (5_000_000, 27, 4)],
+@pytest.mark.parametrize("capacity, strings, adds", [(3_000_000, 16, 8), (5_000_000, 27, 8)],
                          ids=["RedisBloom's", "segments"])
 def test_a_script_makes_one_new_string(start_redis, start_tallyd, site, capacity, strings, adds):
     """Zeros of a new string hold Redis, most of all where the machine has to find the memory: a layer is not made at one

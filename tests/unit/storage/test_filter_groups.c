@@ -81,7 +81,7 @@ Test(filter_groups, one_string)
     cr_assert_eq(l.segments * l.strings, 1);
     fill(&l, 0, 0, 8);
     fill(&l, 1, 1, 8);
-    fill(&l, 1000, 500, 8);
+    fill(&l, 1000, 250, 8);
 }
 
 Test(filter_groups, several_strings)
@@ -89,7 +89,7 @@ Test(filter_groups, several_strings)
     struct bloom_layer l = layer(3000000, 0.01, BLOOM_SEGMENT_BITS, BLOOM_STRING_BITS(256 << 10));
     cr_assert_eq(l.strings, 16);
     fill(&l, 1, 1, 1);
-    fill(&l, 1000, 500, 1);
+    fill(&l, 1000, 250, 1);
     struct bloom_layer many = layer(1000, 1e-15, BLOOM_SEGMENT_BITS, 6400);
     cr_assert_gt(many.strings, 10);
     fill(&many, 1000, GROUPS_BITS_MAX / many.hashes, 1);
@@ -99,13 +99,13 @@ Test(filter_groups, segments)
 {
     struct bloom_layer l = layer(20000000, 0.01, BLOOM_STRING_BITS(256 << 10), 0);
     cr_assert(l.segments > 100 && l.strings == 1);
-    fill(&l, 1000, 500, 8);
+    fill(&l, 1000, 250, 8);
 }
 
 /* What did not fit leaves no trace. */
 Test(filter_groups, more_strings_than_fit)
 {
-    struct bloom_layer l = layer(20000000, 0.01, 1 << 16, 0);
+    struct bloom_layer l = layer(20000000, 0.25, 1 << 15, 0);
     cr_assert_gt(l.segments, 1000);
     struct filter_groups *groups = malloc(sizeof(*groups));
     cr_assert(groups);
