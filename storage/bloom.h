@@ -29,8 +29,8 @@
  *
  * What RedisBloom has not, either: a layer that would be longer than a bound is cut into segments,
  * each a filter of its own for the items whose hash falls there, so that no string in Redis grows
- * without bound.  And a segment's bits may lie in several strings, one after the other: that changes
- * no figure and no answer, only how much of them Redis has to zero at once.
+ * without bound.  And a segment's bits may lie in several strings, one after the other: that
+ * changes no figure and no answer, only how much of them Redis has to zero at once.
  *
  * Source of the rules: RedisBloom's documentation and its figures (BF.INFO); of the algorithms:
  * Bloom 1970; Kirsch, Mitzenmacher 2006 (two hashes make all); Dillinger, Manolios 2004 (what that
@@ -55,7 +55,7 @@
 
 /* The longest string of Redis of @bytes, a power of 2, with what Redis needs beside it. (One byte
  * more, and its allocator would take a quarter more.) */
-#define BLOOM_STRING_BITS(bytes) (8 * ((uint64_t)(bytes) - 16))
+#define BLOOM_STRING_BITS(bytes) (8 * ((uint64_t)(bytes)-16))
 
 enum bloom_rules {
     BLOOM_REDISBLOOM = 1, /* stored by these numbers */
@@ -120,8 +120,8 @@ static inline uint64_t bloom_redis_bit(uint64_t bit)
     return (bit & ~UINT64_C(7)) | (7 - (bit & 7));
 }
 
-/* Where bit @i of an item is: in which of the layer's strings, those of segment 0 first, and the how
- * manieth bit of it, as Redis counts. */
+/* Where bit @i of an item is: in which of the layer's strings (those of segment 0 first) and at
+ * which of its bits, as Redis counts. */
 struct bloom_place {
     uint64_t string, bit;
 };

@@ -89,8 +89,7 @@ bool filter_shape_read(struct filter_shape *shape, const struct reply *fields)
     shape->expansion = (unsigned)expansion;
     shape->shards = (unsigned)shards;
     shape->dropping = fields->items[5].type != REPLY_NIL;
-    shape->shard =
-        params_of((enum filter_rules)rules, capacity, shape->error, shape->expansion);
+    shape->shard = params_of((enum filter_rules)rules, capacity, shape->error, shape->expansion);
     if (shards > 1) {
         double share = filter_nominal_capacity(shape, 1);
         double spare = shape->shard.rules == BLOOM_OWN ? SHARD_DEVIATIONS / sqrt(share) : 0;

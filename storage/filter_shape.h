@@ -7,12 +7,12 @@
  *   t:{p}:bfl:<site>:<name>:<id>:<layer>.<string>
  *                             string  the bits
  *
- * A filter that fits into 4 MiB is RedisBloom's, bit for bit: its strings, one behind the other, are
- * RedisBloom's image of the layer.  A larger one, which would not be that in shards anyway, goes by
- * our own rules (bloom.h).
+ * A filter that fits into 4 MiB is RedisBloom's, bit for bit: its strings, one behind the other,
+ * are RedisBloom's image of the layer.  A larger one, which would not be that in shards anyway,
+ * goes by our own rules (bloom.h).
  *
- * No string has more than 256 KiB.  A new one is zeroed at one go, and Redis is held as long: 0.1 ms
- * each where its memory was in use before, some 2 ms where the machine has to find it (measured:
+ * No string has more than 256 KiB.  A new one is zeroed at one go, and Redis is held as long: 0.1
+ * ms each where its memory was in use before, some 2 ms where the machine has to find it (measured:
  * 0.4 and up to 9 ms for 1 MiB, 1.6 ms and more than can be allowed for 4).  Where an item's bits
  * lie in several strings they cost several commands, so only a RedisBloom layer that is longer has
  * that; a larger filter has more segments.  Longer strings, of filters made before, stay as they

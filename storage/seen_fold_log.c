@@ -6,7 +6,7 @@
 
 #include "storage/key.h"
 
-#define LOGS_MAX    8 /* the longest log that is waited for, in SEEN_LOG_BYTES */
+#define LOGS_MAX    8           /* the longest log that is waited for, in SEEN_LOG_BYTES */
 #define BYTES_A_LOG (512 << 10) /* of bits that are written anew */
 
 /* How a step went. */

@@ -18,10 +18,10 @@
  * an event, where the bits of a Bloom filter set one by one would be more than all else.  Once a
  * log has SEEN_LOG_BYTES it is folded (seen_fold.h): renamed to `old`, its fingerprints set in the
  * bits, which are read, changed here and written back in whole strings, and only then deleted.  (Of
- * at most 128 KiB: Redis copies one twice while the script that writes it holds it, 0.15 ms, and 2 ms
- * where the machine has to find the memory.  In 512 KiB, as before, four times that.) Bits
- * are only ever added.  So who reads log, old, filter and bits in this order finds whatever was
- * there when he began: no fold can hide it from him.
+ * at most 128 KiB: Redis copies one twice while the script that writes it holds it, 0.15 ms, and 2
+ * ms where the machine has to find the memory.  In 512 KiB, as before, four times that.) Bits are
+ * only ever added.  So who reads log, old, filter and bits in this order finds whatever was there
+ * when he began: no fold can hide it from him.
  */
 #ifndef STORAGE_SEEN_LAYOUT_H
 #define STORAGE_SEEN_LAYOUT_H
