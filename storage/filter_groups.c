@@ -64,9 +64,9 @@ void filter_groups_end(struct filter_groups *groups)
     }
 }
 
-bool filter_groups_next(const struct filter_groups *groups, struct group *group)
+bool filter_groups_next(const struct filter_groups *groups, size_t most, struct group *group)
 {
-    size_t most = GROUP_BITS_MAX / groups->run * groups->run;
+    most = most < groups->run ? groups->run : most / groups->run * groups->run;
     group->from = group->to;
     if (group->from == groups->n_bits) {
         return false;

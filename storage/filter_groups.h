@@ -12,7 +12,6 @@
 
 #define GROUPS_BITS_MAX    2000
 #define GROUPS_STRINGS_MAX 256
-#define GROUP_BITS_MAX     500 /* of one command */
 
 /* A bit, as Redis counts, of an item, by its number among those that were added. */
 struct group_bit {
@@ -44,7 +43,8 @@ struct group {
     size_t string, from, to;
 };
 
-/* The next one behind @group, {0} at first.  False: there is none. */
-bool filter_groups_next(const struct filter_groups *groups, struct group *group);
+/* The next one behind @group, {0} at first; of at most @most bits, but for one run.  False: there
+ * is none. */
+bool filter_groups_next(const struct filter_groups *groups, size_t most, struct group *group);
 
 #endif

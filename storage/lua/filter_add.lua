@@ -4,8 +4,8 @@
 -- KEYS: 1 the shard's hash  2.. strings of the newest layer
 -- ARGV: 1 id  2 layers expected  3 number of the newest  4 its capacity  5 '1' if it may grow  6 number of items (n)
 --       7 bits of a string, 0 if all are there  8 bits that an item has in a string: all, or where strings are cut 1
---       (then an item may come several times)  then, string by string, at most 500 bits at once: number of the string
---       from 1, number of items, and of each, as they were given: its number from 1, bits
+--       (then an item may come several times)  then, string by string: number of the string from 1, number of items, and of
+--       each, as they were given: its number from 1, bits
 -- Reply: {code, text}: 0 DONE, 1 GROWN: text has a digit an item: 0 was there, 1 was new, 2 refused;  2 STALE: text is
 --        the number of layers;  3 GONE
 --        Fewer digits than items: GROWN stops at the first item that needs a layer more, DONE at the first that needs
@@ -54,32 +54,34 @@ local function strings(f)
     return true
 end
 
--- A command a string.  Its bits are set in the order of the items, so each finds what it would if the items came one by
--- one.
+-- An item a command, or of cut strings 7 bits: Redis keeps 32 words at hand from one command of a script to the next, the
+-- others cost it an allocation each.  A string's bits are set in the order of the items, so each finds what it would if
+-- the items came one by one.
 local function all_at_once()
-    local set, made_up = {}, 0
+    local set, items, step = {}, k > 1 and 1 or 7, k + 1
+    for i = 4, 4 * k * items, 4 do set[i - 3], set[i - 2], set[i] = 'SET', 'u1', '1' end
     for item = 1, n do answers[item] = '0' end
     strings(function(number, first, last)
-        local bits = 0
-        for a = first, last, k + 1 do
-            for i = 1, k do
-                bits = bits + 4
-                set[bits - 1] = ARGV[a + i]
-            end
-        end
-        for i = made_up + 4, bits, 4 do set[i - 3], set[i - 2], set[i] = 'SET', 'u1', '1' end
-        if bits > made_up then made_up = bits end
-        local was = call('BITFIELD', KEYS[1 + number], unpack(set, 1, bits))
-        local at = 0
-        for a = first, last, k + 1 do
-            for i = at + 1, at + k do
-                if was[i] == 0 then
-                    local item = tonumber(ARGV[a])
-                    if answers[item] == '0' then answers[item], size = '1', size + 1 end
-                    break
+        local key = KEYS[1 + number]
+        for from = first, last, items * step do
+            local to, bits, at = math.min(from + (items - 1) * step, last), 0, 0
+            for a = from, to, step do
+                for i = 1, k do
+                    bits = bits + 4
+                    set[bits - 1] = ARGV[a + i]
                 end
             end
-            at = at + k
+            local was = call('BITFIELD', key, unpack(set, 1, bits))
+            for a = from, to, step do
+                for i = at + 1, at + k do
+                    if was[i] == 0 then
+                        local item = tonumber(ARGV[a])
+                        if answers[item] == '0' then answers[item], size = '1', size + 1 end
+                        break
+                    end
+                end
+                at = at + k
+            end
         end
         return true
     end)
