@@ -29,7 +29,8 @@
  *
  * What RedisBloom has not, either: a layer that would be longer than a bound is cut into segments,
  * each a filter of its own for the items whose hash falls there, so that no string in Redis grows
- * without bound.
+ * without bound.  And a segment's bits may lie in several strings, one after the other: that
+ * changes no figure and no answer, only how much of them Redis has to zero at once.
  *
  * Source of the rules: RedisBloom's documentation and its figures (BF.INFO); of the algorithms:
  * Bloom 1970; Kirsch, Mitzenmacher 2006 (two hashes make all); Dillinger, Manolios 2004 (what that
@@ -52,6 +53,10 @@
 #define BLOOM_HASHES_MAX   128                 /* more than any layer within these bounds has */
 #define BLOOM_SEGMENT_BITS (UINT64_C(1) << 25) /* 4 MiB: up to here figures are RedisBloom's */
 
+/* The longest string of Redis of @bytes, a power of 2, with what Redis needs beside it. (One byte
+ * more, and its allocator would take a quarter more.) */
+#define BLOOM_STRING_BITS(bytes) (8 * ((uint64_t)(bytes)-16))
+
 enum bloom_rules {
     BLOOM_REDISBLOOM = 1, /* stored by these numbers */
     BLOOM_OWN = 2,
@@ -63,6 +68,7 @@ struct bloom_params {
     double error;          /* BLOOM_ERROR_MIN..BLOOM_ERROR_MAX */
     unsigned expansion;    /* 0: does not grow */
     uint64_t segment_bits; /* longest segment */
+    uint64_t string_bits;  /* longest string; 0: as long as a segment */
 };
 
 struct bloom_layer {
@@ -72,6 +78,8 @@ struct bloom_layer {
     uint64_t bits;     /* of each segment; a multiple of 64 */
     uint64_t segments; /* at least 1 */
     unsigned hashes;
+    uint64_t strings;     /* that the bits of a segment lie in; at least 1 */
+    uint64_t string_bits; /* of each; a multiple of 64, and so the last may have some to spare */
 };
 
 struct bloom_hash {
@@ -110,6 +118,23 @@ static inline uint64_t bloom_bit(
 static inline uint64_t bloom_redis_bit(uint64_t bit)
 {
     return (bit & ~UINT64_C(7)) | (7 - (bit & 7));
+}
+
+/* Where bit @i of an item is: in which of the layer's strings (those of segment 0 first) and at
+ * which of its bits, as Redis counts. */
+struct bloom_place {
+    uint64_t string, bit;
+};
+static inline struct bloom_place bloom_place(
+    const struct bloom_layer *layer, struct bloom_hash hash, unsigned i)
+{
+    uint64_t bit = bloom_bit(layer, hash, i);
+    uint64_t first = bloom_segment(layer, hash) * layer->strings;
+    if (layer->strings == 1) {
+        return (struct bloom_place){first, bloom_redis_bit(bit)};
+    }
+    return (struct bloom_place){
+        first + bit / layer->string_bits, bloom_redis_bit(bit % layer->string_bits)};
 }
 
 /* Share of a layer's bits that are set once @items items are in, and the rate at which it then says

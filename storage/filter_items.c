@@ -1,35 +1,31 @@
+#include "storage/filter_items.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "storage/filter_ops.h"
+/* Bits that one command looks at: many more, and Redis takes longer for each. */
+#define BITS_A_LOOK 64
 
-/* Bits that one script sets at most: about 2 ms. */
-#define BITS_A_SCRIPT 4000
+bool items_no_memory(struct filter_state *state)
+{
+    if (state->pipe.err == STORAGE_OK) {
+        state->pipe.err = state->pipe.applied ? STORAGE_UNKNOWN : STORAGE_NOMEM;
+    }
+    return false;
+}
 
-/* Items in the order of their shards; within a shard as they were given, so that of two equal ones
- * the first is the new one. */
-struct items {
-    struct filter_state *state;
-    struct filter_job *job;
-    struct bloom_hash *hashes; /* by item */
-    uint32_t *order;           /* items by shard */
-    uint32_t first[PARTITIONS_MAX + 1];
-    unsigned probed[PARTITIONS_MAX]; /* so many of a shard's layers were looked into */
-    uint32_t *asked;                 /* items of the commands under way */
-    size_t n_asked;
-};
-
-static bool items_init(struct items *it, struct filter_state *state, struct filter_job *job)
+bool items_init(struct items *it, struct filter_state *state, struct filter_job *job)
 {
     *it = (struct items){.state = state, .job = job};
     it->hashes = calloc(job->n_items, sizeof(*it->hashes));
     it->order = calloc(job->n_items, sizeof(*it->order));
     it->asked = calloc(job->n_items, sizeof(*it->asked));
-    if (it->hashes == NULL || it->order == NULL || it->asked == NULL) {
-        if (state->pipe.err == STORAGE_OK) {
-            state->pipe.err = state->pipe.applied ? STORAGE_UNKNOWN : STORAGE_NOMEM;
-        }
-        return false;
+    it->room = job->n_items;
+    it->absent = calloc(job->n_items, sizeof(*it->absent));
+    it->groups = malloc(sizeof(*it->groups));
+    if (it->hashes == NULL || it->order == NULL || it->asked == NULL || it->absent == NULL ||
+        it->groups == NULL) {
+        return items_no_memory(state);
     }
     for (size_t i = 0; i < job->n_items; i++) {
         it->hashes[i] = bloom_hash(job->items[i]);
@@ -46,84 +42,127 @@ static bool items_init(struct items *it, struct filter_state *state, struct filt
     return true;
 }
 
-static void items_release(struct items *it)
+void items_release(struct items *it)
 {
     free(it->hashes);
     free(it->order);
     free(it->asked);
-}
-
-static bool is_pending(const struct items *it, uint32_t item)
-{
-    return it->job->answers[item] == FILTER_PENDING;
+    free(it->absent);
+    free(it->groups);
 }
 
 /* ---- looking into a layer ---- */
 
-static void ask_bits(struct items *it, unsigned shard, unsigned index,
-    const struct bloom_layer *layer, uint32_t item)
+/* Room in asked for the bits of all groups. */
+static bool make_room(struct items *it)
 {
-    struct pipeline *p = &it->state->pipe;
-    struct bloom_hash hash = it->hashes[item];
-    struct key key;
-    key_filter_bits(&key, filter_tag(it->state, shard), it->state->shape.site,
-        it->state->shape.name, it->state->shape.id, index, bloom_segment(layer, hash));
-    resp_head(&p->out, 2 + 3 * (size_t)layer->hashes);
-    resp_text(&p->out, "BITFIELD_RO");
-    resp_word(&p->out, key.p, key.n);
-    for (unsigned i = 0; i < layer->hashes; i++) {
-        resp_text(&p->out, "GET");
-        resp_text(&p->out, "u1");
-        resp_decimal(&p->out, (int64_t)bloom_redis_bit(bloom_bit(layer, hash, i)));
+    size_t room = it->n_asked + it->groups->n_bits;
+    if (room <= it->room) {
+        return true;
     }
-    p->n++;
-    it->asked[it->n_asked++] = item;
+    room += room / 2;
+    uint32_t *asked = realloc(it->asked, room * sizeof(*asked));
+    if (asked == NULL) {
+        return items_no_memory(it->state);
+    }
+    it->asked = asked;
+    it->room = room;
+    return true;
 }
 
-/* Are all bits set? */
-static bool all_set(const struct reply *bits)
+/* Ask for what is in groups, a command for each; the items in them are @items. */
+static bool ask_groups(struct items *it, unsigned shard, unsigned index, const uint32_t *items)
 {
-    for (size_t i = 0; i < bits->n; i++) {
-        if (bits->items[i].integer == 0) {
+    struct pipeline *p = &it->state->pipe;
+    const struct filter_shape *shape = &it->state->shape;
+    const struct filter_groups *groups = it->groups;
+    struct group group = {0};
+    if (!make_room(it)) {
+        return false;
+    }
+    filter_groups_end(it->groups);
+    while (filter_groups_next(groups, BITS_A_LOOK, &group)) {
+        struct key key;
+        key_filter_bits(&key, filter_tag(it->state, shard), shape->site, shape->name, shape->id,
+            index, groups->strings[group.string]);
+        resp_head(&p->out, 2 + 3 * (group.to - group.from));
+        resp_text(&p->out, "BITFIELD_RO");
+        resp_word(&p->out, key.p, key.n);
+        for (size_t i = group.from; i < group.to; i++) {
+            resp_text(&p->out, "GET");
+            resp_text(&p->out, "u1");
+            resp_decimal(&p->out, groups->ordered[i].bit);
+            it->asked[it->n_asked++] = items[groups->ordered[i].item];
+        }
+        p->n++;
+    }
+    return true;
+}
+
+/* Ask for all pending items of a shard in one of its layers. */
+static bool ask_shard(struct items *it, unsigned shard, unsigned index)
+{
+    struct bloom_layer layer = bloom_layer(&it->state->shape.shard, index);
+    uint32_t items[FILTER_ITEMS_MAX];
+    size_t n = 0;
+    filter_groups_begin(it->groups, &layer);
+    for (uint32_t i = it->first[shard]; i < it->first[shard + 1]; i++) {
+        uint32_t item = it->order[i];
+        if (!items_pending(it, item)) {
+            continue;
+        }
+        if (!filter_groups_add(it->groups, it->hashes[item])) {
+            if (!ask_groups(it, shard, index, items)) {
+                return false;
+            }
+            filter_groups_begin(it->groups, &layer);
+            (void)filter_groups_add(it->groups, it->hashes[item]);
+            n = 0;
+        }
+        items[n++] = item;
+        it->absent[item] = false;
+    }
+    return ask_groups(it, shard, index, items);
+}
+
+/* What was asked for: see absent.  False: see pipe.err. */
+static bool take_bits(struct items *it)
+{
+    struct pipeline *p = &it->state->pipe;
+    for (size_t taken = 0; taken < it->n_asked;) {
+        const struct reply *bits = pipeline_take(p);
+        if (bits == NULL) {
             return false;
+        }
+        if (bits->type != REPLY_ARRAY || bits->n == 0 || bits->n > it->n_asked - taken) {
+            return pipeline_foreign(p);
+        }
+        for (size_t i = 0; i < bits->n; i++, taken++) {
+            it->absent[it->asked[taken]] |= bits->items[i].integer == 0;
         }
     }
     return true;
 }
 
-/* Look for all pending items in one layer of each shard: the newest of its first @layers[s] that
- * was not looked into yet.  Those found are answered @found.  *ret_any: some layer was asked. */
-static bool probe(struct items *it, const unsigned *layers, enum filter_answer found, bool *ret_any)
+bool items_probe(struct items *it, const unsigned *layers, enum filter_answer found, bool *ret_any)
 {
-    struct pipeline *p = &it->state->pipe;
     it->n_asked = 0;
     *ret_any = false;
+    memset(it->absent, true, it->job->n_items);
     for (unsigned s = 0; s < it->state->shape.shards; s++) {
-        if (it->probed[s] >= layers[s]) {
-            continue;
-        }
-        unsigned index = layers[s] - ++it->probed[s];
-        struct bloom_layer layer = bloom_layer(&it->state->shape.shard, index);
-        *ret_any = true;
-        for (uint32_t i = it->first[s]; i < it->first[s + 1]; i++) {
-            if (is_pending(it, it->order[i])) {
-                ask_bits(it, s, index, &layer, it->order[i]);
+        if (it->probed[s] < layers[s]) {
+            *ret_any = true;
+            if (!ask_shard(it, s, layers[s] - ++it->probed[s])) {
+                return false;
             }
         }
     }
-    if (!pipeline_send(p, false)) {
+    if (!pipeline_send(&it->state->pipe, false) || !take_bits(it)) {
         return false;
     }
-    for (size_t i = 0; i < it->n_asked; i++) {
-        const struct reply *bits = pipeline_take(p);
-        if (bits == NULL) {
-            return false;
-        }
-        if (bits->type != REPLY_ARRAY) {
-            return pipeline_foreign(p);
-        }
-        if (all_set(bits)) {
-            it->job->answers[it->asked[i]] = (unsigned char)found;
+    for (uint32_t i = 0; i < it->job->n_items; i++) {
+        if (items_pending(it, i) && !it->absent[i]) {
+            it->job->answers[i] = (unsigned char)found;
         }
     }
     return true;
@@ -138,7 +177,7 @@ bool filter_check_items(struct filter_state *state, struct filter_job *job)
     }
     bool ok = items_init(&it, state, job);
     for (bool any = true; ok && any;) {
-        ok = probe(&it, layers, FILTER_YES, &any);
+        ok = items_probe(&it, layers, FILTER_YES, &any);
     }
     items_release(&it);
     for (size_t i = 0; ok && i < job->n_items; i++) {
@@ -146,202 +185,5 @@ bool filter_check_items(struct filter_state *state, struct filter_job *job)
             job->answers[i] = FILTER_NO;
         }
     }
-    return ok;
-}
-
-/* ---- adding ---- */
-
-/* A script under way: items asked[first .. first + n) of a shard. */
-struct script_sent {
-    unsigned shard;
-    size_t first, n;
-};
-
-/* The strings that a script's items lie in: KEYS behind the first. */
-struct strings {
-    uint64_t segments[256];
-    size_t n;
-};
-
-/* Its number from 1; 0: no room. */
-static size_t string_number(struct strings *strings, uint64_t segment)
-{
-    for (size_t i = 0; i < strings->n; i++) {
-        if (strings->segments[i] == segment) {
-            return i + 1;
-        }
-    }
-    if (strings->n == sizeof(strings->segments) / sizeof(strings->segments[0])) {
-        return 0;
-    }
-    strings->segments[strings->n++] = segment;
-    return strings->n;
-}
-
-/* Number of a shard's newest layer, from 0. */
-static unsigned newest(const struct items *it, unsigned s)
-{
-    unsigned n = it->state->shards[s].n;
-    return n == 0 ? 0 : n - 1;
-}
-
-/* Every string has items, but for once in e^32: to look for each costs a tenth of an add. */
-static bool strings_are_there(
-    const struct items *it, unsigned s, unsigned index, const struct bloom_layer *layer)
-{
-    return it->state->shards[s].items[index] >= (layer->segments == 1 ? 1 : 32 * layer->segments);
-}
-
-/* Write a script with the pending items of shard @s from order[*at] on, as many as fit. */
-static void write_script(struct items *it, unsigned s, uint32_t *at, struct script_sent *ret)
-{
-    struct pipeline *p = &it->state->pipe;
-    const struct filter_shape *shape = &it->state->shape;
-    unsigned index = newest(it, s);
-    struct bloom_layer layer = bloom_layer(&shape->shard, index);
-    const char *tag = filter_tag(it->state, s);
-    struct strings strings = {.n = 0};
-    struct key key;
-    *ret = (struct script_sent){.shard = s, .first = it->n_asked};
-    for (; *at < it->first[s + 1] && (ret->n + 1) * layer.hashes <= BITS_A_SCRIPT; (*at)++) {
-        uint32_t item = it->order[*at];
-        if (!is_pending(it, item)) {
-            continue;
-        }
-        if (string_number(&strings, bloom_segment(&layer, it->hashes[item])) == 0) {
-            break;
-        }
-        it->asked[it->n_asked++] = item;
-        ret->n++;
-    }
-    bool grows = shape->expansion > 0 && index + 1 < BLOOM_LAYERS_MAX;
-    script_head(&p->out, &p->reader->session.scripts, SCRIPT_FILTER_ADD, 1 + strings.n,
-        8 + ret->n * (1 + layer.hashes));
-    key_filter_shard(&key, tag, shape->site, shape->name);
-    resp_word(&p->out, key.p, key.n);
-    for (size_t i = 0; i < strings.n; i++) {
-        key_filter_bits(&key, tag, shape->site, shape->name, shape->id, index, strings.segments[i]);
-        resp_word(&p->out, key.p, key.n);
-    }
-    resp_decimal(&p->out, (int64_t)shape->id);
-    resp_decimal(&p->out, index + 1);
-    resp_decimal(&p->out, index);
-    resp_decimal(&p->out, (int64_t)layer.capacity);
-    resp_text(&p->out, grows ? "1" : "0");
-    resp_decimal(&p->out, layer.hashes);
-    resp_decimal(&p->out, (int64_t)ret->n);
-    resp_decimal(&p->out, strings_are_there(it, s, index, &layer) ? 0 : (int64_t)layer.bits);
-    for (size_t i = 0; i < ret->n; i++) {
-        struct bloom_hash hash = it->hashes[it->asked[ret->first + i]];
-        resp_decimal(&p->out, (int64_t)string_number(&strings, bloom_segment(&layer, hash)));
-        for (unsigned bit = 0; bit < layer.hashes; bit++) {
-            resp_decimal(&p->out, (int64_t)bloom_redis_bit(bloom_bit(&layer, hash, bit)));
-        }
-    }
-    p->n++;
-}
-
-/* What filter_add.lua answers.  False: not that. */
-static bool take_answers(
-    struct items *it, const struct script_sent *sent, const struct reply *reply, bool *ret_gone)
-{
-    static const enum filter_answer digits[] = {FILTER_NO, FILTER_YES, FILTER_REFUSED};
-    struct filter_shard *shard = &it->state->shards[sent->shard];
-    if (reply->type != REPLY_ARRAY || reply->n != 2 || reply->items[1].type != REPLY_TEXT) {
-        return false;
-    }
-    int64_t code = reply_integer(&reply->items[0], -1);
-    struct slice text = reply->items[1].text;
-    if (code == 2) {
-        int64_t n = reply_integer(&reply->items[1], 0);
-        shard->n = n < 1 || n > BLOOM_LAYERS_MAX ? shard->n : (unsigned)n;
-        return true;
-    }
-    if (code == 3) {
-        *ret_gone = true;
-        return true;
-    }
-    if (code < 0 || text.n > sent->n) {
-        return false;
-    }
-    for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '2') {
-            return false;
-        }
-        it->job->answers[it->asked[sent->first + i]] = (unsigned char)digits[text.p[i] - '0'];
-    }
-    shard->n = shard->n == 0 ? 1 : shard->n;
-    shard->n += code == 1 ? 1 : 0;
-    return true;
-}
-
-/* One round: pending items are put into scripts.  Where a script may leave some pending, because a
- * layer has several strings, it is the only one of its shard: items are added in their order.
- * *ret_any: there were some. */
-static bool add_round(struct items *it, bool *ret_any, bool *ret_gone)
-{
-    struct pipeline *p = &it->state->pipe;
-    struct script_sent *sent = calloc(it->job->n_items, sizeof(*sent));
-    size_t n = 0;
-    if (sent == NULL) {
-        p->err = p->applied ? STORAGE_UNKNOWN : STORAGE_NOMEM;
-        return false;
-    }
-    it->n_asked = 0;
-    for (unsigned s = 0; s < it->state->shape.shards; s++) {
-        uint32_t at = it->first[s];
-        bool several = bloom_layer(&it->state->shape.shard, newest(it, s)).segments > 1;
-        for (bool more = true; more; more = !several) {
-            while (at < it->first[s + 1] && !is_pending(it, it->order[at])) {
-                at++;
-            }
-            if (at == it->first[s + 1]) {
-                break;
-            }
-            write_script(it, s, &at, &sent[n++]);
-        }
-    }
-    bool ok = pipeline_send(p, true);
-    for (size_t i = 0; ok && i < n; i++) {
-        const struct reply *reply = pipeline_take(p);
-        ok = reply != NULL && (take_answers(it, &sent[i], reply, ret_gone) || pipeline_foreign(p));
-    }
-    free(sent);
-    *ret_any = n > 0;
-    return ok;
-}
-
-/* Look into the layers that are full, and so never change; those from an earlier round are known.
- */
-static bool probe_full(struct items *it, unsigned *known)
-{
-    unsigned full[PARTITIONS_MAX] = {0};
-    bool ok = true;
-    for (unsigned s = 0; s < it->state->shape.shards; s++) {
-        full[s] = it->state->shards[s].n > 1 ? it->state->shards[s].n - 1 : 0;
-        /* probed counts from the newest on: those below @known were looked into */
-        it->probed[s] = 0;
-    }
-    for (bool any = true; ok && any;) {
-        for (unsigned s = 0; s < it->state->shape.shards; s++) {
-            if (full[s] - it->probed[s] <= known[s]) {
-                it->probed[s] = full[s];
-            }
-        }
-        ok = probe(it, full, FILTER_NO, &any);
-    }
-    memcpy(known, full, sizeof(full));
-    return ok;
-}
-
-bool filter_add_items(struct filter_state *state, struct filter_job *job, bool *ret_gone)
-{
-    struct items it;
-    unsigned known[PARTITIONS_MAX] = {0};
-    bool ok = items_init(&it, state, job);
-    for (bool any = true; ok && any && !*ret_gone;) {
-        ok = probe_full(&it, known) && add_round(&it, &any, ret_gone);
-    }
-    items_release(&it);
     return ok;
 }

@@ -9,8 +9,9 @@
 
 reader_op_fn filter_run;
 
-/* filter_items.c: FILTER_ADD and FILTER_CHECK of a filter that was learnt.  False: see pipe.err.
- * *ret_gone: the filter was deleted meanwhile; items without an answer are FILTER_PENDING. */
+/* FILTER_CHECK (filter_items.c) and FILTER_ADD (filter_add.c) of a filter that was learnt.  False:
+ * see pipe.err. *ret_gone: the filter was deleted meanwhile; items without an answer are
+ * FILTER_PENDING. */
 bool filter_check_items(struct filter_state *state, struct filter_job *job);
 bool filter_add_items(struct filter_state *state, struct filter_job *job, bool *ret_gone);
 

@@ -7,30 +7,39 @@
 #define SHARD_SPARE      0.02
 #define SHARD_DEVIATIONS 6.0
 
-/* Of a filter by our own rules.  Zeroing a new string holds Redis: here for half a millisecond. */
-#define OWN_SEGMENT_BITS (UINT64_C(1) << 23)
+#define STRING_BITS BLOOM_STRING_BITS(256 << 10)
 
 const char *const filter_home_fields[FILTER_HOME_FIELDS] = {
     "id", "capacity", "error", "expansion", "shards", "drop", "rules"};
 
 static struct bloom_params params_of(
-    enum bloom_rules rules, uint64_t capacity, double error, unsigned expansion)
+    enum filter_rules rules, uint64_t capacity, double error, unsigned expansion)
 {
-    return (struct bloom_params){.rules = rules,
+    static const struct {
+        enum bloom_rules rules;
+        uint64_t segment_bits, string_bits;
+    } of[] = {
+        [FILTER_REDISBLOOM_LONG] = {BLOOM_REDISBLOOM, BLOOM_SEGMENT_BITS, 0},
+        [FILTER_OWN_LONG] = {BLOOM_OWN, UINT64_C(1) << 23, 0},
+        [FILTER_REDISBLOOM] = {BLOOM_REDISBLOOM, BLOOM_SEGMENT_BITS, STRING_BITS},
+        [FILTER_OWN] = {BLOOM_OWN, STRING_BITS, 0},
+    };
+    return (struct bloom_params){.rules = of[rules].rules,
         .capacity = capacity,
         .error = error,
         .expansion = expansion,
-        .segment_bits = rules == BLOOM_OWN ? OWN_SEGMENT_BITS : BLOOM_SEGMENT_BITS};
+        .segment_bits = of[rules].segment_bits,
+        .string_bits = of[rules].string_bits};
 }
 
 struct filter_layout filter_layout(
     uint64_t capacity, double error, unsigned expansion, const struct partitions *partitions)
 {
-    struct bloom_params params = params_of(BLOOM_REDISBLOOM, capacity, error, expansion);
+    struct bloom_params params = params_of(FILTER_REDISBLOOM, capacity, error, expansion);
     if (bloom_layer(&params, 0).segments == 1) {
-        return (struct filter_layout){1, BLOOM_REDISBLOOM};
+        return (struct filter_layout){1, FILTER_REDISBLOOM};
     }
-    return (struct filter_layout){partitions->n, BLOOM_OWN};
+    return (struct filter_layout){partitions->n, FILTER_OWN};
 }
 
 void filter_shape_init(struct filter_shape *shape, struct slice site, struct slice name,
@@ -57,7 +66,7 @@ bool filter_shape_read(struct filter_shape *shape, const struct reply *fields)
     uint64_t capacity;
     uint64_t expansion;
     uint64_t shards;
-    uint64_t rules = BLOOM_REDISBLOOM; /* of a filter that says nothing of it */
+    uint64_t rules = FILTER_REDISBLOOM_LONG; /* of a filter that says nothing of it */
     shape->id = 0;
     if (fields->type != REPLY_ARRAY || fields->n != FILTER_HOME_FIELDS) {
         return false;
@@ -71,7 +80,7 @@ bool filter_shape_read(struct filter_shape *shape, const struct reply *fields)
         !read_number(&fields->items[3], BLOOM_EXPANSION, &expansion) ||
         !read_number(&fields->items[4], shape->partitions, &shards) || shards == 0 ||
         (fields->items[6].type != REPLY_NIL &&
-            !read_number(&fields->items[6], BLOOM_OWN, &rules)) ||
+            !read_number(&fields->items[6], FILTER_OWN, &rules)) ||
         rules == 0) {
         return false;
     }
@@ -80,11 +89,10 @@ bool filter_shape_read(struct filter_shape *shape, const struct reply *fields)
     shape->expansion = (unsigned)expansion;
     shape->shards = (unsigned)shards;
     shape->dropping = fields->items[5].type != REPLY_NIL;
-    shape->shard = params_of(rules == BLOOM_OWN ? BLOOM_OWN : BLOOM_REDISBLOOM, capacity,
-        shape->error, shape->expansion);
+    shape->shard = params_of((enum filter_rules)rules, capacity, shape->error, shape->expansion);
     if (shards > 1) {
         double share = filter_nominal_capacity(shape, 1);
-        double spare = rules == BLOOM_OWN ? SHARD_DEVIATIONS / sqrt(share) : 0;
+        double spare = shape->shard.rules == BLOOM_OWN ? SHARD_DEVIATIONS / sqrt(share) : 0;
         shape->shard.capacity = (uint64_t)ceil(share * (1 + fmax(spare, SHARD_SPARE)));
     }
     return shape->error >= BLOOM_ERROR_MIN && shape->error <= BLOOM_ERROR_MAX;

@@ -4,11 +4,19 @@
  *
  *   t:{h}:bf:<site>:<name>    hash    id, capacity, error, expansion, shards, rules
  *   t:{p}:bfs:<site>:<name>   hash    id, n (layers), 0.. (items of each layer): one a shard
- *   t:{p}:bfl:<site>:<name>:<id>:<layer>.<segment>
+ *   t:{p}:bfl:<site>:<name>:<id>:<layer>.<string>
  *                             string  the bits
  *
- * A filter that fits into one string of 4 MiB is RedisBloom's, bit for bit.  A larger one, which
- * would not be that in shards anyway, goes by our own rules (bloom.h), and in strings of 1 MiB.
+ * A filter that fits into 4 MiB is RedisBloom's, bit for bit: its strings, one behind the other,
+ * are RedisBloom's image of the layer.  A larger one, which would not be that in shards anyway,
+ * goes by our own rules (bloom.h).
+ *
+ * No string has more than 256 KiB.  A new one is zeroed at one go, and Redis is held as long: 0.1
+ * ms each where its memory was in use before, some 2 ms where the machine has to find it (measured:
+ * 0.4 and up to 9 ms for 1 MiB, 1.6 ms and more than can be allowed for 4).  Where an item's bits
+ * lie in several strings they cost several commands, so only a RedisBloom layer that is longer has
+ * that; a larger filter has more segments.  Longer strings, of filters made before, stay as they
+ * are: `rules` says which.
  *
  * h is the partition of hash(site, name), shard s lies in partition (h + s) mod P: a filter of one
  * shard has all in one partition.
@@ -26,6 +34,14 @@
 #include "storage/key.h"
 #include "storage/partition.h"
 #include "storage/redis.h"
+
+/* As stored. */
+enum filter_rules {
+    FILTER_REDISBLOOM_LONG = 1, /* a string of up to 4 MiB; not made any more */
+    FILTER_OWN_LONG = 2,        /* segments of up to 1 MiB, a string each; not made any more */
+    FILTER_REDISBLOOM = 3,
+    FILTER_OWN = 4,
+};
 
 struct filter_shape {
     struct slice site, name;
@@ -47,7 +63,7 @@ struct filter_shard {
 /* What a new filter of these parameters gets. */
 struct filter_layout {
     unsigned shards;
-    enum bloom_rules rules;
+    enum filter_rules rules;
 };
 struct filter_layout filter_layout(
     uint64_t capacity, double error, unsigned expansion, const struct partitions *partitions);

@@ -1,6 +1,6 @@
 /* filter_state.h - a named filter as Redis has it now: learn it, make it, delete it.
  *
- * Layer: storage, private to filter.c and filter_items.c.  Belongs to a reader thread.
+ * Layer: storage, private to filter*.c.  Belongs to a reader thread.
  */
 #ifndef STORAGE_FILTER_STATE_H
 #define STORAGE_FILTER_STATE_H

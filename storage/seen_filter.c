@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#define LONG_SEGMENT_BITS (UINT64_C(1) << 22)
+
 static bool read_pair(struct seen_filter *f, struct slice name, const struct reply *value)
 {
     int64_t number = reply_integer(value, -1);
@@ -25,8 +27,8 @@ static bool read_pair(struct seen_filter *f, struct slice name, const struct rep
         return number > 0 && f->params.capacity <= BLOOM_CAPACITY_MAX;
     }
     if (slice_equal(name, SLICE("rules"))) {
-        f->params.rules = number == BLOOM_OWN ? BLOOM_OWN : BLOOM_REDISBLOOM;
-        return number == BLOOM_REDISBLOOM || number == BLOOM_OWN;
+        f->rules = (enum seen_rules)number;
+        return number >= SEEN_REDISBLOOM_LONG && number <= SEEN_OWN;
     }
     if (slice_equal(name, SLICE("n"))) {
         f->n = (unsigned)number;
@@ -44,18 +46,20 @@ static bool read_pair(struct seen_filter *f, struct slice name, const struct rep
 bool seen_filter_read(
     const struct reply *pairs, const struct bloom_params *params, struct seen_filter *ret)
 {
-    struct seen_filter f = {.params = *params};
+    struct seen_filter f = {.params = *params, .rules = SEEN_OWN};
     if (pairs->type != REPLY_ARRAY || pairs->n % 2 != 0) {
         return false;
     }
     if (pairs->n > 0) {
-        f.params.rules = BLOOM_REDISBLOOM; /* of a filter that says nothing of it */
+        f.rules = SEEN_REDISBLOOM_LONG; /* of a filter that says nothing of it */
     }
     for (size_t i = 0; i < pairs->n; i += 2) {
         if (!read_pair(&f, pairs->items[i].text, &pairs->items[i + 1])) {
             return false;
         }
     }
+    f.params.rules = f.rules == SEEN_REDISBLOOM_LONG ? BLOOM_REDISBLOOM : BLOOM_OWN;
+    f.params.segment_bits = f.rules == SEEN_OWN ? SEEN_SEGMENT_BITS : LONG_SEGMENT_BITS;
     *ret = f;
     return true;
 }

@@ -12,6 +12,7 @@
 
 struct seen_filter {
     char ver[SEEN_VER_TEXT + 1]; /* "": there is none yet */
+    enum seen_rules rules;
     struct bloom_params params;
     unsigned n;
     uint64_t items[BLOOM_LAYERS_MAX];

@@ -6,7 +6,8 @@
 
 #include "storage/key.h"
 
-#define LOGS_MAX 8 /* the longest log that is waited for, in SEEN_LOG_BYTES */
+#define LOGS_MAX    8           /* the longest log that is waited for, in SEEN_LOG_BYTES */
+#define BYTES_A_LOG (512 << 10) /* of bits that are written anew */
 
 /* How a step went. */
 enum fold_step {
@@ -207,7 +208,7 @@ static enum fold_step write_step(struct fold_log *f, bool end, unsigned index, u
     resp_word(
         &f->out, number, (size_t)snprintf(number, sizeof(number), "%.17g", filter->params.error));
     resp_text(&f->out, "rules");
-    resp_decimal(&f->out, filter->params.rules);
+    resp_decimal(&f->out, filter->rules);
     resp_text(&f->out, "n");
     resp_decimal(&f->out, filter->n);
     resp_decimal(&f->out, index);
@@ -328,7 +329,8 @@ static size_t worth_bytes(const struct fold_log *f)
 {
     uint64_t logs = 1;
     if (f->filter.n > 0) {
-        logs = bloom_layer(&f->filter.params, f->filter.n - 1).segments;
+        struct bloom_layer newest = bloom_layer(&f->filter.params, f->filter.n - 1);
+        logs = 1 + newest.bits / 8 * newest.segments / BYTES_A_LOG;
     }
     return (logs > LOGS_MAX ? LOGS_MAX : logs) * SEEN_LOG_BYTES;
 }

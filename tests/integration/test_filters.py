@@ -101,6 +101,49 @@ def test_bits_in_redis_are_redisblooms(redis, filter_, site):
         == {13, 79, 17, 83, 21, 87, 25, 91}
 
 
+FOO = 0x822b4f99b121f10d, 0x9d63d52a557f61c2  # its hashes, as RedisBloom has them
+
+
+@pytest.mark.parametrize("capacity, error, size, hashes, strings", [
+    (1_000_000, 0.01, 1_378_472, 8, 6), (300_000, 0.001, 593_264, 11, 3), (3_000_000, 0.01, 4_135_408, 8, 16),
+])
+def test_bits_in_several_strings_are_redisblooms(redis, filter_, site, capacity, error, size, hashes, strings):
+    """Of a layer longer than 256 KiB: one string behind the other they are the same image."""
+    figures = filter_.put(capacity=capacity, error_rate=error)
+    assert (figures["bytes"], figures["hashes"], figures["layers"]) == (size, hashes, 1)
+    assert filter_.add(["foo", "bar", "foo"]) == [True, True, False]
+    filter_.add_all(numbers(1000))
+    found = sorted((int(k.rpartition(".")[2]), k) for k in keys(redis, site) if ":bfl:" in k)
+    assert [number for number, _ in found] == list(range(strings))
+    lengths = {redis.command("STRLEN", k) for _, k in found}
+    assert len(lengths) == 1 and max(lengths) <= 256 << 10 and 0 <= max(lengths) * strings - size < 8 * strings
+    a, b = FOO
+    for i in range(hashes):
+        bit = (a + i * b) % 2**64 % (8 * size)
+        string, bit = divmod(bit, 8 * max(lengths))
+        assert redis.command("GETBIT", found[string][1], bit ^ 7) == 1, "the lowest bit of a byte is the first"
+    ones = sum(redis.command("BITCOUNT", k) for _, k in found)
+    assert 1000 * hashes < ones <= 1002 * hashes, "and no others"
+    assert filter_.check(["foo", "bar", "baz"]) == [True, True, False]
+    assert filter_.check_all(numbers(1000)) == 1000 and filter_.check_all(numbers(1000, 10_000)) == 0
+
+
+def test_what_was_stored_in_longer_strings_stays_as_it_is(redis, filter_, site):
+    """Filters made before strings were cut at 256 KiB: their hash has another number."""
+    for rules, capacity, longest in (("1", 1_000_000, 1_378_472), (None, 3_000_000, 4_135_408), ("2", 20_000_000, 1 << 20)):
+        figures = filter_.put(capacity=capacity)
+        (home,) = [k for k in keys(redis, site) if ":bf:" in k]
+        assert redis.command("HGET", home, "rules") == ("4" if rules == "2" else "3")
+        redis.command(*(("HSET", home, "rules", rules) if rules else ("HDEL", home, "rules")))
+        assert filter_.add_all(numbers(2000)) == 2000 and filter_.add_all(numbers(2000)) == 0
+        assert filter_.check_all(numbers(2000)) == 2000 and filter_.check_all(numbers(1000, 10_000)) == 0
+        strings = [redis.command("STRLEN", k) for k in keys(redis, site) if ":bfl:" in k]
+        assert 256 << 10 < max(strings) <= longest and (rules == "2" or strings == [longest])
+        assert filter_.get()["bytes"] == pytest.approx(figures["bytes"], rel=0.03)
+        assert filter_.request("DELETE").status == 204
+        assert not [k for k in keys(redis, site) if ":bfl:" in k]
+
+
 def test_add_makes_an_unknown_filter(filter_):
     assert filter_.request("GET").status == 404
     assert filter_.add(["a", "b", "a", 42, "42"]) == [True, True, False, True, False]
@@ -250,9 +293,9 @@ def race(filters, batches):
     return new
 
 
-@pytest.mark.parametrize("capacity", [50, 100_000, 10_000_000])
+@pytest.mark.parametrize("capacity", [50, 2000, 100_000, 10_000_000])
 def test_of_racing_adders_one_is_told_new(redis, start_tallyd, site, capacity):
-    """Two processes, growing meanwhile (50), in one layer, in shards."""
+    """Two processes, growing meanwhile (50), in one string (2000), in several (100,000), in shards."""
     daemons = [start_tallyd(redis=redis, name=f"racer{i}") for i in range(2)]
     filters = [Filter(daemons[i % 2].client(), site) for i in range(6)]
     filters[0].put(capacity=capacity, error_rate=0.000001)
@@ -266,10 +309,10 @@ def test_of_racing_adders_one_is_told_new(redis, start_tallyd, site, capacity):
     assert sum(new.values()) >= (1790 if capacity == 50 else 1800)
 
 
-@pytest.mark.parametrize("capacity", [None, 20, 4_000_000])
+@pytest.mark.parametrize("capacity", [None, 20, 1_000_000, 4_000_000])
 def test_a_racing_delete(redis, start_tallyd, site, capacity):
     """Adders and deleters at once: every answer is one of the contract's, and nothing is left behind.  As add makes it, or
-    made again by who deletes it: one that grows meanwhile, and one in shards of several strings."""
+    made again by who deletes it: one that grows meanwhile, one in several strings, and one in shards of several strings."""
     daemons = [start_tallyd(redis=redis, name=f"racer{i}") for i in range(2)]
     over = threading.Event()
     strange = []
@@ -287,7 +330,7 @@ def test_a_racing_delete(redis, start_tallyd, site, capacity):
     for thread in deleters:
         thread.start()
     filters = [Filter(daemons[i % 2].client(), site) for i in range(3)]
-    race(filters, [[f"{b}-{i}" for i in range(200)] for b in range(20 if capacity != 4_000_000 else 4)])
+    race(filters, [[f"{b}-{i}" for i in range(200)] for b in range(20 if capacity in (None, 20) else 4)])
     over.set()
     for thread in deleters:
         thread.join(30)
@@ -306,36 +349,57 @@ def used_mb(redis):
     return int(re.search(r"used_memory:(\d+)", redis.command("INFO", "memory"))[1]) / (1 << 20)
 
 
+STRING = 256 << 10  # the longest that is made
 STALL_US = 5000
 TRIES = 10  # who shares the machine makes commands longer, never shorter: one good try shows what they cost
+WAITED_SHARE = 0.1  # of a try's time that Redis was ready to run and had no processor: then nothing can be told
 
 
-def slowest_us(redis):
-    """The longest that one command took."""
-    return max((entry[2] for entry in redis.command("SLOWLOG", "GET", "-1")), default=0)
+class Stalls:
+    """The longest command of each try."""
+
+    def __init__(self, redis):
+        self.redis, self.slowest, self.calm = redis, [], 0
+
+    def begin(self):
+        self.redis.command("SLOWLOG", "RESET")
+        self.before = self.redis.processor()
+
+    def end(self):
+        ran, waited = (b - a for a, b in zip(self.before, self.redis.processor()))
+        self.calm += waited <= WAITED_SHARE * ran
+        self.slowest.append(max((entry[2] for entry in self.redis.command("SLOWLOG", "GET", "-1")), default=0))
+
+    def is_open(self):
+        return len(self.slowest) < TRIES and (not self.slowest or self.slowest[-1] >= STALL_US)
+
+    def judge(self, what):
+        print(f"the longest {what}: {self.slowest} us")
+        if self.slowest[-1] >= STALL_US and self.calm < 3:
+            pytest.skip(f"the machine is too busy to tell: {self.slowest} us")
+        assert self.slowest[-1] < STALL_US
 
 
 def test_a_large_filter_is_sharded_and_deleted_without_a_stall(start_redis, start_tallyd, site):
     redis = start_redis(options=("--slowlog-log-slower-than", "500", "--slowlog-max-len", "2000"))
     filter_ = Filter(start_tallyd(redis=redis).client(), site)
-    before, slowest = used_mb(redis), []
-    while len(slowest) < TRIES and (not slowest or slowest[-1] >= STALL_US):
+    before, stalls = used_mb(redis), Stalls(redis)
+    while stalls.is_open():
         figures = filter_.put(capacity=100_000_000, error_rate=0.01)
         assert figures["capacity"] == 100_000_000 and figures["bytes"] > 137_000_000
         assert filter_.add(numbers(1000)) == [True] * 1000
         assert filter_.check_all(numbers(1000)) == 1000 and filter_.check_all(numbers(1000, 10_000)) == 0
         strings = [k for k in keys(redis, site) if ":bfl:" in k]
-        assert max(redis.command("STRLEN", k) for k in strings) <= 1 << 20
+        assert max(redis.command("STRLEN", k) for k in strings) <= STRING
         assert len({k.split("}")[0] for k in strings}) == 16, "in every partition"
         assert used_mb(redis) - before > 100
-        redis.command("SLOWLOG", "RESET")
+        stalls.begin()
         assert filter_.request("DELETE").status == 204
-        slowest.append(slowest_us(redis))
+        stalls.end()
         assert used_mb(redis) - before < 10
         left = keys(redis, site)
         assert not [k for k in left if ":bfl:" in k] and all(redis.command("TTL", k) > 0 for k in left)
-    print(f"the longest command of a deletion: {slowest} us")
-    assert slowest[-1] < STALL_US
+    stalls.judge("command of a deletion")
 
 
 def words(line):
@@ -370,36 +434,41 @@ def monitored(redis, act):
     return lines
 
 
-def test_a_script_makes_one_new_string(start_redis, start_tallyd, site):
-    """Zeros of a new string of 1 MiB hold Redis for about half a millisecond: a layer of 27 is not made at one go."""
+@pytest.mark.parametrize("capacity, strings, adds", [(3_000_000, 16, 8), (5_000_000, 27, 8)],
+                         ids=["RedisBloom's", "segments"])
+def test_a_script_makes_one_new_string(start_redis, start_tallyd, site, capacity, strings, adds):
+    """Zeros of a new string hold Redis, most of all where the machine has to find the memory: a layer is not made at one
+    go."""
     redis = start_redis()
     filter_ = Filter(start_tallyd("--partitions", "1", redis=redis).client(), site)
-    filter_.put(capacity=20_000_000)
+    filter_.put(capacity=capacity)
     items = numbers(500) + numbers(500)
     lines = monitored(redis, lambda: filter_.add(items) == [True] * 500 + [False] * 500 or pytest.fail("wrong"))
     grown, length = growth_by_script(lines)
-    assert len(length) > 20 and sum(grown) == filter_.get()["bytes"], "all strings, as long as they will be"
-    assert 0 < max(grown) <= 1 << 20, "one a script"
+    assert len(length) == strings and 0 <= sum(grown) - filter_.get()["bytes"] < 8 * strings, \
+        "all strings, as long as they will be"
+    assert 0 < max(grown) <= STRING, "one a script"
     assert all(redis.command("STRLEN", key) == n for key, n in length.items())
     lines = monitored(redis, lambda: filter_.add(items))
-    adds = [line for line in lines if "EVALSHA" in words(line) and ":bfs:" in line]  # a leader's lock is a script, too
-    assert len(adds) == 2, "1000 items of 8 bits"
+    scripts = [line for line in lines if "EVALSHA" in words(line) and ":bfs:" in line]  # a leader's lock is one, too
+    assert len(scripts) == adds, "1000 items of 8 bits, as long as not all strings are sure to be there"
     assert filter_.check_all(items) == 1000 and filter_.get()["items"] == 500
 
 
-def test_scripts_are_short(start_redis, start_tallyd, site):
-    """1000 items whose every bit costs most: many hashes, in layers that grow."""
+@pytest.mark.parametrize("capacity, error, layers", [(400, 1e-15, 2), (3_000_000, 0.01, 1), (20_000_000, 0.01, 1)],
+                         ids=["many hashes, growing", "several strings", "many segments"])
+def test_scripts_are_short(start_redis, start_tallyd, site, capacity, error, layers):
+    """1000 items whose every bit costs most, and the first 1000 of filters whose bits are to be made."""
     redis = start_redis(options=("--slowlog-log-slower-than", "500", "--slowlog-max-len", "5000"))
-    http, slowest = start_tallyd(redis=redis).client(), []
-    while len(slowest) < TRIES and (not slowest or slowest[-1] >= STALL_US):
-        filter_ = Filter(http, site, f"f{len(slowest)}")
-        filter_.put(capacity=400, error_rate=1e-15)
-        redis.command("SLOWLOG", "RESET")
+    http, stalls = start_tallyd(redis=redis).client(), Stalls(redis)
+    while stalls.is_open():
+        filter_ = Filter(http, site, f"f{len(stalls.slowest)}")
+        filter_.put(capacity=capacity, error_rate=error)
+        stalls.begin()
         filter_.add(numbers(1000))
-        assert filter_.get()["layers"] == 2
-        slowest.append(slowest_us(redis))
-    print(f"the longest script: {slowest} us")
-    assert slowest[-1] < STALL_US
+        stalls.end()
+        assert filter_.get()["layers"] == layers
+    stalls.judge("script")
 
 
 def test_a_deletion_that_was_left_half_done_is_finished(redis, filter_, site):

@@ -147,16 +147,23 @@ def test_it_grows_by_layers(start_redis, start_tallyd, site):
     assert answer["false_positive_rate"] < 0.02
 
 
-def test_segments(start_redis, start_tallyd, site):
-    """A layer of more than 512 KiB: several strings, and a longer log."""
+@pytest.mark.parametrize("rules, least, longest", [("3", 14, 128 << 10), ("2", 4, 512 << 10)],
+                         ids=["now", "begun when they were longer"])
+def test_segments(start_redis, start_tallyd, site, rules, least, longest):
+    """A layer of 1.8 MiB: several strings, and a longer log."""
     redis = start_redis()
     tallyd = start_tallyd(*ONE, "--seen-capacity", "1000000", redis=redis)
     http = tallyd.client()
     events = pairs(10 * LOG, "a", site)
-    post(http, events)
+    post(http, events[:1])
+    filter_ = keys(redis, site, ":log")[0].replace(":log", ":filter")
+    if rules == "2":
+        redis.command("HSET", filter_, "ver", "", "capacity", "1000000", "error", "0.002", "rules", rules, "n", "0")
+    post(http, events[1:])
     wait_until(lambda: folds(tallyd) >= 1 and not keys(redis, site, ":old"), "folded")
+    assert redis.command("HGET", filter_, "rules") == rules
     strings = keys(redis, site, ":bits:")
-    assert len(strings) > 2 and max(redis.command("STRLEN", k) for k in strings) <= 512 << 10
+    assert len(strings) >= least and longest // 2 < max(redis.command("STRLEN", k) for k in strings) <= longest
     assert not missing(http, events, 211)
     assert false_yeses(http, site, 1000) <= 10
 

@@ -39,7 +39,7 @@ static bool read(struct filter_shape *shape, const char *id, const char *capacit
 }
 
 static void check_layout(uint64_t capacity, double error, unsigned expansion, unsigned n,
-    unsigned shards, enum bloom_rules rules)
+    unsigned shards, enum filter_rules rules)
 {
     struct partitions p = parts(n);
     struct filter_layout layout = filter_layout(capacity, error, expansion, &p);
@@ -50,12 +50,12 @@ static void check_layout(uint64_t capacity, double error, unsigned expansion, un
 /* Half of the error (a filter that grows): more bits. */
 Test(filter_shape, small_filters_have_one_shard)
 {
-    check_layout(1, 0.25, 0, 16, 1, BLOOM_REDISBLOOM);
-    check_layout(3500000, 0.01, 0, 16, 1, BLOOM_REDISBLOOM);
-    check_layout(3501000, 0.01, 0, 16, 16, BLOOM_OWN);
-    check_layout(3500000, 0.01, 2, 16, 16, BLOOM_OWN);
-    check_layout(BLOOM_CAPACITY_MAX, 0.01, 2, 16, 16, BLOOM_OWN);
-    check_layout(BLOOM_CAPACITY_MAX, 0.01, 2, 1, 1, BLOOM_OWN);
+    check_layout(1, 0.25, 0, 16, 1, FILTER_REDISBLOOM);
+    check_layout(3500000, 0.01, 0, 16, 1, FILTER_REDISBLOOM);
+    check_layout(3501000, 0.01, 0, 16, 16, FILTER_OWN);
+    check_layout(3500000, 0.01, 2, 16, 16, FILTER_OWN);
+    check_layout(BLOOM_CAPACITY_MAX, 0.01, 2, 16, 16, FILTER_OWN);
+    check_layout(BLOOM_CAPACITY_MAX, 0.01, 2, 1, 1, FILTER_OWN);
 }
 
 Test(filter_shape, read_as_stored)
@@ -77,6 +77,35 @@ Test(filter_shape, read_as_stored)
     cr_expect_eq(shape.id, 0);
 }
 
+/* What a number meant once it means for ever. */
+Test(filter_shape, strings_as_stored)
+{
+    static const struct {
+        const char *rules, *capacity, *shards;
+        uint64_t segments, strings, longest; /* bytes, of layer 0 */
+    } cases[] = {
+        {NULL, "3000000", "1", 1, 1, 4135408},
+        {"1", "3000000", "1", 1, 1, 4135408},
+        {"3", "3000000", "1", 1, 16, 258464},
+        {"3", "190000", "1", 1, 1, 261912},
+        {"3", "191000", "1", 1, 2, 131648},
+        {"2", "20000000", "1", 27, 1, 1 << 20},
+        {"4", "20000000", "1", 107, 1, (256 << 10) - 16},
+        {"4", "20000000", "16", 7, 1, (256 << 10) - 16},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct filter_shape shape;
+        cr_assert(read_with(
+            cases[i].rules, &shape, "5", cases[i].capacity, "0.01", "2", cases[i].shards, NULL));
+        struct bloom_layer layer = bloom_layer(&shape.shard, 0);
+        cr_expect_eq(layer.segments, cases[i].segments, "%zu: %d", i, (int)layer.segments);
+        cr_expect_eq(layer.strings, cases[i].strings, "%zu: %d", i, (int)layer.strings);
+        cr_expect_leq(
+            layer.string_bits / 8, cases[i].longest, "%zu: %d", i, (int)(layer.string_bits / 8));
+        cr_expect_geq(layer.string_bits / 8, cases[i].longest * 9 / 10);
+    }
+}
+
 Test(filter_shape, foreign_data_is_refused)
 {
     struct filter_shape shape;
@@ -93,7 +122,7 @@ Test(filter_shape, foreign_data_is_refused)
     cr_expect_not(read(&shape, "5", "1000", "0.01", "2", "0", NULL));
     cr_expect_not(read(&shape, "5", "1000", "0.01", "2", "17", NULL));
     cr_expect_not(read_with("0", &shape, "5", "1000", "0.01", "2", "1", NULL));
-    cr_expect_not(read_with("3", &shape, "5", "1000", "0.01", "2", "1", NULL));
+    cr_expect_not(read_with("5", &shape, "5", "1000", "0.01", "2", "1", NULL));
     cr_expect_not(read_with("x", &shape, "5", "1000", "0.01", "2", "1", NULL));
     struct reply nothing = {.type = REPLY_ARRAY, .n = 0};
     cr_expect_not(filter_shape_read(&shape, &nothing));

@@ -129,11 +129,22 @@ Test(seen, filters_as_stored)
     cr_expect_eq(filter.items[1], 17);
     double rate = seen_filter_false_positives(&filter);
     cr_expect(rate > 0.1 && rate < 0.25, "%g", rate);
-    static const char *const own[] = {"n", "1", "rules", "2"};
+    cr_expect_eq(filter.rules, SEEN_REDISBLOOM_LONG, "and so it is written back");
+    cr_expect_eq(filter.params.segment_bits, 1 << 22);
+    static const char *const longer[] = {"n", "1", "rules", "2"};
+    cr_assert(read(longer, 4, &filter));
+    cr_expect_eq(filter.rules, SEEN_OWN_LONG);
+    cr_expect_eq(filter.params.rules, BLOOM_OWN);
+    cr_expect_eq(filter.params.segment_bits, 1 << 22);
+    static const char *const own[] = {"n", "1", "rules", "3"};
     cr_assert(read(own, 4, &filter));
+    cr_expect_eq(filter.rules, SEEN_OWN);
     cr_expect_eq(filter.params.rules, BLOOM_OWN);
+    cr_expect_eq(filter.params.segment_bits, SEEN_SEGMENT_BITS);
     cr_assert(read(words, 0, &filter));
+    cr_expect_eq(filter.rules, SEEN_OWN);
     cr_expect_eq(filter.params.rules, BLOOM_OWN);
+    cr_expect_eq(filter.params.segment_bits, SEEN_SEGMENT_BITS);
     cr_expect_str_eq(filter.ver, "");
     cr_expect_eq(filter.n, 0);
     cr_expect_eq(filter.params.capacity, 63750);
@@ -146,7 +157,7 @@ Test(seen, foreign_filters_are_refused)
         {"ver", "000000000000000000000000000000000"}, /* 33 digits */
         {"capacity", "0"}, {"capacity", "x"}, {"capacity", "-5"}, {"capacity", "1073741825"},
         {"error", "0"}, {"error", "0.3"}, {"error", "nan"}, {"n", "33"}, {"n", "-1"}, {"32", "1"},
-        {"0", "-1"}, {"0", "x"}, {"what", "1"}, {"rules", "0"}, {"rules", "3"}, {"rules", "x"}};
+        {"0", "-1"}, {"0", "x"}, {"what", "1"}, {"rules", "0"}, {"rules", "4"}, {"rules", "x"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct seen_filter filter;
         cr_expect_not(read(cases[i], 2, &filter), "%s %s", cases[i][0], cases[i][1]);
