@@ -59,6 +59,7 @@ enum claim_outcome {
 };
 
 struct claims;
+struct storage_job;
 
 struct claim {
     struct claim_digest key, body;
@@ -78,7 +79,10 @@ struct claim {
     int64_t until_ms;          /* no part may be applied from then on, Redis's clock */
     uint64_t epoch;            /* of the connection that claimed */
     struct claims *claims;     /* who claimed */
-    uint32_t unit;             /* its number in the flush at hand */
+    /* Theirs, once they have: a STORAGE_WRITE came to job->err.  True: they took it, to store its
+     * answer or to release its key, and it will be done by them; false: it is done. */
+    bool (*settle)(struct storage_job *job);
+    uint32_t unit; /* its number in the flush at hand */
     int step;
 };
 

@@ -36,28 +36,8 @@ void claims_name(struct claims *c, struct claim *claim)
     }
 }
 
-bool claims_submit(struct claims *c, struct storage_job *job, enum storage_err *ret_err)
-{
-    struct claim *claim = job->u.claim;
-    claim->step = job->op == STORAGE_CLAIM ? STEP_CLAIM : STEP_RELEASE;
-    claim->claims = c;
-    claim->direct = false;
-    claims_name(c, claim);
-    job->err = STORAGE_OK;
-    *ret_err = STORAGE_OK;
-    pthread_mutex_lock(&c->lock);
-    if (c->draining || c->stop) {
-        *ret_err = STORAGE_SHUTDOWN;
-    } else if (c->waiting >= c->core->config.queue_events) {
-        *ret_err = STORAGE_FULL;
-    } else {
-        append(c, job);
-    }
-    pthread_mutex_unlock(&c->lock);
-    return *ret_err == STORAGE_OK;
-}
-
-bool claims_settle(struct storage_job *job)
+/* See claim.h. */
+static bool settle(struct storage_job *job)
 {
     struct claim *claim = job->u.write.claim;
     struct claims *c = claim->claims;
@@ -82,6 +62,28 @@ bool claims_settle(struct storage_job *job)
         job->err = STORAGE_UNKNOWN; /* counted, but a repeat would not know */
     }
     return taken;
+}
+
+bool claims_submit(struct claims *c, struct storage_job *job, enum storage_err *ret_err)
+{
+    struct claim *claim = job->u.claim;
+    claim->step = job->op == STORAGE_CLAIM ? STEP_CLAIM : STEP_RELEASE;
+    claim->claims = c;
+    claim->settle = settle;
+    claim->direct = false;
+    claims_name(c, claim);
+    job->err = STORAGE_OK;
+    *ret_err = STORAGE_OK;
+    pthread_mutex_lock(&c->lock);
+    if (c->draining || c->stop) {
+        *ret_err = STORAGE_SHUTDOWN;
+    } else if (c->waiting >= c->core->config.queue_events) {
+        *ret_err = STORAGE_FULL;
+    } else {
+        append(c, job);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return *ret_err == STORAGE_OK;
 }
 
 static struct timespec in_ms(int64_t ms)

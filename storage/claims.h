@@ -24,10 +24,6 @@ bool claims_submit(struct claims *claims, struct storage_job *job, enum storage_
 /* Name the attempt of @claim, unless it has a name.  Thread-safe. */
 void claims_name(struct claims *claims, struct claim *claim);
 
-/* A STORAGE_WRITE with a claim came to job->err.  True: it was taken, to store its answer or to
- * release its key, and will be done by the thread; false: it is done. */
-bool claims_settle(struct storage_job *job);
-
 /* Answer all that was taken until @deadline_ms, then the rest with an error. */
 void claims_drain(struct claims *claims, int64_t deadline_ms);
 

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "storage/claims.h"
+#include "storage/claim.h"
 #include "storage/resolver.h"
 #include "storage/settings.h"
 
@@ -114,7 +114,8 @@ void core_notice(struct core *core, enum storage_notice what, const char *detail
 void job_done(struct storage_job *job, enum storage_err err)
 {
     job->err = err;
-    if (job->op == STORAGE_WRITE && job->u.write.claim != NULL && claims_settle(job)) {
+    const struct claim *claim = job->op == STORAGE_WRITE ? job->u.write.claim : NULL;
+    if (claim != NULL && claim->settle != NULL && claim->settle(job)) {
         return;
     }
     job->done(job);

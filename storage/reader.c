@@ -54,14 +54,6 @@ static bool connect_for(struct reader *r, const struct storage_job *job)
     return true;
 }
 
-void reader_op_detail(struct storage_job *job, const struct reply *reply)
-{
-    for (size_t i = 0; i < sizeof(job->detail) - 1 && i < reply->text.n; i++) {
-        job->detail[i] = reply->text.p[i];
-        job->detail[i + 1] = '\0';
-    }
-}
-
 /* One write that proves that Redis takes writes. */
 static enum storage_err probe(struct reader *r, struct storage_job *job, bool *ret_lost)
 {
