@@ -325,11 +325,12 @@ static enum storage_err take_looks(struct scanning *s)
 {
     struct window_read *w = s->w;
     enum storage_err err = STORAGE_OK;
-    while (err == STORAGE_OK && !w->stale && w->next < w->n_pieces) {
+    while (err == STORAGE_OK && w->next < w->n_pieces) { /* if stale too: all views are learnt */
         const struct reply *items = NULL;
         struct window_piece piece;
         err = window_take(w, &items, &piece);
         s->scan->at_s = s->scan->at_s == 0 ? w->latest_s : s->scan->at_s;
+        items = w->stale ? NULL : items;
         size_t bucket = piece.first;
         for (size_t i = 0; err == STORAGE_OK && items != NULL && i < piece.n_commands; i++) {
             err = take_look(s, piece.partition, bucket, &items[i]);
