@@ -229,7 +229,7 @@ static void finish_run(struct walk *walk, const struct sketch_run *run)
     hll_unite(&walk->sketch, &walk->run);
 }
 
-/* Bucket @i's sketch; *last_run: that of the bucket before. */
+/* Bucket @i's sketch; into the run that it belongs to, if it does. */
 static bool take_bucket(struct walk *walk, size_t i, const struct reply *reply)
 {
     const struct sketch_run *run = run_of(walk, walk->at, i);

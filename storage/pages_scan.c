@@ -166,7 +166,7 @@ static enum storage_err slot_end(struct scanning *s, unsigned p, struct slot *sl
 {
     struct pages_run *run = pages_memory_run(&s->memory, p, slot->bucket);
     struct page_sums *sums = slot->run != NULL ? &slot->run->own : &s->scan->sums;
-    size_t bucket = slot->run != NULL ? slot->bucket - run->first : slot->bucket;
+    size_t bucket = slot->bucket - (slot->run != NULL ? slot->run->first : 0);
     s->turn++;
     for (size_t i = 0; i < slot->n_staged; i++) {
         page_sums_take(sums, slot->staged[i].sum, s->turn, bucket, slot->staged[i].pv);
