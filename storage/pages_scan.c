@@ -44,7 +44,8 @@ struct scanning {
     struct window_read *w;
     struct slice prefix;
     struct pages_memory memory;
-    uint32_t turn; /* buckets read through */
+    size_t n_buckets; /* of the longest cover: foreign data may have a page where it is not */
+    uint32_t turn;    /* buckets read through */
     struct slot look;
     struct lot lots[PARTITIONS_MAX];
 };
@@ -71,8 +72,7 @@ bool pages_scan_choose(struct pages_scan *scan, struct slice site, struct slice 
 /* ---- sums ---- */
 
 /* The sum of a page in those of the question; INDEX_NONE: it is not asked for. */
-static enum storage_err find_asked(
-    const struct scanning *s, unsigned p, struct slice page, uint32_t *ret)
+static enum storage_err find_asked(const struct scanning *s, struct slice page, uint32_t *ret)
 {
     struct page_sums *sums = &s->scan->sums;
     *ret = INDEX_NONE;
@@ -86,7 +86,7 @@ static enum storage_err find_asked(
     if (!page_sums_find(sums, s->w->asked->site, page, !s->scan->chosen, ret)) {
         return STORAGE_NOMEM;
     }
-    bool ok = *ret == INDEX_NONE || page_sums_reserve_present(sums, *ret, s->w->covers[p].n);
+    bool ok = *ret == INDEX_NONE || page_sums_reserve_present(sums, *ret, s->n_buckets);
     return ok ? STORAGE_OK : STORAGE_NOMEM;
 }
 
@@ -104,14 +104,14 @@ static enum storage_err find_own(
 
 /* All that a run's table has, to the sums of the question. */
 static enum storage_err add_table(
-    struct scanning *s, unsigned p, const struct pages_run *run, struct slice table)
+    struct scanning *s, const struct pages_run *run, struct slice table)
 {
     enum storage_err err = STORAGE_OK;
     struct page_entry entry;
     size_t at = 0;
     while (err == STORAGE_OK && page_table_next(table, run->n, &at, &entry)) {
         uint32_t i;
-        err = find_asked(s, p, entry.page, &i);
+        err = find_asked(s, entry.page, &i);
         if (err != STORAGE_OK || i == INDEX_NONE) {
             continue;
         }
@@ -131,7 +131,7 @@ static enum storage_err finish_run(struct scanning *s, unsigned p, struct pages_
     if (!pages_memory_table(&s->memory, p, run, &table)) {
         return STORAGE_NOMEM;
     }
-    return add_table(s, p, run, table);
+    return add_table(s, run, table);
 }
 
 static enum storage_err add_recalled(struct scanning *s)
@@ -178,7 +178,7 @@ static enum storage_err slot_end(struct scanning *s, unsigned p, struct slot *sl
 }
 
 static enum storage_err stage(
-    struct scanning *s, unsigned p, struct slot *slot, struct slice page, const struct reply *value)
+    struct scanning *s, struct slot *slot, struct slice page, const struct reply *value)
 {
     uint32_t sum = INDEX_NONE;
     int64_t pv = reply_integer(value, -1);
@@ -189,7 +189,7 @@ static enum storage_err stage(
         return STORAGE_OK;
     }
     enum storage_err err =
-        slot->run != NULL ? find_own(s, slot->run, page, &sum) : find_asked(s, p, page, &sum);
+        slot->run != NULL ? find_own(s, slot->run, page, &sum) : find_asked(s, page, &sum);
     if (err != STORAGE_OK || sum == INDEX_NONE) {
         return err;
     }
@@ -222,7 +222,7 @@ static enum storage_err take_step(
         pages_memory_seen(&s->memory, p, run);
     }
     for (size_t i = 0; err == STORAGE_OK && i < entries->n; i += 2) {
-        err = stage(s, p, slot, entries->items[i].text, &entries->items[i + 1]);
+        err = stage(s, slot, entries->items[i].text, &entries->items[i + 1]);
     }
     memcpy(slot->cursor, step->items[0].text.p, step->items[0].text.n + 1);
     return err == STORAGE_OK && strcmp(slot->cursor, "0") == 0 ? slot_end(s, p, slot) : err;
@@ -440,6 +440,9 @@ enum storage_err pages_scan_run(struct pages_scan *scan, struct window_read *w, 
     s->w = w;
     s->prefix = prefix;
     scan->at_s = 0;
+    for (unsigned p = 0; p < w->core->partitions.n; p++) {
+        s->n_buckets = w->covers[p].n > s->n_buckets ? w->covers[p].n : s->n_buckets;
+    }
     enum storage_err err = pages_memory_begin(&s->memory, w) ? STORAGE_OK : STORAGE_NOMEM;
     err = err == STORAGE_OK ? ask_looks(s) : err;
     err = err == STORAGE_OK ? add_recalled(s) : err; /* while Redis works */
