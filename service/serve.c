@@ -25,6 +25,7 @@
 #define REPEATS_PER_S     5
 #define DESCRIPTORS_SPARE 256 /* beside the connections: Redis, files, polls */
 #define LARGE_BLOCK       (512 * 1024)
+#define ARENAS            2
 
 extern char **environ;
 
@@ -226,11 +227,14 @@ static int serve(struct service *s)
 
 /* Large blocks (bodies, flushes) go back to the system when they are freed.  Left alone, glibc
  * takes the first ones that are freed as a reason to keep such blocks for ever: 33 MiB resident
- * instead of 27 with a full cache and requests of 10,000 events. */
+ * instead of 27 with a full cache and requests of 10,000 events.  Left alone too, each thread gets
+ * an arena of its own, of which what it needed at most stays: 2 MiB more with dashboards polling.
+ */
 static void give_memory_back(void)
 {
 #ifdef __GLIBC__
     (void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
+    (void)mallopt(M_ARENA_MAX, ARENAS);
 #endif
 }
 

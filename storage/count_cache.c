@@ -1,23 +1,15 @@
 #include "storage/count_cache.h"
 
+#include "storage/closed_run.h"
 #include "storage/count_series.h"
 #include "storage/index.h"
 
-bool count_is_closed(
-    const struct zone *zone, const struct rollup_state *state, struct bucket bucket)
-{
-    if (bucket.level == LEVEL_MINUTE) {
-        bucket = bucket_at(zone, LEVEL_HOUR, bucket.start_s);
-    }
-    return closed_for_readers(state, bucket);
-}
-
-static bool add_run(struct shard *shard, size_t first, size_t point)
+static bool add_run(struct shard *shard, size_t first, size_t n, size_t point)
 {
     if (!array_reserve(&shard->runs, &shard->runs_capacity, shard->n_runs, sizeof(*shard->runs))) {
         return false;
     }
-    shard->runs[shard->n_runs++] = (struct run){.first = first, .n = 1, .point = point};
+    shard->runs[shard->n_runs++] = (struct run){.first = first, .n = n, .point = point};
     return true;
 }
 
@@ -25,18 +17,12 @@ static bool add_run(struct shard *shard, size_t first, size_t point)
 static bool find_runs(
     const struct zone *zone, struct shard *shard, size_t first, size_t end, size_t point)
 {
-    bool in_run = false;
-    for (size_t i = first; i < end; i++) {
-        struct bucket bucket = shard->cover.buckets[i];
-        bool closed = count_is_closed(zone, &shard->view.state, bucket);
-        bool same = in_run && closed && bucket.level == shard->cover.buckets[i - 1].level &&
-                    bucket.start_s == shard->cover.buckets[i - 1].end_s;
-        if (same) {
-            shard->runs[shard->n_runs - 1].n++;
-        } else if (closed && !add_run(shard, i, point)) {
+    for (size_t i = first; i < end;) {
+        size_t next = closed_run_end(zone, &shard->view.state, &shard->cover, i, end);
+        if (next > i && !add_run(shard, i, next - i, point)) {
             return false;
         }
-        in_run = closed;
+        i = next > i ? next : i + 1;
     }
     return true;
 }
@@ -44,27 +30,8 @@ static bool find_runs(
 struct cache_id count_id(struct counter *c, const struct count_job *job, unsigned partition,
     enum metric metric, const struct slice *const *pages, size_t n_pages)
 {
-    buffer_clear(&c->out, 64 * 1024);
-    resp_decimal(&c->out, partition);
-    resp_decimal(&c->out, metric_kind(metric));
-    resp_word(&c->out, job->site.p, job->site.n);
-    for (size_t p = 0; p < n_pages; p++) {
-        resp_word(&c->out, pages[p]->p, pages[p]->n);
-    }
-    struct cache_id id = cache_id(c->core->cache, c->out.p, c->out.n);
-    buffer_clear(&c->out, 64 * 1024);
-    return id;
-}
-
-static struct cache_id run_id(const struct counter *c, const struct cache_id *shard_name,
-    const struct cover *cover, const struct run *run)
-{
-    struct {
-        struct cache_id shard;
-        int64_t level, start_s, end_s;
-    } name = {*shard_name, cover->buckets[run->first].level, cover->buckets[run->first].start_s,
-        cover->buckets[run->first + run->n - 1].end_s};
-    return cache_id(c->core->cache, &name, sizeof(name));
+    return closed_name(
+        c->core->cache, &c->out, partition, metric_kind(metric), job->site, pages, n_pages);
 }
 
 /* What is remembered goes into the tally of one metric. */
@@ -133,7 +100,8 @@ bool count_recall_runs(struct counter *c, const struct count_job *job, struct sh
         struct run *run = &shard->runs[i];
         for (int m = 0; m < METRICS; m++) {
             if ((shard->metrics >> m & 1) != 0) {
-                run->id[m] = run_id(c, &names[m], &shard->cover, run);
+                run->id[m] =
+                    closed_run_id(c->core->cache, &names[m], &shard->cover, run->first, run->n);
             }
         }
         run->recalled = recall_run(c, shard, run);
@@ -200,7 +168,7 @@ bool count_remember(struct counter *c, enum metric metric, const struct run *run
     bool sketch = metric_is_sketch(metric);
     bool provable = view->known && ver_equal(&c->run_ver[metric], &view->ver);
     for (size_t i = 0; provable && i < run->n; i++) {
-        provable = count_is_closed(c->zone, &view->state, shard->cover.buckets[run->first + i]);
+        provable = closed_provable(c->zone, &view->state, shard->cover.buckets[run->first + i]);
     }
     if (provable && sketch) {
         uint8_t text[HLL_DENSE_SIZE];

@@ -4,13 +4,13 @@
  * Layer: storage, private to count.c and count_*.c.  Belongs to a reader thread; what is
  * remembered is shared (cache.h).
  *
- * The unit is a run: neighbouring buckets of one level in a plan, all of them closed for readers
- * (minutes: of a closed hour), with the pages that are asked for.  A plan has at most seven or so:
- * minutes, hours, days, months, days, hours, minutes.  What is kept is their union, or sum: 12 KB
- * at most instead of 12 KB a bucket, one merge instead of dozens; and when a window moves on with
- * the minutes, all but its edges stay the same.  Of a series, whose points would each have edges of
- * their own, only the first and the last point have runs; the others are in count_series.h.  A
- * site's zone is the same as long as this process runs, so what is remembered need not name it.
+ * The unit is a run (closed_run.h) with the pages that are asked for.  A plan has at most seven or
+ * so: minutes, hours, days, months, days, hours, minutes.  What is kept is their union, or sum: 12
+ * KB at most instead of 12 KB a bucket, one merge instead of dozens; and when a window moves on
+ * with the minutes, all but its edges stay the same.  Of a series, whose points would each have
+ * edges of their own, only the first and the last point have runs; the others are in
+ * count_series.h.  A site's zone is the same as long as this process runs, so what is remembered
+ * need not name it.
  *
  * The partition's `rolled` is read for every question all the same, in the same MULTI as what is
  * not remembered, and the answer is taken only if its `ver` is the one that the runs were read
@@ -32,10 +32,6 @@ void count_recall(struct counter *c, const struct count_job *job);
  * it has.  False: no memory, c->tally is of no use. */
 bool count_recall_runs(struct counter *c, const struct count_job *job, struct shard *shard,
     size_t first, size_t end, size_t point);
-
-/* Does `ver` tell of every change to @bucket from now on? */
-bool count_is_closed(
-    const struct zone *zone, const struct rollup_state *state, struct bucket bucket);
 
 /* A name for what is asked of @pages (owned elsewhere) in @partition, or of several ones, then any
  * number from PARTITIONS_MAX on. */

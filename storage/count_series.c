@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "storage/closed_run.h"
 #include "storage/count_cache.h"
 #include "storage/index.h"
 
@@ -221,7 +222,7 @@ static bool is_over(const struct counter *c, size_t point)
             shard->ends[point] == shard[-1].ends[point];
         size_t i = point == 0 ? 0 : shard->ends[point - 1];
         for (; !alike && i < shard->ends[point]; i++) {
-            if (!count_is_closed(c->zone, &shard->seen_state, shard->cover.buckets[i])) {
+            if (!closed_provable(c->zone, &shard->seen_state, shard->cover.buckets[i])) {
                 return false;
             }
         }

@@ -5,6 +5,8 @@
 #include "storage/page_sets.h"
 #include "storage/page_sketch.h"
 
+#define REMEMBERED 32 /* pages, at most, whose closed buckets are remembered */
+
 struct pair {
     struct hll sketches[2];
     size_t n_first; /* pages of the first side */
@@ -30,7 +32,8 @@ static struct pair *pair_of(const struct overlap_job *overlap)
     pair->n = n[0] + n[1];
     for (size_t i = 0; i < pair->n; i++) {
         const struct overlap_side *side = &overlap->sides[i < n[0] ? 0 : 1];
-        pair->pages[i] = (struct sketched_page){side->pages[i < n[0] ? i : i - n[0]], NULL};
+        pair->pages[i] = (struct sketched_page){
+            side->pages[i < n[0] ? i : i - n[0]], NULL, pair->n <= REMEMBERED};
     }
     return pair;
 }
@@ -66,7 +69,8 @@ static enum storage_err read_pair(struct window_read *w, struct pair *pair)
     for (size_t i = 0; i < pair->n; i++) {
         partitions |= UINT64_C(1) << page_partition(w, pair->pages[i].page);
     }
-    while (monotonic_ms() < w->job->deadline_ms) {
+    for (unsigned tries = 0; monotonic_ms() < w->job->deadline_ms; tries++) {
+        w->forgetful = tries >= WINDOW_RECALLS;
         hll_clear(&pair->sketches[0]);
         hll_clear(&pair->sketches[1]);
         enum storage_err err = window_plan(w, partitions);

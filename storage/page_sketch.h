@@ -16,10 +16,12 @@ typedef void page_sketch_fn(void *data, size_t i, const struct hll *sketch);
 struct sketched_page {
     struct slice page;
     const uint8_t *present;
+    bool remember; /* what closed buckets come to: for pages that are asked for again and again */
 };
 
 /* Read the sketches of @n pages of w's site over the covers of their partitions, which were
- * planned.  w->stale: @take may have been called with less than all. */
+ * planned.  What is remembered of them (closed_run.h), by questions for their visitors too, is not
+ * read.  w->stale: @take may have been called with less than all. */
 enum storage_err page_sketches_read(struct window_read *w, const struct sketched_page *pages,
     size_t n, page_sketch_fn *take, void *data);
 

@@ -6,7 +6,8 @@
 #include "storage/page_sketch.h"
 #include "storage/pages_scan.h"
 
-#define BATCH 64 /* pages whose sketches are read at once */
+#define BATCH      64 /* pages whose sketches are read at once */
+#define REMEMBERED 32 /* the first pages, whose visitors in closed buckets are remembered */
 
 /* One job's work. */
 struct ranking {
@@ -106,8 +107,8 @@ static enum storage_err read_batch(struct ranking *r, size_t first, size_t n)
         if (!array_reserve(&r->rows, &r->rows_capacity, r->n_rows + i, sizeof(*r->rows))) {
             return STORAGE_NOMEM;
         }
-        const struct page_sum *sum = &r->scan.sums[first + i];
-        pages[i] = (struct sketched_page){sum->page, sum->present};
+        const struct page_sum *sum = &r->scan.sums.all[first + i];
+        pages[i] = (struct sketched_page){sum->page, sum->present, first + i < REMEMBERED};
         r->rows[r->n_rows + i] = (struct page_row){.page = sum->page, .pv = sum->pv};
     }
     return page_sketches_read(&r->w, pages, n, take_sketch, r);
@@ -121,7 +122,7 @@ static enum storage_err read_visitors(struct ranking *r)
     r->n_rows = r->n_first = 0;
     r->job->clamped = false;
     for (size_t i = 0; err == STORAGE_OK && !r->w.stale && i < last;) {
-        if (!may_be_among(r, &r->scan.sums[i])) {
+        if (!may_be_among(r, &r->scan.sums.all[i])) {
             break;
         }
         size_t n = last - i < BATCH ? last - i : BATCH;
@@ -156,11 +157,12 @@ static enum storage_err attempt(struct ranking *r, bool *ret_done)
     if (err != STORAGE_OK || r->w.stale || window_moved_on(&r->w)) {
         return err;
     }
-    if (r->scan.n_sums > 0) { /* qsort takes no array of none */
-        qsort(r->scan.sums, r->scan.n_sums, sizeof(*r->scan.sums), by_views);
+    struct page_sums *sums = &r->scan.sums;
+    if (sums->n > 0) { /* qsort takes no array of none */
+        qsort(sums->all, sums->n, sizeof(*sums->all), by_views);
     }
     r->job->total = 0;
-    while (r->job->total < r->scan.n_sums && r->scan.sums[r->job->total].pv > 0) {
+    while (r->job->total < sums->n && sums->all[r->job->total].pv > 0) {
         r->job->total++;
     }
     err = read_visitors(r);
@@ -211,7 +213,8 @@ enum storage_err pages_run(struct reader *reader, struct storage_job *job, bool 
         err = STORAGE_NOMEM;
     }
     bool done = false;
-    while (err == STORAGE_OK && !done) {
+    for (unsigned tries = 0; err == STORAGE_OK && !done; tries++) {
+        r->w.forgetful = tries >= WINDOW_RECALLS;
         err = monotonic_ms() < job->deadline_ms ? attempt(r, &done) : STORAGE_LATE;
         if (err == STORAGE_OK && !done) {
             atomic_fetch_add(&reader->core->stats.query_replans, 1);

@@ -1,13 +1,18 @@
 #include "storage/pages_scan.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#define SIZES_AT_ONCE 500   /* HLEN and ZCARD in one piece */
-#define SCAN_COUNT    "250" /* entries that a step of a scan looks at */
-#define SCAN_ENTRIES  250
-#define PIECE_ENTRIES 500 /* in one piece: about 0.5 ms of zsets, less of hashes */
-#define SLOTS         16  /* buckets of a partition that are scanned at the same time */
+#include "storage/page_table.h"
+#include "storage/pages_memory.h"
+
+/* The first look.  A hash or zset of at most 128 short names, as Redis is made, comes as a whole
+ * whatever COUNT says; of a larger one comes about COUNT. */
+#define LOOK_COUNT "128"
+#define LOOK_WORK  32 /* hashes in one piece; a zset counts twice: about 2 ms if all are large */
+
+#define SCAN_COUNT "250" /* entries that a step of a scan looks at */
+#define SCAN_WORK  4     /* steps in one piece, of zsets as above: about 0.5 ms */
+#define SLOTS      16    /* buckets of a partition that are scanned at the same time */
 
 struct staged {
     uint32_t sum;
@@ -17,7 +22,8 @@ struct staged {
 /* A bucket that is being scanned. */
 struct slot {
     bool busy;
-    size_t bucket; /* in the cover */
+    size_t bucket;         /* in the cover */
+    struct pages_run *run; /* whose own sums it goes to; NULL: to those of the question */
     char cursor[24];
     struct staged *staged; /* owned */
     size_t n_staged, staged_capacity;
@@ -25,297 +31,169 @@ struct slot {
 
 /* What is scanned of one partition. */
 struct lot {
-    uint32_t *sizes; /* owned: per bucket */
-    size_t next;     /* the first bucket that no slot has taken */
+    size_t *large; /* owned: buckets that the first look did not bring as a whole */
+    size_t n_large, large_capacity;
+    size_t next; /* of them, that no slot has taken */
     struct slot slots[SLOTS];
     struct slot *asked[SLOTS]; /* in the piece under way, in its order */
     size_t n_asked;
 };
 
-struct run {
+struct scanning {
     struct pages_scan *scan;
     struct window_read *w;
     struct slice prefix;
-    uint32_t buckets_done;
+    struct pages_memory memory;
+    size_t n_buckets; /* of the longest cover: foreign data may have a page where it is not */
+    uint32_t turn;    /* buckets read through */
+    struct slot look;
     struct lot lots[PARTITIONS_MAX];
 };
 
 void pages_scan_clear(struct pages_scan *scan)
 {
-    arena_clear(&scan->arena);
-    index_clear(&scan->index);
-    scan->n_sums = 0;
+    page_sums_clear(&scan->sums);
     scan->chosen = false;
     scan->buckets_read = 0;
 }
 
 void pages_scan_release(struct pages_scan *scan)
 {
-    arena_release(&scan->arena);
-    index_release(&scan->index);
-    free(scan->sums);
-    *scan = (struct pages_scan){0};
-}
-
-/* ---- sums ---- */
-
-struct wanted {
-    const struct pages_scan *scan;
-    struct slice page;
-};
-
-static bool same_page(const void *context, uint32_t number)
-{
-    const struct wanted *wanted = context;
-    return slice_equal(wanted->scan->sums[number].page, wanted->page);
-}
-
-static bool add_sum(struct pages_scan *scan, struct slice page, uint32_t *ret)
-{
-    char *copy = arena_alloc(&scan->arena, page.n + 1);
-    if (copy == NULL ||
-        !array_reserve(&scan->sums, &scan->sums_capacity, scan->n_sums, sizeof(*scan->sums))) {
-        return false;
-    }
-    memcpy(copy, page.p, page.n);
-    *ret = (uint32_t)scan->n_sums;
-    scan->sums[scan->n_sums++] = (struct page_sum){.page = {copy, page.n}};
-    return true;
-}
-
-/* The page's sum, INDEX_NONE if it is not asked for.  False: no memory. */
-static bool find_sum(
-    struct pages_scan *scan, struct slice site, struct slice page, bool add, uint32_t *ret)
-{
-    struct wanted wanted = {scan, page};
-    uint64_t hash = page_hash(site, page);
-    if (!index_reserve(&scan->index)) {
-        return false;
-    }
-    struct index_slot *slot = index_find(&scan->index, hash, same_page, &wanted);
-    *ret = slot->item;
-    if (slot->item != INDEX_NONE || !add) {
-        return true;
-    }
-    if (!add_sum(scan, page, ret)) {
-        return false;
-    }
-    index_set(&scan->index, slot, hash, *ret);
-    return true;
+    page_sums_release(&scan->sums);
 }
 
 bool pages_scan_choose(struct pages_scan *scan, struct slice site, struct slice page)
 {
     uint32_t ignored;
     scan->chosen = true;
-    return find_sum(scan, site, page, true, &ignored);
+    return page_sums_find(&scan->sums, site, page, true, &ignored);
+}
+
+/* ---- sums ---- */
+
+/* The sum of a page in those of the question; INDEX_NONE: it is not asked for. */
+static enum storage_err find_asked(const struct scanning *s, struct slice page, uint32_t *ret)
+{
+    struct page_sums *sums = &s->scan->sums;
+    *ret = INDEX_NONE;
+    if (page.n < s->prefix.n ||
+        (s->prefix.n > 0 && memcmp(page.p, s->prefix.p, s->prefix.n) != 0)) {
+        return STORAGE_OK;
+    }
+    if (sums->n >= PAGES_SCAN_MAX) {
+        return STORAGE_TOO_BROAD;
+    }
+    if (!page_sums_find(sums, s->w->asked->site, page, !s->scan->chosen, ret)) {
+        return STORAGE_NOMEM;
+    }
+    bool ok = *ret == INDEX_NONE || page_sums_reserve_present(sums, *ret, s->n_buckets);
+    return ok ? STORAGE_OK : STORAGE_NOMEM;
+}
+
+/* The sum of a page in those of a run, which has all pages. */
+static enum storage_err find_own(
+    const struct scanning *s, struct pages_run *run, struct slice page, uint32_t *ret)
+{
+    if (run->own.n >= PAGES_SCAN_MAX) {
+        return STORAGE_TOO_BROAD;
+    }
+    bool ok = page_sums_find(&run->own, s->w->asked->site, page, true, ret) &&
+              page_sums_reserve_present(&run->own, *ret, run->n);
+    return ok ? STORAGE_OK : STORAGE_NOMEM;
+}
+
+/* All that a run's table has, to the sums of the question. */
+static enum storage_err add_table(
+    struct scanning *s, const struct pages_run *run, struct slice table)
+{
+    enum storage_err err = STORAGE_OK;
+    struct page_entry entry;
+    size_t at = 0;
+    while (err == STORAGE_OK && page_table_next(table, run->n, &at, &entry)) {
+        uint32_t i;
+        err = find_asked(s, entry.page, &i);
+        if (err != STORAGE_OK || i == INDEX_NONE) {
+            continue;
+        }
+        struct page_sum *sum = &s->scan->sums.all[i];
+        sum->pv += entry.pv;
+        for (size_t b = 0; b < run->n; b++) {
+            size_t to = run->first + b;
+            sum->present[to / 8] |= (uint8_t)((entry.present[b / 8] >> (b & 7) & 1) << (to & 7));
+        }
+    }
+    return err;
+}
+
+static enum storage_err finish_run(struct scanning *s, unsigned p, struct pages_run *run)
+{
+    struct slice table;
+    if (!pages_memory_table(&s->memory, p, run, &table)) {
+        return STORAGE_NOMEM;
+    }
+    return add_table(s, run, table);
+}
+
+static enum storage_err add_recalled(struct scanning *s)
+{
+    enum storage_err err = STORAGE_OK;
+    for (unsigned p = 0; p < s->w->core->partitions.n; p++) {
+        struct partition_runs *of = &s->memory.of[p];
+        for (size_t i = 0; err == STORAGE_OK && i < of->n; i++) {
+            if (of->runs[i].recalled) {
+                err = finish_run(s, p, &of->runs[i]);
+            }
+        }
+    }
+    return err;
+}
+
+/* ---- a bucket ---- */
+
+/* Nothing has come of it so far. */
+static void slot_begin(struct scanning *s, unsigned p, struct slot *slot, size_t bucket)
+{
+    struct pages_run *run = pages_memory_run(&s->memory, p, bucket);
+    slot->busy = true;
+    slot->bucket = bucket;
+    slot->run = run != NULL && pages_memory_has_room(&s->memory, run) ? run : NULL;
+    slot->n_staged = 0;
+    memcpy(slot->cursor, "0", 2);
 }
 
 /* All that came of one bucket: a page that came twice has the greater of its values. */
-static void add_staged(struct run *run, struct slot *slot)
+static enum storage_err slot_end(struct scanning *s, unsigned p, struct slot *slot)
 {
-    uint32_t bucket = ++run->buckets_done;
+    struct pages_run *run = pages_memory_run(&s->memory, p, slot->bucket);
+    struct page_sums *sums = slot->run != NULL ? &slot->run->own : &s->scan->sums;
+    size_t bucket = slot->bucket - (slot->run != NULL ? slot->run->first : 0);
+    s->turn++;
     for (size_t i = 0; i < slot->n_staged; i++) {
-        struct page_sum *sum = &run->scan->sums[slot->staged[i].sum];
-        sum->present[slot->bucket / 8] |= (uint8_t)(1u << (slot->bucket & 7));
-        uint64_t before = sum->last == bucket ? sum->last_pv : 0;
-        if (slot->staged[i].pv > before) {
-            sum->pv += slot->staged[i].pv - before;
-            sum->last_pv = slot->staged[i].pv;
-            sum->last = bucket;
-        }
+        page_sums_take(sums, slot->staged[i].sum, s->turn, bucket, slot->staged[i].pv);
     }
     slot->n_staged = 0;
     slot->busy = false;
-}
-
-/* ---- sizes ---- */
-
-static void bucket_key(const struct window_read *w, unsigned p, size_t bucket, struct key *key)
-{
-    key_bucket(key, w->core->partitions.tag[p], KEY_PV, w->asked->site,
-        w->covers[p].buckets[bucket], SLICE(""));
-}
-
-static bool is_hash(const struct window_read *w, unsigned p, size_t bucket)
-{
-    return w->covers[p].buckets[bucket].level == LEVEL_MINUTE;
-}
-
-/* Ask each partition for the sizes of buckets [first, first + SIZES_AT_ONCE). */
-static enum storage_err ask_sizes(struct run *run, size_t first, size_t *ret_pieces)
-{
-    struct window_read *w = run->w;
-    *ret_pieces = 0;
-    for (unsigned p = 0; p < w->core->partitions.n; p++) {
-        size_t left = w->covers[p].n > first ? w->covers[p].n - first : 0;
-        size_t n = left < SIZES_AT_ONCE ? left : SIZES_AT_ONCE;
-        if (n > 0 && !window_piece_begin(w, p, first, n)) {
-            return STORAGE_NOMEM;
-        }
-        for (size_t i = first; i < first + n; i++) {
-            struct key key;
-            bucket_key(w, p, i, &key);
-            window_piece_put(w, is_hash(w, p, i) ? "HLEN" : "ZCARD", &key, NULL, NULL);
-            if (!window_count_key(w, p, KEY_PV, SLICE(""), w->covers[p].buckets[i])) {
-                return STORAGE_NOMEM;
-            }
-        }
-        if (n > 0) {
-            window_piece_end(w);
-            ++*ret_pieces;
-        }
-    }
-    return window_send(w) ? STORAGE_OK : STORAGE_NOMEM;
-}
-
-static enum storage_err take_sizes(struct run *run)
-{
-    const struct reply *items = NULL;
-    struct window_piece piece;
-    enum storage_err err = window_take(run->w, &items, &piece);
-    if (err == STORAGE_OK && run->scan->at_s == 0) {
-        run->scan->at_s = run->w->latest_s;
-    }
-    uint32_t *sizes = run->lots[piece.partition].sizes;
-    for (size_t i = 0; err == STORAGE_OK && sizes != NULL && items != NULL && i < piece.n_commands;
-         i++) {
-        int64_t size = reply_integer(&items[i], -1);
-        if (size < 0) {
-            return window_foreign(run->w);
-        }
-        sizes[piece.first + i] = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
-    }
-    return err;
-}
-
-static enum storage_err read_sizes(struct run *run)
-{
-    struct window_read *w = run->w;
-    enum storage_err err = STORAGE_OK;
-    size_t pieces = 1;
-    for (unsigned p = 0; p < w->core->partitions.n; p++) {
-        run->lots[p].sizes = calloc(w->covers[p].n + 1, sizeof(*run->lots[p].sizes));
-        if (run->lots[p].sizes == NULL) {
-            return STORAGE_NOMEM;
-        }
-    }
-    for (size_t first = 0; err == STORAGE_OK && !w->stale && pieces > 0; first += SIZES_AT_ONCE) {
-        err = ask_sizes(run, first, &pieces);
-        for (size_t i = 0; err == STORAGE_OK && i < pieces; i++) {
-            err = take_sizes(run);
-        }
-    }
-    return err;
-}
-
-/* ---- entries ---- */
-
-static uint32_t size_of(const struct lot *lot, size_t bucket)
-{
-    return lot->sizes != NULL ? lot->sizes[bucket] : 0;
-}
-
-/* Give free slots the next buckets that are not empty. */
-static void fill_slots(struct run *run, unsigned p)
-{
-    struct lot *lot = &run->lots[p];
-    for (size_t i = 0; i < SLOTS; i++) {
-        while (lot->next < run->w->covers[p].n && size_of(lot, lot->next) == 0) {
-            lot->next++;
-        }
-        if (!lot->slots[i].busy && lot->next < run->w->covers[p].n) {
-            lot->slots[i].busy = true;
-            lot->slots[i].bucket = lot->next++;
-            memcpy(lot->slots[i].cursor, "0", 2);
-            run->scan->buckets_read++;
-        }
-    }
-}
-
-/* One step of the scans of partition @p: which buckets, and how many entries may come. */
-static void choose_slots(struct run *run, unsigned p, size_t *ret_first, size_t *ret_last)
-{
-    struct lot *lot = &run->lots[p];
-    size_t entries = 0;
-    *ret_first = SIZE_MAX;
-    *ret_last = 0;
-    lot->n_asked = 0;
-    fill_slots(run, p);
-    for (size_t i = 0; i < SLOTS && entries < PIECE_ENTRIES; i++) {
-        struct slot *slot = &lot->slots[i];
-        if (slot->busy) {
-            uint32_t size = size_of(lot, slot->bucket);
-            entries += size < SCAN_ENTRIES ? size : SCAN_ENTRIES;
-            *ret_first = slot->bucket < *ret_first ? slot->bucket : *ret_first;
-            *ret_last = slot->bucket > *ret_last ? slot->bucket : *ret_last;
-            lot->asked[lot->n_asked++] = slot;
-        }
-    }
-}
-
-static enum storage_err ask_entries(struct run *run, unsigned p, size_t *pieces)
-{
-    struct window_read *w = run->w;
-    struct lot *lot = &run->lots[p];
-    size_t first, last;
-    choose_slots(run, p, &first, &last);
-    if (lot->n_asked == 0) {
-        return STORAGE_OK;
-    }
-    if (!window_piece_begin(w, p, first, last - first + 1)) {
-        return STORAGE_NOMEM;
-    }
-    for (size_t i = 0; i < lot->n_asked; i++) {
-        const struct slot *slot = lot->asked[i];
-        struct key key;
-        bucket_key(w, p, slot->bucket, &key);
-        window_piece_put(
-            w, is_hash(w, p, slot->bucket) ? "HSCAN" : "ZSCAN", &key, slot->cursor, SCAN_COUNT);
-    }
-    window_piece_end(w);
-    ++*pieces;
-    return STORAGE_OK;
-}
-
-/* Room for the buckets that a page is in. */
-static bool reserve_present(struct run *run, unsigned p, struct page_sum *sum)
-{
-    size_t n = run->w->covers[p].n / 8 + 1;
-    if (sum->present == NULL) {
-        sum->present = arena_alloc(&run->scan->arena, n);
-        if (sum->present != NULL) {
-            memset(sum->present, 0, n);
-        }
-    }
-    return sum->present != NULL;
+    s->scan->buckets_read++;
+    return run != NULL && --run->left == 0 ? finish_run(s, p, run) : STORAGE_OK;
 }
 
 static enum storage_err stage(
-    struct run *run, unsigned p, struct slot *slot, struct slice page, const struct reply *value)
+    struct scanning *s, struct slot *slot, struct slice page, const struct reply *value)
 {
-    struct pages_scan *scan = run->scan;
     uint32_t sum = INDEX_NONE;
     int64_t pv = reply_integer(value, -1);
-    bool wanted = page.n > 0 && page.n >= run->prefix.n && /* no bytes: the whole site */
-                  (run->prefix.n == 0 || memcmp(page.p, run->prefix.p, run->prefix.n) == 0);
-    if (pv < 0) {
-        return window_foreign(run->w);
+    if (pv < 0 || page.n > UINT16_MAX) {
+        return window_foreign(s->w);
     }
-    if (!wanted || pv == 0) {
+    if (page.n == 0 || pv == 0) { /* no bytes: the whole site */
         return STORAGE_OK;
     }
-    if (scan->n_sums >= PAGES_SCAN_MAX) {
-        return STORAGE_TOO_BROAD;
+    enum storage_err err =
+        slot->run != NULL ? find_own(s, slot->run, page, &sum) : find_asked(s, page, &sum);
+    if (err != STORAGE_OK || sum == INDEX_NONE) {
+        return err;
     }
-    if (!find_sum(scan, run->w->asked->site, page, !scan->chosen, &sum)) {
-        return STORAGE_NOMEM;
-    }
-    if (sum == INDEX_NONE) {
-        return STORAGE_OK;
-    }
-    if (!reserve_present(run, p, &scan->sums[sum]) ||
-        !array_reserve(
+    if (!array_reserve(
             &slot->staged, &slot->staged_capacity, slot->n_staged, sizeof(*slot->staged))) {
         return STORAGE_NOMEM;
     }
@@ -323,85 +201,254 @@ static enum storage_err stage(
     return STORAGE_OK;
 }
 
-/* One step of one bucket: a cursor, and names and numbers by turns. */
+/* A step: a cursor, and names and numbers by turns. */
+static bool is_step(const struct slot *slot, const struct reply *step)
+{
+    return step->type == REPLY_ARRAY && step->n == 2 &&
+           step->items[0].text.n < sizeof(slot->cursor) && step->items[1].n % 2 == 0;
+}
+
+/* One step of one bucket. */
 static enum storage_err take_step(
-    struct run *run, unsigned p, struct slot *slot, const struct reply *step)
+    struct scanning *s, unsigned p, struct slot *slot, const struct reply *step)
 {
     enum storage_err err = STORAGE_OK;
-    if (step->type != REPLY_ARRAY || step->n != 2 ||
-        step->items[0].text.n >= sizeof(slot->cursor) || step->items[1].n % 2 != 0) {
-        return window_foreign(run->w);
+    if (!is_step(slot, step)) {
+        return window_foreign(s->w);
     }
     const struct reply *entries = &step->items[1];
+    struct pages_run *run = pages_memory_run(&s->memory, p, slot->bucket);
+    if (run != NULL) {
+        pages_memory_seen(&s->memory, p, run);
+    }
     for (size_t i = 0; err == STORAGE_OK && i < entries->n; i += 2) {
-        err = stage(run, p, slot, entries->items[i].text, &entries->items[i + 1]);
+        err = stage(s, slot, entries->items[i].text, &entries->items[i + 1]);
     }
     memcpy(slot->cursor, step->items[0].text.p, step->items[0].text.n + 1);
-    if (err == STORAGE_OK && strcmp(slot->cursor, "0") == 0) {
-        add_staged(run, slot);
+    return err == STORAGE_OK && strcmp(slot->cursor, "0") == 0 ? slot_end(s, p, slot) : err;
+}
+
+/* ---- asking ---- */
+
+static bool is_hash(const struct window_read *w, unsigned p, size_t bucket)
+{
+    return w->covers[p].buckets[bucket].level == LEVEL_MINUTE;
+}
+
+static size_t work_of(const struct window_read *w, unsigned p, size_t bucket)
+{
+    return is_hash(w, p, bucket) ? 1 : 2;
+}
+
+static void put_scan(
+    struct window_read *w, unsigned p, size_t bucket, const char *cursor, const char *count)
+{
+    struct key key;
+    key_bucket(&key, w->core->partitions.tag[p], KEY_PV, w->asked->site,
+        w->covers[p].buckets[bucket], SLICE(""));
+    window_piece_put(w, is_hash(w, p, bucket) ? "HSCAN" : "ZSCAN", &key, cursor, count);
+}
+
+/* The next bucket from @bucket on that must be read; the cover's n: none. */
+static size_t next_unread(struct scanning *s, unsigned p, size_t bucket)
+{
+    const struct pages_run *run = pages_memory_run(&s->memory, p, bucket);
+    while (run != NULL && run->recalled) {
+        bucket = run->first + run->n;
+        run = pages_memory_run(&s->memory, p, bucket);
+    }
+    return bucket;
+}
+
+/* One piece of the first look, from *bucket on, which moves behind it. */
+static bool ask_look(struct scanning *s, unsigned p, size_t *bucket)
+{
+    struct window_read *w = s->w;
+    size_t first = *bucket;
+    size_t end = first;
+    size_t work = 0;
+    if (!window_piece_begin(w, p, first, 0)) {
+        return false;
+    }
+    while (*bucket < w->covers[p].n && work < LOOK_WORK) {
+        put_scan(w, p, *bucket, "0", LOOK_COUNT);
+        work += work_of(w, p, *bucket);
+        end = *bucket + 1;
+        *bucket = next_unread(s, p, end);
+    }
+    w->pieces[w->n_pieces - 1].n = end - first;
+    window_piece_end(w);
+    return true;
+}
+
+/* Look at all that is not remembered, of all partitions at once; of those of which all is, at the
+ * state. */
+static enum storage_err ask_looks(struct scanning *s)
+{
+    struct window_read *w = s->w;
+    for (unsigned p = 0; p < w->core->partitions.n; p++) {
+        size_t bucket = next_unread(s, p, 0);
+        do {
+            if (!ask_look(s, p, &bucket)) {
+                return STORAGE_NOMEM;
+            }
+        } while (bucket < w->covers[p].n);
+        for (size_t i = 0; i < w->covers[p].n; i++) {
+            if (!window_count_key(w, p, KEY_PV, SLICE(""), w->covers[p].buckets[i])) {
+                return STORAGE_NOMEM;
+            }
+        }
+    }
+    return window_send(w) ? STORAGE_OK : STORAGE_NOMEM;
+}
+
+/* One bucket of the first look: all of it, or it is a large one. */
+static enum storage_err take_look(
+    struct scanning *s, unsigned p, size_t bucket, const struct reply *step)
+{
+    struct lot *lot = &s->lots[p];
+    if (!is_step(&s->look, step)) {
+        return window_foreign(s->w);
+    }
+    if (slice_equal(step->items[0].text, SLICE("0"))) {
+        slot_begin(s, p, &s->look, bucket);
+        return take_step(s, p, &s->look, step);
+    }
+    if (!array_reserve(&lot->large, &lot->large_capacity, lot->n_large, sizeof(*lot->large))) {
+        return STORAGE_NOMEM;
+    }
+    lot->large[lot->n_large++] = bucket;
+    return STORAGE_OK;
+}
+
+static enum storage_err take_looks(struct scanning *s)
+{
+    struct window_read *w = s->w;
+    enum storage_err err = STORAGE_OK;
+    while (err == STORAGE_OK && w->next < w->n_pieces) { /* if stale too: all views are learnt */
+        const struct reply *items = NULL;
+        struct window_piece piece;
+        err = window_take(w, &items, &piece);
+        s->scan->at_s = s->scan->at_s == 0 ? w->latest_s : s->scan->at_s;
+        items = w->stale ? NULL : items;
+        size_t bucket = piece.first;
+        for (size_t i = 0; err == STORAGE_OK && items != NULL && i < piece.n_commands; i++) {
+            err = take_look(s, piece.partition, bucket, &items[i]);
+            bucket = next_unread(s, piece.partition, bucket + 1);
+        }
     }
     return err;
 }
 
-static enum storage_err take_entries(struct run *run)
+/* ---- large buckets ---- */
+
+/* One step of the scans of partition @p: which buckets. */
+static void choose_slots(struct scanning *s, unsigned p, size_t *ret_first, size_t *ret_last)
+{
+    struct lot *lot = &s->lots[p];
+    size_t work = 0;
+    *ret_first = SIZE_MAX;
+    *ret_last = 0;
+    lot->n_asked = 0;
+    for (size_t i = 0; i < SLOTS && work < SCAN_WORK; i++) {
+        struct slot *slot = &lot->slots[i];
+        if (!slot->busy && lot->next < lot->n_large) {
+            slot_begin(s, p, slot, lot->large[lot->next++]);
+        }
+        if (slot->busy) {
+            work += work_of(s->w, p, slot->bucket);
+            *ret_first = slot->bucket < *ret_first ? slot->bucket : *ret_first;
+            *ret_last = slot->bucket > *ret_last ? slot->bucket : *ret_last;
+            lot->asked[lot->n_asked++] = slot;
+        }
+    }
+}
+
+static enum storage_err ask_steps(struct scanning *s, unsigned p)
+{
+    struct lot *lot = &s->lots[p];
+    size_t first, last;
+    choose_slots(s, p, &first, &last);
+    if (lot->n_asked == 0) {
+        return STORAGE_OK;
+    }
+    if (!window_piece_begin(s->w, p, first, last - first + 1)) {
+        return STORAGE_NOMEM;
+    }
+    for (size_t i = 0; i < lot->n_asked; i++) {
+        put_scan(s->w, p, lot->asked[i]->bucket, lot->asked[i]->cursor, SCAN_COUNT);
+    }
+    window_piece_end(s->w);
+    return STORAGE_OK;
+}
+
+static enum storage_err take_steps(struct scanning *s)
 {
     const struct reply *items = NULL;
     struct window_piece piece;
-    enum storage_err err = window_take(run->w, &items, &piece);
-    struct lot *lot = &run->lots[piece.partition];
+    enum storage_err err = window_take(s->w, &items, &piece);
+    struct lot *lot = &s->lots[piece.partition];
     for (size_t i = 0; err == STORAGE_OK && items != NULL && i < lot->n_asked; i++) {
-        err = take_step(run, piece.partition, lot->asked[i], &items[i]);
+        err = take_step(s, piece.partition, lot->asked[i], &items[i]);
     }
     return err;
 }
 
 /* All partitions in step: what one answers is worked on here while Redis is at the next. */
-static enum storage_err read_entries(struct run *run)
+static enum storage_err read_large(struct scanning *s)
 {
-    struct window_read *w = run->w;
+    struct window_read *w = s->w;
     enum storage_err err = STORAGE_OK;
-    size_t pieces = 1;
-    while (err == STORAGE_OK && !w->stale && pieces > 0) {
-        pieces = 0;
+    bool more = true;
+    while (err == STORAGE_OK && !w->stale && more) {
         for (unsigned p = 0; err == STORAGE_OK && p < w->core->partitions.n; p++) {
-            err = ask_entries(run, p, &pieces);
+            err = ask_steps(s, p);
         }
+        more = w->next < w->n_pieces;
         if (err == STORAGE_OK && !window_send(w)) {
             err = STORAGE_NOMEM;
         }
-        for (size_t i = 0; err == STORAGE_OK && i < pieces; i++) {
-            err = take_entries(run);
+        while (err == STORAGE_OK && w->next < w->n_pieces) {
+            err = take_steps(s);
         }
     }
     return err;
 }
 
-static void release_run(struct run *run)
+/* ---- all ---- */
+
+static void scanning_free(struct scanning *s)
 {
+    free(s->look.staged);
     for (size_t p = 0; p < PARTITIONS_MAX; p++) {
-        free(run->lots[p].sizes);
+        free(s->lots[p].large);
         for (size_t i = 0; i < SLOTS; i++) {
-            free(run->lots[p].slots[i].staged);
+            free(s->lots[p].slots[i].staged);
         }
     }
-    free(run);
+    pages_memory_release(&s->memory);
+    free(s);
 }
 
 enum storage_err pages_scan_run(struct pages_scan *scan, struct window_read *w, struct slice prefix)
 {
-    struct run *run = calloc(1, sizeof(*run));
-    if (run == NULL) {
+    struct scanning *s = calloc(1, sizeof(*s));
+    if (s == NULL) {
         return STORAGE_NOMEM;
     }
-    run->scan = scan;
-    run->w = w;
-    run->prefix = prefix;
+    s->scan = scan;
+    s->w = w;
+    s->prefix = prefix;
     scan->at_s = 0;
-    enum storage_err err = read_sizes(run);
-    if (err == STORAGE_OK && !w->stale) {
-        err = read_entries(run);
+    for (unsigned p = 0; p < w->core->partitions.n; p++) {
+        s->n_buckets = w->covers[p].n > s->n_buckets ? w->covers[p].n : s->n_buckets;
     }
+    enum storage_err err = pages_memory_begin(&s->memory, w) ? STORAGE_OK : STORAGE_NOMEM;
+    err = err == STORAGE_OK ? ask_looks(s) : err;
+    err = err == STORAGE_OK ? add_recalled(s) : err; /* while Redis works */
+    err = err == STORAGE_OK ? take_looks(s) : err;
+    err = err == STORAGE_OK && !w->stale ? read_large(s) : err;
     w->latest_s = scan->at_s;
-    release_run(run);
+    scanning_free(s);
     return err;
 }

@@ -2,39 +2,27 @@
  *
  * Layer: storage, private to pages.c.  Belongs to a reader thread.
  *
- * Each bucket of each partition's cover is scanned in bounded pieces (HSCAN, ZSCAN) and summed up
- * here; first all their sizes are asked for, as most are empty on most sites.  What a scan promises
- * is enough: a page that is there all the while comes at least once.  One that comes twice (its
- * table grew meanwhile) must not count twice: so what comes of a bucket is gathered first, and
- * added when the bucket is through.  Page views only grow, so any of the values is one that was
- * true after the question was asked.
+ * What is remembered of closed buckets (pages_memory.h) is taken from there.  The others are first
+ * looked at all at once, in one write to Redis: a scan (HSCAN, ZSCAN) that brings all of a small
+ * bucket, and the small ones are most.  Those that it brought a part of only are scanned from the
+ * start in bounded pieces, some at a time.  What a scan promises is enough: a page that is there
+ * all the while comes at least once.  One that comes twice (its table grew meanwhile) must not
+ * count twice: so what comes of a bucket is gathered first, and added when the bucket is through.
+ * Page views only grow, so any of the values is one that was true after the question was asked.
  */
 #ifndef STORAGE_PAGES_SCAN_H
 #define STORAGE_PAGES_SCAN_H
 
-#include "storage/arena.h"
-#include "storage/index.h"
+#include "storage/page_sums.h"
 #include "storage/window_read.h"
 
 #define PAGES_SCAN_MAX 4000000 /* different pages in one window */
 
-struct page_sum {
-    struct slice page; /* in the arena */
-    uint64_t pv;       /* 0: only asked for */
-    uint64_t last_pv;  /* what it had in bucket `last`, counted from 1 over all buckets */
-    uint32_t last;
-    uint8_t *present; /* in the arena: bit i: it is in bucket i of its partition's cover; NULL: in
-                         none so far */
-};
-
 /* Zeroed it is empty. */
 struct pages_scan {
-    struct arena arena;
-    struct index index;
-    struct page_sum *sums; /* owned */
-    size_t n_sums, sums_capacity;
-    bool chosen;  /* no other pages than those that are there already */
-    int64_t at_s; /* Redis's clock in the first replies */
+    struct page_sums sums; /* `present` numbers the buckets of the page's partition's cover */
+    bool chosen;           /* no other pages than those that are there already */
+    int64_t at_s;          /* Redis's clock in the first replies */
     size_t buckets_read;
 };
 

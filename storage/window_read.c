@@ -21,6 +21,7 @@ bool window_begin(struct window_read *w, struct reader *reader, struct storage_j
         .zone = site_zones_get(&reader->core->sites, asked->site), /* where its buckets are cut */
         .window = asked->window,
         .covers = calloc(PARTITIONS_MAX, sizeof(*w->covers)),
+        .known = calloc(PARTITIONS_MAX, sizeof(*w->known)),
     };
     for (size_t i = 0; w->covers != NULL && i < PARTITIONS_MAX; i++) {
         cover_init(&w->covers[i]);
@@ -28,7 +29,7 @@ bool window_begin(struct window_read *w, struct reader *reader, struct storage_j
     buffer_init(&w->out);
     buffer_init(&w->keys);
     buffer_init(&w->args);
-    return w->covers != NULL;
+    return w->covers != NULL && w->known != NULL;
 }
 
 static enum storage_err await_piece(struct window_read *w, const struct window_piece *piece,
@@ -53,6 +54,7 @@ void window_end(struct window_read *w)
         cover_release(&w->covers[i]);
     }
     free(w->covers);
+    free(w->known);
     buffer_release(&w->out);
     buffer_release(&w->keys);
     buffer_release(&w->args);
@@ -80,8 +82,8 @@ static enum storage_err plan_all(
         if ((partitions >> p & 1) == 0) {
             continue;
         }
-        struct partition_view view = core_view(w->core, p);
-        struct cover_basis basis = basis_of(w, &view, now_s);
+        w->known[p] = (struct partition_known){.view = core_view(w->core, p)};
+        struct cover_basis basis = basis_of(w, &w->known[p].view, now_s);
         enum storage_err err = plan_error(cover_plan(&basis, window, BUCKETS_MAX, &w->covers[p]));
         if (err != STORAGE_OK) {
             return err;
@@ -218,6 +220,10 @@ void window_piece_end(struct window_read *w)
 bool window_send(struct window_read *w)
 {
     bool ok = w->out.n == 0 || redis_queue(w->session->redis, &w->out);
+    bool left = true;
+    if (ok && w->out.n > 0) { /* what can go goes now; who awaits the answer sees what failed */
+        (void)redis_send(w->session->redis, &left);
+    }
     buffer_clear(&w->out, 256 * 1024);
     *w->ret_lost = *w->ret_lost || !ok;
     return ok;
@@ -268,6 +274,27 @@ static bool holds(const struct window_read *w, const struct window_piece *piece,
     return true;
 }
 
+bool window_may_recall(const struct window_read *w, unsigned partition)
+{
+    return w->core->cache != NULL && !w->full && !w->forgetful && w->known[partition].view.known;
+}
+
+void window_recalled(struct window_read *w, unsigned partition)
+{
+    struct partition_known *known = &w->known[partition];
+    known->unproved = known->unproved || !known->seen;
+}
+
+/* What was recalled of the partition, does it hold?  From now on by @view. */
+static bool proves(struct partition_known *known, const struct partition_view *view)
+{
+    if (known->unproved && !ver_equal(&known->view.ver, &view->ver)) {
+        return false;
+    }
+    *known = (struct partition_known){.view = *view, .seen = true};
+    return true;
+}
+
 /* The reply to a piece: is it one, and does the plan hold by it?  *ret_items: see window_take. */
 static enum storage_err judge(struct window_read *w, const struct window_piece *piece,
     const struct reply *reply, const struct reply **ret_items)
@@ -286,7 +313,7 @@ static enum storage_err judge(struct window_read *w, const struct window_piece *
     core_time_seen(w->core, time_us);
     w->latest_s = time_us / 1000000;
     core_set_view(w->core, piece->partition, &view);
-    if (view.known && !holds(w, piece, &view)) {
+    if ((view.known && !holds(w, piece, &view)) || !proves(&w->known[piece->partition], &view)) {
         w->stale = true;
         return STORAGE_OK;
     }

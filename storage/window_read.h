@@ -14,6 +14,9 @@
  *     window_piece_begin(w, p, first, n); window_piece_put(w, ..); ..; window_piece_end(w); ..
  *     window_send(w)
  *     window_take(w, &items); ..                    in the order of the pieces; one item a command
+ *
+ * What was remembered of closed buckets under a `ver` (cache.h) may take the place of reading them;
+ * what is read after a reply has had that `ver` is later than the question all the same.
  */
 #ifndef STORAGE_WINDOW_READ_H
 #define STORAGE_WINDOW_READ_H
@@ -22,6 +25,7 @@
 #include "storage/reader_op.h"
 
 #define WINDOW_READS_MAX 200000 /* keys of one question */
+#define WINDOW_RECALLS   2      /* attempts; where late events come faster than that, all is read */
 
 struct window_read {
     struct core *core;
@@ -33,14 +37,24 @@ struct window_read {
     struct window window; /* asked for, moved on with the clock */
     struct cover *covers; /* PARTITIONS_MAX, owned; of the partitions that were planned */
     int64_t latest_s;     /* Redis's clock in the newest reply */
-    bool stale;           /* a plan did not hold */
+    bool stale;           /* a plan did not hold, or what was recalled */
     bool full;            /* Redis's memory is full: read by script */
+
+    struct partition_known *known; /* PARTITIONS_MAX, owned; of those that were planned */
+    bool forgetful;                /* nothing is recalled: it did not hold before */
 
     struct buffer out; /* not sent yet */
     struct buffer keys, args;
     size_t n_args;
     struct window_piece *pieces; /* owned: not taken yet, from next on; the last one may be open */
     size_t n_pieces, pieces_capacity, next;
+};
+
+/* What is known of a partition: by what it was planned, then by the newest reply. */
+struct partition_known {
+    struct partition_view view;
+    bool seen;     /* by a reply of this question */
+    bool unproved; /* something was recalled under view.ver before any reply had it */
 };
 
 /* One turn of Redis's thread, about buckets [first, first + n) of the partition's cover. */
@@ -57,8 +71,8 @@ bool window_begin(struct window_read *w, struct reader *reader, struct storage_j
     struct window_question *asked, bool *ret_lost);
 void window_end(struct window_read *w);
 
-/* Plan the window, or with round_outer what is answerable around it, for the partitions of a bit
- * set; asked->answered is what was planned. */
+/* Plan, for the first time or anew, the window, or with round_outer what is answerable around it,
+ * for the partitions of a bit set; asked->answered is what was planned. */
 enum storage_err window_plan(struct window_read *w, uint64_t partitions);
 
 /* The end of the minute that Redis's clock is in lies behind the window that was asked for up to
@@ -75,6 +89,12 @@ void window_piece_end(struct window_read *w);
 
 /* False: no memory; the connection is given up. */
 bool window_send(struct window_read *w);
+
+/* May something that is remembered of @partition be taken, if it was remembered under
+ * w->known[partition].view.ver?  Then say so when it was: the next reply must have that `ver`, or
+ * w->stale; unless one of this question has had it already. */
+bool window_may_recall(const struct window_read *w, unsigned partition);
+void window_recalled(struct window_read *w, unsigned partition);
 
 /* Take the reply to the next piece.  *ret_items has one item a command and lives until the next
  * call; NULL where the piece is void (w->stale).  *ret_piece, if wanted: which piece it is. */

@@ -9,7 +9,7 @@
  *each, so that the server is the limit.
  *
  * Without EVENT, TARGET may be several, a line each: a dashboard.  They are asked in turn, and
- *those of one round are all due at once.
+ *those of one round are all due at once; the result has the latencies of each, too.
  *
  * -k: each request has an Idempotency-Key of its own.
  *
@@ -68,6 +68,7 @@ struct histogram {
 struct connection {
     int fd;
     bool busy;
+    unsigned target;
     int64_t due_ns;
     char *request; /* owned; without an event it is load's */
     size_t sent, request_n;
@@ -83,7 +84,8 @@ struct load {
     double rate, seconds;
     uint64_t events_max, pages, users, random;
     double log_pages;
-    char *targets[TARGETS_MAX]; /* requests without an event */
+    char *targets[TARGETS_MAX];  /* requests without an event */
+    struct histogram *of_target; /* one each */
     unsigned n_targets;
     char *request; /* what all connections begin with */
     size_t request_n, events_at, event_step;
@@ -190,6 +192,10 @@ static void make_targets(struct load *load, const char *target)
         }
         load->n_targets++;
         target += n + (target[n] == '\n');
+    }
+    load->of_target = calloc(load->n_targets + 1, sizeof(*load->of_target));
+    if (load->of_target == NULL) {
+        fail("rate");
     }
 }
 
@@ -327,7 +333,8 @@ static void begin(struct load *load, int64_t due_ns)
     load->free_at = (load->free_at + 1) % load->connections;
     load->n_free--;
     if (load->n_targets > 0) {
-        c->request = load->targets[load->issued % load->n_targets];
+        c->target = (unsigned)(load->issued % load->n_targets);
+        c->request = load->targets[c->target];
         c->request_n = strlen(c->request);
     }
     draw_events(load, c->request);
@@ -348,6 +355,9 @@ static void answered(struct load *load, unsigned i)
     int64_t now = now_ns();
 
     note(&load->latency, now - c->due_ns);
+    if (load->n_targets > 0) {
+        note(&load->of_target[c->target], now - c->due_ns);
+    }
     load->freed_ns = load->n_free == 0 ? now : load->freed_ns;
     load->answered++;
     load->refused += c->refused;
@@ -506,11 +516,17 @@ static void print(const struct load *load, int64_t took_ns)
            ", \"seconds\": %.6f, \"rate\": %.1f, "
            "\"refused\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"unanswered\": %" PRIu64
            ", \"p50_us\": %" PRId64 ", \"p90_us\": %" PRId64 ", \"p99_us\": %" PRId64
-           ", \"p999_us\": %" PRId64 ", \"max_us\": %" PRId64 ", \"lag_p99_us\": %" PRId64 "}\n",
+           ", \"p999_us\": %" PRId64 ", \"max_us\": %" PRId64 ", \"lag_p99_us\": %" PRId64,
         load->answered, load->answered * load->batch, seconds,
         (double)(load->answered * load->batch) / seconds, load->refused, load->errors,
         load->issued - load->answered - load->errors, quantile(l, 0.5), quantile(l, 0.9),
         quantile(l, 0.99), quantile(l, 0.999), l->max_us, quantile(&load->lag, 0.99));
+    for (unsigned i = 0; i < load->n_targets; i++) {
+        const struct histogram *t = &load->of_target[i];
+        printf("%s{\"p50_us\": %" PRId64 ", \"p99_us\": %" PRId64 "}",
+            i == 0 ? ", \"targets\": [" : ", ", quantile(t, 0.5), quantile(t, 0.99));
+    }
+    printf("%s}\n", load->n_targets > 0 ? "]" : "");
 }
 
 int main(int argc, char **argv)

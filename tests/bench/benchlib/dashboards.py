@@ -72,6 +72,8 @@ def run(tallyd, seed, seconds, writing, polling):
         record[f"{role}_cores"] = cpu / used["elapsed_s"]
     record["client_cores"] = used["client_cpu_s"] / used["elapsed_s"]
     record["others_percent"] = used["others_percent"]
+    for path, of in zip(panels(), questions.get("targets", ()) if questions else ()):
+        record["p99_us " + path] = float(of["p99_us"])
     record["errors"] = sum(figures[k] for k in ("refused", "lost", "unanswered"))
     return record
 

@@ -39,6 +39,61 @@ def windows():
            text(datetime.date(year, month, 31), 23, 59), 0.5, 3)
 
 
+def series_window():
+    """30 days of hours that are over."""
+    end = datetime.datetime.combine(datetime.date.today() - datetime.timedelta(days=2), datetime.time())
+    return tuple(t.strftime("%Y-%m-%dT%H:%M:00Z") for t in (end - datetime.timedelta(days=30), end))
+
+
+# Visitors an hour: as sparse and as dense sketches
+SERIES = (("sparse", 100), ("dense", VISITORS))
+SERIES_KINDS = 24  # different sketches among the 720: what it costs does not depend on which
+
+
+def fill_series(tallyd, hours, days, visitors):
+    """A sketch in each hour's key, and in each day's the union of its hours."""
+    rng = random.Random(7)
+    for i, key in enumerate(hours):
+        if i < SERIES_KINDS:
+            for _ in range(0, visitors, 5000):
+                tallyd.redis("PFADD", key, *(rng.randbytes(8) for _ in range(min(visitors, 5000))))
+        else:
+            tallyd.redis("COPY", hours[i % SERIES_KINDS], key)
+    for i, key in enumerate(days):
+        tallyd.redis("PFMERGE", key, *hours[24 * i:24 * i + 24])
+
+
+def series(bench, tallyd, cold):
+    """30 days by hour of one page: contenders, and limits to be added once they have run."""
+    begin, end = series_window()
+    contenders, limits = [], []
+    cold_roles = {**tallyd.roles, "tallyd": [cold.pid]}
+    for name, visitors in SERIES:
+        query = {"page": f"/series/{name}", "from_": begin, "to": end}
+        explained = {**query, "explain": 1}
+        hours = [item["key"] for item in cold.client.question("/uv", step="1h", **explained)["cover"]["list"]]
+        days = [item["key"] for item in cold.client.question("/uv", **explained)["cover"]["list"]]
+        if (len(hours), len(days)) != (720, 30):
+            bench.errors.append(f"uv: 30 days are {len(hours)} hours and {len(days)} keys without a step")
+            continue
+        fill_series(tallyd, hours, days, visitors)
+        changed(tallyd, hours)
+        count = tallyd.redis("PFCOUNT", *hours)
+        for server in (tallyd, cold, tallyd):
+            answer = server.client.question("/uv", step="1h", **query)
+            if answer["uv"] != count or len(answer["series"]) != 720:
+                bench.errors.append(f"uv: 720 points, {name}: {answer['uv']} of {len(answer['series'])}, not {count}")
+        target = "/uv?" + urllib.parse.urlencode({"page": query["page"], "from": begin, "to": end, "step": "1h"})
+        for kind, label, server, roles in (("series", "tallyd", tallyd, tallyd.roles), ("cold", "tallyd cold", cold, cold_roles)):
+            key = f"{kind} 720 {name}"
+            contenders.append(Contender(
+                key, f"{label}, 30 days by hour, {name}: 720 points",
+                lambda seed, s, server=server, roles=roles, target=target: load.measure(
+                    roles, load.questions(server.port, target, bench.settings.questions // 4), 30)))
+            limits.append((key, f"30 days by hour, {name}, {'remembered' if kind == 'series' else 'cold'}: median"))
+    return contenders, limits
+
+
 def fill(tallyd, keys):
     """Visitors straight into the keys that the answer names: months of events would take too long."""
     rng = random.Random(7)
@@ -85,7 +140,9 @@ def uv(bench):
                 answer = server.client.question("/uv", **query)["uv"]
                 if answer != count:
                     bench.errors.append(f"uv: {name}: /uv says {answer}, PFCOUNT {count}")
-        bench.in_turn(section, contenders)
+        more, limits = series(bench, tallyd, cold)
+        bench.in_turn(section, contenders + more)
+        section.limits += [Limit(label, section.find(key).median("p50_us") / 1000, 20, "ms") for key, label in limits]
         for name, _, _, limit, cold_limit in windows():
             section.ratio(f"{name}: PFCOUNT's time / tallyd's", f"pfcount {name}", f"uv {name}", metric="p50_us")
             section.ratio(f"{name}: PFCOUNT's time / tallyd's, cold", f"pfcount {name}", f"cold {name}",

@@ -1,0 +1,254 @@
+"""What is remembered for /pages and /overlap is never older than the question.
+
+`plain` remembers nothing (--cache-mb 0) and is asked the same: every figure must be the same number.
+"""
+
+import threading
+
+import pytest
+
+from lib.clock import FakeClock, epoch, rfc3339
+from lib.process import Redis, short_directory
+from lib.waiting import wait_until
+from lib.world import FOREVER, World
+
+START = "2026-03-10 10:56:20"
+
+
+@pytest.fixture(scope="module")
+def world():
+    """tallyd 0 and 1 remember, 2 does not."""
+    world = World(START, *FOREVER)
+    world.add_tallyd()
+    world.args = (*FOREVER, "--cache-mb", "0")
+    world.add_tallyd()
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def clients(world):
+    clients = [t.client() for t in world.tallyds]
+    yield clients
+    for client in clients:
+        client.close()
+
+
+def events(site, chance, n, first, last, pages=40):
+    return [{"site": site, "page": f"/{'ab'[chance.randrange(2)]}/{int(chance.random() ** 2 * pages)}",
+             "user": chance.randrange(3000), "ts": chance.randrange(first, last)} for _ in range(n)]
+
+
+def window(first, last):
+    return {"from_": rfc3339(first), "to": rfc3339(last)}
+
+
+def pages_of(client, **params):
+    answer = client.question("/pages", **params)
+    return answer["pages"], answer["total_pages"]
+
+
+def overlap_of(client, **params):
+    return {k: v for k, v in client.question("/overlap", **params).items() if k != "cover"}
+
+
+def work(client):
+    """(runs remembered, keys read) so far."""
+    return client.metric("tallyd_cache_hits_total"), client.metric("tallyd_query_keys_total")
+
+
+def commands(redis):
+    """{name: calls} so far, of those that read counts."""
+    stats = redis.command("INFO", "commandstats")
+    calls = {line.split(":")[0][8:]: int(line.split("calls=")[1].split(",")[0])
+             for line in stats.splitlines() if line.startswith("cmdstat_")}
+    return {name: calls.get(name, 0) for name in ("exec", "hscan", "zscan", "hlen", "zcard", "get", "mget")}
+
+
+def test_a_window_that_is_over_is_read_once(world, clients, site, chance):
+    """Then each partition is asked for its state, and for nothing else."""
+    http, _, plain = clients
+    first, last = epoch("2026-01-07 03:21"), epoch("2026-03-08 14:37")
+    http.accept(events(site, chance, 3000, first - 86400, last + 86400))
+    asked = {"site": site, **window(first, last)}
+    before = pages_of(http, **asked)
+    assert before == pages_of(plain, **asked) and before[1] == 80
+    hits, keys = work(http)
+    calls = commands(world.redis)
+    for _ in range(5):
+        assert pages_of(http, **asked) == before
+    assert work(http)[0] - hits >= 5 * 16 * 5, "minutes, hours, days, a month, days, hours, minutes; of 16 partitions"
+    assert work(http)[1] == keys, "no key was read"
+    done = {name: n - calls[name] for name, n in commands(world.redis).items()}
+    assert done == {"exec": 5 * 16, "hscan": 0, "zscan": 0, "hlen": 0, "zcard": 0, "get": 0, "mget": 0}
+    assert work(plain)[0] == 0
+
+
+def test_what_is_kept_of_a_run_answers_every_question_about_it(world, clients, site, chance):
+    """A prefix, pages by name, an order, a limit; the visitors of a page serve /uv and /overlap too."""
+    http, _, plain = clients
+    first, last = epoch("2026-01-05"), epoch("2026-01-15")
+    http.accept(events(site, chance, 2000, first, last))
+    asked = {"site": site, **window(first, last)}
+    assert pages_of(http, prefix="/a/", **asked) == pages_of(plain, prefix="/a/", **asked), "of a prefix, all is kept"
+    calls = commands(world.redis)
+    for more in ({"prefix": "/b/"}, {"prefix": "/a/1"}, {"prefix": "/none"}, {"page": ["/a/1", "/b/2", "/none"]},
+                 {"page": ["/a/1", "/b/2"], "prefix": "/b"}, {"limit": 3}, {"limit": 1000}, {"by": "uv"},
+                 {"by": "uv", "limit": 2, "prefix": "/b/"}, {}):
+        mine = pages_of(http, **more, **asked)
+        then = commands(world.redis)
+        assert mine == pages_of(plain, **more, **asked), more
+        assert then["zscan"] == calls["zscan"] and then["hscan"] == calls["hscan"], more
+        calls = commands(world.redis)
+    calls = commands(world.redis)
+    uv, both = (http.count("uv", page="/a/0", **asked), overlap_of(http, page=["/a/0", "/b/0"], **asked))
+    done = commands(world.redis)
+    assert (done["get"], done["mget"]) == (calls["get"], calls["mget"]), "/a/0 and /b/0 are among the first pages"
+    assert uv == plain.count("uv", page="/a/0", **asked)
+    assert both == overlap_of(plain, page=["/a/0", "/b/0"], **asked)
+
+
+def test_a_late_event_of_another_process_is_in_the_very_next_answer(clients, site, chance):
+    http, other, plain = clients
+    first, last = epoch("2025-11-03 03:21"), epoch("2026-03-09 14:37")
+    http.accept(events(site, chance, 500, first, last))
+    asked = {"site": site, **window(first, last)}
+    _, total = pages_of(http, **asked)
+    for i in range(60):
+        at = chance.randrange(first, last)
+        other.accept([{"site": site, "page": "/a/late", "user": f"late {i}", "ts": at},
+                      {"site": site, "page": f"/new/{i}", "user": i, "ts": at}])
+        rows, now = pages_of(http, prefix="/a/late", **asked)
+        assert [row["pv"] for row in rows] == [i + 1] and now == 1, f"round {i}, {rfc3339(at)}"
+        for more in ({}, {"by": "uv", "limit": 3}, {"page": ["/a/late", f"/new/{i}"]}):
+            assert pages_of(http, **more, **asked) == pages_of(plain, **more, **asked), f"round {i}, {rfc3339(at)}"
+        assert pages_of(http, **asked)[1] == total + i + 1 + 1
+        pair = {"page": ["/a/late", "/a/0"], **asked}
+        assert overlap_of(http, **pair) == overlap_of(plain, **pair), f"round {i}, {rfc3339(at)}"
+    assert work(http)[0] > 1000, "nothing was remembered"
+
+
+def test_random_questions_between_late_events_and_rollups(world, clients, site, chance, seed):
+    """Two that write and remember, one that remembers nothing; hours, then days, close meanwhile."""
+    first = int(world.now()) // 86400 * 86400 - 40 * 86400
+    asked = []
+    before = sum(work(http)[0] for http in clients[:2])
+    for i in range(120):
+        if i % 30 == 29:
+            world.stroll(int(world.now()) + 3600 + (40000 if i == 89 else 0))
+        now = int(world.now())
+        if chance.random() < 0.6:
+            chance.choice(clients[:2]).accept(events(site, chance, chance.randrange(1, 30), first, now))
+        if chance.random() < 0.4 or not asked:
+            begin = chance.randrange(first - 86400, now)
+            asked.append({"site": site, **window(begin, chance.randrange(begin + 60, now + 7200)),
+                          **chance.choice(({}, {"prefix": "/a"}, {"by": "uv", "limit": 5}, {"page": ["/a/1", "/b/0"]}))})
+        question = chance.choice(asked[-6:])
+        for http in clients[:2]:
+            assert pages_of(http, **question) == pages_of(clients[2], **question), f"seed {seed}, {i}: {question}"
+    assert sum(work(http)[0] for http in clients[:2]) - before > 500, "the test asks for too little twice"
+
+
+def test_a_rollup_between_two_questions_is_no_answer_of_before(world, clients, site, chance):
+    """The hour under way is read; as soon as it is closed it is remembered, and a late event into it is seen."""
+    http, other, plain = clients
+    hour = int(world.now()) // 3600 * 3600 + 3600
+    world.move(hour + 40 * 60)
+    other.accept(events(site, chance, 300, hour - 7200, hour + 40 * 60))
+    asked = {"site": site, **window(hour - 7200, hour + 3600)}
+    assert pages_of(http, **asked) == pages_of(plain, **asked)
+    world.stroll(hour + 3600 + 60)
+    wait_until(lambda: http.question("/pages", **asked)["cover"]["minute"] == 0, "the hour is closed")
+    assert pages_of(http, **asked) == pages_of(plain, **asked)
+    keys = work(http)[1]
+    assert pages_of(http, **asked)[1] > 1 and work(http)[1] == keys
+    for i in range(10):
+        other.accept({"site": site, "page": "/z", "user": i, "ts": hour + 600 + i})
+        assert [row["pv"] for row in pages_of(http, prefix="/z", **asked)[0]] == [i + 1]
+
+
+def test_what_is_open_is_never_remembered(world, clients, site):
+    http, other, plain = clients
+    hour = int(world.now()) // 3600 * 3600 + 3600
+    world.move(hour + 40 * 60)
+    asked = {"site": site, **window(hour - 86400, hour + 7200)}
+    for i in range(20):
+        other.accept([{"site": site, "page": "/", "user": f"{i} {at}", "ts": hour + at * 60} for at in (0, 7, 39)])
+        assert pages_of(http, **asked)[0][0]["pv"] == 3 * (i + 1)
+        assert pages_of(http, **asked) == pages_of(plain, **asked)
+
+
+def test_large_buckets_are_scanned_in_pieces_and_remembered(clients, site, chance):
+    """300 pages and more a partition, with names too long for Redis to keep small: nothing comes at the first look."""
+    http, other, plain = clients
+    first, last = epoch("2026-02-01 10:30"), epoch("2026-02-20 10:30")
+    names = [f"/{'x' * (i % 90)}/{i}" for i in range(5000)]
+    rounds = [{"site": site, "page": name, "user": i % 977, "ts": first + (i * 7919 + k * 104729) % (last - first)}
+              for k in range(4) for i, name in enumerate(names)]
+    for i in range(0, len(rounds), 2000):
+        http.accept(rounds[i:i + 2000])
+    asked = {"site": site, **window(first + 60, last - 60)}
+    for more in ({}, {"prefix": "/xxx"}, {"by": "uv", "limit": 4}):
+        expected = pages_of(plain, limit=more.pop("limit", 500), **more, **asked)
+        assert pages_of(http, limit=len(expected[0]), **more, **asked) == expected
+        assert pages_of(http, limit=len(expected[0]), **more, **asked) == expected
+    keys = work(http)[1]
+    pages_of(http, **asked)
+    assert work(http)[1] == keys, "remembered"
+    other.accept({"site": site, "page": names[4999], "user": 1, "ts": first + 86400})
+    assert pages_of(http, prefix=names[4999], **asked)[0][0]["pv"] == 5
+
+
+def test_little_memory_and_a_large_site(start_redis, start_tallyd, site, chance):
+    """The large one is too large to be kept, and does not push out the small one; many windows push each other out."""
+    redis = start_redis()
+    small = start_tallyd("--cache-mb", "1", *FOREVER, redis=redis).client()
+    plain = start_tallyd("--cache-mb", "0", *FOREVER, redis=redis).client()
+    day = epoch("2026-01-01")
+    large = site[:50] + ".large"
+    small.accept(events(site, chance, 2000, day, day + 30 * 86400))
+    for k in range(2):
+        small.accept([{"site": large, "page": f"/a/page/of/some/length/{i}", "user": i, "ts": day + k * 86400}
+                      for i in range(10_000)])
+    asked = {"site": site, **window(day, day + 30 * 86400)}
+    beside = {"site": large, **window(day, day + 30 * 86400)}
+    expected, other = pages_of(plain, **asked), pages_of(plain, **beside)
+    assert other[1] == 10_000
+    for _ in range(3):
+        assert pages_of(small, **asked) == expected
+        keys = work(small)[1]
+        assert pages_of(small, **asked) == expected and work(small)[1] == keys, "the small site is remembered"
+        assert pages_of(small, **beside) == other
+        assert work(small)[1] > keys, "the large site is read"
+    questions = [{"site": site, **window(day + d * 86400, day + (d + n) * 86400)}
+                 for d in range(0, 30, 2) for n in range(1, 30 - d, 2)]
+    for question in questions + questions[:20]:
+        assert pages_of(small, limit=40, **question) == pages_of(plain, limit=40, **question)
+
+
+def test_a_question_for_top_pages_takes_two_round_trips(start_proxy, start_tallyd, cleanup, site, chance):
+    """Of a day with an hour under way: one for pages, one for the visitors of the first of them.  No reply to the first one
+    is there before all of it is sent, and so with the second: what waits for an answer would never come."""
+    directory = short_directory()
+    directory.mkdir(exist_ok=True)
+    redis = Redis(directory, clock=FakeClock(directory, "2026-03-10 10:30:10")).start()
+    cleanup.append(redis.stop)
+    proxy = start_proxy(redis)
+    http = start_tallyd("--readers", "1", *FOREVER, redis=proxy).client()
+    now = epoch("2026-03-10 10:30")
+    http.accept(events(site, chance, 1000, now - 86400, now))
+    asked = {"site": site, **window(now - 86400, now + 60)}
+    pages_of(http, **asked)
+    taken = []
+    thread = threading.Thread(target=lambda: taken.append(pages_of(http, **asked)), daemon=True)
+    proxy.hold_replies()
+    sent = list(proxy.commands).count("EXEC")
+    thread.start()
+    wait_until(lambda: list(proxy.commands).count("EXEC") == sent + 16, "all partitions are asked, in one piece each")
+    sent += 16
+    scans = list(proxy.commands).count("HSCAN")
+    proxy.hold_replies(False)
+    thread.join(20)
+    assert taken[0][1] > 40
+    assert list(proxy.commands).count("EXEC") - sent <= 10, "then the first pages that are in minutes of this hour"
+    assert list(proxy.commands).count("HSCAN") == scans
