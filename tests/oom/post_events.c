@@ -152,8 +152,15 @@ static bool round_of(struct bench *b, const struct kind *kind, unsigned long n, 
             service_wait_ms(10);
         }
     }
-    if (kind->keyed && (post(b, kind, key) != 202 || counted(b) != (long)kind->events)) {
-        found(b, kind, n, "the request is not repeated as it should");
+    if (kind->keyed) {
+        int again = post(b, kind, key);
+        is = counted(b);
+        if (again != 202 || is != (long)kind->events) {
+            char what[128];
+            (void)snprintf(what, sizeof(what), "repeated: answered %d, then %d; %ld of %u counted",
+                status, again, is, kind->events);
+            found(b, kind, n, what);
+        }
     }
     service_close(&b->service);
     size_t left = alloc_left(&number, &size);
