@@ -255,18 +255,17 @@ $(B)/oom/%: $(B)/tests/oom/%.o $(B)/tests/oom/service.o $(B)/tests/oom/failing_a
 	@echo "  LINK $@"
 	$(V)$(CC) $(LDFLAGS) $(OOM_WRAP) -o $@ $^ $(LDLIBS_ALL)
 
-.PHONY: test-oom
+.PHONY: test-oom oom-post_events oom-questions
+oom-post_events oom-questions: oom-%: $(B)/oom/%
+	$< $(OOM_STEP)
+
 test-oom: deps-run
-	@$(MAKE) --no-print-directory -j2 $(B)/oom/post_events $(B)/oom/questions
-	$(B)/oom/post_events $(OOM_STEP)
-	$(B)/oom/questions $(OOM_STEP)
+	@$(MAKE) --no-print-directory -j2 oom-post_events oom-questions
 
 # Everything but the sanitizers; its last lines are the test runner's.
 test: check
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) $(B)/oom/post_events $(B)/oom/questions fuzz-regressions
-	$(B)/oom/post_events 13
-	$(B)/oom/questions 13
-	@$(MAKE) --no-print-directory model-short
+	@$(MAKE) --no-print-directory -j3 OOM_STEP=13 oom-post_events oom-questions model-short
 	@$(MAKE) --no-print-directory integration
 
 # The protocol's models (tests/model/README.md): the short set is part of `make test`, `make model` runs all.
