@@ -13,7 +13,7 @@ V ?= @
 PACKAGES_BUILD = gcc libc6-dev libmicrohttpd-dev libjansson-dev libhiredis-dev libxxhash-dev \
   libsodium-dev libcurl4-openssl-dev zlib1g-dev libyaml-dev libjs-chart.js
 PACKAGES_RUN = redis-server tzdata
-PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-yaml python3-jsonschema libfaketime curl openssl \
+PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-pytest-xdist python3-yaml python3-jsonschema libfaketime curl openssl \
   clang-format clang-tidy cppcheck clang libclang-rt-14-dev spin
 # What a test skips, with a word, where it is missing: a browser for the dashboard, a Prometheus.
 PACKAGES_LOOK = chromium chromium-driver python3-selenium prometheus
@@ -236,13 +236,15 @@ check: deps-test
 
 # What failed is run once more, by itself: some tests kill and cut against the clock, and a machine shared with others may
 # stand still for longer than they allow.  The first run's failures stay in the output.
+# Two files at a time, where pytest can; TESTS='-n 0' is one after another.
+PARALLEL = $(shell $(PYTHON) -c 'import xdist' 2>/dev/null && echo '-n 2 --dist loadfile')
 PYTEST = TALLYD_BIN=$(B)/tallyd TALLYD_TOOLS=$(B)/tools $(PYTHON) -B -m pytest -q -c tests/integration/pytest.ini \
   -o addopts= -o cache_dir=$(abspath $(B))/pytest-cache
 
 integration: $(B)/tallyd $(TOOLS)
 	@rm -rf $(B)/pytest-cache
-	$(PYTEST) tests/integration tests/contract $(TESTS) || { [ $$? = 1 ] && \
-	  echo "Some tests failed; once more, by themselves:" && $(PYTEST) --lf tests/integration tests/contract $(TESTS); }
+	$(PYTEST) $(PARALLEL) tests/integration tests/contract $(TESTS) || { [ $$? = 1 ] && \
+	  echo "Some tests failed; once more, by themselves:" && $(PYTEST) --lf --lfnf none tests/integration tests/contract $(TESTS); }
 
 # Every allocation on the way of POST /events, and of each question, fails once.  OOM_STEP=3: every third.
 OOM_WRAP = $(foreach f,malloc calloc realloc reallocarray strdup free MHD_create_response_from_buffer,-Wl,--wrap=$(f))
@@ -253,18 +255,17 @@ $(B)/oom/%: $(B)/tests/oom/%.o $(B)/tests/oom/service.o $(B)/tests/oom/failing_a
 	@echo "  LINK $@"
 	$(V)$(CC) $(LDFLAGS) $(OOM_WRAP) -o $@ $^ $(LDLIBS_ALL)
 
-.PHONY: test-oom
+.PHONY: test-oom oom-post_events oom-questions
+oom-post_events oom-questions: oom-%: $(B)/oom/%
+	$< $(OOM_STEP)
+
 test-oom: deps-run
-	@$(MAKE) --no-print-directory -j2 $(B)/oom/post_events $(B)/oom/questions
-	$(B)/oom/post_events $(OOM_STEP)
-	$(B)/oom/questions $(OOM_STEP)
+	@$(MAKE) --no-print-directory -j2 oom-post_events oom-questions
 
 # Everything but the sanitizers; its last lines are the test runner's.
 test: check
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) $(B)/oom/post_events $(B)/oom/questions fuzz-regressions
-	$(B)/oom/post_events 13
-	$(B)/oom/questions 13
-	@$(MAKE) --no-print-directory model-short
+	@$(MAKE) --no-print-directory -j3 OOM_STEP=13 oom-post_events oom-questions model-short
 	@$(MAKE) --no-print-directory integration
 
 # The protocol's models (tests/model/README.md): the short set is part of `make test`, `make model` runs all.

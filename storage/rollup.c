@@ -241,7 +241,9 @@ static int64_t await_other(struct rollup *r)
     if (!connected(r)) {
         return RETRY_MS;
     }
-    if (!r->wishing) {
+    /* Who came later waits for the next wish; so if all that this one was for have given up, that
+     * is now. */
+    if (!r->wishing || !rollup_jobs_begun(&r->jobs)) {
         (void)rollup_jobs_begin(&r->jobs);
         r->wishing = make_wish(r);
         return WISH_LOOK_MS;

@@ -43,6 +43,17 @@ bool rollup_jobs_begin(struct rollup_jobs *jobs)
     return any;
 }
 
+bool rollup_jobs_begun(struct rollup_jobs *jobs)
+{
+    bool any = false;
+    pthread_mutex_lock(&jobs->lock);
+    for (const struct storage_job *job = jobs->first; job != NULL; job = job->next) {
+        any = any || job->detached;
+    }
+    pthread_mutex_unlock(&jobs->lock);
+    return any;
+}
+
 /* Take out those begun (@begun) and those with a deadline at or before @now_ms; the rest stay. */
 static struct storage_job *take(struct rollup_jobs *jobs, bool begun, int64_t now_ms)
 {

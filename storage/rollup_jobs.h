@@ -26,6 +26,9 @@ bool rollup_jobs_wait(struct rollup_jobs *jobs);
 /* A pass begins that serves all that wait now; true if there are any. */
 bool rollup_jobs_begin(struct rollup_jobs *jobs);
 
+/* Are any of those begun still here? */
+bool rollup_jobs_begun(struct rollup_jobs *jobs);
+
 /* Answer those begun; with STORAGE_OK they get @result. */
 void rollup_jobs_finish(
     struct rollup_jobs *jobs, enum storage_err err, const struct rollup_job *result);

@@ -51,8 +51,7 @@ rm -f "$logs"/san.*
 if [ "$kind" = address ]; then
     "$make" --no-print-directory -j2 "$@" SAN="$san" "$dir/unit-tests" && "$dir/unit-tests" -j2 || status=1
 fi
-TALLYD_BIN=$dir/tallyd TALLYD_TOOLS=$dir/tools ${PYTHON:-/usr/bin/python3} -B -m pytest -q -c tests/integration/pytest.ini \
-    tests/integration tests/contract || status=1
+"$make" --no-print-directory "$@" SAN="$san" integration || status=1
 
 if ls "$logs"/san.* >/dev/null 2>&1; then
     head -60 "$logs"/san.* >&2

@@ -14,6 +14,7 @@ from lib.proxy import Proxy
 from lib.world import World
 
 SEED = int(os.environ.get("TALLYD_SEED") or time.time_ns() % 1_000_000)
+os.environ["TALLYD_SEED"] = str(SEED)  # for the processes of `pytest -n`, which must agree on the order
 
 
 def pytest_report_header():

@@ -111,3 +111,30 @@ def test_an_error_in_place_of_a_reply(scene, name, error):
         assert changes or ask(http, name).body == right.body
     http.close()
     assert fired >= 1, "nothing was refused, so nothing was tested"
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda text: text.partition(" ")[0])
+def test_an_error_in_place_of_a_reply_to_a_request_with_a_key(scene, chance, error):
+    """Claim, parts, answer: whichever is refused, who repeats the request until it is taken has counted once."""
+    tallyd, proxy = scene
+    http = tallyd.client()
+    fired = 0
+    for nth in range(1, 2 * COMMANDS + 1):
+        key = f"{nth}-{chance.getrandbits(64):x}"
+        batch = [{"site": key, "page": f"/{i}", "user": f"u{i}"} for i in range(70)]  # too many to be written without a claim
+
+        def post():
+            return http.post(batch, headers={"Idempotency-Key": key})
+
+        fault = proxy.arm(Fault("error", nth=nth, match=of_a_request, text=error))
+        answer = post()
+        proxy.arm(None)
+        fired += fault.fired
+        assert answer.status in (202, 503, 504), (nth, answer)
+        assert answer.status != 503 or int(answer.headers["Retry-After"]) >= 1
+        wait_until(lambda: post().status == 202, "it is taken")
+        assert http.count("pv", site=key, from_="now-1h") == len(batch), nth
+        again = post()
+        assert again.status == 202 and again.headers["Idempotency-Replayed"] == "true", again
+    http.close()
+    assert fired >= 3, "claim, a part, the answer"

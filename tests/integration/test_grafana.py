@@ -258,6 +258,63 @@ def test_what_means_nothing_is_told(http):
     assert answer["meta"]["notices"] == [{"severity": "warning", "text": "pgae in the payload means nothing"}]
 
 
+def test_requests_of_others_than_grafana(http, shop):
+    """What people and other programs send: each oddity means what it says, or is told."""
+    one = {"target": "pv", "payload": {"site": shop, "step": "window"}}
+    spans = {"range": {"from": iso(BEGIN), "to": iso(NOW - 30)}}
+    assert post(http, "/query", [one]).json["message"] == "the body must be a JSON object"
+    assert post(http, "/query", {"targets": [one], **spans}, "text/xml").status == 415
+    for idle in (5, None, {}, {"target": ""}, {"target": "select metric"}, {**one, "hide": True}):
+        (answer,) = post(http, "/query", {"targets": [idle, one], **spans}, "text/plain").json
+        assert values(answer) == [800], idle
+    for points, interval in ((0, 0), (-1, -1), ("many", None), (1e9, 1e15)):
+        (answer,) = post(http, "/query", {"targets": [one], **spans, "maxDataPoints": points, "intervalMs": interval}).json
+        assert values(answer) == [800], (points, interval)
+    for end in (None, NOW * 1000, str(NOW * 1000), NOW * 1000 + 0.5):
+        (answer,) = post(http, "/query", {"targets": [one], "range": {"from": BEGIN * 1000, "to": end}}).json
+        assert values(answer) == [800], end
+    for bad in (-1, 1e15, True, "", [], "2026-13-01"):
+        refusal = post(http, "/query", {"targets": [one], "range": {"from": bad}})
+        assert refusal.status == 400 and refusal.json["message"].startswith("range.from: "), (bad, refusal)
+
+
+def test_long_names_are_cut_in_what_is_told(http):
+    long = "x" * 100
+    assert refused(http, (long, {}))[1].startswith(f"query A: there is no metric {'x' * 64}: ")
+    body = {"targets": [{"refId": long, "target": "none", "payload": {}}]}
+    assert post(http, "/query", body).json["message"].startswith(f"query {'x' * 64}: ")
+    (answer,) = ask(http, ("uv", {long: 1}), filters=[{"key": long, "operator": "=", "value": "y"}])
+    assert sorted(notice["text"] for notice in answer["meta"]["notices"]) == [
+        f"the filter on {'x' * 64} is not applied: there is none but page and site", f"{'x' * 64} in the payload means nothing"]
+
+
+def test_filters_that_cannot_be_applied(http, shop):
+    def texts(metric, *filters):
+        (answer,) = ask(http, (metric, {"site": shop}), filters=list(filters))
+        return [notice["text"] for notice in answer.get("meta", {}).get("notices", [])]
+
+    assert texts("pv", {"key": "", "operator": "=", "value": "x"}, {}) == []  # not chosen yet
+    assert texts("dau", {"key": "page", "operator": "=", "value": "/a"}) == ["the filter on page is not applied: dau is of whole sites"]
+    for key in ("page", "site"):
+        refusal = refused(http, ("pv", {}), filters=[{"key": key, "operator": "!=", "value": "/a"}])
+        assert refusal == (400, f"query A: filter on {key}: = and =| (one of) are the operators")
+    assert refused(http, ("pv", {}), filters=[{"key": "site", "operator": "=", "value": "No Site"}])[1].startswith("query A: site: ")
+
+
+def test_page_sets_and_actions(http, shop):
+    assert http.request("PUT", f"/pagesets/ab?site={shop}", '{"pages":["/a","/b"]}').status == 201
+    window = {"site": shop, "step": "window"}
+    both, listed = ask(http, ("pv", {**window, "pageset": "ab"}), ("pv", {**window, "pages": ["/a", "/b"]}))
+    assert values(both) == values(listed) and 0 < values(both)[0] < 800
+    assert refused(http, ("pv", {"pageset": "No Set"}))[1].startswith("query A: pageset: ")
+    assert refused(http, ("pv", {"pageset": ["a", "b"]})) == (400, "query A: pageset: one at a time")
+    assert refused(http, ("pv", {"pageset": "ab", "page": "/a"})) == (400, "query A: pageset: must not stand beside page")
+    assert refused(http, ("dau", {"pageset": "ab"})) == (400, "query A: dau is of whole sites: it takes no page")
+    assert refused(http, ("dau", {"action": "no action"}))[1].startswith("query A: action: ")
+    (answer,) = ask(http, ("dau", {"site": shop, "action": "bought"}))
+    assert set(values(answer)) <= {0}
+
+
 def test_many_targets_and_many_panels(http, tallyd, shop):
     """A hundred series in one request; twenty connections with several each, at once."""
     from concurrent.futures import ThreadPoolExecutor

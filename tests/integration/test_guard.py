@@ -208,8 +208,19 @@ def test_what_was_used_up_comes_back(start):
     assert_refused(http.post([EVENT] * 2), never=True)
 
 
+def ideal(times, rate, burst):
+    """How many of the requests answered at these times a limiter that knows of nothing but them would let pass."""
+    passed, left, last = 0, 1 + burst, times[0]
+    for at in times:
+        left, last = min(1 + burst, left + (at - last) * rate), at
+        if left >= 1:
+            passed, left = passed + 1, left - 1
+    return passed
+
+
 def test_ten_times_the_limit(start):
-    """Over about two seconds at far more than 500 a second: what passes is the limit, neither more nor much less."""
+    """Over about two seconds at far more than 500 a second: what passes is the limit, neither more nor much less than of
+    those that were asked (on a busy machine nobody may ask for a while)."""
     tallyd = start("500/1s", 50)
     admitted, times = [], []
     ready = threading.Barrier(4)
@@ -217,20 +228,22 @@ def test_ten_times_the_limit(start):
     def hammer():
         client, n = tallyd.client(), 0
         ready.wait()
-        began = time.monotonic()
-        while time.monotonic() < began + 2:
+        mine = [time.monotonic()]
+        while mine[-1] < mine[0] + 2:
             n += client.post(EVENT).status == 202
+            mine.append(time.monotonic())
         admitted.append(n)
-        times.append((began, time.monotonic()))
+        times.append(mine)
 
     threads = [threading.Thread(target=hammer) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    seconds = max(t[1] for t in times) - min(t[0] for t in times)
+    seconds = max(t[-1] for t in times) - min(t[0] for t in times)
     assert sum(admitted) <= 51 + 500 * seconds + 1
-    assert sum(admitted) >= 0.95 * 500 * seconds  # the bench holds it to 2 % over a longer time
+    answered = sorted(at for mine in times for at in mine[1:])
+    assert sum(admitted) >= 0.95 * ideal(answered, 500, 50)  # the bench holds it to 2 % over a longer time
     assert tallyd.client().count("pv", from_="now-1h") == sum(admitted)
 
 

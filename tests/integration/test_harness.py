@@ -1,11 +1,13 @@
 """The harness itself: a clock that does not move or a proxy that does not cut would let bad code pass."""
 
+import random
+
 import pytest
 
 from lib.clock import FakeClock, epoch, rfc3339
 from lib.proxy import CUTS, Fault, is_any
 from lib.resp import Resp, RespError, encode, frame_end, parse
-from lib.truth import Estimates, Model, is_close
+from lib.truth import Estimates, Model, collisions, is_close
 from lib.waiting import wait_until
 
 SCRIPT = "#!lua\nreturn redis.call('INCR', KEYS[1])\n"
@@ -123,6 +125,10 @@ def test_model_counts_visits_as_the_contract_says():
 def test_estimates_refuse_what_is_no_estimate():
     assert is_close(10_300, 10_000) and not is_close(10_400, 10_000)
     assert is_close(0, 0) and not is_close(1, 0) and not is_close(0, 1)
+    assert [collisions(n) for n in (2, 12, 42, 128, 300)] == [1, 2, 3, 7, 12]
+    draw = random.Random(1)  # how many registers 128 elements take
+    lost = [128 - len({draw.randrange(16384) for _ in range(128)}) for _ in range(10_000)]
+    assert 5 <= max(lost) <= collisions(128), "no less than that is needed"
     good, bad = Estimates(), Estimates()
     for n in range(1, 500):
         good.add("x", n, n)

@@ -176,11 +176,13 @@ def test_a_holder_that_stood_still_past_its_lease(start_redis, holder, n):
     assert a.acquire()[0] == "mine" and a.do("valid")[0] == "yes"
     a.process.send_signal(signal.SIGSTOP)
     wait_until(lambda: b.acquire()[0] == "mine", "another one has it")
+    values = [s.command("GET", KEY) for s in servers]  # of a quorum: the last one may still have been the first one's
+    assert sum((v or "").endswith(" b") for v in values) > n // 2
     a.process.send_signal(signal.SIGCONT)
     assert a.do("valid")[0] == "no"
     assert a.renew()[0] == "others"
     a.do("release")
-    assert held(servers) == n and servers[0].command("GET", KEY).endswith(" b")
+    assert [v for s in servers if (v := s.command("GET", KEY))] == [v for v in values if v and v.endswith(" b")]
 
 
 # Several servers
@@ -254,7 +256,7 @@ def test_time_that_passes_while_locking_counts(servers, start_proxy, holder):
     """The servers lock, but it takes longer than the lease: nothing of it is left, so it is not held."""
     proxies = [start_proxy(s) for s in servers]
     slow = holder("slow", proxies, lease_ms=150)
-    assert slow.acquire()[0] == "mine"
+    wait_until(lambda: slow.acquire()[0] == "mine", "in time it is its own")
     slow.do("release")
     for proxy in proxies:
         proxy.delay_s = 0.06  # three round trips with those to connect anew: beyond the lease, within each one's time
@@ -297,8 +299,8 @@ def test_a_server_that_came_back_empty_too_early(servers, holder):
     servers[1].start()
     servers[2].start()
     assert b.acquire()[0] == "mine"
-    # the connections that died with the servers answer nothing; the next ones do
-    assert a.renew()[0] == "unknown" and a.renew()[0] == "others"
+    # the connections that died with the servers answer nothing; those that follow do, if in time
+    assert wait_until(lambda: (answer := a.renew()[0]) != "unknown" and answer, "it hears from them") == "others"
 
 
 def test_many_at_once(servers, holder):

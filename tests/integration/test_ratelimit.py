@@ -64,22 +64,25 @@ def test_vectors_of_redis_cell_in_the_real_thing(start):
 
 def test_sliding(start):
     tallyd = start()
-    http, begin = tallyd.client(), tallyd.clock.now()
+    http, begin = tallyd.client(), int(tallyd.clock.now()) + 1
+    tallyd.clock.stand_still(begin)
 
     def slide(**members):
         response = ask(http, algorithm="sliding", limit=3, period_s=100, **members).json
         return [response[k] for k in ("allowed", "limit", "remaining", "retry_after_s", "reset_after_s")]
 
     assert slide() == [True, 3, 2, 0, 100]
-    tallyd.clock.set(begin + 40)
+    tallyd.clock.stand_still(begin + 40)
     assert slide() == [True, 3, 1, 0, 100]
     assert slide(burst=7) == [True, 3, 0, 0, 100]  # burst says nothing here
     assert slide(cost=0) == [True, 3, 0, 0, 100]
     assert slide() == [False, 3, 0, 60, 100]
     assert slide(cost=2) == [False, 3, 0, 100, 100]
     assert slide(cost=4) == [False, 3, 0, -1, 100]
-    tallyd.clock.set(begin + 101.5)
-    assert slide(cost=0) == [True, 3, 1, 0, 39]
+    tallyd.clock.stand_still(begin + 99)
+    assert slide() == [False, 3, 0, 1, 41]
+    tallyd.clock.stand_still(begin + 100)  # a period ago is no longer within it
+    assert slide(cost=0) == [True, 3, 1, 0, 40]
     assert slide() == [True, 3, 0, 0, 100]
 
 

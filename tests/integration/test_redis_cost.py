@@ -1,6 +1,5 @@
 """What tallyd costs Redis: the memory of its clients, and how long one script holds up everybody else."""
 
-import os
 import pathlib
 import re
 import threading
@@ -9,7 +8,7 @@ import time
 import pytest
 
 from lib.clock import FakeClock
-from lib.process import binary, short_directory
+from lib.process import sanitized, short_directory
 from lib.truth import is_close
 
 MB = 1 << 20
@@ -75,11 +74,6 @@ def test_a_question_over_many_dense_keys_makes_redis_buffer_little(start_redis, 
 
 
 # Time
-
-
-def sanitized():
-    """A build with a sanitizer takes several times the processor, from Redis too on a small machine."""
-    return "TALLYD_SAN_LOGS" in os.environ or re.search(rb"__(asan|tsan)_init", binary().read_bytes()) is not None
 
 
 def address(i):

@@ -53,6 +53,13 @@ class FakeClock:
             out.write(f"{offset_s:+.3f}s\n")
         os.rename(self.file + ".new", self.file)
 
+    def stand_still(self, at):
+        """At a whole second (of epoch), until it is set again: what a request takes does not show."""
+        self.set(at)
+        with open(self.file + ".new", "w", encoding="ascii") as out:
+            out.write(datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S\n"))
+        os.rename(self.file + ".new", self.file)
+
     def now(self):
         return time.time() + self.offset_s
 

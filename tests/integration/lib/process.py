@@ -27,6 +27,11 @@ def binary():
     return (ROOT / os.environ.get("TALLYD_BIN", "build/tallyd")).resolve()
 
 
+def sanitized():
+    """A build with a sanitizer takes several times the memory and the processor, from Redis too on a small machine."""
+    return "TALLYD_SAN_LOGS" in os.environ or re.search(rb"__(asan|tsan)_init", binary().read_bytes()) is not None
+
+
 def short_directory():
     """A directory whose name leaves room for a socket's path (107 bytes)."""
     return pathlib.Path(tempfile.mkdtemp(prefix="tallyd-", dir="/tmp"))

@@ -1,5 +1,6 @@
 """What the figures must be: a naive, exact model, and how far an estimate may be from it."""
 
+import math
 from dataclasses import dataclass, field
 
 SIGMA = 0.0081  # standard error of a HyperLogLog with 16384 registers
@@ -59,13 +60,25 @@ class Model:
         }
 
 
+def collisions(n):
+    """How many of n elements may be lost to others in their register: all but one in a million sets lose fewer.  Two share one
+    of 16384 with probability n * n / 32768, so that is how many do in the mean, and they are as good as independent; the
+    mean is known to the estimate."""
+    mean = n * n / 32768
+    k, probability = 0, math.exp(-mean)
+    beyond = 1 - probability
+    while beyond > 1e-6:
+        k += 1
+        probability *= mean / k
+        beyond -= probability
+    return math.ceil(k - mean)
+
+
 def slack(n, sigmas=4):
-    """How far an estimate of n may be off: `sigmas` standard errors, and a collision where few are
-    expected (two of n elements share a register with probability n * n / 32768)."""
+    """How far an estimate of n may be off: `sigmas` standard errors, and collisions where few are expected."""
     if n <= 1:
         return 0
-    few = 1 if n <= 12 else 2 if n <= 60 else 3
-    return max(sigmas * SIGMA * n, few)
+    return max(sigmas * SIGMA * n, collisions(n) if n < 2000 else 0)
 
 
 def is_close(got, n):

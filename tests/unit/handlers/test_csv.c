@@ -60,6 +60,14 @@ Test(csv, values_that_are_no_objects_fill_the_first_column)
     check_csv(&users, "{\"users\":[\"a\",\"b c\"]}", "user\r\na\r\nb c\r\n");
 }
 
+Test(csv, values_of_every_kind)
+{
+    check_csv(&users, "{\"users\":[true,false,null,{},[],1e30,0.1]}",
+        "user\r\ntrue\r\nfalse\r\n\r\n\r\n\r\n1e+30\r\n0.1\r\n");
+    check_csv(&triangle, "{\"cohort\":\"a\"}", "cohort,offset,users\r\na,,\r\n");
+    check_csv(&(struct csv_shape){NULL, {"a"}}, "{\"a\":5}", "a\r\n5\r\n");
+}
+
 Test(csv, what_needs_quotes)
 {
     check_csv(&users,
@@ -84,10 +92,13 @@ Test(csv, who_wants_it)
 {
     static const char *const yes[] = {"text/csv", "TEXT/CSV", "text/csv; charset=utf-8",
         "text/csv,application/json;q=0.9", "text/csv, */*", "*/*;q=0.1, text/csv;q=0.5",
-        "application/json;q=0.1,text/csv;q=0.11", "text/html, text/csv;q=0.001"};
+        "application/json;q=0.1,text/csv;q=0.11", "text/html, text/csv;q=0.001", "\t text/csv",
+        "text/csv ;\tq=0.5", "text/csv;Q=0.3", "text/csv;q=3", "text/csv;", "text/csv;q",
+        "application/*;q=0.4, */*;q=0.1, text/csv;q=0.4", "text/csv;charset=utf-8; q=0.2"};
     static const char *const no[] = {"", "*/*", "application/json", "text/csv;q=0",
         "application/json,text/csv", "text/csv;q=0.5, */*", "text/csvx", "text/*", "x",
-        "text/csv;q=0.2,application/json;q=0.3", "text/csv;q=x", "text/csv; q=0.000"};
+        "text/csv;q=0.2,application/json;q=0.3", "text/csv;q=x", "text/csv; q=0.000",
+        "text/csv;q=", ",", "application/*;q=0.5, text/csv;q=0.4"};
     for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
         cr_expect(csv_wanted(slice_of(yes[i])), "%s", yes[i]);
     }

@@ -79,3 +79,27 @@ Test(query_table, pages_of_several_sites)
         "site  page  error\n----  ----  -----\na     /         0\nb     /         1\n",
         "site,page,error\na,/,0\nb,/,1\n");
 }
+
+Test(query_table, a_list_of_names)
+{
+    check("{\"sites\":[\"a\",\"longer\"]}", "site\n------\na\nlonger\n", "site\na\nlonger\n");
+}
+
+Test(query_table, numbers_and_what_is_no_cell)
+{
+    check("{\"pages\":[{\"page\":\"/\",\"share\":0.25,\"hot\":true,\"gone\":null,\"more\":[1]},"
+          "{\"page\":\"/longer\"},{\"page\":\"/x\",\"share\":1}]}",
+        "page     share\n-------  -----\n/         0.25\n/longer       \n/x           1\n",
+        "page,share\n/,0.25\n/longer,\n/x,1\n");
+}
+
+Test(query_table, what_is_no_answer)
+{
+    static const char *const texts[] = {"[]", "5", "\"text\"", "null"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        json_t *answer = json_loads(texts[i], JSON_DECODE_ANY, NULL);
+        cr_expect_null(query_table_new(answer), "%s", texts[i]);
+        json_decref(answer);
+    }
+    cr_expect_null(query_table_new(NULL));
+}

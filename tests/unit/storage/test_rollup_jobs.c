@@ -32,9 +32,11 @@ Test(rollup_jobs, a_pass_answers_those_that_waited_when_it_began)
     cr_expect_not(rollup_jobs_wait(&jobs));
     cr_expect_not(rollup_jobs_begin(&jobs));
     cr_expect(rollup_jobs_add(&jobs, &a));
-    cr_expect(rollup_jobs_begin(&jobs));
+    cr_expect_not(rollup_jobs_begun(&jobs));
+    cr_expect(rollup_jobs_begin(&jobs) && rollup_jobs_begun(&jobs));
     cr_expect(rollup_jobs_add(&jobs, &b));
     rollup_jobs_finish(&jobs, STORAGE_OK, &result);
+    cr_expect_not(rollup_jobs_begun(&jobs));
     cr_expect(answered[0] == 1 && a.err == STORAGE_OK && a.u.rollup.fencing_token == 42);
     cr_expect(answered[1] == 0 && rollup_jobs_wait(&jobs), "it came too late for that one");
     cr_expect(rollup_jobs_begin(&jobs));
@@ -60,7 +62,9 @@ Test(rollup_jobs, late_ones_are_answered_begun_or_not)
     cr_expect_eq(answered[0] + answered[1] + answered[2], 0);
     cr_expect_eq(rollup_jobs_late(&jobs, 100), 200);
     cr_expect(answered[0] == 1 && a.err == STORAGE_UNKNOWN);
+    cr_expect(rollup_jobs_begun(&jobs));
     cr_expect_eq(rollup_jobs_late(&jobs, 250), 300);
+    cr_expect(rollup_jobs_wait(&jobs) && !rollup_jobs_begun(&jobs), "what is left came later");
     cr_expect(answered[1] == 1 && b.err == STORAGE_UNKNOWN && answered[2] == 0);
     rollup_jobs_finish(&jobs, STORAGE_OK, &(struct rollup_job){0});
     cr_expect(answered[0] == 1 && answered[1] == 1, "nobody twice");
