@@ -5,33 +5,11 @@
 
 import threading
 
-import pytest
-
 from lib.clock import FakeClock, epoch, rfc3339
 from lib.process import Redis, short_directory
+from lib.remembering import clients, world
 from lib.waiting import wait_until
-from lib.world import FOREVER, World
-
-START = "2026-03-10 10:56:20"
-
-
-@pytest.fixture(scope="module")
-def world():
-    """tallyd 0 and 1 remember, 2 does not."""
-    world = World(START, *FOREVER)
-    world.add_tallyd()
-    world.args = (*FOREVER, "--cache-mb", "0")
-    world.add_tallyd()
-    yield world
-    world.close()
-
-
-@pytest.fixture
-def clients(world):
-    clients = [t.client() for t in world.tallyds]
-    yield clients
-    for client in clients:
-        client.close()
+from lib.world import FOREVER
 
 
 def events(site, chance, n, first, last, pages=40):
