@@ -30,24 +30,34 @@ static struct sent_job *sent_at(const struct limiter *l, size_t i)
     return &l->sent.ring[(l->sent.head + i) & (l->sent.capacity - 1)];
 }
 
-static bool push(struct limiter *l, struct storage_job *job)
+/* Room for @more jobs.  False: out of memory. */
+static bool reserve(struct limiter *l, size_t more)
 {
     struct sent_jobs *sent = &l->sent;
-    if (sent->n == sent->capacity) {
-        size_t capacity = sent->capacity == 0 ? 64 : sent->capacity * 2;
-        struct sent_job *ring = malloc(capacity * sizeof(*ring));
-        if (ring == NULL) {
-            return false;
-        }
-        for (size_t i = 0; i < sent->n; i++) {
-            ring[i] = *sent_at(l, i);
-        }
-        free(sent->ring);
-        *sent = (struct sent_jobs){.ring = ring, .n = sent->n, .capacity = capacity};
+    size_t capacity = sent->capacity == 0 ? 64 : sent->capacity;
+    while (capacity - sent->n < more) {
+        capacity *= 2;
     }
-    sent->n++;
-    *sent_at(l, sent->n - 1) = (struct sent_job){.job = job};
+    if (capacity == sent->capacity) {
+        return true;
+    }
+    struct sent_job *ring = malloc(capacity * sizeof(*ring));
+    if (ring == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < sent->n; i++) {
+        ring[i] = *sent_at(l, i);
+    }
+    free(sent->ring);
+    *sent = (struct sent_jobs){.ring = ring, .n = sent->n, .capacity = capacity};
     return true;
+}
+
+/* There is room. */
+static void push(struct limiter *l, struct storage_job *job)
+{
+    l->sent.n++;
+    *sent_at(l, l->sent.n - 1) = (struct sent_job){.job = job};
 }
 
 static void add_key(const struct limiter *l, const struct limit_job *job, struct buffer *out)
@@ -101,20 +111,25 @@ static size_t count_runs(struct storage_job **jobs, size_t n)
     return runs;
 }
 
-/* A script for jobs of one algorithm. */
-static bool send_script(struct limiter *l, const struct session *session,
+/* A script for jobs of one algorithm; without memory to remember them by they are answered. */
+static void send_script(struct limiter *l, const struct session *session,
     enum limit_algorithm algorithm, struct storage_job **jobs, size_t n)
 {
     bool sliding = algorithm == LIMIT_SLIDING;
     if (n == 0) {
-        return true;
+        return;
+    }
+    if (!reserve(l, n)) {
+        for (size_t i = 0; i < n; i++) {
+            job_done(jobs[i], STORAGE_NOMEM);
+        }
+        return;
     }
     script_head(&l->out, &session->scripts, sliding ? SCRIPT_SLIDING : SCRIPT_FUNNEL, n,
         sliding ? 3 * n : 6 * count_runs(jobs, n));
     for (size_t i = 0; i < n; i++) {
         add_key(l, &jobs[i]->u.limit, &l->out);
     }
-    bool ok = true;
     size_t run = 0;
     for (size_t i = 0; i < n; i++) {
         if (sliding) {
@@ -124,21 +139,22 @@ static bool send_script(struct limiter *l, const struct session *session,
             add_run(&jobs[i]->u.limit, run, &l->out);
         }
         run -= !sliding;
-        ok = ok && push(l, jobs[i]);
+        push(l, jobs[i]);
     }
-    if (ok) {
-        sent_at(l, l->sent.n - 1)->last = true;
-    }
+    sent_at(l, l->sent.n - 1)->last = true;
     l->scripts++;
     atomic_fetch_add(&l->core->stats.limit_scripts, 1);
-    return ok;
 }
 
 /* UNLINK of all that is remembered about a key: they lie in one partition. */
-static bool send_reset(struct limiter *l, struct storage_job *job)
+static void send_reset(struct limiter *l, struct storage_job *job)
 {
     struct limit_reset_job *reset = &job->u.limit_reset;
     static const enum limit_algorithm algorithms[] = {LIMIT_FUNNEL, LIMIT_SLIDING};
+    if (!reserve(l, 1)) {
+        job_done(job, STORAGE_NOMEM);
+        return;
+    }
     resp_head(&l->out, 1 + 2 * reset->n_policies);
     resp_text(&l->out, "UNLINK");
     for (size_t i = 0; i < reset->n_policies; i++) {
@@ -149,11 +165,8 @@ static bool send_reset(struct limiter *l, struct storage_job *job)
         }
     }
     l->scripts++;
-    bool ok = push(l, job);
-    if (ok) {
-        sent_at(l, l->sent.n - 1)->last = true;
-    }
-    return ok;
+    push(l, job);
+    sent_at(l, l->sent.n - 1)->last = true;
 }
 
 /* Jobs of one algorithm, gathered until they fill a script. */
@@ -162,16 +175,15 @@ struct gathered {
     size_t n, max;
 };
 
-static bool gather(struct limiter *l, const struct session *session, struct gathered *g,
+static void gather(struct limiter *l, const struct session *session, struct gathered *g,
     enum limit_algorithm algorithm, struct storage_job *job)
 {
     g->jobs[g->n++] = job;
     if (g->n < g->max && l->core->one_node) {
-        return true;
+        return;
     }
-    bool ok = send_script(l, session, algorithm, g->jobs, g->n);
+    send_script(l, session, algorithm, g->jobs, g->n);
     g->n = 0;
-    return ok;
 }
 
 static void fail_list(struct storage_job *jobs, enum storage_err err)
@@ -188,7 +200,6 @@ bool limiter_pump(
 {
     struct gathered funnels = {.max = FUNNELS_MAX};
     struct gathered logs = {.max = LOGS_MAX};
-    bool ok = true;
     buffer_clear(&l->out, OUT_KEEP);
     l->scripts = 0;
     for (struct storage_job *job = jobs; job != NULL; job = jobs) {
@@ -199,28 +210,24 @@ bool limiter_pump(
         return true;
     }
     jobs = job_queue_take(&l->again, SIZE_MAX);
-    while (ok && jobs != NULL) {
+    while (jobs != NULL) {
         struct storage_job *job = jobs;
         jobs = job->next;
         if (job->op == STORAGE_LIMIT_RESET) {
-            ok = send_reset(l, job);
+            send_reset(l, job);
         } else if (job->u.limit.limit.algorithm == LIMIT_SLIDING) {
-            ok = gather(l, session, &logs, LIMIT_SLIDING, job);
+            gather(l, session, &logs, LIMIT_SLIDING, job);
         } else {
-            ok = gather(l, session, &funnels, LIMIT_FUNNEL, job);
-        }
-        if (!ok) {
-            job_done(job, STORAGE_NOMEM);
+            gather(l, session, &funnels, LIMIT_FUNNEL, job);
         }
     }
-    ok = ok && send_script(l, session, LIMIT_FUNNEL, funnels.jobs, funnels.n) &&
-         send_script(l, session, LIMIT_SLIDING, logs.jobs, logs.n);
-    fail_list(jobs, STORAGE_NOMEM);
+    send_script(l, session, LIMIT_FUNNEL, funnels.jobs, funnels.n);
+    send_script(l, session, LIMIT_SLIDING, logs.jobs, logs.n);
     if (l->scripts > 0 && l->sent.n > 0) {
         sent_at(l, l->sent.n - 1)->last_of_round = true;
         l->rounds++;
     }
-    return ok && !l->out.failed;
+    return !l->out.failed;
 }
 
 /* ---- replies ---- */
