@@ -69,7 +69,9 @@ class Crowd:
     def check(self, http):
         for day in range(self.today - 2, self.today + 1):
             users = set(pages(http, self.site, 500, from_=date_of(day), to=date_of(day + 1)))
-            assert {u for u, d in self.counted if d == day} <= users <= {u for u, d in self.sent if d == day}
+            counted, sent = ({u for u, d in of if d == day} for of in (self.counted, self.sent))
+            assert not counted - users, f"day {day}: acknowledged and not there"
+            assert not users - sent, f"day {day}: there and not sent"
             assert http.question("/dau", site=self.site, date=date_of(day))["users"] == len(users)
 
 

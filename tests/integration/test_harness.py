@@ -136,3 +136,20 @@ def test_estimates_refuse_what_is_no_estimate():
     good.check()
     with pytest.raises(AssertionError):
         bad.check()
+
+
+def test_half_a_transaction_in_redis_s_file_is_none(start_redis):
+    """Killed while it wrote, and killed again: neither is the half one there, nor is what followed lost."""
+    redis = start_redis(appendonly=True)
+    redis.command("SET", "before", "1")
+    redis.kill()
+    (file,) = (redis.directory / "appendonlydir").glob("*.incr.aof")
+    with open(file, "ab") as out:
+        out.write(encode((b"MULTI",)) + encode((b"SET", b"half", b"1")) + encode((b"SET", b"other", b"1"))[:-9])
+    redis.start()
+    with redis.connect() as connection:
+        for words in (("MULTI",), ("SET", "behind", "1"), ("EXEC",)):
+            connection.command(*words)
+    redis.kill()
+    redis.start()
+    assert [redis.command("EXISTS", key) for key in ("before", "half", "other", "behind")] == [1, 0, 0, 1]

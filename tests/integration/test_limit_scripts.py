@@ -234,17 +234,22 @@ def test_sliding_with_another_period_counts_what_is_known(script, redis):
 def test_no_call_holds_redis_for_long(script, redis):
     """The largest log, full, after half and after all of it has left; and a peek and a refusal of it."""
     run, limit, period = script("sliding"), 10_000, 10**9
-    for i in range(limit):
-        redis_time = START + i * 1000
-        run.connection.send("EVAL", run.text, 1, "k", limit, period, 1, redis_time // 10**6, redis_time % 10**6)
-    for _ in range(limit):
-        assert run.connection.receive()[2] == 1
-    redis.command("CONFIG", "SET", "slowlog-log-slower-than", "2000")
-    redis.command("SLOWLOG", "RESET")
-    full = START + limit * 1000
-    assert sliding(run, full, "k", limit, period)[0] == -1
-    assert sliding(run, full, "k", limit, period, 7777)[0] == -1
-    assert sliding(run, full + period - limit * 500, "k", limit, period)[0] == 1
-    assert sliding(run, full + period, "k", limit, period, 9999)[0] == 9999
-    assert redis.command("SLOWLOG", "LEN") == 0
-    assert redis.command("ZCARD", "k") <= limit
+
+    def slow_calls(key):
+        for i in range(limit):
+            redis_time = START + i * 1000
+            run.connection.send("EVAL", run.text, 1, key, limit, period, 1, redis_time // 10**6, redis_time % 10**6)
+        for _ in range(limit):
+            assert run.connection.receive()[2] == 1
+        redis.command("CONFIG", "SET", "slowlog-log-slower-than", "2000")
+        redis.command("SLOWLOG", "RESET")
+        full = START + limit * 1000
+        assert sliding(run, full, key, limit, period)[0] == -1
+        assert sliding(run, full, key, limit, period, 7777)[0] == -1
+        assert sliding(run, full + period - limit * 500, key, limit, period)[0] == 1
+        assert sliding(run, full + period, key, limit, period, 9999)[0] == 9999
+        assert redis.command("ZCARD", key) <= limit
+        return redis.command("SLOWLOG", "LEN")
+
+    # who shares the machine may make a call longer, but not one of these four each time
+    assert any(slow_calls(key) == 0 for key in ("k1", "k2", "k3"))
