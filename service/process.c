@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -64,6 +65,7 @@ bool process_end(int pidfd, int signal, int64_t deadline_ms)
  */
 struct child {
     const struct process_spec *spec;
+    const char *program;
     char *const *argv; /* the spec's: exec takes pointers to char for history's sake */
     pid_t parent;
     int input, output, report; /* >= FIRST_FD */
@@ -107,7 +109,7 @@ static _Noreturn void become(const struct child *child)
     if (child->spec->short_slices) {
         (void)scheduler_ask_short_slices();
     }
-    (void)execvp(child->argv[0], child->argv);
+    (void)execvp(child->program, child->argv);
 fail:
     fault = errno;
     (void)!write(report, &fault, sizeof(fault)); /* there is nobody else to tell */
@@ -172,17 +174,38 @@ static void reap(pid_t pid)
     }
 }
 
+/* Of which @text (NULL: nothing) can be read; -1: see errno. */
+static int open_input(const char *text)
+{
+    int fd =
+        text == NULL ? open("/dev/null", O_RDONLY | O_CLOEXEC) : memfd_create("input", MFD_CLOEXEC);
+
+    if (text != NULL && fd >= 0 &&
+        (write(fd, text, strlen(text)) < 0 || lseek(fd, 0, SEEK_SET) != 0)) {
+        close_if(fd);
+        return -1;
+    }
+    return fd;
+}
+
 bool process_start(const struct process_spec *spec, struct process *ret, char *error, size_t room)
 {
-    struct child child = {
-        .spec = spec, .parent = getpid(), .input = -1, .output = -1, .report = -1};
+    struct child child = {.spec = spec,
+        .program = spec->program,
+        .parent = getpid(),
+        .input = -1,
+        .output = -1,
+        .report = -1};
     const char *step = "cannot prepare";
     int pipe_fds[2] = {-1, -1}, pidfd = -1, fault;
     pid_t pid = -1;
 
     memcpy(&child.argv, &spec->argv, sizeof(child.argv));
+    if (child.program == NULL) {
+        child.program = child.argv[0];
+    }
     if (pipe2(pipe_fds, O_CLOEXEC) != 0 || (child.report = lift(pipe_fds[1])) < 0 ||
-        (child.input = lift(open("/dev/null", O_RDONLY | O_CLOEXEC))) < 0 ||
+        (child.input = lift(open_input(spec->input))) < 0 ||
         (child.output = lift(open(
              spec->output, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600))) < 0) {
         goto fail;
@@ -202,7 +225,7 @@ bool process_start(const struct process_spec *spec, struct process *ret, char *e
     *ret = (struct process){pid, pidfd};
     goto out;
 fail:
-    (void)snprintf(error, room, "%s %s: %s", step, spec->argv[0], strerror(errno));
+    (void)snprintf(error, room, "%s %s: %s", step, child.program, strerror(errno));
     if (pid > 0) {
         (void)kill(pid, SIGKILL); /* ours and not reaped: the pid is still its */
         reap(pid);

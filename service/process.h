@@ -15,8 +15,10 @@
 #include <sys/types.h>
 
 struct process_spec {
-    const char *const *argv; /* argv[0] is looked up in PATH if it has no slash */
-    const char *dir;         /* working directory */
+    const char *program; /* looked up in PATH if it has no slash; NULL: argv[0] */
+    const char *const *argv;
+    const char *input;  /* what stdin has; NULL: nothing */
+    const char *dir;    /* working directory */
     const char *output; /* file, created 0600 if missing, that stdout and stderr are appended to */
     bool
         short_slices; /* others wait for it: see scheduler.h; where it is refused it runs without */
@@ -27,8 +29,8 @@ struct process {
     int pidfd; /* O_CLOEXEC, the caller closes it */
 };
 
-/* Start the program: in a process group of its own, umask 077, signals as by default, stdin empty,
- * no other descriptor of ours open.  True: it is being executed; the caller has to reap it.  False:
+/* Start the program: in a process group of its own, umask 077, signals as by default, no
+ * other descriptor of ours open.  True: it is being executed; the caller has to reap it.  False:
  * @error says why, also where the binary is missing. */
 bool process_start(const struct process_spec *spec, struct process *ret, char *error, size_t room)
     __attribute__((warn_unused_result));

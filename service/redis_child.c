@@ -13,6 +13,7 @@
 
 #include "service/data_dir.h"
 #include "service/process.h"
+#include "service/redis_mend.h"
 #include "service/redis_orphan.h"
 
 #define BACKOFF_MIN_MS     100
@@ -175,7 +176,15 @@ static bool spawn(struct redis_child *child, char *error)
     return process_start(&spec, &child->process, error, REDIS_CHILD_TEXT);
 }
 
-/* End what stands in the way, then start. */
+static bool mend(struct redis_child *child, char *error)
+{
+    char log[PATH_MAX + 16];
+
+    (void)snprintf(log, sizeof(log), "%s/redis.log", child->dir.path);
+    return redis_mend(child->dir.path, child->server, log, error, REDIS_CHILD_TEXT);
+}
+
+/* End what stands in the way, mend what it left, then start. */
 static bool start(struct redis_child *child, int64_t now_ms, struct redis_child_report *report)
 {
     struct orphan orphan;
@@ -183,7 +192,7 @@ static bool start(struct redis_child *child, int64_t now_ms, struct redis_child_
     *report = (struct redis_child_report){.outcome = REDIS_CHILD_FAILED, .retry_in_ms = -1};
     if (!redis_orphan_end(child->dir.path, child->server, child->orphan_patience_ms, &orphan,
             report->text, sizeof(report->text)) ||
-        !spawn(child, report->text)) {
+        !mend(child, report->text) || !spawn(child, report->text)) {
         return false;
     }
     child->started_ms = now_ms;

@@ -8,8 +8,9 @@
  * redis.sock in it and on no port, keeps an append-only file, and writes redis.log.  It has a
  * process group of its own, so a Ctrl-C in the terminal reaches tallyd alone; it gets SIGTERM when
  * the thread that started it ends.  A server that an earlier tallyd left behind is ended before
- * every start. After it died it is started again in 100 ms, twice that after each further death up
- * to 5 s, and 100 ms again once it has run for 10 s.
+ * every start, and half a transaction that it left is taken away (redis_mend.h). After it died it
+ * is started again in 100 ms, twice that after each further death up to 5 s, and 100 ms again once
+ * it has run for 10 s.
  *
  * Times are CLOCK_MONOTONIC milliseconds, read by the caller.  SIGCHLD must not be ignored and
  * nobody else may wait for the child.

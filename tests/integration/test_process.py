@@ -12,6 +12,7 @@ import pytest
 
 from lib.process import Redis, alive, free_port, orphans, run
 from lib.raw import Raw
+from lib.resp import encode
 from lib.waiting import wait_until
 
 OPTIONS = """listen redis data-dir config fsync redis-memory redis-server partitions keep-minutes keep-hours
@@ -333,6 +334,42 @@ def test_redis_that_dies_is_started_again(embedded):
         sent = count(embedded)
     assert embedded.alive()
     assert http.metric("tallyd_redis_connects_total") >= 4
+
+
+def half_a_transaction(tallyd):
+    """What a kill in the middle of a write leaves at the end of the append-only file."""
+    (file,) = (tallyd.data_dir / "appendonlydir").glob("*.incr.aof")
+    with open(file, "ab") as out:
+        out.write(encode((b"MULTI",)) + encode((b"SET", b"half", b"1")) + encode((b"SET", b"other", b"1"))[:-9])
+
+
+def test_half_a_transaction_is_none(embedded):
+    """Redis 7.0 alone would run it together with what is written behind it, at the start after the next one."""
+    embedded.client().accept([{"page": "/"}])
+    assert embedded.terminate() == 0
+    half_a_transaction(embedded)
+    embedded.start()
+    embedded.client().accept([{"page": "/"}] * 2)
+    before = embedded.redis_pids()
+    os.kill(before[0], signal.SIGKILL)
+    wait_until(lambda: embedded.client().request("GET", "/readyz").status == 200 and embedded.redis_pids() != before,
+               "Redis is there again")
+    assert embedded.client().count("pv", from_="now-1h") == 3
+    assert [embedded.redis_command("EXISTS", key) for key in ("half", "other")] == [0, 0]
+
+
+def test_a_file_that_cannot_be_mended_is_told(embedded):
+    embedded.client().accept([{"page": "/"}])
+    assert embedded.terminate() == 0
+    (base,) = (embedded.data_dir / "appendonlydir").glob("*.base.rdb")
+    whole = base.read_bytes()
+    base.write_bytes(whole[:-20])
+    with pytest.raises(RuntimeError):
+        embedded.start()
+    assert "redis-check-aof cannot mend the append-only file" in embedded.log.read_text() + embedded.out.read_text()
+    base.write_bytes(whole)
+    embedded.start()
+    assert embedded.client().count("pv", from_="now-1h") == 1
 
 
 def test_redis_that_stands_still_is_told(embedded):
