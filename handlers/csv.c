@@ -104,7 +104,7 @@ static bool needs_quotes(const char *text, size_t n)
     return n > 0 && (text[0] == ' ' || text[n - 1] == ' ');
 }
 
-static void put_text(struct buffer *out, const char *text, size_t n)
+void csv_put_text(struct buffer *out, const char *text, size_t n)
 {
     bool formula = is_formula(text, n);
     bool quotes = formula || needs_quotes(text, n);
@@ -128,7 +128,7 @@ static void put_cell(struct buffer *out, const json_t *value)
     int n = 0;
     switch (value == NULL ? JSON_NULL : json_typeof(value)) {
     case JSON_STRING:
-        put_text(out, json_string_value(value), json_string_length(value));
+        csv_put_text(out, json_string_value(value), json_string_length(value));
         return;
     case JSON_INTEGER:
         n = snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(value));

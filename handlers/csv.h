@@ -31,6 +31,7 @@
 #include <jansson.h>
 
 #include "handlers/http.h"
+#include "storage/buffer.h"
 
 #define CSV_COLUMNS_MAX 12
 
@@ -38,6 +39,9 @@ struct csv_shape {
     const char *rows;
     const char *columns[CSV_COLUMNS_MAX]; /* NULL ends */
 };
+
+/* A cell of text, with quotes and a ' where it needs them. */
+void csv_put_text(struct buffer *out, const char *text, size_t n);
 
 /* Does @accept, the value of Accept, want CSV rather than JSON?  It has to name text/csv, with a
  * weight that is not below JSON's. */

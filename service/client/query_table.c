@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers/csv.h"
+#include "storage/buffer.h"
+
 #define COLUMNS_MAX 24
 #define NUMBER_TEXT 32
 
@@ -270,16 +273,26 @@ void query_table_print(const struct query_table *table, FILE *out)
 
 /* ---- CSV ---- */
 
-static void put_csv(const char *text, bool last, FILE *out)
+static void put_csv_text(const char *text, FILE *out)
 {
-    if (strpbrk(text, ",\"\r\n") != NULL) {
-        fputc('"', out);
-        for (; *text; text++) {
-            fputs(*text == '"' ? "\"\"" : (char[]){*text, '\0'}, out);
-        }
-        fputc('"', out);
+    struct buffer cell;
+
+    buffer_init(&cell);
+    csv_put_text(&cell, text, strlen(text));
+    if (cell.n > 0) {
+        (void)fwrite(cell.p, 1, cell.n, out);
+    }
+    buffer_release(&cell);
+}
+
+static void put_csv(const json_t *value, bool last, FILE *out)
+{
+    char number[NUMBER_TEXT];
+
+    if (json_is_string(value)) {
+        put_csv_text(json_string_value(value), out);
     } else {
-        fputs(text, out);
+        fputs(text_of(value, number), out);
     }
     fputc(last ? '\n' : ',', out);
 }
@@ -287,9 +300,7 @@ static void put_csv(const char *text, bool last, FILE *out)
 static void put_csv_row(const struct query_table *table, const json_t *row, FILE *out)
 {
     for (size_t i = 0; i < table->n_columns; i++) {
-        char number[NUMBER_TEXT];
-
-        put_csv(text_of(cell(&table->columns[i], row), number), i + 1 == table->n_columns, out);
+        put_csv(cell(&table->columns[i], row), i + 1 == table->n_columns, out);
     }
 }
 
@@ -299,7 +310,8 @@ void query_table_print_csv(const struct query_table *table, FILE *out)
     size_t i;
 
     for (i = 0; i < table->n_columns; i++) {
-        put_csv(table->columns[i].name, i + 1 == table->n_columns, out);
+        put_csv_text(table->columns[i].name, out);
+        fputc(i + 1 == table->n_columns ? '\n' : ',', out);
     }
     if (!table->rows) {
         put_csv_row(table, table->answer, out);

@@ -50,6 +50,12 @@ Test(query_table, a_series_without_a_whole)
         "date  users\n----  -----\nA         3\n", "date,users\nA,3\n");
 }
 
+Test(query_table, no_formula_for_a_spreadsheet)
+{
+    check("{\"pages\":[{\"page\":\"=1+1\",\"pv\":-1}]}", "page  pv\n----  --\n=1+1  -1\n",
+        "page,pv\n\"'=1+1\",-1\n");
+}
+
 Test(query_table, text_that_is_not_for_a_terminal)
 {
     check("{\"pages\":[{\"page\":\"/\\u00e4\\u0085\\u001b[2J\",\"pv\":1},"
