@@ -142,12 +142,11 @@ bool pages_memory_table(
         if (tables->failed) {
             return false;
         }
-        if (run->n_table <= table_max(memory) && provable(memory, partition, run)) {
-            cache_put(
-                memory->w->core->cache, &run->id, &run->ver, tables->p + run->table, run->n_table);
-        }
         page_sums_release(&run->own);
     }
     *ret_table = (struct slice){tables->n > 0 ? tables->p + run->table : "", run->n_table};
+    if (!run->recalled && run->n_table <= table_max(memory) && provable(memory, partition, run)) {
+        cache_put(memory->w->core->cache, &run->id, &run->ver, ret_table->p, ret_table->n);
+    }
     return true;
 }
