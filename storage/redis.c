@@ -4,6 +4,7 @@
 #include <hiredis/hiredis.h>
 #include <netdb.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -16,6 +17,11 @@
 /* Taken from the socket at once.  hiredis takes 16 KB: for sketches that is a system call for each
  * one, and Redis, whose socket holds 208 KB, waits for us meanwhile. */
 #define READ_SIZE (128 * 1024)
+
+/* Amid a large reply more comes mostly at once, and who sleeps must be woken: that costs Redis more
+ * than what it sends meanwhile.  So look so many times before, some 15 us, and let others run in
+ * between.  (2.9 MB of sketches: 660 us of Redis with one look, 505 with 30, 505 with 200.) */
+#define LOOKS_AMID 30
 
 struct redis {
     redisContext *context;
@@ -124,15 +130,33 @@ enum redis_status redis_send(struct redis *redis, bool *ret_left)
     return REDIS_OK_STATUS;
 }
 
-enum redis_status redis_receive(struct redis *redis)
+/* *ret_n: bytes that came. */
+static enum redis_status receive(struct redis *redis, size_t *ret_n)
 {
     char bytes[READ_SIZE];
     ssize_t n = read(redis_fd(redis), bytes, sizeof(bytes));
+    *ret_n = n > 0 ? (size_t)n : 0;
     if (n < 0) {
         return errno == EAGAIN || errno == EINTR ? REDIS_OK_STATUS : REDIS_LOST;
     }
     bool taken = n > 0 && redisReaderFeed(redis->context->reader, bytes, (size_t)n) == REDIS_OK;
     return taken ? REDIS_OK_STATUS : REDIS_LOST;
+}
+
+enum redis_status redis_receive(struct redis *redis)
+{
+    size_t n;
+    return receive(redis, &n);
+}
+
+static enum redis_status receive_amid(struct redis *redis, size_t *ret_n)
+{
+    enum redis_status status = receive(redis, ret_n);
+    for (unsigned look = 1; look < LOOKS_AMID && status == REDIS_OK_STATUS && *ret_n == 0; look++) {
+        (void)sched_yield();
+        status = receive(redis, ret_n);
+    }
+    return status;
 }
 
 enum redis_status redis_next(struct redis *redis, const struct reply **ret)
@@ -148,10 +172,19 @@ enum redis_status redis_next(struct redis *redis, const struct reply **ret)
     return REDIS_OK_STATUS;
 }
 
+/* Sleep until there is something to send or to take, and take it. */
+static enum redis_status wait_and_receive(struct redis *redis, bool sending, int64_t deadline_ms)
+{
+    int64_t silent_ms = redis->silence_ms > 0 ? monotonic_ms() + redis->silence_ms : INT64_MAX;
+    enum redis_status status = wait_for(redis_fd(redis), sending ? POLLIN | POLLOUT : POLLIN,
+        silent_ms < deadline_ms ? silent_ms : deadline_ms);
+    /* finds nothing if only POLLOUT came: harmless */
+    return status == REDIS_OK_STATUS ? redis_receive(redis) : status;
+}
+
 enum redis_status redis_await(struct redis *redis, int64_t deadline_ms, const struct reply **ret)
 {
     bool left = true;
-    size_t before = 0;
     for (;;) {
         enum redis_status status = left ? redis_send(redis, &left) : REDIS_OK_STATUS;
         if (status == REDIS_OK_STATUS) {
@@ -160,21 +193,13 @@ enum redis_status redis_await(struct redis *redis, int64_t deadline_ms, const st
         if (status != REDIS_OK_STATUS || *ret != NULL) {
             return status;
         }
-        /* amid a large reply more has mostly come already: look before waiting, but once */
-        size_t have = redis->context->reader->len;
-        bool amid = redis->context->reader->ridx != -1 && have != before;
-        int64_t now_ms = monotonic_ms(), until_ms = deadline_ms;
-        before = have;
-        if (redis->silence_ms > 0 && now_ms + redis->silence_ms < deadline_ms) {
-            until_ms = now_ms + redis->silence_ms;
+        size_t came = 0;
+        if (redis->context->reader->ridx != -1 && monotonic_ms() < deadline_ms) {
+            status = receive_amid(redis, &came);
         }
-        if (!amid || now_ms >= deadline_ms) {
-            status = wait_for(redis_fd(redis), left ? POLLIN | POLLOUT : POLLIN, until_ms);
+        if (status == REDIS_OK_STATUS && came == 0) {
+            status = wait_and_receive(redis, left, deadline_ms);
         }
-        if (status != REDIS_OK_STATUS) {
-            return status;
-        }
-        status = redis_receive(redis); /* finds nothing if only POLLOUT came: harmless */
         if (status != REDIS_OK_STATUS) {
             return status;
         }
