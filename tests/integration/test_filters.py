@@ -464,14 +464,19 @@ def test_an_item_is_one_command(start_redis, start_tallyd, site, parameters):
     filter_ = Filter(start_tallyd(redis=redis).client(), site)
     filter_.put(**parameters)
     items = numbers(250) + numbers(750)
-    for _ in range(2):
-        lines = monitored(redis, lambda: filter_.request("POST", "/add", {"items": items}))
+    for new in ([True] * 250 + [False] * 250 + [True] * 500, [False] * 1000):
+        answers = []
+        lines = monitored(redis, lambda: answers.append(filter_.request("POST", "/add", {"items": items})))
+        assert answers[0].status == 409 if "expansion" in parameters else answers[0].json == {"added": new}, answers
         names = [words(line)[0] for line in lines if words(line)[1].startswith("t:{") and ":bfl:" in words(line)[1]]
         commands = {name: names.count(name) for name in names}
         assert commands.pop("BITFIELD", 0) + commands.pop("BITFIELD_RO", 0) == 1000, commands
         strings = sum(":bfl:" in key for key in keys(redis, site))
         assert commands.pop("SETBIT", 0) <= strings and set(commands) <= {"STRLEN"}, "strings that are to be made"
-    lines = monitored(redis, lambda: filter_.check(items))
+    mixed = [text for pair in zip(numbers(500), numbers(500, 10_000)) for text in pair]  # every other one is in
+    answers = []
+    lines = monitored(redis, lambda: answers.extend(filter_.check(mixed)))
+    assert answers == [True, False] * 500 or "expansion" in parameters, "each item's own"
     names = [words(line)[0] for line in lines if ":bfl:" in line]
     assert set(names) == {"BITFIELD_RO"} and len(names) <= 1000
 
