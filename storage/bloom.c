@@ -89,12 +89,6 @@ struct bloom_layer bloom_layer(const struct bloom_params *params, unsigned index
     }
     layer.bits = (uint64_t)(items * bits_per_item);
     layer.bits = layer.bits == 0 ? 64 : (layer.bits + 63) / 64 * 64 + more;
-    layer.strings = 1;
-    layer.string_bits = layer.bits;
-    if (params->string_bits > 0 && layer.bits > params->string_bits) {
-        layer.strings = (layer.bits + params->string_bits - 1) / params->string_bits;
-        layer.string_bits = ((layer.bits + layer.strings - 1) / layer.strings + 63) / 64 * 64;
-    }
     return layer;
 }
 

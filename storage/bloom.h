@@ -29,8 +29,7 @@
  *
  * What RedisBloom has not, either: a layer that would be longer than a bound is cut into segments,
  * each a filter of its own for the items whose hash falls there, so that no string in Redis grows
- * without bound.  And a segment's bits may lie in several strings, one after the other: that
- * changes no figure and no answer, only how much of them Redis has to zero at once.
+ * without bound: a segment is a string, and has all bits of an item.
  *
  * Source of the rules: RedisBloom's documentation and its figures (BF.INFO); of the algorithms:
  * Bloom 1970; Kirsch, Mitzenmacher 2006 (two hashes make all); Dillinger, Manolios 2004 (what that
@@ -67,8 +66,7 @@ struct bloom_params {
     uint64_t capacity;     /* of layer 0: 1..BLOOM_CAPACITY_MAX */
     double error;          /* BLOOM_ERROR_MIN..BLOOM_ERROR_MAX */
     unsigned expansion;    /* 0: does not grow */
-    uint64_t segment_bits; /* longest segment */
-    uint64_t string_bits;  /* longest string; 0: as long as a segment */
+    uint64_t segment_bits; /* longest segment, BLOOM_SEGMENT_BITS at most */
 };
 
 struct bloom_layer {
@@ -78,8 +76,6 @@ struct bloom_layer {
     uint64_t bits;     /* of each segment; a multiple of 64 */
     uint64_t segments; /* at least 1 */
     unsigned hashes;
-    uint64_t strings;     /* that the bits of a segment lie in; at least 1 */
-    uint64_t string_bits; /* of each; a multiple of 64, and so the last may have some to spare */
 };
 
 struct bloom_hash {
@@ -96,7 +92,7 @@ struct bloom_layer bloom_layer(const struct bloom_params *params, unsigned index
 /* The segment of a layer that an item belongs to. */
 static inline uint64_t bloom_segment(const struct bloom_layer *layer, struct bloom_hash hash)
 {
-    return layer->segments == 1 ? 0 : (hash.b >> 32) % layer->segments;
+    return layer->segments <= 1 ? 0 : (hash.b >> 32) % layer->segments;
 }
 
 /* Bit @i of an item, 0 <= i < layer->hashes: byte bit/8, mask 1 << bit%8. */
@@ -118,23 +114,6 @@ static inline uint64_t bloom_bit(
 static inline uint64_t bloom_redis_bit(uint64_t bit)
 {
     return (bit & ~UINT64_C(7)) | (7 - (bit & 7));
-}
-
-/* Where bit @i of an item is: in which of the layer's strings (those of segment 0 first) and at
- * which of its bits, as Redis counts. */
-struct bloom_place {
-    uint64_t string, bit;
-};
-static inline struct bloom_place bloom_place(
-    const struct bloom_layer *layer, struct bloom_hash hash, unsigned i)
-{
-    uint64_t bit = bloom_bit(layer, hash, i);
-    uint64_t first = bloom_segment(layer, hash) * layer->strings;
-    if (layer->strings == 1) {
-        return (struct bloom_place){first, bloom_redis_bit(bit)};
-    }
-    return (struct bloom_place){
-        first + bit / layer->string_bits, bloom_redis_bit(bit % layer->string_bits)};
 }
 
 /* Share of a layer's bits that are set once @items items are in, and the rate at which it then says

@@ -1,50 +1,41 @@
-/* filter_groups.h - the bits of many items, put in order by the strings that they lie in.
+/* filter_groups.h - items, put in order by the strings that they lie in.
  *
- * Layer: storage, pure.  One owner; some 40 KB.
- * A command takes bits of one string only, and costs more than they do: so the bits of all items
- * that a string has are asked for, or set, at once.  Within a string they are in the order of the
- * items; those of an item have one behind the other.
+ * Layer: storage, pure.  One owner; some 8 KB.
+ * A command is for one string, and costs more than the bits of an item: so several items of a
+ * string are looked for at once.  Within a string they are in the order in which they were added.
  */
 #ifndef STORAGE_FILTER_GROUPS_H
 #define STORAGE_FILTER_GROUPS_H
 
-#include "storage/bloom.h"
+#include "storage/filter.h"
 
-#define GROUPS_BITS_MAX    2000
 #define GROUPS_STRINGS_MAX 256
 
-/* A bit, as Redis counts, of an item, by its number among those that were added. */
-struct group_bit {
-    uint32_t bit;
-    uint16_t item, string;
-};
-
 struct filter_groups {
-    const struct bloom_layer *layer;
-    size_t n_items, n_bits, n_strings;
-    unsigned run; /* an item's bits in a string: all, or 1 where a segment has several strings */
-    uint64_t strings[GROUPS_STRINGS_MAX];   /* their numbers in the layer, by first use */
-    size_t first[GROUPS_STRINGS_MAX + 1];   /* of their bits, in ordered */
-    struct group_bit bits[GROUPS_BITS_MAX]; /* as they were added */
-    struct group_bit ordered[GROUPS_BITS_MAX];
+    size_t n_items, n_strings;
+    uint64_t segments[GROUPS_STRINGS_MAX]; /* each string's number in the layer, by first use */
+    uint16_t string[FILTER_ITEMS_MAX];     /* of each item: where it is in segments */
+    uint16_t ordered[FILTER_ITEMS_MAX];    /* items by string, by their number as added */
+    size_t first[GROUPS_STRINGS_MAX + 1];  /* of a string's items, in ordered */
 };
 
-/* Begin with none.  @layer is the caller's. */
-void filter_groups_begin(struct filter_groups *groups, const struct bloom_layer *layer);
+/* Begin with none. */
+void filter_groups_begin(struct filter_groups *groups);
 
-/* False: it does not fit any more; nothing was done.  The first one fits. */
-bool filter_groups_add(struct filter_groups *groups, struct bloom_hash hash);
+/* One more item, of the string @segment.  False: it does not fit any more; nothing was done.  The
+ * first one fits. */
+bool filter_groups_add(struct filter_groups *groups, uint64_t segment);
 
 /* All are added: `first` and `ordered` are filled. */
 void filter_groups_end(struct filter_groups *groups);
 
-/* A group: bits [from, to) of `ordered`, whole runs, are of the string strings[string]. */
+/* A group: items [from, to) of `ordered` are of the string segments[string]. */
 struct group {
     size_t string, from, to;
 };
 
-/* The next one behind @group, {0} at first; of at most @most bits, but for one run.  False: there
- * is none. */
+/* The next one behind @group, {0} at first; of at most @most items, at least 1.  False: there is
+ * none. */
 bool filter_groups_next(const struct filter_groups *groups, size_t most, struct group *group);
 
 #endif

@@ -9,6 +9,12 @@
 #include "storage/filter_groups.h"
 #include "storage/filter_ops.h"
 
+/* A command under way: for items asked[first .. first + n) of a shard, each of so many bits. */
+struct items_sent {
+    unsigned shard, hashes;
+    size_t first, n;
+};
+
 /* Items in the order of their shards; within a shard as they were given, so that of two equal ones
  * the first is the new one. */
 struct items {
@@ -18,9 +24,9 @@ struct items {
     uint32_t *order;           /* items by shard */
     uint32_t first[PARTITIONS_MAX + 1];
     unsigned probed[PARTITIONS_MAX]; /* so many of a shard's layers were looked into */
-    uint32_t *asked;                 /* items of the commands under way, or of their bits */
-    size_t n_asked, room;            /* of them, and for them */
-    bool *absent;                    /* by item: it was not asked for, or a bit is not set */
+    uint32_t *asked;                 /* items of the commands under way */
+    struct items_sent *sent;         /* at most as many */
+    size_t n_asked, n_sent;
     struct filter_groups *groups;
 };
 
@@ -31,6 +37,13 @@ void items_release(struct items *it);
 static inline bool items_pending(const struct items *it, uint32_t item)
 {
     return it->job->answers[item] == FILTER_PENDING;
+}
+
+/* Bit @i of an item, as Redis counts. */
+static inline int64_t items_bit(
+    const struct items *it, const struct bloom_layer *layer, uint32_t item, unsigned i)
+{
+    return (int64_t)bloom_redis_bit(bloom_bit(layer, it->hashes[item], i));
 }
 
 /* Look for all pending items in one layer of each shard: the newest of its first @layers[s] that

@@ -7,29 +7,27 @@
 #define SHARD_SPARE      0.02
 #define SHARD_DEVIATIONS 6.0
 
-#define STRING_BITS BLOOM_STRING_BITS(256 << 10)
-
 const char *const filter_home_fields[FILTER_HOME_FIELDS] = {
     "id", "capacity", "error", "expansion", "shards", "drop", "rules"};
+
+/* By their number. */
+static const struct {
+    enum bloom_rules rules;
+    uint64_t segment_bits; /* 0: not one of ours */
+} rules_of[] = {
+    [FILTER_REDISBLOOM] = {BLOOM_REDISBLOOM, BLOOM_SEGMENT_BITS},
+    [FILTER_OWN_LONG] = {BLOOM_OWN, UINT64_C(1) << 23},
+    [FILTER_OWN] = {BLOOM_OWN, BLOOM_STRING_BITS(256 << 10)},
+};
 
 static struct bloom_params params_of(
     enum filter_rules rules, uint64_t capacity, double error, unsigned expansion)
 {
-    static const struct {
-        enum bloom_rules rules;
-        uint64_t segment_bits, string_bits;
-    } of[] = {
-        [FILTER_REDISBLOOM_LONG] = {BLOOM_REDISBLOOM, BLOOM_SEGMENT_BITS, 0},
-        [FILTER_OWN_LONG] = {BLOOM_OWN, UINT64_C(1) << 23, 0},
-        [FILTER_REDISBLOOM] = {BLOOM_REDISBLOOM, BLOOM_SEGMENT_BITS, STRING_BITS},
-        [FILTER_OWN] = {BLOOM_OWN, STRING_BITS, 0},
-    };
-    return (struct bloom_params){.rules = of[rules].rules,
+    return (struct bloom_params){.rules = rules_of[rules].rules,
         .capacity = capacity,
         .error = error,
         .expansion = expansion,
-        .segment_bits = of[rules].segment_bits,
-        .string_bits = of[rules].string_bits};
+        .segment_bits = rules_of[rules].segment_bits};
 }
 
 struct filter_layout filter_layout(
@@ -66,7 +64,7 @@ bool filter_shape_read(struct filter_shape *shape, const struct reply *fields)
     uint64_t capacity;
     uint64_t expansion;
     uint64_t shards;
-    uint64_t rules = FILTER_REDISBLOOM_LONG; /* of a filter that says nothing of it */
+    uint64_t rules = FILTER_REDISBLOOM; /* of a filter that says nothing of it */
     shape->id = 0;
     if (fields->type != REPLY_ARRAY || fields->n != FILTER_HOME_FIELDS) {
         return false;
@@ -81,7 +79,7 @@ bool filter_shape_read(struct filter_shape *shape, const struct reply *fields)
         !read_number(&fields->items[4], shape->partitions, &shards) || shards == 0 ||
         (fields->items[6].type != REPLY_NIL &&
             !read_number(&fields->items[6], FILTER_OWN, &rules)) ||
-        rules == 0) {
+        rules_of[rules].segment_bits == 0) {
         return false;
     }
     shape->capacity = capacity;

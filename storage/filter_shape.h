@@ -4,19 +4,17 @@
  *
  *   t:{h}:bf:<site>:<name>    hash    id, capacity, error, expansion, shards, rules
  *   t:{p}:bfs:<site>:<name>   hash    id, n (layers), 0.. (items of each layer): one a shard
- *   t:{p}:bfl:<site>:<name>:<id>:<layer>.<string>
+ *   t:{p}:bfl:<site>:<name>:<id>:<layer>.<segment>
  *                             string  the bits
  *
- * A filter that fits into 4 MiB is RedisBloom's, bit for bit: its strings, one behind the other,
- * are RedisBloom's image of the layer.  A larger one, which would not be that in shards anyway,
- * goes by our own rules (bloom.h).
+ * A filter that fits into 4 MiB is RedisBloom's, bit for bit: its string is RedisBloom's image of
+ * the layer.  A larger one, which would not be that in shards anyway, goes by our own rules
+ * (bloom.h), in segments of up to 256 KiB.
  *
- * No string has more than 256 KiB.  A new one is zeroed at one go, and Redis is held as long: 0.1
- * ms each where its memory was in use before, some 2 ms where the machine has to find it (measured:
- * 0.4 and up to 9 ms for 1 MiB, 1.6 ms and more than can be allowed for 4).  Where an item's bits
- * lie in several strings they cost several commands, so only a RedisBloom layer that is longer has
- * that; a larger filter has more segments.  Longer strings, of filters made before, stay as they
- * are: `rules` says which.
+ * All bits of an item lie in one string, so they are one command.  A new string is zeroed at one
+ * go, and Redis is held as long: 0.1 ms for 256 KiB, 0.4 for 1 MiB, 1.6 for 4 (measured; longer
+ * where the machine has to find the memory).  filter_add.c sees to it that such a script does
+ * little else.
  *
  * h is the partition of hash(site, name), shard s lies in partition (h + s) mod P: a filter of one
  * shard has all in one partition.
@@ -35,11 +33,10 @@
 #include "storage/partition.h"
 #include "storage/redis.h"
 
-/* As stored. */
+/* As stored.  (3 was RedisBloom's in strings of 256 KiB, for some hours: never released.) */
 enum filter_rules {
-    FILTER_REDISBLOOM_LONG = 1, /* a string of up to 4 MiB; not made any more */
-    FILTER_OWN_LONG = 2,        /* segments of up to 1 MiB, a string each; not made any more */
-    FILTER_REDISBLOOM = 3,
+    FILTER_REDISBLOOM = 1,
+    FILTER_OWN_LONG = 2, /* segments of up to 1 MiB; not made any more */
     FILTER_OWN = 4,
 };
 

@@ -173,11 +173,10 @@ static bool unlink_layer(struct filter_state *state, unsigned shard, unsigned in
 {
     struct pipeline *p = &state->pipe;
     struct bloom_layer layer = bloom_layer(&state->shape.shard, index);
-    uint64_t strings = layer.segments * layer.strings;
-    uint64_t at_once = 1 + UNLINK_BYTES / (layer.string_bits / 8 + 1);
+    uint64_t at_once = 1 + UNLINK_BYTES / (layer.bits / 8 + 1);
     size_t commands = 0;
-    for (uint64_t first = 0; first < strings; first += at_once) {
-        uint64_t left = strings - first;
+    for (uint64_t first = 0; first < layer.segments; first += at_once) {
+        uint64_t left = layer.segments - first;
         uint64_t n = left < at_once ? left : at_once;
         resp_head(&p->out, 1 + n);
         resp_text(&p->out, "UNLINK");

@@ -206,11 +206,11 @@ static void of_filter(
     add(key, name.p, name.n);
 }
 
-/* :<layer>.<string> */
-static void add_string(struct key *key, unsigned layer, uint64_t string)
+/* :<layer>.<segment> */
+static void add_segment(struct key *key, unsigned layer, uint64_t segment)
 {
     char text[48];
-    int n = snprintf(text, sizeof(text), ":%u.%llu", layer, (unsigned long long)string);
+    int n = snprintf(text, sizeof(text), ":%u.%llu", layer, (unsigned long long)segment);
     add(key, text, (size_t)n);
 }
 
@@ -225,13 +225,13 @@ void key_filter_shard(struct key *key, const char *tag, struct slice site, struc
 }
 
 void key_filter_bits(struct key *key, const char *tag, struct slice site, struct slice name,
-    uint64_t id, unsigned layer, uint64_t string)
+    uint64_t id, unsigned layer, uint64_t segment)
 {
     char text[24];
     int n = snprintf(text, sizeof(text), ":%llu", (unsigned long long)id);
     of_filter(key, tag, "bfl:", site, name);
     add(key, text, (size_t)n);
-    add_string(key, layer, string);
+    add_segment(key, layer, segment);
 }
 
 void key_seen(
@@ -249,7 +249,7 @@ void key_seen_bits(struct key *key, const char *tag, struct slice site, struct b
     unsigned layer, uint64_t segment)
 {
     key_seen(key, tag, site, month, "bits");
-    add_string(key, layer, segment);
+    add_segment(key, layer, segment);
 }
 
 unsigned claim_partition(const struct partitions *partitions, const struct claim_digest *claim)

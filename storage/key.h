@@ -120,11 +120,11 @@ void key_visit_prefix(struct key *key, const char *tag, struct slice site);
 
 /* A limiter's key, in the partition of job->key. */
 void key_limit(struct key *key, const struct partitions *partitions, const struct limit_job *job);
-/* A named filter's hash, a shard's, and a string of the bits of a shard's layer. */
+/* A named filter's hash, a shard's, and the bits of a segment of a shard's layer. */
 void key_filter(struct key *key, const char *tag, struct slice site, struct slice name);
 void key_filter_shard(struct key *key, const char *tag, struct slice site, struct slice name);
 void key_filter_bits(struct key *key, const char *tag, struct slice site, struct slice name,
-    uint64_t id, unsigned layer, uint64_t string);
+    uint64_t id, unsigned layer, uint64_t segment);
 
 /* t:{tag}:seen:<site>:<month>:<what> */
 void key_seen(

@@ -104,36 +104,32 @@ def test_bits_in_redis_are_redisblooms(redis, filter_, site):
 FOO = 0x822b4f99b121f10d, 0x9d63d52a557f61c2  # its hashes, as RedisBloom has them
 
 
-@pytest.mark.parametrize("capacity, error, size, hashes, strings", [
-    (1_000_000, 0.01, 1_378_472, 8, 6), (300_000, 0.001, 593_264, 11, 3), (3_000_000, 0.01, 4_135_408, 8, 16),
+@pytest.mark.parametrize("capacity, error, size, hashes", [
+    (1_000_000, 0.01, 1_378_472, 8), (300_000, 0.001, 593_264, 11), (3_000_000, 0.01, 4_135_408, 8),
 ])
-def test_bits_in_several_strings_are_redisblooms(redis, filter_, site, capacity, error, size, hashes, strings):
-    """Of a layer longer than 256 KiB: one string behind the other they are the same image."""
+def test_a_long_string_is_redisblooms(redis, filter_, site, capacity, error, size, hashes):
+    """Up to 4 MiB."""
     figures = filter_.put(capacity=capacity, error_rate=error)
     assert (figures["bytes"], figures["hashes"], figures["layers"]) == (size, hashes, 1)
     assert filter_.add(["foo", "bar", "foo"]) == [True, True, False]
     filter_.add_all(numbers(1000))
-    found = sorted((int(k.rpartition(".")[2]), k) for k in keys(redis, site) if ":bfl:" in k)
-    assert [number for number, _ in found] == list(range(strings))
-    lengths = {redis.command("STRLEN", k) for _, k in found}
-    assert len(lengths) == 1 and max(lengths) <= 256 << 10 and 0 <= max(lengths) * strings - size < 8 * strings
+    (key,) = [k for k in keys(redis, site) if ":bfl:" in k]
+    assert redis.command("STRLEN", key) == size
     a, b = FOO
     for i in range(hashes):
         bit = (a + i * b) % 2**64 % (8 * size)
-        string, bit = divmod(bit, 8 * max(lengths))
-        assert redis.command("GETBIT", found[string][1], bit ^ 7) == 1, "the lowest bit of a byte is the first"
-    ones = sum(redis.command("BITCOUNT", k) for _, k in found)
-    assert 1000 * hashes < ones <= 1002 * hashes, "and no others"
+        assert redis.command("GETBIT", key, bit ^ 7) == 1, "the lowest bit of a byte is the first"
+    assert 1000 * hashes < redis.command("BITCOUNT", key) <= 1002 * hashes, "and no others"
     assert filter_.check(["foo", "bar", "baz"]) == [True, True, False]
     assert filter_.check_all(numbers(1000)) == 1000 and filter_.check_all(numbers(1000, 10_000)) == 0
 
 
 def test_what_was_stored_in_longer_strings_stays_as_it_is(redis, filter_, site):
-    """Filters made before strings were cut at 256 KiB: their hash has another number."""
-    for rules, capacity, longest in (("1", 1_000_000, 1_378_472), (None, 3_000_000, 4_135_408), ("2", 20_000_000, 1 << 20)):
+    """Filters of an earlier tallyd: their hash has another number, or none."""
+    for rules, capacity, longest in ((None, 3_000_000, 4_135_408), ("2", 20_000_000, 1 << 20)):
         figures = filter_.put(capacity=capacity)
         (home,) = [k for k in keys(redis, site) if ":bf:" in k]
-        assert redis.command("HGET", home, "rules") == ("4" if rules == "2" else "3")
+        assert redis.command("HGET", home, "rules") == ("4" if rules == "2" else "1")
         redis.command(*(("HSET", home, "rules", rules) if rules else ("HDEL", home, "rules")))
         assert filter_.add_all(numbers(2000)) == 2000 and filter_.add_all(numbers(2000)) == 0
         assert filter_.check_all(numbers(2000)) == 2000 and filter_.check_all(numbers(1000, 10_000)) == 0
@@ -295,7 +291,7 @@ def race(filters, batches):
 
 @pytest.mark.parametrize("capacity", [50, 2000, 100_000, 10_000_000])
 def test_of_racing_adders_one_is_told_new(redis, start_tallyd, site, capacity):
-    """Two processes, growing meanwhile (50), in one string (2000), in several (100,000), in shards."""
+    """Two processes, growing meanwhile (50), in one string (2000), a longer one (100,000), in shards."""
     daemons = [start_tallyd(redis=redis, name=f"racer{i}") for i in range(2)]
     filters = [Filter(daemons[i % 2].client(), site) for i in range(6)]
     filters[0].put(capacity=capacity, error_rate=0.000001)
@@ -312,7 +308,7 @@ def test_of_racing_adders_one_is_told_new(redis, start_tallyd, site, capacity):
 @pytest.mark.parametrize("capacity", [None, 20, 1_000_000, 4_000_000])
 def test_a_racing_delete(redis, start_tallyd, site, capacity):
     """Adders and deleters at once: every answer is one of the contract's, and nothing is left behind.  As add makes it, or
-    made again by who deletes it: one that grows meanwhile, one in several strings, and one in shards of several strings."""
+    made again by who deletes it: one that grows meanwhile, one in a long string, and one in shards of several strings."""
     daemons = [start_tallyd(redis=redis, name=f"racer{i}") for i in range(2)]
     over = threading.Event()
     strange = []
@@ -349,7 +345,7 @@ def used_mb(redis):
     return int(re.search(r"used_memory:(\d+)", redis.command("INFO", "memory"))[1]) / (1 << 20)
 
 
-STRING = 256 << 10  # the longest that is made
+STRING = 256 << 10  # the longest that is made of filters that are cut up
 STALL_US = 5000
 TRIES = 10  # who shares the machine makes commands longer, never shorter: one good try shows what they cost
 WAITED_SHARE = 0.1  # of a try's time that Redis was ready to run and had no processor: then nothing can be told
@@ -407,19 +403,22 @@ def words(line):
     return re.findall(r'"((?:[^"\\]|\\.)*)"', line)
 
 
-def growth_by_script(lines):
-    """For each script that MONITOR showed: by how many bytes it made strings of bits longer."""
-    length, grown = {}, []
+def scripts_of(lines):
+    """Of each script that MONITOR showed: by how many bytes it made strings of bits longer, and its BITFIELDs; and how long
+    the strings are."""
+    length, scripts = {}, []
     for line in lines:
         name, key, *rest = words(line)
-        if name == "EVALSHA":
-            grown.append(0)
+        if name == "EVALSHA" and ":bfs:" in line:  # a leader's lock is one, too
+            scripts.append([0, 0])
         bits = {"SETBIT": rest[:1], "BITFIELD": rest[2::4]}.get(name, []) if ":bfl:" in key else []
         size = max((int(bit) // 8 + 1 for bit in bits), default=0)
         if size > length.get(key, 0):
-            grown[-1] += size - length.get(key, 0)
+            scripts[-1][0] += size - length.get(key, 0)
             length[key] = size
-    return grown, length
+        if size > 0 and name == "BITFIELD":
+            scripts[-1][1] += 1
+    return scripts, length
 
 
 def monitored(redis, act):
@@ -434,29 +433,56 @@ def monitored(redis, act):
     return lines
 
 
-@pytest.mark.parametrize("capacity, strings, adds", [(3_000_000, 16, 8), (5_000_000, 27, 8)],
-                         ids=["RedisBloom's", "segments"])
-def test_a_script_makes_one_new_string(start_redis, start_tallyd, site, capacity, strings, adds):
+@pytest.mark.parametrize("capacity, strings, longest, items_beside, adds", [
+    (3_000_000, 1, 4_135_408, 3, 4), (1_000_000, 1, 1_378_472, 167, 4), (5_000_000, 27, STRING, 235, 5),
+], ids=["RedisBloom's, 4 MiB", "RedisBloom's, 1.3 MiB", "segments"])
+def test_a_script_makes_one_new_string(start_redis, start_tallyd, site, capacity, strings, longest, items_beside, adds):
     """Zeros of a new string hold Redis, most of all where the machine has to find the memory: a layer is not made at one
-    go."""
+    go, and the longer a string is, the less is done beside."""
     redis = start_redis()
     filter_ = Filter(start_tallyd("--partitions", "1", redis=redis).client(), site)
     filter_.put(capacity=capacity)
     items = numbers(500) + numbers(500)
     lines = monitored(redis, lambda: filter_.add(items) == [True] * 500 + [False] * 500 or pytest.fail("wrong"))
-    grown, length = growth_by_script(lines)
-    assert len(length) == strings and 0 <= sum(grown) - filter_.get()["bytes"] < 8 * strings, \
+    scripts, length = scripts_of(lines)
+    assert len(length) == strings and sum(grown for grown, _ in scripts) == filter_.get()["bytes"], \
         "all strings, as long as they will be"
-    assert 0 < max(grown) <= STRING, "one a script"
+    assert 0 < max(grown for grown, _ in scripts) <= longest, "one a script"
+    assert 0 < max(n for grown, n in scripts if grown) <= items_beside
     assert all(redis.command("STRLEN", key) == n for key, n in length.items())
-    lines = monitored(redis, lambda: filter_.add(items))
-    scripts = [line for line in lines if "EVALSHA" in words(line) and ":bfs:" in line]  # a leader's lock is one, too
-    assert len(scripts) == adds, "1000 items of 8 bits, as long as not all strings are sure to be there"
+    scripts, _ = scripts_of(monitored(redis, lambda: filter_.add(items)))
+    assert len(scripts) == adds, "1000 items of 8 bits"
     assert filter_.check_all(items) == 1000 and filter_.get()["items"] == 500
 
 
+@pytest.mark.parametrize("parameters", [
+    {"capacity": 100_000}, {"capacity": 3_000_000}, {"capacity": 20_000_000}, {"capacity": 300, "expansion": 0},
+], ids=["a string", "a long string", "segments", "gets full"])
+def test_an_item_is_one_command(start_redis, start_tallyd, site, parameters):
+    """A BITFIELD: also where its string is to be made, where it comes twice, and where there is no room."""
+    redis = start_redis()
+    filter_ = Filter(start_tallyd(redis=redis).client(), site)
+    filter_.put(**parameters)
+    items = numbers(250) + numbers(750)
+    for new in ([True] * 250 + [False] * 250 + [True] * 500, [False] * 1000):
+        answers = []
+        lines = monitored(redis, lambda: answers.append(filter_.request("POST", "/add", {"items": items})))
+        assert answers[0].status == 409 if "expansion" in parameters else answers[0].json == {"added": new}, answers
+        names = [words(line)[0] for line in lines if words(line)[1].startswith("t:{") and ":bfl:" in words(line)[1]]
+        commands = {name: names.count(name) for name in names}
+        assert commands.pop("BITFIELD", 0) + commands.pop("BITFIELD_RO", 0) == 1000, commands
+        strings = sum(":bfl:" in key for key in keys(redis, site))
+        assert commands.pop("SETBIT", 0) <= strings and set(commands) <= {"STRLEN"}, "strings that are to be made"
+    mixed = [text for pair in zip(numbers(500), numbers(500, 10_000)) for text in pair]  # every other one is in
+    answers = []
+    lines = monitored(redis, lambda: answers.extend(filter_.check(mixed)))
+    assert answers == [True, False] * 500 or "expansion" in parameters, "each item's own"
+    names = [words(line)[0] for line in lines if ":bfl:" in line]
+    assert set(names) == {"BITFIELD_RO"} and len(names) <= 1000
+
+
 @pytest.mark.parametrize("capacity, error, layers", [(400, 1e-15, 2), (3_000_000, 0.01, 1), (20_000_000, 0.01, 1)],
-                         ids=["many hashes, growing", "several strings", "many segments"])
+                         ids=["many hashes, growing", "a long string", "many segments"])
 def test_scripts_are_short(start_redis, start_tallyd, site, capacity, error, layers):
     """1000 items whose every bit costs most, and the first 1000 of filters whose bits are to be made."""
     redis = start_redis(options=("--slowlog-log-slower-than", "500", "--slowlog-max-len", "5000"))

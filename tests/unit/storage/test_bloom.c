@@ -230,41 +230,6 @@ Test(bloom, segments)
     cr_expect_eq(bloom_layer(&edge, 0).segments, 1);
 }
 
-/* Nothing but the place of a bit in Redis. */
-Test(bloom, strings_change_no_figure_and_no_bit)
-{
-    for (uint64_t longest = 64; longest <= 8192; longest *= 2) {
-        struct bloom_params p = params(0.001, 300, 2);
-        p.segment_bits = 6400;
-        for (unsigned index = 0; index < 3; index++) {
-            p.string_bits = 0;
-            struct bloom_layer whole = bloom_layer(&p, index);
-            p.string_bits = longest;
-            struct bloom_layer cut = bloom_layer(&p, index);
-            cr_expect_eq(cut.bits, whole.bits);
-            cr_expect_eq(cut.segments, whole.segments);
-            cr_expect_eq(cut.capacity, whole.capacity);
-            cr_expect_eq(cut.hashes, whole.hashes);
-            cr_expect_eq(whole.strings, 1);
-            cr_expect_eq(whole.string_bits, whole.bits);
-            cr_expect_leq(cut.string_bits, longest);
-            cr_expect_eq(cut.string_bits % 64, 0);
-            cr_expect_geq(cut.strings * cut.string_bits, cut.bits);
-            cr_expect_lt(cut.strings * cut.string_bits, cut.bits + 64 * cut.strings);
-            for (unsigned i = 0; i < 100; i++) {
-                struct bloom_hash hash = bloom_hash((struct slice){(const char *)&i, sizeof(i)});
-                for (unsigned j = 0; j < cut.hashes; j++) {
-                    struct bloom_place place = bloom_place(&cut, hash, j);
-                    struct bloom_place one = bloom_place(&whole, hash, j);
-                    cr_assert_eq(place.string / cut.strings, one.string, "the segment's");
-                    cr_assert_eq(place.string % cut.strings * cut.string_bits + place.bit, one.bit);
-                    cr_assert_eq(one.bit, bloom_redis_bit(bloom_bit(&whole, hash, j)));
-                }
-            }
-        }
-    }
-}
-
 Test(bloom, items_fall_evenly_into_segments)
 {
     struct bloom_params p = params(0.01, 1000, 0);
