@@ -14,9 +14,9 @@
 #include "storage/clock.h"
 #include "storage/resolver.h"
 
-/* Taken from the socket at once.  hiredis takes 16 KB: for sketches that is a system call for each
- * one, and Redis, whose socket holds 208 KB, waits for us meanwhile. */
-#define READ_SIZE (128 * 1024)
+/* Taken from the socket at once: what Redis writes at once.  hiredis takes 16 KB: for sketches that
+ * is a system call for each one, and Redis waits for us meanwhile. */
+#define READ_SIZE (64 * 1024)
 
 /* Amid a large reply more comes mostly at once, and who sleeps must be woken: that costs Redis more
  * than what it sends meanwhile.  So look so many times before, some 15 us, and let others run in
