@@ -11,7 +11,8 @@
 
 /* The exchange's body, a value of any kind, read with jansson's @flags; the caller's to release.
  * An integer beyond 64 bits, which jansson refuses, is a real.  NULL: the response says why: 400
- * with line and column, both from 1, for what is no JSON; 503 where memory is out. */
+ * with line and column, both from 1, for what is no JSON; 413 for more values than any body here
+ * needs; 503 where memory is out. */
 json_t *json_body_read(struct http_exchange *exchange, size_t flags);
 
 #endif

@@ -448,6 +448,41 @@ def test_body_memory_is_given_back(hasty, site):
     wait_until(lambda: hasty.client().post((EVENT % site).ljust(size)).status == 202, "a body is taken again")
 
 
+BODIES = [("PUT", "/filters/f"), ("POST", "/filters/f/add"), ("POST", "/filters/f/check"), ("PUT", "/pagesets/s"),
+          ("POST", "/grafana/query"), ("POST", "/grafana/search")]
+
+
+@pytest.mark.parametrize("many", ["[],", "{},", '"a",', "1,"])
+def test_a_body_of_many_values_takes_no_more_memory_than_its_bytes(hasty, many):
+    """As a tree they would be forty times as much, and stay with the process."""
+    def resident_kib():
+        with open(f"/proc/{hasty.pid}/status", encoding="ascii") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+    http = hasty.client()
+    array = "[" + many * (900_000 // len(many)) + "1]"
+    before = resident_kib()
+    for method, path in BODIES:
+        for body in ('{"items":%s}' % array, '{"a":%s' % array):
+            answer = http.request(method, path, body)
+            assert_problem(answer, 413)
+            assert "20000 values" in answer.json["detail"]
+    assert resident_kib() - before < 12 * 1024
+
+
+def test_values_are_counted_outside_of_strings(hasty, site):
+    http = hasty.client()
+    text = ',[{:\\"' * 60_000
+    answer = http.request("POST", "/filters/f/add" + query({"site": site}), json.dumps({"items": [text, "b"]}))
+    assert answer.status == 200 and answer.json == {"added": [True, True]}, answer
+    answer = http.request("POST", "/filters/f/add" + query({"site": site}), json.dumps({"items": [1] * 19_000}))
+    assert_problem(answer, 422)
+    assert answer.json["errors"][0]["pointer"] == "/items"
+    answer = http.request("POST", "/filters/f/add" + query({"site": site}), '{"items":' + "[" * 100_000)
+    assert_problem(answer, 400)
+    assert "nested too deeply" in answer.json["detail"]
+
+
 def test_many_connections(tallyd, site):
     """Several hundred at once, each with its own request in flight."""
     connections = [Raw(tallyd.port) for _ in range(300)]
