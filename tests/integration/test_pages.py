@@ -11,6 +11,7 @@ import pytest
 from lib.clock import epoch, rfc3339
 from lib.process import Tallyd
 from lib.truth import is_close
+from lib.waiting import wait_until
 
 TALLYD_ARGS = ("--readers", "2")
 
@@ -131,7 +132,13 @@ def test_windows_over_all_levels(start_world, site):
                 check(world, site, from_s, to_s + 60, by=by, limit=draw.choice([1, 5, 100]))
     window = tuple(rfc3339(epoch(t)) for t in ("2026-03-08 21:30", "2026-03-09 01:00"))
     world.wait_cover(site, *window, check=lambda: check(world, site, *window), minute=30, hour=3)
-    cover = check(world, site, *window, explain="1")["cover"]
+
+    def explained():
+        return check(world, site, *window, explain="1")["cover"]
+
+    # wait_cover has looked at the site's partition only
+    wait_until(lambda: explained()["hour"] == 3 * 4, "the hours of all partitions are closed")
+    cover = explained()
     assert (cover["hour"], cover["minute"], cover["keys"]) == (3 * 4, 30 * 4, 33 * 4)
     assert len(cover["list"]) == cover["keys"] and len({item["key"] for item in cover["list"]}) == cover["keys"]
     assert all(f":pv:{site}:" in item["key"] for item in cover["list"])
