@@ -9,7 +9,7 @@ import threading
 
 from lib.clock import FakeClock, epoch, rfc3339
 from lib.process import Redis, Tallyd, sanitized, short_directory
-from lib.remembering import START, clients, events, world
+from lib.remembering import START, clients, events, questions, window, world
 from lib.waiting import wait_until
 from lib.world import FOREVER
 
@@ -23,10 +23,6 @@ def answers(client, **params):
 def work(client):
     """(runs remembered, keys read) so far."""
     return client.metric("tallyd_cache_hits_total"), client.metric("tallyd_query_keys_total")
-
-
-def window(first, last):
-    return {"from_": rfc3339(first), "to": rfc3339(last)}
 
 
 def test_a_window_that_is_over_is_read_once(clients, site, chance):
@@ -65,20 +61,10 @@ def test_a_late_event_of_another_process_is_in_the_very_next_answer(clients, sit
 
 def test_random_questions_between_late_events_and_rollups(world, clients, site, chance, seed):
     """Two that write and remember, one that remembers nothing; hours, then days, close meanwhile."""
-    first = int(world.now()) // 86400 * 86400 - 40 * 86400
-    asked = []
-    hits = 0
-    for i in range(150):
-        if i % 30 == 29:
-            world.stroll(int(world.now()) + 3600 + (40000 if i == 89 else 0))
-        now = int(world.now())
-        if chance.random() < 0.6:
-            chance.choice(clients[:2]).accept(events(site, chance, chance.randrange(1, 30), first, now))
-        if chance.random() < 0.4 or not asked:
-            begin = chance.randrange(first - 86400, now)
-            asked.append({"site": site, "page": chance.choice((None, "/a", ["/a", "/b"], ["/b", "/a"])),
-                          **window(begin, chance.randrange(begin + 60, now + 7200))})
-        question = chance.choice(asked[-6:])
+    def draw():
+        return {"page": chance.choice((None, "/a", ["/a", "/b"], ["/b", "/a"]))}
+
+    for i, question in questions(world, clients, site, chance, draw, events, rounds=150, every=30, days=40):
         for http in clients[:2]:
             assert answers(http, **question) == answers(clients[2], **question), f"seed {seed}, {i}: {question}"
     hits = sum(work(http)[0] for http in clients[:2])

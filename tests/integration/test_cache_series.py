@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from lib.clock import epoch, rfc3339
-from lib.remembering import clients, events, world
+from lib.remembering import clients, events, questions, window, world
 from lib.waiting import wait_until
 from lib.world import FOREVER
 
@@ -31,10 +31,6 @@ def answers(client, **params):
 
 def work(client):
     return client.metric("tallyd_cache_hits_total"), client.metric("tallyd_query_keys_total")
-
-
-def window(first, last):
-    return {"from_": rfc3339(first), "to": rfc3339(last)}
 
 
 @pytest.mark.parametrize("path", ["/stats", "/uv", "/pv", "/ips", "/visits"])
@@ -95,21 +91,11 @@ def test_a_late_event_of_another_process_is_in_the_very_next_answer(clients, sit
 
 def test_random_series_between_late_events_and_rollups(world, clients, site, chance, seed):
     """Two that write and remember, one that remembers nothing; hours, then days, close meanwhile."""
-    first = int(world.now()) // 86400 * 86400 - 8 * 86400
-    asked = []
-    for i in range(50):
-        if i % 12 == 11:
-            world.stroll(int(world.now()) + 3600 + (40000 if i == 35 else 0))
-        now = int(world.now())
-        if chance.random() < 0.5:
-            chance.choice(clients[:2]).accept(events(site, chance, chance.randrange(1, 30), first, now))
-        if chance.random() < 0.4 or not asked:
-            begin = chance.randrange(first - 86400, now)
-            asked.append({"site": site, "page": chance.choice((None, "/a", ["/a", "/b"], ["/b", "/a"])),
-                          "step": chance.choice(("1h", "1h", "1d", "1w", "auto")),
-                          "tz": chance.choice(("UTC", "Europe/Berlin")),
-                          **window(begin, chance.randrange(begin + 60, now + 7200))})
-        question = chance.choice(asked[-6:])
+    def draw():
+        return {"page": chance.choice((None, "/a", ["/a", "/b"], ["/b", "/a"])),
+                "step": chance.choice(("1h", "1h", "1d", "1w", "auto")), "tz": chance.choice(("UTC", "Europe/Berlin"))}
+
+    for i, question in questions(world, clients, site, chance, draw, events, rounds=50, every=12, days=8):
         for http in clients[:2]:
             assert answers(http, **question) == answers(clients[2], **question), f"seed {seed}, {i}: {question}"
     assert sum(work(http)[0] for http in clients[:2]) > 200, "the test asks for too little twice"

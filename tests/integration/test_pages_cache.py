@@ -7,7 +7,7 @@ import threading
 
 from lib.clock import FakeClock, epoch, rfc3339
 from lib.process import Redis, short_directory
-from lib.remembering import clients, world
+from lib.remembering import clients, questions, window, world
 from lib.waiting import wait_until
 from lib.world import FOREVER
 
@@ -15,10 +15,6 @@ from lib.world import FOREVER
 def events(site, chance, n, first, last, pages=40):
     return [{"site": site, "page": f"/{'ab'[chance.randrange(2)]}/{int(chance.random() ** 2 * pages)}",
              "user": chance.randrange(3000), "ts": chance.randrange(first, last)} for _ in range(n)]
-
-
-def window(first, last):
-    return {"from_": rfc3339(first), "to": rfc3339(last)}
 
 
 def pages_of(client, **params):
@@ -115,20 +111,12 @@ def test_a_late_event_of_another_process_is_in_the_very_next_answer(clients, sit
 
 def test_random_questions_between_late_events_and_rollups(world, clients, site, chance, seed):
     """Two that write and remember, one that remembers nothing; hours, then days, close meanwhile."""
-    first = int(world.now()) // 86400 * 86400 - 40 * 86400
-    asked = []
     before = sum(work(http)[0] for http in clients[:2])
-    for i in range(120):
-        if i % 30 == 29:
-            world.stroll(int(world.now()) + 3600 + (40000 if i == 89 else 0))
-        now = int(world.now())
-        if chance.random() < 0.6:
-            chance.choice(clients[:2]).accept(events(site, chance, chance.randrange(1, 30), first, now))
-        if chance.random() < 0.4 or not asked:
-            begin = chance.randrange(first - 86400, now)
-            asked.append({"site": site, **window(begin, chance.randrange(begin + 60, now + 7200)),
-                          **chance.choice(({}, {"prefix": "/a"}, {"by": "uv", "limit": 5}, {"page": ["/a/1", "/b/0"]}))})
-        question = chance.choice(asked[-6:])
+
+    def draw():
+        return chance.choice(({}, {"prefix": "/a"}, {"by": "uv", "limit": 5}, {"page": ["/a/1", "/b/0"]}))
+
+    for i, question in questions(world, clients, site, chance, draw, events, rounds=120, every=30, days=40):
         for http in clients[:2]:
             assert pages_of(http, **question) == pages_of(clients[2], **question), f"seed {seed}, {i}: {question}"
     assert sum(work(http)[0] for http in clients[:2]) - before > 500, "the test asks for too little twice"
