@@ -169,6 +169,12 @@ static void close_connection(void **context)
     *context = NULL;
 }
 
+void worker_left(struct worker *worker)
+{
+    (void)atomic_fetch_sub(&worker->open, 1);
+    acceptor_left(&worker->server->acceptor);
+}
+
 void http_on_connection(
     void *cls, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode what)
 {
@@ -176,5 +182,6 @@ void http_on_connection(
         open_connection(cls, mhd, context);
     } else {
         close_connection(context);
+        worker_left(cls);
     }
 }

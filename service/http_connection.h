@@ -17,6 +17,7 @@
 
 #include <microhttpd.h>
 
+#include "service/acceptor.h"
 #include "service/http_server.h"
 #include "service/reaper.h"
 #include "service/request.h"
@@ -38,6 +39,7 @@ struct connection;
 struct worker {
     struct http_server *server;
     struct MHD_Daemon *daemon;
+    atomic_uint open;                   /* connections handed to it that are not closed yet */
     _Atomic(struct connection *) ready; /* jobs done, to be resumed by this thread itself */
 };
 
@@ -67,16 +69,15 @@ struct http_server {
     struct request_context context;
     struct request_ids ids;
     struct reaper *reaper;
+    struct acceptor acceptor;
     int listen_fd;
     uint16_t port;
-    /* A daemon a thread on one socket, not MHD's own pool: MHD_quiesce_daemon() on a pool aborts if
-     * a worker takes the socket out of its epoll set at the same moment (0.9.75, no ENOENT check).
-     */
-    struct worker workers[HTTP_THREADS_MAX];
-    unsigned n_workers;
 
     atomic_bool quiesced, stopping; /* set in http_server.c, once */
     _Atomic int64_t lent;           /* connections suspended, or being resumed */
+
+    unsigned n_workers; /* that run: first config.threads that poll, then as many with epoll */
+    struct worker workers[];
 };
 
 /* Go on to @state; some steps do not follow each other. */
@@ -85,6 +86,9 @@ void connection_enter(struct connection *connection, enum request_state state);
 /* Of jobs that come back in a burst storage resumes one connection only, the one that `wakes`: when
  * that is called, or closed because its client left, this resumes the others. */
 void connection_resume_ready(struct connection *waker);
+
+/* A connection that was handed to @worker is no more. */
+void worker_left(struct worker *worker);
 
 /* What the library calls, with the server as @cls (http_on_connection: the worker). */
 void http_on_connection(void *cls, struct MHD_Connection *mhd, void **context,

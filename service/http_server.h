@@ -2,9 +2,10 @@
  *
  * Layer: service.  Only the files behind http_connection.h know libmicrohttpd.
  *
- * Each of `threads` threads serves its own connections with epoll and never waits for storage: a
- * handler that returns HANDLER_WAIT has its job submitted and its connection suspended until the
- * job is done, on whatever thread.  A request passes HEAD -> BODY -> (WAIT ->) REPLY -> DONE.
+ * Each thread serves its own connections and never waits for storage: a handler that returns
+ * HANDLER_WAIT has its job submitted and its connection suspended until the job is done, on
+ * whatever thread.  `threads` of them poll the first connections, up to 64 each; the crowd beyond
+ * is served by as many more with epoll.  A request passes HEAD -> BODY -> (WAIT ->) REPLY -> DONE.
  *
  * What the server answers itself, as a problem document with X-Request-Id like all answers: 400 for
  * a head or a gzip stream that is not sound (http_strict.h), 404, 405 with Allow, 413 over max_body
@@ -27,13 +28,11 @@
 #include "handlers/http.h"
 #include "service/tokens.h"
 
-#define HTTP_THREADS_MAX 64
-
 struct http_server_config {
     const char *host;         /* an address or a name; IPv6 without brackets */
     uint16_t port;            /* 0: the system chooses, see http_server_port */
-    unsigned threads;         /* 1..HTTP_THREADS_MAX */
-    unsigned max_connections; /* more wait in the kernel's queue; at least one a thread */
+    unsigned threads;         /* at least 1 */
+    unsigned max_connections; /* at least 1; more wait in the kernel's queue */
     size_t max_body;          /* bytes, decompressed */
     size_t max_body_memory;   /* bytes, all bodies in flight together */
     int64_t request_timeout_ms;

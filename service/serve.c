@@ -114,7 +114,8 @@ static bool catch_signals(struct service *s, int *ret_signal_fd)
 static void raise_descriptors(struct service *s)
 {
     struct rlimit limit;
-    rlim_t wanted = (rlim_t)s->options.max_connections + DESCRIPTORS_SPARE;
+    rlim_t wanted = (rlim_t)s->options.max_connections + DESCRIPTORS_SPARE +
+                    (rlim_t)s->options.threads * 3; /* their own: two to be woken, one epoll */
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
         return;
     }

@@ -278,35 +278,78 @@ Test(http_server, gzip)
     toy_stop(toy);
 }
 
-/* Many requests at once, waiting and not, over two server threads. */
-Test(http_server, many_connections_on_two_threads)
+/* Many requests at once, waiting and not, on @n connections. */
+static void ask_on_many(const struct toy *toy, int *fds, size_t n)
 {
-    struct toy *toy = toy_start((struct http_server_config){.threads = 2}, TOY_THREAD);
     struct answer answer;
-    int fds[50];
-    for (size_t i = 0; i < ROWS(fds); i++) {
+    for (size_t i = 0; i < n; i++) {
         fds[i] = toy_connect(toy);
     }
     for (int round = 0; round < 20; round++) {
-        for (size_t i = 0; i < ROWS(fds); i++) {
+        for (size_t i = 0; i < n; i++) {
             toy_send(fds[i], i % 2 == 0 ? "POST /wait HTTP/1.1\r\n" HOST
                                           "Content-Length: 1\r\n\r\na"
                                         : "GET /wait HTTP/1.1\r\n" HOST "\r\n");
         }
-        for (size_t i = 0; i < ROWS(fds); i++) {
+        for (size_t i = 0; i < n; i++) {
             cr_assert(toy_answer(fds[i], &answer));
             cr_expect_str_eq(answer.body, i % 2 == 0 ? "a" : "waited");
         }
     }
-    for (size_t i = 0; i < ROWS(fds); i++) {
-        (void)close(fds[i]);
+}
+
+/* The crowd beyond those that threads poll is served as well. */
+Test(http_server, many_connections_on_some_threads)
+{
+    static const struct {
+        unsigned threads, n;
+    } rows[] = {{2, 50}, {1, 150}, {2, 300}};
+    for (size_t k = 0; k < ROWS(rows); k++) {
+        int fds[300];
+        unsigned n, status;
+        size_t route;
+        struct toy *toy = toy_start((struct http_server_config){.threads = rows[k].threads,
+                                        .max_connections = rows[k].n,
+                                        .max_body_memory = 1000000},
+            TOY_THREAD);
+        ask_on_many(toy, fds, rows[k].n);
+        cr_expect_eq(toy_stats(toy).connections, rows[k].n);
+        for (size_t i = 0; i < rows[k].n; i++) {
+            (void)close(fds[i]);
+        }
+        toy_await_observed(toy, 20 * rows[k].n);
+        toy_observed(toy, &n, &route, &status);
+        cr_expect_eq(n, 20 * rows[k].n);
+        cr_expect_eq(status, 200);
+        toy_stop(toy);
     }
-    unsigned n, status;
-    size_t route;
-    toy_await_observed(toy, 1000);
-    toy_observed(toy, &n, &route, &status);
-    cr_expect_eq(n, 1000);
-    cr_expect_eq(status, 200);
+}
+
+Test(http_server, one_connection_more_than_allowed_waits)
+{
+    struct toy *toy =
+        toy_start((struct http_server_config){.threads = 3, .max_connections = 2}, TOY_THREAD);
+    struct answer answer;
+    int fds[3];
+    for (size_t i = 0; i < 3; i++) {
+        fds[i] = toy_connect(toy);
+        toy_send(fds[i], "GET /now HTTP/1.1\r\n" HOST "\r\n");
+    }
+    cr_assert(toy_answer(fds[0], &answer));
+    cr_assert(toy_answer(fds[1], &answer));
+    cr_expect_eq(toy_stats(toy).connections, 2);
+    (void)close(fds[0]);
+    cr_assert(toy_answer(fds[2], &answer));
+    (void)close(fds[1]);
+    (void)close(fds[2]);
+    toy_stop(toy);
+}
+
+Test(http_server, as_many_threads_as_the_option_allows)
+{
+    struct toy *toy = toy_start((struct http_server_config){.threads = 256}, TOY_THREAD);
+    struct answer answer;
+    (void)ask(toy, "GET /wait HTTP/1.1\r\n" HOST "\r\n", 200, &answer);
     toy_stop(toy);
 }
 
