@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#define UNLINK_BYTES (2 << 20) /* of the strings of one command */
+#define UNLINK_BYTES (1 << 20) /* of the strings of one command */
 
 const char *filter_tag(const struct filter_state *state, unsigned shard)
 {
