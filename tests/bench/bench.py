@@ -14,10 +14,10 @@ from benchlib.servers import Nginx, Webdis
 from benchlib.settings import BUILD, PROGRAMS, ROOT, Settings
 
 SECTIONS = {
-    "single": lambda b: [ingest.single(b, "always")],
+    "single": lambda b: [ingest.single(b, "always"), ingest.single_random(b, "always")],
     "batch": lambda b: [ingest.batch(b, "always")],
     "keyed": ingest.keyed,
-    "everysec": lambda b: [ingest.single(b, "everysec"), ingest.batch(b, "everysec")],
+    "everysec": lambda b: [ingest.single(b, "everysec"), ingest.single_random(b, "everysec"), ingest.batch(b, "everysec")],
     "rate": ingest.fixed_rates,
     "uv": lambda b: [query.uv(b)],
     "dashboards": lambda b: [dashboards.dashboards(b)],

@@ -35,33 +35,47 @@ def webdis_argv(settings, peer):
 
 
 def single(bench, fsync):
+    """The same event again and again, beside a server that looks at nothing."""
     s = bench.settings
     section = Section(f"single_{fsync}", f"single events, 64 keep-alive connections (wrk), --fsync {fsync}")
     with bench.serving(TallydServer, "--fsync", fsync) as tallyd, bench.serving(BareServer, s.threads) as bare:
-        same = bench.http("tallyd_same", "tallyd, same body", tallyd,
-                          lambda seed, t: load.wrk(s, tallyd.port, t, "same", seed))
-        mixed = bench.http("tallyd_random", "tallyd, random pages and users", tallyd,
-                           lambda seed, t: load.wrk(s, tallyd.port, t, "random", seed))
-        sums = [Tally(same), Tally(mixed)]
-        contenders = [same, bench.http("bare", "bare libmicrohttpd, same body", bare,
-                                       lambda seed, t: load.wrk(s, bare.port, t, "same", seed)), mixed]
+        same = bench.http("tallyd", "tallyd, same body", tallyd, lambda seed, t: load.wrk(s, tallyd.port, t, "same", seed))
+        total = Tally(same)
+        bench.in_turn(section, [same, bare_contender(bench, bare)])
+        check_sum(bench, section, tallyd, 0, total.events, 64 * total.runs)
+        bench.note_memory(section.key, tallyd.pid)
+    always = fsync == "always"
+    section.ratio("tallyd / bare libmicrohttpd, same body", "tallyd", "bare",
+                  must=0.4 if always else None, goal=0.6 if always else None)
+    return section
+
+
+def bare_contender(bench, bare):
+    s = bench.settings
+    return bench.http("bare", "bare libmicrohttpd, same body", bare, lambda seed, t: load.wrk(s, bare.port, t, "same", seed))
+
+
+def single_random(bench, fsync):
+    """Random pages and users, which leave Redis work to do when the load is over: not beside the same event."""
+    s = bench.settings
+    section = Section(f"random_{fsync}", f"single events, random pages and users, 64 connections (wrk), --fsync {fsync}")
+    with bench.serving(TallydServer, "--fsync", fsync) as tallyd, bench.serving(BareServer, s.threads) as bare:
+        ours = bench.http("tallyd", "tallyd", tallyd, lambda seed, t: load.wrk(s, tallyd.port, t, "random", seed))
+        total = Tally(ours)
+        contenders = [ours, bare_contender(bench, bare)]
         with peers(bench, tallyd, *([Webdis, Nginx] if fsync == "always" else [])) as found:
             webdis, nginx = found or (None, None)
             if webdis:
-                contenders.append(bench.http("webdis", "webdis, an EVALSHA an event, random", webdis,
-                                             webdis_argv(s, webdis)))
+                contenders.append(bench.http("webdis", "webdis, an EVALSHA an event", webdis, webdis_argv(s, webdis)))
             if nginx:
-                contenders.append(bench.http("nginx", "nginx + Lua, 5 commands an event, random", nginx,
+                contenders.append(bench.http("nginx", "nginx + Lua, 5 commands an event", nginx,
                                              lambda seed, t: load.wrk(s, nginx.port, t, "random", seed)))
             bench.in_turn(section, contenders)
-        check_sum(bench, section, tallyd, 0, sum(t.events for t in sums), 64 * sum(t.runs for t in sums))
+        check_sum(bench, section, tallyd, 0, total.events, 64 * total.runs)
         bench.note_memory(section.key, tallyd.pid)
-    always = fsync == "always"
-    section.ratio("tallyd / bare libmicrohttpd, same body", "tallyd_same", "bare",
-                  must=0.4 if always else None, goal=0.6 if always else None)
-    section.ratio("tallyd, random / bare libmicrohttpd", "tallyd_random", "bare")
-    section.ratio("tallyd / webdis, random", "tallyd_random", "webdis")
-    section.ratio("tallyd / nginx + Lua, random", "tallyd_random", "nginx")
+    section.ratio("tallyd / bare libmicrohttpd", "tallyd", "bare")
+    section.ratio("tallyd / webdis", "tallyd", "webdis")
+    section.ratio("tallyd / nginx + Lua", "tallyd", "nginx")
     return section
 
 
