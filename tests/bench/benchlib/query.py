@@ -136,7 +136,9 @@ def uv(bench):
                               cold_roles, load.questions(cold.port, target, times), 30))),
                 Contender(f"pfcount {name}", f"PFCOUNT of the same {len(keys)} keys",
                           lambda seed, s, keys=keys: held(
-                              tallyd, "pfcount", times // 2, lambda: pfcount(tallyd, keys, times // 2)))]
+                              tallyd, "pfcount", times // 2, lambda: on_redis("pfcount", tallyd, keys, times // 2))),
+                Contender(f"fetch {name}", f"MGET of the same {len(keys)} keys, thrown away",
+                          lambda seed, s, keys=keys: on_redis("fetch", tallyd, keys, times // 2))]
             count = tallyd.redis("PFCOUNT", *keys)
             for server in (tallyd, cold, tallyd):
                 answer = server.client.question("/uv", **query)["uv"]
@@ -157,6 +159,8 @@ def uv(bench):
                       metric="redis_us", must=10)
         section.ratio("13 months: Redis's CPU of PFCOUNT / of a cold question", "pfcount 13 months", "cold 13 months",
                       metric="redis_us", must=10)
+        section.ratio("13 months: Redis's CPU of PFCOUNT / of only giving the keys away", "pfcount 13 months",
+                      "fetch 13 months", metric="redis_us")
         section.ratio("13 months: how long Redis runs PFCOUNT / the commands of a cold question (INFO commandstats)",
                       "pfcount 13 months", "cold 13 months", metric="held_us", must=10)
         bench.note_memory(section.key, tallyd.pid)
@@ -176,9 +180,10 @@ def held(tallyd, command, times, run):
     return {**record, "held_us": (usec() - before) / times}
 
 
-def pfcount(tallyd, keys, times):
+def on_redis(program, tallyd, keys, times):
+    """pfcount.c or fetch.c."""
     meter = Meter(tallyd.roles)
-    figures = load.run_json([load.PROGRAMS / "pfcount", tallyd.socket, times], 60, "\n".join(keys) + "\n")
+    figures = load.run_json([load.PROGRAMS / program, tallyd.socket, times], 60, "\n".join(keys) + "\n")
     used = meter.stop()
     return {"rate": 1e6 / figures["p50_us"], "p50_us": figures["p50_us"], "p99_us": figures["p99_us"],
             "redis_us": used["cpu_s"]["redis"] / times * 1e6, "others_percent": used["others_percent"]}
