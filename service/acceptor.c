@@ -8,7 +8,8 @@
 
 #define AGAIN_MS 100 /* after the system refused a descriptor or memory */
 
-/* Hand over those that wait.  False if the system refuses to give one out. */
+/* Hand over those that wait.  False if the system refuses to give one out, for want of descriptors
+ * or memory. */
 static bool take_all(struct acceptor *a)
 {
     while (!atomic_load(&a->stopping) && atomic_load(&a->room) > 0) {
@@ -23,9 +24,9 @@ static bool take_all(struct acceptor *a)
             a->hand(a->data, fd, &peer.any, n);
         } else if (errno == EAGAIN) {
             return true;
-        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        } else if (errno != ECONNABORTED && errno != EINTR) { /* not a client that left at once */
             return false;
-        } /* else that client is gone already: the next one */
+        }
     }
     return true;
 }
