@@ -180,10 +180,10 @@ def held(tallyd, command, times, run):
     return {**record, "held_us": (usec() - before) / times}
 
 
-def on_redis(program, tallyd, keys, times):
-    """pfcount.c or fetch.c."""
+def on_redis(what, tallyd, keys, times):
+    """same_keys.c: `what` is pfcount or fetch."""
     meter = Meter(tallyd.roles)
-    figures = load.run_json([load.PROGRAMS / program, tallyd.socket, times], 60, "\n".join(keys) + "\n")
+    figures = load.run_json([load.PROGRAMS / "same_keys", what, tallyd.socket, times], 60, "\n".join(keys) + "\n")
     used = meter.stop()
     return {"rate": 1e6 / figures["p50_us"], "p50_us": figures["p50_us"], "p99_us": figures["p99_us"],
             "redis_us": used["cpu_s"]["redis"] / times * 1e6, "others_percent": used["others_percent"]}

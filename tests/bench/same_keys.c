@@ -1,15 +1,17 @@
-/* fetch.c - what it takes to be given the values of given keys, if nothing is done with them.
+/* same_keys.c - what it costs Redis to answer from given keys, asked again and again.
  *
- *	fetch SOCKET TIMES <KEYS        one key a line
+ *	same_keys pfcount SOCKET TIMES <KEYS        one key a line
+ *	same_keys fetch SOCKET TIMES <KEYS
  *
- * MGETs of 16 keys, at most 8 of them ahead, on one connection; the bytes are counted and thrown
- * away.  Like tallyd's readers it looks again some times before it sleeps, so that it need not be
- * woken for each piece.  The time is from the first byte sent to the last one received.  The result
- * is one line of JSON.
+ * One connection.  "pfcount" sends one PFCOUNT of all keys at a time.  "fetch" has the values sent
+ * over and throws them away: MGETs of 16 keys, at most 8 of them ahead; like tallyd's readers it
+ * looks again some times before it sleeps, so that it need not be woken for each piece.  The time
+ *is from the first byte sent to the last one received.  The result is one line of JSON.
  */
 #include <hiredis/hiredis.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +33,7 @@ struct piece {
 
 static void fail(const char *what)
 {
-    (void)fprintf(stderr, "fetch: %s\n", what);
+    (void)fprintf(stderr, "same_keys: %s\n", what);
     exit(1);
 }
 
@@ -49,6 +51,21 @@ static int compare(const void *a, const void *b)
 
     return (*x > *y) - (*x < *y);
 }
+
+/* ---- pfcount ---- */
+
+static void pfcount(redisContext *redis, const char **keys, int n)
+{
+    static const char *words[KEYS_MAX + 1] = {"PFCOUNT"};
+    memcpy(words + 1, keys, (size_t)n * sizeof(*keys));
+    redisReply *reply = redisCommandArgv(redis, n + 1, words, NULL);
+    if (reply == NULL || reply->type != REDIS_REPLY_INTEGER) {
+        fail(reply == NULL ? redis->errstr : reply->str);
+    }
+    freeReplyObject(reply);
+}
+
+/* ---- fetch ---- */
 
 static size_t bulk_n(const redisReply *item)
 {
@@ -117,40 +134,52 @@ static void fetch_all(int fd, const struct piece *pieces, int n)
     }
 }
 
+/* ---- both ---- */
+
+static int read_keys(const char **keys)
+{
+    char line[4096];
+    int n = 0;
+    while (n < KEYS_MAX && fgets(line, sizeof(line), stdin) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        keys[n++] = strdup(line);
+    }
+    return n;
+}
+
 int main(int argc, char **argv)
 {
     static const char *keys[KEYS_MAX];
     static struct piece pieces[KEYS_MAX / AT_ONCE + 1];
-    char line[4096];
-    int n_keys = 0, n = 0;
-    long times = argc == 3 ? strtol(argv[2], NULL, 10) : 0;
+    bool fetches = argc == 4 && strcmp(argv[1], "fetch") == 0;
+    long times = argc == 4 ? strtol(argv[3], NULL, 10) : 0;
+    int n_pieces = 0;
 
-    if (times < 1 || times > TIMES_MAX) {
-        (void)fprintf(stderr, "usage: fetch SOCKET TIMES <KEYS\n");
+    if (times < 1 || times > TIMES_MAX || (!fetches && strcmp(argv[1], "pfcount") != 0)) {
+        (void)fprintf(stderr, "usage: same_keys pfcount|fetch SOCKET TIMES <KEYS\n");
         return 2;
     }
-    while (n_keys < KEYS_MAX && fgets(line, sizeof(line), stdin) != NULL) {
-        line[strcspn(line, "\n")] = '\0';
-        keys[n_keys++] = strdup(line);
-    }
-    redisContext *redis = redisConnectUnix(argv[1]);
+    int n = read_keys(keys);
+    redisContext *redis = redisConnectUnix(argv[2]);
     double *took = calloc((size_t)times, sizeof(*took));
     if (took == NULL || redis == NULL || redis->err != 0) {
         fail("no connection");
     }
-    size_t bytes = 0;
-    for (int at = 0; at < n_keys; at += AT_ONCE) {
-        pieces[n] = piece_of(redis, keys + at, n_keys - at < AT_ONCE ? n_keys - at : AT_ONCE);
-        bytes += pieces[n++].reply_n;
+    for (int at = 0; fetches && at < n; at += AT_ONCE) {
+        pieces[n_pieces++] = piece_of(redis, keys + at, n - at < AT_ONCE ? n - at : AT_ONCE);
     }
     for (long i = 0; i < times; i++) {
         double start = now_us();
-        fetch_all(redis->fd, pieces, n);
+        if (fetches) {
+            fetch_all(redis->fd, pieces, n_pieces);
+        } else {
+            pfcount(redis, keys, n);
+        }
         took[i] = now_us() - start;
     }
     qsort(took, (size_t)times, sizeof(*took), compare);
-    printf("{\"keys\": %d, \"bytes\": %zu, \"times\": %ld, \"p50_us\": %.1f, \"p99_us\": %.1f}\n",
-        n_keys, bytes, times, took[times / 2], took[times * 99 / 100]);
+    printf("{\"keys\": %d, \"times\": %ld, \"p50_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f}\n",
+        n, times, took[times / 2], took[times * 99 / 100], took[times - 1]);
     redisFree(redis);
     free(took);
     return 0;
