@@ -36,10 +36,9 @@ struct walk {
     size_t asked, taken; /* keys */
     page_sketch_fn *take;
     void *data;
-    struct hll sketch;  /* of the page that is being read */
-    size_t at;          /* that page */
-    struct hll run;     /* of the run of it that is being read */
-    struct ver run_ver; /* of the reply that began it */
+    struct hll sketch; /* of the page that is being read */
+    size_t at;         /* that page */
+    struct hll run;    /* of the run of it that is being read */
 };
 
 unsigned page_partition(const struct window_read *w, struct slice page)
@@ -212,13 +211,14 @@ static enum storage_err ask(struct walk *walk)
 
 /* ---- taking ---- */
 
-/* All of @run was read, the last of it in the newest reply. */
+/* All of @run was read, the last of it in the newest reply.  In which buckets the page is, replies
+ * before have told: so `ver` must have been the same in them, too. */
 static void finish_run(struct walk *walk, const struct sketch_run *run)
 {
     const struct window_read *w = walk->w;
     unsigned partition = walk->about[walk->at].partition;
     const struct partition_view *view = &w->known[partition].view;
-    bool provable = view->known && ver_equal(&walk->run_ver, &view->ver);
+    bool provable = view->known && !w->known[partition].changed;
     for (size_t i = run->first; provable && i < run->first + run->n; i++) {
         provable = closed_provable(w->zone, &view->state, w->covers[partition].buckets[i]);
     }
@@ -236,7 +236,6 @@ static bool take_bucket(struct walk *walk, size_t i, const struct reply *reply)
     struct hll *to = run != NULL ? &walk->run : &walk->sketch;
     if (run != NULL && next_bucket(walk, walk->at, run->first) == i) {
         hll_clear(&walk->run);
-        walk->run_ver = walk->w->known[walk->about[walk->at].partition].view.ver;
     }
     bool good = reply->type == REPLY_NIL ||
                 (reply->type == REPLY_TEXT && hll_merge(to, reply->text.p, reply->text.n));

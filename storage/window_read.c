@@ -291,7 +291,9 @@ static bool proves(struct partition_known *known, const struct partition_view *v
     if (known->unproved && !ver_equal(&known->view.ver, &view->ver)) {
         return false;
     }
-    *known = (struct partition_known){.view = *view, .seen = true};
+    bool changed = known->seen && !ver_equal(&known->view.ver, &view->ver);
+    *known =
+        (struct partition_known){.view = *view, .seen = true, .changed = known->changed || changed};
     return true;
 }
 

@@ -55,6 +55,7 @@ struct partition_known {
     struct partition_view view;
     bool seen;     /* by a reply of this question */
     bool unproved; /* something was recalled under view.ver before any reply had it */
+    bool changed;  /* not all replies of this question had the same `ver` */
 };
 
 /* One turn of Redis's thread, about buckets [first, first + n) of the partition's cover. */
