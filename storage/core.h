@@ -47,6 +47,7 @@ struct core {
     _Atomic bool refusing; /* cannot be reached for a while: new jobs are refused at once */
     _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve */
     _Atomic bool stopping;
+    _Atomic unsigned questions; /* being read */
     /* How many writes Redis has refused, or connections for writing were lost, times 256, and the
      * enum storage_err of the last. */
     _Atomic uint64_t write_fault;

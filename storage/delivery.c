@@ -135,22 +135,21 @@ static bool end_script(struct delivery *d, const struct session *session)
         last->last = true;
         last->script_us = encode_us(d->encoder);
         last->script_bytes = d->out.n - before;
+        d->sent_us += last->script_us;
+        d->sent_scripts++;
     }
     d->scripts++;
     return ok;
 }
 
-/* Add @part to the script at hand, or to a new one. */
-static bool send_part(struct delivery *d, const struct session *session, struct part *part,
-    const struct partition_view *view)
+/* While somebody asks, is so much under way that the rest must wait?  Redis runs all scripts that
+ * it has been sent one after the other before it looks at anybody else.  So questions would wait
+ * for all of a large flush; now they wait for the script at hand, and for the next one, which is
+ * there when it is done. */
+static bool is_enough(const struct delivery *d)
 {
-    if (!encode_has_room(d->encoder, part)) {
-        if (!end_script(d, session)) {
-            return false;
-        }
-        encode_begin(d->encoder);
-    }
-    return encode_add(d->encoder, part, view) && push_sent(&d->sent, part);
+    return atomic_load(&d->core->questions) > 0 && d->sent_scripts >= 2 &&
+           d->sent_us >= pace_limit_us(&d->core->pace);
 }
 
 /* Could all parts of @flush be sent now? */
@@ -171,6 +170,9 @@ static bool pump_direct(struct delivery *d, const struct session *session)
         if (flush->n_direct == 0 || !is_next(d, flush)) {
             continue;
         }
+        if (is_enough(d)) {
+            return true;
+        }
         encode_begin(d->encoder);
         encode_direct(d->encoder, flush);
         for (size_t i = 0; i < flush->n_parts; i++) {
@@ -189,22 +191,38 @@ static bool pump_direct(struct delivery *d, const struct session *session)
     return true;
 }
 
-/* The parts of all others, as their lanes let them. */
+/* The next part of the partition that may go now and is not direct. */
+static struct part *next_part(struct delivery *d, unsigned partition)
+{
+    struct part *part = lane_next(&d->lanes[partition]);
+    return part != NULL && ((const struct flush *)part->flush)->n_direct == 0 ? part : NULL;
+}
+
+/* The parts of all others, as their lanes let them.  Who had to wait comes first the next time. */
 static bool pump_parts(struct delivery *d, const struct session *session)
 {
-    bool any = false;
+    unsigned first = d->turn;
+    bool any = false; /* in the script at hand */
+    if (is_enough(d)) {
+        return true;
+    }
     encode_begin(d->encoder);
-    for (unsigned p = 0; p < d->core->partitions.n; p++) {
-        struct part *part = lane_next(&d->lanes[p]);
-        if (part == NULL) {
-            continue;
-        }
+    for (unsigned i = 0; i < d->core->partitions.n; i++) {
+        unsigned p = (first + i) % d->core->partitions.n;
         struct partition_view view = core_view(d->core, p);
-        for (; part != NULL; part = lane_next(&d->lanes[p])) {
-            if (((const struct flush *)part->flush)->n_direct > 0) {
-                break;
+        struct part *part;
+        while ((part = next_part(d, p)) != NULL) {
+            if (!encode_has_room(d->encoder, part)) {
+                if (!end_script(d, session)) {
+                    return false;
+                }
+                encode_begin(d->encoder);
+                if (is_enough(d)) {
+                    d->turn = p;
+                    return true;
+                }
             }
-            if (!send_part(d, session, part, &view)) {
+            if (!encode_add(d->encoder, part, &view) || !push_sent(&d->sent, part)) {
                 return false;
             }
             lane_sent(&d->lanes[p], part);
@@ -230,6 +248,8 @@ void delivery_lost(struct delivery *d)
     encode_forget(d->encoder);
     atomic_fetch_add(&d->core->stats.resent, (int64_t)d->sent.n);
     d->sent.n = 0;
+    d->sent_us = 0;
+    d->sent_scripts = 0;
     d->hold_until_ms = 0;
     for (struct flush *flush = d->flushes; flush != NULL; flush = flush->next) {
         for (size_t i = 0; i < flush->n_parts; i++) {
@@ -358,6 +378,8 @@ bool delivery_take_reply(struct delivery *d, const struct reply *reply)
         }
         lane_answered(&d->lanes[part->partition], part, answer);
         last = sent.last;
+        d->sent_us -= sent.script_us;
+        d->sent_scripts -= sent.last;
         if (last && codes) {
             pace_learn(&d->core->pace, sent.script_us, sent.script_bytes,
                 reply_integer(&reply->items[2], 0));

@@ -29,6 +29,9 @@ struct delivery {
     struct flush *flushes; /* oldest first */
     unsigned n_flushes;
     struct sent_parts sent;
+    size_t sent_scripts; /* of `sent` */
+    uint64_t sent_us;    /* what they are estimated to cost */
+    unsigned turn;       /* the partition that is next where not all may go at once */
     struct buffer out;
     size_t scripts;        /* in out */
     int64_t hold_until_ms; /* send nothing before: Redis asked for patience */

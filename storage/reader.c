@@ -230,6 +230,7 @@ static struct storage_job *next_job(struct readers *readers, struct storage_job 
     }
     if (job != NULL) {
         readers->running++;
+        atomic_fetch_add(&readers->core->questions, 1);
         *ret_same = take_same(readers, job);
     }
     pthread_mutex_unlock(&readers->lock);
@@ -242,6 +243,7 @@ static void job_ended(struct readers *readers, uint64_t question, int64_t begun_
     pthread_mutex_lock(&readers->lock);
     repeat_end(&readers->repeats, question, begun_us, monotonic_us(), answered);
     readers->running--;
+    atomic_fetch_sub(&readers->core->questions, 1);
     if (readers->running == 0 && readers->first == NULL) {
         pthread_cond_broadcast(&readers->idle);
     }

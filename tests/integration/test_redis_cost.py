@@ -10,6 +10,7 @@ import pytest
 from lib.clock import FakeClock
 from lib.process import sanitized, short_directory
 from lib.truth import is_close
+from lib.waiting import wait_until
 
 MB = 1 << 20
 
@@ -145,3 +146,50 @@ def test_no_script_holds_redis_for_long(start_redis, start_tallyd, site, batch):
     if judged < 3:
         pytest.skip(f"the machine is too busy to tell: {seen}")
     pytest.fail(f"in each of {BATCHES} batches: {seen}")
+
+
+# Questions beside writes
+
+
+@pytest.mark.parametrize("asked", [False, True], ids=["nobody asks", "somebody asks"])
+def test_a_large_flush_lets_questions_in(start_redis, start_proxy, start_tallyd, site, asked):
+    """Redis runs what it was sent before it looks at anybody else: while a question is under way it gets a large flush
+    script by script, one ahead."""
+    proxy = start_proxy(start_redis())
+    tallyd = start_tallyd("--readers", "1", redis=proxy)
+    http = tallyd.client()
+    http.accept({"site": site, "page": "/", "user": "first"})
+    counted = []
+
+    def scripts():
+        return list(proxy.commands).count("EVALSHA")
+
+    def ask():
+        counted.append(tallyd.client().count("pv", site=site, page="/none"))
+
+    def post():
+        tallyd.client().accept([{"site": site, "page": f"/{i}", "user": i, "ip": f"10.1.{i // 200}.{i % 200}"}
+                                for i in range(4000)])
+        counted.append("posted")
+
+    proxy.hold_replies()
+    threads = [threading.Thread(target=f, daemon=True) for f in ([ask] if asked else []) + [post]]
+    before = list(proxy.commands).count("EXEC")
+    if asked:
+        threads[0].start()
+        wait_until(lambda: list(proxy.commands).count("EXEC") > before, "the question is sent")
+    before = scripts()
+    threads[-1].start()
+    if asked:
+        wait_until(lambda: scripts() >= before + 2, "one script and the next")
+        for _ in range(20):
+            http.get("/healthz")
+        assert scripts() == before + 2
+    else:
+        wait_until(lambda: scripts() >= before + 8, "all of it goes at once")
+    proxy.hold_replies(False)
+    for thread in threads:
+        thread.join(20)
+    assert scripts() >= before + 8
+    assert counted == ([0] if asked else []) + ["posted"]
+    assert http.count("pv", site=site) == 4001
