@@ -1,5 +1,5 @@
-/* cache.h - bounded memory of what was read from closed buckets, each proved by its partition's
- * `ver`.
+/* cache.h - bounded memory of what was read from buckets that are over, each proved by its
+ * partition's `ver` (or `over`, which is the same for minutes of the open hour).
  *
  * Layer: storage.  Thread-safe; values are copied in, and used under the lock.
  *

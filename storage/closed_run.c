@@ -1,25 +1,60 @@
 #include "storage/closed_run.h"
 
-bool closed_provable(
-    const struct zone *zone, const struct rollup_state *state, struct bucket bucket)
+enum proof closed_proof(
+    const struct zone *zone, const struct partition_view *view, struct bucket bucket)
 {
-    if (bucket.level == LEVEL_MINUTE) {
-        bucket = bucket_at(zone, LEVEL_HOUR, bucket.start_s);
+    bool minute = bucket.level == LEVEL_MINUTE;
+    struct bucket rolled = minute ? bucket_at(zone, LEVEL_HOUR, bucket.start_s) : bucket;
+    if (closed_for_readers(&view->state, rolled)) {
+        return PROOF_VER;
     }
-    return closed_for_readers(state, bucket);
+    return minute && bucket.end_s <= view->over_s ? PROOF_OVER : PROOF_NONE;
 }
 
-size_t closed_run_end(const struct zone *zone, const struct rollup_state *state,
+const struct ver *closed_ver(const struct partition_view *view, enum proof proof)
+{
+    static const struct ver none = {.n = 0};
+    return !view->known          ? &none
+           : proof == PROOF_VER  ? &view->ver
+           : proof == PROOF_OVER ? &view->over
+                                 : &none;
+}
+
+bool closed_is_steady(const struct partition_view *view, enum proof proof)
+{
+    return proof == PROOF_VER || (proof == PROOF_OVER && view->over_held);
+}
+
+bool closed_same(
+    unsigned proofs, const struct partition_view *planned, const struct partition_view *now)
+{
+    return ((proofs >> PROOF_VER & 1) == 0 || ver_equal(&planned->ver, &now->ver)) &&
+           ((proofs >> PROOF_OVER & 1) == 0 || ver_equal(&planned->over, &now->over));
+}
+
+size_t closed_run_end(const struct zone *zone, const struct partition_view *view,
     const struct cover *cover, size_t i, size_t end)
 {
     const struct bucket *buckets = cover->buckets;
+    enum proof proof = i < end ? closed_proof(zone, view, buckets[i]) : PROOF_NONE;
     size_t at = i;
-    while (at < end && closed_provable(zone, state, buckets[at]) &&
+    while (proof != PROOF_NONE && at < end && closed_proof(zone, view, buckets[at]) == proof &&
            (at == i || (buckets[at].level == buckets[at - 1].level &&
                            buckets[at].start_s == buckets[at - 1].end_s))) {
         at++;
     }
     return at;
+}
+
+bool closed_run_holds(const struct zone *zone, const struct partition_view *view, enum proof proof,
+    const struct cover *cover, size_t first, size_t n)
+{
+    for (size_t i = first; i < first + n; i++) {
+        if (closed_proof(zone, view, cover->buckets[i]) != proof) {
+            return false;
+        }
+    }
+    return view->known;
 }
 
 struct cache_id closed_name(const struct cache *cache, struct buffer *scratch, unsigned partition,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "storage/claim.h"
+#include "storage/key.h"
 #include "storage/resolver.h"
 #include "storage/settings.h"
 
@@ -56,17 +57,54 @@ struct partition_view core_view(struct core *core, unsigned partition)
     return view;
 }
 
-void core_set_view(struct core *core, unsigned partition, const struct partition_view *view)
+void core_set_view(struct core *core, unsigned partition, struct partition_view *view)
 {
     pthread_mutex_lock(&core->view_lock);
+    const struct ver *before = &core->views[partition].over;
+    view->over_held = view->over.n > 0 && ver_equal(before, &view->over);
     core->views[partition] = *view;
     pthread_mutex_unlock(&core->view_lock);
+}
+
+void core_ask_rolled(struct buffer *out, const char *tag, size_t more)
+{
+    static const char *const fields[ROLLED_FIELDS] = {"cfg", "st", "ver", "kept", "over"};
+    struct key rolled;
+    key_fixed(&rolled, tag, "rolled", SLICE(""));
+    resp_head(out, 2 + ROLLED_FIELDS + more);
+    resp_text(out, "HMGET");
+    resp_word(out, rolled.p, rolled.n);
+    for (size_t i = 0; i < ROLLED_FIELDS; i++) {
+        resp_text(out, fields[i]);
+    }
+}
+
+static void copy_ver(struct ver *to, const struct reply *from)
+{
+    if (from->type == REPLY_TEXT && from->text.n <= VER_MAX) {
+        to->n = (uint8_t)from->text.n;
+        memcpy(to->text, from->text.p, from->text.n);
+    }
+}
+
+#define OVER_DIGITS 11
+
+/* Seconds, a blank and an id: see write.lua. */
+static void copy_over(struct partition_view *view, const struct reply *over)
+{
+    struct reply seconds = *over;
+    if (over->type != REPLY_TEXT || over->text.n <= OVER_DIGITS) {
+        return;
+    }
+    seconds.text.n = OVER_DIGITS;
+    view->over_s = reply_integer(&seconds, 0);
+    copy_ver(&view->over, over);
 }
 
 bool core_parse_rolled(struct core *core, const struct reply *rolled, struct partition_view *ret)
 {
     struct partition_view view = {.known = true, .retention = core->config.retention};
-    if (rolled->type != REPLY_ARRAY || rolled->n != 4) {
+    if (rolled->type != REPLY_ARRAY || rolled->n != ROLLED_FIELDS) {
         return false;
     }
     const struct reply *cfg = &rolled->items[0];
@@ -80,11 +118,8 @@ bool core_parse_rolled(struct core *core, const struct reply *rolled, struct par
         !rollup_state_parse(rolled->items[1].text, &view.state)) {
         return false;
     }
-    const struct reply *ver = &rolled->items[2];
-    if (ver->type == REPLY_TEXT && ver->text.n <= VER_MAX) {
-        view.ver.n = (uint8_t)ver->text.n;
-        memcpy(view.ver.text, ver->text.p, ver->text.n);
-    }
+    copy_ver(&view.ver, &rolled->items[2]);
+    copy_over(&view, &rolled->items[4]);
     const struct reply *kept = &rolled->items[3];
     if (kept->type == REPLY_TEXT && !kept_parse(kept->text, &view.retention)) {
         return false;

@@ -26,6 +26,12 @@ struct partition_view {
     struct rollup_state state;
     struct retention retention;
     struct ver ver; /* a hint: what is remembered under it is proved by the next reply */
+
+    /* Minutes that end at or before over_s have changed only if `over` has (n 0: none have ended).
+     * over_held: the reply before had the same one, so it is likely that the next one has, too. */
+    struct ver over;
+    int64_t over_s;
+    bool over_held;
 };
 
 struct core {
@@ -83,9 +89,15 @@ void core_wake_rollup(struct core *core);
 
 /* Copy a partition's view; where none is known, that of a partition that is empty now. */
 struct partition_view core_view(struct core *core, unsigned partition);
-void core_set_view(struct core *core, unsigned partition, const struct partition_view *view);
+/* Keep @view, which a reply has just told; sets its over_held. */
+void core_set_view(struct core *core, unsigned partition, struct partition_view *view);
 
-/* Take a view out of the replies for `cfg st ver kept` (an array of four).  False: not ours
+/* Ask for the fields of a partition's `rolled` that make a view, so many, and @more whose names the
+ * caller appends. */
+#define ROLLED_FIELDS 5
+void core_ask_rolled(struct buffer *out, const char *tag, size_t more);
+
+/* Take a view out of the reply (an array of ROLLED_FIELDS).  False: not ours
  * (settings differ). An empty partition gives the view of one that is empty now. */
 bool core_parse_rolled(struct core *core, const struct reply *rolled, struct partition_view *ret);
 

@@ -4,12 +4,13 @@
 #include "storage/count_series.h"
 #include "storage/index.h"
 
-static bool add_run(struct shard *shard, size_t first, size_t n, size_t point)
+static bool add_run(struct shard *shard, size_t first, size_t n, size_t point, enum proof proof)
 {
     if (!array_reserve(&shard->runs, &shard->runs_capacity, shard->n_runs, sizeof(*shard->runs))) {
         return false;
     }
-    shard->runs[shard->n_runs++] = (struct run){.first = first, .n = n, .point = point};
+    shard->runs[shard->n_runs++] =
+        (struct run){.first = first, .n = n, .point = point, .proof = proof};
     return true;
 }
 
@@ -18,8 +19,9 @@ static bool find_runs(
     const struct zone *zone, struct shard *shard, size_t first, size_t end, size_t point)
 {
     for (size_t i = first; i < end;) {
-        size_t next = closed_run_end(zone, &shard->view.state, &shard->cover, i, end);
-        if (next > i && !add_run(shard, i, next - i, point)) {
+        size_t next = closed_run_end(zone, &shard->view, &shard->cover, i, end);
+        enum proof proof = closed_proof(zone, &shard->view, shard->cover.buckets[i]);
+        if (next > i && !add_run(shard, i, next - i, point, proof)) {
             return false;
         }
         i = next > i ? next : i + 1;
@@ -60,7 +62,8 @@ static void use_sum(void *data, const void *value, size_t n)
 static bool recall_run(struct counter *c, const struct shard *shard, struct run *run)
 {
     struct use uses[METRICS];
-    bool all = true;
+    const struct ver *ver = closed_ver(&shard->view, run->proof);
+    bool all = closed_is_steady(&shard->view, run->proof);
     for (int sketch = 1; sketch >= 0; sketch--) {
         for (int m = 0; m < METRICS; m++) {
             enum metric metric = (enum metric)m;
@@ -68,7 +71,7 @@ static bool recall_run(struct counter *c, const struct shard *shard, struct run 
                 continue;
             }
             uses[m] = (struct use){&c->tally, metric, run->point, false, 0};
-            bool found = all && cache_get(c->core->cache, &run->id[m], &shard->view.ver,
+            bool found = all && cache_get(c->core->cache, &run->id[m], ver,
                                     sketch == 1 ? use_sketch : use_sum, &uses[m]);
             all = found && !uses[m].nomem;
             atomic_fetch_add(found ? &c->core->stats.cache_hits : &c->core->stats.cache_misses, 1);
@@ -105,7 +108,7 @@ bool count_recall_runs(struct counter *c, const struct count_job *job, struct sh
             }
         }
         run->recalled = recall_run(c, shard, run);
-        shard->recalled = shard->recalled || run->recalled;
+        shard->recalled |= run->recalled ? 1u << run->proof : 0;
     }
     return true;
 }
@@ -115,7 +118,7 @@ static void forget(struct counter *c)
     series_drop_rest(c);
     for (size_t i = 0; i < c->n_shards; i++) {
         c->shards[i].n_runs = 0;
-        c->shards[i].recalled = false;
+        c->shards[i].recalled = 0;
         c->shards[i].seen = c->shards[i].mixed = false;
     }
     for (size_t i = 0; i < c->tally.n_points; i++) {
@@ -166,17 +169,15 @@ bool count_remember(struct counter *c, enum metric metric, const struct run *run
     const struct partition_view *view, const struct shard *shard)
 {
     bool sketch = metric_is_sketch(metric);
-    bool provable = view->known && ver_equal(&c->run_ver[metric], &view->ver);
-    for (size_t i = 0; provable && i < run->n; i++) {
-        provable = closed_provable(c->zone, &view->state, shard->cover.buckets[run->first + i]);
-    }
+    const struct ver *ver = closed_ver(view, run->proof);
+    bool provable = ver_equal(&c->run_ver[metric], ver) &&
+                    closed_run_holds(c->zone, view, run->proof, &shard->cover, run->first, run->n);
     if (provable && sketch) {
         uint8_t text[HLL_DENSE_SIZE];
-        cache_put(
-            c->core->cache, &run->id[metric], &view->ver, text, hll_encode(&c->run[metric], text));
+        cache_put(c->core->cache, &run->id[metric], ver, text, hll_encode(&c->run[metric], text));
     } else if (provable) {
-        cache_put(c->core->cache, &run->id[metric], &view->ver, &c->run_sum[metric],
-            sizeof(c->run_sum[metric]));
+        cache_put(
+            c->core->cache, &run->id[metric], ver, &c->run_sum[metric], sizeof(c->run_sum[metric]));
     }
     if (sketch) {
         return tally_unite(&c->tally, metric, run->point, &c->run[metric]);

@@ -99,16 +99,8 @@ static void read_sums(
 
 static void write_chunk(struct counter *c, const struct count_job *job, struct chunk *chunk)
 {
-    struct key rolled;
-    key_fixed(&rolled, c->core->partitions.tag[chunk->shard->partition], "rolled", SLICE(""));
     resp_command(&c->out, "MULTI", NULL);
-    resp_head(&c->out, 6);
-    resp_text(&c->out, "HMGET");
-    resp_word(&c->out, rolled.p, rolled.n);
-    resp_text(&c->out, "cfg");
-    resp_text(&c->out, "st");
-    resp_text(&c->out, "ver");
-    resp_text(&c->out, "kept");
+    core_ask_rolled(&c->out, c->core->partitions.tag[chunk->shard->partition], 0);
     chunk->n_commands = 0;
     for (int metric = 0; metric < METRICS; metric++) {
         if (!chunk_has_metric(chunk, metric)) {

@@ -5,6 +5,7 @@
 #ifndef STORAGE_COUNT_READ_H
 #define STORAGE_COUNT_READ_H
 
+#include "storage/closed_run.h"
 #include "storage/core.h"
 #include "storage/key.h"
 #include "storage/session.h"
@@ -19,9 +20,10 @@
 /* Neighbouring buckets in a plan that need not be read: closed ones of one level, remembered as one
  * (count_cache.h), or those of points of a series whose figures are (count_series.h). */
 struct run {
-    size_t first, n; /* in the cover */
-    size_t point;    /* that they belong to, if not recalled */
-    bool recalled;   /* need not be read */
+    size_t first, n;  /* in the cover */
+    size_t point;     /* that they belong to, if not recalled */
+    bool recalled;    /* need not be read */
+    enum proof proof; /* by the plan */
     struct cache_id id[METRICS];
 };
 
@@ -35,20 +37,19 @@ struct shard {
     unsigned metrics;           /* a set */
     const struct slice **pages; /* owned array of the question's pages; not if `rest` */
     size_t n_pages, pages_capacity;
-    struct partition_view view; /* that it was planned by; recalled is what has this `ver` */
+    struct partition_view view; /* that it was planned by; recalled is what has its proofs */
     struct cover cover;         /* of all points, one behind the other */
     size_t *ends;               /* owned: the first bucket behind each point; not if `rest` */
     size_t ends_capacity;
     struct run *runs; /* owned; in time order, disjoint */
     size_t n_runs, runs_capacity;
-    bool recalled; /* anything of it was */
-    bool rest;     /* of no point: the total of points that are recalled (count_series.h) */
+    unsigned recalled; /* by which proofs anything of it was: see closed_same */
+    bool rest;         /* of no point: the total of points that are recalled (count_series.h) */
 
     /* of its replies so far */
-    bool asked;       /* there is a chunk of it */
-    bool seen, mixed; /* several `ver`s */
-    struct rollup_state seen_state;
-    struct ver seen_ver; /* n 0: one that proves nothing */
+    bool asked;                      /* there is a chunk of it */
+    bool seen, mixed;                /* several `ver`s */
+    struct partition_view seen_view; /* the last one */
 };
 
 /* One MULTI under way: buckets [first, first + n) of a shard's cover. */
@@ -68,7 +69,7 @@ struct counter {
     struct tally tally;
     struct hll run[METRICS]; /* the run that is being read */
     uint64_t run_sum[METRICS];
-    struct ver run_ver[METRICS]; /* of the reply that began it */
+    struct ver run_ver[METRICS]; /* its proof, in the reply that began it */
     struct shard *shards;        /* owned: for pages, and for visits */
     size_t n_shards, shards_capacity;
     struct shard *rest; /* owned: see there */

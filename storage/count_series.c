@@ -60,7 +60,7 @@ static struct ver combine_vers(struct counter *c, enum metric metric, bool seen)
     buffer_clear(&c->out, 64 * 1024);
     for (size_t i = 0; i < c->n_shards; i++) {
         const struct shard *shard = &c->shards[i];
-        const struct ver *ver = seen ? &shard->seen_ver : &shard->view.ver;
+        const struct ver *ver = closed_ver(seen ? &shard->seen_view : &shard->view, PROOF_VER);
         if ((shard->metrics >> metric & 1) == 0) {
             continue;
         }
@@ -133,9 +133,12 @@ static bool skip_points(struct shard *shard, size_t from, size_t to)
         return false;
     }
     size_t first = from == 0 ? 0 : shard->ends[from - 1];
-    shard->runs[shard->n_runs++] = (struct run){
-        .first = first, .n = shard->ends[to - 1] - first, .point = from, .recalled = true};
-    shard->recalled = true;
+    shard->runs[shard->n_runs++] = (struct run){.first = first,
+        .n = shard->ends[to - 1] - first,
+        .point = from,
+        .recalled = true,
+        .proof = PROOF_VER};
+    shard->recalled |= 1u << PROOF_VER;
     return true;
 }
 
@@ -216,13 +219,13 @@ static bool is_over(const struct counter *c, size_t point)
 {
     for (size_t s = 0; s < c->n_shards; s++) {
         const struct shard *shard = &c->shards[s];
-        bool alike =
-            s > 0 &&
-            memcmp(&shard->seen_state, &shard[-1].seen_state, sizeof(shard->seen_state)) == 0 &&
-            shard->ends[point] == shard[-1].ends[point];
+        bool alike = s > 0 &&
+                     memcmp(&shard->seen_view.state, &shard[-1].seen_view.state,
+                         sizeof(shard->seen_view.state)) == 0 &&
+                     shard->ends[point] == shard[-1].ends[point];
         size_t i = point == 0 ? 0 : shard->ends[point - 1];
         for (; !alike && i < shard->ends[point]; i++) {
-            if (!closed_provable(c->zone, &shard->seen_state, shard->cover.buckets[i])) {
+            if (closed_proof(c->zone, &shard->seen_view, shard->cover.buckets[i]) != PROOF_VER) {
                 return false;
             }
         }

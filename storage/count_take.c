@@ -6,7 +6,7 @@
 #include "storage/count_chunk.h"
 
 /* Do all buckets of the chunk hold by the state and the time of the reply?  (Those that are
- * recalled hold if `ver` does.) */
+ * recalled hold if their proofs do.) */
 static bool holds(const struct counter *c, const struct chunk *chunk,
     const struct partition_view *view, int64_t now_s)
 {
@@ -74,7 +74,7 @@ static enum storage_err take_bucket(struct counter *c, struct storage_job *job,
     if (run != NULL && i == run->first) {
         hll_clear(&c->run[metric]);
         c->run_sum[metric] = 0;
-        c->run_ver[metric] = view->ver;
+        c->run_ver[metric] = *closed_ver(view, run->proof);
     }
     enum storage_err err = metric_is_sketch(metric)
                                ? take_sketches(c, job, run != NULL ? &c->run[metric] : NULL, metric,
@@ -148,10 +148,9 @@ static enum storage_err take_data(struct counter *c, struct storage_job *job,
 /* Is all that is read of a shard of one `ver`? */
 static void note_ver(struct shard *shard, const struct partition_view *view)
 {
-    shard->mixed = shard->mixed || (shard->seen && !ver_equal(&shard->seen_ver, &view->ver));
+    shard->mixed = shard->mixed || (shard->seen && !ver_equal(&shard->seen_view.ver, &view->ver));
     shard->seen = true;
-    shard->seen_state = view->state;
-    shard->seen_ver = view->known ? view->ver : (struct ver){.n = 0};
+    shard->seen_view = *view;
 }
 
 enum storage_err chunk_take(struct counter *c, struct storage_job *job, const struct chunk *chunk,
@@ -175,7 +174,7 @@ enum storage_err chunk_take(struct counter *c, struct storage_job *job, const st
         c->stale = true;
         return STORAGE_OK;
     }
-    if (chunk->shard->recalled && !ver_equal(&chunk->shard->view.ver, &view.ver)) {
+    if (!closed_same(chunk->shard->recalled, &chunk->shard->view, &view)) {
         c->stale = true;
         return STORAGE_OK;
     }

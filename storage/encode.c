@@ -15,6 +15,7 @@
 #define ONCE_TTL_MS    (30 * 60 * 1000) /* a flush this old is never applied any more */
 #define KEEP_BYTES     (256 * 1024)     /* scratch that is kept between flushes */
 #define PARENTS_SEEN   32
+#define OLDEST_NONE    99999999999
 #define ANNOUNCES_KEPT 8 /* of a part: more are announced again next time */
 
 struct encoder {
@@ -40,8 +41,9 @@ struct encoder {
     } parents[PARENTS_SEEN];
     size_t n_parents, n_announced;
     bool late;            /* a bucket closed for writers is written to */
+    int64_t oldest_s;     /* minute that is written to; OLDEST_NONE */
     bool relies_on_users; /* what is known of users is used */
-    uint64_t n_vers;
+    uint64_t n_ids;
 
     struct announced known;
     struct known_users users;
@@ -185,6 +187,7 @@ static bool merge(struct encoder *e, const struct part *part, struct write_plan 
         write_plan_in(plan, row->zone);
         write_plan_at(plan, row->at_s);
         e->late = e->late || plan->n > 1;
+        e->oldest_s = plan->minute_s < e->oldest_s ? plan->minute_s : e->oldest_s;
         if (kind == TASK_VISIT) {
             ok = merge_visits_add(
                 e->visits, row, e->core->config.visit_timeout_s, plan->targets, plan->n);
@@ -263,19 +266,22 @@ static void write_fixed_keys(struct encoder *e, const struct part *part, const c
     e->n_keys = 4;
 }
 
+/* New with every encoding: where Redis lost its last second and is sent the same part again, others
+ * may have written in between, and what was remembered under an id must not come true again. */
+static void write_new_id(struct encoder *e, struct buffer *out)
+{
+    char id[WRITER_ID_TEXT + 24];
+    int n = snprintf(id, sizeof(id), "%s.%llu", e->part->writer_id, (unsigned long long)++e->n_ids);
+    resp_word(out, id, (size_t)n);
+}
+
 static void write_fixed_args(
     struct encoder *e, const struct part *part, const struct partition_view *view)
 {
     char st[ROLLUP_STATE_TEXT];
     resp_word(&e->args, st, rollup_state_print(&view->state, st));
     if (e->late) {
-        /* New with every encoding: where Redis lost its last second and is sent the same part
-         * again, others may have written in between, and what was remembered under a ver must not
-         * come true again. */
-        char ver[WRITER_ID_TEXT + 24];
-        int n =
-            snprintf(ver, sizeof(ver), "%s.%llu", part->writer_id, (unsigned long long)++e->n_vers);
-        resp_word(&e->args, ver, (size_t)n);
+        write_new_id(e, &e->args);
     } else {
         resp_text(&e->args, "");
     }
@@ -283,7 +289,8 @@ static void write_fixed_args(
     resp_decimal(&e->args, part->gen_ms);
     resp_text(
         &e->args, e->relies_on_users ? known_users_relied_on(&e->users, part->partition) : "");
-    e->n_args = 5;
+    resp_decimal(&e->args, e->oldest_s);
+    e->n_args = 6;
 }
 
 static void note_user(void *data, uint32_t number, uint32_t index, int32_t active_day)
@@ -339,6 +346,7 @@ bool encode_add(struct encoder *e, struct part *part, const struct partition_vie
     buffer_clear(&e->keys, KEEP_BYTES);
     buffer_clear(&e->args, KEEP_BYTES);
     e->late = e->relies_on_users = false;
+    e->oldest_s = OLDEST_NONE;
     e->day_minute_s = INT64_MIN;
     e->part = part;
     part->n_announces = 0;
@@ -401,12 +409,13 @@ bool encode_end(struct encoder *e, const struct script_digests *scripts, struct 
     }
     size_t n_direct = e->direct != NULL ? e->direct->n_direct : 0;
     script_head(
-        out, scripts, SCRIPT_WRITE, n_direct + e->n_script_keys, 4 + n_direct + e->n_script_args);
+        out, scripts, SCRIPT_WRITE, n_direct + e->n_script_keys, 5 + n_direct + e->n_script_args);
     write_direct(e, out, true);
     buffer_append(out, e->script_keys.p, e->script_keys.n);
     resp_decimal(out, (int64_t)e->n_parts);
     resp_text(out, e->core->cfg);
     resp_decimal(out, ONCE_TTL_MS);
+    write_new_id(e, out);
     resp_decimal(out, (int64_t)n_direct);
     write_direct(e, out, false);
     buffer_append(out, e->script_args.p, e->script_args.n);

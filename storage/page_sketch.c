@@ -13,6 +13,7 @@
 struct sketch_run {
     size_t first, n;
     struct cache_id id;
+    enum proof proof; /* by the plan */
     bool recalled;
     size_t text, n_text; /* of what was recalled, in walk->texts */
 };
@@ -111,13 +112,16 @@ static bool add_run(
     }
     struct sketch_run *run = &walk->runs[walk->n_runs++];
     *run = (struct sketch_run){.first = first, .n = end - first, .text = walk->texts.n};
+    const struct partition_view *view = &w->known[about->partition].view;
+    run->proof = closed_proof(w->zone, view, cover_of(walk, page)->buckets[first]);
     run->id = closed_run_id(w->core->cache, name, cover_of(walk, page), first, end - first);
-    run->recalled = cache_get(
-        w->core->cache, &run->id, &w->known[about->partition].view.ver, copy_text, &walk->texts);
+    run->recalled =
+        closed_is_steady(view, run->proof) &&
+        cache_get(w->core->cache, &run->id, closed_ver(view, run->proof), copy_text, &walk->texts);
     run->n_text = walk->texts.n - run->text;
     about->n_runs++;
     if (run->recalled) {
-        window_recalled(w, about->partition);
+        window_recalled(w, about->partition, run->proof);
     }
     atomic_fetch_add(run->recalled ? &w->core->stats.cache_hits : &w->core->stats.cache_misses, 1);
     return !walk->texts.failed;
@@ -129,7 +133,7 @@ static bool find_runs(struct walk *walk, size_t page)
     struct walk_page *about = &walk->about[page];
     const struct slice *name_of = &walk->pages[page].page;
     const struct cover *cover = cover_of(walk, page);
-    const struct rollup_state *state = &w->known[about->partition].view.state;
+    const struct partition_view *view = &w->known[about->partition].view;
     struct buffer scratch;
     bool ok = true;
     about->first_run = walk->n_runs;
@@ -142,7 +146,7 @@ static bool find_runs(struct walk *walk, size_t page)
     ok = !scratch.failed;
     buffer_release(&scratch);
     for (size_t i = 0; ok && i < cover->n;) {
-        size_t end = closed_run_end(w->zone, state, cover, i, cover->n);
+        size_t end = closed_run_end(w->zone, view, cover, i, cover->n);
         if (end > i && is_in_any(&walk->pages[page], i, end)) {
             ok = add_run(walk, &name, page, i, end);
         }
@@ -212,19 +216,18 @@ static enum storage_err ask(struct walk *walk)
 /* ---- taking ---- */
 
 /* All of @run was read, the last of it in the newest reply.  In which buckets the page is, replies
- * before have told: so `ver` must have been the same in them, too. */
+ * before have told: so the proof must have been the same in them, too. */
 static void finish_run(struct walk *walk, const struct sketch_run *run)
 {
     const struct window_read *w = walk->w;
     unsigned partition = walk->about[walk->at].partition;
-    const struct partition_view *view = &w->known[partition].view;
-    bool provable = view->known && !w->known[partition].changed;
-    for (size_t i = run->first; provable && i < run->first + run->n; i++) {
-        provable = closed_provable(w->zone, &view->state, w->covers[partition].buckets[i]);
-    }
-    if (provable) {
+    const struct partition_known *known = &w->known[partition];
+    if ((known->changed >> run->proof & 1) == 0 &&
+        closed_run_holds(
+            w->zone, &known->view, run->proof, &w->covers[partition], run->first, run->n)) {
         uint8_t text[HLL_DENSE_SIZE];
-        cache_put(w->core->cache, &run->id, &view->ver, text, hll_encode(&walk->run, text));
+        cache_put(w->core->cache, &run->id, closed_ver(&known->view, run->proof), text,
+            hll_encode(&walk->run, text));
     }
     hll_unite(&walk->sketch, &walk->run);
 }

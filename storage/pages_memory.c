@@ -22,13 +22,15 @@ static void copy_table(void *data, const void *value, size_t n)
 static void recall(struct pages_memory *memory, unsigned p, struct pages_run *run)
 {
     struct window_read *w = memory->w;
+    const struct partition_view *view = &w->known[p].view;
     run->table = memory->tables.n;
-    run->recalled =
-        cache_get(w->core->cache, &run->id, &w->known[p].view.ver, copy_table, &memory->tables);
+    run->recalled = closed_is_steady(view, run->proof) &&
+                    cache_get(w->core->cache, &run->id, closed_ver(view, run->proof), copy_table,
+                        &memory->tables);
     run->n_table = memory->tables.n - run->table;
     run->left = run->n;
     if (run->recalled) {
-        window_recalled(w, p);
+        window_recalled(w, p, run->proof);
     }
     atomic_fetch_add(run->recalled ? &w->core->stats.cache_hits : &w->core->stats.cache_misses, 1);
 }
@@ -45,7 +47,8 @@ static bool find_runs(struct pages_memory *memory, unsigned p)
     bool ok = !scratch.failed;
     buffer_release(&scratch);
     for (size_t i = 0; ok && i < cover->n;) {
-        size_t end = closed_run_end(w->zone, &w->known[p].view.state, cover, i, cover->n);
+        const struct partition_view *view = &w->known[p].view;
+        size_t end = closed_run_end(w->zone, view, cover, i, cover->n);
         if (end == i) {
             i++;
             continue;
@@ -53,7 +56,8 @@ static bool find_runs(struct pages_memory *memory, unsigned p)
         ok = array_reserve(&of->runs, &of->capacity, of->n, sizeof(*of->runs));
         if (ok) {
             struct pages_run *run = &of->runs[of->n++];
-            *run = (struct pages_run){.first = i, .n = end - i};
+            *run = (struct pages_run){
+                .first = i, .n = end - i, .proof = closed_proof(w->zone, view, cover->buckets[i])};
             run->id = closed_run_id(w->core->cache, &name, cover, i, end - i);
             recall(memory, p, run);
         }
@@ -99,14 +103,10 @@ struct pages_run *pages_memory_run(struct pages_memory *memory, unsigned partiti
 
 void pages_memory_seen(struct pages_memory *memory, unsigned partition, struct pages_run *run)
 {
-    const struct partition_view *view = &memory->w->known[partition].view;
-    if (run->seen) {
-        run->mixed = run->mixed || !ver_equal(&run->ver, &view->ver);
-        return;
-    }
+    const struct ver *ver = closed_ver(&memory->w->known[partition].view, run->proof);
+    run->mixed = run->mixed || (run->seen && !ver_equal(&run->ver, ver));
     run->seen = true;
-    run->ver = view->ver;
-    run->mixed = !view->known;
+    run->ver = *ver;
 }
 
 bool pages_memory_has_room(const struct pages_memory *memory, struct pages_run *run)
@@ -115,16 +115,14 @@ bool pages_memory_has_room(const struct pages_memory *memory, struct pages_run *
     return !run->given_up;
 }
 
-/* Does the `ver` that all of it came with tell of every change? */
+/* Does the proof that all of it came with tell of every change? */
 static bool provable(const struct pages_memory *memory, unsigned p, const struct pages_run *run)
 {
     const struct window_read *w = memory->w;
     const struct partition_view *view = &w->known[p].view;
-    bool proved = !run->given_up && run->seen && !run->mixed && ver_equal(&run->ver, &view->ver);
-    for (size_t i = run->first; proved && i < run->first + run->n; i++) {
-        proved = closed_provable(w->zone, &view->state, w->covers[p].buckets[i]);
-    }
-    return proved;
+    return !run->given_up && run->seen && !run->mixed &&
+           ver_equal(&run->ver, closed_ver(view, run->proof)) &&
+           closed_run_holds(w->zone, view, run->proof, &w->covers[p], run->first, run->n);
 }
 
 bool pages_memory_table(

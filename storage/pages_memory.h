@@ -9,7 +9,7 @@
  * must not take the place of all others.  While a run is read its pages are summed up by
  * themselves, for the table; they join the others when all of it is there.
  *
- * Whether a table holds is window_read's to say, by the `ver` of the replies.
+ * Whether a table holds is window_read's to say, by the proofs in the replies.
  */
 #ifndef STORAGE_PAGES_MEMORY_H
 #define STORAGE_PAGES_MEMORY_H
@@ -27,7 +27,8 @@ struct pages_run {
     struct page_sums own;  /* else: what was read of it so far; buckets by their place in the run */
     size_t left;           /* of its buckets, that are not read through */
     bool given_up;         /* it would be too large to keep */
-    bool seen, mixed;      /* replies about it came; of several `ver`s */
+    enum proof proof;      /* by the plan */
+    bool seen, mixed;      /* replies about it came; of several proofs */
     struct ver ver;        /* theirs */
 };
 

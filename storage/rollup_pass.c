@@ -241,10 +241,7 @@ static enum pass_result advance(struct pass *pass)
 /* Read `rolled`; the id of an open pass is copied to @open (PASS_ID bytes), "" if there is none. */
 static enum pass_result read_rolled(struct pass *pass, char *open, int64_t *ret_now_s)
 {
-    static const char *const fields[] = {"cfg", "st", "ver", "kept", "pass", "ftok"};
     const struct reply *reply = NULL;
-    struct key rolled;
-    key_fixed(&rolled, pass->tag, "rolled", SLICE(""));
     resp_command(&pass->out, "TIME", NULL);
     enum pass_result result = pass_ask(pass, &reply);
     if (result != PASS_DONE) {
@@ -252,27 +249,24 @@ static enum pass_result read_rolled(struct pass *pass, char *open, int64_t *ret_
     }
     core_time_seen(pass->core, reply_time_us(reply));
     *ret_now_s = reply_time_us(reply) / 1000000;
-    resp_head(&pass->out, 8);
-    resp_text(&pass->out, "HMGET");
-    resp_word(&pass->out, rolled.p, rolled.n);
-    for (size_t i = 0; i < 6; i++) {
-        resp_text(&pass->out, fields[i]);
-    }
+    core_ask_rolled(&pass->out, pass->tag, 2);
+    resp_text(&pass->out, "pass");
+    resp_text(&pass->out, "ftok");
     result = pass_ask(pass, &reply);
-    if (result != PASS_DONE || reply->n != 6) {
+    if (result != PASS_DONE || reply->n != ROLLED_FIELDS + 2) {
         return result == PASS_DONE ? PASS_FAILED : result;
     }
-    struct reply four = *reply;
-    four.n = 4;
-    if (!core_parse_rolled(pass->core, &four, &pass->view)) {
+    struct reply view = *reply;
+    view.n = ROLLED_FIELDS;
+    if (!core_parse_rolled(pass->core, &view, &pass->view)) {
         return PASS_FAILED;
     }
     core_set_view(pass->core, pass->partition, &pass->view);
-    const struct reply *theirs = &reply->items[4];
+    const struct reply *theirs = &reply->items[ROLLED_FIELDS];
     size_t n = theirs->type == REPLY_TEXT && theirs->text.n == PASS_ID - 1 ? theirs->text.n : 0;
     memcpy(open, n == 0 ? "" : theirs->text.p, n);
     open[n] = '\0';
-    int64_t seen = reply_integer(&reply->items[5], 0);
+    int64_t seen = reply_integer(&reply->items[ROLLED_FIELDS + 1], 0);
     if (seen > pass->lease->fencing_token) {
         pass->lease->fenced(pass->lease->data, seen);
         return PASS_FENCED;

@@ -17,15 +17,7 @@ static void put_get(struct buffer *b, const struct core *core, const char *name)
 
 static void put_rolled(struct buffer *b, const char *tag)
 {
-    struct key rolled;
-    key_fixed(&rolled, tag, "rolled", SLICE(""));
-    resp_head(b, 6);
-    resp_text(b, "HMGET");
-    resp_word(b, rolled.p, rolled.n);
-    resp_text(b, "cfg");
-    resp_text(b, "st");
-    resp_text(b, "ver");
-    resp_text(b, "kept");
+    core_ask_rolled(b, tag, 0);
 }
 
 static enum storage_err take_partition(

@@ -208,7 +208,7 @@ static bool note_change(struct preparation *p, size_t i, const struct reply *rol
     struct changed *c = &p->changed[i];
     const struct reply *cfg = &rolled->items[0];
     const struct reply *st = &rolled->items[1];
-    const struct reply *zones = &rolled->items[4];
+    const struct reply *zones = &rolled->items[ROLLED_FIELDS];
     if (!settings_parse(cfg->text, p->core->partitions.n, &old) ||
         !rollup_state_parse(st->text, &state) ||
         (rolled->items[3].type == REPLY_TEXT && !kept_parse(rolled->items[3].text, &old))) {
@@ -245,13 +245,14 @@ static bool take_partition(void *data, size_t i, const struct reply *reply)
     if (reply->type == REPLY_ERROR) {
         return complain(p, reply->text.p);
     }
-    struct reply four = *reply;
-    four.n = reply->type == REPLY_ARRAY && reply->n == 5 ? 4 : 0;
-    if (core_parse_rolled(p->core, &four, &view)) {
+    struct reply rolled = *reply; /* and behind it `zones` */
+    rolled.n = reply->type == REPLY_ARRAY && reply->n == ROLLED_FIELDS + 1 ? ROLLED_FIELDS : 0;
+    if (core_parse_rolled(p->core, &rolled, &view)) {
         core_set_view(p->core, (unsigned)i, &view);
         return true;
     }
-    if (reply->type != REPLY_ARRAY || reply->n != 5 || reply->items[0].type != REPLY_TEXT) {
+    if (reply->type != REPLY_ARRAY || reply->n != ROLLED_FIELDS + 1 ||
+        reply->items[0].type != REPLY_TEXT) {
         return refuse(p, "a partition's state is not one of ours");
     }
     return note_change(p, i, reply);

@@ -42,9 +42,9 @@
     X(query_replans, COUNTER, "tallyd_query_replans_total",                                        \
         "Plans made again because a rollup moved on.")                                             \
     X(cache_hits, COUNTER, "tallyd_cache_hits_total",                                              \
-        "Runs of closed buckets that were remembered.")                                            \
+        "Runs of buckets that are over and were remembered.")                                      \
     X(cache_misses, COUNTER, "tallyd_cache_misses_total",                                          \
-        "Runs of closed buckets that had to be read.")                                             \
+        "Runs of buckets that are over and had to be read.")                                       \
     X(seen_folds, COUNTER, "tallyd_seen_folds_total",                                              \
         "Logs of who saw what folded into Bloom filters.")                                         \
     X(seen_folded, COUNTER, "tallyd_seen_folded_total", "Pairs of user and page in those logs.")   \

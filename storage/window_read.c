@@ -143,7 +143,7 @@ bool window_moved_on(struct window_read *w)
 
 bool window_piece_begin(struct window_read *w, unsigned partition, size_t first, size_t n)
 {
-    struct key rolled;
+    const char *tag = w->core->partitions.tag[partition];
     if (w->next == w->n_pieces) {
         w->next = w->n_pieces = 0;
     }
@@ -154,21 +154,16 @@ bool window_piece_begin(struct window_read *w, unsigned partition, size_t first,
     w->pieces[w->n_pieces++] =
         (struct window_piece){.partition = partition, .first = first, .n = n, .by_script = w->full};
     w->n_args = 0;
-    key_fixed(&rolled, w->core->partitions.tag[partition], "rolled", SLICE(""));
     if (w->full) {
+        struct key rolled;
+        key_fixed(&rolled, tag, "rolled", SLICE(""));
         buffer_clear(&w->keys, 64 * 1024);
         buffer_clear(&w->args, 64 * 1024);
         resp_word(&w->keys, rolled.p, rolled.n);
         return true;
     }
     resp_command(&w->out, "MULTI", NULL);
-    resp_head(&w->out, 6);
-    resp_text(&w->out, "HMGET");
-    resp_word(&w->out, rolled.p, rolled.n);
-    resp_text(&w->out, "cfg");
-    resp_text(&w->out, "st");
-    resp_text(&w->out, "ver");
-    resp_text(&w->out, "kept");
+    core_ask_rolled(&w->out, tag, 0);
     return true;
 }
 
@@ -279,21 +274,22 @@ bool window_may_recall(const struct window_read *w, unsigned partition)
     return w->core->cache != NULL && !w->full && !w->forgetful && w->known[partition].view.known;
 }
 
-void window_recalled(struct window_read *w, unsigned partition)
+void window_recalled(struct window_read *w, unsigned partition, enum proof proof)
 {
     struct partition_known *known = &w->known[partition];
-    known->unproved = known->unproved || !known->seen;
+    known->unproved |= known->seen ? 0 : 1u << proof;
 }
 
 /* What was recalled of the partition, does it hold?  From now on by @view. */
 static bool proves(struct partition_known *known, const struct partition_view *view)
 {
-    if (known->unproved && !ver_equal(&known->view.ver, &view->ver)) {
+    if (!closed_same(known->unproved, &known->view, view)) {
         return false;
     }
-    bool changed = known->seen && !ver_equal(&known->view.ver, &view->ver);
-    *known =
-        (struct partition_known){.view = *view, .seen = true, .changed = known->changed || changed};
+    for (unsigned proof = PROOF_VER; known->seen && proof <= PROOF_OVER; proof++) {
+        known->changed |= closed_same(1u << proof, &known->view, view) ? 0 : 1u << proof;
+    }
+    *known = (struct partition_known){.view = *view, .seen = true, .changed = known->changed};
     return true;
 }
 

@@ -15,12 +15,13 @@
  *     window_send(w)
  *     window_take(w, &items); ..                    in the order of the pieces; one item a command
  *
- * What was remembered of closed buckets under a `ver` (cache.h) may take the place of reading them;
- * what is read after a reply has had that `ver` is later than the question all the same.
+ * What was remembered (closed_run.h) may take the place of reading it; what is recalled by a proof
+ * that a reply to this question has had is later than the question all the same.
  */
 #ifndef STORAGE_WINDOW_READ_H
 #define STORAGE_WINDOW_READ_H
 
+#include "storage/closed_run.h"
 #include "storage/key.h"
 #include "storage/reader_op.h"
 
@@ -53,9 +54,9 @@ struct window_read {
 /* What is known of a partition: by what it was planned, then by the newest reply. */
 struct partition_known {
     struct partition_view view;
-    bool seen;     /* by a reply of this question */
-    bool unproved; /* something was recalled under view.ver before any reply had it */
-    bool changed;  /* not all replies of this question had the same `ver` */
+    bool seen;         /* by a reply of this question */
+    unsigned unproved; /* by which proofs (closed_same) something was recalled before any reply */
+    unsigned changed;  /* proofs that were not the same in all replies of this question */
 };
 
 /* One turn of Redis's thread, about buckets [first, first + n) of the partition's cover. */
@@ -91,11 +92,11 @@ void window_piece_end(struct window_read *w);
 /* False: no memory; the connection is given up. */
 bool window_send(struct window_read *w);
 
-/* May something that is remembered of @partition be taken, if it was remembered under
- * w->known[partition].view.ver?  Then say so when it was: the next reply must have that `ver`, or
+/* May something that is remembered of @partition be taken, if it has the proofs of
+ * w->known[partition].view?  Then say so when it was: the next reply must have that proof, or
  * w->stale; unless one of this question has had it already. */
 bool window_may_recall(const struct window_read *w, unsigned partition);
-void window_recalled(struct window_read *w, unsigned partition);
+void window_recalled(struct window_read *w, unsigned partition, enum proof proof);
 
 /* Take the reply to the next piece.  *ret_items has one item a command and lives until the next
  * call; NULL where the piece is void (w->stale).  *ret_piece, if wanted: which piece it is. */

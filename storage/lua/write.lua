@@ -2,9 +2,9 @@
 -- write.lua - apply parts of flushes to their partitions, each exactly once.  Encoded by storage/encode.c.
 --
 -- KEYS: the direct claims; then part by part:  1 rolled  2 once:<writer>  3 open  4 sites  then the units' markers (and claims), then data keys in the order of use below
--- ARGV: 1 number of parts  2 cfg  3 ttl (ms)  4 number of direct claims, and the record of each one
+-- ARGV: 1 number of parts  2 cfg  3 ttl (ms)  4 an id, never used before  5 number of direct claims, and the record of each one
 --       then part by part:  number of keys  number of arguments behind this  st expected  ver to set ('' none)  seq
---       gen (ms)  generation of users relied on ('' none)  and counted sections: units (requests with a key; before them the number of claims: as many, or 0), members
+--       gen (ms)  generation of users relied on ('' none)  the oldest minute written to (s)  and counted sections: units (requests with a key; before them the number of claims: as many, or 0), members
 --       for open, members for sites, counts, visits, activity, seen.
 -- Reply: {seconds, microseconds of Redis's clock, microseconds taken, code, st, code, st..}: per part a code, and with
 --       REPLAN st (else '')
@@ -44,6 +44,11 @@ local numeral = setmetatable({}, {__index = function(known, n)
 end})
 local arrival = text('%011d', s)
 
+-- Minutes that end by then are taken for over, a minute's grace included: hardly anything is written to them any more.
+-- `over` says how far that went, and has a new id whenever it goes further or something is written to them all the same:
+-- so while it is the same, they are.  By the stored time, not by the clock, which may go back.
+local over = floor(s / 60) * 60 - 60
+
 -- Add n numbers to n fields of a hash ('H') or members of a zset ('Z'): pages from ARGV[p] on or the list p, numbers
 -- likewise.  One read and one write for all of them is a quarter of the cost of n increments.
 local function add(kind, key, n, pages, page, numbers, number)
@@ -60,8 +65,8 @@ local function add(kind, key, n, pages, page, numbers, number)
     call(kind == 'H' and 'HSET' or 'ZADD', key, unpack(set, 1, 2 * n))
 end
 
--- The generation of users of each part, by its k0.
-local users = {}
+-- Of each part, by its k0: the generation of users, and the time of `over`.
+local users, was_over = {}, {}
 
 -- The n units with markers behind KEYS[k0] and arguments behind ARGV[a0], three each: the marker to set (gen, 13 digits,
 -- number of tasks, 7, body), the time from which on nothing of it may be applied, the number that the marker must have.
@@ -94,7 +99,7 @@ end
 
 -- Keys behind k0, arguments behind a0.  Why the part cannot be applied (code, st), or nil.
 local function refusal(k0, a0)
-    local rolled = call('HMGET', KEYS[k0 + 1], 'cfg', 'st', 'users')
+    local rolled = call('HMGET', KEYS[k0 + 1], 'cfg', 'st', 'users', 'over')
     if not rolled[1] then return 5, '' end
     if rolled[1] ~= ARGV[2] then return 4, '' end
     if now >= ARGV[a0 + 4] + ARGV[3] then return 3, '' end
@@ -103,9 +108,10 @@ local function refusal(k0, a0)
     if ahead > 1 then return 2, '' end
     if rolled[2] ~= ARGV[a0 + 1] then return 1, rolled[2] end
     users[k0] = rolled[3] or '-'
+    was_over[k0] = tonumber(sub(rolled[4] or '0', 1, 11))
     if ARGV[a0 + 5] ~= '' and ARGV[a0 + 5] ~= users[k0] then return 6, '' end
-    if ARGV[a0 + 7] ~= '0' then
-        local found = known(k0 + 4, a0 + 7, num[ARGV[a0 + 7]], num[ARGV[a0 + 6]])
+    if ARGV[a0 + 8] ~= '0' then
+        local found = known(k0 + 4, a0 + 8, num[ARGV[a0 + 8]], num[ARGV[a0 + 7]])
         if found ~= '' then return 7, found end
     end
 end
@@ -113,15 +119,19 @@ end
 -- Keys behind k0, arguments behind a0.  Returns the code, and st.
 local function apply(k0, a0)
     local units, claims = 0, 0
-    if ARGV[a0 + 7] ~= '0' then units, claims = num[ARGV[a0 + 7]], num[ARGV[a0 + 6]] end
+    if ARGV[a0 + 8] ~= '0' then units, claims = num[ARGV[a0 + 8]], num[ARGV[a0 + 7]] end
     call('SET', KEYS[k0 + 2], ARGV[a0 + 3], 'PX', 3600000)
     if ARGV[a0 + 2] ~= '' then call('HSET', KEYS[k0 + 1], 'ver', ARGV[a0 + 2]) end
-
-    for i = 1, units do
-        call('SET', KEYS[k0 + 4 + i], ARGV[a0 + 5 + 3 * i], 'PX', 176400000)
+    local was = was_over[k0]
+    if over > was or ARGV[a0 + 6] - was < 0 then
+        call('HSET', KEYS[k0 + 1], 'over', text('%011d ', over > was and over or was) .. ARGV[4])
     end
 
-    local a, k = a0 + 8 + 3 * units, k0 + 5 + units + claims -- next argument, next key
+    for i = 1, units do
+        call('SET', KEYS[k0 + 4 + i], ARGV[a0 + 6 + 3 * i], 'PX', 176400000)
+    end
+
+    local a, k = a0 + 9 + 3 * units, k0 + 5 + units + claims -- next argument, next key
 
     for announced = 3, 4 do
         if ARGV[a] ~= '0' then
@@ -366,9 +376,9 @@ local function apply(k0, a0)
 end
 
 -- Call f with the keys and arguments of each part.
-local direct = tonumber(ARGV[4])
+local direct = tonumber(ARGV[5])
 local function each(f)
-    local a, k = 4 + direct, direct
+    local a, k = 5 + direct, direct
     for part = 1, ARGV[1] do
         f(part, k, a + 2)
         a, k = a + 2 + ARGV[a + 2], k + ARGV[a + 1]
@@ -392,7 +402,7 @@ if direct > 0 then
     end
     held = held or #taken > 0
     for i = 1, held and 0 or direct do
-        call('SET', KEYS[i], ARGV[4 + i], 'PX', 172800000)
+        call('SET', KEYS[i], ARGV[5 + i], 'PX', 172800000)
     end
 end
 each(function(part, k, a)

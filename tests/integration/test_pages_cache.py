@@ -225,33 +225,3 @@ def test_a_question_for_top_pages_takes_two_round_trips(start_proxy, start_tally
     assert taken[0][1] > 40
     assert list(proxy.commands).count("EXEC") - sent <= 10, "then the first pages that are in minutes of this hour"
     assert list(proxy.commands).count("HSCAN") == scans
-
-
-def test_pages_between_whose_two_round_trips_something_comes(start_proxy, start_tallyd, cleanup, site):
-    """The first one tells in which buckets a page is, the second reads these.  A late event between them is in a bucket that
-    is not read: what was read must not be remembered as if it was."""
-    directory = short_directory()
-    directory.mkdir(exist_ok=True)
-    redis = Redis(directory, clock=FakeClock(directory, "2026-03-10 10:30:10")).start()
-    cleanup.append(redis.stop)
-    proxy = start_proxy(redis)
-    http = start_tallyd("--readers", "1", *FOREVER, redis=proxy, name="asked").client()
-    direct = start_tallyd(*FOREVER, redis=redis, name="direct").client()
-    plain = start_tallyd("--cache-mb", "0", *FOREVER, redis=redis, name="plain").client()
-    first, last = epoch("2026-03-10 08:00"), epoch("2026-03-10 10:40")
-    for ts in range(first + 3600, epoch("2026-03-10 10:25"), 1800):
-        direct.accept([{"site": site, "page": page, "user": user, "ts": ts} for page in ("/a", "/b") for user in range(5)])
-    asked = {"site": site, **window(first, last)}
-    # what is over is known, and nothing of this window remembered
-    for _ in range(3):
-        http.count("pv", site=site, page="/a", **window(last - 60, last))
-    proxy.hold_replies()
-    sent = list(proxy.commands).count("EXEC")
-    thread = threading.Thread(target=lambda: http.question("/pages", **asked), daemon=True)
-    thread.start()
-    wait_until(lambda: list(proxy.commands).count("EXEC") >= sent + 16, "the first round is sent")
-    direct.accept([{"site": site, "page": "/a", "user": f"late {i}", "ts": epoch("2026-03-10 08:15")} for i in range(50)])
-    proxy.hold_replies(False)
-    thread.join(20)
-    for _ in range(3):
-        assert http.count("uv", page="/a", **asked) == plain.count("uv", page="/a", **asked)

@@ -8,46 +8,99 @@ TestSuite(closed_run, .timeout = 60);
 #define DAY_S  INT64_C(86400)
 #define NOON_S (20000 * DAY_S + 12 * HOUR_S)
 
-/* From yesterday 22:58 to today 12:03, where hours are closed up to noon and days up to midnight.
- */
-static struct rollup_state plan(struct cover *cover)
+/* From yesterday 22:58 to today 12:03, where hours are closed up to noon and days up to midnight,
+ * and no minute is over. */
+static struct partition_view plan(struct cover *cover)
 {
-    struct rollup_state state = rollup_state_initial(zone_utc(), NOON_S + 200);
+    struct partition_view view = {
+        .known = true, .state = rollup_state_initial(zone_utc(), NOON_S + 200)};
     struct retention retention = {
         .keep_s = {KEEP_FOREVER, KEEP_FOREVER, KEEP_FOREVER, KEEP_FOREVER}};
-    struct cover_basis basis = {zone_utc(), &state, &retention, NOON_S + 200, INT64_MAX};
+    struct cover_basis basis = {zone_utc(), &view.state, &retention, NOON_S + 200, INT64_MAX};
     struct window window = {NOON_S - 13 * HOUR_S - 120, NOON_S + 180};
     cover_init(cover);
     cr_assert_eq(cover_plan(&basis, window, 1000, cover), COVER_OK);
-    return state;
+    return view;
 }
 
 Test(closed_run, is_of_one_level_and_ends_where_hours_are_open)
 {
     struct cover cover;
-    struct rollup_state state = plan(&cover);
+    struct partition_view view = plan(&cover);
     cr_assert_eq(cover.n, 2 + 13 + 3, "minutes, hours, minutes of the open hour");
-    cr_expect_eq(closed_run_end(zone_utc(), &state, &cover, 0, cover.n), 2);
-    cr_expect_eq(closed_run_end(zone_utc(), &state, &cover, 1, cover.n), 2);
-    cr_expect_eq(closed_run_end(zone_utc(), &state, &cover, 2, cover.n), 15);
-    cr_expect_eq(closed_run_end(zone_utc(), &state, &cover, 2, 9), 9, "not beyond the end");
-    cr_expect_eq(closed_run_end(zone_utc(), &state, &cover, 15, cover.n), 15, "an open minute");
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 0, cover.n), 2);
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 1, cover.n), 2);
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 2, cover.n), 15);
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 2, 9), 9, "not beyond the end");
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 15, cover.n), 15, "an open minute");
     cover.buckets[7].start_s += 60;
-    cr_expect_eq(closed_run_end(zone_utc(), &state, &cover, 2, cover.n), 7, "a gap");
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 2, cover.n), 7, "a gap");
     cover_release(&cover);
 }
 
 Test(closed_run, writers_alone_do_not_close_it)
 {
     struct cover cover;
-    struct rollup_state state = plan(&cover);
-    state.readers_s[LEVEL_HOUR] -= HOUR_S; /* the hour before noon is being rolled up */
-    cr_expect_eq(closed_run_end(zone_utc(), &state, &cover, 2, cover.n), 14);
-    cr_expect(closed_provable(zone_utc(), &state, cover.buckets[13]));
-    cr_expect_not(closed_provable(zone_utc(), &state, cover.buckets[14]));
+    struct partition_view view = plan(&cover);
+    view.state.readers_s[LEVEL_HOUR] -= HOUR_S; /* the hour before noon is being rolled up */
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 2, cover.n), 14);
+    cr_expect_eq(closed_proof(zone_utc(), &view, cover.buckets[13]), PROOF_VER);
+    cr_expect_eq(closed_proof(zone_utc(), &view, cover.buckets[14]), PROOF_NONE);
     struct bucket minute = {LEVEL_MINUTE, NOON_S - 60, NOON_S};
-    cr_expect_not(closed_provable(zone_utc(), &state, minute), "its hour is not closed");
+    cr_expect_eq(closed_proof(zone_utc(), &view, minute), PROOF_NONE, "its hour is not closed");
     cover_release(&cover);
+}
+
+Test(closed_run, minutes_that_are_over_are_one_by_their_own_proof)
+{
+    struct cover cover;
+    struct partition_view view = plan(&cover);
+    view.over_s = NOON_S + 120;
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 0, cover.n), 2, "of a closed hour");
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 15, cover.n), 17, "of the open one");
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 17, cover.n), 17, "not over yet");
+    cr_expect_eq(closed_proof(zone_utc(), &view, cover.buckets[0]), PROOF_VER);
+    cr_expect_eq(closed_proof(zone_utc(), &view, cover.buckets[16]), PROOF_OVER);
+    view.over_s = NOON_S + 119;
+    cr_expect_eq(closed_proof(zone_utc(), &view, cover.buckets[16]), PROOF_NONE);
+    cover_release(&cover);
+}
+
+Test(closed_run, two_proofs_side_by_side_are_two_runs)
+{
+    struct partition_view view = {
+        .known = true, .state = rollup_state_initial(zone_utc(), NOON_S), .over_s = NOON_S + 120};
+    struct bucket minutes[] = {{LEVEL_MINUTE, NOON_S - 120, NOON_S - 60},
+        {LEVEL_MINUTE, NOON_S - 60, NOON_S}, {LEVEL_MINUTE, NOON_S, NOON_S + 60},
+        {LEVEL_MINUTE, NOON_S + 60, NOON_S + 120}};
+    struct cover cover = {.buckets = minutes, .n = 4};
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 0, 4), 2);
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 2, 4), 4);
+    cr_expect(closed_run_holds(zone_utc(), &view, PROOF_VER, &cover, 0, 2));
+    cr_expect(closed_run_holds(zone_utc(), &view, PROOF_OVER, &cover, 2, 2));
+    cr_expect_not(closed_run_holds(zone_utc(), &view, PROOF_OVER, &cover, 1, 2));
+    view.state.readers_s[LEVEL_HOUR] += HOUR_S; /* closed meanwhile: the plan's proof is none */
+    cr_expect_not(closed_run_holds(zone_utc(), &view, PROOF_OVER, &cover, 2, 2));
+}
+
+Test(closed_run, a_proof_is_compared_where_it_was_relied_on)
+{
+    struct partition_view planned = {
+        .known = true, .ver = {2, "v1"}, .over = {2, "o1"}, .over_held = true};
+    struct partition_view now = planned;
+    now.over.text[1] = '2';
+    cr_expect(closed_same(0, &planned, &now));
+    cr_expect(closed_same(1u << PROOF_VER, &planned, &now));
+    cr_expect_not(closed_same(1u << PROOF_OVER, &planned, &now));
+    cr_expect_not(closed_same(1u << PROOF_VER | 1u << PROOF_OVER, &planned, &now));
+    cr_expect_eq(closed_ver(&now, PROOF_OVER), &now.over);
+    cr_expect_eq(closed_ver(&now, PROOF_NONE)->n, 0);
+    cr_expect(closed_is_steady(&planned, PROOF_OVER));
+    planned.over_held = false;
+    cr_expect_not(closed_is_steady(&planned, PROOF_OVER), "it is about to change");
+    cr_expect(closed_is_steady(&planned, PROOF_VER));
+    planned.known = false;
+    cr_expect_eq(closed_ver(&planned, PROOF_VER)->n, 0, "an empty partition proves nothing");
 }
 
 static struct cache_id name_of(struct cache *cache, unsigned partition, enum key_kind kind,
