@@ -58,8 +58,9 @@ static void use_sum(void *data, const void *value, size_t n)
 }
 
 /* Sketches first: to unite one with what will be read of it once more changes nothing, so sums are
- * taken when all is there. */
-static bool recall_run(struct counter *c, const struct shard *shard, struct run *run)
+ * taken when all is there.  (Nothing, if it is proved: a sketch counts as recalled without the
+ * rest.) */
+static bool recall_run(struct counter *c, struct shard *shard, const struct run *run)
 {
     struct use uses[METRICS];
     const struct ver *ver = closed_ver(&shard->view, run->proof);
@@ -74,6 +75,7 @@ static bool recall_run(struct counter *c, const struct shard *shard, struct run 
             bool found = all && cache_get(c->core->cache, &run->id[m], ver,
                                     sketch == 1 ? use_sketch : use_sum, &uses[m]);
             all = found && !uses[m].nomem;
+            shard->recalled |= found ? 1u << run->proof : 0;
             atomic_fetch_add(found ? &c->core->stats.cache_hits : &c->core->stats.cache_misses, 1);
         }
     }
@@ -108,7 +110,6 @@ bool count_recall_runs(struct counter *c, const struct count_job *job, struct sh
             }
         }
         run->recalled = recall_run(c, shard, run);
-        shard->recalled |= run->recalled ? 1u << run->proof : 0;
     }
     return true;
 }

@@ -38,9 +38,9 @@ def test_minutes_that_are_over_are_read_once(world, clients, site, chance, path)
     hour = next_hour(world, 50)
     asked = {"site": site, **window(hour, hour + 51 * 60)}
     http.accept(events(site, chance, 2000, hour, hour + 48 * 60))
-    first = http.question(path, **asked)
-    keys = keys_read(http)
-    plain.question(path, **asked)
+    before = keys_read(plain)
+    first = plain.question(path, **asked)
+    keys = keys_read(plain) - before
     for _ in range(3):  # what all partitions call over is learnt, then proved, then recalled
         http.question(path, **asked)
     before = keys_read(http)
@@ -131,3 +131,43 @@ def test_pages_between_whose_two_round_trips_something_comes(start_proxy, start_
     thread.join(20)
     for _ in range(3):
         assert http.count("uv", page="/a", **asked) == plain.count("uv", page="/a", **asked)
+
+
+@pytest.fixture
+def emptied(start_redis, start_tallyd, site):
+    """(asked, plain, empty): empty(page's hour or so) has `asked` remember 50 visitors' sketch alone, then empties Redis under
+    all of them and has `plain` write one visitor in its place."""
+    directory = short_directory()
+    directory.mkdir(exist_ok=True)
+    redis = start_redis(directory, clock=FakeClock(directory, "2026-03-10 10:30:10"))
+    asked = start_tallyd("--readers", "1", *FOREVER, redis=redis, name="asked").client()
+    plain = start_tallyd("--cache-mb", "0", *FOREVER, redis=redis, name="plain").client()
+
+    def empty(at, **params):
+        asked.accept([{"site": site, "page": "/a", "user": u, "ip": f"10.0.0.{u}", "ts": at} for u in range(50)])
+        for _ in range(4):
+            assert asked.count("uv", **params) > 40
+        redis.command("FLUSHALL")
+        plain.accept([{"site": site, "page": "/a", "user": "x", "ip": "10.9.9.9", "ts": at}] * 100)
+
+    return asked, plain, empty
+
+
+@pytest.mark.parametrize("at, to", [("2026-03-10 08:15", "2026-03-10 09:00"), ("2026-03-10 10:05", "2026-03-10 10:20")],
+                         ids=["closed", "over"])
+def test_a_sketch_that_is_recalled_without_its_sum_is_proved(emptied, site, at, to):
+    """Its sum was never asked for: so the run is read, but the sketch is in the figure already."""
+    asked, plain, empty = emptied
+    params = {"site": site, "page": "/a", **window(epoch(at) // 3600 * 3600, epoch(to))}
+    empty(epoch(at), **params)
+    first, truth = (client.question("/stats", **params) for client in (asked, plain))
+    assert {m: first[m] for m in METRICS} == {m: truth[m] for m in METRICS}
+
+
+def test_a_point_of_a_series_is_not_remembered_with_such_a_sketch(emptied, site):
+    asked, plain, empty = emptied
+    first = epoch("2026-03-10 08:00")
+    empty(first + 900, site=site, page="/a", **window(first, first + 3600))
+    params = {"site": site, "page": "/a", "step": "1h", **window(first, first + 7200)}
+    for _ in range(3):
+        assert asked.question("/stats", **params)["series"] == plain.question("/stats", **params)["series"]
