@@ -108,7 +108,7 @@ local function refusal(k0, a0)
     if ahead > 1 then return 2, '' end
     if rolled[2] ~= ARGV[a0 + 1] then return 1, rolled[2] end
     users[k0] = rolled[3] or '-'
-    was_over[k0] = tonumber(sub(rolled[4] or '0', 1, 11))
+    was_over[k0] = tonumber(sub(rolled[4] or '', 1, 11)) or 0
     if ARGV[a0 + 5] ~= '' and ARGV[a0 + 5] ~= users[k0] then return 6, '' end
     if ARGV[a0 + 8] ~= '0' then
         local found = known(k0 + 4, a0 + 8, num[ARGV[a0 + 8]], num[ARGV[a0 + 7]])

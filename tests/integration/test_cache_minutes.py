@@ -171,3 +171,14 @@ def test_a_point_of_a_series_is_not_remembered_with_such_a_sketch(emptied, site)
     params = {"site": site, "page": "/a", "step": "1h", **window(first, first + 7200)}
     for _ in range(3):
         assert asked.question("/stats", **params)["series"] == plain.question("/stats", **params)["series"]
+
+
+@pytest.mark.parametrize("text", ["", "x", "0000000000x 1", "99999999999"])
+def test_what_somebody_else_wrote_there_proves_nothing(redis, http, site, text):
+    """And a write that finds it is applied, whole."""
+    for key in redis.command("KEYS", "t:*:rolled"):
+        redis.command("HSET", key, "over", text)
+    for i in range(3):
+        http.accept([{"site": site, "page": "/", "user": u} for u in range(40)])
+        for _ in range(3):
+            assert http.question("/stats", site=site, page="/")["pv"] == 40 * (i + 1)
