@@ -20,9 +20,12 @@ const struct ver *closed_ver(const struct partition_view *view, enum proof proof
                                  : &none;
 }
 
-bool closed_is_steady(const struct partition_view *view, enum proof proof)
+bool closed_recall(struct cache *cache, const struct cache_id *id,
+    const struct partition_view *view, enum proof proof,
+    void (*use)(void *data, const void *value, size_t n), void *data)
 {
-    return proof == PROOF_VER || (proof == PROOF_OVER && view->over_held);
+    bool steady = proof == PROOF_VER || view->over_held;
+    return steady && cache_get(cache, id, closed_ver(view, proof), use, data);
 }
 
 bool closed_same(

@@ -30,9 +30,12 @@ enum proof closed_proof(
 /* What it is now; n 0: nothing, with PROOF_NONE or an empty partition. */
 const struct ver *closed_ver(const struct partition_view *view, enum proof proof);
 
-/* Is it likely to be the same in the next reply?  `over` changes each minute, and where late events
- * are common with each write: then it is no use to recall anything, as all would be read again. */
-bool closed_is_steady(const struct partition_view *view, enum proof proof);
+/* cache_get() of what has that proof; and only if it is likely to be the same in the next reply:
+ * `over` changes each minute, and where late events are common with each write, and it is no use to
+ * recall what would have to be read after all. */
+bool closed_recall(struct cache *cache, const struct cache_id *id,
+    const struct partition_view *view, enum proof proof,
+    void (*use)(void *data, const void *value, size_t n), void *data);
 
 /* Sets of proofs: bits 1 << enum proof.  Are all of @proofs the same in both views? */
 bool closed_same(

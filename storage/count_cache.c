@@ -63,8 +63,7 @@ static void use_sum(void *data, const void *value, size_t n)
 static bool recall_run(struct counter *c, struct shard *shard, const struct run *run)
 {
     struct use uses[METRICS];
-    const struct ver *ver = closed_ver(&shard->view, run->proof);
-    bool all = closed_is_steady(&shard->view, run->proof);
+    bool all = true;
     for (int sketch = 1; sketch >= 0; sketch--) {
         for (int m = 0; m < METRICS; m++) {
             enum metric metric = (enum metric)m;
@@ -72,7 +71,7 @@ static bool recall_run(struct counter *c, struct shard *shard, const struct run 
                 continue;
             }
             uses[m] = (struct use){&c->tally, metric, run->point, false, 0};
-            bool found = all && cache_get(c->core->cache, &run->id[m], ver,
+            bool found = all && closed_recall(c->core->cache, &run->id[m], &shard->view, run->proof,
                                     sketch == 1 ? use_sketch : use_sum, &uses[m]);
             all = found && !uses[m].nomem;
             shard->recalled |= found ? 1u << run->proof : 0;

@@ -116,8 +116,7 @@ static bool add_run(
     run->proof = closed_proof(w->zone, view, cover_of(walk, page)->buckets[first]);
     run->id = closed_run_id(w->core->cache, name, cover_of(walk, page), first, end - first);
     run->recalled =
-        closed_is_steady(view, run->proof) &&
-        cache_get(w->core->cache, &run->id, closed_ver(view, run->proof), copy_text, &walk->texts);
+        closed_recall(w->core->cache, &run->id, view, run->proof, copy_text, &walk->texts);
     run->n_text = walk->texts.n - run->text;
     about->n_runs++;
     if (run->recalled) {

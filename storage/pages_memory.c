@@ -22,11 +22,9 @@ static void copy_table(void *data, const void *value, size_t n)
 static void recall(struct pages_memory *memory, unsigned p, struct pages_run *run)
 {
     struct window_read *w = memory->w;
-    const struct partition_view *view = &w->known[p].view;
     run->table = memory->tables.n;
-    run->recalled = closed_is_steady(view, run->proof) &&
-                    cache_get(w->core->cache, &run->id, closed_ver(view, run->proof), copy_table,
-                        &memory->tables);
+    run->recalled = closed_recall(
+        w->core->cache, &run->id, &w->known[p].view, run->proof, copy_table, &memory->tables);
     run->n_table = memory->tables.n - run->table;
     run->left = run->n;
     if (run->recalled) {

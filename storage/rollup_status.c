@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "storage/key.h"
 #include "storage/leader.h"
 #include "storage/lock.h"
 
@@ -13,11 +12,6 @@ static void put_get(struct buffer *b, const struct core *core, const char *name)
     resp_head(b, 2);
     resp_text(b, "GET");
     resp_word(b, key.p, key.n);
-}
-
-static void put_rolled(struct buffer *b, const char *tag)
-{
-    core_ask_rolled(b, tag, 0);
 }
 
 static enum storage_err take_partition(
@@ -72,7 +66,7 @@ enum storage_err rollup_status_read(struct core *core, struct session *session, 
     put_get(&b, core, "lock");
     put_get(&b, core, "fence");
     for (unsigned p = 0; p < core->partitions.n; p++) {
-        put_rolled(&b, core->partitions.tag[p]);
+        core_ask_rolled(&b, core->partitions.tag[p], 0);
     }
     *ret = (struct rollup_job){0};
     bool ok = redis_queue(session->redis, &b);
