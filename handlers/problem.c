@@ -18,6 +18,11 @@ static const struct {
 #undef X
 };
 
+unsigned problem_status(enum problem problem)
+{
+    return problems[problem].status;
+}
+
 /* @text as a JSON string.  Clients' bytes may be in it: what is not UTF-8 must not cost the answer.
  */
 static json_t *text_value(const char *text)

@@ -28,6 +28,7 @@
     X(PROBLEM_FORBIDDEN, 403, "Forbidden", -1)                                                     \
     X(PROBLEM_NOT_FOUND, 404, "Not Found", -1)                                                     \
     X(PROBLEM_METHOD, 405, "Method Not Allowed", -1)                                               \
+    X(PROBLEM_SLOW, 408, "Request Timeout", -1)                                                    \
     X(PROBLEM_CONFLICT, 409, "Conflict", -1)                                                       \
     X(PROBLEM_TOO_LARGE, 413, "Content Too Large", -1)                                             \
     X(PROBLEM_MEDIA_TYPE, 415, "Unsupported Media Type", -1)                                       \
@@ -43,6 +44,8 @@ enum problem {
     PROBLEMS(X)
 #undef X
 };
+
+unsigned problem_status(enum problem problem);
 
 void problem_reply(struct http_response *response, enum problem problem, const char *detail_format,
     ...) __attribute__((format(printf, 3, 4)));

@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "handlers/problem.h"
+
 static int64_t now_us(void)
 {
     struct timespec now;
@@ -71,18 +73,22 @@ void *http_on_target(void *cls, const char *target, struct MHD_Connection *mhd)
     connection->due_ms = reaper_began_ms(&connection->watch, connection->began_us / 1000) +
                          server->config.request_timeout_ms;
     connection_enter(connection, REQUEST_HEAD);
-    reaper_busy(&connection->watch, connection->due_ms);
+    if (!reaper_busy(&connection->watch, connection->due_ms)) {
+        request_end(&connection->request);
+        connection_enter(connection, REQUEST_DONE);
+        return NULL;
+    }
     return connection;
 }
 
-static void observe(const struct connection *connection, int64_t ended_us)
+static void observe(const struct connection *connection, unsigned status, int64_t ended_us)
 {
     const struct http_server_config *config = &connection->server->config;
     const struct route *route = connection->request.route;
     if (config->observe != NULL) {
         config->observe(config->observe_data,
-            route != NULL ? (size_t)(route - config->routes) : config->n_routes,
-            connection->request.exchange.response.status, ended_us - connection->began_us);
+            route != NULL ? (size_t)(route - config->routes) : config->n_routes, status,
+            ended_us - connection->began_us);
     }
 }
 
@@ -102,10 +108,13 @@ void http_on_completed(
     }
     int64_t now = now_us();
     if (connection->state == REQUEST_REPLY) {
-        observe(connection, now);
+        observe(connection, connection->request.exchange.response.status, now);
+    } else if (reaper_dismissed(&connection->watch)) {
+        observe(connection, problem_status(PROBLEM_SLOW), now);
     }
     connection_enter(connection, REQUEST_DONE);
     request_end(&connection->request);
+    atomic_store_explicit(&connection->named, false, memory_order_relaxed);
     reaper_idle(&connection->watch, now / 1000, connection->consumed);
     *state = NULL;
 }
@@ -145,6 +154,7 @@ static void open_connection(struct worker *worker, struct MHD_Connection *mhd, v
     connection->mhd = mhd;
     connection->consumed = 0;
     connection->linger = false;
+    atomic_init(&connection->named, false);
     connection->state = REQUEST_DONE;
     const union MHD_ConnectionInfo *from =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);

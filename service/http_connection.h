@@ -2,8 +2,8 @@
  * them.
  *
  * Layer: service, private to http_server.c (start and stop), http_connection.c (connections and
- * requests begin and end) and http_steps.c (what is between: head, body, storage, answer).  The one
- * place where microhttpd.h is included.
+ * requests begin and end), http_steps.c (what is between: head, body, storage, answer) and
+ * http_farewell.c (what never came whole).  The one place where microhttpd.h is included.
  *
  * Ownership: a connection belongs to the HTTP thread of its worker; while its job is lent to
  * storage nobody touches it but http_steps.c's on_job_done().  The server outlives them all.
@@ -61,6 +61,7 @@ struct connection {
     bool wakes;                    /* was resumed for all that are on worker->ready */
     const char *target_in_head;    /* where the library keeps what request.target is a copy of */
     char id[HTTP_ID_MAX + 1];
+    _Atomic bool named; /* id is that of the request in progress, and stays; for the reaper */
     struct request request;
 };
 
@@ -86,6 +87,10 @@ void connection_enter(struct connection *connection, enum request_state state);
 /* Of jobs that come back in a burst storage resumes one connection only, the one that `wakes`: when
  * that is called, or closed because its client left, this resumes the others. */
 void connection_resume_ready(struct connection *waker);
+
+/* Send the 408 of a request that did not come whole in time: a reaper_farewell (http_farewell.c).
+ */
+void http_farewell(const struct reaper_entry *watch);
 
 /* A connection that was handed to @worker is no more. */
 void worker_left(struct worker *worker);

@@ -83,7 +83,8 @@ static const char *start(struct http_server *server)
     if (!request_ids_init(&server->ids)) {
         return "the system gives no random bytes";
     }
-    server->reaper = reaper_start(config->request_timeout_ms, config->idle_timeout_ms);
+    server->reaper =
+        reaper_start(config->request_timeout_ms, config->idle_timeout_ms, http_farewell);
     if (server->reaper == NULL) {
         return "a thread cannot be started";
     }

@@ -61,7 +61,8 @@ struct http_server_config {
     X(connections, GAUGE, "tallyd_http_connections", "Connections that are open.")                 \
     X(suspended, GAUGE, "tallyd_http_suspended", "Requests that wait for storage.")                \
     X(body_bytes, GAUGE, "tallyd_http_body_bytes", "Memory held by bodies in flight.")             \
-    X(late, COUNTER, "tallyd_http_late_total", "Requests cut off at their deadline.")              \
+    X(late, COUNTER, "tallyd_http_late_total",                                                     \
+        "Requests that did not come whole in time (408), and answers not taken in time.")          \
     X(refused_head, COUNTER, "tallyd_http_refused_head_total",                                     \
         "Requests whose head was not sound.")                                                      \
     X(refused_large, COUNTER, "tallyd_http_refused_large_total",                                   \

@@ -26,7 +26,7 @@ static bool add_headers(struct connection *connection, struct MHD_Response *resp
 }
 
 /* Queue the exchange's response.  If that fails, for want of memory or because a handler made a
- * header that is none, the connection is closed without an answer. */
+ * header that is none, or if the reaper was faster, the connection is closed without it. */
 static enum MHD_Result reply(struct connection *connection)
 {
     struct http_response *from = &connection->request.exchange.response;
@@ -38,14 +38,13 @@ static enum MHD_Result reply(struct connection *connection)
     }
     from->body = NULL; /* the library's now */
     enum MHD_Result result = MHD_NO;
-    if (add_headers(connection, response)) {
+    int64_t due_ms = connection->due_ms + connection->server->config.idle_timeout_ms;
+    if (add_headers(connection, response) && reaper_answer(&connection->watch, due_ms)) {
         result = MHD_queue_response(connection->mhd, from->status, response);
     }
     MHD_destroy_response(response); /* what is queued holds its own reference */
     if (result == MHD_YES) {
         connection_enter(connection, REQUEST_REPLY);
-        reaper_busy(
-            &connection->watch, connection->due_ms + connection->server->config.idle_timeout_ms);
     }
     return result;
 }
@@ -119,6 +118,7 @@ static void name_request(struct connection *connection)
     } else {
         request_ids_next(&connection->server->ids, connection->id);
     }
+    atomic_store_explicit(&connection->named, true, memory_order_release);
 }
 
 /* The first call: the head is complete, the library has not asked for the body yet.  Without one it
@@ -188,6 +188,9 @@ static enum MHD_Result lend(struct connection *connection)
     struct http_server *server = connection->server;
     struct http_exchange *exchange = &connection->request.exchange;
     struct storage_job *job = &exchange->job;
+    if (!reaper_busy(&connection->watch, REAPER_NEVER)) { /* storage answers in time */
+        return MHD_NO;
+    }
     (void)atomic_fetch_add(&server->lent, 1);
     if (atomic_load(&server->stopping)) {
         (void)atomic_fetch_sub(&server->lent, 1);
@@ -198,7 +201,6 @@ static enum MHD_Result lend(struct connection *connection)
     job->data = connection;
     job->deadline_ms = exchange->request.deadline_ms;
     connection_enter(connection, REQUEST_WAIT);
-    reaper_busy(&connection->watch, REAPER_NEVER);
     MHD_suspend_connection(connection->mhd); /* first: done() may come before submit returns */
     server->config.submit(server->config.storage, job);
     return MHD_YES;

@@ -27,6 +27,7 @@ struct lingerer {
 
 struct reaper {
     int64_t head_ms, idle_ms, look_ms;
+    reaper_farewell *farewell;
     pthread_t thread;
     pthread_mutex_t mu;
     pthread_cond_t wake; /* CLOCK_MONOTONIC */
@@ -118,25 +119,36 @@ static int64_t idle_due_ms(
     return mark + reaper->look_ms;
 }
 
+/* @due is over, which was entry->due_ms when it was read; @late: a request was coming.  If the
+ * connection's thread has moved on meanwhile, the next look will tell. */
+static void end(struct reaper *reaper, struct reaper_entry *entry, int64_t due, bool late)
+{
+    if (!atomic_compare_exchange_strong(&entry->due_ms, &due, REAPER_ENDED)) {
+        return;
+    }
+    reaper->late += late;
+    if (late && !atomic_load_explicit(&entry->answered, memory_order_relaxed)) {
+        reaper->farewell(entry);
+    }
+    (void)shutdown(entry->fd, SHUT_RDWR); /* fails if the peer was faster */
+}
+
 /* Look at every connection.  Returns when to look again. */
 static int64_t look(struct reaper *reaper, int64_t now_ms)
 {
     int64_t next = now_ms + reaper->look_ms;
     for (struct reaper_entry *entry = reaper->first; entry != NULL; entry = entry->next) {
         bool late = true;
-        int64_t due = atomic_load_explicit(&entry->due_ms, memory_order_acquire);
-        if (due == 0) {
-            due = idle_due_ms(reaper, entry, now_ms, &late);
+        int64_t state = atomic_load_explicit(&entry->due_ms, memory_order_acquire);
+        if (state == REAPER_ENDED) {
+            continue; /* the library closes it soon */
         }
+        int64_t due = state != 0 ? state : idle_due_ms(reaper, entry, now_ms, &late);
         if (due > now_ms) {
             next = least(next, due);
-            continue;
+        } else {
+            end(reaper, entry, state, late);
         }
-        reaper->late += late;
-        (void)shutdown(entry->fd, SHUT_RDWR); /* fails if the peer was faster */
-        /* Once is enough: the library closes it soon.  If it begins a request now, that fails too.
-         */
-        reaper_busy(entry, REAPER_NEVER);
     }
     return next;
 }
@@ -223,7 +235,7 @@ static void reaper_free(struct reaper *reaper)
     free(reaper);
 }
 
-struct reaper *reaper_start(int64_t head_ms, int64_t idle_ms)
+struct reaper *reaper_start(int64_t head_ms, int64_t idle_ms, reaper_farewell *farewell)
 {
     struct reaper *reaper = calloc(1, sizeof(*reaper));
     if (reaper == NULL) {
@@ -231,6 +243,7 @@ struct reaper *reaper_start(int64_t head_ms, int64_t idle_ms)
     }
     reaper->head_ms = head_ms;
     reaper->idle_ms = idle_ms;
+    reaper->farewell = farewell;
     reaper->look_ms = least(head_ms / 8 + 1, 1000);
     if (!init_sync(reaper)) {
         free(reaper);

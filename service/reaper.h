@@ -4,7 +4,8 @@
  *
  * The HTTP library measures silence only, so a client that sends a byte now and then could hold a
  * connection for ever.  The reaper holds each connection to absolute times, with shutdown() on its
- * socket: the library's thread then sees the end of the stream and cleans up as ever.
+ * socket: the library's thread then sees the end of the stream and cleans up as ever.  If a request
+ * was still coming, its owner may say a last word before (reaper_farewell).
  *  - A request in progress has an instant by which it must have moved on (reaper_busy).
  *  - Between requests a connection may be silent for idle_ms.  The library does not tell when a
  *    next head begins, but the kernel counts the bytes received (TCP_INFO): more than the requests
@@ -15,8 +16,8 @@
  * It also lingers (RFC 9112 section 9.6): closing a socket with unread input resets the connection,
  * and the reset may overtake the answer; so input is read and thrown away for a moment.
  *
- * Thread safety: reaper_busy and reaper_idle are for the one thread that serves the connection and
- * take no lock; all others may be called from any thread.
+ * Thread safety: reaper_busy, reaper_answer and reaper_idle are for the one thread that serves the
+ * connection and take no lock; all others may be called from any thread.
  */
 #ifndef SERVICE_REAPER_H
 #define SERVICE_REAPER_H
@@ -28,11 +29,14 @@
 struct reaper;
 
 #define REAPER_NEVER   INT64_MAX
+#define REAPER_ENDED   (-1)
 #define REAPER_UNKNOWN UINT64_MAX
 
 /* One connection; embedded in the caller's.  All times: milliseconds of CLOCK_MONOTONIC. */
 struct reaper_entry {
-    _Atomic int64_t due_ms;       /* 0: idle, else the request in progress must be done by then */
+    _Atomic int64_t due_ms;       /* 0: idle; REAPER_ENDED: shut down; else when what goes on must
+                                     be done */
+    _Atomic bool answered;        /* the request in progress has been; written before due_ms */
     _Atomic int64_t idle_from_ms; /* start of the idle time, written before due_ms becomes 0 */
     _Atomic uint64_t consumed;    /* bytes of all requests so far, or REAPER_UNKNOWN; likewise */
     _Atomic int64_t
@@ -45,8 +49,14 @@ struct reaper_entry {
     struct reaper_entry *prev, *next;
 };
 
+/* Called before the socket of @entry is shut down because a request has not come whole in time: the
+ * last word to its client.  On the reaper's thread, under its lock: it must not wait.  Nothing else
+ * is sent on the socket at the time or later. */
+typedef void reaper_farewell(const struct reaper_entry *entry);
+
 /* NULL if memory or threads are out. */
-struct reaper *reaper_start(int64_t head_ms, int64_t idle_ms) __attribute__((warn_unused_result));
+struct reaper *reaper_start(int64_t head_ms, int64_t idle_ms, reaper_farewell *farewell)
+    __attribute__((warn_unused_result));
 
 /* Stop and free.  No entry may be left; sockets that linger are closed. */
 void reaper_stop(struct reaper *reaper);
@@ -56,10 +66,21 @@ void reaper_stop(struct reaper *reaper);
 void reaper_watch(struct reaper *reaper, struct reaper_entry *entry, int fd, int64_t now_ms);
 void reaper_forget(struct reaper *reaper, struct reaper_entry *entry);
 
-/* A request is in progress and must have moved on by @due_ms > 0, or REAPER_NEVER. */
-static inline void reaper_busy(struct reaper_entry *entry, int64_t due_ms)
+/* A request is in progress and must have moved on by @due_ms > 0, or REAPER_NEVER.  False if the
+ * reaper has ended the connection: give it up, and send nothing. */
+static inline bool reaper_busy(struct reaper_entry *entry, int64_t due_ms)
 {
-    atomic_store_explicit(&entry->due_ms, due_ms, memory_order_release);
+    int64_t was = atomic_load_explicit(&entry->due_ms, memory_order_relaxed);
+    while (was != REAPER_ENDED && !atomic_compare_exchange_weak(&entry->due_ms, &was, due_ms)) {
+    }
+    return was != REAPER_ENDED;
+}
+
+/* The same for the time from now on, when an answer is on its way. */
+static inline bool reaper_answer(struct reaper_entry *entry, int64_t due_ms)
+{
+    atomic_store_explicit(&entry->answered, true, memory_order_relaxed);
+    return reaper_busy(entry, due_ms);
 }
 
 /* When the request that is now noticed began: @now_ms, or earlier if its head has been trickling
@@ -77,7 +98,15 @@ static inline void reaper_idle(struct reaper_entry *entry, int64_t now_ms, uint6
     atomic_store_explicit(&entry->head_from_ms, 0, memory_order_relaxed);
     atomic_store_explicit(&entry->consumed, consumed, memory_order_relaxed);
     atomic_store_explicit(&entry->idle_from_ms, now_ms, memory_order_relaxed);
-    atomic_store_explicit(&entry->due_ms, 0, memory_order_release);
+    atomic_store_explicit(&entry->answered, false, memory_order_relaxed);
+    (void)reaper_busy(entry, 0);
+}
+
+/* The reaper has ended the connection, and a farewell was what its request got. */
+static inline bool reaper_dismissed(const struct reaper_entry *entry)
+{
+    return atomic_load(&entry->due_ms) == REAPER_ENDED &&
+           !atomic_load_explicit(&entry->answered, memory_order_relaxed);
 }
 
 /* Take over @fd, whose sending side is shut down: read it empty until the peer closes, at most for

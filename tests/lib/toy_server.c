@@ -471,12 +471,14 @@ bool toy_answer_to_head(int fd, struct answer *ret)
     return read_answer(fd, ret, false);
 }
 
+bool toy_readable(int fd, int ms)
+{
+    struct pollfd poll_in = {.fd = fd, .events = POLLIN};
+    return poll(&poll_in, 1, ms) != 0;
+}
+
 bool toy_ended(int fd, int ms)
 {
     char byte;
-    struct pollfd poll_in = {.fd = fd, .events = POLLIN};
-    if (poll(&poll_in, 1, ms) == 0) {
-        return false;
-    }
-    return recv(fd, &byte, 1, 0) <= 0;
+    return toy_readable(fd, ms) && recv(fd, &byte, 1, 0) <= 0;
 }

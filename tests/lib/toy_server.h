@@ -59,6 +59,9 @@ bool toy_answer_to_head(int fd, struct answer *ret);
 /* The value of a header in @ret, "" if it is missing. */
 bool answer_header(const struct answer *answer, const char *name, char *ret, size_t ret_n);
 
+/* True if there is something to read, or the end, within @ms. */
+bool toy_readable(int fd, int ms);
+
 /* True if the peer ends the stream, with FIN or RST, within @ms; false if it is still open then. */
 bool toy_ended(int fd, int ms);
 

@@ -23,7 +23,7 @@ complain "service/ must not know storage's insides:" \
 complain "microhttpd.h belongs in service/http_connection.h:" \
     "$(grep -ln 'include <microhttpd' service/*.[ch] service/*/*.[ch] handlers/*.[ch] | grep -v '^service/http_connection\.h$')"
 complain "service/http_connection.h belongs to the HTTP server:" \
-    "$(grep -ln 'include "service/http_connection' service/*.[ch] service/*/*.[ch] | grep -vE '^service/http_(connection|server|steps)\.c$')"
+    "$(grep -ln 'include "service/http_connection' service/*.[ch] service/*/*.[ch] | grep -vE '^service/http_(connection|farewell|server|steps)\.c$')"
 complain "hiredis belongs in storage/redis.c:" \
     "$(grep -ln 'include <hiredis' storage/*.[ch] handlers/*.[ch] service/*.[ch] | grep -v '^storage/redis\.c$')"
 complain "jansson belongs in handlers/ and service/client/:" \

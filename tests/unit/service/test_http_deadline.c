@@ -9,23 +9,40 @@
 
 #define HOST    "Host: h\r\n"
 #define TIMEOUT 300
+#define ID_MAX  128
 
 static const struct http_server_config defaults;
 static const struct http_server_config quick = {
     .request_timeout_ms = TIMEOUT, .idle_timeout_ms = 10 * TIMEOUT};
 
-/* Send @text a byte every 10 ms until the server ends the connection.  Returns how long that took.
- */
+/* Send @text a byte every 10 ms until the server says something.  Returns how long that took. */
 static int64_t trickle(int fd, const char *text)
 {
     int64_t since = toy_now_ms();
-    while (!toy_ended(fd, 10)) {
+    while (!toy_readable(fd, 10)) {
         cr_assert(toy_now_ms() - since < 4000, "the server waits for ever");
         if (send(fd, *text != '\0' ? text++ : "x", 1, MSG_NOSIGNAL) != 1) {
             break;
         }
     }
     return toy_now_ms() - since;
+}
+
+/* What comes is a 408 with @id, or with any if NULL, and nothing behind it. */
+static void expect_farewell(int fd, const char *id)
+{
+    struct answer answer;
+    char value[ID_MAX + 1];
+    cr_assert(toy_answer(fd, &answer), "closed without a word");
+    cr_expect_eq(answer.status, 408);
+    cr_expect(answer_header(&answer, "X-Request-Id", value, sizeof(value)));
+    if (id != NULL) {
+        cr_expect_str_eq(value, id);
+    }
+    cr_expect(answer_header(&answer, "Connection", value, sizeof(value)));
+    cr_expect_str_eq(value, "close");
+    cr_expect_not_null(strstr(answer.body, "did not come whole within 0.3 s"), "%s", answer.body);
+    cr_expect(toy_ended(fd, 2000));
 }
 
 /* @ms is the timeout, give or take what the reaper's look and a busy machine add. */
@@ -47,6 +64,7 @@ Test(http_deadline, trickled_heads_are_cut_off)
     for (size_t i = 0; i < 2; i++) {
         int fd = toy_connect(toy);
         expect_timeout(trickle(fd, slow[i]));
+        expect_farewell(fd, NULL);
         (void)close(fd);
     }
     toy_await_connections(toy, 0);
@@ -67,6 +85,7 @@ Test(http_deadline, trickled_heads_behind_another_request_are_cut_off)
         toy_send(fd, first[i % 2]);
         cr_assert(toy_answer(fd, &answer));
         expect_timeout(trickle(fd, slow[i / 2]));
+        expect_farewell(fd, NULL);
         (void)close(fd);
     }
     toy_stop(toy);
@@ -85,8 +104,9 @@ Test(http_deadline, a_head_that_begins_and_falls_silent_is_cut_off)
         if (i == 2) {
             cr_assert(toy_answer(fd, &answer));
         }
-        cr_expect(toy_ended(fd, 2000), "row %zu", i);
+        cr_expect(toy_readable(fd, 2000), "row %zu", i);
         expect_timeout(toy_now_ms() - since);
+        expect_farewell(fd, NULL);
         (void)close(fd);
     }
     toy_stop(toy);
@@ -96,17 +116,25 @@ Test(http_deadline, trickled_bodies_are_cut_off)
 {
     struct toy *toy = toy_start(quick, TOY_THREAD);
     static const char *const rows[] = {
-        "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 9999\r\n\r\n",
-        "POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\nfff\r\n",
-        "POST /none HTTP/1.1\r\n" HOST "Content-Length: 9999\r\n\r\n", /* swallowed */
+        "POST /echo HTTP/1.1\r\n" HOST "X-Request-Id: me\r\nContent-Length: 9999\r\n\r\n",
+        "POST /echo HTTP/1.1\r\n" HOST
+        "X-Request-Id: me\r\nTransfer-Encoding: chunked\r\n\r\nfff\r\n",
+        "POST /none HTTP/1.1\r\n" HOST
+        "X-Request-Id: me\r\nContent-Length: 9999\r\n\r\n", /* swallowed */
     };
+    unsigned n, status;
+    size_t route;
     for (size_t i = 0; i < 3; i++) {
         int fd = toy_connect(toy);
         toy_send(fd, rows[i]);
         expect_timeout(trickle(fd, ""));
+        expect_farewell(fd, "me");
         (void)close(fd);
     }
     toy_await_connections(toy, 0);
+    toy_await_observed(toy, 3);
+    toy_observed(toy, &n, &route, &status);
+    cr_expect_eq(status, 408);
     cr_expect_eq(toy_stats(toy).body_bytes, 0);
     toy_stop(toy);
 }
