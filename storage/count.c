@@ -11,7 +11,6 @@
 #include "storage/plan_window.h"
 #include "storage/series_window.h"
 
-#define BUCKETS_MAX  50000
 #define SKETCHES_MAX 200000  /* in one question */
 #define SUMS_MAX     2000000 /* fields: a set of 1,000 pages, in all partitions, over a day */
 #define RECALLS      2       /* attempts; where late events come faster than that, all is read */
@@ -150,15 +149,13 @@ static bool make_shards(struct counter *c, const struct count_job *job)
 }
 
 /* Widen the window until every shard can tile it. */
-static bool widen(struct counter *c, int64_t now_s, struct window *window)
+static bool widen(const struct counter *c, int64_t now_s, struct window *window)
 {
-    struct partition_view views[2 * PARTITIONS_MAX];
-    struct cover_basis bases[2 * PARTITIONS_MAX];
+    uint64_t partitions = 0;
     for (size_t i = 0; i < c->n_shards; i++) {
-        views[i] = core_view(c->core, c->shards[i].partition);
-        bases[i] = counter_basis(c, &views[i], now_s);
+        partitions |= UINT64_C(1) << c->shards[i].partition;
     }
-    return plan_widen(bases, c->n_shards, window);
+    return plan_widen(c->core, c->zone, partitions, now_s, window);
 }
 
 /* A shard before @shard whose plan is @shard's too: partitions are mostly rolled up alike. */
@@ -197,7 +194,7 @@ static enum storage_err plan_shard(struct counter *c, struct shard *shard, int64
     if (alike != NULL) {
         return copy_plan(c, alike, shard) ? STORAGE_OK : STORAGE_NOMEM;
     }
-    struct cover_basis basis = counter_basis(c, &shard->view, now_s);
+    struct cover_basis basis = plan_basis(c->zone, &shard->view, now_s);
     cover_clear(&shard->cover);
     for (size_t i = 0; i < c->tally.n_points; i++) {
         enum storage_err err =

@@ -26,18 +26,6 @@ enum key_kind metric_kind(enum metric metric)
     return KEY_PV;
 }
 
-struct cover_basis counter_basis(
-    const struct counter *c, const struct partition_view *view, int64_t now_s)
-{
-    return (struct cover_basis){
-        .zone = c->zone,
-        .state = &view->state,
-        .retention = &view->retention,
-        .now_s = now_s,
-        .empty_from_s = now_s + STORAGE_FUTURE_MAX_S + 3600,
-    };
-}
-
 size_t counter_keys(const struct shard *shard, unsigned metrics, enum metric metric)
 {
     if ((metrics >> metric & 1) == 0) {

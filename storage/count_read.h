@@ -99,10 +99,6 @@ size_t counter_reads(const struct shard *shard, unsigned metrics, size_t n);
  * for sums. */
 size_t counter_keys(const struct shard *shard, unsigned metrics, enum metric metric);
 
-/* What decides, for a partition with @view, whether a bucket may be used at @now_s. */
-struct cover_basis counter_basis(
-    const struct counter *c, const struct partition_view *view, int64_t now_s);
-
 /* Read the covers of all shards into c->tally, and Redis's clock into c->latest_s.
  * c->stale: a rollup moved on, plan again from the views that were learnt.  *ret_lost: see
  * counter_run. */

@@ -6,8 +6,7 @@
 #include "storage/closed_run.h"
 #include "storage/count_cache.h"
 #include "storage/index.h"
-
-#define BUCKETS_MAX 50000 /* of a rest */
+#include "storage/plan_window.h"
 
 void series_drop_rest(struct counter *c)
 {
@@ -170,7 +169,8 @@ static bool plan_rest(struct counter *c, const struct count_job *job, const stru
         .n_pages = shard->n_pages,
         .view = shard->view,
         .rest = true};
-    struct cover_basis basis = counter_basis(c, &rest.view, redis_clock_ms(&c->core->clock) / 1000);
+    struct cover_basis basis =
+        plan_basis(c->zone, &rest.view, redis_clock_ms(&c->core->clock) / 1000);
     bool ok = rest.metrics == 0 ||
               array_reserve(&c->rest, &c->rest_capacity, c->n_rest, sizeof(*c->rest));
     cover_init(&rest.cover);

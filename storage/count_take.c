@@ -4,13 +4,14 @@
 
 #include "storage/count_cache.h"
 #include "storage/count_chunk.h"
+#include "storage/plan_window.h"
 
 /* Do all buckets of the chunk hold by the state and the time of the reply?  (Those that are
  * recalled hold if their proofs do.) */
 static bool holds(const struct counter *c, const struct chunk *chunk,
     const struct partition_view *view, int64_t now_s)
 {
-    struct cover_basis basis = counter_basis(c, view, now_s);
+    struct cover_basis basis = plan_basis(c->zone, view, now_s);
     size_t end = chunk->first + chunk->n;
     for (size_t i = chunk_next_read(chunk->shard, chunk->first); i < end;
          i = chunk_next_read(chunk->shard, i + 1)) {

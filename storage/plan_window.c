@@ -15,13 +15,31 @@ enum storage_err plan_error(enum cover_result result)
     return STORAGE_NOMEM;
 }
 
-bool plan_widen(const struct cover_basis *bases, size_t n, struct window *window)
+struct cover_basis plan_basis(
+    const struct zone *zone, const struct partition_view *view, int64_t now_s)
 {
+    return (struct cover_basis){
+        .zone = zone,
+        .state = &view->state,
+        .retention = &view->retention,
+        .now_s = now_s,
+        .empty_from_s = now_s + STORAGE_FUTURE_MAX_S + 3600,
+    };
+}
+
+bool plan_widen(struct core *core, const struct zone *zone, uint64_t partitions, int64_t now_s,
+    struct window *window)
+{
+    struct partition_view views[PARTITIONS_MAX];
     struct window before;
+    for (unsigned p = 0; p < core->partitions.n; p++) {
+        views[p] = core_view(core, p);
+    }
     do {
         before = *window;
-        for (size_t i = 0; i < n; i++) {
-            if (!cover_outer(&bases[i], *window, window)) {
+        for (unsigned p = 0; p < core->partitions.n; p++) {
+            struct cover_basis basis = plan_basis(zone, &views[p], now_s);
+            if ((partitions >> p & 1) != 0 && !cover_outer(&basis, *window, window)) {
                 return false;
             }
         }

@@ -1,17 +1,27 @@
 /* plan_window.h - planning one window in several partitions: what all questions have in common.
  *
- * Layer: storage, pure.  Thread-safe.
+ * Layer: storage.  Thread-safe.
  */
 #ifndef STORAGE_PLAN_WINDOW_H
 #define STORAGE_PLAN_WINDOW_H
 
+#include "storage/core.h"
 #include "storage/cover.h"
-#include "storage/storage.h"
+
+#define BUCKETS_MAX 50000 /* in a cover */
+
+/* What decides how a partition's view tiles a window of @zone, at @now_s by Redis's clock.  Points
+ * into
+ * @view.  No event is later than STORAGE_FUTURE_MAX_S; an hour is added for clocks that differ. */
+struct cover_basis plan_basis(
+    const struct zone *zone, const struct partition_view *view, int64_t now_s);
 
 /* What to answer where a cover could not be planned. */
 enum storage_err plan_error(enum cover_result result);
 
-/* Widen @window until by all @n bases it can be tiled.  False: nothing of it is kept. */
-bool plan_widen(const struct cover_basis *bases, size_t n, struct window *window);
+/* Widen @window until each of @partitions (bits) can tile it, by what was last seen of it.  False:
+ * nothing of the window is kept. */
+bool plan_widen(struct core *core, const struct zone *zone, uint64_t partitions, int64_t now_s,
+    struct window *window);
 
 #endif

@@ -1,4 +1,5 @@
 #include "storage/series_window.h"
+#include "storage/plan_window.h"
 
 #include <string.h>
 
@@ -34,7 +35,7 @@ static bool border(
     do {
         before_s = at_s;
         for (size_t i = 0; i < bases->n; i++) {
-            struct cover_basis basis = counter_basis(c, &bases->views[i], now_s);
+            struct cover_basis basis = plan_basis(c->zone, &bases->views[i], now_s);
             if (!cover_border(&basis, at_s, &at_s)) {
                 return false;
             }

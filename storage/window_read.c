@@ -7,8 +7,6 @@
 #include "storage/index.h"
 #include "storage/plan_window.h"
 
-#define BUCKETS_MAX 50000 /* in a cover */
-
 bool window_begin(struct window_read *w, struct reader *reader, struct storage_job *job,
     struct window_question *asked, bool *ret_lost)
 {
@@ -62,18 +60,6 @@ void window_end(struct window_read *w)
 
 /* ---- planning ---- */
 
-static struct cover_basis basis_of(
-    const struct window_read *w, const struct partition_view *view, int64_t now_s)
-{
-    return (struct cover_basis){
-        .zone = w->zone,
-        .state = &view->state,
-        .retention = &view->retention,
-        .now_s = now_s,
-        .empty_from_s = now_s + STORAGE_FUTURE_MAX_S + 3600,
-    };
-}
-
 static enum storage_err plan_all(
     struct window_read *w, uint64_t partitions, struct window window, int64_t now_s)
 {
@@ -83,7 +69,7 @@ static enum storage_err plan_all(
             continue;
         }
         w->known[p] = (struct partition_known){.view = core_view(w->core, p)};
-        struct cover_basis basis = basis_of(w, &w->known[p].view, now_s);
+        struct cover_basis basis = plan_basis(w->zone, &w->known[p].view, now_s);
         enum storage_err err = plan_error(cover_plan(&basis, window, BUCKETS_MAX, &w->covers[p]));
         if (err != STORAGE_OK) {
             return err;
@@ -91,23 +77,6 @@ static enum storage_err plan_all(
         buckets += w->covers[p].n;
     }
     return buckets > WINDOW_READS_MAX ? STORAGE_TOO_BROAD : STORAGE_OK;
-}
-
-/* Widen the window until every partition can tile it. */
-static bool widen(
-    const struct window_read *w, uint64_t partitions, int64_t now_s, struct window *window)
-{
-    struct partition_view views[PARTITIONS_MAX];
-    struct cover_basis bases[PARTITIONS_MAX];
-    size_t n = 0;
-    for (unsigned p = 0; p < w->core->partitions.n; p++) {
-        if ((partitions >> p & 1) != 0) {
-            views[n] = core_view(w->core, p);
-            bases[n] = basis_of(w, &views[n], now_s);
-            n++;
-        }
-    }
-    return plan_widen(bases, n, window);
 }
 
 enum storage_err window_plan(struct window_read *w, uint64_t partitions)
@@ -121,7 +90,7 @@ enum storage_err window_plan(struct window_read *w, uint64_t partitions)
     if (err != STORAGE_NOT_KEPT) {
         return err;
     }
-    if (!widen(w, partitions, now_s, &outer)) {
+    if (!plan_widen(w->core, w->zone, partitions, now_s, &outer)) {
         w->asked->answered = (struct window){w->window.from_s, w->window.from_s};
         return err;
     }
@@ -260,7 +229,7 @@ static enum storage_err await_piece(struct window_read *w, const struct window_p
 static bool holds(const struct window_read *w, const struct window_piece *piece,
     const struct partition_view *view)
 {
-    struct cover_basis basis = basis_of(w, view, w->latest_s);
+    struct cover_basis basis = plan_basis(w->zone, view, w->latest_s);
     for (size_t i = piece->first; i < piece->first + piece->n; i++) {
         if (!cover_legal(&basis, w->covers[piece->partition].buckets[i])) {
             return false;

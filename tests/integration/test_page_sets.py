@@ -1,10 +1,13 @@
 """/pagesets/{name}, and pageset= wherever page= is taken."""
 
 import json
+import string
+import time
 
 import pytest
 
 METRICS = ("pv", "uv", "ips", "visits")
+NAMES = string.ascii_lowercase + string.ascii_uppercase
 
 
 def put(http, name, pages, site=None, status=201):
@@ -77,6 +80,19 @@ def test_a_thousand_pages_over_all_partitions(http, site):
     assert http.question("/pagesets/longest", site=site)["pages"] == longest
     refused = http.request("PUT", f"/pagesets/more?site={site}", json.dumps({"pages": pages + ["/y"]}))
     assert refused.status == 422 and refused.errors[0]["pointer"] == "/pages"
+
+
+def test_many_pages_in_a_window_that_is_not_kept(start_redis, start_tallyd):
+    """A set and more pages than fit into one: several shards of each partition have to agree on what can be answered."""
+    client = start_tallyd("--partitions", "64", "--keep-minutes", "2h", redis=start_redis()).client()
+    put(client, "all", [f"/{i}" for i in range(1000)])
+    day = int(time.time()) // 86400 * 86400 - 3 * 86400
+    asked = {"pageset": "all", "page": [a + b for a in NAMES for b in NAMES][:1300], "from_": day + 1800, "to": day + 7200}
+    assert len(asked["page"]) == 1300
+    for metric in ("stats", "uv", "visits"):
+        refused = client.get(f"/{metric}", **asked)
+        assert refused.status == 422 and "the nearest one that can be answered" in refused.json["detail"], refused
+        assert client.get(f"/{metric}", **asked, round="outer").status == 200
 
 
 @pytest.mark.parametrize("path", [*("/" + m for m in METRICS), "/stats", "/pages"])
