@@ -130,8 +130,8 @@ static enum handler_result ask_pages(struct http_exchange *exchange, const json_
             &exchange->response, state->names == NULL ? STORAGE_NOMEM : STORAGE_DOWN, NULL);
         return HANDLER_REPLY;
     }
-    if (json_array_size(state->names) > 0) {
-        state->site = text_of(json_array_get(state->names, 0));
+    if (json_object_size(state->names) > 0) {
+        state->site = grafana_first_name(state->names);
     }
     const char *fault = event_check_site(state->site);
     if (fault != NULL) {

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "storage/slice.h"
-
 static bool is_escaped(const char *p, const char *end)
 {
     return *p == '\\' && p + 1 < end && strchr("\\^$*+?.()|[]{}/", p[1]) != NULL && p[1] != '\0';
@@ -16,19 +14,6 @@ static bool stands_for_all(struct slice name)
 {
     return name.n == 0 || slice_equal(name, SLICE("$__all")) || slice_equal(name, SLICE("All")) ||
            slice_equal(name, SLICE("*"));
-}
-
-static bool has(const json_t *names, struct slice name)
-{
-    size_t i;
-    const json_t *one;
-    json_array_foreach(names, i, one)
-    {
-        if (slice_equal((struct slice){json_string_value(one), json_string_length(one)}, name)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* One name, still escaped.  @room has text.n bytes. */
@@ -41,8 +26,7 @@ static bool add_name(json_t *names, struct slice text, char *room)
         room[n++] = *p;
     }
     struct slice name = {room, n};
-    return stands_for_all(name) || has(names, name) ||
-           json_array_append_new(names, json_stringn(name.p, name.n)) == 0;
+    return stands_for_all(name) || json_object_setn_new(names, name.p, name.n, json_true()) == 0;
 }
 
 /* Is the text "(a|b)": in parentheses, which are not escaped, with an alternative in it? */
@@ -112,7 +96,7 @@ static bool add_value(json_t *names, const json_t *value)
 
 json_t *grafana_names(const json_t *value)
 {
-    json_t *names = json_array();
+    json_t *names = json_object();
     size_t i;
     const json_t *one;
     bool ok = names != NULL;
@@ -129,4 +113,14 @@ json_t *grafana_names(const json_t *value)
         return NULL;
     }
     return names;
+}
+
+struct slice grafana_first_name(json_t *names)
+{
+    void *first = json_object_iter(names);
+    struct slice name = {0};
+    if (first != NULL) {
+        name = (struct slice){json_object_iter_key(first), json_object_iter_key_len(first)};
+    }
+    return name;
 }

@@ -12,9 +12,14 @@
 
 #include <jansson.h>
 
+#include "storage/slice.h"
+
 /* All names in @value, a text or an array of such; anything else, NULL too, has none.  Numbers
  * count as their digits.  Empty names, and what stands for all of them ("$__all", "All", "*"), are
- * left out. A new array of texts, each once; NULL if memory is out. */
+ * left out.  A new object whose keys, in the same order, are the names; NULL if memory is out. */
 json_t *grafana_names(const json_t *value);
+
+/* The first of @names, "" if there is none or @names is NULL; valid as long as it stays there. */
+struct slice grafana_first_name(json_t *names);
 
 #endif

@@ -162,60 +162,70 @@ static bool read_window(const struct reader *r)
 
 /* ---- pages and filters ---- */
 
-static bool contains(const json_t *names, const json_t *name)
+/* Take out of @names what is not in @others. */
+static void keep_common(json_t *names, const json_t *others)
 {
-    size_t i;
-    const json_t *one;
-    json_array_foreach(names, i, one)
+    const char *name;
+    size_t n;
+    void *next;
+    json_t *value;
+    json_object_keylen_foreach_safe(names, next, name, n, value)
     {
-        if (json_equal(one, name)) {
-            return true;
+        if (json_object_getn(others, name, n) == NULL) {
+            json_object_deln(names, name, n);
         }
     }
-    return false;
 }
 
 /* Let only pages pass that @names (taken over) has too. */
 static bool narrow(const struct reader *r, json_t *names)
 {
     struct grafana_target *target = r->target;
+    size_t n = json_object_size(names);
     if (names == NULL) {
         return no_memory(r->exchange);
     }
-    if (json_array_size(names) == 0) { /* all of them */
+    if (n == 0 || n > PAGE_SET_MAX) {
         json_decref(names);
-        return true;
+        return n == 0 || /* all of them */
+               refuse(r, "page: at most %d of them", PAGE_SET_MAX);
     }
-    for (size_t i = json_array_size(names); target->names != NULL && i-- > 0;) {
-        if (!contains(target->names, json_array_get(names, i))) {
-            json_array_remove(names, i);
-        }
+    if (target->names != NULL) {
+        keep_common(names, target->names);
     }
     json_decref(target->names);
     target->names = names;
-    target->nothing = json_array_size(names) == 0;
+    target->nothing = json_object_size(names) == 0;
+    return true;
+}
+
+/* The one name in @value, if there is one, into @ret, and what it lies in into @owner. */
+static bool read_one(const struct reader *r, const char *what, const json_t *value, json_t **owner,
+    struct slice *ret)
+{
+    json_t *names = grafana_names(value);
+    size_t n = json_object_size(names);
+    if (names == NULL) {
+        return no_memory(r->exchange);
+    }
+    if (n != 1) {
+        json_decref(names);
+        return n == 0 || refuse(r, "%s: one at a time", what);
+    }
+    json_decref(*owner);
+    *owner = names;
+    *ret = grafana_first_name(names);
     return true;
 }
 
 static bool set_site(const struct reader *r, const json_t *value)
 {
-    json_t *names = grafana_names(value);
-    size_t n = json_array_size(names);
-    const char *fault = NULL;
-    if (names == NULL) {
-        return no_memory(r->exchange);
+    struct grafana_target *target = r->target;
+    if (!read_one(r, "site", value, &target->site_name, &target->site)) {
+        return false;
     }
-    if (n == 1) {
-        json_decref(r->target->site_name);
-        r->target->site_name = json_incref(json_array_get(names, 0));
-        r->target->site = text_of(r->target->site_name);
-        fault = event_check_site(r->target->site);
-    }
-    json_decref(names);
-    if (fault != NULL) {
-        return refuse(r, "site: %s", fault);
-    }
-    return n <= 1 || refuse(r, "site: one at a time");
+    const char *fault = event_check_site(target->site);
+    return fault == NULL || refuse(r, "site: %s", fault);
 }
 
 static bool read_filter(const struct reader *r, const json_t *filter)
@@ -266,44 +276,36 @@ static bool read_filters(const struct reader *r)
 /* A set and single pages would be a union, which a filter on page must not become. */
 static bool set_page_set(const struct reader *r, const json_t *value)
 {
-    json_t *names = grafana_names(value);
-    size_t n = json_array_size(names);
-    if (names == NULL) {
-        return no_memory(r->exchange);
+    struct grafana_target *target = r->target;
+    if (!read_one(r, "pageset", value, &target->set_name, &target->set)) {
+        return false;
     }
-    if (n == 1) {
-        r->target->set_name = json_incref(json_array_get(names, 0));
-        r->target->set = text_of(r->target->set_name);
-    }
-    json_decref(names);
-    if (n > 1) {
-        return refuse(r, "pageset: one at a time");
-    }
-    if (n == 1 && !name_valid(r->target->set)) {
+    if (target->set.n > 0 && !name_valid(target->set)) {
         return refuse(r, "pageset: %s", NAME_DETAIL);
     }
-    return n == 0 || r->target->names == NULL || refuse(r, "pageset: must not stand beside page");
+    return target->set.n == 0 || target->names == NULL ||
+           refuse(r, "pageset: must not stand beside page");
 }
 
 static bool list_pages(const struct reader *r)
 {
     struct grafana_target *target = r->target;
-    size_t i;
-    const json_t *name;
+    struct slice page;
+    json_t *value;
     if (target->names == NULL) {
         return true;
     }
-    target->pages = calloc(json_array_size(target->names) + 1, sizeof(*target->pages));
+    target->pages = calloc(json_object_size(target->names) + 1, sizeof(*target->pages));
     if (target->pages == NULL) {
         return no_memory(r->exchange);
     }
-    json_array_foreach(target->names, i, name)
+    json_object_keylen_foreach(target->names, page.p, page.n, value)
     {
-        const char *fault = event_check_page(text_of(name));
+        const char *fault = event_check_page(page);
         if (fault != NULL) {
             return refuse(r, "page: %s", fault);
         }
-        target->pages[target->n_pages++] = text_of(name);
+        target->pages[target->n_pages++] = page;
     }
     return true;
 }
@@ -329,14 +331,13 @@ static bool read_zone(const struct reader *r, struct slice name)
 static struct slice plain_text(json_t *payload, const char *name)
 {
     json_t *names = grafana_names(json_object_get(payload, name));
-    if (json_array_size(names) != 1) {
-        json_decref(names);
+    struct slice text = grafana_first_name(names);
+    json_t *plain = json_object_size(names) == 1 ? json_stringn(text.p, text.n) : NULL;
+    json_decref(names);
+    if (plain == NULL || json_object_set_new(payload, name, plain) != 0) {
         return (struct slice){0};
     }
-    json_t *text = json_incref(json_array_get(names, 0));
-    json_decref(names);
-    json_object_set_new(payload, name, text);
-    return text_of(json_object_get(payload, name));
+    return text_of(plain);
 }
 
 static void note_unknown(const struct reader *r, json_t *payload)

@@ -29,12 +29,12 @@ const char *grafana_metric_label(enum grafana_metric metric);
 struct grafana_target {
     struct slice ref_id; /* empty: none */
     enum grafana_metric metric;
-    json_t *site_name; /* owned: the site, if one is named; or NULL */
+    json_t *site_name; /* owned: what the site lies in, if one is named; or NULL */
     struct slice site;
-    json_t *names;       /* owned: the pages as JSON; NULL: the whole site */
+    json_t *names;       /* owned: the pages as keys; NULL: the whole site */
     struct slice *pages; /* owned, n_pages of them: into names */
     size_t n_pages;
-    json_t *set_name;  /* owned: the page set, if one is named; or NULL */
+    json_t *set_name;  /* owned: what the page set lies in, if one is named; or NULL */
     struct slice set;  /* empty: none */
     bool nothing;      /* no page passes all filters */
     bool whole_window; /* one figure for the window, not a series */

@@ -255,6 +255,21 @@ def test_errors_say_which_query(http):
     assert status == 422 and message.startswith("query "), message
 
 
+def test_many_names(http, shop):
+    """As many as a page set has, each looked at once; more are refused before anything is done with them."""
+    many = [f"/{i}" for i in range(997)] + PAGES[:3]
+    old = {"from": iso(BEGIN - 400 * DAY + 30 * MINUTE), "to": iso(BEGIN - 399 * DAY)}  # no minutes of it are kept
+    (answer,) = ask(http, ("pv", {"site": shop, "page": many * 2, "step": "window"}))
+    assert values(answer) == [api(http, "/pv", site=shop, page=PAGES[:3])["pv"]]
+    too_many = (400, "query A: page: at most 1000 of them")
+    assert refused(http, ("uv", {"page": many + ["/more"]})) == too_many
+    filters = [{"key": "page", "operator": "=|", "values": [f"/{i}" for i in range(4200)], "value": ""}]
+    assert refused(http, ("uv", {}), range=old, filters=filters) == too_many
+    filters = [{"key": "page", "operator": "=|", "values": many[:998] + ["/more"], "value": ""}]
+    (answer,) = ask(http, ("pv", {"site": shop, "page": many, "step": "window"}), filters=filters)
+    assert values(answer) == [api(http, "/pv", site=shop, page=PAGES[0])["pv"]]
+
+
 def test_what_means_nothing_is_told(http):
     (answer,) = ask(http, ("uv", {"pgae": "/a"}))
     assert answer["meta"]["notices"] == [{"severity": "warning", "text": "pgae in the payload means nothing"}]

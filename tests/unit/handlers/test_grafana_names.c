@@ -1,14 +1,28 @@
 #include <criterion/criterion.h>
 
+#include <string.h>
+
 #include "handlers/grafana_names.h"
 
-/* @value as JSON; @expected the array as JSON. */
+/* @value as JSON; @expected the names as an array in JSON. */
 static void check(const char *value, const char *expected)
 {
     json_t *asked = value == NULL ? NULL : json_loads(value, JSON_DECODE_ANY, NULL);
     cr_assert(value == NULL || asked != NULL, "%s", value);
     json_t *names = grafana_names(asked);
-    char *text = json_dumps(names, JSON_COMPACT | JSON_ENSURE_ASCII);
+    json_t *list = json_array(), *one;
+    const char *name;
+    size_t n;
+    json_object_keylen_foreach(names, name, n, one)
+    {
+        json_array_append_new(list, json_stringn(name, n));
+    }
+    struct slice first = grafana_first_name(names);
+    json_t *front = json_array_get(list, 0);
+    cr_expect_eq(first.n, json_string_length(front));
+    cr_expect(first.n == 0 || memcmp(first.p, json_string_value(front), first.n) == 0);
+    char *text = json_dumps(list, JSON_COMPACT | JSON_ENSURE_ASCII);
+    json_decref(list);
     cr_expect_str_eq(
         text, expected, "%s: %s, not %s", value == NULL ? "nothing" : value, text, expected);
     free(text);
