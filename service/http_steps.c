@@ -199,7 +199,9 @@ static enum MHD_Result lend(struct connection *connection)
     }
     job->done = on_job_done;
     job->data = connection;
-    job->deadline_ms = exchange->request.deadline_ms;
+    if (job->deadline_ms == 0 || job->deadline_ms > exchange->request.deadline_ms) {
+        job->deadline_ms = exchange->request.deadline_ms; /* a handler may allow it less */
+    }
     connection_enter(connection, REQUEST_WAIT);
     MHD_suspend_connection(connection->mhd); /* first: done() may come before submit returns */
     server->config.submit(server->config.storage, job);

@@ -32,6 +32,28 @@ struct storage_job *job_queue_take(struct job_queue *queue, size_t max_events)
     return jobs;
 }
 
+struct storage_job *job_queue_remove(struct job_queue *queue, struct storage_job *before)
+{
+    struct storage_job **at = before != NULL ? &before->next : &queue->first;
+    struct storage_job *job = *at;
+    *at = job->next;
+    if (queue->last == job) {
+        queue->last = before;
+    }
+    queue->events -= job->cost;
+    job->next = NULL;
+    return job;
+}
+
+int64_t job_queue_due_ms(const struct job_queue *queue)
+{
+    int64_t due_ms = INT64_MAX;
+    for (const struct storage_job *job = queue->first; job != NULL; job = job->next) {
+        due_ms = job->deadline_ms < due_ms ? job->deadline_ms : due_ms;
+    }
+    return due_ms;
+}
+
 struct storage_job *job_queue_take_late(struct job_queue *queue, int64_t now_ms)
 {
     struct storage_job *late = NULL;

@@ -7,10 +7,11 @@
 #include "storage/activity_users.h"
 #include "storage/count.h"
 #include "storage/count_join.h"
-#include "storage/key.h"
+#include "storage/job_queue.h"
 #include "storage/overlap.h"
 #include "storage/page_sets.h"
 #include "storage/pages.h"
+#include "storage/probe.h"
 #include "storage/reader_op.h"
 #include "storage/repeat.h"
 #include "storage/rollup_status.h"
@@ -27,11 +28,14 @@
 struct readers {
     struct core *core;
     pthread_mutex_t lock; /* guards all below */
-    pthread_cond_t work, idle;
-    struct storage_job *first, *last;
-    size_t waiting, running;
+    pthread_cond_t work, idle, watch;
+    struct job_queue waiting; /* a job's cost is 1 */
+    size_t running;
     bool draining, stop;
     struct repeats repeats;
+    int64_t watch_ms; /* when the watcher looks next; no waiting job is due before */
+    bool watched;
+    pthread_t watcher;
     unsigned n;
     pthread_t threads[];
 };
@@ -54,33 +58,6 @@ static bool connect_for(struct reader *r, const struct storage_job *job)
     return true;
 }
 
-/* One write that proves that Redis takes writes. */
-static enum storage_err probe(struct reader *r, struct storage_job *job, bool *ret_lost)
-{
-    struct key key;
-    struct buffer b;
-    const struct reply *reply = NULL;
-    buffer_init(&b);
-    key_fixed(&key, r->core->partitions.tag[0], "probe", SLICE(""));
-    resp_head(&b, 5);
-    resp_text(&b, "SET");
-    resp_word(&b, key.p, key.n);
-    resp_text(&b, "1");
-    resp_text(&b, "EX");
-    resp_text(&b, "60");
-    bool queued = redis_queue(r->session.redis, &b);
-    buffer_release(&b);
-    if (!queued || redis_await(r->session.redis, job->deadline_ms, &reply) != REDIS_OK_STATUS) {
-        *ret_lost = true;
-        return STORAGE_DOWN;
-    }
-    if (reply->type != REPLY_ERROR) {
-        return STORAGE_OK;
-    }
-    reader_op_detail(job, reply);
-    return reply_is_error(reply, "OOM") ? STORAGE_OOM : STORAGE_REFUSED;
-}
-
 static enum storage_err count(struct reader *r, struct storage_job *job, bool *ret_lost)
 {
     struct count_job *question = &job->u.count;
@@ -100,7 +77,7 @@ static const struct {
     bool again;
 } ops[STORAGE_OPS] = {
     [STORAGE_COUNT] = {count, true},
-    [STORAGE_PROBE] = {probe, false},
+    [STORAGE_PROBE] = {probe_run, false},
     [STORAGE_ROLLUP_STATUS] = {rollup_status, true},
     [STORAGE_ACTIVITY] = {activity_run, true},
     [STORAGE_ACTIVE_USERS] = {active_users_run, true},
@@ -137,6 +114,17 @@ static enum storage_err run_once(struct reader *r, struct storage_job *job, bool
     return err;
 }
 
+/* Under the lock, until @until_us of the monotonic clock; INT64_MAX: for ever. */
+static void wait_until(struct readers *readers, pthread_cond_t *what, int64_t until_us)
+{
+    if (until_us == INT64_MAX) {
+        pthread_cond_wait(what, &readers->lock);
+        return;
+    }
+    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+    (void)pthread_cond_timedwait(what, &readers->lock, &until);
+}
+
 /* A lost connection is tried again, for as long as Redis is expected back. */
 static enum storage_err run(struct readers *readers, struct reader *r, struct storage_job *job)
 {
@@ -148,12 +136,10 @@ static enum storage_err run(struct readers *readers, struct reader *r, struct st
             atomic_load(&r->core->refusing)) {
             return err;
         }
-        struct timespec until = {
-            .tv_sec = (now_ms + RETRY_MS) / 1000, .tv_nsec = (now_ms + RETRY_MS) % 1000 * 1000000};
         pthread_mutex_lock(&readers->lock);
         bool stop = readers->stop;
         if (!stop) {
-            (void)pthread_cond_timedwait(&readers->idle, &readers->lock, &until);
+            wait_until(readers, &readers->idle, (now_ms + RETRY_MS) * 1000);
         }
         pthread_mutex_unlock(&readers->lock);
         if (stop) {
@@ -167,16 +153,14 @@ static enum storage_err run(struct readers *readers, struct reader *r, struct st
 static struct storage_job *take_same(struct readers *readers, const struct storage_job *job)
 {
     struct storage_job *same = NULL;
+    struct storage_job **end = &same;
     struct storage_job *before = NULL;
-    struct storage_job *at = readers->first;
+    struct storage_job *at = readers->waiting.first;
     for (size_t i = 0; at != NULL && i < JOIN_AMONG; i++) {
         struct storage_job *next = at->next;
         if (at->deadline_ms >= job->deadline_ms && question_same(job, at)) {
-            *(before != NULL ? &before->next : &readers->first) = next;
-            readers->last = readers->last == at ? before : readers->last;
-            readers->waiting--;
-            at->next = same;
-            same = at;
+            *end = job_queue_remove(&readers->waiting, before);
+            end = &at->next;
         } else {
             before = at;
         }
@@ -192,29 +176,15 @@ static struct storage_job *take_due(struct readers *readers, int64_t *ret_wait_u
     int64_t now_us = monotonic_us();
     struct storage_job *before = NULL;
     *ret_wait_us = INT64_MAX;
-    for (struct storage_job *at = readers->first; at != NULL; before = at, at = at->next) {
+    for (struct storage_job *at = readers->waiting.first; at != NULL; before = at, at = at->next) {
         int64_t wait_us = repeat_due_us(&readers->repeats, at->question) - now_us;
         if (wait_us <= 0 || readers->draining || readers->stop) {
-            *(before != NULL ? &before->next : &readers->first) = at->next;
-            readers->last = readers->last == at ? before : readers->last;
-            readers->waiting--;
             repeat_begin(&readers->repeats, at->question, now_us);
-            return at;
+            return job_queue_remove(&readers->waiting, before);
         }
         *ret_wait_us = wait_us < *ret_wait_us ? wait_us : *ret_wait_us;
     }
     return NULL;
-}
-
-static void wait_for_work(struct readers *readers, int64_t wait_us)
-{
-    if (wait_us == INT64_MAX) {
-        pthread_cond_wait(&readers->work, &readers->lock);
-        return;
-    }
-    int64_t until_us = monotonic_us() + wait_us;
-    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-    (void)pthread_cond_timedwait(&readers->work, &readers->lock, &until);
 }
 
 /* The next job, and in *ret_same those that its answer will answer too. */
@@ -224,9 +194,10 @@ static struct storage_job *next_job(struct readers *readers, struct storage_job 
     struct storage_job *job = NULL;
     *ret_same = NULL;
     pthread_mutex_lock(&readers->lock);
-    while (
-        (job = take_due(readers, &wait_us)) == NULL && (!readers->stop || readers->first != NULL)) {
-        wait_for_work(readers, wait_us);
+    while ((job = take_due(readers, &wait_us)) == NULL &&
+           (!readers->stop || readers->waiting.first != NULL)) {
+        wait_until(
+            readers, &readers->work, wait_us == INT64_MAX ? INT64_MAX : monotonic_us() + wait_us);
     }
     if (job != NULL) {
         readers->running++;
@@ -237,6 +208,14 @@ static struct storage_job *next_job(struct readers *readers, struct storage_job 
     return job;
 }
 
+/* Under the lock. */
+static void tell_if_idle(struct readers *readers)
+{
+    if (readers->running == 0 && readers->waiting.first == NULL) {
+        pthread_cond_broadcast(&readers->idle);
+    }
+}
+
 /* @question was begun at @begun_us and answered to @answered. */
 static void job_ended(struct readers *readers, uint64_t question, int64_t begun_us, size_t answered)
 {
@@ -244,9 +223,7 @@ static void job_ended(struct readers *readers, uint64_t question, int64_t begun_
     repeat_end(&readers->repeats, question, begun_us, monotonic_us(), answered);
     readers->running--;
     atomic_fetch_sub(&readers->core->questions, 1);
-    if (readers->running == 0 && readers->first == NULL) {
-        pthread_cond_broadcast(&readers->idle);
-    }
+    tell_if_idle(readers);
     pthread_mutex_unlock(&readers->lock);
 }
 
@@ -298,6 +275,40 @@ static void *reader_main(void *argument)
     return NULL;
 }
 
+static void fail_list(struct storage_job *job, enum storage_err err)
+{
+    while (job != NULL) {
+        struct storage_job *next = job->next;
+        job_done(job, err);
+        job = next;
+    }
+}
+
+/* The watcher: all readers may be busy with a Redis that does not answer, longer than some of those
+ * that wait can.  It looks at the earliest deadline of those that came since it looked last, so
+ * that questions that are soon answered do not wake it up each. */
+static void *watch_main(void *argument)
+{
+    struct readers *readers = argument;
+    pthread_mutex_lock(&readers->lock);
+    while (!readers->stop) {
+        int64_t now_ms = monotonic_ms();
+        if (now_ms >= readers->watch_ms) {
+            struct storage_job *late = job_queue_take_late(&readers->waiting, now_ms);
+            readers->watch_ms = job_queue_due_ms(&readers->waiting);
+            tell_if_idle(readers);
+            pthread_mutex_unlock(&readers->lock);
+            fail_list(late, STORAGE_LATE);
+            pthread_mutex_lock(&readers->lock);
+            continue;
+        }
+        wait_until(readers, &readers->watch,
+            readers->watch_ms == INT64_MAX ? INT64_MAX : readers->watch_ms * 1000);
+    }
+    pthread_mutex_unlock(&readers->lock);
+    return NULL;
+}
+
 struct readers *readers_start(struct core *core, unsigned n)
 {
     struct readers *readers = calloc(1, sizeof(*readers) + n * sizeof(readers->threads[0]));
@@ -308,15 +319,21 @@ struct readers *readers_start(struct core *core, unsigned n)
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     readers->core = core;
+    readers->watch_ms = INT64_MAX;
     pthread_mutex_init(&readers->lock, NULL);
     pthread_cond_init(&readers->work, &monotonic);
     pthread_cond_init(&readers->idle, &monotonic);
+    pthread_cond_init(&readers->watch, &monotonic);
     pthread_condattr_destroy(&monotonic);
     for (; readers->n < n; readers->n++) {
         if (pthread_create(&readers->threads[readers->n], NULL, reader_main, readers) != 0) {
-            readers_stop(readers);
-            return NULL;
+            break;
         }
+    }
+    readers->watched = pthread_create(&readers->watcher, NULL, watch_main, readers) == 0;
+    if (readers->n < n || !readers->watched) {
+        readers_stop(readers);
+        return NULL;
     }
     return readers;
 }
@@ -324,52 +341,36 @@ struct readers *readers_start(struct core *core, unsigned n)
 bool readers_submit(struct readers *readers, struct storage_job *job, enum storage_err *ret_err)
 {
     *ret_err = STORAGE_OK;
-    job->next = NULL;
+    job->cost = 1;
     job->question = question_hash(job);
     pthread_mutex_lock(&readers->lock);
     if (readers->draining || readers->stop) {
         *ret_err = STORAGE_SHUTDOWN;
-    } else if (readers->waiting >= readers->core->config.queue_events) {
+    } else if (readers->waiting.events >= readers->core->config.queue_events) {
         *ret_err = STORAGE_FULL;
     } else {
-        if (readers->last == NULL) {
-            readers->first = job;
-        } else {
-            readers->last->next = job;
-        }
-        readers->last = job;
-        readers->waiting++;
+        job_queue_append(&readers->waiting, job);
         pthread_cond_signal(&readers->work);
+        if (job->deadline_ms < readers->watch_ms) {
+            readers->watch_ms = job->deadline_ms;
+            pthread_cond_signal(&readers->watch);
+        }
     }
     pthread_mutex_unlock(&readers->lock);
     return *ret_err == STORAGE_OK;
 }
 
-/* Questions that nobody has begun are answered with @err. */
-static void fail_waiting(struct readers *readers, enum storage_err err)
-{
-    pthread_mutex_lock(&readers->lock);
-    struct storage_job *job = readers->first;
-    readers->first = readers->last = NULL;
-    readers->waiting = 0;
-    pthread_mutex_unlock(&readers->lock);
-    while (job != NULL) {
-        struct storage_job *next = job->next;
-        job_done(job, err);
-        job = next;
-    }
-}
-
 void readers_drain(struct readers *readers, int64_t deadline_ms)
 {
-    struct timespec until = {.tv_sec = deadline_ms / 1000, .tv_nsec = deadline_ms % 1000 * 1000000};
     pthread_mutex_lock(&readers->lock);
     readers->draining = true;
-    while ((readers->first != NULL || readers->running > 0) && monotonic_ms() < deadline_ms) {
-        (void)pthread_cond_timedwait(&readers->idle, &readers->lock, &until);
+    while (
+        (readers->waiting.first != NULL || readers->running > 0) && monotonic_ms() < deadline_ms) {
+        wait_until(readers, &readers->idle, deadline_ms * 1000);
     }
+    struct storage_job *left = job_queue_take(&readers->waiting, SIZE_MAX);
     pthread_mutex_unlock(&readers->lock);
-    fail_waiting(readers, STORAGE_SHUTDOWN);
+    fail_list(left, STORAGE_SHUTDOWN);
     pthread_mutex_lock(&readers->lock);
     while (readers->running > 0) { /* each ends by its own deadline */
         pthread_cond_wait(&readers->idle, &readers->lock);
@@ -382,12 +383,17 @@ void readers_stop(struct readers *readers)
     pthread_mutex_lock(&readers->lock);
     readers->stop = true;
     pthread_cond_broadcast(&readers->work);
+    pthread_cond_signal(&readers->watch);
     pthread_mutex_unlock(&readers->lock);
     for (unsigned i = 0; i < readers->n; i++) {
         pthread_join(readers->threads[i], NULL);
     }
+    if (readers->watched) {
+        pthread_join(readers->watcher, NULL);
+    }
     pthread_cond_destroy(&readers->work);
     pthread_cond_destroy(&readers->idle);
+    pthread_cond_destroy(&readers->watch);
     pthread_mutex_destroy(&readers->lock);
     free(readers);
 }

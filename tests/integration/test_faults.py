@@ -3,6 +3,7 @@
 Every event has a page of its own, so that each can be asked for; TALLYD_SEED repeats a run.
 """
 
+import concurrent.futures
 import json
 import os
 import signal
@@ -256,6 +257,25 @@ def test_questions_outlive_connections_that_fall_silent(start_redis, start_proxy
         begin = time.monotonic()
         assert http.get(path, site=site).status == 200
         assert time.monotonic() - begin < 9
+
+
+def test_a_question_waits_for_no_other_beyond_its_deadline(start_redis, start_tallyd, site):
+    """Redis stands still and all readers with it: the probe of /readyz, which has 2 s, is answered before they are (10 s)."""
+    redis = start_redis()
+    tallyd = start_tallyd(*FEW, "--readers", "2", redis=redis)
+    http = tallyd.client()
+    http.accept([{"site": site, "page": "/"}])
+    redis.signal(signal.SIGSTOP)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            asked = [pool.submit(tallyd.client().get, "/uv", site=site, page=f"/{i}") for i in range(2)]
+            wait_until(lambda: http.metric("tallyd_http_suspended") == 2, "both readers are taken")
+            wait_until(lambda: http.get("/readyz").status == 503, "the probe is answered")
+            assert not any(question.done() for question in asked)
+            redis.signal(signal.SIGCONT)
+            assert [question.result().status for question in asked] == [200, 200]
+    finally:
+        redis.signal(signal.SIGCONT)
 
 
 # Error replies

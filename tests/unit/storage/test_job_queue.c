@@ -55,7 +55,31 @@ Test(job_queue, empty)
     fill(&s, (size_t[]){0});
     cr_expect_null(job_queue_take(&s.queue, 10));
     cr_expect_null(job_queue_take_late(&s.queue, INT64_MAX));
+    cr_expect_eq(job_queue_due_ms(&s.queue), INT64_MAX);
     check_rest(&s, 0, 0);
+}
+
+Test(job_queue, the_earliest_deadline)
+{
+    struct scene s;
+    fill(&s, (size_t[]){1, 1, 1, 0});
+    s.jobs[1].deadline_ms = 5;
+    cr_expect_eq(job_queue_due_ms(&s.queue), 5);
+}
+
+Test(job_queue, one_is_removed)
+{
+    struct scene s;
+    fill(&s, (size_t[]){3, 4, 5, 0});
+    cr_expect_eq(job_queue_remove(&s.queue, &s.jobs[1]), &s.jobs[2]); /* the last */
+    cr_expect_null(s.jobs[2].next);
+    check_rest(&s, 0, 2);
+    cr_expect_eq(job_queue_remove(&s.queue, NULL), &s.jobs[0]);
+    check_rest(&s, 1, 2);
+    cr_expect_eq(job_queue_remove(&s.queue, NULL), &s.jobs[1]);
+    check_rest(&s, 0, 0);
+    job_queue_append(&s.queue, &s.jobs[0]);
+    check_rest(&s, 0, 1);
 }
 
 Test(job_queue, takes_the_oldest_that_fit)
