@@ -153,10 +153,20 @@ static enum storage_err make_rows(struct storage *s, struct storage_job *job)
             &core->sites, &rows->rows[i]);
         job->parts_all |= row_partitions(&rows->rows[i]);
     }
-    hot_pages_writes(s->hot, this_core(), monotonic_ms(), rows->rows, n);
     job->rows = rows;
     job->cost = n;
     return STORAGE_OK;
+}
+
+/* To the writer, with its rows. */
+static enum storage_err send_write(struct storage *s, struct storage_job *job)
+{
+    enum storage_err err;
+    if (!writer_submit(s->writer, job, &err)) {
+        free(job->rows);
+        job->rows = NULL;
+    }
+    return err;
 }
 
 static enum storage_err submit_write(struct storage *s, struct storage_job *job)
@@ -167,22 +177,24 @@ static enum storage_err submit_write(struct storage *s, struct storage_job *job)
         claims_name(s->claims, claim);
     }
     enum storage_err err = make_rows(s, job);
-    if (err == STORAGE_OK && s->guard != NULL && job->u.write.n_claims > 0) {
+    if (err != STORAGE_OK) {
+        return err;
+    }
+    const struct job_rows *rows = job->rows;
+    hot_pages_writes(s->hot, this_core(), monotonic_ms(), rows->rows, rows->n);
+    if (s->guard != NULL && job->u.write.n_claims > 0) {
         guard_submit(s->guard, job);
         return STORAGE_OK;
     }
-    if (err == STORAGE_OK && !writer_submit(s->writer, job, &err)) {
-        free(job->rows);
-        job->rows = NULL;
-    }
-    return err;
+    return send_write(s, job);
 }
 
-/* A write with a key once more: see claims.h.  False: not taken. */
+/* A write with a key once more: see claims.h.  False: not taken.  It was let in by the guard, and
+ * its pages were counted as hot, when it came first: neither is done again. */
 static bool resubmit(void *data, struct storage_job *job)
 {
     struct storage *s = data;
-    return submit_write(s, job) == STORAGE_OK;
+    return make_rows(s, job) == STORAGE_OK && send_write(s, job) == STORAGE_OK;
 }
 
 void storage_submit(struct storage *s, struct storage_job *job)

@@ -28,6 +28,11 @@ def carries_parts(args):
     return is_script(args) and any(b":once:claim:" in a for a in args[3:12])
 
 
+def carries_answer(args):
+    """All is applied: the script that stores the answer."""
+    return carries(args) and len(args) < 30 and b"D" in args
+
+
 def make_batch(site, n):
     """Events over all partitions; some from the past, some without a visitor."""
     return [{"site": site, "page": f"/{i}"} | ({"user": f"u{i}"} if i % 5 else {}) |
@@ -318,7 +323,7 @@ def test_a_claim_that_was_taken_over_is_not_released(scene, start_tallyd):
     s = scene()
     limited = start_tallyd(*FEW, "--ingest-limit", "100000/1s", redis=s.proxy, name="limited")  # with a guard: never directly
     site = s.site(DIRECT)
-    fault = s.proxy.arm(Fault("command-before", match=lambda args: carries(args) and len(args) < 30 and b"D" in args))
+    fault = s.proxy.arm(Fault("command-before", match=carries_answer))
     thread = threading.Thread(target=post, args=(limited.client(), make_batch(site, DIRECT), site))
     thread.start()
     assert fault.done.wait(10)
@@ -361,6 +366,23 @@ def test_a_claim_that_redis_has_lost_is_nobody_s(scene, start_tallyd):
     assert len(seen[0]) == len(seen[1]) + 1
     s.warm_up()
     s.settle()
+
+
+@pytest.mark.parametrize("limit", [100_000, 1000])
+def test_what_is_sent_again_is_not_charged_again(scene, start_tallyd, limit):
+    """All is applied and the claims' connection is lost: the parts go to the writer once more, not to the guard, which may
+    not have as much again, nor into /hotkeys."""
+    s, n = scene(), 600
+    limited = start_tallyd(*FEW, "--ingest-limit", f"{limit}/100d", "--ingest-limit-by", "site", redis=s.proxy, name="limited")
+    http = limited.client()
+    assert http.post([{"site": "plain", "page": "/"}] * n).status == 202
+    fault = s.proxy.arm(Fault("command-before", match=carries_answer))
+    answer = http.post([{"site": "cut", "page": "/"}] * n, headers={"Idempotency-Key": "cut"})
+    assert fault.fired == 1 and answer.status == 202, answer
+    assert answer.headers["RateLimit"].startswith(f'"ingest";r={limit - n};'), answer.headers["RateLimit"]
+    assert count(http, "pv", site="cut") == n
+    written = {page["site"]: page["writes_per_s"] for page in http.question("/hotkeys")["pages"]}
+    assert written["cut"] == written["plain"]
 
 
 @pytest.mark.parametrize("point, then", [("command-before", "hangs"), ("command-after", "hangs"), ("command-before", "is gone"),
