@@ -14,6 +14,7 @@ struct guard *guard_new(struct core *core, struct writer *writer)
     g->core = core;
     g->writer = writer;
     lease_set_limit(g, limit);
+    g->late_ms = INT64_MAX;
     g->dice = (uint64_t)monotonic_us() * 2 + 1;
     pthread_mutex_init(&g->lock, NULL);
     return g;
@@ -140,11 +141,18 @@ static void fail_list(struct storage_job *jobs, enum storage_err err)
     }
 }
 
-static void park(struct funnel *f, struct storage_job *job)
+/* Under the lock. */
+static void park(struct guard *g, struct funnel *f, struct storage_job *job)
 {
-    job->next = NULL;
-    *(f->last != NULL ? &f->last->next : &f->first) = job;
-    f->last = job;
+    g->n_awaited += f->waiting.first == NULL;
+    g->late_ms = job->deadline_ms < g->late_ms ? job->deadline_ms : g->late_ms;
+    job_queue_append(&f->waiting, job);
+}
+
+struct storage_job *guard_take_waiting(struct guard *g, struct funnel *f)
+{
+    g->n_awaited -= f->waiting.first != NULL;
+    return job_queue_take(&f->waiting, SIZE_MAX);
 }
 
 /* Fetch leases for all claims that lack one, at once: of a request for a thousand sites each would
@@ -181,7 +189,7 @@ void guard_submit(struct guard *g, struct storage_job *job)
     } else if (verdict == GUARD_ASK) {
         struct funnel *last = ask_all(g, job, now_us, &err);
         if (last != NULL) {
-            park(last, job);
+            park(g, last, job);
             parked = true;
         }
     }
@@ -212,4 +220,50 @@ void guard_judge_again(struct guard *g, struct storage_job *waiting, enum storag
         guard_submit(g, waiting);
         waiting = next;
     }
+}
+
+/* ---- jobs that have waited too long ---- */
+
+/* Keep those of @f that have time left.  Under the lock. */
+static void take_late(struct guard *g, struct funnel *f, int64_t now_ms, struct job_queue *ret_late)
+{
+    struct storage_job *next;
+    for (struct storage_job *job = guard_take_waiting(g, f); job != NULL; job = next) {
+        next = job->next;
+        if (job->deadline_ms <= now_ms) {
+            job_queue_append(ret_late, job);
+        } else {
+            park(g, f, job);
+        }
+    }
+}
+
+/* The lease that they wait for may be another one's, with more time.  Returns when the next one is
+ * late. */
+static int64_t answer_late(struct guard *g, int64_t now_ms)
+{
+    struct job_queue late = {0};
+    pthread_mutex_lock(&g->lock);
+    if (now_ms >= g->late_ms) {
+        size_t awaited = g->n_awaited;
+        g->late_ms = INT64_MAX;
+        for (struct funnel *f = g->newest; f != NULL && awaited > 0; f = f->older) {
+            if (f->waiting.first != NULL) { /* among the newest: each was just used by who waits */
+                awaited--;
+                take_late(g, f, now_ms, &late);
+            }
+        }
+    }
+    int64_t next_ms = g->late_ms;
+    pthread_mutex_unlock(&g->lock);
+    fail_list(late.first, STORAGE_LATE);
+    return next_ms;
+}
+
+int64_t guard_tick(void *data, int64_t now_ms)
+{
+    struct guard *g = data;
+    int64_t idle_ms = lease_tick(g, now_ms);
+    int64_t late_ms = answer_late(g, now_ms);
+    return idle_ms < late_ms ? idle_ms : late_ms;
 }

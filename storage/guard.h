@@ -41,8 +41,9 @@ void guard_peek(struct guard *guard, struct slice who, struct limit_state *ret_s
  * done with STORAGE_LIMITED (job->u.write.guard says more) or why the guard could not be asked. */
 void guard_submit(struct guard *guard, struct storage_job *job);
 
-/* Give back idle leases; on the writer's thread.  Returns when to call again (CLOCK_MONOTONIC, ms;
- * INT64_MAX: not before something else happens there). */
+/* Give back idle leases, and answer the jobs that have waited for one for as long as they may; on
+ * the writer's thread.  Returns when to call again (CLOCK_MONOTONIC, ms; INT64_MAX: not before
+ * something else happens there). */
 int64_t guard_tick(void *guard, int64_t now_ms);
 
 /* Give back everything, before the writer is drained. */

@@ -41,7 +41,7 @@ void funnel_use(struct guard *g, struct funnel *f, int64_t now_us)
 
 static bool is_free(const struct funnel *f)
 {
-    return f->left == 0 && !f->asking && f->first == NULL;
+    return f->left == 0 && !f->asking && f->waiting.first == NULL;
 }
 
 static void forget(struct guard *g, struct funnel *f)

@@ -12,6 +12,7 @@
 #define STORAGE_GUARD_FUNNEL_H
 
 #include "storage/guard.h"
+#include "storage/job_queue.h"
 
 #define FUNNEL_HEADS    16384 /* of the table's chains */
 #define FUNNEL_ID_MAX   64
@@ -33,7 +34,7 @@ struct funnel {
     int64_t hold_until_us; /* Redis had nothing left: not asked before */
     int64_t used_us;
     struct storage_job lease;
-    struct storage_job *first, *last; /* write jobs that wait for it */
+    struct job_queue waiting; /* write jobs, for the lease that is under way */
     size_t who_n;
     char who[];
 };
@@ -50,8 +51,10 @@ struct guard {
     struct funnel *newest, *oldest;
     size_t n;
     size_t n_holding; /* funnels with something left */
+    size_t n_awaited; /* funnels on which jobs wait */
+    int64_t late_ms;  /* no job that waits is late before; INT64_MAX: none waits */
     uint64_t dice;
-    int64_t tick_ms; /* no tick before */
+    int64_t tick_ms; /* no look for idle leases before */
 };
 
 /* The funnel of @who, used @now_us, remembered from now on.  NULL: out of memory, or too many are

@@ -111,8 +111,7 @@ static void on_lease(struct storage_job *job)
     if (err == STORAGE_OK) {
         take_lease(g, f, &job->u.limit);
     }
-    struct storage_job *waiting = f->first;
-    f->first = f->last = NULL;
+    struct storage_job *waiting = guard_take_waiting(g, f);
     pthread_mutex_unlock(&g->lock);
     guard_judge_again(g, waiting, err);
 }
@@ -128,9 +127,8 @@ static void give_back(struct guard *g, struct funnel *f, int64_t now_us)
         g, f, -n, now_us / 1000 + PREFETCH_MS, &ignored); /* lost, if it cannot be sent */
 }
 
-int64_t guard_tick(void *data, int64_t now_ms)
+int64_t lease_tick(struct guard *g, int64_t now_ms)
 {
-    struct guard *g = data;
     int64_t now_us = now_ms * 1000;
     pthread_mutex_lock(&g->lock);
     if (g->n_holding == 0 || now_ms < g->tick_ms) {

@@ -2,8 +2,8 @@
  *
  * Layer: storage, private to guard.c.  A lease is a small part of the limit, asked for as a job of
  * the writer; one of a funnel is under way at most.  Fetched ahead when it runs low, given back
- * when it lies idle (guard_tick, guard_give_back: guard.h), lost when it cannot be sent: then less
- * is admitted, never more.
+ * when it lies idle (lease_tick, guard_give_back), lost when it cannot be sent: then less is
+ * admitted, never more.
  *
  * Ownership: the job is part of its funnel (guard_funnel.h).  Thread safety: under guard->lock;
  * answers come on the writer's thread.
@@ -25,6 +25,12 @@ void lease_add(struct guard *guard, struct funnel *funnel, int64_t n);
 
 /* Half of the lease is gone: fetch the next one, so that nobody waits for it. */
 void lease_prefetch(struct guard *guard, struct funnel *funnel, int64_t now_us);
+
+/* Give back idle ones; without the lock.  Returns when to call again, like guard_tick. */
+int64_t lease_tick(struct guard *guard, int64_t now_ms);
+
+/* guard.c's: nobody waits for @funnel any more; returns those who did. */
+struct storage_job *guard_take_waiting(struct guard *guard, struct funnel *funnel);
 
 /* guard.c's, without the lock: a lease came to @err; judge anew those that waited for it, in order.
  */

@@ -273,6 +273,29 @@ def test_a_lease_that_is_lost_on_the_way(start, start_redis, start_proxy):
     assert client.count("pv", from_="now-1h") == 1
 
 
+def test_the_deadline_holds_behind_another_one_s_lease(start, start_redis, start_proxy):
+    """A lease that is fetched ahead may take 2 s; who waits for it has less time."""
+    proxy = start_proxy(start_redis())
+    tallyd = start("100/1000s", None, "token", "--request-timeout", "500ms", redis=proxy)  # a lease is 3
+    client = tallyd.client()
+
+    def fetched_ahead():
+        """One is left in the lease, and the next one is under way: unless the first went back while the machine was busy."""
+        proxy.hold_replies(False)
+        wait_until(lambda: client.post(EVENT).status == 202, "a lease")
+        proxy.hold_replies()
+        return client.post(EVENT).status == 504  # admitted, and sent
+
+    wait_until(fetched_ahead, "a lease under way", pause_s=0.3)  # an idle one is given back
+    for _ in range(2):
+        begin = time.monotonic()
+        assert client.post([EVENT] * 2).status == 503
+        assert time.monotonic() - begin < 0.9, "late"
+    proxy.hold_replies(False)
+    wait_until(lambda: client.post([EVENT] * 2).status == 202, "leases again")
+    assert told(client.post(EVENT))[0] >= 80, "who was late has taken nothing"
+
+
 @pytest.mark.parametrize("args, name", [(["--ingest-limit", "0/1s"], "ingest-limit"), (["--ingest-limit", "5"], "ingest-limit"),
                                         (["--ingest-limit", "5/0s"], "ingest-limit"), (["--ingest-limit", "-5/1s"], "ingest-limit"),
                                         (["--ingest-limit", "5/1s", "--ingest-burst", "-1"], "ingest-burst"),
