@@ -271,7 +271,7 @@ static void encode(struct claims *c)
     buffer_append(&c->out, c->tidy.p, c->tidy.n);
 }
 
-/* Until when replies are waited for: nobody is answered late because another one is not. */
+/* Until when Redis is waited for: nobody is answered late because another one is not. */
 static int64_t patience_ms(const struct claims *c)
 {
     int64_t until_ms = monotonic_ms() + SILENCE_MS;
@@ -320,8 +320,15 @@ void claims_ask(struct claims *c)
 void claims_connect(struct claims *c)
 {
     char error[160];
-    if (c->session.redis == NULL && atomic_load(&c->core->ready) &&
-        session_open(&c->session, c->core, monotonic_ms() + CONNECT_MS, error, sizeof(error))) {
+    int64_t now_ms = monotonic_ms();
+    int64_t until_ms = patience_ms(c);
+    if (c->session.redis != NULL || !atomic_load(&c->core->ready) || until_ms <= now_ms) {
+        return; /* somebody is late: he is answered first */
+    }
+    if (now_ms + CONNECT_MS < until_ms) {
+        until_ms = now_ms + CONNECT_MS;
+    }
+    if (session_open(&c->session, c->core, until_ms, error, sizeof(error))) {
         c->epoch++;
     }
 }

@@ -48,7 +48,7 @@ struct claims {
     bool hold; /* Redis asked for patience */
 };
 
-/* Have a connection, if one can be had. */
+/* Have a connection, if one can be had within the time of the batch. */
 void claims_connect(struct claims *claims);
 void claims_disconnect(struct claims *claims);
 

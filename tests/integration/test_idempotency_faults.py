@@ -385,6 +385,23 @@ def test_what_is_sent_again_is_not_charged_again(scene, start_tallyd, limit):
     assert written["cut"] == written["plain"]
 
 
+def answered_in_time(tallyd, timeout_s, key):
+    begin = time.monotonic()
+    assert post(tallyd.client(), [{"site": key, "page": "/"}] * SMALL, key)[0] in (503, 504)
+    assert time.monotonic() - begin < timeout_s + 0.4, "late"
+
+
+def test_the_deadline_holds_while_redis_cannot_be_had(scene, start_tallyd):
+    """Nothing comes back over the connection that stands, nor over the ones that are made then."""
+    s = scene()
+    hasty = start_tallyd("--partitions", "4", "--request-timeout", "500ms", redis=s.proxy, name="hasty")
+    until_202([hasty], [{"site": "warm-up", "page": "/"}] * SMALL, "warm-up of the hasty")
+    s.proxy.black_hole()
+    for i in range(3):
+        answered_in_time(hasty, 0.5, f"in the hole {i}")
+    s.proxy.black_hole(False)
+
+
 @pytest.mark.parametrize("point, then", [("command-before", "hangs"), ("command-after", "hangs"), ("command-before", "is gone"),
                                          ("command-after", "is gone"), ("reply-before", "is gone")])
 def test_an_outcome_that_is_unknown_is_no_503(scene, point, then):
