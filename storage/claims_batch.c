@@ -284,8 +284,26 @@ static int64_t patience_ms(const struct claims *c)
 void claims_disconnect(struct claims *c)
 {
     session_close(&c->session);
-    c->n_tidy = 0;
+    c->n_tidy = c->n_tidying = 0;
     buffer_clear(&c->tidy, KEEP_BYTES);
+}
+
+/* The answers to what was tidied up before.  Nobody waits for them, so they are taken when the next
+ * ones are; had the thread waited, who came then would have been late. */
+static bool take_tidied(struct claims *c, int64_t until_ms)
+{
+    const struct reply *reply = NULL;
+    while (c->n_tidying > 0 && redis_await(c->session.redis, until_ms, &reply) == REDIS_OK_STATUS) {
+        c->n_tidying--;
+    }
+    return c->n_tidying == 0;
+}
+
+/* What the socket does not take goes out with the next batch. */
+static bool send_tidy(struct claims *c)
+{
+    bool ignored;
+    return redis_send(c->session.redis, &ignored) == REDIS_OK_STATUS;
 }
 
 void claims_ask(struct claims *c)
@@ -296,6 +314,7 @@ void claims_ask(struct claims *c)
     buffer_clear(&c->tidy, KEEP_BYTES);
     bool ok = redis_queue(c->session.redis, &c->out);
     int64_t until_ms = patience_ms(c);
+    ok = ok && (c->n_runs == 0 ? send_tidy(c) : take_tidied(c, until_ms));
     size_t runs = 0;
     for (; ok && runs < c->n_runs; runs++) {
         const struct reply *reply = NULL;
@@ -305,10 +324,7 @@ void claims_ask(struct claims *c)
         ok = take_reply(c, &c->runs[runs], reply);
     }
     ok = ok && runs == c->n_runs;
-    for (size_t i = 0; ok && i < n_tidy; i++) {
-        const struct reply *reply = NULL;
-        ok = redis_await(c->session.redis, monotonic_ms() + SILENCE_MS, &reply) == REDIS_OK_STATUS;
-    }
+    c->n_tidying += n_tidy;
     for (size_t i = c->n_runs; i-- > runs;) {
         claims_put_back(c, c->runs[i].first, c->runs[i].n);
     }

@@ -37,8 +37,8 @@ struct claims {
     struct session session;
     uint64_t epoch; /* counts connections */
     struct buffer out, keys, args;
-    struct buffer tidy; /* PEXPIREs of markers that are not needed for long any more */
-    size_t n_tidy;
+    struct buffer tidy;       /* PEXPIREs of markers that are not needed for long any more */
+    size_t n_tidy, n_tidying; /* of them: to be sent; sent and not answered */
     struct storage_job *batch[CLAIMS_BATCH_MAX];
     struct claim_run { /* one script, and the jobs in it */
         enum script script;

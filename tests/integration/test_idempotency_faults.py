@@ -402,6 +402,27 @@ def test_the_deadline_holds_while_redis_cannot_be_had(scene, start_tallyd):
     s.proxy.black_hole(False)
 
 
+def test_the_deadline_holds_behind_what_nobody_waits_for(scene, start_tallyd):
+    """A request is done, and the commands that shorten its markers are not answered."""
+    s = scene()
+    hasty = start_tallyd("--partitions", "4", "--request-timeout", "500ms", redis=s.proxy, name="hasty")
+    judge, tidied = s.proxy.judge, threading.Event()
+
+    def judge_and_stop(args):
+        if args[0] == b"PEXPIRE" and b":once:claim:" in args[1]:
+            s.proxy.black_hole()
+            tidied.set()
+        return judge(args)
+
+    s.proxy.judge = judge_and_stop
+    until_202([hasty], [{"site": "tidied", "page": "/"}] * SMALL, "tidied")
+    assert tidied.wait(10)
+    answered_in_time(hasty, 0.5, "behind it")
+    s.proxy.judge = judge
+    s.proxy.black_hole(False)
+    s.warm_up()
+
+
 @pytest.mark.parametrize("point, then", [("command-before", "hangs"), ("command-after", "hangs"), ("command-before", "is gone"),
                                          ("command-after", "is gone"), ("reply-before", "is gone")])
 def test_an_outcome_that_is_unknown_is_no_503(scene, point, then):
