@@ -1,7 +1,7 @@
 /* claim.h - a request with an Idempotency-Key: what identifies it, and what became of it.
  *
  * Layer: storage.  Source: ARCHITECTURE.md, "With an Idempotency-Key"; model-checked in
- * Promela (tests/model/idem.pml).
+ * Promela: tests/model/direct.pml as it is built, idem.pml the way by a claim on two nodes too.
  *
  * A request with a key passes through storage in two or three jobs, all with the same struct claim:
  *
@@ -86,8 +86,8 @@ struct claim {
     int step;
 };
 
-/* @key as its owner (a token's name; empty: the one common space) used it.  BLAKE2b-128: keys are
- * users' text and may be chosen with malice. */
+/* @key as its owner (the hash of a token; empty: the one common space) used it.  BLAKE2b-128: keys
+ * are users' text and may be chosen with malice. */
 struct claim_digest claim_key(struct slice owner, struct slice key);
 
 /* A request's body and @how it is to be read (whatever else decides the outcome).  XXH3-128: a

@@ -24,14 +24,14 @@ struct claims {
     void *resubmit_data;
     pthread_t thread;
 
-    pthread_mutex_t lock; /* guards the next seven */
+    pthread_mutex_t lock; /* guards all up to the blank line */
     pthread_cond_t work, idle;
     struct storage_job *first, *last;
     size_t waiting;
     bool running, draining, drained, stop;
-    _Atomic uint64_t owners;
 
-    uint8_t process[8]; /* random: the first half of every owner */
+    _Atomic uint64_t owners; /* how many were named */
+    uint8_t process[8];      /* random: the first half of every owner */
 
     /* The thread's own. */
     struct session session;

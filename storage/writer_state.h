@@ -24,7 +24,7 @@ struct writer {
     pthread_t thread;
     int wake_fd; /* eventfd */
 
-    pthread_mutex_t lock;                        /* guards the next nine */
+    pthread_mutex_t lock;                        /* guards all up to the blank line */
     int64_t (*tick)(void *data, int64_t now_ms); /* NULL: nobody asks */
     void *tick_data;
     pthread_cond_t idle;
