@@ -191,12 +191,20 @@ static json_t *answer(
     return root;
 }
 
-/* 422: say what would work. */
-static void reply_step(
-    struct http_response *response, enum storage_err err, const struct count_job *job)
+/* 422 where the window works as a whole: say which step would. */
+static void reply_step(struct http_exchange *exchange, const struct window_params *asked)
 {
+    const struct count_job *job = &exchange->job.u.count;
+    struct http_response *response = &exchange->response;
+    enum storage_err err = exchange->job.err;
     const char *works = step_name(job->used);
-    if (job->used == STEP_NONE && job->answered.from_s < job->answered.to_s) {
+    int most = job->step == STEP_AUTO ? STEP_AUTO_MAX : STEP_POINTS_MAX;
+    if (err == STORAGE_TOO_BROAD && job->used == STEP_NONE) {
+        window_too_broad(exchange, asked, job->whole_works);
+    } else if (err == STORAGE_TOO_BROAD) {
+        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
+            "the series needs too many keys; step=%s works", works);
+    } else if (job->used == STEP_NONE && job->answered.from_s < job->answered.to_s) {
         char from[32];
         char to[32];
         timestamp_print(job->answered.from_s, from);
@@ -208,17 +216,18 @@ static void reply_step(
     } else if (err == STORAGE_TOO_FINE && job->used == STEP_NONE) {
         problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
             "no step in this time zone has borders that are still kept for this window: ask for a "
-            "later one, or without tz");
+            "later one, without tz or without step");
     } else if (err == STORAGE_TOO_FINE) {
         problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
             "the step is finer than what is kept for this window; step=%s works", works);
     } else if (job->used == STEP_NONE) {
         problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
-            "no step is long enough for this window: at most %d points (%d with auto) are answered",
-            STEP_POINTS_MAX, STEP_AUTO_MAX);
+            "the series would have more than %d points, or its keys are not kept or too many, with "
+            "any step: ask for a later or shorter window, or without step",
+            most);
     } else {
         problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
-            "the series would have more than %d points; step=%s has fewer", STEP_POINTS_MAX, works);
+            "the series would have more than %d points; step=%s works", most, works);
     }
 }
 
@@ -229,7 +238,8 @@ static void reply_not_kept(struct http_exchange *exchange, const struct count_jo
     if (job->outer_works) {
         (void)snprintf(how, sizeof(how), "%s", WINDOW_OUTER);
     } else if (job->used != job->step) {
-        (void)snprintf(how, sizeof(how), " with step=%s", step_name(job->used));
+        (void)snprintf(how, sizeof(how), " with%s%s",
+            job->used == STEP_NONE ? "out step" : " step=", step_name(job->used));
     }
     window_not_kept(exchange, job->answered, how);
 }
@@ -237,16 +247,16 @@ static void reply_not_kept(struct http_exchange *exchange, const struct count_jo
 void counts_finish(struct http_exchange *exchange)
 {
     const struct storage_job *job = &exchange->job;
+    const struct counts_state *state = exchange->state;
+    bool too_broad = job->err == STORAGE_TOO_BROAD;
     if (job->err == STORAGE_OK) {
-        const struct counts_state *state = exchange->state;
         csv_reply(exchange, 200, answer(exchange->app, state, &job->u.count),
             state->all_metrics ? &rows_of_all : &rows[state->metric]);
-    } else if (job->err == STORAGE_TOO_FINE || job->err == STORAGE_TOO_MANY) {
-        reply_step(&exchange->response, job->err, &job->u.count);
+    } else if (job->err == STORAGE_TOO_FINE || job->err == STORAGE_TOO_MANY || too_broad) {
+        reply_step(exchange, &state->asked);
     } else if (job->err == STORAGE_NOT_KEPT) {
         reply_not_kept(exchange, &job->u.count);
     } else {
-        const struct counts_state *state = exchange->state;
         window_failed(exchange, &state->asked, job->u.count.answered);
     }
 }

@@ -276,7 +276,7 @@ static void reply_failed(struct http_exchange *exchange, const struct grafana_ta
             step_name(job->u.count.used));
     } else if (job->err == STORAGE_TOO_BROAD) {
         problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
-            "query %.*s: too many pages for this time range", n, id);
+            "query %.*s: too many pages or points for this time range", n, id);
     } else if (job->err == STORAGE_NO_SET) {
         problem_reply(&exchange->response, PROBLEM_NOT_FOUND,
             "query %.*s: pageset: site %.*s has no page set %.*s", n, id, (int)target->site.n,
@@ -292,7 +292,8 @@ void grafana_query_finish(struct http_exchange *exchange)
     struct grafana_target *target = &state->query.targets[state->next];
     const struct storage_job *job = &exchange->job;
     enum step used = job->op == STORAGE_COUNT ? job->u.count.used : STEP_NONE;
-    bool too_fine = job->err == STORAGE_TOO_FINE || job->err == STORAGE_TOO_MANY;
+    bool too_fine = job->err == STORAGE_TOO_FINE || job->err == STORAGE_TOO_MANY ||
+                    job->err == STORAGE_TOO_BROAD;
     if (too_fine && !state->coarser && used != STEP_NONE) {
         grafana_notice(
             target, "info", "%s is the finest step for this time range", step_name(used));

@@ -35,16 +35,34 @@ json_t *window_error_json(uint64_t value)
         "high", (json_int_t)high);
 }
 
+static bool same_bucket(const struct bucket *a, const struct bucket *b)
+{
+    return a->level == b->level && a->start_s == b->start_s && a->end_s == b->end_s;
+}
+
+/* The texts of a bucket, shared by all keys of it: they stand side by side. */
+static json_t *bucket_json(const struct bucket *bucket)
+{
+    return json_pack("[s,o,o]", level_name(bucket->level), window_time_json(bucket->start_s),
+        window_time_json(bucket->end_s));
+}
+
 static json_t *list_json(const struct counted_key *keys, size_t n)
 {
     json_t *list = json_array();
+    json_t *texts = NULL;
     for (size_t i = 0; list != NULL && i < n; i++) {
         const struct counted_key *key = &keys[i];
+        if (i == 0 || !same_bucket(&key->bucket, &key[-1].bucket)) {
+            json_decref(texts);
+            texts = bucket_json(&key->bucket);
+        }
         json_array_append_new(
-            list, json_pack("{s:s,s:o,s:o,s:o}", "level", level_name(key->bucket.level), "from",
-                      window_time_json(key->bucket.start_s), "to",
-                      window_time_json(key->bucket.end_s), "key", json_stringn(key->key, key->n)));
+            list, json_pack("{s:O,s:O,s:O,s:o}", "level", json_array_get(texts, 0), "from",
+                      json_array_get(texts, 1), "to", json_array_get(texts, 2), "key",
+                      json_stringn(key->key, key->n)));
     }
+    json_decref(texts);
     return list;
 }
 
@@ -117,6 +135,17 @@ void window_no_set(struct http_exchange *exchange, struct slice site, struct sli
         (int)name.n, name.p, (int)name.n, name.p);
 }
 
+void window_too_broad(
+    struct http_exchange *exchange, const struct window_params *asked, bool step_s_fault)
+{
+    bool pages = asked->n_pages > 2 || asked->pageset.n > 0;
+    bool future = asked->window.to_s > exchange->request.now_ms / 1000 + STORAGE_FUTURE_MAX_S;
+    problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "from",
+        "the window needs too many keys: ask %s%s%s%sfor a shorter one",
+        asked->explain ? "without explain, or " : "", step_s_fault ? "without step, or " : "",
+        pages ? "for fewer pages, or " : "", future ? "with to=now, or " : "");
+}
+
 void window_failed(
     struct http_exchange *exchange, const struct window_params *asked, struct window nearest)
 {
@@ -124,8 +153,7 @@ void window_failed(
     if (job->err == STORAGE_NOT_KEPT) {
         window_not_kept(exchange, nearest, WINDOW_OUTER);
     } else if (job->err == STORAGE_TOO_BROAD) {
-        problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "from",
-            "the window needs too many keys: ask for fewer pages, or for a window of whole hours");
+        window_too_broad(exchange, asked, false);
     } else if (job->err == STORAGE_NO_SET) {
         window_no_set(exchange, asked->site, asked->pageset);
     } else {

@@ -44,6 +44,10 @@ void window_no_set(struct http_exchange *exchange, struct slice site, struct sli
 void window_not_kept(struct http_exchange *exchange, struct window nearest, const char *how);
 #define WINDOW_OUTER " (round=outer takes it)"
 
+/* 422: too many keys.  @step_s_fault: it could be answered without a step. */
+void window_too_broad(
+    struct http_exchange *exchange, const struct window_params *asked, bool step_s_fault);
+
 /* The answer to a question that failed. */
 void window_failed(
     struct http_exchange *exchange, const struct window_params *asked, struct window nearest);

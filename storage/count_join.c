@@ -56,6 +56,7 @@ static bool count_share(const struct storage_job *from, struct storage_job *to)
     memcpy(to->u.count.values, from->u.count.values, sizeof(to->u.count.values));
     to->u.count.answered = from->u.count.answered;
     to->u.count.outer_works = from->u.count.outer_works;
+    to->u.count.whole_works = from->u.count.whole_works;
     memcpy(to->u.count.per_level, from->u.count.per_level, sizeof(to->u.count.per_level));
     return true;
 }

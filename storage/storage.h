@@ -114,14 +114,15 @@ struct count_job {
 
     /* Written by storage.  On STORAGE_NOT_KEPT only answered, used and outer_works are written: the
      * nearest window that could be answered, from_s == to_s if there is none; the step that works
-     * there, the one asked for if any does; and whether round_outer would take it.  On
-     * STORAGE_TOO_FINE and STORAGE_TOO_MANY used is the finest step that would work, STEP_NONE if
-     * there is none; then answered is a later part of the window that could be answered with the
-     * one asked for, from_s == to_s if there is none. */
+     * there, the one asked for if it does, STEP_NONE if it works without one only; and whether
+     * round_outer would take it.  On STORAGE_TOO_FINE, STORAGE_TOO_MANY and STORAGE_TOO_BROAD used
+     * is the finest step that would work, STEP_NONE if there is none, and whole_works says whether
+     * the window works without a step; then answered is, on STORAGE_TOO_FINE, a later part of it
+     * that could be answered with the one asked for, from_s == to_s if there is none. */
     uint64_t value;           /* of metric */
     uint64_t values[METRICS]; /* of each that was asked for */
     struct window answered;
-    bool outer_works;
+    bool outer_works, whole_works;
     struct count_point *points; /* of the series, in time order; owned by the job */
     size_t n_points;
     enum step used;             /* the step; chosen here for STEP_AUTO */

@@ -95,6 +95,33 @@ def test_many_pages_in_a_window_that_is_not_kept(start_redis, start_tallyd):
         assert client.get(f"/{metric}", **asked, round="outer").status == 200
 
 
+@pytest.mark.parametrize("window, step, finer", [
+    ({"from_": "now-1d"}, "1h", "15m"), ({"from_": "now-14d/d", "to": "now/d"}, "1d", "1h")])
+def test_a_step_that_needs_too_many_keys(http, site, window, step, finer):
+    """auto takes the finest one that works; who asks for a finer one is told of it."""
+    put(http, "all", [f"/{i}" for i in range(1000)], site)
+    asked = {"site": site, "pageset": "all", **window}
+    chosen = http.question("/stats", step="auto", **asked)
+    assert chosen["step"] == step and len(chosen["series"]) <= 500
+    refused = http.get("/stats", step=finer, **asked)
+    assert refused.status == 422 and f"too many keys; step={step} works" in refused.json["detail"], refused
+
+
+def test_what_needs_too_many_keys_says_what_would_help(http, site):
+    def advice(**asked):
+        refused = http.get("/stats", site=site, **asked)
+        assert refused.status == 422 and "too many keys: ask" in refused.json["detail"], refused
+        return refused.json["detail"].partition(": ask ")[2]
+
+    assert advice(from_=0, to="9999-12-31") == "with to=now, or for a shorter one"
+    put(http, "long", [f"/{i}".ljust(2045, "x") for i in range(1000)], site)
+    assert advice(pageset="long", from_="now-1h") == "for fewer pages, or for a shorter one"
+    put(http, "all", [f"/{i}" for i in range(1000)], site)
+    assert advice(pageset="all", from_="now-1h", explain="1") == "without explain, or for fewer pages, or for a shorter one"
+    listed = http.question("/uv", site=site, pageset="all", from_="now-30m", explain="1")["cover"]
+    assert len(listed["list"]) == listed["keys"] >= 30_000
+
+
 @pytest.mark.parametrize("path", [*("/" + m for m in METRICS), "/stats", "/pages"])
 def test_unknown_sets(http, site, path):
     unknown = http.get(path, site=site, pageset="nobodys", page="/a")

@@ -227,10 +227,14 @@ def follow(http, metric, asked):
     detail = answer.json["detail"]
     window = dict(re.findall(r"(from|to)=(\d{4}-[^ &;]*Z)", detail))
     step = re.search(r"step=(\w+)", detail)
-    if not window and not step:
-        assert any(words in detail for words in ("nothing of this window is kept", "no step", "needs too many")), detail
-        return answer, False
     again = {**asked, **({"from_": window["from"], "to": window["to"]} if window else {}), **({"step": step[1]} if step else {})}
+    if "without step" in detail:
+        again.pop("step")
+    if again == asked:
+        assert "nothing of this window is kept" in detail, detail
+        whole = {name: value for name, value in asked.items() if name not in ("step", "tz")}
+        assert http.get("/" + metric, **whole, round="outer").status == 422, detail
+        return answer, False
     answer = http.get("/" + metric, **again)
     assert answer.status == 200, (asked, detail, again, answer)
     if "round=outer takes it" in detail:
@@ -252,9 +256,31 @@ def test_what_a_422_names_can_be_asked(world, http, chance):
         metric = chance.choice((*METRICS, "stats"))
         answer, was_named = follow(http, metric, asked)
         followed += was_named
-        if was_named and "step" in asked and answer.json["step"] == asked["step"]:
+        if was_named and "step" in asked and answer.json.get("step") == asked["step"]:
             named_windows += 1
     assert followed > 50 and named_windows > 10, (followed, named_windows)
+
+
+def test_a_window_without_its_step_is_named(world, http):
+    """Months of UTC: of Berlin's days no border is kept, and still nothing is lost of the window as a whole."""
+    june = {"site": world.site, "from_": "2026-06-01", "to": "2026-07-01", "tz": "Europe/Berlin"}
+    for step in ("1d", "1M"):
+        answer = http.get("/pv", **june, step=step)
+        refused(answer, "from", "from=2026-05-31T00:00:00Z&to=2026-07-01T00:00:00Z without step")
+        assert follow(http, "pv", {**june, "step": step})[0].status == 200
+
+
+def test_the_longest_part_is_named_for_auto(world, http):
+    """Its months begin where hours of UTC are kept, which is longer than minutes: the first before them begins the part."""
+    asked = {"site": world.site, "tz": "America/New_York", "step": "auto", "from_": int(world.now()) // 86400 * 86400 - 90 * 86400}
+    for more in (0, 200 * 86400):
+        answer, was_named = follow(http, "uv", {**asked, "from_": asked["from_"] - more})
+        assert was_named and answer.json["from"] == "2026-08-02T00:00:00Z", answer.json["from"]
+
+
+def test_a_step_is_named_where_auto_has_none(world, http):
+    answer, was_named = follow(http, "uv", {"site": world.site, "from_": 0, "step": "auto"})
+    assert was_named and answer.json["step"] == "1M" and len(answer.json["series"]) > 500
 
 
 def test_the_window_that_a_422_names_has_the_step(world, http):
