@@ -281,6 +281,28 @@ def keep_writing(http, counted, stop):
 # The proxy
 
 
+CLOSED = {  # on purpose: they change or forget what is there, or tell about the process
+    ("PUT", "/pagesets/{name}"), ("DELETE", "/pagesets/{name}"), ("PUT", "/filters/{name}"), ("DELETE", "/filters/{name}"),
+    ("DELETE", "/ratelimit"), ("DELETE", "/users/{user}"), ("POST", "/rollup"), ("GET", "/readyz"), ("GET", "/metrics")}
+
+
+def passes(method, path):
+    """Does nginx.conf let it through, from where it may come?"""
+    locations = re.findall(r"^    location (=|~|) ?(\S+) {\n(.*?)^    }", (DEPLOY / "nginx.conf").read_text(), re.M | re.S)
+    for kind, pattern, text in locations:  # each path is in one, so their order does not matter
+        if path == pattern if kind == "=" else kind == "~" and re.search(pattern, path):
+            only = re.search(r"limit_except ([A-Z ]+) {", text)
+            return only is None or method in only[1].split()
+    return False
+
+
+def test_the_proxy_knows_every_route():
+    sources = [p.read_text() for layer in ("handlers", "service") for p in (ROOT / layer).glob("*.c")]
+    routes = set(sum((re.findall(r'\{HTTP_(\w+), "(/[^"]*)",', text) for text in sources), []))
+    assert len(routes) > 40
+    assert {(method, path) for method, path in routes if not passes(method, re.sub("{.*}", "name", path))} == CLOSED
+
+
 @pytest.fixture
 def nginx(directory, tallyd, cleanup):
     """nginx with deploy/nginx.conf before the shared tallyd: (its port, its process)."""
@@ -325,7 +347,11 @@ def test_the_proxy_passes_what_it_should(nginx, tallyd, site):
     for path in ("/metrics", "/readyz", "/none"):
         assert http.get(path).status == 404, path
     assert http.request("DELETE", "/events").status == 403
-    assert http.request("POST", "/uv", b"").status == 403
+    for method, path in (("POST", "/uv"), ("POST", "/rollup"), ("PUT", "/filters/f"), ("DELETE", "/ratelimit")):
+        assert http.request(method, path, b"").status == 403, path
+    for path in ("/", "/web/app.js", "/sites", "/active/users?day=today", "/users/u/activity", "/pagesets/none", "/grafana/"):
+        assert "X-Request-Id" in http.get(path).headers, path  # tallyd's answer: nginx's own have none
+    assert http.request("POST", "/grafana/metrics", b"{}").status == 200
     http.close()
 
 
