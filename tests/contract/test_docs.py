@@ -210,7 +210,6 @@ def file_is_there(name):
 def test_files_that_are_named_exist(path):
     """In backticks any file, also as `{one,two}.c`; of our own kinds without them too."""
     text = FENCE.sub("", path.read_text(encoding="utf-8"))
-    text = text.replace("`../shared/data`", "")  # beside the project, and said to be optional
     named = set(re.findall(r"`((?:[\w.-]+/)*[\w.-]+\.(?:c|h|lua|sh|py|md|yaml|yml|conf|service|supp|pml|txt))`", text))
     named |= set(re.findall(r"(?<![\w./*{-])((?:\w[\w-]*/)*\w[\w-]*\.(?:c|h|lua|py|sh|pml|supp))\b(?![./*])", text))
     named |= set(re.findall(r"`((?:storage|handlers|service|tests|deploy)/[\w./-]*)`", text))

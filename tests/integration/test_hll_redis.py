@@ -13,9 +13,10 @@ import random
 import shutil
 import socket
 import subprocess
-import time
 
 import pytest
+
+from lib.waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOL = pathlib.Path(os.environ.get("TALLYD_TOOLS", ROOT / "build" / "tools")) / "hll_tool"
@@ -101,14 +102,14 @@ def redis(tmp_path_factory):
 
 
 def connect(path, server):
-    deadline = time.monotonic() + 10
-    while True:
+    def connected():
+        assert server.poll() is None, "redis-server did not start, see redis.log"
         try:
             return Redis(path)
         except OSError:
-            assert server.poll() is None, "redis-server did not start, see redis.log"
-            assert time.monotonic() < deadline, "redis-server does not answer"
-            time.sleep(0.02)
+            return None
+
+    return wait_until(connected, "redis-server answers")
 
 
 # The tool

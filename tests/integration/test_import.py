@@ -20,7 +20,6 @@ TALLYD_ARGS = ("--keep-minutes", "forever", "--keep-hours", "forever", "--keep-d
 KEEP = ("--keep-minutes", "forever")
 
 SAMPLE = ROOT / "tests" / "data" / "sample_access.log"
-SHARED = ROOT.parent / "shared" / "data"
 ELASTIC, SRHEGDE = "elastic_apache_logs", "srhegde_access_2005-2018"
 # One line of this log is two lines spliced together.  Read from the left it is a view of an image on August
 # 29, 2008; the truth reads it as the view of /robots.txt on the day after that it ends with.
@@ -237,9 +236,7 @@ def real(tallyd):
     done = {}
 
     def load(name):
-        log, truth = SHARED / f"{name}.log.gz", SHARED / f"{name}.truth.json"
-        if not (log.exists() and truth.exists()):
-            pytest.skip(f"the real logs are not here: {log} (they are not part of the repository)")
+        log, truth = access_log.real(name)
         if name not in done:
             site = name.replace("_", "-").lower()
             done[name] = (json.loads(truth.read_text()), site, *imported(tallyd, site, log))

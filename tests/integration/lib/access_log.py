@@ -1,13 +1,27 @@
-"""Access logs read as `tallyd import` should, naively: one regular expression."""
+"""Access logs read as `tallyd import` should, naively: one regular expression.  And where real ones are."""
 
 import gzip
+import os
 import re
 from datetime import datetime
+
+import pytest
+
+from .process import ROOT
 
 LINE = re.compile(
     r'^(\S+) (\S+) (.+?) \[([^\]]+)\] "((?:[^"\\]|\\.)*)" (\S+) (\S+)'
     r'(?: "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)".*)?$')
 TARGET = re.compile(r"^(\S+) (.+?)(?: HTTP/\S+)?$")
+
+
+def real(name):
+    """(a log, the counts that others made of it); they are not part of the repository."""
+    directory = ROOT / os.environ.get("TALLYD_LOGS", "../shared/data")
+    log, truth = directory / f"{name}.log.gz", directory / f"{name}.truth.json"
+    if not (log.exists() and truth.exists()):
+        pytest.skip(f"{log.name} and its truth are not here: TALLYD_LOGS says where (tests/README.md)")
+    return log, truth
 
 
 def lines(path):
