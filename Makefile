@@ -295,7 +295,7 @@ test-tsan: deps-test
 FUZZ_SECONDS ?= 60
 FUZZ_CC = clang -std=c11 -D_GNU_SOURCE -I. -O1 -g -ffp-contract=off \
   -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
-FUZZED := storage/zone.c storage/zone_rule.c storage/zone_file.c storage/bucket.c storage/hll.c storage/hll_simd.c \
+FUZZED := storage/zone.c storage/zone_rule.c storage/zone_file.c storage/bucket.c storage/bloom.c storage/hll.c storage/hll_simd.c \
   $(filter-out handlers/json_body.c,$(wildcard handlers/event_*.c handlers/json_*.c)) handlers/grafana_names.c handlers/limit_json.c handlers/plausible_event.c storage/limit.c handlers/params.c handlers/timestamp.c handlers/utf8.c service/client/access_log.c
 FUZZED_OBJ := $(FUZZED:%.c=$(B)/fuzz/obj/%.o)
 

@@ -25,7 +25,7 @@ struct cache {
     struct entry **heads;
     size_t n_heads; /* a power of two */
     struct entry *newest, *oldest;
-    size_t bytes, limit, values;
+    size_t bytes, limit;
     unsigned char key[crypto_shorthash_siphashx24_KEYBYTES];
 };
 
@@ -125,7 +125,6 @@ static void drop(struct cache *cache, struct entry *e)
     }
     unlink_use(cache, e);
     cache->bytes -= size_of(e->n);
-    cache->values--;
     free(e);
 }
 
@@ -174,7 +173,6 @@ void cache_put(struct cache *cache, const struct cache_id *id, const struct ver 
     *head = made;
     link_newest(cache, made);
     cache->bytes += size_of(n);
-    cache->values++;
     pthread_mutex_unlock(&cache->lock);
 }
 
@@ -184,12 +182,4 @@ size_t cache_bytes(struct cache *cache)
     size_t bytes = cache->bytes;
     pthread_mutex_unlock(&cache->lock);
     return bytes;
-}
-
-size_t cache_values(struct cache *cache)
-{
-    pthread_mutex_lock(&cache->lock);
-    size_t values = cache->values;
-    pthread_mutex_unlock(&cache->lock);
-    return values;
 }

@@ -42,6 +42,7 @@ struct cache_id {
 struct cache *cache_new(size_t bytes);
 void cache_free(struct cache *cache); /* NULL is harmless */
 
+/* The id of @n bytes in this cache: keyed, so another cache has another id for them. */
 struct cache_id cache_id(const struct cache *cache, const void *text, size_t n);
 
 /* Have @use look at the value, under the lock: it must be quick.  False: there is none with this
@@ -54,8 +55,6 @@ bool cache_get(struct cache *cache, const struct cache_id *id, const struct ver 
 void cache_put(struct cache *cache, const struct cache_id *id, const struct ver *ver,
     const void *value, size_t n);
 
-/* Bytes in use, and values. */
-size_t cache_bytes(struct cache *cache);
-size_t cache_values(struct cache *cache);
+size_t cache_bytes(struct cache *cache); /* in use */
 
 #endif

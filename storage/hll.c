@@ -86,15 +86,13 @@
  */
 #include "storage/hll.h"
 
-#include <endian.h>
 #include <math.h>
 #include <string.h>
 
 #include "storage/hll_simd.h"
 
-#define P          14
-#define Q          50 /* 64 - P */
-#define INDEX_MASK (HLL_REGISTERS - 1)
+#define P 14
+#define Q 50 /* 64 - P */
 
 #define HEADER_SIZE   16
 #define MAGIC         "HYLL"
@@ -106,11 +104,6 @@ enum encoding {
     ENCODING_SPARSE = 1,
 };
 
-/* Redis's choices: another seed or another hash and no register would agree. */
-#define HASH_SEED       0xadc83b19
-#define HASH_MULTIPLIER 0xc6a4a7935bd1e995
-#define HASH_SHIFT      47
-
 /* 1 / (2 ln 2), the limit of [1]'s alpha for many registers. */
 #define ALPHA_INF 0.721347520444481703680
 
@@ -120,55 +113,6 @@ _Static_assert(HLL_DENSE_SIZE == HEADER_SIZE + HLL_REGISTERS * 6 / 8, "six bits 
 void hll_clear(struct hll *hll)
 {
     memset(hll->registers, 0, sizeof(hll->registers));
-}
-
-/* Bytes to numbers */
-
-static uint64_t load_le64(const uint8_t *p)
-{
-    uint64_t word;
-
-    memcpy(&word, p, sizeof(word));
-    return le64toh(word);
-}
-
-/* Adding */
-
-/* MurmurHash64A (Austin Appleby, public domain), defined on little-endian words so that all
- * machines agree.  Not keyed: whoever chooses the elements can choose the registers. */
-static uint64_t murmur_hash_64a(const uint8_t *p, size_t n)
-{
-    uint64_t hash = HASH_SEED ^ ((uint64_t)n * HASH_MULTIPLIER);
-
-    for (; n >= 8; p += 8, n -= 8) {
-        uint64_t word = load_le64(p) * HASH_MULTIPLIER;
-
-        word ^= word >> HASH_SHIFT;
-        hash = (hash ^ (word * HASH_MULTIPLIER)) * HASH_MULTIPLIER;
-    }
-    if (n > 0) {
-        uint64_t tail = 0;
-
-        for (size_t i = 0; i < n; i++) {
-            tail |= (uint64_t)p[i] << (8 * i);
-        }
-        hash = (hash ^ tail) * HASH_MULTIPLIER;
-    }
-    hash = (hash ^ (hash >> HASH_SHIFT)) * HASH_MULTIPLIER;
-    return hash ^ (hash >> HASH_SHIFT);
-}
-
-void hll_add(struct hll *hll, const void *element, size_t n)
-{
-    uint64_t hash = murmur_hash_64a(element, n);
-    uint8_t *reg = &hll->registers[hash & INDEX_MASK];
-    /* The bit above the coin bits stops the count at Q + 1, and keeps ctz from an argument of 0. */
-    uint64_t coins = (hash >> P) | (UINT64_C(1) << Q);
-    uint8_t count = (uint8_t)(__builtin_ctzll(coins) + 1);
-
-    if (count > *reg) {
-        *reg = count;
-    }
 }
 
 /* Merging sparse registers */

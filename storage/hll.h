@@ -37,9 +37,6 @@ void hll_unite(struct hll *hll, const struct hll *other);
  * write).  @ret has HLL_DENSE_SIZE bytes; returns how many are used. */
 size_t hll_encode(const struct hll *hll, uint8_t *ret);
 
-/* Add one element as PFADD does.  NULL with @n 0 is the empty string, an element like others. */
-void hll_add(struct hll *hll, const void *element, size_t n);
-
 /* The estimate PFCOUNT gives for the same registers, bit for bit.  Forged registers can make it any
  * number up to 2^63. */
 uint64_t hll_estimate(const struct hll *hll);

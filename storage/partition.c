@@ -5,6 +5,7 @@
 
 #define SLOTS 16384u
 
+/* CRC16-XMODEM.  Source: Redis Cluster specification. */
 static unsigned crc16(const char *p, size_t n)
 {
     unsigned crc = 0;
@@ -15,19 +16,6 @@ static unsigned crc16(const char *p, size_t n)
         }
     }
     return crc;
-}
-
-unsigned cluster_slot(struct slice key)
-{
-    const char *open = key.n == 0 ? NULL : memchr(key.p, '{', key.n);
-    if (open != NULL) {
-        size_t rest = key.n - (size_t)(open + 1 - key.p);
-        const char *close = memchr(open + 1, '}', rest);
-        if (close != NULL && close != open + 1) {
-            return crc16(open + 1, (size_t)(close - open - 1)) % SLOTS;
-        }
-    }
-    return crc16(key.p, key.n) % SLOTS;
 }
 
 void partitions_make(unsigned n, struct partitions *ret)

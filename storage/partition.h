@@ -34,8 +34,4 @@ static inline unsigned partition_of(const struct partitions *parts, uint64_t has
  * is part of the data's layout and must not change. */
 uint64_t page_hash(struct slice site, struct slice page);
 
-/* CRC16-XMODEM modulo 16384 of the key, or of what stands between its first '{' and the next '}'.
- * Source: Redis Cluster specification. */
-unsigned cluster_slot(struct slice key);
-
 #endif

@@ -16,7 +16,7 @@ bool rollup_jobs_add(struct rollup_jobs *jobs, struct storage_job *job)
     pthread_mutex_lock(&jobs->lock);
     bool open = !jobs->closed;
     if (open) {
-        job->detached = false; /* here: not begun */
+        job->begun = false;
         job->next = jobs->first;
         jobs->first = job;
     }
@@ -37,7 +37,7 @@ bool rollup_jobs_begin(struct rollup_jobs *jobs)
     pthread_mutex_lock(&jobs->lock);
     bool any = jobs->first != NULL;
     for (struct storage_job *job = jobs->first; job != NULL; job = job->next) {
-        job->detached = true;
+        job->begun = true;
     }
     pthread_mutex_unlock(&jobs->lock);
     return any;
@@ -48,7 +48,7 @@ bool rollup_jobs_begun(struct rollup_jobs *jobs)
     bool any = false;
     pthread_mutex_lock(&jobs->lock);
     for (const struct storage_job *job = jobs->first; job != NULL; job = job->next) {
-        any = any || job->detached;
+        any = any || job->begun;
     }
     pthread_mutex_unlock(&jobs->lock);
     return any;
@@ -61,7 +61,7 @@ static struct storage_job *take(struct rollup_jobs *jobs, bool begun, int64_t no
     pthread_mutex_lock(&jobs->lock);
     for (struct storage_job **at = &jobs->first; *at != NULL;) {
         struct storage_job *job = *at;
-        if ((begun && job->detached) || job->deadline_ms <= now_ms) {
+        if ((begun && job->begun) || job->deadline_ms <= now_ms) {
             *at = job->next;
             job->next = taken;
             taken = job;

@@ -231,9 +231,9 @@ struct storage_job {
 
     /* Private to storage from submit to done. */
     struct storage_job *next;
-    uint64_t parts_ok, parts_refused, parts_unknown, parts_all; /* bit sets of partitions */
+    uint64_t parts_all; /* bit set of partitions */
     size_t cost;
-    bool detached;
+    bool begun; /* of a rollup: see rollup_jobs.h */
     void *rows;
     uint64_t question; /* see question_hash() */
 };

@@ -1,6 +1,7 @@
 /* fuzz_hll.c - libFuzzer target: any string given to hll_merge().
  *
- *     clang -fsanitize=fuzzer,address,undefined -I. tests/fuzz/fuzz_hll.c storage/hll.c -lm
+ *     clang -fsanitize=fuzzer,address,undefined -I. tests/fuzz/fuzz_hll.c storage/hll.c \
+ *         storage/hll_simd.c storage/bloom.c -lm
  *     ./a.out tests/fuzz/corpus/hll
  *
  * The seeds are the encodings of a few sets, and one of each corruption.  libFuzzer takes the
@@ -10,6 +11,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "tests/lib/hll_add.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/hll_add.h"
+
 #define ITEM_MAX (16u << 20)
 
 static void die(const char *why)

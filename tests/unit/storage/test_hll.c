@@ -11,6 +11,8 @@
 
 #include <criterion/criterion.h>
 
+#include "tests/lib/hll_add.h"
+
 #define HEADER_SIZE     16
 #define SPARSE_MAX_SIZE (HEADER_SIZE + 2 * HLL_REGISTERS)
 

@@ -12,6 +12,26 @@ TestSuite(partition, .timeout = 60);
 
 #define SLOTS 16384u
 
+/* CRC16-XMODEM modulo 16384 of the key, or of what stands between its first '{' and the next '}'.
+ * Source: Redis Cluster specification. */
+static unsigned cluster_slot(struct slice key)
+{
+    const char *open = key.n == 0 ? NULL : memchr(key.p, '{', key.n);
+    size_t rest = open == NULL ? 0 : key.n - (size_t)(open + 1 - key.p);
+    const char *close = rest == 0 ? NULL : memchr(open + 1, '}', rest);
+    unsigned crc = 0;
+    if (close != NULL && close != open + 1) {
+        key = (struct slice){open + 1, (size_t)(close - open - 1)};
+    }
+    for (size_t i = 0; i < key.n; i++) {
+        crc ^= (unsigned)(unsigned char)key.p[i] << 8;
+        for (int bit = 0; bit < 8; bit++) {
+            crc = (crc << 1 ^ ((crc & 0x8000) != 0 ? 0x1021 : 0)) & 0xffff;
+        }
+    }
+    return crc % SLOTS;
+}
+
 /* ---- slots: vectors by CLUSTER KEYSLOT of Redis 7 ---- */
 
 Test(partition, slots)

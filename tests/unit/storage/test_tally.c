@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "storage/index.h"
+#include "tests/lib/hll_add.h"
 
 /* A dense Redis string of a sketch. */
 static void dense(const struct hll *hll, char *string)
