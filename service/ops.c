@@ -8,6 +8,7 @@
 #include "handlers/problem.h"
 #include "handlers/reply.h"
 #include "service/http_server.h"
+#include "service/log.h"
 #include "service/process.h"
 #include "service/version.h"
 #include "storage/buffer.h"
@@ -191,6 +192,8 @@ static void print_process(const struct ops *ops, struct buffer *out)
     metric(out, "process_start_time_seconds", "", GAUGE, "When the process started, UTC.",
         ops->started_ms / 1000);
     metric(out, "process_resident_memory_bytes", "", GAUGE, "Resident memory.", resident_bytes());
+    metric(out, "tallyd_log_lost_total", "", COUNTER,
+        "Lines of the log that its descriptor did not take.", (int64_t)logger_lost(ops->logger));
 }
 
 static enum handler_result metrics_start(struct http_exchange *exchange)

@@ -12,6 +12,7 @@
 #include "service/http_metrics.h"
 
 struct http_server;
+struct logger;
 
 extern const struct route ops_routes[];
 extern const size_t n_ops_routes;
@@ -20,6 +21,7 @@ extern const size_t n_ops_routes;
 struct ops {
     struct app app;
     struct http_metrics *http;
+    const struct logger *logger;
     struct http_server *_Atomic server; /* set once it is there */
     int64_t started_ms;                 /* UTC */
 

@@ -155,6 +155,7 @@ static bool start_server(struct service *s)
     s->ops.app.guard_limit = s->guard_limit;
     s->ops.started_ms = process_utc_ms();
     s->ops.probe = &s->probe;
+    s->ops.logger = s->logger;
     pthread_mutex_init(&s->probe.lock, NULL);
     s->ops.app.ops = &s->ops;
     s->live = live_new(&s->ops.app, o, NULL);
