@@ -30,6 +30,7 @@ struct redis_child {
     int64_t maxmemory;
     enum redis_fsync fsync;
     int orphan_patience_ms;
+    char log[PATH_MAX + 16]; /* the server's */
     char url[sizeof("unix:") + sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 
     struct process process; /* pidfd -1: does not run */
@@ -99,6 +100,7 @@ struct redis_child *redis_child_open(const struct redis_child_config *config, ch
         !fill_url(child, ret_error)) {
         goto fail;
     }
+    (void)snprintf(child->log, sizeof(child->log), "%s/redis.log", child->dir.path);
     return child;
 fail:
     redis_child_close(child);
@@ -123,7 +125,7 @@ int64_t redis_child_next_ms(const struct redis_child *child)
 static bool spawn(struct redis_child *child, char *error)
 {
     static const char *const fsync_names[] = {"always", "everysec"};
-    char *dir = child->dir.path, maxmemory[32], log[PATH_MAX + 16], pid[PATH_MAX + 16];
+    char *dir = child->dir.path, maxmemory[32], pid[PATH_MAX + 16];
     /* clang-format off: an option and its value belong together */
     const char *const argv[] = {
         child->server,
@@ -138,7 +140,7 @@ static bool spawn(struct redis_child *child, char *error)
         "--pidfile",
         pid,
         "--logfile",
-        log,
+        child->log,
         "--daemonize",
         "no",
         "--supervised",
@@ -168,20 +170,17 @@ static bool spawn(struct redis_child *child, char *error)
         NULL,
     };
     /* clang-format on */
-    struct process_spec spec = {.argv = argv, .dir = dir, .output = log, .short_slices = true};
+    struct process_spec spec = {
+        .argv = argv, .dir = dir, .output = child->log, .short_slices = true};
 
     (void)snprintf(maxmemory, sizeof(maxmemory), "%" PRId64, child->maxmemory);
-    (void)snprintf(log, sizeof(log), "%s/redis.log", dir);
     (void)snprintf(pid, sizeof(pid), "%s/redis.pid", dir);
     return process_start(&spec, &child->process, error, REDIS_CHILD_TEXT);
 }
 
 static bool mend(struct redis_child *child, char *error)
 {
-    char log[PATH_MAX + 16];
-
-    (void)snprintf(log, sizeof(log), "%s/redis.log", child->dir.path);
-    return redis_mend(child->dir.path, child->server, log, error, REDIS_CHILD_TEXT);
+    return redis_mend(child->dir.path, child->server, child->log, error, REDIS_CHILD_TEXT);
 }
 
 /* End what stands in the way, mend what it left, then start. */
