@@ -86,8 +86,10 @@ struct http_server *http_server_start(
 /* Requests that begin from now on have @app, which must outlive the server.  Any thread. */
 void http_server_set_app(struct http_server *server, const struct app *app);
 
+/* The port that is listened on, also where the system chose it. */
 uint16_t http_server_port(const struct http_server *server);
 
+/* Sums over all threads, each figure of its own moment. */
 void http_server_stats(struct http_server *server, struct http_server_stats *ret);
 
 /* Stop listening: new connections are refused.  Those that are open are served on, each answer with

@@ -27,6 +27,7 @@ struct live *live_take(
 
 void live_free(struct live *live); /* NULL is harmless */
 
+/* Both are there until live_free(): a newer live that has this one as its older keeps them. */
 const struct app *live_app(const struct live *live);
 const struct options *live_options(const struct live *live);
 

@@ -22,6 +22,7 @@ struct announced {
     size_t n, oldest; /* oldest: the next to be replaced */
 };
 
+/* Was it announced?  False is no proof: only the latest are remembered. */
 bool announced_has(const struct announced *announced, unsigned partition, struct slice member);
 /* Remember; no memory: it is announced again, which does no harm. */
 void announced_add(struct announced *announced, unsigned partition, struct slice member);

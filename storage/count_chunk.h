@@ -14,6 +14,7 @@
 /* Cut the covers into counter->chunks, group by group of points.  False: out of memory. */
 bool chunks_cut(struct counter *counter);
 
+/* Does the chunk read @metric (enum metric)? */
 bool chunk_has_metric(const struct chunk *chunk, int metric);
 
 /* The bucket of the cover at @i, or the next one that must be read. */

@@ -26,6 +26,7 @@ bool series_recall(struct counter *c, const struct count_job *job);
 /* All was read, by replies that hold: remember the points that are over. */
 void series_remember(struct counter *c, const struct count_job *job);
 
+/* Give back c->rest; harmless where there is none. */
 void series_drop_rest(struct counter *c);
 
 #endif

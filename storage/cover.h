@@ -41,6 +41,7 @@ struct cover_basis {
         empty_from_s; /* no event is this late: what begins here or later is complete, and empty */
 };
 
+/* May a reader use @bucket?  It is complete, or empty for sure, and still kept. */
 bool cover_legal(const struct cover_basis *basis, struct bucket bucket);
 
 /* Plan the cover of @window (not empty, whole minutes) into @ret (initialised; reused,

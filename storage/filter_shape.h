@@ -78,6 +78,7 @@ bool filter_shape_read(struct filter_shape *shape, const struct reply *fields);
 bool filter_shard_read(
     const struct filter_shape *shape, const struct reply *pairs, struct filter_shard *ret);
 
+/* The shard of an item by its hash, and the partition that a shard lies in. */
 unsigned filter_shard_of(const struct filter_shape *shape, struct bloom_hash hash);
 unsigned filter_partition(const struct filter_shape *shape, unsigned shard);
 

@@ -27,6 +27,7 @@ struct write_plan {
     unsigned n;
 };
 
+/* @retention is kept as a pointer and must outlive the plan; @state is copied. */
 void write_plan_init(struct write_plan *plan, const struct zone *zone,
     const struct retention *retention, const struct rollup_state *state);
 

@@ -31,6 +31,7 @@
  * nothing then. */
 int64_t lock_until_ms(int64_t asked_ms, int64_t lease_ms);
 
+/* How many of @n servers are most of them. */
 unsigned redlock_quorum(unsigned n);
 
 /* What the answers of @n servers come to: @yes have it for us, @no surely not. */

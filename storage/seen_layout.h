@@ -43,6 +43,7 @@ enum seen_rules {
     SEEN_OWN = 3,
 };
 
+/* What stands for "this user viewed this page" in logs and filters; part of the data's layout. */
 uint64_t seen_fingerprint(const struct visitor_id *user, uint64_t page_hash);
 
 /* A fingerprint is a hash already. */
