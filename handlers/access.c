@@ -1,5 +1,6 @@
 #include "handlers/access.h"
 
+#include "handlers/event_check.h"
 #include "handlers/problem.h"
 
 unsigned access_needed(const struct route *route, bool open_too)
@@ -55,4 +56,16 @@ bool access_site(struct http_exchange *exchange, struct slice site)
     problem_reply_parameter(&exchange->response, PROBLEM_FORBIDDEN, "site",
         "the token is not for site %.*s", (int)site.n, site.p);
     return false;
+}
+
+bool access_read_site(
+    struct http_exchange *exchange, const struct params *params, struct slice *ret)
+{
+    *ret = EVENT_SITE_DEFAULT;
+    const char *fault = params_get(params, "site", ret) ? event_check_site(*ret) : NULL;
+    if (fault != NULL) {
+        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, "site", "%s", fault);
+        return false;
+    }
+    return access_site(exchange, *ret);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "handlers/http.h"
+#include "handlers/params.h"
 
 enum access_scope { ACCESS_INGEST = 1, ACCESS_READ = 2, ACCESS_ADMIN = 4 };
 
@@ -38,5 +39,10 @@ bool access_has_site(const struct http_exchange *exchange, struct slice site);
 
 /* The same; false: the response is a 403 that names the site. */
 bool access_site(struct http_exchange *exchange, struct slice site);
+
+/* The parameter `site`, or the default one, if its name is good and the token may touch it.  False:
+ * the response says why. */
+bool access_read_site(
+    struct http_exchange *exchange, const struct params *params, struct slice *ret);
 
 #endif

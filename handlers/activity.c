@@ -105,18 +105,6 @@ enum handler_result dau_start(struct http_exchange *exchange)
     return ask(exchange, state, state->window.n);
 }
 
-static json_t *date_json(int64_t day)
-{
-    char text[11];
-    date_print(day, text);
-    return json_string(text);
-}
-
-static json_t *text_json(struct slice text)
-{
-    return json_stringn(text.p, text.n);
-}
-
 static json_t *series_json(const struct activity_state *state)
 {
     json_t *series = json_array();

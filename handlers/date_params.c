@@ -26,19 +26,6 @@ void date_params_release(struct date_params *p)
     *p = (struct date_params){0};
 }
 
-static bool read_site(struct http_exchange *exchange, struct date_params *p)
-{
-    p->site = EVENT_SITE_DEFAULT;
-    const char *fault = NULL;
-    if (params_get(&p->params, "site", &p->site)) {
-        fault = event_check_site(p->site);
-    }
-    if (fault != NULL) {
-        return date_params_refuse(exchange, "site", fault);
-    }
-    return access_site(exchange, p->site);
-}
-
 static bool has_action(const struct date_params *p, struct slice action)
 {
     for (size_t i = 0; i < p->n_actions; i++) {
@@ -88,7 +75,7 @@ bool date_params_read(struct http_exchange *exchange, const struct param_spec *s
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return false;
     }
-    if (!read_site(exchange, ret)) {
+    if (!access_read_site(exchange, &ret->params, &ret->site)) {
         return false;
     }
     ret->zone = storage_site_zone(exchange->app->storage, ret->site);
@@ -183,25 +170,12 @@ bool date_params_window(struct http_exchange *exchange, const struct date_params
 bool date_params_number(struct http_exchange *exchange, const struct date_params *p,
     const char *name, size_t max, size_t *ret)
 {
-    struct slice text;
-    size_t value = 0;
-    if (!params_get(&p->params, name, &text)) {
-        return true;
-    }
-    for (size_t i = 0; i < text.n && value <= max; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9' || text.p[0] == '0') {
-            value = 0;
-            break;
-        }
-        value = value * 10 + (size_t)(text.p[i] - '0');
-    }
-    if (value < 1 || value > max) {
+    bool ok = params_number(&p->params, name, max, ret);
+    if (!ok) {
         problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, name,
             "must be a whole number from 1 to %zu", max);
-        return false;
     }
-    *ret = value;
-    return true;
+    return ok;
 }
 
 bool date_params_match(struct http_exchange *exchange, const struct date_params *p, bool *ret_all)
@@ -220,6 +194,13 @@ void date_print(int64_t day, char text[static 11])
     (void)snprintf(whole, sizeof(whole), "%04d-%02d-%02d", (int)date.year, date.month, date.day);
     memcpy(text, whole, 10);
     text[10] = '\0';
+}
+
+json_t *date_json(int64_t day)
+{
+    char text[11];
+    date_print(day, text);
+    return json_string(text);
 }
 
 void date_params_failed(struct http_exchange *exchange, const char *parameter, int64_t oldest_day)

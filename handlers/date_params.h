@@ -10,6 +10,8 @@
 #ifndef HANDLERS_DATE_PARAMS_H
 #define HANDLERS_DATE_PARAMS_H
 
+#include <jansson.h>
+
 #include "handlers/http.h"
 #include "handlers/params.h"
 
@@ -51,6 +53,7 @@ bool date_params_refuse(struct http_exchange *exchange, const char *parameter, c
 
 /* "2026-11-20"; @text holds 11 bytes. */
 void date_print(int64_t day, char text[static 11]);
+json_t *date_json(int64_t day);
 
 /* The answer to a job that failed; @parameter is the one that asked for days that are not kept. */
 void date_params_failed(struct http_exchange *exchange, const char *parameter, int64_t oldest_day);

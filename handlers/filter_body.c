@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #include "handlers/json_body.h"
+#include "handlers/media_type.h"
 #include "handlers/problem.h"
 #include "storage/bloom.h"
 
@@ -26,22 +26,11 @@ static bool refuse(struct http_exchange *exchange, const char *pointer, const ch
     return false;
 }
 
-static bool is_json(struct slice type)
-{
-    static const char json[] = "application/json";
-    size_t n = sizeof(json) - 1;
-    if (type.n == 0) {
-        return true;
-    }
-    return type.n >= n && strncasecmp(type.p, json, n) == 0 &&
-           (type.n == n || type.p[n] == ';' || type.p[n] == ' ' || type.p[n] == '\t');
-}
-
 /* The body's object; NULL: the response says why. */
 static json_t *read_object(struct http_exchange *exchange)
 {
-    const struct http_request *request = &exchange->request;
-    if (!is_json(request->fields[FIELD_CONTENT_TYPE])) {
+    struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
+    if (type.n > 0 && !media_type_is(type, "application/json")) {
         problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE, "the body must be application/json");
         return NULL;
     }

@@ -5,7 +5,6 @@
 
 #include "handlers/access.h"
 #include "handlers/app.h"
-#include "handlers/event_check.h"
 #include "handlers/filter_body.h"
 #include "handlers/params.h"
 #include "handlers/problem.h"
@@ -45,7 +44,6 @@ static bool is_name(struct slice name)
 
 static bool read_site(struct http_exchange *exchange, struct params *params, struct slice *ret)
 {
-    *ret = EVENT_SITE_DEFAULT;
     switch (params_parse(exchange->request.query, specs, 1, params)) {
     case PARAMS_OK:
         break;
@@ -57,12 +55,7 @@ static bool read_site(struct http_exchange *exchange, struct params *params, str
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return false;
     }
-    const char *fault = params_get(params, "site", ret) ? event_check_site(*ret) : NULL;
-    if (fault != NULL) {
-        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, "site", "%s", fault);
-        return false;
-    }
-    return access_site(exchange, *ret);
+    return access_read_site(exchange, params, ret);
 }
 
 static bool read_body(

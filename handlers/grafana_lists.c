@@ -8,6 +8,7 @@
 #include "handlers/event_check.h"
 #include "handlers/grafana_names.h"
 #include "handlers/grafana_query.h"
+#include "handlers/json_body.h"
 #include "handlers/problem.h"
 #include "handlers/reply.h"
 #include "handlers/timestamp.h"
@@ -39,13 +40,6 @@ static void release(struct http_exchange *exchange)
     json_decref(state->body);
     json_decref(state->names);
     free(state);
-}
-
-static struct slice text_of(const json_t *value)
-{
-    return json_is_string(value)
-               ? (struct slice){json_string_value(value), json_string_length(value)}
-               : (struct slice){0};
 }
 
 static void add_name(json_t *list, const struct dress *dress, struct slice name)
@@ -101,7 +95,7 @@ static void read_time(const struct http_exchange *exchange, const json_t *range,
 {
     bool is_now;
     const char *detail;
-    (void)timestamp_parameter(text_of(json_object_get(range, name)), zone_utc(),
+    (void)timestamp_parameter(json_text_of(json_object_get(range, name)), zone_utc(),
         exchange->request.now_ms, round, ret_s, &is_now, &detail);
 }
 
@@ -188,7 +182,7 @@ enum handler_result grafana_variable_start(struct http_exchange *exchange)
     struct list_state *state = begin(exchange, &variable);
     const json_t *payload = state == NULL ? NULL : json_object_get(state->body, "payload");
     return state == NULL ? HANDLER_REPLY
-                         : ask_words(exchange, text_of(json_object_get(payload, "target")),
+                         : ask_words(exchange, json_text_of(json_object_get(payload, "target")),
                                json_object_get(payload, "site"));
 }
 
@@ -197,7 +191,7 @@ enum handler_result grafana_search_start(struct http_exchange *exchange)
     struct list_state *state = begin(exchange, &bare);
     return state == NULL
                ? HANDLER_REPLY
-               : ask_words(exchange, text_of(json_object_get(state->body, "target")), NULL);
+               : ask_words(exchange, json_text_of(json_object_get(state->body, "target")), NULL);
 }
 
 enum handler_result grafana_options_start(struct http_exchange *exchange)
@@ -206,7 +200,7 @@ enum handler_result grafana_options_start(struct http_exchange *exchange)
     if (state == NULL) {
         return HANDLER_REPLY;
     }
-    struct slice name = text_of(json_object_get(state->body, "name"));
+    struct slice name = json_text_of(json_object_get(state->body, "name"));
     if (slice_equal(name, SLICE("site"))) {
         return ask_sites(exchange);
     }
@@ -225,7 +219,7 @@ static const json_t *filtered_site(const json_t *body)
     const json_t *filter;
     json_array_foreach(json_object_get(body, "filters"), i, filter)
     {
-        if (slice_equal(text_of(json_object_get(filter, "key")), SLICE("site"))) {
+        if (slice_equal(json_text_of(json_object_get(filter, "key")), SLICE("site"))) {
             return json_object_get(filter, "value");
         }
     }
@@ -238,7 +232,7 @@ enum handler_result grafana_tag_values_start(struct http_exchange *exchange)
     if (state == NULL) {
         return HANDLER_REPLY;
     }
-    struct slice key = text_of(json_object_get(state->body, "key"));
+    struct slice key = json_text_of(json_object_get(state->body, "key"));
     if (slice_equal(key, SLICE("site"))) {
         return ask_sites(exchange);
     }

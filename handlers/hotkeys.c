@@ -14,26 +14,6 @@ static const struct param_spec specs[] = {{"limit", false}};
 static const struct csv_shape rows = {
     "pages", {"site", "page", "reads_per_s", "writes_per_s", "error"}};
 
-/* 1..HOTKEYS_MAX in decimal digits. */
-static bool read_limit(const struct params *params, size_t *ret)
-{
-    struct slice text;
-    size_t limit = 0;
-    *ret = HOTKEYS_DEFAULT;
-    if (!params_get(params, "limit", &text)) {
-        return true;
-    }
-    for (size_t i = 0; i < text.n; i++) {
-        bool digit = text.p[i] >= (i == 0 ? '1' : '0') && text.p[i] <= '9';
-        if (!digit || limit > HOTKEYS_MAX) {
-            return false;
-        }
-        limit = limit * 10 + (size_t)(text.p[i] - '0');
-    }
-    *ret = limit;
-    return limit >= 1 && limit <= HOTKEYS_MAX;
-}
-
 /* Rates in thousandths. */
 static json_t *rate(double per_s)
 {
@@ -63,7 +43,7 @@ enum handler_result hotkeys_start(struct http_exchange *exchange)
 {
     struct params params = {0};
     struct hot_page *pages = NULL;
-    size_t limit = 0;
+    size_t limit = HOTKEYS_DEFAULT;
     size_t n = 0;
     switch (params_parse(exchange->request.query, specs, 1, &params)) {
     case PARAMS_OK:
@@ -76,7 +56,7 @@ enum handler_result hotkeys_start(struct http_exchange *exchange)
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return HANDLER_REPLY;
     }
-    bool ok = read_limit(&params, &limit);
+    bool ok = params_number(&params, "limit", HOTKEYS_MAX, &limit);
     params_release(&params);
     if (!ok) {
         problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, "limit",

@@ -15,4 +15,10 @@
  * needs; 503 where memory is out. */
 json_t *json_body_read(struct http_exchange *exchange, size_t flags);
 
+/* A string's bytes; none where it is no string. */
+static inline struct slice json_text_of(const json_t *value)
+{
+    return (struct slice){json_string_value(value), json_string_length(value)};
+}
+
 #endif

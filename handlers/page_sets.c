@@ -51,10 +51,7 @@ static bool read_query(struct http_exchange *exchange, struct page_sets_state *s
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return false;
     }
-    state->site = EVENT_SITE_DEFAULT;
-    const char *fault =
-        params_get(&state->params, "site", &state->site) ? event_check_site(state->site) : NULL;
-    return fault == NULL ? access_site(exchange, state->site) : refuse(exchange, "site", fault);
+    return access_read_site(exchange, &state->params, &state->site);
 }
 
 /* The set of the path, and its site.  NULL: the response says what is wrong. */

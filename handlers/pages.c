@@ -37,20 +37,9 @@ static bool read_by(struct http_exchange *exchange, const struct params *params,
     return *ret_by_uv || slice_equal(by, SLICE("pv")) || refuse(exchange, "by", "must be pv or uv");
 }
 
-/* 1..PAGES_LIMIT_MAX in decimal digits. */
 static bool read_limit(struct http_exchange *exchange, const struct params *params, size_t *ret)
 {
-    struct slice text;
-    size_t limit = 0;
-    if (!params_get(params, "limit", &text)) {
-        return true;
-    }
-    for (size_t i = 0; i < text.n && limit <= PAGES_LIMIT_MAX; i++) {
-        bool digit = text.p[i] >= (i == 0 ? '1' : '0') && text.p[i] <= '9';
-        limit = digit ? limit * 10 + (size_t)(text.p[i] - '0') : PAGES_LIMIT_MAX + 1;
-    }
-    *ret = limit;
-    return limit <= PAGES_LIMIT_MAX ||
+    return params_number(params, "limit", PAGES_LIMIT_MAX, ret) ||
            refuse(exchange, "limit", "must be a whole number from 1 to 1000");
 }
 

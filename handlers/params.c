@@ -226,3 +226,24 @@ bool params_flag(const struct params *params, const char *name, bool *ret)
     *ret = slice_equal(value, SLICE("1")) || slice_equal(value, SLICE("true"));
     return *ret || slice_equal(value, SLICE("0")) || slice_equal(value, SLICE("false"));
 }
+
+bool params_number(const struct params *params, const char *name, size_t max, size_t *ret)
+{
+    struct slice text;
+    size_t value = 0;
+    if (!params_get(params, name, &text)) {
+        return true;
+    }
+    for (size_t i = 0; i < text.n; i++) {
+        bool digit = text.p[i] >= (i == 0 ? '1' : '0') && text.p[i] <= '9';
+        if (!digit || value > max) {
+            return false;
+        }
+        value = value * 10 + (size_t)(text.p[i] - '0');
+    }
+    if (value < 1 || value > max) {
+        return false;
+    }
+    *ret = value;
+    return true;
+}

@@ -88,4 +88,8 @@ size_t params_count(const struct params *params, const char *name);
 bool params_flag(const struct params *params, const char *name, bool *ret);
 #define PARAMS_FLAG_DETAIL "must be 1 or 0"
 
+/* A whole number from 1 to @max, in decimal digits; *ret untouched where it was not given.  False
+ * for anything else. */
+bool params_number(const struct params *params, const char *name, size_t max, size_t *ret);
+
 #endif

@@ -4,17 +4,13 @@
 #include <stdlib.h>
 
 #include "handlers/event_check.h"
+#include "handlers/json_body.h"
 #include "handlers/json_memory.h"
 
 static const json_t *member(const json_t *object, const char *name, const char *short_name)
 {
     const json_t *value = json_object_get(object, name);
     return value != NULL ? value : json_object_get(object, short_name);
-}
-
-static struct slice text_of(const json_t *string)
-{
-    return (struct slice){json_string_value(string), json_string_length(string)};
 }
 
 static bool is_on(const json_t *value)
@@ -133,15 +129,15 @@ static bool read_members(
     if (!json_is_string(domain)) {
         return fail(fault, "domain", domain == NULL ? "is required" : "must be a text");
     }
-    detail = read_page(text_of(url), is_on(member(root, "hashMode", "h")), &event->page, &to);
+    detail = read_page(json_text_of(url), is_on(member(root, "hashMode", "h")), &event->page, &to);
     if (detail != NULL) {
         return fail(fault, "url", detail);
     }
-    detail = read_domains(text_of(domain), event, &to);
+    detail = read_domains(json_text_of(domain), event, &to);
     if (detail != NULL) {
         return fail(fault, "domain", detail);
     }
-    event->page_view = slice_equal(text_of(name), SLICE("pageview"));
+    event->page_view = slice_equal(json_text_of(name), SLICE("pageview"));
     return true;
 }
 

@@ -13,6 +13,11 @@
  * it (json_memory.h): a 503 problem. */
 void reply_json(struct http_response *response, unsigned status, json_t *json);
 
+static inline json_t *text_json(struct slice text)
+{
+    return json_stringn(text.p, text.n);
+}
+
 /* Answer @status with @n bytes of text, copied. */
 void reply_text(struct http_response *response, unsigned status, const char *content_type,
     const char *text, size_t n);

@@ -15,8 +15,6 @@
 #include "handlers/overlap.h"
 #include "handlers/page_sets.h"
 #include "handlers/pages.h"
-#include "handlers/ratelimit.h"
-#include "handlers/retention.h"
 #include "handlers/sites.h"
 #include "handlers/users.h"
 #include "handlers/rollup.h"

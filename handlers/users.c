@@ -55,18 +55,6 @@ static bool check_user(struct http_exchange *exchange)
     return fault == NULL || date_params_refuse(exchange, "user", fault);
 }
 
-static json_t *date_json(int64_t day)
-{
-    char text[11];
-    date_print(day, text);
-    return json_string(text);
-}
-
-static json_t *text_json(struct slice text)
-{
-    return json_stringn(text.p, text.n);
-}
-
 /* ---- GET /users/{user}/activity ---- */
 
 enum handler_result user_activity_start(struct http_exchange *exchange)

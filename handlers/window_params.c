@@ -26,18 +26,6 @@ static bool refuse(struct http_exchange *exchange, const char *parameter, const 
     return false;
 }
 
-static bool read_site(struct http_exchange *exchange, struct window_params *p)
-{
-    p->site = EVENT_SITE_DEFAULT;
-    if (params_get(&p->params, "site", &p->site)) {
-        const char *fault = event_check_site(p->site);
-        if (fault != NULL) {
-            return refuse(exchange, "site", fault);
-        }
-    }
-    return access_site(exchange, p->site);
-}
-
 static bool read_pages(struct http_exchange *exchange, struct window_params *p)
 {
     size_t n = params_count(&p->params, "page");
@@ -150,8 +138,8 @@ bool window_params_read_with(struct http_exchange *exchange, const struct param_
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return false;
     }
-    return read_site(exchange, ret) && read_pages(exchange, ret) && read_pageset(exchange, ret) &&
-           read_zone(exchange, ret) && read_step(exchange, ret) &&
+    return access_read_site(exchange, &ret->params, &ret->site) && read_pages(exchange, ret) &&
+           read_pageset(exchange, ret) && read_zone(exchange, ret) && read_step(exchange, ret) &&
            read_flag(exchange, ret, "explain", &ret->explain) && read_round(exchange, ret) &&
            read_window(exchange, ret);
 }

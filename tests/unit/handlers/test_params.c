@@ -273,3 +273,23 @@ Test(params, at_most_so_many)
     params_release(&params);
     free(query);
 }
+
+Test(params, numbers)
+{
+    static const struct {
+        const char *query;
+        bool good;
+        size_t value;
+    } cases[] = {{"", true, 7}, {"page=1", true, 1}, {"page=50", true, 50}, {"page=51", false, 7},
+        {"page=0", false, 7}, {"page=01", false, 7}, {"page=-1", false, 7}, {"page=1x", false, 7},
+        {"page=%2B1", false, 7}, {"page=18446744073709551617", false, 7}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct params params;
+        size_t value = 7;
+        cr_assert_eq(parse(cases[i].query, &params), PARAMS_OK);
+        cr_expect_eq(
+            params_number(&params, "page", 50, &value), cases[i].good, "%s", cases[i].query);
+        cr_expect_eq(value, cases[i].value, "%s", cases[i].query);
+        params_release(&params);
+    }
+}
