@@ -1,16 +1,14 @@
 #include "service/redis_url.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
 
-#include "service/option_value.h"
+#include "storage/redis_endpoint.h"
 
 #define URL_ROOM    512 /* of one in a list */
-#define MAX_SERVERS 9
-#define MAX_DB      100000 /* what storage takes; Redis has 16 if not told otherwise */
+#define MAX_SERVERS 9   /* storage takes so many */
 
 static const char hidden[] = "***";
 
@@ -22,60 +20,11 @@ static const char *behind(const char *text, const char *prefix)
     return strncmp(text, prefix, n) == 0 ? text + n : NULL;
 }
 
-static bool is_hex(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-/* user:password, both may be empty, every % with two hex digits behind it. */
-static bool is_userinfo(const char *p, const char *end)
-{
-    if (memchr(p, ':', (size_t)(end - p)) == NULL) {
-        return false;
-    }
-    for (; p < end; p++) {
-        if (*p == '/' || *p == '@' || (unsigned char)*p <= ' ') {
-            return false;
-        }
-        if (*p == '%' && (end - p < 3 || !is_hex(p[1]) || !is_hex(p[2]))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* host:port[/db] */
-static bool is_server(const char *p)
-{
-    const char *slash = strchr(p, '/');
-    const char *end = slash != NULL ? slash : p + strlen(p);
-    const char *colon = memrchr(p, ':', (size_t)(end - p));
-    char digits[8];
-    int64_t port, db;
-
-    if (colon == NULL || colon == p || end - colon > 6) {
-        return false;
-    }
-    (void)snprintf(digits, sizeof(digits), "%.*s", (int)(end - colon - 1), colon + 1);
-    if (!option_parse_integer(digits, &port) || port < 1 || port > UINT16_MAX) {
-        return false;
-    }
-    if (*p == '[' ? colon[-1] != ']' || colon - p < 4
-                  : memchr(p, ':', (size_t)(colon - p)) != NULL) {
-        return false;
-    }
-    for (; p < colon; p++) {
-        if ((unsigned char)*p <= ' ' || *p == '?' || *p == '#') {
-            return false;
-        }
-    }
-    return slash == NULL || (option_parse_integer(slash + 1, &db) && db <= MAX_DB);
-}
-
 const char *redis_url_check(const char *url)
 {
     static const char form[] = "redis://[user:password@]host:port[/db], unix:/path, or nothing for "
                                "the embedded Redis";
+    struct redis_endpoint endpoint;
     const char *rest;
 
     if (*url == '\0') {
@@ -93,15 +42,7 @@ const char *redis_url_check(const char *url)
         }
         return rest[0] == '/' && rest[1] != '/' && rest[1] != '\0' ? NULL : form;
     }
-    if ((rest = behind(url, "redis://")) == NULL) {
-        return form;
-    }
-    const char *at = strrchr(rest, '@');
-
-    if (at != NULL && !is_userinfo(rest, at)) {
-        return form;
-    }
-    return is_server(at != NULL ? at + 1 : rest) ? NULL : form;
+    return redis_endpoint_parse(url, &endpoint) ? NULL : form;
 }
 
 /* Malformed, nearly anything may be the password: show what surely is none. */

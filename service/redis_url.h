@@ -1,7 +1,7 @@
 /* redis_url.h - the values --redis may have, checked before anybody connects, and shown without
  * their password.
  *
- * Layer: service, pure.  Thread-safe.  storage/ takes the URL apart for itself.
+ * Layer: service, pure.  Thread-safe.  storage/redis_endpoint.h has the second.
  *     ""                                       the embedded Redis
  *     redis://[user:password@]host:port[/db]   user may be empty; user and password percent-encoded
  *     unix:/path                               at most 107 bytes of path

@@ -12,6 +12,9 @@ static bool unescape(const char *p, size_t n, char *text, size_t size)
     size_t at = 0;
     for (size_t i = 0; i < n; i++) {
         char c = p[i];
+        if ((unsigned char)c <= ' ') {
+            return false;
+        }
         if (c == '%') {
             if (i + 2 >= n || hex_digit(p[i + 1]) < 0 || hex_digit(p[i + 2]) < 0) {
                 return false;
@@ -47,7 +50,7 @@ static int number(const char *p, const char *end, int max)
 static bool parse_credentials(const char *p, size_t n, struct redis_endpoint *ret)
 {
     const char *colon = memchr(p, ':', n);
-    if (colon == NULL) {
+    if (colon == NULL || memchr(p, '/', n) != NULL || memchr(p, '@', n) != NULL) {
         return false;
     }
     size_t user_n = (size_t)(colon - p);
@@ -55,32 +58,28 @@ static bool parse_credentials(const char *p, size_t n, struct redis_endpoint *re
            unescape(colon + 1, n - user_n - 1, ret->password, sizeof(ret->password));
 }
 
-/* host, host:port, [v6], [v6]:port */
+/* host:port, [v6]:port */
 static bool parse_host(const char *p, const char *end, struct redis_endpoint *ret)
 {
-    const char *host_end = end;
-    const char *port = NULL;
-    if (p < end && *p == '[') {
-        p++;
-        host_end = memchr(p, ']', (size_t)(end - p));
-        if (host_end == NULL || (host_end + 1 < end && host_end[1] != ':')) {
+    bool v6 = p < end && *p == '[';
+    p += v6;
+    const char *host_end = memchr(p, v6 ? ']' : ':', (size_t)(end - p));
+    if (host_end == NULL) {
+        return false;
+    }
+    const char *colon = host_end + v6;
+    size_t n = (size_t)(host_end - p);
+    if (colon >= end || *colon != ':' || end - colon > 6 || n == 0 || n >= sizeof(ret->host)) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if ((unsigned char)p[i] <= ' ' || p[i] == '?' || p[i] == '#') {
             return false;
         }
-        port = host_end + 1 < end ? host_end + 2 : NULL;
-    } else {
-        const char *colon = memchr(p, ':', (size_t)(end - p));
-        if (colon != NULL) {
-            host_end = colon;
-            port = colon + 1;
-        }
-    }
-    size_t n = (size_t)(host_end - p);
-    if (n == 0 || n >= sizeof(ret->host)) {
-        return false;
     }
     memcpy(ret->host, p, n);
     ret->host[n] = '\0';
-    ret->port = port == NULL ? 6379 : number(port, end, 65535);
+    ret->port = number(colon + 1, end, 65535);
     return ret->port > 0;
 }
 
@@ -109,7 +108,7 @@ bool redis_endpoint_parse(const char *url, struct redis_endpoint *ret)
         p = at + 1;
     }
     const char *slash = strchr(p, '/');
-    if (slash != NULL && slash + 1 < end) {
+    if (slash != NULL) {
         endpoint.db = number(slash + 1, end, 100000);
     }
     if (endpoint.db < 0 || !parse_host(p, slash == NULL ? end : slash, &endpoint)) {

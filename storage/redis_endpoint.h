@@ -17,8 +17,9 @@ struct redis_endpoint {
     struct resolver *resolver; /* of the host; whoever connects sets it, and owns it.  NULL here */
 };
 
-/* redis://[[user]:pass@]host[:port][/db] or unix:/path.  False: not such a URL (percent-escapes in
- * user and password are decoded). */
+/* redis://[user:password@]host:port[/db] or unix:path; user may be empty, an IPv6 address stands in
+ * brackets, database 0 to 100000.  False: not such a URL.  Percent-escapes in user and password are
+ * decoded. */
 bool redis_endpoint_parse(const char *url, struct redis_endpoint *ret);
 
 #endif

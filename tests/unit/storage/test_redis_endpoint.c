@@ -16,21 +16,17 @@ Test(redis_endpoint, good)
         const char *user, *password;
         int db;
     } cases[] = {
-        {"redis://h", "", "h", 6379, "", "", 0},
-        {"redis://h/", "", "h", 6379, "", "", 0},
         {"redis://127.0.0.1:6380", "", "127.0.0.1", 6380, "", "", 0},
         {"redis://redis.example.org:1/15", "", "redis.example.org", 1, "", "", 15},
-        {"redis://h/100000", "", "h", 6379, "", "", 100000},
+        {"redis://h:1/100000", "", "h", 1, "", "", 100000},
         {"redis://h:65535/0", "", "h", 65535, "", "", 0},
-        {"redis://[::1]", "", "::1", 6379, "", "", 0},
+        {"redis://[::1]:6379", "", "::1", 6379, "", "", 0},
         {"redis://[fe80::1%eth0]:7000/2", "", "fe80::1%eth0", 7000, "", "", 2},
-        {"redis://:secret@h", "", "h", 6379, "", "secret", 0},
+        {"redis://:secret@h:1", "", "h", 1, "", "secret", 0},
         {"redis://user:secret@h:1", "", "h", 1, "user", "secret", 0},
-        {"redis://user:@h", "", "h", 6379, "user", "", 0},
-        {"redis://u%3a:p%40%2F%25@h", "", "h", 6379, "u:", "p@/%", 0},
-        {"redis://u:a:b@h", "", "h", 6379, "u", "a:b", 0},
-        {"redis://u:a@b@h", "", "h", 6379, "u", "a@b", 0},
-        {"redis://u:a/b@h/3", "", "h", 6379, "u", "a/b", 3},
+        {"redis://user:@h:1", "", "h", 1, "user", "", 0},
+        {"redis://u%3a:p%40%2F%25@h:1", "", "h", 1, "u:", "p@/%", 0},
+        {"redis://u:a:b@h:1", "", "h", 1, "u", "a:b", 0},
         {"unix:/run/redis.sock", "/run/redis.sock", "", 0, "", "", 0},
         {"unix:relative@x:1", "relative@x:1", "", 0, "", "", 0},
     };
@@ -59,14 +55,17 @@ static void check_bad(const char *url)
 Test(redis_endpoint, bad)
 {
     static const char *const urls[] = {"", "redis", "redis:", "redis:/h", "redis://", "redis:///0",
-        "redis://:6379", "rediss://h", "REDIS://h", " redis://h", "http://h", "h:6379",
-        "redis://h:", "redis://h:0", "redis://h:65536", "redis://h:99999999999999999999",
-        "redis://h:-1", "redis://h:+1", "redis://h:1x", "redis://h: 1", "redis://a:b:1",
-        "redis://::1", "redis://[::1", "redis://[]", "redis://[]:1", "redis://[::1]1",
-        "redis://[::1]:", "redis://h/x", "redis://h/-1", "redis://h/1/", "redis://h/1x",
-        "redis://h/100001", "redis://h/99999999999", "redis://user@h", "redis://@h", "redis://u:p@",
-        "redis://u:p@:1", "redis://u:p%@h", "redis://u:p%4@h", "redis://u:p%4g@h",
-        "redis://u:p%00@h", "redis://u%00:p@h", "unix:"};
+        "redis://:6379", "rediss://h:1", "REDIS://h:1", " redis://h:1", "http://h:1", "h:6379",
+        "redis://h", "redis://h/", "redis://h:", "redis://h:0", "redis://h:65536",
+        "redis://h:000001", "redis://h:99999999999999999999", "redis://h:-1", "redis://h:+1",
+        "redis://h:1x", "redis://h: 1", "redis://h :1", "redis://h?:1", "redis://h#:1",
+        "redis://a:b:1", "redis://::1", "redis://[::1", "redis://[::1]", "redis://[]",
+        "redis://[]:1", "redis://[::1]1", "redis://[::1]:", "redis://h:1/", "redis://h:1/x",
+        "redis://h:1/-1", "redis://h:1/1/", "redis://h:1/1x", "redis://h:1/100001",
+        "redis://h:1/99999999999", "redis://user@h:1", "redis://@h:1", "redis://u:p@",
+        "redis://u:p@:1", "redis://u:p%@h:1", "redis://u:p%4@h:1", "redis://u:p%4g@h:1",
+        "redis://u:p%00@h:1", "redis://u%00:p@h:1", "redis://u:a@b@h:1", "redis://u:a/b@h:1/3",
+        "redis://u:a b@h:1", "unix:"};
     for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
         check_bad(urls[i]);
     }
@@ -92,8 +91,8 @@ Test(redis_endpoint, lengths)
         size_t room;
         const char *after;
     } cases[] = {{"unix:/", sizeof(e.unix_path) - 1, ""}, {"redis://", sizeof(e.host), ":1/0"},
-        {"redis://[", sizeof(e.host), "]:1"}, {"redis://", sizeof(e.user), ":p@h"},
-        {"redis://u:", sizeof(e.password), "@h"}};
+        {"redis://[", sizeof(e.host), "]:1"}, {"redis://", sizeof(e.user), ":p@h:1"},
+        {"redis://u:", sizeof(e.password), "@h:1"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         check_length(cases[i].before, cases[i].room - 1, cases[i].after, true);
         check_length(cases[i].before, cases[i].room, cases[i].after, false);
