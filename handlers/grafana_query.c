@@ -45,13 +45,6 @@ struct reader {
     struct grafana_target *target;
 };
 
-static struct slice text_of(const json_t *value)
-{
-    return json_is_string(value)
-               ? (struct slice){json_string_value(value), json_string_length(value)}
-               : (struct slice){0};
-}
-
 static bool no_memory(struct http_exchange *exchange)
 {
     problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
@@ -123,7 +116,7 @@ static bool read_time(const struct reader *r, const char *name, enum timestamp_r
     const json_t *value = json_object_get(json_object_get(r->root, "range"), name);
     char digits[32];
     const char *detail = "must be a time";
-    struct slice text = text_of(value);
+    struct slice text = json_text_of(value);
     if (value == NULL || json_is_null(value)) {
         return true;
     }
@@ -230,8 +223,8 @@ static bool set_site(const struct reader *r, const json_t *value)
 
 static bool read_filter(const struct reader *r, const json_t *filter)
 {
-    struct slice key = text_of(json_object_get(filter, "key"));
-    struct slice operation = text_of(json_object_get(filter, "operator"));
+    struct slice key = json_text_of(json_object_get(filter, "key"));
+    struct slice operation = json_text_of(json_object_get(filter, "operator"));
     bool one_of = slice_equal(operation, SLICE("=|"));
     const json_t *value = json_object_get(filter, one_of ? "values" : "value");
     bool page = slice_equal(key, SLICE("page"));
@@ -337,7 +330,7 @@ static struct slice plain_text(json_t *payload, const char *name)
     if (plain == NULL || json_object_set_new(payload, name, plain) != 0) {
         return (struct slice){0};
     }
-    return text_of(plain);
+    return json_text_of(plain);
 }
 
 static void note_unknown(const struct reader *r, json_t *payload)
@@ -397,7 +390,7 @@ static bool read_metric(const struct reader *r, struct slice name)
 /* Is there nothing to ask: hidden, or a metric not chosen yet? */
 static bool is_idle(const json_t *target)
 {
-    struct slice name = text_of(json_object_get(target, "target"));
+    struct slice name = json_text_of(json_object_get(target, "target"));
     return !json_is_object(target) || json_is_true(json_object_get(target, "hide")) ||
            name.n == 0 || slice_equal(name, SLICE("select metric"));
 }
@@ -406,11 +399,12 @@ static bool read_target(struct reader *r, json_t *asked)
 {
     struct grafana_target *target = r->target = &r->query->targets[r->query->n_targets++];
     json_t *payload = json_object_get(asked, "payload");
-    target->ref_id = text_of(json_object_get(asked, "refId"));
+    target->ref_id = json_text_of(json_object_get(asked, "refId"));
     target->site = EVENT_SITE_DEFAULT;
     target->step = STEP_AUTO;
-    target->table = slice_equal(text_of(json_object_get(asked, "type")), SLICE("table"));
-    return read_metric(r, text_of(json_object_get(asked, "target"))) && read_payload(r, payload) &&
+    target->table = slice_equal(json_text_of(json_object_get(asked, "type")), SLICE("table"));
+    return read_metric(r, json_text_of(json_object_get(asked, "target"))) &&
+           read_payload(r, payload) &&
            ((target->n_pages == 0 && target->set.n == 0) || target->metric != GRAFANA_DAU ||
                refuse(r, "dau is of whole sites: it takes no page")) &&
            read_window(r);
