@@ -128,11 +128,9 @@ static void take_settled(struct claims *c, struct storage_job *job, const struct
 static void take_error(struct claims *c, const struct claim_run *run, const struct reply *reply)
 {
     atomic_fetch_add(&c->core->stats.redis_errors, 1);
-    bool later = reply_is_error(reply, "NOSCRIPT") || reply_is_error(reply, "READONLY") ||
-                 reply_is_error(reply, "NOAUTH") || reply_is_error(reply, "LOADING") ||
-                 reply_is_error(reply, "BUSY") || reply_is_error(reply, "MASTERDOWN") ||
-                 reply_is_error(reply, "TRYAGAIN") || reply_is_error(reply, "CLUSTERDOWN");
-    bool oom = reply_is_error(reply, "OOM");
+    enum reply_fault fault = reply_fault(reply);
+    bool later = fault == REPLY_RECONNECT || fault == REPLY_LATER;
+    bool oom = fault == REPLY_FULL;
     core_write_failed(c->core, oom ? STORAGE_OOM : STORAGE_REFUSED);
     for (size_t i = run->first; i < run->first + run->n; i++) {
         struct storage_job *job = c->batch[i];
@@ -156,8 +154,7 @@ static bool take_reply(struct claims *c, const struct claim_run *run, const stru
     bool claim = run->script == SCRIPT_CLAIM;
     if (reply->type == REPLY_ERROR) {
         take_error(c, run, reply);
-        return !reply_is_error(reply, "NOSCRIPT") && !reply_is_error(reply, "READONLY") &&
-               !reply_is_error(reply, "NOAUTH");
+        return reply_fault(reply) != REPLY_RECONNECT;
     }
     if (reply->type != REPLY_ARRAY || reply->n != (claim ? 2 + 2 * run->n : run->n)) {
         claims_put_back(c, run->first, run->n);

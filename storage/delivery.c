@@ -270,22 +270,20 @@ static enum part_answer error_answer(
     struct delivery *d, const struct part *part, const struct reply *reply, bool *ret_lost)
 {
     atomic_fetch_add(&d->core->stats.redis_errors, 1);
-    if (reply_is_error(reply, "NOSCRIPT") || reply_is_error(reply, "READONLY") ||
-        reply_is_error(reply, "NOAUTH")) {
-        *ret_lost = true; /* a new connection loads the scripts and looks who is there */
+    enum reply_fault fault = reply_fault(reply);
+    if (fault == REPLY_RECONNECT) {
+        *ret_lost = true;
         return ANSWER_AGAIN;
     }
-    if (reply_is_error(reply, "LOADING") || reply_is_error(reply, "BUSY") ||
-        reply_is_error(reply, "MASTERDOWN") || reply_is_error(reply, "TRYAGAIN") ||
-        reply_is_error(reply, "CLUSTERDOWN")) {
+    if (fault == REPLY_LATER) {
         d->hold_until_ms = monotonic_ms() + AGAIN_MS;
         core_write_failed(d->core, STORAGE_REFUSED);
         return ANSWER_AGAIN;
     }
     core_notice(d->core, STORAGE_REFUSING, reply->text.p);
-    core_write_failed(d->core, reply_is_error(reply, "OOM") ? STORAGE_OOM : STORAGE_REFUSED);
+    core_write_failed(d->core, fault == REPLY_FULL ? STORAGE_OOM : STORAGE_REFUSED);
     enum part_answer answer = ANSWER_FAILED;
-    if (reply_is_error(reply, "OOM")) {
+    if (fault == REPLY_FULL) {
         answer = ANSWER_OOM;
     } else if (reply_is_error(reply, "MISCONF") || reply_is_error(reply, "NOREPLICAS") ||
                reply_is_error(reply, "NOPERM")) {

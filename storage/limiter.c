@@ -235,18 +235,13 @@ bool limiter_pump(
 /* Did an error reply mean that nothing ran, and that it may run later? */
 static bool may_run_again(struct limiter *l, const struct reply *reply, bool *ret_lost)
 {
-    if (reply_is_error(reply, "NOSCRIPT") || reply_is_error(reply, "READONLY") ||
-        reply_is_error(reply, "NOAUTH")) {
-        *ret_lost = true; /* a new connection loads the scripts and looks who is there */
-        return true;
-    }
-    if (reply_is_error(reply, "LOADING") || reply_is_error(reply, "BUSY") ||
-        reply_is_error(reply, "MASTERDOWN") || reply_is_error(reply, "TRYAGAIN") ||
-        reply_is_error(reply, "CLUSTERDOWN")) {
+    enum reply_fault fault = reply_fault(reply);
+    if (fault == REPLY_RECONNECT) {
+        *ret_lost = true;
+    } else if (fault == REPLY_LATER) {
         l->hold_until_ms = monotonic_ms() + AGAIN_MS;
-        return true;
     }
-    return false;
+    return fault == REPLY_RECONNECT || fault == REPLY_LATER;
 }
 
 static enum storage_err error_of(const struct reply *reply)

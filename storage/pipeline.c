@@ -53,8 +53,7 @@ static enum storage_err error_of(const struct reply *reply)
 static void take_error(struct pipeline *p, const struct reply *reply)
 {
     enum storage_err err = error_of(reply);
-    p->lost = p->lost || reply_is_error(reply, "NOSCRIPT") || reply_is_error(reply, "READONLY") ||
-              reply_is_error(reply, "NOAUTH");
+    p->lost = p->lost || reply_fault(reply) == REPLY_RECONNECT;
     if (p->err == STORAGE_OK && err == STORAGE_REFUSED) {
         reader_op_detail(p->job, reply);
     }

@@ -60,6 +60,16 @@ void redis_limit_silence(struct redis *redis, int64_t ms);
 
 /* Does an error reply begin with this code ("OOM", "NOSCRIPT", ...)? */
 bool reply_is_error(const struct reply *reply, const char *code);
+
+/* What an error reply to a script or a write means for who sent it; nothing of it was done. */
+enum reply_fault {
+    REPLY_RECONNECT, /* a new connection loads the scripts and looks who is there */
+    REPLY_LATER,     /* the same may do in a moment */
+    REPLY_FULL,      /* maxmemory */
+    REPLY_REFUSED,   /* anything else */
+};
+enum reply_fault reply_fault(const struct reply *reply);
+
 /* An integer reply, or a text of decimal digits; @fallback for anything else. */
 int64_t reply_integer(const struct reply *reply, int64_t fallback);
 /* A TIME reply in microseconds; 0 if it is none. */

@@ -20,11 +20,11 @@
     X(flush_parts, COUNTER, "tallyd_flush_parts_total",                                            \
         "Parts of flushes acknowledged, one a partition touched.")                                 \
     X(resent, COUNTER, "tallyd_flush_resent_total",                                                \
-        "Write scripts sent again after a lost connection.")                                       \
+        "Parts of write scripts sent again after a lost connection.")                              \
     X(replanned, COUNTER, "tallyd_flush_replanned_total",                                          \
-        "Write scripts encoded again because a rollup moved on.")                                  \
+        "Parts of write scripts encoded again because a rollup moved on.")                         \
     X(keyed_again, COUNTER, "tallyd_flush_keyed_again_total",                                      \
-        "Write scripts encoded again because a request with a key was applied before.")            \
+        "Parts encoded again because a request with a key was applied before.")                    \
     X(redis_errors, COUNTER, "tallyd_redis_errors_total", "Error replies of Redis.")               \
     X(redis_oom, COUNTER, "tallyd_redis_oom_total", "Writes refused by Redis for want of memory.") \
     X(redis_connects, COUNTER, "tallyd_redis_connects_total", "Connections made to Redis.")        \

@@ -10,7 +10,7 @@
 #define ERA_YEARS   402 /* of the rule that a table holds behind those */
 #define FIRST_YEAR  1969
 
-static const char no_zone_file[] = "it is no TZif file";
+static const char no_zone_file[] = "it is no TZif file: give an IANA name such as Europe/Berlin";
 
 /* A block of the file: six counts, then arrays. */
 struct block {
@@ -168,7 +168,7 @@ static struct zone *assemble(const struct block *block, const struct zone_rule *
 static const char *check_block(const struct block *block)
 {
     if (block->leaps != 0) {
-        return "it counts leap seconds";
+        return "it counts leap seconds: give an IANA name such as Europe/Berlin";
     }
     if (block->types == 0) {
         return no_zone_file;

@@ -29,7 +29,7 @@ static const struct option {
     const char *name, *value_name, *help;
 } option_table[] = {
     {"json", NULL, "the server's answer as it is"},
-    {"csv", NULL, "comma-separated values (RFC 4180), the first line names them"},
+    {"csv", NULL, "comma-separated values, the first line names them"},
     {"url", "URL", "the server (default " SERVER_URL_DEFAULT ")"},
     {"token", "TOKEN",
         "bearer token with scope read (other users can see arguments: rather TALLYD_TOKEN)"},

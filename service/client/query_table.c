@@ -145,6 +145,28 @@ static void add_columns(struct query_table *table, json_t *row)
     }
 }
 
+/* The columns of a list without rows.  Series always have some. */
+static void add_known_columns(struct query_table *table)
+{
+    static const struct {
+        const char *list, *beside; /* a member that the answer has too; NULL: whatever it has */
+        const char *names[5];
+    } known[] = {
+        {"pages", "total_pages", {"page", "pv", "uv"}},
+        {"pages", NULL, {"site", "page", "reads_per_s", "writes_per_s", "error"}},
+        {"sites", NULL, {"site"}},
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (table->rows == json_object_get(table->answer, known[i].list) &&
+            (!known[i].beside || json_object_get(table->answer, known[i].beside))) {
+            for (size_t k = 0; k < 5 && known[i].names[k]; k++) {
+                add_column(table, NULL, known[i].names[k], NULL);
+            }
+            return;
+        }
+    }
+}
+
 static void widen(struct query_table *table, const json_t *row)
 {
     for (size_t i = 0; i < table->n_columns; i++) {
@@ -177,6 +199,8 @@ struct query_table *query_table_new(json_t *answer)
         add_column(table, NULL, "site", row);
     } else if (json_is_object(row)) {
         add_columns(table, row);
+    } else {
+        add_known_columns(table);
     }
     widen(table, answer);
     json_array_foreach(table->rows, i, row)

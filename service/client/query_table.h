@@ -21,7 +21,7 @@ void query_table_free(struct query_table *table); /* NULL is fine */
  * become '?'.  Under a series, the figures of the whole window. */
 void query_table_print(const struct query_table *table, FILE *out);
 
-/* RFC 4180, with LF. */
+/* RFC 4180, with LF.  Without rows, the names of the columns. */
 void query_table_print_csv(const struct query_table *table, FILE *out);
 
 #endif

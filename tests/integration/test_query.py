@@ -51,6 +51,11 @@ def test_pages_in_columns(tallyd, http, filled):
     assert rows == [["page", "pv", "uv"], ["/a", "12", uv["/a"]], ['/b,"c"', "5", uv['/b,"c"']]]
 
 
+def test_without_rows_there_are_columns(tallyd):
+    assert asked(tallyd, "pages", "--site", "nobodys", "--csv").stdout == "page,pv,uv\n"
+    assert asked(tallyd, "pages", "--site", "nobodys").stdout == "page  pv  uv\n----  --  --\n"
+
+
 def test_options_are_the_questions_parameters(tallyd, http, filled):
     def uv(*args):
         return json.loads(asked(tallyd, "uv", "--site", filled, "--json", *args).stdout)

@@ -66,8 +66,12 @@ Test(query_table, text_that_is_not_for_a_terminal)
 
 Test(query_table, no_rows)
 {
-    check("{\"pages\":[],\"total_pages\":0}", "", "");
-    check("{\"sites\":[]}", "", "");
+    check("{\"pages\":[],\"total_pages\":0}", "page  pv  uv\n----  --  --\n", "page,pv,uv\n");
+    check("{\"pages\":[]}",
+        "site  page  reads_per_s  writes_per_s  error\n"
+        "----  ----  -----------  ------------  -----\n",
+        "site,page,reads_per_s,writes_per_s,error\n");
+    check("{\"sites\":[]}", "site\n----\n", "site\n");
     check("{\"sites\":[\"a\",\"bc\"]}", "site\n----\na\nbc\n", "site\na\nbc\n");
 }
 
