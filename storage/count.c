@@ -1,38 +1,11 @@
 #include "storage/count.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "storage/count_plan.h"
 #include "storage/count_read.h"
 #include "storage/counted_keys.h"
 #include "storage/key.h"
 
 #define RECALLS 2 /* attempts; where late events come faster than that, all is read */
-
-struct counter *counter_new(struct core *core)
-{
-    struct counter *c = calloc(1, sizeof(*c));
-    if (c != NULL) {
-        c->core = core;
-        c->zone = zone_utc();
-    }
-    return c;
-}
-
-void counter_free(struct counter *c)
-{
-    if (c != NULL) {
-        count_drop_shards(c);
-        tally_release(&c->tally);
-        free(c->shards);
-        free(c->rest);
-        free(c->known);
-        free(c->chunks);
-        buffer_release(&c->out);
-        free(c);
-    }
-}
 
 /* The keys of a shard that hold @metric. */
 static bool count_keys(struct counter *c, struct count_job *job, const struct shard *shard,

@@ -18,6 +18,7 @@
 
 struct counter;
 
+/* NULL: no memory. */
 struct counter *counter_new(struct core *core);
 void counter_free(struct counter *counter);
 

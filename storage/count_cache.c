@@ -115,7 +115,7 @@ bool count_recall_runs(struct counter *c, const struct count_job *job, struct sh
 
 static void forget(struct counter *c)
 {
-    series_drop_rest(c);
+    counter_drop_rest(c);
     for (size_t i = 0; i < c->n_shards; i++) {
         c->shards[i].n_runs = 0;
         c->shards[i].recalled = 0;

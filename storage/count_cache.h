@@ -21,7 +21,7 @@
 #ifndef STORAGE_COUNT_CACHE_H
 #define STORAGE_COUNT_CACHE_H
 
-#include "storage/count_read.h"
+#include "storage/counter.h"
 
 /* Find the runs of all planned shards, and take what is remembered of them under the proofs that
  * they were planned by into c->tally.  Where nothing may be remembered (no cache, no memory) there

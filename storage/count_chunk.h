@@ -9,7 +9,7 @@
 #ifndef STORAGE_COUNT_CHUNK_H
 #define STORAGE_COUNT_CHUNK_H
 
-#include "storage/count_read.h"
+#include "storage/counter.h"
 
 /* Cut the covers into counter->chunks, group by group of points.  False: out of memory. */
 bool chunks_cut(struct counter *counter);

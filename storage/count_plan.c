@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "storage/count_series.h"
 #include "storage/counted_keys.h"
 #include "storage/index.h"
 #include "storage/plan_window.h"
@@ -13,18 +12,6 @@
 #define SUMS_MAX     2000000 /* fields: a set of 1,000 pages, in all partitions, over a day */
 #define SUM_BYTES_MAX                                                                              \
     (256 * 1024 * 1024) /* their names, which Redis reads at some 200 MB a second */
-
-void count_drop_shards(struct counter *c)
-{
-    series_drop_rest(c);
-    for (size_t i = 0; i < c->n_shards; i++) {
-        free(c->shards[i].pages);
-        free(c->shards[i].runs);
-        free(c->shards[i].ends);
-        cover_release(&c->shards[i].cover);
-    }
-    c->n_shards = 0;
-}
 
 static bool has_page(const struct shard *shard, struct slice page)
 {
@@ -110,7 +97,7 @@ bool count_make_shards(struct counter *c, const struct count_job *job)
     size_t n_pages = job->n_pages == 0 ? 1 : job->n_pages;
     unsigned own = count_metrics(job) & METRICS_OF_PAGE;
     unsigned spread = count_metrics(job) & ~METRICS_OF_PAGE;
-    count_drop_shards(c);
+    counter_drop_shards(c);
     for (size_t i = 0; i < n_pages; i++) {
         unsigned home = partition_of(&c->core->partitions, page_hash(job->site, pages[i]));
         if ((own != 0 && !ask_partition(c, home, own, &pages[i])) ||

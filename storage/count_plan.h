@@ -6,15 +6,14 @@
 #ifndef STORAGE_COUNT_PLAN_H
 #define STORAGE_COUNT_PLAN_H
 
-#include "storage/count_read.h"
+#include "storage/counter.h"
 
-/* The metrics that are asked for: a set, see count_read.h. */
+/* The metrics that are asked for: a set, see counter.h. */
 unsigned count_metrics(const struct count_job *job);
 
 /* Which partition is asked for which pages: a page's own one; for visits, which lie with the
  * visitors, all.  False: no memory. */
 bool count_make_shards(struct counter *c, const struct count_job *job);
-void count_drop_shards(struct counter *c);
 
 /* Plan for *@window, or with round_outer for what is answerable around it, which *@window becomes.
  * STORAGE_NOT_KEPT, _TOO_FINE, _TOO_MANY and _TOO_BROAD: job says what would work (storage.h). */

@@ -9,38 +9,6 @@
 #define AHEAD_SKETCHES 128 /* keys asked for and not answered: 1.6 MB that Redis buffers for us */
 #define AHEAD_SUMS     20000
 
-const struct slice counter_whole_site = {"", 0};
-
-enum key_kind metric_kind(enum metric metric)
-{
-    switch (metric) {
-    case METRIC_PV:
-        return KEY_PV;
-    case METRIC_UV:
-        return KEY_UV;
-    case METRIC_IPS:
-        return KEY_IP;
-    case METRIC_VISITS:
-        return KEY_VV;
-    }
-    return KEY_PV;
-}
-
-size_t counter_keys(const struct shard *shard, unsigned metrics, enum metric metric)
-{
-    if ((metrics >> metric & 1) == 0) {
-        return 0;
-    }
-    return metric_is_sketch(metric) ? shard->n_pages : 1;
-}
-
-size_t counter_reads(const struct shard *shard, unsigned metrics, size_t n)
-{
-    return n * shard->n_pages * (size_t)__builtin_popcount(metrics);
-}
-
-/* ---- asking ---- */
-
 static void read_sketches(
     struct counter *c, const struct count_job *job, struct chunk *chunk, enum metric metric)
 {

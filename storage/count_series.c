@@ -8,15 +8,6 @@
 #include "storage/index.h"
 #include "storage/plan_window.h"
 
-void series_drop_rest(struct counter *c)
-{
-    for (size_t i = 0; i < c->n_rest; i++) {
-        free(c->rest[i].runs); /* the pages are the shard's own */
-        cover_release(&c->rest[i].cover);
-    }
-    c->n_rest = 0;
-}
-
 /* ---- names and proofs ---- */
 
 /* What all points have in common, for each metric. */

@@ -17,7 +17,7 @@
 #ifndef STORAGE_COUNT_SERIES_H
 #define STORAGE_COUNT_SERIES_H
 
-#include "storage/count_read.h"
+#include "storage/counter.h"
 
 /* For a planned series: take what is remembered into c->tally, have c->known and the shards' runs
  * say what, and plan c->rest.  False: no memory, c->tally is of no use. */
@@ -25,8 +25,5 @@ bool series_recall(struct counter *c, const struct count_job *job);
 
 /* All was read, by replies that hold: remember the points that are over. */
 void series_remember(struct counter *c, const struct count_job *job);
-
-/* Give back c->rest; harmless where there is none. */
-void series_drop_rest(struct counter *c);
 
 #endif

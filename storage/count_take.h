@@ -7,7 +7,7 @@
 #ifndef STORAGE_COUNT_TAKE_H
 #define STORAGE_COUNT_TAKE_H
 
-#include "storage/count_read.h"
+#include "storage/counter.h"
 
 /* Check the state, `ver` and time in @reply; then what it brings goes into counter->tally, and
  * closed buckets into the cache.  counter->stale: the plan did not hold, and nothing was taken.

@@ -5,7 +5,7 @@
 #ifndef STORAGE_SERIES_WINDOW_H
 #define STORAGE_SERIES_WINDOW_H
 
-#include "storage/count_read.h"
+#include "storage/counter.h"
 
 /* The latest part of @outer, which can be tiled as a whole, whose inner borders of @step (not
  * STEP_AUTO) are borders of what is kept in all partitions that are asked.  The past is kept
