@@ -61,6 +61,15 @@ static enum storage_err probed(
     return err;
 }
 
+/* Its client left before it came to its end, or it was never sent: the next one probes. */
+static void drop_probe(struct http_exchange *exchange)
+{
+    struct write_probe *probe = ops_of(exchange)->probe;
+    pthread_mutex_lock(&probe->lock);
+    probe->under_way = false;
+    pthread_mutex_unlock(&probe->lock);
+}
+
 static enum handler_result readyz_start(struct http_exchange *exchange)
 {
     struct write_probe *probe = ops_of(exchange)->probe;
@@ -86,6 +95,7 @@ static enum handler_result readyz_start(struct http_exchange *exchange)
         reply_ready(exchange, err, detail);
         return HANDLER_REPLY;
     }
+    exchange->release = drop_probe;
     exchange->job.op = STORAGE_PROBE;
     exchange->job.deadline_ms =
         request->deadline_ms < now_ms + PROBE_MS ? request->deadline_ms : now_ms + PROBE_MS;
@@ -96,6 +106,7 @@ static void readyz_finish(struct http_exchange *exchange)
 {
     struct write_probe *probe = ops_of(exchange)->probe;
     struct storage_job *job = &exchange->job;
+    exchange->release = NULL; /* from now on it may be another one's that is under way */
     pthread_mutex_lock(&probe->lock);
     uint64_t fault = probe->fault;
     probe->under_way = false;

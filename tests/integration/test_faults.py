@@ -14,6 +14,7 @@ import pytest
 
 from lib.ledger import EVENTS, Clients, Ledger
 from lib.proxy import CUTS, Fault, is_any
+from lib.raw import Raw
 from lib.resp import RespError
 from lib.waiting import wait_until
 
@@ -276,6 +277,26 @@ def test_a_question_waits_for_no_other_beyond_its_deadline(start_redis, start_ta
             assert [question.result().status for question in asked] == [200, 200]
     finally:
         redis.signal(signal.SIGCONT)
+
+
+def test_a_probe_whose_client_left(start_redis, start_tallyd):
+    """What looks at /readyz gives up after a second, as many do, while Redis stands still: the next ones are told the truth."""
+    redis = start_redis()
+    tallyd = start_tallyd(*FEW, redis=redis)
+    http = tallyd.client()
+    redis.signal(signal.SIGSTOP)
+    try:
+        wait_until(lambda: http.get("/readyz").status == 503, "a probe failed")
+
+        def waits_in_vain():
+            with Raw(tallyd.port) as hasty:
+                return not hasty.send("GET /readyz HTTP/1.1\r\nHost: t\r\n\r\n").readable(0.3)
+
+        wait_until(waits_in_vain, "somebody leaves a probe alone")
+        wait_until(lambda: http.metric("tallyd_http_suspended") == 0, "it is over")
+    finally:
+        redis.signal(signal.SIGCONT)
+    wait_until(lambda: http.get("/readyz").status == 200, "ready again", deadline_s=10)
 
 
 # Error replies
