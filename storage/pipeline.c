@@ -67,8 +67,10 @@ static const struct reply *take_one(struct pipeline *p)
     if (status != REDIS_OK_STATUS) {
         p->lost = true;
         p->awaited = 0;
-        bool late = status == REDIS_TIMEOUT;
-        fail(p, p->writes || p->applied ? STORAGE_UNKNOWN : late ? STORAGE_LATE : STORAGE_DOWN);
+        if (p->writes || p->applied) { /* also where an earlier one was refused */
+            p->err = STORAGE_UNKNOWN;
+        }
+        fail(p, status == REDIS_TIMEOUT ? STORAGE_LATE : STORAGE_DOWN);
         return NULL;
     }
     p->awaited--;

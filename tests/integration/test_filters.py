@@ -569,6 +569,18 @@ def test_a_lost_connection_is_not_retried_blindly(start_redis, start_proxy, star
     assert filter_.check(["a"]) == [point not in ("command-before",)]
 
 
+def test_some_items_are_refused_and_an_answer_is_lost(start_redis, start_proxy, start_tallyd, site):
+    """Those behind the ones that were refused may have been added: no 503."""
+    proxy = start_proxy(start_redis())
+    filter_ = Filter(start_tallyd("--partitions", "4", "--readers", "1", redis=proxy).client(), site)
+    filter_.put(capacity=100000)
+    lost = Fault("reply-before", match=is_add)
+    proxy.arm(Fault("error", match=is_add, text="NOPERM this user has no permissions", then=lost))
+    response = filter_.request("POST", "/add", {"items": numbers(1000)})  # several scripts
+    assert lost.fired == 1 and filter_.get()["items"] > 0
+    assert response.status == 504, response
+
+
 def test_reads_survive_a_lost_connection(start_redis, start_proxy, start_tallyd, site):
     proxy = start_proxy(start_redis())
     filter_ = Filter(start_tallyd("--readers", "1", redis=proxy).client(), site)

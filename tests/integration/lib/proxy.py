@@ -46,6 +46,7 @@ class Fault:
     match: object = is_script
     text: str = ""
     late_s: float = 0.2
+    then: object = None  # the Fault that is armed when this one is over
     fired: int = 0
     done: threading.Event = field(default_factory=threading.Event)
 
@@ -156,7 +157,12 @@ class Proxy:
         """The fault that strikes this command, or None."""
         with self.lock:
             self.commands.append(args[0].upper().decode())
-            return self.fault if self.fault is not None and self.fault.hits(args) else None
+            fault = self.fault
+            if fault is None or not fault.hits(args):
+                return None
+            if fault.done.is_set() and fault.then is not None:
+                self.fault = fault.then
+            return fault
 
 
 class Connection:
