@@ -154,7 +154,7 @@ enum handler_result page_set_put_start(struct http_exchange *exchange)
 
 /* ---- answers ---- */
 
-/* A change that was sent and not answered may have been made. */
+/* A change that was sent and not answered may have been made, whatever a later try was told. */
 static void failed(struct http_exchange *exchange)
 {
     const struct page_set_job *set = &exchange->job.u.page_set;
@@ -164,9 +164,8 @@ static void failed(struct http_exchange *exchange)
             (int)set->site.n, set->site.p, (int)set->name.n, set->name.p);
         return;
     }
-    bool refused = err == STORAGE_OOM || err == STORAGE_CONFIG || err == STORAGE_REFUSED;
     problem_from_storage(
-        &exchange->response, set->sent && !refused ? STORAGE_UNKNOWN : err, exchange->job.detail);
+        &exchange->response, set->sent ? STORAGE_UNKNOWN : err, exchange->job.detail);
 }
 
 static void reply_set(struct http_exchange *exchange, unsigned status)

@@ -301,11 +301,8 @@ void delete_user_finish(struct http_exchange *exchange)
     const struct forget_user_job *job = &exchange->job.u.forget_user;
     enum storage_err err = exchange->job.err;
     if (err != STORAGE_OK) {
-        /* Refused with nobody known: nothing was done.  Else it may be, at least the half of it. */
-        bool refused = err == STORAGE_CONFIG || (err == STORAGE_REFUSED && !job->known);
-        bool unknown = job->sent && !refused;
         problem_from_storage(
-            &exchange->response, unknown ? STORAGE_UNKNOWN : err, exchange->job.detail);
+            &exchange->response, job->sent ? STORAGE_UNKNOWN : err, exchange->job.detail);
         return;
     }
     json_t *remains = json_array();

@@ -175,7 +175,7 @@ static enum storage_err clear_gone(
 /* ---- forgetting ---- */
 
 static enum storage_err forget(
-    struct talk *talk, const struct forget_user_job *job, unsigned partition, int64_t *ret_index)
+    struct talk *talk, struct forget_user_job *job, unsigned partition, int64_t *ret_index)
 {
     struct core *core = talk->reader->core;
     const struct reply *reply = NULL;
@@ -198,10 +198,15 @@ static enum storage_err forget(
     resp_word(&talk->out, job->user.p, job->user.n);
     resp_word(&talk->out, job->site.p, job->site.n);
     resp_text(&talk->out, generation);
+    bool before = job->sent; /* and lost: what this one is told says nothing of it */
+    job->sent = true;
     enum storage_err err = talk_send(talk) ? talk_next(talk, &reply) : STORAGE_NOMEM;
     if (err == STORAGE_OK) {
         *ret_index = reply_integer(reply, -2);
         err = *ret_index == -2 ? STORAGE_CONFIG : STORAGE_OK;
+    }
+    if (err == STORAGE_OK ? *ret_index < 0 : reply != NULL) { /* nobody known, or refused */
+        job->sent = before;
     }
     return err;
 }
@@ -217,7 +222,6 @@ enum storage_err forget_user_run(struct reader *reader, struct storage_job *job,
         return err;
     }
     talk_begin(&talk, reader, job, ret_lost);
-    user->sent = true;
     err = forget(&talk, user, partition, &index);
     if (err == STORAGE_OK) {
         char text[EVENT_SITE_MAX + 24];

@@ -82,7 +82,7 @@ struct user_days_job {
 struct forget_user_job {
     struct slice site, user;
     bool known;    /* there was an index */
-    bool sent;     /* whatever the error, it may be done */
+    bool sent;     /* whatever the error, it may be done, at least the half of it */
     uint64_t bits; /* cleared */
 };
 

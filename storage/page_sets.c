@@ -154,8 +154,12 @@ static enum storage_err change(struct talk *talk, struct page_set_job *set, uint
         return STORAGE_NOMEM;
     }
     const struct reply *reply = NULL;
+    bool before = set->sent; /* and lost: what this one is told says nothing of it */
     set->sent = true;
     enum storage_err err = take_reply(talk, &reply);
+    if (reply != NULL && reply->type == REPLY_ERROR) {
+        set->sent = before;
+    }
     if (err == STORAGE_OK) {
         *ret = (uint64_t)reply_integer(reply, 0);
     }

@@ -93,7 +93,7 @@ struct page_set_job {
         *pages; /* put: to be written, afterwards each once; get: written by storage */
     size_t n_pages;
     bool created;   /* put: there was none of that name */
-    bool sent;      /* put, delete: it may have been done */
+    bool sent;      /* put, delete: whatever the error, it may have been done */
     void *resolved; /* private to storage */
 };
 

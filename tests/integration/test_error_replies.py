@@ -1,6 +1,7 @@
 """Redis answers a command of each kind of request with an error: the client gets the right answer or an honest 503 or
 504, and the next request finds everything in order."""
 
+import json
 import time
 
 import pytest
@@ -138,3 +139,28 @@ def test_an_error_in_place_of_a_reply_to_a_request_with_a_key(scene, chance, err
         assert again.status == 202 and again.headers["Idempotency-Replayed"] == "true", again
     http.close()
     assert fired >= 3, "claim, a part, the answer"
+
+
+def about(*names):
+    return lambda args: args[0].upper() in (b"HSET", b"HDEL", b"EVALSHA") and any(a in names for a in args)
+
+
+@pytest.mark.parametrize("text", ["NOPERM this user has no permissions", "OOM command not allowed when used memory > 'maxmemory'"],
+                         ids=lambda text: text.split()[0])
+@pytest.mark.parametrize("method, path, body, match", [
+    ("PUT", "/pagesets/landing", {"pages": ["/", "/b"]}, about(b"landing")), ("DELETE", "/pagesets/old", None, about(b"old")),
+    ("DELETE", "/users/u1", None, about(b"u1", b"u2"))], ids=["write a page set", "delete it", "forget"])
+def test_refused_after_an_answer_that_was_lost(start_redis, start_proxy, start_tallyd, method, path, body, match, text):
+    """The first try was applied, its answer is lost, and the second one is refused: that it was is no reason for a 503."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    http = start_tallyd("--request-timeout", "2s", "--readers", "1", redis=proxy).client()
+    http.accept([{"page": "/", "user": "u1"}])
+    assert http.request("PUT", "/pagesets/old", '{"pages":["/"]}').status == 201
+    refused = Fault("error", match=match, text=text, times=1000)
+    proxy.arm(Fault("reply-before", match=match, then=refused))
+    answer = http.request(method, path, json.dumps(body))
+    assert refused.fired > 0 and answer.status == 504, answer
+    proxy.arm(Fault("error", match=match, text=text, times=1000))
+    answer = http.request(method, path.replace("u1", "u2"), json.dumps(body))
+    assert answer.status == 503, f"nothing of this one was applied: {answer}"
