@@ -127,6 +127,36 @@ void claims_put_back(struct claims *c, size_t first, size_t n)
     pthread_mutex_unlock(&c->lock);
 }
 
+/* While the thread waits for Redis, for as long as those in its hand can: others may have less time
+ * left, for their bodies came slowly, or none, for they have only to be released. */
+static bool answer_late(void *data)
+{
+    struct claims *c = data;
+    struct storage_job *late = NULL;
+    int64_t now_ms = monotonic_ms();
+    pthread_mutex_lock(&c->lock);
+    struct storage_job *job = c->first;
+    c->first = c->last = NULL;
+    c->waiting = 0;
+    while (job != NULL) {
+        struct storage_job *next = job->next;
+        if (job->deadline_ms <= now_ms) {
+            job->next = late;
+            late = job;
+        } else {
+            append(c, job);
+        }
+        job = next;
+    }
+    pthread_mutex_unlock(&c->lock);
+    while (late != NULL) {
+        struct storage_job *next = late->next;
+        claims_fail(late, STORAGE_LATE);
+        late = next;
+    }
+    return true;
+}
+
 static void batch_ended(struct claims *c)
 {
     pthread_mutex_lock(&c->lock);
@@ -200,6 +230,7 @@ struct claims *claims_start(
     pthread_cond_init(&c->idle, &monotonic);
     pthread_condattr_destroy(&monotonic);
     c->core = core;
+    c->session.look = (struct redis_look){answer_late, c};
     c->resubmit = resubmit;
     c->resubmit_data = data;
     randombytes_buf(c->process, sizeof(c->process));

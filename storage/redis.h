@@ -23,10 +23,17 @@ enum redis_status {
     REDIS_TIMEOUT, /* the deadline passed; the connection is of no use any more */
 };
 
+/* What a thread does beside while it waits for Redis, some 20 times a second.  False: it is to wait
+ * no longer, as if the connection were lost. */
+struct redis_look {
+    bool (*look)(void *data); /* NULL: it only waits */
+    void *data;
+};
+
 /* Connect, authenticate and select.  NULL on failure, with a reason in @error.  Over TCP @endpoint
- * has its resolver. */
-struct redis *redis_connect(
-    const struct redis_endpoint *endpoint, int64_t deadline_ms, char *error, size_t error_n);
+ * has its resolver.  @look is copied, for all waits on the connection. */
+struct redis *redis_connect(const struct redis_endpoint *endpoint, const struct redis_look *look,
+    int64_t deadline_ms, char *error, size_t error_n);
 void redis_close(struct redis *redis); /* NULL is harmless */
 int redis_fd(const struct redis *redis);
 

@@ -15,7 +15,7 @@
 bool session_open(
     struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n)
 {
-    session->redis = redis_connect(&core->endpoint, deadline_ms, error, error_n);
+    session->redis = redis_connect(&core->endpoint, &session->look, deadline_ms, error, error_n);
     if (session->redis == NULL) {
         return false;
     }

@@ -9,7 +9,8 @@
 #include "storage/script.h"
 
 struct session {
-    struct redis *redis; /* NULL: not connected */
+    struct redis *redis;    /* NULL: not connected */
+    struct redis_look look; /* its owner's, for the next connection; 0: none */
     struct script_digests scripts;
 };
 

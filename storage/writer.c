@@ -176,6 +176,7 @@ struct writer *writer_start(struct core *core)
     pthread_cond_init(&w->idle, &monotonic);
     pthread_condattr_destroy(&monotonic);
     w->core = core;
+    w->session.look = (struct redis_look){writer_look, w};
     w->retry_ms = WRITER_RETRY_MIN_MS;
     w->disconnected_ms = monotonic_ms();
     limiter_init(&w->limiter, core);

@@ -36,10 +36,6 @@ void writer_try_connect(struct writer *w, int64_t now_ms)
 {
     char error[400] = ""; /* names a site and its zones */
     int64_t deadline_ms = now_ms + CONNECT_MS;
-    int64_t first_ms = writer_next_deadline_ms(w);
-    if (first_ms < deadline_ms) {
-        deadline_ms = first_ms > now_ms + 20 ? first_ms : now_ms + 20;
-    }
     if (session_open(&w->session, w->core, deadline_ms, error, sizeof(error))) {
         if (session_prepare(
                 &w->session, w->core, !w->prepared_once, deadline_ms, error, sizeof(error))) {

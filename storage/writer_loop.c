@@ -131,7 +131,34 @@ static void call_tick(struct writer *w, int64_t now_ms)
     w->tick_ms = tick != NULL ? tick(data, now_ms) : INT64_MAX;
 }
 
-/* One turn's work, without waiting. */
+static void answer_late(struct writer *w, int64_t now_ms)
+{
+    writer_fail_late(w, now_ms);
+    delivery_answer_late(&w->delivery, now_ms);
+    limiter_answer_late(&w->limiter, now_ms);
+}
+
+/* Out of time to drain, or told to stop: nothing is to be waited for any more. */
+static bool must_end(struct writer *w, bool *ret_stop)
+{
+    pthread_mutex_lock(&w->lock);
+    bool over = w->draining && w->busy && monotonic_ms() >= w->drain_deadline_ms;
+    *ret_stop = w->stop;
+    pthread_mutex_unlock(&w->lock);
+    return over || *ret_stop;
+}
+
+bool writer_look(void *data)
+{
+    struct writer *w = data;
+    bool stop;
+    int64_t now_ms = monotonic_ms();
+    answer_late(w, now_ms);
+    call_tick(w, now_ms);
+    return !must_end(w, &stop);
+}
+
+/* One turn's work.  It waits where it connects only. */
 static void work(struct writer *w)
 {
     int64_t now_ms = monotonic_ms();
@@ -152,9 +179,7 @@ static void work(struct writer *w)
     }
     limiter_finish(&w->limiter);
     delivery_finish(&w->delivery, done); /* after sending: Redis works while clients are answered */
-    writer_fail_late(w, now_ms);
-    delivery_answer_late(&w->delivery, now_ms);
-    limiter_answer_late(&w->limiter, now_ms);
+    answer_late(w, now_ms);
     if (w->lost) {
         writer_disconnect(w, now_ms);
     }
@@ -242,12 +267,10 @@ void *writer_main(void *argument)
 {
     struct writer *w = argument;
     for (;;) {
+        bool stop;
         work(w);
-        pthread_mutex_lock(&w->lock);
-        bool over = w->draining && w->busy && monotonic_ms() >= w->drain_deadline_ms;
-        bool stop = w->stop;
-        pthread_mutex_unlock(&w->lock);
-        if (over || stop) {
+        bool over = must_end(w, &stop);
+        if (over) {
             give_up(w);
         }
         if (stop) {

@@ -76,7 +76,7 @@ int64_t writer_next_deadline_ms(struct writer *writer);
 
 /* ---- writer_connection.c ---- */
 
-/* One attempt, within the time of who waits. */
+/* One attempt.  Who is late meanwhile is answered. */
 void writer_try_connect(struct writer *writer, int64_t now_ms);
 
 void writer_disconnect(struct writer *writer, int64_t now_ms);
@@ -88,5 +88,8 @@ void writer_lose_patience(struct writer *writer, int64_t now_ms);
 
 /* The thread; @argument is the writer. */
 void *writer_main(void *argument);
+
+/* While it connects (a redis_look): answers who is late.  False: it is to stop. */
+bool writer_look(void *data);
 
 #endif

@@ -279,6 +279,23 @@ def test_a_question_waits_for_no_other_beyond_its_deadline(start_redis, start_ta
         redis.signal(signal.SIGCONT)
 
 
+def test_who_comes_while_a_connection_is_made(start_redis, start_proxy, start_tallyd, site):
+    """The writer tries for a second to connect to a Redis that stands still; who comes then has 300 ms."""
+    proxy = start_proxy(start_redis())
+    tallyd = start_tallyd(*FEW, "--request-timeout", "300ms", redis=proxy)
+    http = tallyd.client()
+    for _ in range(3):
+        wait_until(lambda: http.post({"site": site, "page": "/"}).status == 202, "connected")
+        before = proxy.accepted
+        proxy.black_hole()
+        proxy.cut_all()
+        wait_until(lambda: proxy.accepted > before, "it connects")
+        begin = time.monotonic()
+        assert http.post({"site": site, "page": "/"}).status == 503
+        assert time.monotonic() - begin < 0.7, "late"
+        proxy.black_hole(False)
+
+
 def test_a_probe_whose_client_left(start_redis, start_tallyd):
     """What looks at /readyz gives up after a second, as many do, while Redis stands still: the next ones are told the truth."""
     redis = start_redis()

@@ -3,6 +3,8 @@
 Every position of the conversation with Redis is cut once, with tallyd going on, with tallyd killed, and with Redis killed.
 """
 
+import concurrent.futures
+import json
 import threading
 import time
 
@@ -10,6 +12,7 @@ import pytest
 
 from lib.client import Unknown
 from lib.proxy import CUTS, Fault, is_any, is_script
+from lib.raw import Raw
 from lib.waiting import wait_until
 
 FEW = ("--partitions", "4", "--request-timeout", "1s")  # a lease is that, and half a second
@@ -421,6 +424,26 @@ def test_the_deadline_holds_behind_what_nobody_waits_for(scene, start_tallyd):
     s.proxy.judge = judge
     s.proxy.black_hole(False)
     s.warm_up()
+
+
+def test_the_deadline_holds_behind_others_with_more_time(scene, start_tallyd):
+    """A body comes slowly; when it is there, the claim of one that came later is under way, and not answered."""
+    s = scene()
+    slow = start_tallyd("--partitions", "4", "--request-timeout", "2s", redis=s.proxy, name="slow")
+    until_202([slow], [{"site": "warm-up", "page": "/"}] * SMALL, "warm-up of the slow")
+    body = json.dumps([{"site": "slow", "page": "/"}] * SMALL)
+    with Raw(slow.port) as client, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        begin = time.monotonic()
+        client.send(f"POST /events HTTP/1.1\r\nHost: t\r\nIdempotency-Key: slow\r\nContent-Length: {len(body)}\r\n\r\n{body[:9]}")
+        assert not client.readable(1.3)
+        s.proxy.black_hole()
+        later = pool.submit(post, slow.client(), [{"site": "later", "page": "/"}] * SMALL, "later")
+        wait_until(lambda: slow.client().metric("tallyd_http_suspended") == 1, "it is asked for")
+        assert client.send(body[9:]).receive()[0] == 503
+        assert time.monotonic() - begin < 2.4, "late"
+        assert not later.done(), "it has more time"
+        assert later.result()[0] in (503, 504)
+        s.proxy.black_hole(False)
 
 
 @pytest.mark.parametrize("point, then", [("command-before", "hangs"), ("command-after", "hangs"), ("command-before", "is gone"),
