@@ -15,6 +15,7 @@
 #define IDLE_TIMEOUT_MS 75000
 #define REDIS_STOP_MS   10000
 #define HTTP_STOP_MS    1000
+#define DRAIN_MIN_MS    1000
 #define REDIS_START_MS  2000 /* the embedded Redis listens by then, or it is worth a warning */
 #define THREADS_MAX     4
 
@@ -202,12 +203,14 @@ int service_start(struct service *s)
 void service_stop(struct service *s)
 {
     struct redis_child_report report;
+    int64_t until_ms = process_clock_ms() + s->options.request_timeout_ms;
     if (s->server != NULL) { /* who has begun may finish: each request has its deadline */
         http_server_quiesce(s->server);
         http_server_wait_idle(s->server, s->options.request_timeout_ms);
     }
-    if (s->ops.app.storage != NULL) {
-        storage_drain(s->ops.app.storage, process_clock_ms() + s->options.request_timeout_ms);
+    if (s->ops.app.storage != NULL) { /* who came last has little left; what nobody awaits, less */
+        int64_t least_ms = process_clock_ms() + DRAIN_MIN_MS;
+        storage_drain(s->ops.app.storage, until_ms > least_ms ? until_ms : least_ms);
     }
     atomic_store(&s->ops.server, NULL);
     http_server_stop(s->server, HTTP_STOP_MS);

@@ -155,3 +155,9 @@ void job_done(struct storage_job *job, enum storage_err err)
     }
     job->done(job);
 }
+
+bool core_runs(void *data)
+{
+    struct core *core = data;
+    return !atomic_load(&core->stopping);
+}

@@ -111,4 +111,7 @@ void core_notice(struct core *core, enum storage_notice what, const char *detail
 /* Answer a job. */
 void job_done(struct storage_job *job, enum storage_err err);
 
+/* Is it to go on?  A redis_look of threads that nobody waits for, whose data is the core. */
+bool core_runs(void *data);
+
 #endif

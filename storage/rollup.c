@@ -318,6 +318,7 @@ struct rollup *rollup_start(struct core *core, struct leader *leader)
         return NULL;
     }
     r->core = core;
+    r->session.look = (struct redis_look){core_runs, core};
     r->leader = leader;
     rollup_jobs_init(&r->jobs);
     if (pthread_create(&r->thread, NULL, rollup_main, r) != 0) {

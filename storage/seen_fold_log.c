@@ -19,6 +19,7 @@ enum fold_step {
 void fold_log_init(struct fold_log *f, struct core *core)
 {
     *f = (struct fold_log){.core = core};
+    f->session.look = (struct redis_look){core_runs, core};
     buffer_init(&f->out);
     buffer_init(&f->bits);
 }

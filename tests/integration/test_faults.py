@@ -296,6 +296,25 @@ def test_who_comes_while_a_connection_is_made(start_redis, start_proxy, start_ta
         proxy.black_hole(False)
 
 
+def test_the_end_does_not_wait_for_redis(start_redis, start_tallyd, site):
+    """SIGTERM while Redis stands still: when the time of the last request is over nobody waits for anything."""
+    redis = start_redis()
+    tallyd = start_tallyd(*FEW, "--request-timeout", "4s", redis=redis)
+    tallyd.client().accept([{"site": site, "page": "/"}])
+    redis.signal(signal.SIGSTOP)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            under_way = [pool.submit(tallyd.client().post, {"site": site, "page": "/late"}),
+                         pool.submit(tallyd.client().request, "POST", "/rollup")]
+            wait_until(lambda: tallyd.client().metric("tallyd_http_suspended") == 2, "requests under way")
+            begin = time.monotonic()
+            assert tallyd.terminate() == 0
+            assert time.monotonic() - begin < 7.5
+            assert [request.result().status for request in under_way] == [504, 504]
+    finally:
+        redis.signal(signal.SIGCONT)
+
+
 def test_a_probe_whose_client_left(start_redis, start_tallyd):
     """What looks at /readyz gives up after a second, as many do, while Redis stands still: the next ones are told the truth."""
     redis = start_redis()
