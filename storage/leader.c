@@ -125,25 +125,33 @@ static int64_t do_chore(struct leader *l)
     return next_ms;
 }
 
-/* The time for the next wait: HOME_MS, and no longer than the chore may wait. */
-static int64_t home_deadline_ms(struct leader *l)
+/* While it waits for Redis. */
+static bool do_chore_beside(void *data)
 {
-    int64_t chore_ms = do_chore(l);
-    int64_t deadline_ms = monotonic_ms() + HOME_MS;
-    return chore_ms < deadline_ms ? chore_ms : deadline_ms;
+    (void)do_chore(data);
+    return true;
+}
+
+static void set_look(struct leader *l)
+{
+    struct redis_look beside = {do_chore_beside, l};
+    l->home.look = beside;
+    for (unsigned i = 0; i < l->others.n; i++) {
+        l->others.servers[i].look = beside;
+    }
 }
 
 /* Connect to the Redis that has the data, unless connected. */
 static void connect_home(struct leader *l)
 {
     if (l->home.redis == NULL) {
-        (void)lock_connect(&l->home, home_deadline_ms(l));
+        (void)lock_connect(&l->home, monotonic_ms() + HOME_MS);
     }
 }
 
 static enum lock_answer await_home(struct leader *l, int64_t *ret_number)
 {
-    return lock_await(&l->home, home_deadline_ms(l), ret_number);
+    return lock_await(&l->home, monotonic_ms() + HOME_MS, ret_number);
 }
 
 static enum lock_answer give_back(struct leader *l)
@@ -296,6 +304,7 @@ static void *leader_main(void *argument)
 {
     struct leader *l = argument;
     int64_t at_ms = 0;
+    set_look(l);
     while (sleep_until(l, at_ms)) {
         look(l);
         at_ms = l->next_ms;

@@ -27,7 +27,6 @@ struct slice lock_holder(struct slice token)
 
 bool lock_connect(struct lock_server *server, int64_t deadline_ms)
 {
-    static const struct redis_look none = {.look = NULL};
     char error[160];
     if (server->redis != NULL) {
         return true;
@@ -35,7 +34,8 @@ bool lock_connect(struct lock_server *server, int64_t deadline_ms)
     if (server->endpoint.host[0] != '\0' && server->endpoint.resolver == NULL) {
         server->endpoint.resolver = resolver_new(server->endpoint.host, NULL);
     }
-    server->redis = redis_connect(&server->endpoint, &none, deadline_ms, error, sizeof(error));
+    server->redis =
+        redis_connect(&server->endpoint, &server->look, deadline_ms, error, sizeof(error));
     if (server->redis != NULL &&
         scripts_load(server->redis, deadline_ms, &server->scripts) != REDIS_OK_STATUS) {
         lock_disconnect(server);

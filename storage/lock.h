@@ -36,7 +36,8 @@ struct slice lock_holder(struct slice token);
 /* A Redis that keeps locks. */
 struct lock_server {
     struct redis_endpoint endpoint;
-    struct redis *redis; /* NULL: not connected */
+    struct redis *redis;    /* NULL: not connected */
+    struct redis_look look; /* its owner's, for the next connection; 0: none */
     struct script_digests scripts;
     bool asked; /* an answer is awaited */
 };

@@ -296,6 +296,18 @@ def test_who_comes_while_a_connection_is_made(start_redis, start_proxy, start_ta
         proxy.black_hole(False)
 
 
+def test_a_pass_is_asked_for_while_redis_stands_still(start_redis, start_proxy, start_tallyd):
+    """The leader waits for its lock, 0.8 s at a time; who comes meanwhile and wants a pass has 300 ms."""
+    proxy = start_proxy(start_redis())
+    http = start_tallyd(*FEW, "--request-timeout", "300ms", redis=proxy).client()
+    proxy.black_hole()
+    for _ in range(15):
+        begin = time.monotonic()
+        assert http.request("POST", "/rollup").status in (503, 504)
+        assert time.monotonic() - begin < 0.65, "late"
+    proxy.black_hole(False)
+
+
 def test_the_end_does_not_wait_for_redis(start_redis, start_tallyd, site):
     """SIGTERM while Redis stands still: when the time of the last request is over nobody waits for anything."""
     redis = start_redis()
