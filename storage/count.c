@@ -8,39 +8,42 @@
 #define RECALLS 2 /* attempts; where late events come faster than that, all is read */
 
 /* The keys of a shard that hold @metric. */
-static bool count_keys(struct counter *c, struct count_job *job, const struct shard *shard,
-    enum metric metric, struct counted_keys *counted)
+static enum storage_err count_keys(struct counter *c, struct count_job *job,
+    const struct shard *shard, enum metric metric, struct counted_keys *counted)
 {
     struct counted_bucket what = {.tag = c->core->partitions.tag[shard->partition],
         .kind = metric_kind(metric),
         .site = job->site,
         .pages = shard->pages,
         .n_pages = counter_keys(shard, shard->metrics, metric)};
-    for (size_t i = 0; what.n_pages > 0 && i < shard->cover.n; i++) {
+    enum storage_err err = STORAGE_OK;
+    for (size_t i = 0; err == STORAGE_OK && what.n_pages > 0 && i < shard->cover.n; i++) {
         what.bucket = shard->cover.buckets[i];
-        if (!counted_keys_add(counted, &what)) {
-            return false;
-        }
+        err = counted_keys_add(counted, &what);
     }
-    return true;
+    return err;
 }
 
 /* The keys read. */
-static bool count_all_keys(struct counter *c, struct count_job *job)
+static enum storage_err count_all_keys(struct counter *c, struct count_job *job)
 {
+    size_t page_bytes = 0;
+    enum storage_err err = STORAGE_OK;
     struct counted_keys counted = {.per_level = job->per_level,
         .keys = job->explain ? &job->keys : NULL,
         .n = &job->n_keys,
+        .page_bytes = &page_bytes,
         .now_s = c->latest_s};
     for (size_t s = 0; s < c->n_shards; s++) {
-        for (int metric = 0; metric < METRICS; metric++) {
-            if (!count_keys(c, job, &c->shards[s], (enum metric)metric, &counted)) {
-                return false;
-            }
+        for (int metric = 0; err == STORAGE_OK && metric < METRICS; metric++) {
+            err = count_keys(c, job, &c->shards[s], (enum metric)metric, &counted);
         }
     }
+    if (err == STORAGE_TOO_BROAD) { /* the future, by minutes: another step would not help */
+        job->used = STEP_NONE;
+    }
     counted_keys_sort(job->keys, job->n_keys);
-    return true;
+    return err;
 }
 
 static enum storage_err conclude(struct counter *c, struct count_job *job, struct window window)
@@ -59,7 +62,7 @@ static enum storage_err conclude(struct counter *c, struct count_job *job, struc
     }
     atomic_fetch_add(&c->core->stats.queries, 1);
     atomic_fetch_add(&c->core->stats.query_keys, (int64_t)c->reads);
-    return count_all_keys(c, job) ? STORAGE_OK : STORAGE_NOMEM;
+    return count_all_keys(c, job);
 }
 
 enum storage_err counter_run(

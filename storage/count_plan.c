@@ -181,6 +181,7 @@ struct load {
     size_t sketches, sums; /* reads */
     size_t sum_bytes;      /* of names in the commands that ask for sums */
     size_t keys;           /* that explain would list */
+    size_t key_bytes;      /* of pages' names in these */
 };
 
 static void add_load(struct load *load, const struct shard *shard)
@@ -195,6 +196,17 @@ static void add_load(struct load *load, const struct shard *shard)
     for (int metric = 0; metric < METRICS; metric++) {
         load->keys += n * counter_keys(shard, shard->metrics, (enum metric)metric);
     }
+    size_t sketches = counter_reads(shard, shard->metrics & METRICS_SKETCHES, n);
+    for (size_t i = 0; sketches > 0 && i < shard->n_pages; i++) {
+        load->key_bytes += shard->pages[i]->n * (sketches / shard->n_pages);
+    }
+}
+
+static bool is_too_much(const struct load *load, bool explain)
+{
+    return load->sketches > SKETCHES_MAX || load->sums > SUMS_MAX ||
+           load->sum_bytes > SUM_BYTES_MAX ||
+           (explain && (load->keys > COUNTED_KEYS_MAX || load->key_bytes > COUNTED_BYTES_MAX));
 }
 
 /* Plan for @window, cut by @step. */
@@ -211,14 +223,13 @@ static enum storage_err plan(struct counter *c, const struct count_job *job, enu
             return STORAGE_NOMEM;
         }
     }
+    /* no further once it is too much: the plans of a thousand pages take memory, too */
     for (size_t i = 0; err == STORAGE_OK && i < c->n_shards; i++) {
         err = plan_shard(c, &c->shards[i], now_s);
         add_load(&load, &c->shards[i]);
+        err = err == STORAGE_OK && is_too_much(&load, job->explain) ? STORAGE_TOO_BROAD : err;
     }
-    bool too_many = load.sketches > SKETCHES_MAX || load.sums > SUMS_MAX ||
-                    load.sum_bytes > SUM_BYTES_MAX ||
-                    (job->explain && load.keys > COUNTED_KEYS_MAX);
-    return err == STORAGE_OK && too_many ? STORAGE_TOO_BROAD : err;
+    return err;
 }
 
 /* The finest step from @step on that works for @window, which works as a whole. */

@@ -20,21 +20,26 @@ static bool reserve(struct counted_keys *counted)
     return true;
 }
 
-static bool list_keys(
+static enum storage_err list_keys(
     struct counted_keys *counted, const struct counted_bucket *what, struct bucket bucket)
 {
     for (size_t i = 0; i < what->n_pages; i++) {
         struct key key;
+        bool of_page = what->kind == KEY_UV || what->kind == KEY_IP;
+        *counted->page_bytes += of_page ? what->pages[i]->n : 0;
+        if (*counted->page_bytes > COUNTED_BYTES_MAX) {
+            return STORAGE_TOO_BROAD;
+        }
         key_bucket(&key, what->tag, what->kind, what->site, bucket, *what->pages[i]);
         char *copy = reserve(counted) ? malloc(key.n) : NULL;
         if (copy == NULL) {
-            return false;
+            return STORAGE_NOMEM;
         }
         memcpy(copy, key.p, key.n);
         (*counted->keys)[(*counted->n)++] =
             (struct counted_key){.bucket = bucket, .key = copy, .n = key.n};
     }
-    return true;
+    return STORAGE_OK;
 }
 
 static size_t told(const struct counted_keys *counted)
@@ -46,7 +51,7 @@ static size_t told(const struct counted_keys *counted)
     return n;
 }
 
-bool counted_keys_add(struct counted_keys *counted, const struct counted_bucket *what)
+enum storage_err counted_keys_add(struct counted_keys *counted, const struct counted_bucket *what)
 {
     struct bucket bucket = what->bucket;
     int64_t step_s = bucket.end_s - bucket.start_s;
@@ -60,14 +65,13 @@ bool counted_keys_add(struct counted_keys *counted, const struct counted_bucket 
     }
     size_t pieces = (size_t)((bucket.end_s - bucket.start_s) / step_s);
     counted->per_level[bucket.level] += (uint32_t)(pieces * what->n_pages);
-    for (size_t i = 0; counted->keys != NULL && i < pieces; i++) {
+    enum storage_err err = STORAGE_OK;
+    for (size_t i = 0; err == STORAGE_OK && counted->keys != NULL && i < pieces; i++) {
         bucket.start_s = what->bucket.start_s + (int64_t)i * step_s;
         bucket.end_s = bucket.start_s + step_s;
-        if (!list_keys(counted, what, bucket)) {
-            return false;
-        }
+        err = list_keys(counted, what, bucket);
     }
-    return true;
+    return err;
 }
 
 static int by_time(const void *a, const void *b)

@@ -12,13 +12,17 @@
 #include "storage/key.h"
 #include "storage/window_job.h"
 
-#define COUNTED_KEYS_MAX 50000 /* up to here the future is told by minutes */
+#define COUNTED_KEYS_MAX 50000 /* planned for a list; up to here the future is told by minutes */
+/* Of the pages' names in listed keys: the answer is made at one go, by a thread that has others to
+ * serve. */
+#define COUNTED_BYTES_MAX ((size_t)8 * 1024 * 1024)
 
 struct counted_keys {
     uint32_t *per_level;       /* LEVELS */
     struct counted_key **keys; /* NULL: they are not listed; else *keys has *n, and is owned */
     size_t *n;
-    int64_t now_s; /* Redis's clock when it was read */
+    size_t *page_bytes; /* of the pages' names in those listed */
+    int64_t now_s;      /* Redis's clock when it was read */
 };
 
 /* A bucket's key, or with @n_pages > 1 the keys of so many pages: see key_bucket. */
@@ -31,8 +35,8 @@ struct counted_bucket {
     struct bucket bucket;
 };
 
-/* False: no memory. */
-bool counted_keys_add(struct counted_keys *counted, const struct counted_bucket *what);
+/* STORAGE_NOMEM; STORAGE_TOO_BROAD: more would be listed than may be. */
+enum storage_err counted_keys_add(struct counted_keys *counted, const struct counted_bucket *what);
 
 /* Put them in order of time, then of their names. */
 void counted_keys_sort(struct counted_key *keys, size_t n);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "storage/counted_keys.h"
 #include "storage/page_sets.h"
 #include "storage/page_sketch.h"
 
@@ -40,26 +41,29 @@ static struct pair *pair_of(const struct overlap_job *overlap)
 
 static enum storage_err count_keys(struct window_read *w, const struct pair *pair)
 {
+    enum storage_err err = STORAGE_OK;
     for (size_t i = 0; i < pair->n; i++) {
         struct slice page = pair->pages[i].page;
         unsigned p = page_partition(w, page);
-        for (size_t b = 0; b < w->covers[p].n; b++) {
-            if (!window_count_key(w, p, KEY_UV, page, w->covers[p].buckets[b])) {
-                return STORAGE_NOMEM;
-            }
+        for (size_t b = 0; err == STORAGE_OK && b < w->covers[p].n; b++) {
+            err = window_count_key(w, p, KEY_UV, page, w->covers[p].buckets[b]);
         }
     }
     window_sort_keys(w->asked);
-    return STORAGE_OK;
+    return err;
 }
 
 static bool too_broad(const struct window_read *w, const struct pair *pair)
 {
     size_t keys = 0;
+    size_t page_bytes = 0;
     for (size_t i = 0; i < pair->n; i++) {
-        keys += w->covers[page_partition(w, pair->pages[i].page)].n;
+        size_t n = w->covers[page_partition(w, pair->pages[i].page)].n;
+        keys += n;
+        page_bytes += n * pair->pages[i].page.n;
     }
-    return keys > WINDOW_READS_MAX;
+    return keys > WINDOW_READS_MAX ||
+           (w->asked->explain && (keys > COUNTED_KEYS_MAX || page_bytes > COUNTED_BYTES_MAX));
 }
 
 /* Until a plan has held. */
@@ -117,7 +121,7 @@ enum storage_err overlap_run(struct reader *reader, struct storage_job *job, boo
     struct pair *pair = pair_of(overlap);
     bool begun = window_begin(&w, reader, job, &overlap->asked, ret_lost);
     err = begun && pair != NULL ? STORAGE_OK : STORAGE_NOMEM;
-    window_clear_keys(&overlap->asked);
+    window_clear_keys(&w);
     err = err == STORAGE_OK ? read_pair(&w, pair) : err;
     err = err == STORAGE_OK ? count_keys(&w, pair) : err;
     if (err == STORAGE_OK) {

@@ -150,7 +150,7 @@ static enum storage_err attempt(struct ranking *r, bool *ret_done)
 {
     unsigned n = r->w.core->partitions.n;
     uint64_t all = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
-    window_clear_keys(&r->job->asked);
+    window_clear_keys(&r->w);
     enum storage_err err = window_plan(&r->w, all);
     err = err == STORAGE_OK ? choose(r) : err;
     err = err == STORAGE_OK ? pages_scan_run(&r->scan, &r->w, r->job->prefix) : err;

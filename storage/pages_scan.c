@@ -281,6 +281,18 @@ static bool ask_look(struct scanning *s, unsigned p, size_t *bucket)
     return true;
 }
 
+/* Before anything is asked, so that no answer is left under way if it is too much. */
+static enum storage_err count_keys(struct window_read *w)
+{
+    enum storage_err err = STORAGE_OK;
+    for (unsigned p = 0; p < w->core->partitions.n; p++) {
+        for (size_t i = 0; err == STORAGE_OK && i < w->covers[p].n; i++) {
+            err = window_count_key(w, p, KEY_PV, SLICE(""), w->covers[p].buckets[i]);
+        }
+    }
+    return err;
+}
+
 /* Look at all that is not remembered, of all partitions at once; of those of which all is, at the
  * state. */
 static enum storage_err ask_looks(struct scanning *s)
@@ -293,11 +305,6 @@ static enum storage_err ask_looks(struct scanning *s)
                 return STORAGE_NOMEM;
             }
         } while (bucket < w->covers[p].n);
-        for (size_t i = 0; i < w->covers[p].n; i++) {
-            if (!window_count_key(w, p, KEY_PV, SLICE(""), w->covers[p].buckets[i])) {
-                return STORAGE_NOMEM;
-            }
-        }
     }
     return window_send(w) ? STORAGE_OK : STORAGE_NOMEM;
 }
@@ -444,6 +451,7 @@ enum storage_err pages_scan_run(struct pages_scan *scan, struct window_read *w, 
         s->n_buckets = w->covers[p].n > s->n_buckets ? w->covers[p].n : s->n_buckets;
     }
     enum storage_err err = pages_memory_begin(&s->memory, w) ? STORAGE_OK : STORAGE_NOMEM;
+    err = err == STORAGE_OK ? count_keys(w) : err;
     err = err == STORAGE_OK ? ask_looks(s) : err;
     err = err == STORAGE_OK ? add_recalled(s) : err; /* while Redis works */
     err = err == STORAGE_OK ? take_looks(s) : err;

@@ -76,7 +76,8 @@ static enum storage_err plan_all(
         }
         buckets += w->covers[p].n;
     }
-    return buckets > WINDOW_READS_MAX ? STORAGE_TOO_BROAD : STORAGE_OK;
+    size_t most = w->asked->explain ? COUNTED_KEYS_MAX : WINDOW_READS_MAX;
+    return buckets > most ? STORAGE_TOO_BROAD : STORAGE_OK;
 }
 
 enum storage_err window_plan(struct window_read *w, uint64_t partitions)
@@ -317,7 +318,7 @@ enum storage_err window_take(
 
 /* ---- what was read ---- */
 
-bool window_count_key(struct window_read *w, unsigned partition, enum key_kind kind,
+enum storage_err window_count_key(struct window_read *w, unsigned partition, enum key_kind kind,
     struct slice page, struct bucket bucket)
 {
     struct window_question *asked = w->asked;
@@ -325,6 +326,7 @@ bool window_count_key(struct window_read *w, unsigned partition, enum key_kind k
     struct counted_keys counted = {.per_level = asked->per_level,
         .keys = asked->explain ? &asked->keys : NULL,
         .n = &asked->n_keys,
+        .page_bytes = &w->page_bytes,
         .now_s = redis_clock_ms(&w->core->clock) / 1000};
     struct counted_bucket what = {.tag = w->core->partitions.tag[partition],
         .kind = kind,
@@ -335,10 +337,11 @@ bool window_count_key(struct window_read *w, unsigned partition, enum key_kind k
     return counted_keys_add(&counted, &what);
 }
 
-void window_clear_keys(struct window_question *asked)
+void window_clear_keys(struct window_read *w)
 {
-    counted_keys_release(&asked->keys, &asked->n_keys);
-    memset(asked->per_level, 0, sizeof(asked->per_level));
+    counted_keys_release(&w->asked->keys, &w->asked->n_keys);
+    memset(w->asked->per_level, 0, sizeof(w->asked->per_level));
+    w->page_bytes = 0;
 }
 
 void window_sort_keys(struct window_question *asked)

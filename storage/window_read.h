@@ -40,6 +40,7 @@ struct window_read {
     int64_t latest_s;     /* Redis's clock in the newest reply */
     bool stale;           /* a plan did not hold, or what was recalled */
     bool full;            /* Redis's memory is full: read by script */
+    size_t page_bytes;    /* of the pages' names in asked->keys */
 
     struct partition_known *known; /* PARTITIONS_MAX, owned; of those that were planned */
     bool forgetful;                /* nothing is recalled: it did not hold before */
@@ -106,11 +107,11 @@ enum storage_err window_take(
 /* STORAGE_REFUSED: something came that tallyd did not put there. */
 enum storage_err window_foreign(struct window_read *w);
 
-/* Count a key that was read, and with explain list it. */
-bool window_count_key(struct window_read *w, unsigned partition, enum key_kind kind,
+/* Count a key that was read, and with explain list it: see counted_keys_add. */
+enum storage_err window_count_key(struct window_read *w, unsigned partition, enum key_kind kind,
     struct slice page, struct bucket bucket);
 /* Forget those; and at the end: put them in order. */
-void window_clear_keys(struct window_question *asked);
+void window_clear_keys(struct window_read *w);
 void window_sort_keys(struct window_question *asked);
 
 #endif

@@ -103,6 +103,18 @@ def test_sets_of_pages(http, site):
     assert http.get(query + "&pageset=a&page=/b/1").json["a"]["pageset"] == "a"
 
 
+def test_a_list_of_keys_is_bounded(http, site):
+    """Two sets over an hour and a half had a list of 180,000 keys: of long names 390 MB of JSON, made on an HTTP thread."""
+    put_set(http, site, "a", [f"/a/{i}" for i in range(1000)])
+    put_set(http, site, "b", [f"/b/{i}" for i in range(1000)])
+    put_set(http, site, "long", [f"/{i}".ljust(2048, "x") for i in range(1000)])
+    for sets, from_ in ((["a", "b"], "now-55m"), (["a", "long"], "now-8m")):
+        asked = {"site": site, "pageset": sets, "from_": from_}
+        refused = http.get("/overlap", **asked, explain="1")
+        assert refused.status == 422 and "too many keys: ask without explain" in refused.json["detail"], refused
+        assert http.question("/overlap", **asked)["cover"]["keys"] > 8000
+
+
 def test_sets_that_are_refused(http, site):
     put_set(http, site, "s", ["/a"])
     for query, status in (("pageset=s", 400), ("pageset=s&pageset=s&pageset=s", 400), ("page=/a&page=/b&pageset=s", 400),

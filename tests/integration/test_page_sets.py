@@ -115,11 +115,15 @@ def test_what_needs_too_many_keys_says_what_would_help(http, site):
 
     assert advice(from_=0, to="9999-12-31") == "with to=now, or for a shorter one"
     put(http, "long", [f"/{i}".ljust(2045, "x") for i in range(1000)], site)
-    assert advice(pageset="long", from_="now-1h") == "for fewer pages, or for a shorter one"
+    assert advice(pageset="long", from_="now-50m") == "for fewer pages, or for a shorter one"
     put(http, "all", [f"/{i}" for i in range(1000)], site)
-    assert advice(pageset="all", from_="now-1h", explain="1") == "without explain, or for fewer pages, or for a shorter one"
+    assert advice(pageset="all", from_="now-50m", explain="1") == "without explain, or for fewer pages, or for a shorter one"
     listed = http.question("/uv", site=site, pageset="all", from_="now-30m", explain="1")["cover"]
     assert len(listed["list"]) == listed["keys"] >= 30_000
+    long = "/".ljust(2048, "x")
+    ahead = {"page": long, "from_": "now", "to": "now+6d", "explain": "1"}  # minutes that nobody reads, but for the list
+    for step in ({}, {"step": "1h"}):
+        assert advice(**ahead, **step) == f"without explain, or {'without step, or ' if step else ''}with to=now, or for a shorter one"
 
 
 @pytest.mark.parametrize("path", [*("/" + m for m in METRICS), "/stats", "/pages"])

@@ -10,7 +10,7 @@ TestSuite(counted_keys, .timeout = 60);
 struct told {
     uint32_t per_level[LEVELS];
     struct counted_key *keys;
-    size_t n;
+    size_t n, page_bytes;
 };
 
 static struct counted_keys counted_at(struct told *told, bool explain, int64_t now_s)
@@ -18,6 +18,7 @@ static struct counted_keys counted_at(struct told *told, bool explain, int64_t n
     return (struct counted_keys){.per_level = told->per_level,
         .keys = explain ? &told->keys : NULL,
         .n = &told->n,
+        .page_bytes = &told->page_bytes,
         .now_s = now_s};
 }
 
@@ -40,8 +41,8 @@ Test(counted_keys, what_is_over_is_told_as_it_is_and_the_future_by_minutes)
     struct counted_keys counted = counted_at(&told, true, 10 * HOUR_S);
     struct counted_bucket ahead = bucket_of(pages, 2, LEVEL_HOUR, 40 * HOUR_S, 41 * HOUR_S);
     struct counted_bucket over = bucket_of(pages, 2, LEVEL_HOUR, 9 * HOUR_S, 10 * HOUR_S);
-    cr_assert(counted_keys_add(&counted, &ahead));
-    cr_assert(counted_keys_add(&counted, &over));
+    cr_assert_eq(counted_keys_add(&counted, &ahead), STORAGE_OK);
+    cr_assert_eq(counted_keys_add(&counted, &over), STORAGE_OK);
     cr_expect_eq(told.per_level[LEVEL_HOUR], 2);
     cr_expect_eq(told.per_level[LEVEL_MINUTE], 120);
     cr_assert_eq(told.n, 122);
@@ -63,6 +64,28 @@ Test(counted_keys, what_is_over_is_told_as_it_is_and_the_future_by_minutes)
     cr_expect_eq(told.n, 0);
 }
 
+Test(counted_keys, no_more_are_listed_than_an_answer_may_have)
+{
+    static char text[2048];
+    struct slice name = {text, sizeof(text)};
+    const struct slice *pages[] = {&name};
+    struct told told = {0};
+    struct counted_keys counted = counted_at(&told, true, 100 * HOUR_S);
+    struct counted_bucket over = bucket_of(pages, 1, LEVEL_HOUR, 0, HOUR_S);
+    memset(text, 'x', sizeof(text));
+    for (size_t n = 0; n < COUNTED_BYTES_MAX / sizeof(text); n++) {
+        cr_assert_eq(counted_keys_add(&counted, &over), STORAGE_OK);
+    }
+    cr_expect_eq(counted_keys_add(&counted, &over), STORAGE_TOO_BROAD);
+    counted_keys_release(&told.keys, &told.n);
+    told = (struct told){0};
+    over.kind = KEY_PV; /* one key for all pages: their names are not in it */
+    for (size_t n = 0; n < 2 * COUNTED_BYTES_MAX / sizeof(text); n++) {
+        cr_assert_eq(counted_keys_add(&counted, &over), STORAGE_OK);
+    }
+    counted_keys_release(&told.keys, &told.n);
+}
+
 Test(counted_keys, too_many_minutes_stay_what_they_are)
 {
     const struct slice name = SLICE("/");
@@ -74,8 +97,8 @@ Test(counted_keys, too_many_minutes_stay_what_they_are)
     for (int64_t day = 10; day < 60; day++) {
         struct counted_bucket what =
             bucket_of(pages, 1, LEVEL_DAY, day * 24 * HOUR_S, (day + 1) * 24 * HOUR_S);
-        cr_assert(counted_keys_add(&one, &what));
-        cr_assert(counted_keys_add(&other, &what));
+        cr_assert_eq(counted_keys_add(&one, &what), STORAGE_OK);
+        cr_assert_eq(counted_keys_add(&other, &what), STORAGE_OK);
     }
     cr_expect_eq(listed.per_level[LEVEL_MINUTE], 34 * 1440);
     cr_expect_eq(listed.per_level[LEVEL_DAY], 16);
