@@ -6,7 +6,7 @@
 #include "storage/page_table.h"
 
 #define CACHE_SHARE 8  /* one run, of all partitions: at most this part of the cache */
-#define ENTRY_LEAST 16 /* bytes of a page in a table */
+#define ENTRY_LEAST 16 /* bytes of a page in a table, beside its bits */
 
 static size_t table_max(const struct pages_memory *memory)
 {
@@ -109,7 +109,8 @@ void pages_memory_seen(struct pages_memory *memory, unsigned partition, struct p
 
 bool pages_memory_has_room(const struct pages_memory *memory, struct pages_run *run)
 {
-    run->given_up = run->given_up || run->own.n > table_max(memory) / ENTRY_LEAST;
+    run->given_up =
+        run->given_up || run->own.n > table_max(memory) / (ENTRY_LEAST + page_bits_size(run->n));
     return !run->given_up;
 }
 

@@ -14,6 +14,10 @@
 #define SCAN_WORK  4     /* steps in one piece, of zsets as above: about 0.5 ms */
 #define SLOTS      16    /* buckets of a partition that are scanned at the same time */
 
+/* Which buckets a page is in takes a bit for each of the window: so many bytes in all, which four
+ * million pages need in 256 buckets. */
+#define PRESENT_BYTES_MAX (PAGES_SCAN_MAX / 8 * 256)
+
 struct staged {
     uint32_t sum;
     uint64_t pv;
@@ -45,6 +49,7 @@ struct scanning {
     struct slice prefix;
     struct pages_memory memory;
     size_t n_buckets; /* of the longest cover: foreign data may have a page where it is not */
+    size_t n_most;    /* pages that there may be */
     uint32_t turn;    /* buckets read through */
     struct slot look;
     struct lot lots[PARTITIONS_MAX];
@@ -80,7 +85,7 @@ static enum storage_err find_asked(const struct scanning *s, struct slice page, 
         (s->prefix.n > 0 && memcmp(page.p, s->prefix.p, s->prefix.n) != 0)) {
         return STORAGE_OK;
     }
-    if (sums->n >= PAGES_SCAN_MAX) {
+    if (sums->n >= s->n_most) {
         return STORAGE_TOO_BROAD;
     }
     if (!page_sums_find(sums, s->w->asked->site, page, !s->scan->chosen, ret)) {
@@ -94,7 +99,7 @@ static enum storage_err find_asked(const struct scanning *s, struct slice page, 
 static enum storage_err find_own(
     const struct scanning *s, struct pages_run *run, struct slice page, uint32_t *ret)
 {
-    if (run->own.n >= PAGES_SCAN_MAX) {
+    if (run->own.n >= s->n_most) {
         return STORAGE_TOO_BROAD;
     }
     bool ok = page_sums_find(&run->own, s->w->asked->site, page, true, ret) &&
@@ -182,7 +187,7 @@ static enum storage_err stage(
 {
     uint32_t sum = INDEX_NONE;
     int64_t pv = reply_integer(value, -1);
-    if (pv < 0 || page.n > UINT16_MAX) {
+    if (pv < 0 || page.n > EVENT_PAGE_MAX) {
         return window_foreign(s->w);
     }
     if (page.n == 0 || pv == 0) { /* no bytes: the whole site */
@@ -450,6 +455,8 @@ enum storage_err pages_scan_run(struct pages_scan *scan, struct window_read *w, 
     for (unsigned p = 0; p < w->core->partitions.n; p++) {
         s->n_buckets = w->covers[p].n > s->n_buckets ? w->covers[p].n : s->n_buckets;
     }
+    s->n_most = PRESENT_BYTES_MAX / (page_bits_size(s->n_buckets) + 1);
+    s->n_most = s->n_most < PAGES_SCAN_MAX ? s->n_most : PAGES_SCAN_MAX;
     enum storage_err err = pages_memory_begin(&s->memory, w) ? STORAGE_OK : STORAGE_NOMEM;
     err = err == STORAGE_OK ? count_keys(w) : err;
     err = err == STORAGE_OK ? ask_looks(s) : err;

@@ -228,7 +228,22 @@ def test_foreign_data(http, redis, site):
     assert refused.status == 503 and "WRONGTYPE" in refused.json["detail"], refused
     assert time.monotonic() - begin < 5
     redis.command("DEL", key)
+    redis.command("HSET", key, "/" * 60_000, "1")  # longer than any page of ours
+    refused = http.get("/pages", site=site, from_="now-3m")
+    assert refused.status == 503 and "foreign data" in refused.json["detail"], refused
+    redis.command("DEL", key)
     assert http.question("/pages", site=site, from_="now-3m")["total_pages"] == 1
+
+
+def test_many_pages_in_many_buckets_are_too_much(start_redis, start_tallyd, site):
+    """In which buckets each page is takes a bit for each pair: 30,000 pages in 48,000 months took 250 MB."""
+    http = start_tallyd("--partitions", "1", "--readers", "1", redis=start_redis()).client()
+    for first in range(0, 30_000, 10_000):
+        http.accept([{"site": site, "page": f"/{i}"} for i in range(first, first + 10_000)])
+    assert http.question("/pages", site=site, from_="now-1h", limit=1)["total_pages"] == 30_000
+    refused = http.get("/pages", site=site, from_=0, to="6000-01-01")
+    assert refused.status == 422 and "too many keys: ask with to=now" in refused.json["detail"], refused
+    assert http.question("/pages", site=site, from_=0, to="2200-01-01", limit=1)["total_pages"] == 30_000
 
 
 # Sites
