@@ -16,6 +16,7 @@ void rollup_list_release(struct rollup_list *list)
     free(list->cuts);
     free(list->items);
     index_release(&list->index);
+    index_release(&list->site_index);
     *list = (struct rollup_list){0};
 }
 
@@ -142,23 +143,39 @@ static bool find_cut(
     return true;
 }
 
+struct wanted_site {
+    const struct rollup_list *list;
+    struct slice name;
+    uint32_t cut;
+};
+
+static bool same_site(const void *context, uint32_t number)
+{
+    const struct wanted_site *w = context;
+    const struct rollup_site *site = &w->list->sites[number];
+    return site->cut == w->cut && slice_equal(site->name, w->name);
+}
+
+/* SSCAN may show one twice; clients make sites, and may have made a million. */
 static bool add_site(
     struct rollup_list *list, struct slice site, const struct zone *zone, struct bucket target)
 {
-    uint32_t cut = 0;
-    if (!find_cut(list, zone, target, &cut)) {
+    struct wanted_site wanted = {list, site, 0};
+    if (!find_cut(list, zone, target, &wanted.cut) || !index_reserve(&list->site_index) ||
+        !array_reserve(&list->sites, &list->sites_capacity, list->n_sites, sizeof(*list->sites))) {
         return false;
     }
-    for (size_t i = list->n_sites; i-- > 0;) { /* SSCAN may show one twice */
-        if (list->sites[i].cut == cut && slice_equal(list->sites[i].name, site)) {
-            return true;
-        }
+    uint64_t hash = XXH3_64bits_withSeed(site.p, site.n, wanted.cut);
+    struct index_slot *slot = index_find(&list->site_index, hash, same_site, &wanted);
+    if (slot->item != INDEX_NONE) {
+        return true;
     }
-    if (!array_reserve(&list->sites, &list->sites_capacity, list->n_sites, sizeof(*list->sites)) ||
-        !copy(&list->arena, site, &list->sites[list->n_sites].name)) {
+    struct rollup_site *added = &list->sites[list->n_sites];
+    *added = (struct rollup_site){.cut = wanted.cut};
+    if (!copy(&list->arena, site, &added->name)) {
         return false;
     }
-    list->sites[list->n_sites++].cut = cut;
+    index_set(&list->site_index, slot, hash, (uint32_t)list->n_sites++);
     return true;
 }
 
@@ -176,8 +193,8 @@ static bool take_members(
         struct slice member = members->items[i].text;
         struct slice site;
         struct bucket bucket;
-        if (!key_open_site(member, &site)) {
-            continue;
+        if (!key_open_site(member, &site) || site.n > EVENT_SITE_MAX) {
+            continue; /* none of ours */
         }
         const struct zone *zone = site_zones_get(&scope->core->sites, site);
         if (key_open_parse(member, zone, &site, &bucket) && is_due(scope, bucket) &&
@@ -327,7 +344,8 @@ static bool take_piece(
     }
     const struct reply *names = &piece->items[1];
     for (size_t i = 0; i < names->n; i++) {
-        if (!add_item(list, scan, names->items[i].text, part)) {
+        struct slice page = names->items[i].text;
+        if (page.n <= EVENT_PAGE_MAX && !add_item(list, scan, page, part)) { /* else none of ours */
             return false;
         }
     }
@@ -400,6 +418,7 @@ enum list_result rollup_list_make(
     struct list_step step = {0};
     arena_clear(&ret->arena);
     index_clear(&ret->index);
+    index_clear(&ret->site_index);
     ret->n_sites = ret->n_items = ret->n_cuts = 0;
     enum list_result result = list_sites(scope, ret, &step);
     for (size_t i = 0; !sites_only && result == LIST_OK && i < ret->n_sites; i++) {

@@ -51,6 +51,7 @@ struct rollup_list {
     struct arena arena;
     struct rollup_site *sites;
     size_t n_sites, sites_capacity;
+    struct index site_index;
     struct rollup_cut *cuts; /* of the sites' zones */
     size_t n_cuts, cuts_capacity;
     struct rollup_item *items; /* grouped by site and kind */
