@@ -10,11 +10,14 @@
 #include "storage/activity_day.h"
 
 #define DAY_S 86400
+#define POINTS_MAX                                                                                 \
+    200000 /* of all series: an answer is made at one go, by a thread with others to serve */
 
 struct series_state {
     struct grafana_query query;
     size_t next;                /* target whose job is under way, or is to be */
     json_t *answer;             /* of those before it */
+    size_t n_points;            /* in it */
     bool coarser;               /* its step was taken from what storage said would work */
     struct activity_days *sets; /* of the target at hand, if it is of days; owned */
     struct activity_count *counts;
@@ -286,6 +289,23 @@ static void reply_failed(struct http_exchange *exchange, const struct grafana_ta
     }
 }
 
+/* Count those of the target at hand.  False: the response says that they are too many. */
+static bool count_points(struct http_exchange *exchange, const struct grafana_target *target)
+{
+    struct series_state *state = exchange->state;
+    const struct storage_job *job = &exchange->job;
+    int n = (int)(target->ref_id.n < 64 ? target->ref_id.n : 64);
+    state->n_points += job->op == STORAGE_ACTIVITY ? state->n_sets : job->u.count.n_points;
+    if (state->n_points > POINTS_MAX) {
+        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
+            "query %.*s: with this one the answer has more than %d points: choose a coarser step, "
+            "or fewer queries",
+            n, n > 0 ? target->ref_id.p : "", POINTS_MAX);
+        return false;
+    }
+    return true;
+}
+
 void grafana_query_finish(struct http_exchange *exchange)
 {
     struct series_state *state = exchange->state;
@@ -305,6 +325,9 @@ void grafana_query_finish(struct http_exchange *exchange)
     }
     if (job->err != STORAGE_OK) {
         reply_failed(exchange, target);
+        return;
+    }
+    if (!count_points(exchange, target)) {
         return;
     }
     if (target->metric == GRAFANA_DAU) {

@@ -255,6 +255,15 @@ def test_errors_say_which_query(http):
     assert status == 422 and message.startswith("query "), message
 
 
+def test_an_answer_has_so_many_points(http, site):
+    """A hundred series of 11,000 points each were 20 MB of JSON, made on an HTTP thread."""
+    months = {"range": {"from": iso(0), "to": "2850-01-01T00:00:00Z"}}  # 10,560 of them
+    targets = [("pv", {"site": site, "step": "1M"})] * 20
+    status, message = refused(http, *targets, **months)
+    assert status == 422 and message.startswith("query S: ") and "more than 200000 points" in message, message
+    assert sum(len(series["datapoints"]) for series in ask(http, *targets[:18], range_=months["range"])) == 18 * 10_560
+
+
 def test_many_names(http, shop):
     """As many as a page set has, each looked at once; more are refused before anything is done with them."""
     many = [f"/{i}" for i in range(997)] + PAGES[:3]
