@@ -40,7 +40,7 @@ def check(settings):
     if packages:
         sys.exit(f"bench: missing: {' '.join(packages)}; as root: apt-get install {' '.join(packages)}")
     files = [p for p in [BUILD / "tallyd", *(PROGRAMS / n for n in (
-        "rate", "unmerged", "pfcount", "bare_mhd", "bench_event_json", "hll_codec", "hll_joint"))] if not p.exists()]
+        "rate", "unmerged", "same_keys", "bare_mhd", "bench_event_json", "hll_codec", "hll_joint"))] if not p.exists()]
     if files:
         sys.exit(f"bench: not built: {' '.join(map(str, files))}; run make bench")
     unknown = [s for s in settings.only if s not in SECTIONS]
