@@ -11,7 +11,7 @@ from benchlib import activity, dashboards, decoder, filters, growth, ingest, lim
 from benchlib.bench import Bench
 from benchlib.load import LoadFailed
 from benchlib.servers import Nginx, Webdis
-from benchlib.settings import BUILD, PROGRAMS, ROOT, Settings
+from benchlib.settings import BENCH, BUILD, PROGRAMS, ROOT, Settings
 
 SECTIONS = {
     "single": lambda b: [ingest.single(b, "always"), ingest.single_random(b, "always")],
@@ -39,8 +39,7 @@ def check(settings):
                 if shutil.which(program) is None]
     if packages:
         sys.exit(f"bench: missing: {' '.join(packages)}; as root: apt-get install {' '.join(packages)}")
-    files = [p for p in [BUILD / "tallyd", *(PROGRAMS / n for n in (
-        "rate", "unmerged", "same_keys", "bare_mhd", "bench_event_json", "hll_codec", "hll_joint"))] if not p.exists()]
+    files = [p for p in [BUILD / "tallyd", *(PROGRAMS / c.stem for c in BENCH.glob("*.c"))] if not p.exists()]
     if files:
         sys.exit(f"bench: not built: {' '.join(map(str, files))}; run make bench")
     unknown = [s for s in settings.only if s not in SECTIONS]
