@@ -13,15 +13,9 @@
 
 static void append(struct claims *c, struct storage_job *job)
 {
-    job->next = NULL;
-    if (c->last == NULL) {
-        c->first = job;
-    } else {
-        c->last->next = job;
-    }
-    c->last = job;
-    c->waiting++;
-    if (c->waiting == 1) {
+    job->cost = 1; /* the writer gives it its own again */
+    job_queue_append(&c->waiting, job);
+    if (c->waiting.events == 1) {
         pthread_cond_signal(&c->work);
     }
 }
@@ -77,7 +71,7 @@ bool claims_submit(struct claims *c, struct storage_job *job, enum storage_err *
     pthread_mutex_lock(&c->lock);
     if (c->draining || c->stop) {
         *ret_err = STORAGE_SHUTDOWN;
-    } else if (c->waiting >= c->core->config.queue_events) {
+    } else if (c->waiting.events >= c->core->config.queue_events) {
         *ret_err = STORAGE_FULL;
     } else {
         append(c, job);
@@ -99,16 +93,13 @@ static bool take_batch(struct claims *c)
     c->n_batch = 0;
     pthread_mutex_lock(&c->lock);
     int timeout = 0;
-    while (c->first == NULL && !c->stop && timeout != ETIMEDOUT) {
+    while (c->waiting.first == NULL && !c->stop && timeout != ETIMEDOUT) {
         timeout = c->n_tidy > 0 ? pthread_cond_timedwait(&c->work, &c->lock, &tidy)
                                 : pthread_cond_wait(&c->work, &c->lock);
     }
-    while (c->first != NULL && c->n_batch < CLAIMS_BATCH_MAX) {
-        c->batch[c->n_batch++] = c->first;
-        c->first = c->first->next;
-        c->waiting--;
+    while (c->waiting.first != NULL && c->n_batch < CLAIMS_BATCH_MAX) {
+        c->batch[c->n_batch++] = job_queue_remove(&c->waiting, NULL);
     }
-    c->last = c->first == NULL ? NULL : c->last;
     c->running = c->n_batch > 0;
     bool go_on = !c->stop || c->n_batch > 0;
     pthread_mutex_unlock(&c->lock);
@@ -119,12 +110,18 @@ void claims_put_back(struct claims *c, size_t first, size_t n)
 {
     pthread_mutex_lock(&c->lock);
     for (size_t i = first + n; i-- > first;) {
-        c->batch[i]->next = c->first;
-        c->last = c->first == NULL ? c->batch[i] : c->last;
-        c->first = c->batch[i];
-        c->waiting++;
+        job_queue_prepend(&c->waiting, c->batch[i]);
     }
     pthread_mutex_unlock(&c->lock);
+}
+
+static void fail_list(struct storage_job *job, enum storage_err err)
+{
+    while (job != NULL) {
+        struct storage_job *next = job->next;
+        claims_fail(job, err);
+        job = next;
+    }
 }
 
 /* While the thread waits for Redis, for as long as those in its hand can: others may have less time
@@ -132,28 +129,10 @@ void claims_put_back(struct claims *c, size_t first, size_t n)
 static bool answer_late(void *data)
 {
     struct claims *c = data;
-    struct storage_job *late = NULL;
-    int64_t now_ms = monotonic_ms();
     pthread_mutex_lock(&c->lock);
-    struct storage_job *job = c->first;
-    c->first = c->last = NULL;
-    c->waiting = 0;
-    while (job != NULL) {
-        struct storage_job *next = job->next;
-        if (job->deadline_ms <= now_ms) {
-            job->next = late;
-            late = job;
-        } else {
-            append(c, job);
-        }
-        job = next;
-    }
+    struct storage_job *late = job_queue_take_late(&c->waiting, monotonic_ms());
     pthread_mutex_unlock(&c->lock);
-    while (late != NULL) {
-        struct storage_job *next = late->next;
-        claims_fail(late, STORAGE_LATE);
-        late = next;
-    }
+    fail_list(late, STORAGE_LATE);
     return true;
 }
 
@@ -161,7 +140,7 @@ static void batch_ended(struct claims *c)
 {
     pthread_mutex_lock(&c->lock);
     c->running = false;
-    if (c->first == NULL) {
+    if (c->waiting.first == NULL) {
         pthread_cond_broadcast(&c->idle);
     }
     pthread_mutex_unlock(&c->lock);
@@ -246,21 +225,15 @@ void claims_drain(struct claims *c, int64_t deadline_ms)
     struct timespec until = {.tv_sec = deadline_ms / 1000, .tv_nsec = deadline_ms % 1000 * 1000000};
     pthread_mutex_lock(&c->lock);
     c->draining = true;
-    while ((c->first != NULL || c->running) && monotonic_ms() < deadline_ms) {
+    while ((c->waiting.first != NULL || c->running) && monotonic_ms() < deadline_ms) {
         (void)pthread_cond_timedwait(&c->idle, &c->lock, &until);
     }
     c->drained = monotonic_ms() >= deadline_ms; /* else who has claimed may still come to his end */
-    struct storage_job *job = c->first;
-    c->first = c->last = NULL;
-    c->waiting = 0;
+    struct storage_job *left = job_queue_take(&c->waiting, SIZE_MAX);
     pthread_mutex_unlock(&c->lock);
-    while (job != NULL) {
-        struct storage_job *next = job->next;
-        claims_fail(job, STORAGE_SHUTDOWN);
-        job = next;
-    }
+    fail_list(left, STORAGE_SHUTDOWN);
     pthread_mutex_lock(&c->lock);
-    while (c->running || c->first != NULL) { /* each ends by its own deadline */
+    while (c->running || c->waiting.first != NULL) { /* each ends by its own deadline */
         (void)pthread_cond_wait(&c->idle, &c->lock);
     }
     pthread_mutex_unlock(&c->lock);

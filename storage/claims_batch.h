@@ -12,6 +12,7 @@
 #define STORAGE_CLAIMS_BATCH_H
 
 #include "storage/claims.h"
+#include "storage/job_queue.h"
 #include "storage/session.h"
 
 #define CLAIMS_BATCH_MAX 256 /* claims in one script: about a millisecond of Redis */
@@ -26,8 +27,7 @@ struct claims {
 
     pthread_mutex_t lock; /* guards all up to the blank line */
     pthread_cond_t work, idle;
-    struct storage_job *first, *last;
-    size_t waiting;
+    struct job_queue waiting; /* a job's cost is 1 */
     bool running, draining, drained, stop;
 
     _Atomic uint64_t owners; /* how many were named */

@@ -156,6 +156,15 @@ void job_done(struct storage_job *job, enum storage_err err)
     job->done(job);
 }
 
+void jobs_done(struct storage_job *list, enum storage_err err)
+{
+    while (list != NULL) {
+        struct storage_job *next = list->next; /* its owner takes it away then */
+        job_done(list, err);
+        list = next;
+    }
+}
+
 bool core_runs(void *data)
 {
     struct core *core = data;

@@ -108,8 +108,9 @@ void core_write_failed(struct core *core, enum storage_err err);
 /* Tell the owner. */
 void core_notice(struct core *core, enum storage_notice what, const char *detail);
 
-/* Answer a job. */
+/* Answer a job; or all of a list. */
 void job_done(struct storage_job *job, enum storage_err err);
+void jobs_done(struct storage_job *list, enum storage_err err);
 
 /* Is it to go on?  A redis_look of threads that nobody waits for, whose data is the core. */
 bool core_runs(void *data);

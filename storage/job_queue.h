@@ -15,6 +15,9 @@ struct job_queue {
 
 void job_queue_append(struct job_queue *queue, struct storage_job *job);
 
+/* In front of all others: it was taken before. */
+void job_queue_prepend(struct job_queue *queue, struct storage_job *job);
+
 /* Cut off the oldest jobs, as a list: at least one, and as many as have @max_events together. */
 struct storage_job *job_queue_take(struct job_queue *queue, size_t max_events);
 

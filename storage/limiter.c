@@ -186,15 +186,6 @@ static void gather(struct limiter *l, const struct session *session, struct gath
     g->n = 0;
 }
 
-static void fail_list(struct storage_job *jobs, enum storage_err err)
-{
-    while (jobs != NULL) {
-        struct storage_job *next = jobs->next;
-        job_done(jobs, err);
-        jobs = next;
-    }
-}
-
 bool limiter_pump(
     struct limiter *l, const struct session *session, struct storage_job *jobs, int64_t now_ms)
 {
@@ -354,7 +345,7 @@ void limiter_lost(struct limiter *l)
 
 void limiter_answer_late(struct limiter *l, int64_t now_ms)
 {
-    fail_list(job_queue_take_late(&l->again, now_ms), STORAGE_LATE);
+    jobs_done(job_queue_take_late(&l->again, now_ms), STORAGE_LATE);
     for (size_t i = 0; i < l->sent.n; i++) {
         struct storage_job **job = &sent_at(l, i)->job;
         if (*job != NULL && (*job)->deadline_ms <= now_ms) {

@@ -275,15 +275,6 @@ static void *reader_main(void *argument)
     return NULL;
 }
 
-static void fail_list(struct storage_job *job, enum storage_err err)
-{
-    while (job != NULL) {
-        struct storage_job *next = job->next;
-        job_done(job, err);
-        job = next;
-    }
-}
-
 /* The watcher: all readers may be busy with a Redis that does not answer, longer than some of those
  * that wait can.  It looks at the earliest deadline of those that came since it looked last, so
  * that questions that are soon answered do not wake it up each. */
@@ -298,7 +289,7 @@ static void *watch_main(void *argument)
             readers->watch_ms = job_queue_due_ms(&readers->waiting);
             tell_if_idle(readers);
             pthread_mutex_unlock(&readers->lock);
-            fail_list(late, STORAGE_LATE);
+            jobs_done(late, STORAGE_LATE);
             pthread_mutex_lock(&readers->lock);
             continue;
         }
@@ -370,7 +361,7 @@ void readers_drain(struct readers *readers, int64_t deadline_ms)
     }
     struct storage_job *left = job_queue_take(&readers->waiting, SIZE_MAX);
     pthread_mutex_unlock(&readers->lock);
-    fail_list(left, STORAGE_SHUTDOWN);
+    jobs_done(left, STORAGE_SHUTDOWN);
     pthread_mutex_lock(&readers->lock);
     while (readers->running > 0) { /* each ends by its own deadline */
         pthread_cond_wait(&readers->idle, &readers->lock);
