@@ -27,16 +27,18 @@ CFLAGS_ALL = -std=c11 -D_GNU_SOURCE -I. -pthread -ffp-contract=off $(CFLAGS_WARN
   $(SAN) $(CFLAGS)
 LDLIBS_ALL = $(SAN) -pthread -lmicrohttpd -ljansson -lhiredis -lxxhash -lsodium -lcurl -lz -lm
 
-SRC := $(wildcard storage/*.c handlers/*.c service/*.c service/client/*.c)
+# Every source of the service, however deep its folder lies; but the tool that the build itself runs is not one.
+ALL_C := $(sort $(shell find storage handlers service -name '*.c'))
+YAML_TO_JSON = service/ops/yaml_to_json
+SRC := $(filter-out $(YAML_TO_JSON).c,$(ALL_C))
 OBJ := $(SRC:%.c=$(B)/%.o)
 LIB_OBJ := $(filter-out $(B)/service/main.o,$(OBJ))
-UNIT_SRC := $(wildcard tests/unit/*/*.c tests/lib/*.c)
+UNIT_SRC := $(sort $(shell find tests/unit -name '*.c') $(wildcard tests/lib/*.c))
 UNIT_OBJ := $(UNIT_SRC:%.c=$(B)/%.o)
 TOOLS := $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-C_FILES := $(SRC) $(UNIT_SRC) $(wildcard storage/*.h handlers/*.h service/*.h service/client/*.h \
-  service/build/*.c tests/*/*.h tests/unit/*/*.h tests/tools/*.c tests/bench/*.c tests/fuzz/*.c tests/oom/*.c)
+C_FILES := $(sort $(ALL_C) $(shell find storage handlers service tests -name '*.[ch]'))
 
 .PHONY: all run deps deps-run deps-test test check units lint lint-openapi integration test-asan test-tsan \
   fuzz fuzz-regressions model model-short format clean coverage install uninstall docs
@@ -66,23 +68,23 @@ $(B)/%.o: %.c
 	@echo "  CC   $<"
 	$(V)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
-$(B)/storage/script.o: $(wildcard storage/lua/*.lua)
+$(B)/storage/redis/script.o: $(wildcard storage/lua/*.lua)
 
 # openapi.yaml is built in as it is, and as JSON
-$(B)/service/build/yaml_to_json: $(B)/service/build/yaml_to_json.o
+$(B)/$(YAML_TO_JSON): $(B)/$(YAML_TO_JSON).o
 	@echo "  LINK $@"
 	$(V)$(CC) $(LDFLAGS) -o $@ $^ $(SAN) -lyaml -ljansson
 
-$(B)/openapi.json: openapi.yaml $(B)/service/build/yaml_to_json
+$(B)/openapi.json: openapi.yaml $(B)/$(YAML_TO_JSON)
 	@echo "  JSON $@"
-	$(V)$(B)/service/build/yaml_to_json $< >$@.new && mv $@.new $@
+	$(V)$(B)/$(YAML_TO_JSON) $< >$@.new && mv $@.new $@
 
-$(B)/service/api_description.o: openapi.yaml $(B)/openapi.json
-$(B)/service/api_description.o: private CFLAGS_ALL += -Wa,-I$(B)
+$(B)/service/ops/api_description.o: openapi.yaml $(B)/openapi.json
+$(B)/service/ops/api_description.o: private CFLAGS_ALL += -Wa,-I$(B)
 
 # so are the dashboard's files and Chart.js, each with its ETag
 CHART_JS ?= /usr/share/javascript/chart.js/chart.min.js
-WEB := $(wildcard handlers/web/*)
+WEB := $(filter-out %.c %.h,$(wildcard handlers/web/*))
 
 $(B)/web/%.tag: handlers/web/%
 	@mkdir -p $(@D)
@@ -92,8 +94,8 @@ $(B)/web/chart.min.js.tag: $(CHART_JS)
 	@mkdir -p $(@D)
 	$(V)printf '"%.24s"' "$$(sha256sum <$<)" >$@
 
-$(B)/handlers/dashboard.o: $(WEB) $(CHART_JS) $(WEB:handlers/%=$(B)/%.tag) $(B)/web/chart.min.js.tag
-$(B)/handlers/dashboard.o: private CFLAGS_ALL += -Wa,-I$(B) -Wa,-I$(dir $(CHART_JS))
+$(B)/handlers/web/dashboard.o: $(WEB) $(CHART_JS) $(WEB:handlers/%=$(B)/%.tag) $(B)/web/chart.min.js.tag
+$(B)/handlers/web/dashboard.o: private CFLAGS_ALL += -Wa,-I$(B) -Wa,-I$(dir $(CHART_JS))
 
 -include $(OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(wildcard $(B)/tests/tools/*.d $(B)/tests/bench/*.d $(B)/tests/oom/*.d)
 
@@ -184,8 +186,8 @@ uninstall:
 PACKAGES_DEB = dpkg-dev debhelper fakeroot
 deb: deps-run
 	@$(call need,$(PACKAGES_DEB))
-	$(V)sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog | grep -qxF "$$(sed -n 's/.*TALLYD_VERSION "\(.*\)".*/\1/p' service/version.h)" || \
-	  { echo "debian/changelog and service/version.h name different versions" >&2; exit 1; }
+	$(V)sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog | grep -qxF "$$(sed -n 's/.*TALLYD_VERSION "\(.*\)".*/\1/p' service/ops/version.h)" || \
+	  { echo "debian/changelog and service/ops/version.h name different versions" >&2; exit 1; }
 	$(V)rm -f tallyd_*.deb
 	fakeroot debian/rules binary
 	$(V)fakeroot debian/rules clean
@@ -295,8 +297,8 @@ test-tsan: deps-test
 FUZZ_SECONDS ?= 60
 FUZZ_CC = clang -std=c11 -D_GNU_SOURCE -I. -O1 -g -ffp-contract=off \
   -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
-FUZZED := storage/zone.c storage/zone_rule.c storage/zone_file.c storage/bucket.c storage/bloom.c storage/hll.c storage/hll_simd.c \
-  $(filter-out handlers/json_body.c,$(wildcard handlers/event_*.c handlers/json_*.c)) handlers/grafana_names.c handlers/limit_json.c handlers/plausible_event.c storage/limit.c handlers/params.c handlers/timestamp.c handlers/utf8.c service/client/access_log.c
+FUZZED := storage/time/zone.c storage/time/zone_rule.c storage/time/zone_file.c storage/time/bucket.c storage/sketch/bloom.c storage/sketch/hll.c storage/sketch/hll_simd.c \
+  $(wildcard handlers/ingest/event_*.c) handlers/text/json_scan.c handlers/text/json_text.c handlers/text/json_number.c handlers/text/check.c handlers/reply/json_memory.c handlers/grafana/names.c handlers/limit/limit_json.c handlers/ingest/plausible_event.c storage/job/limit.c handlers/text/params.c handlers/text/timestamp.c handlers/text/utf8.c service/client/access_log.c
 FUZZED_OBJ := $(FUZZED:%.c=$(B)/fuzz/obj/%.o)
 
 $(B)/fuzz/obj/%.o: %.c | have-clang
@@ -345,7 +347,7 @@ coverage:
 	build/coverage/oom/post_events 7
 	build/coverage/oom/questions 3
 	@$(MAKE) --no-print-directory B=build/coverage CFLAGS_OPT="-O0 -g" SAN="--coverage -fprofile-update=atomic" integration || touch build/coverage/failed
-	gcovr -r . --object-directory build/coverage -f storage/ -f handlers/ -f service/ -e service/build/ \
+	gcovr -r . --object-directory build/coverage -f storage/ -f handlers/ -f service/ -e $(YAML_TO_JSON).c \
 	  --exclude-unreachable-branches --exclude-throw-branches --branches -s -o build/coverage/report.txt
 	@grep '^TOTAL' build/coverage/report.txt
 	@[ ! -e build/coverage/failed ]

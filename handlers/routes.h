@@ -5,7 +5,7 @@
 #ifndef HANDLERS_ROUTES_H
 #define HANDLERS_ROUTES_H
 
-#include "handlers/http.h"
+#include "handlers/http/http.h"
 
 extern const struct route api_routes[];
 extern const size_t n_api_routes;

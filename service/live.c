@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "service/limit_option.h"
-#include "service/list_option.h"
-#include "service/option_table.h"
+#include "service/options/limit_option.h"
+#include "service/options/list_option.h"
+#include "service/options/option_table.h"
 
 struct live {
     const struct options *options;

@@ -10,8 +10,8 @@
 #ifndef SERVICE_LIVE_H
 #define SERVICE_LIVE_H
 
-#include "handlers/app.h"
-#include "service/options.h"
+#include "handlers/http/app.h"
+#include "service/options/options.h"
 
 struct live;
 

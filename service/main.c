@@ -6,9 +6,9 @@
 #include "service/client/import.h"
 #include "service/client/query.h"
 #include "service/client/token_command.h"
-#include "service/options.h"
+#include "service/ops/version.h"
+#include "service/options/options.h"
 #include "service/serve.h"
-#include "service/version.h"
 
 extern char **environ;
 

@@ -9,7 +9,7 @@
 #ifndef SERVICE_REREAD_H
 #define SERVICE_REREAD_H
 
-#include "service/service.h"
+#include "service/parts.h"
 
 void reread(struct service *service);
 

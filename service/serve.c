@@ -14,13 +14,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "handlers/json_memory.h"
+#include "handlers/reply/json_memory.h"
 #include "service/notify.h"
-#include "service/process.h"
-#include "service/redis_url.h"
+#include "service/ops/version.h"
+#include "service/options/redis_url.h"
+#include "service/parts.h"
+#include "service/redis/process.h"
 #include "service/reread.h"
-#include "service/service.h"
-#include "service/version.h"
 
 #define REPEATS_PER_S     5
 #define DESCRIPTORS_SPARE 256 /* beside the connections: Redis, files, polls */

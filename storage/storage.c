@@ -5,18 +5,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "storage/claims.h"
-#include "storage/core.h"
-#include "storage/flush.h"
-#include "storage/guard.h"
-#include "storage/leader.h"
-#include "storage/reader.h"
-#include "storage/resolver.h"
-#include "storage/rollup.h"
-#include "storage/seen_fold.h"
-#include "storage/settings.h"
-#include "storage/writer.h"
-#include "storage/zone_store.h"
+#include "storage/core/core.h"
+#include "storage/limit/guard.h"
+#include "storage/lock/leader.h"
+#include "storage/readers.h"
+#include "storage/redis/resolver.h"
+#include "storage/rollup/rollup.h"
+#include "storage/schema/settings.h"
+#include "storage/seen/fold.h"
+#include "storage/time/zone_store.h"
+#include "storage/write/claims.h"
+#include "storage/write/flush.h"
+#include "storage/write/writer.h"
 
 struct storage {
     struct core core;

@@ -16,17 +16,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "storage/activity_job.h"
-#include "storage/bucket.h"
-#include "storage/claim.h"
-#include "storage/cover.h"
-#include "storage/event.h"
-#include "storage/hot_pages.h"
-#include "storage/limit.h"
-#include "storage/filter.h"
-#include "storage/stats.h"
-#include "storage/window_job.h"
-#include "storage/step.h"
+#include "storage/filter/filter.h"
+#include "storage/hot/hot_pages.h"
+#include "storage/job/claim.h"
+#include "storage/job/event.h"
+#include "storage/job/limit.h"
+#include "storage/job/stats.h"
+#include "storage/job/users_job.h"
+#include "storage/job/window_job.h"
+#include "storage/time/bucket.h"
+#include "storage/time/cover.h"
+#include "storage/time/step.h"
 
 #define MUST_CHECK __attribute__((warn_unused_result))
 
@@ -175,7 +175,7 @@ struct seen_job {
 #define STORAGE_FUTURE_MAX_S 86400
 
 /* STORAGE_WRITE and the limits are for the writer's thread, STORAGE_CLAIM and STORAGE_RELEASE for
- * that of the claims (see claim.h); the others are for the readers (reader.c). */
+ * that of the claims (see claim.h); the others are for the readers (readers.c). */
 enum storage_op {
     STORAGE_WRITE,
     STORAGE_COUNT,
@@ -233,7 +233,7 @@ struct storage_job {
     struct storage_job *next;
     uint64_t parts_all; /* bit set of partitions */
     size_t cost;
-    bool begun; /* of a rollup: see rollup_jobs.h */
+    bool begun; /* of a rollup: see rollup/jobs.h */
     void *rows;
     uint64_t question; /* see question_hash() */
 };
@@ -265,7 +265,7 @@ enum storage_notice {
     STORAGE_SETTINGS_CHANGED,
 };
 
-/* Who saw what: see seen_layout.h. */
+/* Who saw what: see seen/layout.h. */
 struct seen_config {
     bool on;           /* events with a user feed it */
     uint64_t capacity; /* pairs of user and page that a site has in a month before it grows */

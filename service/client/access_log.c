@@ -2,8 +2,8 @@
 
 #include <arpa/inet.h>
 
-#include "handlers/utf8.h"
-#include "storage/zone.h"
+#include "handlers/text/utf8.h"
+#include "storage/time/zone.h"
 
 /* Past this year a time is a broken clock, and its seconds would soon read as milliseconds (from
  * 10^11 on) where they are sent. */

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "storage/slice.h"
+#include "storage/base/slice.h"
 
 enum access_log_format { ACCESS_LOG_COMBINED, ACCESS_LOG_COMMON };
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "service/client/access_log.h"
-#include "storage/slice.h"
+#include "storage/base/slice.h"
 
 #define IMPORT_BATCH_EVENTS 1024 /* a power of two: import_cut.h */
 #define IMPORT_BATCH_BYTES  (1024 * 1024)

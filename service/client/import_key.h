@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#include "storage/slice.h"
+#include "storage/base/slice.h"
 
 #define IMPORT_KEY_TEXT 48 /* bytes that hold a key and a NUL */
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "storage/slice.h"
+#include "storage/base/slice.h"
 
 enum import_upload_result {
     IMPORT_UPLOAD_ANSWERED,    /* every event was accepted or rejected: see the answer's counts */

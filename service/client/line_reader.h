@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "storage/slice.h"
+#include "storage/base/slice.h"
 
 /* Longest line that is delivered, in bytes, without its end. */
 #define LINE_READER_MAX 65536

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "service/client/server_url.h"
-#include "storage/buffer.h"
+#include "storage/base/buffer.h"
 
 #define CONNECT_TIMEOUT_S 10L
 /* Well over the server's own deadline for a request (--request-timeout, 10 s). */

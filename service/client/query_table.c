@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handlers/csv.h"
-#include "storage/buffer.h"
+#include "handlers/reply/csv.h"
+#include "storage/base/buffer.h"
 
 #define COLUMNS_MAX 24
 #define NUMBER_TEXT 32

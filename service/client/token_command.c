@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "service/token_file.h"
+#include "service/tokens/token_file.h"
 
 #define PREFIX       "tally_" /* so that scanners for leaked secrets, and people, know what it is */
 #define RANDOM_BYTES 32

@@ -1,5 +1,5 @@
 #!lua
--- funnel.lua - GCRA for several keys at once, each on its own.  Encoded by storage/limiter.c; limit.h has the words.
+-- funnel.lua - GCRA for several keys at once, each on its own.  Encoded by storage/limit/limiter.c; limit.h has the words.
 --
 -- KEYS: one a job    ARGV: six for each run of jobs that ask for the same:
 --       how many jobs  cost of one (units)  units paid back a microsecond  capacity  need  want

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- read_any.lua - what a MULTI of window_read.c reads, for a Redis whose memory is full: that one queues nothing any more.
+-- read_any.lua - what a MULTI of read/proved_read.c reads, for a Redis whose memory is full: that one queues nothing any more.
 -- KEYS: 1 rolled  2.. keys of one partition
 -- ARGV: per key: how many words, and these: a command, and what stands behind its key
 -- Reply: as EXEC's: {{cfg, st, ver, kept, over}, data.., TIME}

@@ -1,5 +1,5 @@
 #!lua
--- sliding.lua - an exact log of the last period, for several keys at once.  Encoded by storage/limiter.c.
+-- sliding.lua - an exact log of the last period, for several keys at once.  Encoded by storage/limit/limiter.c.
 --
 -- KEYS: one a job    ARGV: three a job:  limit  period (us)  cost
 -- Reply: {seconds, microseconds, then four a job: granted (-1: denied)  remaining  retry (us; -1 never)  reset (us)}

@@ -1,5 +1,5 @@
 #!lua
--- write.lua - apply parts of flushes to their partitions, each exactly once.  Encoded by storage/encode.c.
+-- write.lua - apply parts of flushes to their partitions, each exactly once.  Encoded by storage/write/encode.c.
 --
 -- KEYS: the direct claims; then part by part:  1 rolled  2 once:<writer>  3 open  4 sites  then the units' markers (and claims), then data keys in the order of use below
 -- ARGV: 1 number of parts  2 cfg  3 ttl (ms)  4 an id, never used before  5 number of direct claims, and the record of each one
@@ -358,7 +358,7 @@ local function apply(k0, a0)
     end
     a = a + 1
 
-    -- Seen, log by log: when it expires (ms), fingerprints of pairs (user, page), 8 bytes each.  (See seen_layout.h.)  A
+    -- Seen, log by log: when it expires (ms), fingerprints of pairs (user, page), 8 bytes each.  (See seen/layout.h.)  A
     -- log is due each time it passes a multiple of 128 KiB.
     local due = ''
     for _ = 1, ARGV[a] do

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "handlers/event_json.h"
+#include "handlers/ingest/event_json.h"
 
 #define EVENTS   1000
 #define BODY_MAX (EVENTS * 512)

@@ -17,8 +17,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "storage/hll.h"
-#include "storage/hll_simd.h"
+#include "storage/sketch/hll.h"
+#include "storage/sketch/hll_simd.h"
 
 #define KEYS_MAX  235
 #define TIMES_MAX 100000

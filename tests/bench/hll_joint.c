@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "storage/hll_joint.h"
+#include "storage/sketch/hll_joint.h"
 
 static const double jaccards[] = {0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9};
 

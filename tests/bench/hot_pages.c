@@ -6,15 +6,15 @@
  *the time of drawing taken off.  Beside it what the same thread spends on an event in row_make()
  *(hashing), which is only a part of what ingestion costs.
  */
-#include "storage/hot_pages.h"
+#include "storage/hot/hot_pages.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "storage/identity.h"
-#include "storage/row.h"
+#include "storage/schema/hashed_event.h"
+#include "storage/schema/identity.h"
 
 static double now_ns(void)
 {

@@ -15,7 +15,7 @@ DEPLOY = ROOT / "deploy"
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
 MANIFESTS = [m for f in ("redis", "tallyd") for m in yaml.safe_load_all((DEPLOY / f"kubernetes/{f}.yaml").read_text(encoding="utf-8"))]
-VERSION = re.search(r'TALLYD_VERSION "(.*)"', (ROOT / "service/version.h").read_text())[1]
+VERSION = re.search(r'TALLYD_VERSION "(.*)"', (ROOT / "service/ops/version.h").read_text())[1]
 
 
 def options():

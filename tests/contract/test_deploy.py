@@ -50,9 +50,9 @@ def test_the_unit_has_no_mistakes(tmp_path):
 
 def test_the_unit_waits_for_the_drain():
     """TimeoutStopSec is longer than all that service_stop() may wait for, one after the other."""
-    source = "".join((ROOT / "service" / f).read_text() for f in ("service.c", "redis_child.c"))
+    source = "".join((ROOT / "service" / f).read_text() for f in ("parts.c", "redis/redis_child.c"))
     limits = {name: int(ms) for name, ms in re.findall(r"#define (\w+_MS)\s+(\d+)", source)}
-    request = re.search(r'"request-timeout".*?fallback = "(\d+)s"', (ROOT / "service/option_table.c").read_text(), re.S)
+    request = re.search(r'"request-timeout".*?fallback = "(\d+)s"', (ROOT / "service/options/option_table.c").read_text(), re.S)
     needed = int(request[1]) + sum(limits[n] for n in ("HTTP_STOP_MS", "REDIS_STOP_MS", "KILL_WAIT_MS")) / 1000
     stop = int(re.search(r"^TimeoutStopSec=(\d+)$", UNIT.read_text(), re.M)[1])
     assert stop > needed
@@ -145,7 +145,7 @@ def test_permissions_are_the_commands_that_the_source_names(redis):
     """No command is missing, none is allowed for nothing."""
     known = {str(name).upper() for name in redis.command("COMMAND", "LIST")}
     named = set()
-    for path in [*(ROOT / "storage").glob("*.c"), *(ROOT / "storage/lua").glob("*.lua")]:
+    for path in [*(ROOT / "storage").rglob("*.c"), *(ROOT / "storage/lua").glob("*.lua")]:
         named |= set(re.findall(r"""["']([A-Z_]{3,})["']""", path.read_text())) & known
     named -= {"AUTH", "SELECT"}  # always allowed; only with a database number in the URL
     named -= {"READONLY"}  # an error's code
@@ -242,7 +242,7 @@ def test_the_same_promises_as_the_embedded_one(directory, start_tallyd, cleanup)
     redis = shipped(directory)
     cleanup.append(redis.stop)
     redis.start()
-    spawn = (ROOT / "service/redis_child.c").read_text()
+    spawn = (ROOT / "service/redis/redis_child.c").read_text()
     for name in re.findall(r'"--((?:lazyfree|append|save|maxmemory-policy)[a-z-]*)"', spawn):
         assert admin(redis, "CONFIG", "GET", name)[1] == tallyd.redis_command("CONFIG", "GET", name)[1], name
 

@@ -170,7 +170,7 @@ def test_the_503s_are_the_programs():
     code = "".join(p.read_text() for p in SOURCES)
     assert not [text for text in explained if f'"{text}"' not in code]
     storage = re.findall(r'X\((STORAGE_\w+), "([^"]+)"\)', (ROOT / "storage/storage.h").read_text())
-    problems = (ROOT / "handlers/problem.c").read_text()
+    problems = (ROOT / "handlers/reply/problem.c").read_text()
     cases = re.search(r"switch \(err\) {(.*?)return PROBLEM_UNAVAILABLE", problems, re.S)[1]
     assert not [t for name, t in storage if f"case {name}:" in cases and t not in explained and name != "STORAGE_NOMEM"]
 
@@ -231,7 +231,7 @@ def test_every_source_file_has_a_place():
 
 def test_what_sighup_reads_again_is_what_the_table_says():
     """The options that deploy/README.md names are those marked `live` in option_table.c, and no others."""
-    table = (ROOT / "service/option_table.c").read_text(encoding="utf-8")
+    table = (ROOT / "service/options/option_table.c").read_text(encoding="utf-8")
     entries = re.findall(r'^    \{"([a-z-]+)", OPTION_(.*?)\},$', table, re.M | re.S)
     live = {name for name, rest in entries if ".live = true" in rest}
     text = (ROOT / "deploy/README.md").read_text(encoding="utf-8")

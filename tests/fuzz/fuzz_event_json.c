@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handlers/event_check.h"
-#include "handlers/event_json.h"
-#include "handlers/utf8.h"
+#include "handlers/ingest/event_json.h"
+#include "handlers/text/check.h"
+#include "handlers/text/utf8.h"
 
 #define NOW 1763650000
 

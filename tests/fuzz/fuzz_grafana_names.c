@@ -2,13 +2,13 @@
  * grafana_names().
  *
  *     clang -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. tests/fuzz/fuzz_grafana_names.c \
- *         handlers/grafana_names.c -ljansson
+ *         handlers/grafana/names.c -ljansson
  *     ./a.out tests/fuzz/corpus/grafana_names
  *
  * The input is names, separated by NUL.  As a variable with one value or with several they must
  * come back the same; the input as it stands must do no harm.
  */
-#include "handlers/grafana_names.h"
+#include "handlers/grafana/names.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,13 +1,13 @@
 /* fuzz_hll.c - libFuzzer target: any string given to hll_merge().
  *
- *     clang -fsanitize=fuzzer,address,undefined -I. tests/fuzz/fuzz_hll.c storage/hll.c \
- *         storage/hll_simd.c storage/bloom.c -lm
+ *     clang -fsanitize=fuzzer,address,undefined -I. tests/fuzz/fuzz_hll.c storage/sketch/hll.c \
+ *         storage/sketch/hll_simd.c storage/sketch/bloom.c -lm
  *     ./a.out tests/fuzz/corpus/hll
  *
  * The seeds are the encodings of a few sets, and one of each corruption.  libFuzzer takes the
  * longest seed, a dense one, for the longest input.
  */
-#include "storage/hll.h"
+#include "storage/sketch/hll.h"
 
 #include <stdlib.h>
 #include <string.h>

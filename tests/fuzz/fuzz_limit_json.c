@@ -1,6 +1,6 @@
 /* fuzz_limit_json.c - the body of POST /ratelimit: what is accepted keeps the rules, all else has a
  * reason. */
-#include "handlers/limit_json.h"
+#include "handlers/limit/limit_json.h"
 
 #include <stdlib.h>
 

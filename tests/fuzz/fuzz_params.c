@@ -1,18 +1,18 @@
 /* fuzz_params.c - libFuzzer target: any query string given to params_parse().
  *
- *     clang -fsanitize=fuzzer,address,undefined -I. tests/fuzz/fuzz_params.c handlers/params.c \
- *         handlers/utf8.c
+ *     clang -fsanitize=fuzzer,address,undefined -I. tests/fuzz/fuzz_params.c handlers/text/params.c
+ * \ handlers/text/utf8.c
  *     ./a.out tests/fuzz/corpus/params
  *
  * What is accepted is written out again, every byte escaped, and must come back the same.
  */
-#include "handlers/params.h"
+#include "handlers/text/params.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "handlers/utf8.h"
+#include "handlers/text/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

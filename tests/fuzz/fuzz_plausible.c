@@ -1,7 +1,7 @@
 /* fuzz_plausible.c - the body of POST /api/event: what is accepted keeps the rules of events, all
  * else has a reason. */
-#include "handlers/event_check.h"
-#include "handlers/plausible_event.h"
+#include "handlers/ingest/plausible_event.h"
+#include "handlers/text/check.h"
 
 #include <stdlib.h>
 

@@ -2,12 +2,12 @@
  * timestamp_parameter().
  *
  *     clang -fsanitize=fuzzer,address,undefined -I. tests/fuzz/fuzz_timestamp.c \
- *         handlers/timestamp.c storage/bucket.c storage/zone.c
+ *         handlers/text/timestamp.c storage/time/bucket.c storage/time/zone.c
  *     ./a.out tests/fuzz/corpus/timestamp
  *
  * The first four bytes are the clock: minutes since 1970, the highest bit set for second 30.5.
  */
-#include "handlers/timestamp.h"
+#include "handlers/text/timestamp.h"
 
 #include <stdlib.h>
 

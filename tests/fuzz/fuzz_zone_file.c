@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "storage/bucket.h"
-#include "storage/zone_file.h"
+#include "storage/time/bucket.h"
+#include "storage/time/zone_file.h"
 
 #define PARTS_MAX 62
 

@@ -59,7 +59,7 @@ def days_since_epoch(year, month):
 
 
 def borders(parts, at):
-    """Hour, day and month around `at`, by the rules of storage/bucket.h."""
+    """Hour, day and month around `at`, by the rules of storage/time/bucket.h."""
     near = [part for part in parts if part[0] < at + 70 * DAY and part[1] > at - 70 * DAY]
     (start, end, by), = [part for part in near if part[0] <= at < part[1]]
     hour = (at + by) // 3600 * 3600 - by

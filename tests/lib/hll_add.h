@@ -3,8 +3,8 @@
 #ifndef TESTS_LIB_HLL_ADD_H
 #define TESTS_LIB_HLL_ADD_H
 
-#include "storage/bloom.h"
-#include "storage/hll.h"
+#include "storage/sketch/bloom.h"
+#include "storage/sketch/hll.h"
 
 #define HLL_ADD_SEED 0xadc83b19 /* Redis's choice: another one and no register would agree */
 

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "storage/buffer.h"
-#include "storage/slice.h"
+#include "storage/base/buffer.h"
+#include "storage/base/slice.h"
 
 /* Words in order, and the one that comes next.  They point into the buffer. */
 struct resp_words {

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "handlers/problem.h"
+#include "handlers/reply/problem.h"
 
 #define PATIENCE_MS 5000
 

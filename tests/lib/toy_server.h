@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "service/http_server.h"
+#include "service/http/server.h"
 
 enum toy_mode {
     TOY_THREAD, /* jobs are done by another thread, as soon as it can */

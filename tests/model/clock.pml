@@ -1,7 +1,7 @@
 /* clock.pml - whose minute is it?  An event without `ts` gets its time of arrival from process A, a query with `to=now` gets
  * its end from process B, and minutes too far ahead for any event are taken as complete and empty, at every level.
  *
- * Follows: clock.c, core.c (core_time_seen), the check of `ts` against --max-future (FUT at most), count.c (to_is_now), count_read.c
+ * Follows: clock.c, core.c (core_time_seen), the check of `ts` against --max-future (FUT at most), count.c (to_is_now), count/read.c
  * (counter_basis), cover.c (empty_from_s = TIME + FUT + SLACK).  True time is Redis's (now, in minutes); each process knows a lower bound of it: the TIME
  * in a reply.  BACK: Redis's clock is set back once, by less than SLACK (which
  * promises nothing for `to=now`).

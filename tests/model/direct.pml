@@ -1,6 +1,6 @@
 /* direct.pml - a request with an Idempotency-Key, the direct way and the way by a claim: two tallyd processes, one Redis.
  *
- * Follows: handlers/events.c (try_directly, claimed, give_back), storage/{claims,delivery,flush,unit}.c, storage/lua/{write,claim,settle}.lua.
+ * Follows: handlers/ingest/events.c (try_directly, claimed, give_back), storage/{claims,delivery,flush,unit}.c, storage/lua/{write,claim,settle}.lua.
  * (The direct way needs all of a flush in one script, so one node; idem.pml has the way by a claim on two nodes that lose data independently.)
  *
  * Directly: one script writes the events and the record, with its answer, unless the key has a record.  Whoever finds one, or loses the

@@ -1,7 +1,7 @@
 /* idem.pml - a request with an Idempotency-Key over two partitions, on two Redis nodes (0: home record and partition 0; 1: partition 1),
  * served by two tallyd processes: lease, takeover, reuse of the key after its 24 h, lost suffixes.
  *
- * Made before the code, which was then compared with it (storage/claim.h).  What the code must do here, step by step: `claim` (one
+ * Made before the code, which was then compared with it (storage/job/claim.h).  What the code must do here, step by step: `claim` (one
  * script on the home record), `part` (write.lua with marker once:<id> = gen), `finish` (compare-and-set on the generation).
  *
  * Time is counted in units of 12 h (clk); a key lives TTL = 2 units.  The client has one body; it asks until it has a 202

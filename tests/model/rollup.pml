@@ -1,7 +1,7 @@
 /* rollup.pml - one partition: writers, rollup passes (minute -> hour -> day -> month), expiry, readers, crashes.
  *
- * Follows: storage/lua/{write,mark,takeover,merge,advance,expire}.lua, rollup_pass.c, rollup_list.c, rollup_expire.c,
- * plan_write.c, encode.c (announcements), announced.c, count_read.c, count_take.c, cover.c.
+ * Follows: storage/lua/{write,mark,takeover,merge,advance,expire}.lua, rollup/pass.c, rollup/list.c, rollup/expire.c,
+ * time/write_plan.c, encode.c (announcements), announced.c, count/read.c, count/take.c, cover.c.
  *
  * Redis is the global state; a `d_step` is one script or MULTI.  A leader may leave after any step, the step done or not (reply or
  * request lost), and comes back as whoever reads `rolled` next.  A process may stop for ever anywhere.
@@ -531,7 +531,7 @@ end:
 
 /* ------------------------------------------------------------------ reader */
 #ifdef READER
-/* A window of one or both minutes, tiled by a plan of any age, each bucket read in a MULTI of its own (count_chunk.c cuts long covers
+/* A window of one or both minutes, tiled by a plan of any age, each bucket read in a MULTI of its own (count/chunk.c cuts long covers
  * into several) that says the state and the time: legal by these, or the whole question again. */
 proctype Reader() {
   byte win = 3, lev = 0, k = 0, i = 0; bit need[E]; byte got[E]; bit bad = 0, uneq = 0;

@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "handlers/json_memory.h"
+#include "handlers/reply/json_memory.h"
 #include "handlers/routes.h"
-#include "storage/clock.h"
+#include "storage/base/clock.h"
 #include "tests/oom/failing_alloc.h"
 
 /* The body of an answer becomes the HTTP library's. */

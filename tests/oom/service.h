@@ -1,4 +1,4 @@
-/* service.h - a tallyd in this process, on a real Redis, whose allocations may be made to fail.
+/* parts.h - a tallyd in this process, on a real Redis, whose allocations may be made to fail.
  *
  * HTTP server, handlers and storage as `tallyd serve` puts them together, with as few threads as
  * there can be.  What cannot be had at all ends the program with status 2.
@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "handlers/app.h"
-#include "service/http_server.h"
-#include "service/redis_child.h"
+#include "handlers/http/app.h"
+#include "service/http/server.h"
+#include "service/redis/redis_child.h"
 
 #define SERVICE_BODY_MAX (1024 * 1024)
 

@@ -9,7 +9,7 @@
  * hll_merge() refused; then the 16384 registers in hexadecimal.  The strings after a refused one
  * are merged all the same.
  */
-#include "storage/hll.h"
+#include "storage/sketch/hll.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

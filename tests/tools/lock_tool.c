@@ -9,7 +9,7 @@
  *     release    "done"
  *     valid      "yes" or "no": is any of the lease left, by the monotonic clock?
  */
-#include "storage/redlock.h"
+#include "storage/lock/redlock.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "storage/clock.h"
+#include "storage/base/clock.h"
 
 static const char *const names[] = {[LOCK_MINE] = "mine",
     [LOCK_OTHERS] = "others",

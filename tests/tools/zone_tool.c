@@ -1,4 +1,4 @@
-/* zone_tool.c - storage/zone*.c and storage/bucket.c from outside, for test_zones.py.
+/* zone_tool.c - storage/zone*.c and storage/time/bucket.c from outside, for test_zones.py.
  *
  *     printf 'Europe/Berlin 1792890000\n' | build/tools/zone_tool
  *
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "storage/bucket.h"
-#include "storage/zone_store.h"
+#include "storage/time/bucket.h"
+#include "storage/time/zone_store.h"
 
 int main(void)
 {

@@ -1,0 +1,73 @@
+#include "handlers/access/client.h"
+
+#include "handlers/http/app.h"
+#include "handlers/text/check.h"
+#include "handlers/text/network.h"
+
+static bool trusted(const struct app *app, const struct event_address *address)
+{
+    for (size_t i = 0; i < app->n_trusted; i++) {
+        if (network_holds(&app->trusted[i], address)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct slice trim(struct slice text)
+{
+    while (text.n > 0 && (text.p[0] == ' ' || text.p[0] == '\t')) {
+        text = (struct slice){text.p + 1, text.n - 1};
+    }
+    while (text.n > 0 && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\t')) {
+        text.n--;
+    }
+    return text;
+}
+
+/* Without port and brackets. */
+static struct slice host_of(struct slice entry)
+{
+    const char *colon = entry.n > 0 ? memchr(entry.p, ':', entry.n) : NULL;
+    if (entry.n > 0 && entry.p[0] == '[') {
+        const char *close = memchr(entry.p, ']', entry.n);
+        return close != NULL ? (struct slice){entry.p + 1, (size_t)(close - entry.p) - 1} : entry;
+    }
+    if (colon != NULL && memchr(colon + 1, ':', entry.n - (size_t)(colon + 1 - entry.p)) == NULL) {
+        entry.n = (size_t)(colon - entry.p);
+    }
+    return entry;
+}
+
+/* Cut the last entry off @list. */
+static struct slice take_last(struct slice *list)
+{
+    size_t at = list->n;
+    while (at > 0 && list->p[at - 1] != ',') {
+        at--;
+    }
+    struct slice entry = {list->p + at, list->n - at};
+    list->n = at > 0 ? at - 1 : 0;
+    return trim(entry);
+}
+
+struct event_address client_address(const struct http_exchange *exchange)
+{
+    const struct http_request *request = &exchange->request;
+    const struct app *app = exchange->app;
+    struct event_address address = {0};
+    (void)event_parse_address(request->peer, &address); /* untouched if it is none */
+    for (unsigned i = request->n_forwarded; i > 0; i--) {
+        struct slice list = request->forwarded[i - 1];
+        while (list.n > 0) {
+            if (!trusted(app, &address)) {
+                return address;
+            }
+            struct slice entry = take_last(&list);
+            if (entry.n > 0 && event_parse_address(host_of(entry), &address) != NULL) {
+                return address;
+            }
+        }
+    }
+    return address;
+}

@@ -1,0 +1,262 @@
+#include "handlers/counts/counts.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "handlers/http/app.h"
+#include "handlers/question/question.h"
+#include "handlers/question/window_params.h"
+#include "handlers/question/window_reply.h"
+#include "handlers/reply/csv.h"
+#include "handlers/reply/problem.h"
+#include "handlers/text/timestamp.h"
+
+struct counts_state {
+    struct window_params asked;
+    enum metric metric;
+    bool all_metrics;
+};
+
+static const char *const names[METRICS] = {
+    [METRIC_PV] = "pv", [METRIC_UV] = "uv", [METRIC_IPS] = "ips", [METRIC_VISITS] = "visits"};
+
+/* As CSV: a row for each bucket of a series, or one for the window. */
+static const struct csv_shape rows[METRICS] = {
+    [METRIC_PV] = {"series", {"site", "from", "to", "pv"}},
+    [METRIC_UV] = {"series", {"site", "from", "to", "uv"}},
+    [METRIC_IPS] = {"series", {"site", "from", "to", "ips"}},
+    [METRIC_VISITS] = {"series", {"site", "from", "to", "visits"}},
+};
+static const struct csv_shape rows_of_all = {
+    "series", {"site", "from", "to", "pv", "uv", "ips", "visits"}};
+
+static void release(struct http_exchange *exchange)
+{
+    struct counts_state *state = exchange->state;
+    window_params_release(&state->asked);
+    storage_job_release(&exchange->job);
+    free(state);
+}
+
+static enum handler_result start(
+    struct http_exchange *exchange, enum metric metric, bool all_metrics)
+{
+    struct counts_state *state = question_begin(exchange, sizeof(*state), release);
+    if (state == NULL) {
+        return HANDLER_REPLY;
+    }
+    state->metric = metric;
+    state->all_metrics = all_metrics;
+    struct window_params *asked = &state->asked;
+    if (!window_params_read(exchange, asked)) {
+        return HANDLER_REPLY;
+    }
+    exchange->job.op = STORAGE_COUNT;
+    exchange->job.u.count = (struct count_job){
+        .metric = metric,
+        .all_metrics = all_metrics,
+        .site = asked->site,
+        .pages = asked->pages,
+        .n_pages = asked->n_pages,
+        .set = {.name = asked->pageset},
+        .window = asked->window,
+        .to_is_now = asked->to_is_now,
+        .round_outer = asked->round_outer,
+        .explain = asked->explain,
+        .step = asked->step,
+        .zone = asked->zone,
+    };
+    return HANDLER_WAIT;
+}
+
+enum handler_result uv_start(struct http_exchange *exchange)
+{
+    return start(exchange, METRIC_UV, false);
+}
+
+enum handler_result pv_start(struct http_exchange *exchange)
+{
+    return start(exchange, METRIC_PV, false);
+}
+
+enum handler_result ips_start(struct http_exchange *exchange)
+{
+    return start(exchange, METRIC_IPS, false);
+}
+
+enum handler_result visits_start(struct http_exchange *exchange)
+{
+    return start(exchange, METRIC_VISITS, false);
+}
+
+enum handler_result stats_start(struct http_exchange *exchange)
+{
+    return start(exchange, METRIC_PV, true);
+}
+
+static bool is_asked(const struct counts_state *state, int metric)
+{
+    return state->all_metrics || (int)state->metric == metric;
+}
+
+static bool is_estimate(int metric)
+{
+    return metric == METRIC_UV || metric == METRIC_IPS;
+}
+
+/* Forged sketches can estimate to 2^63 (see hll.h).  An estimate that stands beside the page views
+ * never exceeds them: *ret_clamped. */
+static uint64_t figure(const struct counts_state *state, const uint64_t values[METRICS],
+    enum metric metric, bool *ret_clamped)
+{
+    uint64_t value = values[metric] > INT64_MAX / 2 ? INT64_MAX / 2 : values[metric];
+    if (state->all_metrics && is_estimate(metric) && value > values[METRIC_PV]) {
+        *ret_clamped = true;
+        return values[METRIC_PV];
+    }
+    return value;
+}
+
+static void add_figures(json_t *object, const struct counts_state *state,
+    const uint64_t values[METRICS], bool *ret_clamped)
+{
+    for (int metric = 0; metric < METRICS; metric++) {
+        if (is_asked(state, metric)) {
+            uint64_t value = figure(state, values, (enum metric)metric, ret_clamped);
+            json_object_set_new(object, names[metric], json_integer((json_int_t)value));
+        }
+    }
+}
+
+/* One object for one estimate; by name for several. */
+static json_t *errors_json(const struct counts_state *state, const uint64_t values[METRICS])
+{
+    bool clamped = false;
+    if (!state->all_metrics) {
+        return window_error_json(figure(state, values, state->metric, &clamped));
+    }
+    json_t *errors = json_object();
+    for (int metric = 0; metric < METRICS; metric++) {
+        if (is_estimate(metric)) {
+            json_object_set_new(errors, names[metric],
+                window_error_json(figure(state, values, (enum metric)metric, &clamped)));
+        }
+    }
+    return errors;
+}
+
+static json_t *series_json(
+    const struct counts_state *state, const struct count_job *job, bool *ret_clamped)
+{
+    json_t *series = json_array();
+    for (size_t i = 0; series != NULL && i < job->n_points; i++) {
+        const struct count_point *point = &job->points[i];
+        json_t *item = json_object();
+        json_object_set_new(item, "from", window_time_json(point->window.from_s));
+        json_object_set_new(item, "to", window_time_json(point->window.to_s));
+        add_figures(item, state, point->values, ret_clamped);
+        json_array_append_new(series, item);
+    }
+    return series;
+}
+
+static json_t *answer(
+    const struct app *app, const struct counts_state *state, const struct count_job *job)
+{
+    bool clamped = false;
+    json_t *root = json_object();
+    json_object_set_new(root, "site", json_stringn(state->asked.site.p, state->asked.site.n));
+    json_object_set_new(root, "pages", window_pages_json(job->pages, job->n_pages));
+    json_object_set_new(root, "from", window_time_json(job->answered.from_s));
+    json_object_set_new(root, "to", window_time_json(job->answered.to_s));
+    json_object_set_new(root, "tz", json_string(zone_name(state->asked.zone)));
+    add_figures(root, state, job->values, &clamped);
+    if (state->all_metrics || is_estimate(state->metric)) {
+        json_object_set_new(root, "error", errors_json(state, job->values));
+    }
+    json_object_set_new(
+        root, "cover", window_cover_json(job->per_level, job->explain, job->keys, job->n_keys));
+    if (job->step != STEP_NONE) {
+        json_object_set_new(root, "step", json_string(step_name(job->used)));
+        json_object_set_new(root, "series", series_json(state, job, &clamped));
+    }
+    if (clamped) {
+        json_object_set_new(root, "clamped", json_true());
+    }
+    if ((is_asked(state, METRIC_UV) || is_asked(state, METRIC_VISITS)) &&
+        window_spans_rotation(app, job->answered)) {
+        json_object_set_new(root, "spans_rotation", json_true());
+    }
+    return root;
+}
+
+/* 422 where the window works as a whole: say which step would. */
+static void reply_step(struct http_exchange *exchange, const struct window_params *asked)
+{
+    const struct count_job *job = &exchange->job.u.count;
+    struct http_response *response = &exchange->response;
+    enum storage_err err = exchange->job.err;
+    const char *works = step_name(job->used);
+    int most = job->step == STEP_AUTO ? STEP_AUTO_MAX : STEP_POINTS_MAX;
+    if (err == STORAGE_TOO_BROAD && job->used == STEP_NONE) {
+        window_too_broad(exchange, asked, job->whole_works);
+    } else if (err == STORAGE_TOO_BROAD) {
+        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
+            "the series needs too many keys; step=%s works", works);
+    } else if (job->used == STEP_NONE && job->answered.from_s < job->answered.to_s) {
+        char from[32];
+        char to[32];
+        timestamp_print(job->answered.from_s, from);
+        timestamp_print(job->answered.to_s, to);
+        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
+            "the borders of no step in this time zone are still kept for all of this window; for "
+            "from=%s&to=%s they are",
+            from, to);
+    } else if (err == STORAGE_TOO_FINE && job->used == STEP_NONE) {
+        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
+            "no step in this time zone has borders that are still kept for this window: ask for a "
+            "later one, without tz or without step");
+    } else if (err == STORAGE_TOO_FINE) {
+        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
+            "the step is finer than what is kept for this window; step=%s works", works);
+    } else if (job->used == STEP_NONE) {
+        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
+            "the series would have more than %d points, or its keys are not kept or too many, with "
+            "any step: ask for a later or shorter window, or without step",
+            most);
+    } else {
+        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
+            "the series would have more than %d points; step=%s works", most, works);
+    }
+}
+
+/* 422: the window that could be answered, and with which step. */
+static void reply_not_kept(struct http_exchange *exchange, const struct count_job *job)
+{
+    char how[64] = "";
+    if (job->outer_works) {
+        (void)snprintf(how, sizeof(how), "%s", WINDOW_OUTER);
+    } else if (job->used != job->step) {
+        (void)snprintf(how, sizeof(how), " with%s%s",
+            job->used == STEP_NONE ? "out step" : " step=", step_name(job->used));
+    }
+    window_not_kept(exchange, job->answered, how);
+}
+
+void counts_finish(struct http_exchange *exchange)
+{
+    const struct storage_job *job = &exchange->job;
+    const struct counts_state *state = exchange->state;
+    bool too_broad = job->err == STORAGE_TOO_BROAD;
+    if (job->err == STORAGE_OK) {
+        csv_reply(exchange, 200, answer(exchange->app, state, &job->u.count),
+            state->all_metrics ? &rows_of_all : &rows[state->metric]);
+    } else if (job->err == STORAGE_TOO_FINE || job->err == STORAGE_TOO_MANY || too_broad) {
+        reply_step(exchange, &state->asked);
+    } else if (job->err == STORAGE_NOT_KEPT) {
+        reply_not_kept(exchange, &job->u.count);
+    } else {
+        window_failed(exchange, &state->asked, job->u.count.answered);
+    }
+}

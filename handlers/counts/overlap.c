@@ -1,0 +1,149 @@
+#include "handlers/counts/overlap.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "handlers/question/question.h"
+#include "handlers/question/window_reply.h"
+#include "handlers/reply/problem.h"
+#include "handlers/reply/reply.h"
+#include "handlers/text/name.h"
+
+static const struct param_spec specs[] = {{"site", false}, {"page", true}, {"pageset", true},
+    {"from", false}, {"to", false}, {"tz", false}, {"explain", false}, {"round", false}};
+
+static void release(struct http_exchange *exchange)
+{
+    window_params_release(exchange->state);
+    storage_job_release(&exchange->job);
+    free(exchange->state);
+}
+
+/* Two pages, two sets, or one of each, in the order in which they were given. */
+static bool read_sides(
+    struct http_exchange *exchange, const struct window_params *asked, struct overlap_side sides[2])
+{
+    const struct params *params = &asked->params;
+    size_t n_sets = params_count(params, "pageset");
+    if (asked->n_pages + n_sets != 2) {
+        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED,
+            n_sets == 0 ? "page" : "pageset",
+            n_sets == 0 ? "must be given exactly twice"
+                        : "page and pageset must be given exactly twice, taken together");
+        return false;
+    }
+    for (size_t i = 0, n = 0; i < params->n; i++) {
+        const struct param *param = &params->pairs[i];
+        if (strcmp(param->spec->name, "page") == 0) {
+            sides[n++].page = param->value;
+        } else if (strcmp(param->spec->name, "pageset") == 0) {
+            if (!name_valid(param->value)) {
+                problem_reply_parameter(
+                    &exchange->response, PROBLEM_MALFORMED, "pageset", "%s", NAME_DETAIL);
+                return false;
+            }
+            sides[n++].set.name = param->value;
+        }
+    }
+    return true;
+}
+
+enum handler_result overlap_start(struct http_exchange *exchange)
+{
+    struct window_params *asked = question_begin(exchange, sizeof(*asked), release);
+    struct overlap_job job = {0};
+    if (asked == NULL ||
+        !window_params_read_with(exchange, specs, sizeof(specs) / sizeof(specs[0]), asked) ||
+        !read_sides(exchange, asked, job.sides)) {
+        return HANDLER_REPLY;
+    }
+    job.asked = window_params_question(asked);
+    exchange->job.op = STORAGE_OVERLAP;
+    exchange->job.u.overlap = job;
+    return HANDLER_WAIT;
+}
+
+/* Forged sketches can estimate to 2^63 (see hll.h). */
+static json_t *whole(double value)
+{
+    return json_integer(value < 4e18 ? (json_int_t)llround(value) : (json_int_t)4e18);
+}
+
+/* Where the truth lies in 95 % of cases. */
+static void bounds(const struct hll_figure *figure, double *ret_low, double *ret_high)
+{
+    double margin = HLL_JOINT_95 * figure->error;
+    *ret_low = figure->value > margin ? figure->value - margin : 0;
+    *ret_high = figure->value + margin;
+}
+
+/* The standard error as a part of the figure; null where that is nothing, and its error not. */
+static json_t *relative(const struct hll_figure *figure)
+{
+    if (figure->value <= 0 && figure->error > 0) {
+        return json_null();
+    }
+    double part = figure->value > 0 ? figure->error / figure->value : 0;
+    return json_real(round(part * 1e6) / 1e6);
+}
+
+/* A figure of which the interval reaches down to nothing may as well be nothing. */
+static void add_significance(json_t *object, const struct hll_figure *figure)
+{
+    if (HLL_JOINT_95 * figure->error > figure->value) {
+        json_object_set_new(object, "significant", json_false());
+    }
+}
+
+static json_t *count_json(const struct hll_figure *figure)
+{
+    double low, high;
+    bounds(figure, &low, &high);
+    json_t *root = json_pack("{s:o,s:{s:o,s:o,s:o}}", "uv", whole(figure->value), "error",
+        "relative", relative(figure), "low", whole(floor(low)), "high", whole(ceil(high)));
+    add_significance(root, figure);
+    return root;
+}
+
+static json_t *side_json(const struct overlap_side *side, const struct hll_figure *figure)
+{
+    bool is_set = side->set.name.n > 0;
+    struct slice name = is_set ? side->set.name : side->page;
+    json_t *root = json_pack("{s:o}", is_set ? "pageset" : "page", json_stringn(name.p, name.n));
+    json_object_update_new(root, count_json(figure));
+    return root;
+}
+
+static json_t *share_json(const struct hll_figure *figure)
+{
+    double low, high;
+    bounds(figure, &low, &high);
+    json_t *root = json_pack("{s:f,s:{s:o,s:f,s:f}}", "value", figure->value, "error", "relative",
+        relative(figure), "low", low, "high", high < 1 ? high : 1.0);
+    add_significance(root, figure);
+    return root;
+}
+
+void overlap_finish(struct http_exchange *exchange)
+{
+    const struct overlap_job *job = &exchange->job.u.overlap;
+    const struct window_question *asked = &job->asked;
+    if (exchange->job.err != STORAGE_OK) {
+        if (exchange->job.err == STORAGE_NO_SET) {
+            window_no_set(exchange, asked->site, job->sides[job->unknown].set.name);
+            return;
+        }
+        window_failed(exchange, exchange->state, asked->answered);
+        return;
+    }
+    json_t *root = window_head_json(exchange->state, asked->answered);
+    json_object_set_new(root, "a", side_json(&job->sides[0], &job->joint.a));
+    json_object_set_new(root, "b", side_json(&job->sides[1], &job->joint.b));
+    json_object_set_new(root, "union", count_json(&job->joint.either));
+    json_object_set_new(root, "intersection", count_json(&job->joint.both));
+    json_object_set_new(root, "jaccard", share_json(&job->joint.jaccard));
+    window_tail_json(exchange, asked, root);
+    reply_json(&exchange->response, 200, root);
+}

@@ -1,0 +1,216 @@
+#include "handlers/counts/page_sets.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "handlers/access/access.h"
+#include "handlers/question/window_reply.h"
+#include "handlers/reply/json_body.h"
+#include "handlers/reply/problem.h"
+#include "handlers/reply/reply.h"
+#include "handlers/text/check.h"
+#include "handlers/text/media_type.h"
+#include "handlers/text/name.h"
+#include "handlers/text/params.h"
+
+static const struct param_spec specs[] = {{"site", false}};
+
+struct page_sets_state {
+    struct params params;
+    struct slice site;
+    json_t *body;        /* owned; what pages point into */
+    struct slice *pages; /* owned; each once */
+    size_t n_pages;
+};
+
+static void release(struct http_exchange *exchange)
+{
+    struct page_sets_state *state = exchange->state;
+    params_release(&state->params);
+    storage_job_release(&exchange->job);
+    json_decref(state->body);
+    free(state->pages);
+    free(state);
+}
+
+static bool refuse(struct http_exchange *exchange, const char *parameter, const char *detail)
+{
+    problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, parameter, "%s", detail);
+    return false;
+}
+
+static bool read_query(struct http_exchange *exchange, struct page_sets_state *state)
+{
+    switch (params_parse(exchange->request.query, specs, 1, &state->params)) {
+    case PARAMS_OK:
+        break;
+    case PARAMS_REFUSED:
+        return refuse(exchange, state->params.error.parameter, state->params.error.detail);
+    case PARAMS_NOMEM:
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return false;
+    }
+    return access_read_site(exchange, &state->params, &state->site);
+}
+
+/* The set of the path, and its site.  NULL: the response says what is wrong. */
+static struct page_sets_state *begin(struct http_exchange *exchange, enum storage_op op)
+{
+    struct page_sets_state *state = calloc(1, sizeof(*state));
+    if (state == NULL) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return NULL;
+    }
+    exchange->state = state;
+    exchange->release = release;
+    if (!read_query(exchange, state)) {
+        return NULL;
+    }
+    if (!name_valid(exchange->request.segment)) {
+        (void)refuse(exchange, "name", NAME_DETAIL);
+        return NULL;
+    }
+    exchange->job.op = op;
+    exchange->job.deadline_ms = exchange->request.deadline_ms;
+    exchange->job.u.page_set =
+        (struct page_set_job){.site = state->site, .name = exchange->request.segment};
+    return state;
+}
+
+/* ---- the body of a PUT ---- */
+
+static bool refuse_member(struct http_exchange *exchange, const char *pointer, const char *detail)
+{
+    problem_reply_errors(&exchange->response, PROBLEM_UNACCEPTABLE,
+        json_pack("[{s:s,s:s}]", "pointer", pointer, "detail", detail), "%s%s%s",
+        pointer[0] == '/' ? pointer + 1 : "", pointer[0] == '/' ? " " : "", detail);
+    return false;
+}
+
+static bool read_page(
+    struct http_exchange *exchange, struct page_sets_state *state, const json_t *item, size_t i)
+{
+    char pointer[32];
+    struct slice page = {json_string_value(item), json_string_length(item)};
+    const char *fault =
+        json_is_string(item) ? event_check_page(page) : "must be a string of 1 to 2048 bytes";
+    if (fault != NULL) {
+        (void)snprintf(pointer, sizeof(pointer), "/pages/%zu", i);
+        return refuse_member(exchange, pointer, fault);
+    }
+    state->pages[state->n_pages++] = page;
+    return true;
+}
+
+static bool read_pages(struct http_exchange *exchange, struct page_sets_state *state)
+{
+    const json_t *list = json_object_get(state->body, "pages");
+    size_t n = json_array_size(list);
+    if (!json_is_object(state->body)) {
+        return refuse_member(exchange, "", "the body must be an object with the member pages");
+    }
+    if (json_object_size(state->body) > (list != NULL)) {
+        return refuse_member(exchange, "", "the body must have no other member than pages");
+    }
+    if (!json_is_array(list) || n == 0 || n > PAGE_SET_MAX) {
+        return refuse_member(exchange, "/pages", "must be an array of 1 to 1000 pages");
+    }
+    state->pages = malloc(n * sizeof(*state->pages));
+    if (state->pages == NULL) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!read_page(exchange, state, json_array_get(list, i), i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool read_body(struct http_exchange *exchange, struct page_sets_state *state)
+{
+    const struct http_request *request = &exchange->request;
+    struct slice type = request->fields[FIELD_CONTENT_TYPE];
+    if (type.n > 0 && !media_type_is(type, "application/json")) {
+        problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE, "the body must be application/json");
+        return false;
+    }
+    state->body = json_body_read(exchange, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES);
+    return state->body != NULL && read_pages(exchange, state);
+}
+
+enum handler_result page_set_put_start(struct http_exchange *exchange)
+{
+    struct page_sets_state *state = begin(exchange, STORAGE_PAGE_SET_PUT);
+    if (state == NULL || !read_body(exchange, state)) {
+        return HANDLER_REPLY;
+    }
+    exchange->job.u.page_set.pages = state->pages;
+    exchange->job.u.page_set.n_pages = state->n_pages;
+    return HANDLER_WAIT;
+}
+
+/* ---- answers ---- */
+
+/* A change that was sent and not answered may have been made, whatever a later try was told. */
+static void failed(struct http_exchange *exchange)
+{
+    const struct page_set_job *set = &exchange->job.u.page_set;
+    enum storage_err err = exchange->job.err;
+    if (err == STORAGE_NO_SET) {
+        problem_reply(&exchange->response, PROBLEM_NOT_FOUND, "site %.*s has no page set %.*s",
+            (int)set->site.n, set->site.p, (int)set->name.n, set->name.p);
+        return;
+    }
+    problem_from_storage(
+        &exchange->response, set->sent ? STORAGE_UNKNOWN : err, exchange->job.detail);
+}
+
+static void reply_set(struct http_exchange *exchange, unsigned status)
+{
+    const struct page_set_job *set = &exchange->job.u.page_set;
+    json_t *root = json_object();
+    json_object_set_new(root, "site", json_stringn(set->site.p, set->site.n));
+    json_object_set_new(root, "name", json_stringn(set->name.p, set->name.n));
+    json_object_set_new(root, "pages", window_pages_json(set->pages, set->n_pages));
+    reply_json(&exchange->response, status, root);
+}
+
+void page_set_put_finish(struct http_exchange *exchange)
+{
+    if (exchange->job.err != STORAGE_OK) {
+        failed(exchange);
+    } else {
+        reply_set(exchange, exchange->job.u.page_set.created ? 201 : 200);
+    }
+}
+
+enum handler_result page_set_get_start(struct http_exchange *exchange)
+{
+    return begin(exchange, STORAGE_PAGE_SET_GET) != NULL ? HANDLER_WAIT : HANDLER_REPLY;
+}
+
+void page_set_get_finish(struct http_exchange *exchange)
+{
+    if (exchange->job.err != STORAGE_OK) {
+        failed(exchange);
+    } else {
+        reply_set(exchange, 200);
+    }
+}
+
+enum handler_result page_set_delete_start(struct http_exchange *exchange)
+{
+    return begin(exchange, STORAGE_PAGE_SET_DELETE) != NULL ? HANDLER_WAIT : HANDLER_REPLY;
+}
+
+void page_set_delete_finish(struct http_exchange *exchange)
+{
+    if (exchange->job.err != STORAGE_OK) {
+        failed(exchange);
+    } else {
+        reply_empty(&exchange->response, 204);
+    }
+}

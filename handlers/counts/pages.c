@@ -1,0 +1,105 @@
+#include "handlers/counts/pages.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "handlers/question/question.h"
+#include "handlers/question/window_reply.h"
+#include "handlers/reply/csv.h"
+#include "handlers/reply/problem.h"
+#include "handlers/text/check.h"
+
+#define LIMIT_DEFAULT 10
+
+static const struct param_spec specs[] = {
+    WINDOW_PARAMS, {"by", false}, {"limit", false}, {"prefix", false}};
+
+static void release(struct http_exchange *exchange)
+{
+    window_params_release(exchange->state);
+    storage_job_release(&exchange->job);
+    free(exchange->state);
+}
+
+static bool refuse(struct http_exchange *exchange, const char *parameter, const char *detail)
+{
+    problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, parameter, "%s", detail);
+    return false;
+}
+
+static bool read_by(struct http_exchange *exchange, const struct params *params, bool *ret_by_uv)
+{
+    struct slice by;
+    if (!params_get(params, "by", &by)) {
+        return true;
+    }
+    *ret_by_uv = slice_equal(by, SLICE("uv"));
+    return *ret_by_uv || slice_equal(by, SLICE("pv")) || refuse(exchange, "by", "must be pv or uv");
+}
+
+static bool read_limit(struct http_exchange *exchange, const struct params *params, size_t *ret)
+{
+    return params_number(params, "limit", PAGES_LIMIT_MAX, ret) ||
+           refuse(exchange, "limit", "must be a whole number from 1 to 1000");
+}
+
+static bool read_prefix(
+    struct http_exchange *exchange, const struct params *params, struct slice *ret)
+{
+    const char *fault =
+        params_get(params, "prefix", ret) ? event_check_page(*ret) : NULL; /* as a page's name */
+    return fault == NULL || refuse(exchange, "prefix", fault);
+}
+
+enum handler_result pages_start(struct http_exchange *exchange)
+{
+    struct window_params *asked = question_begin(exchange, sizeof(*asked), release);
+    struct pages_job job = {.limit = LIMIT_DEFAULT};
+    if (asked == NULL ||
+        !window_params_read_with(exchange, specs, sizeof(specs) / sizeof(specs[0]), asked) ||
+        !read_by(exchange, &asked->params, &job.by_uv) ||
+        !read_limit(exchange, &asked->params, &job.limit) ||
+        !read_prefix(exchange, &asked->params, &job.prefix)) {
+        return HANDLER_REPLY;
+    }
+    job.asked = window_params_question(asked);
+    job.pages = asked->pages;
+    job.n_pages = asked->n_pages;
+    job.set.name = asked->pageset;
+    exchange->job.op = STORAGE_PAGES;
+    exchange->job.u.pages = job;
+    return HANDLER_WAIT;
+}
+
+static json_t *rows_json(const struct pages_job *job)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; rows != NULL && i < job->n_rows; i++) {
+        const struct page_row *row = &job->rows[i];
+        json_array_append_new(
+            rows, json_pack("{s:o,s:I,s:I}", "page", json_stringn(row->page.p, row->page.n), "pv",
+                      (json_int_t)row->pv, "uv", (json_int_t)row->uv));
+    }
+    return rows;
+}
+
+void pages_finish(struct http_exchange *exchange)
+{
+    const struct pages_job *job = &exchange->job.u.pages;
+    const struct window_question *asked = &job->asked;
+    if (exchange->job.err != STORAGE_OK) {
+        window_failed(exchange, exchange->state, asked->answered);
+        return;
+    }
+    json_t *root = window_head_json(exchange->state, asked->answered);
+    json_object_set_new(root, "by", json_string(job->by_uv ? "uv" : "pv"));
+    json_object_set_new(root, "pages", rows_json(job));
+    json_object_set_new(root, "total_pages", json_integer((json_int_t)job->total));
+    json_object_set_new(root, "error", json_pack("{s:f}", "relative", WINDOW_STANDARD_ERROR));
+    window_tail_json(exchange, asked, root);
+    if (job->clamped) {
+        json_object_set_new(root, "clamped", json_true());
+    }
+    static const struct csv_shape shape = {"pages", {"site", "page", "pv", "uv"}};
+    csv_reply(exchange, 200, root, &shape);
+}

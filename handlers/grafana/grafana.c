@@ -1,0 +1,75 @@
+#include "handlers/grafana/grafana.h"
+
+#include "handlers/grafana/query.h"
+#include "handlers/reply/reply.h"
+
+static enum handler_result reply_to_body(struct http_exchange *exchange, json_t *answer)
+{
+    json_t *body = grafana_body(exchange);
+    if (body == NULL) {
+        json_decref(answer);
+    } else {
+        reply_json(&exchange->response, 200, answer);
+    }
+    json_decref(body);
+    return HANDLER_REPLY;
+}
+
+enum handler_result grafana_test_start(struct http_exchange *exchange)
+{
+    reply_json(&exchange->response, 200, json_pack("{s:s}", "status", "pass"));
+    return HANDLER_REPLY;
+}
+
+static json_t *step_options(void)
+{
+    json_t *options = json_pack("[{s:s,s:s},{s:s,s:s}]", "label", "as fine as the panel", "value",
+        step_name(STEP_AUTO), "label", "one figure for the window", "value", "window");
+    for (enum step step = STEP_MINUTE; step < STEP_AUTO; step++) {
+        json_array_append_new(
+            options, json_pack("{s:s,s:s}", "label", step_name(step), "value", step_name(step)));
+    }
+    return options;
+}
+
+/* What a query's editor asks for beside the metric; the options of site and page are asked for
+ * then. */
+static json_t *payloads(enum grafana_metric metric)
+{
+    json_t *list = json_pack("[{s:s,s:s,s:s,s:b}]", "name", "site", "label", "Site", "type",
+        "select", "reloadMetric", 1);
+    if (metric == GRAFANA_DAU) {
+        json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s}", "name", "action", "label",
+                                        "Action", "type", "input", "placeholder", "active"));
+    } else {
+        json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "name", "page", "label",
+                                        "Pages (none: all)", "type", "multi-select"));
+    }
+    json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:o}", "name", "step", "label", "Step",
+                                    "type", "select", "options", step_options()));
+    return list;
+}
+
+enum handler_result grafana_metrics_start(struct http_exchange *exchange)
+{
+    json_t *list = json_array();
+    for (int metric = 0; metric < GRAFANA_METRICS; metric++) {
+        enum grafana_metric which = (enum grafana_metric)metric;
+        json_array_append_new(
+            list, json_pack("{s:s,s:s,s:o}", "label", grafana_metric_label(which), "value",
+                      grafana_metric_name(which), "payloads", payloads(which)));
+    }
+    return reply_to_body(exchange, list);
+}
+
+/* There is nothing to mark. */
+enum handler_result grafana_annotations_start(struct http_exchange *exchange)
+{
+    return reply_to_body(exchange, json_array());
+}
+
+enum handler_result grafana_tag_keys_start(struct http_exchange *exchange)
+{
+    return reply_to_body(exchange, json_pack("[{s:s,s:s},{s:s,s:s}]", "type", "string", "text",
+                                       "page", "type", "string", "text", "site"));
+}

@@ -1,0 +1,468 @@
+#include "handlers/grafana/query.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "handlers/access/access.h"
+#include "handlers/grafana/names.h"
+#include "handlers/http/app.h"
+#include "handlers/reply/json_body.h"
+#include "handlers/reply/problem.h"
+#include "handlers/text/check.h"
+#include "handlers/text/media_type.h"
+#include "handlers/text/name.h"
+#include "handlers/text/timestamp.h"
+
+#define DEFAULT_WINDOW_S (6 * 3600)
+
+static const struct {
+    const char *name, *label;
+} metrics[GRAFANA_METRICS] = {
+    [GRAFANA_UV] = {"uv", "Visitors (distinct)"},
+    [GRAFANA_PV] = {"pv", "Page views"},
+    [GRAFANA_IPS] = {"ips", "IP addresses (distinct)"},
+    [GRAFANA_VISITS] = {"visits", "Visits"},
+    [GRAFANA_DAU] = {"dau", "Daily active users"},
+};
+
+const char *grafana_metric_name(enum grafana_metric metric)
+{
+    return metrics[metric].name;
+}
+
+const char *grafana_metric_label(enum grafana_metric metric)
+{
+    return metrics[metric].label;
+}
+
+/* What one target is read with. */
+struct reader {
+    struct http_exchange *exchange;
+    const json_t *root;
+    struct grafana_query *query;
+    struct grafana_target *target;
+};
+
+static bool no_memory(struct http_exchange *exchange)
+{
+    problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+    return false;
+}
+
+/* Refuse, and say in which of the panel's queries. */
+static bool refuse(const struct reader *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static bool refuse(const struct reader *r, const char *format, ...)
+{
+    char detail[256];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(detail, sizeof(detail), format, arguments);
+    va_end(arguments);
+    struct slice id = r->target != NULL ? r->target->ref_id : (struct slice){0};
+    problem_reply(&r->exchange->response, PROBLEM_MALFORMED, "%s%.*s%s%s", id.n > 0 ? "query " : "",
+        (int)(id.n < 64 ? id.n : 64), id.n > 0 ? id.p : "", id.n > 0 ? ": " : "", detail);
+    return false;
+}
+
+void grafana_notice(struct grafana_target *target, const char *severity, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    if (target->notices == NULL) {
+        target->notices = json_array();
+    }
+    /* A cut or foreign text may not be UTF-8: then there is no notice. */
+    json_array_append_new(
+        target->notices, json_pack("{s:s,s:s}", "severity", severity, "text", text));
+}
+
+json_t *grafana_body(struct http_exchange *exchange)
+{
+    struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
+    if (type.n > 0 && !media_type_is(type, "application/json") &&
+        !media_type_is(type, "text/plain")) {
+        problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE,
+            "the body must be application/json (or the same as text/plain)");
+        return NULL;
+    }
+    if (exchange->request.body.n == 0) {
+        json_t *empty = json_object();
+        if (empty == NULL) {
+            (void)no_memory(exchange);
+        }
+        return empty;
+    }
+    json_t *root = json_body_read(exchange, 0);
+    if (root != NULL && !json_is_object(root)) {
+        problem_reply(&exchange->response, PROBLEM_MALFORMED, "the body must be a JSON object");
+        json_decref(root);
+        return NULL;
+    }
+    return root;
+}
+
+/* ---- range ---- */
+
+/* One end of the range: RFC 3339, epoch milliseconds as a number or digits, relative. */
+static bool read_time(const struct reader *r, const char *name, enum timestamp_round round,
+    int64_t *ret_s, bool *ret_is_now)
+{
+    const json_t *value = json_object_get(json_object_get(r->root, "range"), name);
+    char digits[32];
+    const char *detail = "must be a time";
+    struct slice text = json_text_of(value);
+    if (value == NULL || json_is_null(value)) {
+        return true;
+    }
+    if (json_is_number(value)) {
+        double number = json_number_value(value);
+        if (!(number >= 0 && number < 1e15)) {
+            return refuse(r, "range.%s: must be a time", name);
+        }
+        text = (struct slice){digits, (size_t)snprintf(digits, sizeof(digits), "%.0f", number)};
+    }
+    if (!timestamp_parameter(text, r->target->zone, r->exchange->request.now_ms, round, ret_s,
+            ret_is_now, &detail)) {
+        return refuse(r, "range.%s: %s", name, detail);
+    }
+    return true;
+}
+
+static bool read_window(const struct reader *r)
+{
+    struct grafana_target *target = r->target;
+    bool from_is_now;
+    int64_t now_s = r->exchange->request.now_ms / 1000;
+    target->to_is_now = true;
+    target->window.to_s = bucket_at(zone_utc(), LEVEL_MINUTE, now_s).end_s;
+    if (!read_time(r, "to", TIMESTAMP_UP, &target->window.to_s, &target->to_is_now)) {
+        return false;
+    }
+    target->window.from_s =
+        target->window.to_s > DEFAULT_WINDOW_S ? target->window.to_s - DEFAULT_WINDOW_S : 0;
+    if (!read_time(r, "from", TIMESTAMP_DOWN, &target->window.from_s, &from_is_now)) {
+        return false;
+    }
+    return target->window.to_s > target->window.from_s ||
+           refuse(r, "range.to: must be later than range.from");
+}
+
+/* ---- pages and filters ---- */
+
+/* Take out of @names what is not in @others. */
+static void keep_common(json_t *names, const json_t *others)
+{
+    const char *name;
+    size_t n;
+    void *next;
+    json_t *value;
+    json_object_keylen_foreach_safe(names, next, name, n, value)
+    {
+        if (json_object_getn(others, name, n) == NULL) {
+            json_object_deln(names, name, n);
+        }
+    }
+}
+
+/* Let only pages pass that @names (taken over) has too. */
+static bool narrow(const struct reader *r, json_t *names)
+{
+    struct grafana_target *target = r->target;
+    size_t n = json_object_size(names);
+    if (names == NULL) {
+        return no_memory(r->exchange);
+    }
+    if (n == 0 || n > PAGE_SET_MAX) {
+        json_decref(names);
+        return n == 0 || /* all of them */
+               refuse(r, "page: at most %d of them", PAGE_SET_MAX);
+    }
+    if (target->names != NULL) {
+        keep_common(names, target->names);
+    }
+    json_decref(target->names);
+    target->names = names;
+    target->nothing = json_object_size(names) == 0;
+    return true;
+}
+
+/* The one name in @value, if there is one, into @ret, and what it lies in into @owner. */
+static bool read_one(const struct reader *r, const char *what, const json_t *value, json_t **owner,
+    struct slice *ret)
+{
+    json_t *names = grafana_names(value);
+    size_t n = json_object_size(names);
+    if (names == NULL) {
+        return no_memory(r->exchange);
+    }
+    if (n != 1) {
+        json_decref(names);
+        return n == 0 || refuse(r, "%s: one at a time", what);
+    }
+    json_decref(*owner);
+    *owner = names;
+    *ret = grafana_first_name(names);
+    return true;
+}
+
+static bool set_site(const struct reader *r, const json_t *value)
+{
+    struct grafana_target *target = r->target;
+    if (!read_one(r, "site", value, &target->site_name, &target->site)) {
+        return false;
+    }
+    const char *fault = event_check_site(target->site);
+    return fault == NULL || refuse(r, "site: %s", fault);
+}
+
+static bool read_filter(const struct reader *r, const json_t *filter)
+{
+    struct slice key = json_text_of(json_object_get(filter, "key"));
+    struct slice operation = json_text_of(json_object_get(filter, "operator"));
+    bool one_of = slice_equal(operation, SLICE("=|"));
+    const json_t *value = json_object_get(filter, one_of ? "values" : "value");
+    bool page = slice_equal(key, SLICE("page"));
+    if (key.n == 0) {
+        return true; /* not chosen yet */
+    }
+    if (!page && !slice_equal(key, SLICE("site"))) {
+        grafana_notice(r->target, "warning",
+            "the filter on %.*s is not applied: there is none but page and site",
+            (int)(key.n < 64 ? key.n : 64), key.p);
+        return true;
+    }
+    if (!one_of && !slice_equal(operation, SLICE("="))) {
+        return refuse(
+            r, "filter on %s: = and =| (one of) are the operators", page ? "page" : "site");
+    }
+    if (page && r->target->metric == GRAFANA_DAU) {
+        grafana_notice(
+            r->target, "warning", "the filter on page is not applied: dau is of whole sites");
+        return true;
+    }
+    return page ? narrow(r, grafana_names(value)) : set_site(r, value);
+}
+
+static bool read_filters(const struct reader *r)
+{
+    const json_t *lists[] = {
+        json_object_get(r->root, "filters"), json_object_get(r->root, "adhocFilters")};
+    size_t i;
+    const json_t *filter;
+    for (size_t k = 0; k < 2; k++) {
+        json_array_foreach(lists[k], i, filter)
+        {
+            if (!read_filter(r, filter)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* A set and single pages would be a union, which a filter on page must not become. */
+static bool set_page_set(const struct reader *r, const json_t *value)
+{
+    struct grafana_target *target = r->target;
+    if (!read_one(r, "pageset", value, &target->set_name, &target->set)) {
+        return false;
+    }
+    if (target->set.n > 0 && !name_valid(target->set)) {
+        return refuse(r, "pageset: %s", NAME_DETAIL);
+    }
+    return target->set.n == 0 || target->names == NULL ||
+           refuse(r, "pageset: must not stand beside page");
+}
+
+static bool list_pages(const struct reader *r)
+{
+    struct grafana_target *target = r->target;
+    struct slice page;
+    json_t *value;
+    if (target->names == NULL) {
+        return true;
+    }
+    target->pages = calloc(json_object_size(target->names) + 1, sizeof(*target->pages));
+    if (target->pages == NULL) {
+        return no_memory(r->exchange);
+    }
+    json_object_keylen_foreach(target->names, page.p, page.n, value)
+    {
+        const char *fault = event_check_page(page);
+        if (fault != NULL) {
+            return refuse(r, "page: %s", fault);
+        }
+        target->pages[target->n_pages++] = page;
+    }
+    return true;
+}
+
+/* ---- payload ---- */
+
+static bool read_step(const struct reader *r, struct slice text)
+{
+    r->target->whole_window = slice_equal(text, SLICE("window"));
+    return r->target->whole_window || text.n == 0 || step_parse(text, &r->target->step) ||
+           refuse(r, "step: must be one of auto, window, 1m, 5m, 15m, 1h, 1d, 1w and 1M");
+}
+
+static bool read_zone(const struct reader *r, struct slice name)
+{
+    const char *fault = "there is no such zone";
+    r->target->zone = name.n == 0 ? storage_site_zone(r->exchange->app->storage, r->target->site)
+                                  : storage_zone(r->exchange->app->storage, name, &fault);
+    return r->target->zone != NULL || refuse(r, "tz: %s", fault);
+}
+
+/* The text of a payload's member as it was meant (builders escape it); "" if it is none. */
+static struct slice plain_text(json_t *payload, const char *name)
+{
+    json_t *names = grafana_names(json_object_get(payload, name));
+    struct slice text = grafana_first_name(names);
+    json_t *plain = json_object_size(names) == 1 ? json_stringn(text.p, text.n) : NULL;
+    json_decref(names);
+    if (plain == NULL || json_object_set_new(payload, name, plain) != 0) {
+        return (struct slice){0};
+    }
+    return json_text_of(plain);
+}
+
+static void note_unknown(const struct reader *r, json_t *payload)
+{
+    static const char *const known[] = {"site", "page", "pages", "pageset", "step", "tz", "action"};
+    const char *name;
+    json_t *value;
+    json_object_foreach(payload, name, value)
+    {
+        bool is_known = false;
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+            is_known = is_known || strcmp(name, known[i]) == 0;
+        }
+        if (!is_known) {
+            grafana_notice(r->target, "warning", "%.64s in the payload means nothing", name);
+        }
+    }
+}
+
+static bool read_payload(const struct reader *r, json_t *payload)
+{
+    struct grafana_target *target = r->target;
+    target->action = SLICE("active");
+    if (!set_site(r, json_object_get(payload, "site")) || !read_filters(r) ||
+        !narrow(r, grafana_names(json_object_get(payload, "page"))) ||
+        !narrow(r, grafana_names(json_object_get(payload, "pages"))) || !list_pages(r) ||
+        !set_page_set(r, json_object_get(payload, "pageset")) ||
+        !access_site(r->exchange, target->site) || !read_step(r, plain_text(payload, "step"))) {
+        return false;
+    }
+    struct slice action = plain_text(payload, "action");
+    if (action.n > 0) {
+        const char *fault = event_check_action(action);
+        if (fault != NULL) {
+            return refuse(r, "action: %s", fault);
+        }
+        target->action = action;
+    }
+    note_unknown(r, payload);
+    return read_zone(r, plain_text(payload, "tz"));
+}
+
+/* ---- targets ---- */
+
+static bool read_metric(const struct reader *r, struct slice name)
+{
+    for (int metric = 0; metric < GRAFANA_METRICS; metric++) {
+        if (slice_equal(name, slice_of(metrics[metric].name))) {
+            r->target->metric = (enum grafana_metric)metric;
+            return true;
+        }
+    }
+    return refuse(r, "there is no metric %.*s: uv, pv, ips, visits and dau are",
+        (int)(name.n < 64 ? name.n : 64), name.p);
+}
+
+/* Is there nothing to ask: hidden, or a metric not chosen yet? */
+static bool is_idle(const json_t *target)
+{
+    struct slice name = json_text_of(json_object_get(target, "target"));
+    return !json_is_object(target) || json_is_true(json_object_get(target, "hide")) ||
+           name.n == 0 || slice_equal(name, SLICE("select metric"));
+}
+
+static bool read_target(struct reader *r, json_t *asked)
+{
+    struct grafana_target *target = r->target = &r->query->targets[r->query->n_targets++];
+    json_t *payload = json_object_get(asked, "payload");
+    target->ref_id = json_text_of(json_object_get(asked, "refId"));
+    target->site = EVENT_SITE_DEFAULT;
+    target->step = STEP_AUTO;
+    target->table = slice_equal(json_text_of(json_object_get(asked, "type")), SLICE("table"));
+    return read_metric(r, json_text_of(json_object_get(asked, "target"))) &&
+           read_payload(r, payload) &&
+           ((target->n_pages == 0 && target->set.n == 0) || target->metric != GRAFANA_DAU ||
+               refuse(r, "dau is of whole sites: it takes no page")) &&
+           read_window(r);
+}
+
+static double number_of(const json_t *root, const char *name, double otherwise)
+{
+    const json_t *value = json_object_get(root, name);
+    return json_is_number(value) && json_number_value(value) >= 1 ? json_number_value(value)
+                                                                  : otherwise;
+}
+
+static bool read_targets(struct reader *r)
+{
+    json_t *targets = json_object_get(r->root, "targets");
+    size_t n = json_array_size(targets);
+    size_t i;
+    json_t *target;
+    if (n > GRAFANA_TARGETS_MAX) {
+        return refuse(r, "at most %d targets in one request", GRAFANA_TARGETS_MAX);
+    }
+    r->query->targets = calloc(n + 1, sizeof(*r->query->targets));
+    if (r->query->targets == NULL) {
+        return no_memory(r->exchange);
+    }
+    json_array_foreach(targets, i, target)
+    {
+        if (!is_idle(target) && !read_target(r, target)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool grafana_query_read(struct http_exchange *exchange, struct grafana_query *ret)
+{
+    *ret = (struct grafana_query){.root = grafana_body(exchange)};
+    if (ret->root == NULL) {
+        return false;
+    }
+    double points = number_of(ret->root, "maxDataPoints", STEP_AUTO_MAX);
+    double interval_ms = number_of(ret->root, "intervalMs", 1000);
+    ret->max_points = points < STEP_POINTS_MAX ? (size_t)points : STEP_POINTS_MAX;
+    ret->interval_s = interval_ms < 1e14 ? (int64_t)(interval_ms / 1000) : INT64_C(100000000000);
+    struct reader r = {.exchange = exchange, .root = ret->root, .query = ret};
+    return read_targets(&r);
+}
+
+void grafana_query_release(struct grafana_query *query)
+{
+    for (size_t i = 0; i < query->n_targets; i++) {
+        json_decref(query->targets[i].site_name);
+        json_decref(query->targets[i].names);
+        json_decref(query->targets[i].set_name);
+        json_decref(query->targets[i].notices);
+        free(query->targets[i].pages);
+    }
+    free(query->targets);
+    json_decref(query->root);
+    *query = (struct grafana_query){0};
+}

@@ -1,0 +1,341 @@
+#include <stdlib.h>
+
+#include "handlers/grafana/grafana.h"
+#include "handlers/grafana/query.h"
+#include "handlers/http/app.h"
+#include "handlers/question/date_params.h"
+#include "handlers/question/question.h"
+#include "handlers/reply/problem.h"
+#include "handlers/reply/reply.h"
+#include "storage/time/day.h"
+
+#define DAY_S 86400
+#define POINTS_MAX                                                                                 \
+    200000 /* of all series: an answer is made at one go, by a thread with others to serve */
+
+struct series_state {
+    struct grafana_query query;
+    size_t next;                /* target whose job is under way, or is to be */
+    json_t *answer;             /* of those before it */
+    size_t n_points;            /* in it */
+    bool coarser;               /* its step was taken from what storage said would work */
+    struct activity_days *sets; /* of the target at hand, if it is of days; owned */
+    struct activity_count *counts;
+    size_t n_sets;
+};
+
+static const enum metric counted[] = {
+    [GRAFANA_UV] = METRIC_UV,
+    [GRAFANA_PV] = METRIC_PV,
+    [GRAFANA_IPS] = METRIC_IPS,
+    [GRAFANA_VISITS] = METRIC_VISITS,
+};
+
+static void forget_job(struct http_exchange *exchange)
+{
+    struct series_state *state = exchange->state;
+    storage_job_release(&exchange->job);
+    exchange->job = (struct storage_job){0};
+    free(state->sets);
+    free(state->counts);
+    state->sets = NULL;
+    state->counts = NULL;
+}
+
+static void release(struct http_exchange *exchange)
+{
+    struct series_state *state = exchange->state;
+    forget_job(exchange);
+    grafana_query_release(&state->query);
+    json_decref(state->answer);
+    free(state);
+}
+
+/* ---- answers ---- */
+
+/* "uv", "uv shop", "uv shop /a, /b": the legend. */
+static json_t *legend(const struct grafana_target *target)
+{
+    const char *name = grafana_metric_name(target->metric);
+    struct slice page = target->n_pages > 0 ? target->pages[0] : target->set;
+    bool site = target->site_name != NULL;
+    return json_sprintf("%s%s%.*s%s%.*s%s", name, site ? " " : "", site ? (int)target->site.n : 0,
+        target->site.p, page.n > 0 ? " " : "", (int)page.n, page.n > 0 ? page.p : "",
+        target->n_pages > 1 ? ", .." : "");
+}
+
+static void add_point(json_t *points, bool table, int64_t at_s, uint64_t value)
+{
+    /* Forged sketches can estimate to 2^63 (see hll.h). */
+    json_int_t number = (json_int_t)(value > INT64_MAX / 2 ? INT64_MAX / 2 : value);
+    json_int_t at_ms = (json_int_t)at_s * 1000;
+    json_array_append_new(
+        points, table ? json_pack("[I,I]", at_ms, number) : json_pack("[I,I]", number, at_ms));
+}
+
+/* Put the target's series behind the others; @points is taken over. */
+static void add_series(struct series_state *state, struct grafana_target *target, json_t *points)
+{
+    json_t *series = json_object();
+    if (target->ref_id.n > 0) {
+        json_object_set_new(series, "refId", json_stringn(target->ref_id.p, target->ref_id.n));
+    }
+    if (target->table) {
+        json_object_set_new(series, "type", json_string("table"));
+        json_object_set_new(series, "columns",
+            json_pack("[{s:s,s:s},{s:o,s:s}]", "text", "Time", "type", "time", "text",
+                legend(target), "type", "number"));
+        json_object_set_new(series, "rows", points);
+    } else {
+        json_object_set_new(series, "target", legend(target));
+        json_object_set_new(series, "datapoints", points);
+    }
+    if (target->notices != NULL) {
+        json_object_set_new(series, "meta", json_pack("{s:O}", "notices", target->notices));
+    }
+    json_array_append_new(state->answer, series);
+}
+
+/* ---- jobs ---- */
+
+/* The finest step that is no finer than the panel's interval and gives no more points than it has
+ * room for. */
+static enum step fitting_step(
+    const struct grafana_query *query, const struct grafana_target *target)
+{
+    for (enum step step = STEP_MINUTE; step < STEP_MONTH; step++) {
+        int64_t from_s = target->window.from_s;
+        int64_t first_end_s = step_end(target->zone, step, from_s);
+        int64_t length_s = step_end(target->zone, step, first_end_s) - first_end_s;
+        if (length_s >= query->interval_s && step_count(target->zone, step, target->window,
+                                                 query->max_points) <= query->max_points) {
+            return step;
+        }
+    }
+    return STEP_MONTH;
+}
+
+static enum handler_result ask_counts(struct http_exchange *exchange)
+{
+    struct series_state *state = exchange->state;
+    struct grafana_target *target = &state->query.targets[state->next];
+    if (target->step == STEP_AUTO) {
+        target->step = fitting_step(&state->query, target);
+    }
+    exchange->job.op = STORAGE_COUNT;
+    exchange->job.u.count = (struct count_job){
+        .metric = counted[target->metric],
+        .site = target->site,
+        .pages = target->pages,
+        .n_pages = target->n_pages,
+        .set = {.name = target->set},
+        .window = target->window,
+        .to_is_now = target->to_is_now,
+        .round_outer = true,
+        .step = target->whole_window ? STEP_NONE : target->step,
+        .zone = target->zone,
+    };
+    return HANDLER_WAIT;
+}
+
+/* Days [*ret_first, *ret_first + n) that the window touches, of the site's own calendar. */
+static size_t days_of(
+    const struct http_exchange *exchange, const struct grafana_target *target, int64_t *ret_first)
+{
+    const struct zone *zone = storage_site_zone(exchange->app->storage, target->site);
+    *ret_first = activity_day_of(zone, target->window.from_s);
+    return (size_t)(activity_day_of(zone, target->window.to_s - 1) + 1 - *ret_first);
+}
+
+/* A set for each day, or one for all; every so many days only, where the panel has no room for
+ * more. */
+static bool make_sets(struct http_exchange *exchange, struct grafana_target *target)
+{
+    struct series_state *state = exchange->state;
+    int64_t first;
+    size_t n = days_of(exchange, target, &first);
+    size_t room = state->query.max_points;
+    size_t every = target->whole_window ? n : (n + room - 1) / room;
+    state->n_sets = (n + every - 1) / every;
+    state->sets = calloc(state->n_sets, sizeof(*state->sets));
+    state->counts = calloc(state->n_sets, sizeof(*state->counts));
+    if (state->sets == NULL || state->counts == NULL) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return false;
+    }
+    for (size_t i = 0; i < state->n_sets; i++) {
+        state->sets[i] = (struct activity_days){
+            .first = first + (int64_t)(i * every), .n = target->whole_window ? n : 1};
+        state->counts[i] = (struct activity_count){.a = (uint32_t)i, .b = (uint32_t)i};
+    }
+    if (every > 1 && !target->whole_window) {
+        grafana_notice(target, "info", "one day of %zu is shown", every);
+    }
+    return true;
+}
+
+static enum handler_result ask_days(struct http_exchange *exchange)
+{
+    struct series_state *state = exchange->state;
+    struct grafana_target *target = &state->query.targets[state->next];
+    int64_t first;
+    if (days_of(exchange, target, &first) > ACTIVITY_PAIRS_MAX) {
+        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE, "query %.*s: at most %d days",
+            (int)target->ref_id.n, target->ref_id.n > 0 ? target->ref_id.p : "",
+            ACTIVITY_PAIRS_MAX);
+        return HANDLER_REPLY;
+    }
+    if (!make_sets(exchange, target)) {
+        return HANDLER_REPLY;
+    }
+    exchange->job.op = STORAGE_ACTIVITY;
+    exchange->job.u.activity = (struct activity_job){
+        .who = {.site = target->site, .actions = &target->action, .n_actions = 1},
+        .sets = state->sets,
+        .n_sets = state->n_sets,
+        .counts = state->counts,
+        .n_counts = state->n_sets,
+    };
+    return HANDLER_WAIT;
+}
+
+/* The job of the next target that needs one; when there is none, the answer. */
+static enum handler_result ask_next(struct http_exchange *exchange)
+{
+    struct series_state *state = exchange->state;
+    for (; state->next < state->query.n_targets; state->next++) {
+        struct grafana_target *target = &state->query.targets[state->next];
+        if (!target->nothing) {
+            state->coarser = false;
+            return target->metric == GRAFANA_DAU ? ask_days(exchange) : ask_counts(exchange);
+        }
+        grafana_notice(target, "info", "no page passes all filters");
+        add_series(state, target, json_array());
+    }
+    reply_json(&exchange->response, 200, state->answer);
+    state->answer = NULL;
+    return HANDLER_REPLY;
+}
+
+enum handler_result grafana_query_start(struct http_exchange *exchange)
+{
+    struct series_state *state = question_begin(exchange, sizeof(*state), release);
+    if (state == NULL) {
+        return HANDLER_REPLY;
+    }
+    state->answer = json_array();
+    if (!grafana_query_read(exchange, &state->query)) {
+        return HANDLER_REPLY;
+    }
+    return ask_next(exchange);
+}
+
+/* ---- results ---- */
+
+static void take_counts(struct http_exchange *exchange, struct grafana_target *target)
+{
+    const struct count_job *job = &exchange->job.u.count;
+    json_t *points = json_array();
+    if (target->whole_window) {
+        add_point(points, target->table, job->answered.to_s, job->values[job->metric]);
+    }
+    for (size_t i = 0; i < job->n_points; i++) {
+        add_point(points, target->table, job->points[i].window.from_s,
+            job->points[i].values[job->metric]);
+    }
+    add_series(exchange->state, target, points);
+}
+
+static void take_days(struct http_exchange *exchange, struct grafana_target *target)
+{
+    struct series_state *state = exchange->state;
+    const struct zone *zone = storage_site_zone(exchange->app->storage, target->site);
+    json_t *points = json_array();
+    for (size_t i = 0; i < state->n_sets; i++) {
+        int64_t day = state->sets[i].first + (target->whole_window ? (int64_t)state->sets[i].n : 0);
+        add_point(points, target->table, zone_first_at(zone, day * DAY_S), state->counts[i].users);
+    }
+    add_series(state, target, points);
+}
+
+/* Say which query it was. */
+static void reply_failed(struct http_exchange *exchange, const struct grafana_target *target)
+{
+    const struct storage_job *job = &exchange->job;
+    int n = (int)(target->ref_id.n < 64 ? target->ref_id.n : 64);
+    const char *id = n > 0 ? target->ref_id.p : "";
+    char date[11];
+    if (job->err == STORAGE_NOT_KEPT && job->op == STORAGE_ACTIVITY) {
+        date_print(job->u.activity.oldest_day, date);
+        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
+            "query %.*s: days before %s are not kept any more", n, id, date);
+    } else if (job->err == STORAGE_NOT_KEPT) {
+        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
+            "query %.*s: nothing of this time range is kept any more", n, id);
+    } else if (job->err == STORAGE_TOO_FINE || job->err == STORAGE_TOO_MANY) {
+        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
+            "query %.*s: the step is too fine for this time range%s%s", n, id,
+            job->u.count.used == STEP_NONE ? "" : "; this one works: ",
+            step_name(job->u.count.used));
+    } else if (job->err == STORAGE_TOO_BROAD) {
+        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
+            "query %.*s: too many pages or points for this time range", n, id);
+    } else if (job->err == STORAGE_NO_SET) {
+        problem_reply(&exchange->response, PROBLEM_NOT_FOUND,
+            "query %.*s: pageset: site %.*s has no page set %.*s", n, id, (int)target->site.n,
+            target->site.p, (int)target->set.n, target->set.p);
+    } else {
+        problem_from_storage(&exchange->response, job->err, job->detail);
+    }
+}
+
+/* Count those of the target at hand.  False: the response says that they are too many. */
+static bool count_points(struct http_exchange *exchange, const struct grafana_target *target)
+{
+    struct series_state *state = exchange->state;
+    const struct storage_job *job = &exchange->job;
+    int n = (int)(target->ref_id.n < 64 ? target->ref_id.n : 64);
+    state->n_points += job->op == STORAGE_ACTIVITY ? state->n_sets : job->u.count.n_points;
+    if (state->n_points > POINTS_MAX) {
+        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
+            "query %.*s: with this one the answer has more than %d points: choose a coarser step, "
+            "or fewer queries",
+            n, n > 0 ? target->ref_id.p : "", POINTS_MAX);
+        return false;
+    }
+    return true;
+}
+
+void grafana_query_finish(struct http_exchange *exchange)
+{
+    struct series_state *state = exchange->state;
+    struct grafana_target *target = &state->query.targets[state->next];
+    const struct storage_job *job = &exchange->job;
+    enum step used = job->op == STORAGE_COUNT ? job->u.count.used : STEP_NONE;
+    bool too_fine = job->err == STORAGE_TOO_FINE || job->err == STORAGE_TOO_MANY ||
+                    job->err == STORAGE_TOO_BROAD;
+    if (too_fine && !state->coarser && used != STEP_NONE) {
+        grafana_notice(
+            target, "info", "%s is the finest step for this time range", step_name(used));
+        forget_job(exchange);
+        target->step = used;
+        state->coarser = true;
+        exchange->again = ask_counts(exchange) == HANDLER_WAIT;
+        return;
+    }
+    if (job->err != STORAGE_OK) {
+        reply_failed(exchange, target);
+        return;
+    }
+    if (!count_points(exchange, target)) {
+        return;
+    }
+    if (target->metric == GRAFANA_DAU) {
+        take_days(exchange, target);
+    } else {
+        take_counts(exchange, target);
+    }
+    forget_job(exchange);
+    state->next++;
+    exchange->again = ask_next(exchange) == HANDLER_WAIT;
+}

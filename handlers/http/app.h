@@ -1,0 +1,67 @@
+/* app.h - what all handlers share: limits and rules that come from the options.
+ *
+ * Layer: handlers.  Constant; the service may put another one in its place (service/live.h), but a
+ * request has one from its beginning to its end.
+ */
+#ifndef HANDLERS_HTTP_APP_H
+#define HANDLERS_HTTP_APP_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "handlers/text/network.h"
+#include "storage/storage.h"
+
+/*   field              metric's name, label                                      help */
+#define APP_STATS(X)                                                                               \
+    X(events_accepted, "tallyd_events_accepted_total", "", "Events counted.")                      \
+    X(rejected_invalid, "tallyd_events_rejected_total", "{reason=\"invalid\"}",                    \
+        "Events rejected, by reason.")                                                             \
+    X(rejected_strict, "tallyd_events_rejected_total", "{reason=\"strict\"}", NULL)                \
+    X(ignored_bot, "tallyd_events_ignored_total", "{reason=\"bot\"}",                              \
+        "Page views from browsers that were not to be counted, by reason.")                        \
+    X(ignored_dnt, "tallyd_events_ignored_total", "{reason=\"dnt\"}", NULL)                        \
+    X(ignored_custom, "tallyd_events_ignored_total", "{reason=\"custom\"}", NULL)                  \
+    X(rejected_malformed, "tallyd_requests_rejected_total", "{reason=\"malformed\"}",              \
+        "Requests with page views that were not answered 202, by reason: nothing of them was "     \
+        "counted, but for unknown_outcome, where some or all may be.")                             \
+    X(rejected_too_many, "tallyd_requests_rejected_total", "{reason=\"too_many\"}", NULL)          \
+    X(rejected_limited, "tallyd_requests_rejected_total", "{reason=\"limited\"}", NULL)            \
+    X(rejected_unavailable, "tallyd_requests_rejected_total", "{reason=\"unavailable\"}", NULL)    \
+    X(rejected_unknown, "tallyd_requests_rejected_total", "{reason=\"unknown_outcome\"}", NULL)
+
+struct app_stats {
+#define X(field, name, label, help) _Atomic int64_t field;
+    APP_STATS(X)
+#undef X
+};
+
+/* A limit with a name. */
+struct limit_policy {
+    struct slice name;
+    struct limit limit;
+};
+
+struct ops; /* of the service: for its own endpoints */
+
+struct app {
+    struct storage *storage;
+    const struct ops *ops;
+    size_t max_events;    /* in one request */
+    int64_t max_future_s; /* a ts further ahead is rejected */
+    enum rotation rotation;
+    bool seen; /* /seen is fed */
+    struct app_stats *stats;
+    enum guard_by guard_by;              /* GUARD_OFF: page views are not limited */
+    struct limit guard_limit;            /* of the ingestion guard */
+    const struct limit_policy *policies; /* n_policies of them */
+    size_t n_policies;
+    const struct network *trusted; /* n_trusted proxies whose X-Forwarded-For is believed */
+    size_t n_trusted;
+    const struct slice *origins; /* n_origins of other pages that may read answers; see cors.h */
+    size_t n_origins;
+    bool respect_dnt; /* who sends DNT or Sec-GPC is not counted by browsers' routes */
+    const struct slice *policy_names; /* theirs, and behind them the empty name of no policy */
+};
+
+#endif

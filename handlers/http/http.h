@@ -1,0 +1,126 @@
+/* http.h - a request and its answer as plain values: the only seam between service/ and handlers/.
+ *
+ * Layer: handlers.  Knows no HTTP library, no Redis, no thread and no clock: the time comes with
+ * the request.  An exchange belongs to one thread at a time: to the HTTP thread in start() and
+ * finish(), to storage in between.
+ */
+#ifndef HANDLERS_HTTP_HTTP_H
+#define HANDLERS_HTTP_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "storage/storage.h"
+
+enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE };
+
+/* The header fields that handlers look at; others are checked and forgotten.
+ *    name                          field, in lower case */
+#define HTTP_KNOWN_FIELDS(X)                                                                       \
+    X(FIELD_ACCEPT, "accept")                                                                      \
+    X(FIELD_AUTHORIZATION, "authorization")                                                        \
+    X(FIELD_CONTENT_TYPE, "content-type")                                                          \
+    X(FIELD_DNT, "dnt")                                                                            \
+    X(FIELD_IDEMPOTENCY_KEY, "idempotency-key")                                                    \
+    X(FIELD_IF_NONE_MATCH, "if-none-match")                                                        \
+    X(FIELD_ORIGIN, "origin")                                                                      \
+    X(FIELD_REFERER, "referer")                                                                    \
+    X(FIELD_REQUEST_HEADERS, "access-control-request-headers")                                     \
+    X(FIELD_REQUEST_METHOD, "access-control-request-method")                                       \
+    X(FIELD_SEC_GPC, "sec-gpc")                                                                    \
+    X(FIELD_USER_AGENT, "user-agent")
+
+enum http_field_name {
+#define X(name, text) name,
+    HTTP_KNOWN_FIELDS(X)
+#undef X
+        HTTP_KNOWN_N
+};
+
+#define HTTP_FORWARDED_MAX 8 /* fields of X-Forwarded-For; proxies make one field of them */
+
+/* What a handler may see of a request.  Slices live as long as the exchange. */
+struct http_request {
+    enum http_method method; /* HEAD arrives as HTTP_GET */
+    bool head;               /* it is a HEAD: for a GET that does something */
+    struct slice path;       /* raw, up to '?' */
+    struct slice query;      /* raw, behind '?'; empty if none */
+    struct slice segment;    /* what stands in the route's {braces}: decoded, UTF-8 without NUL */
+    struct slice peer;       /* address of who is connected, as text without a port */
+    const struct slice *fields; /* HTTP_KNOWN_N values; empty where absent (or present and empty) */
+    unsigned repeated; /* bits 1 << enum http_field_name: stands more than once; the first counts */
+    const struct slice *forwarded; /* X-Forwarded-For, each field of several, in order; the last
+                                      HTTP_FORWARDED_MAX of them */
+    unsigned n_forwarded;
+    struct slice body;   /* decompressed, complete */
+    char *body_bytes;    /* the same bytes, writable: a decoder may unescape in place */
+    int64_t now_ms;      /* time of arrival, UTC: a lower bound of Redis's clock */
+    int64_t deadline_ms; /* CLOCK_MONOTONIC, for the storage job */
+};
+
+/* Room for what a handler says and what is added to all: the guard's three, three of the pixel's,
+ * four for other origins. */
+#define HTTP_HEADERS_MAX 12
+
+/* What a handler answers.  The body is one heap block (malloc), owned by the response. */
+struct http_response {
+    unsigned status;
+    const char *content_type; /* static */
+    char *body;
+    size_t body_n;
+    struct http_header {
+        const char *name; /* static */
+        const char *text; /* static; NULL: value */
+        char value[112];
+    } headers[HTTP_HEADERS_MAX];
+    unsigned n_headers;
+};
+
+struct app;    /* what handlers share: see app.h */
+struct access; /* whose token came with a request: see access.h */
+
+struct http_exchange {
+    const struct app *app;
+    const struct access *access; /* NULL: no tokens are in use, or the route needs none */
+    struct http_request request;
+    struct http_response response;
+    struct storage_job job; /* fill it and return HANDLER_WAIT to have it submitted */
+    bool again;  /* set by finish(): not yet, job is filled once more: submit it, then finish() */
+    void *state; /* the handler's own */
+    void (*release)(
+        struct http_exchange *exchange); /* frees state; NULL: nothing to do.  Called once, last */
+};
+
+enum handler_result {
+    HANDLER_REPLY, /* response is filled */
+    HANDLER_WAIT,  /* job is filled: submit it, call finish() when it is done */
+};
+
+#define ROUTE_BODY 1u /* takes a body */
+
+/* Which scope a token must have.  Without one of these: read for GET, admin for all else; so every
+ * POST names its own. */
+#define ROUTE_INGEST 2u
+#define ROUTE_READ   4u
+#define ROUTE_ADMIN  8u
+#define ROUTE_OPEN   16u  /* none, unless --metrics-token asks for one: about the process */
+#define ROUTE_PUBLIC 32u  /* never one: what a browser loads by itself */
+#define ROUTE_BEACON 64u  /* browsers send page views here: see cors.h */
+#define ROUTE_GIF    128u /* every answer is an image: see pixel.h */
+
+#define ROUTE_GUARDED 512u /* page views come in here: see ingest_guard.h */
+
+#define ROUTE_SLASH 256u /* the path may end with a slash, too */
+
+struct route {
+    enum http_method method;
+    const char *path;         /* exact, but for at most one segment in braces: "/users/{user}" */
+    const char *operation_id; /* of openapi.yaml */
+    enum handler_result (*start)(struct http_exchange *exchange);
+    void (*finish)(struct http_exchange *exchange); /* after HANDLER_WAIT; job.err says how it went.
+                                                       May ask for another job: exchange->again */
+    unsigned flags;
+};
+
+#endif

@@ -1,0 +1,97 @@
+#include "handlers/ingest/beacon.h"
+
+#include "handlers/access/access.h"
+#include "handlers/access/client.h"
+#include "handlers/http/app.h"
+#include "handlers/ingest/bots.h"
+#include "handlers/reply/problem.h"
+
+static void count(_Atomic int64_t *counter, size_t n)
+{
+    (void)atomic_fetch_add_explicit(counter, (int64_t)n, memory_order_relaxed);
+}
+
+/* The counter of why it is not counted, or NULL. */
+static _Atomic int64_t *why_ignored(const struct http_exchange *exchange)
+{
+    const struct app *app = exchange->app;
+    const struct slice *fields = exchange->request.fields;
+    if (app->respect_dnt && (slice_equal(fields[FIELD_DNT], SLICE("1")) ||
+                                slice_equal(fields[FIELD_SEC_GPC], SLICE("1")))) {
+        return &app->stats->ignored_dnt;
+    }
+    return bots_known(fields[FIELD_USER_AGENT]) ? &app->stats->ignored_bot : NULL;
+}
+
+enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *beacon)
+{
+    const struct http_request *request = &exchange->request;
+    struct event_address address = client_address(exchange);
+    for (size_t i = 0; i < beacon->n; i++) {
+        struct event *event = &beacon->events[i];
+        if (!access_site(exchange, event->site)) {
+            return BEACON_REFUSED;
+        }
+        event->at_s = request->now_ms / 1000;
+        event->address = address;
+        event->agent = request->fields[FIELD_USER_AGENT];
+    }
+    _Atomic int64_t *ignored = why_ignored(exchange);
+    if (ignored != NULL) {
+        count(ignored, beacon->n);
+        ingest_guard_tell(exchange, beacon->events, beacon->n);
+        return BEACON_IGNORED;
+    }
+    if (request->now_ms == 0) { /* Redis was never seen: its clock gives the time of arrival */
+        problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
+        return BEACON_REFUSED;
+    }
+    exchange->job.op = STORAGE_WRITE;
+    exchange->job.deadline_ms = request->deadline_ms;
+    exchange->job.u.write = (struct write_job){.events = beacon->events, .n = beacon->n};
+    return ingest_guard_admit(exchange, &beacon->guard, beacon->events, beacon->n) ? BEACON_WAIT
+                                                                                   : BEACON_REFUSED;
+}
+
+enum beacon_verdict beacon_foretell(struct http_exchange *exchange, const struct beacon *beacon)
+{
+    for (size_t i = 0; i < beacon->n; i++) {
+        if (!access_site(exchange, beacon->events[i].site)) {
+            return BEACON_REFUSED;
+        }
+    }
+    if (why_ignored(exchange) != NULL) {
+        ingest_guard_tell(exchange, beacon->events, beacon->n);
+        return BEACON_IGNORED;
+    }
+    if (exchange->request.now_ms == 0 ||
+        atomic_load(&storage_stats(exchange->app->storage)->redis_connected) == 0) {
+        problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
+        return BEACON_REFUSED;
+    }
+    return ingest_guard_foretell(exchange, beacon->events, beacon->n) ? BEACON_WAIT
+                                                                      : BEACON_REFUSED;
+}
+
+bool beacon_finish(struct http_exchange *exchange, struct beacon *beacon)
+{
+    struct app_stats *stats = exchange->app->stats;
+    enum storage_err err = exchange->job.err;
+    if (err == STORAGE_OK) {
+        count(&stats->events_accepted, beacon->n);
+        ingest_guard_headers(exchange, &beacon->guard);
+        return true;
+    }
+    if (err == STORAGE_LIMITED) {
+        ingest_guard_refused(exchange);
+        return false;
+    }
+    count(err == STORAGE_UNKNOWN ? &stats->rejected_unknown : &stats->rejected_unavailable, 1);
+    problem_from_storage(&exchange->response, err, exchange->job.detail);
+    return false;
+}
+
+void beacon_release(struct beacon *beacon)
+{
+    ingest_guard_release(&beacon->guard);
+}

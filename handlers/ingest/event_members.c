@@ -1,0 +1,355 @@
+#include "handlers/ingest/event_members.h"
+
+#include "handlers/text/check.h"
+#include "handlers/text/timestamp.h"
+
+#include <stdio.h>
+
+enum member {
+    MEMBER_PAGE,
+    MEMBER_USER,
+    MEMBER_SITE,
+    MEMBER_IP,
+    MEMBER_UA,
+    MEMBER_TS,
+    MEMBER_REFERRER,
+    MEMBER_ACTIONS,
+    MEMBER_UNKNOWN,
+};
+
+static const char *const member_pointers[] = {
+    [MEMBER_PAGE] = "/page",
+    [MEMBER_USER] = "/user",
+    [MEMBER_SITE] = "/site",
+    [MEMBER_IP] = "/ip",
+    [MEMBER_UA] = "/ua",
+    [MEMBER_TS] = "/ts",
+    [MEMBER_REFERRER] = "/referrer",
+    [MEMBER_ACTIONS] = "/actions",
+};
+
+/* A scalar; of a container, or a word, only the kind. */
+struct value {
+    enum scan_kind kind;
+    struct slice text;
+    struct json_number number;
+};
+
+/* The length nearly tells; comparing so many bytes, a number known here, is one instruction. */
+static enum member find_member(struct slice name)
+{
+    switch (name.n) {
+    case 2:
+        if (memcmp(name.p, "ts", 2) == 0) {
+            return MEMBER_TS;
+        }
+        if (memcmp(name.p, "ip", 2) == 0) {
+            return MEMBER_IP;
+        }
+        return memcmp(name.p, "ua", 2) == 0 ? MEMBER_UA : MEMBER_UNKNOWN;
+    case 4:
+        if (memcmp(name.p, "page", 4) == 0) {
+            return MEMBER_PAGE;
+        }
+        if (memcmp(name.p, "user", 4) == 0) {
+            return MEMBER_USER;
+        }
+        return memcmp(name.p, "site", 4) == 0 ? MEMBER_SITE : MEMBER_UNKNOWN;
+    case 7:
+        return memcmp(name.p, "actions", 7) == 0 ? MEMBER_ACTIONS : MEMBER_UNKNOWN;
+    case 8:
+        return memcmp(name.p, "referrer", 8) == 0 ? MEMBER_REFERRER : MEMBER_UNKNOWN;
+    default:
+        return MEMBER_UNKNOWN;
+    }
+}
+
+static void refuse(struct event_reader *reader, const char *pointer, const char *detail)
+{
+    reader->detail = detail;
+    snprintf(reader->pointer, sizeof(reader->pointer), "%s", pointer);
+}
+
+/* A pointer to a member of any name; a name that is too long is not told. */
+static void refuse_named(struct event_reader *reader, struct slice name, const char *detail)
+{
+    char pointer[EVENT_POINTER_SIZE] = "/";
+    size_t n = 1;
+
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+
+        if (n + 3 > sizeof(pointer)) {
+            refuse(reader, "", detail);
+            return;
+        }
+        if (c == '~' || c == '/') {
+            pointer[n++] = '~';
+        }
+        pointer[n++] = c == '~' ? '0' : c == '/' ? '1' : c;
+    }
+    pointer[n] = 0;
+    refuse(reader, pointer, detail);
+}
+
+static const char *set_page(struct event *event, const struct value *value)
+{
+    if (value->kind != SCAN_STRING) {
+        return "page must be a string";
+    }
+    event->page = value->text;
+    return event_check_page(value->text);
+}
+
+static const char *set_user(struct event *event, const struct value *value)
+{
+    if (value->kind == SCAN_STRING) {
+        event->user = value->text;
+        return event_check_user(value->text);
+    }
+    if (value->kind != SCAN_NUMBER) {
+        return "user must be a string or an integer";
+    }
+    if (!value->number.integer) {
+        return "user as a number must be an integer, without fraction and exponent";
+    }
+    event->user = value->number.text; /* of any size: its digits are the user's name */
+    if (slice_equal(event->user, SLICE("-0"))) {
+        event->user = SLICE("0");
+    }
+    return event_check_user(event->user);
+}
+
+static const char *set_site(struct event *event, const struct value *value)
+{
+    if (value->kind != SCAN_STRING) {
+        return "site must be a string";
+    }
+    event->site = value->text;
+    return event_check_site(value->text);
+}
+
+static const char *set_ip(struct event *event, const struct value *value)
+{
+    if (value->kind != SCAN_STRING) {
+        return "ip must be a string";
+    }
+    return event_parse_address(value->text, &event->address);
+}
+
+static const char *set_agent(struct event *event, const struct value *value)
+{
+    if (value->kind == SCAN_NULL) {
+        return NULL;
+    }
+    if (value->kind != SCAN_STRING) {
+        return "ua must be a string or null";
+    }
+    event->agent = value->text;
+    return event_check_agent(value->text);
+}
+
+static const char *check_referrer(const struct value *value)
+{
+    if (value->kind == SCAN_NULL) {
+        return NULL;
+    }
+    if (value->kind != SCAN_STRING) {
+        return "referrer must be a string or null";
+    }
+    return event_check_referrer(value->text);
+}
+
+static const char *set_time(struct event_reader *reader, const struct value *value)
+{
+    int64_t at_s = 0;
+
+    if (value->kind == SCAN_STRING) {
+        if (!timestamp_rfc3339(value->text, &at_s)) {
+            return "ts as a string must be RFC 3339 with an offset";
+        }
+    } else if (value->kind == SCAN_NUMBER) {
+        if (value->number.negative) {
+            return "ts must not be negative";
+        }
+        at_s = timestamp_from_number(json_number_cut(&value->number));
+    } else {
+        return "ts must be a number or a string in RFC 3339";
+    }
+    reader->event->at_s = at_s;
+    return event_check_time(at_s, reader->rules->oldest_s, reader->rules->latest_s);
+}
+
+static const char *set_member(
+    struct event_reader *reader, enum member member, const struct value *value)
+{
+    switch (member) {
+    case MEMBER_PAGE:
+        return set_page(reader->event, value);
+    case MEMBER_USER:
+        return set_user(reader->event, value);
+    case MEMBER_SITE:
+        return set_site(reader->event, value);
+    case MEMBER_IP:
+        return set_ip(reader->event, value);
+    case MEMBER_UA:
+        return set_agent(reader->event, value);
+    case MEMBER_TS:
+        return set_time(reader, value);
+    case MEMBER_REFERRER:
+        return check_referrer(value);
+    case MEMBER_ACTIONS: /* no scalar is right; the array is read by read_actions() */
+        return "actions must be an array";
+    case MEMBER_UNKNOWN:
+        break;
+    }
+    return NULL;
+}
+
+static bool read_value(struct json_scan *scan, struct value *ret)
+{
+    ret->kind = json_scan_peek(scan);
+    if (ret->kind == SCAN_STRING) {
+        return json_scan_string(scan, &ret->text);
+    }
+    if (ret->kind == SCAN_NUMBER) {
+        return json_scan_number(scan, &ret->number);
+    }
+    return json_scan_skip(scan);
+}
+
+static bool read_action(struct event_reader *reader, unsigned index)
+{
+    struct value value;
+    const char *detail;
+    char pointer[sizeof("/actions/0")];
+
+    if (index == EVENT_ACTIONS_MAX) {
+        refuse(reader, "/actions", "actions must be at most 8");
+        return json_scan_skip(reader->scan);
+    }
+    if (!read_value(reader->scan, &value)) {
+        return false;
+    }
+    if (reader->scan->fault != NULL) {
+        refuse(reader, "/actions", reader->scan->fault);
+        return true;
+    }
+    detail =
+        value.kind != SCAN_STRING ? "an action must be a string" : event_check_action(value.text);
+    if (detail != NULL) {
+        snprintf(pointer, sizeof(pointer), "/actions/%c", (char)('0' + index));
+        refuse(reader, pointer, detail);
+        return true;
+    }
+    reader->actions[index] = value.text;
+    reader->event->n_actions = (uint8_t)(index + 1);
+    return true;
+}
+
+static bool read_actions(struct event_reader *reader)
+{
+    enum scan_step step = json_scan_open(reader->scan, ']');
+
+    for (unsigned i = 0; step == SCAN_ITEM; step = json_scan_next(reader->scan, ']'), i++) {
+        bool ok = reader->detail == NULL ? read_action(reader, i) : json_scan_skip(reader->scan);
+
+        if (!ok) {
+            return false;
+        }
+    }
+    return step == SCAN_CLOSED;
+}
+
+static bool read_known(struct event_reader *reader, enum member member)
+{
+    struct value value;
+    const char *detail;
+
+    if (member == MEMBER_ACTIONS && json_scan_peek(reader->scan) == SCAN_ARRAY) {
+        return read_actions(reader);
+    }
+    if (!read_value(reader->scan, &value)) {
+        return false;
+    }
+    detail = reader->scan->fault;
+    if (detail == NULL) {
+        detail = set_member(reader, member, &value);
+    }
+    if (detail != NULL) {
+        refuse(reader, member_pointers[member], detail);
+    }
+    return true;
+}
+
+static bool read_unknown(struct event_reader *reader, struct slice name)
+{
+    if (!json_scan_skip(reader->scan)) {
+        return false;
+    }
+    if (reader->scan->fault != NULL) {
+        refuse_named(reader, name, reader->scan->fault);
+    }
+    return true;
+}
+
+static bool read_member(struct event_reader *reader)
+{
+    struct json_scan *scan = reader->scan;
+    struct slice name;
+    enum member member;
+
+    if (!json_scan_name(scan, &name)) {
+        return false;
+    }
+    if (reader->detail == NULL && scan->fault != NULL) {
+        refuse(reader, "", scan->fault);
+    }
+    if (reader->detail != NULL) {
+        return json_scan_skip(scan);
+    }
+    member = find_member(name);
+    if (member == MEMBER_UNKNOWN) {
+        return read_unknown(reader, name);
+    }
+    if (reader->seen & 1u << member) {
+        refuse(reader, member_pointers[member], "the member is given twice");
+        return json_scan_skip(scan);
+    }
+    reader->seen |= 1u << member;
+    return read_known(reader, member);
+}
+
+static bool read_members(struct event_reader *reader)
+{
+    enum scan_step step = json_scan_open(reader->scan, '}');
+
+    for (; step == SCAN_ITEM; step = json_scan_next(reader->scan, '}')) {
+        if (!read_member(reader)) {
+            return false;
+        }
+    }
+    return step == SCAN_CLOSED;
+}
+
+bool event_read(struct event_reader *reader)
+{
+    *reader->event = (struct event){
+        .at_s = reader->rules->now_s,
+        .site = EVENT_SITE_DEFAULT,
+    };
+    reader->seen = 0;
+    reader->detail = NULL;
+    reader->scan->fault = NULL;
+    if (json_scan_peek(reader->scan) != SCAN_OBJECT) {
+        refuse(reader, "", "an event must be an object");
+        return json_scan_skip(reader->scan);
+    }
+    if (!read_members(reader)) {
+        return false;
+    }
+    if (reader->detail == NULL && !(reader->seen & 1u << MEMBER_PAGE)) {
+        refuse(reader, "/page", "page is required");
+    }
+    return true;
+}

@@ -1,0 +1,438 @@
+#include "handlers/ingest/events.h"
+
+#include <stdlib.h>
+
+#include "handlers/access/access.h"
+#include "handlers/http/app.h"
+#include "handlers/ingest/event_json.h"
+#include "handlers/ingest/idempotency.h"
+#include "handlers/ingest/ingest_guard.h"
+#include "handlers/reply/problem.h"
+#include "handlers/reply/reply.h"
+#include "handlers/text/media_type.h"
+#include "handlers/text/params.h"
+#include "storage/base/buffer.h"
+
+/* A request of more takes the longer way, in which it may be cut into several scripts. */
+#define DIRECT_BODY   16384
+#define DIRECT_EVENTS 64
+
+static const struct param_spec specs[] = {{"strict", false}};
+
+struct events_state {
+    struct event_batch batch;
+    struct ingest_guard guard;
+    enum event_body form;
+    bool strict;
+    bool keyed; /* the request has an Idempotency-Key */
+    struct claim claim;
+    char *copy; /* of the body, which decoding changes; NULL: not needed any more, or too large */
+};
+
+static void release(struct http_exchange *exchange)
+{
+    struct events_state *state = exchange->state;
+    event_batch_release(&state->batch);
+    ingest_guard_release(&state->guard);
+    claim_release(&state->claim);
+    free(state->copy);
+    free(state);
+}
+
+static void count(_Atomic int64_t *counter, size_t n)
+{
+    atomic_fetch_add_explicit(counter, (int64_t)n, memory_order_relaxed);
+}
+
+/* ---- what was asked ---- */
+
+static bool read_form(struct http_exchange *exchange, enum event_body *ret)
+{
+    struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
+    if (type.n == 0 || media_type_is(type, "application/json")) {
+        *ret = EVENT_BODY_JSON;
+        return true;
+    }
+    if (media_type_is(type, "application/x-ndjson")) {
+        *ret = EVENT_BODY_NDJSON;
+        return true;
+    }
+    problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE,
+        "the body must be application/json or application/x-ndjson");
+    return false;
+}
+
+static bool read_strict(struct http_exchange *exchange, bool *ret)
+{
+    struct params params = {0};
+    bool ok = true;
+    *ret = false;
+    if (exchange->request.query.n == 0) {
+        return true;
+    }
+    switch (params_parse(exchange->request.query, specs, 1, &params)) {
+    case PARAMS_OK:
+        ok = params_flag(&params, "strict", ret);
+        if (!ok) {
+            problem_reply_parameter(
+                &exchange->response, PROBLEM_MALFORMED, "strict", PARAMS_FLAG_DETAIL);
+        }
+        break;
+    case PARAMS_REFUSED:
+        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, params.error.parameter,
+            "%s", params.error.detail);
+        ok = false;
+        break;
+    case PARAMS_NOMEM:
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        ok = false;
+        break;
+    }
+    params_release(&params);
+    return ok;
+}
+
+/* ---- answers ---- */
+
+static json_t *list_errors(const struct event_batch *batch)
+{
+    json_t *errors = json_array();
+    for (size_t i = 0; errors != NULL && i < batch->n_rejects; i++) {
+        const struct event_reject *reject = &batch->rejects[i];
+        json_array_append_new(errors, json_pack("{s:I,s:s,s:s}", "index", (json_int_t)reject->index,
+                                          "pointer", reject->pointer, "detail", reject->detail));
+    }
+    return errors;
+}
+
+static void reply_accepted(struct http_exchange *exchange, const struct event_batch *batch)
+{
+    if (batch->rejected == 0) { /* the usual answer, without a tree */
+        static const char before[] = "{\"accepted\":", behind[] = ",\"rejected\":0,\"errors\":[]}";
+        char text[sizeof(before) + 20 + sizeof(behind)];
+        size_t n = sizeof(before) - 1;
+        memcpy(text, before, n);
+        n += decimal_print((int64_t)batch->n, text + n);
+        memcpy(text + n, behind, sizeof(behind) - 1);
+        reply_text(&exchange->response, 202, "application/json", text, n + sizeof(behind) - 1);
+        return;
+    }
+    reply_json(&exchange->response, 202,
+        json_pack("{s:I,s:I,s:o}", "accepted", (json_int_t)batch->n, "rejected",
+            (json_int_t)batch->rejected, "errors", list_errors(batch)));
+}
+
+static void reply_rejected(
+    struct http_exchange *exchange, const struct event_batch *batch, bool strict)
+{
+    problem_reply_errors(&exchange->response, PROBLEM_UNACCEPTABLE, list_errors(batch),
+        strict && batch->n > 0 ? "%zu of the events are not acceptable, and strict was asked for"
+                               : "none of the %zu events is acceptable",
+        batch->rejected);
+}
+
+static void reply_malformed(struct http_exchange *exchange, const struct event_batch *batch)
+{
+    problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %zu, column %zu: %s", batch->line,
+        batch->column, batch->detail);
+}
+
+static void refuse_site(struct http_exchange *exchange, struct slice site)
+{
+    json_t *detail = json_sprintf("the token is not for site %.*s", (int)site.n, site.p);
+    problem_reply_errors(&exchange->response, PROBLEM_FORBIDDEN,
+        json_pack("[{s:s,s:o?}]", "pointer", "/site", "detail", detail),
+        "site: the token is not for site %.*s", (int)site.n, site.p);
+}
+
+/* A token that is bound to sites may write to no other: then nothing of the request is counted.
+ * False: the response says so. */
+static bool may_write(struct http_exchange *exchange, const struct event_batch *batch)
+{
+    for (size_t i = 0; i < batch->n; i++) {
+        if (i > 0 && slice_equal(batch->events[i].site, batch->events[i - 1].site)) {
+            continue;
+        }
+        if (!access_has_site(exchange, batch->events[i].site)) {
+            refuse_site(exchange, batch->events[i].site);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- the life of a request ---- */
+
+static struct event_rules rules_at(const struct app *app, int64_t now_s)
+{
+    return (struct event_rules){
+        .now_s = now_s,
+        .latest_s = now_s + app->max_future_s,
+        .oldest_s = storage_oldest_s(app->storage, now_s),
+        .max_events = app->max_events,
+    };
+}
+
+/* False: the response says why. */
+static bool decode(struct http_exchange *exchange, enum event_body form, struct event_batch *batch)
+{
+    const struct app *app = exchange->app;
+    struct http_request *request = &exchange->request;
+    struct event_rules rules = rules_at(app, request->now_ms / 1000);
+    switch (event_json_decode(request->body_bytes, request->body.n, form, &rules, batch)) {
+    case EVENT_JSON_OK:
+        return true;
+    case EVENT_JSON_MALFORMED:
+        count(&app->stats->rejected_malformed, 1);
+        reply_malformed(exchange, batch);
+        return false;
+    case EVENT_JSON_TOO_MANY:
+        count(&app->stats->rejected_too_many, 1);
+        problem_reply(&exchange->response, PROBLEM_TOO_LARGE,
+            "a request may bring at most %zu events", app->max_events);
+        return false;
+    case EVENT_JSON_NOMEM:
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return false;
+    }
+    return false;
+}
+
+/* The events are decoded, with their time of arrival in the request.  HANDLER_REPLY: the response
+ * says what is wrong, or that there was nothing to do. */
+static enum handler_result prepare(struct http_exchange *exchange)
+{
+    struct events_state *state = exchange->state;
+    struct event_batch *batch = &state->batch;
+    if (!decode(exchange, state->form, batch)) {
+        return HANDLER_REPLY;
+    }
+    count(&exchange->app->stats->rejected_invalid, batch->rejected);
+    if (batch->rejected > 0 && (state->strict || batch->n == 0)) {
+        count(&exchange->app->stats->rejected_strict, batch->n);
+        reply_rejected(exchange, batch, state->strict);
+        ingest_guard_tell(exchange, batch->events, batch->n);
+        return HANDLER_REPLY;
+    }
+    if (!may_write(exchange, batch)) {
+        return HANDLER_REPLY;
+    }
+    /* Before anything is sent: when it is applied it must not fail for want of memory any more. */
+    reply_accepted(exchange, batch);
+    if (exchange->response.status != 202) {
+        return HANDLER_REPLY;
+    }
+    exchange->job.op = STORAGE_WRITE;
+    exchange->job.deadline_ms = exchange->request.deadline_ms;
+    exchange->job.u.write = (struct write_job){.events = batch->events, .n = batch->n};
+    if (!ingest_guard_admit(exchange, &state->guard, batch->events, batch->n)) {
+        return HANDLER_REPLY;
+    }
+    if (batch->n == 0 && !state->keyed) {
+        ingest_guard_headers(exchange, &state->guard);
+        return HANDLER_REPLY;
+    }
+    return HANDLER_WAIT;
+}
+
+/* False: the response says why. */
+static bool read_key(struct http_exchange *exchange, struct events_state *state)
+{
+    const struct http_request *request = &exchange->request;
+    char key[IDEMPOTENCY_KEY_MAX];
+    size_t n = 0;
+    switch (idempotency_key_read(request, key, &n)) {
+    case IDEMPOTENCY_NONE:
+        return true;
+    case IDEMPOTENCY_MALFORMED:
+        problem_reply(&exchange->response, PROBLEM_MALFORMED, IDEMPOTENCY_DETAIL);
+        return false;
+    case IDEMPOTENCY_KEY:
+        break;
+    }
+    struct slice owner = {NULL, 0}; /* no tokens: one common space */
+    if (exchange->access != NULL) {
+        owner =
+            (struct slice){(const char *)exchange->access->hash, sizeof(exchange->access->hash)};
+    }
+    uint64_t how = (state->form == EVENT_BODY_NDJSON ? 1u : 0u) | (state->strict ? 2u : 0u);
+    state->keyed = true;
+    state->claim.key = claim_key(owner, (struct slice){key, n});
+    state->claim.body = claim_body(how, request->body);
+    return true;
+}
+
+static void claim_first(struct http_exchange *exchange, struct events_state *state)
+{
+    exchange->job.op = STORAGE_CLAIM;
+    exchange->job.deadline_ms = exchange->request.deadline_ms;
+    exchange->job.u.claim = &state->claim;
+}
+
+/* Back to before the events were decoded. */
+static void undo(struct http_exchange *exchange, struct events_state *state)
+{
+    struct http_request *request = &exchange->request;
+    event_batch_release(&state->batch);
+    reply_empty(&exchange->response, 0);
+    if (state->copy != NULL) {
+        memcpy(request->body_bytes, state->copy, request->body.n);
+    }
+}
+
+/* A small request with nothing wrong needs no claim before it is written.  False: it is to be
+ * claimed first, and nothing has changed; for whatever is wrong with it now, a repeat gets the
+ * first answer. */
+static bool try_directly(struct http_exchange *exchange, struct events_state *state)
+{
+    struct http_request *request = &exchange->request;
+    struct event_batch *batch = &state->batch;
+    size_t n = request->body.n;
+    /* With a guard Redis may have to be asked first: whoever is refused must not be remembered. */
+    bool small = n > 0 && n <= DIRECT_BODY && exchange->app->guard_by == GUARD_OFF;
+    state->copy = small ? malloc(n) : NULL;
+    if (state->copy == NULL) {
+        return false;
+    }
+    memcpy(state->copy, request->body_bytes, n);
+    struct event_rules rules = rules_at(exchange->app, request->now_ms / 1000);
+    bool good =
+        event_json_decode(request->body_bytes, n, state->form, &rules, batch) == EVENT_JSON_OK &&
+        batch->rejected == 0 && batch->n > 0 && batch->n <= DIRECT_EVENTS &&
+        may_write(exchange, batch);
+    if (good) {
+        reply_accepted(exchange, batch);
+    }
+    if (!good || exchange->response.status != 202) {
+        undo(exchange, state);
+        return false;
+    }
+    state->claim.direct = true;
+    state->claim.gen_ms = request->now_ms;
+    state->claim.answer = (struct slice){exchange->response.body, exchange->response.body_n};
+    exchange->job.op = STORAGE_WRITE;
+    exchange->job.deadline_ms = request->deadline_ms;
+    exchange->job.u.write =
+        (struct write_job){.events = batch->events, .n = batch->n, .claim = &state->claim};
+    return true;
+}
+
+enum handler_result events_start(struct http_exchange *exchange)
+{
+    struct events_state fresh = {0};
+    if (!read_form(exchange, &fresh.form) || !read_strict(exchange, &fresh.strict) ||
+        !read_key(exchange, &fresh)) {
+        return HANDLER_REPLY;
+    }
+    if (exchange->request.now_ms ==
+        0) { /* Redis was never seen: its clock gives the time of arrival */
+        problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
+        return HANDLER_REPLY;
+    }
+    /* (What was counted before is told to whoever repeats it.) */
+    if (!fresh.keyed && !ingest_guard_open(exchange, exchange->request.body.n)) {
+        return HANDLER_REPLY;
+    }
+    struct events_state *state = malloc(sizeof(*state));
+    if (state == NULL) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return HANDLER_REPLY;
+    }
+    *state = fresh;
+    event_batch_init(&state->batch);
+    exchange->state = state;
+    exchange->release = release;
+    if (!state->keyed) {
+        return prepare(exchange);
+    }
+    if (!try_directly(exchange, state)) {
+        claim_first(exchange, state);
+    }
+    return HANDLER_WAIT;
+}
+
+/* ---- with a key ---- */
+
+/* The answer is no 202, and nothing was sent: the key may be used again when it is given. */
+static void give_back(struct http_exchange *exchange, struct claim *claim)
+{
+    if (claim->in_doubt) { /* what was sent is stopped by the claim: its lease must end by itself */
+        return;
+    }
+    exchange->job.op = STORAGE_RELEASE;
+    exchange->job.u.claim = claim;
+    exchange->again = true;
+}
+
+/* A repeat takes nothing.  What is left is a site's own only where its events say which. */
+static void tell_repeat(struct http_exchange *exchange, struct events_state *state)
+{
+    const struct http_request *request = &exchange->request;
+    struct event_batch *batch = &state->batch;
+    if (exchange->app->guard_by == GUARD_SITE) {
+        struct event_rules rules = rules_at(exchange->app, request->now_ms / 1000);
+        bool whole = event_json_decode(request->body_bytes, request->body.n, state->form, &rules,
+                         batch) == EVENT_JSON_OK;
+        ingest_guard_tell(exchange, batch->events, whole ? batch->n : 0);
+    }
+}
+
+/* The key is claimed, or not.  Whoever executes the request takes the first try's time of arrival:
+ * then the same events go to the same buckets, and the same ones are rejected. */
+static void claimed(struct http_exchange *exchange, struct events_state *state)
+{
+    if (exchange->job.err != STORAGE_OK) {
+        struct app_stats *stats = exchange->app->stats;
+        bool unknown = state->claim.in_doubt; /* it was sent, and may have been applied */
+        count(unknown ? &stats->rejected_unknown : &stats->rejected_unavailable, 1);
+        problem_from_storage(&exchange->response, unknown ? STORAGE_UNKNOWN : exchange->job.err,
+            exchange->job.detail);
+        return;
+    }
+    if (state->claim.outcome != CLAIM_MINE) {
+        idempotency_reply(&exchange->response, &state->claim);
+        tell_repeat(exchange, state);
+        return;
+    }
+    exchange->request.now_ms = state->claim.gen_ms;
+    if (prepare(exchange) == HANDLER_REPLY) {
+        give_back(exchange, &state->claim);
+        return;
+    }
+    /* What storage keeps for those who ask again. */
+    state->claim.answer = (struct slice){exchange->response.body, exchange->response.body_n};
+    exchange->job.u.write.claim = &state->claim;
+    exchange->again = true;
+}
+
+void events_finish(struct http_exchange *exchange)
+{
+    struct events_state *state = exchange->state;
+    struct app_stats *stats = exchange->app->stats;
+    if (exchange->job.op == STORAGE_RELEASE) {
+        return;
+    }
+    if (exchange->job.op == STORAGE_CLAIM) {
+        claimed(exchange, state);
+        return;
+    }
+    if (exchange->job.err == STORAGE_OK && state->claim.outcome == CLAIM_FIRST) {
+        undo(exchange, state);
+        claim_first(exchange, state);
+        exchange->again = true;
+        return;
+    }
+    if (exchange->job.err == STORAGE_OK) {
+        count(&stats->events_accepted, state->batch.n);
+        ingest_guard_headers(exchange, &state->guard);
+        return;
+    }
+    if (exchange->job.err == STORAGE_LIMITED) {
+        ingest_guard_refused(exchange);
+        return;
+    }
+    count(exchange->job.err == STORAGE_UNKNOWN ? &stats->rejected_unknown
+                                               : &stats->rejected_unavailable,
+        1);
+    problem_from_storage(&exchange->response, exchange->job.err, exchange->job.detail);
+}

@@ -1,0 +1,101 @@
+#include "handlers/ingest/idempotency.h"
+
+#include "handlers/reply/problem.h"
+#include "handlers/reply/reply.h"
+
+static bool is_printable(char c)
+{
+    return c >= 0x20 && c <= 0x7e;
+}
+
+static struct slice trimmed(struct slice text)
+{
+    while (text.n > 0 && (text.p[0] == ' ' || text.p[0] == '\t')) {
+        text.p++;
+        text.n--;
+    }
+    while (text.n > 0 && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\t')) {
+        text.n--;
+    }
+    return text;
+}
+
+/* False: not a quoted string, or too long. */
+static bool unquote(struct slice text, char key[IDEMPOTENCY_KEY_MAX], size_t *ret_n)
+{
+    size_t n = 0;
+    size_t i = 1;
+    for (; i < text.n && text.p[i] != '"'; i++) {
+        if (text.p[i] == '\\' && (++i == text.n || (text.p[i] != '"' && text.p[i] != '\\'))) {
+            return false;
+        }
+        if (n == IDEMPOTENCY_KEY_MAX || !is_printable(text.p[i])) {
+            return false;
+        }
+        key[n++] = text.p[i];
+    }
+    *ret_n = n;
+    return i + 1 == text.n; /* the closing quote is the last character */
+}
+
+static bool copy(struct slice text, char key[IDEMPOTENCY_KEY_MAX], size_t *ret_n)
+{
+    if (text.n > IDEMPOTENCY_KEY_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < text.n; i++) {
+        if (!is_printable(text.p[i])) {
+            return false;
+        }
+        key[i] = text.p[i];
+    }
+    *ret_n = text.n;
+    return true;
+}
+
+enum idempotency_key idempotency_key_read(
+    const struct http_request *request, char key[IDEMPOTENCY_KEY_MAX], size_t *ret_n)
+{
+    struct slice text = request->fields[FIELD_IDEMPOTENCY_KEY];
+    size_t n = 0;
+    if (text.p == NULL) {
+        return IDEMPOTENCY_NONE;
+    }
+    if ((request->repeated >> FIELD_IDEMPOTENCY_KEY & 1) != 0) {
+        return IDEMPOTENCY_MALFORMED;
+    }
+    text = trimmed(text);
+    bool ok = text.n > 0 && text.p[0] == '"' ? unquote(text, key, &n) : copy(text, key, &n);
+    if (!ok || n == 0) {
+        return IDEMPOTENCY_MALFORMED;
+    }
+    *ret_n = n;
+    return IDEMPOTENCY_KEY;
+}
+
+void idempotency_reply(struct http_response *response, const struct claim *claim)
+{
+    switch (claim->outcome) {
+    case CLAIM_REPLAY:
+    case CLAIM_DONE:
+        reply_text(response, 202, "application/json", claim->replay, claim->replay_n);
+        if (response->status == 202 && claim->outcome == CLAIM_REPLAY) {
+            (void)problem_add_header(response, "Idempotency-Replayed", "true");
+        }
+        return;
+    case CLAIM_OTHER_BODY:
+        problem_reply(response, PROBLEM_UNACCEPTABLE,
+            "this Idempotency-Key was used with another body, Content-Type or strict in the last "
+            "24 hours");
+        return;
+    case CLAIM_IN_FLIGHT:
+        problem_reply(response, PROBLEM_CONFLICT,
+            "a request with this Idempotency-Key is being executed; come again");
+        (void)problem_add_header(response, "Retry-After", "1");
+        return;
+    case CLAIM_MINE:
+    case CLAIM_FIRST:
+        break;
+    }
+    problem_reply(response, PROBLEM_INTERNAL, "the claim was lost");
+}

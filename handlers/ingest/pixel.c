@@ -1,0 +1,181 @@
+#include "handlers/ingest/pixel.h"
+
+#include <stdlib.h>
+
+#include "handlers/http/app.h"
+#include "handlers/ingest/beacon.h"
+#include "handlers/reply/problem.h"
+#include "handlers/reply/reply.h"
+#include "handlers/text/check.h"
+#include "handlers/text/params.h"
+
+/* One transparent pixel: GIF89a, 1 x 1, two colours, a graphic control extension that makes the
+ * first one transparent, and one LZW block with it. */
+static const char gif[] = "GIF89a"
+                          "\x01\x00\x01\x00\x80\x00\x00"
+                          "\x00\x00\x00\xff\xff\xff"
+                          "\x21\xf9\x04\x01\x00\x00\x00\x00"
+                          "\x2c\x00\x00\x00\x00\x01\x00\x01\x00\x00"
+                          "\x02\x02\x44\x01\x00"
+                          "\x3b";
+#define GIF_SIZE (sizeof(gif) - 1)
+_Static_assert(GIF_SIZE == 43, "the smallest transparent GIF has 43 bytes");
+
+static const struct param_spec specs[] = {{"page", false}, {"user", false}, {"site", false}};
+
+struct pixel_state {
+    struct params params;
+    struct beacon beacon;
+};
+
+static void release(struct http_exchange *exchange)
+{
+    struct pixel_state *state = exchange->state;
+    params_release(&state->params);
+    beacon_release(&state->beacon);
+    free(state);
+}
+
+static void refuse(
+    struct http_exchange *exchange, enum problem problem, const char *parameter, const char *detail)
+{
+    struct app_stats *stats = exchange->app->stats;
+    bool malformed = problem == PROBLEM_MALFORMED;
+    problem_reply_parameter(&exchange->response, problem, parameter, "%s", detail);
+    (void)atomic_fetch_add_explicit(
+        malformed ? &stats->rejected_malformed : &stats->rejected_invalid, 1, memory_order_relaxed);
+}
+
+/* A text that is not UTF-8, a NUL, or a parameter twice is what POST /events rejects an event for:
+ * the same 422.  An escape that is none is as malformed as JSON that is none. */
+static bool read_query(struct http_exchange *exchange, struct params *params)
+{
+    switch (params_parse_known(
+        exchange->request.query, specs, sizeof(specs) / sizeof(specs[0]), params)) {
+    case PARAMS_OK:
+        return true;
+    case PARAMS_REFUSED:
+        refuse(exchange, params->error.malformed ? PROBLEM_MALFORMED : PROBLEM_UNACCEPTABLE,
+            params->error.parameter, params->error.detail);
+        return false;
+    case PARAMS_NOMEM:
+        break;
+    }
+    problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+    return false;
+}
+
+/* The event's own members: the same rules as in POST /events, so the same 422. */
+static bool read_event(
+    struct http_exchange *exchange, const struct params *params, struct event *event)
+{
+    const char *fault = NULL;
+    const char *name = "page";
+    *event = (struct event){.site = EVENT_SITE_DEFAULT};
+    fault =
+        params_get(params, name, &event->page) ? event_check_page(event->page) : "page is required";
+    if (fault == NULL && params_get(params, "user", &event->user)) {
+        name = "user";
+        fault = event_check_user(event->user);
+    }
+    if (fault == NULL && params_get(params, "site", &event->site)) {
+        name = "site";
+        fault = event_check_site(event->site);
+    }
+    if (fault != NULL) {
+        refuse(exchange, PROBLEM_UNACCEPTABLE, name, fault);
+    }
+    return fault == NULL;
+}
+
+static void reply_ignored(struct http_exchange *exchange)
+{
+    problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
+        "not counted: a known bot, or a "
+        "visitor who asked not to be");
+}
+
+/* HEAD is safe (RFC 9110 section 9.2.1): it tells what a GET would be told, and counts nothing. */
+static enum handler_result foretell(struct http_exchange *exchange, const struct beacon *beacon)
+{
+    switch (beacon_foretell(exchange, beacon)) {
+    case BEACON_WAIT:
+        reply_empty(&exchange->response, 202);
+        break;
+    case BEACON_IGNORED:
+        reply_ignored(exchange);
+        break;
+    case BEACON_REFUSED:
+        break;
+    }
+    return HANDLER_REPLY;
+}
+
+enum handler_result pixel_start(struct http_exchange *exchange)
+{
+    struct pixel_state *state = calloc(1, sizeof(*state));
+    if (state == NULL) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return HANDLER_REPLY;
+    }
+    exchange->state = state;
+    exchange->release = release;
+    if (!read_query(exchange, &state->params) ||
+        !read_event(exchange, &state->params, &state->beacon.events[0])) {
+        return HANDLER_REPLY;
+    }
+    state->beacon.n = 1;
+    if (exchange->request.head) {
+        return foretell(exchange, &state->beacon);
+    }
+    switch (beacon_start(exchange, &state->beacon)) {
+    case BEACON_WAIT:
+        return HANDLER_WAIT;
+    case BEACON_IGNORED:
+        reply_ignored(exchange);
+        break;
+    case BEACON_REFUSED:
+        break;
+    }
+    return HANDLER_REPLY;
+}
+
+void pixel_finish(struct http_exchange *exchange)
+{
+    struct pixel_state *state = exchange->state;
+    if (beacon_finish(exchange, &state->beacon)) {
+        reply_empty(&exchange->response, 202);
+    }
+}
+
+static const char *word_of(unsigned status)
+{
+    switch (status) {
+    case 202:
+        return "accepted";
+    case 429:
+        return "limited";
+    case 500:
+    case 503:
+    case 504:
+        return "unavailable";
+    default:
+        return "rejected";
+    }
+}
+
+void pixel_dress(struct http_response *response)
+{
+    char *image = malloc(GIF_SIZE);
+    free(response->body);
+    response->body = image;
+    response->body_n = 0;
+    response->content_type = "image/gif";
+    if (image != NULL) {
+        memcpy(image, gif, GIF_SIZE);
+        response->body_n = GIF_SIZE;
+    }
+    (void)problem_add_header(response, "Cache-Control", "no-store");
+    (void)problem_add_header(response, "Cross-Origin-Resource-Policy", "cross-origin");
+    (void)problem_add_header(response, "X-Tallyd", word_of(response->status));
+}

@@ -1,0 +1,138 @@
+#include "handlers/ingest/plausible.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "handlers/access/access.h"
+#include "handlers/http/app.h"
+#include "handlers/ingest/beacon.h"
+#include "handlers/ingest/plausible_event.h"
+#include "handlers/question/no_query.h"
+#include "handlers/reply/problem.h"
+#include "handlers/reply/reply.h"
+#include "handlers/text/media_type.h"
+
+_Static_assert(PLAUSIBLE_DOMAINS_MAX <= BEACON_EVENTS_MAX, "an event a domain");
+
+struct plausible_state {
+    struct plausible_event event;
+    struct beacon beacon;
+};
+
+static void release(struct http_exchange *exchange)
+{
+    struct plausible_state *state = exchange->state;
+    plausible_release(&state->event);
+    beacon_release(&state->beacon);
+    free(state);
+}
+
+static void reply_ok(struct http_exchange *exchange, size_t n_dropped)
+{
+    char text[24];
+    reply_text(&exchange->response, 202, "text/plain; charset=utf-8", "ok", 2);
+    if (n_dropped > 0) {
+        (void)snprintf(text, sizeof(text), "%zu", n_dropped);
+        (void)problem_add_header(&exchange->response, "X-Plausible-Dropped", text);
+    }
+}
+
+static enum handler_result reply_fault(
+    struct http_exchange *exchange, const struct plausible_fault *fault)
+{
+    (void)atomic_fetch_add_explicit(
+        &exchange->app->stats->rejected_invalid, 1, memory_order_relaxed);
+    reply_json(&exchange->response, 400,
+        json_pack("{s:{s:[s]}}", "errors", fault->member != NULL ? fault->member : "request",
+            fault->detail));
+    return HANDLER_REPLY;
+}
+
+/* False: the response says why. */
+static bool check_request(struct http_exchange *exchange)
+{
+    struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
+    if (type.n > 0 && !media_type_is(type, "application/json") &&
+        !media_type_is(type, "text/plain")) {
+        problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE,
+            "the body must be JSON, as application/json or text/plain");
+        return false;
+    }
+    if (exchange->request.body.n > PLAUSIBLE_BODY_MAX) {
+        problem_reply(&exchange->response, PROBLEM_TOO_LARGE, "an event may have at most %d bytes",
+            PLAUSIBLE_BODY_MAX);
+        return false;
+    }
+    return no_query(exchange);
+}
+
+/* One a domain. */
+static const struct event *as_events(struct plausible_state *state)
+{
+    const struct plausible_event *event = &state->event;
+    struct beacon *beacon = &state->beacon;
+    for (size_t i = 0; i < event->n_domains; i++) {
+        beacon->events[i] = (struct event){.site = event->domains[i], .page = event->page};
+    }
+    beacon->n = event->n_domains;
+    return beacon->events;
+}
+
+/* A custom event is no page view: well, and nothing to do. */
+static enum handler_result drop_custom(
+    struct http_exchange *exchange, struct plausible_state *state)
+{
+    const struct plausible_event *event = &state->event;
+    for (size_t i = 0; i < event->n_domains; i++) {
+        if (!access_site(exchange, event->domains[i])) {
+            return HANDLER_REPLY;
+        }
+    }
+    (void)atomic_fetch_add_explicit(&exchange->app->stats->ignored_custom, 1, memory_order_relaxed);
+    reply_ok(exchange, 1);
+    ingest_guard_tell(exchange, as_events(state), event->n_domains);
+    return HANDLER_REPLY;
+}
+
+enum handler_result plausible_start(struct http_exchange *exchange)
+{
+    struct plausible_fault fault;
+    if (!check_request(exchange)) {
+        return HANDLER_REPLY;
+    }
+    struct plausible_state *state = calloc(1, sizeof(*state));
+    if (state == NULL) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return HANDLER_REPLY;
+    }
+    exchange->state = state;
+    exchange->release = release;
+    struct plausible_event *event = &state->event;
+    switch (plausible_decode(exchange->request.body, event, &fault)) {
+    case PLAUSIBLE_OK:
+        break;
+    case PLAUSIBLE_FAULT:
+        return reply_fault(exchange, &fault);
+    case PLAUSIBLE_NOMEM:
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return HANDLER_REPLY;
+    }
+    if (!event->page_view) {
+        return drop_custom(exchange, state);
+    }
+    (void)as_events(state);
+    enum beacon_verdict verdict = beacon_start(exchange, &state->beacon);
+    if (verdict == BEACON_IGNORED) {
+        reply_ok(exchange, state->beacon.n);
+    }
+    return verdict == BEACON_WAIT ? HANDLER_WAIT : HANDLER_REPLY;
+}
+
+void plausible_finish(struct http_exchange *exchange)
+{
+    struct plausible_state *state = exchange->state;
+    if (beacon_finish(exchange, &state->beacon)) {
+        reply_ok(exchange, 0);
+    }
+}

@@ -1,0 +1,182 @@
+#include "handlers/ingest/plausible_event.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "handlers/reply/json_body.h"
+#include "handlers/reply/json_memory.h"
+#include "handlers/text/check.h"
+
+static const json_t *member(const json_t *object, const char *name, const char *short_name)
+{
+    const json_t *value = json_object_get(object, name);
+    return value != NULL ? value : json_object_get(object, short_name);
+}
+
+static bool is_on(const json_t *value)
+{
+    return json_is_true(value) || (json_is_integer(value) && json_integer_value(value) == 1);
+}
+
+/* How many bytes @url has before its path; 0 if it is not absolute. */
+static size_t path_at(struct slice url)
+{
+    size_t i = 0;
+    while (i < url.n && url.p[i] != ':' && url.p[i] != '/' && url.p[i] != '?' && url.p[i] != '#') {
+        i++;
+    }
+    if (i == 0 || url.n - i < 3 || memcmp(url.p + i, "://", 3) != 0) {
+        return 0;
+    }
+    i += 3;
+    while (i < url.n && url.p[i] != '/' && url.p[i] != '?' && url.p[i] != '#') {
+        i++;
+    }
+    return i;
+}
+
+/* Append to the event's bytes, which have room; returns the copy. */
+static struct slice put(char **to, struct slice text)
+{
+    struct slice copy = {*to, text.n};
+    memcpy(*to, text.p, text.n);
+    *to += text.n;
+    return copy;
+}
+
+static const char *read_page(struct slice url, bool with_fragment, struct slice *ret, char **to)
+{
+    size_t at = path_at(url);
+    size_t end = at;
+    if (at == 0) {
+        return "must be an absolute URL";
+    }
+    while (end < url.n && url.p[end] != '?' && url.p[end] != '#') {
+        end++;
+    }
+    const char *mark = end < url.n ? memchr(url.p + end, '#', url.n - end) : NULL;
+    *ret = end > at ? put(to, (struct slice){url.p + at, end - at}) : put(to, SLICE("/"));
+    if (with_fragment && mark != NULL) {
+        ret->n += put(to, (struct slice){mark, url.n - (size_t)(mark - url.p)}).n;
+    }
+    return event_check_page(*ret) == NULL
+               ? NULL
+               : "its path must be 1 to 2048 bytes without control characters";
+}
+
+static bool has_domain(const struct plausible_event *event, struct slice domain)
+{
+    for (size_t i = 0; i < event->n_domains; i++) {
+        if (slice_equal(event->domains[i], domain)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Names of hosts have no case. */
+static const char *read_domains(struct slice list, struct plausible_event *event, char **to)
+{
+    char *lower = *to;
+    size_t start = 0;
+    (void)put(to, list);
+    for (size_t i = 0; i < list.n; i++) {
+        lower[i] = (char)(lower[i] >= 'A' && lower[i] <= 'Z' ? lower[i] + ('a' - 'A') : lower[i]);
+    }
+    for (size_t i = 0; i <= list.n; i++) {
+        if (i < list.n && lower[i] != ',') {
+            continue;
+        }
+        struct slice domain = {lower + start, i - start};
+        start = i + 1;
+        while (domain.n > 0 && domain.p[0] == ' ') {
+            domain = (struct slice){domain.p + 1, domain.n - 1};
+        }
+        if (event_check_site(domain) != NULL) {
+            return "must be the name of a site, [a-z0-9][a-z0-9._-]{0,63}";
+        }
+        if (has_domain(event, domain)) {
+            continue;
+        }
+        if (event->n_domains == PLAUSIBLE_DOMAINS_MAX) {
+            return "must be at most 16 names";
+        }
+        event->domains[event->n_domains++] = domain;
+    }
+    return NULL;
+}
+
+static bool fail(struct plausible_fault *fault, const char *name, const char *detail)
+{
+    *fault = (struct plausible_fault){name, detail};
+    return false;
+}
+
+static bool read_members(
+    const json_t *root, struct plausible_event *event, char *to, struct plausible_fault *fault)
+{
+    const json_t *name = member(root, "name", "n");
+    const json_t *url = member(root, "url", "u");
+    const json_t *domain = member(root, "domain", "d");
+    const char *detail;
+    if (!json_is_string(name) || json_string_length(name) == 0) {
+        return fail(
+            fault, "name", name == NULL ? "is required" : "must be a text that is not empty");
+    }
+    if (!json_is_string(url)) {
+        return fail(fault, "url", url == NULL ? "is required" : "must be a text");
+    }
+    if (!json_is_string(domain)) {
+        return fail(fault, "domain", domain == NULL ? "is required" : "must be a text");
+    }
+    detail = read_page(json_text_of(url), is_on(member(root, "hashMode", "h")), &event->page, &to);
+    if (detail != NULL) {
+        return fail(fault, "url", detail);
+    }
+    detail = read_domains(json_text_of(domain), event, &to);
+    if (detail != NULL) {
+        return fail(fault, "domain", detail);
+    }
+    event->page_view = slice_equal(json_text_of(name), SLICE("pageview"));
+    return true;
+}
+
+enum plausible_result plausible_decode(
+    struct slice body, struct plausible_event *ret, struct plausible_fault *ret_fault)
+{
+    json_error_t error;
+    *ret = (struct plausible_event){0};
+    *ret_fault = (struct plausible_fault){NULL, "must be a JSON object"};
+    json_t *root =
+        body.n > 0 && body.n <= PLAUSIBLE_BODY_MAX ? json_loadb(body.p, body.n, 0, &error) : NULL;
+    if (!json_is_object(root)) {
+        bool failed = root == NULL && body.n > 0 && body.n <= PLAUSIBLE_BODY_MAX;
+        json_decref(root);
+        if (failed &&
+            (json_memory_failed() || json_error_code(&error) == json_error_out_of_memory)) {
+            return PLAUSIBLE_NOMEM;
+        }
+        if (failed) { /* an object may be there all the same */
+            ret_fault->detail = "must be JSON in UTF-8, without \\u0000, half of a surrogate pair "
+                                "and numbers beyond 64 bits";
+        }
+        return PLAUSIBLE_FAULT;
+    }
+    /* A path of "/" may be made of nothing; else nothing is longer than it was. */
+    ret->bytes = malloc(body.n + 1);
+    bool ok = ret->bytes != NULL && read_members(root, ret, ret->bytes, ret_fault);
+    enum plausible_result result = ok                   ? PLAUSIBLE_OK
+                                   : ret->bytes == NULL ? PLAUSIBLE_NOMEM
+                                                        : PLAUSIBLE_FAULT;
+    if (!ok) {
+        plausible_release(ret);
+    }
+    json_decref(root);
+    return result;
+}
+
+void plausible_release(struct plausible_event *event)
+{
+    free(event->bytes);
+    *event = (struct plausible_event){0};
+}

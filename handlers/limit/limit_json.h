@@ -1,0 +1,38 @@
+/* limit_json.h - the body of POST /ratelimit.
+ *
+ * Layer: handlers, pure.  Thread-safe.  Read strictly: a member that is not known is refused, as a
+ * typo would otherwise be a limit that nobody meant.
+ */
+#ifndef HANDLERS_LIMIT_LIMIT_JSON_H
+#define HANDLERS_LIMIT_LIMIT_JSON_H
+
+#include "handlers/http/http.h"
+
+/* What was asked.  Slices point into the body. */
+struct limit_question {
+    struct slice key;
+    struct slice policy; /* empty: the limit stands in the body itself */
+    struct limit limit;  /* passes limit_check, unless a policy is named */
+    int64_t cost;
+};
+
+enum limit_json_result {
+    LIMIT_JSON_OK,
+    LIMIT_JSON_MALFORMED,    /* not JSON: see line, column, detail */
+    LIMIT_JSON_UNACCEPTABLE, /* see pointer, detail */
+};
+
+struct limit_json_fault {
+    const char *pointer; /* of the member; static.  "": the object as a whole */
+    const char *detail;  /* static, without input */
+    size_t line, column; /* from 1; column counts bytes */
+};
+
+/* Decode @body (@n bytes, changed in place). */
+enum limit_json_result limit_json_decode(
+    char *body, size_t n, struct limit_question *ret, struct limit_json_fault *ret_fault);
+
+/* May it be the name of a policy? */
+bool limit_policy_name_valid(struct slice name);
+
+#endif

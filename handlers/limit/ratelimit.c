@@ -1,0 +1,220 @@
+#include "handlers/limit/ratelimit.h"
+
+#include <stdlib.h>
+
+#include "handlers/http/app.h"
+#include "handlers/limit/limit_json.h"
+#include "handlers/limit/limit_reply.h"
+#include "handlers/reply/problem.h"
+#include "handlers/reply/reply.h"
+#include "handlers/text/media_type.h"
+#include "handlers/text/params.h"
+
+static const struct limit_policy *find_policy(const struct app *app, struct slice name)
+{
+    for (size_t i = 0; i < app->n_policies; i++) {
+        if (slice_equal(app->policies[i].name, name)) {
+            return &app->policies[i];
+        }
+    }
+    return NULL;
+}
+
+static enum handler_result ask(struct http_exchange *exchange, struct slice key,
+    struct slice policy, const struct limit *limit, int64_t cost)
+{
+    exchange->job.op = STORAGE_LIMIT;
+    exchange->job.deadline_ms = exchange->request.deadline_ms;
+    exchange->job.u.limit = (struct limit_job){
+        .limit = *limit, .policy = policy, .key = key, .need = cost, .want = cost};
+    return HANDLER_WAIT;
+}
+
+/* ---- the query string ---- */
+
+static void release_params(struct http_exchange *exchange)
+{
+    params_release(exchange->state);
+    free(exchange->state);
+}
+
+/* The parameters, owned by the exchange.  NULL: the response is filled. */
+static const struct params *read_params(
+    struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs)
+{
+    struct params *params = calloc(1, sizeof(*params));
+    if (params == NULL) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return NULL;
+    }
+    exchange->state = params;
+    exchange->release = release_params;
+    switch (params_parse(exchange->request.query, specs, n_specs, params)) {
+    case PARAMS_OK:
+        return params;
+    case PARAMS_REFUSED:
+        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, params->error.parameter,
+            "%s", params->error.detail);
+        return NULL;
+    case PARAMS_NOMEM:
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return NULL;
+    }
+    return NULL;
+}
+
+static const struct param_spec key_and_policy[] = {{"key", false}, {"policy", false}};
+
+static bool read_key(struct http_exchange *exchange, const struct params *params, struct slice *ret)
+{
+    if (!params_get(params, "key", ret)) {
+        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, "key", "key is required");
+        return false;
+    }
+    if (ret->n > LIMIT_KEY_MAX) {
+        problem_reply_parameter(
+            &exchange->response, PROBLEM_MALFORMED, "key", "key must be of 1 to 256 bytes");
+        return false;
+    }
+    return true;
+}
+
+static const struct limit_policy *read_policy(struct http_exchange *exchange, struct slice name)
+{
+    const struct limit_policy *policy = find_policy(exchange->app, name);
+    if (!limit_policy_name_valid(name)) {
+        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, "policy",
+            "the name of a policy is [A-Za-z0-9._-]{1,64}");
+    } else if (policy == NULL) {
+        problem_reply_parameter(
+            &exchange->response, PROBLEM_UNACCEPTABLE, "policy", "there is no such policy");
+    }
+    return policy;
+}
+
+/* ---- POST /ratelimit ---- */
+
+static void refuse_member(struct http_exchange *exchange, const struct limit_json_fault *fault)
+{
+    problem_reply_errors(&exchange->response, PROBLEM_UNACCEPTABLE,
+        json_pack("[{s:s,s:s}]", "pointer", fault->pointer, "detail", fault->detail), "%s%s%s",
+        fault->pointer[0] == '/' ? fault->pointer + 1 : "the body",
+        fault->detail[0] == '\0' ? "" : " ", fault->detail);
+}
+
+enum handler_result ratelimit_start(struct http_exchange *exchange)
+{
+    struct http_request *request = &exchange->request;
+    struct slice type = request->fields[FIELD_CONTENT_TYPE];
+    struct limit_question question;
+    struct limit_json_fault fault;
+    if (request->query.n > 0 && read_params(exchange, NULL, 0) == NULL) {
+        return HANDLER_REPLY;
+    }
+    if (type.n > 0 && !media_type_is(type, "application/json")) {
+        problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE, "the body must be application/json");
+        return HANDLER_REPLY;
+    }
+    switch (limit_json_decode(request->body_bytes, request->body.n, &question, &fault)) {
+    case LIMIT_JSON_OK:
+        break;
+    case LIMIT_JSON_MALFORMED:
+        problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %zu, column %zu: %s",
+            fault.line, fault.column, fault.detail);
+        return HANDLER_REPLY;
+    case LIMIT_JSON_UNACCEPTABLE:
+        refuse_member(exchange, &fault);
+        return HANDLER_REPLY;
+    }
+    if (question.policy.n > 0) {
+        const struct limit_policy *policy = find_policy(exchange->app, question.policy);
+        if (policy == NULL) {
+            refuse_member(exchange,
+                &(struct limit_json_fault){.pointer = "/policy", .detail = "is not known"});
+            return HANDLER_REPLY;
+        }
+        question.limit = policy->limit;
+    }
+    return ask(exchange, question.key, question.policy, &question.limit, question.cost);
+}
+
+static struct slice name_of(const struct limit_job *job)
+{
+    return job->policy.n > 0 ? job->policy : LIMIT_NAME_DEFAULT;
+}
+
+void ratelimit_finish(struct http_exchange *exchange)
+{
+    const struct storage_job *job = &exchange->job;
+    if (job->err != STORAGE_OK) {
+        problem_from_storage(&exchange->response, job->err, job->detail);
+        return;
+    }
+    limit_reply(
+        &exchange->response, name_of(&job->u.limit), &job->u.limit.limit, &job->u.limit.state);
+}
+
+/* ---- GET /ratelimit/check ---- */
+
+enum handler_result ratelimit_check_start(struct http_exchange *exchange)
+{
+    struct slice key, name;
+    const struct params *params = read_params(exchange, key_and_policy, 2);
+    if (params == NULL || !read_key(exchange, params, &key)) {
+        return HANDLER_REPLY;
+    }
+    if (!params_get(params, "policy", &name)) {
+        problem_reply_parameter(
+            &exchange->response, PROBLEM_MALFORMED, "policy", "policy is required");
+        return HANDLER_REPLY;
+    }
+    const struct limit_policy *policy = read_policy(exchange, name);
+    return policy != NULL ? ask(exchange, key, policy->name, &policy->limit, 1) : HANDLER_REPLY;
+}
+
+void ratelimit_check_finish(struct http_exchange *exchange)
+{
+    const struct storage_job *job = &exchange->job;
+    const struct limit_job *limit = &job->u.limit;
+    if (job->err != STORAGE_OK || !limit->state.allowed) {
+        ratelimit_finish(exchange);
+        return;
+    }
+    reply_empty(&exchange->response, 204);
+    limit_reply_headers(&exchange->response, limit->policy, &limit->limit, &limit->state);
+}
+
+/* ---- DELETE /ratelimit ---- */
+
+enum handler_result ratelimit_reset_start(struct http_exchange *exchange)
+{
+    const struct app *app = exchange->app;
+    struct slice key, name;
+    const struct params *params = read_params(exchange, key_and_policy, 2);
+    if (params == NULL || !read_key(exchange, params, &key)) {
+        return HANDLER_REPLY;
+    }
+    struct limit_reset_job reset = {
+        .key = key, .policies = app->policy_names, .n_policies = app->n_policies + 1};
+    if (params_get(params, "policy", &name)) {
+        const struct limit_policy *policy = read_policy(exchange, name);
+        if (policy == NULL) {
+            return HANDLER_REPLY;
+        }
+        reset.policies = &policy->name;
+        reset.n_policies = 1;
+    }
+    exchange->job.op = STORAGE_LIMIT_RESET;
+    exchange->job.deadline_ms = exchange->request.deadline_ms;
+    exchange->job.u.limit_reset = reset;
+    return HANDLER_WAIT;
+}
+
+void ratelimit_reset_finish(struct http_exchange *exchange)
+{
+    if (exchange->job.err != STORAGE_OK) {
+        problem_from_storage(&exchange->response, exchange->job.err, exchange->job.detail);
+        return;
+    }
+    reply_empty(&exchange->response, 204);
+}

@@ -1,0 +1,217 @@
+#include "handlers/question/date_params.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "handlers/access/access.h"
+#include "handlers/http/app.h"
+#include "handlers/reply/problem.h"
+#include "handlers/text/check.h"
+#include "handlers/text/timestamp.h"
+#include "storage/time/day.h"
+
+#define ACTIONS_MAX 100
+#define DAY_S       86400
+
+bool date_params_refuse(struct http_exchange *exchange, const char *parameter, const char *detail)
+{
+    problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, parameter, "%s", detail);
+    return false;
+}
+
+void date_params_release(struct date_params *p)
+{
+    params_release(&p->params);
+    free(p->actions);
+    *p = (struct date_params){0};
+}
+
+static bool has_action(const struct date_params *p, struct slice action)
+{
+    for (size_t i = 0; i < p->n_actions; i++) {
+        if (slice_equal(p->actions[i], action)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_actions(struct http_exchange *exchange, struct date_params *p)
+{
+    size_t n = params_count(&p->params, "action");
+    if (n > ACTIONS_MAX) {
+        return date_params_refuse(exchange, "action", "at most 100 actions");
+    }
+    p->actions = calloc(n + 1, sizeof(*p->actions));
+    if (p->actions == NULL) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return false;
+    }
+    for (const struct param *at = NULL; (at = params_next(&p->params, "action", at)) != NULL;) {
+        const char *fault = event_check_action(at->value);
+        if (fault != NULL) {
+            return date_params_refuse(exchange, "action", fault);
+        }
+        if (!has_action(p, at->value)) {
+            p->actions[p->n_actions++] = at->value;
+        }
+    }
+    if (p->n_actions == 0) {
+        p->actions[p->n_actions++] = ACTION_ACTIVE;
+    }
+    return true;
+}
+
+bool date_params_read(struct http_exchange *exchange, const struct param_spec *specs,
+    size_t n_specs, struct date_params *ret)
+{
+    *ret = (struct date_params){0};
+    switch (params_parse(exchange->request.query, specs, n_specs, &ret->params)) {
+    case PARAMS_OK:
+        break;
+    case PARAMS_REFUSED:
+        return date_params_refuse(exchange, ret->params.error.parameter, ret->params.error.detail);
+    case PARAMS_NOMEM:
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return false;
+    }
+    if (!access_read_site(exchange, &ret->params, &ret->site)) {
+        return false;
+    }
+    ret->zone = storage_site_zone(exchange->app->storage, ret->site);
+    return read_actions(exchange, ret);
+}
+
+int64_t date_params_today(const struct http_exchange *exchange, const struct date_params *p)
+{
+    return activity_day_of(p->zone, exchange->request.now_ms / 1000);
+}
+
+/* YYYY-MM-DD, at least by its form. */
+static bool is_date(struct slice text)
+{
+    if (text.n != 10) {
+        return false;
+    }
+    for (size_t i = 0; i < text.n; i++) {
+        bool dash = i == 4 || i == 7;
+        if (dash ? text.p[i] != '-' : text.p[i] < '0' || text.p[i] > '9') {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool date_params_date(
+    struct http_exchange *exchange, const struct date_params *p, const char *name, int64_t *ret)
+{
+    struct slice text;
+    const char *detail = "must be a date, YYYY-MM-DD";
+    int64_t at_s = 0;
+    bool is_now;
+    if (!params_get(&p->params, name, &text)) {
+        return true;
+    }
+    if (!is_date(text) || !timestamp_parameter(text, zone_utc(), exchange->request.now_ms,
+                              TIMESTAMP_DOWN, &at_s, &is_now, &detail)) {
+        return date_params_refuse(exchange, name, detail);
+    }
+    *ret = at_s / DAY_S;
+    return true;
+}
+
+/* The day of a time; rounded up: the first one that begins at it or behind it. */
+static bool read_border(struct http_exchange *exchange, const struct date_params *p,
+    const char *name, enum timestamp_round round, int64_t *ret)
+{
+    struct slice text;
+    const char *detail = NULL;
+    int64_t at_s = 0;
+    bool is_now;
+    if (!params_get(&p->params, name, &text)) {
+        return true;
+    }
+    if (is_date(text)) {
+        return date_params_date(exchange, p, name, ret);
+    }
+    if (!timestamp_parameter(
+            text, p->zone, exchange->request.now_ms, round, &at_s, &is_now, &detail)) {
+        return date_params_refuse(exchange, name, detail);
+    }
+    int64_t day = round == TIMESTAMP_DOWN || at_s == 0 ? activity_day_of(p->zone, at_s)
+                                                       : activity_day_of(p->zone, at_s - 1) + 1;
+    *ret = day < 0 ? 0 : day;
+    return true;
+}
+
+bool date_params_window(struct http_exchange *exchange, const struct date_params *p,
+    size_t n_default, struct activity_days *ret)
+{
+    int64_t to = date_params_today(exchange, p) + 1;
+    if (!read_border(exchange, p, "to", TIMESTAMP_UP, &to)) {
+        return false;
+    }
+    int64_t from = to > (int64_t)n_default ? to - (int64_t)n_default : 0;
+    if (!read_border(exchange, p, "from", TIMESTAMP_DOWN, &from)) {
+        return false;
+    }
+    if (to <= from) {
+        return date_params_refuse(exchange, "to", "must be later than from");
+    }
+    if ((size_t)(to - from) > ACTIVITY_PAIRS_MAX / p->n_actions) {
+        problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "from",
+            "at most %d days, all actions taken together", ACTIVITY_PAIRS_MAX);
+        return false;
+    }
+    *ret = (struct activity_days){.first = from, .n = (size_t)(to - from)};
+    return true;
+}
+
+bool date_params_number(struct http_exchange *exchange, const struct date_params *p,
+    const char *name, size_t max, size_t *ret)
+{
+    bool ok = params_number(&p->params, name, max, ret);
+    if (!ok) {
+        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, name,
+            "must be a whole number from 1 to %zu", max);
+    }
+    return ok;
+}
+
+bool date_params_match(struct http_exchange *exchange, const struct date_params *p, bool *ret_all)
+{
+    struct slice text = SLICE("any");
+    (void)params_get(&p->params, "match", &text);
+    *ret_all = slice_equal(text, SLICE("all"));
+    return *ret_all || slice_equal(text, SLICE("any")) ||
+           date_params_refuse(exchange, "match", "must be any or all");
+}
+
+void date_print(int64_t day, char text[static 11])
+{
+    struct civil_date date = civil_from_days(day);
+    char whole[48];
+    (void)snprintf(whole, sizeof(whole), "%04d-%02d-%02d", (int)date.year, date.month, date.day);
+    memcpy(text, whole, 10);
+    text[10] = '\0';
+}
+
+json_t *date_json(int64_t day)
+{
+    char text[11];
+    date_print(day, text);
+    return json_string(text);
+}
+
+void date_params_failed(struct http_exchange *exchange, const char *parameter, int64_t oldest_day)
+{
+    const struct storage_job *job = &exchange->job;
+    char date[11];
+    if (job->err != STORAGE_NOT_KEPT) {
+        problem_from_storage(&exchange->response, job->err, job->detail);
+        return;
+    }
+    date_print(oldest_day, date);
+    problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, parameter,
+        "days before %s are not kept any more (--keep-days); ask from that day on", date);
+}

@@ -1,0 +1,156 @@
+#include "handlers/question/window_params.h"
+
+#include <stdlib.h>
+
+#include "handlers/access/access.h"
+#include "handlers/http/app.h"
+#include "handlers/reply/problem.h"
+#include "handlers/text/check.h"
+#include "handlers/text/name.h"
+#include "handlers/text/timestamp.h"
+
+#define DEFAULT_WINDOW_S (24 * 3600)
+
+static const struct param_spec specs[] = {WINDOW_PARAMS, {"step", false}};
+
+void window_params_release(struct window_params *p)
+{
+    params_release(&p->params);
+    free(p->pages);
+    *p = (struct window_params){0};
+}
+
+static bool refuse(struct http_exchange *exchange, const char *parameter, const char *detail)
+{
+    problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, parameter, "%s", detail);
+    return false;
+}
+
+static bool read_pages(struct http_exchange *exchange, struct window_params *p)
+{
+    size_t n = params_count(&p->params, "page");
+    if (n == 0) {
+        return true;
+    }
+    p->pages = malloc(n * sizeof(*p->pages));
+    if (p->pages == NULL) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return false;
+    }
+    for (const struct param *at = NULL; (at = params_next(&p->params, "page", at)) != NULL;) {
+        const char *fault = event_check_page(at->value);
+        if (fault != NULL) {
+            return refuse(exchange, "page", fault);
+        }
+        p->pages[p->n_pages++] = at->value;
+    }
+    return true;
+}
+
+static bool read_pageset(struct http_exchange *exchange, struct window_params *p)
+{
+    return !params_get(&p->params, "pageset", &p->pageset) || name_valid(p->pageset) ||
+           refuse(exchange, "pageset", NAME_DETAIL);
+}
+
+static bool read_flag(
+    struct http_exchange *exchange, struct window_params *p, const char *name, bool *ret)
+{
+    return params_flag(&p->params, name, ret) || refuse(exchange, name, PARAMS_FLAG_DETAIL);
+}
+
+static bool read_round(struct http_exchange *exchange, struct window_params *p)
+{
+    struct slice value;
+    if (!params_get(&p->params, "round", &value)) {
+        return true;
+    }
+    p->round_outer = slice_equal(value, SLICE("outer"));
+    return p->round_outer || refuse(exchange, "round", "must be outer");
+}
+
+static bool read_zone(struct http_exchange *exchange, struct window_params *p)
+{
+    struct slice name;
+    const char *fault = NULL;
+    if (!params_get(&p->params, "tz", &name)) {
+        p->zone = storage_site_zone(exchange->app->storage, p->site);
+        return true;
+    }
+    p->zone = storage_zone(exchange->app->storage, name, &fault);
+    return p->zone != NULL || refuse(exchange, "tz", fault);
+}
+
+static bool read_step(struct http_exchange *exchange, struct window_params *p)
+{
+    struct slice value;
+    return !params_get(&p->params, "step", &value) || step_parse(value, &p->step) ||
+           refuse(exchange, "step", "must be one of 1m, 5m, 15m, 1h, 1d, 1w, 1M and auto");
+}
+
+static bool read_time(struct http_exchange *exchange, struct window_params *p, const char *name,
+    enum timestamp_round round, int64_t *ret_s, bool *ret_is_now)
+{
+    struct slice value;
+    const char *detail = NULL;
+    if (!params_get(&p->params, name, &value)) {
+        return true;
+    }
+    return timestamp_parameter(
+               value, p->zone, exchange->request.now_ms, round, ret_s, ret_is_now, &detail) ||
+           refuse(exchange, name, detail);
+}
+
+static bool read_window(struct http_exchange *exchange, struct window_params *p)
+{
+    bool from_is_now = false;
+    int64_t now_s = exchange->request.now_ms / 1000;
+    p->to_is_now = true;
+    p->window.to_s = bucket_at(zone_utc(), LEVEL_MINUTE, now_s).end_s;
+    if (!read_time(exchange, p, "to", TIMESTAMP_UP, &p->window.to_s, &p->to_is_now)) {
+        return false;
+    }
+    p->window.from_s = p->window.to_s - DEFAULT_WINDOW_S;
+    if (!read_time(exchange, p, "from", TIMESTAMP_DOWN, &p->window.from_s, &from_is_now)) {
+        return false;
+    }
+    if (p->window.from_s < 0) {
+        p->window.from_s = 0; /* the default, in the first day of 1970 */
+    }
+    return p->window.to_s > p->window.from_s || refuse(exchange, "to", "must be later than from");
+}
+
+bool window_params_read(struct http_exchange *exchange, struct window_params *ret)
+{
+    return window_params_read_with(exchange, specs, sizeof(specs) / sizeof(specs[0]), ret);
+}
+
+bool window_params_read_with(struct http_exchange *exchange, const struct param_spec *all,
+    size_t n_all, struct window_params *ret)
+{
+    *ret = (struct window_params){0};
+    switch (params_parse(exchange->request.query, all, n_all, &ret->params)) {
+    case PARAMS_OK:
+        break;
+    case PARAMS_REFUSED:
+        return refuse(exchange, ret->params.error.parameter, ret->params.error.detail);
+    case PARAMS_NOMEM:
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return false;
+    }
+    return access_read_site(exchange, &ret->params, &ret->site) && read_pages(exchange, ret) &&
+           read_pageset(exchange, ret) && read_zone(exchange, ret) && read_step(exchange, ret) &&
+           read_flag(exchange, ret, "explain", &ret->explain) && read_round(exchange, ret) &&
+           read_window(exchange, ret);
+}
+
+struct window_question window_params_question(const struct window_params *p)
+{
+    return (struct window_question){
+        .site = p->site,
+        .window = p->window,
+        .to_is_now = p->to_is_now,
+        .round_outer = p->round_outer,
+        .explain = p->explain,
+    };
+}

@@ -1,0 +1,162 @@
+#include "handlers/question/window_reply.h"
+
+#include <math.h>
+
+#include "handlers/reply/problem.h"
+#include "handlers/text/timestamp.h"
+
+#define Z95 1.96 /* 95 % of a normal distribution lie within so many deviations */
+
+json_t *window_time_json(int64_t at_s)
+{
+    char text[32];
+    timestamp_print(at_s, text);
+    return json_string(text);
+}
+
+json_t *window_pages_json(const struct slice *pages, size_t n)
+{
+    if (n == 0) {
+        return json_null();
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < n; i++) {
+        json_array_append_new(list, json_stringn(pages[i].p, pages[i].n));
+    }
+    return list;
+}
+
+json_t *window_error_json(uint64_t value)
+{
+    double margin = Z95 * WINDOW_STANDARD_ERROR * (double)value;
+    double low = round((double)value - margin);
+    double high = round((double)value + margin);
+    return json_pack("{s:f,s:I,s:I}", "relative", WINDOW_STANDARD_ERROR, "low", (json_int_t)low,
+        "high", (json_int_t)high);
+}
+
+static bool same_bucket(const struct bucket *a, const struct bucket *b)
+{
+    return a->level == b->level && a->start_s == b->start_s && a->end_s == b->end_s;
+}
+
+/* The texts of a bucket, shared by all keys of it: they stand side by side. */
+static json_t *bucket_json(const struct bucket *bucket)
+{
+    return json_pack("[s,o,o]", level_name(bucket->level), window_time_json(bucket->start_s),
+        window_time_json(bucket->end_s));
+}
+
+static json_t *list_json(const struct counted_key *keys, size_t n)
+{
+    json_t *list = json_array();
+    json_t *texts = NULL;
+    for (size_t i = 0; list != NULL && i < n; i++) {
+        const struct counted_key *key = &keys[i];
+        if (i == 0 || !same_bucket(&key->bucket, &key[-1].bucket)) {
+            json_decref(texts);
+            texts = bucket_json(&key->bucket);
+        }
+        json_array_append_new(
+            list, json_pack("{s:O,s:O,s:O,s:o}", "level", json_array_get(texts, 0), "from",
+                      json_array_get(texts, 1), "to", json_array_get(texts, 2), "key",
+                      json_stringn(key->key, key->n)));
+    }
+    json_decref(texts);
+    return list;
+}
+
+json_t *window_cover_json(
+    const uint32_t per_level[LEVELS], bool explain, const struct counted_key *keys, size_t n_keys)
+{
+    json_int_t total = 0;
+    json_t *cover = json_object();
+    for (int level = 0; level < LEVELS; level++) {
+        total += per_level[level];
+    }
+    json_object_set_new(cover, "keys", json_integer(total));
+    for (int level = 0; level < LEVELS; level++) {
+        json_object_set_new(cover, level_name((enum level)level), json_integer(per_level[level]));
+    }
+    if (explain) {
+        json_object_set_new(cover, "list", list_json(keys, n_keys));
+    }
+    return cover;
+}
+
+json_t *window_head_json(const struct window_params *asked, struct window answered)
+{
+    json_t *root = json_object();
+    json_object_set_new(root, "site", json_stringn(asked->site.p, asked->site.n));
+    json_object_set_new(root, "from", window_time_json(answered.from_s));
+    json_object_set_new(root, "to", window_time_json(answered.to_s));
+    json_object_set_new(root, "tz", json_string(zone_name(asked->zone)));
+    return root;
+}
+
+bool window_spans_rotation(const struct app *app, struct window window)
+{
+    return rotation_start_s(app->rotation, window.from_s) !=
+           rotation_start_s(app->rotation, window.to_s - 1);
+}
+
+void window_not_kept(struct http_exchange *exchange, struct window nearest, const char *how)
+{
+    struct http_response *response = &exchange->response;
+    char from[32];
+    char to[32];
+    if (nearest.from_s == nearest.to_s) {
+        problem_reply_parameter(
+            response, PROBLEM_UNACCEPTABLE, "from", "nothing of this window is kept any more");
+        return;
+    }
+    timestamp_print(nearest.from_s, from);
+    timestamp_print(nearest.to_s, to);
+    problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "from",
+        "the window is not kept at this precision any more; the nearest one that can be answered "
+        "is from=%s&to=%s%s",
+        from, to, how);
+}
+
+void window_tail_json(
+    const struct http_exchange *exchange, const struct window_question *asked, json_t *root)
+{
+    json_object_set_new(root, "cover",
+        window_cover_json(asked->per_level, asked->explain, asked->keys, asked->n_keys));
+    if (window_spans_rotation(exchange->app, asked->answered)) {
+        json_object_set_new(root, "spans_rotation", json_true());
+    }
+}
+
+void window_no_set(struct http_exchange *exchange, struct slice site, struct slice name)
+{
+    problem_reply_parameter(&exchange->response, PROBLEM_NOT_FOUND, "pageset",
+        "site %.*s has no page set %.*s; PUT /pagesets/%.*s makes one", (int)site.n, site.p,
+        (int)name.n, name.p, (int)name.n, name.p);
+}
+
+void window_too_broad(
+    struct http_exchange *exchange, const struct window_params *asked, bool step_s_fault)
+{
+    bool pages = asked->n_pages > 2 || asked->pageset.n > 0;
+    bool future = asked->window.to_s > exchange->request.now_ms / 1000 + STORAGE_FUTURE_MAX_S;
+    problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "from",
+        "the window needs too many keys: ask %s%s%s%sfor a shorter one",
+        asked->explain ? "without explain, or " : "", step_s_fault ? "without step, or " : "",
+        pages ? "for fewer pages, or " : "", future ? "with to=now, or " : "");
+}
+
+void window_failed(
+    struct http_exchange *exchange, const struct window_params *asked, struct window nearest)
+{
+    const struct storage_job *job = &exchange->job;
+    if (job->err == STORAGE_NOT_KEPT) {
+        window_not_kept(exchange, nearest, WINDOW_OUTER);
+    } else if (job->err == STORAGE_TOO_BROAD) {
+        window_too_broad(exchange, asked, false);
+    } else if (job->err == STORAGE_NO_SET) {
+        window_no_set(exchange, asked->site, asked->pageset);
+    } else {
+        problem_from_storage(&exchange->response, job->err, job->detail);
+    }
+}

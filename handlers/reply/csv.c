@@ -1,0 +1,254 @@
+#include "handlers/reply/csv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "handlers/reply/json_memory.h"
+#include "handlers/reply/problem.h"
+#include "handlers/reply/reply.h"
+#include "handlers/text/media_type.h"
+#include "storage/base/buffer.h"
+
+#define CSV_TYPE "text/csv; charset=utf-8; header=present"
+
+/* ---- what is wanted ---- */
+
+/* In thousandths: 1000 where there is no q, 0 for one that is malformed. */
+static unsigned weight_of(struct slice range)
+{
+    unsigned weight = 0;
+    unsigned unit = 1000;
+    const char *p = range.p;
+    const char *end = range.p + range.n;
+    while ((p = memchr(p, ';', (size_t)(end - p))) != NULL) {
+        do {
+            p++;
+        } while (p < end && (*p == ' ' || *p == '\t'));
+        if (end - p >= 2 && (*p == 'q' || *p == 'Q') && p[1] == '=') {
+            for (p += 2; p < end && (*p == '.' || (*p >= '0' && *p <= '9')); p++) {
+                if (*p != '.') {
+                    weight += (unsigned)(*p - '0') * unit;
+                    unit /= 10;
+                }
+            }
+            return weight > 1000 ? 1000 : weight;
+        }
+    }
+    return 1000;
+}
+
+/* The weights that an Accept gives; -1: not named. */
+struct weights {
+    int csv, json, any;
+};
+
+static void weigh(struct slice range, struct weights *weights)
+{
+    while (range.n > 0 && (range.p[0] == ' ' || range.p[0] == '\t')) {
+        range = (struct slice){range.p + 1, range.n - 1};
+    }
+    int weight = (int)weight_of(range);
+    if (media_type_is(range, "text/csv")) {
+        weights->csv = weight;
+    } else if (media_type_is(range, "application/json")) {
+        weights->json = weight;
+    } else if (media_type_is(range, "*/*") || media_type_is(range, "application/*")) {
+        weights->any = weight > weights->any ? weight : weights->any;
+    }
+}
+
+bool csv_wanted(struct slice accept)
+{
+    struct weights weights = {-1, -1, -1};
+    while (accept.n > 0) {
+        const char *comma = memchr(accept.p, ',', accept.n);
+        size_t n = comma != NULL ? (size_t)(comma - accept.p) : accept.n;
+        weigh((struct slice){accept.p, n}, &weights);
+        n += comma != NULL;
+        accept = (struct slice){accept.p + n, accept.n - n};
+    }
+    if (weights.json >= 0) {
+        return weights.csv > weights.json;
+    }
+    return weights.csv > 0 && weights.csv >= weights.any;
+}
+
+/* ---- cells ---- */
+
+/* Would a spreadsheet calculate it? */
+static bool is_formula(const char *text, size_t n)
+{
+    static const char *const wide[] = {
+        "\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"};
+    if (n == 0 || text[0] == '\0') {
+        return false;
+    }
+    if (strchr("=+-@\t\r\n", text[0]) != NULL) {
+        return true;
+    }
+    for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++) {
+        if (n >= 3 && memcmp(text, wide[i], 3) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool needs_quotes(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == ',' || text[i] == '"' || text[i] == '\r' || text[i] == '\n') {
+            return true;
+        }
+    }
+    return n > 0 && (text[0] == ' ' || text[n - 1] == ' ');
+}
+
+void csv_put_text(struct buffer *out, const char *text, size_t n)
+{
+    bool formula = is_formula(text, n);
+    bool quotes = formula || needs_quotes(text, n);
+    if (quotes) {
+        buffer_append(out, formula ? "\"'" : "\"", formula ? 2 : 1);
+    }
+    for (size_t i = 0; i < n; i++) {
+        buffer_append(out, text + i, 1);
+        if (text[i] == '"') {
+            buffer_append(out, "\"", 1);
+        }
+    }
+    if (quotes) {
+        buffer_append(out, "\"", 1);
+    }
+}
+
+static void put_cell(struct buffer *out, const json_t *value)
+{
+    char text[40];
+    int n = 0;
+    switch (value == NULL ? JSON_NULL : json_typeof(value)) {
+    case JSON_STRING:
+        csv_put_text(out, json_string_value(value), json_string_length(value));
+        return;
+    case JSON_INTEGER:
+        n = snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(value));
+        break;
+    case JSON_REAL:
+        n = snprintf(text, sizeof(text), "%.6g", json_real_value(value));
+        break;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        n = snprintf(text, sizeof(text), "%s", json_is_true(value) ? "true" : "false");
+        break;
+    case JSON_NULL:
+    case JSON_OBJECT: /* no cell */
+    case JSON_ARRAY:
+        break;
+    }
+    buffer_append(out, text, n > 0 ? (size_t)n : 0);
+}
+
+/* ---- rows ---- */
+
+struct table {
+    const struct csv_shape *shape;
+    const json_t *root;
+    struct buffer *out;
+};
+
+static void end_line(struct buffer *out)
+{
+    buffer_append(out, "\r\n", 2);
+}
+
+static void put_names(const struct table *table)
+{
+    const char *const *columns = table->shape->columns;
+    for (size_t i = 0; i < CSV_COLUMNS_MAX && columns[i] != NULL; i++) {
+        buffer_append(table->out, ",", i > 0);
+        buffer_append(table->out, columns[i], strlen(columns[i]));
+    }
+    end_line(table->out);
+}
+
+/* @around: the group of rows that it lies in, or the answer. */
+static void put_row(const struct table *table, const json_t *row, const json_t *around)
+{
+    const char *const *columns = table->shape->columns;
+    for (size_t i = 0; i < CSV_COLUMNS_MAX && columns[i] != NULL; i++) {
+        const json_t *cell = NULL;
+        if (!json_is_object(row) && i == 0) {
+            cell = row;
+        }
+        const json_t *places[] = {row, around, table->root};
+        for (size_t k = 0; cell == NULL && k < sizeof(places) / sizeof(places[0]); k++) {
+            cell = json_object_get(places[k], columns[i]); /* NULL where it is no object */
+        }
+        buffer_append(table->out, ",", i > 0);
+        put_cell(table->out, cell);
+    }
+    end_line(table->out);
+}
+
+static void put_rows(const struct table *table, const json_t *rows, const json_t *around)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach((json_t *)(uintptr_t)rows, i, row)
+    {
+        put_row(table, row, around);
+    }
+}
+
+static void put_table(const struct table *table)
+{
+    char first[32];
+    const char *path = table->shape->rows != NULL ? table->shape->rows : "";
+    const char *slash = strchr(path, '/');
+    size_t n = slash != NULL ? (size_t)(slash - path) : strlen(path);
+    put_names(table);
+    (void)snprintf(first, sizeof(first), "%.*s", (int)n, path);
+    const json_t *rows = json_object_get(table->root, first);
+    if (!json_is_array(rows)) { /* a single group of rows, or none at all */
+        rows = slash != NULL ? json_object_get(table->root, slash + 1) : NULL;
+        if (json_is_array(rows)) {
+            put_rows(table, rows, table->root);
+        } else {
+            put_row(table, table->root, table->root);
+        }
+        return;
+    }
+    if (slash == NULL) {
+        put_rows(table, rows, table->root);
+        return;
+    }
+    size_t i;
+    json_t *group;
+    json_array_foreach((json_t *)(uintptr_t)rows, i, group)
+    {
+        put_rows(table, json_object_get(group, slash + 1), group);
+    }
+}
+
+void csv_reply(
+    struct http_exchange *exchange, unsigned status, json_t *root, const struct csv_shape *shape)
+{
+    struct http_response *response = &exchange->response;
+    (void)problem_add_header(response, "Vary", "Accept");
+    if (root == NULL || json_memory_failed() ||
+        !csv_wanted(exchange->request.fields[FIELD_ACCEPT])) {
+        reply_json(response, status, root);
+        return;
+    }
+    struct buffer out;
+    buffer_init(&out);
+    struct table table = {.shape = shape, .root = root, .out = &out};
+    put_table(&table);
+    if (out.failed) {
+        problem_from_storage(response, STORAGE_NOMEM, NULL);
+    } else {
+        reply_text(response, status, CSV_TYPE, out.p, out.n);
+    }
+    buffer_release(&out);
+    json_decref(root);
+}

@@ -1,0 +1,106 @@
+#include "handlers/reply/json_body.h"
+
+#include "handlers/reply/json_memory.h"
+#include "handlers/reply/problem.h"
+
+/* As a tree a value takes up to 300 bytes, however few it has in the text: of 8 MiB of "[],", 360
+ * MB.  No body that is read here needs a tenth of these. */
+#define VALUES_MAX 20000
+
+/* Each value stands behind a comma, or is the first of an array or object.  They are counted as far
+ * as jansson would come: where it is nested too deeply, it ends. */
+static bool has_too_many_values(struct slice body)
+{
+    size_t values = 1;
+    size_t depth = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < body.n && values <= VALUES_MAX && depth <= JSON_PARSER_MAX_DEPTH; i++) {
+        char c = body.p[i];
+        if (c == '"') {
+            in_string = !in_string;
+        } else if (in_string) {
+            i += c == '\\' ? 1 : 0;
+        } else if (c == '[' || c == '{') {
+            values++;
+            depth++;
+        } else if (c == ',') {
+            values++;
+        } else if ((c == ']' || c == '}') && depth > 0) {
+            depth--;
+        }
+    }
+    return values > VALUES_MAX;
+}
+
+/* jansson's own texts repeat the body and speak of its flags. */
+static const char *fault_text(const json_error_t *error)
+{
+    switch ((int)json_error_code(error)) {
+    case json_error_duplicate_key:
+        return "a member is given twice";
+    case json_error_numeric_overflow:
+        return "a number is too large";
+    case json_error_invalid_utf8:
+        return "not valid UTF-8";
+    case json_error_stack_overflow:
+        return "nested too deeply";
+    case json_error_null_character:
+    case json_error_null_byte_in_key:
+        return "\\u0000 is not allowed";
+    default:
+        return "not JSON";
+    }
+}
+
+/* An integer beyond 64 bits makes jansson refuse the document, but it is JSON, and is to be told as
+ * what it is: a value out of range.  So read all as reals, and take back what was an integer. */
+static json_t *integers_again(json_t *value)
+{
+    double real = json_real_value(value);
+    const char *name;
+    json_t *member;
+    size_t i;
+    if (json_is_real(value) && real > -9e15 && real < 9e15 && real == (double)(json_int_t)real) {
+        return json_integer((json_int_t)real);
+    }
+    json_object_foreach(value, name, member)
+    {
+        (void)json_object_set_new(value, name, integers_again(member));
+    }
+    json_array_foreach(value, i, member)
+    {
+        (void)json_array_set_new(value, i, integers_again(member));
+    }
+    return json_incref(value);
+}
+
+static json_t *load(struct slice body, size_t flags, json_error_t *ret_error)
+{
+    const char *text = body.n == 0 ? "" : body.p;
+    json_t *root = json_loadb(text, body.n, flags, ret_error);
+    if (root == NULL && json_error_code(ret_error) == json_error_numeric_overflow) {
+        json_t *reals = json_loadb(text, body.n, flags | JSON_DECODE_INT_AS_REAL, ret_error);
+        root = integers_again(reals);
+        json_decref(reals);
+    }
+    return root;
+}
+
+json_t *json_body_read(struct http_exchange *exchange, size_t flags)
+{
+    json_error_t error;
+    if (has_too_many_values(exchange->request.body)) {
+        problem_reply(&exchange->response, PROBLEM_TOO_LARGE,
+            "the body holds more than %d values, which nothing here takes", VALUES_MAX);
+        return NULL;
+    }
+    json_t *root = load(exchange->request.body, flags | JSON_DECODE_ANY, &error);
+    if (root == NULL && json_memory_failed()) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+    } else if (root == NULL) {
+        problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %d, column %d: %s",
+            error.line < 1 ? 1 : error.line, error.column < 1 ? 1 : error.column,
+            fault_text(&error));
+    }
+    return root;
+}

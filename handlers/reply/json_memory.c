@@ -1,0 +1,31 @@
+#include "handlers/reply/json_memory.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+/* jansson hands nothing of the caller's to its allocator, so there is no other place for it. */
+static _Thread_local bool noted;
+
+static void *allocate(size_t n)
+{
+    void *p = malloc(n);
+    if (p == NULL) {
+        noted = true;
+    }
+    return p;
+}
+
+void json_memory_watch(void)
+{
+    json_set_alloc_funcs(allocate, free);
+}
+
+void json_memory_begin(bool failed)
+{
+    noted = failed;
+}
+
+bool json_memory_failed(void)
+{
+    return noted;
+}

@@ -1,0 +1,246 @@
+#include "handlers/reply/problem.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "handlers/reply/json_memory.h"
+
+static const struct {
+    unsigned status;
+    const char *title;
+    int retry_after_s;
+} problems[] = {
+#define X(name, status, title, retry_after_s) [name] = {status, title, retry_after_s},
+    PROBLEMS(X)
+#undef X
+};
+
+unsigned problem_status(enum problem problem)
+{
+    return problems[problem].status;
+}
+
+/* @text as a JSON string.  Clients' bytes may be in it: what is not UTF-8 must not cost the answer.
+ */
+static json_t *text_value(const char *text)
+{
+    json_t *value = json_string(text);
+    if (value != NULL) {
+        return value;
+    }
+    char *ascii = strdup(text);
+    if (ascii == NULL) {
+        return NULL;
+    }
+    for (char *p = ascii; *p != '\0'; p++) {
+        if ((unsigned char)*p >= 0x80) {
+            *p = '?';
+        }
+    }
+    value = json_string(ascii);
+    free(ascii);
+    return value;
+}
+
+/* Format at most PROBLEM_DETAIL_MAX bytes, never half a character. */
+static void format_detail(char out[static PROBLEM_DETAIL_MAX + 1], const char *format, va_list args)
+{
+    int n = vsnprintf(out, PROBLEM_DETAIL_MAX + 1, format, args);
+    if (n < 0) {
+        out[0] = '\0';
+    }
+    if (n <= PROBLEM_DETAIL_MAX) {
+        return;
+    }
+    size_t end = PROBLEM_DETAIL_MAX;
+    while (end > 0 && ((unsigned char)out[end - 1] & 0xC0) == 0x80) {
+        end--; /* continuation bytes: the character they belong to may be cut */
+    }
+    if (end > 0 && (unsigned char)out[end - 1] >= 0xC0) {
+        end--;
+    }
+    out[end] = '\0';
+}
+
+/* Takes @errors over; NULL if memory is out. */
+static char *document(enum problem problem, const char *detail, json_t *errors)
+{
+    json_t *text = text_value(detail);
+    /* "o" takes references over and fails on NULL; the second use of text is the one that owns it.
+     */
+    json_t *root = text == NULL
+                       ? NULL
+                       : json_pack("{s:s, s:s, s:i, s:O, s:O}", "type", "about:blank", "title",
+                             problems[problem].title, "status", (int)problems[problem].status,
+                             "detail", text, "message", text);
+    json_decref(text);
+    bool whole = root != NULL;
+    if (whole && errors != NULL) {
+        whole = json_object_set(root, "errors", errors) == 0;
+    }
+    bool before = json_memory_failed(); /* often that is what this document is about */
+    json_memory_begin(false);
+    char *body = whole ? json_dumps(root, JSON_COMPACT) : NULL;
+    if (json_memory_failed()) { /* jansson prints a member without its name then */
+        free(body);
+        body = NULL;
+    }
+    json_memory_begin(before || body == NULL);
+    json_decref(errors);
+    json_decref(root);
+    return body;
+}
+
+bool problem_add_header(struct http_response *response, const char *static_name, const char *value)
+{
+    size_t n = strlen(value) + 1;
+    if (response->n_headers == HTTP_HEADERS_MAX || n > sizeof(response->headers[0].value)) {
+        return false;
+    }
+    struct http_header *header = &response->headers[response->n_headers++];
+    header->name = static_name;
+    memcpy(header->value, value, n);
+    return true;
+}
+
+static void reply(
+    struct http_response *response, enum problem problem, json_t *errors, const char *detail)
+{
+    free(response->body);
+    response->status = problems[problem].status;
+    response->content_type = "application/problem+json";
+    response->body = document(problem, detail, errors);
+    response->body_n = response->body != NULL ? strlen(response->body) : 0;
+    if (problems[problem].retry_after_s >= 0) {
+        char value[16];
+        (void)snprintf(value, sizeof(value), "%d", problems[problem].retry_after_s);
+        (void)problem_add_header(response, "Retry-After", value); /* advice: it may be left out */
+    }
+}
+
+void problem_reply(
+    struct http_response *response, enum problem problem, const char *detail_format, ...)
+{
+    char detail[PROBLEM_DETAIL_MAX + 1];
+    va_list args;
+    va_start(args, detail_format);
+    format_detail(detail, detail_format, args);
+    va_end(args);
+    reply(response, problem, NULL, detail);
+}
+
+static bool is_name_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+}
+
+/* Does @text begin with the word @name? */
+static bool begins_with(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(text, name, n) == 0 && (n == 0 || !is_name_byte(text[n]));
+}
+
+__attribute__((format(printf, 2, 3))) static void print_detail(
+    char out[static PROBLEM_DETAIL_MAX + 1], const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    format_detail(out, format, args);
+    va_end(args);
+}
+
+void problem_reply_parameter(struct http_response *response, enum problem problem,
+    const char *parameter, const char *detail_format, ...)
+{
+    char detail[PROBLEM_DETAIL_MAX + 1], whole[PROBLEM_DETAIL_MAX + 1];
+    va_list args;
+    va_start(args, detail_format);
+    format_detail(detail, detail_format, args);
+    va_end(args);
+    json_t *errors =
+        json_pack("[{s:o, s:o}]", "parameter", text_value(parameter), "detail", text_value(detail));
+    bool named = begins_with(detail, parameter);
+    print_detail(whole, "%s%s%s", named ? "" : parameter, named ? "" : ": ", detail);
+    reply(response, problem, errors, whole);
+}
+
+void problem_reply_errors(struct http_response *response, enum problem problem, json_t *errors,
+    const char *detail_format, ...)
+{
+    char detail[PROBLEM_DETAIL_MAX + 1];
+    va_list args;
+    va_start(args, detail_format);
+    format_detail(detail, detail_format, args);
+    va_end(args);
+    reply(response, problem, errors, detail);
+}
+
+void problem_reply_limited(
+    struct http_response *response, int64_t capacity, const struct limit_state *state)
+{
+    long long retry_s = (long long)limit_seconds(state->retry_us);
+    char detail[96];
+    char text[512];
+    if (retry_s < 0) {
+        (void)snprintf(detail, sizeof(detail), "more than the limit ever lets pass at once");
+    } else {
+        (void)snprintf(detail, sizeof(detail), "over the limit; try again in %lld s", retry_s);
+    }
+    int n = snprintf(text, sizeof(text),
+        "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%u,\"detail\":\"%s\",\"message\":\"%"
+        "s\","
+        "\"allowed\":false,\"limit\":%lld,\"remaining\":%lld,\"retry_after_s\":%lld,"
+        "\"reset_after_s\":%lld}",
+        problems[PROBLEM_LIMITED].title, problems[PROBLEM_LIMITED].status, detail, detail,
+        (long long)capacity, (long long)state->remaining, retry_s,
+        (long long)limit_seconds(state->reset_us));
+    free(response->body);
+    response->status = problems[PROBLEM_LIMITED].status;
+    response->content_type = "application/problem+json";
+    response->body = malloc((size_t)n);
+    response->body_n = response->body != NULL ? (size_t)n : 0;
+    if (response->body != NULL) {
+        memcpy(response->body, text, (size_t)n);
+    }
+}
+
+/* No default: a new error of storage must be placed here before it compiles. */
+static enum problem storage_problem(enum storage_err err)
+{
+    switch (err) {
+    case STORAGE_FULL:
+    case STORAGE_DOWN:
+    case STORAGE_LATE:
+    case STORAGE_REFUSED:
+    case STORAGE_OOM:
+    case STORAGE_CONFIG:
+    case STORAGE_SHUTDOWN:
+    case STORAGE_NOMEM:
+        return PROBLEM_UNAVAILABLE;
+    case STORAGE_LIMITED:
+        return PROBLEM_LIMITED;
+    case STORAGE_UNKNOWN:
+        return PROBLEM_UNKNOWN_OUTCOME;
+    case STORAGE_NOT_KEPT:
+    case STORAGE_TOO_BROAD:
+    case STORAGE_TOO_FINE:
+    case STORAGE_TOO_MANY:
+        return PROBLEM_UNACCEPTABLE;
+    case STORAGE_NO_SET:
+        return PROBLEM_NOT_FOUND;
+    case STORAGE_OK:
+        break;
+    }
+    return PROBLEM_INTERNAL;
+}
+
+void problem_from_storage(struct http_response *response, enum storage_err err, const char *detail)
+{
+    bool own = detail == NULL || detail[0] == '\0';
+    problem_reply(response, storage_problem(err), "%s", own ? storage_err_text(err) : detail);
+}

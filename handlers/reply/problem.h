@@ -1,0 +1,77 @@
+/* problem.h - every answer that is not the one asked for: RFC 9457 problem documents.
+ *
+ * Layer: handlers.  Thread-safe: no state.
+ * All problems stand in one table; no other file writes the status of a failure.  The document is
+ *   {"type":"about:blank","title","status","detail","message"[,"errors":[..]]}
+ * `message` repeats `detail` because that is the only member Grafana shows.
+ *
+ * A reply function replaces status, content type and body (an earlier body is freed); headers that
+ * were added before stay, Retry-After is added where the problem has one.  They cannot fail:
+ * without memory the answer has the right status and an empty body.  A detail is cut at
+ * PROBLEM_DETAIL_MAX bytes; bytes that are not UTF-8 become '?'.
+ */
+#ifndef HANDLERS_REPLY_PROBLEM_H
+#define HANDLERS_REPLY_PROBLEM_H
+
+#include <jansson.h>
+
+#include "handlers/http/http.h"
+
+#define PROBLEM_DETAIL_MAX 400
+
+/* about:blank says: the title is the status's own phrase (RFC 9457 section 4.2.1).
+ * retry_after_s: -1, or the value of Retry-After.
+ *    name                      status  title                          retry_after_s */
+#define PROBLEMS(X)                                                                                \
+    X(PROBLEM_MALFORMED, 400, "Bad Request", -1)                                                   \
+    X(PROBLEM_UNAUTHORIZED, 401, "Unauthorized", -1)                                               \
+    X(PROBLEM_FORBIDDEN, 403, "Forbidden", -1)                                                     \
+    X(PROBLEM_NOT_FOUND, 404, "Not Found", -1)                                                     \
+    X(PROBLEM_METHOD, 405, "Method Not Allowed", -1)                                               \
+    X(PROBLEM_SLOW, 408, "Request Timeout", -1)                                                    \
+    X(PROBLEM_CONFLICT, 409, "Conflict", -1)                                                       \
+    X(PROBLEM_TOO_LARGE, 413, "Content Too Large", -1)                                             \
+    X(PROBLEM_MEDIA_TYPE, 415, "Unsupported Media Type", -1)                                       \
+    X(PROBLEM_UNACCEPTABLE, 422, "Unprocessable Content", -1)                                      \
+    X(PROBLEM_LIMITED, 429, "Too Many Requests", -1)                                               \
+    X(PROBLEM_HEAD_TOO_LARGE, 431, "Request Header Fields Too Large", -1)                          \
+    X(PROBLEM_INTERNAL, 500, "Internal Server Error", -1)                                          \
+    X(PROBLEM_UNAVAILABLE, 503, "Service Unavailable", 1)  /* nothing was applied */               \
+    X(PROBLEM_UNKNOWN_OUTCOME, 504, "Gateway Timeout", -1) /* some may be applied */
+
+enum problem {
+#define X(name, status, title, retry_after_s) name,
+    PROBLEMS(X)
+#undef X
+};
+
+unsigned problem_status(enum problem problem);
+
+void problem_reply(struct http_response *response, enum problem problem, const char *detail_format,
+    ...) __attribute__((format(printf, 3, 4)));
+
+/* The same with errors:[{"parameter":@parameter,"detail":detail}].  The problem's own detail and
+ * message, which is all that some clients show, name the parameter: "@parameter: detail", but where
+ * the detail begins with its name. */
+void problem_reply_parameter(struct http_response *response, enum problem problem,
+    const char *parameter, const char *detail_format, ...) __attribute__((format(printf, 4, 5)));
+
+/* The same with @errors, an array of objects; the reference is taken over, also if memory is out.
+ * NULL leaves the member out. */
+void problem_reply_errors(struct http_response *response, enum problem problem, json_t *errors,
+    const char *detail_format, ...) __attribute__((format(printf, 4, 5)));
+
+/* A 429 with the members of a limiter's answer: allowed, limit (@capacity), remaining,
+ * retry_after_s, reset_after_s.  Written without a tree: a refusal must cost little. */
+void problem_reply_limited(
+    struct http_response *response, int64_t capacity, const struct limit_state *state);
+
+/* The answer to a storage job that failed.  @detail may be NULL or "": storage's own text then.
+ * 503 where nothing was applied, 504 where some may have been, 422 where the question cannot be
+ * answered.  STORAGE_OK is the caller's mistake: 500. */
+void problem_from_storage(struct http_response *response, enum storage_err err, const char *detail);
+
+/* Add a header.  False, with nothing added, if HTTP_HEADERS_MAX are there or @value is too long. */
+bool problem_add_header(struct http_response *response, const char *static_name, const char *value);
+
+#endif

@@ -1,0 +1,202 @@
+#include "handlers/text/check.h"
+
+#include <arpa/inet.h>
+#include <stdbool.h>
+
+#define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Is one of the eight bytes a C0 control or DEL?  Marks the top bit of a byte that is less than a
+ * blank, or 0 once DEL is taken off; borrows can only add marks above a true one, and bytes from
+ * 0x80 on are masked out. */
+static bool word_has_control(const char *p)
+{
+    uint64_t word, marks;
+
+    memcpy(&word, p, sizeof(word));
+    marks = (word - WORD_OF(' ')) | ((word ^ WORD_OF(0x7f)) - WORD_OF(1));
+    return (marks & ~word & WORD_OF(0x80)) != 0;
+}
+
+static bool has_control(struct slice text)
+{
+    size_t i = 0;
+
+    for (; text.n - i >= 8; i += 8) {
+        if (word_has_control(text.p + i)) {
+            return true;
+        }
+    }
+    for (; i < text.n; i++) {
+        if ((unsigned char)text.p[i] < ' ' || text.p[i] == 0x7f) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *event_check_page(struct slice page)
+{
+    if (page.n == 0) {
+        return "page must not be empty";
+    }
+    if (page.n > EVENT_PAGE_MAX) {
+        return "page must be at most 2048 bytes";
+    }
+    if (has_control(page)) {
+        return "page must not hold control characters";
+    }
+    return NULL;
+}
+
+const char *event_check_user(struct slice user)
+{
+    if (user.n == 0) {
+        return "user must not be empty";
+    }
+    if (user.n > EVENT_USER_MAX) {
+        return "user must be at most 256 bytes";
+    }
+    if (has_control(user)) {
+        return "user must not hold control characters";
+    }
+    return NULL;
+}
+
+static bool is_name_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+/* Only letters, digits and @marks. */
+static bool is_name(struct slice text, const char *marks, size_t n_marks)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (!is_name_byte(text.p[i]) && memchr(marks, text.p[i], n_marks) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+const char *event_check_site(struct slice site)
+{
+    if (site.n == 0 || site.n > EVENT_SITE_MAX) {
+        return "site must be 1 to 64 bytes";
+    }
+    if (!is_name_byte(site.p[0]) || !is_name(site, "._-", 3)) {
+        return "site must match [a-z0-9][a-z0-9._-]*";
+    }
+    return NULL;
+}
+
+const char *event_check_action(struct slice action)
+{
+    if (action.n == 0 || action.n > EVENT_ACTION_MAX) {
+        return "an action must be 1 to 64 bytes";
+    }
+    if (!is_name(action, "._:-", 4)) {
+        return "an action must match [a-z0-9._:-]+";
+    }
+    return NULL;
+}
+
+const char *event_check_agent(struct slice agent)
+{
+    return agent.n > EVENT_TEXT_MAX ? "ua must be at most 16384 bytes" : NULL;
+}
+
+const char *event_check_referrer(struct slice referrer)
+{
+    return referrer.n > EVENT_TEXT_MAX ? "referrer must be at most 16384 bytes" : NULL;
+}
+
+const char *event_check_time(int64_t at_s, int64_t oldest_s, int64_t latest_s)
+{
+    if (at_s > latest_s) {
+        return "ts is too far in the future";
+    }
+    if (at_s < oldest_s) {
+        return "ts is older than everything that is kept";
+    }
+    return NULL;
+}
+
+/* One of the four numbers: returns the byte behind it, NULL if it is none. */
+static const char *parse_octet(const char *p, const char *end, uint8_t *ret)
+{
+    const char *start = p;
+    unsigned value = 0;
+
+    for (; p < end && *p >= '0' && *p <= '9'; p++) {
+        value = value * 10 + (unsigned)(*p - '0');
+        if (value > 255 || (p > start && *start == '0')) {
+            return NULL;
+        }
+    }
+    if (p == start) {
+        return NULL;
+    }
+    *ret = (uint8_t)value;
+    return p;
+}
+
+/* By hand because nearly every event has one, and inet_pton() wants a copy with a NUL. */
+static bool parse_ipv4(struct slice text, uint8_t bytes[4])
+{
+    const char *p = text.p;
+    const char *end = text.p + text.n;
+
+    for (int i = 0; i < 4; i++) {
+        if (i > 0 && (p == end || *p++ != '.')) {
+            return false;
+        }
+        p = parse_octet(p, end, &bytes[i]);
+        if (p == NULL) {
+            return false;
+        }
+    }
+    return p == end;
+}
+
+static bool parse_ipv6(struct slice text, uint8_t bytes[16])
+{
+    char copy[INET6_ADDRSTRLEN];
+
+    if (text.n >= sizeof(copy) || memchr(text.p, 0, text.n) != NULL) {
+        return false;
+    }
+    memcpy(copy, text.p, text.n);
+    copy[text.n] = 0;
+    return inet_pton(AF_INET6, copy, bytes) == 1;
+}
+
+/* An IPv4-mapped IPv6 address is the IPv4 one. */
+static void unmap(struct event_address *address)
+{
+    static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+    struct event_address inner = {.len = 4};
+
+    if (memcmp(address->bytes, prefix, sizeof(prefix)) != 0) {
+        return;
+    }
+    memcpy(inner.bytes, address->bytes + sizeof(prefix), 4);
+    *address = inner;
+}
+
+const char *event_parse_address(struct slice text, struct event_address *ret)
+{
+    struct event_address address = {.len = 4};
+
+    if (text.n == 0) {
+        return "ip must be an IPv4 or IPv6 address";
+    }
+    if (!parse_ipv4(text, address.bytes)) {
+        if (!parse_ipv6(text, address.bytes)) {
+            return "ip must be an IPv4 or IPv6 address";
+        }
+        address.len = 16;
+        unmap(&address);
+    }
+    *ret = address;
+    return NULL;
+}

@@ -1,0 +1,94 @@
+/* json_scan.h - JSON, token by token: a strict pull scanner of RFC 8259.
+ *
+ * Layer: handlers, pure.  A scan belongs to one thread.  Nothing is allocated; strings are
+ *unescaped in place, so the text is changed and the slices that are returned point into it.
+ *
+ * The caller knows the shape it wants and pulls it: json_scan_peek() tells what comes, and one of
+ * the functions below takes it.  A container is taken like this:
+ *
+ *	for (step = json_scan_open(scan, '}'); step == SCAN_ITEM; step = json_scan_next(scan, '}'))
+ *		if (!json_scan_name(scan, &name) || !take_value(scan))
+ *			break;
+ *
+ * Errors stick: after the first one (false, SCAN_BAD or SCAN_FAILED) scan->error says what is wrong
+ * and json_scan_position() where; pull no more.  Text that is unusable without breaking the grammar
+ * (see json_text.h) is no error: it is noted in scan->fault, which the caller clears at will.
+ */
+#ifndef HANDLERS_TEXT_JSON_SCAN_H
+#define HANDLERS_TEXT_JSON_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "storage/base/slice.h"
+
+enum scan_kind {
+    SCAN_BAD,
+    SCAN_OBJECT,
+    SCAN_ARRAY,
+    SCAN_STRING,
+    SCAN_NUMBER,
+    SCAN_TRUE,
+    SCAN_FALSE,
+    SCAN_NULL,
+};
+
+enum scan_step { SCAN_FAILED, SCAN_ITEM, SCAN_CLOSED };
+
+struct json_scan {
+    char *at; /* the next byte; after an error the one that caused it */
+    char *end;
+    const char *line_start; /* Counted while blanks are skipped: only there may a newline stand, */
+    size_t line;            /* and an unescaped string may hold some that are none of ours. */
+    unsigned depth, depth_max;
+    const char *error; /* static, or NULL */
+    const char *fault; /* static, or NULL: what was wrong with the first unusable string */
+};
+
+/* A number as it was written. */
+struct json_number {
+    struct slice text;
+    size_t n_digits; /* of the integer part */
+    bool negative;   /* begins with '-', -0 too */
+    bool integer;    /* neither fraction nor exponent */
+};
+
+/* Life cycle.  More than @depth_max containers in each other are an error. */
+void json_scan_init(struct json_scan *scan, char *text, size_t n, unsigned depth_max);
+
+/* Skip blanks and tell the kind of value that comes, by its first byte; nothing is taken. */
+enum scan_kind json_scan_peek(struct json_scan *scan);
+
+/* Take an opening bracket, which peek has seen.  @close is its counterpart. */
+enum scan_step json_scan_open(struct json_scan *scan, char close);
+
+/* Behind a value in a container: take the comma (SCAN_ITEM) or @close. */
+enum scan_step json_scan_next(struct json_scan *scan, char close);
+
+/* Take a member's name and the colon. */
+bool json_scan_name(struct json_scan *scan, struct slice *ret);
+
+/* Take a string or a number, which peek has seen. */
+bool json_scan_string(struct json_scan *scan, struct slice *ret);
+bool json_scan_number(struct json_scan *scan, struct json_number *ret);
+
+/* Take whatever value comes, and check it no less. */
+bool json_scan_skip(struct json_scan *scan);
+
+/* Skip blanks; is nothing left? */
+bool json_scan_at_end(struct json_scan *scan);
+
+/* Nothing but blanks may be left. */
+bool json_scan_finish(struct json_scan *scan);
+
+/* Stop with @error, which is static; returns false. */
+bool json_scan_fail(struct json_scan *scan, const char *error);
+
+/* Where the scan stands: both from 1, the column in bytes. */
+void json_scan_position(const struct json_scan *scan, size_t *ret_line, size_t *ret_column);
+
+/* The integer part of a number that is not negative, exactly; INT64_MAX if it is 10^17 or more. */
+int64_t json_number_cut(const struct json_number *number);
+
+#endif

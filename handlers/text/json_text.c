@@ -1,0 +1,164 @@
+#include "handlers/text/json_text.h"
+
+#include <stdbool.h>
+
+#include "handlers/text/utf8.h"
+
+/* An escape is never shorter than what it stands for, so the writer stays behind the reader. */
+struct unescaper {
+    char *read;
+    char *write;
+    const char *end;
+    struct json_text *ret;
+};
+
+/* The first fault is the one that is told. */
+static void set_fault(struct json_text *text, const char *fault)
+{
+    if (text->fault == NULL) {
+        text->fault = fault;
+    }
+}
+
+/* A UTF-16 unit: backslash, u and four hex digits at @p. */
+static bool read_unit(const char *p, const char *end, uint32_t *ret)
+{
+    uint32_t unit = 0;
+
+    if (end - p < 6 || p[0] != '\\' || p[1] != 'u') {
+        return false;
+    }
+    for (int i = 2; i < 6; i++) {
+        int digit = hex_digit(p[i]);
+
+        if (digit < 0) {
+            return false;
+        }
+        unit = unit << 4 | (uint32_t)digit;
+    }
+    *ret = unit;
+    return true;
+}
+
+static bool is_high(uint32_t unit)
+{
+    return unit >= 0xd800 && unit < 0xdc00;
+}
+
+static bool is_low(uint32_t unit)
+{
+    return unit >= 0xdc00 && unit < 0xe000;
+}
+
+static void read_unicode(struct unescaper *u)
+{
+    uint32_t code, low;
+
+    if (!read_unit(u->read, u->end, &code)) {
+        u->ret->error = "\\u needs four hexadecimal digits";
+        return;
+    }
+    u->read += 6;
+    if (is_high(code) && read_unit(u->read, u->end, &low) && is_low(low)) {
+        u->read += 6;
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+    } else if (is_high(code) || is_low(code)) {
+        set_fault(u->ret, "half of a surrogate pair");
+        return;
+    }
+    if (code == 0) {
+        set_fault(u->ret, "\\u0000 is not allowed");
+    }
+    u->write += utf8_put(u->write, code);
+}
+
+static char simple_escape(char c)
+{
+    switch (c) {
+    case '"':
+    case '\\':
+    case '/':
+        return c;
+    case 'b':
+        return '\b';
+    case 'f':
+        return '\f';
+    case 'n':
+        return '\n';
+    case 'r':
+        return '\r';
+    case 't':
+        return '\t';
+    default:
+        return 0;
+    }
+}
+
+static void read_escape(struct unescaper *u)
+{
+    char c = 0;
+
+    if (u->end - u->read < 2) {
+        u->read++;
+        return; /* the end of input is found by the caller */
+    }
+    if (u->read[1] == 'u') {
+        read_unicode(u);
+        return;
+    }
+    c = simple_escape(u->read[1]);
+    if (c == 0) {
+        u->ret->error = "unknown escape";
+        return;
+    }
+    *u->write++ = c;
+    u->read += 2;
+}
+
+static void move(struct unescaper *u, size_t n)
+{
+    if (u->write != u->read) {
+        memmove(u->write, u->read, n);
+    }
+    u->write += n;
+    u->read += n;
+}
+
+static void read_non_ascii(struct unescaper *u)
+{
+    size_t n = utf8_sequence(u->read, u->end);
+
+    if (n == 0) {
+        set_fault(u->ret, "invalid UTF-8");
+    }
+    move(u, n == 0 ? 1 : n);
+}
+
+char *json_text_read(char *start, char *stop, char *end, struct json_text *ret)
+{
+    struct unescaper u = {.read = stop, .write = stop, .end = end, .ret = ret};
+
+    *ret = (struct json_text){.fault = NULL};
+    while (u.read < end && *u.read != '"' && ret->error == NULL) {
+        unsigned char c = (unsigned char)*u.read;
+
+        if (c == '\\') {
+            read_escape(&u);
+        } else if (c >= 0x80) {
+            read_non_ascii(&u);
+        } else if (c < ' ') {
+            ret->error = "a control character in a string must be escaped";
+        } else {
+            move(&u, (size_t)(json_text_plain(u.read, end) - u.read));
+        }
+    }
+    if (ret->error != NULL) {
+        return u.read;
+    }
+    if (u.read == end) {
+        ret->error = "a string is not closed";
+        return u.read;
+    }
+    ret->text = (struct slice){start, (size_t)(u.write - start)};
+    return u.read + 1;
+}

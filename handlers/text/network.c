@@ -1,0 +1,60 @@
+#include "handlers/text/network.h"
+
+#include <string.h>
+
+#include "handlers/text/check.h"
+
+#define MAPPED_BITS 96 /* of an IPv4-mapped IPv6 address, before the IPv4 one */
+
+/* 0..@max in decimal digits. */
+static bool parse_bits(struct slice text, unsigned max, unsigned *ret)
+{
+    unsigned bits = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < '0' || text.p[i] > '9' || bits > max) {
+            return false;
+        }
+        bits = bits * 10 + (unsigned)(text.p[i] - '0');
+    }
+    *ret = bits;
+    return text.n > 0 && bits <= max;
+}
+
+const char *network_parse(struct slice text, struct network *ret)
+{
+    struct network network = {0};
+    const char *slash = text.n > 0 ? memchr(text.p, '/', text.n) : NULL;
+    struct slice address = {text.p, slash != NULL ? (size_t)(slash - text.p) : text.n};
+    if (event_parse_address(address, &network.address) != NULL) {
+        return "a network is ADDRESS or ADDRESS/BITS, as 10.0.0.0/8 or fd00::/8";
+    }
+    bool six = memchr(address.p, ':', address.n) != NULL;
+    bool mapped = six && network.address.len == 4;
+    unsigned max = six ? 128 : 32;
+    unsigned bits = max;
+    if (slash != NULL &&
+        !parse_bits((struct slice){slash + 1, text.n - address.n - 1}, max, &bits)) {
+        return "the bits of a network are a number from 0 to 32, or 128 for IPv6";
+    }
+    if (mapped && bits < MAPPED_BITS) {
+        return "a network of mapped addresses has at least 96 bits";
+    }
+    network.bits = mapped ? bits - MAPPED_BITS : bits;
+    *ret = network;
+    return NULL;
+}
+
+bool network_holds(const struct network *network, const struct event_address *address)
+{
+    unsigned whole = network->bits / 8;
+    unsigned rest = network->bits % 8;
+    if (address->len != network->address.len ||
+        memcmp(address->bytes, network->address.bytes, whole) != 0) {
+        return false;
+    }
+    if (rest == 0) {
+        return true;
+    }
+    unsigned mask = 0xffu << (8 - rest) & 0xffu;
+    return ((address->bytes[whole] ^ network->address.bytes[whole]) & mask) == 0;
+}

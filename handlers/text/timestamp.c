@@ -1,0 +1,432 @@
+#include "handlers/text/timestamp.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define MINUTE_S      60
+#define HOUR_S        3600
+#define DAY_S         86400
+#define LAST_S        INT64_C(253402300799) /* 9999-12-31T23:59:59Z */
+#define FIRST_AS_MS   INT64_C(100000000000) /* 10^11: as seconds the year 5138, as ms 1973 */
+#define NUMBER_DIGITS 18                    /* always fit into 63 bits */
+#define FARTHEST      LAST_S /* amount of a step: too far in seconds, no overflow in years */
+
+/* Faults are the text that says what is wrong; no fault is NULL. */
+static const char not_a_time[] =
+    "not a time: give RFC 3339 with an offset, YYYY-MM-DD, epoch seconds or ms, or now-15m";
+static const char not_relative[] =
+    "not a time: behind now stand steps such as -15m, +1d or /d, with the units s m h d w M y";
+static const char no_offset[] = "the offset from UTC is missing: append Z or one such as +01:00";
+static const char no_such_date[] = "no such date";
+static const char no_such_clock[] = "no such time of day";
+static const char no_such_offset[] = "no such offset from UTC";
+static const char too_early[] = "before 1970";
+static const char too_late[] = "after the year 9999";
+
+static const char *range_fault(int64_t at_s)
+{
+    if (at_s < 0) {
+        return too_early;
+    }
+    return at_s > LAST_S ? too_late : NULL;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* The take functions cut what they find off the front of @rest. */
+static void skip(struct slice *rest, size_t n)
+{
+    rest->p += n;
+    rest->n -= n;
+}
+
+static bool take(struct slice *rest, char c)
+{
+    if (rest->n == 0 || rest->p[0] != c) {
+        return false;
+    }
+    skip(rest, 1);
+    return true;
+}
+
+static size_t count_digits(struct slice rest)
+{
+    size_t n = 0;
+
+    while (n < rest.n && is_digit(rest.p[n])) {
+        n++;
+    }
+    return n;
+}
+
+/* Exactly @n digits, @n at most NUMBER_DIGITS; what follows them is not looked at. */
+static bool take_digits(struct slice *rest, size_t n, int64_t *ret)
+{
+    int64_t value = 0;
+
+    if (rest->n < n) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!is_digit(rest->p[i])) {
+            return false;
+        }
+        value = value * 10 + (rest->p[i] - '0');
+    }
+    *ret = value;
+    skip(rest, n);
+    return true;
+}
+
+static int days_in_month(int64_t year, int month)
+{
+    struct civil_date first = {year, month, 1};
+    struct civil_date next = {month == 12 ? year + 1 : year, month == 12 ? 1 : month + 1, 1};
+
+    return (int)(civil_to_days(next) - civil_to_days(first));
+}
+
+/* "2026-11-20" as days since 1970. */
+static const char *take_date(struct slice *rest, int64_t *ret_days)
+{
+    int64_t year, month, day;
+
+    if (!take_digits(rest, 4, &year) || !take(rest, '-') || !take_digits(rest, 2, &month) ||
+        !take(rest, '-') || !take_digits(rest, 2, &day)) {
+        return not_a_time;
+    }
+    if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, (int)month)) {
+        return no_such_date;
+    }
+    *ret_days = civil_to_days((struct civil_date){year, (int)month, (int)day});
+    return NULL;
+}
+
+/* "15:30:00.125" as seconds since midnight. */
+static const char *take_clock(struct slice *rest, int64_t *ret_s)
+{
+    int64_t hour, minute, second;
+
+    if (!take_digits(rest, 2, &hour) || !take(rest, ':') || !take_digits(rest, 2, &minute) ||
+        !take(rest, ':') || !take_digits(rest, 2, &second)) {
+        return not_a_time;
+    }
+    if (take(rest, '.')) {
+        size_t n = count_digits(*rest);
+
+        if (n == 0) {
+            return not_a_time;
+        }
+        skip(rest, n);
+    }
+    if (hour > 23 || minute > 59 || second > 60) {
+        return no_such_clock;
+    }
+    if (second == 60) { /* a leap second, which epoch seconds do not know */
+        second = 59;
+    }
+    *ret_s = hour * HOUR_S + minute * MINUTE_S + second;
+    return NULL;
+}
+
+/* "Z" or "+01:00" as the seconds that local time is ahead of UTC. */
+static const char *take_offset(struct slice *rest, bool blank_is_plus, int64_t *ret_s)
+{
+    int64_t hours, minutes;
+    bool west;
+
+    if (rest->n == 0) {
+        return no_offset;
+    }
+    *ret_s = 0;
+    if (take(rest, 'Z') || take(rest, 'z')) {
+        return NULL;
+    }
+    west = take(rest, '-');
+    if (!west && !take(rest, '+') && !(blank_is_plus && take(rest, ' '))) {
+        return not_a_time;
+    }
+    if (!take_digits(rest, 2, &hours) || !take(rest, ':') || !take_digits(rest, 2, &minutes)) {
+        return not_a_time;
+    }
+    if (hours > 23 || minutes > 59) {
+        return no_such_offset;
+    }
+    *ret_s = (hours * HOUR_S + minutes * MINUTE_S) * (west ? -1 : 1);
+    return NULL;
+}
+
+static const char *read_rfc3339(struct slice text, bool blank_is_plus, int64_t *ret_s)
+{
+    int64_t days, clock_s, offset_s, at_s;
+    const char *fault = take_date(&text, &days);
+
+    if (fault) {
+        return fault;
+    }
+    if (!take(&text, 'T') && !take(&text, 't')) {
+        return not_a_time;
+    }
+    fault = take_clock(&text, &clock_s);
+    if (fault) {
+        return fault;
+    }
+    fault = take_offset(&text, blank_is_plus, &offset_s);
+    if (fault) {
+        return fault;
+    }
+    if (text.n > 0) {
+        return not_a_time;
+    }
+    at_s = days * DAY_S + clock_s - offset_s;
+    fault = range_fault(at_s);
+    if (!fault) {
+        *ret_s = at_s;
+    }
+    return fault;
+}
+
+bool timestamp_rfc3339(struct slice text, int64_t *ret_s)
+{
+    return !read_rfc3339(text, false, ret_s);
+}
+
+int64_t timestamp_from_number(int64_t number)
+{
+    return number >= FIRST_AS_MS ? number / 1000 : number;
+}
+
+static const char *read_number(struct slice text, int64_t *ret_s)
+{
+    int64_t number;
+
+    if (text.n > NUMBER_DIGITS || !take_digits(&text, text.n, &number)) {
+        return too_late;
+    }
+    *ret_s = timestamp_from_number(number);
+    return range_fault(*ret_s);
+}
+
+static const char *read_midnight(struct slice text, const struct zone *zone, int64_t *ret_s)
+{
+    int64_t days;
+    const char *fault = take_date(&text, &days);
+
+    if (fault) {
+        return fault;
+    }
+    *ret_s = zone_first_at(zone, days * DAY_S);
+    return range_fault(*ret_s);
+}
+
+/* What clocks and calendars in a zone show: a day since 1970 and the seconds of the day. */
+struct local_time {
+    int64_t days, clock_s;
+};
+
+static struct local_time local_at(const struct zone *zone, int64_t at_s)
+{
+    int64_t local_s = at_s + zone_offset_s(zone, at_s);
+    int64_t days = bucket_at(zone_utc(), LEVEL_DAY, local_s).start_s / DAY_S;
+
+    return (struct local_time){days, local_s - days * DAY_S};
+}
+
+static int64_t shift_months(int64_t days, int64_t by)
+{
+    struct civil_date date = civil_from_days(days);
+    int64_t months = date.year * 12 + date.month - 1 + by; /* since the year 0 */
+    int length;
+
+    if (months < 0) {
+        return civil_to_days((struct civil_date){0, 1, 1}); /* far too early, whatever it is */
+    }
+    date.year = months / 12;
+    date.month = (int)(months % 12) + 1;
+    length = days_in_month(date.year, date.month);
+    if (date.day > length) {
+        date.day = length;
+    }
+    return civil_to_days(date);
+}
+
+/* @by units later (earlier if negative).  False if there is no such unit. */
+static bool shift(const struct zone *zone, char unit, int64_t by, int64_t *at_s)
+{
+    struct local_time local = local_at(zone, *at_s);
+
+    switch (unit) {
+    case 's':
+        *at_s += by;
+        return true;
+    case 'm':
+        *at_s += by * MINUTE_S;
+        return true;
+    case 'h':
+        *at_s += by * HOUR_S;
+        return true;
+    case 'd':
+        local.days += by;
+        break;
+    case 'w':
+        local.days += by * 7;
+        break;
+    case 'M':
+        local.days = shift_months(local.days, by);
+        break;
+    case 'y':
+        local.days = shift_months(local.days, by * 12);
+        break;
+    default:
+        return false;
+    }
+    *at_s = zone_utc_of_local(zone, local.days * DAY_S + local.clock_s);
+    return true;
+}
+
+/* Down to the unit's beginning.  False if there is no such unit. */
+static bool round_down(const struct zone *zone, char unit, int64_t *at_s)
+{
+    int64_t days = bucket_day(zone, *at_s);
+
+    switch (unit) {
+    case 's':
+        return true;
+    case 'm':
+        *at_s = bucket_at(zone, LEVEL_MINUTE, *at_s).start_s;
+        return true;
+    case 'h':
+        *at_s = bucket_at(zone, LEVEL_HOUR, *at_s).start_s;
+        return true;
+    case 'd':
+        *at_s = bucket_at(zone, LEVEL_DAY, *at_s).start_s;
+        return true;
+    case 'w':
+        days -= (days + 3 + 7) % 7; /* day 0 was a Thursday; days >= -1 */
+        *at_s = zone_first_at(zone, days * DAY_S);
+        return true;
+    case 'M':
+        *at_s = bucket_at(zone, LEVEL_MONTH, *at_s).start_s;
+        return true;
+    case 'y':
+        days = civil_to_days((struct civil_date){civil_from_days(days).year, 1, 1});
+        *at_s = zone_first_at(zone, days * DAY_S);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* "-15m" off the front of @rest. */
+static const char *take_shift(struct slice *rest, const struct zone *zone, int64_t *at_s)
+{
+    bool back = take(rest, '-');
+    int64_t amount;
+    size_t n;
+
+    if (!back && !take(rest, '+')) {
+        return not_relative;
+    }
+    n = count_digits(*rest);
+    if (n == 0 || n == rest->n) {
+        return not_relative;
+    }
+    if (n > NUMBER_DIGITS || !take_digits(rest, n, &amount) || amount > FARTHEST) {
+        return back ? too_early : too_late;
+    }
+    if (!shift(zone, rest->p[0], back ? -amount : amount, at_s)) {
+        return not_relative;
+    }
+    skip(rest, 1);
+    return range_fault(*at_s);
+}
+
+/* The steps behind "now".  *ret_rounded: one of them was a rounding, so the result is a border. */
+static const char *read_steps(
+    struct slice rest, const struct zone *zone, int64_t *at_s, bool *ret_rounded)
+{
+    const char *fault = NULL;
+
+    while (rest.n > 0 && !fault) {
+        if (!take(&rest, '/')) {
+            fault = take_shift(&rest, zone, at_s);
+            continue;
+        }
+        if (rest.n == 0 || !round_down(zone, rest.p[0], at_s)) {
+            return not_relative;
+        }
+        *ret_rounded = *ret_rounded || rest.p[0] != 's';
+        skip(&rest, 1);
+        fault = range_fault(*at_s);
+    }
+    return fault;
+}
+
+/* Digits, and maybe a fraction behind a dot: *ret is what stands before it. */
+static bool is_number(struct slice text, struct slice *ret)
+{
+    size_t n = count_digits(text);
+    struct slice fraction = {text.p + n, text.n - n};
+
+    *ret = (struct slice){text.p, n};
+    if (fraction.n == 0) {
+        return n > 0;
+    }
+    return n > 0 && take(&fraction, '.') && fraction.n > 0 && count_digits(fraction) == fraction.n;
+}
+
+static bool starts_with_now(struct slice text)
+{
+    return text.n >= 3 && memcmp(text.p, "now", 3) == 0;
+}
+
+bool timestamp_parameter(struct slice text, const struct zone *zone, int64_t now_ms,
+    enum timestamp_round round, int64_t *ret_s, bool *ret_is_now, const char **ret_detail)
+{
+    int64_t at_s = now_ms / 1000;
+    bool border = true; /* a time at second 0 stays where it is, also when rounded up */
+    struct bucket minute;
+    const char *fault;
+    struct slice number;
+
+    if (starts_with_now(text)) {
+        /* now is somewhere in its minute, even if the clock shows second 0; so is now-15m */
+        border = false;
+        fault = read_steps((struct slice){text.p + 3, text.n - 3}, zone, &at_s, &border);
+    } else if (is_number(text, &number)) {
+        fault = read_number(number, &at_s);
+    } else if (text.n == sizeof "2026-11-20" - 1) {
+        fault = read_midnight(text, zone, &at_s);
+    } else {
+        fault = read_rfc3339(text, true, &at_s);
+    }
+    if (!fault) {
+        minute = bucket_at(zone, LEVEL_MINUTE, at_s);
+        if (round == TIMESTAMP_DOWN || (border && at_s == minute.start_s)) {
+            at_s = minute.start_s;
+        } else {
+            at_s = minute.end_s;
+        }
+        fault = range_fault(at_s);
+    }
+    if (fault) {
+        *ret_detail = fault;
+        return false;
+    }
+    *ret_s = at_s;
+    *ret_is_now = text.n == 3 && starts_with_now(text);
+    return true;
+}
+
+void timestamp_print(int64_t at_s, char text[32])
+{
+    struct local_time utc = local_at(zone_utc(), at_s);
+    struct civil_date date = civil_from_days(utc.days);
+
+    snprintf(text, 32, "%04" PRId64 "-%02d-%02dT%02d:%02d:%02dZ", date.year, date.month, date.day,
+        (int)(utc.clock_s / HOUR_S), (int)(utc.clock_s % HOUR_S / MINUTE_S),
+        (int)(utc.clock_s % MINUTE_S));
+}

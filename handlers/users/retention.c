@@ -1,0 +1,218 @@
+#include "handlers/users/retention.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "handlers/question/date_params.h"
+#include "handlers/question/question.h"
+#include "handlers/reply/csv.h"
+#include "handlers/reply/problem.h"
+#include "handlers/reply/reply.h"
+#include "storage/time/zone.h"
+
+#define OFFSETS_DEFAULT 7
+#define PERIODS_MAX     366 /* offsets, and cohorts */
+
+static const struct param_spec specs[] = {{"site", false}, {"action", false}, {"cohort", false},
+    {"days", false}, {"period", false}, {"cohorts", false}};
+
+enum period { PERIOD_DAY, PERIOD_WEEK, PERIOD_MONTH };
+static const char *const period_names[] = {
+    [PERIOD_DAY] = "day", [PERIOD_WEEK] = "week", [PERIOD_MONTH] = "month"};
+
+static const struct csv_shape rows = {
+    "cohorts/returned", {"site", "action", "cohort", "size", "offset", "users", "rate"}};
+
+struct retention_state {
+    struct date_params asked;
+    enum period period;
+    size_t n_offsets, n_cohorts;
+    bool triangle;
+    struct activity_days *sets; /* owned: the periods from the first cohort's on */
+    size_t n_sets;
+    struct activity_count *counts; /* owned: cohort by cohort its size, then its offsets */
+    size_t n_counts;
+};
+
+static void release(struct http_exchange *exchange)
+{
+    struct retention_state *state = exchange->state;
+    date_params_release(&state->asked);
+    free(state->sets);
+    free(state->counts);
+    free(state);
+}
+
+/* The period that holds @day. */
+static struct activity_days period_at(enum period period, int64_t day)
+{
+    if (period == PERIOD_WEEK) { /* 1970-01-01 was a Thursday */
+        return (struct activity_days){.first = day - (day + 3) % 7, .n = 7};
+    }
+    if (period == PERIOD_MONTH) {
+        struct civil_date first = civil_from_days(day);
+        struct civil_date next;
+        first.day = 1;
+        next = first;
+        next.month = first.month % 12 + 1;
+        next.year += first.month == 12;
+        int64_t start = civil_to_days(first);
+        return (struct activity_days){.first = start, .n = (size_t)(civil_to_days(next) - start)};
+    }
+    return (struct activity_days){.first = day, .n = 1};
+}
+
+static bool read_period(struct http_exchange *exchange, struct retention_state *state)
+{
+    struct slice text = SLICE("day");
+    (void)params_get(&state->asked.params, "period", &text);
+    for (int p = PERIOD_DAY; p <= PERIOD_MONTH; p++) {
+        if (slice_equal(text, slice_of(period_names[p]))) {
+            state->period = (enum period)p;
+            return true;
+        }
+    }
+    return date_params_refuse(exchange, "period", "must be day, week or month");
+}
+
+static bool read_question(
+    struct http_exchange *exchange, struct retention_state *state, int64_t *ret_day)
+{
+    struct slice ignored;
+    const struct params *params = &state->asked.params;
+    state->n_offsets = OFFSETS_DEFAULT;
+    state->n_cohorts = 1;
+    state->triangle = params_get(params, "cohorts", &ignored);
+    if (!params_get(params, "cohort", &ignored)) {
+        return date_params_refuse(exchange, "cohort", "is required: a date, YYYY-MM-DD");
+    }
+    return date_params_date(exchange, &state->asked, "cohort", ret_day) &&
+           date_params_number(exchange, &state->asked, "days", PERIODS_MAX, &state->n_offsets) &&
+           date_params_number(exchange, &state->asked, "cohorts", PERIODS_MAX, &state->n_cohorts) &&
+           read_period(exchange, state);
+}
+
+/* The periods from the one of @day on that are not in the future (the first one may be).  False:
+ * out of memory. */
+static bool make_sets(struct retention_state *state, int64_t day, int64_t today, size_t *ret_days)
+{
+    size_t most = state->n_cohorts + state->n_offsets;
+    struct activity_days set = period_at(state->period, day);
+    state->sets = calloc(most, sizeof(*state->sets));
+    if (state->sets == NULL) {
+        return false;
+    }
+    *ret_days = 0;
+    do {
+        state->sets[state->n_sets++] = set;
+        *ret_days += set.n;
+        set = period_at(state->period, set.first + (int64_t)set.n);
+    } while (state->n_sets < most && set.first <= today);
+    if (state->n_cohorts > state->n_sets) {
+        state->n_cohorts = state->n_sets;
+    }
+    return true;
+}
+
+static size_t offsets_of(const struct retention_state *state, size_t cohort)
+{
+    size_t behind = state->n_sets - cohort - 1;
+    return behind < state->n_offsets ? behind : state->n_offsets;
+}
+
+static bool make_counts(struct retention_state *state)
+{
+    size_t n = 0;
+    for (size_t c = 0; c < state->n_cohorts; c++) {
+        n += 1 + offsets_of(state, c);
+    }
+    state->counts = calloc(n + 1, sizeof(*state->counts));
+    if (state->counts == NULL) {
+        return false;
+    }
+    for (size_t c = 0; c < state->n_cohorts; c++) {
+        for (size_t o = 0; o <= offsets_of(state, c); o++) {
+            state->counts[state->n_counts++] =
+                (struct activity_count){.a = (uint32_t)c, .b = (uint32_t)(c + o)};
+        }
+    }
+    return true;
+}
+
+enum handler_result retention_start(struct http_exchange *exchange)
+{
+    int64_t day = 0;
+    size_t n_days = 0;
+    struct retention_state *state = question_begin(exchange, sizeof(*state), release);
+    if (state == NULL ||
+        !date_params_read(exchange, specs, sizeof(specs) / sizeof(specs[0]), &state->asked) ||
+        !read_question(exchange, state, &day)) {
+        return HANDLER_REPLY;
+    }
+    if (!make_sets(state, day, date_params_today(exchange, &state->asked), &n_days) ||
+        !make_counts(state)) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return HANDLER_REPLY;
+    }
+    if (n_days > ACTIVITY_PAIRS_MAX || state->n_counts > ACTIVITY_PAIRS_MAX) {
+        problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "cohorts",
+            "at most %d figures, from as many days", ACTIVITY_PAIRS_MAX);
+        return HANDLER_REPLY;
+    }
+    exchange->job.op = STORAGE_ACTIVITY;
+    exchange->job.u.activity = (struct activity_job){
+        .who = {.site = state->asked.site, .actions = state->asked.actions, .n_actions = 1},
+        .sets = state->sets,
+        .n_sets = state->n_sets,
+        .counts = state->counts,
+        .n_counts = state->n_counts,
+    };
+    return HANDLER_WAIT;
+}
+
+/* Cohort @c, whose counts begin at @counts, into @object. */
+static void put_cohort(json_t *object, const struct retention_state *state, size_t c,
+    const struct activity_count *counts)
+{
+    char date[11];
+    uint64_t size = counts[0].users;
+    json_t *returned = json_array();
+    for (size_t o = 1; returned != NULL && o <= offsets_of(state, c); o++) {
+        double rate = size == 0 ? 0 : (double)counts[o].users / (double)size;
+        json_array_append_new(returned, json_pack("{s:I,s:I,s:f}", "offset", (json_int_t)o, "users",
+                                            (json_int_t)counts[o].users, "rate", rate));
+    }
+    date_print(state->sets[c].first, date);
+    json_object_set_new(object, "cohort", json_string(date));
+    json_object_set_new(object, "size", json_integer((json_int_t)size));
+    json_object_set_new(object, "returned", returned);
+}
+
+void retention_finish(struct http_exchange *exchange)
+{
+    const struct retention_state *state = exchange->state;
+    const struct activity_count *counts = state->counts;
+    if (exchange->job.err != STORAGE_OK) {
+        date_params_failed(exchange, "cohort", exchange->job.u.activity.oldest_day);
+        return;
+    }
+    json_t *root = json_object();
+    json_object_set_new(root, "site", json_stringn(state->asked.site.p, state->asked.site.n));
+    json_object_set_new(
+        root, "action", json_stringn(state->asked.actions[0].p, state->asked.actions[0].n));
+    json_object_set_new(root, "period", json_string(period_names[state->period]));
+    if (!state->triangle) {
+        put_cohort(root, state, 0, counts);
+        csv_reply(exchange, 200, root, &rows);
+        return;
+    }
+    json_t *cohorts = json_array();
+    for (size_t c = 0; cohorts != NULL && c < state->n_cohorts; c++) {
+        json_t *cohort = json_object();
+        put_cohort(cohort, state, c, counts);
+        json_array_append_new(cohorts, cohort);
+        counts += 1 + offsets_of(state, c);
+    }
+    json_object_set_new(root, "cohorts", cohorts);
+    csv_reply(exchange, 200, root, &rows);
+}

@@ -1,0 +1,320 @@
+#include "handlers/users/users.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "handlers/question/date_params.h"
+#include "handlers/question/question.h"
+#include "handlers/reply/csv.h"
+#include "handlers/reply/problem.h"
+#include "handlers/reply/reply.h"
+#include "handlers/text/check.h"
+
+#define DAYS_DEFAULT  1100 /* of a user's own days */
+#define LIMIT_DEFAULT 100
+
+static const struct param_spec activity_specs[] = {
+    {"site", false}, {"action", false}, {"from", false}, {"to", false}};
+static const struct param_spec users_specs[] = {{"site", false}, {"action", true}, {"from", false},
+    {"to", false}, {"match", false}, {"cursor", false}, {"limit", false}};
+static const struct param_spec delete_specs[] = {{"site", false}};
+
+static const struct csv_shape day_rows = {"days", {"date"}};
+static const struct csv_shape user_rows = {"users", {"user"}};
+
+struct users_state {
+    struct date_params asked;
+    struct activity_days window;
+    bool all;
+    uint8_t *active; /* owned: per day */
+};
+
+static void release(struct http_exchange *exchange)
+{
+    struct users_state *state = exchange->state;
+    date_params_release(&state->asked);
+    storage_job_release(&exchange->job);
+    free(state->active);
+    free(state);
+}
+
+/* NULL: the response says why. */
+static struct users_state *begin(
+    struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs)
+{
+    struct users_state *state = question_begin(exchange, sizeof(*state), release);
+    return state != NULL && date_params_read(exchange, specs, n_specs, &state->asked) ? state
+                                                                                      : NULL;
+}
+
+/* The user in the path. */
+static bool check_user(struct http_exchange *exchange)
+{
+    const char *fault = event_check_user(exchange->request.segment);
+    return fault == NULL || date_params_refuse(exchange, "user", fault);
+}
+
+/* ---- GET /users/{user}/activity ---- */
+
+enum handler_result user_activity_start(struct http_exchange *exchange)
+{
+    struct slice ignored;
+    struct users_state *state =
+        begin(exchange, activity_specs, sizeof(activity_specs) / sizeof(activity_specs[0]));
+    if (state == NULL || !check_user(exchange) ||
+        !date_params_window(exchange, &state->asked, DAYS_DEFAULT, &state->window)) {
+        return HANDLER_REPLY;
+    }
+    state->active = calloc(state->window.n, 1);
+    if (state->active == NULL) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return HANDLER_REPLY;
+    }
+    exchange->job.op = STORAGE_USER_DAYS;
+    exchange->job.u.user_days = (struct user_days_job){
+        .site = state->asked.site,
+        .user = exchange->request.segment,
+        .action = state->asked.actions[0],
+        .days = state->window,
+        .only_kept = !params_get(&state->asked.params, "from", &ignored),
+        .active = state->active,
+    };
+    return HANDLER_WAIT;
+}
+
+void user_streaks(const uint8_t *days, size_t n, size_t *ret_longest, size_t *ret_current)
+{
+    size_t longest = 0;
+    size_t before = 0; /* the streak that ended the day before */
+    size_t streak = 0;
+    for (size_t i = 0; i < n; i++) {
+        before = streak;
+        streak = days[i] != 0 ? streak + 1 : 0;
+        longest = streak > longest ? streak : longest;
+    }
+    *ret_longest = longest;
+    *ret_current = streak > 0 ? streak : before;
+}
+
+void user_activity_finish(struct http_exchange *exchange)
+{
+    const struct users_state *state = exchange->state;
+    const struct user_days_job *job = &exchange->job.u.user_days;
+    if (exchange->job.err != STORAGE_OK) {
+        date_params_failed(exchange, "from", job->oldest_day);
+        return;
+    }
+    int64_t first = state->window.first;
+    int64_t end = first + (int64_t)state->window.n;
+    int64_t tomorrow = date_params_today(exchange, &state->asked) + 1;
+    int64_t last = end < tomorrow ? end : tomorrow; /* no streak ends in the future */
+    size_t n_past = last > first ? (size_t)(last - first) : 0;
+    size_t longest = 0;
+    size_t current = 0;
+    json_int_t n = 0;
+    json_t *days = json_array();
+    for (size_t i = 0; i < state->window.n; i++) {
+        if (state->active[i] != 0) {
+            json_array_append_new(days, date_json(first + (int64_t)i));
+            n++;
+        }
+    }
+    user_streaks(state->active, n_past, &longest, &current);
+    if (n_past < state->window.n && state->active[n_past] != 0) {
+        size_t ignored;
+        user_streaks(state->active, state->window.n, &longest, &ignored);
+    }
+    if (job->only_kept && job->oldest_day > first) {
+        first = job->oldest_day < end ? job->oldest_day : end;
+    }
+    json_t *root = json_object();
+    json_object_set_new(root, "site", text_json(state->asked.site));
+    json_object_set_new(root, "user", text_json(exchange->request.segment));
+    json_object_set_new(root, "action", text_json(state->asked.actions[0]));
+    json_object_set_new(root, "from", date_json(first));
+    json_object_set_new(root, "to", date_json(end));
+    json_object_set_new(root, "days", days);
+    json_object_set_new(root, "active_days", json_integer(n));
+    json_object_set_new(root, "current_streak", json_integer((json_int_t)current));
+    json_object_set_new(root, "longest_streak", json_integer((json_int_t)longest));
+    csv_reply(exchange, 200, root, &day_rows);
+}
+
+/* ---- GET /active/users ---- */
+
+/* Decimal digits up to @end (or the end of @text), without leading zeros; cut off, with @end. */
+static bool take_decimal(struct slice *text, char end, uint64_t max, uint64_t *ret)
+{
+    uint64_t value = 0;
+    size_t n = 0;
+    while (n < text->n && text->p[n] != end) {
+        if (text->p[n] < '0' || text->p[n] > '9' || (n > 0 && text->p[0] == '0')) {
+            return false;
+        }
+        value = value * 10 + (uint64_t)(text->p[n] - '0');
+        if (value > max) {
+            return false;
+        }
+        n++;
+    }
+    if (n == 0 || (end != '\0' && n == text->n)) {
+        return false;
+    }
+    n += end != '\0';
+    *text = (struct slice){text->p + n, text->n - n};
+    *ret = value;
+    return true;
+}
+
+/* FNV-1a (Fowler, Noll, Vo). */
+static uint32_t mixed(uint32_t hash, struct slice text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        hash = (hash ^ (unsigned char)text.p[i]) * 16777619u;
+    }
+    return hash;
+}
+
+/* Tells questions apart: with the cursor of another one users would be passed by.  (The days are
+ * not in it: they may go on while somebody turns pages.) */
+static uint32_t question_hash(const struct users_state *state)
+{
+    static const uint32_t basis = 2166136261u;
+    uint32_t hash = mixed(basis, state->asked.site) + state->all;
+    for (size_t i = 0; i < state->asked.n_actions; i++) {
+        hash += mixed(basis + 1, state->asked.actions[i]); /* in any order */
+    }
+    return hash;
+}
+
+static void print_cursor(
+    const struct users_state *state, const struct active_users_job *job, char ret[48])
+{
+    (void)snprintf(ret, 48, "%u.%llu.%08x", job->partition, (unsigned long long)job->index,
+        (unsigned)question_hash(state));
+}
+
+/* What next_cursor was: "<partition>.<index>.<hash of the question>". */
+static bool read_cursor(struct http_exchange *exchange, const struct users_state *state)
+{
+    struct slice text;
+    char hash[9];
+    uint64_t partition = 0;
+    uint64_t index = 0;
+    if (!params_get(&state->asked.params, "cursor", &text)) {
+        return true;
+    }
+    (void)snprintf(hash, sizeof(hash), "%08x", (unsigned)question_hash(state));
+    if (!take_decimal(&text, '.', 63, &partition) ||
+        !take_decimal(&text, '.', UINT32_MAX, &index) || !slice_equal(text, slice_of(hash))) {
+        return date_params_refuse(exchange, "cursor",
+            "must be the next_cursor of an answer to the same question (site, action and match)");
+    }
+    exchange->job.u.active_users.partition = (unsigned)partition;
+    exchange->job.u.active_users.index = index;
+    return true;
+}
+
+enum handler_result active_users_start(struct http_exchange *exchange)
+{
+    size_t limit = LIMIT_DEFAULT;
+    struct users_state *state =
+        begin(exchange, users_specs, sizeof(users_specs) / sizeof(users_specs[0]));
+    if (state == NULL || !date_params_match(exchange, &state->asked, &state->all) ||
+        !date_params_window(exchange, &state->asked, 1, &state->window) ||
+        !date_params_number(exchange, &state->asked, "limit", ACTIVITY_USERS_MAX, &limit)) {
+        return HANDLER_REPLY;
+    }
+    exchange->job.op = STORAGE_ACTIVE_USERS;
+    exchange->job.u.active_users = (struct active_users_job){
+        .who = {.site = state->asked.site,
+            .actions = state->asked.actions,
+            .n_actions = state->asked.n_actions,
+            .all = state->all},
+        .days = state->window,
+        .limit = limit,
+    };
+    return read_cursor(exchange, state) ? HANDLER_WAIT : HANDLER_REPLY;
+}
+
+void active_users_finish(struct http_exchange *exchange)
+{
+    const struct users_state *state = exchange->state;
+    const struct active_users_job *job = &exchange->job.u.active_users;
+    char cursor[48];
+    if (exchange->job.err != STORAGE_OK) {
+        date_params_failed(exchange, "from", job->oldest_day);
+        return;
+    }
+    json_t *users = json_array();
+    for (size_t i = 0; users != NULL && i < job->n_users; i++) {
+        json_array_append_new(users, text_json(job->users[i]));
+    }
+    print_cursor(state, job, cursor);
+    json_t *root = json_object();
+    json_object_set_new(root, "site", text_json(state->asked.site));
+    json_object_set_new(root, "match", json_string(state->all ? "all" : "any"));
+    json_object_set_new(root, "from", date_json(state->window.first));
+    json_object_set_new(root, "to", date_json(state->window.first + (int64_t)state->window.n));
+    json_object_set_new(root, "users", users);
+    json_object_set_new(root, "next_cursor", job->more ? json_string(cursor) : json_null());
+    if (job->more) { /* rows have no place for it */
+        (void)problem_add_header(&exchange->response, "X-Next-Cursor", cursor);
+    }
+    csv_reply(exchange, 200, root, &user_rows);
+}
+
+/* ---- DELETE /users/{user} ---- */
+
+enum handler_result delete_user_start(struct http_exchange *exchange)
+{
+    struct users_state *state =
+        begin(exchange, delete_specs, sizeof(delete_specs) / sizeof(delete_specs[0]));
+    if (state == NULL || !check_user(exchange)) {
+        return HANDLER_REPLY;
+    }
+    exchange->job.op = STORAGE_FORGET_USER;
+    exchange->job.u.forget_user =
+        (struct forget_user_job){.site = state->asked.site, .user = exchange->request.segment};
+    return HANDLER_WAIT;
+}
+
+/* What counts of many keep of each, and cannot give back.
+ *   what        why */
+static const struct {
+    const char *what, *why;
+} remaining[] = {
+    {"pv", "page views and visits are sums; they hold no names"},
+    {"uv",
+        "the sketches behind distinct visitors keep a few bits of a keyed hash of the name, mixed "
+        "with everybody's: nobody can be read from them or taken out of them"},
+    {"seen",
+        "a Bloom filter keeps bits that others share, of hashes: they cannot be cleared for one"},
+    {"visits", "a keyed hash of the name and the time of the last event are kept until two visit "
+               "timeouts have passed"},
+};
+
+void delete_user_finish(struct http_exchange *exchange)
+{
+    const struct users_state *state = exchange->state;
+    const struct forget_user_job *job = &exchange->job.u.forget_user;
+    enum storage_err err = exchange->job.err;
+    if (err != STORAGE_OK) {
+        problem_from_storage(
+            &exchange->response, job->sent ? STORAGE_UNKNOWN : err, exchange->job.detail);
+        return;
+    }
+    json_t *remains = json_array();
+    for (size_t i = 0; i < sizeof(remaining) / sizeof(remaining[0]); i++) {
+        json_array_append_new(
+            remains, json_pack("{s:s,s:s}", "what", remaining[i].what, "why", remaining[i].why));
+    }
+    json_t *root = json_object();
+    json_object_set_new(root, "site", text_json(state->asked.site));
+    json_object_set_new(root, "user", text_json(exchange->request.segment));
+    json_object_set_new(root, "forgotten", json_boolean(job->known));
+    json_object_set_new(root, "bits_cleared", json_integer((json_int_t)job->bits));
+    json_object_set_new(root, "remains", remains);
+    reply_json(&exchange->response, 200, root);
+}

@@ -1,0 +1,22 @@
+/* embed.h - files that are built into the program.
+ *
+ * Layer: handlers.  No state.
+ * EMBED(name, "file") makes the file a constant of the object that it stands in: text_of_name up to
+ * end_of_name, with a NUL behind.  The assembler looks for it in the directory of the build (the
+ * top of the tree) and where -Wa,-I points; the Makefile says on which files the object depends.
+ */
+#ifndef HANDLERS_WEB_EMBED_H
+#define HANDLERS_WEB_EMBED_H
+
+#define EMBED(name, file)                                                                          \
+    extern const char text_of_##name[], end_of_##name[];                                           \
+    __asm__(".section .rodata\n"                                                                   \
+            ".global text_of_" #name "\n"                                                          \
+            "text_of_" #name ":\n"                                                                 \
+            ".incbin \"" file "\"\n"                                                               \
+            ".global end_of_" #name "\n"                                                           \
+            "end_of_" #name ":\n"                                                                  \
+            ".byte 0\n"                                                                            \
+            ".previous\n")
+
+#endif

@@ -1,0 +1,197 @@
+#include "service/http/connection.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "handlers/reply/problem.h"
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail with this clock */
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+void connection_enter(struct connection *connection, enum request_state state)
+{
+    static const unsigned from[] = {
+        [REQUEST_HEAD] = 1u << REQUEST_DONE,
+        [REQUEST_BODY] = 1u << REQUEST_HEAD,
+        [REQUEST_WAIT] = 1u << REQUEST_BODY | 1u << REQUEST_WAIT,
+        [REQUEST_REPLY] = 1u << REQUEST_HEAD | 1u << REQUEST_BODY | 1u << REQUEST_WAIT,
+        /* From anywhere: the client may be gone, or the library refuses what follows. */
+        [REQUEST_DONE] =
+            1u << REQUEST_HEAD | 1u << REQUEST_BODY | 1u << REQUEST_WAIT | 1u << REQUEST_REPLY,
+    };
+    assert((from[state] >> connection->state & 1) != 0);
+    (void)from;
+    connection->state = state;
+}
+
+/* ---- requests ---- */
+
+static struct connection *connection_of(struct MHD_Connection *mhd)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info != NULL ? info->socket_context : NULL;
+}
+
+/* Keep the library from parsing the query: each argument takes 56 bytes of connection memory, and a
+ * request with more than fit is never answered at all (0.9.75).  It looks for NUL behind the '?'
+ * that it found before the call of http_on_target(); the bytes are its own and about to be cut
+ * anyway.
+ */
+static void hide_query(const char *target, size_t n)
+{
+    char *mark = memchr((char *)(uintptr_t)target, '?', n);
+    if (mark != NULL) {
+        mark[1] = '\0';
+    }
+}
+
+/* The request line is there: a request begins.  What this returns becomes *state of
+ * http_on_request().
+ */
+void *http_on_target(void *cls, const char *target, struct MHD_Connection *mhd)
+{
+    struct http_server *server = cls;
+    struct connection *connection = connection_of(mhd);
+    size_t n = strlen(target);
+    if (connection == NULL ||
+        !request_begin(&connection->request, &server->context, (struct slice){target, n})) {
+        return NULL;
+    }
+    hide_query(target, n);
+    connection->target_in_head = target;
+    connection->began_us = now_us();
+    connection->due_ms = reaper_began_ms(&connection->watch, connection->began_us / 1000) +
+                         server->config.request_timeout_ms;
+    connection_enter(connection, REQUEST_HEAD);
+    if (!reaper_busy(&connection->watch, connection->due_ms)) {
+        request_end(&connection->request);
+        connection_enter(connection, REQUEST_DONE);
+        return NULL;
+    }
+    return connection;
+}
+
+static void observe(const struct connection *connection, unsigned status, int64_t ended_us)
+{
+    const struct http_server_config *config = &connection->server->config;
+    const struct route *route = connection->request.route;
+    if (config->observe != NULL) {
+        config->observe(config->observe_data,
+            route != NULL ? (size_t)(route - config->routes) : config->n_routes, status,
+            ended_us - connection->began_us);
+    }
+}
+
+/* The request is over: answered, refused by the library, or its connection is lost. */
+void http_on_completed(
+    void *cls, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why)
+{
+    struct connection *connection = *state;
+    (void)cls;
+    (void)mhd;
+    (void)why;
+    if (connection == NULL) {
+        return;
+    }
+    if (connection->wakes) {
+        connection_resume_ready(connection);
+    }
+    int64_t now = now_us();
+    if (connection->state == REQUEST_REPLY) {
+        observe(connection, connection->request.exchange.response.status, now);
+    } else if (reaper_dismissed(&connection->watch)) {
+        observe(connection, problem_status(PROBLEM_SLOW), now);
+    }
+    connection_enter(connection, REQUEST_DONE);
+    request_end(&connection->request);
+    atomic_store_explicit(&connection->named, false, memory_order_relaxed);
+    reaper_idle(&connection->watch, now / 1000, connection->consumed);
+    *state = NULL;
+}
+
+/* ---- connections ---- */
+
+/* The peer's address as text; "" if it has none (a unix socket handed in). */
+static void name_peer(const struct sockaddr *address, char *ret, socklen_t room)
+{
+    ret[0] = '\0';
+    if (address == NULL) {
+        return;
+    }
+    if (address->sa_family == AF_INET) {
+        struct sockaddr_in v4;
+        memcpy(&v4, address, sizeof(v4));
+        (void)inet_ntop(AF_INET, &v4.sin_addr, ret, room);
+    } else if (address->sa_family == AF_INET6) {
+        struct sockaddr_in6 v6;
+        memcpy(&v6, address, sizeof(v6));
+        (void)inet_ntop(AF_INET6, &v6.sin6_addr, ret, room);
+    }
+}
+
+static void open_connection(struct worker *worker, struct MHD_Connection *mhd, void **context)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct connection *connection = info != NULL ? malloc(sizeof(*connection)) : NULL;
+    *context = connection;
+    if (connection == NULL) {
+        return; /* http_on_target() gives up */
+    }
+    connection->server = worker->server;
+    connection->worker = worker;
+    connection->wakes = false;
+    connection->mhd = mhd;
+    connection->consumed = 0;
+    connection->linger = false;
+    atomic_init(&connection->named, false);
+    connection->state = REQUEST_DONE;
+    const union MHD_ConnectionInfo *from =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    name_peer(from != NULL ? from->client_addr : NULL, connection->peer, sizeof(connection->peer));
+    reaper_watch(worker->server->reaper, &connection->watch, info->connect_fd, reaper_now_ms());
+}
+
+static void close_connection(void **context)
+{
+    struct connection *connection = *context;
+    if (connection == NULL) {
+        return;
+    }
+    struct reaper *reaper = connection->server->reaper;
+    int fd = connection->watch.fd;
+    reaper_forget(reaper, &connection->watch); /* the library closes fd after this */
+    int copy = connection->linger ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (copy >= 0) {
+        reaper_linger(reaper, copy);
+    }
+    free(connection);
+    *context = NULL;
+}
+
+void worker_left(struct worker *worker)
+{
+    (void)atomic_fetch_sub(&worker->open, 1);
+    acceptor_left(&worker->server->acceptor);
+}
+
+void http_on_connection(
+    void *cls, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode what)
+{
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        open_connection(cls, mhd, context);
+    } else {
+        close_connection(context);
+        worker_left(cls);
+    }
+}

@@ -1,0 +1,107 @@
+/* connection.h - a connection, the request in progress on it, and libmicrohttpd's calls about
+ * them.
+ *
+ * Layer: service, private to http/server.c (start and stop), http/connection.c (connections and
+ * requests begin and end), http/steps.c (what is between: head, body, storage, answer) and
+ * http/farewell.c (what never came whole).  The one place where microhttpd.h is included.
+ *
+ * Ownership: a connection belongs to the HTTP thread of its worker; while its job is lent to
+ * storage nobody touches it but http/steps.c's on_job_done().  The server outlives them all.
+ * Thread safety: each function on the connection's own thread.
+ */
+#ifndef SERVICE_HTTP_CONNECTION_H
+#define SERVICE_HTTP_CONNECTION_H
+
+#include <netinet/in.h>
+#include <stdatomic.h>
+
+#include <microhttpd.h>
+
+#include "service/http/acceptor.h"
+#include "service/http/reaper.h"
+#include "service/http/request.h"
+#include "service/http/request_id.h"
+#include "service/http/server.h"
+
+#define HTTP_ID_MAX 128
+
+enum request_state {
+    REQUEST_DONE,  /* none in progress */
+    REQUEST_HEAD,  /* the target is known, fields are coming */
+    REQUEST_BODY,  /* the head was judged, the rest is coming */
+    REQUEST_WAIT,  /* suspended: the job is lent to storage, or resumed and about to be called */
+    REQUEST_REPLY, /* the answer is queued */
+};
+
+struct connection;
+
+/* One thread of the library's. */
+struct worker {
+    struct http_server *server;
+    struct MHD_Daemon *daemon;
+    atomic_uint open;                   /* connections handed to it that are not closed yet */
+    _Atomic(struct connection *) ready; /* jobs done, to be resumed by this thread itself */
+};
+
+/* One connection and the request in progress on it: there is at most one, so its memory is reused.
+ */
+struct connection {
+    struct http_server *server;
+    struct worker *worker;
+    struct MHD_Connection *mhd;
+    struct reaper_entry watch;
+    uint64_t consumed; /* bytes of the requests so far, or REAPER_UNKNOWN */
+    bool linger;       /* closed with input still coming */
+    char peer[INET6_ADDRSTRLEN];
+
+    /* Valid from http_on_target() to http_on_completed(). */
+    enum request_state state;
+    int64_t began_us, due_ms;
+    struct connection *next_ready; /* on worker->ready */
+    bool wakes;                    /* was resumed for all that are on worker->ready */
+    const char *target_in_head;    /* where the library keeps what request.target is a copy of */
+    char id[HTTP_ID_MAX + 1];
+    _Atomic bool named; /* id is that of the request in progress, and stays; for the reaper */
+    struct request request;
+};
+
+struct http_server {
+    struct http_server_config config;
+    struct request_context context;
+    struct request_ids ids;
+    struct reaper *reaper;
+    struct acceptor acceptor;
+    int listen_fd;
+    uint16_t port;
+
+    atomic_bool quiesced, stopping; /* set in http/server.c, once */
+    _Atomic int64_t lent;           /* connections suspended, or being resumed */
+
+    unsigned n_workers; /* that run: first config.threads that poll, then as many with epoll */
+    struct worker workers[];
+};
+
+/* Go on to @state; some steps do not follow each other. */
+void connection_enter(struct connection *connection, enum request_state state);
+
+/* Of jobs that come back in a burst storage resumes one connection only, the one that `wakes`: when
+ * that is called, or closed because its client left, this resumes the others. */
+void connection_resume_ready(struct connection *waker);
+
+/* Send the 408 of a request that did not come whole in time: a reaper_farewell (http/farewell.c).
+ */
+void http_farewell(const struct reaper_entry *watch);
+
+/* A connection that was handed to @worker is no more. */
+void worker_left(struct worker *worker);
+
+/* What the library calls, with the server as @cls (http_on_connection: the worker). */
+void http_on_connection(void *cls, struct MHD_Connection *mhd, void **context,
+    enum MHD_ConnectionNotificationCode what);
+void *http_on_target(void *cls, const char *target, struct MHD_Connection *mhd);
+enum MHD_Result http_on_request(void *cls, struct MHD_Connection *mhd, const char *url,
+    const char *method, const char *version, const char *upload, size_t *upload_n, void **state);
+void http_on_completed(
+    void *cls, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why);
+
+#endif

@@ -1,0 +1,356 @@
+#include "service/http/reaper.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+/* TCP_CLOSE_WAIT of <netinet/tcp.h>, which cannot be included beside <linux/tcp.h>, whose tcp_info
+ * alone counts bytes. */
+#define STATE_CLOSE_WAIT 8
+
+#define LINGER_MS      2000
+#define LINGER_LOOK_MS 20
+#define LINGER_MAX     256 /* sockets; more are closed at once */
+
+struct lingerer {
+    int fd;
+    int64_t until_ms;
+};
+
+struct reaper {
+    int64_t head_ms, idle_ms, look_ms;
+    reaper_farewell *farewell;
+    pthread_t thread;
+    pthread_mutex_t mu;
+    pthread_cond_t wake; /* CLOCK_MONOTONIC */
+
+    /* Guarded by mu. */
+    bool stopping;
+    bool sleeping; /* the thread waits without a time limit */
+    struct reaper_entry *first;
+    uint64_t n, late;
+    struct lingerer lingerers[LINGER_MAX];
+    unsigned n_lingerers;
+};
+
+int64_t reaper_now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail with this clock */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What the kernel knows of a connection. */
+struct inbound {
+    uint64_t
+        bytes;  /* received so far, without the FIN; REAPER_UNKNOWN if the system does not tell */
+    bool ended; /* the peer sends no more */
+};
+
+static struct inbound inbound_of(int fd)
+{
+    struct tcp_info info;
+    socklen_t n = sizeof(info);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) != 0 ||
+        n < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(info.tcpi_bytes_received)) {
+        return (struct inbound){.bytes = REAPER_UNKNOWN};
+    }
+    bool ended = info.tcpi_state == STATE_CLOSE_WAIT;
+    return (struct inbound){info.tcpi_bytes_received - ended, ended}; /* a FIN counts as one */
+}
+
+/* True if the bytes of a next head are there.  The first look of an idle time whose beginning is
+ * not known (a chunked body leaves its framing uncounted) takes what is there as the beginning. */
+static bool head_under_way(struct reaper_entry *entry, uint64_t received, int64_t idle_from_ms)
+{
+    if (received == REAPER_UNKNOWN) {
+        return false;
+    }
+    uint64_t consumed = atomic_load_explicit(&entry->consumed, memory_order_relaxed);
+    if (consumed != REAPER_UNKNOWN) {
+        return received != consumed;
+    }
+    if (entry->seen_idle_from_ms != idle_from_ms) {
+        entry->seen_idle_from_ms = idle_from_ms;
+        entry->base = received;
+    }
+    return received != entry->base;
+}
+
+/* When an idle connection is due, and whether that makes a late request.  A stale mark (the
+ * connection's thread moves on while this looks) does no harm: it is looked at again before it is
+ * acted on. */
+static int64_t idle_due_ms(
+    const struct reaper *reaper, struct reaper_entry *entry, int64_t now_ms, bool *ret_late)
+{
+    int64_t idle_from = atomic_load_explicit(&entry->idle_from_ms, memory_order_relaxed);
+    struct inbound inbound = inbound_of(entry->fd);
+    int64_t mark = 0;
+    *ret_late = head_under_way(entry, inbound.bytes, idle_from);
+    if (*ret_late || inbound.ended) {
+        mark = atomic_load_explicit(&entry->head_from_ms, memory_order_relaxed);
+        if (mark < idle_from) { /* it began since the last look: take it to be in the middle */
+            mark = now_ms - least((now_ms - idle_from) / 2, reaper->look_ms / 2);
+        }
+    }
+    atomic_store_explicit(&entry->head_from_ms, mark, memory_order_relaxed);
+    if (mark == 0) {
+        return idle_from + reaper->idle_ms;
+    }
+    if (!inbound.ended) {
+        return mark + reaper->head_ms;
+    }
+    /* The library (0.9.75) misses an end that comes together with data.  If that data is a request,
+     * its thread takes it up long before the next look. */
+    *ret_late = false;
+    return mark + reaper->look_ms;
+}
+
+/* @due is over, which was entry->due_ms when it was read; @late: a request was coming.  If the
+ * connection's thread has moved on meanwhile, the next look will tell. */
+static void end(struct reaper *reaper, struct reaper_entry *entry, int64_t due, bool late)
+{
+    if (!atomic_compare_exchange_strong(&entry->due_ms, &due, REAPER_ENDED)) {
+        return;
+    }
+    reaper->late += late;
+    if (late && !atomic_load_explicit(&entry->answered, memory_order_relaxed)) {
+        reaper->farewell(entry);
+    }
+    (void)shutdown(entry->fd, SHUT_RDWR); /* fails if the peer was faster */
+}
+
+/* Look at every connection.  Returns when to look again. */
+static int64_t look(struct reaper *reaper, int64_t now_ms)
+{
+    int64_t next = now_ms + reaper->look_ms;
+    for (struct reaper_entry *entry = reaper->first; entry != NULL; entry = entry->next) {
+        bool late = true;
+        int64_t state = atomic_load_explicit(&entry->due_ms, memory_order_acquire);
+        if (state == REAPER_ENDED) {
+            continue; /* the library closes it soon */
+        }
+        int64_t due = state != 0 ? state : idle_due_ms(reaper, entry, now_ms, &late);
+        if (due > now_ms) {
+            next = least(next, due);
+        } else {
+            end(reaper, entry, state, late);
+        }
+    }
+    return next;
+}
+
+/* Read what has come and throw it away.  False once the socket is of no more use. */
+static bool drain(const struct lingerer *lingerer, int64_t now_ms)
+{
+    char sink[16384];
+    ssize_t n = 1;
+    for (int i = 0; i < 64 && n > 0; i++) {
+        n = recv(lingerer->fd, sink, sizeof(sink), MSG_DONTWAIT);
+    }
+    bool open = n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+    return open && now_ms < lingerer->until_ms;
+}
+
+static void drain_all(struct reaper *reaper, int64_t now_ms)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < reaper->n_lingerers; i++) {
+        if (!reaper->stopping && drain(&reaper->lingerers[i], now_ms)) {
+            reaper->lingerers[kept++] = reaper->lingerers[i];
+        } else {
+            (void)close(reaper->lingerers[i].fd);
+        }
+    }
+    reaper->n_lingerers = kept;
+}
+
+static void wait_until(struct reaper *reaper, int64_t until_ms)
+{
+    struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
+    (void)pthread_cond_timedwait(&reaper->wake, &reaper->mu, &until);
+}
+
+static void *run(void *data)
+{
+    struct reaper *reaper = data;
+    (void)pthread_mutex_lock(&reaper->mu);
+    while (!reaper->stopping) {
+        if (reaper->first == NULL && reaper->n_lingerers == 0) {
+            reaper->sleeping = true;
+            (void)pthread_cond_wait(&reaper->wake, &reaper->mu);
+            reaper->sleeping = false;
+            continue;
+        }
+        int64_t now = reaper_now_ms();
+        drain_all(reaper, now);
+        int64_t next = look(reaper, now);
+        if (reaper->n_lingerers > 0) {
+            next = least(next, now + LINGER_LOOK_MS);
+        }
+        wait_until(reaper, next);
+    }
+    drain_all(reaper, 0);
+    (void)pthread_mutex_unlock(&reaper->mu);
+    return NULL;
+}
+
+static bool init_sync(struct reaper *reaper)
+{
+    pthread_condattr_t monotonic;
+    if (pthread_mutex_init(&reaper->mu, NULL) != 0) {
+        return false;
+    }
+    if (pthread_condattr_init(&monotonic) != 0) {
+        goto no_attr;
+    }
+    bool ok = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0 &&
+              pthread_cond_init(&reaper->wake, &monotonic) == 0;
+    (void)pthread_condattr_destroy(&monotonic);
+    if (ok) {
+        return true;
+    }
+no_attr:
+    (void)pthread_mutex_destroy(&reaper->mu);
+    return false;
+}
+
+static void reaper_free(struct reaper *reaper)
+{
+    (void)pthread_cond_destroy(&reaper->wake);
+    (void)pthread_mutex_destroy(&reaper->mu);
+    free(reaper);
+}
+
+struct reaper *reaper_start(int64_t head_ms, int64_t idle_ms, reaper_farewell *farewell)
+{
+    struct reaper *reaper = calloc(1, sizeof(*reaper));
+    if (reaper == NULL) {
+        return NULL;
+    }
+    reaper->head_ms = head_ms;
+    reaper->idle_ms = idle_ms;
+    reaper->farewell = farewell;
+    reaper->look_ms = least(head_ms / 8 + 1, 1000);
+    if (!init_sync(reaper)) {
+        free(reaper);
+        return NULL;
+    }
+    if (pthread_create(&reaper->thread, NULL, run, reaper) != 0) {
+        reaper_free(reaper);
+        return NULL;
+    }
+    return reaper;
+}
+
+void reaper_stop(struct reaper *reaper)
+{
+    if (reaper == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&reaper->mu);
+    assert(reaper->first == NULL);
+    reaper->stopping = true;
+    (void)pthread_cond_signal(&reaper->wake);
+    (void)pthread_mutex_unlock(&reaper->mu);
+    (void)pthread_join(reaper->thread, NULL);
+    reaper_free(reaper);
+}
+
+/* Called with the lock held. */
+static void wake_if_asleep(struct reaper *reaper)
+{
+    if (reaper->sleeping) {
+        (void)pthread_cond_signal(&reaper->wake);
+    }
+}
+
+void reaper_watch(struct reaper *reaper, struct reaper_entry *entry, int fd, int64_t now_ms)
+{
+    *entry = (struct reaper_entry){.fd = fd};
+    reaper_idle(entry, now_ms, 0);
+    (void)pthread_mutex_lock(&reaper->mu);
+    entry->next = reaper->first;
+    if (reaper->first != NULL) {
+        reaper->first->prev = entry;
+    }
+    reaper->first = entry;
+    reaper->n++;
+    wake_if_asleep(reaper);
+    (void)pthread_mutex_unlock(&reaper->mu);
+}
+
+void reaper_forget(struct reaper *reaper, struct reaper_entry *entry)
+{
+    (void)pthread_mutex_lock(&reaper->mu);
+    if (entry->prev != NULL) {
+        entry->prev->next = entry->next;
+    } else {
+        reaper->first = entry->next;
+    }
+    if (entry->next != NULL) {
+        entry->next->prev = entry->prev;
+    }
+    reaper->n--;
+    (void)pthread_mutex_unlock(&reaper->mu);
+}
+
+void reaper_linger(struct reaper *reaper, int fd)
+{
+    (void)pthread_mutex_lock(&reaper->mu);
+    bool taken = reaper->n_lingerers < LINGER_MAX && !reaper->stopping;
+    if (taken) {
+        int64_t until = reaper_now_ms() + LINGER_MS;
+        reaper->lingerers[reaper->n_lingerers++] = (struct lingerer){fd, until};
+        (void)pthread_cond_signal(&reaper->wake);
+    }
+    (void)pthread_mutex_unlock(&reaper->mu);
+    if (!taken) {
+        (void)close(fd);
+    }
+}
+
+static bool all_idle(const struct reaper *reaper)
+{
+    for (const struct reaper_entry *entry = reaper->first; entry != NULL; entry = entry->next) {
+        if (atomic_load_explicit(&entry->due_ms, memory_order_acquire) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool reaper_wait_idle(struct reaper *reaper, int64_t until_ms)
+{
+    /* Only a server that stops asks, so looking now and then will do. */
+    for (;;) {
+        (void)pthread_mutex_lock(&reaper->mu);
+        bool idle = all_idle(reaper);
+        (void)pthread_mutex_unlock(&reaper->mu);
+        if (idle || reaper_now_ms() >= until_ms) {
+            return idle;
+        }
+        (void)nanosleep(&(struct timespec){0, 2000000}, NULL);
+    }
+}
+
+void reaper_count(struct reaper *reaper, uint64_t *ret_connections, uint64_t *ret_late)
+{
+    (void)pthread_mutex_lock(&reaper->mu);
+    *ret_connections = reaper->n;
+    *ret_late = reaper->late;
+    (void)pthread_mutex_unlock(&reaper->mu);
+}

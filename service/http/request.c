@@ -1,0 +1,267 @@
+#include "service/http/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "handlers/access/cors.h"
+#include "handlers/ingest/ingest_guard.h"
+#include "handlers/ingest/pixel.h"
+#include "handlers/reply/json_memory.h"
+#include "handlers/reply/problem.h"
+#include "handlers/text/params.h"
+
+bool request_begin(struct request *request, struct request_context *context, struct slice target)
+{
+    char *copy = request->target_small;
+    request->target_heap = NULL;
+    if (target.n > sizeof(request->target_small)) {
+        copy = request->target_heap = malloc(target.n);
+        if (copy == NULL) {
+            return false;
+        }
+    }
+    memcpy(copy, target.p, target.n);
+    request->target = (struct slice){copy, target.n};
+    request->context = context;
+    request->message = (struct http_message){0};
+    request->route = NULL;
+    request->starved = false;
+    request->refused = request->discard = request->preflight = false;
+    request->tokens = NULL;
+    memset(&request->exchange, 0, sizeof(request->exchange));
+    request->exchange.app = atomic_load_explicit(&context->app, memory_order_acquire);
+    body_init(&request->body, &context->budget, context->max_body, request->body_small,
+        sizeof(request->body_small));
+    return true;
+}
+
+static void count(_Atomic int64_t *counter)
+{
+    (void)atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+void request_refuse_fields(struct request *request)
+{
+    request->refused = true;
+    count(&request->context->refused_head);
+    problem_reply(&request->exchange.response, PROBLEM_HEAD_TOO_LARGE, "more than %d header fields",
+        HTTP_FIELDS_MAX);
+}
+
+/* NULL, or what is wrong with the head. */
+static const char *read_head(
+    struct request *request, const struct http_head *head, enum router_method *ret_method)
+{
+    struct http_head copy = *head;
+    const char *fault = http_strict_layout(head);
+    copy.target = request->target; /* the library may have written to its own */
+    if (fault == NULL) {
+        fault = http_strict_check(&copy, &request->message);
+    }
+    *ret_method = router_method(head->method);
+    request->preflight = cors_on(request->exchange.app) &&
+                         slice_equal(head->method, SLICE("OPTIONS")) &&
+                         request->message.fields[FIELD_ORIGIN].n > 0 &&
+                         request->message.fields[FIELD_REQUEST_METHOD].n > 0;
+    return fault;
+}
+
+/* Decode the path's variable segment where it stands, in our own copy of the target.  False: the
+ * response is filled. */
+static bool decode_segment(struct request *request)
+{
+    struct slice *segment = &request->exchange.request.segment;
+    if (segment->n == 0) {
+        return true;
+    }
+    char *bytes = request->target_heap != NULL ? request->target_heap : request->target_small;
+    const char *fault =
+        params_decode_segment(*segment, bytes + (segment->p - request->target.p), segment);
+    if (fault != NULL) {
+        problem_reply(&request->exchange.response, PROBLEM_MALFORMED, "the path: %s", fault);
+    }
+    return fault == NULL;
+}
+
+/* Find the route and fill in the request.  False: the response is filled. */
+static bool find_route(struct request *request, enum router_method method)
+{
+    const struct router *router = &request->context->router;
+    struct http_request *inner = &request->exchange.request;
+    struct http_response *response = &request->exchange.response;
+    unsigned methods;
+    http_target_split(request->target, &inner->path, &inner->query);
+    inner->fields = request->message.fields;
+    inner->repeated = request->message.repeated;
+    inner->forwarded = request->message.forwarded;
+    inner->n_forwarded = request->message.n_forwarded;
+    size_t index = router_find(router, method, inner->path, &inner->segment, &methods);
+    if (index < router->n) {
+        request->route = &router->routes[index];
+        inner->method = request->route->method;
+        inner->head = method == ROUTER_HEAD;
+        return decode_segment(request);
+    }
+    if (methods == 0) {
+        problem_reply(response, PROBLEM_NOT_FOUND, "no such path");
+        return false;
+    }
+    char allow[ROUTER_ALLOW_MAX];
+    router_allow(methods, allow);
+    if (request->preflight) {
+        cors_preflight(allow, response);
+        return false;
+    }
+    problem_reply(response, PROBLEM_METHOD, "this path takes %s", allow);
+    (void)problem_add_header(response, "Allow", allow); /* the first header: there is room */
+    return false;
+}
+
+/* May the client use the route?  False: the response is filled. */
+static bool admit(struct request *request)
+{
+    struct tokens *tokens = request->context->tokens;
+    return tokens == NULL ||
+           tokens_admit(tokens, request->route, &request->exchange, &request->tokens);
+}
+
+static void refuse_body(struct request *request, enum body_err err)
+{
+    struct request_context *context = request->context;
+    struct http_response *response = &request->exchange.response;
+    switch (err) {
+    case BODY_TOO_LARGE:
+        count(&context->refused_large);
+        problem_reply(
+            response, PROBLEM_TOO_LARGE, "the body is larger than %zu bytes", context->max_body);
+        return;
+    case BODY_NO_BUDGET:
+    case BODY_NO_MEMORY:
+        count(&context->refused_memory);
+        problem_reply(response, PROBLEM_UNAVAILABLE, "%s", body_err_text(err));
+        return;
+    case BODY_CODING:
+        problem_reply(response, PROBLEM_MEDIA_TYPE, "%s", body_err_text(err));
+        (void)problem_add_header(
+            response, "Accept-Encoding", "gzip"); /* RFC 9110 section 15.5.16 */
+        return;
+    case BODY_BAD_GZIP:
+    case BODY_TRUNCATED:
+        problem_reply(response, PROBLEM_MALFORMED, "%s", body_err_text(err));
+        return;
+    case BODY_OK:
+        break;
+    }
+    problem_reply(response, PROBLEM_INTERNAL, "the body was lost");
+}
+
+/* Get ready for the body that the head announces.  False: the response is filled. */
+static bool expect_body(struct request *request)
+{
+    const struct http_message *message = &request->message;
+    enum body_err err = BODY_OK;
+    request->discard = (request->route->flags & ROUTE_BODY) == 0;
+    if (message->content_length > request->context->max_body) {
+        err = BODY_TOO_LARGE;
+    }
+    if (err == BODY_OK && !request->discard) {
+        err = body_coding(&request->body, message->content_encoding);
+    }
+    if (err == BODY_OK && !request->discard) {
+        err = body_claim(&request->body, message->content_length);
+    }
+    if (err != BODY_OK) {
+        refuse_body(request, err);
+    }
+    return err == BODY_OK;
+}
+
+enum request_verdict request_head(struct request *request, const struct http_head *head)
+{
+    const struct http_message *message = &request->message;
+    enum router_method method;
+    const char *fault = read_head(request, head, &method);
+    if (fault != NULL) {
+        request->refused = true;
+        count(&request->context->refused_head);
+        problem_reply(&request->exchange.response, PROBLEM_MALFORMED, "%s", fault);
+        return REQUEST_ANSWER_NOW;
+    }
+    request->refused = !find_route(request, method) || !admit(request) || !expect_body(request);
+    if (!request->refused) {
+        return REQUEST_GO_ON;
+    }
+    /* A client that waits for "100 Continue" must not be told to go on. */
+    bool long_way = message->chunked || message->expects_continue ||
+                    message->content_length > REQUEST_SWALLOW_MAX ||
+                    message->content_length > request->context->max_body;
+    return long_way ? REQUEST_ANSWER_NOW : REQUEST_GO_ON;
+}
+
+void request_upload(struct request *request, const char *p, size_t n)
+{
+    /* Errors stick and are answered by request_run(). */
+    if (!request->refused && !request->discard) {
+        (void)body_append(&request->body, p, n);
+    }
+}
+
+enum handler_result request_run(struct request *request, int64_t now_ms, int64_t deadline_ms)
+{
+    struct http_request *inner = &request->exchange.request;
+    if (request->refused) {
+        return HANDLER_REPLY;
+    }
+    enum body_err err = body_end(&request->body);
+    if (err != BODY_OK) {
+        request->refused = true;
+        refuse_body(request, err);
+        return HANDLER_REPLY;
+    }
+    inner->body = (struct slice){request->body.bytes, request->body.n};
+    inner->body_bytes = request->body.bytes;
+    inner->now_ms = now_ms;
+    inner->deadline_ms = deadline_ms;
+    json_memory_begin(false);
+    enum handler_result result = request->route->start(&request->exchange);
+    request->starved = json_memory_failed();
+    return result;
+}
+
+void request_finish(struct request *request)
+{
+    json_memory_begin(request->starved);
+    request->route->finish(&request->exchange);
+    request->starved = json_memory_failed();
+}
+
+void request_dress(struct request *request)
+{
+    struct http_response *response = &request->exchange.response;
+    unsigned flags = request->route != NULL ? request->route->flags : 0;
+    bool known = request->context->tokens == NULL || request->exchange.access != NULL;
+    if ((flags & ROUTE_GUARDED) != 0 &&
+        known) { /* without a token nobody is limited, but refused */
+        ingest_guard_dress(&request->exchange);
+    }
+    if ((flags & ROUTE_GIF) != 0) {
+        pixel_dress(response);
+    }
+    cors_dress(request->exchange.app, request->message.fields[FIELD_ORIGIN], flags, response);
+}
+
+void request_end(struct request *request)
+{
+    struct http_exchange *exchange = &request->exchange;
+    if (exchange->release != NULL) {
+        exchange->release(exchange);
+    }
+    exchange->release = NULL;
+    free(exchange->response.body);
+    exchange->response.body = NULL;
+    body_release(&request->body);
+    tokens_let_go(request->tokens);
+    request->tokens = NULL;
+    free(request->target_heap);
+    request->target_heap = NULL;
+}

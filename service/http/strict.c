@@ -1,0 +1,330 @@
+#include "service/http/strict.h"
+
+#include <string.h>
+
+/* The tchar of RFC 9110 section 5.6.2, one bit a byte, 0x00..0x3f and 0x40..0x7f. */
+static const uint64_t token_bits[2] = {0x03FF6CFA00000000, 0x57FFFFFFC7FFFFFE};
+
+static bool is_token(struct slice text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        if (c > 0x7f || (token_bits[c >> 6] >> (c & 63) & 1) == 0) {
+            return false;
+        }
+    }
+    return text.n > 0;
+}
+
+/* A field value: no control character but TAB. */
+static bool is_field_value(struct slice text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        if ((c < 0x20 && c != '\t') || c == 0x7f) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Bytes above 0x7f are let through: browsers send UTF-8 unescaped, and whoever decodes it checks
+ * it. */
+static bool is_target(struct slice text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        if (c <= 0x20 || c == 0x7f) {
+            return false;
+        }
+    }
+    return text.n > 0;
+}
+
+static bool is_version(struct slice version)
+{
+    return version.n == 8 && memcmp(version.p, "HTTP/1.", 7) == 0 && version.p[7] >= '0' &&
+           version.p[7] <= '9';
+}
+
+static unsigned char lower(char c)
+{
+    return (unsigned char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+}
+
+bool http_token_equal(struct slice a, struct slice b)
+{
+    if (a.n != b.n) {
+        return false;
+    }
+    for (size_t i = 0; i < a.n; i++) {
+        if (lower(a.p[i]) != lower(b.p[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool parse_length(struct slice text, uint64_t *ret)
+{
+    uint64_t value = 0;
+    if (text.n == 0 || text.n > 19) { /* 19 digits always fit */
+        return false;
+    }
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < '0' || text.p[i] > '9') {
+            return false;
+        }
+        value = value * 10 + (uint64_t)(text.p[i] - '0');
+    }
+    *ret = value;
+    return true;
+}
+
+/* How often each field was met that may stand but once. */
+struct seen {
+    unsigned hosts, lengths, codings;
+};
+
+static const char *take_content_length(
+    struct slice value, struct seen *seen, struct http_message *message)
+{
+    if (seen->lengths++ > 0) {
+        return "Content-Length stands twice";
+    }
+    return parse_length(value, &message->content_length) ? NULL : "Content-Length is not a number";
+}
+
+static const char *take_transfer_encoding(
+    struct slice value, struct seen *seen, struct http_message *message)
+{
+    if (seen->codings++ > 0) {
+        return "Transfer-Encoding stands twice";
+    }
+    message->chunked = http_token_equal(value, SLICE("chunked"));
+    return message->chunked ? NULL : "Transfer-Encoding is not chunked, with nothing behind it";
+}
+
+/* Each proxy may add a field of its own, and the last ones are the ones to believe. */
+static void keep_forwarded(struct slice value, struct http_message *message)
+{
+    if (message->n_forwarded == HTTP_FORWARDED_MAX) {
+        memmove(message->forwarded, message->forwarded + 1,
+            (HTTP_FORWARDED_MAX - 1) * sizeof(message->forwarded[0]));
+        message->n_forwarded--;
+    }
+    message->forwarded[message->n_forwarded++] = value;
+}
+
+/* Keep the fields that handlers look at. */
+static void keep_field(const struct http_field *field, struct http_message *message)
+{
+    static const struct slice kept[HTTP_KNOWN_N] = {
+#define X(name, text) [name] = {text, sizeof(text) - 1},
+        HTTP_KNOWN_FIELDS(X)
+#undef X
+    };
+    for (unsigned i = 0; i < HTTP_KNOWN_N; i++) {
+        if (kept[i].n == field->name.n && http_token_equal(kept[i], field->name)) {
+            if (message->fields[i].p != NULL) {
+                message->repeated |= 1u << i;
+            } else {
+                message->fields[i] = field->value;
+            }
+            return;
+        }
+    }
+}
+
+/* Note what the service itself needs of a field.  Lengths differ, so that most are passed by at
+ * once. */
+static const char *take_field(
+    const struct http_field *field, struct seen *seen, struct http_message *message)
+{
+    struct slice name = field->name, value = field->value;
+    switch (name.n) {
+    case 4:
+        seen->hosts += http_token_equal(name, SLICE("host"));
+        break;
+    case 6:
+        if (http_token_equal(name, SLICE("expect"))) {
+            message->expects_continue = http_token_equal(value, SLICE("100-continue"));
+        }
+        break;
+    case 12:
+        if (message->request_id.n == 0 && http_token_equal(name, SLICE("x-request-id"))) {
+            message->request_id = value;
+        }
+        break;
+    case 15:
+        if (http_token_equal(name, SLICE("x-forwarded-for"))) {
+            keep_forwarded(value, message);
+        }
+        break;
+    case 14:
+        if (http_token_equal(name, SLICE("content-length"))) {
+            return take_content_length(value, seen, message);
+        }
+        break;
+    case 16:
+        if (http_token_equal(name, SLICE("content-encoding"))) {
+            message->content_encoding = message->content_encoding.n == 0 ? value : SLICE(",");
+        }
+        break;
+    case 17:
+        if (http_token_equal(name, SLICE("transfer-encoding"))) {
+            return take_transfer_encoding(value, seen, message);
+        }
+        break;
+    default:
+        break;
+    }
+    return NULL;
+}
+
+static const char *check_request_line(const struct http_head *head)
+{
+    if (!is_token(head->method)) {
+        return "the method is not a token";
+    }
+    if (!is_target(head->target)) {
+        return "the request target holds a blank or a control character";
+    }
+    if (!is_version(head->version)) {
+        return "the version is not HTTP/1.x";
+    }
+    return NULL;
+}
+
+/* The library leaves the blanks behind a value where they are; they are no part of it (RFC 9110
+ * section 5.5).  But what frames the message is judged as the library read it: a Content-Length
+ * with blanks is a fault to it, and `chunked ` is no chunked body, so neither must be one to us. */
+static struct http_field without_blanks(const struct http_field *field)
+{
+    struct http_field out = *field;
+    if (http_token_equal(out.name, SLICE("transfer-encoding")) ||
+        http_token_equal(out.name, SLICE("content-length"))) {
+        return out;
+    }
+    while (out.value.n > 0 &&
+           (out.value.p[out.value.n - 1] == ' ' || out.value.p[out.value.n - 1] == '\t')) {
+        out.value.n--;
+    }
+    return out;
+}
+
+const char *http_strict_check(const struct http_head *head, struct http_message *ret)
+{
+    struct seen seen = {0};
+    struct http_message message = {0};
+    const char *fault = check_request_line(head);
+    for (size_t i = 0; fault == NULL && i < head->n_fields; i++) {
+        const struct http_field *field = &head->fields[i];
+        if (!is_token(field->name)) {
+            fault = "a header name is not a token";
+        } else if (!is_field_value(field->value)) {
+            fault = "a header value holds a control character";
+        } else {
+            struct http_field clean = without_blanks(field);
+            fault = take_field(&clean, &seen, &message);
+            keep_field(&clean, &message);
+        }
+    }
+    if (fault != NULL) {
+        return fault;
+    }
+    message.http_1_0 = head->version.p[7] == '0';
+    if (seen.lengths > 0 && seen.codings > 0) {
+        return "Content-Length stands beside Transfer-Encoding";
+    }
+    if (message.http_1_0 && seen.codings > 0) {
+        return "Transfer-Encoding stands in an HTTP/1.0 request";
+    }
+    if (seen.hosts > 1) {
+        return "Host stands twice";
+    }
+    if (!message.http_1_0 && seen.hosts == 0) {
+        return "Host is missing";
+    }
+    *ret = message;
+    return NULL;
+}
+
+const char *http_strict_layout(const struct http_head *head)
+{
+    static const char fault[] = "the head holds a NUL, a folded line, a bare LF, or more than one "
+                                "blank in its request line";
+    /* Offsets, for pointers into different blocks must not be compared. */
+    const uintptr_t start = (uintptr_t)head->method.p;
+    uintptr_t at = start + head->method.n + 1;
+    if ((uintptr_t)head->target.p != at) {
+        return fault;
+    }
+    at += head->target.n + 1;
+    if ((uintptr_t)head->version.p != at) {
+        return fault;
+    }
+    at += head->version.n + 2;
+    for (size_t i = 0; i < head->n_fields; i++) {
+        const struct http_field *field = &head->fields[i];
+        if ((uintptr_t)field->name.p != at) {
+            return fault;
+        }
+        at += field->name.n + 1;
+        /* The blanks behind the colon are the library's to skip: it skips nothing else. */
+        if ((uintptr_t)field->value.p < at || (uintptr_t)field->value.p - start > head->size) {
+            return fault;
+        }
+        at = (uintptr_t)field->value.p + field->value.n + 2;
+    }
+    return at + 2 - start == head->size ? NULL : fault;
+}
+
+/* The length of "http://authority" or "https://authority" in front of @target, 0 if it has none. */
+static size_t authority_n(struct slice target)
+{
+    size_t scheme = 0;
+    if (target.n >= 7 && http_token_equal((struct slice){target.p, 7}, SLICE("http://"))) {
+        scheme = 7;
+    } else if (target.n >= 8 && http_token_equal((struct slice){target.p, 8}, SLICE("https://"))) {
+        scheme = 8;
+    }
+    if (scheme == 0) {
+        return 0;
+    }
+    size_t n = scheme;
+    while (n < target.n && target.p[n] != '/' && target.p[n] != '?') {
+        n++;
+    }
+    return n;
+}
+
+void http_target_split(struct slice target, struct slice *ret_path, struct slice *ret_query)
+{
+    size_t skip = authority_n(target);
+    struct slice path = {target.p + skip, target.n - skip};
+    struct slice query = {0};
+    const char *mark = path.n > 0 ? memchr(path.p, '?', path.n) : NULL;
+    if (mark != NULL) {
+        query = (struct slice){mark + 1, path.n - (size_t)(mark - path.p) - 1};
+        path.n = (size_t)(mark - path.p);
+    }
+    if (skip > 0 && path.n == 0) {
+        path = SLICE("/");
+    }
+    *ret_path = path;
+    *ret_query = query;
+}
+
+bool http_request_id_valid(struct slice id)
+{
+    if (id.n == 0 || id.n > 128) {
+        return false;
+    }
+    for (size_t i = 0; i < id.n; i++) {
+        if (id.p[i] < '!' || id.p[i] > '~') {
+            return false;
+        }
+    }
+    return true;
+}

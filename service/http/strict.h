@@ -1,0 +1,73 @@
+/* strict.h - what a request head must be, whatever the HTTP library lets pass.
+ *
+ * Layer: service, pure: no I/O, no allocation, no HTTP library.  Thread-safe.
+ *
+ * The rules are RFC 9110 section 5 and RFC 9112 sections 2 to 6, taken strictly where two parties
+ * that read a head differently could be played against each other (request smuggling): framing that
+ * is said twice or in two ways, names that are no token, control characters in values, a missing or
+ * second Host.  A head that breaks one is answered with 400 and the connection is closed, for where
+ * the next request begins is then anybody's guess.
+ *
+ * Slices point into the bytes as received; nothing here owns them.
+ */
+#ifndef SERVICE_HTTP_STRICT_H
+#define SERVICE_HTTP_STRICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "handlers/http/http.h"
+#include "storage/base/slice.h"
+
+/* More fields than this are not looked at: the caller answers 431. */
+#define HTTP_FIELDS_MAX 100
+
+struct http_field {
+    struct slice name, value;
+};
+
+/* A head as the library cut it. */
+struct http_head {
+    struct slice method, target, version;
+    const struct http_field *fields; /* in order of arrival */
+    size_t n_fields;
+    size_t size; /* bytes from the method to the end of the empty line */
+};
+
+/* What a sound head says about its message.  Slices are empty where the field is absent. */
+struct http_message {
+    bool http_1_0;
+    bool chunked;                               /* the body's length is not known beforehand */
+    bool expects_continue;                      /* the client waits before it sends the body */
+    uint64_t content_length;                    /* 0 if there is none, or chunked */
+    struct slice fields[HTTP_KNOWN_N];          /* by enum http_field_name; the first of several */
+    unsigned repeated;                          /* bits: which stand more than once */
+    struct slice forwarded[HTTP_FORWARDED_MAX]; /* the last X-Forwarded-For fields, in order */
+    unsigned n_forwarded;
+    struct slice content_encoding; /* "," if there is more than one such field */
+    struct slice request_id;       /* X-Request-Id */
+};
+
+/* Check @head field by field.  Returns NULL and fills @ret if it is sound, else the fault, as a
+ * static sentence for the client, with @ret untouched. */
+const char *http_strict_check(const struct http_head *head, struct http_message *ret);
+
+/* Check that every byte of the head is accounted for: method, target, version and fields lie one
+ * behind the other in one buffer, with exactly one blank, "\r\n", or a colon and blanks between
+ * them.  libmicrohttpd cuts in place and thereby hides what this finds: a NUL and what follows it
+ * in a line, folded lines (which it appends to the field's *name*), lines that end in a bare LF,
+ * more than one blank in the request line.  Returns NULL, or the fault as above. */
+const char *http_strict_layout(const struct http_head *head);
+
+/* Cut a request target at its first '?'.  An absolute form loses scheme and authority (RFC 9112
+ * section 3.2.2).  Neither part is decoded. */
+void http_target_split(struct slice target, struct slice *ret_path, struct slice *ret_query);
+
+/* True if @id may be echoed as a request id: 1..128 bytes of [!-~]. */
+bool http_request_id_valid(struct slice id);
+
+/* Compare without regard to case, ASCII only. */
+bool http_token_equal(struct slice a, struct slice b);
+
+#endif

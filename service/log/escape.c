@@ -1,0 +1,120 @@
+#include "service/log/escape.h"
+
+/* Length of the well-formed UTF-8 character at @p (@n > 0 bytes are there), 0 if there is none.
+ * Source: Unicode 15, table 3-7. */
+static size_t utf8_length(const unsigned char *p, size_t n)
+{
+    unsigned char low = 0x80, high = 0xbf;
+    size_t length;
+
+    if (p[0] < 0x80) {
+        return 1;
+    }
+    if (p[0] >= 0xc2 && p[0] <= 0xdf) {
+        length = 2;
+    } else if (p[0] >= 0xe0 && p[0] <= 0xef) {
+        length = 3;
+    } else if (p[0] >= 0xf0 && p[0] <= 0xf4) {
+        length = 4;
+    } else {
+        return 0;
+    }
+    if (p[0] == 0xe0) {
+        low = 0xa0; /* below: overlong */
+    } else if (p[0] == 0xed) {
+        high = 0x9f; /* above: surrogates */
+    } else if (p[0] == 0xf0) {
+        low = 0x90; /* below: overlong */
+    } else if (p[0] == 0xf4) {
+        high = 0x8f; /* above: U+10FFFF */
+    }
+    if (n < length || p[1] < low || p[1] > high) {
+        return 0;
+    }
+    for (size_t i = 2; i < length; i++) {
+        if (p[i] < 0x80 || p[i] > 0xbf) {
+            return 0;
+        }
+    }
+    return length;
+}
+
+static size_t escape_code(unsigned code, char *out)
+{
+    static const char hex[] = "0123456789abcdef";
+
+    out[0] = '\\';
+    out[1] = 'u';
+    for (unsigned i = 0; i < 4; i++) {
+        out[2 + i] = hex[code >> (12 - 4 * i) & 0xf];
+    }
+    return 6;
+}
+
+/* Write the character at @p, @length bytes of UTF-8, or one stray byte if @length is 0. */
+static size_t escape_character(const unsigned char *p, size_t length, char *out)
+{
+    static const char plain[] = "\"\\\n\r\t", letters[] = "\"\\nrt";
+    const char *at;
+
+    if (length == 0) {
+        return escape_code(0xfffd, out);
+    }
+    if (length == 1 && p[0] != '\0' && (at = strchr(plain, p[0])) != NULL) {
+        out[0] = '\\';
+        out[1] = letters[at - plain];
+        return 2;
+    }
+    if (length == 1 && (p[0] < 0x20 || p[0] == 0x7f)) {
+        return escape_code(p[0], out);
+    }
+    if (length == 2 && p[0] == 0xc2 && p[1] < 0xa0) { /* C1: a terminal may obey them */
+        return escape_code(p[1], out);
+    }
+    memcpy(out, p, length);
+    return length;
+}
+
+size_t escape_text(struct slice text, char *out, size_t room, size_t *ret_taken)
+{
+    const unsigned char *p = (const unsigned char *)text.p;
+    size_t written = 0, taken = 0;
+
+    while (taken < text.n) {
+        char character[ESCAPE_CHARACTER];
+        size_t length = utf8_length(p + taken, text.n - taken);
+        size_t n = escape_character(p + taken, length, character);
+
+        if (n > room - written) {
+            break;
+        }
+        memcpy(out + written, character, n);
+        written += n;
+        taken += length > 0 ? length : 1;
+    }
+    if (ret_taken != NULL) {
+        *ret_taken = taken;
+    }
+    return written;
+}
+
+void escape_string(const char *text, char *out, size_t room)
+{
+    struct slice all = slice_of(text);
+    size_t taken;
+    size_t n = escape_text(all, out, room - sizeof("..."), &taken);
+
+    if (taken < all.n) {
+        /* The rest may still fit where the dots would stand. */
+        struct slice rest = {all.p + taken, all.n - taken};
+        size_t more, m = escape_text(rest, out + n, sizeof("...") - 1, &more);
+
+        if (more == rest.n) {
+            n += m;
+        } else {
+            memcpy(out + n, "...", 3);
+            n += 3;
+        }
+    }
+    out[n] = '\0';
+}

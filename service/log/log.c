@@ -1,0 +1,175 @@
+#include "service/log/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A message has one place it can be in; two that share it push each other out, which costs them
+ * some of the limit's strictness but keeps memory and time constant. */
+#define REPEAT_PLACES 64
+
+struct repeat {
+    const char *message; /* NULL: free */
+    enum log_level level;
+    int64_t second;
+    unsigned written; /* in that second */
+    uint64_t suppressed;
+};
+
+struct logger {
+    int fd;
+    enum log_format format;
+    _Atomic(enum log_level) level;
+    unsigned repeats_per_s;
+    int64_t (*now_ms)(void *clock);
+    void *clock;
+    atomic_uint_fast64_t lost;
+    pthread_mutex_t mu;
+    struct repeat repeats[REPEAT_PLACES]; /* guarded by mu */
+};
+
+static int64_t system_now_ms(void *clock)
+{
+    struct timespec now;
+
+    (void)clock;
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0) {
+        return 0;
+    }
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+struct logger *logger_new(const struct logger_config *config)
+{
+    struct logger *logger = calloc(1, sizeof(*logger));
+
+    if (logger == NULL) {
+        return NULL;
+    }
+    if (pthread_mutex_init(&logger->mu, NULL) != 0) {
+        free(logger);
+        return NULL;
+    }
+    logger->fd = config->fd;
+    logger->format = config->format;
+    atomic_init(&logger->level, config->level);
+    logger->repeats_per_s = config->repeats_per_s;
+    logger->now_ms = config->now_ms != NULL ? config->now_ms : system_now_ms;
+    logger->clock = config->clock;
+    return logger;
+}
+
+void logger_set_level(struct logger *logger, enum log_level level)
+{
+    atomic_store_explicit(&logger->level, level, memory_order_relaxed);
+}
+
+uint64_t logger_lost(const struct logger *logger)
+{
+    return atomic_load_explicit(&logger->lost, memory_order_relaxed);
+}
+
+static void emit(struct logger *logger, const struct log_record *record)
+{
+    char line[LOG_LINE_MAX];
+    size_t n = log_line_format(record, logger->format, line);
+    ssize_t written;
+
+    do {
+        written = write(logger->fd, line, n);
+    } while (written < 0 && errno == EINTR);
+    if (written != (ssize_t)n) {
+        atomic_fetch_add_explicit(&logger->lost, 1, memory_order_relaxed);
+    }
+}
+
+/* Nothing of its message came since: say at least how many there were. */
+static void emit_suppressed(struct logger *logger, const struct repeat *repeat, int64_t now_ms)
+{
+    emit(logger, &(struct log_record){
+                     .at_ms = now_ms,
+                     .level = repeat->level,
+                     .message = repeat->message,
+                     .suppressed = repeat->suppressed,
+                 });
+}
+
+static size_t place_of(const char *message)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+
+    for (const char *p = message; *p != '\0'; p++) {
+        hash = (hash ^ (unsigned char)*p) * 16777619u;
+    }
+    return hash % REPEAT_PLACES;
+}
+
+/* May @record be written now?  Sets its suppressed.  *ret_evicted gets what had to make room and
+ * still has something to say, if its suppressed is not 0. */
+static bool admit(struct logger *logger, struct log_record *record, struct repeat *ret_evicted)
+{
+    struct repeat *repeat = &logger->repeats[place_of(record->message)];
+    int64_t second = record->at_ms / 1000;
+    bool admitted = true;
+
+    (void)pthread_mutex_lock(&logger->mu); /* cannot fail: a plain mutex, not held by this thread */
+    if (repeat->message == NULL || strcmp(repeat->message, record->message) != 0) {
+        *ret_evicted = *repeat;
+        *repeat = (struct repeat){.message = record->message, .second = second};
+    }
+    if (repeat->second != second) {
+        repeat->second = second;
+        repeat->written = 0;
+    }
+    repeat->level = record->level;
+    if (repeat->written < logger->repeats_per_s) {
+        repeat->written++;
+        record->suppressed = repeat->suppressed;
+        repeat->suppressed = 0;
+    } else {
+        repeat->suppressed++;
+        admitted = false;
+    }
+    (void)pthread_mutex_unlock(&logger->mu);
+    return admitted;
+}
+
+void log_write(struct logger *logger, enum log_level level, const char *message,
+    const struct log_field *fields, size_t n_fields)
+{
+    struct log_record record = {
+        .level = level, .message = message, .fields = fields, .n_fields = n_fields};
+    struct repeat evicted = {.suppressed = 0};
+    int saved = errno;
+
+    if (level > atomic_load_explicit(&logger->level, memory_order_relaxed)) {
+        return;
+    }
+    record.at_ms = logger->now_ms(logger->clock);
+    bool admitted = logger->repeats_per_s == 0 || admit(logger, &record, &evicted);
+
+    if (evicted.suppressed > 0) {
+        emit_suppressed(logger, &evicted, record.at_ms);
+    }
+    if (admitted) {
+        emit(logger, &record);
+    }
+    errno = saved;
+}
+
+void logger_free(struct logger *logger)
+{
+    if (logger == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < REPEAT_PLACES; i++) {
+        if (logger->repeats[i].suppressed > 0) {
+            emit_suppressed(logger, &logger->repeats[i], logger->now_ms(logger->clock));
+        }
+    }
+    (void)pthread_mutex_destroy(&logger->mu);
+    free(logger);
+}

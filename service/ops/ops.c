@@ -1,0 +1,239 @@
+#include "service/ops/ops.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "handlers/question/no_query.h"
+#include "handlers/reply/problem.h"
+#include "handlers/reply/reply.h"
+#include "service/http/server.h"
+#include "service/log/log.h"
+#include "service/ops/version.h"
+#include "service/redis/process.h"
+#include "storage/base/buffer.h"
+
+#define PROBE_AGE_MS 1000
+#define PROBE_MS     2000 /* a probe that takes longer: not ready */
+
+static const struct ops *ops_of(const struct http_exchange *exchange)
+{
+    return exchange->app->ops;
+}
+
+static enum handler_result healthz_start(struct http_exchange *exchange)
+{
+    static const char text[] = "{\"status\":\"pass\"}";
+    if (no_query(exchange)) {
+        reply_text(&exchange->response, 200, "application/json", text, sizeof(text) - 1);
+    }
+    return HANDLER_REPLY;
+}
+
+/* ---- /readyz ---- */
+
+static void reply_ready(struct http_exchange *exchange, enum storage_err err, const char *detail)
+{
+    struct storage *storage = exchange->app->storage;
+    if (err != STORAGE_OK) {
+        problem_reply(&exchange->response, PROBLEM_UNAVAILABLE, "not ready: %s%s%s",
+            storage_err_text(err), detail[0] == '\0' ? "" : ": ", detail);
+        return;
+    }
+    reply_json(&exchange->response, 200,
+        json_pack("{s:s,s:{s:I,s:I,s:I}}", "status", "ready", "rollup_lag_s", "hour",
+            (json_int_t)storage_rollup_lag_s(storage, LEVEL_HOUR), "day",
+            (json_int_t)storage_rollup_lag_s(storage, LEVEL_DAY), "month",
+            (json_int_t)storage_rollup_lag_s(storage, LEVEL_MONTH)));
+}
+
+/* What a probe that was begun at @fault tells now: writes that were refused since, and a connection
+ * that was lost, tell more. */
+static enum storage_err probed(
+    struct storage *storage, enum storage_err err, uint64_t fault, char *detail)
+{
+    enum storage_err last = STORAGE_OK;
+    uint64_t now = storage_write_fault(storage, &last);
+    if (err == STORAGE_OK && (now != fault || now == STORAGE_NO_WRITER)) {
+        detail[0] = '\0';
+        return last;
+    }
+    return err;
+}
+
+/* Its client left before it came to its end, or it was never sent: the next one probes. */
+static void drop_probe(struct http_exchange *exchange)
+{
+    struct write_probe *probe = ops_of(exchange)->probe;
+    pthread_mutex_lock(&probe->lock);
+    probe->under_way = false;
+    pthread_mutex_unlock(&probe->lock);
+}
+
+static enum handler_result readyz_start(struct http_exchange *exchange)
+{
+    struct write_probe *probe = ops_of(exchange)->probe;
+    struct http_request *request = &exchange->request;
+    if (!no_query(exchange)) {
+        return HANDLER_REPLY;
+    }
+    int64_t now_ms = process_clock_ms();
+    pthread_mutex_lock(&probe->lock);
+    bool fresh = probe->known && (probe->under_way || now_ms - probe->at_ms < PROBE_AGE_MS);
+    enum storage_err err = probe->err;
+    char detail[sizeof(probe->detail)];
+    uint64_t fault = probe->fault;
+    memcpy(detail, probe->detail, sizeof(detail));
+    if (!fresh) {
+        enum storage_err ignored = STORAGE_OK;
+        probe->under_way = true;
+        probe->fault = storage_write_fault(exchange->app->storage, &ignored);
+    }
+    pthread_mutex_unlock(&probe->lock);
+    if (fresh) {
+        err = probed(exchange->app->storage, err, fault, detail);
+        reply_ready(exchange, err, detail);
+        return HANDLER_REPLY;
+    }
+    exchange->release = drop_probe;
+    exchange->job.op = STORAGE_PROBE;
+    exchange->job.deadline_ms =
+        request->deadline_ms < now_ms + PROBE_MS ? request->deadline_ms : now_ms + PROBE_MS;
+    return HANDLER_WAIT;
+}
+
+static void readyz_finish(struct http_exchange *exchange)
+{
+    struct write_probe *probe = ops_of(exchange)->probe;
+    struct storage_job *job = &exchange->job;
+    exchange->release = NULL; /* from now on it may be another one's that is under way */
+    pthread_mutex_lock(&probe->lock);
+    uint64_t fault = probe->fault;
+    probe->under_way = false;
+    probe->known = true;
+    probe->err = job->err;
+    memcpy(probe->detail, job->detail, sizeof(probe->detail));
+    probe->at_ms = process_clock_ms();
+    pthread_mutex_unlock(&probe->lock);
+    enum storage_err err = probed(exchange->app->storage, job->err, fault, job->detail);
+    reply_ready(exchange, err, job->detail);
+}
+
+/* ---- /metrics ---- */
+
+/* Times are counted in microseconds and shown in seconds, Prometheus's unit. */
+enum metric_kind { COUNTER, COUNTER_US, GAUGE };
+
+static void metric(struct buffer *out, const char *name, const char *labels, enum metric_kind kind,
+    const char *help, int64_t value)
+{
+    char text[512];
+    const char *type = kind == GAUGE ? "gauge" : "counter";
+    if (help != NULL) {
+        int n =
+            snprintf(text, sizeof(text), "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+        buffer_append(out, text, (size_t)n);
+    }
+    int n = kind == COUNTER_US
+                ? snprintf(text, sizeof(text), "%s%s %.6f\n", name, labels, (double)value / 1e6)
+                : snprintf(text, sizeof(text), "%s%s %lld\n", name, labels, (long long)value);
+    buffer_append(out, text, (size_t)n);
+}
+
+static void print_storage(const struct ops *ops, struct buffer *out)
+{
+    const struct storage_stats *s = storage_stats(ops->app.storage);
+#define X(field, kind, name, help) metric(out, name, "", kind, help, atomic_load(&s->field));
+    STORAGE_STATS(X)
+#undef X
+    static const char name[] = "tallyd_rollup_lag_seconds";
+    static const char help[] = "How far the slowest partition's watermark lies behind.";
+    for (int level = LEVEL_HOUR; level < LEVELS; level++) {
+        char label[32];
+        (void)snprintf(label, sizeof(label), "{level=\"%s\"}", level_name((enum level)level));
+        metric(out, name, label, GAUGE, level == LEVEL_HOUR ? help : NULL,
+            storage_rollup_lag_s(ops->app.storage, (enum level)level));
+    }
+}
+
+static void print_app(const struct ops *ops, struct buffer *out)
+{
+    const struct app_stats *s = ops->app.stats;
+#define X(field, name, label, help) metric(out, name, label, COUNTER, help, atomic_load(&s->field));
+    APP_STATS(X)
+#undef X
+}
+
+static void print_server(const struct ops *ops, struct buffer *out)
+{
+    struct http_server *server = atomic_load(&ops->server);
+    struct http_server_stats s = {0};
+    if (server != NULL) {
+        http_server_stats(server, &s);
+    }
+#define X(field, kind, name, help) metric(out, name, "", kind, help, s.field);
+    HTTP_STATS(X)
+#undef X
+}
+
+/* Second number of /proc/self/statm: resident pages. */
+static int64_t resident_bytes(void)
+{
+    char text[128];
+    char *end = NULL;
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL) {
+        return 0;
+    }
+    if (fgets(text, sizeof(text), file) != NULL) {
+        (void)strtol(text, &end, 10);
+        pages = strtol(end, NULL, 10);
+    }
+    (void)fclose(file);
+    return (int64_t)pages * sysconf(_SC_PAGESIZE);
+}
+
+static void print_process(const struct ops *ops, struct buffer *out)
+{
+    char label[64];
+    (void)snprintf(label, sizeof(label), "{version=\"%s\"}", TALLYD_VERSION);
+    metric(
+        out, "tallyd_build_info", label, GAUGE, "Always 1; the label says which version runs.", 1);
+    metric(out, "process_start_time_seconds", "", GAUGE, "When the process started, UTC.",
+        ops->started_ms / 1000);
+    metric(out, "process_resident_memory_bytes", "", GAUGE, "Resident memory.", resident_bytes());
+    metric(out, "tallyd_log_lost_total", "", COUNTER,
+        "Lines of the log that its descriptor did not take.", (int64_t)logger_lost(ops->logger));
+}
+
+static enum handler_result metrics_start(struct http_exchange *exchange)
+{
+    const struct ops *ops = ops_of(exchange);
+    struct buffer out;
+    if (!no_query(exchange)) {
+        return HANDLER_REPLY;
+    }
+    buffer_init(&out);
+    print_app(ops, &out);
+    print_storage(ops, &out);
+    print_server(ops, &out);
+    print_process(ops, &out);
+    http_metrics_print(ops->http, &out);
+    if (out.failed) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+    } else {
+        reply_text(
+            &exchange->response, 200, "text/plain; version=0.0.4; charset=utf-8", out.p, out.n);
+    }
+    buffer_release(&out);
+    return HANDLER_REPLY;
+}
+
+const struct route ops_routes[] = {
+    {HTTP_GET, "/healthz", "getHealth", healthz_start, NULL, ROUTE_OPEN},
+    {HTTP_GET, "/readyz", "getReadiness", readyz_start, readyz_finish, ROUTE_OPEN},
+    {HTTP_GET, "/metrics", "getMetrics", metrics_start, NULL, ROUTE_OPEN},
+};
+
+const size_t n_ops_routes = sizeof(ops_routes) / sizeof(ops_routes[0]);

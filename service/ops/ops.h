@@ -1,0 +1,40 @@
+/* ops.h - endpoints about the process: /healthz, /readyz, /metrics.
+ *
+ * Layer: service, written against the same seam as handlers/.
+ */
+#ifndef SERVICE_OPS_OPS_H
+#define SERVICE_OPS_OPS_H
+
+#include <pthread.h>
+
+#include "handlers/http/app.h"
+#include "handlers/http/http.h"
+#include "service/ops/http_metrics.h"
+
+struct http_server;
+struct logger;
+
+extern const struct route ops_routes[];
+extern const size_t n_ops_routes;
+
+/* What the endpoints need, by app.ops. */
+struct ops {
+    struct app app;
+    struct http_metrics *http;
+    const struct logger *logger;
+    struct http_server *_Atomic server; /* set once it is there */
+    int64_t started_ms;                 /* UTC */
+
+    /* The last write probe: one a second, whoever asks. */
+    struct write_probe {
+        pthread_mutex_t lock; /* guards the rest */
+        bool under_way, known;
+        enum storage_err err;
+        char detail[96];
+        int64_t at_ms; /* CLOCK_MONOTONIC */
+        uint64_t
+            fault; /* storage_write_fault() when it was begun: what it saw ends with the next */
+    } * probe;
+};
+
+#endif

@@ -1,0 +1,76 @@
+#include "service/options/list_option.h"
+
+#include <stdlib.h>
+
+#include "handlers/access/cors.h"
+
+/* Cut the next entry off @rest, which is not empty; its comma too. */
+static struct slice take_entry(struct slice *rest)
+{
+    const char *comma = memchr(rest->p, ',', rest->n);
+    struct slice entry = {rest->p, comma != NULL ? (size_t)(comma - rest->p) : rest->n};
+    size_t used = entry.n + (comma != NULL);
+    *rest = (struct slice){rest->p + used, rest->n - used};
+    while (entry.n > 0 && entry.p[0] == ' ') {
+        entry = (struct slice){entry.p + 1, entry.n - 1};
+    }
+    while (entry.n > 0 && entry.p[entry.n - 1] == ' ') {
+        entry.n--;
+    }
+    return entry;
+}
+
+static size_t count_entries(const char *text)
+{
+    size_t n = *text != '\0';
+    for (; *text != '\0'; text++) {
+        n += *text == ',';
+    }
+    return n;
+}
+
+const char *list_option_check_networks(const char *text)
+{
+    struct slice rest = slice_of(text);
+    struct network network;
+    const char *fault = NULL;
+    while (fault == NULL && rest.n > 0) {
+        fault = network_parse(take_entry(&rest), &network);
+    }
+    return fault;
+}
+
+const char *list_option_check_origins(const char *text)
+{
+    struct slice rest = slice_of(text);
+    while (rest.n > 0) {
+        if (!cors_origin_valid(take_entry(&rest))) {
+            return "*, or origins as browsers write them with commas between: https://example.org";
+        }
+    }
+    return NULL;
+}
+
+struct network *list_option_networks(const char *text, size_t *ret_n)
+{
+    struct slice rest = slice_of(text);
+    struct network *networks = calloc(count_entries(text) + 1, sizeof(*networks));
+    size_t n = 0;
+    while (networks != NULL && rest.n > 0) {
+        n += network_parse(take_entry(&rest), &networks[n]) == NULL;
+    }
+    *ret_n = n;
+    return networks;
+}
+
+struct slice *list_option_origins(const char *text, size_t *ret_n)
+{
+    struct slice rest = slice_of(text);
+    struct slice *origins = calloc(count_entries(text) + 1, sizeof(*origins));
+    size_t n = 0;
+    while (origins != NULL && rest.n > 0) {
+        origins[n++] = take_entry(&rest);
+    }
+    *ret_n = n;
+    return origins;
+}

@@ -1,0 +1,360 @@
+#include "service/options/option_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "handlers/limit/limit_json.h"
+#include "handlers/text/check.h"
+#include "service/log/escape.h"
+#include "service/options/limit_option.h"
+#include "service/options/list_option.h"
+#include "service/options/listen.h"
+#include "service/options/option_value.h"
+#include "service/options/options.h"
+#include "service/options/redis_url.h"
+#include "storage/seen/layout.h"
+#include "storage/time/zone_store.h"
+
+#define KIB    (INT64_C(1) << 10)
+#define MIB    (INT64_C(1) << 20)
+#define GIB    (INT64_C(1) << 30)
+#define TIB    (INT64_C(1) << 40)
+#define HOUR_S INT64_C(3600)
+#define DAY_S  INT64_C(86400)
+
+/* A level must outlive the bucket of the next level that is made from it, the one of the rollup
+ * included: two hours of minutes, two days of hours, a month and a day of days.  Months feed
+ * nothing; less than a year of them would be shorter than what days are kept for. */
+#define MIN_MINUTES_S (2 * HOUR_S)
+#define MIN_HOURS_S   (2 * DAY_S)
+#define MIN_DAYS_S    (32 * DAY_S)
+#define MIN_MONTHS_S  (366 * DAY_S)
+#define MAX_KEEP_S    (36525 * DAY_S) /* a century; more is `forever` */
+
+#define MAX_EVENTS 10000 /* of one request */
+
+static const char *const fsync_words[] = {"always", "everysec", NULL};
+static const char *const rotation_words[] = {"never", "month", "week", "day", NULL};
+static const char *const format_words[] = {"logfmt", "json", NULL};
+static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
+
+static const char *const guard_words[] = {"token", "ip", "site", NULL};
+
+static const char *check_ingest_limit(const char *text)
+{
+    struct limit limit;
+
+    return *text == '\0' ? NULL : limit_option_rate(text, &limit);
+}
+/* A switch that is on unless one says off: `--seen off`, where an OPTION_BOOL takes no word. */
+static const char *const off_on_words[] = {"off", "on", NULL};
+
+static const char *check_listen(const char *text)
+{
+    struct listen_address address;
+
+    return listen_parse(text, &address);
+}
+
+/* Over all months together: a month's share must be one that a filter can keep. */
+static const char *check_seen_error(const char *text)
+{
+    double rate;
+
+    return option_parse_rate(text, &rate) && rate >= 0.000001 && rate <= BLOOM_ERROR_MAX
+               ? NULL
+               : "a number from 0.000001 to 0.25, as 0.01";
+}
+
+#define AT(field)       .offset = offsetof(struct options, field)
+#define RANGE(from, to) .min = (from), .max = (to)
+#define FOREVER         .word = "forever", .word_value = KEEP_FOREVER
+
+/* In the order of --help and `tallyd config`. */
+/* clang-format off: one option, one paragraph */
+const struct option option_table[] = {
+    {"listen", OPTION_STRING, AT(listen), .fallback = "127.0.0.1:8080", .check = check_listen,
+        .unit = "address", .help = "HOST:PORT or [IPV6]:PORT to serve HTTP on; port 0 picks one"},
+    {"redis", OPTION_STRING, AT(redis), .fallback = "", .check = redis_url_check, .secret = true,
+        .unit = "URL",
+        .help = "redis://[user:password@]host:port[/db] or unix:/path; empty: an embedded Redis"},
+    {"lock-redis", OPTION_STRING, AT(lock_redis), .fallback = "", .check = redis_url_list_check,
+        .secret = true, .unit = "URLs",
+        .help = "further Redis servers, commas between, of which most must have the leader's lock"},
+    {"data-dir", OPTION_PATH, AT(data_dir), .fallback = "./data", .unit = "path",
+        .help = "directory of the embedded Redis, created if missing"},
+    {"config", OPTION_STRING, AT(config), .fallback = "", .not_in_file = true, .unit = "path",
+        .help = "file of `name = value` lines"},
+    {"fsync", OPTION_ENUM, AT(fsync), .fallback = "always", .words = fsync_words, .unit = "policy",
+        .help = "when the embedded Redis syncs its log: before each answer or every second"},
+    {"redis-memory", OPTION_SIZE, AT(redis_memory), .fallback = "half", RANGE(16 * MIB, 64 * TIB),
+        .word = "half", .word_value = OPTION_HALF, .unit = "bytes",
+        .help = "most the embedded Redis may hold; half: of the machine's memory"},
+    {"redis-server", OPTION_PATH, AT(redis_server), .fallback = "redis-server", .unit = "path",
+        .help = "binary of the embedded Redis"},
+    {"partitions", OPTION_INTEGER, AT(partitions), .fallback = "16", RANGE(1, 64),
+        .unit = "partitions", .help = "parts the data is cut into; fixed once there is data"},
+    {"keep-minutes", OPTION_SECONDS, AT(retention.keep_s[LEVEL_MINUTE]), .fallback = "48h",
+        RANGE(MIN_MINUTES_S, MAX_KEEP_S), FOREVER, .unit = "duration",
+        .help = "how long single minutes are kept"},
+    {"keep-hours", OPTION_SECONDS, AT(retention.keep_s[LEVEL_HOUR]), .fallback = "62d",
+        RANGE(MIN_HOURS_S, MAX_KEEP_S), FOREVER, .unit = "duration",
+        .help = "how long hours are kept"},
+    {"keep-days", OPTION_SECONDS, AT(retention.keep_s[LEVEL_DAY]), .fallback = "1100d",
+        RANGE(MIN_DAYS_S, MAX_KEEP_S), FOREVER, .unit = "duration",
+        .help = "how long days are kept"},
+    {"keep-months", OPTION_SECONDS, AT(retention.keep_s[LEVEL_MONTH]), .fallback = "forever",
+        RANGE(MIN_MONTHS_S, MAX_KEEP_S), FOREVER, .unit = "duration",
+        .help = "how long months are kept"},
+    {"max-body", OPTION_SIZE, AT(max_body), .fallback = "8MiB", RANGE(KIB, GIB), .unit = "bytes",
+        .help = "largest request body, decompressed"},
+    {"max-body-memory", OPTION_SIZE, AT(max_body_memory), .fallback = "64MiB", RANGE(KIB, TIB),
+        .unit = "bytes",
+        .help = "most that all bodies in flight may hold together, at least max-body"},
+    {"max-future", OPTION_SECONDS, AT(max_future_s), .fallback = "5m", RANGE(0, DAY_S),
+        .live = true, .unit = "duration", .help = "how far ahead of now an event's time may be"},
+    {"visit-timeout", OPTION_SECONDS, AT(visit_timeout_s), .fallback = "30m", RANGE(1, DAY_S),
+        .unit = "duration", .help = "a visit ends when its visitor is silent for this long"},
+    {"visitor-rotation", OPTION_ENUM, AT(visitor_rotation), .fallback = "never",
+        .words = rotation_words, .unit = "period",
+        .help = "how often visitors hashed from their address become new ones"},
+    {"seen", OPTION_ENUM, AT(seen), .fallback = "on", .words = off_on_words, .unit = "switch",
+        .help = "remember which user viewed which page, for /seen"},
+    {"seen-capacity", OPTION_INTEGER, AT(seen_capacity), .fallback = "1000000",
+        RANGE(1000, BLOOM_CAPACITY_MAX), .unit = "pairs",
+        .help = "pairs of user and page of a site and month that are made room for at first"},
+    {"seen-error", OPTION_STRING, AT(seen_error), .fallback = "0.01", .check = check_seen_error,
+        .unit = "rate", .help = "most of /seen's yeses, to what was not seen, that may be wrong"},
+    {"keep-seen", OPTION_SECONDS, AT(keep_seen_s), .fallback = "92d",
+        RANGE(SEEN_KEEP_MIN_S, SEEN_KEEP_MAX_S), .unit = "duration",
+        .help = "how long a month's pairs of user and page are kept after its end"},
+    {"request-timeout", OPTION_MILLISECONDS, AT(request_timeout_ms), .fallback = "10s",
+        RANGE(100, HOUR_S * 1000), .unit = "duration",
+        .help = "every request is answered within this time"},
+    {"max-connections", OPTION_INTEGER, AT(max_connections), .fallback = "4096", RANGE(1, 1000000),
+        .unit = "connections", .help = "HTTP connections open at once"},
+    {"threads", OPTION_INTEGER, AT(threads), .fallback = "0", RANGE(0, 256), .unit = "threads",
+        .help = "HTTP threads, each for up to 64 connections, and as many for the rest; 0: one a "
+                "core, at most 4"},
+    {"readers", OPTION_INTEGER, AT(readers), .fallback = "3", RANGE(1, 64), .unit = "threads",
+        .help = "threads that read, each with a connection to Redis"},
+    {"cache-mb", OPTION_INTEGER, AT(cache_mb), .fallback = "12", RANGE(0, 65536), .unit = "MiB",
+        .help = "memory for what was read of buckets that are over; 0: read again each time"},
+    {"queue", OPTION_INTEGER, AT(queue), .fallback = "50000", RANGE(MAX_EVENTS, 100000000),
+        .unit = "events",
+        .help = "events that may wait to be written; one request may bring 10000"},
+    {"log-format", OPTION_ENUM, AT(log_format), .fallback = "logfmt", .words = format_words,
+        .unit = "format", .help = "form of a log line"},
+    {"log-level", OPTION_ENUM, AT(log_level), .fallback = "info", .words = level_words,
+        .live = true, .unit = "level", .help = "least important level that is logged"},
+    {"insecure", OPTION_BOOL, AT(insecure), .fallback = "off", .unit = "switch",
+        .help = "listen beyond loopback without tokens"},
+    {"tokens", OPTION_STRING, AT(tokens), .fallback = "", .unit = "path",
+        .help =
+            "file of tokens (`tallyd token new`), read again at SIGHUP; empty: nobody needs one"},
+    {"metrics-token", OPTION_BOOL, AT(metrics_token), .fallback = "off", .unit = "switch",
+        .help = "/healthz, /readyz, /metrics and /openapi.* ask for a token with scope read"},
+    {"ingest-limit", OPTION_STRING, AT(ingest_limit), .fallback = "", .check = check_ingest_limit,
+        .live = true, .unit = "rate", .help = "page views taken, as 1000/1s; empty: no limit"},
+    {"ingest-burst", OPTION_INTEGER, AT(ingest_burst), .fallback = "limit",
+        RANGE(0, LIMIT_BURST_MAX), .word = "limit", .word_value = OPTION_AS_LIMIT, .live = true,
+        .unit = "events",
+        .help =
+            "how many more than one may come at once; limit: one less than --ingest-limit counts"},
+    {"ingest-limit-by", OPTION_ENUM, AT(ingest_limit_by), .fallback = "token", .words = guard_words,
+        .unit = "who",
+        .help = "each of which has the limit for its own: token, client's address, or site"},
+    {"trusted-proxies", OPTION_STRING, AT(trusted_proxies), .fallback = "",
+        .check = list_option_check_networks, .live = true, .unit = "networks",
+        .help = "proxies whose X-Forwarded-For is believed, as 127.0.0.1,10.0.0.0/8"},
+    {"cors-origins", OPTION_STRING, AT(cors_origins), .fallback = "",
+        .check = list_option_check_origins, .live = true, .unit = "origins",
+        .help =
+            "pages that may read answers, as https://example.org,https://www.example.org, or *"},
+    {"respect-dnt", OPTION_BOOL, AT(respect_dnt), .fallback = "off", .live = true, .unit = "switch",
+        .help = "browsers that send DNT or Sec-GPC are not counted by their page views"},
+};
+/* clang-format on */
+const size_t option_table_n = sizeof(option_table) / sizeof(option_table[0]);
+
+static const char *check_site_tz(struct slice name, const char *value)
+{
+    const char *fault = event_check_site(name);
+    struct zone_store *store;
+
+    if (fault != NULL) {
+        return fault;
+    }
+    store = zone_store_new(NULL);
+    if (store == NULL) {
+        return "out of memory";
+    }
+    (void)zone_store_get(store, slice_of(value), &fault); /* sets the fault, or does not touch it */
+    zone_store_free(store);
+    return fault;
+}
+
+static const char *check_policy(struct slice name, const char *value)
+{
+    struct limit limit;
+    return limit_policy_name_valid(name) ? limit_option_policy(value, &limit)
+                                         : "the name must be [A-Za-z0-9._-]{1,64}";
+}
+
+const struct option_family option_families[] = {
+    [OPTION_FAMILY_SITE_TZ] = {"site.", ".tz", check_site_tz, "zone",
+        "reporting zone of a site, as Europe/Berlin"},
+    [OPTION_FAMILY_POLICY] = {"policy.", "", check_policy, "limit",
+        "a named rate limit, as funnel 5/60s burst 4"},
+};
+const size_t option_families_n = sizeof(option_families) / sizeof(option_families[0]);
+
+_Static_assert(sizeof(option_table) / sizeof(option_table[0]) <= OPTIONS_MAX,
+    "struct options has room for the origin of every option");
+_Static_assert(
+    sizeof(enum redis_fsync) == sizeof(unsigned) && sizeof(enum guard_by) == sizeof(unsigned) &&
+        sizeof(enum rotation) == sizeof(unsigned) && sizeof(enum log_format) == sizeof(unsigned) &&
+        sizeof(enum log_level) == sizeof(unsigned),
+    "option_set() writes enums as unsigned");
+
+static bool parse_seconds(const char *text, int64_t *ret_s)
+{
+    int64_t ms;
+
+    if (!option_parse_duration(text, &ms) || ms % 1000 != 0) {
+        return false;
+    }
+    *ret_s = ms / 1000;
+    return true;
+}
+
+static bool set_number(const struct option *option, const char *text,
+    bool (*parse)(const char *, int64_t *), int64_t *ret)
+{
+    int64_t value;
+
+    if (option->word != NULL && strcmp(text, option->word) == 0) {
+        *ret = option->word_value;
+        return true;
+    }
+    if (!parse(text, &value) || value < option->min || value > option->max) {
+        return false;
+    }
+    *ret = value;
+    return true;
+}
+
+static bool set_enum(const struct option *option, const char *text, unsigned *ret)
+{
+    for (unsigned i = 0; option->words[i] != NULL; i++) {
+        if (strcmp(text, option->words[i]) == 0) {
+            *ret = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool set_string(const struct option *option, const char *text, const char **ret)
+{
+    bool allowed =
+        option->type == OPTION_PATH ? *text != '\0' : option->check == NULL || !option->check(text);
+
+    if (allowed) {
+        *ret = text;
+    }
+    return allowed;
+}
+
+bool option_set(const struct option *option, const char *text, struct options *options)
+{
+    void *field = (char *)options + option->offset;
+
+    switch (option->type) {
+    case OPTION_STRING:
+    case OPTION_PATH:
+        return set_string(option, text, field);
+    case OPTION_BOOL:
+        return option_parse_bool(text, field);
+    case OPTION_INTEGER:
+        return set_number(option, text, option_parse_integer, field);
+    case OPTION_SIZE:
+        return set_number(option, text, option_parse_size, field);
+    case OPTION_SECONDS:
+        return set_number(option, text, parse_seconds, field);
+    case OPTION_MILLISECONDS:
+        return set_number(option, text, option_parse_duration, field);
+    case OPTION_ENUM:
+        return set_enum(option, text, field);
+    }
+    return false;
+}
+
+/* "PREFIX from MIN to MAX<SUFFIX>, or WORD" */
+static void describe_range(const struct option *option, const char *what, const char *examples,
+    int64_t scale, const char *(*format)(int64_t, char *), char *text, size_t room)
+{
+    char min[OPTION_VALUE_TEXT], max[OPTION_VALUE_TEXT];
+
+    (void)snprintf(text, room, "%s from %s to %s%s%s%s", what, format(option->min * scale, min),
+        format(option->max * scale, max), examples, option->word != NULL ? ", or " : "",
+        option->word != NULL ? option->word : "");
+}
+
+static void describe_words(const struct option *option, char *text, size_t room)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; option->words[i] != NULL && n < room; i++) {
+        const char *separator = i == 0 ? "" : option->words[i + 1] == NULL ? " or " : ", ";
+        int written = snprintf(text + n, room - n, "%s%s", separator, option->words[i]);
+
+        n += written > 0 ? (size_t)written : 0;
+    }
+}
+
+void option_describe(const struct option *option, const char *refused, char *text, size_t room)
+{
+    static const char durations[] = ", as 500ms, 10s, 30m, 48h or 62d";
+    static const char whole[] = ", as 10s, 30m, 48h or 62d";
+    static const char sizes[] = ", as 64KiB, 8MiB, 1GiB or a number of bytes";
+    const char *fault = NULL;
+
+    switch (option->type) {
+    case OPTION_STRING:
+        fault = option->check != NULL ? option->check(refused) : NULL;
+        (void)snprintf(text, room, "%s", fault != NULL ? fault : "a text");
+        break;
+    case OPTION_PATH:
+        (void)snprintf(text, room, "a path that is not empty");
+        break;
+    case OPTION_BOOL:
+        (void)snprintf(text, room, "on, off, true or false");
+        break;
+    case OPTION_INTEGER:
+        describe_range(option, "a whole number", "", 1, option_format_integer, text, room);
+        break;
+    case OPTION_SIZE:
+        describe_range(option, "a size", sizes, 1, option_format_size, text, room);
+        break;
+    case OPTION_SECONDS:
+        describe_range(option, "a duration", whole, 1000, option_format_duration, text, room);
+        break;
+    case OPTION_MILLISECONDS:
+        describe_range(option, "a duration", durations, 1, option_format_duration, text, room);
+        break;
+    case OPTION_ENUM:
+        describe_words(option, text, room);
+        break;
+    }
+}
+
+void option_show(const struct option *option, const char *value, char *text, size_t room)
+{
+    char masked[1024];
+
+    if (option->secret) {
+        redis_url_mask(value, masked, sizeof(masked));
+    }
+    escape_string(option->secret ? masked : value, text, room);
+}

@@ -1,0 +1,76 @@
+/* option_table.h - what an option is, and the list of them all.
+ *
+ * Layer: service, private to options*.c.  Pure; thread-safe.
+ */
+#ifndef SERVICE_OPTIONS_OPTION_TABLE_H
+#define SERVICE_OPTIONS_OPTION_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "storage/base/slice.h"
+
+struct options;
+
+/* Type of the field at `offset`. */
+enum option_type {
+    OPTION_STRING,       /* const char *, allowed is what check() says */
+    OPTION_PATH,         /* const char *, not empty */
+    OPTION_BOOL,         /* bool */
+    OPTION_INTEGER,      /* int64_t */
+    OPTION_SIZE,         /* int64_t, bytes */
+    OPTION_SECONDS,      /* int64_t, a duration of whole seconds */
+    OPTION_MILLISECONDS, /* int64_t, a duration */
+    OPTION_ENUM,         /* enum of the values 0.., named by words */
+};
+
+struct option {
+    const char *name; /* without dashes */
+    enum option_type type;
+    size_t offset;                          /* in struct options */
+    const char *fallback;                   /* the default */
+    int64_t min, max;                       /* of the numbers, in the field's unit */
+    const char *word;                       /* a value beside the numbers, or NULL */
+    int64_t word_value;                     /* what it stands for */
+    const char *const *words;               /* OPTION_ENUM: NULL ends */
+    const char *(*check)(const char *text); /* OPTION_STRING: NULL, or what is allowed */
+    bool secret;                            /* a URL: shown through redis_url_mask */
+    bool not_in_file;
+    bool live;        /* read again at SIGHUP: see live.h */
+    const char *unit; /* for people */
+    const char *help;
+};
+
+/* Options that stand in the file alone, once for each name they are given:
+ * <before><name><after> = value. */
+struct option_family {
+    const char *before, *after; /* static; after may be "" */
+    /* NULL, or what is wrong with the value or the name (static). */
+    const char *(*check)(struct slice name, const char *value);
+    const char *unit, *help; /* for people */
+};
+
+enum { OPTION_FAMILY_SITE_TZ, OPTION_FAMILY_POLICY }; /* positions in option_families */
+
+extern const struct option_family option_families[];
+extern const size_t option_families_n;
+
+#define OPTION_AS_LIMIT (-1) /* ingest-burst: one less than ingest-limit counts */
+#define OPTION_HALF     0    /* redis-memory: half of the machine's */
+
+extern const struct option option_table[];
+extern const size_t option_table_n;
+
+/* Parse @text into @option's field of @options; a string field points to @text afterwards.
+ * False, and the field untouched, if it is not allowed. */
+bool option_set(const struct option *option, const char *text, struct options *options)
+    __attribute__((warn_unused_result));
+
+/* What @option allows, in words, for a value it refused.  Cut to @room bytes. */
+void option_describe(const struct option *option, const char *refused, char *text, size_t room);
+
+/* @text, a value of @option, fit to be shown: escaped, without passwords.  Cut to @room bytes. */
+void option_show(const struct option *option, const char *value, char *text, size_t room);
+
+#endif

@@ -1,0 +1,281 @@
+#include "service/options/options.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "service/options/limit_option.h"
+#include "service/options/loader.h"
+#include "service/options/option_table.h"
+#include "service/options/option_value.h"
+
+#define PREFIX "TALLYD_"
+
+bool loader_fail(const struct loader *loader, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(loader->error, OPTIONS_ERROR, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+size_t loader_find(struct slice name)
+{
+    for (size_t i = 0; i < option_table_n; i++) {
+        if (slice_equal(slice_of(option_table[i].name), name)) {
+            return i;
+        }
+    }
+    return LOADER_NONE;
+}
+
+/* The form that a character of an option's name takes in the environment. */
+static char environment_form(char c)
+{
+    static const char small[] = "abcdefghijklmnopqrstuvwxyz-";
+    static const char large[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    const char *at = c != '\0' ? strchr(small, c) : NULL;
+
+    return at != NULL ? large[at - small] : c;
+}
+
+/* Is @name, behind the prefix, the environment's form of @option? */
+static bool is_environment_name(const char *option, struct slice name)
+{
+    if (strlen(option) != name.n) {
+        return false;
+    }
+    for (size_t i = 0; i < name.n; i++) {
+        if (name.p[i] != environment_form(option[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* It may be a URL with a password, given without its --redis. */
+static bool refuse_argument(const struct loader *loader, const char *argument)
+{
+    char shown[LOADER_SHOWN_MAX];
+
+    option_show(&option_table[loader_find(SLICE("redis"))], argument, shown, sizeof(shown));
+    return loader_fail(loader, "unexpected argument \"%s\"", shown);
+}
+
+static bool read_flags(struct loader *loader, int argc, char *const *argv)
+{
+    for (int i = 0; i < argc; i++) {
+        if (strncmp(argv[i], "--", 2) != 0) {
+            return refuse_argument(loader, argv[i]);
+        }
+
+        const char *name = argv[i] + 2;
+        const char *equals = strchr(name, '=');
+        size_t n = equals != NULL ? (size_t)(equals - name) : strlen(name);
+        size_t at = loader_find((struct slice){name, n});
+
+        if (at == LOADER_NONE) {
+            return loader_fail(loader, "unknown option --%.*s; `tallyd --help` lists them all",
+                n < LOADER_SHOWN_MAX ? (int)n : LOADER_SHOWN_MAX, name);
+        }
+        if (equals != NULL) {
+            loader->flags[at] = equals + 1;
+        } else if (option_table[at].type == OPTION_BOOL) {
+            loader->flags[at] = "on";
+        } else if (i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0) {
+            loader->flags[at] = argv[++i];
+        } else {
+            char allowed[OPTIONS_ERROR / 2];
+
+            option_describe(&option_table[at], "--", allowed, sizeof(allowed));
+            return loader_fail(loader, "--%s needs a value: %s", option_table[at].name, allowed);
+        }
+    }
+    return true;
+}
+
+/* TALLYD_* names that belong to the clients (import, query), the tests and the build. */
+static bool is_foreign(struct slice name)
+{
+    return slice_equal(name, SLICE("TOOLS")) || slice_equal(name, SLICE("BIN")) ||
+           slice_equal(name, SLICE("URL")) || slice_equal(name, SLICE("TOKEN")) ||
+           slice_equal(name, SLICE("SITE")) || (name.n >= 5 && memcmp(name.p, "TEST_", 5) == 0);
+}
+
+static bool read_environment(struct loader *loader, char *const *environment)
+{
+    for (; *environment != NULL; environment++) {
+        const char *equals = strchr(*environment, '=');
+
+        if (equals == NULL || strncmp(*environment, PREFIX, sizeof(PREFIX) - 1) != 0) {
+            continue;
+        }
+
+        const char *name = *environment + sizeof(PREFIX) - 1;
+        struct slice behind = {name, (size_t)(equals - name)};
+        size_t at = 0;
+
+        while (at < option_table_n && !is_environment_name(option_table[at].name, behind)) {
+            at++;
+        }
+        if (at < option_table_n) {
+            loader->environment[at] = equals + 1;
+        } else if (!is_foreign(behind)) {
+            return loader_fail(loader,
+                "unknown environment variable " PREFIX "%.*s; `tallyd --help` lists the options",
+                behind.n < LOADER_SHOWN_MAX ? (int)behind.n : LOADER_SHOWN_MAX, name);
+        }
+    }
+    return true;
+}
+
+/* Where a value stands, for an error: --name, TALLYD_NAME, or file:line: name. */
+static void place(
+    const struct loader *loader, size_t at, enum option_source source, char *text, size_t room)
+{
+    const char *name = option_table[at].name;
+
+    switch (source) {
+    case OPTION_DEFAULT:
+        (void)snprintf(text, room, "default of %s", name);
+        break;
+    case OPTION_FILE:
+        (void)snprintf(text, room, "%s:%u: %s", loader->path, loader->lines[at], name);
+        break;
+    case OPTION_ENVIRONMENT:
+        (void)snprintf(text, room, PREFIX "%s", name);
+        for (char *p = text; *p != '\0'; p++) {
+            *p = environment_form(*p);
+        }
+        break;
+    case OPTION_FLAG:
+        (void)snprintf(text, room, "--%s", name);
+        break;
+    }
+}
+
+bool loader_set(struct loader *loader, size_t at, const char *text, enum option_source source)
+{
+    struct option_origin *origin = &loader->options->origins[at];
+    char where[OPTIONS_ERROR / 4], shown[LOADER_SHOWN_MAX], allowed[OPTIONS_ERROR / 2];
+    char *copy = strdup(text);
+
+    if (copy == NULL) {
+        return loader_fail(loader, "out of memory");
+    }
+    if (!option_set(&option_table[at], copy, loader->options)) {
+        free(copy);
+        place(loader, at, source, where, sizeof(where));
+        option_show(&option_table[at], text, shown, sizeof(shown));
+        option_describe(&option_table[at], text, allowed, sizeof(allowed));
+        return loader_fail(loader, "%s: \"%s\" is refused, allowed: %s", where, shown, allowed);
+    }
+    free(origin->text);
+    *origin = (struct option_origin){copy, source, loader->lines[at]};
+    return true;
+}
+
+static bool set_all(struct loader *loader, const char *const *texts, enum option_source source)
+{
+    for (size_t i = 0; i < option_table_n; i++) {
+        if (texts[i] != NULL && !loader_set(loader, i, texts[i], source)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool set_defaults(struct loader *loader)
+{
+    for (size_t i = 0; i < option_table_n; i++) {
+        if (!loader_set(loader, i, option_table[i].fallback, OPTION_DEFAULT)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* `half` becomes a number, also in what `tallyd config` prints. */
+static bool resolve_memory(struct loader *loader)
+{
+    struct option_origin *origin = &loader->options->origins[loader_find(SLICE("redis-memory"))];
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    char text[OPTION_VALUE_TEXT];
+
+    if (loader->options->redis_memory != OPTION_HALF) {
+        return true;
+    }
+    if (pages <= 0 || page <= 0) {
+        return loader_fail(loader, "redis-memory: the machine's memory is not known, give a size");
+    }
+    loader->options->redis_memory = (int64_t)pages / 2 * page;
+    free(origin->text);
+    origin->text = strdup(option_format_size(loader->options->redis_memory, text));
+    return origin->text != NULL || loader_fail(loader, "out of memory");
+}
+
+/* `limit` becomes a number as well, where there is one: all of a period's worth at once. */
+static bool resolve_burst(struct loader *loader)
+{
+    struct options *options = loader->options;
+    struct option_origin *origin = &options->origins[loader_find(SLICE("ingest-burst"))];
+    char text[OPTION_VALUE_TEXT];
+    struct limit limit;
+
+    if (options->ingest_burst != OPTION_AS_LIMIT || options->ingest_limit[0] == '\0' ||
+        limit_option_rate(options->ingest_limit, &limit) != NULL) {
+        return true;
+    }
+    options->ingest_burst = limit.count - 1;
+    free(origin->text);
+    origin->text = strdup(option_format_integer(options->ingest_burst, text));
+    return origin->text != NULL || loader_fail(loader, "out of memory");
+}
+
+/* A body that never fits into the memory of all bodies would wait for ever. */
+static bool check_together(const struct loader *loader)
+{
+    const struct options *options = loader->options;
+    const char *body = options->origins[loader_find(SLICE("max-body"))].text;
+    const char *memory = options->origins[loader_find(SLICE("max-body-memory"))].text;
+
+    if (options->max_body_memory >= options->max_body) {
+        return true;
+    }
+    return loader_fail(loader,
+        "max-body-memory: \"%.50s\" is refused, allowed: at least max-body, \"%.50s\"", memory,
+        body);
+}
+
+bool options_load(
+    struct options *options, int argc, char *const *argv, char *const *environment, char *ret_error)
+{
+    struct loader loader = {.options = options, .error = ret_error};
+
+    memset(options, 0, sizeof(*options));
+    if (set_defaults(&loader) && read_flags(&loader, argc, argv) &&
+        read_environment(&loader, environment) && loader_read_file(&loader) &&
+        set_all(&loader, loader.environment, OPTION_ENVIRONMENT) &&
+        set_all(&loader, loader.flags, OPTION_FLAG) && check_together(&loader) &&
+        resolve_memory(&loader) && resolve_burst(&loader)) {
+        return true;
+    }
+    options_release(options);
+    return false;
+}
+
+void options_release(struct options *options)
+{
+    for (size_t i = 0; i < OPTIONS_MAX; i++) {
+        free(options->origins[i].text);
+    }
+    for (size_t i = 0; i < options->n_entries; i++) {
+        free(options->entries[i].name);
+        free(options->entries[i].value);
+    }
+    free(options->entries);
+    memset(options, 0, sizeof(*options));
+}

@@ -1,0 +1,225 @@
+#include "service/parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "handlers/routes.h"
+#include "service/ops/api_description.h"
+#include "service/options/option_value.h"
+#include "service/redis/process.h"
+#include "storage/storage.h"
+
+#define EVENTS_MAX      10000 /* of the contract */
+#define IDLE_TIMEOUT_MS 75000
+#define REDIS_STOP_MS   10000
+#define HTTP_STOP_MS    1000
+#define DRAIN_MIN_MS    1000
+#define REDIS_START_MS  2000 /* the embedded Redis listens by then, or it is worth a warning */
+#define THREADS_MAX     4
+
+/* 0, or the exit status. */
+static int start_redis(struct service *s)
+{
+    char error[REDIS_CHILD_TEXT];
+    struct redis_child_report report;
+    if (s->options.redis[0] != '\0') {
+        s->redis_url = s->options.redis;
+        return 0;
+    }
+    struct redis_child_config config = {
+        .data_dir = s->options.data_dir,
+        .server = s->options.redis_server,
+        .maxmemory = s->options.redis_memory,
+        .fsync = s->options.fsync,
+    };
+    s->child = redis_child_open(&config, error);
+    if (s->child == NULL) {
+        (void)fprintf(stderr, "tallyd: %s\n", error);
+        return 2;
+    }
+    s->news.starting_until_ms = process_clock_ms() + REDIS_START_MS;
+    bool ok = redis_child_start(s->child, process_clock_ms(), &report);
+    redis_news_child(&s->news, &report);
+    s->redis_url = redis_child_url(s->child);
+    return ok ? 0 : 1;
+}
+
+/* The `site.<name>.tz` lines.  Free the array.  NULL: no memory. */
+static struct storage_site_zone *site_zones(const struct options *options, size_t *ret_n)
+{
+    struct storage_site_zone *zones = calloc(options->n_entries + 1, sizeof(*zones));
+    *ret_n = 0;
+    for (size_t i = 0; zones != NULL && i < options->n_entries; i++) {
+        const struct option_entry *entry = &options->entries[i];
+        if (entry->family == &option_families[OPTION_FAMILY_SITE_TZ]) {
+            zones[(*ret_n)++] = (struct storage_site_zone){entry->name, entry->value};
+        }
+    }
+    return zones;
+}
+
+static bool start_storage(struct service *s)
+{
+    const char *error = "out of memory";
+    const struct options *o = &s->options;
+    size_t n_zones = 0;
+    struct storage_site_zone *zones = site_zones(o, &n_zones);
+    struct storage_config config = {
+        .redis_url = s->redis_url,
+        .partitions = (unsigned)o->partitions,
+        .retention = o->retention,
+        .visit_timeout_s = o->visit_timeout_s,
+        .rotation = o->visitor_rotation,
+        .seen = {.on = o->seen != 0,
+            .capacity = (uint64_t)o->seen_capacity,
+            .keep_s = o->keep_seen_s},
+        .queue_events = (size_t)o->queue,
+        .cache_bytes = (size_t)o->cache_mb << 20,
+        .guard_by = s->guard_by,
+        .guard_limit = s->guard_limit,
+        .readers = (unsigned)o->readers,
+        .lead = true,
+        .lock_urls = o->lock_redis,
+        .notice = redis_news_storage,
+        .notice_data = &s->news,
+        .site_zones = zones,
+        .n_site_zones = n_zones,
+    };
+    (void)option_parse_rate(o->seen_error, &config.seen.error); /* was checked */
+    s->ops.app.storage = zones == NULL ? NULL : storage_open(&config, &error);
+    free(zones);
+    if (s->ops.app.storage == NULL) {
+        log_error(s->logger, "storage could not be opened", log_text("reason", error));
+    }
+    return s->ops.app.storage != NULL;
+}
+
+static bool join_routes(struct service *s)
+{
+    const struct {
+        const struct route *routes;
+        size_t n;
+    } tables[] = {
+        {api_routes, n_api_routes},
+        {ops_routes, n_ops_routes},
+        {api_description_routes, n_api_description_routes},
+    };
+    const size_t n_tables = sizeof(tables) / sizeof(tables[0]);
+    size_t n = 0;
+    for (size_t i = 0; i < n_tables; i++) {
+        n += tables[i].n;
+    }
+    s->routes = malloc(n * sizeof(*s->routes));
+    if (s->routes == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < n_tables; i++) {
+        memcpy(s->routes + s->n_routes, tables[i].routes, tables[i].n * sizeof(*s->routes));
+        s->n_routes += tables[i].n;
+    }
+    s->ops.http = http_metrics_new(s->routes, s->n_routes);
+    return s->ops.http != NULL;
+}
+
+static void submit(void *data, struct storage_job *job)
+{
+    storage_submit(data, job);
+}
+
+static int64_t now_ms(void *data)
+{
+    return storage_now_ms(data);
+}
+
+static void observe(void *data, size_t route, unsigned status, int64_t latency_us)
+{
+    http_metrics_observe(data, route, status, latency_us);
+}
+
+static unsigned default_threads(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (unsigned)cores;
+}
+
+static bool start_server(struct service *s)
+{
+    const char *error = NULL;
+    const struct options *o = &s->options;
+    s->ops.app.max_events = EVENTS_MAX;
+    s->ops.app.rotation = o->visitor_rotation;
+    s->ops.app.seen = o->seen != 0;
+    s->ops.app.stats = &s->stats;
+    s->ops.app.guard_by = s->guard_by;
+    s->ops.app.guard_limit = s->guard_limit;
+    s->ops.started_ms = process_utc_ms();
+    s->ops.probe = &s->probe;
+    s->ops.logger = s->logger;
+    pthread_mutex_init(&s->probe.lock, NULL);
+    s->ops.app.ops = &s->ops;
+    s->live = live_new(&s->ops.app, o, NULL);
+    if (s->live == NULL || !join_routes(s)) {
+        return false;
+    }
+    struct http_server_config config = {
+        .host = s->listen.host,
+        .port = s->listen.port,
+        .threads = o->threads == 0 ? default_threads() : (unsigned)o->threads,
+        .max_connections = (unsigned)o->max_connections,
+        .max_body = (size_t)o->max_body,
+        .max_body_memory = (size_t)o->max_body_memory,
+        .request_timeout_ms = o->request_timeout_ms,
+        .idle_timeout_ms = IDLE_TIMEOUT_MS,
+        .app = live_app(s->live),
+        .tokens = s->tokens,
+        .routes = s->routes,
+        .n_routes = s->n_routes,
+        .submit = submit,
+        .now_ms = now_ms,
+        .storage = s->ops.app.storage,
+        .observe = observe,
+        .observe_data = s->ops.http,
+    };
+    s->server = http_server_start(&config, &error);
+    if (s->server == NULL) {
+        (void)fprintf(stderr, "tallyd: cannot listen on %s: %s\n", o->listen, error);
+        return false;
+    }
+    atomic_store(&s->ops.server, s->server);
+    return true;
+}
+
+int service_start(struct service *s)
+{
+    int status = start_redis(s);
+    if (status == 0) {
+        status = start_storage(s) && start_server(s) ? 0 : 1;
+    }
+    return status;
+}
+
+void service_stop(struct service *s)
+{
+    struct redis_child_report report;
+    int64_t until_ms = process_clock_ms() + s->options.request_timeout_ms;
+    if (s->server != NULL) { /* who has begun may finish: each request has its deadline */
+        http_server_quiesce(s->server);
+        http_server_wait_idle(s->server, s->options.request_timeout_ms);
+    }
+    if (s->ops.app.storage != NULL) { /* who came last has little left; what nobody awaits, less */
+        int64_t least_ms = process_clock_ms() + DRAIN_MIN_MS;
+        storage_drain(s->ops.app.storage, until_ms > least_ms ? until_ms : least_ms);
+    }
+    atomic_store(&s->ops.server, NULL);
+    http_server_stop(s->server, HTTP_STOP_MS);
+    storage_close(s->ops.app.storage);
+    if (s->child != NULL) {
+        redis_child_stop(s->child, process_clock_ms() + REDIS_STOP_MS, &report);
+        redis_child_close(s->child);
+    }
+    http_metrics_free(s->ops.http);
+    free(s->routes);
+    live_free(s->live);
+}

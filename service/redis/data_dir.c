@@ -1,0 +1,97 @@
+#include "service/redis/data_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Who holds the lock wrote its pid into the file; only for the message, so any fault is an empty
+ * text. */
+static void read_holder(int fd, char *text, size_t room)
+{
+    char digits[16];
+    ssize_t n = pread(fd, digits, sizeof(digits) - 1, 0);
+
+    text[0] = '\0';
+    if (n <= 0) {
+        return;
+    }
+    digits[n] = '\0';
+    digits[strspn(digits, "0123456789")] = '\0';
+    if (digits[0] != '\0') {
+        (void)snprintf(text, room, " (process %s)", digits);
+    }
+}
+
+/* -1 and @error if it is held by another process or cannot be made. */
+static int lock(const char *dir, char *error, size_t room)
+{
+    char path[PATH_MAX + 16], holder[40], pid[16];
+
+    (void)snprintf(path, sizeof(path), "%s/tallyd.lock", dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    if (fd < 0) {
+        (void)snprintf(error, room, "cannot open %s: %s", path, strerror(errno));
+        return -1;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EWOULDBLOCK) {
+            read_holder(fd, holder, sizeof(holder));
+            (void)snprintf(
+                error, room, "the data directory %s is in use by another tallyd%s", dir, holder);
+        } else {
+            (void)snprintf(error, room, "cannot lock %s: %s", path, strerror(errno));
+        }
+        (void)close(fd);
+        return -1;
+    }
+    int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
+
+    /* The pid only helps people: a full disk is no reason not to start. */
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)n, 0) != n) {
+        errno = 0;
+    }
+    return fd;
+}
+
+bool data_dir_open(struct data_dir *dir, const char *path, char *error, size_t room)
+{
+    char resolved[PATH_MAX];
+    struct stat status;
+
+    dir->lock_fd = -1;
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+        (void)snprintf(
+            error, room, "cannot create the data directory %s: %s", path, strerror(errno));
+        return false;
+    }
+    if (realpath(path, resolved) == NULL || stat(resolved, &status) != 0) {
+        (void)snprintf(error, room, "cannot use the data directory %s: %s", path, strerror(errno));
+        return false;
+    }
+    if (!S_ISDIR(status.st_mode)) {
+        (void)snprintf(error, room, "the data directory %s is no directory", path);
+        return false;
+    }
+    int fd = lock(resolved, error, room);
+
+    if (fd < 0) {
+        return false;
+    }
+    (void)snprintf(dir->path, sizeof(dir->path), "%s", resolved);
+    dir->lock_fd = fd;
+    return true;
+}
+
+void data_dir_close(struct data_dir *dir)
+{
+    if (dir->lock_fd >= 0) {
+        (void)close(dir->lock_fd);
+    }
+    dir->lock_fd = -1;
+}

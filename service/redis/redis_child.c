@@ -1,0 +1,305 @@
+#include "service/redis/redis_child.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "service/redis/data_dir.h"
+#include "service/redis/process.h"
+#include "service/redis/redis_mend.h"
+#include "service/redis/redis_orphan.h"
+
+#define BACKOFF_MIN_MS     100
+#define BACKOFF_MAX_MS     1000  /* less than the 2 s within which events are taken again */
+#define STEADY_MS          10000 /* a server that ran this long is not failing over and over */
+#define ORPHAN_PATIENCE_MS 10000
+#define KILL_WAIT_MS       5000
+
+#define SOCKET_NAME "redis.sock"
+
+struct redis_child {
+    struct data_dir dir;
+    char *server;
+    int64_t maxmemory;
+    enum redis_fsync fsync;
+    int orphan_patience_ms;
+    char log[PATH_MAX + 16]; /* the server's */
+    char url[sizeof("unix:") + sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+
+    struct process process; /* pidfd -1: does not run */
+    int64_t started_ms;
+    int64_t next_ms;
+    int64_t backoff_ms; /* before the next start */
+};
+
+/* The socket of @dir must fit into a sockaddr_un; hiredis would cut a longer path silently. */
+static bool fill_url(struct redis_child *child, char *error)
+{
+    size_t n = strlen(child->dir.path) + sizeof("/" SOCKET_NAME) - 1;
+    size_t max = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
+
+    if (n > max) {
+        (void)snprintf(error, REDIS_CHILD_TEXT,
+            "the data directory's path is too long: its socket's would have %zu bytes, at most %zu "
+            "are possible",
+            n, max);
+        return false;
+    }
+    /* The precision, which cannot cut after the check, is for the compiler. */
+    (void)snprintf(child->url, sizeof(child->url), "unix:%.*s/" SOCKET_NAME,
+        (int)(max - sizeof("/" SOCKET_NAME) + 1), child->dir.path);
+    return true;
+}
+
+/* The server is started in another directory: a relative path (but not a bare name, which PATH
+ * decides) must be made absolute now.  Not resolved: redis-server may be a link to a binary that
+ * looks at its name.  The caller frees it; NULL on failure. */
+static char *absolute_path(const char *server)
+{
+    char *here, *path = NULL;
+
+    if (server[0] == '/' || strchr(server, '/') == NULL) {
+        return strdup(server);
+    }
+    here = getcwd(NULL, 0);
+    if (here != NULL && asprintf(&path, "%s/%s", here, server) < 0) {
+        path = NULL;
+    }
+    free(here);
+    return path;
+}
+
+struct redis_child *redis_child_open(const struct redis_child_config *config, char *ret_error)
+{
+    struct redis_child *child = calloc(1, sizeof(*child));
+
+    if (child != NULL) {
+        child->dir.lock_fd = -1;
+        child->process.pidfd = -1;
+        child->server = absolute_path(config->server);
+    }
+    if (child == NULL || child->server == NULL) {
+        (void)snprintf(
+            ret_error, REDIS_CHILD_TEXT, "cannot find %s: %s", config->server, strerror(errno));
+        goto fail;
+    }
+    child->maxmemory = config->maxmemory;
+    child->fsync = config->fsync;
+    child->orphan_patience_ms =
+        config->orphan_patience_ms > 0 ? config->orphan_patience_ms : ORPHAN_PATIENCE_MS;
+    child->next_ms = REDIS_CHILD_NEVER;
+    child->backoff_ms = BACKOFF_MIN_MS;
+    if (!data_dir_open(&child->dir, config->data_dir, ret_error, REDIS_CHILD_TEXT) ||
+        !fill_url(child, ret_error)) {
+        goto fail;
+    }
+    (void)snprintf(child->log, sizeof(child->log), "%s/redis.log", child->dir.path);
+    return child;
+fail:
+    redis_child_close(child);
+    return NULL;
+}
+
+const char *redis_child_url(const struct redis_child *child)
+{
+    return child->url;
+}
+
+int redis_child_fd(const struct redis_child *child)
+{
+    return child->process.pidfd;
+}
+
+int64_t redis_child_next_ms(const struct redis_child *child)
+{
+    return child->next_ms;
+}
+
+static bool spawn(struct redis_child *child, char *error)
+{
+    static const char *const fsync_names[] = {"always", "everysec"};
+    char *dir = child->dir.path, maxmemory[32], pid[PATH_MAX + 16];
+    /* clang-format off: an option and its value belong together */
+    const char *const argv[] = {
+        child->server,
+        "--port",
+        "0",
+        "--unixsocket",
+        child->url + sizeof("unix:") - 1,
+        "--unixsocketperm",
+        "700",
+        "--dir",
+        dir,
+        "--pidfile",
+        pid,
+        "--logfile",
+        child->log,
+        "--daemonize",
+        "no",
+        "--supervised",
+        "no",
+        "--appendonly",
+        "yes",
+        "--appendfsync",
+        fsync_names[child->fsync],
+        "--save",
+        "",
+        /* full: refuse, never forget */
+        "--maxmemory",
+        maxmemory,
+        "--maxmemory-policy",
+        "noeviction",
+        /* no stops for freeing large keys */
+        "--lazyfree-lazy-expire",
+        "yes",
+        "--lazyfree-lazy-server-del",
+        "yes",
+        "--lazyfree-lazy-user-del",
+        "yes",
+        /* a listpack is searched from its beginning: 512 pages in one (Redis's default) cost 7 % of
+           batches */
+        "--hash-max-listpack-entries",
+        "128",
+        NULL,
+    };
+    /* clang-format on */
+    struct process_spec spec = {
+        .argv = argv, .dir = dir, .output = child->log, .short_slices = true};
+
+    (void)snprintf(maxmemory, sizeof(maxmemory), "%" PRId64, child->maxmemory);
+    (void)snprintf(pid, sizeof(pid), "%s/redis.pid", dir);
+    return process_start(&spec, &child->process, error, REDIS_CHILD_TEXT);
+}
+
+static bool mend(struct redis_child *child, char *error)
+{
+    return redis_mend(child->dir.path, child->server, child->log, error, REDIS_CHILD_TEXT);
+}
+
+/* End what stands in the way, mend what it left, then start. */
+static bool start(struct redis_child *child, int64_t now_ms, struct redis_child_report *report)
+{
+    struct orphan orphan;
+
+    *report = (struct redis_child_report){.outcome = REDIS_CHILD_FAILED, .retry_in_ms = -1};
+    if (!redis_orphan_end(child->dir.path, child->server, child->orphan_patience_ms, &orphan,
+            report->text, sizeof(report->text)) ||
+        !mend(child, report->text) || !spawn(child, report->text)) {
+        return false;
+    }
+    child->started_ms = now_ms;
+    child->next_ms = REDIS_CHILD_NEVER;
+    report->outcome = REDIS_CHILD_STARTED;
+    report->pid = child->process.pid;
+    report->orphan = orphan.pid;
+    report->orphan_forced = orphan.forced;
+    return true;
+}
+
+bool redis_child_start(struct redis_child *child, int64_t now_ms, struct redis_child_report *report)
+{
+    return start(child, now_ms, report);
+}
+
+static void schedule(struct redis_child *child, int64_t now_ms, struct redis_child_report *report)
+{
+    report->retry_in_ms = child->backoff_ms;
+    child->next_ms = now_ms + child->backoff_ms;
+    child->backoff_ms *= 2;
+    if (child->backoff_ms > BACKOFF_MAX_MS) {
+        child->backoff_ms = BACKOFF_MAX_MS;
+    }
+}
+
+static void describe_end(const siginfo_t *end, char *text)
+{
+    const char *name = end->si_code == CLD_EXITED ? NULL : sigdescr_np(end->si_status);
+
+    if (end->si_code == CLD_EXITED) {
+        (void)snprintf(text, REDIS_CHILD_TEXT, "exit status %d", end->si_status);
+    } else {
+        (void)snprintf(text, REDIS_CHILD_TEXT, "killed by signal %d (%s)", end->si_status,
+            name != NULL ? name : "unknown");
+    }
+}
+
+/* Reap the child if it has ended; false if it still runs. */
+static bool reap(struct redis_child *child, struct redis_child_report *report)
+{
+    siginfo_t end = {.si_pid = 0};
+
+    *report = (struct redis_child_report){.outcome = REDIS_CHILD_NOTHING, .retry_in_ms = -1};
+    if (child->process.pidfd < 0) {
+        return false;
+    }
+    if (waitid(P_PIDFD, (id_t)child->process.pidfd, &end, WEXITED | WNOHANG) != 0) {
+        (void)snprintf(report->text, sizeof(report->text), "somebody else has reaped it");
+    } else if (end.si_pid == 0) {
+        return false;
+    } else {
+        describe_end(&end, report->text);
+    }
+    report->outcome = REDIS_CHILD_EXITED;
+    report->pid = child->process.pid;
+    (void)close(child->process.pidfd);
+    child->process.pidfd = -1;
+    return true;
+}
+
+void redis_child_on_exit(
+    struct redis_child *child, int64_t now_ms, struct redis_child_report *report)
+{
+    if (!reap(child, report)) {
+        return;
+    }
+    if (now_ms - child->started_ms >= STEADY_MS) {
+        child->backoff_ms = BACKOFF_MIN_MS;
+    }
+    schedule(child, now_ms, report);
+}
+
+void redis_child_tick(struct redis_child *child, int64_t now_ms, struct redis_child_report *report)
+{
+    *report = (struct redis_child_report){.outcome = REDIS_CHILD_NOTHING, .retry_in_ms = -1};
+    if (now_ms < child->next_ms || child->process.pidfd >= 0) {
+        return;
+    }
+    if (!start(child, now_ms, report)) {
+        schedule(child, now_ms, report);
+    }
+}
+
+void redis_child_stop(
+    struct redis_child *child, int64_t deadline_ms, struct redis_child_report *report)
+{
+    int pidfd = child->process.pidfd;
+
+    child->next_ms = REDIS_CHILD_NEVER;
+    if (pidfd >= 0 && !process_end(pidfd, SIGTERM, deadline_ms)) {
+        (void)process_end(pidfd, SIGKILL, process_clock_ms() + KILL_WAIT_MS);
+    }
+    (void)reap(child, report);
+}
+
+void redis_child_close(struct redis_child *child)
+{
+    struct redis_child_report report;
+
+    if (child == NULL) {
+        return;
+    }
+    redis_child_stop(child, 0, &report);
+    if (child->process.pidfd >= 0) {
+        (void)close(child->process.pidfd);
+    }
+    data_dir_close(&child->dir);
+    free(child->server);
+    free(child);
+}

@@ -1,0 +1,151 @@
+#include "service/redis/redis_orphan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "service/options/option_value.h"
+#include "service/redis/process.h"
+
+#define NAME_MAX_BYTES 15   /* of /proc/PID/comm */
+#define KILL_WAIT_MS   5000 /* SIGKILL ends a process at once, but for one stuck in the kernel */
+
+/* The first line of a small file, without its end; empty if there is none. */
+static void read_text(const char *path, char *text, size_t room)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, room - 1) : -1;
+
+    text[n > 0 ? n : 0] = '\0';
+    text[strcspn(text, "\r\n")] = '\0';
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
+static pid_t pid_of_file(const char *dir)
+{
+    char path[PATH_MAX + 16], text[32];
+    int64_t pid;
+
+    (void)snprintf(path, sizeof(path), "%s/redis.pid", dir);
+    read_text(path, text, sizeof(text));
+    if (!option_parse_integer(text, &pid) || pid <= 1 || pid > INT_MAX) {
+        return 0;
+    }
+    return (pid_t)pid;
+}
+
+/* Who listens on @dir's socket: a pid, 0 for nobody, -1 for somebody without a pid here (as in
+ * another container). */
+static pid_t pid_of_socket(const char *dir)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct ucred peer = {.pid = 0};
+    socklen_t size = sizeof(peer);
+    pid_t pid = 0;
+    int n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/redis.sock", dir);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0 || n < 0 || (size_t)n >= sizeof(address.sun_path)) {
+        goto out;
+    }
+    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0) {
+        pid = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0 ? peer.pid
+                                                                                         : -1;
+    } else if (errno == EAGAIN) { /* its backlog is full: somebody, who does not accept */
+        pid = -1;
+    }
+out:
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return pid;
+}
+
+/* Is @pid's name that of a redis-server, or of @server's file, and @dir its working directory? */
+static bool is_server_in(pid_t pid, const char *server, const char *dir)
+{
+    char path[64], name[64];
+    const char *slash = strrchr(server, '/');
+    const char *file = slash != NULL ? slash + 1 : server;
+    struct stat theirs, ours;
+
+    (void)snprintf(path, sizeof(path), "/proc/%ld/comm", (long)pid);
+    read_text(path, name, sizeof(name));
+    if (strcmp(name, "redis-server") != 0 && strncmp(name, file, NAME_MAX_BYTES) != 0) {
+        return false;
+    }
+    (void)snprintf(path, sizeof(path), "/proc/%ld/cwd", (long)pid);
+    return stat(path, &theirs) == 0 && stat(dir, &ours) == 0 && theirs.st_dev == ours.st_dev &&
+           theirs.st_ino == ours.st_ino;
+}
+
+enum found { FOUND_OTHER, FOUND_ENDED, FOUND_STUBBORN };
+
+/* End @pid if it is an orphan of @dir. */
+static enum found end_orphan(
+    pid_t pid, const char *dir, const char *server, int patience_ms, struct orphan *ret)
+{
+    int pidfd = pidfd_open(pid, 0);
+    enum found found = FOUND_OTHER;
+    bool forced = false;
+
+    if (pidfd < 0) {
+        return FOUND_OTHER;
+    }
+    /* Alive after the check: what was checked is what the pidfd means. */
+    if (!is_server_in(pid, server, dir) || process_end(pidfd, 0, 0)) {
+        goto out;
+    }
+    if (!process_end(pidfd, SIGTERM, process_clock_ms() + patience_ms)) {
+        forced = true;
+        if (!process_end(pidfd, SIGKILL, process_clock_ms() + KILL_WAIT_MS)) {
+            found = FOUND_STUBBORN;
+            goto out;
+        }
+    }
+    *ret = (struct orphan){pid, forced};
+    found = FOUND_ENDED;
+out:
+    (void)close(pidfd);
+    return found;
+}
+
+bool redis_orphan_end(const char *dir, const char *server, int patience_ms, struct orphan *ret,
+    char *error, size_t room)
+{
+    struct orphan orphan = {.pid = 0};
+    pid_t pid = pid_of_file(dir);
+    enum found found = FOUND_OTHER;
+
+    if (pid > 0) {
+        found = end_orphan(pid, dir, server, patience_ms, &orphan);
+    }
+    if (found != FOUND_STUBBORN && (pid = pid_of_socket(dir)) != 0) {
+        found = pid > 0 ? end_orphan(pid, dir, server, patience_ms, &orphan) : FOUND_OTHER;
+        /* It may just have ended by itself. */
+        if (found == FOUND_OTHER && pid_of_socket(dir) != 0) {
+            (void)snprintf(error, room,
+                "a server that is not ours answers on %s/redis.sock (process %ld): stop it first",
+                dir, (long)pid);
+            return false;
+        }
+    }
+    if (found == FOUND_STUBBORN) {
+        (void)snprintf(error, room, "the redis-server left in %s (process %ld) cannot be ended",
+            dir, (long)pid);
+        return false;
+    }
+    *ret = orphan;
+    return true;
+}

@@ -1,0 +1,143 @@
+#include "storage/base/buffer.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+void buffer_init(struct buffer *b)
+{
+    *b = (struct buffer){0};
+}
+
+void buffer_release(struct buffer *b)
+{
+    free(b->p);
+    buffer_init(b);
+}
+
+void buffer_clear(struct buffer *b, size_t keep)
+{
+    if (b->capacity > keep) {
+        buffer_release(b);
+    }
+    b->n = 0;
+    b->failed = false;
+}
+
+static bool reserve(struct buffer *b, size_t n)
+{
+    if (b->failed) {
+        return false;
+    }
+    if (b->capacity - b->n >= n) {
+        return true;
+    }
+    size_t capacity = b->capacity == 0 ? 512 : b->capacity * 2;
+    while (capacity - b->n < n) {
+        capacity *= 2;
+    }
+    char *p = realloc(b->p, capacity);
+    if (p == NULL) {
+        b->failed = true;
+        return false;
+    }
+    b->p = p;
+    b->capacity = capacity;
+    return true;
+}
+
+char *buffer_grow(struct buffer *b, size_t n)
+{
+    if (!reserve(b, n)) {
+        return NULL;
+    }
+    b->n += n;
+    return b->p + b->n - n;
+}
+
+void buffer_append(struct buffer *b, const void *bytes, size_t n)
+{
+    if (n > 0 && reserve(b, n)) {
+        memcpy(b->p + b->n, bytes, n);
+        b->n += n;
+    }
+}
+
+void buffer_text(struct buffer *b, const char *text)
+{
+    buffer_append(b, text, strlen(text));
+}
+
+size_t decimal_print(int64_t value, char *text)
+{
+    char digits[20];
+    size_t n = 0;
+    size_t at = 0;
+    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do {
+        digits[n++] = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0);
+    if (value < 0) {
+        text[at++] = '-';
+    }
+    while (n > 0) {
+        text[at++] = digits[--n];
+    }
+    return at;
+}
+
+void buffer_decimal(struct buffer *b, int64_t value)
+{
+    char text[24];
+    buffer_append(b, text, decimal_print(value, text));
+}
+
+static void counted(struct buffer *b, char sign, size_t n)
+{
+    char text[32];
+    text[0] = sign;
+    size_t length = 1 + decimal_print((int64_t)n, text + 1);
+    text[length++] = '\r';
+    text[length++] = '\n';
+    buffer_append(b, text, length);
+}
+
+void resp_head(struct buffer *b, size_t n)
+{
+    counted(b, '*', n);
+}
+
+void resp_word(struct buffer *b, const void *bytes, size_t n)
+{
+    counted(b, '$', n);
+    buffer_append(b, bytes, n);
+    buffer_append(b, "\r\n", 2);
+}
+
+void resp_text(struct buffer *b, const char *text)
+{
+    resp_word(b, text, strlen(text));
+}
+
+void resp_decimal(struct buffer *b, int64_t value)
+{
+    char text[24];
+    resp_word(b, text, decimal_print(value, text));
+}
+
+void resp_command(struct buffer *b, ...)
+{
+    va_list words;
+    size_t n = 0;
+    va_start(words, b);
+    while (va_arg(words, const char *) != NULL) {
+        n++;
+    }
+    va_end(words);
+    resp_head(b, n);
+    va_start(words, b);
+    for (size_t i = 0; i < n; i++) {
+        resp_text(b, va_arg(words, const char *));
+    }
+    va_end(words);
+}

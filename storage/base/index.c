@@ -1,0 +1,95 @@
+#include "storage/base/index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SIZE_MIN 64
+
+static uint32_t fold(uint64_t hash)
+{
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+void index_clear(struct index *index)
+{
+    /* All bits set is INDEX_NONE. */
+    if (index->used > 0) {
+        memset(index->slots, 0xff, index->size * sizeof(*index->slots));
+        index->used = 0;
+    }
+}
+
+void index_release(struct index *index)
+{
+    free(index->slots);
+    *index = (struct index){0};
+}
+
+static bool resize(struct index *index, size_t size)
+{
+    struct index_slot *slots = malloc(size * sizeof(*slots));
+    if (slots == NULL) {
+        return false;
+    }
+    memset(slots, 0xff, size * sizeof(*slots));
+    for (size_t i = 0; i < index->size; i++) {
+        if (index->slots[i].item == INDEX_NONE) {
+            continue;
+        }
+        size_t at = index->slots[i].hash & (size - 1);
+        while (slots[at].item != INDEX_NONE) {
+            at = (at + 1) & (size - 1);
+        }
+        slots[at] = index->slots[i];
+    }
+    free(index->slots);
+    index->slots = slots;
+    index->size = size;
+    return true;
+}
+
+bool index_reserve(struct index *index)
+{
+    if (index->size == 0) {
+        return resize(index, SIZE_MIN);
+    }
+    return index->used * 2 < index->size || resize(index, index->size * 2);
+}
+
+struct index_slot *index_find(struct index *index, uint64_t hash,
+    bool (*same)(const void *context, uint32_t item), const void *context)
+{
+    uint32_t h = fold(hash);
+    size_t at = h & (index->size - 1);
+    while (index->slots[at].item != INDEX_NONE) {
+        if (index->slots[at].hash == h && same(context, index->slots[at].item)) {
+            break;
+        }
+        at = (at + 1) & (index->size - 1);
+    }
+    return &index->slots[at];
+}
+
+void index_set(struct index *index, struct index_slot *slot, uint64_t hash, uint32_t item)
+{
+    *slot = (struct index_slot){.item = item, .hash = fold(hash)};
+    index->used++;
+}
+
+bool array_reserve(void *array, size_t *capacity, size_t n, size_t size)
+{
+    if (n < *capacity) {
+        return true;
+    }
+    size_t more = *capacity == 0 ? 64 : *capacity * 2;
+    void *old;
+    memcpy(&old, array, sizeof(old));
+    void *p = reallocarray(old, more, size);
+    if (p == NULL) {
+        return false;
+    }
+    memcpy(array, &p, sizeof(p));
+    *capacity = more;
+    /* cppcheck-suppress memleak ; *array owns it */
+    return true;
+}

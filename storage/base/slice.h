@@ -1,0 +1,40 @@
+/* slice.h - a piece of somebody else's bytes.
+ *
+ * Layer: storage, used by all.  A slice owns nothing and is not NUL-terminated; it lives as long as
+ * the buffer it points into, which the structure that holds the slice must say.
+ */
+#ifndef STORAGE_BASE_SLICE_H
+#define STORAGE_BASE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct slice {
+    const char *p; /* may be NULL when n is 0 */
+    size_t n;
+};
+
+/* A string literal as a slice. */
+#define SLICE(literal) ((struct slice){(literal), sizeof(literal) - 1})
+
+static inline struct slice slice_of(const char *text)
+{
+    return (struct slice){text, strlen(text)};
+}
+
+static inline bool slice_equal(struct slice a, struct slice b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+/* The value of a hexadecimal digit, -1 for any other character. */
+static inline int hex_digit(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+#endif

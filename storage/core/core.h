@@ -1,0 +1,118 @@
+/* core.h - what the threads of one storage share.
+ *
+ * Layer: storage, private to it.  Fields are set before the threads start and constant from then
+ * on, unless the comment says otherwise.
+ */
+#ifndef STORAGE_CORE_CORE_H
+#define STORAGE_CORE_CORE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "storage/base/clock.h"
+#include "storage/read/cache.h"
+#include "storage/redis/redis.h"
+#include "storage/schema/identity.h"
+#include "storage/schema/partition.h"
+#include "storage/storage.h"
+#include "storage/time/site_zones.h"
+#include "storage/write/pace.h"
+
+struct seen_fold;
+
+/* What was last seen of a partition's t:{p}:rolled; of any age, every user has Redis check it. */
+struct partition_view {
+    bool known; /* false: nothing was read yet, or the partition is empty */
+    struct rollup_state state;
+    struct retention retention;
+    struct ver ver; /* a hint: what is remembered under it is proved by the next reply */
+
+    /* Minutes that end at or before over_s have changed only if `over` has (n 0: none have ended).
+     * over_held: the reply before had the same one, so it is likely that the next one has, too. */
+    struct ver over;
+    int64_t over_s;
+    bool over_held;
+};
+
+struct core {
+    struct storage_config config; /* strings owned elsewhere: see storage.c */
+    struct redis_endpoint endpoint;
+    struct partitions partitions;
+    bool
+        one_node; /* all partitions lie together: a script may serve several (false in a cluster) */
+    struct seen_fold *seen_fold; /* NULL: this process feeds no logs */
+    struct site_zones sites;     /* where each site is cut */
+    char cfg[192];               /* field cfg of every partition: see settings_print */
+
+    struct redis_clock clock;   /* thread-safe */
+    struct storage_stats stats; /* atomic */
+    struct cache *cache;        /* of closed buckets, thread-safe; NULL: none */
+    const struct secret
+        *_Atomic secret;   /* NULL until the first connection; then never freed before close */
+    _Atomic bool ready;    /* the writer's connection stands and the schema was checked */
+    _Atomic bool refusing; /* cannot be reached for a while: new jobs are refused at once */
+    _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve */
+    _Atomic bool stopping;
+    _Atomic unsigned questions; /* being read */
+    /* How many writes Redis has refused, or connections for writing were lost, times 256, and the
+     * enum storage_err of the last. */
+    _Atomic uint64_t write_fault;
+    struct leader *_Atomic leader; /* NULL: takes no part in rollups */
+
+    pthread_mutex_t view_lock; /* guards views */
+    struct partition_view views[PARTITIONS_MAX];
+
+    /* Settings that this process has replaced by its own; if they come back (data restored, or gone
+     * back in time) they are replaced again.  The writer's thread only. */
+    struct replaced_settings {
+        char cfg[192];
+        unsigned times;
+    } replaced[4];
+    unsigned n_replaced;
+
+    struct pace pace; /* how large scripts may be; the writer's thread only */
+
+    pthread_mutex_t wake_lock; /* guards wake_rollup */
+    pthread_cond_t wake;       /* CLOCK_MONOTONIC */
+    bool wake_rollup;          /* something is due earlier than the rollup thread believes */
+};
+
+/* Locks and the like.  The caller has zeroed @core. */
+void core_init(struct core *core);
+void core_release(struct core *core);
+
+/* A reply that just came said that it was @redis_us. */
+void core_time_seen(struct core *core, int64_t redis_us);
+
+/* Have the rollup thread look again. */
+void core_wake_rollup(struct core *core);
+
+/* Copy a partition's view; where none is known, that of a partition that is empty now. */
+struct partition_view core_view(struct core *core, unsigned partition);
+/* Keep @view, which a reply has just told; sets its over_held. */
+void core_set_view(struct core *core, unsigned partition, struct partition_view *view);
+
+/* Ask for the fields of a partition's `rolled` that make a view, so many, and @more whose names the
+ * caller appends. */
+#define ROLLED_FIELDS 5
+void core_ask_rolled(struct buffer *out, const char *tag, size_t more);
+
+/* Take a view out of the reply (an array of ROLLED_FIELDS).  False: not ours
+ * (settings differ). An empty partition gives the view of one that is empty now. */
+bool core_parse_rolled(struct core *core, const struct reply *rolled, struct partition_view *ret);
+
+/* Redis has just refused to write, or cannot be reached: /readyz says so until one is taken.
+ * STORAGE_OOM is counted. */
+void core_write_failed(struct core *core, enum storage_err err);
+
+/* Tell the owner. */
+void core_notice(struct core *core, enum storage_notice what, const char *detail);
+
+/* Answer a job; or all of a list. */
+void job_done(struct storage_job *job, enum storage_err err);
+void jobs_done(struct storage_job *list, enum storage_err err);
+
+/* Is it to go on?  A redis_look of threads that nobody waits for, whose data is the core. */
+bool core_runs(void *data);
+
+#endif

@@ -1,0 +1,29 @@
+/* session.h - a connection that is fit for use: introduced, checked, scripts loaded.
+ *
+ * Layer: storage.  A session belongs to one thread.
+ */
+#ifndef STORAGE_CORE_SESSION_H
+#define STORAGE_CORE_SESSION_H
+
+#include "storage/core/core.h"
+#include "storage/redis/script.h"
+
+struct session {
+    struct redis *redis;    /* NULL: not connected */
+    struct redis_look look; /* its owner's, for the next connection; 0: none */
+    struct script_digests scripts;
+};
+
+/* Connect and load the scripts.  On failure returns false, and @error says why. */
+bool session_open(
+    struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n);
+void session_close(struct session *session);
+
+/* What only the writer does after it has connected: check the server (version, no eviction) and the
+ * schema, create or learn the secret, give empty partitions their state and learn the others'. With
+ * @adopt, retention that differs is changed to ours (at the start of a process), and zones of sites
+ * without data; else it makes core->settings_differ true. */
+bool session_prepare(struct session *session, struct core *core, bool adopt, int64_t deadline_ms,
+    char *error, size_t error_n);
+
+#endif

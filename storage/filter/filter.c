@@ -1,0 +1,139 @@
+#include "storage/filter/filter.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/filter/ops.h"
+
+static struct filter_figures figures(const struct filter_state *state)
+{
+    const struct filter_shape *shape = &state->shape;
+    struct filter_figures f = {
+        .created_capacity = shape->capacity, .expansion = shape->expansion, .error = shape->error};
+    double capacity = 0;
+    double set = 0;
+    for (unsigned s = 0; s < shape->shards; s++) {
+        const struct filter_shard *shard = &state->shards[s];
+        unsigned n = shard->n == 0 ? 1 : shard->n; /* the first layer is there, empty */
+        double no = 1;                             /* probability of a right answer */
+        for (unsigned i = 0; i < n; i++) {
+            struct bloom_layer layer = bloom_layer(&shape->shard, i);
+            uint64_t bytes = layer.bits / 8 * layer.segments;
+            f.items += shard->items[i];
+            f.bytes += bytes;
+            f.hashes = layer.hashes > f.hashes ? layer.hashes : f.hashes;
+            set += bloom_fill(&layer, shard->items[i]) * (double)bytes;
+            no *= 1 - bloom_false_positives(&layer, shard->items[i]);
+        }
+        f.layers = n > f.layers ? n : f.layers;
+        f.false_positives += (1 - no) / shape->shards;
+        capacity += filter_nominal_capacity(shape, n);
+    }
+    f.capacity = (uint64_t)llround(capacity);
+    f.fill = set / (double)f.bytes;
+    return f;
+}
+
+static bool same_parameters(const struct filter_shape *shape, const struct filter_job *asked)
+{
+    return shape->capacity == asked->capacity && shape->error == asked->error &&
+           shape->expansion == asked->expansion;
+}
+
+/* Learn the filter; one that must be there is made.  Nobody can delete it so often that this goes
+ * on past the deadline without being told. */
+static bool learn(struct filter_state *state, struct filter_job *job, bool make)
+{
+    for (;;) {
+        if (!filter_learn(state)) {
+            return false;
+        }
+        bool made = false;
+        if (state->shape.id != 0 || !make) {
+            return true;
+        }
+        if (!filter_make(state, &made)) {
+            return false;
+        }
+        job->created = job->created || made;
+    }
+}
+
+static void run_create(struct filter_state *state, struct filter_job *job)
+{
+    if (learn(state, job, true)) {
+        job->outcome = same_parameters(&state->shape, job) ? FILTER_DONE : FILTER_DIFFERS;
+        job->figures = figures(state);
+    }
+}
+
+static void run_info(struct filter_state *state, struct filter_job *job)
+{
+    if (learn(state, job, false) && state->shape.id != 0) {
+        job->outcome = FILTER_DONE;
+        job->figures = figures(state);
+    }
+}
+
+static void run_drop(struct filter_state *state, struct filter_job *job)
+{
+    if (learn(state, job, false) && state->shape.id != 0 && filter_drop(state)) {
+        job->outcome = FILTER_DONE;
+    }
+}
+
+static void run_check(struct filter_state *state, struct filter_job *job)
+{
+    if (learn(state, job, false) && state->shape.id != 0 && filter_check_items(state, job)) {
+        job->outcome = FILTER_DONE;
+    }
+}
+
+static void run_add(struct filter_state *state, struct filter_job *job)
+{
+    bool gone = true;
+    while (gone) {
+        gone = false;
+        if (!learn(state, job, true) || !filter_add_items(state, job, &gone)) {
+            return;
+        }
+    }
+    job->outcome = FILTER_DONE;
+}
+
+enum storage_err filter_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
+{
+    struct filter_job *asked = &job->u.filter;
+    struct filter_state *state = calloc(1, sizeof(*state));
+    if (state == NULL) {
+        return STORAGE_NOMEM;
+    }
+    pipeline_init(&state->pipe, reader, job);
+    state->asked = asked;
+    asked->outcome = FILTER_ABSENT;
+    asked->created = false;
+    if (asked->answers != NULL) {
+        memset(asked->answers, FILTER_PENDING, asked->n_items);
+    }
+    switch (asked->action) {
+    case FILTER_CREATE:
+        run_create(state, asked);
+        break;
+    case FILTER_INFO:
+        run_info(state, asked);
+        break;
+    case FILTER_DROP:
+        run_drop(state, asked);
+        break;
+    case FILTER_ADD:
+        run_add(state, asked);
+        break;
+    case FILTER_CHECK:
+        run_check(state, asked);
+        break;
+    }
+    enum storage_err err = pipeline_end(&state->pipe, ret_lost);
+    free(state);
+    return err;
+}

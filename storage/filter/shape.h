@@ -1,0 +1,89 @@
+/* shape.h - how a named filter lies in Redis.
+ *
+ * Layer: storage, pure.  Thread-safe.
+ *
+ *   t:{h}:bf:<site>:<name>    hash    id, capacity, error, expansion, shards, rules
+ *   t:{p}:bfs:<site>:<name>   hash    id, n (layers), 0.. (items of each layer): one a shard
+ *   t:{p}:bfl:<site>:<name>:<id>:<layer>.<segment>
+ *                             string  the bits
+ *
+ * A filter that fits into 4 MiB is RedisBloom's, bit for bit: its string is RedisBloom's image of
+ * the layer.  A larger one, which would not be that in shards anyway, goes by our own rules
+ * (bloom.h), in segments of up to 256 KiB.
+ *
+ * All bits of an item lie in one string, so they are one command.  A new string is zeroed at one
+ * go, and Redis is held as long: 0.1 ms for 256 KiB, 0.4 for 1 MiB, 1.6 for 4 (measured; longer
+ * where the machine has to find the memory).  filter/add.c sees to it that such a script does
+ * little else.
+ *
+ * h is the partition of hash(site, name), shard s lies in partition (h + s) mod P: a filter of one
+ * shard has all in one partition.
+ *
+ * `id` is the time of creation in microseconds, always later than that of an earlier filter of the
+ * name.  It stands in every hash and in the bits' keys, so that who still goes by an earlier filter
+ * of the name does nothing, to add to it or to delete it.  `drop` in a hash: it is being deleted,
+ * and whoever meets it finishes that first.  `last` in a hash without an id: the id of a filter
+ * that was deleted; stays for two hours.
+ */
+#ifndef STORAGE_FILTER_SHAPE_H
+#define STORAGE_FILTER_SHAPE_H
+
+#include "storage/redis/redis.h"
+#include "storage/schema/key.h"
+#include "storage/schema/partition.h"
+#include "storage/sketch/bloom.h"
+
+/* As stored.  (3 was RedisBloom's in strings of 256 KiB, for some hours: never released.) */
+enum filter_rules {
+    FILTER_REDISBLOOM = 1,
+    FILTER_OWN_LONG = 2, /* segments of up to 1 MiB; not made any more */
+    FILTER_OWN = 4,
+};
+
+struct filter_shape {
+    struct slice site, name;
+    uint64_t id; /* 0: there is none */
+    bool dropping;
+    uint64_t capacity;
+    double error;
+    unsigned expansion;
+    unsigned shards, home, partitions;
+    struct bloom_params shard; /* of each shard */
+};
+
+/* What a shard's hash says; n is 0 if nothing was added to it yet. */
+struct filter_shard {
+    unsigned n;
+    uint64_t items[BLOOM_LAYERS_MAX];
+};
+
+/* What a new filter of these parameters gets. */
+struct filter_layout {
+    unsigned shards;
+    enum filter_rules rules;
+};
+struct filter_layout filter_layout(
+    uint64_t capacity, double error, unsigned expansion, const struct partitions *partitions);
+
+void filter_shape_init(struct filter_shape *shape, struct slice site, struct slice name,
+    const struct partitions *partitions);
+
+/* Take the reply to HMGET <home> id capacity error expansion shards drop rules.  False: not one
+ * of ours. */
+#define FILTER_HOME_FIELDS 7
+extern const char *const filter_home_fields[FILTER_HOME_FIELDS];
+bool filter_shape_read(struct filter_shape *shape, const struct reply *fields);
+
+/* Take the reply to HGETALL of a shard's hash.  False: not one of ours. */
+bool filter_shard_read(
+    const struct filter_shape *shape, const struct reply *pairs, struct filter_shard *ret);
+
+/* The shard of an item by its hash, and the partition that a shard lies in. */
+unsigned filter_shard_of(const struct filter_shape *shape, struct bloom_hash hash);
+unsigned filter_partition(const struct filter_shape *shape, unsigned shard);
+
+/* Capacity as it was asked for, of the first @layers of one shard: a large filter's shards are made
+ * a little larger than their share, because items fall into them by chance. */
+double filter_nominal_capacity(const struct filter_shape *shape, unsigned layers);
+
+#endif

@@ -1,0 +1,357 @@
+#include "storage/hot/hot_pages.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "storage/base/index.h"
+#include "storage/hot/space_saving.h"
+#include "storage/schema/hashed_event.h"
+
+#define CORES_MAX 8
+#define KEPT      64 /* counters of a slot that is over */
+
+enum kind { READS, WRITES };
+#define KINDS 2
+
+/* A counter of a slot that is over. */
+struct kept {
+    uint64_t hash;
+    uint32_t count, over;
+    struct space_saving_name *name; /* owned */
+};
+
+struct slot {
+    int64_t number; /* time / HOT_SLOT_MS; what is older than the window is of no account */
+    struct {
+        struct kept kept[KEPT];
+        size_t n;
+        uint32_t floor; /* most that a page may have come that is not here */
+    } kinds[KINDS];
+};
+
+/* A core's own; the lock is there for the list, and for two threads that met on one core. */
+struct counters {
+    pthread_mutex_t lock;
+    int64_t number; /* slot under way */
+    struct space_saving now[KINDS];
+    struct slot over[HOT_SLOTS]; /* number % HOT_SLOTS */
+};
+
+struct hot_pages {
+    int64_t begin_ms;
+    unsigned n;
+    struct counters cores[];
+};
+
+struct hot_pages *hot_pages_new(unsigned cores, int64_t now_ms)
+{
+    unsigned n = cores == 0 ? 1 : cores > CORES_MAX ? CORES_MAX : cores;
+    struct hot_pages *hot = calloc(1, sizeof(*hot) + n * sizeof(hot->cores[0]));
+    if (hot == NULL) {
+        return NULL;
+    }
+    hot->begin_ms = now_ms;
+    for (; hot->n < n; hot->n++) {
+        pthread_mutex_init(&hot->cores[hot->n].lock, NULL);
+        hot->cores[hot->n].number = now_ms / HOT_SLOT_MS;
+    }
+    return hot;
+}
+
+static void drop_slot(struct slot *slot)
+{
+    for (int kind = 0; kind < KINDS; kind++) {
+        for (size_t i = 0; i < slot->kinds[kind].n; i++) {
+            free(slot->kinds[kind].kept[i].name);
+        }
+        slot->kinds[kind].n = 0;
+        slot->kinds[kind].floor = 0;
+    }
+}
+
+void hot_pages_free(struct hot_pages *hot)
+{
+    for (unsigned i = 0; hot != NULL && i < hot->n; i++) {
+        struct counters *c = &hot->cores[i];
+        for (int s = 0; s < HOT_SLOTS; s++) {
+            drop_slot(&c->over[s]);
+        }
+        for (int kind = 0; kind < KINDS; kind++) {
+            space_saving_clear(&c->now[kind]);
+        }
+        pthread_mutex_destroy(&c->lock);
+    }
+    free(hot);
+}
+
+/* ---- a slot ends ---- */
+
+static int by_count(const void *a, const void *b)
+{
+    const struct kept *x = a;
+    const struct kept *y = b;
+    return (x->count < y->count) - (x->count > y->count);
+}
+
+/* Its greatest counters; their names change hands. */
+static void keep(struct space_saving *now, struct slot *slot, enum kind kind)
+{
+    static const size_t max = (size_t)SPACE_SAVING_SETS * SPACE_SAVING_WAYS;
+    struct kept all[SPACE_SAVING_SETS * SPACE_SAVING_WAYS];
+    size_t n = 0;
+    uint32_t floor = space_saving_floor(now);
+    for (size_t i = 0; i < max; i++) {
+        struct space_saving_set *set = &now->sets[i / SPACE_SAVING_WAYS];
+        size_t way = i % SPACE_SAVING_WAYS;
+        if (set->count[way] == 0) {
+            continue;
+        }
+        if (set->name[way] == NULL) { /* what it counts cannot be told */
+            floor = set->count[way] > floor ? set->count[way] : floor;
+            continue;
+        }
+        all[n++] = (struct kept){set->hash[way], set->count[way], set->over[way], set->name[way]};
+        set->name[way] = NULL;
+    }
+    qsort(all, n, sizeof(all[0]), by_count);
+    for (size_t i = KEPT; i < n; i++) {
+        floor = all[i].count > floor ? all[i].count : floor;
+        free(all[i].name);
+    }
+    slot->kinds[kind].n = n < KEPT ? n : KEPT;
+    memcpy(slot->kinds[kind].kept, all, slot->kinds[kind].n * sizeof(all[0]));
+    slot->kinds[kind].floor = floor;
+    space_saving_clear(now);
+}
+
+/* Under the lock: the slot of @now_ms is under way from here on. */
+static void turn(struct counters *c, int64_t now_ms)
+{
+    int64_t number = now_ms / HOT_SLOT_MS;
+    if (number <= c->number) { /* another thread's time may be a moment ahead */
+        return;
+    }
+    struct slot *slot = &c->over[c->number % HOT_SLOTS];
+    drop_slot(slot);
+    slot->number = c->number;
+    for (int kind = 0; kind < KINDS; kind++) {
+        keep(&c->now[kind], slot, (enum kind)kind);
+    }
+    c->number = number;
+}
+
+/* ---- counting ---- */
+
+static struct counters *lock(struct hot_pages *hot, unsigned core, int64_t now_ms)
+{
+    struct counters *c = &hot->cores[core % hot->n];
+    pthread_mutex_lock(&c->lock);
+    turn(c, now_ms);
+    return c;
+}
+
+void hot_pages_writes(
+    struct hot_pages *hot, unsigned core, int64_t now_ms, const struct row *rows, size_t n)
+{
+    struct counters *c = lock(hot, core, now_ms);
+    for (size_t i = 0; i < n; i++) {
+        space_saving_add(&c->now[WRITES], rows[i].page_hash, rows[i].site, rows[i].page);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+void hot_pages_reads(struct hot_pages *hot, unsigned core, int64_t now_ms, struct slice site,
+    const struct slice *pages, size_t n)
+{
+    if (n == 0) {
+        return;
+    }
+    struct counters *c = lock(hot, core, now_ms);
+    for (size_t i = 0; i < n; i++) {
+        space_saving_add(&c->now[READS], page_hash(site, pages[i]), site, pages[i]);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- the list ---- */
+
+/* What one list (a core's slot of a kind) has of a page. */
+struct part {
+    uint64_t hash;
+    enum kind kind;
+    uint32_t count, over, floor; /* floor: of the list */
+    char *text;                  /* owned; its copy of the name */
+    uint16_t site_n, page_n;
+};
+
+struct parts {
+    struct part *parts;
+    size_t n, capacity;
+    uint64_t floors[KINDS]; /* of all lists */
+};
+
+static bool add_part(struct parts *parts, enum kind kind, const struct kept *kept, uint32_t floor)
+{
+    if (!array_reserve(&parts->parts, &parts->capacity, parts->n, sizeof(*parts->parts))) {
+        return false;
+    }
+    size_t n = (size_t)kept->name->site_n + kept->name->page_n;
+    struct part *part = &parts->parts[parts->n];
+    *part = (struct part){.hash = kept->hash,
+        .kind = kind,
+        .count = kept->count,
+        .over = kept->over,
+        .floor = floor,
+        .text = malloc(n == 0 ? 1 : n),
+        .site_n = kept->name->site_n,
+        .page_n = kept->name->page_n};
+    if (part->text == NULL) {
+        return false;
+    }
+    memcpy(part->text, kept->name->text, n);
+    parts->n++;
+    return true;
+}
+
+/* The slot under way, as if it were over. */
+static bool add_now(struct parts *parts, const struct counters *c, enum kind kind)
+{
+    uint32_t floor = space_saving_floor(&c->now[kind]);
+    bool ok = true;
+    for (size_t i = 0; ok && i < (size_t)SPACE_SAVING_SETS * SPACE_SAVING_WAYS; i++) {
+        const struct space_saving_set *set = &c->now[kind].sets[i / SPACE_SAVING_WAYS];
+        size_t way = i % SPACE_SAVING_WAYS;
+        struct kept kept = {set->hash[way], set->count[way], set->over[way], set->name[way]};
+        if (kept.count > 0 && kept.name == NULL) {
+            floor = kept.count > floor ? kept.count : floor;
+        }
+    }
+    for (size_t i = 0; ok && i < (size_t)SPACE_SAVING_SETS * SPACE_SAVING_WAYS; i++) {
+        const struct space_saving_set *set = &c->now[kind].sets[i / SPACE_SAVING_WAYS];
+        size_t way = i % SPACE_SAVING_WAYS;
+        struct kept kept = {set->hash[way], set->count[way], set->over[way], set->name[way]};
+        ok = kept.count == 0 || kept.name == NULL || add_part(parts, kind, &kept, floor);
+    }
+    parts->floors[kind] += floor;
+    return ok;
+}
+
+static bool add_slot(struct parts *parts, const struct slot *slot, enum kind kind)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < slot->kinds[kind].n; i++) {
+        ok = add_part(parts, kind, &slot->kinds[kind].kept[i], slot->kinds[kind].floor);
+    }
+    parts->floors[kind] += slot->kinds[kind].floor;
+    return ok;
+}
+
+static bool gather(struct hot_pages *hot, int64_t now_ms, struct parts *parts)
+{
+    bool ok = true;
+    for (unsigned i = 0; ok && i < hot->n; i++) {
+        struct counters *c = lock(hot, i, now_ms);
+        for (int kind = 0; ok && kind < KINDS; kind++) {
+            ok = add_now(parts, c, (enum kind)kind);
+            for (int s = 0; ok && s < HOT_SLOTS; s++) {
+                if (c->over[s].number > c->number - HOT_SLOTS) {
+                    ok = add_slot(parts, &c->over[s], (enum kind)kind);
+                }
+            }
+        }
+        pthread_mutex_unlock(&c->lock);
+    }
+    return ok;
+}
+
+static int by_hash(const void *a, const void *b)
+{
+    const struct part *x = a;
+    const struct part *y = b;
+    return (x->hash > y->hash) - (x->hash < y->hash);
+}
+
+/* One page from its parts [0, n): the name moves out of the first. */
+static struct hot_page page_of(const struct parts *parts, struct part *part, size_t n, double s)
+{
+    uint64_t count[KINDS] = {0};
+    uint64_t off[KINDS] = {parts->floors[READS], parts->floors[WRITES]};
+    for (size_t i = 0; i < n; i++) {
+        count[part[i].kind] += part[i].count;
+        off[part[i].kind] += part[i].over;
+        off[part[i].kind] -= part[i].floor; /* it has a counter there */
+    }
+    struct hot_page page = {
+        .site = {part->text, part->site_n},
+        .page = {part->text + part->site_n, part->page_n},
+        .text = part->text,
+        .reads_per_s = (double)count[READS] / s,
+        .writes_per_s = (double)count[WRITES] / s,
+        .error = (double)(off[READS] > off[WRITES] ? off[READS] : off[WRITES]) / s,
+    };
+    part->text = NULL;
+    return page;
+}
+
+static int by_rate(const void *a, const void *b)
+{
+    const struct hot_page *x = a;
+    const struct hot_page *y = b;
+    double of_x = x->reads_per_s + x->writes_per_s;
+    double of_y = y->reads_per_s + y->writes_per_s;
+    if (of_x != of_y) {
+        return of_x < of_y ? 1 : -1;
+    }
+    size_t n_x = x->site.n + x->page.n;
+    size_t n_y = y->site.n + y->page.n;
+    int order = memcmp(x->text, y->text, n_x < n_y ? n_x : n_y);
+    return order != 0 ? order : (n_x > n_y) - (n_x < n_y);
+}
+
+/* Over how many seconds the counts are: since the oldest slot in the window began, or the process.
+ */
+static double seconds(const struct hot_pages *hot, int64_t now_ms)
+{
+    int64_t first_ms = (now_ms / HOT_SLOT_MS - HOT_SLOTS + 1) * HOT_SLOT_MS;
+    first_ms = first_ms > hot->begin_ms ? first_ms : hot->begin_ms;
+    return now_ms - first_ms < 1000 ? 1 : (double)(now_ms - first_ms) / 1000;
+}
+
+bool hot_pages_list(
+    struct hot_pages *hot, int64_t now_ms, size_t limit, struct hot_page **ret, size_t *ret_n)
+{
+    struct parts parts = {0};
+    bool ok = gather(hot, now_ms, &parts);
+    struct hot_page *pages = ok ? malloc((parts.n + 1) * sizeof(*pages)) : NULL;
+    size_t n = 0;
+    if (pages != NULL) {
+        if (parts.n > 0) {
+            qsort(parts.parts, parts.n, sizeof(*parts.parts), by_hash);
+        }
+        for (size_t i = 0, end = 0; i < parts.n; i = end) {
+            for (end = i + 1; end < parts.n && parts.parts[end].hash == parts.parts[i].hash;
+                 end++) {
+            }
+            pages[n++] = page_of(&parts, &parts.parts[i], end - i, seconds(hot, now_ms));
+        }
+        qsort(pages, n, sizeof(*pages), by_rate);
+        for (; n > limit; n--) {
+            free(pages[n - 1].text);
+        }
+        *ret = pages;
+        *ret_n = n;
+    }
+    for (size_t i = 0; i < parts.n; i++) {
+        free(parts.parts[i].text);
+    }
+    free(parts.parts);
+    return pages != NULL;
+}
+
+void hot_pages_release(struct hot_page *pages, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free(pages[i].text);
+    }
+    free(pages);
+}

@@ -1,0 +1,45 @@
+/* event.h - one page view, validated and normalised.
+ *
+ * Layer: storage.  Filled by the decoder of handlers/, read by storage.  Slices, and the array of
+ * actions, point into memory of the request (or are static) and must live until the job that
+ * carries the event is done.
+ *
+ * Kept small, about 100 bytes: a flush walks ten thousand of them.  That is why the actions, which
+ * hardly any event has, stand outside.
+ */
+#ifndef STORAGE_JOB_EVENT_H
+#define STORAGE_JOB_EVENT_H
+
+#include <stdint.h>
+
+#include "storage/base/slice.h"
+
+/* Limits that are part of the contract. */
+#define EVENT_SITE_MAX    64
+#define EVENT_PAGE_MAX    2048
+#define EVENT_USER_MAX    256
+#define EVENT_TEXT_MAX    16384 /* user agent, referrer */
+#define EVENT_ACTIONS_MAX 8
+#define EVENT_ACTION_MAX  64
+
+/* The site of an event that names none. */
+#define EVENT_SITE_DEFAULT SLICE("default")
+
+/* An address in canonical form: network byte order; an IPv4-mapped IPv6 address is the IPv4 one. */
+struct event_address {
+    uint8_t len; /* 0 none, 4, 16 */
+    uint8_t bytes[16];
+};
+
+struct event {
+    int64_t at_s;                /* UTC, epoch seconds */
+    struct slice site;           /* [a-z0-9][a-z0-9._-]{0,63} */
+    struct slice page;           /* 1..2048 bytes of UTF-8 without C0 controls and DEL */
+    struct slice user;           /* empty: none; an integer is its canonical decimal text */
+    struct slice agent;          /* user agent; empty: none */
+    const struct slice *actions; /* n_actions of them; NULL if none */
+    uint8_t n_actions;           /* 0..EVENT_ACTIONS_MAX */
+    struct event_address address;
+};
+
+#endif

@@ -1,0 +1,61 @@
+/* stats.h - what storage counts about itself, declared once: struct, and the text of /metrics.
+ *
+ * Layer: storage.  Every field is atomic; counters only grow.
+ */
+#ifndef STORAGE_JOB_STATS_H
+#define STORAGE_JOB_STATS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/*   field                kind     metric's name                          help */
+#define STORAGE_STATS(X)                                                                           \
+    X(queue_events, GAUGE, "tallyd_queue_events", "Events that wait for the next flush.")          \
+    X(queue_refused, COUNTER, "tallyd_queue_refused_total",                                        \
+        "Requests refused because the queue was full.")                                            \
+    X(flushes, COUNTER, "tallyd_flushes_total", "Flushes acknowledged by Redis.")                  \
+    X(flush_events, COUNTER, "tallyd_flush_events_total", "Events in acknowledged flushes.")       \
+    X(flush_us, COUNTER_US, "tallyd_flush_seconds_total",                                          \
+        "Time from sending a flush to its last reply.")                                            \
+    X(flush_parts, COUNTER, "tallyd_flush_parts_total",                                            \
+        "Parts of flushes acknowledged, one a partition touched.")                                 \
+    X(resent, COUNTER, "tallyd_flush_resent_total",                                                \
+        "Parts of write scripts sent again after a lost connection.")                              \
+    X(replanned, COUNTER, "tallyd_flush_replanned_total",                                          \
+        "Parts of write scripts encoded again because a rollup moved on.")                         \
+    X(keyed_again, COUNTER, "tallyd_flush_keyed_again_total",                                      \
+        "Parts encoded again because a request with a key was applied before.")                    \
+    X(redis_errors, COUNTER, "tallyd_redis_errors_total", "Error replies of Redis.")               \
+    X(redis_oom, COUNTER, "tallyd_redis_oom_total", "Writes refused by Redis for want of memory.") \
+    X(redis_connects, COUNTER, "tallyd_redis_connects_total", "Connections made to Redis.")        \
+    X(redis_connected, GAUGE, "tallyd_redis_connected", "1 while the writer's connection stands.") \
+    X(limit_checks, COUNTER, "tallyd_limit_checks_total", "Rate limits asked.")                    \
+    X(limit_denied, COUNTER, "tallyd_limit_denied_total", "Rate limits that said no.")             \
+    X(limit_scripts, COUNTER, "tallyd_limit_scripts_total",                                        \
+        "Scripts run for rate limits: many that come together share one.")                         \
+    X(guard_leases, COUNTER, "tallyd_guard_leases_total",                                          \
+        "Leases that the ingestion guard took or gave back.")                                      \
+    X(queries, COUNTER, "tallyd_queries_total", "Windows counted.")                                \
+    X(queries_joined, COUNTER, "tallyd_queries_joined_total",                                      \
+        "Questions answered with an identical one that waited to be sent.")                        \
+    X(query_keys, COUNTER, "tallyd_query_keys_total", "Keys read to count them.")                  \
+    X(query_replans, COUNTER, "tallyd_query_replans_total",                                        \
+        "Plans made again because a rollup moved on.")                                             \
+    X(cache_hits, COUNTER, "tallyd_cache_hits_total",                                              \
+        "Runs of buckets that are over and were remembered.")                                      \
+    X(cache_misses, COUNTER, "tallyd_cache_misses_total",                                          \
+        "Runs of buckets that are over and had to be read.")                                       \
+    X(seen_folds, COUNTER, "tallyd_seen_folds_total",                                              \
+        "Logs of who saw what folded into Bloom filters.")                                         \
+    X(seen_folded, COUNTER, "tallyd_seen_folded_total", "Pairs of user and page in those logs.")   \
+    X(rollup_passes, COUNTER, "tallyd_rollup_passes_total", "Buckets rolled up.")                  \
+    X(rollup_failures, COUNTER, "tallyd_rollup_failures_total", "Rollup passes given up.")         \
+    X(rollup_leader, GAUGE, "tallyd_rollup_leader", "1 while this process leads the rollups.")
+
+struct storage_stats {
+#define X(field, kind, name, help) _Atomic int64_t field;
+    STORAGE_STATS(X)
+#undef X
+};
+
+#endif

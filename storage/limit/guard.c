@@ -1,0 +1,269 @@
+#include "storage/limit/guard.h"
+
+#include <stdlib.h>
+
+#include "storage/limit/lease.h"
+
+struct guard *guard_new(struct core *core, struct writer *writer)
+{
+    struct guard *g = calloc(1, sizeof(*g));
+    if (g == NULL) {
+        return NULL;
+    }
+    const struct limit *limit = &core->config.guard_limit;
+    g->core = core;
+    g->writer = writer;
+    lease_set_limit(g, limit);
+    g->late_ms = INT64_MAX;
+    g->dice = (uint64_t)monotonic_us() * 2 + 1;
+    pthread_mutex_init(&g->lock, NULL);
+    return g;
+}
+
+void guard_free(struct guard *g)
+{
+    if (g == NULL) {
+        return;
+    }
+    struct funnel *next;
+    for (struct funnel *f = g->newest; f != NULL; f = next) {
+        next = f->older;
+        free(f);
+    }
+    pthread_mutex_destroy(&g->lock);
+    free(g);
+}
+
+/* ---- judging ---- */
+
+/* The verdict on all claims together: the worst of them.  Under the lock.
+ */
+static enum guard_verdict judge_all(struct guard *g, const struct guard_claim *claims, size_t n,
+    int64_t now_us, struct limit_state *ret_state)
+{
+    enum guard_verdict verdict = GUARD_ADMITTED;
+    *ret_state = (struct limit_state){.allowed = true, .remaining = INT64_MAX};
+    for (size_t i = 0; i < n; i++) {
+        struct limit_state one = {.allowed = true};
+        struct funnel *f = funnel_find(g, claims[i].who, now_us);
+        if (f == NULL) {
+            return GUARD_FAILED;
+        }
+        enum guard_verdict is = funnel_judge(g, f, claims[i].n, now_us, &one.retry_us);
+        funnel_describe(g, f, now_us, &one);
+        one.allowed = is != GUARD_REFUSED;
+        bool first = is == GUARD_REFUSED && verdict != GUARD_REFUSED;
+        bool later = is == GUARD_REFUSED && verdict == GUARD_REFUSED && ret_state->retry_us >= 0 &&
+                     (one.retry_us < 0 || one.retry_us > ret_state->retry_us);
+        bool less =
+            is != GUARD_REFUSED && verdict != GUARD_REFUSED && one.remaining < ret_state->remaining;
+        if (first || later || less) {
+            *ret_state = one;
+        }
+        verdict = is > verdict ? is : verdict;
+    }
+    return verdict;
+}
+
+/* Under the lock. */
+static enum guard_verdict take(struct guard *g, const struct guard_claim *claims, size_t n,
+    int64_t now_us, struct limit_state *ret_state)
+{
+    enum guard_verdict verdict = judge_all(g, claims, n, now_us, ret_state);
+    int64_t least = INT64_MAX;
+    for (size_t i = 0; verdict == GUARD_ADMITTED && i < n; i++) {
+        struct funnel *f = funnel_find(g, claims[i].who, now_us); /* is there: judge_all found it */
+        if (f != NULL) {
+            struct limit_state left = {0};
+            lease_add(g, f, -claims[i].n);
+            funnel_describe(g, f, now_us, &left); /* with what was just taken */
+            if (left.remaining < least) {         /* the tightest of them is told */
+                least = left.remaining;
+                ret_state->remaining = left.remaining;
+                ret_state->reset_us = left.reset_us;
+            }
+            lease_prefetch(g, f, now_us);
+        }
+        ret_state->granted += claims[i].n;
+    }
+    return verdict;
+}
+
+enum guard_verdict guard_try(
+    struct guard *g, const struct guard_claim *claims, size_t n, struct limit_state *ret_state)
+{
+    pthread_mutex_lock(&g->lock);
+    enum guard_verdict verdict = take(g, claims, n, monotonic_us(), ret_state);
+    pthread_mutex_unlock(&g->lock);
+    return verdict;
+}
+
+bool guard_closed(struct guard *g, struct slice who, struct limit_state *ret_state)
+{
+    int64_t now_us = monotonic_us();
+    *ret_state = (struct limit_state){.allowed = false};
+    pthread_mutex_lock(&g->lock);
+    struct funnel *f = funnel_find(g, who, now_us);
+    bool closed = f != NULL && funnel_judge(g, f, 1, now_us, &ret_state->retry_us) == GUARD_REFUSED;
+    if (closed) {
+        funnel_describe(g, f, now_us, ret_state);
+    }
+    pthread_mutex_unlock(&g->lock);
+    return closed;
+}
+
+void guard_peek(struct guard *g, struct slice who, struct limit_state *ret_state)
+{
+    pthread_mutex_lock(&g->lock);
+    *ret_state = (struct limit_state){.allowed = true, .remaining = g->capacity};
+    const struct funnel *f = funnel_known(g, who);
+    if (f != NULL) {
+        funnel_describe(g, f, monotonic_us(), ret_state);
+    }
+    pthread_mutex_unlock(&g->lock);
+}
+
+/* ---- jobs that wait ---- */
+
+static void finish(struct storage_job *job, enum storage_err err)
+{
+    free(job->rows);
+    job->rows = NULL;
+    job_done(job, err);
+}
+
+static void fail_list(struct storage_job *jobs, enum storage_err err)
+{
+    while (jobs != NULL) {
+        struct storage_job *next = jobs->next;
+        finish(jobs, err);
+        jobs = next;
+    }
+}
+
+/* Under the lock. */
+static void park(struct guard *g, struct funnel *f, struct storage_job *job)
+{
+    g->n_awaited += f->waiting.first == NULL;
+    g->late_ms = job->deadline_ms < g->late_ms ? job->deadline_ms : g->late_ms;
+    job_queue_append(&f->waiting, job);
+}
+
+struct storage_job *guard_take_waiting(struct guard *g, struct funnel *f)
+{
+    g->n_awaited -= f->waiting.first != NULL;
+    return job_queue_take(&f->waiting, SIZE_MAX);
+}
+
+/* Fetch leases for all claims that lack one, at once: of a request for a thousand sites each would
+ * wait for the one before.  Under the lock.  Returns the funnel whose answer comes last, on which
+ * to wait; NULL: none could be asked, *ret_err says why. */
+static struct funnel *ask_all(
+    struct guard *g, const struct storage_job *job, int64_t now_us, enum storage_err *ret_err)
+{
+    const struct write_job *write = &job->u.write;
+    struct funnel *last = NULL;
+    int64_t ignored;
+    *ret_err = STORAGE_NOMEM;
+    for (size_t i = 0; i < write->n_claims; i++) {
+        const struct guard_claim *claim = &write->claims[i];
+        struct funnel *f = funnel_find(g, claim->who, now_us);
+        if (f != NULL && funnel_judge(g, f, claim->n, now_us, &ignored) == GUARD_ASK &&
+            (f->asking || lease_ask(g, f, claim->n - f->left, job->deadline_ms, ret_err))) {
+            last = f;
+        }
+    }
+    return last;
+}
+
+void guard_submit(struct guard *g, struct storage_job *job)
+{
+    struct write_job *write = &job->u.write;
+    enum storage_err err = STORAGE_OK;
+    bool parked = false;
+    pthread_mutex_lock(&g->lock);
+    int64_t now_us = monotonic_us();
+    enum guard_verdict verdict = take(g, write->claims, write->n_claims, now_us, &write->guard);
+    if (verdict == GUARD_ASK && job->deadline_ms <= now_us / 1000) {
+        err = STORAGE_LATE;
+    } else if (verdict == GUARD_ASK) {
+        struct funnel *last = ask_all(g, job, now_us, &err);
+        if (last != NULL) {
+            park(g, last, job);
+            parked = true;
+        }
+    }
+    pthread_mutex_unlock(&g->lock);
+    if (parked) {
+        return;
+    }
+    if (verdict == GUARD_ADMITTED) {
+        (void)writer_submit(g->writer, job, &err);
+    } else if (verdict == GUARD_REFUSED) {
+        err = STORAGE_LIMITED;
+    } else if (verdict == GUARD_FAILED) {
+        err = STORAGE_NOMEM;
+    }
+    if (err != STORAGE_OK) {
+        finish(job, err);
+    }
+}
+
+void guard_judge_again(struct guard *g, struct storage_job *waiting, enum storage_err err)
+{
+    if (err != STORAGE_OK) { /* nothing of the events was sent, whatever became of the lease */
+        fail_list(waiting, err == STORAGE_UNKNOWN ? STORAGE_LATE : err);
+        return;
+    }
+    while (waiting != NULL) {
+        struct storage_job *next = waiting->next;
+        guard_submit(g, waiting);
+        waiting = next;
+    }
+}
+
+/* ---- jobs that have waited too long ---- */
+
+/* Keep those of @f that have time left.  Under the lock. */
+static void take_late(struct guard *g, struct funnel *f, int64_t now_ms, struct job_queue *ret_late)
+{
+    struct storage_job *next;
+    for (struct storage_job *job = guard_take_waiting(g, f); job != NULL; job = next) {
+        next = job->next;
+        if (job->deadline_ms <= now_ms) {
+            job_queue_append(ret_late, job);
+        } else {
+            park(g, f, job);
+        }
+    }
+}
+
+/* The lease that they wait for may be another one's, with more time.  Returns when the next one is
+ * late. */
+static int64_t answer_late(struct guard *g, int64_t now_ms)
+{
+    struct job_queue late = {0};
+    pthread_mutex_lock(&g->lock);
+    if (now_ms >= g->late_ms) {
+        size_t awaited = g->n_awaited;
+        g->late_ms = INT64_MAX;
+        for (struct funnel *f = g->newest; f != NULL && awaited > 0; f = f->older) {
+            if (f->waiting.first != NULL) { /* among the newest: each was just used by who waits */
+                awaited--;
+                take_late(g, f, now_ms, &late);
+            }
+        }
+    }
+    int64_t next_ms = g->late_ms;
+    pthread_mutex_unlock(&g->lock);
+    fail_list(late.first, STORAGE_LATE);
+    return next_ms;
+}
+
+int64_t guard_tick(void *data, int64_t now_ms)
+{
+    struct guard *g = data;
+    int64_t idle_ms = lease_tick(g, now_ms);
+    int64_t late_ms = answer_late(g, now_ms);
+    return idle_ms < late_ms ? idle_ms : late_ms;
+}

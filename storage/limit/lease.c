@@ -1,0 +1,166 @@
+#include "storage/limit/lease.h"
+
+#define PACE_US     50000  /* about so long nobody asks Redis when it has nothing left */
+#define IDLE_US     250000 /* a lease is idle when nothing was taken from it for so long */
+#define PREFETCH_MS 2000   /* patience with Redis where nobody waits */
+#define LEASE_SHARE 32     /* a lease is at most about this part of what passes at once.. */
+#define LEASE_US    50000  /* ..or what comes back in this time, if that is more */
+
+static const char *const kinds[] = {
+    [GUARD_OFF] = "", [GUARD_TOKEN] = "token", [GUARD_IP] = "ip", [GUARD_SITE] = "site"};
+
+void lease_set_limit(struct guard *g, const struct limit *limit)
+{
+    g->limit = *limit;
+    g->capacity = limit_capacity(limit);
+    g->interval_us = (double)limit->period_us / (double)limit->count;
+    double in_time = (double)LEASE_US / g->interval_us;
+    g->lease = g->capacity / LEASE_SHARE;
+    g->lease = in_time > (double)g->lease ? (int64_t)in_time : g->lease;
+    g->lease = g->lease > g->capacity / 2 ? g->capacity / 2 : g->lease;
+    g->lease = g->lease < 1 ? 1 : g->lease;
+    /* Much shorter than what fills the funnel, or what comes back in a pause and while Redis is
+     * asked would be lost. */
+    double part_us = (double)g->capacity * g->interval_us / 8;
+    g->pace_us = part_us < PACE_US ? (int64_t)part_us : PACE_US;
+}
+
+static void on_lease(struct storage_job *job);
+
+bool lease_ask(
+    struct guard *g, struct funnel *f, int64_t need, int64_t deadline_ms, enum storage_err *ret_err)
+{
+    int64_t missing = g->lease - f->left;
+    f->lease = (struct storage_job){
+        .op = STORAGE_LIMIT, .deadline_ms = deadline_ms, .done = on_lease, .data = f, .cost = 1};
+    f->lease.u.limit = (struct limit_job){.limit = g->limit,
+        .policy = slice_of(kinds[g->core->config.guard_by]),
+        .key = {f->id, f->id_n},
+        .guard = true,
+        /* What is within a lease is taken as far as it is there: it serves smaller requests. */
+        .need = need > g->lease || need < 0 ? need : 0,
+        .want = need > missing || need < 0 ? need : missing};
+    f->asking = writer_submit(g->writer, &f->lease, ret_err);
+    if (f->asking) {
+        atomic_fetch_add(&g->core->stats.guard_leases, 1);
+    }
+    return f->asking;
+}
+
+void lease_add(struct guard *g, struct funnel *f, int64_t n)
+{
+    g->n_holding -= f->left > 0;
+    f->left += n;
+    g->n_holding += f->left > 0;
+}
+
+void guard_set_limit(struct guard *g, const struct limit *limit)
+{
+    pthread_mutex_lock(&g->lock);
+    lease_set_limit(g, limit);
+    for (struct funnel *f = g->newest; f != NULL; f = f->older) {
+        f->told_us -= FUNNEL_FRESH_US; /* Redis said so of the old one */
+        f->hold_until_us = 0;
+        if (f->left > g->lease) { /* lost: less is admitted, never more */
+            lease_add(g, f, g->lease - f->left);
+        }
+    }
+    pthread_mutex_unlock(&g->lock);
+}
+
+void lease_prefetch(struct guard *g, struct funnel *f, int64_t now_us)
+{
+    enum storage_err ignored;
+    if (!f->asking && f->known && f->left <= g->lease / 2 && g->lease > 1 &&
+        funnel_wait_us(g, f, f->left + 1, now_us) == 0) {
+        (void)lease_ask(g, f, 0, now_us / 1000 + PREFETCH_MS, &ignored);
+    }
+}
+
+/* Half to one and a half times the pace. */
+static int64_t draw_pause_us(struct guard *g)
+{
+    g->dice ^= g->dice << 13; /* xorshift64 (Marsaglia 2003) */
+    g->dice ^= g->dice >> 7;
+    g->dice ^= g->dice << 17;
+    return g->pace_us / 2 + (int64_t)(g->dice % (uint64_t)(g->pace_us + 1));
+}
+
+static void take_lease(struct guard *g, struct funnel *f, const struct limit_job *lease)
+{
+    const struct limit_state *state = &lease->state;
+    int64_t now_us = monotonic_us();
+    f->known = true;
+    f->told_us = now_us;
+    f->full_us = now_us + state->reset_us;
+    if (lease->need >= 0) { /* it is idle from now on: others of the same request may take longer */
+        funnel_use(g, f, now_us);
+    }
+    lease_add(g, f, lease->need < 0 || !state->allowed ? 0 : state->granted);
+    f->hold_until_us = state->remaining == 0 ? now_us + draw_pause_us(g) : 0;
+}
+
+/* A lease came, or will not. */
+static void on_lease(struct storage_job *job)
+{
+    struct funnel *f = job->data;
+    struct guard *g = f->guard;
+    enum storage_err err = job->err;
+    pthread_mutex_lock(&g->lock);
+    f->asking = false;
+    if (err == STORAGE_OK) {
+        take_lease(g, f, &job->u.limit);
+    }
+    struct storage_job *waiting = guard_take_waiting(g, f);
+    pthread_mutex_unlock(&g->lock);
+    guard_judge_again(g, waiting, err);
+}
+
+/* ---- idle ones ---- */
+
+static void give_back(struct guard *g, struct funnel *f, int64_t now_us)
+{
+    enum storage_err ignored;
+    int64_t n = f->left;
+    lease_add(g, f, -n);
+    (void)lease_ask(
+        g, f, -n, now_us / 1000 + PREFETCH_MS, &ignored); /* lost, if it cannot be sent */
+}
+
+int64_t lease_tick(struct guard *g, int64_t now_ms)
+{
+    int64_t now_us = now_ms * 1000;
+    pthread_mutex_lock(&g->lock);
+    if (g->n_holding == 0 || now_ms < g->tick_ms) {
+        int64_t when_ms = g->n_holding == 0 ? INT64_MAX : g->tick_ms;
+        pthread_mutex_unlock(&g->lock);
+        return when_ms;
+    }
+    funnel_forget_old(g, now_us);
+    size_t holding = g->n_holding;
+    for (struct funnel *f = g->oldest; f != NULL && holding > 0; f = f->newer) {
+        if (now_us - f->used_us < IDLE_US) {
+            break; /* all newer ones were used since */
+        }
+        holding -= f->left > 0;
+        if (f->left > 0 && !f->asking) {
+            give_back(g, f, now_us);
+        }
+    }
+    g->tick_ms = now_ms + IDLE_US / 1000 / 2;
+    int64_t again_ms = g->n_holding > 0 ? g->tick_ms : INT64_MAX;
+    pthread_mutex_unlock(&g->lock);
+    return again_ms;
+}
+
+void guard_give_back(struct guard *g)
+{
+    int64_t now_us = monotonic_us();
+    pthread_mutex_lock(&g->lock);
+    for (struct funnel *f = g->oldest; f != NULL; f = f->newer) {
+        if (f->left > 0 && !f->asking) {
+            give_back(g, f, now_us);
+        }
+    }
+    pthread_mutex_unlock(&g->lock);
+}

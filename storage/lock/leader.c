@@ -1,0 +1,374 @@
+#include "storage/lock/leader.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "storage/lock/redlock.h"
+
+#define HOME_MS                                                                                    \
+    800 /* longest wait for the Redis that has the data, once to connect, once to ask              \
+         */
+#define AGAIN_MS       300 /* after a renewal that was not answered */
+#define NOT_READY_MS   200
+#define ACQUIRE_MIN_MS 5 /* behind the end of another's lease */
+#define ACQUIRE_JITTER 50
+#define QUICK_TRIES    3
+
+struct leader {
+    struct core *core;
+    pthread_t thread;
+
+    pthread_mutex_t lock; /* guards the next block */
+    pthread_cond_t changed;
+    int64_t token;    /* 0: not leading */
+    int64_t until_ms; /* it holds before this */
+    int64_t floor;    /* the next token must be greater */
+    bool outranked;   /* draw a new one */
+    bool wish, nudged, stop;
+
+    pthread_mutex_t chore_lock; /* guards chore, and is held while it runs */
+    struct leader_chore chore;
+
+    /* The thread's own. */
+    struct lock_server home; /* where the data is */
+    struct redlock others;
+    struct lock home_lock;
+    struct key fence, wish_key;
+    char name[LOCK_TOKEN - 40];
+    int64_t next_ms; /* when the lock is to be looked at */
+    unsigned tries;  /* without a quorum, one after another */
+};
+
+/* ---- what others see ---- */
+
+int64_t leader_token(struct leader *l)
+{
+    pthread_mutex_lock(&l->lock);
+    int64_t token = l->token != 0 && !l->outranked && monotonic_ms() < l->until_ms ? l->token : 0;
+    pthread_mutex_unlock(&l->lock);
+    return token;
+}
+
+void leader_outranked(struct leader *l, int64_t token)
+{
+    pthread_mutex_lock(&l->lock);
+    l->floor = token > l->floor ? token : l->floor;
+    l->outranked = l->token != 0 && l->token < token;
+    pthread_cond_signal(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+bool leader_take_wish(struct leader *l)
+{
+    pthread_mutex_lock(&l->lock);
+    bool wish = l->wish;
+    l->wish = false;
+    pthread_mutex_unlock(&l->lock);
+    return wish;
+}
+
+void leader_set_chore(struct leader *l, struct leader_chore chore)
+{
+    pthread_mutex_lock(&l->chore_lock);
+    l->chore = chore;
+    pthread_mutex_unlock(&l->chore_lock);
+}
+
+void leader_nudge(struct leader *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->nudged = true;
+    pthread_cond_signal(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* Lead with @token until @until_ms; token 0: do not lead. */
+static void publish(struct leader *l, int64_t token, int64_t until_ms)
+{
+    pthread_mutex_lock(&l->lock);
+    bool changed = l->token != token;
+    l->token = token;
+    l->until_ms = until_ms;
+    l->outranked = l->outranked && !changed;
+    pthread_mutex_unlock(&l->lock);
+    atomic_store(&l->core->stats.rollup_leader, token != 0);
+    if (changed) {
+        core_wake_rollup(l->core);
+    }
+}
+
+/* ---- the lock ---- */
+
+static const char *answer_text(enum lock_answer answer)
+{
+    switch (answer) {
+    case LOCK_MINE:
+        return "given back";
+    case LOCK_OTHERS:
+        return "another process has it";
+    case LOCK_GONE:
+        return "it ran out, or Redis lost it";
+    case LOCK_UNKNOWN:
+        return "not renewed in time";
+    }
+    return "";
+}
+
+/* What has a deadline, see leader_chore; returns when the next one is. */
+static int64_t do_chore(struct leader *l)
+{
+    pthread_mutex_lock(&l->chore_lock); /* who takes the chore away waits for it */
+    int64_t next_ms = l->chore.look == NULL ? INT64_MAX : l->chore.look(l->chore.data);
+    pthread_mutex_unlock(&l->chore_lock);
+    return next_ms;
+}
+
+/* While it waits for Redis. */
+static bool do_chore_beside(void *data)
+{
+    (void)do_chore(data);
+    return true;
+}
+
+static void set_look(struct leader *l)
+{
+    struct redis_look beside = {do_chore_beside, l};
+    l->home.look = beside;
+    for (unsigned i = 0; i < l->others.n; i++) {
+        l->others.servers[i].look = beside;
+    }
+}
+
+/* Connect to the Redis that has the data, unless connected. */
+static void connect_home(struct leader *l)
+{
+    if (l->home.redis == NULL) {
+        (void)lock_connect(&l->home, monotonic_ms() + HOME_MS);
+    }
+}
+
+static enum lock_answer await_home(struct leader *l, int64_t *ret_number)
+{
+    return lock_await(&l->home, monotonic_ms() + HOME_MS, ret_number);
+}
+
+static enum lock_answer give_back(struct leader *l)
+{
+    int64_t ignored;
+    connect_home(l);
+    lock_ask_release(&l->home, &l->home_lock);
+    enum lock_answer answer = await_home(l, &ignored);
+    redlock_release(&l->others);
+    return answer;
+}
+
+static void step_down(struct leader *l, enum lock_answer why)
+{
+    publish(l, 0, 0);
+    core_notice(l->core, STORAGE_LEADER_LOST, answer_text(why));
+}
+
+/* The servers of --lock-redis may serve several tallyds with data of their own. */
+static void name_locks(struct leader *l)
+{
+    const struct secret *secret = atomic_load(&l->core->secret);
+    const char *tag = l->core->partitions.tag[0];
+    unsigned char hash[16] = {0};
+    char suffix[1 + 2 * sizeof(hash) + 1] = ":";
+    if (secret != NULL) {
+        crypto_generichash(hash, sizeof(hash), secret->bytes, sizeof(secret->bytes), NULL, 0);
+    }
+    sodium_bin2hex(suffix + 1, sizeof(suffix) - 1, hash, sizeof(hash));
+    key_fixed(&l->home_lock.key, tag, "lock", SLICE(""));
+    key_fixed(&l->others.lock.key, tag, "lock", slice_of(suffix));
+    key_fixed(&l->fence, tag, "fence", SLICE(""));
+    key_fixed(&l->wish_key, tag, "wish", SLICE(""));
+    l->home_lock.lease_ms = l->others.lock.lease_ms = LOCK_LEASE_MS;
+    lock_draw(&l->home_lock, l->name);
+    memcpy(l->others.lock.token, l->home_lock.token, sizeof(l->home_lock.token));
+}
+
+static void acquire(struct leader *l)
+{
+    int64_t number = 0;
+    pthread_mutex_lock(&l->lock);
+    int64_t floor = l->floor;
+    pthread_mutex_unlock(&l->lock);
+    name_locks(l);
+    int64_t asked_ms = monotonic_ms();
+    if (redlock_acquire(&l->others, &number) != LOCK_MINE) {
+        l->tries++;
+        /* Votes may have been split: soon again.  Then it is somebody's for longer. */
+        l->next_ms = monotonic_ms() + lock_retry_ms(randombytes_random()) +
+                     (l->tries < QUICK_TRIES ? 0 : number);
+        return;
+    }
+    l->tries = 0;
+    connect_home(l);
+    lock_ask_acquire(&l->home, &l->home_lock, &l->fence, floor);
+    enum lock_answer answer = await_home(l, &number);
+    int64_t until_ms = lock_until_ms(asked_ms, LOCK_LEASE_MS);
+    if (answer == LOCK_MINE && monotonic_ms() < until_ms) {
+        l->next_ms = asked_ms + LOCK_RENEW_MS;
+        publish(l, number, until_ms);
+        core_notice(l->core, STORAGE_LEADING, "");
+        return;
+    }
+    if (answer == LOCK_OTHERS) { /* its lease has so long */
+        redlock_release(&l->others);
+        l->next_ms = monotonic_ms() + (number < LOCK_LEASE_MS ? number : LOCK_LEASE_MS) +
+                     ACQUIRE_MIN_MS + (int64_t)randombytes_uniform(ACQUIRE_JITTER);
+        return;
+    }
+    (void)give_back(l); /* also what may have been done unseen */
+    l->next_ms = monotonic_ms() + lock_retry_ms(randombytes_random());
+}
+
+static void renew(struct leader *l, int64_t token, int64_t until_ms)
+{
+    int64_t number = 0;
+    int64_t asked_ms = monotonic_ms();
+    enum lock_answer others = redlock_renew(&l->others);
+    connect_home(l);
+    lock_ask_renew(&l->home, &l->home_lock, &l->wish_key);
+    enum lock_answer home = await_home(l, &number);
+    enum lock_answer answer = home != LOCK_MINE ? home : others;
+    if (answer == LOCK_UNKNOWN) {
+        l->next_ms = monotonic_ms() + AGAIN_MS;
+        l->next_ms = l->next_ms > until_ms ? until_ms : l->next_ms;
+        return;
+    }
+    if (answer != LOCK_MINE) {
+        step_down(l, answer);
+        (void)give_back(l);
+        l->next_ms = monotonic_ms();
+        return;
+    }
+    l->next_ms = asked_ms + LOCK_RENEW_MS;
+    publish(l, token, lock_until_ms(asked_ms, LOCK_LEASE_MS));
+    if (number == 2) {
+        pthread_mutex_lock(&l->lock);
+        l->wish = true;
+        pthread_mutex_unlock(&l->lock);
+        core_wake_rollup(l->core);
+    }
+}
+
+/* One look at the lock. */
+static void look(struct leader *l)
+{
+    struct core *core = l->core;
+    int64_t now_ms = monotonic_ms();
+    pthread_mutex_lock(&l->lock);
+    int64_t token = l->token;
+    int64_t until_ms = l->until_ms;
+    bool outranked = l->outranked;
+    pthread_mutex_unlock(&l->lock);
+    if (token != 0 && now_ms >= until_ms) {
+        step_down(l, LOCK_UNKNOWN);
+        l->next_ms = now_ms;
+    } else if (token != 0 && (outranked || atomic_load(&core->settings_differ))) {
+        publish(l, 0, 0);
+        core_notice(core, STORAGE_LEADER_LOST, answer_text(give_back(l)));
+        l->next_ms = now_ms;
+    } else if (token != 0 && now_ms >= l->next_ms) {
+        renew(l, token, until_ms);
+    } else if (token == 0 && now_ms >= l->next_ms) {
+        bool fit = atomic_load(&core->ready) && !atomic_load(&core->settings_differ);
+        l->next_ms = now_ms + NOT_READY_MS;
+        if (fit) {
+            acquire(l);
+        }
+    }
+}
+
+/* ---- the thread ---- */
+
+/* Sleep until @at_ms or until something changed; false: stop. */
+static bool sleep_until(struct leader *l, int64_t at_ms)
+{
+    struct timespec until = {.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000};
+    pthread_mutex_lock(&l->lock);
+    while (!l->stop && !l->nudged && !l->outranked && monotonic_ms() < at_ms) {
+        (void)pthread_cond_timedwait(&l->changed, &l->lock, &until);
+    }
+    l->nudged = false;
+    bool go_on = !l->stop;
+    pthread_mutex_unlock(&l->lock);
+    return go_on;
+}
+
+static void *leader_main(void *argument)
+{
+    struct leader *l = argument;
+    int64_t at_ms = 0;
+    set_look(l);
+    while (sleep_until(l, at_ms)) {
+        look(l);
+        at_ms = l->next_ms;
+        int64_t chore_ms = do_chore(l);
+        at_ms = chore_ms < at_ms ? chore_ms : at_ms;
+        pthread_mutex_lock(&l->lock);
+        at_ms = l->token != 0 && l->until_ms < at_ms ? l->until_ms : at_ms;
+        pthread_mutex_unlock(&l->lock);
+    }
+    if (atomic_load(&l->core->stats.rollup_leader) != 0) {
+        publish(l, 0, 0);
+        (void)give_back(l);
+    }
+    lock_disconnect(&l->home);
+    redlock_close(&l->others);
+    return NULL;
+}
+
+static void leader_free(struct leader *l)
+{
+    pthread_cond_destroy(&l->changed);
+    pthread_mutex_destroy(&l->chore_lock);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}
+
+struct leader *leader_start(struct core *core, const char *lock_urls, const char **ret_error)
+{
+    struct leader *l = calloc(1, sizeof(*l));
+    char host[64] = "";
+    pthread_condattr_t monotonic;
+    if (l == NULL) {
+        *ret_error = "out of memory";
+        return NULL;
+    }
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_mutex_init(&l->chore_lock, NULL);
+    pthread_cond_init(&l->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    l->core = core;
+    l->home.endpoint = core->endpoint;
+    (void)gethostname(host, sizeof(host) - 1);
+    (void)snprintf(l->name, sizeof(l->name), "%s:%ld", host, (long)getpid());
+    *ret_error = NULL;
+    if (!redlock_init(&l->others, lock_urls)) {
+        *ret_error = "the lock servers are not URLs of Redis with commas between";
+    } else if (pthread_create(&l->thread, NULL, leader_main, l) != 0) {
+        *ret_error = "threads could not be started";
+    }
+    if (*ret_error != NULL) {
+        leader_free(l);
+        return NULL;
+    }
+    return l;
+}
+
+void leader_stop(struct leader *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->stop = true;
+    pthread_cond_signal(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+    pthread_join(l->thread, NULL);
+    leader_free(l);
+}

@@ -1,0 +1,137 @@
+#include "storage/lock/lock.h"
+
+#include <sodium.h>
+#include <stdio.h>
+
+#include "storage/redis/resolver.h"
+
+#define RANDOM_BYTES 16
+#define RANDOM_TEXT  (2 * RANDOM_BYTES)
+
+void lock_draw(struct lock *lock, const char *name)
+{
+    unsigned char bytes[RANDOM_BYTES];
+    char text[RANDOM_TEXT + 1];
+    randombytes_buf(bytes, sizeof(bytes));
+    sodium_bin2hex(text, sizeof(text), bytes, sizeof(bytes));
+    (void)snprintf(lock->token, sizeof(lock->token), "%s %s", text, name);
+}
+
+struct slice lock_holder(struct slice token)
+{
+    if (token.n <= RANDOM_TEXT || token.p[RANDOM_TEXT] != ' ') {
+        return token;
+    }
+    return (struct slice){token.p + RANDOM_TEXT + 1, token.n - RANDOM_TEXT - 1};
+}
+
+bool lock_connect(struct lock_server *server, int64_t deadline_ms)
+{
+    char error[160];
+    if (server->redis != NULL) {
+        return true;
+    }
+    if (server->endpoint.host[0] != '\0' && server->endpoint.resolver == NULL) {
+        server->endpoint.resolver = resolver_new(server->endpoint.host, NULL);
+    }
+    server->redis =
+        redis_connect(&server->endpoint, &server->look, deadline_ms, error, sizeof(error));
+    if (server->redis != NULL &&
+        scripts_load(server->redis, deadline_ms, &server->scripts) != REDIS_OK_STATUS) {
+        lock_disconnect(server);
+    }
+    return server->redis != NULL;
+}
+
+void lock_disconnect(struct lock_server *server)
+{
+    redis_close(server->redis);
+    server->redis = NULL;
+    server->asked = false;
+}
+
+/* ---- questions ---- */
+
+/* Send what is in @b, and release it. */
+static void ask(struct lock_server *server, struct buffer *b)
+{
+    bool left = false;
+    server->asked =
+        redis_queue(server->redis, b) && redis_send(server->redis, &left) == REDIS_OK_STATUS;
+    if (!server->asked) {
+        lock_disconnect(server);
+    }
+    buffer_release(b);
+}
+
+static void put_keys(struct buffer *b, const struct lock *lock, const struct key *second)
+{
+    resp_word(b, lock->key.p, lock->key.n);
+    if (second != NULL) {
+        resp_word(b, second->p, second->n);
+    }
+    resp_text(b, lock->token);
+}
+
+void lock_ask_acquire(
+    struct lock_server *server, const struct lock *lock, const struct key *fence, int64_t floor)
+{
+    struct buffer b;
+    if (server->redis == NULL) {
+        return;
+    }
+    buffer_init(&b);
+    script_head(&b, &server->scripts, SCRIPT_ACQUIRE, fence == NULL ? 1 : 2, 3);
+    put_keys(&b, lock, fence);
+    resp_decimal(&b, lock->lease_ms);
+    resp_decimal(&b, floor);
+    ask(server, &b);
+}
+
+void lock_ask_renew(struct lock_server *server, const struct lock *lock, const struct key *wish)
+{
+    struct buffer b;
+    if (server->redis == NULL) {
+        return;
+    }
+    buffer_init(&b);
+    script_head(&b, &server->scripts, SCRIPT_RENEW, wish == NULL ? 1 : 2, 2);
+    put_keys(&b, lock, wish);
+    resp_decimal(&b, lock->lease_ms);
+    ask(server, &b);
+}
+
+void lock_ask_release(struct lock_server *server, const struct lock *lock)
+{
+    struct buffer b;
+    if (server->redis == NULL) {
+        return;
+    }
+    buffer_init(&b);
+    script_head(&b, &server->scripts, SCRIPT_RELEASE, 1, 1);
+    put_keys(&b, lock, NULL);
+    ask(server, &b);
+}
+
+/* ---- answers ---- */
+
+enum lock_answer lock_await(struct lock_server *server, int64_t deadline_ms, int64_t *ret_number)
+{
+    const struct reply *reply = NULL;
+    *ret_number = 0;
+    if (!server->asked) {
+        return LOCK_UNKNOWN;
+    }
+    server->asked = false;
+    if (redis_await(server->redis, deadline_ms, &reply) != REDIS_OK_STATUS ||
+        reply->type != REPLY_INTEGER) { /* NOSCRIPT, LOADING, READONLY..: look anew next time */
+        lock_disconnect(server);
+        return LOCK_UNKNOWN;
+    }
+    if (reply->integer > 0) {
+        *ret_number = reply->integer;
+        return LOCK_MINE;
+    }
+    *ret_number = -reply->integer;
+    return reply->integer == -1 ? LOCK_GONE : LOCK_OTHERS;
+}

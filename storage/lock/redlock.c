@@ -1,0 +1,154 @@
+#include "storage/lock/redlock.h"
+
+#include "storage/base/clock.h"
+#include "storage/redis/resolver.h"
+
+#define DRIFT_MS   2 /* and 1 % of the lease */
+#define RETRY_MS   200
+#define JITTER_MS  200
+#define URL_LENGTH 512
+
+/* ---- rules ---- */
+
+int64_t lock_until_ms(int64_t asked_ms, int64_t lease_ms)
+{
+    return asked_ms + lease_ms - (lease_ms / 100 + DRIFT_MS);
+}
+
+unsigned redlock_quorum(unsigned n)
+{
+    return n / 2 + 1;
+}
+
+enum lock_answer redlock_judge(unsigned n, unsigned yes, unsigned no)
+{
+    if (n == 0 || yes >= redlock_quorum(n)) {
+        return LOCK_MINE;
+    }
+    return n - no < redlock_quorum(n) ? LOCK_OTHERS : LOCK_UNKNOWN;
+}
+
+int64_t redlock_left_ms(unsigned n, const int64_t *left_ms)
+{
+    for (unsigned i = 0; i < n; i++) { /* the one that a quorum is not longer than */
+        unsigned less = 0;
+        unsigned same = 0;
+        for (unsigned k = 0; k < n; k++) {
+            less += left_ms[k] < left_ms[i];
+            same += left_ms[k] == left_ms[i];
+        }
+        if (less < redlock_quorum(n) && less + same >= redlock_quorum(n)) {
+            return left_ms[i];
+        }
+    }
+    return 0;
+}
+
+int64_t lock_retry_ms(uint32_t random)
+{
+    return RETRY_MS + random % (JITTER_MS + 1);
+}
+
+/* ---- servers ---- */
+
+bool redlock_init(struct redlock *redlock, const char *urls)
+{
+    *redlock = (struct redlock){0};
+    while (*urls != '\0') {
+        char url[URL_LENGTH];
+        size_t n = strcspn(urls, ",");
+        if (n >= sizeof(url) || redlock->n == REDLOCK_SERVERS_MAX) {
+            return false;
+        }
+        memcpy(url, urls, n);
+        url[n] = '\0';
+        if (!redis_endpoint_parse(url, &redlock->servers[redlock->n].endpoint) ||
+            (urls[n] == ',' && urls[n + 1] == '\0')) {
+            return false;
+        }
+        redlock->n++;
+        urls += urls[n] == ',' ? n + 1 : n;
+    }
+    return true;
+}
+
+void redlock_close(struct redlock *redlock)
+{
+    for (unsigned i = 0; i < redlock->n; i++) {
+        lock_disconnect(&redlock->servers[i]);
+        resolver_free(redlock->servers[i].endpoint.resolver);
+        redlock->servers[i].endpoint.resolver = NULL;
+    }
+}
+
+/* Each gets its own time: one that is away must not use up the others'. */
+static void connect_all(struct redlock *redlock)
+{
+    for (unsigned i = 0; i < redlock->n; i++) {
+        (void)lock_connect(&redlock->servers[i], monotonic_ms() + REDLOCK_SERVER_MS);
+    }
+}
+
+/* @ret_left_ms, one a server: how long it is another's. */
+static enum lock_answer await_all(struct redlock *redlock, int64_t ret_left_ms[REDLOCK_SERVERS_MAX])
+{
+    int64_t deadline_ms = monotonic_ms() + REDLOCK_SERVER_MS;
+    unsigned yes = 0;
+    unsigned no = 0;
+    for (unsigned i = 0; i < redlock->n; i++) {
+        int64_t number;
+        int64_t least_ms =
+            monotonic_ms() + 5; /* for answers that are here, behind one that is not */
+        switch (lock_await(
+            &redlock->servers[i], least_ms > deadline_ms ? least_ms : deadline_ms, &number)) {
+        case LOCK_MINE:
+            yes++;
+            break;
+        case LOCK_OTHERS:
+            ret_left_ms[i] = number;
+            no++;
+            break;
+        case LOCK_GONE:
+            no++;
+            break;
+        case LOCK_UNKNOWN:
+            break;
+        }
+    }
+    return redlock_judge(redlock->n, yes, no);
+}
+
+enum lock_answer redlock_acquire(struct redlock *redlock, int64_t *ret_left_ms)
+{
+    int64_t left_ms[REDLOCK_SERVERS_MAX] = {0};
+    connect_all(redlock);
+    for (unsigned i = 0; i < redlock->n; i++) {
+        lock_ask_acquire(&redlock->servers[i], &redlock->lock, NULL, 0);
+    }
+    enum lock_answer answer = await_all(redlock, left_ms);
+    *ret_left_ms = redlock_left_ms(redlock->n, left_ms);
+    if (answer != LOCK_MINE) {
+        redlock_release(redlock);
+    }
+    return answer;
+}
+
+enum lock_answer redlock_renew(struct redlock *redlock)
+{
+    int64_t left_ms[REDLOCK_SERVERS_MAX];
+    connect_all(redlock);
+    for (unsigned i = 0; i < redlock->n; i++) {
+        lock_ask_renew(&redlock->servers[i], &redlock->lock, NULL);
+    }
+    return await_all(redlock, left_ms);
+}
+
+void redlock_release(struct redlock *redlock)
+{
+    int64_t left_ms[REDLOCK_SERVERS_MAX];
+    connect_all(redlock); /* also those that did not answer: they may have locked all the same */
+    for (unsigned i = 0; i < redlock->n; i++) {
+        lock_ask_release(&redlock->servers[i], &redlock->lock);
+    }
+    (void)await_all(redlock, left_ms);
+}

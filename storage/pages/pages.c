@@ -1,0 +1,230 @@
+#include "storage/pages/pages.h"
+
+#include <stdlib.h>
+
+#include "storage/pages/scan.h"
+#include "storage/pages/sketches.h"
+#include "storage/read/page_sets.h"
+
+#define BATCH      64 /* pages whose sketches are read at once */
+#define REMEMBERED 32 /* the first pages, whose visitors in closed buckets are remembered */
+
+/* One job's work. */
+struct ranking {
+    struct window_read w;
+    struct pages_scan scan;
+    struct pages_job *job;
+    struct page_row *rows; /* owned: those whose visitors were read */
+    size_t n_rows, rows_capacity;
+    struct page_row *first; /* owned: a heap of the first job->limit rows so far, the last on top */
+    size_t n_first;
+};
+
+static int by_name(struct slice a, struct slice b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int order = memcmp(a.p, b.p, n);
+    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+static int by_views(const void *a, const void *b)
+{
+    const struct page_sum *x = a;
+    const struct page_sum *y = b;
+    return x->pv != y->pv ? (x->pv < y->pv ? 1 : -1) : by_name(x->page, y->page);
+}
+
+static int by_visitors(const void *a, const void *b)
+{
+    const struct page_row *x = a;
+    const struct page_row *y = b;
+    return x->uv != y->uv ? (x->uv < y->uv ? 1 : -1) : by_name(x->page, y->page);
+}
+
+/* ---- the n-th row by visitors ---- */
+
+static void sift_down(struct page_row *heap, size_t n, size_t i)
+{
+    for (;;) {
+        size_t child = 2 * i + 1;
+        if (child + 1 < n && by_visitors(&heap[child + 1], &heap[child]) > 0) {
+            child++;
+        }
+        if (child >= n || by_visitors(&heap[i], &heap[child]) >= 0) {
+            return;
+        }
+        struct page_row up = heap[child];
+        heap[child] = heap[i];
+        heap[i] = up;
+        i = child;
+    }
+}
+
+static void rank(struct ranking *r, const struct page_row *row)
+{
+    struct page_row *heap = r->first;
+    if (r->n_first == r->job->limit) {
+        if (by_visitors(row, &heap[0]) < 0) {
+            heap[0] = *row;
+            sift_down(heap, r->n_first, 0);
+        }
+        return;
+    }
+    size_t i = r->n_first++;
+    for (; i > 0 && by_visitors(&heap[(i - 1) / 2], row) < 0; i = (i - 1) / 2) {
+        heap[i] = heap[(i - 1) / 2];
+    }
+    heap[i] = *row;
+}
+
+/* Can this page, or one behind it, be among the first? */
+static bool may_be_among(const struct ranking *r, const struct page_sum *sum)
+{
+    struct page_row best = {.page = sum->page, .pv = sum->pv, .uv = sum->pv};
+    return !r->job->by_uv || r->n_first < r->job->limit || by_visitors(&best, &r->first[0]) < 0;
+}
+
+/* ---- visitors ---- */
+
+static void take_sketch(void *data, size_t i, const struct hll *sketch)
+{
+    struct ranking *r = data;
+    (void)i;
+    struct page_row *row = &r->rows[r->n_rows++];
+    row->uv = hll_estimate(sketch);
+    if (row->uv > row->pv) {
+        row->uv = row->pv;
+        r->job->clamped = true;
+    }
+    rank(r, row);
+}
+
+/* The visitors of sums [first, first + n). */
+static enum storage_err read_batch(struct ranking *r, size_t first, size_t n)
+{
+    struct sketched_page pages[BATCH];
+    for (size_t i = 0; i < n; i++) {
+        if (!array_reserve(&r->rows, &r->rows_capacity, r->n_rows + i, sizeof(*r->rows))) {
+            return STORAGE_NOMEM;
+        }
+        const struct page_sum *sum = &r->scan.sums.all[first + i];
+        pages[i] = (struct sketched_page){sum->page, sum->present, first + i < REMEMBERED};
+        r->rows[r->n_rows + i] = (struct page_row){.page = sum->page, .pv = sum->pv};
+    }
+    return page_sketches_read(&r->w, pages, n, take_sketch, r);
+}
+
+static enum storage_err read_visitors(struct ranking *r)
+{
+    enum storage_err err = STORAGE_OK;
+    size_t last = r->job->by_uv ? (size_t)r->job->total
+                                : (r->job->limit < r->job->total ? r->job->limit : r->job->total);
+    r->n_rows = r->n_first = 0;
+    r->job->clamped = false;
+    for (size_t i = 0; err == STORAGE_OK && !r->w.stale && i < last;) {
+        if (!may_be_among(r, &r->scan.sums.all[i])) {
+            break;
+        }
+        size_t n = last - i < BATCH ? last - i : BATCH;
+        err = read_batch(r, i, n);
+        i += n;
+    }
+    return err;
+}
+
+/* ---- all ---- */
+
+static enum storage_err choose(struct ranking *r)
+{
+    pages_scan_clear(&r->scan);
+    for (size_t i = 0; i < r->job->n_pages; i++) {
+        if (!pages_scan_choose(&r->scan, r->job->asked.site, r->job->pages[i])) {
+            return STORAGE_NOMEM;
+        }
+    }
+    return STORAGE_OK;
+}
+
+/* One attempt; *ret_done: it held. */
+static enum storage_err attempt(struct ranking *r, bool *ret_done)
+{
+    unsigned n = r->w.core->partitions.n;
+    uint64_t all = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+    window_clear_keys(&r->w);
+    enum storage_err err = window_plan(&r->w, all);
+    err = err == STORAGE_OK ? choose(r) : err;
+    err = err == STORAGE_OK ? pages_scan_run(&r->scan, &r->w, r->job->prefix) : err;
+    if (err != STORAGE_OK || r->w.stale || window_moved_on(&r->w)) {
+        return err;
+    }
+    struct page_sums *sums = &r->scan.sums;
+    if (sums->n > 0) { /* qsort takes no array of none */
+        qsort(sums->all, sums->n, sizeof(*sums->all), by_views);
+    }
+    r->job->total = 0;
+    while (r->job->total < sums->n && sums->all[r->job->total].pv > 0) {
+        r->job->total++;
+    }
+    err = read_visitors(r);
+    *ret_done = err == STORAGE_OK && !r->w.stale;
+    return err;
+}
+
+/* The first rows into the job, which outlives the scan: their names with them. */
+static enum storage_err conclude(struct ranking *r)
+{
+    struct pages_job *job = r->job;
+    if (job->by_uv && r->n_rows > 0) {
+        qsort(r->rows, r->n_rows, sizeof(*r->rows), by_visitors);
+    }
+    job->n_rows = r->n_rows < job->limit ? r->n_rows : job->limit;
+    job->rows = arena_alloc(&job->arena, (job->n_rows + 1) * sizeof(*job->rows));
+    if (job->rows == NULL) {
+        return STORAGE_NOMEM;
+    }
+    for (size_t i = 0; i < job->n_rows; i++) {
+        char *copy = arena_alloc(&job->arena, r->rows[i].page.n + 1);
+        if (copy == NULL) {
+            return STORAGE_NOMEM;
+        }
+        memcpy(copy, r->rows[i].page.p, r->rows[i].page.n);
+        job->rows[i] = r->rows[i];
+        job->rows[i].page.p = copy;
+    }
+    window_sort_keys(&job->asked);
+    atomic_fetch_add(&r->w.core->stats.queries, 1);
+    atomic_fetch_add(&r->w.core->stats.query_keys, (int64_t)r->scan.buckets_read);
+    return STORAGE_OK;
+}
+
+enum storage_err pages_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
+{
+    struct pages_job *pages = &job->u.pages;
+    struct ranking *r = calloc(1, sizeof(*r));
+    if (r == NULL) {
+        return STORAGE_NOMEM;
+    }
+    r->job = pages;
+    r->first = malloc(pages->limit * sizeof(*r->first));
+    arena_clear(&pages->arena);
+    enum storage_err err = page_set_resolve(
+        reader, job, &pages->set, pages->asked.site, &pages->pages, &pages->n_pages, ret_lost);
+    if (!window_begin(&r->w, reader, job, &pages->asked, ret_lost) || r->first == NULL) {
+        err = STORAGE_NOMEM;
+    }
+    bool done = false;
+    for (unsigned tries = 0; err == STORAGE_OK && !done; tries++) {
+        r->w.forgetful = tries >= WINDOW_RECALLS;
+        err = monotonic_ms() < job->deadline_ms ? attempt(r, &done) : STORAGE_LATE;
+        if (err == STORAGE_OK && !done) {
+            atomic_fetch_add(&reader->core->stats.query_replans, 1);
+        }
+    }
+    err = err == STORAGE_OK ? conclude(r) : err;
+    window_end(&r->w);
+    pages_scan_release(&r->scan);
+    free(r->rows);
+    free(r->first);
+    free(r);
+    return err;
+}

@@ -1,0 +1,107 @@
+#include "storage/pages/sites.h"
+
+#include <stdlib.h>
+
+#include "storage/base/index.h"
+#include "storage/users/bitmaps.h"
+
+#define SCAN_COUNT "1000" /* names that a step looks at */
+
+struct list {
+    struct sites_job *job;
+    struct slice *names; /* owned; some more than once */
+    size_t n, capacity;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct slice *x = a;
+    const struct slice *y = b;
+    size_t n = x->n < y->n ? x->n : y->n;
+    int order = memcmp(x->p, y->p, n);
+    return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
+}
+
+static bool add_site(struct list *list, struct slice site)
+{
+    char *copy = arena_alloc(&list->job->arena, site.n + 1);
+    if (copy == NULL ||
+        !array_reserve(&list->names, &list->capacity, list->n, sizeof(*list->names))) {
+        return false;
+    }
+    memcpy(copy, site.p, site.n);
+    list->names[list->n++] = (struct slice){copy, site.n};
+    return true;
+}
+
+/* One partition's names, in bounded steps. */
+static enum storage_err scan(struct talk *talk, struct list *list, const char *tag)
+{
+    char cursor[24] = "0";
+    struct key key;
+    key_fixed(&key, tag, "sites", SLICE(""));
+    do {
+        const struct reply *reply = NULL;
+        resp_head(&talk->out, 5);
+        resp_text(&talk->out, "SSCAN");
+        resp_word(&talk->out, key.p, key.n);
+        resp_text(&talk->out, cursor);
+        resp_text(&talk->out, "COUNT");
+        resp_text(&talk->out, SCAN_COUNT);
+        enum storage_err err = talk_send(talk) ? talk_next(talk, &reply) : STORAGE_NOMEM;
+        if (err != STORAGE_OK) {
+            return err;
+        }
+        if (reply->type != REPLY_ARRAY || reply->n != 2 ||
+            reply->items[0].text.n >= sizeof(cursor)) {
+            return talk_foreign(talk);
+        }
+        const struct reply *names = &reply->items[1];
+        for (size_t i = 0; i < names->n; i++) {
+            if (!add_site(list, names->items[i].text)) {
+                return STORAGE_NOMEM;
+            }
+        }
+        memcpy(cursor, reply->items[0].text.p, reply->items[0].text.n + 1);
+    } while (strcmp(cursor, "0") != 0);
+    return STORAGE_OK;
+}
+
+/* In order, each once, into the job. */
+static bool conclude(struct list *list)
+{
+    struct sites_job *job = list->job;
+    job->sites = arena_alloc(&job->arena, (list->n + 1) * sizeof(*job->sites));
+    if (job->sites == NULL) {
+        return false;
+    }
+    if (list->n > 0) {
+        qsort(list->names, list->n, sizeof(*list->names), by_name);
+    }
+    for (size_t i = 0; i < list->n; i++) {
+        if (i == 0 || !slice_equal(list->names[i], list->names[i - 1])) {
+            job->sites[job->n_sites++] = list->names[i];
+        }
+    }
+    return true;
+}
+
+enum storage_err sites_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
+{
+    const struct partitions *partitions = &reader->core->partitions;
+    struct list list = {.job = &job->u.sites};
+    struct talk talk;
+    enum storage_err err = STORAGE_OK;
+    job->u.sites.n_sites = 0;
+    arena_clear(&job->u.sites.arena);
+    talk_begin(&talk, reader, job, ret_lost);
+    for (unsigned p = 0; err == STORAGE_OK && p < partitions->n; p++) {
+        err = scan(&talk, &list, partitions->tag[p]);
+    }
+    if (err == STORAGE_OK && !conclude(&list)) {
+        err = STORAGE_NOMEM;
+    }
+    talk_end(&talk);
+    free(list.names);
+    return err;
+}

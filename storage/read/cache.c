@@ -1,0 +1,185 @@
+#include "storage/read/cache.h"
+
+#include <pthread.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(crypto_shorthash_siphashx24_BYTES == sizeof(struct cache_id), "128 bits");
+
+#define VALUE_USUAL 1024 /* bytes; how many chains there are follows from it */
+#define HEADS_MIN   16
+#define MALLOC_HEAD 16 /* what the allocator takes besides */
+
+struct entry {
+    struct cache_id id;
+    struct ver ver;
+    struct entry *chain;         /* of the same hash */
+    struct entry *newer, *older; /* by use */
+    size_t n;
+    unsigned char value[];
+};
+
+struct cache {
+    pthread_mutex_t lock; /* guards all but the key and the sizes */
+    struct entry **heads;
+    size_t n_heads; /* a power of two */
+    struct entry *newest, *oldest;
+    size_t bytes, limit;
+    unsigned char key[crypto_shorthash_siphashx24_KEYBYTES];
+};
+
+bool ver_equal(const struct ver *a, const struct ver *b)
+{
+    return a->n == b->n && memcmp(a->text, b->text, a->n) == 0;
+}
+
+struct cache *cache_new(size_t bytes)
+{
+    struct cache *cache = calloc(1, sizeof(*cache));
+    if (cache == NULL) {
+        return NULL;
+    }
+    cache->n_heads = HEADS_MIN;
+    while (cache->n_heads < bytes / VALUE_USUAL) {
+        cache->n_heads *= 2;
+    }
+    cache->heads = calloc(cache->n_heads, sizeof(struct entry *));
+    if (cache->heads == NULL) {
+        free(cache);
+        return NULL;
+    }
+    size_t heads = cache->n_heads * sizeof(struct entry *);
+    cache->limit = bytes > heads ? bytes - heads : 0;
+    randombytes_buf(cache->key, sizeof(cache->key));
+    pthread_mutex_init(&cache->lock, NULL);
+    return cache;
+}
+
+void cache_free(struct cache *cache)
+{
+    if (cache == NULL) {
+        return;
+    }
+    for (struct entry *e = cache->newest; e != NULL;) {
+        struct entry *older = e->older;
+        free(e);
+        e = older;
+    }
+    pthread_mutex_destroy(&cache->lock);
+    free(cache->heads);
+    free(cache);
+}
+
+struct cache_id cache_id(const struct cache *cache, const void *text, size_t n)
+{
+    struct cache_id id;
+    crypto_shorthash_siphashx24(id.bytes, text, n, cache->key);
+    return id;
+}
+
+/* ---- under the lock ---- */
+
+static struct entry **head_of(struct cache *cache, const struct cache_id *id)
+{
+    uint64_t hash;
+    memcpy(&hash, id->bytes, sizeof(hash));
+    return &cache->heads[hash & (cache->n_heads - 1)];
+}
+
+static struct entry *find(struct cache *cache, const struct cache_id *id)
+{
+    struct entry *e = *head_of(cache, id);
+    while (e != NULL && memcmp(e->id.bytes, id->bytes, sizeof(id->bytes)) != 0) {
+        e = e->chain;
+    }
+    return e;
+}
+
+static size_t size_of(size_t n)
+{
+    return sizeof(struct entry) + n + MALLOC_HEAD;
+}
+
+static void unlink_use(struct cache *cache, struct entry *e)
+{
+    *(e == cache->newest ? &cache->newest : &e->newer->older) = e->older;
+    *(e == cache->oldest ? &cache->oldest : &e->older->newer) = e->newer;
+}
+
+static void link_newest(struct cache *cache, struct entry *e)
+{
+    e->newer = NULL;
+    e->older = cache->newest;
+    *(cache->newest != NULL ? &cache->newest->newer : &cache->oldest) = e;
+    cache->newest = e;
+}
+
+static void drop(struct cache *cache, struct entry *e)
+{
+    for (struct entry **at = head_of(cache, &e->id); *at != NULL; at = &(*at)->chain) {
+        if (*at == e) {
+            *at = e->chain;
+            break;
+        }
+    }
+    unlink_use(cache, e);
+    cache->bytes -= size_of(e->n);
+    free(e);
+}
+
+/* ---- for all ---- */
+
+bool cache_get(struct cache *cache, const struct cache_id *id, const struct ver *ver,
+    void (*use)(void *data, const void *value, size_t n), void *data)
+{
+    bool found = false;
+    pthread_mutex_lock(&cache->lock);
+    struct entry *e = find(cache, id);
+    if (e != NULL && ver->n > 0 && ver_equal(&e->ver, ver)) {
+        unlink_use(cache, e);
+        link_newest(cache, e);
+        use(data, e->value, e->n);
+        found = true;
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return found;
+}
+
+void cache_put(struct cache *cache, const struct cache_id *id, const struct ver *ver,
+    const void *value, size_t n)
+{
+    if (ver->n == 0 || n > cache->limit || size_of(n) > cache->limit) {
+        return;
+    }
+    struct entry *made = malloc(sizeof(*made) + n);
+    if (made == NULL) {
+        return;
+    }
+    made->id = *id;
+    made->ver = *ver;
+    made->n = n;
+    memcpy(made->value, value, n);
+    pthread_mutex_lock(&cache->lock);
+    struct entry *before = find(cache, id);
+    if (before != NULL) {
+        drop(cache, before);
+    }
+    while (cache->oldest != NULL && cache->bytes + size_of(n) > cache->limit) {
+        drop(cache, cache->oldest);
+    }
+    struct entry **head = head_of(cache, id);
+    made->chain = *head;
+    *head = made;
+    link_newest(cache, made);
+    cache->bytes += size_of(n);
+    pthread_mutex_unlock(&cache->lock);
+}
+
+size_t cache_bytes(struct cache *cache)
+{
+    pthread_mutex_lock(&cache->lock);
+    size_t bytes = cache->bytes;
+    pthread_mutex_unlock(&cache->lock);
+    return bytes;
+}

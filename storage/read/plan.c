@@ -1,0 +1,48 @@
+#include "storage/read/plan.h"
+
+enum storage_err plan_error(enum cover_result result)
+{
+    switch (result) {
+    case COVER_OK:
+        return STORAGE_OK;
+    case COVER_NOT_KEPT:
+        return STORAGE_NOT_KEPT;
+    case COVER_TOO_MANY:
+        return STORAGE_TOO_BROAD;
+    case COVER_NOMEM:
+        break;
+    }
+    return STORAGE_NOMEM;
+}
+
+struct cover_basis plan_basis(
+    const struct zone *zone, const struct partition_view *view, int64_t now_s)
+{
+    return (struct cover_basis){
+        .zone = zone,
+        .state = &view->state,
+        .retention = &view->retention,
+        .now_s = now_s,
+        .empty_from_s = now_s + STORAGE_FUTURE_MAX_S + 3600,
+    };
+}
+
+bool plan_widen(struct core *core, const struct zone *zone, uint64_t partitions, int64_t now_s,
+    struct window *window)
+{
+    struct partition_view views[PARTITIONS_MAX];
+    struct window before;
+    for (unsigned p = 0; p < core->partitions.n; p++) {
+        views[p] = core_view(core, p);
+    }
+    do {
+        before = *window;
+        for (unsigned p = 0; p < core->partitions.n; p++) {
+            struct cover_basis basis = plan_basis(zone, &views[p], now_s);
+            if ((partitions >> p & 1) != 0 && !cover_outer(&basis, *window, window)) {
+                return false;
+            }
+        }
+    } while (before.from_s != window->from_s || before.to_s != window->to_s);
+    return true;
+}

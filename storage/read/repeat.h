@@ -1,0 +1,46 @@
+/* repeat.h - how soon a question that many ask is begun again.
+ *
+ * Layer: storage, pure, private to readers.c, whose lock guards it.
+ *
+ * A hundred dashboards ask the same every second, each at its own moment.  Each question alone is
+ * quick, but a hundred of them a second, read one by one, take Redis from those who write; and
+ * while one is read the next ones gather and are answered together (count/join.h).  So a question
+ * that was just answered to several at once (it is *crowded*) is held back for a while before it is
+ * begun again: REPEAT_HOLD_TIMES as long as it took, so that it takes about a tenth of a reader,
+ * but at most until REPEAT_HOLD_MAX_US after it was begun.  Nobody's answer is older than the
+ * question by that: it is read later, not kept.  Whoever asks alone, as often as may be, is never
+ * held back.
+ */
+#ifndef STORAGE_READ_REPEAT_H
+#define STORAGE_READ_REPEAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define REPEAT_HOLD_TIMES  8
+#define REPEAT_HOLD_MAX_US 25000
+
+#define REPEATS 256 /* questions that are remembered; another one of the same place takes it */
+
+/* Zeroed: nothing is crowded. */
+struct repeats {
+    struct repeat {
+        uint64_t question;
+        int64_t due_us;
+        bool crowded;
+    } all[REPEATS];
+};
+
+/* When a question (question_hash(), 0: any time) may be begun: a time of the monotonic clock, or
+ * one that is past. */
+int64_t repeat_due_us(const struct repeats *repeats, uint64_t question);
+
+/* It is begun. */
+void repeat_begin(struct repeats *repeats, uint64_t question, int64_t now_us);
+
+/* It was answered, to @answered at once, and had been begun at @begun_us. */
+void repeat_end(
+    struct repeats *repeats, uint64_t question, int64_t begun_us, int64_t now_us, size_t answered);
+
+#endif

@@ -1,0 +1,390 @@
+#include "storage/readers.h"
+
+#include <stdlib.h>
+
+#include "storage/core/session.h"
+#include "storage/count/count.h"
+#include "storage/count/join.h"
+#include "storage/filter/ops.h"
+#include "storage/job/queue.h"
+#include "storage/pages/overlap.h"
+#include "storage/pages/pages.h"
+#include "storage/pages/sites.h"
+#include "storage/read/operation.h"
+#include "storage/read/page_sets.h"
+#include "storage/read/probe.h"
+#include "storage/read/repeat.h"
+#include "storage/rollup/status.h"
+#include "storage/seen/seen.h"
+#include "storage/users/active.h"
+#include "storage/users/forget.h"
+#include "storage/users/users.h"
+
+#define CONNECT_MS 1000
+#define SILENCE_MS 5000 /* no reply for so long: the connection is dead, or as good as */
+#define RETRY_MS   50
+#define JOIN_AMONG 256 /* waiting jobs that are looked at for the same question */
+
+struct readers {
+    struct core *core;
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t work, idle, watch;
+    struct job_queue waiting; /* a job's cost is 1 */
+    size_t running;
+    bool draining, stop;
+    struct repeats repeats;
+    int64_t watch_ms; /* when the watcher looks next; no waiting job is due before */
+    bool watched;
+    pthread_t watcher;
+    unsigned n;
+    pthread_t threads[];
+};
+
+/* Connect unless connected; within the job's deadline. */
+static bool connect_for(struct reader *r, const struct storage_job *job)
+{
+    if (r->session.redis != NULL) {
+        return true;
+    }
+    int64_t deadline_ms = monotonic_ms() + CONNECT_MS;
+    char error[160];
+    if (job->deadline_ms < deadline_ms) {
+        deadline_ms = job->deadline_ms;
+    }
+    if (!session_open(&r->session, r->core, deadline_ms, error, sizeof(error))) {
+        return false;
+    }
+    redis_limit_silence(r->session.redis, SILENCE_MS);
+    return true;
+}
+
+static enum storage_err count(struct reader *r, struct storage_job *job, bool *ret_lost)
+{
+    struct count_job *question = &job->u.count;
+    enum storage_err err = page_set_resolve(
+        r, job, &question->set, question->site, &question->pages, &question->n_pages, ret_lost);
+    return err == STORAGE_OK ? counter_run(r->counter, &r->session, job, ret_lost) : err;
+}
+
+static enum storage_err rollup_status(struct reader *r, struct storage_job *job, bool *ret_lost)
+{
+    return rollup_status_read(r->core, &r->session, job->deadline_ms, &job->u.rollup, ret_lost);
+}
+
+/* again: it may be done again after a lost connection, because doing it twice is the same. */
+static const struct {
+    reader_op_fn *run;
+    bool again;
+} ops[STORAGE_OPS] = {
+    [STORAGE_COUNT] = {count, true},
+    [STORAGE_PROBE] = {probe_run, false},
+    [STORAGE_ROLLUP_STATUS] = {rollup_status, true},
+    [STORAGE_ACTIVITY] = {activity_run, true},
+    [STORAGE_ACTIVE_USERS] = {active_users_run, true},
+    [STORAGE_USER_DAYS] = {user_days_run, true},
+    [STORAGE_FORGET_USER] = {forget_user_run, true},
+    [STORAGE_PAGES] = {pages_run, true},
+    [STORAGE_OVERLAP] = {overlap_run, true},
+    [STORAGE_PAGE_SET_PUT] = {page_set_put_run, true},
+    [STORAGE_PAGE_SET_GET] = {page_set_get_run, true},
+    [STORAGE_PAGE_SET_DELETE] = {page_set_delete_run, true},
+    [STORAGE_SITES] = {sites_run, true},
+    [STORAGE_FILTER_READ] = {filter_run, true},
+    [STORAGE_FILTER_WRITE] = {filter_run, false},
+    [STORAGE_SEEN] = {seen_run, true},
+};
+
+static enum storage_err run_once(struct reader *r, struct storage_job *job, bool *ret_lost)
+{
+    *ret_lost = false;
+    if (atomic_load(&r->core->settings_differ)) {
+        return STORAGE_CONFIG;
+    }
+    if (redis_clock_ms(&r->core->clock) == 0 || !connect_for(r, job)) {
+        *ret_lost = true;
+        return STORAGE_DOWN;
+    }
+    enum storage_err err = ops[job->op].run(r, job, ret_lost);
+    if (*ret_lost) {
+        session_close(&r->session);
+    }
+    if (err == STORAGE_OOM) {
+        core_write_failed(r->core, err);
+    }
+    return err;
+}
+
+/* Under the lock, until @until_us of the monotonic clock; INT64_MAX: for ever. */
+static void wait_until(struct readers *readers, pthread_cond_t *what, int64_t until_us)
+{
+    if (until_us == INT64_MAX) {
+        pthread_cond_wait(what, &readers->lock);
+        return;
+    }
+    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+    (void)pthread_cond_timedwait(what, &readers->lock, &until);
+}
+
+/* A lost connection is tried again, for as long as Redis is expected back. */
+static enum storage_err run(struct readers *readers, struct reader *r, struct storage_job *job)
+{
+    for (;;) {
+        bool lost = false;
+        enum storage_err err = run_once(r, job, &lost);
+        int64_t now_ms = monotonic_ms();
+        if (!lost || !ops[job->op].again || now_ms + RETRY_MS >= job->deadline_ms ||
+            atomic_load(&r->core->refusing)) {
+            return err;
+        }
+        pthread_mutex_lock(&readers->lock);
+        bool stop = readers->stop;
+        if (!stop) {
+            wait_until(readers, &readers->idle, (now_ms + RETRY_MS) * 1000);
+        }
+        pthread_mutex_unlock(&readers->lock);
+        if (stop) {
+            return STORAGE_SHUTDOWN;
+        }
+    }
+}
+
+/* Under the lock: take those of the first waiting jobs that ask what @job asks and may wait as
+ * long.  Nothing of @job was sent yet. */
+static struct storage_job *take_same(struct readers *readers, const struct storage_job *job)
+{
+    struct storage_job *same = NULL;
+    struct storage_job **end = &same;
+    struct storage_job *before = NULL;
+    struct storage_job *at = readers->waiting.first;
+    for (size_t i = 0; at != NULL && i < JOIN_AMONG; i++) {
+        struct storage_job *next = at->next;
+        if (at->deadline_ms >= job->deadline_ms && question_same(job, at)) {
+            *end = job_queue_remove(&readers->waiting, before);
+            end = &at->next;
+        } else {
+            before = at;
+        }
+        at = next;
+    }
+    return same;
+}
+
+/* Under the lock: take the first job that may be begun now.  NULL: none; *ret_wait_us: then look
+ * again after that time (INT64_MAX: when one has come). */
+static struct storage_job *take_due(struct readers *readers, int64_t *ret_wait_us)
+{
+    int64_t now_us = monotonic_us();
+    struct storage_job *before = NULL;
+    *ret_wait_us = INT64_MAX;
+    for (struct storage_job *at = readers->waiting.first; at != NULL; before = at, at = at->next) {
+        int64_t wait_us = repeat_due_us(&readers->repeats, at->question) - now_us;
+        if (wait_us <= 0 || readers->draining || readers->stop) {
+            repeat_begin(&readers->repeats, at->question, now_us);
+            return job_queue_remove(&readers->waiting, before);
+        }
+        *ret_wait_us = wait_us < *ret_wait_us ? wait_us : *ret_wait_us;
+    }
+    return NULL;
+}
+
+/* The next job, and in *ret_same those that its answer will answer too. */
+static struct storage_job *next_job(struct readers *readers, struct storage_job **ret_same)
+{
+    int64_t wait_us = INT64_MAX;
+    struct storage_job *job = NULL;
+    *ret_same = NULL;
+    pthread_mutex_lock(&readers->lock);
+    while ((job = take_due(readers, &wait_us)) == NULL &&
+           (!readers->stop || readers->waiting.first != NULL)) {
+        wait_until(
+            readers, &readers->work, wait_us == INT64_MAX ? INT64_MAX : monotonic_us() + wait_us);
+    }
+    if (job != NULL) {
+        readers->running++;
+        atomic_fetch_add(&readers->core->questions, 1);
+        *ret_same = take_same(readers, job);
+    }
+    pthread_mutex_unlock(&readers->lock);
+    return job;
+}
+
+/* Under the lock. */
+static void tell_if_idle(struct readers *readers)
+{
+    if (readers->running == 0 && readers->waiting.first == NULL) {
+        pthread_cond_broadcast(&readers->idle);
+    }
+}
+
+/* @question was begun at @begun_us and answered to @answered. */
+static void job_ended(struct readers *readers, uint64_t question, int64_t begun_us, size_t answered)
+{
+    pthread_mutex_lock(&readers->lock);
+    repeat_end(&readers->repeats, question, begun_us, monotonic_us(), answered);
+    readers->running--;
+    atomic_fetch_sub(&readers->core->questions, 1);
+    tell_if_idle(readers);
+    pthread_mutex_unlock(&readers->lock);
+}
+
+/* Before @job's own answer: its owner takes it away then.  Returns how many. */
+static size_t answer_same(struct core *core, const struct storage_job *job,
+    struct storage_job *same, enum storage_err err)
+{
+    size_t n = 0;
+    while (same != NULL) {
+        struct storage_job *next = same->next;
+        bool shared = question_share(job, same);
+        atomic_fetch_add(&core->stats.queries_joined, 1);
+        job_done(same, shared ? err : STORAGE_NOMEM);
+        same = next;
+        n++;
+    }
+    return n;
+}
+
+static void *reader_main(void *argument)
+{
+    struct readers *readers = argument;
+    struct reader r = {.core = readers->core};
+    struct storage_job *job;
+    struct storage_job *same;
+    while ((job = next_job(readers, &same)) != NULL) {
+        uint64_t question = job->question;
+        int64_t begun_us = monotonic_us();
+        size_t answered = 0;
+        while (job != NULL) {
+            enum storage_err err = STORAGE_NOMEM;
+            if (r.counter == NULL) { /* no memory for it the last time is no reason for ever */
+                r.counter = counter_new(r.core);
+            }
+            if (r.counter != NULL) {
+                err = monotonic_ms() >= job->deadline_ms ? STORAGE_LATE : run(readers, &r, job);
+            }
+            /* too late for this one: the others have their own deadlines */
+            struct storage_job *left = err == STORAGE_LATE ? same : NULL;
+            answered += 1 + answer_same(r.core, job, err == STORAGE_LATE ? NULL : same, err);
+            job_done(job, err);
+            job = left;
+            same = left == NULL ? NULL : left->next;
+        }
+        job_ended(readers, question, begun_us, answered);
+    }
+    session_close(&r.session);
+    counter_free(r.counter);
+    return NULL;
+}
+
+/* The watcher: all readers may be busy with a Redis that does not answer, longer than some of those
+ * that wait can.  It looks at the earliest deadline of those that came since it looked last, so
+ * that questions that are soon answered do not wake it up each. */
+static void *watch_main(void *argument)
+{
+    struct readers *readers = argument;
+    pthread_mutex_lock(&readers->lock);
+    while (!readers->stop) {
+        int64_t now_ms = monotonic_ms();
+        if (now_ms >= readers->watch_ms) {
+            struct storage_job *late = job_queue_take_late(&readers->waiting, now_ms);
+            readers->watch_ms = job_queue_due_ms(&readers->waiting);
+            tell_if_idle(readers);
+            pthread_mutex_unlock(&readers->lock);
+            jobs_done(late, STORAGE_LATE);
+            pthread_mutex_lock(&readers->lock);
+            continue;
+        }
+        wait_until(readers, &readers->watch,
+            readers->watch_ms == INT64_MAX ? INT64_MAX : readers->watch_ms * 1000);
+    }
+    pthread_mutex_unlock(&readers->lock);
+    return NULL;
+}
+
+struct readers *readers_start(struct core *core, unsigned n)
+{
+    struct readers *readers = calloc(1, sizeof(*readers) + n * sizeof(readers->threads[0]));
+    if (readers == NULL) {
+        return NULL;
+    }
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    readers->core = core;
+    readers->watch_ms = INT64_MAX;
+    pthread_mutex_init(&readers->lock, NULL);
+    pthread_cond_init(&readers->work, &monotonic);
+    pthread_cond_init(&readers->idle, &monotonic);
+    pthread_cond_init(&readers->watch, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    for (; readers->n < n; readers->n++) {
+        if (pthread_create(&readers->threads[readers->n], NULL, reader_main, readers) != 0) {
+            break;
+        }
+    }
+    readers->watched = pthread_create(&readers->watcher, NULL, watch_main, readers) == 0;
+    if (readers->n < n || !readers->watched) {
+        readers_stop(readers);
+        return NULL;
+    }
+    return readers;
+}
+
+bool readers_submit(struct readers *readers, struct storage_job *job, enum storage_err *ret_err)
+{
+    *ret_err = STORAGE_OK;
+    job->cost = 1;
+    job->question = question_hash(job);
+    pthread_mutex_lock(&readers->lock);
+    if (readers->draining || readers->stop) {
+        *ret_err = STORAGE_SHUTDOWN;
+    } else if (readers->waiting.events >= readers->core->config.queue_events) {
+        *ret_err = STORAGE_FULL;
+    } else {
+        job_queue_append(&readers->waiting, job);
+        pthread_cond_signal(&readers->work);
+        if (job->deadline_ms < readers->watch_ms) {
+            readers->watch_ms = job->deadline_ms;
+            pthread_cond_signal(&readers->watch);
+        }
+    }
+    pthread_mutex_unlock(&readers->lock);
+    return *ret_err == STORAGE_OK;
+}
+
+void readers_drain(struct readers *readers, int64_t deadline_ms)
+{
+    pthread_mutex_lock(&readers->lock);
+    readers->draining = true;
+    while (
+        (readers->waiting.first != NULL || readers->running > 0) && monotonic_ms() < deadline_ms) {
+        wait_until(readers, &readers->idle, deadline_ms * 1000);
+    }
+    struct storage_job *left = job_queue_take(&readers->waiting, SIZE_MAX);
+    pthread_mutex_unlock(&readers->lock);
+    jobs_done(left, STORAGE_SHUTDOWN);
+    pthread_mutex_lock(&readers->lock);
+    while (readers->running > 0) { /* each ends by its own deadline */
+        pthread_cond_wait(&readers->idle, &readers->lock);
+    }
+    pthread_mutex_unlock(&readers->lock);
+}
+
+void readers_stop(struct readers *readers)
+{
+    pthread_mutex_lock(&readers->lock);
+    readers->stop = true;
+    pthread_cond_broadcast(&readers->work);
+    pthread_cond_signal(&readers->watch);
+    pthread_mutex_unlock(&readers->lock);
+    for (unsigned i = 0; i < readers->n; i++) {
+        pthread_join(readers->threads[i], NULL);
+    }
+    if (readers->watched) {
+        pthread_join(readers->watcher, NULL);
+    }
+    pthread_cond_destroy(&readers->work);
+    pthread_cond_destroy(&readers->idle);
+    pthread_cond_destroy(&readers->watch);
+    pthread_mutex_destroy(&readers->lock);
+    free(readers);
+}

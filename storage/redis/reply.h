@@ -1,0 +1,40 @@
+/* reply.h - what Redis answered, and what an error of it means.
+ *
+ * Layer: storage, pure.  Thread-safe: no state.
+ */
+#ifndef STORAGE_REDIS_REPLY_H
+#define STORAGE_REDIS_REPLY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "storage/base/slice.h"
+
+enum reply_type { REPLY_NIL, REPLY_INTEGER, REPLY_TEXT, REPLY_STATUS, REPLY_ERROR, REPLY_ARRAY };
+
+struct reply {
+    enum reply_type type;
+    int64_t integer;
+    struct slice text; /* REPLY_TEXT, REPLY_STATUS, REPLY_ERROR; NUL-terminated besides */
+    struct reply *items;
+    size_t n;
+};
+
+/* Does an error reply begin with this code ("OOM", "NOSCRIPT", ...)? */
+bool reply_is_error(const struct reply *reply, const char *code);
+
+/* What an error reply to a script or a write means for who sent it; nothing of it was done. */
+enum reply_fault {
+    REPLY_RECONNECT, /* a new connection loads the scripts and looks who is there */
+    REPLY_LATER,     /* the same may do in a moment */
+    REPLY_FULL,      /* maxmemory */
+    REPLY_REFUSED,   /* anything else */
+};
+enum reply_fault reply_fault(const struct reply *reply);
+
+/* An integer reply, or a text of decimal digits; @fallback for anything else. */
+int64_t reply_integer(const struct reply *reply, int64_t fallback);
+/* A TIME reply in microseconds; 0 if it is none. */
+int64_t reply_time_us(const struct reply *reply);
+
+#endif

@@ -1,0 +1,158 @@
+#include "storage/redis/resolver.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "storage/base/clock.h"
+
+struct resolver {
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t ended; /* a lookup has; CLOCK_MONOTONIC */
+    unsigned users;       /* its owner, and a thread that looks up */
+    bool under_way;
+    uint64_t n_ended;
+    int64_t ended_ms;
+    bool found;
+    char address[RESOLVER_ADDRESS_MAX]; /* or why there is none */
+
+    resolver_lookup lookup;
+    bool numeric; /* the host is an address */
+    char host[];
+};
+
+static bool look_up(const char *host, char address[RESOLVER_ADDRESS_MAX])
+{
+    static const int families[] = {AF_INET, AF_INET6};
+    int fault = EAI_FAIL;
+    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+        struct addrinfo hints = {.ai_family = families[i], .ai_socktype = SOCK_STREAM};
+        struct addrinfo *found = NULL;
+        fault = getaddrinfo(host, NULL, &hints, &found);
+        if (fault == 0) {
+            fault = getnameinfo(found->ai_addr, found->ai_addrlen, address, RESOLVER_ADDRESS_MAX,
+                NULL, 0, NI_NUMERICHOST);
+            freeaddrinfo(found);
+        }
+        if (fault == 0) {
+            return true;
+        }
+    }
+    (void)snprintf(address, RESOLVER_ADDRESS_MAX, "%s", gai_strerror(fault));
+    return false;
+}
+
+static bool is_numeric(const char *host)
+{
+    unsigned char bytes[sizeof(struct in6_addr)];
+    return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
+}
+
+struct resolver *resolver_new(const char *host, resolver_lookup lookup)
+{
+    size_t n = strlen(host) + 1;
+    struct resolver *r = calloc(1, sizeof(*r) + n);
+    if (r == NULL) {
+        return NULL;
+    }
+    memcpy(r->host, host, n);
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&r->lock, NULL);
+    (void)pthread_cond_init(&r->ended, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    r->users = 1;
+    r->lookup = lookup != NULL ? lookup : look_up;
+    r->numeric = n <= RESOLVER_ADDRESS_MAX && is_numeric(host);
+    return r;
+}
+
+/* With the lock held, which is let go of: one user less. */
+static void leave(struct resolver *r)
+{
+    bool last = --r->users == 0;
+    pthread_mutex_unlock(&r->lock);
+    if (last) {
+        pthread_cond_destroy(&r->ended);
+        pthread_mutex_destroy(&r->lock);
+        free(r);
+    }
+}
+
+void resolver_free(struct resolver *r)
+{
+    if (r != NULL) {
+        pthread_mutex_lock(&r->lock);
+        leave(r);
+    }
+}
+
+static void *run(void *argument)
+{
+    struct resolver *r = argument;
+    char address[RESOLVER_ADDRESS_MAX] = "";
+    bool found = r->lookup(r->host, address);
+    pthread_mutex_lock(&r->lock);
+    r->found = found;
+    memcpy(r->address, address, sizeof(address));
+    r->under_way = false;
+    r->ended_ms = monotonic_ms();
+    r->n_ended++;
+    pthread_cond_broadcast(&r->ended);
+    leave(r);
+    return NULL;
+}
+
+/* With the lock held. */
+static bool begin(struct resolver *r)
+{
+    pthread_attr_t detached;
+    pthread_t thread;
+    if (pthread_attr_init(&detached) != 0) {
+        return false;
+    }
+    (void)pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    r->under_way = pthread_create(&thread, &detached, run, r) == 0;
+    r->users += r->under_way;
+    (void)pthread_attr_destroy(&detached);
+    return r->under_way;
+}
+
+/* With the lock held: what was found, by now or by the deadline. */
+static bool wait_for_answer(
+    struct resolver *r, int64_t deadline_ms, char address[RESOLVER_ADDRESS_MAX])
+{
+    struct timespec until = {deadline_ms / 1000, deadline_ms % 1000 * 1000000};
+    bool fresh = r->n_ended > 0 && monotonic_ms() - r->ended_ms < RESOLVER_FRESH_MS;
+    uint64_t wanted = r->n_ended + !fresh;
+    if (!fresh && !r->under_way && !begin(r)) {
+        (void)snprintf(address, RESOLVER_ADDRESS_MAX, "no thread to look the name up");
+        return false;
+    }
+    while (r->n_ended < wanted) {
+        if (pthread_cond_timedwait(&r->ended, &r->lock, &until) != 0 && r->n_ended < wanted) {
+            (void)snprintf(address, RESOLVER_ADDRESS_MAX, "the name servers do not answer");
+            return false;
+        }
+    }
+    memcpy(address, r->address, RESOLVER_ADDRESS_MAX);
+    return r->found;
+}
+
+bool resolver_ask(struct resolver *r, int64_t deadline_ms, char address[RESOLVER_ADDRESS_MAX])
+{
+    if (r->numeric) {
+        (void)snprintf(address, RESOLVER_ADDRESS_MAX, "%.*s", RESOLVER_ADDRESS_MAX - 1, r->host);
+        return true;
+    }
+    pthread_mutex_lock(&r->lock);
+    bool found = wait_for_answer(r, deadline_ms, address);
+    pthread_mutex_unlock(&r->lock);
+    return found;
+}

@@ -1,0 +1,68 @@
+#include "storage/redis/script.h"
+
+#include <string.h>
+
+/* The files become constants of this object: no generated source, and an editor shows them as Lua.
+ */
+#define X(name, file)                                                                              \
+    extern const char text_of_##name[], end_of_##name[];                                           \
+    __asm__(".section .rodata\n"                                                                   \
+            ".global text_of_" #name "\n"                                                          \
+            "text_of_" #name ":\n"                                                                 \
+            ".incbin \"storage/lua/" file ".lua\"\n"                                               \
+            ".global end_of_" #name "\n"                                                           \
+            "end_of_" #name ":\n"                                                                  \
+            ".byte 0\n"                                                                            \
+            ".previous\n");
+SCRIPTS(X)
+#undef X
+
+static struct slice script_text(enum script script)
+{
+    switch (script) {
+#define X(name, file)                                                                              \
+    case name:                                                                                     \
+        return (struct slice){text_of_##name, (size_t)(end_of_##name - text_of_##name)};
+        SCRIPTS(X)
+#undef X
+    case N_SCRIPTS:
+        break;
+    }
+    return (struct slice){NULL, 0};
+}
+
+enum redis_status scripts_load(struct redis *redis, int64_t deadline_ms, struct script_digests *ret)
+{
+    struct buffer b;
+    buffer_init(&b);
+    for (int i = 0; i < N_SCRIPTS; i++) {
+        struct slice text = script_text((enum script)i);
+        resp_head(&b, 3);
+        resp_text(&b, "SCRIPT");
+        resp_text(&b, "LOAD");
+        resp_word(&b, text.p, text.n);
+    }
+    bool queued = redis_queue(redis, &b);
+    buffer_release(&b);
+    for (int i = 0; queued && i < N_SCRIPTS; i++) {
+        const struct reply *reply = NULL;
+        enum redis_status status = redis_await(redis, deadline_ms, &reply);
+        if (status != REDIS_OK_STATUS) {
+            return status;
+        }
+        if (reply->type != REPLY_TEXT || reply->text.n != 40) {
+            return REDIS_LOST;
+        }
+        memcpy(ret->sha[i], reply->text.p, 41);
+    }
+    return queued ? REDIS_OK_STATUS : REDIS_LOST;
+}
+
+void script_head(struct buffer *b, const struct script_digests *digests, enum script script,
+    size_t n_keys, size_t n_args)
+{
+    resp_head(b, 3 + n_keys + n_args);
+    resp_text(b, "EVALSHA");
+    resp_word(b, digests->sha[script], 40);
+    resp_decimal(b, (int64_t)n_keys);
+}

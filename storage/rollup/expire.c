@@ -1,0 +1,135 @@
+#include "storage/rollup/step.h"
+
+#include <stdio.h>
+
+#include "storage/time/write_plan.h"
+
+#define EXPIRE_KEYS 1000
+
+/* The chunk at hand of the last phase. */
+struct expiry {
+    struct pass *pass;
+    size_t n_keys;   /* that get an expiry */
+    size_t n_chunks; /* sent so far */
+    struct buffer members;
+    size_t n_members;
+};
+
+static enum pass_result send_expiries(struct expiry *e, bool last)
+{
+    struct pass *pass = e->pass;
+    struct buffer data_keys = pass->keys;
+    struct buffer times = pass->args;
+    char next[24];
+    int64_t done = 0;
+    buffer_init(&pass->keys);
+    buffer_init(&pass->args);
+    (void)snprintf(next, sizeof(next), "x%zu", ++e->n_chunks);
+    pass_put_key(pass, "rolled");
+    pass_put_key(pass, "open");
+    resp_text(&pass->args, pass->core->cfg);
+    resp_text(&pass->args, pass->id);
+    resp_text(&pass->args, pass->cur);
+    resp_decimal(&pass->args, pass->lease->fencing_token);
+    resp_text(&pass->args, next);
+    resp_text(&pass->args, last ? "1" : "0");
+    resp_decimal(&pass->args, (int64_t)e->n_keys);
+    buffer_append(&pass->keys, data_keys.p, data_keys.n);
+    buffer_append(&pass->args, times.p, times.n);
+    buffer_append(&pass->args, e->members.p, e->members.n);
+    pass->args.failed = pass->args.failed || data_keys.failed || times.failed || e->members.failed;
+    buffer_release(&data_keys);
+    buffer_release(&times);
+    enum pass_result result =
+        pass_run(pass, SCRIPT_EXPIRE, 2 + e->n_keys, 7 + e->n_keys + e->n_members, &done);
+    memcpy(pass->cur, next, sizeof(next));
+    buffer_clear(&e->members, 64 * 1024);
+    e->n_keys = e->n_members = 0;
+    return result;
+}
+
+static enum pass_result expire_key(
+    struct expiry *e, enum key_kind kind, uint32_t site, struct bucket bucket, struct slice page)
+{
+    int64_t at_ms = expiry_ms(bucket.end_s, retention_keep_s(&e->pass->view.retention, bucket));
+    if (at_ms == 0) {
+        return PASS_DONE;
+    }
+    pass_put_bucket_key(e->pass, kind, site, bucket, page);
+    resp_decimal(&e->pass->args, at_ms);
+    e->n_keys++;
+    return e->n_keys < EXPIRE_KEYS ? PASS_DONE : send_expiries(e, false);
+}
+
+/* The parts an item is in; and the bucket itself if it is a month, which nothing comes after. */
+static enum pass_result expire_item(struct expiry *e, const struct rollup_item *item)
+{
+    const struct rollup_cut *cut = rollup_cut_of(&e->pass->list, item->site);
+    enum pass_result result = PASS_DONE;
+    if (item->kind != KEY_PV) {
+        return result;
+    }
+    for (size_t i = 0; result == PASS_DONE && i <= cut->n_parts; i++) {
+        bool itself = i == cut->n_parts;
+        if (itself ? cut->target.level != LEVEL_MONTH : (item->parts >> i & 1) == 0) {
+            continue;
+        }
+        struct bucket bucket = itself ? cut->target : cut->parts[i];
+        result = expire_key(e, KEY_UV, item->site, bucket, item->page);
+        if (result == PASS_DONE) {
+            result = expire_key(e, KEY_IP, item->site, bucket, item->page);
+        }
+    }
+    return result;
+}
+
+static enum pass_result expire_site(struct expiry *e, uint32_t site)
+{
+    const struct rollup_cut *cut = rollup_cut_of(&e->pass->list, site);
+    enum pass_result result = PASS_DONE;
+    for (size_t i = 0; result == PASS_DONE && i <= cut->n_parts; i++) {
+        bool itself = i == cut->n_parts;
+        if (itself && cut->target.level != LEVEL_MONTH) {
+            break;
+        }
+        struct bucket bucket = itself ? cut->target : cut->parts[i];
+        result = expire_key(e, KEY_PV, site, bucket, SLICE(""));
+        if (result == PASS_DONE) {
+            result = expire_key(e, KEY_VV, site, bucket, SLICE(""));
+        }
+    }
+    return result;
+}
+
+/* Is there anything of this pass that expires at all? */
+static bool expires(const struct pass *pass)
+{
+    const int64_t *keep_s = pass->view.retention.keep_s;
+    return keep_s[pass->level - 1] != KEEP_FOREVER ||
+           (pass->level == LEVEL_MONTH && keep_s[LEVEL_MONTH] != KEEP_FOREVER) ||
+           pass->view.retention.until_s[pass->level - 1] != 0;
+}
+
+enum pass_result pass_expire(struct pass *pass)
+{
+    struct expiry e = {.pass = pass};
+    enum pass_result result = pass_list(pass, !expires(pass), true);
+    for (size_t i = 0; result == PASS_DONE && i < pass->list.n_items; i++) {
+        result = expire_item(&e, &pass->list.items[i]);
+    }
+    for (uint32_t i = 0; result == PASS_DONE && i < pass->list.n_sites; i++) {
+        struct key member;
+        result = expires(pass) ? expire_site(&e, i) : PASS_DONE;
+        key_open_member(&member, pass->list.sites[i].name, rollup_cut_of(&pass->list, i)->target);
+        resp_word(&e.members, member.p, member.n);
+        e.n_members++;
+        if (result == PASS_DONE && e.n_members >= EXPIRE_KEYS) {
+            result = send_expiries(&e, false);
+        }
+    }
+    if (result == PASS_DONE) {
+        result = send_expiries(&e, true);
+    }
+    buffer_release(&e.members);
+    return result;
+}

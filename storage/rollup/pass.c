@@ -1,0 +1,319 @@
+#include "storage/rollup/pass.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "storage/rollup/step.h"
+
+#define MERGE_BUDGET_US 2000
+#define MERGE_PAGES     64
+#define MERGE_KEYS      1000
+
+/* ---- what is due ---- */
+
+static const char letters[LEVELS + 1] = "mhdM";
+
+static int64_t next_end_s(
+    const struct site_zones *zones, const struct rollup_state *state, enum level level)
+{
+    return site_zones_next_end(zones, level, state->readers_s[level]);
+}
+
+int64_t rollup_due_s(const struct site_zones *zones, const struct rollup_state *state)
+{
+    for (int level = LEVEL_MONTH; level > LEVEL_HOUR; level--) {
+        if (next_end_s(zones, state, (enum level)level) <= state->readers_s[level - 1]) {
+            return 0; /* its parts are complete */
+        }
+    }
+    return next_end_s(zones, state, LEVEL_HOUR) + PASS_GRACE_S;
+}
+
+static bool find_due(struct pass *pass, int64_t now_s)
+{
+    const struct rollup_state *state = &pass->view.state;
+    for (int level = LEVEL_HOUR; level < LEVELS; level++) {
+        int64_t end_s = next_end_s(&pass->core->sites, state, (enum level)level);
+        bool due = level == LEVEL_HOUR ? end_s + pass->lease->grace_s <= now_s
+                                       : end_s <= state->readers_s[level - 1];
+        if (due) {
+            pass->level = (enum level)level;
+            pass->end_s = end_s;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- steps ---- */
+
+static void new_id(struct pass *pass)
+{
+    unsigned char bytes[16];
+    randombytes_buf(bytes, sizeof(bytes));
+    pass->id[0] = letters[pass->level];
+    sodium_bin2hex(pass->id + 1, sizeof(pass->id) - 1, bytes, sizeof(bytes));
+}
+
+static enum pass_result mark(struct pass *pass)
+{
+    struct rollup_state closed = pass->view.state;
+    int64_t done = 0;
+    closed.writers_s[pass->level] = pass->end_s;
+    new_id(pass);
+    pass_put_key(pass, "rolled");
+    resp_text(&pass->args, pass->core->cfg);
+    pass_put_state(pass, &pass->view.state);
+    pass_put_state(pass, &closed);
+    resp_text(&pass->args, pass->id);
+    resp_decimal(&pass->args, pass->lease->fencing_token);
+    resp_decimal(&pass->args, pass->end_s);
+    enum pass_result result = pass_run(pass, SCRIPT_MARK, 1, 6, &done);
+    pass->view.state = closed;
+    memcpy(pass->cur, "m0", 3);
+    return result;
+}
+
+/* The buckets of somebody's open pass: closing, or, past the advance, the last ones closed.  Either
+ * way they end where the level is closed for writers. */
+static bool find_open(struct pass *pass, struct slice id)
+{
+    const struct rollup_state *state = &pass->view.state;
+    for (int level = LEVEL_HOUR; level < LEVELS; level++) {
+        if (id.n != PASS_ID - 1 || id.p[0] != letters[level]) {
+            continue;
+        }
+        bool closing = state->writers_s[level] > state->readers_s[level];
+        pass->level = (enum level)level;
+        pass->end_s = state->writers_s[level];
+        memcpy(pass->cur, closing ? "m0" : "x0", 3);
+        return true;
+    }
+    return false;
+}
+
+static enum pass_result take_over(struct pass *pass, struct slice theirs)
+{
+    char id[PASS_ID];
+    int64_t done = 0;
+    if (!find_open(pass, theirs)) {
+        return PASS_FAILED;
+    }
+    memcpy(id, theirs.p, PASS_ID - 1);
+    new_id(pass);
+    pass_put_key(pass, "rolled");
+    resp_text(&pass->args, pass->core->cfg);
+    pass_put_state(pass, &pass->view.state);
+    resp_word(&pass->args, id, PASS_ID - 1);
+    resp_text(&pass->args, pass->id);
+    resp_decimal(&pass->args, pass->lease->fencing_token);
+    resp_text(&pass->args, pass->cur);
+    return pass_run(pass, SCRIPT_TAKEOVER, 1, 6, &done);
+}
+
+/* ---- merge ---- */
+
+static size_t put_sources(struct pass *pass, enum key_kind kind, const struct rollup_item *item)
+{
+    const struct rollup_cut *cut = rollup_cut_of(&pass->list, item->site);
+    size_t n = 0;
+    pass_put_bucket_key(pass, kind, item->site, cut->target, item->page);
+    for (size_t i = 0; i < cut->n_parts; i++) {
+        if ((item->parts >> i & 1) != 0) {
+            pass_put_bucket_key(pass, kind, item->site, cut->parts[i], item->page);
+            n++;
+        }
+    }
+    return n;
+}
+
+/* Items from @first on that go into one chunk: of one site and kind, not too many keys. */
+static size_t chunk_size(const struct pass *pass, size_t first)
+{
+    const struct rollup_item *items = pass->list.items;
+    size_t keys = 0;
+    size_t n = 0;
+    while (first + n < pass->list.n_items && n < MERGE_PAGES && (n == 0 || keys < MERGE_KEYS) &&
+           items[first + n].site == items[first].site &&
+           items[first + n].kind == items[first].kind) {
+        keys += items[first + n].kind == KEY_PV
+                    ? 2 + 2 * (size_t)__builtin_popcountll(items[first + n].parts)
+                    : 0;
+        n++;
+    }
+    return n;
+}
+
+/* Number behind the letter of the cursor. */
+static int64_t position(const struct pass *pass)
+{
+    struct reply text = {.type = REPLY_TEXT, .text = slice_of(pass->cur + 1)};
+    return reply_integer(&text, 0);
+}
+
+static enum pass_result merge_chunk(struct pass *pass, size_t first, size_t n, int64_t *ret_done)
+{
+    const struct rollup_item *items = &pass->list.items[first];
+    const struct rollup_cut *cut = rollup_cut_of(&pass->list, items->site);
+    size_t n_keys = 3 + cut->n_parts;
+    pass_put_key(pass, "rolled");
+    pass_put_key(pass, "open");
+    pass_put_bucket_key(pass, items->kind, items->site, cut->target, SLICE(""));
+    for (size_t i = 0; i < cut->n_parts; i++) {
+        pass_put_bucket_key(pass, items->kind, items->site, cut->parts[i], SLICE(""));
+    }
+    resp_text(&pass->args, pass->core->cfg);
+    resp_text(&pass->args, pass->id);
+    resp_text(&pass->args, pass->cur);
+    resp_decimal(&pass->args, pass->lease->fencing_token);
+    resp_decimal(&pass->args, position(pass));
+    resp_decimal(&pass->args, MERGE_BUDGET_US);
+    if (pass->level == LEVEL_MONTH) {
+        resp_text(&pass->args, "");
+    } else {
+        struct key member;
+        key_open_member(&member, pass->list.sites[items->site].name,
+            bucket_at(cut->zone, (enum level)(pass->level + 1), cut->target.start_s));
+        resp_word(&pass->args, member.p, member.n);
+    }
+    resp_text(&pass->args, pass->level == LEVEL_HOUR ? "H" : "Z");
+    resp_decimal(&pass->args, (int64_t)cut->n_parts);
+    resp_decimal(&pass->args, (int64_t)n);
+    for (size_t i = 0; i < n; i++) {
+        resp_word(&pass->args, items[i].page.p, items[i].page.n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t sources = 0;
+        if (items[i].kind == KEY_PV) {
+            sources = put_sources(pass, KEY_UV, &items[i]);
+            (void)put_sources(pass, KEY_IP, &items[i]);
+            n_keys += 2 + 2 * sources;
+        }
+        resp_decimal(&pass->args, (int64_t)sources);
+        resp_decimal(&pass->args, (int64_t)sources);
+    }
+    return pass_run(pass, SCRIPT_MERGE, n_keys, 10 + 3 * n, ret_done);
+}
+
+static enum pass_result merge(struct pass *pass)
+{
+    size_t at = 0;
+    while (at < pass->list.n_items) {
+        int64_t done = 0;
+        enum pass_result result = merge_chunk(pass, at, chunk_size(pass, at), &done);
+        if (result != PASS_DONE) {
+            return result;
+        }
+        at += (size_t)done;
+        (void)snprintf(pass->cur, sizeof(pass->cur), "m%zu", at);
+    }
+    return PASS_DONE;
+}
+
+static enum pass_result advance(struct pass *pass)
+{
+    struct rollup_state done_state = pass->view.state;
+    char ver[PASS_ID + 4];
+    int64_t done = 0;
+    done_state.readers_s[pass->level] = pass->end_s;
+    (void)snprintf(ver, sizeof(ver), "%s.a", pass->id);
+    pass_put_key(pass, "rolled");
+    resp_text(&pass->args, pass->core->cfg);
+    resp_text(&pass->args, pass->id);
+    resp_text(&pass->args, pass->cur);
+    resp_decimal(&pass->args, pass->lease->fencing_token);
+    pass_put_state(pass, &pass->view.state);
+    pass_put_state(pass, &done_state);
+    resp_text(&pass->args, ver);
+    pass->closed_ms = redis_clock_ms(&pass->core->clock);
+    enum pass_result result = pass_run(pass, SCRIPT_ADVANCE, 1, 7, &done);
+    if (result == PASS_DONE) {
+        pass->view.state = done_state;
+        memcpy(pass->cur, "x0", 3);
+        core_set_view(pass->core, pass->partition, &pass->view);
+    }
+    return result;
+}
+
+/* ---- a pass ---- */
+
+/* Read `rolled`; the id of an open pass is copied to @open (PASS_ID bytes), "" if there is none. */
+static enum pass_result read_rolled(struct pass *pass, char *open, int64_t *ret_now_s)
+{
+    const struct reply *reply = NULL;
+    resp_command(&pass->out, "TIME", NULL);
+    enum pass_result result = pass_ask(pass, &reply);
+    if (result != PASS_DONE) {
+        return result;
+    }
+    core_time_seen(pass->core, reply_time_us(reply));
+    *ret_now_s = reply_time_us(reply) / 1000000;
+    core_ask_rolled(&pass->out, pass->tag, 2);
+    resp_text(&pass->out, "pass");
+    resp_text(&pass->out, "ftok");
+    result = pass_ask(pass, &reply);
+    if (result != PASS_DONE || reply->n != ROLLED_FIELDS + 2) {
+        return result == PASS_DONE ? PASS_FAILED : result;
+    }
+    struct reply view = *reply;
+    view.n = ROLLED_FIELDS;
+    if (!core_parse_rolled(pass->core, &view, &pass->view)) {
+        return PASS_FAILED;
+    }
+    core_set_view(pass->core, pass->partition, &pass->view);
+    const struct reply *theirs = &reply->items[ROLLED_FIELDS];
+    size_t n = theirs->type == REPLY_TEXT && theirs->text.n == PASS_ID - 1 ? theirs->text.n : 0;
+    memcpy(open, n == 0 ? "" : theirs->text.p, n);
+    open[n] = '\0';
+    int64_t seen = reply_integer(&reply->items[ROLLED_FIELDS + 1], 0);
+    if (seen > pass->lease->fencing_token) {
+        pass->lease->fenced(pass->lease->data, seen);
+        return PASS_FENCED;
+    }
+    return PASS_DONE;
+}
+
+static enum pass_result work(struct pass *pass)
+{
+    char open[PASS_ID];
+    int64_t now_s = 0;
+    enum pass_result result = read_rolled(pass, open, &now_s);
+    if (result != PASS_DONE || !pass->view.known) {
+        return result == PASS_DONE ? PASS_NOTHING : result;
+    }
+    if (open[0] != '\0') {
+        result = take_over(pass, slice_of(open));
+    } else if (find_due(pass, now_s)) {
+        result = mark(pass);
+    } else {
+        return PASS_NOTHING;
+    }
+    if (result == PASS_DONE && pass->cur[0] == 'm') {
+        result = pass_list(pass, false, false);
+        result = result == PASS_DONE ? merge(pass) : result;
+        result = result == PASS_DONE ? advance(pass) : result;
+    }
+    return result == PASS_DONE ? pass_expire(pass) : result;
+}
+
+enum pass_result rollup_pass(struct core *core, struct session *session, unsigned partition,
+    const struct rollup_lease *lease)
+{
+    struct pass pass = {.core = core,
+        .session = session,
+        .partition = partition,
+        .tag = core->partitions.tag[partition],
+        .lease = lease};
+    enum pass_result result = work(&pass);
+    if (result == PASS_DONE) {
+        atomic_fetch_add(&core->stats.rollup_passes, 1);
+    } else if (result != PASS_NOTHING) {
+        atomic_fetch_add(&core->stats.rollup_failures, 1);
+    }
+    rollup_list_release(&pass.list);
+    buffer_release(&pass.keys);
+    buffer_release(&pass.args);
+    buffer_release(&pass.out);
+    return result;
+}

@@ -1,0 +1,356 @@
+#include "storage/rollup/rollup.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "storage/core/session.h"
+#include "storage/lock/leader.h"
+#include "storage/rollup/jobs.h"
+#include "storage/rollup/pass.h"
+#include "storage/rollup/status.h"
+#include "storage/schema/key.h"
+#include "storage/users/forget.h"
+
+#define ASK_MS       2000  /* longest wait for a connection, or for a small answer */
+#define RETRY_MS     1000  /* after a failure */
+#define FOLLOW_MS    10000 /* how often to look at what another process should have done by now */
+#define WISH_LOOK_MS 50
+#define WISH_MS      60000 /* a wish that nobody took away */
+#define SLEEP_MAX_MS (3600 * 1000)
+#define WISH_ID      33
+
+struct rollup {
+    struct core *core;
+    struct leader *leader;
+    pthread_t thread;
+    struct rollup_jobs jobs;
+    struct session session;
+    int64_t token;       /* the pass's fencing token */
+    int64_t clean_token; /* under which all partitions were looked at */
+    bool wishing;        /* the jobs begun wait for another process */
+};
+
+static bool connected(struct rollup *r)
+{
+    char error[160];
+    return r->session.redis != NULL ||
+           session_open(&r->session, r->core, monotonic_ms() + ASK_MS, error, sizeof(error));
+}
+
+/* Send @b, which is released, and await a reply; NULL: none, or an error. */
+static const struct reply *ask(struct rollup *r, struct buffer *b)
+{
+    const struct reply *reply = NULL;
+    bool ok = redis_queue(r->session.redis, b) &&
+              redis_await(r->session.redis, monotonic_ms() + ASK_MS, &reply) == REDIS_OK_STATUS;
+    buffer_release(b);
+    if (!ok) {
+        session_close(&r->session);
+        return NULL;
+    }
+    return reply->type == REPLY_ERROR ? NULL : reply;
+}
+
+/* ---- wishes ---- */
+
+static void wish_key(const struct rollup *r, struct key *key)
+{
+    key_fixed(key, r->core->partitions.tag[0], "wish", SLICE(""));
+}
+
+static bool make_wish(struct rollup *r)
+{
+    unsigned char bytes[(WISH_ID - 1) / 2];
+    char id[WISH_ID];
+    struct key key;
+    struct buffer b;
+    randombytes_buf(bytes, sizeof(bytes));
+    sodium_bin2hex(id, sizeof(id), bytes, sizeof(bytes));
+    wish_key(r, &key);
+    buffer_init(&b);
+    resp_head(&b, 5);
+    resp_text(&b, "SET");
+    resp_word(&b, key.p, key.n);
+    resp_text(&b, id);
+    resp_text(&b, "PX");
+    resp_decimal(&b, WISH_MS);
+    return ask(r, &b) != NULL;
+}
+
+/* Copies the wish that stands, "" if there is none. */
+static void read_wish(struct rollup *r, char id[WISH_ID])
+{
+    struct key key;
+    struct buffer b;
+    wish_key(r, &key);
+    buffer_init(&b);
+    resp_head(&b, 2);
+    resp_text(&b, "GET");
+    resp_word(&b, key.p, key.n);
+    const struct reply *reply = ask(r, &b);
+    bool is = reply != NULL && reply->type == REPLY_TEXT && reply->text.n == WISH_ID - 1;
+    memcpy(id, is ? reply->text.p : "", is ? WISH_ID : 1);
+}
+
+/* Unless another one came meanwhile. */
+static void fulfil_wish(struct rollup *r, const char *id)
+{
+    struct key key;
+    struct buffer b;
+    wish_key(r, &key);
+    buffer_init(&b);
+    script_head(&b, &r->session.scripts, SCRIPT_RELEASE, 1, 1);
+    resp_word(&b, key.p, key.n);
+    resp_text(&b, id);
+    (void)ask(r, &b);
+}
+
+/* ---- leading ---- */
+
+static bool still_mine(void *data)
+{
+    struct rollup *r = data;
+    return !atomic_load(&r->core->stopping) && r->session.redis != NULL &&
+           leader_token(r->leader) == r->token;
+}
+
+static void fenced(void *data, int64_t token)
+{
+    struct rollup *r = data;
+    leader_outranked(r->leader, token);
+}
+
+/* Bring one partition up to date.  False: something is left, try again later. */
+static bool roll_partition(struct rollup *r, unsigned partition, const struct rollup_lease *lease)
+{
+    unsigned voids = 0;
+    while (voids < 2 && still_mine(r)) {
+        switch (rollup_pass(r->core, &r->session, partition, lease)) {
+        case PASS_NOTHING:
+            return true;
+        case PASS_DONE:
+            voids = 0;
+            break;
+        case PASS_VOID: /* once is somebody's good right; twice is worth a pause */
+            voids++;
+            break;
+        case PASS_LOST:
+            session_close(&r->session);
+            return false;
+        case PASS_FENCED:
+        case PASS_FAILED:
+            return false;
+        }
+    }
+    return false;
+}
+
+/* Answer the jobs begun, after a pass. */
+static void answer_jobs(struct rollup *r)
+{
+    struct rollup_job result;
+    bool lost = false;
+    enum storage_err err =
+        rollup_status_read(r->core, &r->session, monotonic_ms() + ASK_MS, &result, &lost);
+    if (lost) {
+        session_close(&r->session);
+        return; /* they wait on, for the next attempt */
+    }
+    rollup_jobs_finish(&r->jobs, err, &result);
+}
+
+/* Everything that is due, as the leader; with @asked also what is over just now.  False: try again
+ * soon. */
+static bool lead(struct rollup *r, bool asked)
+{
+    struct rollup_lease lease = {.fencing_token = r->token,
+        .grace_s = asked ? 0 : PASS_GRACE_S,
+        .still_mine = still_mine,
+        .fenced = fenced,
+        .data = r};
+    char wish[WISH_ID] = "";
+    bool ok = true;
+    if (!atomic_load(&r->core->ready) || !connected(r)) {
+        return false;
+    }
+    if (asked) {
+        (void)rollup_jobs_begin(&r->jobs);
+        read_wish(r, wish);
+    }
+    for (unsigned p = 0; r->session.redis != NULL && p < r->core->partitions.n; p++) {
+        ok = roll_partition(r, p, &lease) && ok;
+    }
+    if (r->session.redis != NULL && still_mine(r) && !activity_sweep(r->core, &r->session)) {
+        session_close(&r->session);
+    }
+    ok = ok && r->session.redis != NULL;
+    if (ok && wish[0] != '\0') {
+        fulfil_wish(r, wish);
+    }
+    if (ok && asked && r->session.redis != NULL) {
+        answer_jobs(r);
+    }
+    return ok;
+}
+
+/* Milliseconds until the next pass is due, by what is known of the partitions. */
+static int64_t due_in_ms(struct core *core)
+{
+    int64_t now_ms = redis_clock_ms(&core->clock);
+    int64_t due_ms = now_ms + SLEEP_MAX_MS;
+    if (now_ms == 0) {
+        return RETRY_MS;
+    }
+    for (unsigned p = 0; p < core->partitions.n; p++) {
+        struct partition_view view = core_view(core, p);
+        int64_t at_ms = rollup_due_s(&core->sites, &view.state) * 1000;
+        due_ms = at_ms < due_ms ? at_ms : due_ms;
+    }
+    return due_ms > now_ms ? due_ms - now_ms : 0;
+}
+
+/* A leader's turn; returns how long to sleep. */
+static int64_t turn_of_leader(struct rollup *r, int64_t token)
+{
+    bool asked = leader_take_wish(r->leader);
+    asked = rollup_jobs_wait(&r->jobs) || asked;
+    r->token = token;
+    r->wishing = false;
+    int64_t wait_ms = due_in_ms(r->core);
+    if (asked || r->clean_token != token || wait_ms == 0) {
+        bool ok = lead(r, asked);
+        r->clean_token = ok ? token : 0; /* a pass may have been left open */
+        wait_ms = ok ? due_in_ms(r->core) : RETRY_MS;
+        wait_ms = wait_ms == 0 ? RETRY_MS : wait_ms;
+    }
+    return wait_ms;
+}
+
+/* ---- while another process leads ---- */
+
+/* Jobs wait for the other's pass.  Returns how long to sleep. */
+static int64_t await_other(struct rollup *r)
+{
+    struct buffer b;
+    struct key key;
+    if (atomic_load(&r->core->refusing)) {
+        (void)rollup_jobs_begin(&r->jobs);
+        rollup_jobs_finish(&r->jobs, STORAGE_DOWN, NULL);
+        return RETRY_MS;
+    }
+    if (!connected(r)) {
+        return RETRY_MS;
+    }
+    /* Who came later waits for the next wish; so if all that this one was for have given up, that
+     * is now. */
+    if (!r->wishing || !rollup_jobs_begun(&r->jobs)) {
+        (void)rollup_jobs_begin(&r->jobs);
+        r->wishing = make_wish(r);
+        return WISH_LOOK_MS;
+    }
+    wish_key(r, &key);
+    buffer_init(&b);
+    resp_head(&b, 2);
+    resp_text(&b, "EXISTS");
+    resp_word(&b, key.p, key.n);
+    const struct reply *reply = ask(r, &b);
+    if (reply != NULL && reply->type == REPLY_INTEGER && reply->integer == 0) {
+        answer_jobs(r);
+        r->wishing = false;
+    }
+    return WISH_LOOK_MS;
+}
+
+static int64_t turn_of_follower(struct rollup *r)
+{
+    if (rollup_jobs_wait(&r->jobs)) {
+        return await_other(r);
+    }
+    r->wishing = false;
+    int64_t wait_ms = due_in_ms(r->core);
+    if (wait_ms == 0 && atomic_load(&r->core->ready) && connected(r)) { /* for lag_s and the like */
+        struct rollup_job ignored;
+        bool lost = false;
+        (void)rollup_status_read(r->core, &r->session, monotonic_ms() + ASK_MS, &ignored, &lost);
+        if (lost) {
+            session_close(&r->session);
+        }
+        wait_ms = due_in_ms(r->core);
+    }
+    return wait_ms == 0 ? FOLLOW_MS : wait_ms;
+}
+
+/* ---- the thread ---- */
+
+static void sleep_ms(struct core *core, int64_t ms)
+{
+    int64_t until_ms = monotonic_ms() + ms;
+    struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+    pthread_mutex_lock(&core->wake_lock);
+    while (!core->wake_rollup && !atomic_load(&core->stopping) && monotonic_ms() < until_ms) {
+        (void)pthread_cond_timedwait(&core->wake, &core->wake_lock, &until);
+    }
+    core->wake_rollup = false;
+    pthread_mutex_unlock(&core->wake_lock);
+}
+
+static void *rollup_main(void *argument)
+{
+    struct rollup *r = argument;
+    while (!atomic_load(&r->core->stopping)) {
+        int64_t token = leader_token(r->leader);
+        sleep_ms(r->core, token != 0 ? turn_of_leader(r, token) : turn_of_follower(r));
+    }
+    session_close(&r->session);
+    return NULL;
+}
+
+static int64_t look_at_jobs(void *data)
+{
+    struct rollup *r = data;
+    return rollup_jobs_late(&r->jobs, monotonic_ms());
+}
+
+struct rollup *rollup_start(struct core *core, struct leader *leader)
+{
+    struct rollup *r = calloc(1, sizeof(*r));
+    if (r == NULL) {
+        return NULL;
+    }
+    r->core = core;
+    r->session.look = (struct redis_look){core_runs, core};
+    r->leader = leader;
+    rollup_jobs_init(&r->jobs);
+    if (pthread_create(&r->thread, NULL, rollup_main, r) != 0) {
+        rollup_jobs_release(&r->jobs);
+        free(r);
+        return NULL;
+    }
+    leader_set_chore(leader, (struct leader_chore){look_at_jobs, r});
+    return r;
+}
+
+bool rollup_submit(struct rollup *r, struct storage_job *job, enum storage_err *ret_err)
+{
+    *ret_err = rollup_jobs_add(&r->jobs, job) ? STORAGE_OK : STORAGE_SHUTDOWN;
+    if (*ret_err == STORAGE_OK) {
+        leader_nudge(r->leader); /* it minds the deadline */
+        core_wake_rollup(r->core);
+    }
+    return *ret_err == STORAGE_OK;
+}
+
+void rollup_drain(struct rollup *r)
+{
+    rollup_jobs_close(&r->jobs);
+}
+
+void rollup_stop(struct rollup *r)
+{
+    rollup_jobs_close(&r->jobs);
+    core_wake_rollup(r->core); /* core->stopping is set */
+    pthread_join(r->thread, NULL);
+    leader_set_chore(r->leader, (struct leader_chore){NULL, NULL});
+    rollup_jobs_release(&r->jobs);
+    free(r);
+}

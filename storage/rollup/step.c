@@ -1,0 +1,93 @@
+#include "storage/rollup/step.h"
+
+#define STEP_MS 5000 /* longest wait for one step's reply */
+
+static enum pass_result pass_from_list(enum list_result result)
+{
+    switch (result) {
+    case LIST_OK:
+        return PASS_DONE;
+    case LIST_VOID:
+        return PASS_VOID;
+    case LIST_LOST:
+        return PASS_LOST;
+    case LIST_FAILED:
+        return PASS_FAILED;
+    }
+    return PASS_FAILED;
+}
+
+/* Send what is in pass->out and await one reply. */
+enum pass_result pass_ask(struct pass *pass, const struct reply **ret)
+{
+    bool queued = redis_queue(pass->session->redis, &pass->out);
+    buffer_clear(&pass->out, 256 * 1024);
+    if (!queued ||
+        redis_await(pass->session->redis, monotonic_ms() + STEP_MS, ret) != REDIS_OK_STATUS) {
+        return PASS_LOST;
+    }
+    if ((*ret)->type == REPLY_ERROR) {
+        core_notice(pass->core, STORAGE_ROLLUP_FAILED, (*ret)->text.p);
+        return reply_is_error(*ret, "NOSCRIPT") ? PASS_LOST : PASS_FAILED;
+    }
+    return PASS_DONE;
+}
+
+/* Run a script whose reply is a number; at least 1 is success. */
+enum pass_result pass_run(
+    struct pass *pass, enum script script, size_t n_keys, size_t n_args, int64_t *ret)
+{
+    const struct reply *reply = NULL;
+    if (!pass->lease->still_mine(pass->lease->data)) {
+        return PASS_VOID;
+    }
+    script_head(&pass->out, &pass->session->scripts, script, n_keys, n_args);
+    buffer_append(&pass->out, pass->keys.p, pass->keys.n);
+    buffer_append(&pass->out, pass->args.p, pass->args.n);
+    pass->out.failed = pass->out.failed || pass->keys.failed || pass->args.failed;
+    buffer_clear(&pass->keys, 256 * 1024);
+    buffer_clear(&pass->args, 256 * 1024);
+    enum pass_result result = pass_ask(pass, &reply);
+    if (result == PASS_DONE) {
+        *ret = reply_integer(reply, 0);
+        result = *ret >= 1 ? PASS_DONE : PASS_VOID;
+    }
+    return result;
+}
+
+void pass_put_key(struct pass *pass, const char *name)
+{
+    struct key key;
+    key_fixed(&key, pass->tag, name, SLICE(""));
+    resp_word(&pass->keys, key.p, key.n);
+}
+
+void pass_put_bucket_key(
+    struct pass *pass, enum key_kind kind, uint32_t site, struct bucket bucket, struct slice page)
+{
+    struct key key;
+    key_bucket(&key, pass->tag, kind, pass->list.sites[site].name, bucket, page);
+    resp_word(&pass->keys, key.p, key.n);
+}
+
+void pass_put_state(struct pass *pass, const struct rollup_state *state)
+{
+    char text[ROLLUP_STATE_TEXT];
+    resp_word(&pass->args, text, rollup_state_print(state, text));
+}
+
+enum pass_result pass_list(struct pass *pass, bool sites_only, bool overdue)
+{
+    struct rollup_scope scope = {.core = pass->core,
+        .session = pass->session,
+        .tag = pass->tag,
+        .lease = pass->lease,
+        .pass = pass->id,
+        .cur = pass->cur,
+        .level = pass->level,
+        .end_s = pass->end_s,
+        .overdue = overdue,
+        .retention = overdue ? &pass->view.retention : NULL,
+        .closed_ms = pass->closed_ms};
+    return pass_from_list(rollup_list_make(&scope, sites_only, &pass->list));
+}

@@ -1,0 +1,54 @@
+/* step.h - one step of a pass at a time: what mark, merge, advance and expire have in
+ * common.
+ *
+ * Layer: storage, private to rollup/pass.c and rollup/expire.c.  Belongs to the rollup thread.
+ * A step's keys and arguments are put into pass->keys and pass->args, in order; pass_run sends
+ * them.
+ */
+#ifndef STORAGE_ROLLUP_STEP_H
+#define STORAGE_ROLLUP_STEP_H
+
+#include "storage/rollup/list.h"
+#include "storage/rollup/pass.h"
+#include "storage/schema/key.h"
+
+#define PASS_ID 34 /* letter, 32 hex digits, NUL */
+
+struct pass {
+    struct core *core;
+    struct session *session;
+    unsigned partition;
+    const char *tag;
+    const struct rollup_lease *lease;
+
+    struct partition_view view;
+    char id[PASS_ID];
+    char cur[24];
+    enum level level;  /* of the buckets to complete, */
+    int64_t end_s;     /* and where they end */
+    int64_t closed_ms; /* a time before the advance, Redis's clock; 0: somebody else's, unknown */
+    struct rollup_list list;
+    struct buffer keys, args, out;
+};
+
+/* Send what is in pass->out and await one reply; PASS_DONE if it is no error. */
+enum pass_result pass_ask(struct pass *pass, const struct reply **ret);
+
+/* Run a script with what was put; its reply is a number, at least 1 for success (else PASS_VOID).
+ */
+enum pass_result pass_run(
+    struct pass *pass, enum script script, size_t n_keys, size_t n_args, int64_t *ret);
+
+void pass_put_key(struct pass *pass, const char *name);
+void pass_put_bucket_key(
+    struct pass *pass, enum key_kind kind, uint32_t site, struct bucket bucket, struct slice page);
+void pass_put_state(struct pass *pass, const struct rollup_state *state);
+
+/* List the sites (and pages) of the parts into pass->list; with @overdue also of buckets that ended
+ * before, which are complete but were left announced. */
+enum pass_result pass_list(struct pass *pass, bool sites_only, bool overdue);
+
+/* The last phase (rollup/expire.c): the parts get their expiry, and the pass ends. */
+enum pass_result pass_expire(struct pass *pass);
+
+#endif

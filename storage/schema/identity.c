@@ -1,0 +1,73 @@
+#include "storage/schema/identity.h"
+
+#include <sodium.h>
+#include <string.h>
+
+_Static_assert(crypto_shorthash_siphashx24_BYTES == sizeof(struct visitor_id), "128 bits");
+_Static_assert(crypto_shorthash_siphash24_BYTES == sizeof(struct address_id), "64 bits");
+_Static_assert(crypto_shorthash_siphashx24_KEYBYTES * 2 == SECRET_SIZE, "two keys");
+
+#define DAY_S 86400
+
+int64_t rotation_start_s(enum rotation rotation, int64_t at_s)
+{
+    int64_t day = at_s / DAY_S;
+    switch (rotation) {
+    case ROTATE_NEVER:
+        return 0;
+    case ROTATE_DAY:
+        return day * DAY_S;
+    case ROTATE_WEEK:
+        return (day - (day + 3) % 7) * DAY_S; /* 1970-01-01 was a Thursday; weeks begin on Monday */
+    case ROTATE_MONTH:
+        return bucket_at(zone_utc(), LEVEL_MONTH, at_s).start_s;
+    }
+    return 0;
+}
+
+static size_t put(uint8_t *text, size_t at, const void *p, size_t n)
+{
+    if (n > 0) {
+        memcpy(text + at, p, n);
+    }
+    return at + n;
+}
+
+bool identity_visitor(const struct secret *secret, enum rotation rotation,
+    const struct event *event, struct visitor_id *ret)
+{
+    uint8_t text[1 + EVENT_SITE_MAX + 1 + 32 + EVENT_TEXT_MAX];
+    size_t n = 1;
+    n = put(text, n, event->site.p, event->site.n);
+    text[n++] = 0;
+    if (event->user.n > 0) {
+        text[0] = 'u';
+        n = put(text, n, event->user.p, event->user.n);
+    } else if (event->address.len > 0) {
+        int64_t period = rotation_start_s(rotation, event->at_s);
+        text[0] = 'a';
+        text[n++] = event->address.len;
+        n = put(text, n, event->address.bytes, event->address.len);
+        n = put(text, n, &period, sizeof(period));
+        text[n++] = 0;
+        n = put(text, n, event->agent.p, event->agent.n);
+    } else {
+        return false;
+    }
+    crypto_shorthash_siphashx24(ret->bytes, text, n, secret->bytes);
+    return true;
+}
+
+bool identity_address(
+    const struct secret *secret, const struct event *event, struct address_id *ret)
+{
+    if (event->address.len == 0) {
+        return false;
+    }
+    uint8_t text[EVENT_SITE_MAX + 1 + 16];
+    size_t n = put(text, 0, event->site.p, event->site.n);
+    text[n++] = 0;
+    n = put(text, n, event->address.bytes, event->address.len);
+    crypto_shorthash_siphash24(ret->bytes, text, n, secret->bytes + SECRET_SIZE / 2);
+    return true;
+}

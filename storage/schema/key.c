@@ -1,0 +1,274 @@
+#include "storage/schema/key.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#define BUCKET_TEXT 13 /* letter and YYYYMMDDhhmm */
+
+static const char letters[LEVELS] = {'m', 'h', 'd', 'M'};
+static const char *const kinds[] = {
+    [KEY_UV] = "uv", [KEY_IP] = "ip", [KEY_PV] = "pv", [KEY_VV] = "vv"};
+
+static void add(struct key *key, const char *p, size_t n)
+{
+    assert(key->n + n <= sizeof(key->p));
+    if (n > 0) {
+        memcpy(key->p + key->n, p, n);
+    }
+    key->n += n;
+}
+
+static void head(struct key *key, const char *tag, const char *name)
+{
+    key->n = 0;
+    add(key, "t:{", 3);
+    add(key, tag, strlen(tag));
+    add(key, "}:", 2);
+    add(key, name, strlen(name));
+}
+
+void key_fixed(struct key *key, const char *tag, const char *name, struct slice suffix)
+{
+    head(key, tag, name);
+    add(key, suffix.p, suffix.n);
+}
+
+static void two_digits(char *p, int value)
+{
+    p[0] = (char)('0' + value / 10);
+    p[1] = (char)('0' + value % 10);
+}
+
+static void add_bucket(struct key *key, struct bucket bucket)
+{
+    int64_t days = bucket.start_s / 86400;
+    int in_day = (int)(bucket.start_s % 86400);
+    struct civil_date date = civil_from_days(days);
+    char text[BUCKET_TEXT];
+    text[0] = letters[bucket.level];
+    two_digits(text + 1, (int)(date.year / 100));
+    two_digits(text + 3, (int)(date.year % 100));
+    two_digits(text + 5, date.month);
+    two_digits(text + 7, date.day);
+    two_digits(text + 9, in_day / 3600);
+    two_digits(text + 11, in_day / 60 % 60);
+    add(key, text, sizeof(text));
+}
+
+void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
+    struct bucket bucket, struct slice page)
+{
+    head(key, tag, kinds[kind]);
+    add(key, ":", 1);
+    add(key, site.p, site.n);
+    add(key, ":", 1);
+    add_bucket(key, bucket);
+    if (kind == KEY_UV || kind == KEY_IP) {
+        add(key, ":", 1);
+        add(key, page.p, page.n);
+    }
+}
+
+static void named(struct key *key, const char *tag, const char *name, struct slice site)
+{
+    head(key, tag, name);
+    add(key, site.p, site.n);
+}
+
+void key_user_index(struct key *key, const char *tag, struct slice site)
+{
+    named(key, tag, "uid:", site);
+}
+
+void key_user_ids(struct key *key, const char *tag, struct slice site)
+{
+    named(key, tag, "ids:", site);
+    add(key, ":", 1);
+}
+
+void key_page_sets(struct key *key, const char *tag, struct slice site)
+{
+    named(key, tag, "sets:", site);
+}
+
+void key_activity_prefix(struct key *key, const char *tag)
+{
+    head(key, tag, "act:");
+}
+
+void key_activity(
+    struct key *key, const char *tag, struct slice site, struct slice action, int64_t day)
+{
+    struct civil_date date = civil_from_days(day);
+    char text[8];
+    two_digits(text, (int)(date.year / 100));
+    two_digits(text + 2, (int)(date.year % 100));
+    two_digits(text + 4, date.month);
+    two_digits(text + 6, date.day);
+    named(key, tag, "act:", site);
+    add(key, ":", 1);
+    add(key, action.p, action.n);
+    add(key, ":", 1);
+    add(key, text, sizeof(text));
+}
+
+bool key_member_of(struct slice member, struct slice site, struct slice *ret_rest)
+{
+    if (member.n <= site.n || memcmp(member.p, site.p, site.n) != 0 || member.p[site.n] != ':') {
+        return false;
+    }
+    *ret_rest = (struct slice){member.p + site.n + 1, member.n - site.n - 1};
+    return true;
+}
+
+void key_visit_prefix(struct key *key, const char *tag, struct slice site)
+{
+    head(key, tag, "visit:");
+    add(key, site.p, site.n);
+    add(key, ":", 1);
+}
+
+void key_limit(struct key *key, const struct partitions *partitions, const struct limit_job *job)
+{
+    const char *algorithm = job->limit.algorithm == LIMIT_FUNNEL ? "rl:funnel:" : "rl:sliding:";
+    unsigned partition = partition_of(partitions, page_hash(SLICE("rl"), job->key));
+    head(key, partitions->tag[partition], job->guard ? "rl:ingest:" : algorithm);
+    add(key, job->policy.p, job->policy.n);
+    add(key, ":", 1);
+    add(key, job->key.p, job->key.n);
+}
+
+void key_open_member(struct key *member, struct slice site, struct bucket bucket)
+{
+    member->n = 0;
+    add(member, site.p, site.n);
+    add(member, ":", 1);
+    add_bucket(member, bucket);
+}
+
+/* @n decimal digits; -1 if one is none. */
+static int digits(const char *p, int n)
+{
+    int value = 0;
+    for (int i = 0; i < n; i++) {
+        if (p[i] < '0' || p[i] > '9') {
+            return -1;
+        }
+        value = value * 10 + (p[i] - '0');
+    }
+    return value;
+}
+
+bool key_open_site(struct slice member, struct slice *ret_site)
+{
+    if (member.n < 1 + 1 + BUCKET_TEXT || member.p[member.n - BUCKET_TEXT - 1] != ':') {
+        return false;
+    }
+    *ret_site = (struct slice){member.p, member.n - BUCKET_TEXT - 1};
+    return true;
+}
+
+bool key_open_parse(
+    struct slice member, const struct zone *zone, struct slice *ret_site, struct bucket *ret_bucket)
+{
+    if (!key_open_site(member, ret_site)) {
+        return false;
+    }
+    const char *text = member.p + member.n - BUCKET_TEXT;
+    int year = digits(text + 1, 4);
+    int month = digits(text + 5, 2);
+    int day = digits(text + 7, 2);
+    int hour = digits(text + 9, 2);
+    int minute = digits(text + 11, 2);
+    if (year < 0 || month < 1 || month > 12 || day < 1 || day > 31 || hour < 0 || hour > 23 ||
+        minute < 0 || minute > 59) {
+        return false;
+    }
+    for (int level = LEVEL_MINUTE; level < LEVELS; level++) {
+        if (letters[level] != text[0]) {
+            continue;
+        }
+        int64_t start_s = civil_to_days((struct civil_date){year, month, day}) * 86400 +
+                          hour * 3600 + minute * 60;
+        struct civil_date date = civil_from_days(start_s / 86400);
+        *ret_bucket = bucket_at(zone, (enum level)level, start_s);
+        return date.month == month && date.day == day && ret_bucket->start_s == start_s;
+    }
+    return false;
+}
+
+static void of_filter(
+    struct key *key, const char *tag, const char *kind, struct slice site, struct slice name)
+{
+    head(key, tag, kind);
+    add(key, site.p, site.n);
+    add(key, ":", 1);
+    add(key, name.p, name.n);
+}
+
+/* :<layer>.<segment> */
+static void add_segment(struct key *key, unsigned layer, uint64_t segment)
+{
+    char text[48];
+    int n = snprintf(text, sizeof(text), ":%u.%llu", layer, (unsigned long long)segment);
+    add(key, text, (size_t)n);
+}
+
+void key_filter(struct key *key, const char *tag, struct slice site, struct slice name)
+{
+    of_filter(key, tag, "bf:", site, name);
+}
+
+void key_filter_shard(struct key *key, const char *tag, struct slice site, struct slice name)
+{
+    of_filter(key, tag, "bfs:", site, name);
+}
+
+void key_filter_bits(struct key *key, const char *tag, struct slice site, struct slice name,
+    uint64_t id, unsigned layer, uint64_t segment)
+{
+    char text[24];
+    int n = snprintf(text, sizeof(text), ":%llu", (unsigned long long)id);
+    of_filter(key, tag, "bfl:", site, name);
+    add(key, text, (size_t)n);
+    add_segment(key, layer, segment);
+}
+
+void key_seen(
+    struct key *key, const char *tag, struct slice site, struct bucket month, const char *what)
+{
+    head(key, tag, "seen:");
+    add(key, site.p, site.n);
+    add(key, ":", 1);
+    add_bucket(key, month);
+    add(key, ":", 1);
+    add(key, what, strlen(what));
+}
+
+void key_seen_bits(struct key *key, const char *tag, struct slice site, struct bucket month,
+    unsigned layer, uint64_t segment)
+{
+    key_seen(key, tag, site, month, "bits");
+    add_segment(key, layer, segment);
+}
+
+unsigned claim_partition(const struct partitions *partitions, const struct claim_digest *claim)
+{
+    uint64_t hash;
+    memcpy(&hash, claim->bytes, sizeof(hash));
+    return partition_of(partitions, hash);
+}
+
+void key_claim(struct key *key, const char *tag, const struct claim_digest *claim)
+{
+    char text[CLAIM_TEXT];
+    claim_print(claim, text);
+    key_fixed(key, tag, "claim:", slice_of(text));
+}
+
+void key_unit(struct key *key, const char *tag, const struct claim_digest *claim)
+{
+    char text[CLAIM_TEXT];
+    claim_print(claim, text);
+    key_fixed(key, tag, "once:claim:", slice_of(text));
+}

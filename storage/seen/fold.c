@@ -1,0 +1,169 @@
+#include "storage/seen/fold.h"
+
+#include <stdlib.h>
+
+#include "storage/schema/key.h"
+#include "storage/seen/fold_log.h"
+
+#define DUE_MAX    256 /* logs that wait */
+#define CONNECT_MS 1000
+#define STEP_MS    2000 /* a log that takes longer waits for its next turn */
+
+struct due {
+    unsigned partition;
+    char site[EVENT_SITE_MAX];
+    size_t site_n;
+    struct bucket month;
+};
+
+struct seen_fold {
+    struct core *core;
+    pthread_t thread;
+    struct fold_log log; /* the thread's own */
+
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t work;
+    bool stop;
+    struct due due[DUE_MAX]; /* a ring */
+    size_t first, n;
+};
+
+/* ---- what is due ---- */
+
+/* Take the key of a log apart: t:{tag}:seen:<site>:<month>:log */
+static bool parse(struct core *core, unsigned partition, struct slice text, struct due *ret)
+{
+    struct key head;
+    struct slice site;
+    key_fixed(&head, core->partitions.tag[partition], "seen:", SLICE(""));
+    static const struct slice tail = {":log", 4};
+    if (text.n < head.n + tail.n || memcmp(text.p, head.p, head.n) != 0 ||
+        memcmp(text.p + text.n - tail.n, tail.p, tail.n) != 0) {
+        return false;
+    }
+    struct slice member = {text.p + head.n, text.n - head.n - tail.n};
+    if (!key_open_parse(member, zone_utc(), &site, &ret->month) || site.n > sizeof(ret->site)) {
+        return false;
+    }
+    memcpy(ret->site, site.p, site.n);
+    ret->site_n = site.n;
+    ret->partition = partition;
+    return true;
+}
+
+static bool same(const struct due *a, const struct due *b)
+{
+    return a->partition == b->partition && a->month.start_s == b->month.start_s &&
+           a->site_n == b->site_n && memcmp(a->site, b->site, a->site_n) == 0;
+}
+
+static void append(struct seen_fold *fold, const struct due *due)
+{
+    pthread_mutex_lock(&fold->lock);
+    bool known = fold->n == DUE_MAX;
+    for (size_t i = 0; !known && i < fold->n; i++) {
+        known = same(&fold->due[(fold->first + i) % DUE_MAX], due);
+    }
+    if (!known) {
+        fold->due[(fold->first + fold->n++) % DUE_MAX] = *due;
+        pthread_cond_signal(&fold->work);
+    }
+    pthread_mutex_unlock(&fold->lock);
+}
+
+void seen_fold_due(struct seen_fold *fold, unsigned partition, struct slice keys)
+{
+    size_t at = 0;
+    while (fold != NULL && at < keys.n) {
+        const char *end = memchr(keys.p + at, ' ', keys.n - at);
+        struct due due;
+        if (end == NULL) {
+            return;
+        }
+        struct slice key = {keys.p + at, (size_t)(end - keys.p) - at};
+        if (parse(fold->core, partition, key, &due)) {
+            append(fold, &due);
+        }
+        at += key.n + 1;
+    }
+}
+
+/* False: it is time to stop. */
+static bool next(struct seen_fold *fold, struct due *ret)
+{
+    pthread_mutex_lock(&fold->lock);
+    while (fold->n == 0 && !fold->stop) {
+        pthread_cond_wait(&fold->work, &fold->lock);
+    }
+    bool stop = fold->stop;
+    if (!stop) {
+        *ret = fold->due[fold->first];
+        fold->first = (fold->first + 1) % DUE_MAX;
+        fold->n--;
+    }
+    pthread_mutex_unlock(&fold->lock);
+    return !stop;
+}
+
+/* ---- the thread ---- */
+
+/* A connection that was idle may have been lost long ago: that is worth a second try. */
+static void fold_due(struct seen_fold *fold, const struct due *due)
+{
+    char error[160];
+    struct fold_log *log = &fold->log;
+    for (int tries = 0; tries < 2; tries++) {
+        int64_t now_ms = monotonic_ms();
+        if (log->session.redis == NULL &&
+            !session_open(&log->session, fold->core, now_ms + CONNECT_MS, error, sizeof(error))) {
+            return;
+        }
+        if (fold_log(log, due->partition, (struct slice){due->site, due->site_n}, due->month,
+                now_ms + STEP_MS)) {
+            return;
+        }
+        session_close(&log->session);
+    }
+}
+
+static void *fold_main(void *argument)
+{
+    struct seen_fold *fold = argument;
+    struct due due;
+    while (next(fold, &due)) {
+        fold_due(fold, &due);
+    }
+    fold_log_release(&fold->log);
+    return NULL;
+}
+
+struct seen_fold *seen_fold_start(struct core *core)
+{
+    struct seen_fold *fold = calloc(1, sizeof(*fold));
+    if (fold == NULL) {
+        return NULL;
+    }
+    fold->core = core;
+    fold_log_init(&fold->log, core);
+    pthread_mutex_init(&fold->lock, NULL);
+    pthread_cond_init(&fold->work, NULL);
+    if (pthread_create(&fold->thread, NULL, fold_main, fold) != 0) {
+        pthread_cond_destroy(&fold->work);
+        pthread_mutex_destroy(&fold->lock);
+        free(fold);
+        return NULL;
+    }
+    return fold;
+}
+
+void seen_fold_stop(struct seen_fold *fold)
+{
+    pthread_mutex_lock(&fold->lock);
+    fold->stop = true;
+    pthread_cond_signal(&fold->work);
+    pthread_mutex_unlock(&fold->lock);
+    pthread_join(fold->thread, NULL);
+    pthread_cond_destroy(&fold->work);
+    pthread_mutex_destroy(&fold->lock);
+    free(fold);
+}

@@ -1,0 +1,37 @@
+/* fold_log.h - fold one log into its month's filter.
+ *
+ * Layer: storage, private to seen/fold.c.  Belongs to its thread.
+ */
+#ifndef STORAGE_SEEN_FOLD_LOG_H
+#define STORAGE_SEEN_FOLD_LOG_H
+
+#include "storage/core/session.h"
+#include "storage/seen/filter.h"
+
+#define FOLD_PIECE 32768 /* fingerprints that are folded at once: two logs */
+
+struct fold_log {
+    struct core *core;
+    struct session session;
+    struct buffer out;
+    struct buffer bits; /* of the string at hand */
+    int64_t deadline_ms;
+
+    /* The month at hand. */
+    const char *tag;
+    struct slice site;
+    struct bucket month;
+    struct seen_filter filter;
+    uint64_t *pending; /* fingerprints that are in no layer yet */
+    size_t n_pending;
+};
+
+void fold_log_init(struct fold_log *f, struct core *core);
+void fold_log_release(struct fold_log *f);
+
+/* Fold what @site's log of @month has, if it is long enough to be worth it, and what was left half
+ * folded. The session is connected.  False: the connection is of no use any more. */
+bool fold_log(struct fold_log *f, unsigned partition, struct slice site, struct bucket month,
+    int64_t deadline_ms);
+
+#endif

@@ -1,0 +1,62 @@
+#include "storage/seen/layout.h"
+
+#include <math.h>
+
+/* A partition's share of the pairs is a little off. */
+#define PARTITION_SPARE 0.02
+
+/* A smaller layer would only be full at the first log that is folded. */
+#define CAPACITY_MIN 1024
+
+uint64_t seen_fingerprint(const struct visitor_id *user, uint64_t page_hash)
+{
+    unsigned char text[sizeof(user->bytes) + sizeof(page_hash)];
+    memcpy(text, user->bytes, sizeof(user->bytes));
+    memcpy(text + sizeof(user->bytes), &page_hash, sizeof(page_hash));
+    return murmur_hash64a(text, sizeof(text), 0);
+}
+
+struct bloom_hash seen_hash(uint64_t fingerprint)
+{
+    return (struct bloom_hash){
+        fingerprint, murmur_hash64a(&fingerprint, sizeof(fingerprint), fingerprint)};
+}
+
+bool seen_in_log(const char *log, size_t n, uint64_t fingerprint)
+{
+    for (size_t i = 0; i + sizeof(fingerprint) <= n; i += sizeof(fingerprint)) {
+        if (memcmp(log + i, &fingerprint, sizeof(fingerprint)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int64_t seen_expire_ms(struct bucket month, int64_t keep_s)
+{
+    return (month.end_s + keep_s) * 1000;
+}
+
+unsigned seen_months(int64_t now_s, int64_t keep_s, struct bucket ret[SEEN_MONTHS_MAX])
+{
+    unsigned n = 0;
+    struct bucket month = bucket_at(zone_utc(), LEVEL_MONTH, now_s);
+    while (n < SEEN_MONTHS_MAX && month.end_s + keep_s > now_s && month.end_s > 0) {
+        ret[n++] = month;
+        month = bucket_at(zone_utc(), LEVEL_MONTH, month.start_s - 1);
+    }
+    return n;
+}
+
+struct bloom_params seen_params(const struct seen_config *config, unsigned partitions)
+{
+    /* 28 days is the shortest month: so many ends of months lie in the time kept, and one month is
+     * not over */
+    int64_t months = config->keep_s / (28 * INT64_C(86400)) + 2;
+    double share = (double)config->capacity / partitions * (1 + PARTITION_SPARE);
+    return (struct bloom_params){.rules = BLOOM_OWN,
+        .capacity = (uint64_t)ceil(fmax(share, CAPACITY_MIN)),
+        .error = config->error / (double)months,
+        .expansion = BLOOM_EXPANSION,
+        .segment_bits = SEEN_SEGMENT_BITS};
+}

@@ -1,0 +1,65 @@
+/* layout.h - who saw what: how it lies in Redis, and for how long.
+ *
+ * Layer: storage, pure.  Thread-safe.
+ *
+ * A pair (user, page) of a site is a fingerprint of 64 bits, in the partition of the user.  It
+ * belongs to the month (UTC) in which it arrived; a month is kept until `keep` after its end, and
+ * then goes as a whole.
+ *
+ *   t:{p}:seen:<site>:<month>:log     string  fingerprints as they came, 8 bytes each
+ *   t:{p}:seen:<site>:<month>:old     string  a log that is being folded
+ *   t:{p}:seen:<site>:<month>:filter  hash    ver (random, new with every step of a fold),
+ *                                             capacity, error, rules, n (layers), 0.. (items of
+ *                                             each)
+ *   t:{p}:seen:<site>:<month>:bits:<layer>.<segment>
+ *                                     string  the bits
+ *
+ * Events append to the log, in the same script that counts them: some hundredths of a microsecond
+ * an event, where the bits of a Bloom filter set one by one would be more than all else.  Once a
+ * log has SEEN_LOG_BYTES it is folded (seen/fold.h): renamed to `old`, its fingerprints set in the
+ * bits, which are read, changed here and written back in whole strings, and only then deleted.  (Of
+ * at most 128 KiB: Redis copies one twice while the script that writes it holds it, 0.15 ms, and 2
+ * ms where the machine has to find the memory.  In 512 KiB, as before, four times that.) Bits are
+ * only ever added.  So who reads log, old, filter and bits in this order finds whatever was there
+ * when he began: no fold can hide it from him.
+ */
+#ifndef STORAGE_SEEN_LAYOUT_H
+#define STORAGE_SEEN_LAYOUT_H
+
+#include "storage/schema/identity.h"
+#include "storage/sketch/bloom.h"
+#include "storage/time/bucket.h"
+
+#define SEEN_LOG_BYTES    131072 /* write.lua has this number too */
+#define SEEN_SEGMENT_BITS BLOOM_STRING_BITS(128 << 10)
+#define SEEN_MONTHS_MAX   16
+#define SEEN_KEEP_MIN_S   86400
+#define SEEN_KEEP_MAX_S   (400 * INT64_C(86400))
+
+/* `rules` as stored. */
+enum seen_rules {
+    SEEN_REDISBLOOM_LONG = 1, /* RedisBloom's, in segments of up to 512 KiB; not made any more */
+    SEEN_OWN_LONG = 2,        /* our own, in the same; not made any more */
+    SEEN_OWN = 3,
+};
+
+/* What stands for "this user viewed this page" in logs and filters; part of the data's layout. */
+uint64_t seen_fingerprint(const struct visitor_id *user, uint64_t page_hash);
+
+/* A fingerprint is a hash already. */
+struct bloom_hash seen_hash(uint64_t fingerprint);
+
+/* Is @fingerprint in a log of @n bytes? */
+bool seen_in_log(const char *log, size_t n, uint64_t fingerprint);
+
+/* When what arrived in @month goes, in ms. */
+int64_t seen_expire_ms(struct bucket month, int64_t keep_s);
+
+/* The months that are kept at @now_s, the current one first; at most SEEN_MONTHS_MAX. */
+unsigned seen_months(int64_t now_s, int64_t keep_s, struct bucket ret[SEEN_MONTHS_MAX]);
+
+/* A new month's filter in one of @partitions: its share of the capacity (or what is worth a
+ * filter), and of the error, which is for all months together.  By our own rules (bloom.h). */
+struct bloom_params seen_params(const struct seen_config *config, unsigned partitions);
+
+#endif

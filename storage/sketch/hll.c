@@ -1,0 +1,275 @@
+/* hll.c - Redis's HyperLogLog, read, merged and estimated outside of Redis.
+ *
+ * Why here: PFCOUNT over the hours of a month unpacks and merges every key inside the one thread
+ * that serves all other clients.  A GET of the same keys costs that thread little more than the
+ * copy; the merge then runs on our core, and comes to the same registers and the same number as
+ * Redis.
+ *
+ *
+ * Papers
+ * ------
+ * [1] P. Flajolet, E. Fusy, O. Gandouet, F. Meunier: "HyperLogLog: the analysis of a near-optimal
+ *     cardinality estimation algorithm", AofA 2007.  The registers, and what they can tell.
+ *
+ * [2] S. Heule, M. Nunkesser, A. Hall: "HyperLogLog in practice: algorithmic engineering of a
+ *     state of the art cardinality estimation algorithm", EDBT 2013.  The 64-bit hash, which needs
+ *     no correction for collisions, and the idea of a sparse form for small sets.
+ *
+ * [3] O. Ertl: "New cardinality estimation algorithms for HyperLogLog sketches", 2017,
+ *     arXiv:1702.01284.  The estimator in use, his improved raw one: no table of biases, no switch
+ *     to linear counting.
+ *
+ *
+ * The sketch
+ * ----------
+ * An element is hashed to 64 bits.  The low P = 14 bits choose one of 16384 registers, the other
+ * Q = 50 bits are a fair coin thrown 50 times:
+ *
+ *      63                                              14 13             0
+ *     +--------------------------------------------------+----------------+
+ *     |                    50 coin bits                  | register index |
+ *     +--------------------------------------------------+----------------+
+ *                                             <-- count
+ *
+ * "count" is the number of zeros from bit 14 upwards plus one: 1..50, or 51 when all 50 are zero. A
+ * register keeps the highest count it has seen, so the order and the repetition of elements do not
+ * matter, and the union of two sets is the maximum of their registers.  P = 14 gives a standard
+ * error of 1.04 / sqrt(16384) = 0.81 %.
+ *
+ *
+ * The string
+ * ----------
+ * Redis stores a sketch in an ordinary string:
+ *
+ *     +------+-----+-----+----------+-----------------------------+
+ *     | HYLL | enc | --- | card LE  | registers, dense or sparse  |
+ *     +------+-----+-----+----------+-----------------------------+
+ *      0      4     5     8          16
+ *
+ * "enc" is 0 for dense, 1 for sparse; the three bytes after it are unused and not checked by Redis.
+ * "card" is the cached estimate, stale if the top bit of byte 15 is set.  Anybody who may SET the
+ * key may write any number there, and it is of no use for a union: it is skipped.
+ *
+ * Dense: 16384 registers of 6 bits, from the lowest bit of the first byte upwards, 12288 bytes:
+ *
+ *     byte          0         1         2         3
+ *     bit       76543210  76543210  76543210  76543210
+ *     register  11000000  22221111  33333322  55444444   ...
+ *
+ * Sparse: a program of runs that together cover the registers 0..16383 exactly.  Most of a small
+ * set is zeros, hence:
+ *
+ *     ZERO   00xxxxxx             x + 1 registers of 0        1..64
+ *     XZERO  01xxxxxx yyyyyyyy    (x << 8 | y) + 1 of 0       1..16384
+ *     VAL    1vvvvvxx             x + 1 registers of v + 1    1..4 registers of 1..32
+ *
+ * The empty sketch is XZERO 16384, 7f ff, 18 bytes with its header.  The elements a, b, c make 27
+ * bytes:
+ *
+ *     48594c4c 01 000000 0000000000000080    "HYLL", sparse, unused, stale
+ *     60f3 80  50b1 84  4bfb 80  425a        8436 zeros, 1; 4274 zeros, 2; 3068 zeros, 1; 603 zeros
+ *
+ *
+ * Hostile strings
+ * ---------------
+ * Redis sums the runs in an int and used to step over ZERO and XZERO without looking; enough of
+ * them wrap the sum to below zero, and the next VAL writes in front of the registers
+ * (CVE-2025-32023).  Here a run that would pass register 16383 is refused where it stands, so a sum
+ * never gets beyond 16384, and a sparse string is walked once in full before its second walk writes
+ * anything.
+ *
+ * One kind of string is refused although Redis takes it: a last XZERO without its second byte, for
+ * which Redis reads the NUL that it keeps behind each string.  Redis does not write it.
+ *
+ * A dense register can hold 52..63, which no hash yields.  Redis counts such registers nowhere, and
+ * neither do we.
+ */
+#include "storage/sketch/hll.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "storage/sketch/hll_simd.h"
+
+#define P 14
+#define Q 50 /* 64 - P */
+
+#define HEADER_SIZE   16
+#define MAGIC         "HYLL"
+#define MAGIC_SIZE    4
+#define ENCODING_BYTE 4
+
+enum encoding {
+    ENCODING_DENSE = 0,
+    ENCODING_SPARSE = 1,
+};
+
+/* 1 / (2 ln 2), the limit of [1]'s alpha for many registers. */
+#define ALPHA_INF 0.721347520444481703680
+
+_Static_assert(HLL_REGISTERS == 1 << P, "the low P bits of a hash choose the register");
+_Static_assert(HLL_DENSE_SIZE == HEADER_SIZE + HLL_REGISTERS * 6 / 8, "six bits a register");
+
+void hll_clear(struct hll *hll)
+{
+    memset(hll->registers, 0, sizeof(hll->registers));
+}
+
+/* Merging sparse registers */
+
+struct run {
+    size_t length; /* registers, 1..16384 */
+    uint8_t value; /* what they hold, 0..32 */
+};
+
+/* Read the run at @p, before @end.  Returns where the next one starts, or NULL if it is cut off.
+ * Inline, because gcc leaves it a call otherwise and takes three times as long. */
+static inline const uint8_t *read_run(const uint8_t *p, const uint8_t *end, struct run *run)
+{
+    uint8_t opcode = *p++;
+
+    if (opcode & 0x80) { /* VAL */
+        run->length = (opcode & 0x03) + 1u;
+        run->value = (uint8_t)((opcode >> 2 & 0x1f) + 1);
+        return p;
+    }
+    run->value = 0;
+    if (opcode & 0x40) { /* XZERO */
+        if (p == end) {
+            return NULL;
+        }
+        run->length = ((opcode & 0x3fu) << 8 | *p) + 1u;
+        return p + 1;
+    }
+    run->length = opcode + 1u; /* ZERO */
+    return p;
+}
+
+/* Do the runs cover the registers, all of them and nothing else?  The bound is checked at each run
+ * and by subtraction, so nothing can overflow and no string, however long, takes more than 16384
+ * steps. */
+static bool sparse_is_valid(const uint8_t *p, const uint8_t *end)
+{
+    size_t covered = 0;
+
+    while (p < end) {
+        struct run run;
+
+        p = read_run(p, end, &run);
+        if (!p || run.length > HLL_REGISTERS - covered) {
+            return false;
+        }
+        covered += run.length;
+    }
+    return covered == HLL_REGISTERS;
+}
+
+/* Only for runs that sparse_is_valid() has seen. */
+static void merge_sparse(struct hll *hll, const uint8_t *p, const uint8_t *end)
+{
+    uint8_t *reg = hll->registers;
+
+    while (p != NULL && p < end) { /* never NULL: validated */
+        struct run run = {0, 0};   /* for gcc, which fears a cut-off run */
+
+        p = read_run(p, end, &run);
+        if (run.value == 0) { /* the long ones */
+            reg += run.length;
+            continue;
+        }
+        for (; run.length > 0; run.length--, reg++) {
+            *reg = *reg > run.value ? *reg : run.value;
+        }
+    }
+}
+
+void hll_unite(struct hll *hll, const struct hll *other)
+{
+    hll_kernel(0)->merge(hll->registers, other->registers);
+}
+
+bool hll_merge(struct hll *hll, const void *string, size_t n)
+{
+    const uint8_t *bytes = string;
+
+    if (n < HEADER_SIZE || memcmp(bytes, MAGIC, MAGIC_SIZE) != 0) {
+        return false;
+    }
+    switch (bytes[ENCODING_BYTE]) {
+    case ENCODING_DENSE:
+        if (n != HLL_DENSE_SIZE) {
+            return false;
+        }
+        hll_kernel(0)->merge_packed(hll->registers, bytes + HEADER_SIZE);
+        return true;
+    case ENCODING_SPARSE:
+        if (!sparse_is_valid(bytes + HEADER_SIZE, bytes + n)) {
+            return false;
+        }
+        merge_sparse(hll, bytes + HEADER_SIZE, bytes + n);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Estimating
+ *
+ * Floating-point sums depend on their order.  The three functions below keep to Redis's order of
+ * operations, in double; the long double comes in only at the final rounding.  -ffp-contract=off in
+ * the Makefile keeps the compiler from fusing a multiplication with an addition, which rounds once
+ * instead of twice and would be a last bit away. */
+
+/* [3]: sigma(x) = x + sum of x^(2^k) * 2^(k-1) over k = 1, 2, ..., for the registers still 0. */
+static double sigma(double x)
+{
+    double weight = 1, sum = x, before;
+
+    if (x == 1.0) {
+        return INFINITY;
+    }
+    do {
+        x *= x;
+        before = sum;
+        sum += x * weight;
+        weight += weight;
+    } while (sum != before);
+    return sum;
+}
+
+/* [3]: tau(x) = (1 - x - sum of (1 - x^(2^-k))^2 * 2^-k over k = 1, 2, ...) / 3, for the registers
+ * that have run full. */
+static double tau(double x)
+{
+    double weight = 1, sum = 1 - x, before;
+
+    if (x == 0.0 || x == 1.0) {
+        return 0.0;
+    }
+    do {
+        x = sqrt(x);
+        before = sum;
+        weight *= 0.5;
+        sum -= pow(1 - x, 2) * weight;
+    } while (sum != before);
+    return sum / 3;
+}
+
+/* Forged registers can estimate to 2^63 and beyond, as no real set does.  What llroundl() makes of
+ * that is the machine's choice, and so it is in Redis: 2^63 on x86, which PFCOUNT prints as a
+ * negative. */
+uint64_t hll_estimate(const struct hll *hll)
+{
+    const double m = HLL_REGISTERS;
+    uint32_t counts[HLL_VALUES];
+    double z;
+
+    hll_kernel(0)->count_values(hll->registers, counts);
+    z = m * tau((m - counts[Q + 1]) / m);
+    for (size_t v = Q; v >= 1; v--) {
+        z += counts[v];
+        z *= 0.5;
+    }
+    z += m * sigma(counts[0] / m);
+    return (uint64_t)llroundl(ALPHA_INF * m * m / z);
+}

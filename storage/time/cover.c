@@ -1,0 +1,214 @@
+#include "storage/time/cover.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MINUTE_S 60
+
+void cover_init(struct cover *cover)
+{
+    *cover = (struct cover){0};
+}
+
+void cover_release(struct cover *cover)
+{
+    free(cover->buckets);
+    cover_init(cover);
+}
+
+/* A bucket gets its expiry when its parent is rolled up, never before; a month is its own parent.
+ */
+static bool bucket_kept(const struct cover_basis *basis, struct bucket bucket)
+{
+    struct bucket parent = bucket;
+
+    if (bucket.level != LEVEL_MONTH) {
+        parent = bucket_at(basis->zone, (enum level)(bucket.level + 1), bucket.start_s);
+    }
+    if (!closed_for_readers(basis->state, parent)) {
+        return true;
+    }
+    /* not end + keep: keep may be forever */
+    return basis->now_s - bucket.end_s < retention_keep_s(basis->retention, bucket);
+}
+
+bool cover_legal(const struct cover_basis *basis, struct bucket bucket)
+{
+    if (bucket.start_s >= basis->empty_from_s) {
+        return true;
+    }
+    return (bucket.level == LEVEL_MINUTE || closed_for_readers(basis->state, bucket)) &&
+           bucket_kept(basis, bucket);
+}
+
+/* The coarsest legal bucket that begins at @at_s and ends by @to_s. */
+static bool coarsest_legal(
+    const struct cover_basis *basis, int64_t at_s, int64_t to_s, struct bucket *ret)
+{
+    bool found = false;
+
+    for (enum level level = LEVEL_MINUTE; level <= LEVEL_MONTH; level++) {
+        struct bucket bucket = bucket_at(basis->zone, level, at_s);
+
+        if (bucket.start_s != at_s || bucket.end_s > to_s) {
+            break; /* the levels nest: a coarser one neither begins here nor ends in time */
+        }
+        if (!cover_legal(basis, bucket)) {
+            continue;
+        }
+        *ret = bucket;
+        found = true;
+    }
+    return found;
+}
+
+static bool append(struct cover *cover, struct bucket bucket)
+{
+    if (cover->n == cover->capacity) {
+        size_t capacity = cover->capacity ? cover->capacity * 2 : 128;
+        struct bucket *grown = realloc(cover->buckets, capacity * sizeof *grown);
+
+        if (!grown) {
+            return false;
+        }
+        cover->buckets = grown;
+        cover->capacity = capacity;
+    }
+    cover->buckets[cover->n++] = bucket;
+    cover->per_level[bucket.level]++;
+    return true;
+}
+
+/* Greedy from the left.  The bucket of the best tiling that holds @at_s cannot begin before it: it
+ * would lie in the window and have been taken there. */
+enum cover_result cover_append(
+    const struct cover_basis *basis, struct window window, size_t max_buckets, struct cover *cover)
+{
+    int64_t at_s = window.from_s;
+
+    while (at_s < window.to_s) {
+        struct bucket bucket;
+
+        if (!coarsest_legal(basis, at_s, window.to_s, &bucket)) {
+            return COVER_NOT_KEPT;
+        }
+        if (cover->n == max_buckets) {
+            return COVER_TOO_MANY;
+        }
+        if (!append(cover, bucket)) {
+            return COVER_NOMEM;
+        }
+        at_s = bucket.end_s;
+    }
+    return COVER_OK;
+}
+
+void cover_clear(struct cover *cover)
+{
+    cover->n = 0;
+    memset(cover->per_level, 0, sizeof cover->per_level);
+}
+
+bool cover_copy(const struct cover *from, struct cover *to)
+{
+    if (to->capacity < from->n) {
+        struct bucket *grown = reallocarray(to->buckets, from->n, sizeof *grown);
+
+        if (!grown) {
+            return false;
+        }
+        to->buckets = grown;
+        to->capacity = from->n;
+    }
+    to->n = from->n;
+    if (from->n > 0) {
+        memcpy(to->buckets, from->buckets, from->n * sizeof *to->buckets);
+    }
+    memcpy(to->per_level, from->per_level, sizeof to->per_level);
+    return true;
+}
+
+enum cover_result cover_plan(
+    const struct cover_basis *basis, struct window window, size_t max_buckets, struct cover *ret)
+{
+    cover_clear(ret);
+    return cover_append(basis, window, max_buckets, ret);
+}
+
+/* The finest legal bucket that holds @at_s: any tiled window around @at_s contains it.
+ *
+ * Later instants are never worse off: if there is one of level L at some instant, then at each
+ * later instant there is one of level L or finer.  For the bucket of level L there ends later and
+ * has no shorter keep time; so it is still kept, and legal if it is closed.  If it is open, the
+ * finest open bucket there is hour or coarser, and its part at that instant is a minute or closed,
+ * and kept because its parent is open. */
+static bool finest_legal(const struct cover_basis *basis, int64_t at_s, struct bucket *ret)
+{
+    for (enum level level = LEVEL_MINUTE; level <= LEVEL_MONTH; level++) {
+        *ret = bucket_at(basis->zone, level, at_s);
+        if (cover_legal(basis, *ret)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first minute of @window that is kept at any level; window.to_s if none is. */
+static int64_t first_kept_s(const struct cover_basis *basis, struct window window)
+{
+    struct bucket bucket;
+    int64_t low_s = window.from_s, high_s = window.to_s;
+
+    if (finest_legal(basis, low_s, &bucket)) {
+        return low_s;
+    }
+    while (high_s - low_s > MINUTE_S) { /* low_s is not kept; high_s is, or is the window's end */
+        int64_t middle_s = low_s + (high_s - low_s) / MINUTE_S / 2 * MINUTE_S;
+
+        if (finest_legal(basis, middle_s, &bucket)) {
+            high_s = middle_s;
+        } else {
+            low_s = middle_s;
+        }
+    }
+    return high_s;
+}
+
+/* The end of the coarsest bucket that reaches beyond @to_s and that something in [from_s, to_s)
+ * needs. Within a bucket its first instant is the neediest. */
+static int64_t outer_end_s(const struct cover_basis *basis, int64_t from_s, int64_t to_s)
+{
+    for (enum level level = LEVEL_MONTH; level > LEVEL_MINUTE; level--) {
+        struct bucket last = bucket_at(basis->zone, level, to_s - 1), needed;
+        int64_t first_s = last.start_s < from_s ? from_s : last.start_s;
+
+        if (last.end_s > to_s && finest_legal(basis, first_s, &needed) && needed.level == level) {
+            return last.end_s;
+        }
+    }
+    return to_s;
+}
+
+bool cover_outer(const struct cover_basis *basis, struct window window, struct window *ret)
+{
+    int64_t from_s = first_kept_s(basis, window);
+    struct bucket first;
+
+    if (from_s >= window.to_s || !finest_legal(basis, from_s, &first)) {
+        return false;
+    }
+    ret->from_s = first.start_s;
+    ret->to_s = outer_end_s(basis, ret->from_s, window.to_s);
+    return true;
+}
+
+bool cover_border(const struct cover_basis *basis, int64_t at_s, int64_t *ret_s)
+{
+    struct bucket bucket;
+
+    if (!finest_legal(basis, at_s, &bucket)) {
+        return false;
+    }
+    *ret_s = bucket.start_s == at_s ? at_s : bucket.end_s;
+    return true;
+}

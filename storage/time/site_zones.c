@@ -1,0 +1,207 @@
+#include "storage/time/site_zones.h"
+
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "storage/base/index.h"
+
+static bool use_zone(struct site_zones *zones, const struct zone *zone)
+{
+    for (size_t i = 0; i < zones->n_zones; i++) {
+        if (zones->zones[i] == zone) {
+            return true;
+        }
+    }
+    if (!array_reserve(
+            &zones->zones, &zones->zones_capacity, zones->n_zones, sizeof(const struct zone *))) {
+        return false;
+    }
+    zones->zones[zones->n_zones++] = zone;
+    return true;
+}
+
+bool site_zones_init(struct site_zones *zones)
+{
+    *zones = (struct site_zones){.text = strdup("")};
+    return zones->text != NULL && use_zone(zones, zone_utc());
+}
+
+void site_zones_release(struct site_zones *zones)
+{
+    for (size_t i = 0; i < zones->n; i++) {
+        free(zones->entries[i].site);
+    }
+    free(zones->entries);
+    free(zones->zones);
+    free(zones->text);
+    *zones = (struct site_zones){0};
+}
+
+static int order(struct slice a, struct slice b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int is = n == 0 ? 0 : memcmp(a.p, b.p, n);
+
+    return is != 0 ? is : (a.n > b.n) - (a.n < b.n);
+}
+
+/* The first entry that is not before @site. */
+static size_t position(const struct site_zones *zones, struct slice site)
+{
+    size_t low = 0, high = zones->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (order(slice_of(zones->entries[middle].site), site) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Write the text anew. */
+static bool describe(struct site_zones *zones)
+{
+    size_t size = 1;
+    char *text, *at;
+
+    for (size_t i = 0; i < zones->n; i++) {
+        size += strlen(zones->entries[i].site) + strlen(zone_name(zones->entries[i].zone)) + 2;
+    }
+    text = malloc(size);
+    if (text == NULL) {
+        return false;
+    }
+    at = text;
+    for (size_t i = 0; i < zones->n; i++) {
+        at = i == 0 ? at : stpcpy(at, " ");
+        at = stpcpy(
+            stpcpy(stpcpy(at, zones->entries[i].site), "="), zone_name(zones->entries[i].zone));
+    }
+    *at = '\0';
+    free(zones->text);
+    zones->text = text;
+    return true;
+}
+
+bool site_zones_add(struct site_zones *zones, struct slice site, const struct zone *zone)
+{
+    size_t at = position(zones, site);
+    char *copy;
+
+    if (zone == zone_utc()) {
+        return true;
+    }
+    if (!use_zone(zones, zone) ||
+        !array_reserve(&zones->entries, &zones->capacity, zones->n, sizeof(*zones->entries))) {
+        return false;
+    }
+    copy = strndup(site.p, site.n);
+    if (copy == NULL) {
+        return false;
+    }
+    memmove(
+        zones->entries + at + 1, zones->entries + at, (zones->n - at) * sizeof(*zones->entries));
+    zones->entries[at] = (struct site_zone){copy, zone};
+    zones->n++;
+    return describe(zones);
+}
+
+const struct zone *site_zones_get(const struct site_zones *zones, struct slice site)
+{
+    size_t at;
+
+    if (zones->n == 0) {
+        return zone_utc();
+    }
+    at = position(zones, site);
+    return at < zones->n && slice_equal(slice_of(zones->entries[at].site), site)
+               ? zones->entries[at].zone
+               : zone_utc();
+}
+
+int64_t site_zones_next_end(const struct site_zones *zones, enum level level, int64_t at_s)
+{
+    int64_t end_s = INT64_MAX;
+
+    for (size_t i = 0; i < zones->n_zones; i++) {
+        struct bucket bucket = bucket_at(zones->zones[i], level, at_s);
+
+        end_s = bucket.end_s < end_s ? bucket.end_s : end_s;
+    }
+    return end_s;
+}
+
+int64_t site_zones_start(const struct site_zones *zones, enum level level, int64_t at_s)
+{
+    int64_t start_s = INT64_MIN;
+
+    for (size_t i = 0; i < zones->n_zones; i++) {
+        struct bucket bucket = bucket_at(zones->zones[i], level, at_s);
+
+        start_s = bucket.start_s > start_s ? bucket.start_s : start_s;
+    }
+    return start_s;
+}
+
+uint64_t site_zones_digest(const struct site_zones *zones)
+{
+    return zones->n == 0 ? 0 : XXH3_64bits(zones->text, strlen(zones->text)) | 1;
+}
+
+/* Cut "site=zone" off the front of @rest.  False: there is none, or it is none of ours. */
+static bool take_entry(struct slice *rest, struct slice *ret_site, struct slice *ret_zone)
+{
+    const char *blank = memchr(rest->p, ' ', rest->n);
+    size_t n = blank != NULL ? (size_t)(blank - rest->p) : rest->n;
+    const char *sign = memchr(rest->p, '=', n);
+    size_t site_n;
+
+    if (sign == NULL || sign == rest->p || sign + 1 == rest->p + n) {
+        return false;
+    }
+    site_n = (size_t)(sign - rest->p);
+    *ret_site = (struct slice){rest->p, site_n};
+    *ret_zone = (struct slice){sign + 1, n - site_n - 1};
+    n += blank != NULL;
+    rest->p += n;
+    rest->n -= n;
+    return true;
+}
+
+bool site_zones_compare(const struct site_zones *zones, struct slice text,
+    bool (*differs)(void *data, struct slice site, struct slice theirs, struct slice ours),
+    void *data)
+{
+    size_t ours = 0; /* entries before are done with; both lists are in order */
+
+    while (text.n > 0 || ours < zones->n) {
+        struct slice site = {"", 0}, theirs = SLICE("UTC"), mine = SLICE("UTC");
+        struct slice rest = text;
+        int is = -1;
+
+        if (text.n > 0 && !take_entry(&rest, &site, &theirs)) {
+            return false;
+        }
+        if (ours < zones->n) {
+            is = text.n > 0 ? order(site, slice_of(zones->entries[ours].site)) : 1;
+        }
+        if (is >= 0) {
+            site = slice_of(zones->entries[ours].site);
+            mine = slice_of(zone_name(zones->entries[ours].zone));
+            ours++;
+        }
+        if (is <= 0) {
+            text = rest;
+        } else {
+            theirs = SLICE("UTC");
+        }
+        if (!slice_equal(theirs, mine) && !differs(data, site, theirs, mine)) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,174 @@
+#include "storage/time/zone_rule.h"
+
+#define MINUTE_S  60
+#define HOUR_S    3600
+#define DAY_S     86400
+#define HOURS_MAX 167
+
+/* The take functions cut what they find off the front of @rest. */
+static bool take(struct slice *rest, char c)
+{
+    if (rest->n == 0 || rest->p[0] != c) {
+        return false;
+    }
+    rest->p++;
+    rest->n--;
+    return true;
+}
+
+/* One to three digits, from @min to @max. */
+static bool take_number(struct slice *rest, int64_t min, int64_t max, int64_t *ret)
+{
+    int64_t value = 0;
+    size_t n = 0;
+
+    while (n < rest->n && n < 3 && rest->p[n] >= '0' && rest->p[n] <= '9') {
+        value = value * 10 + (rest->p[n++] - '0');
+    }
+    rest->p += n;
+    rest->n -= n;
+    *ret = value;
+    return n > 0 && value >= min && value <= max;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+static bool is_quoted(char c)
+{
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-';
+}
+
+/* "CET" or "<+0545>": nobody here needs it. */
+static bool take_name(struct slice *rest)
+{
+    bool quoted = take(rest, '<');
+    size_t n = 0;
+
+    while (n < rest->n && (quoted ? is_quoted(rest->p[n]) : is_letter(rest->p[n]))) {
+        n++;
+    }
+    rest->p += n;
+    rest->n -= n;
+    return n >= 3 && (!quoted || take(rest, '>'));
+}
+
+/* "[+-]hh[:mm[:ss]]" */
+static bool take_time(struct slice *rest, int64_t hours_max, int64_t *ret_s)
+{
+    bool negative = take(rest, '-');
+    int64_t hours, minutes = 0, seconds = 0;
+
+    if (!negative) {
+        (void)take(rest, '+');
+    }
+    if (!take_number(rest, 0, hours_max, &hours)) {
+        return false;
+    }
+    if (take(rest, ':')) {
+        if (!take_number(rest, 0, 59, &minutes)) {
+            return false;
+        }
+        if (take(rest, ':') && !take_number(rest, 0, 59, &seconds)) {
+            return false;
+        }
+    }
+    *ret_s = (hours * HOUR_S + minutes * MINUTE_S + seconds) * (negative ? -1 : 1);
+    return true;
+}
+
+/* ",M3.5.0/2" */
+static bool take_date(struct slice *rest, struct zone_date *ret)
+{
+    bool ok;
+
+    *ret = (struct zone_date){.kind = ZONE_DATE_DAY, .time_s = 2 * HOUR_S};
+    if (!take(rest, ',')) {
+        return false;
+    }
+    if (take(rest, 'M')) {
+        ret->kind = ZONE_DATE_WEEKDAY;
+        ok = take_number(rest, 1, 12, &ret->month) && take(rest, '.') &&
+             take_number(rest, 1, 5, &ret->week) && take(rest, '.') &&
+             take_number(rest, 0, 6, &ret->day);
+    } else if (take(rest, 'J')) {
+        ret->kind = ZONE_DATE_JULIAN;
+        ok = take_number(rest, 1, 365, &ret->day);
+    } else {
+        ok = take_number(rest, 0, 365, &ret->day);
+    }
+    return ok && (!take(rest, '/') || take_time(rest, HOURS_MAX, &ret->time_s));
+}
+
+bool zone_rule_parse(struct slice text, struct zone_rule *ret)
+{
+    struct zone_rule rule = {0};
+
+    if (!take_name(&text) || !take_time(&text, 24, &rule.standard_s)) {
+        return false;
+    }
+    rule.standard_s = -rule.standard_s; /* POSIX counts them west of Greenwich */
+    if (text.n == 0) {
+        *ret = rule;
+        return true;
+    }
+    rule.has_saving = true;
+    rule.saving_s = rule.standard_s + HOUR_S;
+    if (!take_name(&text)) {
+        return false;
+    }
+    if (text.n > 0 && text.p[0] != ',') {
+        if (!take_time(&text, 24, &rule.saving_s)) {
+            return false;
+        }
+        rule.saving_s = -rule.saving_s;
+    }
+    if (!take_date(&text, &rule.begins) || !take_date(&text, &rule.ends) || text.n != 0) {
+        return false;
+    }
+    *ret = rule;
+    return true;
+}
+
+/* Days since 1970 of a rule's date in @year. */
+static int64_t date_days(const struct zone_date *date, int64_t year)
+{
+    int64_t new_year = civil_to_days((struct civil_date){year, 1, 1});
+    int64_t first, next, weekday, day;
+    bool leap;
+
+    switch (date->kind) {
+    case ZONE_DATE_DAY:
+        return new_year + date->day;
+    case ZONE_DATE_JULIAN:
+        leap = civil_to_days((struct civil_date){year + 1, 1, 1}) - new_year == 366;
+        return new_year + date->day - 1 + (leap && date->day >= 60);
+    case ZONE_DATE_WEEKDAY:
+        break;
+    }
+    first = civil_to_days((struct civil_date){year, (int)date->month, 1});
+    next = date->month == 12 ? civil_to_days((struct civil_date){year + 1, 1, 1})
+                             : civil_to_days((struct civil_date){year, (int)date->month + 1, 1});
+    weekday = ((first + 4) % 7 + 7) % 7; /* 1970-01-01 was a Thursday */
+    day = first + (date->day - weekday + 7) % 7 + (date->week - 1) * 7;
+    while (day >= next) { /* the fifth is the last one */
+        day -= 7;
+    }
+    return day;
+}
+
+void zone_rule_changes(const struct zone_rule *rule, int64_t year, struct zone_change ret[2])
+{
+    struct zone_change begins = {
+        date_days(&rule->begins, year) * DAY_S + rule->begins.time_s - rule->standard_s,
+        rule->saving_s};
+    struct zone_change ends = {
+        date_days(&rule->ends, year) * DAY_S + rule->ends.time_s - rule->saving_s,
+        rule->standard_s};
+    bool in_order = begins.at_s < ends.at_s;
+
+    ret[0] = in_order ? begins : ends;
+    ret[1] = in_order ? ends : begins;
+}

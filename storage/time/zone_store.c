@@ -1,0 +1,190 @@
+#include "storage/time/zone_store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "storage/base/index.h"
+#include "storage/time/zone_file.h"
+
+#define SYSTEM_DIRECTORY "/usr/share/zoneinfo"
+
+static const char unknown[] = "no such time zone: give an IANA name such as Europe/Berlin";
+
+struct zone_store {
+    char *directory;
+    pthread_mutex_t lock; /* guards all below */
+    struct zone **zones;  /* in order of their names */
+    size_t n, capacity;
+};
+
+struct zone_store *zone_store_new(const char *directory)
+{
+    struct zone_store *store = calloc(1, sizeof(*store));
+    const char *environment = getenv("TZDIR");
+
+    if (directory == NULL) {
+        directory = environment != NULL && *environment != '\0' ? environment : SYSTEM_DIRECTORY;
+    }
+    if (store == NULL) {
+        return NULL;
+    }
+    store->directory = strdup(directory);
+    if (store->directory == NULL) {
+        free(store);
+        return NULL;
+    }
+    pthread_mutex_init(&store->lock, NULL);
+    return store;
+}
+
+void zone_store_free(struct zone_store *store)
+{
+    if (store == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < store->n; i++) {
+        zone_free(store->zones[i]);
+    }
+    free(store->zones);
+    free(store->directory);
+    pthread_mutex_destroy(&store->lock);
+    free(store);
+}
+
+static bool is_name_char(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '+' || c == '-';
+}
+
+bool zone_name_is_valid(struct slice name)
+{
+    bool inside = false; /* of a part */
+
+    if (name.n > ZONE_NAME_MAX || slice_equal(name, SLICE("localtime")) ||
+        slice_equal(name, SLICE("posixrules"))) {
+        return false; /* the last two are another zone on each machine */
+    }
+    for (size_t i = 0; i < name.n; i++) {
+        if (name.p[i] == '/' ? !inside : !is_name_char(name.p[i])) {
+            return false;
+        }
+        inside = name.p[i] != '/';
+    }
+    return inside;
+}
+
+/* Read a whole file of at most @room bytes.  Returns its size, or -1 with errno set. */
+static ssize_t read_file(const char *path, char *bytes, size_t room)
+{
+    struct stat is;
+    size_t n = 0;
+    ssize_t got = -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    if (fd < 0) {
+        return -1;
+    }
+    if (fstat(fd, &is) != 0 || !S_ISREG(is.st_mode)) {
+        (void)close(fd);
+        errno = ENOENT;
+        return -1;
+    }
+    do {
+        got = read(fd, bytes + n, room - n);
+        n += got > 0 ? (size_t)got : 0;
+    } while (got > 0 && n < room);
+    (void)close(fd);
+    return got < 0 ? -1 : (ssize_t)n;
+}
+
+static struct zone *load(const struct zone_store *store, const char *name, const char **ret_fault)
+{
+    size_t size = strlen(store->directory) + 1 + strlen(name) + 1;
+    char *path = malloc(size);
+    char *bytes = malloc(ZONE_FILE_MAX + 1);
+    struct zone *zone = NULL;
+
+    *ret_fault = "out of memory";
+    if (path != NULL && bytes != NULL) {
+        (void)snprintf(path, size, "%s/%s", store->directory, name);
+        ssize_t n = read_file(path, bytes, ZONE_FILE_MAX + 1);
+        if (n >= 0) {
+            zone = zone_from_file((struct slice){bytes, (size_t)n}, name, ret_fault);
+        } else if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) {
+            *ret_fault = unknown;
+        } else {
+            *ret_fault = "the file of this time zone cannot be read";
+        }
+    }
+    free(bytes);
+    free(path);
+    return zone;
+}
+
+/* The first one whose name is not before @name. */
+static size_t position(const struct zone_store *store, const char *name)
+{
+    size_t low = 0, high = store->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(zone_name(store->zones[middle]), name) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Of the zones known, or else of the files. */
+static const struct zone *find(struct zone_store *store, const char *name, const char **ret_fault)
+{
+    size_t at = position(store, name);
+    struct zone *zone;
+
+    if (at < store->n && strcmp(zone_name(store->zones[at]), name) == 0) {
+        return store->zones[at];
+    }
+    zone = load(store, name, ret_fault);
+    if (zone == NULL) {
+        return NULL;
+    }
+    if (!array_reserve(&store->zones, &store->capacity, store->n, sizeof(struct zone *))) {
+        zone_free(zone);
+        *ret_fault = "out of memory";
+        return NULL;
+    }
+    memmove(store->zones + at + 1, store->zones + at, (store->n - at) * sizeof(struct zone *));
+    store->zones[at] = zone;
+    store->n++;
+    return zone;
+}
+
+const struct zone *zone_store_get(
+    struct zone_store *store, struct slice name, const char **ret_fault)
+{
+    const struct zone *zone;
+    char text[ZONE_NAME_MAX + 1];
+
+    if (slice_equal(name, SLICE("UTC"))) {
+        return zone_utc();
+    }
+    if (!zone_name_is_valid(name)) {
+        *ret_fault = unknown;
+        return NULL;
+    }
+    memcpy(text, name.p, name.n);
+    text[name.n] = '\0';
+    pthread_mutex_lock(&store->lock);
+    zone = find(store, text, ret_fault);
+    pthread_mutex_unlock(&store->lock);
+    return zone;
+}

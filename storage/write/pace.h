@@ -1,0 +1,39 @@
+/* pace.h - how fast this Redis is, beside what scripts were estimated to cost.
+ *
+ * Layer: storage, pure.  One owner.
+ * flush.c cuts scripts by constants that were measured on one machine.  A slower Redis, or one that
+ * shares its processor, would be held up longer by the same script; so each script says how long it
+ * took, and the cut follows: the limit on the estimate is PACE_GOAL_US divided by what a
+ * microsecond of estimate took lately.
+ */
+#ifndef STORAGE_WRITE_PACE_H
+#define STORAGE_WRITE_PACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A script holds Redis for about so long at most: half of the 5 ms allowed, for some take longer
+ * than their kind does. */
+#define PACE_GOAL_US 2500
+
+/* The limit stays within these: what is cheap now may be followed by what is not, and a script has
+ * a cost of its own that small ones pay too often. */
+#define PACE_MIN_US 750
+#define PACE_MAX_US 4500
+
+/* Zeroed: nothing is known, the limit is PACE_START_US. */
+#define PACE_START_US 2000
+struct pace {
+    uint32_t limit_us;                  /* 0: nothing known */
+    uint64_t estimated_us, measured_us; /* sums that forget */
+};
+
+/* A script of @bytes that was estimated at @estimated_us says that it took @measured_us; 0: its
+ * Redis did not say.  (What Redis does before the script's first line, to make Lua strings of its
+ * arguments, is added by their length.) */
+void pace_learn(struct pace *pace, uint64_t estimated_us, size_t bytes, int64_t measured_us);
+
+/* What a script may be estimated to cost at most. */
+uint32_t pace_limit_us(const struct pace *pace);
+
+#endif

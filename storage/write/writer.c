@@ -1,0 +1,223 @@
+#include "storage/write/writer.h"
+
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "storage/write/writer_state.h"
+
+#define FLUSH_EVENTS_MAX 10000
+#define LIMITS_MAX       1000 /* taken at once */
+
+/* ---- what waits ---- */
+
+static void show_queue(struct writer *w)
+{
+    atomic_store(&w->core->stats.queue_events, (int64_t)w->queue.events);
+}
+
+/* Put @job into its queue.  True: the thread is to be woken. */
+static bool enqueue(struct writer *w, struct storage_job *job)
+{
+    bool writes = job->op == STORAGE_WRITE;
+    struct job_queue *queue = writes ? &w->queue : &w->limits;
+    size_t *wake_at = writes ? &w->wake_at : &w->wake_at_limits;
+    job_queue_append(queue, job);
+    show_queue(w);
+    w->busy = true;
+    bool wake = queue->events >= *wake_at;
+    *wake_at = wake ? SIZE_MAX : *wake_at;
+    return wake;
+}
+
+bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *ret_err)
+{
+    bool wake = false;
+    *ret_err = STORAGE_OK;
+    pthread_mutex_lock(&w->lock);
+    /* Who has claimed a key was taken before, and is let through. */
+    bool claimed = job->u.write.claim != NULL && monotonic_ms() < w->drain_deadline_ms;
+    if ((w->draining && !claimed) || w->stop) {
+        *ret_err = STORAGE_SHUTDOWN;
+    } else if (w->queue.events + w->limits.events > 0 &&
+               w->queue.events + w->limits.events + job->cost > w->core->config.queue_events) {
+        *ret_err = STORAGE_FULL;
+    } else {
+        wake = enqueue(w, job);
+    }
+    pthread_mutex_unlock(&w->lock);
+    if (wake) {
+        (void)eventfd_write(w->wake_fd, 1);
+    }
+    if (*ret_err == STORAGE_FULL) {
+        atomic_fetch_add(&w->core->stats.queue_refused, 1);
+    }
+    return *ret_err == STORAGE_OK;
+}
+
+/* A flush with direct requests must fit into one script: it is kept small, or ends before them. */
+static size_t most_events(const struct job_queue *queue)
+{
+    size_t events = 0;
+    for (const struct storage_job *job = queue->first; job != NULL && events < FLUSH_EVENTS_MAX;
+         job = job->next) {
+        if (job->u.write.claim != NULL && job->u.write.claim->direct) {
+            return events < FLUSH_DIRECT_MAX ? FLUSH_DIRECT_MAX : events;
+        }
+        events += job->cost;
+    }
+    return FLUSH_EVENTS_MAX;
+}
+
+struct storage_job *writer_take_jobs(struct writer *w, size_t min_events)
+{
+    struct storage_job *jobs = NULL;
+    pthread_mutex_lock(&w->lock);
+    if (w->queue.events >= min_events) {
+        jobs = job_queue_take(&w->queue, most_events(&w->queue));
+    }
+    show_queue(w);
+    pthread_mutex_unlock(&w->lock);
+    return jobs;
+}
+
+struct storage_job *writer_take_limits(struct writer *w, size_t min)
+{
+    struct storage_job *jobs = NULL;
+    pthread_mutex_lock(&w->lock);
+    if (w->limits.events >= min) {
+        jobs = job_queue_take(&w->limits, LIMITS_MAX);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return jobs;
+}
+
+void writer_fail_jobs(struct storage_job *jobs, enum storage_err err)
+{
+    while (jobs != NULL) {
+        struct storage_job *next = jobs->next;
+        free(jobs->rows);
+        jobs->rows = NULL;
+        job_done(jobs, err);
+        jobs = next;
+    }
+}
+
+void writer_fail_late(struct writer *w, int64_t now_ms)
+{
+    pthread_mutex_lock(&w->lock);
+    struct storage_job *late = job_queue_take_late(&w->queue, now_ms);
+    struct storage_job *late_limits = job_queue_take_late(&w->limits, now_ms);
+    show_queue(w);
+    pthread_mutex_unlock(&w->lock);
+    writer_fail_jobs(late, STORAGE_LATE);
+    writer_fail_jobs(late_limits, STORAGE_LATE);
+}
+
+void writer_fail_waiting(struct writer *w, enum storage_err err)
+{
+    for (struct storage_job *jobs = writer_take_jobs(w, 1); jobs != NULL;
+         jobs = writer_take_jobs(w, 1)) {
+        writer_fail_jobs(jobs, err);
+    }
+    for (struct storage_job *jobs = writer_take_limits(w, 1); jobs != NULL;
+         jobs = writer_take_limits(w, 1)) {
+        writer_fail_jobs(jobs, err);
+    }
+}
+
+int64_t writer_next_deadline_ms(struct writer *w)
+{
+    int64_t next = INT64_MAX;
+    pthread_mutex_lock(&w->lock);
+    if (w->queue.first != NULL) {
+        next = w->queue.first->deadline_ms;
+    }
+    if (w->limits.first != NULL && w->limits.first->deadline_ms < next) {
+        next = w->limits.first->deadline_ms;
+    }
+    if (w->draining && w->busy && w->drain_deadline_ms < next) {
+        next = w->drain_deadline_ms;
+    }
+    pthread_mutex_unlock(&w->lock);
+    int64_t limits = limiter_deadline_ms(&w->limiter);
+    next = limits < next ? limits : next;
+    int64_t under_way = delivery_deadline_ms(&w->delivery);
+    return under_way < next ? under_way : next;
+}
+
+/* ---- life ---- */
+
+static void writer_free(struct writer *w)
+{
+    session_close(&w->session);
+    delivery_release(&w->delivery);
+    flush_maker_free(w->maker);
+    limiter_release(&w->limiter);
+    free(w->order.runs);
+    if (w->wake_fd >= 0) {
+        close(w->wake_fd);
+    }
+    pthread_cond_destroy(&w->idle);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}
+
+struct writer *writer_start(struct core *core)
+{
+    struct writer *w = calloc(1, sizeof(*w));
+    if (w == NULL) {
+        return NULL;
+    }
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->idle, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    w->core = core;
+    w->session.look = (struct redis_look){writer_look, w};
+    w->retry_ms = WRITER_RETRY_MIN_MS;
+    w->disconnected_ms = monotonic_ms();
+    limiter_init(&w->limiter, core);
+    w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    w->maker = flush_maker_new(core);
+    if (!delivery_init(&w->delivery, core) || w->maker == NULL || w->wake_fd < 0 ||
+        pthread_create(&w->thread, NULL, writer_main, w) != 0) {
+        writer_free(w);
+        return NULL;
+    }
+    return w;
+}
+
+void writer_set_tick(struct writer *w, int64_t (*tick)(void *data, int64_t now_ms), void *data)
+{
+    pthread_mutex_lock(&w->lock);
+    w->tick = tick;
+    w->tick_data = data;
+    pthread_mutex_unlock(&w->lock);
+}
+
+void writer_drain(struct writer *w, int64_t deadline_ms)
+{
+    pthread_mutex_lock(&w->lock);
+    w->draining = true;
+    w->drain_deadline_ms = deadline_ms;
+    pthread_mutex_unlock(&w->lock);
+    (void)eventfd_write(w->wake_fd, 1);
+    pthread_mutex_lock(&w->lock);
+    while (w->busy) {
+        pthread_cond_wait(&w->idle, &w->lock); /* the thread keeps the deadline */
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+void writer_stop(struct writer *w)
+{
+    pthread_mutex_lock(&w->lock);
+    w->stop = true;
+    pthread_mutex_unlock(&w->lock);
+    (void)eventfd_write(w->wake_fd, 1);
+    pthread_join(w->thread, NULL);
+    writer_free(w);
+}

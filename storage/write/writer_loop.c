@@ -1,0 +1,287 @@
+#include "storage/write/writer_state.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#define FLUSHES_MAX 2    /* under way at once */
+#define ROUNDS_MAX  2    /* of limits under way at once, but for those that go with a flush */
+#define LOOK_MS     50   /* while no flush can begin: how often deadlines are looked at */
+#define SILENCE_MS  5000 /* no reply for so long: the connection is dead, or as good as */
+
+/* Whose a reply is. */
+enum reply_owner { REPLY_OF_LIMITER, REPLY_OF_DELIVERY };
+
+/* How many events must wait before a flush begins.  One while Redis is free; while it works on one,
+ * as many as that had: then it finds the next one when it is done, and neither is smaller for it.
+ */
+static size_t events_to_begin(const struct writer *w)
+{
+    size_t under_way = 0;
+    if (w->session.redis == NULL || w->delivery.n_flushes >= FLUSHES_MAX) {
+        return SIZE_MAX;
+    }
+    for (const struct flush *flush = w->delivery.flushes; flush != NULL; flush = flush->next) {
+        under_way += flush->n_rows;
+    }
+    return under_way == 0 ? 1 : under_way;
+}
+
+/* The same for limits. */
+static size_t limits_to_begin(const struct writer *w)
+{
+    size_t under_way = limiter_pending(&w->limiter);
+    if (w->session.redis == NULL || w->limiter.rounds >= ROUNDS_MAX) {
+        return SIZE_MAX;
+    }
+    return under_way == 0 ? 1 : under_way;
+}
+
+/* True: a flush goes out. */
+static bool start_flush(struct writer *w)
+{
+    struct storage_job *jobs = writer_take_jobs(w, events_to_begin(w));
+    if (jobs == NULL) {
+        return false;
+    }
+    struct flush *flush = flush_make(w->maker, jobs, redis_clock_ms(&w->core->clock));
+    if (flush == NULL) {
+        writer_fail_jobs(jobs, STORAGE_NOMEM);
+        return false;
+    }
+    flush->sent_us = monotonic_us();
+    delivery_add(&w->delivery, flush);
+    return true;
+}
+
+/* ---- sending ---- */
+
+/* @n commands of @owner, encoded, go out next. */
+static void queue_commands(
+    struct writer *w, const struct buffer *out, enum reply_owner owner, size_t n)
+{
+    if (n == 0 || w->lost) {
+        return;
+    }
+    w->output_left = true;
+    w->lost = !redis_queue(w->session.redis, out) || !reply_order_push(&w->order, (int)owner, n);
+}
+
+/* Limits go with the flush, in one write. */
+static void send_limits(struct writer *w, int64_t now_ms, bool with_flush)
+{
+    struct storage_job *jobs = writer_take_limits(w, with_flush ? 1 : limits_to_begin(w));
+    w->lost = !limiter_pump(&w->limiter, &w->session, jobs, now_ms) || w->lost;
+    queue_commands(w, &w->limiter.out, REPLY_OF_LIMITER, w->limiter.scripts);
+}
+
+static void send_flushes(struct writer *w, int64_t now_ms)
+{
+    if (!delivery_pump(&w->delivery, &w->session, now_ms)) {
+        w->lost = true;
+    }
+    queue_commands(w, &w->delivery.out, REPLY_OF_DELIVERY, w->delivery.scripts);
+    if (w->lost) {
+        return;
+    }
+    if (w->output_left && redis_send(w->session.redis, &w->output_left) != REDIS_OK_STATUS) {
+        w->lost = true;
+    }
+}
+
+/* ---- replies ---- */
+
+static bool take_reply(struct writer *w, const struct reply *reply)
+{
+    int owner;
+    if (!reply_order_pop(&w->order, &owner)) {
+        return false; /* an answer nobody asked for */
+    }
+    return owner == REPLY_OF_LIMITER ? limiter_take_reply(&w->limiter, reply)
+                                     : delivery_take_reply(&w->delivery, reply);
+}
+
+static void read_replies(struct writer *w)
+{
+    w->heard_ms = monotonic_ms();
+    if (redis_receive(w->session.redis) != REDIS_OK_STATUS) {
+        w->lost = true;
+        return;
+    }
+    for (;;) {
+        const struct reply *reply = NULL;
+        if (redis_next(w->session.redis, &reply) != REDIS_OK_STATUS) {
+            w->lost = true;
+        }
+        if (reply == NULL || w->lost) {
+            return;
+        }
+        w->lost = !take_reply(w, reply);
+    }
+}
+
+/* ---- the loop ---- */
+
+static void call_tick(struct writer *w, int64_t now_ms)
+{
+    pthread_mutex_lock(&w->lock);
+    int64_t (*tick)(void *, int64_t) = w->tick;
+    void *data = w->tick_data;
+    pthread_mutex_unlock(&w->lock);
+    w->tick_ms = tick != NULL ? tick(data, now_ms) : INT64_MAX;
+}
+
+static void answer_late(struct writer *w, int64_t now_ms)
+{
+    writer_fail_late(w, now_ms);
+    delivery_answer_late(&w->delivery, now_ms);
+    limiter_answer_late(&w->limiter, now_ms);
+}
+
+/* Out of time to drain, or told to stop: nothing is to be waited for any more. */
+static bool must_end(struct writer *w, bool *ret_stop)
+{
+    pthread_mutex_lock(&w->lock);
+    bool over = w->draining && w->busy && monotonic_ms() >= w->drain_deadline_ms;
+    *ret_stop = w->stop;
+    pthread_mutex_unlock(&w->lock);
+    return over || *ret_stop;
+}
+
+bool writer_look(void *data)
+{
+    struct writer *w = data;
+    bool stop;
+    int64_t now_ms = monotonic_ms();
+    answer_late(w, now_ms);
+    call_tick(w, now_ms);
+    return !must_end(w, &stop);
+}
+
+/* One turn's work.  It waits where it connects only. */
+static void work(struct writer *w)
+{
+    int64_t now_ms = monotonic_ms();
+    if (w->session.redis == NULL && now_ms >= w->next_connect_ms) {
+        writer_try_connect(w, now_ms);
+        now_ms = monotonic_ms();
+    }
+    struct flush *done = delivery_take_done(&w->delivery);
+    if (w->session.redis == NULL) {
+        writer_lose_patience(w, now_ms);
+    } else if (!w->lost) {
+        w->heard_ms = w->order.n == 0 ? now_ms : w->heard_ms;
+        w->lost = now_ms - w->heard_ms > SILENCE_MS;
+        if (!w->lost) {
+            send_limits(w, now_ms, start_flush(w));
+            send_flushes(w, now_ms);
+        }
+    }
+    limiter_finish(&w->limiter);
+    delivery_finish(&w->delivery, done); /* after sending: Redis works while clients are answered */
+    answer_late(w, now_ms);
+    if (w->lost) {
+        writer_disconnect(w, now_ms);
+    }
+    call_tick(w, now_ms);
+}
+
+/* How long poll() may sleep, in ms; -1 for ever. */
+static int patience(struct writer *w)
+{
+    int64_t now_ms = monotonic_ms();
+    int64_t wake_ms = writer_next_deadline_ms(w);
+    if (w->session.redis == NULL && w->next_connect_ms < wake_ms) {
+        wake_ms = w->next_connect_ms;
+    }
+    wake_ms = w->tick_ms < wake_ms ? w->tick_ms : wake_ms;
+    int64_t hold_ms = w->delivery.hold_until_ms;
+    if (hold_ms > now_ms && w->delivery.flushes != NULL && hold_ms < wake_ms) {
+        wake_ms = hold_ms;
+    }
+    hold_ms = w->limiter.hold_until_ms;
+    if (hold_ms > now_ms && w->limiter.again.first != NULL && hold_ms < wake_ms) {
+        wake_ms = hold_ms;
+    }
+    if ((w->delivery.n_flushes > 0 || limiter_pending(&w->limiter) > 0) &&
+        now_ms + LOOK_MS < wake_ms) {
+        wake_ms = now_ms + LOOK_MS; /* who comes now does not wake us, but has a deadline */
+    }
+    if (wake_ms == INT64_MAX) {
+        return -1;
+    }
+    return wake_ms <= now_ms ? 0 : wake_ms - now_ms > 60000 ? 60000 : (int)(wake_ms - now_ms);
+}
+
+/* Decide, under the lock, whether there is work at once; else the next job wakes us. */
+static bool may_sleep(struct writer *w)
+{
+    pthread_mutex_lock(&w->lock);
+    bool connected = w->session.redis != NULL;
+    size_t begin = events_to_begin(w);
+    size_t begin_limits = limits_to_begin(w);
+    bool sleep = w->queue.events < begin && w->limits.events < begin_limits && !w->stop;
+    w->wake_at = !sleep ? SIZE_MAX : !connected ? 1 : begin;
+    w->wake_at_limits = !sleep ? SIZE_MAX : !connected ? 1 : begin_limits;
+    if (w->queue.first == NULL && w->limits.first == NULL && w->delivery.flushes == NULL &&
+        limiter_pending(&w->limiter) == 0) {
+        w->busy = false;
+        pthread_cond_broadcast(&w->idle);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return sleep;
+}
+
+static void wait_for_events(struct writer *w)
+{
+    struct pollfd fds[2] = {{.fd = w->wake_fd, .events = POLLIN}, {.fd = -1}};
+    int timeout = 0;
+    if (w->session.redis != NULL) {
+        fds[1].fd = redis_fd(w->session.redis);
+        fds[1].events = (short)(POLLIN | (w->output_left ? POLLOUT : 0));
+    }
+    if (may_sleep(w)) {
+        timeout = patience(w);
+    }
+    if (poll(fds, 2, timeout) < 0 && errno != EINTR) {
+        return;
+    }
+    if ((fds[0].revents & POLLIN) != 0) {
+        eventfd_t ignored;
+        (void)eventfd_read(w->wake_fd, &ignored);
+    }
+    if (w->session.redis != NULL && (fds[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
+        read_replies(w);
+    }
+}
+
+/* Answer everybody, whatever the state of delivery. */
+static void give_up(struct writer *w)
+{
+    writer_fail_waiting(w, STORAGE_SHUTDOWN);
+    delivery_answer_late(&w->delivery, INT64_MAX);
+    limiter_answer_late(&w->limiter, INT64_MAX);
+}
+
+void *writer_main(void *argument)
+{
+    struct writer *w = argument;
+    for (;;) {
+        bool stop;
+        work(w);
+        bool over = must_end(w, &stop);
+        if (over) {
+            give_up(w);
+        }
+        if (stop) {
+            return NULL;
+        }
+        if (over) {
+            pthread_mutex_lock(&w->lock);
+            w->busy = false;
+            pthread_cond_broadcast(&w->idle);
+            pthread_mutex_unlock(&w->lock);
+        }
+        wait_for_events(w);
+    }
+}

@@ -1,0 +1,95 @@
+/* writer_state.h - the writer's insides, and what its three files ask of each other.
+ *
+ * Layer: storage, private to writer.c (what waits for the thread, and its life), writer_loop.c
+ * (what it does) and writer_connection.c (its connection, and patience where there is none).
+ *
+ * Ownership: a job belongs to its queue until it is taken, then to the flush or the limiter it went
+ * into.  Thread safety: what is under `lock` from any thread; the rest is the writer thread's own,
+ * and all functions here are called on it.
+ */
+#ifndef STORAGE_WRITE_WRITER_STATE_H
+#define STORAGE_WRITE_WRITER_STATE_H
+
+#include "storage/core/session.h"
+#include "storage/job/queue.h"
+#include "storage/limit/limiter.h"
+#include "storage/write/delivery.h"
+#include "storage/write/reply_order.h"
+#include "storage/write/writer.h"
+
+#define WRITER_RETRY_MIN_MS 10 /* between two attempts to connect, at first */
+
+struct writer {
+    struct core *core;
+    pthread_t thread;
+    int wake_fd; /* eventfd */
+
+    pthread_mutex_t lock;                        /* guards all up to the blank line */
+    int64_t (*tick)(void *data, int64_t now_ms); /* NULL: nobody asks */
+    void *tick_data;
+    pthread_cond_t idle;
+    struct job_queue queue;
+    struct job_queue limits; /* jobs for the limiter */
+    size_t wake_at_limits;   /* like wake_at */
+    size_t wake_at; /* the thread sleeps until so many events wait; SIZE_MAX: do not wake it */
+    bool busy;      /* jobs are waiting or under way */
+    bool draining, stop;
+    int64_t drain_deadline_ms;
+
+    /* The thread's own. */
+    struct session session;
+    struct flush_maker *maker;
+    struct delivery delivery;
+    struct limiter limiter;
+    struct reply_order order; /* of enum reply_owner */
+    bool prepared_once;
+    bool output_left;        /* the socket did not take everything */
+    bool lost;               /* give the connection up */
+    int64_t connected_ms;    /* since when */
+    int64_t heard_ms;        /* last reply, or last time none was awaited */
+    int64_t disconnected_ms; /* since when; 0 while connected */
+    int64_t next_connect_ms, retry_ms;
+    int64_t tick_ms; /* when tick asked to be called */
+};
+
+/* ---- writer.c: what waits ---- */
+
+/* The jobs of the next flush, if @min_events wait; else NULL. */
+struct storage_job *writer_take_jobs(struct writer *writer, size_t min_events);
+
+/* The same for limits. */
+struct storage_job *writer_take_limits(struct writer *writer, size_t min);
+
+/* Answer a list of jobs of which nothing was sent. */
+void writer_fail_jobs(struct storage_job *jobs, enum storage_err err);
+
+/* Waiting jobs whose time is up: nothing of them was sent. */
+void writer_fail_late(struct writer *writer, int64_t now_ms);
+
+/* All that wait. */
+void writer_fail_waiting(struct writer *writer, enum storage_err err);
+
+/* Earliest deadline of a job, or INT64_MAX.  Jobs wait in order of arrival, and all have the same
+ * time, so the first is the earliest but for requests with another clock; a second late does no
+ * harm. */
+int64_t writer_next_deadline_ms(struct writer *writer);
+
+/* ---- writer_connection.c ---- */
+
+/* One attempt.  Who is late meanwhile is answered. */
+void writer_try_connect(struct writer *writer, int64_t now_ms);
+
+void writer_disconnect(struct writer *writer, int64_t now_ms);
+
+/* Without a connection for too long: answer who waits, and refuse who comes, at once. */
+void writer_lose_patience(struct writer *writer, int64_t now_ms);
+
+/* ---- writer_loop.c ---- */
+
+/* The thread; @argument is the writer. */
+void *writer_main(void *argument);
+
+/* While it connects (a redis_look): answers who is late.  False: it is to stop. */
+bool writer_look(void *data);
+
+#endif

@@ -1,0 +1,143 @@
+#include "handlers/ingest/plausible_event.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What @body says, as "page domain.." with a "!" in front of what is no page view, or the fault. */
+static void check(const char *body, const char *expected)
+{
+    struct plausible_event event;
+    struct plausible_fault fault;
+    char text[4096];
+    size_t n = 0;
+    switch (plausible_decode(slice_of(body), &event, &fault)) {
+    case PLAUSIBLE_OK:
+        n = (size_t)snprintf(text, sizeof(text), "%s%.*s", event.page_view ? "" : "!",
+            (int)event.page.n, event.page.p);
+        for (size_t i = 0; i < event.n_domains; i++) {
+            n += (size_t)snprintf(
+                text + n, sizeof(text) - n, " %.*s", (int)event.domains[i].n, event.domains[i].p);
+        }
+        break;
+    case PLAUSIBLE_FAULT:
+        (void)snprintf(text, sizeof(text), "fault %s", fault.member != NULL ? fault.member : "-");
+        cr_expect_not_null(fault.detail);
+        cr_expect(event.bytes == NULL && event.n_domains == 0);
+        break;
+    case PLAUSIBLE_NOMEM:
+        cr_assert_fail("no memory");
+    }
+    cr_expect_str_eq(text, expected, "%s: %s, not %s", body, text, expected);
+    plausible_release(&event);
+}
+
+Test(plausible_event, what_is_wrong_with_the_body_is_said)
+{
+    static const struct {
+        const char *body, *word;
+    } cases[] = {
+        {"", "object"},
+        {"[1]", "object"},
+        {"null", "JSON"}, /* to jansson a text is an array or an object */
+        {"{", "JSON"},
+        {"{\"n\":\"pageview\",\"u\":\"https://e/\\u0000\",\"d\":\"e\"}", "u0000"},
+        {"{\"n\":\"pageview\",\"u\":\"https://e/\\ud800\",\"d\":\"e\"}", "surrogate"},
+        {"{\"n\":\"pageview\",\"u\":\"https://e/\xff\",\"d\":\"e\"}", "UTF-8"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct plausible_event event;
+        struct plausible_fault fault;
+        cr_assert_eq(plausible_decode(slice_of(cases[i].body), &event, &fault), PLAUSIBLE_FAULT);
+        cr_expect_null(fault.member);
+        cr_expect(
+            strstr(fault.detail, cases[i].word) != NULL, "%s: %s", cases[i].body, fault.detail);
+    }
+}
+
+#define VIEW(url) "{\"n\":\"pageview\",\"u\":\"" url "\",\"d\":\"e\"}"
+
+Test(plausible_event, pages_are_paths)
+{
+    check(VIEW("https://e.org/a/b?c=d#f"), "/a/b e");
+    check(VIEW("https://e.org"), "/ e");
+    check(VIEW("https://e.org?x"), "/ e");
+    check(VIEW("https://e.org#x/y"), "/ e");
+    check(VIEW("http://u:p@e.org:8080//a/"), "//a/ e");
+    check(VIEW("app://home/x%20y"), "/x%20y e");
+    check(VIEW("file:///x"), "/x e");
+    check(VIEW("https://e.org/\\u00e4"), "/\u00e4 e");
+}
+
+Test(plausible_event, fragments_belong_to_the_page_where_it_is_said)
+{
+#define HASH(url, mode) "{\"n\":\"pageview\",\"u\":\"" url "\",\"d\":\"e\",\"h\":" mode "}"
+    check(HASH("https://e.org/a?b#/c?d", "1"), "/a#/c?d e");
+    check(HASH("https://e.org#c", "true"), "/#c e");
+    check(HASH("https://e.org/a", "1"), "/a e");
+    check(HASH("https://e.org/a#c", "0"), "/a e");
+    check(HASH("https://e.org/a#c", "null"), "/a e");
+}
+
+Test(plausible_event, long_and_short_names)
+{
+    check(
+        "{\"name\":\"pageview\",\"url\":\"https://x/l\",\"domain\":\"l\",\"p\":{\"a\":1}}", "/l l");
+    check("{\"name\":\"pageview\",\"n\":\"x\",\"url\":\"https://x/l\",\"u\":\"https://x/"
+          "s\",\"domain\":"
+          "\"l\",\"d\":\"s\"}",
+        "/l l");
+    check("{\"n\":\"Signup\",\"u\":\"https://x/\",\"d\":\"e\"}", "!/ e");
+    check("{\"n\":\"engagement\",\"sd\":40,\"d\":\"e\",\"u\":\"https://x/\",\"e\":3000,\"v\":36}",
+        "!/ e");
+}
+
+Test(plausible_event, domains)
+{
+#define FOR(domain) "{\"n\":\"pageview\",\"u\":\"https://x/\",\"d\":\"" domain "\"}"
+    check(FOR("Example.ORG"), "/ example.org");
+    check(FOR("a,b, c,a"), "/ a b c");
+    check(FOR(""), "fault domain");
+    check(FOR("a,"), "fault domain");
+    check(FOR("a b"), "fault domain");
+    check(FOR("a:8080"), "fault domain");
+    check(
+        FOR("1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16"), "/ 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16");
+    check(FOR("1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"), "fault domain");
+}
+
+Test(plausible_event, faults)
+{
+    check("", "fault -");
+    check("[]", "fault -");
+    check("{", "fault -");
+    check("{} x", "fault -");
+    check("\"x\"", "fault -");
+    check("{}", "fault name");
+    check("{\"n\":1}", "fault name");
+    check("{\"n\":\"\"}", "fault name");
+    check("{\"n\":\"x\"}", "fault url");
+    check("{\"n\":\"x\",\"u\":null}", "fault url");
+    check("{\"n\":\"x\",\"u\":\"https://x/\"}", "fault domain");
+    check("{\"n\":\"x\",\"u\":\"https://x/\",\"d\":1}", "fault domain");
+    check(VIEW(""), "fault url");
+    check(VIEW("/path"), "fault url");
+    check(VIEW("data:text/html,x"), "fault url");
+    check(VIEW("://x"), "fault url");
+    check(VIEW("https://x/\\n"), "fault url");
+    check(VIEW("https://x/\\u0000"), "fault -");
+}
+
+Test(plausible_event, sizes)
+{
+    size_t n = PLAUSIBLE_BODY_MAX + 1;
+    char *body = malloc(n);
+    struct plausible_event event;
+    struct plausible_fault fault;
+    memset(body, ' ', n);
+    memcpy(body, VIEW("https://x/"), sizeof(VIEW("https://x/")) - 1);
+    cr_expect_eq(plausible_decode((struct slice){body, n - 1}, &event, &fault), PLAUSIBLE_OK);
+    plausible_release(&event);
+    cr_expect_eq(plausible_decode((struct slice){body, n}, &event, &fault), PLAUSIBLE_FAULT);
+    free(body);
+}

@@ -1,0 +1,372 @@
+#include "service/log/log.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+TestSuite(log, .timeout = 60);
+
+#define T0 INT64_C(1767225600123) /* 2026-01-01T00:00:00.123Z */
+
+/* A logger whose clock is set by the test and whose lines come out of a pipe. */
+struct bench {
+    struct logger *logger;
+    int64_t now_ms;
+    int out, in;
+    char text[65536];
+};
+
+static int64_t bench_now(void *clock)
+{
+    return ((struct bench *)clock)->now_ms;
+}
+
+static void bench_open(struct bench *bench, enum log_format format, unsigned repeats_per_s)
+{
+    int fds[2];
+
+    memset(bench, 0, sizeof(*bench));
+    cr_assert_eq(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
+    bench->out = fds[0];
+    bench->in = fds[1];
+    bench->now_ms = T0;
+    bench->logger = logger_new(&(struct logger_config){.fd = bench->in,
+        .format = format,
+        .level = LOG_LEVEL_INFO,
+        .repeats_per_s = repeats_per_s,
+        .now_ms = bench_now,
+        .clock = bench});
+    cr_assert(bench->logger != NULL);
+}
+
+/* What was written since the last call. */
+static const char *bench_read(struct bench *bench)
+{
+    ssize_t n = read(bench->out, bench->text, sizeof(bench->text) - 1);
+
+    bench->text[n > 0 ? n : 0] = '\0';
+    return bench->text;
+}
+
+static void bench_close(struct bench *bench)
+{
+    logger_free(bench->logger);
+    cr_assert_eq(close(bench->in), 0);
+    cr_assert_eq(close(bench->out), 0);
+}
+
+/* The one JSON line written; the caller's reference. */
+static json_t *bench_json(struct bench *bench)
+{
+    const char *line = bench_read(bench);
+    json_error_t error;
+    json_t *json = json_loads(line, JSON_REJECT_DUPLICATES, &error);
+
+    cr_assert(json != NULL, "%s: %s", error.text, line);
+    cr_assert(strchr(line, '\n') == line + strlen(line) - 1, "one line");
+    return json;
+}
+
+/* ---- what works ---- */
+
+Test(log, logfmt)
+{
+    struct bench bench;
+
+    bench_open(&bench, LOG_FORMAT_LOGFMT, 0);
+    log_info(bench.logger, "up");
+    cr_expect_str_eq(bench_read(&bench), "ts=2026-01-01T00:00:00.123Z level=info msg=up\n");
+    log_warn(bench.logger, "two words", log_text("bare", "a/b:c,d"), log_text("empty", ""),
+        log_text("none", NULL), log_text("quoted", "a \"b\"=\\"), log_int("i", INT64_MIN),
+        log_uint("u", UINT64_MAX), log_bool("yes", true), log_slice("s", (struct slice){"xyz", 2}));
+    cr_expect_str_eq(bench_read(&bench), "ts=2026-01-01T00:00:00.123Z level=warn msg=\"two words\" "
+                                         "bare=a/b:c,d empty=\"\" none=\"\" "
+                                         "quoted=\"a \\\"b\\\"=\\\\\" i=-9223372036854775808 "
+                                         "u=18446744073709551615 yes=true s=xy\n");
+    bench_close(&bench);
+}
+
+Test(log, json)
+{
+    struct bench bench;
+
+    bench_open(&bench, LOG_FORMAT_JSON, 0);
+    log_error(bench.logger, "it \"broke\"", log_text("why", "a\tb"), log_int("n", -3),
+        log_bool("again", false));
+    json_t *json = bench_json(&bench);
+
+    cr_expect_str_eq(json_string_value(json_object_get(json, "ts")), "2026-01-01T00:00:00.123Z");
+    cr_expect_str_eq(json_string_value(json_object_get(json, "level")), "error");
+    cr_expect_str_eq(json_string_value(json_object_get(json, "msg")), "it \"broke\"");
+    cr_expect_str_eq(json_string_value(json_object_get(json, "why")), "a\tb");
+    cr_expect_eq(json_integer_value(json_object_get(json, "n")), -3);
+    cr_expect(json_is_false(json_object_get(json, "again")));
+    json_decref(json);
+    bench_close(&bench);
+}
+
+Test(log, times_before_1970)
+{
+    struct bench bench;
+
+    bench_open(&bench, LOG_FORMAT_LOGFMT, 0);
+    bench.now_ms = -1;
+    log_info(bench.logger, "x");
+    cr_expect_str_eq(bench_read(&bench), "ts=1969-12-31T23:59:59.999Z level=info msg=x\n");
+    bench_close(&bench);
+}
+
+Test(log, level_can_be_changed)
+{
+    struct bench bench;
+
+    bench_open(&bench, LOG_FORMAT_LOGFMT, 0);
+    log_debug(bench.logger, "x");
+    cr_expect_str_eq(bench_read(&bench), "");
+    logger_set_level(bench.logger, LOG_LEVEL_DEBUG);
+    log_debug(bench.logger, "x");
+    cr_expect_neq(bench_read(&bench)[0], '\0');
+    logger_set_level(bench.logger, LOG_LEVEL_ERROR);
+    log_warn(bench.logger, "x");
+    cr_expect_str_eq(bench_read(&bench), "");
+    log_error(bench.logger, "x");
+    cr_expect_neq(bench_read(&bench)[0], '\0');
+    bench_close(&bench);
+}
+
+static unsigned count_lines(const char *text)
+{
+    unsigned n = 0;
+
+    for (; *text != '\0'; text++) {
+        n += *text == '\n';
+    }
+    return n;
+}
+
+Test(log, repeats_are_limited_and_counted)
+{
+    struct bench bench;
+
+    bench_open(&bench, LOG_FORMAT_LOGFMT, 3);
+    for (int i = 0; i < 10; i++) {
+        log_warn(bench.logger, "again", log_int("i", i));
+    }
+    log_warn(bench.logger, "another");
+    const char *text = bench_read(&bench);
+
+    cr_expect_eq(count_lines(text), 4, "%s", text);
+    cr_expect(strstr(text, "i=2\n") != NULL && strstr(text, "i=3\n") == NULL);
+    cr_expect(strstr(text, "msg=another\n") != NULL, "other messages have a limit of their own");
+
+    bench.now_ms += 1000;
+    log_warn(bench.logger, "again", log_int("i", 10));
+    log_warn(bench.logger, "again", log_int("i", 11));
+    text = bench_read(&bench);
+    cr_expect(strstr(text, "msg=again suppressed=7 i=10\n") != NULL, "%s", text);
+    cr_expect(strstr(text, "msg=again i=11\n") != NULL, "%s", text);
+    bench_close(&bench);
+}
+
+Test(log, a_clock_set_back_blocks_nothing)
+{
+    struct bench bench;
+
+    bench_open(&bench, LOG_FORMAT_LOGFMT, 1);
+    log_warn(bench.logger, "again");
+    bench.now_ms -= 3600 * 1000;
+    (void)bench_read(&bench);
+    log_warn(bench.logger, "again");
+    cr_expect_eq(count_lines(bench_read(&bench)), 1);
+    bench_close(&bench);
+}
+
+Test(log, what_was_suppressed_is_said_at_the_end)
+{
+    struct bench bench;
+
+    bench_open(&bench, LOG_FORMAT_LOGFMT, 1);
+    log_warn(bench.logger, "again");
+    log_warn(bench.logger, "again");
+    log_warn(bench.logger, "again");
+    (void)bench_read(&bench);
+    logger_free(bench.logger);
+    bench.logger = NULL;
+    cr_expect_str_eq(
+        bench_read(&bench), "ts=2026-01-01T00:00:00.123Z level=warn msg=again suppressed=2\n");
+    bench_close(&bench);
+}
+
+#define THREADS 4
+#define RECORDS 100
+
+static void *log_many(void *logger)
+{
+    char value[200];
+
+    memset(value, 'v', sizeof(value));
+    for (int i = 0; i < RECORDS; i++) {
+        log_info((struct logger *)logger, "many",
+            log_slice("value", (struct slice){value, sizeof(value)}));
+    }
+    return NULL;
+}
+
+Test(log, lines_of_threads_do_not_mix)
+{
+    struct bench bench;
+    pthread_t threads[THREADS];
+    char path[] = "/tmp/tallyd-log-XXXXXX", line[512];
+    int fd = mkstemp(path);
+    unsigned n = 0;
+
+    bench_open(&bench, LOG_FORMAT_LOGFMT, 0);
+    struct logger *logger = logger_new(&(struct logger_config){
+        .fd = fd, .level = LOG_LEVEL_INFO, .repeats_per_s = THREADS * RECORDS});
+
+    for (int i = 0; i < THREADS; i++) {
+        cr_assert_eq(pthread_create(&threads[i], NULL, log_many, logger), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        cr_assert_eq(pthread_join(threads[i], NULL), 0);
+    }
+    logger_free(logger);
+
+    cr_assert_eq(lseek(fd, 0, SEEK_SET), 0);
+    FILE *file = fdopen(fd, "r");
+
+    while (fgets(line, sizeof(line), file) != NULL) {
+        cr_assert(
+            strncmp(line, "ts=", 3) == 0 && strlen(line) > 240 && strlen(line) < 270, "%s", line);
+        n++;
+    }
+    cr_expect_eq(n, THREADS * RECORDS);
+    cr_assert_eq(fclose(file), 0);
+    cr_assert_eq(unlink(path), 0);
+    bench_close(&bench);
+}
+
+/* ---- hostile and oversized ---- */
+
+Test(log, controls_and_broken_utf8_are_escaped)
+{
+    static const struct {
+        const char *in, *out;
+    } cases[] = {
+        {"a\nb\r\t", "a\\nb\\r\\t"},
+        {"\x1b[0m\x7f\x01", "\\u001b[0m\\u007f\\u0001"},
+        {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
+        {"\xc2\x9b", "\\u009b"},                              /* C1: CSI */
+        {"\xff\x80", "\\ufffd\\ufffd"},                       /* no start */
+        {"\xc3", "\\ufffd"},                                  /* cut */
+        {"\xc0\xaf", "\\ufffd\\ufffd"},                       /* overlong */
+        {"\xe0\x80\x80", "\\ufffd\\ufffd\\ufffd"},            /* overlong */
+        {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"},            /* surrogate */
+        {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"}, /* above U+10FFFF */
+        {"\xf0\x9f\x98x", "\\ufffd\\ufffd\\ufffdx"},
+    };
+    struct bench bench;
+
+    bench_open(&bench, LOG_FORMAT_LOGFMT, 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char expected[256];
+
+        log_info(bench.logger, "m", log_text("k", cases[i].in));
+        (void)snprintf(expected, sizeof(expected),
+            "ts=2026-01-01T00:00:00.123Z level=info msg=m k=\"%s\"\n", cases[i].out);
+        cr_expect_str_eq(bench_read(&bench), expected);
+    }
+    log_info(bench.logger, "m", log_slice("k", (struct slice){"a\0b", 3}));
+    cr_expect(strstr(bench_read(&bench), "k=\"a\\u0000b\"\n") != NULL);
+    bench_close(&bench);
+}
+
+Test(log, every_byte_gives_json)
+{
+    struct bench bench;
+    char all[256];
+
+    for (int i = 0; i < 256; i++) {
+        all[i] = (char)i;
+    }
+    bench_open(&bench, LOG_FORMAT_JSON, 0);
+    log_info(bench.logger, "m", log_slice("k", (struct slice){all + 1, 255}));
+    json_decref(bench_json(&bench));
+    bench_close(&bench);
+}
+
+Test(log, long_values_are_cut_and_lines_stay_whole)
+{
+    struct bench bench;
+    char value[9000];
+
+    memset(value, 'v', sizeof(value));
+    struct slice huge = {value, sizeof(value)};
+
+    bench_open(&bench, LOG_FORMAT_JSON, 0);
+    log_info(bench.logger, "m", log_slice("a", huge), log_int("b", 1));
+    json_t *json = bench_json(&bench);
+    const char *a = json_string_value(json_object_get(json, "a"));
+
+    cr_expect_eq(strlen(a), LOG_VALUE_MAX + 3);
+    cr_expect_str_eq(a + LOG_VALUE_MAX, "...");
+    cr_expect_eq(json_integer_value(json_object_get(json, "b")), 1);
+    json_decref(json);
+
+    log_info(bench.logger, "m", log_slice("a", huge), log_slice("b", huge), log_slice("c", huge),
+        log_slice("d", huge), log_slice("e", huge));
+    cr_expect(strlen(bench_read(&bench)) <= LOG_LINE_MAX);
+    json = json_loads(bench.text, 0, NULL);
+    cr_assert(json != NULL, "%s", bench.text);
+    cr_expect(json_object_get(json, "c") != NULL && json_object_get(json, "d") == NULL);
+    cr_expect(json_is_true(json_object_get(json, "truncated")));
+    json_decref(json);
+    bench_close(&bench);
+}
+
+/* The fourth field fills the line to every length, the fifth then fits or not. */
+Test(log, no_length_breaks_a_line)
+{
+    static char value[LOG_VALUE_MAX];
+    struct bench bench;
+    unsigned truncated = 0;
+
+    memset(value, 'v', sizeof(value));
+    struct slice large = {value, sizeof(value)}, small = {value, 40};
+
+    bench_open(&bench, LOG_FORMAT_JSON, 0);
+    for (size_t n = 0; n < LOG_VALUE_MAX; n++) {
+        log_info(bench.logger, "m", log_slice("a", large), log_slice("b", large),
+            log_slice("c", large), log_slice("d", (struct slice){value, n}), log_slice("e", small));
+        json_t *json = bench_json(&bench);
+        bool whole = json_object_get(json, "e") != NULL;
+
+        cr_expect(strlen(bench.text) <= LOG_LINE_MAX);
+        cr_expect_neq(whole, json_is_true(json_object_get(json, "truncated")), "%zu", n);
+        truncated += !whole;
+        json_decref(json);
+    }
+    cr_expect(truncated > 0 && truncated < LOG_VALUE_MAX);
+    bench_close(&bench);
+}
+
+Test(log, a_full_pipe_loses_records_and_counts_them)
+{
+    struct bench bench;
+    char value[1000];
+
+    memset(value, 'v', sizeof(value));
+    bench_open(&bench, LOG_FORMAT_LOGFMT, 0);
+    errno = ENOTTY;
+    for (int i = 0; i < 1000; i++) {
+        log_info(bench.logger, "m", log_slice("v", (struct slice){value, sizeof(value)}));
+    }
+    cr_expect_eq(errno, ENOTTY);
+    cr_expect(logger_lost(bench.logger) > 0);
+    bench_close(&bench);
+}

@@ -1,0 +1,85 @@
+#include "service/options/redis_url.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+TestSuite(redis_url, .timeout = 60);
+
+/* ---- what works ---- */
+
+Test(redis_url, good_and_masked)
+{
+    static const char *const cases[][2] = {{"", ""}, {"redis://h:6379", "redis://h:6379"},
+        {"redis://[::1]:6379/15", "redis://[::1]:6379/15"}, {"unix:/a/b@c:d", "unix:/a/b@c:d"},
+        {"redis://u:p@h:1", "redis://u:***@h:1"}, {"redis://:p%40:q@h:1/0", "redis://:***@h:1/0"}};
+    char text[64];
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        cr_expect(redis_url_check(cases[i][0]) == NULL, "%s", cases[i][0]);
+        redis_url_mask(cases[i][0], text, sizeof(text));
+        cr_expect_str_eq(text, cases[i][1]);
+    }
+}
+
+/* ---- what is refused ---- */
+
+Test(redis_url, refused)
+{
+    static const char *const urls[] = {"redis://", "redis://h", "redis://h:", "redis://h:0",
+        "redis://h:65536", "redis://h:1/x", "redis://h:1/", "redis://h:1/100001", "redis://:1",
+        "redis://u@h:1", "redis://u:p%4@h:1", "redis://a:b:1", "redis://[]:1", "redis://[::1]",
+        "unix:", "unix:/", "unix:rel", "unix://a", "http://h:1", "h:1", "redis://h:000001"};
+    char path[160] = "unix:/";
+
+    for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+        cr_expect(redis_url_check(urls[i]) != NULL, "%s", urls[i]);
+    }
+    memset(path + 6, 'a', 106);
+    cr_expect(redis_url_check(path) == NULL, "107 bytes");
+    path[112] = 'a';
+    cr_expect(redis_url_check(path) != NULL, "108 bytes");
+}
+
+/* ---- lists ---- */
+
+Test(redis_url, lists)
+{
+    static const char *const good[][2] = {{"", ""}, {"redis://h:1", "redis://h:1"},
+        {"redis://a:1,redis://u:p@b:2/3,unix:/c", "redis://a:1,redis://u:***@b:2/3,unix:/c"},
+        {"redis://:x%2Cy@a:1,redis://:z@b:1,unix:/c", "redis://:***@a:1,redis://:***@b:1,unix:/c"}};
+    static const char *const bad[] = {",", "redis://a:1,", ",redis://a:1",
+        "redis://a:1,redis://b:1", "redis://a:1,redis://a:1,unix:/b", "redis://a:1,,unix:/b",
+        "redis://a:1,unix:/b,c", "redis://a:1 ,unix:/b,unix:/c",
+        "unix:/0,unix:/1,unix:/2,unix:/3,unix:/4,unix:/5,unix:/6,"
+        "unix:/7,unix:/8,unix:/9"};
+    char text[80];
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        cr_expect(redis_url_list_check(good[i][0]) == NULL, "%s", good[i][0]);
+        redis_url_mask(good[i][0], text, sizeof(text));
+        cr_expect_str_eq(text, good[i][1]);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        cr_expect(redis_url_list_check(bad[i]) != NULL, "%s", bad[i]);
+    }
+}
+
+Test(redis_url, a_broken_list_shows_no_password)
+{
+    static const char *const lists[] = {"redis://u:s3cret@a:1,redis://u:s3cret@b",
+        "redis://u:s3cret@a:1,redis://u:s3cret@b:1", "redis://u:s3,cret@a:1x,unix:/b,unix:/c"};
+    char text[80];
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        redis_url_mask(lists[i], text, sizeof(text));
+        cr_expect(strstr(text, "s3") == NULL && strstr(text, "cret") == NULL, "%s", text);
+    }
+}
+
+Test(redis_url, a_list_is_cut_to_fit)
+{
+    char text[20];
+
+    redis_url_mask("unix:/aaaaaaaa,unix:/bbbbbbbb,unix:/c", text, sizeof(text));
+    cr_expect_str_eq(text, "unix:/aaaaaaaa,unix");
+}

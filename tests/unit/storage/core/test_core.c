@@ -1,0 +1,63 @@
+#include "storage/core/core.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+TestSuite(core, .timeout = 60);
+
+static struct reply text(const char *p)
+{
+    return (struct reply){
+        .type = p != NULL ? REPLY_TEXT : REPLY_NIL, .text = p != NULL ? slice_of(p) : SLICE("")};
+}
+
+/* What a partition with @over has. */
+static struct partition_view parse(struct core *core, const char *over)
+{
+    struct reply fields[] = {
+        text("the settings"), text("36000 36000 0 0 0 0"), text("v.1"), text(NULL), text(over)};
+    struct reply rolled = {.type = REPLY_ARRAY, .items = fields, .n = ROLLED_FIELDS};
+    struct partition_view view;
+    (void)snprintf(core->cfg, sizeof(core->cfg), "the settings");
+    cr_assert(core_parse_rolled(core, &rolled, &view));
+    cr_assert(view.known);
+    return view;
+}
+
+Test(core, minutes_are_over_up_to_an_instant_with_an_id)
+{
+    static struct core core;
+    struct partition_view view = parse(&core, "01773140160 0123456789abcdef.17");
+    cr_expect_eq(view.over_s, 1773140160);
+    cr_expect(ver_equal(&view.over, &(struct ver){31, "01773140160 0123456789abcdef.17"}));
+}
+
+Test(core, what_is_no_instant_and_id_proves_nothing)
+{
+    static struct core core;
+    static const char *const none[] = {
+        NULL, "", "01773140160", "x", "-0000000001 a", "0177314016x a"};
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+        struct partition_view view = parse(&core, none[i]);
+        cr_expect(view.over.n == 0 || view.over_s <= 0, "%s", none[i] != NULL ? none[i] : "nil");
+    }
+}
+
+Test(core, what_was_the_same_twice_is_held)
+{
+    static struct core core;
+    core_init(&core);
+    struct partition_view view = parse(&core, "01773140160 a.1");
+    core_set_view(&core, 3, &view);
+    cr_expect_not(view.over_held, "nothing was known before");
+    core_set_view(&core, 3, &view);
+    cr_expect(view.over_held && core_view(&core, 3).over_held);
+    struct partition_view other = parse(&core, "01773140220 a.2");
+    core_set_view(&core, 3, &other);
+    cr_expect_not(other.over_held);
+    struct partition_view none = parse(&core, NULL);
+    core_set_view(&core, 3, &none);
+    core_set_view(&core, 3, &none);
+    cr_expect_not(none.over_held, "nothing proves nothing");
+    core_release(&core);
+}

@@ -1,0 +1,228 @@
+/* Questions that are the same: each member tells them apart, and the answer is copied whole. */
+#include "storage/count/join.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS(table) (sizeof(table) / sizeof((table)[0]))
+
+TestSuite(count_join, .timeout = 60);
+
+static const struct slice pages_ab[] = {{"/a", 2}, {"/b", 2}};
+static const struct slice pages_ac[] = {{"/a", 2}, {"/c", 2}};
+
+static struct storage_job count_of(void)
+{
+    struct storage_job job = {.op = STORAGE_COUNT};
+    job.u.count = (struct count_job){.metric = METRIC_UV,
+        .site = SLICE("site"),
+        .pages = pages_ab,
+        .n_pages = 2,
+        .window = {60, 120}};
+    return job;
+}
+
+static struct storage_job pages_of(void)
+{
+    struct storage_job job = {.op = STORAGE_PAGES};
+    job.u.pages = (struct pages_job){.asked = {.site = SLICE("site"), .window = {60, 120}},
+        .pages = pages_ab,
+        .n_pages = 2,
+        .prefix = SLICE("/"),
+        .limit = 10};
+    return job;
+}
+
+/* Whichever of the two was first. */
+static void expect_differ(
+    const struct storage_job *a, const struct storage_job *b, unsigned row, const char *kind)
+{
+    cr_expect_not(question_same(a, b), "%s, change %u", kind, row);
+    cr_expect_not(question_same(b, a), "%s, change %u, the other way round", kind, row);
+}
+
+static void change_count(struct count_job *count, unsigned n, const struct zone *zone)
+{
+    switch (n) {
+    case 0:
+        count->metric = METRIC_PV;
+        break;
+    case 1:
+        count->all_metrics = true;
+        break;
+    case 2:
+        count->step = STEP_HOUR;
+        break;
+    case 3:
+        count->window.from_s = 0;
+        break;
+    case 4:
+        count->window.to_s = 180;
+        break;
+    case 5:
+        count->to_is_now = true;
+        break;
+    case 6:
+        count->round_outer = true;
+        break;
+    case 7:
+        count->explain = true;
+        break;
+    case 8:
+        count->set.name = SLICE("set");
+        break;
+    case 9:
+        count->n_pages = 1;
+        break;
+    case 10:
+        count->site = SLICE("sitf");
+        break;
+    case 11:
+        count->pages = pages_ac;
+        break;
+    default:
+        count->step = STEP_HOUR;
+        count->zone = zone;
+        break;
+    }
+}
+
+Test(count_join, each_member_of_a_count_tells_it_apart)
+{
+    static char place; /* zones are the same where they are one object */
+    const struct zone *zone = (const struct zone *)(const void *)&place;
+    struct storage_job a = count_of();
+    struct storage_job b = count_of();
+    cr_expect(question_same(&a, &b) && question_hash(&a) == question_hash(&b));
+    for (unsigned n = 0; n < 12; n++) {
+        b = count_of();
+        change_count(&b.u.count, n, NULL);
+        expect_differ(&a, &b, n, "a count");
+    }
+    b = count_of();
+    b.u.count.zone = zone;
+    cr_expect(question_same(&a, &b), "without a step the zone says nothing");
+    change_count(&a.u.count, 2, NULL);
+    change_count(&b.u.count, 12, zone);
+    expect_differ(&a, &b, 12, "a series");
+}
+
+static void change_pages(struct pages_job *pages, unsigned n)
+{
+    switch (n) {
+    case 0:
+        pages->by_uv = true;
+        break;
+    case 1:
+        pages->limit = 11;
+        break;
+    case 2:
+        pages->prefix = SLICE("/a");
+        break;
+    case 3:
+        pages->set.name = SLICE("set");
+        break;
+    case 4:
+        pages->n_pages = 1;
+        break;
+    case 5:
+        pages->pages = pages_ac;
+        break;
+    case 6:
+        pages->asked.site = SLICE("sitf");
+        break;
+    case 7:
+        pages->asked.window.from_s = 0;
+        break;
+    case 8:
+        pages->asked.window.to_s = 180;
+        break;
+    case 9:
+        pages->asked.to_is_now = true;
+        break;
+    case 10:
+        pages->asked.round_outer = true;
+        break;
+    default:
+        pages->asked.explain = true;
+        break;
+    }
+}
+
+Test(count_join, each_member_of_a_list_of_pages_tells_it_apart)
+{
+    struct storage_job a = pages_of();
+    struct storage_job b = pages_of();
+    cr_expect(question_same(&a, &b) && question_hash(&a) == question_hash(&b));
+    for (unsigned n = 0; n < 12; n++) {
+        b = pages_of();
+        change_pages(&b.u.pages, n);
+        expect_differ(&a, &b, n, "pages");
+    }
+}
+
+Test(count_join, other_kinds_are_never_the_same)
+{
+    struct storage_job count = count_of();
+    struct storage_job pages = pages_of();
+    struct storage_job sites = {.op = STORAGE_SITES};
+    expect_differ(&count, &pages, 0, "a count and pages");
+    expect_differ(&sites, &sites, 0, "sites");
+    cr_expect_eq(question_hash(&sites), 0);
+    cr_expect(question_hash(&count) != 0 && question_hash(&pages) != 0);
+    cr_expect_neq(question_hash(&count), question_hash(&pages));
+}
+
+Test(count_join, a_count_s_answer_is_copied)
+{
+    struct storage_job from = count_of();
+    struct storage_job to = count_of();
+    struct count_job *x = &from.u.count;
+    const struct count_job *y = &to.u.count;
+    strcpy(from.detail, "words");
+    x->value = 7;
+    x->values[METRIC_PV] = 8;
+    x->used = STEP_HOUR;
+    x->answered = (struct window){1, 2};
+    x->outer_works = true;
+    x->per_level[LEVEL_HOUR] = 9;
+    cr_assert(question_share(&from, &to));
+    cr_expect(y->value == 7 && y->values[METRIC_PV] == 8 && y->used == STEP_HOUR);
+    cr_expect(y->answered.from_s == 1 && y->answered.to_s == 2 && y->outer_works);
+    cr_expect(y->per_level[LEVEL_HOUR] == 9 && y->points == NULL);
+    cr_expect_str_eq(to.detail, "words");
+
+    x->n_points = 2;
+    x->points = calloc(2, sizeof(*x->points));
+    cr_assert_not_null(x->points);
+    memset(x->points, 0x5a, 2 * sizeof(*x->points));
+    cr_assert(question_share(&from, &to));
+    cr_expect(y->n_points == 2 && y->points != x->points, "its own");
+    cr_expect_eq(memcmp(y->points, x->points, 2 * sizeof(*x->points)), 0);
+    storage_job_release(&from);
+    storage_job_release(&to);
+}
+
+Test(count_join, a_list_of_pages_is_copied)
+{
+    static char name[] = "/page";
+    struct page_row rows[] = {{.page = {name, 5}, .pv = 3, .uv = 2}, {.page = {"", 0}, .pv = 1}};
+    struct storage_job from = pages_of();
+    struct storage_job to = pages_of();
+    const struct pages_job *y = &to.u.pages;
+    from.u.pages.rows = rows;
+    from.u.pages.n_rows = ROWS(rows);
+    from.u.pages.total = 5;
+    from.u.pages.clamped = true;
+    from.u.pages.asked.answered = (struct window){1, 2};
+    from.u.pages.asked.per_level[LEVEL_DAY] = 4;
+    cr_assert(question_share(&from, &to));
+    memset(name, 'x', 5); /* the first one's memory goes with its job */
+    cr_assert_eq(y->n_rows, 2);
+    cr_expect(slice_equal(y->rows[0].page, SLICE("/page")) && y->rows[1].page.n == 0);
+    cr_expect(y->rows[0].pv == 3 && y->rows[0].uv == 2 && y->rows[1].pv == 1);
+    cr_expect(y->total == 5 && y->clamped && y->asked.per_level[LEVEL_DAY] == 4);
+    cr_expect(y->asked.answered.from_s == 1 && y->asked.answered.to_s == 2);
+    storage_job_release(&to);
+}

@@ -1,0 +1,106 @@
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "storage/job/limit.h"
+#include "storage/schema/key.h"
+#include "storage/write/reply_order.h"
+
+static struct limit funnel(int64_t count, int64_t period_us, int64_t burst)
+{
+    return (struct limit){LIMIT_FUNNEL, count, period_us, burst};
+}
+
+Test(limit, units_are_over_their_greatest_divisor)
+{
+    static const struct {
+        int64_t count, period_us, cost, rate;
+    } rows[] = {{1, 1000000, 1000000, 1}, {700000, 1000000, 10, 7}, {5, 60000000, 12000000, 1},
+        {7, 1000000, 1000000, 7}, {1000000000, 1000, 1, 1000000}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct limit limit = funnel(rows[i].count, rows[i].period_us, 0);
+        int64_t cost, rate;
+        limit_units(&limit, &cost, &rate);
+        cr_expect(cost == rows[i].cost && rate == rows[i].rate, "row %zu", i);
+    }
+}
+
+Test(limit, what_is_wrong)
+{
+    static const struct {
+        struct limit limit;
+        int part; /* -1: it is right */
+    } rows[] = {
+        {{LIMIT_FUNNEL, 1, 1000, 0}, -1},
+        {{LIMIT_FUNNEL, LIMIT_COUNT_MAX, LIMIT_PERIOD_MAX_US, LIMIT_BURST_MAX}, -1},
+        {{LIMIT_FUNNEL, 1, LIMIT_PERIOD_MAX_US, 70}, -1},
+        {{LIMIT_FUNNEL, 1, LIMIT_PERIOD_MAX_US, 71}, LIMIT_PART_BURST},
+        {{LIMIT_FUNNEL, 0, 1000, 0}, LIMIT_PART_COUNT},
+        {{LIMIT_FUNNEL, LIMIT_COUNT_MAX + 1, 1000, 0}, LIMIT_PART_COUNT},
+        {{LIMIT_FUNNEL, 1, 999, 0}, LIMIT_PART_PERIOD},
+        {{LIMIT_FUNNEL, 1, LIMIT_PERIOD_MAX_US + 1, 0}, LIMIT_PART_PERIOD},
+        {{LIMIT_FUNNEL, 1, INT64_MAX, 0}, LIMIT_PART_PERIOD},
+        {{LIMIT_FUNNEL, 1, 1000, -1}, LIMIT_PART_BURST},
+        {{LIMIT_FUNNEL, 1, 1000, INT64_MAX}, LIMIT_PART_BURST},
+        {{LIMIT_SLIDING, LIMIT_SLIDING_MAX, LIMIT_PERIOD_MAX_US, 0}, -1},
+        {{LIMIT_SLIDING, LIMIT_SLIDING_MAX + 1, 1000, 0}, LIMIT_PART_COUNT},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        enum limit_part part;
+        const char *fault = limit_check(&rows[i].limit, &part);
+        cr_expect_eq(fault == NULL ? -1 : (int)part, rows[i].part, "row %zu: %s", i, fault);
+    }
+}
+
+Test(limit, windows_and_seconds_are_rounded_up)
+{
+    struct limit limit = funnel(1000, 1000000, 2000);
+    cr_expect_eq(limit_window_us(&limit), 2001000);
+    limit = funnel(7, 1000000, 0);
+    cr_expect_eq(limit_window_us(&limit), 142858);
+    cr_expect(limit_seconds(0) == 0 && limit_seconds(1) == 1 && limit_seconds(1000000) == 1 &&
+              limit_seconds(1000001) == 2 && limit_seconds(-1) == -1);
+}
+
+Test(limit, keys)
+{
+    struct partitions partitions;
+    struct key key;
+    struct limit_job job = {
+        .limit.algorithm = LIMIT_SLIDING, .policy = SLICE("p"), .key = SLICE("a:{b}")};
+    partitions_make(1, &partitions);
+    key_limit(&key, &partitions, &job);
+    cr_expect(slice_equal((struct slice){key.p, key.n}, SLICE("t:{0}:rl:sliding:p:a:{b}")), "%.*s",
+        (int)key.n, key.p);
+    job = (struct limit_job){.key = SLICE("p:a")};
+    key_limit(&key, &partitions, &job);
+    cr_expect(slice_equal((struct slice){key.p, key.n}, SLICE("t:{0}:rl:funnel::p:a")), "%.*s",
+        (int)key.n, key.p);
+    job.guard = true;
+    job.policy = SLICE("ip");
+    key_limit(&key, &partitions, &job);
+    cr_expect(slice_equal((struct slice){key.p, key.n}, SLICE("t:{0}:rl:ingest:ip:p:a")), "%.*s",
+        (int)key.n, key.p);
+}
+
+Test(reply_order, whose_turn_it_is)
+{
+    struct reply_order order = {0};
+    int owner = -1;
+    cr_expect_not(reply_order_pop(&order, &owner));
+    for (int round = 0; round < 100; round++) { /* around the ring, in runs that grow together */
+        for (int i = 0; i < 40; i++) {
+            cr_assert(reply_order_push(&order, i % 3 == 2, (size_t)(i % 4)));
+        }
+        for (int i = 0; i < 40; i++) {
+            for (int k = 0; k < i % 4; k++) {
+                cr_assert(reply_order_pop(&order, &owner));
+                cr_expect_eq(owner, i % 3 == 2);
+            }
+        }
+        cr_expect_eq(order.n, 0);
+    }
+    cr_assert(reply_order_push(&order, 1, 5));
+    reply_order_clear(&order);
+    cr_expect_not(reply_order_pop(&order, &owner));
+    free(order.runs);
+}

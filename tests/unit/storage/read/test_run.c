@@ -1,0 +1,172 @@
+#include "storage/read/run.h"
+
+#include <criterion/criterion.h>
+
+TestSuite(closed_run, .timeout = 60);
+
+#define HOUR_S INT64_C(3600)
+#define DAY_S  INT64_C(86400)
+#define NOON_S (20000 * DAY_S + 12 * HOUR_S)
+
+/* From yesterday 22:58 to today 12:03, where hours are closed up to noon and days up to midnight,
+ * and no minute is over. */
+static struct partition_view plan(struct cover *cover)
+{
+    struct partition_view view = {
+        .known = true, .state = rollup_state_initial(zone_utc(), NOON_S + 200)};
+    struct retention retention = {
+        .keep_s = {KEEP_FOREVER, KEEP_FOREVER, KEEP_FOREVER, KEEP_FOREVER}};
+    struct cover_basis basis = {zone_utc(), &view.state, &retention, NOON_S + 200, INT64_MAX};
+    struct window window = {NOON_S - 13 * HOUR_S - 120, NOON_S + 180};
+    cover_init(cover);
+    cr_assert_eq(cover_plan(&basis, window, 1000, cover), COVER_OK);
+    return view;
+}
+
+Test(closed_run, is_of_one_level_and_ends_where_hours_are_open)
+{
+    struct cover cover;
+    struct partition_view view = plan(&cover);
+    cr_assert_eq(cover.n, 2 + 13 + 3, "minutes, hours, minutes of the open hour");
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 0, cover.n), 2);
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 1, cover.n), 2);
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 2, cover.n), 15);
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 2, 9), 9, "not beyond the end");
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 15, cover.n), 15, "an open minute");
+    cover.buckets[7].start_s += 60;
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 2, cover.n), 7, "a gap");
+    cover_release(&cover);
+}
+
+Test(closed_run, writers_alone_do_not_close_it)
+{
+    struct cover cover;
+    struct partition_view view = plan(&cover);
+    view.state.readers_s[LEVEL_HOUR] -= HOUR_S; /* the hour before noon is being rolled up */
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 2, cover.n), 14);
+    cr_expect_eq(closed_proof(zone_utc(), &view, cover.buckets[13]), PROOF_VER);
+    cr_expect_eq(closed_proof(zone_utc(), &view, cover.buckets[14]), PROOF_NONE);
+    struct bucket minute = {LEVEL_MINUTE, NOON_S - 60, NOON_S};
+    cr_expect_eq(closed_proof(zone_utc(), &view, minute), PROOF_NONE, "its hour is not closed");
+    cover_release(&cover);
+}
+
+Test(closed_run, minutes_that_are_over_are_one_by_their_own_proof)
+{
+    struct cover cover;
+    struct partition_view view = plan(&cover);
+    view.over_s = NOON_S + 120;
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 0, cover.n), 2, "of a closed hour");
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 15, cover.n), 17, "of the open one");
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 17, cover.n), 17, "not over yet");
+    cr_expect_eq(closed_proof(zone_utc(), &view, cover.buckets[0]), PROOF_VER);
+    cr_expect_eq(closed_proof(zone_utc(), &view, cover.buckets[16]), PROOF_OVER);
+    view.over_s = NOON_S + 119;
+    cr_expect_eq(closed_proof(zone_utc(), &view, cover.buckets[16]), PROOF_NONE);
+    cover_release(&cover);
+}
+
+Test(closed_run, two_proofs_side_by_side_are_two_runs)
+{
+    struct partition_view view = {
+        .known = true, .state = rollup_state_initial(zone_utc(), NOON_S), .over_s = NOON_S + 120};
+    struct bucket minutes[] = {{LEVEL_MINUTE, NOON_S - 120, NOON_S - 60},
+        {LEVEL_MINUTE, NOON_S - 60, NOON_S}, {LEVEL_MINUTE, NOON_S, NOON_S + 60},
+        {LEVEL_MINUTE, NOON_S + 60, NOON_S + 120}};
+    struct cover cover = {.buckets = minutes, .n = 4};
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 0, 4), 2);
+    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 2, 4), 4);
+    cr_expect(closed_run_holds(zone_utc(), &view, PROOF_VER, &cover, 0, 2));
+    cr_expect(closed_run_holds(zone_utc(), &view, PROOF_OVER, &cover, 2, 2));
+    cr_expect_not(closed_run_holds(zone_utc(), &view, PROOF_OVER, &cover, 1, 2));
+    view.state.readers_s[LEVEL_HOUR] += HOUR_S; /* closed meanwhile: the plan's proof is none */
+    cr_expect_not(closed_run_holds(zone_utc(), &view, PROOF_OVER, &cover, 2, 2));
+}
+
+Test(closed_run, a_proof_is_compared_where_it_was_relied_on)
+{
+    struct partition_view planned = {
+        .known = true, .ver = {2, "v1"}, .over = {2, "o1"}, .over_held = true};
+    struct partition_view now = planned;
+    now.over.text[1] = '2';
+    cr_expect(closed_same(0, &planned, &now));
+    cr_expect(closed_same(1u << PROOF_VER, &planned, &now));
+    cr_expect_not(closed_same(1u << PROOF_OVER, &planned, &now));
+    cr_expect_not(closed_same(1u << PROOF_VER | 1u << PROOF_OVER, &planned, &now));
+    cr_expect_eq(closed_ver(&now, PROOF_OVER), &now.over);
+    cr_expect_eq(closed_ver(&now, PROOF_NONE)->n, 0);
+    planned.known = false;
+    cr_expect_eq(closed_ver(&planned, PROOF_VER)->n, 0, "an empty partition proves nothing");
+}
+
+static void note(void *data, const void *value, size_t n)
+{
+    (void)value;
+    *(size_t *)data = n;
+}
+
+Test(closed_run, what_is_about_to_change_recalls_nothing)
+{
+    struct cache *cache = cache_new(1 << 16);
+    struct cache_id id = cache_id(cache, "run", 3);
+    struct partition_view view = {
+        .known = true, .ver = {2, "v1"}, .over = {2, "o1"}, .over_held = true};
+    size_t n = 0;
+    cache_put(cache, &id, &view.over, "value", 5);
+    cr_expect(closed_recall(cache, &id, &view, PROOF_OVER, note, &n));
+    cr_expect_eq(n, 5);
+    cr_expect_not(closed_recall(cache, &id, &view, PROOF_VER, note, &n), "another proof");
+    view.over_held = false;
+    cr_expect_not(closed_recall(cache, &id, &view, PROOF_OVER, note, &n));
+    cache_put(cache, &id, &view.ver, "val", 3);
+    cr_expect(closed_recall(cache, &id, &view, PROOF_VER, note, &n));
+    cr_expect_eq(n, 3);
+    cache_free(cache);
+}
+
+static struct cache_id name_of(struct cache *cache, unsigned partition, enum key_kind kind,
+    struct slice site, const struct slice *pages, size_t n)
+{
+    const struct slice *list[2] = {pages, pages + 1};
+    struct buffer scratch;
+    buffer_init(&scratch);
+    struct cache_id id = closed_name(cache, &scratch, partition, kind, site, list, n);
+    cr_assert_not(scratch.failed);
+    buffer_release(&scratch);
+    return id;
+}
+
+Test(closed_run, every_question_has_a_name_of_its_own)
+{
+    const struct slice whole[2] = {SLICE(""), SLICE("")};
+    const struct slice ab[2] = {SLICE("/a"), SLICE("/b")};
+    const struct slice ba[2] = {SLICE("/b"), SLICE("/a")};
+    struct cache *cache = cache_new(1 << 16);
+    struct cache_id ids[] = {
+        name_of(cache, 3, KEY_PV, SLICE("s"), NULL, 0), /* all pages, each for itself */
+        name_of(cache, 3, KEY_PV, SLICE("s"), whole, 1),
+        name_of(cache, 3, KEY_UV, SLICE("s"), whole, 1),
+        name_of(cache, 4, KEY_PV, SLICE("s"), whole, 1),
+        name_of(cache, 3, KEY_PV, SLICE("s.a"), whole, 1),
+        name_of(cache, 3, KEY_PV, SLICE("s"), ab, 1),
+        name_of(cache, 3, KEY_PV, SLICE("s"), ab, 2),
+        name_of(cache, 3, KEY_PV, SLICE("s"), ba, 2),
+    };
+    size_t n = sizeof(ids) / sizeof(ids[0]);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = i + 1; j < n; j++) {
+            cr_expect_neq(memcmp(&ids[i], &ids[j], sizeof(ids[i])), 0, "%zu and %zu", i, j);
+        }
+    }
+    struct cover cover;
+    (void)plan(&cover);
+    struct cache_id hours = closed_run_id(cache, &ids[0], &cover, 2, 13);
+    struct cache_id fewer = closed_run_id(cache, &ids[0], &cover, 2, 12);
+    struct cache_id later = closed_run_id(cache, &ids[0], &cover, 3, 12);
+    struct cache_id again = closed_run_id(cache, &ids[0], &cover, 2, 13);
+    cr_expect_eq(memcmp(&hours, &again, sizeof(hours)), 0);
+    cr_expect_neq(memcmp(&hours, &fewer, sizeof(hours)), 0);
+    cr_expect_neq(memcmp(&later, &fewer, sizeof(hours)), 0);
+    cover_release(&cover);
+    cache_free(cache);
+}

@@ -1,0 +1,70 @@
+#include "storage/redis/reply.h"
+
+#include <criterion/criterion.h>
+
+static struct reply text_of(enum reply_type type, const char *text)
+{
+    return (struct reply){.type = type, .text = slice_of(text)};
+}
+
+Test(reply, an_error_begins_with_its_code)
+{
+    struct reply reply = text_of(REPLY_ERROR, "OOM command not allowed");
+    cr_expect(reply_is_error(&reply, "OOM"));
+    cr_expect_not(reply_is_error(&reply, "OO"));
+    cr_expect_not(reply_is_error(&reply, "OOM command not allowed, and more"));
+    reply = text_of(REPLY_ERROR, "NOSCRIPT");
+    cr_expect(reply_is_error(&reply, "NOSCRIPT"));
+    reply = text_of(REPLY_TEXT, "OOM");
+    cr_expect_not(reply_is_error(&reply, "OOM"));
+}
+
+Test(reply, what_an_error_means)
+{
+    static const struct {
+        const char *text;
+        enum reply_fault fault;
+    } rows[] = {
+        {"NOSCRIPT No matching script. Please use EVAL.", REPLY_RECONNECT},
+        {"READONLY You can't write against a read only replica.", REPLY_RECONNECT},
+        {"NOAUTH Authentication required.", REPLY_RECONNECT},
+        {"LOADING Redis is loading the dataset in memory", REPLY_LATER},
+        {"BUSY Redis is busy running a script.", REPLY_LATER},
+        {"MASTERDOWN Link with MASTER is down", REPLY_LATER},
+        {"TRYAGAIN Multiple keys request during rehashing of slot", REPLY_LATER},
+        {"CLUSTERDOWN The cluster is down", REPLY_LATER},
+        {"OOM command not allowed when used memory > 'maxmemory'.", REPLY_FULL},
+        {"BUSYKEY Target key name already exists.", REPLY_REFUSED},
+        {"ERR", REPLY_REFUSED},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct reply reply = text_of(REPLY_ERROR, rows[i].text);
+        cr_expect_eq(reply_fault(&reply), rows[i].fault, "%s", rows[i].text);
+    }
+}
+
+Test(reply, integers)
+{
+    struct reply reply = {.type = REPLY_INTEGER, .integer = -7};
+    cr_expect_eq(reply_integer(&reply, 1), -7);
+    static const struct {
+        const char *text;
+        int64_t value;
+    } rows[] = {{"42", 42}, {"999999999999999999", 999999999999999999}, {"", 1}, {"-1", 1},
+        {"4x", 1}, {"1000000000000000000", 1}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        reply = text_of(REPLY_TEXT, rows[i].text);
+        cr_expect_eq(reply_integer(&reply, 1), rows[i].value, "%s", rows[i].text);
+    }
+    reply = text_of(REPLY_STATUS, "42");
+    cr_expect_eq(reply_integer(&reply, 1), 1);
+}
+
+Test(reply, the_time)
+{
+    struct reply parts[] = {text_of(REPLY_TEXT, "1700000000"), text_of(REPLY_TEXT, "000012")};
+    struct reply reply = {.type = REPLY_ARRAY, .items = parts, .n = 2};
+    cr_expect_eq(reply_time_us(&reply), 1700000000000012);
+    reply.n = 1;
+    cr_expect_eq(reply_time_us(&reply), 0);
+}

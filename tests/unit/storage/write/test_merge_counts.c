@@ -1,0 +1,385 @@
+#include "storage/write/merge_counts.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "tests/lib/dice.h"
+#include "tests/lib/resp_words.h"
+#include "tests/lib/text_lines.h"
+
+TestSuite(merge_counts, .timeout = 60);
+
+#define TAG   "7"
+#define NOW_S INT64_C(1795187834) /* 2026-11-20 15:17:14 UTC */
+
+/* ---- rows ---- */
+
+static struct row row_of(
+    const char *site, const char *page, int64_t at_s, unsigned visitor, unsigned address)
+{
+    struct row row = {.at_s = at_s,
+        .site = slice_of(site),
+        .page = slice_of(page),
+        .page_hash = page_hash(slice_of(site), slice_of(page)),
+        .site_hash = page_hash(slice_of(site), SLICE("")),
+        .has_visitor = visitor != 0,
+        .has_address = address != 0};
+    memcpy(row.visitor.bytes, &visitor, sizeof(visitor));
+    memset(row.visitor.bytes + 8, 0xee, 8); /* not for sketches */
+    memcpy(row.address.bytes, &address, sizeof(address));
+    return row;
+}
+
+static void plan_make(struct write_plan *plan)
+{
+    static const struct retention retention = {
+        .keep_s = {2 * 86400, 62 * 86400, 1100 * 86400, KEEP_FOREVER}};
+    struct rollup_state state = rollup_state_initial(zone_utc(), NOW_S);
+    state.readers_s[LEVEL_HOUR] -= 3600; /* the last hour is closing */
+    write_plan_init(plan, zone_utc(), &retention, &state);
+}
+
+/* ---- what was written, as lines ---- */
+
+struct section {
+    struct buffer keys, args;
+    size_t n_keys, n_args;
+};
+
+static void hex(struct slice bytes, char *text)
+{
+    for (size_t i = 0; i < bytes.n; i++) {
+        snprintf(text + 2 * i, 3, "%02x", (unsigned char)bytes.p[i]);
+    }
+}
+
+static const char *read_members(
+    struct resp_words *args, struct resp_words *keys, struct text_lines *ret)
+{
+    int64_t n = resp_words_number(args);
+    struct slice key = n > 0 ? resp_words_take(keys) : SLICE("");
+    for (; n > 0 && !args->failed; n--) {
+        struct slice member = resp_words_take(args);
+        char text[17] = "";
+        if (member.n != 8) {
+            return "a member of a sketch is not 8 bytes";
+        }
+        hex(member, text);
+        text_lines_add(ret, "%.*s has %s", (int)key.n, key.p, text);
+    }
+    return NULL;
+}
+
+static const char *read_bucket(
+    struct resp_words *keys, struct resp_words *args, struct text_lines *ret)
+{
+    struct slice increment = resp_words_take(args);
+    int64_t expire_ms = resp_words_number(args);
+    int64_t pages = resp_words_number(args);
+    struct slice pv = resp_words_take(keys);
+    const char *fault = NULL;
+    if (pages <= 0) {
+        return "a bucket without pages";
+    }
+    text_lines_add(ret, "%.*s is a %.*s and expires %" PRId64, (int)pv.n, pv.p, (int)increment.n,
+        increment.p, expire_ms);
+    const struct slice *page = args->words + args->next;
+    for (int64_t i = 0; i < pages && !args->failed; i++) {
+        (void)resp_words_take(args);
+    }
+    for (int64_t i = 0; i < pages && !args->failed; i++, page++) {
+        text_lines_add(ret, "%.*s: %.*s + %" PRId64, (int)pv.n, pv.p, (int)page->n, page->p,
+            resp_words_number(args));
+    }
+    for (int64_t i = 0; i < 2 * pages && fault == NULL && !args->failed; i++) {
+        fault = read_members(args, keys, ret); /* visitors and addresses in turn */
+    }
+    return fault;
+}
+
+/* The section as lines; the order of words is that of write.lua.  A fault, or NULL. */
+static const char *read_section(const struct section *s, struct text_lines *ret)
+{
+    struct resp_words keys;
+    struct resp_words args;
+    const char *fault = NULL;
+    if (!resp_words_read(&s->keys, &keys) || !resp_words_read(&s->args, &args)) {
+        return "not words";
+    }
+    if (keys.n != s->n_keys || args.n != s->n_args) {
+        fault = "the numbers of words are wrong";
+    }
+    for (int64_t n = resp_words_number(&args); n > 0 && fault == NULL; n--) {
+        fault = read_bucket(&keys, &args, ret);
+    }
+    if (fault == NULL && !(resp_words_over(&keys) && resp_words_over(&args))) {
+        fault = "too many words, or too few";
+    }
+    resp_words_release(&keys);
+    resp_words_release(&args);
+    return fault;
+}
+
+/* A bucket, or a page in it, that comes twice; a visitor of a page may. */
+static const char *find_twice(struct text_lines *lines)
+{
+    text_lines_sort(lines);
+    for (size_t i = 1; i < lines->n; i++) {
+        if (strcmp(lines->lines[i - 1], lines->lines[i]) == 0 &&
+            strstr(lines->lines[i], " has ") == NULL) {
+            return lines->lines[i];
+        }
+    }
+    return NULL;
+}
+
+/* Written behind something else, whose words are counted already. */
+static const char *written(const struct merge_counts *merge, struct text_lines *ret)
+{
+    struct section s = {.n_keys = 4, .n_args = 6};
+    buffer_init(&s.keys);
+    buffer_init(&s.args);
+    merge_counts_write(merge, TAG, &s.keys, &s.n_keys, &s.args, &s.n_args);
+    s.n_keys -= 4;
+    s.n_args -= 6;
+    const char *fault = read_section(&s, ret);
+    buffer_release(&s.keys);
+    buffer_release(&s.args);
+    return fault;
+}
+
+/* ---- the model: every row and target for itself ---- */
+
+struct view { /* of a page in a bucket */
+    struct write_target target;
+    struct slice site, page;
+    const struct row *row;
+};
+
+static void print_bucket(
+    char *text, size_t size, const char *kind, struct slice site, struct bucket bucket)
+{
+    time_t at = (time_t)bucket.start_s;
+    struct tm tm;
+    char start[16];
+    gmtime_r(&at, &tm);
+    strftime(start, sizeof(start), "%Y%m%d%H%M", &tm);
+    snprintf(text, size, "t:{" TAG "}:%s:%.*s:%c%s", kind, (int)site.n, site.p,
+        "mhdM"[bucket.level], start);
+}
+
+static void expect_member(
+    struct text_lines *ret, const struct view *view, const char *kind, const uint8_t *bytes)
+{
+    char key[128];
+    char text[17] = "";
+    print_bucket(key, sizeof(key), kind, view->site, view->target.bucket);
+    hex((struct slice){(const char *)bytes, 8}, text);
+    text_lines_add(ret, "%s:%.*s has %s", key, (int)view->page.n, view->page.p, text);
+}
+
+static void expect(const struct view *views, size_t n, struct text_lines *ret)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct view *view = &views[i];
+        char pv[128];
+        unsigned same = 0;
+        print_bucket(pv, sizeof(pv), "pv", view->site, view->target.bucket);
+        for (size_t k = 0; k < n; k++) {
+            same += slice_equal(views[k].site, view->site) &&
+                    slice_equal(views[k].page, view->page) &&
+                    views[k].target.bucket.level == view->target.bucket.level &&
+                    views[k].target.bucket.start_s == view->target.bucket.start_s;
+        }
+        text_lines_add(ret, "%s is a %s and expires %" PRId64, pv,
+            view->target.bucket.level == LEVEL_MINUTE ? "H" : "Z", view->target.expire_ms);
+        text_lines_add(ret, "%s: %.*s + %u", pv, (int)view->page.n, view->page.p, same);
+        if (view->row->has_visitor) {
+            expect_member(ret, view, "uv", view->row->visitor.bytes);
+        }
+        if (view->row->has_address) {
+            expect_member(ret, view, "ip", view->row->address.bytes);
+        }
+    }
+    text_lines_unite(ret);
+}
+
+/* ---- by hand ---- */
+
+Test(merge_counts, nothing)
+{
+    struct merge_counts *merge = merge_counts_new();
+    struct text_lines lines = {0};
+    cr_assert_not_null(merge);
+    merge_counts_clear(merge);
+    cr_expect_null(written(merge, &lines));
+    cr_expect_eq(lines.n, 0u);
+    merge_counts_free(merge);
+    merge_counts_free(NULL);
+    text_lines_release(&lines);
+}
+
+/* The words themselves, once. */
+Test(merge_counts, words_of_a_small_section)
+{
+    const struct row rows[] = {row_of("shop", "/a", NOW_S, 1, 2),
+        row_of("shop", "/a", NOW_S + 1, 0, 2), row_of("shop", "/b", NOW_S, 0, 0)};
+    struct merge_counts *merge = merge_counts_new();
+    struct section s = {.n_keys = 4, .n_args = 6};
+    struct write_plan plan;
+    plan_make(&plan);
+    buffer_init(&s.keys);
+    buffer_init(&s.args);
+    for (size_t i = 0; i < 3; i++) {
+        write_plan_at(&plan, rows[i].at_s);
+        cr_assert(merge_counts_add(merge, &rows[i], false, plan.targets, plan.n));
+    }
+    merge_counts_write(merge, TAG, &s.keys, &s.n_keys, &s.args, &s.n_args);
+    cr_expect_eq(s.n_keys, 4u + 3);
+    cr_expect_eq(s.n_args, 6u + 1 + 3 + (4 + 1 + 1) + 4);
+    cr_expect(slice_equal((struct slice){s.keys.p, s.keys.n},
+                  SLICE("$27\r\nt:{7}:pv:shop:m202611201517\r\n"
+                        "$30\r\nt:{7}:uv:shop:m202611201517:/a\r\n"
+                        "$30\r\nt:{7}:ip:shop:m202611201517:/a\r\n")),
+        "%.*s", (int)s.keys.n, s.keys.p);
+    cr_expect(slice_equal((struct slice){s.args.p, s.args.n},
+                  SLICE("$1\r\n1\r\n"
+                        "$1\r\nH\r\n$1\r\n0\r\n$1\r\n2\r\n"
+                        "$2\r\n/a\r\n$2\r\n/b\r\n$1\r\n2\r\n$1\r\n1\r\n"
+                        "$1\r\n1\r\n$8\r\n\1\0\0\0\0\0\0\0\r\n"
+                        "$1\r\n1\r\n$8\r\n\2\0\0\0\0\0\0\0\r\n" /* the same one again */
+                        "$1\r\n0\r\n$1\r\n0\r\n")),
+        "%.*s", (int)s.args.n, s.args.p);
+    buffer_release(&s.keys);
+    buffer_release(&s.args);
+    merge_counts_free(merge);
+}
+
+/* ---- property ---- */
+
+#define ROWS  300
+#define VIEWS (ROWS * 2 * LEVELS)
+
+struct scene {
+    struct dice dice;
+    struct row rows[ROWS];
+    struct view views[VIEWS];
+    size_t n_views;
+    uint64_t hash_mask; /* few bits: hashes collide */
+};
+
+static struct row random_row(struct dice *dice)
+{
+    static const char *const sites[] = {"shop", "blog", "s", "shop2"};
+    static const char *const pages[] = {
+        "/", "/a", "/b", "/a:b", "shop", "h202611201500", "/\xc3\xbc"};
+    static const int64_t ages_s[] = {0, 30, 3600, 7200, 86400, 40 * 86400};
+    int64_t at_s = NOW_S - ages_s[dice_below(dice, 6)] - dice_below(dice, 100);
+    return row_of(sites[dice_below(dice, 4)], pages[dice_below(dice, 7)], at_s,
+        (unsigned)dice_below(dice, 12), (unsigned)dice_below(dice, 6));
+}
+
+static void add_random(struct scene *scene, struct merge_counts *merge, size_t n_rows)
+{
+    struct write_plan plan;
+    plan_make(&plan);
+    scene->n_views = 0;
+    for (size_t i = 0; i < n_rows; i++) {
+        struct row *row = &scene->rows[i];
+        *row = random_row(&scene->dice);
+        row->page_hash &= scene->hash_mask;
+        row->site_hash &= scene->hash_mask;
+        write_plan_at(&plan, row->at_s);
+        for (int whole = 0; whole < 2; whole++) {
+            if (dice_chance(&scene->dice, 300)) {
+                continue; /* it lies in another partition */
+            }
+            cr_assert(merge_counts_add(merge, row, whole == 1, plan.targets, plan.n));
+            for (unsigned t = 0; t < plan.n; t++) {
+                scene->views[scene->n_views++] = (struct view){
+                    plan.targets[t], row->site, whole == 1 ? SLICE("") : row->page, row};
+            }
+        }
+    }
+}
+
+static void print_target(void *data, struct slice site, const struct write_target *target)
+{
+    char pv[128];
+    print_bucket(pv, sizeof(pv), "pv", site, target->bucket);
+    text_lines_add(data, "%s %d %" PRId64, pv, target->announce, target->parent.start_s);
+}
+
+/* Each bucket is shown, once. */
+static void check_targets(
+    const struct scene *scene, const struct merge_counts *merge, uint64_t seed)
+{
+    struct text_lines shown = {0};
+    struct text_lines expected = {0};
+    merge_counts_targets(merge, print_target, &shown);
+    for (size_t i = 0; i < scene->n_views; i++) {
+        print_target(&expected, scene->views[i].site, &scene->views[i].target);
+    }
+    text_lines_sort(&shown);
+    text_lines_unite(&expected);
+    cr_assert_null(text_lines_difference(&shown, &expected), "TALLYD_TEST_SEED=%" PRIu64 ": %s",
+        seed, text_lines_difference(&shown, &expected));
+    text_lines_release(&shown);
+    text_lines_release(&expected);
+}
+
+Test(merge_counts, agrees_with_counting_one_by_one)
+{
+    uint64_t seed = dice_seed();
+    static struct scene scene;
+    struct merge_counts *merge = merge_counts_new();
+    struct text_lines found = {0};
+    struct text_lines expected = {0};
+    scene.dice = dice_make(seed);
+    for (int round = 0; round < 60; round++) {
+        merge_counts_clear(merge);
+        scene.hash_mask = round % 2 == 0 ? UINT64_MAX : 3;
+        add_random(&scene, merge, (size_t)dice_below(&scene.dice, round % 3 == 0 ? 5 : ROWS));
+        const char *fault = written(merge, &found);
+        cr_assert_null(fault, "TALLYD_TEST_SEED=%" PRIu64 ", round %d: %s", seed, round, fault);
+        cr_assert_null(
+            find_twice(&found), "TALLYD_TEST_SEED=%" PRIu64 ": %s twice", seed, find_twice(&found));
+        text_lines_unite(&found);
+        expect(scene.views, scene.n_views, &expected);
+        cr_assert_null(text_lines_difference(&found, &expected),
+            "TALLYD_TEST_SEED=%" PRIu64 ", round %d: %s", seed, round,
+            text_lines_difference(&found, &expected));
+        check_targets(&scene, merge, seed);
+        text_lines_clear(&found);
+        text_lines_clear(&expected);
+    }
+    text_lines_release(&found);
+    text_lines_release(&expected);
+    merge_counts_free(merge);
+}
+
+/* A flush as large as they come, all on one page. */
+Test(merge_counts, many_visitors_of_one_page)
+{
+    enum { N = 10000 };
+    struct row *rows = calloc(N, sizeof(*rows));
+    struct merge_counts *merge = merge_counts_new();
+    struct text_lines lines = {0};
+    struct write_plan plan;
+    plan_make(&plan);
+    write_plan_at(&plan, NOW_S);
+    for (unsigned i = 0; i < N; i++) {
+        rows[i] = row_of("shop", "/", NOW_S, i + 1, 1);
+        cr_assert(merge_counts_add(merge, &rows[i], false, plan.targets, plan.n));
+    }
+    cr_expect_null(written(merge, &lines));
+    text_lines_unite(&lines);
+    cr_expect_eq(lines.n, 1u + 1 + N + 1);
+    cr_expect_str_eq(lines.lines[2], "t:{7}:pv:shop:m202611201517: / + 10000");
+    text_lines_release(&lines);
+    merge_counts_free(merge);
+    free(rows);
+}
