@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "storage/core/core.h"
+#include "storage/hot/hot_pages.h"
 #include "storage/limit/guard.h"
 #include "storage/lock/leader.h"
 #include "storage/readers.h"
@@ -29,18 +30,6 @@ struct storage {
     struct rollup *rollup;
     struct zone_store *zones;
 };
-
-const char *storage_err_text(enum storage_err err)
-{
-    switch (err) {
-#define X(name, text)                                                                              \
-    case name:                                                                                     \
-        return text;
-        STORAGE_ERRORS(X)
-#undef X
-    }
-    return "unknown";
-}
 
 static bool start_leading(struct storage *s, const char **ret_error)
 {
@@ -181,7 +170,7 @@ static enum storage_err submit_write(struct storage *s, struct storage_job *job)
     }
     const struct job_rows *rows = job->rows;
     hot_pages_writes(s->hot, this_core(), monotonic_ms(), rows->rows, rows->n);
-    if (s->guard != NULL && job->u.write.n_claims > 0) {
+    if (s->guard != NULL && job->u.write.n_charges > 0) {
         guard_submit(s->guard, job);
         return STORAGE_OK;
     }
@@ -234,9 +223,9 @@ void storage_submit(struct storage *s, struct storage_job *job)
 }
 
 enum guard_verdict storage_guard_try(
-    struct storage *s, const struct guard_claim *claims, size_t n, struct limit_state *ret_state)
+    struct storage *s, const struct guard_charge *charges, size_t n, struct limit_state *ret_state)
 {
-    return guard_try(s->guard, claims, n, ret_state);
+    return guard_try(s->guard, charges, n, ret_state);
 }
 
 bool storage_guard_closed(struct storage *s, struct slice who, struct limit_state *ret_state)
@@ -317,6 +306,11 @@ int64_t storage_rollup_lag_s(struct storage *s, enum level level)
 bool storage_hot_pages(struct storage *s, size_t limit, struct hot_page **ret, size_t *ret_n)
 {
     return hot_pages_list(s->hot, monotonic_ms(), limit, ret, ret_n);
+}
+
+void storage_hot_pages_release(struct hot_page *pages, size_t n)
+{
+    hot_pages_release(pages, n);
 }
 
 struct storage_stats *storage_stats(struct storage *s)

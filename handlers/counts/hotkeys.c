@@ -65,7 +65,7 @@ enum handler_result hotkeys_start(struct http_exchange *exchange)
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
     } else {
         csv_reply(exchange, 200, answer(exchange, pages, n, limit), &rows);
-        hot_pages_release(pages, n);
+        storage_hot_pages_release(pages, n);
     }
     return HANDLER_REPLY;
 }

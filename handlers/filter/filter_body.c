@@ -6,7 +6,7 @@
 #include "handlers/reply/json_body.h"
 #include "handlers/reply/problem.h"
 #include "handlers/text/media_type.h"
-#include "storage/sketch/bloom.h"
+#include "storage/job/filter_job.h"
 
 #define MEMBER_SHOWN 64 /* longest name that an answer repeats */
 

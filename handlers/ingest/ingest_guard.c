@@ -43,18 +43,18 @@ bool ingest_guard_open(struct http_exchange *exchange, size_t body_n)
     return false;
 }
 
-/* ---- claims ---- */
+/* ---- charges ---- */
 
 static int by_site(const void *a, const void *b)
 {
-    const struct slice *x = &((const struct guard_claim *)a)->who;
-    const struct slice *y = &((const struct guard_claim *)b)->who;
+    const struct slice *x = &((const struct guard_charge *)a)->who;
+    const struct slice *y = &((const struct guard_charge *)b)->who;
     size_t n = x->n < y->n ? x->n : y->n;
     int order = n > 0 ? memcmp(x->p, y->p, n) : 0;
     return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
 }
 
-/* One claim a site.  False: out of memory. */
+/* One charge a site.  False: out of memory. */
 static bool claim_sites(struct ingest_guard *guard, const struct event *events, size_t n)
 {
     size_t same = 1;
@@ -62,40 +62,40 @@ static bool claim_sites(struct ingest_guard *guard, const struct event *events, 
         same++;
     }
     if (same >= n) {
-        guard->one = (struct guard_claim){n > 0 ? events[0].site : SLICE(""), (int64_t)n};
-        guard->n_claims = n > 0;
+        guard->one = (struct guard_charge){n > 0 ? events[0].site : SLICE(""), (int64_t)n};
+        guard->n_charges = n > 0;
         return true;
     }
-    struct guard_claim *claims = malloc(n * sizeof(*claims));
-    if (claims == NULL) {
+    struct guard_charge *charges = malloc(n * sizeof(*charges));
+    if (charges == NULL) {
         return false;
     }
     for (size_t i = 0; i < n; i++) {
-        claims[i] = (struct guard_claim){events[i].site, 1};
+        charges[i] = (struct guard_charge){events[i].site, 1};
     }
-    qsort(claims, n, sizeof(*claims), by_site);
+    qsort(charges, n, sizeof(*charges), by_site);
     size_t last = 0;
     for (size_t i = 1; i < n; i++) {
-        if (slice_equal(claims[i].who, claims[last].who)) {
-            claims[last].n++;
+        if (slice_equal(charges[i].who, charges[last].who)) {
+            charges[last].n++;
         } else {
-            claims[++last] = claims[i];
+            charges[++last] = charges[i];
         }
     }
-    guard->claims = claims;
-    guard->n_claims = last + 1;
+    guard->charges = charges;
+    guard->n_charges = last + 1;
     return true;
 }
 
 static bool make_claims(const struct http_exchange *exchange, struct ingest_guard *guard,
     const struct event *events, size_t n)
 {
-    guard->claims = &guard->one;
+    guard->charges = &guard->one;
     if (exchange->app->guard_by == GUARD_SITE) {
         return claim_sites(guard, events, n);
     }
-    guard->one = (struct guard_claim){who(exchange, &guard->address), (int64_t)n};
-    guard->n_claims = 1;
+    guard->one = (struct guard_charge){who(exchange, &guard->address), (int64_t)n};
+    guard->n_charges = 1;
     return true;
 }
 
@@ -108,18 +108,18 @@ bool ingest_guard_admit(struct http_exchange *exchange, struct ingest_guard *gua
         return true;
     }
     if (make_claims(exchange, guard, events, n)) {
-        if (guard->n_claims == 0) {
+        if (guard->n_charges == 0) {
             return true;
         }
-        verdict = storage_guard_try(app->storage, guard->claims, guard->n_claims, &guard->state);
+        verdict = storage_guard_try(app->storage, guard->charges, guard->n_charges, &guard->state);
     }
     switch (verdict) {
     case GUARD_ADMITTED:
         guard->told = true;
         return true;
     case GUARD_ASK:
-        exchange->job.u.write.claims = guard->claims;
-        exchange->job.u.write.n_claims = guard->n_claims;
+        exchange->job.u.write.charges = guard->charges;
+        exchange->job.u.write.n_charges = guard->n_charges;
         return true;
     case GUARD_REFUSED:
         refuse(exchange, &guard->state);
@@ -137,7 +137,7 @@ void ingest_guard_headers(struct http_exchange *exchange, const struct ingest_gu
     if (guard->told) {
         limit_reply_headers(
             &exchange->response, LIMIT_NAME_GUARD, &exchange->app->guard_limit, &guard->state);
-    } else if (exchange->job.op == STORAGE_WRITE && write->n_claims > 0) {
+    } else if (exchange->job.op == STORAGE_WRITE && write->n_charges > 0) {
         limit_reply_headers(
             &exchange->response, LIMIT_NAME_GUARD, &exchange->app->guard_limit, &write->guard);
     }
@@ -212,8 +212,8 @@ void ingest_guard_dress(struct http_exchange *exchange)
 
 void ingest_guard_release(struct ingest_guard *guard)
 {
-    if (guard->claims != &guard->one) {
-        free(guard->claims);
+    if (guard->charges != &guard->one) {
+        free(guard->charges);
     }
-    guard->claims = NULL;
+    guard->charges = NULL;
 }

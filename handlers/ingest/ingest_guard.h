@@ -18,9 +18,9 @@
 
 /* Zeroed it is empty. */
 struct ingest_guard {
-    struct guard_claim one;     /* of a request that is all one client's, token's or site's */
-    struct guard_claim *claims; /* &one, or owned */
-    size_t n_claims;
+    struct guard_charge one;      /* of a request that is all one client's, token's or site's */
+    struct guard_charge *charges; /* &one, or owned */
+    size_t n_charges;
     struct event_address address;
     struct limit_state state;
     bool told; /* state is known */
@@ -32,7 +32,7 @@ struct ingest_guard {
 bool ingest_guard_open(struct http_exchange *exchange, size_t body_n);
 
 /* May @n events be written?  False: the response is a 429, or a 503.  True: go on; if Redis has to
- * be asked first, exchange->job.u.write has the claims, and storage does it. */
+ * be asked first, exchange->job.u.write has the charges, and storage does it. */
 bool ingest_guard_admit(struct http_exchange *exchange, struct ingest_guard *guard,
     const struct event *events, size_t n);
 

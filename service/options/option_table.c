@@ -12,7 +12,7 @@
 #include "service/options/option_value.h"
 #include "service/options/options.h"
 #include "service/options/redis_url.h"
-#include "storage/seen/layout.h"
+#include "storage/storage.h"
 #include "storage/time/zone_store.h"
 
 #define KIB    (INT64_C(1) << 10)

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "storage/job/claim.h"
 #include "storage/redis/resolver.h"
 #include "storage/schema/key.h"
 #include "storage/schema/settings.h"
@@ -143,25 +142,6 @@ void core_notice(struct core *core, enum storage_notice what, const char *detail
 {
     if (core->config.notice != NULL) {
         core->config.notice(core->config.notice_data, what, detail);
-    }
-}
-
-void job_done(struct storage_job *job, enum storage_err err)
-{
-    job->err = err;
-    const struct claim *claim = job->op == STORAGE_WRITE ? job->u.write.claim : NULL;
-    if (claim != NULL && claim->settle != NULL && claim->settle(job)) {
-        return;
-    }
-    job->done(job);
-}
-
-void jobs_done(struct storage_job *list, enum storage_err err)
-{
-    while (list != NULL) {
-        struct storage_job *next = list->next; /* its owner takes it away then */
-        job_done(list, err);
-        list = next;
     }
 }
 

@@ -14,7 +14,9 @@
 #include "storage/redis/redis.h"
 #include "storage/schema/identity.h"
 #include "storage/schema/partition.h"
-#include "storage/storage.h"
+#include "storage/job/config.h"
+#include "storage/job/job.h"
+#include "storage/job/stats.h"
 #include "storage/time/site_zones.h"
 #include "storage/write/pace.h"
 
@@ -107,10 +109,6 @@ void core_write_failed(struct core *core, enum storage_err err);
 
 /* Tell the owner. */
 void core_notice(struct core *core, enum storage_notice what, const char *detail);
-
-/* Answer a job; or all of a list. */
-void job_done(struct storage_job *job, enum storage_err err);
-void jobs_done(struct storage_job *list, enum storage_err err);
 
 /* Is it to go on?  A redis_look of threads that nobody waits for, whose data is the core. */
 bool core_runs(void *data);

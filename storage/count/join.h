@@ -8,7 +8,7 @@
 #ifndef STORAGE_COUNT_JOIN_H
 #define STORAGE_COUNT_JOIN_H
 
-#include "storage/storage.h"
+#include "storage/job/job.h"
 
 /* Would the answer to @a be the answer to @b?  Not with explain or a page set: lists of keys and of
  * pages are owned.  (Without a step the zone says nothing.) */

@@ -11,7 +11,7 @@
 #define STORAGE_COUNT_TALLY_H
 
 #include "storage/sketch/hll.h"
-#include "storage/storage.h"
+#include "storage/job/job.h"
 
 #define TALLY_GROUP 32
 

@@ -1,4 +1,4 @@
-#include "storage/filter/filter.h"
+#include "storage/job/filter_job.h"
 
 #include <math.h>
 #include <stdlib.h>

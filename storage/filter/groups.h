@@ -7,7 +7,7 @@
 #ifndef STORAGE_FILTER_GROUPS_H
 #define STORAGE_FILTER_GROUPS_H
 
-#include "storage/filter/filter.h"
+#include "storage/job/filter_job.h"
 
 #define GROUPS_STRINGS_MAX 256
 

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "storage/base/slice.h"
+#include "storage/job/hot_page.h"
 
 #define HOT_SLOTS   10
 #define HOT_SLOT_MS 3000
@@ -36,13 +37,6 @@ void hot_pages_writes(
     struct hot_pages *hot, unsigned core, int64_t now_ms, const struct row *rows, size_t n);
 void hot_pages_reads(struct hot_pages *hot, unsigned core, int64_t now_ms, struct slice site,
     const struct slice *pages, size_t n);
-
-struct hot_page {
-    struct slice site, page; /* into `text` */
-    char *text;              /* owned */
-    double reads_per_s, writes_per_s;
-    double error; /* of each of both */
-};
 
 /* The up to @limit hottest, by both rates together, ties by name.  False: out of memory.  Give back
  * with hot_pages_release. */

@@ -1,8 +1,16 @@
-/* job/job.c - what a job owns at its end. */
+#include "storage/job/job.h"
+
 #include <stdlib.h>
 
-#include "storage/read/listed_keys.h"
-#include "storage/storage.h"
+void counted_keys_release(struct counted_key **keys, size_t *n)
+{
+    for (size_t i = 0; i < *n; i++) {
+        free((*keys)[i].key);
+    }
+    free(*keys);
+    *keys = NULL;
+    *n = 0;
+}
 
 static void release_set(void **resolved)
 {
@@ -58,5 +66,24 @@ void storage_job_release(struct storage_job *job)
     case STORAGE_CLAIM:
     case STORAGE_RELEASE:
         break; /* nothing is owned */
+    }
+}
+
+void job_done(struct storage_job *job, enum storage_err err)
+{
+    job->err = err;
+    const struct claim *claim = job->op == STORAGE_WRITE ? job->u.write.claim : NULL;
+    if (claim != NULL && claim->settle != NULL && claim->settle(job)) {
+        return;
+    }
+    job->done(job);
+}
+
+void jobs_done(struct storage_job *list, enum storage_err err)
+{
+    while (list != NULL) {
+        struct storage_job *next = list->next; /* its owner takes it away then */
+        job_done(list, err);
+        list = next;
     }
 }

@@ -13,7 +13,10 @@
 #define STORAGE_JOB_LIMIT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "storage/base/slice.h"
 
 enum limit_algorithm { LIMIT_FUNNEL, LIMIT_SLIDING };
 
@@ -58,5 +61,24 @@ struct limit_state {
 
 /* Whole seconds, rounded up; -1 stays. */
 int64_t limit_seconds(int64_t us);
+
+/* Input and result of STORAGE_LIMIT: take from a limit.  STORAGE_UNKNOWN: it may have been taken.
+ */
+struct limit_job {
+    struct limit limit;       /* passes limit_check */
+    struct slice policy;      /* whose keys are its own; empty: of no policy */
+    struct slice key;         /* 1..LIMIT_KEY_MAX bytes */
+    int64_t need;             /* at least this; 0: only look */
+    int64_t want;             /* at most this; a sliding limit takes what is needed */
+    bool guard;               /* private to storage: the key is an ingestion guard's */
+    struct limit_state state; /* written by storage */
+};
+
+/* Input of STORAGE_LIMIT_RESET: forget what was taken for a key, under any algorithm. */
+struct limit_reset_job {
+    struct slice key;
+    const struct slice *policies; /* n_policies of them; the empty one is that of no policy */
+    size_t n_policies;
+};
 
 #endif

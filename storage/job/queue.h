@@ -5,7 +5,7 @@
 #ifndef STORAGE_JOB_QUEUE_H
 #define STORAGE_JOB_QUEUE_H
 
-#include "storage/storage.h"
+#include "storage/job/job.h"
 
 /* Zeroed it is empty. */
 struct job_queue {

@@ -36,20 +36,20 @@ void guard_free(struct guard *g)
 
 /* ---- judging ---- */
 
-/* The verdict on all claims together: the worst of them.  Under the lock.
+/* The verdict on all charges together: the worst of them.  Under the lock.
  */
-static enum guard_verdict judge_all(struct guard *g, const struct guard_claim *claims, size_t n,
+static enum guard_verdict judge_all(struct guard *g, const struct guard_charge *charges, size_t n,
     int64_t now_us, struct limit_state *ret_state)
 {
     enum guard_verdict verdict = GUARD_ADMITTED;
     *ret_state = (struct limit_state){.allowed = true, .remaining = INT64_MAX};
     for (size_t i = 0; i < n; i++) {
         struct limit_state one = {.allowed = true};
-        struct funnel *f = funnel_find(g, claims[i].who, now_us);
+        struct funnel *f = funnel_find(g, charges[i].who, now_us);
         if (f == NULL) {
             return GUARD_FAILED;
         }
-        enum guard_verdict is = funnel_judge(g, f, claims[i].n, now_us, &one.retry_us);
+        enum guard_verdict is = funnel_judge(g, f, charges[i].n, now_us, &one.retry_us);
         funnel_describe(g, f, now_us, &one);
         one.allowed = is != GUARD_REFUSED;
         bool first = is == GUARD_REFUSED && verdict != GUARD_REFUSED;
@@ -66,16 +66,17 @@ static enum guard_verdict judge_all(struct guard *g, const struct guard_claim *c
 }
 
 /* Under the lock. */
-static enum guard_verdict take(struct guard *g, const struct guard_claim *claims, size_t n,
+static enum guard_verdict take(struct guard *g, const struct guard_charge *charges, size_t n,
     int64_t now_us, struct limit_state *ret_state)
 {
-    enum guard_verdict verdict = judge_all(g, claims, n, now_us, ret_state);
+    enum guard_verdict verdict = judge_all(g, charges, n, now_us, ret_state);
     int64_t least = INT64_MAX;
     for (size_t i = 0; verdict == GUARD_ADMITTED && i < n; i++) {
-        struct funnel *f = funnel_find(g, claims[i].who, now_us); /* is there: judge_all found it */
+        struct funnel *f =
+            funnel_find(g, charges[i].who, now_us); /* is there: judge_all found it */
         if (f != NULL) {
             struct limit_state left = {0};
-            lease_add(g, f, -claims[i].n);
+            lease_add(g, f, -charges[i].n);
             funnel_describe(g, f, now_us, &left); /* with what was just taken */
             if (left.remaining < least) {         /* the tightest of them is told */
                 least = left.remaining;
@@ -84,16 +85,16 @@ static enum guard_verdict take(struct guard *g, const struct guard_claim *claims
             }
             lease_prefetch(g, f, now_us);
         }
-        ret_state->granted += claims[i].n;
+        ret_state->granted += charges[i].n;
     }
     return verdict;
 }
 
 enum guard_verdict guard_try(
-    struct guard *g, const struct guard_claim *claims, size_t n, struct limit_state *ret_state)
+    struct guard *g, const struct guard_charge *charges, size_t n, struct limit_state *ret_state)
 {
     pthread_mutex_lock(&g->lock);
-    enum guard_verdict verdict = take(g, claims, n, monotonic_us(), ret_state);
+    enum guard_verdict verdict = take(g, charges, n, monotonic_us(), ret_state);
     pthread_mutex_unlock(&g->lock);
     return verdict;
 }
@@ -155,7 +156,7 @@ struct storage_job *guard_take_waiting(struct guard *g, struct funnel *f)
     return job_queue_take(&f->waiting, SIZE_MAX);
 }
 
-/* Fetch leases for all claims that lack one, at once: of a request for a thousand sites each would
+/* Fetch leases for all charges that lack one, at once: of a request for a thousand sites each would
  * wait for the one before.  Under the lock.  Returns the funnel whose answer comes last, on which
  * to wait; NULL: none could be asked, *ret_err says why. */
 static struct funnel *ask_all(
@@ -165,11 +166,11 @@ static struct funnel *ask_all(
     struct funnel *last = NULL;
     int64_t ignored;
     *ret_err = STORAGE_NOMEM;
-    for (size_t i = 0; i < write->n_claims; i++) {
-        const struct guard_claim *claim = &write->claims[i];
-        struct funnel *f = funnel_find(g, claim->who, now_us);
-        if (f != NULL && funnel_judge(g, f, claim->n, now_us, &ignored) == GUARD_ASK &&
-            (f->asking || lease_ask(g, f, claim->n - f->left, job->deadline_ms, ret_err))) {
+    for (size_t i = 0; i < write->n_charges; i++) {
+        const struct guard_charge *charge = &write->charges[i];
+        struct funnel *f = funnel_find(g, charge->who, now_us);
+        if (f != NULL && funnel_judge(g, f, charge->n, now_us, &ignored) == GUARD_ASK &&
+            (f->asking || lease_ask(g, f, charge->n - f->left, job->deadline_ms, ret_err))) {
             last = f;
         }
     }
@@ -183,7 +184,7 @@ void guard_submit(struct guard *g, struct storage_job *job)
     bool parked = false;
     pthread_mutex_lock(&g->lock);
     int64_t now_us = monotonic_us();
-    enum guard_verdict verdict = take(g, write->claims, write->n_claims, now_us, &write->guard);
+    enum guard_verdict verdict = take(g, write->charges, write->n_charges, now_us, &write->guard);
     if (verdict == GUARD_ASK && job->deadline_ms <= now_us / 1000) {
         err = STORAGE_LATE;
     } else if (verdict == GUARD_ASK) {

@@ -27,9 +27,9 @@ void guard_free(struct guard *guard); /* after the writer has stopped; NULL is h
 /* Another limit from now on. */
 void guard_set_limit(struct guard *guard, const struct limit *limit);
 
-/* All claims, or none.  GUARD_ASK: nothing was taken; guard_submit waits for Redis. */
-enum guard_verdict guard_try(
-    struct guard *guard, const struct guard_claim *claims, size_t n, struct limit_state *ret_state);
+/* All charges, or none.  GUARD_ASK: nothing was taken; guard_submit waits for Redis. */
+enum guard_verdict guard_try(struct guard *guard, const struct guard_charge *charges, size_t n,
+    struct limit_state *ret_state);
 
 /* Would one event be refused, for sure? */
 bool guard_closed(struct guard *guard, struct slice who, struct limit_state *ret_state);
@@ -37,7 +37,7 @@ bool guard_closed(struct guard *guard, struct slice who, struct limit_state *ret
 /* What is left to @who, without taking, asking or remembering anything. */
 void guard_peek(struct guard *guard, struct slice who, struct limit_state *ret_state);
 
-/* Take a write job whose rows are made: it goes to the writer once its claims are granted, or is
+/* Take a write job whose rows are made: it goes to the writer once its charges are granted, or is
  * done with STORAGE_LIMITED (job->u.write.guard says more) or why the guard could not be asked. */
 void guard_submit(struct guard *guard, struct storage_job *job);
 

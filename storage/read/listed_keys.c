@@ -92,13 +92,3 @@ void counted_keys_sort(struct counted_key *keys, size_t n)
         qsort(keys, n, sizeof(*keys), by_time);
     }
 }
-
-void counted_keys_release(struct counted_key **keys, size_t *n)
-{
-    for (size_t i = 0; i < *n; i++) {
-        free((*keys)[i].key);
-    }
-    free(*keys);
-    *keys = NULL;
-    *n = 0;
-}

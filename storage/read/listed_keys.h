@@ -9,7 +9,7 @@
 #ifndef STORAGE_READ_LISTED_KEYS_H
 #define STORAGE_READ_LISTED_KEYS_H
 
-#include "storage/job/window_job.h"
+#include "storage/job/job.h"
 #include "storage/schema/key.h"
 
 #define COUNTED_KEYS_MAX 50000 /* planned for a list; up to here the future is told by minutes */
@@ -40,8 +40,5 @@ enum storage_err counted_keys_add(struct counted_keys *counted, const struct cou
 
 /* Put them in order of time, then of their names. */
 void counted_keys_sort(struct counted_key *keys, size_t n);
-
-/* Give them back. */
-void counted_keys_release(struct counted_key **keys, size_t *n);
 
 #endif

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "storage/job/event.h"
-#include "storage/storage.h"
+#include "storage/job/config.h"
 
 #define SECRET_SIZE 32
 

@@ -68,7 +68,7 @@
 #include "storage/job/claim.h"
 #include "storage/job/event.h"
 #include "storage/schema/partition.h"
-#include "storage/storage.h"
+#include "storage/job/job.h"
 #include "storage/time/bucket.h"
 
 #define KEY_SCHEMA 1

@@ -26,6 +26,7 @@
 #ifndef STORAGE_SEEN_LAYOUT_H
 #define STORAGE_SEEN_LAYOUT_H
 
+#include "storage/job/config.h"
 #include "storage/schema/identity.h"
 #include "storage/sketch/bloom.h"
 #include "storage/time/bucket.h"
@@ -33,8 +34,6 @@
 #define SEEN_LOG_BYTES    131072 /* write.lua has this number too */
 #define SEEN_SEGMENT_BITS BLOOM_STRING_BITS(128 << 10)
 #define SEEN_MONTHS_MAX   16
-#define SEEN_KEEP_MIN_S   86400
-#define SEEN_KEEP_MAX_S   (400 * INT64_C(86400))
 
 /* `rules` as stored. */
 enum seen_rules {

@@ -222,17 +222,17 @@ static void end_run(struct claims *c, struct claim_run *run, size_t end)
 static void group(struct claims *c)
 {
     struct storage_job *settle[CLAIMS_BATCH_MAX];
-    size_t n_claims = 0;
+    size_t n_charges = 0;
     size_t n_settle = 0;
     for (size_t i = 0; i < c->n_batch; i++) {
         if (claim_of(c->batch[i])->step == STEP_CLAIM) {
-            c->batch[n_claims++] = c->batch[i];
+            c->batch[n_charges++] = c->batch[i];
         } else {
             settle[n_settle++] = c->batch[i];
         }
     }
     for (size_t i = 0; i < n_settle; i++) {
-        c->batch[n_claims + i] = settle[i];
+        c->batch[n_charges + i] = settle[i];
     }
 }
 

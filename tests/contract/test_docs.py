@@ -169,7 +169,7 @@ def test_the_503s_are_the_programs():
     explained = [row.split("|")[1].split(", or ")[0].strip() for row in table.splitlines()[2:]]
     code = "".join(p.read_text() for p in SOURCES)
     assert not [text for text in explained if f'"{text}"' not in code]
-    storage = re.findall(r'X\((STORAGE_\w+), "([^"]+)"\)', (ROOT / "storage/storage.h").read_text())
+    storage = re.findall(r'X\((STORAGE_\w+), "([^"]+)"\)', (ROOT / "storage/job/error.h").read_text())
     problems = (ROOT / "handlers/reply/problem.c").read_text()
     cases = re.search(r"switch \(err\) {(.*?)return PROBLEM_UNAVAILABLE", problems, re.S)[1]
     assert not [t for name, t in storage if f"case {name}:" in cases and t not in explained and name != "STORAGE_NOMEM"]

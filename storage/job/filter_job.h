@@ -1,24 +1,25 @@
-/* filter.h - named Bloom filters: what can be asked of them.
+/* filter_job.h - named Bloom filters: what can be asked of them.
  *
- * Layer: storage; included by storage.h.  A filter belongs to a site and has a name
+ * Layer: storage, public: plain values.  A filter belongs to a site and has a name
  * ([A-Za-z0-9._-]{1,64}, checked by the caller).
  *
- * A small filter (one segment: see bloom.h) is what RedisBloom's would be, bit for bit, a very
+ * A small filter (up to 4 MiB) is what RedisBloom's would be, bit for bit, a very
  * small one's errors included: below some 1/bits no error rate can be kept.  A larger one is cut
  * into shards, one a partition, each a filter of its own for the items that hash to it, so that a
- * cluster shares the load; see filter/shape.h.
+ * cluster shares the load.
  *
  * `add` is atomic an item: of any number of racing adders of one new item exactly one is told that
  * it was new.  It is not atomic over items.
  */
-#ifndef STORAGE_FILTER_FILTER_H
-#define STORAGE_FILTER_FILTER_H
+#ifndef STORAGE_JOB_FILTER_JOB_H
+#define STORAGE_JOB_FILTER_JOB_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "storage/base/slice.h"
+#include "storage/sketch/bloom.h" /* the bounds of capacity and error */
 
 #define FILTER_NAME_MAX         64
 #define FILTER_ITEMS_MAX        1000
@@ -50,7 +51,7 @@ enum filter_answer {
 struct filter_job {
     enum filter_action action;
     struct slice site, name;
-    uint64_t capacity; /* see bloom.h for what is allowed */
+    uint64_t capacity; /* 1..BLOOM_CAPACITY_MAX */
     double error;
     unsigned expansion;
     const struct slice *items; /* FILTER_ADD, FILTER_CHECK */

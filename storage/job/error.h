@@ -1,0 +1,35 @@
+/* error.h - how a job can end.
+ *
+ * Layer: storage, public: plain values.  Thread-safe: no state.
+ */
+#ifndef STORAGE_JOB_ERROR_H
+#define STORAGE_JOB_ERROR_H
+
+/*        name             text */
+#define STORAGE_ERRORS(X)                                                                          \
+    X(STORAGE_OK, "ok")                                                                            \
+    X(STORAGE_FULL, "the queue is full")                      /* nothing was sent */               \
+    X(STORAGE_DOWN, "Redis cannot be reached")                /* nothing was sent */               \
+    X(STORAGE_LATE, "Redis did not take it in time")          /* nothing was sent */               \
+    X(STORAGE_REFUSED, "Redis refuses writes")                /* nothing was applied */            \
+    X(STORAGE_OOM, "Redis is out of memory")                  /* nothing was applied */            \
+    X(STORAGE_CONFIG, "the data is kept with other settings") /* nothing was applied */            \
+    X(STORAGE_UNKNOWN, "Redis did not answer in time")        /* sent: some or all may hold */     \
+    X(STORAGE_NOT_KEPT, "the window is not kept at this precision")                                \
+    X(STORAGE_TOO_BROAD, "the question needs too many keys")                                       \
+    X(STORAGE_NO_SET, "there is no such page set")                                                 \
+    X(STORAGE_LIMITED, "over the limit") /* nothing was sent */                                    \
+    X(STORAGE_TOO_FINE, "the step is finer than what is kept of the window")                       \
+    X(STORAGE_TOO_MANY, "the series would have too many points")                                   \
+    X(STORAGE_SHUTDOWN, "the service is stopping") /* nothing was sent */                          \
+    X(STORAGE_NOMEM, "out of memory")              /* nothing was sent */
+
+enum storage_err {
+#define X(name, text) name,
+    STORAGE_ERRORS(X)
+#undef X
+};
+/* The text of an error, static: for answers and logs. */
+const char *storage_err_text(enum storage_err err);
+
+#endif

@@ -1,0 +1,97 @@
+/* job.h - one thing that is asked of storage: what, until when, and how it ended.
+ *
+ * Layer: storage, public: plain values.
+ */
+#ifndef STORAGE_JOB_JOB_H
+#define STORAGE_JOB_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "storage/job/claim.h"
+#include "storage/job/count_job.h"
+#include "storage/job/error.h"
+#include "storage/job/filter_job.h"
+#include "storage/job/limit.h"
+#include "storage/job/rollup_job.h"
+#include "storage/job/seen_job.h"
+#include "storage/job/users_job.h"
+#include "storage/job/window_job.h"
+#include "storage/job/write_job.h"
+
+/* STORAGE_WRITE and the limits are for the writer's thread, STORAGE_CLAIM and STORAGE_RELEASE for
+ * that of the claims (see claim.h); the others are for the readers (readers.c). */
+enum storage_op {
+    STORAGE_WRITE,
+    STORAGE_COUNT,
+    STORAGE_PROBE,
+    STORAGE_LIMIT,
+    STORAGE_LIMIT_RESET,
+    STORAGE_ACTIVITY,
+    STORAGE_ACTIVE_USERS,
+    STORAGE_USER_DAYS,
+    STORAGE_FORGET_USER,
+    STORAGE_PAGES,
+    STORAGE_OVERLAP,
+    STORAGE_PAGE_SET_PUT,
+    STORAGE_PAGE_SET_GET,
+    STORAGE_PAGE_SET_DELETE,
+    STORAGE_SITES,
+    STORAGE_ROLLUP_STATUS,
+    STORAGE_ROLLUP_RUN,   /* after a pass over all that is over by now, whichever process leads */
+    STORAGE_FILTER_READ,  /* FILTER_INFO, FILTER_CHECK */
+    STORAGE_FILTER_WRITE, /* the other actions of a filter_job */
+    STORAGE_SEEN,
+    STORAGE_CLAIM,
+    STORAGE_RELEASE,
+};
+#define STORAGE_OPS 22
+
+struct storage_job {
+    enum storage_op op;
+    int64_t deadline_ms; /* CLOCK_MONOTONIC */
+    union {
+        struct write_job write;
+        struct count_job count;
+        struct limit_job limit;
+        struct limit_reset_job limit_reset;
+        struct activity_job activity;
+        struct active_users_job active_users;
+        struct user_days_job user_days;
+        struct forget_user_job forget_user;
+        struct pages_job pages;
+        struct overlap_job overlap;
+        struct page_set_job page_set;
+        struct sites_job sites;
+        struct rollup_job rollup;
+        struct filter_job filter;
+        struct seen_job seen;
+        struct claim *claim; /* of STORAGE_CLAIM and STORAGE_RELEASE */
+    } u;
+    void (*done)(struct storage_job *job);
+    void *data; /* the caller's */
+
+    enum storage_err err; /* valid from done() on */
+    char detail[96];      /* Redis's own words for STORAGE_REFUSED, "" else */
+
+    /* Private to storage from submit to done. */
+    struct storage_job *next;
+    uint64_t parts_all; /* bit set of partitions */
+    size_t cost;
+    bool begun; /* of a rollup: see rollup/jobs.h */
+    void *rows;
+    uint64_t question; /* see question_hash() */
+};
+
+/* Give back what the results own.  Harmless on a job that was never submitted (zeroed). */
+void storage_job_release(struct storage_job *job);
+
+/* Answer a job; or all of a list. */
+void job_done(struct storage_job *job, enum storage_err err);
+void jobs_done(struct storage_job *list, enum storage_err err);
+
+/* Free a list of keys, and set both to none. */
+void counted_keys_release(struct counted_key **keys, size_t *n);
+
+#endif
