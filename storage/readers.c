@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "storage/base/clock.h"
 #include "storage/core/session.h"
 #include "storage/count/count.h"
 #include "storage/count/join.h"

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "storage/base/clock.h"
 #include "storage/core/core.h"
 #include "storage/hot/hot_pages.h"
 #include "storage/limit/guard.h"
 #include "storage/lock/leader.h"
+#include "storage/read/cache.h"
 #include "storage/readers.h"
 #include "storage/redis/resolver.h"
 #include "storage/rollup/rollup.h"
@@ -23,7 +25,8 @@ struct storage {
     struct core core;
     struct hot_pages *hot;
     struct writer *writer;
-    struct guard *guard; /* NULL: there is none */
+    struct seen_fold *seen_fold; /* NULL: this process feeds no logs of who saw what */
+    struct guard *guard;         /* NULL: there is none */
     struct readers *readers;
     struct leader *leader; /* NULL: this process never leads */
     struct claims *claims;
@@ -92,8 +95,8 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     partitions_make(config->partitions, &s->core.partitions);
     settings_print(
         config->partitions, &config->retention, site_zones_digest(&s->core.sites), s->core.cfg);
-    s->core.seen_fold = config->seen.on ? seen_fold_start(&s->core) : NULL;
-    s->writer = writer_start(&s->core);
+    s->seen_fold = config->seen.on ? seen_fold_start(&s->core) : NULL;
+    s->writer = writer_start(&s->core, s->seen_fold);
     if (s->writer != NULL && config->guard_by != GUARD_OFF) {
         s->guard = guard_new(&s->core, s->writer);
         if (s->guard == NULL) {
@@ -354,9 +357,10 @@ void storage_close(struct storage *s)
         writer_stop(s->writer);
     }
     guard_free(s->guard);
-    if (s->core.seen_fold != NULL) {
-        seen_fold_stop(s->core.seen_fold); /* the writer tells it what is due */
+    if (s->seen_fold != NULL) {
+        seen_fold_stop(s->seen_fold); /* the writer tells it what is due */
     }
+    cache_free(s->core.cache);
     core_release(&s->core);
     hot_pages_free(s->hot);
     zone_store_free(s->zones);

@@ -3,19 +3,12 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "storage/base/clock.h"
 
 #define REDRAW_MS 200
 #define BAR_CELLS 20
-
-static int64_t monotonic_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static double elapsed_s(const struct import_report *report)
 {

@@ -1,8 +1,8 @@
-/* buffer.h - bytes that grow, and Redis commands written into them.
+/* buffer.h - bytes that grow.
  *
  * Layer: storage, pure.  One owner.  A failed allocation sets `failed` and drops what is appended
- * from then on, so that a caller checks once, before it sends.  buffer_init allocates nothing.
- * Format: RESP2 requests (redis.io, "Redis serialization protocol").
+ * from then on, so that a caller checks once, before the bytes are used.  buffer_init allocates
+ * nothing.
  */
 #ifndef STORAGE_BASE_BUFFER_H
 #define STORAGE_BASE_BUFFER_H
@@ -31,14 +31,5 @@ void buffer_decimal(struct buffer *b, int64_t value);
 
 /* Decimal digits of @value into @text (21 bytes or more, no NUL); returns their number. */
 size_t decimal_print(int64_t value, char *text);
-
-/* The head of a command of @n words; then @n words. */
-void resp_head(struct buffer *b, size_t n);
-void resp_word(struct buffer *b, const void *bytes, size_t n);
-void resp_text(struct buffer *b, const char *text);
-void resp_decimal(struct buffer *b, int64_t value);
-
-/* A whole command of C strings, ended by NULL. */
-void resp_command(struct buffer *b, ...) __attribute__((sentinel));
 
 #endif

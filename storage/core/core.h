@@ -9,32 +9,17 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "storage/base/clock.h"
-#include "storage/read/cache.h"
-#include "storage/redis/redis.h"
-#include "storage/schema/identity.h"
-#include "storage/schema/partition.h"
+#include "storage/core/redis_clock.h"
+#include "storage/core/wake.h"
 #include "storage/job/config.h"
 #include "storage/job/job.h"
 #include "storage/job/stats.h"
+#include "storage/redis/redis.h"
+#include "storage/schema/identity.h"
+#include "storage/schema/partition.h"
+#include "storage/schema/rolled.h"
+#include "storage/schema/settings.h"
 #include "storage/time/site_zones.h"
-#include "storage/write/pace.h"
-
-struct seen_fold;
-
-/* What was last seen of a partition's t:{p}:rolled; of any age, every user has Redis check it. */
-struct partition_view {
-    bool known; /* false: nothing was read yet, or the partition is empty */
-    struct rollup_state state;
-    struct retention retention;
-    struct ver ver; /* a hint: what is remembered under it is proved by the next reply */
-
-    /* Minutes that end at or before over_s have changed only if `over` has (n 0: none have ended).
-     * over_held: the reply before had the same one, so it is likely that the next one has, too. */
-    struct ver over;
-    int64_t over_s;
-    bool over_held;
-};
 
 struct core {
     struct storage_config config; /* strings owned elsewhere: see storage.c */
@@ -42,9 +27,8 @@ struct core {
     struct partitions partitions;
     bool
         one_node; /* all partitions lie together: a script may serve several (false in a cluster) */
-    struct seen_fold *seen_fold; /* NULL: this process feeds no logs */
-    struct site_zones sites;     /* where each site is cut */
-    char cfg[192];               /* field cfg of every partition: see settings_print */
+    struct site_zones sites; /* where each site is cut */
+    char cfg[SETTINGS_TEXT]; /* field cfg of every partition: see settings_print */
 
     struct redis_clock clock;   /* thread-safe */
     struct storage_stats stats; /* atomic */
@@ -64,19 +48,7 @@ struct core {
     pthread_mutex_t view_lock; /* guards views */
     struct partition_view views[PARTITIONS_MAX];
 
-    /* Settings that this process has replaced by its own; if they come back (data restored, or gone
-     * back in time) they are replaced again.  The writer's thread only. */
-    struct replaced_settings {
-        char cfg[192];
-        unsigned times;
-    } replaced[4];
-    unsigned n_replaced;
-
-    struct pace pace; /* how large scripts may be; the writer's thread only */
-
-    pthread_mutex_t wake_lock; /* guards wake_rollup */
-    pthread_cond_t wake;       /* CLOCK_MONOTONIC */
-    bool wake_rollup;          /* something is due earlier than the rollup thread believes */
+    struct wake rollup_wake; /* something is due earlier than the rollup thread believes */
 };
 
 /* Locks and the like.  The caller has zeroed @core. */
@@ -86,21 +58,12 @@ void core_release(struct core *core);
 /* A reply that just came said that it was @redis_us. */
 void core_time_seen(struct core *core, int64_t redis_us);
 
-/* Have the rollup thread look again. */
-void core_wake_rollup(struct core *core);
-
 /* Copy a partition's view; where none is known, that of a partition that is empty now. */
 struct partition_view core_view(struct core *core, unsigned partition);
 /* Keep @view, which a reply has just told; sets its over_held. */
 void core_set_view(struct core *core, unsigned partition, struct partition_view *view);
 
-/* Ask for the fields of a partition's `rolled` that make a view, so many, and @more whose names the
- * caller appends. */
-#define ROLLED_FIELDS 5
-void core_ask_rolled(struct buffer *out, const char *tag, size_t more);
-
-/* Take a view out of the reply (an array of ROLLED_FIELDS).  False: not ours
- * (settings differ). An empty partition gives the view of one that is empty now. */
+/* rolled_parse, with this process's settings and its idea of Redis's clock. */
 bool core_parse_rolled(struct core *core, const struct reply *rolled, struct partition_view *ret);
 
 /* Redis has just refused to write, or cannot be reached: /readyz says so until one is taken.

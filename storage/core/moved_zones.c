@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "storage/base/index.h"
+#include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
 void zone_moves_release(struct zone_moves *moves)

@@ -1,4 +1,4 @@
-/* session.h - a connection that is fit for use: introduced, checked, scripts loaded.
+/* session.h - a connection to Redis on which the scripts are loaded.
  *
  * Layer: storage.  A session belongs to one thread.
  */
@@ -18,12 +18,5 @@ struct session {
 bool session_open(
     struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n);
 void session_close(struct session *session);
-
-/* What only the writer does after it has connected: check the server (version, no eviction) and the
- * schema, create or learn the secret, give empty partitions their state and learn the others'. With
- * @adopt, retention that differs is changed to ours (at the start of a process), and zones of sites
- * without data; else it makes core->settings_differ true. */
-bool session_prepare(struct session *session, struct core *core, bool adopt, int64_t deadline_ms,
-    char *error, size_t error_n);
 
 #endif

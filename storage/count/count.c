@@ -1,5 +1,6 @@
 #include "storage/count/count.h"
 
+#include "storage/base/clock.h"
 #include "storage/count/plan.h"
 #include "storage/count/read.h"
 #include "storage/read/listed_keys.h"

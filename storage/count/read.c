@@ -4,6 +4,7 @@
 #include "storage/count/recall.h"
 #include "storage/count/series.h"
 #include "storage/count/take.h"
+#include "storage/redis/resp.h"
 #include "storage/redis/script.h"
 
 #define AHEAD_SKETCHES 128 /* keys asked for and not answered: 1.6 MB that Redis buffers for us */
@@ -56,7 +57,7 @@ static void read_sums(
 static void write_chunk(struct counter *c, const struct count_job *job, struct chunk *chunk)
 {
     resp_command(&c->out, "MULTI", NULL);
-    core_ask_rolled(&c->out, c->core->partitions.tag[chunk->shard->partition], 0);
+    rolled_ask(&c->out, c->core->partitions.tag[chunk->shard->partition], 0);
     chunk->n_commands = 0;
     for (int metric = 0; metric < METRICS; metric++) {
         if (!chunk_has_metric(chunk, metric)) {

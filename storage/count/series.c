@@ -7,6 +7,7 @@
 #include "storage/count/recall.h"
 #include "storage/read/plan.h"
 #include "storage/read/run.h"
+#include "storage/redis/resp.h"
 
 /* ---- names and proofs ---- */
 

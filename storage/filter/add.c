@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "storage/filter/items.h"
+#include "storage/redis/resp.h"
 
 /* Bits that one script sets at most: a ms or two of Redis.  To zero a new string of
  * BLOOM_SEGMENT_BITS takes as long (measured: 1.2 and 1.6 ms; 0.1 for 256 KiB). */

@@ -1,4 +1,5 @@
 #include "storage/filter/items.h"
+#include "storage/redis/resp.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 #include "storage/filter/state.h"
+#include "storage/redis/resp.h"
 
 #include <stdio.h>
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "storage/base/clock.h"
 #include "storage/limit/lease.h"
 
 struct guard *guard_new(struct core *core, struct writer *writer)

@@ -1,5 +1,7 @@
 #include "storage/limit/lease.h"
 
+#include "storage/base/clock.h"
+
 #define PACE_US     50000  /* about so long nobody asks Redis when it has nothing left */
 #define IDLE_US     250000 /* a lease is idle when nothing was taken from it for so long */
 #define PREFETCH_MS 2000   /* patience with Redis where nobody waits */

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "storage/base/clock.h"
+#include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
 #define AGAIN_MS 20 /* after LOADING, BUSY and the like */

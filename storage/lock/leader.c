@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "storage/base/clock.h"
 #include "storage/lock/redlock.h"
 
 #define HOME_MS                                                                                    \
@@ -95,7 +96,7 @@ static void publish(struct leader *l, int64_t token, int64_t until_ms)
     pthread_mutex_unlock(&l->lock);
     atomic_store(&l->core->stats.rollup_leader, token != 0);
     if (changed) {
-        core_wake_rollup(l->core);
+        wake_up(&l->core->rollup_wake);
     }
 }
 
@@ -252,7 +253,7 @@ static void renew(struct leader *l, int64_t token, int64_t until_ms)
         pthread_mutex_lock(&l->lock);
         l->wish = true;
         pthread_mutex_unlock(&l->lock);
-        core_wake_rollup(l->core);
+        wake_up(&l->core->rollup_wake);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "storage/redis/resolver.h"
+#include "storage/redis/resp.h"
 
 #define RANDOM_BYTES 16
 #define RANDOM_TEXT  (2 * RANDOM_BYTES)

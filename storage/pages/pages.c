@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "storage/base/clock.h"
 #include "storage/pages/scan.h"
 #include "storage/pages/sketches.h"
 #include "storage/read/page_sets.h"

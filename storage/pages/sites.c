@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "storage/base/index.h"
+#include "storage/redis/resp.h"
 #include "storage/users/bitmaps.h"
 
 #define SCAN_COUNT "1000" /* names that a step looks at */

@@ -29,11 +29,6 @@ struct cache {
     unsigned char key[crypto_shorthash_siphashx24_KEYBYTES];
 };
 
-bool ver_equal(const struct ver *a, const struct ver *b)
-{
-    return a->n == b->n && memcmp(a->text, b->text, a->n) == 0;
-}
-
 struct cache *cache_new(size_t bytes)
 {
     struct cache *cache = calloc(1, sizeof(*cache));

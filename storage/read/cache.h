@@ -20,16 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/schema/rolled.h"
+
 struct cache;
-
-/* A partition's `ver` as Redis keeps it; n 0: none, which nothing may be kept for. */
-#define VER_MAX 63
-struct ver {
-    uint8_t n;
-    char text[VER_MAX];
-};
-
-bool ver_equal(const struct ver *a, const struct ver *b);
 
 /* What a value is of: a hash of 128 bits, keyed with random bytes of this process, so that no
  * page's name can be made to collide with another's. */

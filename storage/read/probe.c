@@ -1,6 +1,7 @@
 #include "storage/read/probe.h"
 
 #include "storage/base/buffer.h"
+#include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
 enum storage_err probe_run(struct reader *r, struct storage_job *job, bool *ret_lost)

@@ -6,6 +6,7 @@
 #include "storage/base/index.h"
 #include "storage/read/listed_keys.h"
 #include "storage/read/plan.h"
+#include "storage/redis/resp.h"
 
 bool window_begin(struct window_read *w, struct reader *reader, struct storage_job *job,
     struct window_question *asked, bool *ret_lost)
@@ -133,7 +134,7 @@ bool window_piece_begin(struct window_read *w, unsigned partition, size_t first,
         return true;
     }
     resp_command(&w->out, "MULTI", NULL);
-    core_ask_rolled(&w->out, tag, 0);
+    rolled_ask(&w->out, tag, 0);
     return true;
 }
 

@@ -1,4 +1,5 @@
 #include "storage/read/run.h"
+#include "storage/redis/resp.h"
 
 enum proof closed_proof(
     const struct zone *zone, const struct partition_view *view, struct bucket bucket)

@@ -13,6 +13,7 @@
 #include "storage/base/arena.h"
 #include "storage/base/clock.h"
 #include "storage/redis/resolver.h"
+#include "storage/redis/resp.h"
 
 /* Taken from the socket at once: what Redis writes at once.  hiredis takes 16 KB: for sketches that
  * is a system call for each one, and Redis waits for us meanwhile. */

@@ -1,3 +1,4 @@
+#include "storage/redis/resp.h"
 #include "storage/redis/script.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "storage/redis/resp.h"
 #include "storage/time/write_plan.h"
 
 #define EXPIRE_KEYS 1000

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "storage/base/clock.h"
+#include "storage/redis/resp.h"
 #include "storage/time/write_plan.h"
 
 #define SCAN_COUNT   1000 /* entries a SCAN step looks at */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "storage/redis/resp.h"
 #include "storage/rollup/step.h"
 
 #define MERGE_BUDGET_US 2000
@@ -249,7 +250,7 @@ static enum pass_result read_rolled(struct pass *pass, char *open, int64_t *ret_
     }
     core_time_seen(pass->core, reply_time_us(reply));
     *ret_now_s = reply_time_us(reply) / 1000000;
-    core_ask_rolled(&pass->out, pass->tag, 2);
+    rolled_ask(&pass->out, pass->tag, 2);
     resp_text(&pass->out, "pass");
     resp_text(&pass->out, "ftok");
     result = pass_ask(pass, &reply);

@@ -3,8 +3,10 @@
 #include <sodium.h>
 #include <stdlib.h>
 
+#include "storage/base/clock.h"
 #include "storage/core/session.h"
 #include "storage/lock/leader.h"
+#include "storage/redis/resp.h"
 #include "storage/rollup/jobs.h"
 #include "storage/rollup/pass.h"
 #include "storage/rollup/status.h"
@@ -282,24 +284,13 @@ static int64_t turn_of_follower(struct rollup *r)
 
 /* ---- the thread ---- */
 
-static void sleep_ms(struct core *core, int64_t ms)
-{
-    int64_t until_ms = monotonic_ms() + ms;
-    struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
-    pthread_mutex_lock(&core->wake_lock);
-    while (!core->wake_rollup && !atomic_load(&core->stopping) && monotonic_ms() < until_ms) {
-        (void)pthread_cond_timedwait(&core->wake, &core->wake_lock, &until);
-    }
-    core->wake_rollup = false;
-    pthread_mutex_unlock(&core->wake_lock);
-}
-
 static void *rollup_main(void *argument)
 {
     struct rollup *r = argument;
     while (!atomic_load(&r->core->stopping)) {
         int64_t token = leader_token(r->leader);
-        sleep_ms(r->core, token != 0 ? turn_of_leader(r, token) : turn_of_follower(r));
+        int64_t wait_ms = token != 0 ? turn_of_leader(r, token) : turn_of_follower(r);
+        wake_sleep(&r->core->rollup_wake, monotonic_ms() + wait_ms);
     }
     session_close(&r->session);
     return NULL;
@@ -335,7 +326,7 @@ bool rollup_submit(struct rollup *r, struct storage_job *job, enum storage_err *
     *ret_err = rollup_jobs_add(&r->jobs, job) ? STORAGE_OK : STORAGE_SHUTDOWN;
     if (*ret_err == STORAGE_OK) {
         leader_nudge(r->leader); /* it minds the deadline */
-        core_wake_rollup(r->core);
+        wake_up(&r->core->rollup_wake);
     }
     return *ret_err == STORAGE_OK;
 }
@@ -348,7 +339,7 @@ void rollup_drain(struct rollup *r)
 void rollup_stop(struct rollup *r)
 {
     rollup_jobs_close(&r->jobs);
-    core_wake_rollup(r->core); /* core->stopping is set */
+    wake_up(&r->core->rollup_wake); /* core->stopping is set */
     pthread_join(r->thread, NULL);
     leader_set_chore(r->leader, (struct leader_chore){NULL, NULL});
     rollup_jobs_release(&r->jobs);

@@ -4,6 +4,7 @@
 
 #include "storage/lock/leader.h"
 #include "storage/lock/lock.h"
+#include "storage/redis/resp.h"
 
 static void put_get(struct buffer *b, const struct core *core, const char *name)
 {
@@ -66,7 +67,7 @@ enum storage_err rollup_status_read(struct core *core, struct session *session, 
     put_get(&b, core, "lock");
     put_get(&b, core, "fence");
     for (unsigned p = 0; p < core->partitions.n; p++) {
-        core_ask_rolled(&b, core->partitions.tag[p], 0);
+        rolled_ask(&b, core->partitions.tag[p], 0);
     }
     *ret = (struct rollup_job){0};
     bool ok = redis_queue(session->redis, &b);

@@ -1,3 +1,5 @@
+#include "storage/base/clock.h"
+#include "storage/redis/resp.h"
 #include "storage/rollup/step.h"
 
 #define STEP_MS 5000 /* longest wait for one step's reply */

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "storage/base/clock.h"
 #include "storage/schema/key.h"
 #include "storage/seen/fold_log.h"
 

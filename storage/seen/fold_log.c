@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
 #define LOGS_MAX    8           /* the longest log that is waited for, in SEEN_LOG_BYTES */

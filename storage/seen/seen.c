@@ -4,6 +4,7 @@
 
 #include "storage/read/page_sets.h"
 #include "storage/read/pipeline.h"
+#include "storage/redis/resp.h"
 #include "storage/schema/hashed_event.h"
 #include "storage/schema/key.h"
 #include "storage/seen/filter.h"

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "storage/redis/resp.h"
 #include "storage/sketch/bitmap.h"
 
 #define PIECE_MAX    131072 /* bytes of a bitmap at once: a million users */

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "storage/redis/resp.h"
 #include "storage/time/day.h"
 
 void talk_begin(struct talk *talk, struct reader *reader, struct storage_job *job, bool *ret_lost)

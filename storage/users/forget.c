@@ -3,6 +3,8 @@
 #include <sodium.h>
 #include <stdlib.h>
 
+#include "storage/base/clock.h"
+#include "storage/redis/resp.h"
 #include "storage/redis/script.h"
 #include "storage/users/bitmaps.h"
 

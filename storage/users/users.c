@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "storage/redis/resp.h"
 #include "storage/sketch/bitmap.h"
 #include "storage/users/active.h"
 

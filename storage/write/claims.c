@@ -4,6 +4,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 
+#include "storage/base/clock.h"
 #include "storage/write/claims_batch.h"
 
 #define RETRY_MS 20

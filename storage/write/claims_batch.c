@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "storage/base/clock.h"
+#include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
 #define SETTLE_BYTES  (128 * 1024) /* answers in one script */

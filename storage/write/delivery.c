@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "storage/base/clock.h"
 #include "storage/seen/fold.h"
 #include "storage/write/delivery_answer.h"
 #include "storage/write/delivery_direct.h"
@@ -9,9 +10,10 @@
 #define AGAIN_MS 20 /* after LOADING, BUSY and the like */
 #define OUT_KEEP (512 * 1024)
 
-bool delivery_init(struct delivery *d, struct core *core)
+bool delivery_init(struct delivery *d, struct core *core, struct seen_fold *seen_fold)
 {
-    *d = (struct delivery){.core = core, .encoder = encoder_new(core)};
+    *d = (struct delivery){.core = core, .seen_fold = seen_fold};
+    d->encoder = encoder_new(core, &d->pace);
     for (unsigned p = 0; p < core->partitions.n; p++) {
         lane_init(&d->lanes[p]);
     }
@@ -38,7 +40,7 @@ void delivery_add(struct delivery *d, struct flush *flush)
     }
     *end = flush;
     d->n_flushes++;
-    if (flush->n_direct > 0 && !direct_fits(d->core, flush)) {
+    if (flush->n_direct > 0 && !direct_fits(d->core, &d->pace, flush)) {
         direct_bounce_all(flush, false);
     }
     for (size_t i = 0; i < flush->n_parts; i++) {
@@ -149,7 +151,7 @@ static bool end_script(struct delivery *d, const struct session *session)
 static bool is_enough(const struct delivery *d)
 {
     return atomic_load(&d->core->questions) > 0 && d->sent_scripts >= 2 &&
-           d->sent_us >= pace_limit_us(&d->core->pace);
+           d->sent_us >= pace_limit_us(&d->pace);
 }
 
 /* Could all parts of @flush be sent now? */
@@ -323,7 +325,7 @@ static enum part_answer read_code(struct delivery *d, struct part *part, const s
     case 0:
         encode_applied(d->encoder, part, st);
         if (st->type == REPLY_ARRAY && st->n > 0 && st->items[0].text.n > 0) {
-            seen_fold_due(d->core->seen_fold, part->partition, st->items[0].text);
+            seen_fold_due(d->seen_fold, part->partition, st->items[0].text);
         }
         return ANSWER_OK;
     case 1:
@@ -379,8 +381,8 @@ bool delivery_take_reply(struct delivery *d, const struct reply *reply)
         d->sent_us -= sent.script_us;
         d->sent_scripts -= sent.last;
         if (last && codes) {
-            pace_learn(&d->core->pace, sent.script_us, sent.script_bytes,
-                reply_integer(&reply->items[2], 0));
+            pace_learn(
+                &d->pace, sent.script_us, sent.script_bytes, reply_integer(&reply->items[2], 0));
         }
         if (sent.direct && codes && i + 2 < reply->n) {
             lost = !direct_take_used(part->flush, reply->items[i + 2].text) || lost;

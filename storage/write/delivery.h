@@ -10,6 +10,9 @@
 #include "storage/core/session.h"
 #include "storage/write/encode.h"
 #include "storage/write/flush.h"
+#include "storage/write/pace.h"
+
+struct seen_fold;
 
 /* Parts whose reply is awaited; one reply answers all up to the last one of its script. */
 struct sent_parts {
@@ -24,6 +27,8 @@ struct sent_parts {
 
 struct delivery {
     struct core *core;
+    struct seen_fold *seen_fold; /* NULL: this process feeds no logs */
+    struct pace pace;            /* how large scripts may be */
     struct encoder *encoder;
     struct lane lanes[PARTITIONS_MAX];
     struct flush *flushes; /* oldest first */
@@ -38,7 +43,7 @@ struct delivery {
 };
 
 /* False: out of memory. */
-bool delivery_init(struct delivery *d, struct core *core);
+bool delivery_init(struct delivery *d, struct core *core, struct seen_fold *seen_fold);
 void delivery_release(struct delivery *d);
 
 /* Take over a flush. */

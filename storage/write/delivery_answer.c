@@ -1,5 +1,7 @@
 #include "storage/write/delivery_answer.h"
 
+#include "storage/base/clock.h"
+
 /* Of a part that is answered OK: was the job's share of it applied? */
 static enum storage_err share(const struct part *part, const struct storage_job *job)
 {

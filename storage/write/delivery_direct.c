@@ -30,7 +30,7 @@ bool flush_was_sent(const struct flush *flush)
     return false;
 }
 
-bool direct_fits(const struct core *core, const struct flush *flush)
+bool direct_fits(const struct core *core, const struct pace *pace, const struct flush *flush)
 {
     uint64_t us = 0;
     uint64_t seen = 0;
@@ -42,7 +42,7 @@ bool direct_fits(const struct core *core, const struct flush *flush)
         }
         seen |= bit;
     }
-    return core->one_node && us <= pace_limit_us(&core->pace);
+    return core->one_node && us <= pace_limit_us(pace);
 }
 
 bool direct_take_used(struct flush *flush, struct slice text)

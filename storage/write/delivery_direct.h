@@ -12,6 +12,7 @@
 
 #include "storage/core/core.h"
 #include "storage/write/flush.h"
+#include "storage/write/pace.h"
 
 /* All direct requests of @flush take the other way.  @in_doubt: they may have been applied. */
 void direct_bounce_all(struct flush *flush, bool in_doubt);
@@ -20,7 +21,7 @@ void direct_bounce_all(struct flush *flush, bool in_doubt);
 bool flush_was_sent(const struct flush *flush);
 
 /* Does all of it fit into one script? */
-bool direct_fits(const struct core *core, const struct flush *flush);
+bool direct_fits(const struct core *core, const struct pace *pace, const struct flush *flush);
 
 /* @text: the numbers of direct requests of the script whose keys were used before, the last one
  * first; they bounce.  False: not one of write.lua's answers. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 #include "storage/schema/settings.h"
 #include "storage/write/announced.h"
@@ -20,6 +21,7 @@
 
 struct encoder {
     struct core *core;
+    const struct pace *pace;
     struct merge_counts *counts;
     struct merge_visits *visits;
     struct merge_activity *activity;
@@ -53,13 +55,14 @@ struct encoder {
     struct part *part; /* at hand */
 };
 
-struct encoder *encoder_new(struct core *core)
+struct encoder *encoder_new(struct core *core, const struct pace *pace)
 {
     struct encoder *e = calloc(1, sizeof(*e));
     if (e == NULL) {
         return NULL;
     }
     e->core = core;
+    e->pace = pace;
     e->counts = merge_counts_new();
     e->visits = merge_visits_new();
     e->activity = merge_activity_new();
@@ -325,8 +328,7 @@ void encode_begin(struct encoder *e)
 
 bool encode_has_room(const struct encoder *e, const struct part *part)
 {
-    return e->n_parts == 0 ||
-           (e->core->one_node && e->us + part->us <= pace_limit_us(&e->core->pace));
+    return e->n_parts == 0 || (e->core->one_node && e->us + part->us <= pace_limit_us(e->pace));
 }
 
 uint64_t encode_us(const struct encoder *e)

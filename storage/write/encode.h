@@ -8,10 +8,12 @@
 #include "storage/core/core.h"
 #include "storage/redis/script.h"
 #include "storage/write/flush.h"
+#include "storage/write/pace.h"
 
 struct encoder;
 
-struct encoder *encoder_new(struct core *core);
+/* @pace is looked at whenever a script is cut.  NULL: out of memory. */
+struct encoder *encoder_new(struct core *core, const struct pace *pace);
 void encoder_free(struct encoder *encoder);
 
 /* One script is made of parts: begin, add, end.  Parts that together cost more than the pace

@@ -46,6 +46,7 @@ struct draft {
  * system, which cost more than all that is done with them. */
 struct flush_maker {
     struct core *core;
+    const struct pace *pace;
     struct flush *flush;
     uint32_t max_us; /* of a part */
     struct part *parts;
@@ -333,11 +334,12 @@ struct storage_job *flush_take_direct(struct flush *flush, uint32_t unit)
     return job;
 }
 
-struct flush_maker *flush_maker_new(struct core *core)
+struct flush_maker *flush_maker_new(struct core *core, const struct pace *pace)
 {
     struct flush_maker *a = calloc(1, sizeof(*a) + core->partitions.n * sizeof(a->drafts[0]));
     if (a != NULL) {
         a->core = core;
+        a->pace = pace;
         a->n_drafts = core->partitions.n;
         for (unsigned p = 0; p < a->n_drafts; p++) {
             clear_draft(&a->drafts[p]);
@@ -358,7 +360,7 @@ void flush_maker_free(struct flush_maker *a)
 static void begin(struct flush_maker *a, struct flush *flush)
 {
     a->flush = flush;
-    a->max_us = pace_limit_us(&a->core->pace);
+    a->max_us = pace_limit_us(a->pace);
     a->parts = NULL;
     a->n_parts = a->parts_capacity = a->units_capacity = 0;
     for (unsigned p = 0; p < a->n_drafts; p++) {

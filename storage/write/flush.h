@@ -12,6 +12,7 @@
 #include "storage/core/core.h"
 #include "storage/schema/hashed_event.h"
 #include "storage/write/lane.h"
+#include "storage/write/pace.h"
 #include "storage/write/unit.h"
 
 /* What a part's task does with a row.  A task is row << 2 | kind. */
@@ -48,7 +49,7 @@ struct storage_job *flush_take_direct(struct flush *flush, uint32_t unit);
 /* Makes flushes, one after the other; keeps the memory that it needs for that.  NULL: out of
  * memory. */
 struct flush_maker;
-struct flush_maker *flush_maker_new(struct core *core);
+struct flush_maker *flush_maker_new(struct core *core, const struct pace *pace);
 void flush_maker_free(struct flush_maker *maker);
 
 /* Make a flush of the list @jobs (at least one; linked by next; each with job->rows, which is

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "storage/base/index.h"
+#include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
 #define USERS_AT_ONCE 1000 /* of write.lua: unpack() is bounded */

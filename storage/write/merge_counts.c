@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "storage/base/index.h"
+#include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
 /* A bucket of a site, with its pages as a list. */

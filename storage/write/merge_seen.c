@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "storage/base/index.h"
+#include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
 struct site_pairs {

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
 #define PROGRESS_MAX 9999999 /* seven digits: far beyond 10,000 events of three tasks */

@@ -4,6 +4,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "storage/base/clock.h"
+#include "storage/base/cond.h"
 #include "storage/write/writer_state.h"
 
 #define FLUSH_EVENTS_MAX 10000
@@ -163,26 +165,22 @@ static void writer_free(struct writer *w)
     free(w);
 }
 
-struct writer *writer_start(struct core *core)
+struct writer *writer_start(struct core *core, struct seen_fold *seen_fold)
 {
     struct writer *w = calloc(1, sizeof(*w));
     if (w == NULL) {
         return NULL;
     }
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&w->lock, NULL);
-    pthread_cond_init(&w->idle, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    cond_init(&w->idle);
     w->core = core;
     w->session.look = (struct redis_look){writer_look, w};
     w->retry_ms = WRITER_RETRY_MIN_MS;
     w->disconnected_ms = monotonic_ms();
     limiter_init(&w->limiter, core);
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    w->maker = flush_maker_new(core);
-    if (!delivery_init(&w->delivery, core) || w->maker == NULL || w->wake_fd < 0 ||
+    w->maker = flush_maker_new(core, &w->delivery.pace);
+    if (!delivery_init(&w->delivery, core, seen_fold) || w->maker == NULL || w->wake_fd < 0 ||
         pthread_create(&w->thread, NULL, writer_main, w) != 0) {
         writer_free(w);
         return NULL;

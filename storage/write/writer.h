@@ -14,7 +14,8 @@
 struct writer;
 
 /* Start the thread; it connects at once.  NULL: no memory or no thread. */
-struct writer *writer_start(struct core *core);
+struct seen_fold; /* who saw what, on its way into filters: told when a log is due */
+struct writer *writer_start(struct core *core, struct seen_fold *seen_fold);
 
 /* Take a job with its rows made.  Thread-safe.  False (and *ret_err): not taken, done() was not
  * called. */

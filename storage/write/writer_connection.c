@@ -1,3 +1,4 @@
+#include "storage/base/clock.h"
 #include "storage/write/writer_state.h"
 
 #define CONNECT_MS   1000 /* one attempt to connect and prepare */
@@ -37,8 +38,8 @@ void writer_try_connect(struct writer *w, int64_t now_ms)
     char error[400] = ""; /* names a site and its zones */
     int64_t deadline_ms = now_ms + CONNECT_MS;
     if (session_open(&w->session, w->core, deadline_ms, error, sizeof(error))) {
-        if (session_prepare(
-                &w->session, w->core, !w->prepared_once, deadline_ms, error, sizeof(error))) {
+        if (session_prepare(&w->session, w->core, &w->replaced, !w->prepared_once, deadline_ms,
+                error, sizeof(error))) {
             w->prepared_once = true;
             w->disconnected_ms = 0;
             w->connected_ms = monotonic_ms();

@@ -1,3 +1,4 @@
+#include "storage/base/clock.h"
 #include "storage/write/writer_state.h"
 
 #include <errno.h>

@@ -10,6 +10,7 @@
 #ifndef STORAGE_WRITE_WRITER_STATE_H
 #define STORAGE_WRITE_WRITER_STATE_H
 
+#include "storage/core/prepare.h"
 #include "storage/core/session.h"
 #include "storage/job/queue.h"
 #include "storage/limit/limiter.h"
@@ -43,6 +44,7 @@ struct writer {
     struct limiter limiter;
     struct reply_order order; /* of enum reply_owner */
     bool prepared_once;
+    struct replaced_settings replaced;
     bool output_left;        /* the socket did not take everything */
     bool lost;               /* give the connection up */
     int64_t connected_ms;    /* since when */

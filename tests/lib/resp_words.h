@@ -9,6 +9,7 @@
 
 #include "storage/base/buffer.h"
 #include "storage/base/slice.h"
+#include "storage/redis/resp.h"
 
 /* Words in order, and the one that comes next.  They point into the buffer. */
 struct resp_words {

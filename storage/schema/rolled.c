@@ -1,0 +1,73 @@
+#include "storage/schema/rolled.h"
+
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+#include "storage/schema/settings.h"
+
+bool ver_equal(const struct ver *a, const struct ver *b)
+{
+    return a->n == b->n && memcmp(a->text, b->text, a->n) == 0;
+}
+
+void rolled_ask(struct buffer *out, const char *tag, size_t more)
+{
+    static const char *const fields[ROLLED_FIELDS] = {"cfg", "st", "ver", "kept", "over"};
+    struct key rolled;
+    key_fixed(&rolled, tag, "rolled", SLICE(""));
+    resp_head(out, 2 + ROLLED_FIELDS + more);
+    resp_text(out, "HMGET");
+    resp_word(out, rolled.p, rolled.n);
+    for (size_t i = 0; i < ROLLED_FIELDS; i++) {
+        resp_text(out, fields[i]);
+    }
+}
+
+static void copy_ver(struct ver *to, const struct reply *from)
+{
+    if (from->type == REPLY_TEXT && from->text.n <= VER_MAX) {
+        to->n = (uint8_t)from->text.n;
+        memcpy(to->text, from->text.p, from->text.n);
+    }
+}
+
+#define OVER_DIGITS 11
+
+/* Seconds, a blank and an id: see write.lua. */
+static void copy_over(struct partition_view *view, const struct reply *over)
+{
+    struct reply seconds = *over;
+    if (over->type != REPLY_TEXT || over->text.n <= OVER_DIGITS) {
+        return;
+    }
+    seconds.text.n = OVER_DIGITS;
+    view->over_s = reply_integer(&seconds, 0);
+    copy_ver(&view->over, over);
+}
+
+bool rolled_parse(const struct reply *rolled, const char *cfg, const struct retention *retention,
+    int64_t now_s, struct partition_view *ret)
+{
+    struct partition_view view = {.known = true, .retention = *retention};
+    if (rolled->type != REPLY_ARRAY || rolled->n != ROLLED_FIELDS) {
+        return false;
+    }
+    const struct reply *is = &rolled->items[0];
+    if (is->type == REPLY_NIL) {
+        view.known = false;
+        view.state = rollup_state_initial(zone_utc(), now_s);
+        *ret = view;
+        return true;
+    }
+    if (!slice_equal(is->text, slice_of(cfg)) ||
+        !rollup_state_parse(rolled->items[1].text, &view.state)) {
+        return false;
+    }
+    copy_ver(&view.ver, &rolled->items[2]);
+    copy_over(&view, &rolled->items[4]);
+    const struct reply *kept = &rolled->items[3];
+    if (kept->type == REPLY_TEXT && !kept_parse(kept->text, &view.retention)) {
+        return false;
+    }
+    *ret = view;
+    return true;
+}
