@@ -48,6 +48,11 @@ static bool start_leading(struct storage *s, const char **ret_error)
 
 static bool resubmit(void *data, struct storage_job *job);
 
+static bool send_to_writer(void *data, struct storage_job *job, enum storage_err *ret_err)
+{
+    return writer_submit(data, job, ret_err);
+}
+
 static bool load_zones(
     struct storage *s, const struct storage_config *config, const char **ret_error)
 {
@@ -98,7 +103,7 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     s->seen_fold = config->seen.on ? seen_fold_start(&s->core) : NULL;
     s->writer = writer_start(&s->core, s->seen_fold);
     if (s->writer != NULL && config->guard_by != GUARD_OFF) {
-        s->guard = guard_new(&s->core, s->writer);
+        s->guard = guard_new(&s->core, send_to_writer, s->writer);
         if (s->guard == NULL) {
             *ret_error = "out of memory";
             storage_close(s);

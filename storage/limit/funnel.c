@@ -189,3 +189,9 @@ enum guard_verdict funnel_judge(
     }
     return *ret_retry_us > 0 ? GUARD_REFUSED : GUARD_ASK;
 }
+
+struct storage_job *funnel_take_waiting(struct guard *g, struct funnel *f)
+{
+    g->n_awaited -= f->waiting.first != NULL;
+    return job_queue_take(&f->waiting, SIZE_MAX);
+}

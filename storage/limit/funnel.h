@@ -11,8 +11,8 @@
 #ifndef STORAGE_LIMIT_FUNNEL_H
 #define STORAGE_LIMIT_FUNNEL_H
 
+#include "storage/core/core.h"
 #include "storage/job/queue.h"
-#include "storage/limit/guard.h"
 
 #define FUNNEL_HEADS    16384 /* of the table's chains */
 #define FUNNEL_ID_MAX   64
@@ -41,9 +41,13 @@ struct funnel {
 
 struct guard {
     struct core *core;
-    struct writer *writer;
+    bool (*submit)(void *data, struct storage_job *job, enum storage_err *ret_err);
+    void *submit_data;
+    void (*on_lease)(struct storage_job *lease); /* a lease was answered */
 
-    pthread_mutex_t lock; /* guards all below, and all funnels */
+    /* Guards all below, and all funnels.  Lock order: submit() is called under it, and takes the
+     * writer's lock. */
+    pthread_mutex_t lock;
     struct limit limit;
     int64_t capacity, lease, pace_us;
     double interval_us; /* between two: for estimates only, Redis decides */
@@ -78,8 +82,11 @@ int64_t funnel_wait_us(
 void funnel_describe(const struct guard *guard, const struct funnel *funnel, int64_t now_us,
     struct limit_state *ret);
 
-/* What one claim gets; *ret_retry_us where it is refused. */
+/* What one charge gets; *ret_retry_us where it is refused. */
 enum guard_verdict funnel_judge(const struct guard *guard, const struct funnel *funnel, int64_t n,
     int64_t now_us, int64_t *ret_retry_us);
+
+/* Nobody waits for @funnel any more: the jobs that did. */
+struct storage_job *funnel_take_waiting(struct guard *guard, struct funnel *funnel);
 
 #endif

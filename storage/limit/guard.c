@@ -5,7 +5,9 @@
 #include "storage/base/clock.h"
 #include "storage/limit/lease.h"
 
-struct guard *guard_new(struct core *core, struct writer *writer)
+static void on_lease(struct storage_job *job);
+
+struct guard *guard_new(struct core *core, guard_submit_fn *submit, void *submit_data)
 {
     struct guard *g = calloc(1, sizeof(*g));
     if (g == NULL) {
@@ -13,7 +15,9 @@ struct guard *guard_new(struct core *core, struct writer *writer)
     }
     const struct limit *limit = &core->config.guard_limit;
     g->core = core;
-    g->writer = writer;
+    g->submit = submit;
+    g->submit_data = submit_data;
+    g->on_lease = on_lease;
     lease_set_limit(g, limit);
     g->late_ms = INT64_MAX;
     g->dice = (uint64_t)monotonic_us() * 2 + 1;
@@ -151,12 +155,6 @@ static void park(struct guard *g, struct funnel *f, struct storage_job *job)
     job_queue_append(&f->waiting, job);
 }
 
-struct storage_job *guard_take_waiting(struct guard *g, struct funnel *f)
-{
-    g->n_awaited -= f->waiting.first != NULL;
-    return job_queue_take(&f->waiting, SIZE_MAX);
-}
-
 /* Fetch leases for all charges that lack one, at once: of a request for a thousand sites each would
  * wait for the one before.  Under the lock.  Returns the funnel whose answer comes last, on which
  * to wait; NULL: none could be asked, *ret_err says why. */
@@ -200,7 +198,7 @@ void guard_submit(struct guard *g, struct storage_job *job)
         return;
     }
     if (verdict == GUARD_ADMITTED) {
-        (void)writer_submit(g->writer, job, &err);
+        (void)g->submit(g->submit_data, job, &err);
     } else if (verdict == GUARD_REFUSED) {
         err = STORAGE_LIMITED;
     } else if (verdict == GUARD_FAILED) {
@@ -211,7 +209,8 @@ void guard_submit(struct guard *g, struct storage_job *job)
     }
 }
 
-void guard_judge_again(struct guard *g, struct storage_job *waiting, enum storage_err err)
+/* A lease came with @err: judge anew the jobs that waited for it, in order.  Without the lock. */
+static void judge_again(struct guard *g, struct storage_job *waiting, enum storage_err err)
 {
     if (err != STORAGE_OK) { /* nothing of the events was sent, whatever became of the lease */
         fail_list(waiting, err == STORAGE_UNKNOWN ? STORAGE_LATE : err);
@@ -224,13 +223,29 @@ void guard_judge_again(struct guard *g, struct storage_job *waiting, enum storag
     }
 }
 
+/* A lease came, or will not. */
+static void on_lease(struct storage_job *job)
+{
+    struct funnel *f = job->data;
+    struct guard *g = f->guard;
+    enum storage_err err = job->err;
+    pthread_mutex_lock(&g->lock);
+    f->asking = false;
+    if (err == STORAGE_OK) {
+        lease_take(g, f, &job->u.limit);
+    }
+    struct storage_job *waiting = funnel_take_waiting(g, f);
+    pthread_mutex_unlock(&g->lock);
+    judge_again(g, waiting, err);
+}
+
 /* ---- jobs that have waited too long ---- */
 
 /* Keep those of @f that have time left.  Under the lock. */
 static void take_late(struct guard *g, struct funnel *f, int64_t now_ms, struct job_queue *ret_late)
 {
     struct storage_job *next;
-    for (struct storage_job *job = guard_take_waiting(g, f); job != NULL; job = next) {
+    for (struct storage_job *job = funnel_take_waiting(g, f); job != NULL; job = next) {
         next = job->next;
         if (job->deadline_ms <= now_ms) {
             job_queue_append(ret_late, job);
@@ -268,4 +283,32 @@ int64_t guard_tick(void *data, int64_t now_ms)
     int64_t idle_ms = lease_tick(g, now_ms);
     int64_t late_ms = answer_late(g, now_ms);
     return idle_ms < late_ms ? idle_ms : late_ms;
+}
+
+/* ---- settings, and the end ---- */
+
+void guard_set_limit(struct guard *g, const struct limit *limit)
+{
+    pthread_mutex_lock(&g->lock);
+    lease_set_limit(g, limit);
+    for (struct funnel *f = g->newest; f != NULL; f = f->older) {
+        f->told_us -= FUNNEL_FRESH_US; /* Redis said so of the old one */
+        f->hold_until_us = 0;
+        if (f->left > g->lease) { /* lost: less is admitted, never more */
+            lease_add(g, f, g->lease - f->left);
+        }
+    }
+    pthread_mutex_unlock(&g->lock);
+}
+
+void guard_give_back(struct guard *g)
+{
+    int64_t now_us = monotonic_us();
+    pthread_mutex_lock(&g->lock);
+    for (struct funnel *f = g->oldest; f != NULL; f = f->newer) {
+        if (f->left > 0 && !f->asking) {
+            lease_give_back(g, f, now_us);
+        }
+    }
+    pthread_mutex_unlock(&g->lock);
 }

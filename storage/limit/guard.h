@@ -15,13 +15,17 @@
 #ifndef STORAGE_LIMIT_GUARD_H
 #define STORAGE_LIMIT_GUARD_H
 
+#include "storage/base/compiler.h"
 #include "storage/core/core.h"
-#include "storage/write/writer.h"
 
 struct guard;
 
-/* core->config says what is limited.  NULL: out of memory. */
-struct guard *guard_new(struct core *core, struct writer *writer);
+/* Where the guard sends jobs: leases, and writes that are granted.  False: not taken, and why. */
+typedef bool guard_submit_fn(void *data, struct storage_job *job, enum storage_err *ret_err);
+
+/* core->config says what is limited.  @submit is called from any thread, also under the guard's
+ * lock.  NULL: out of memory. */
+struct guard *guard_new(struct core *core, guard_submit_fn *submit, void *submit_data) MUST_CHECK;
 void guard_free(struct guard *guard); /* after the writer has stopped; NULL is harmless */
 
 /* Another limit from now on. */

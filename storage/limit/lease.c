@@ -27,14 +27,12 @@ void lease_set_limit(struct guard *g, const struct limit *limit)
     g->pace_us = part_us < PACE_US ? (int64_t)part_us : PACE_US;
 }
 
-static void on_lease(struct storage_job *job);
-
 bool lease_ask(
     struct guard *g, struct funnel *f, int64_t need, int64_t deadline_ms, enum storage_err *ret_err)
 {
     int64_t missing = g->lease - f->left;
     f->lease = (struct storage_job){
-        .op = STORAGE_LIMIT, .deadline_ms = deadline_ms, .done = on_lease, .data = f, .cost = 1};
+        .op = STORAGE_LIMIT, .deadline_ms = deadline_ms, .done = g->on_lease, .data = f, .cost = 1};
     f->lease.u.limit = (struct limit_job){.limit = g->limit,
         .policy = slice_of(kinds[g->core->config.guard_by]),
         .key = {f->id, f->id_n},
@@ -42,7 +40,7 @@ bool lease_ask(
         /* What is within a lease is taken as far as it is there: it serves smaller requests. */
         .need = need > g->lease || need < 0 ? need : 0,
         .want = need > missing || need < 0 ? need : missing};
-    f->asking = writer_submit(g->writer, &f->lease, ret_err);
+    f->asking = g->submit(g->submit_data, &f->lease, ret_err);
     if (f->asking) {
         atomic_fetch_add(&g->core->stats.guard_leases, 1);
     }
@@ -54,20 +52,6 @@ void lease_add(struct guard *g, struct funnel *f, int64_t n)
     g->n_holding -= f->left > 0;
     f->left += n;
     g->n_holding += f->left > 0;
-}
-
-void guard_set_limit(struct guard *g, const struct limit *limit)
-{
-    pthread_mutex_lock(&g->lock);
-    lease_set_limit(g, limit);
-    for (struct funnel *f = g->newest; f != NULL; f = f->older) {
-        f->told_us -= FUNNEL_FRESH_US; /* Redis said so of the old one */
-        f->hold_until_us = 0;
-        if (f->left > g->lease) { /* lost: less is admitted, never more */
-            lease_add(g, f, g->lease - f->left);
-        }
-    }
-    pthread_mutex_unlock(&g->lock);
 }
 
 void lease_prefetch(struct guard *g, struct funnel *f, int64_t now_us)
@@ -88,7 +72,7 @@ static int64_t draw_pause_us(struct guard *g)
     return g->pace_us / 2 + (int64_t)(g->dice % (uint64_t)(g->pace_us + 1));
 }
 
-static void take_lease(struct guard *g, struct funnel *f, const struct limit_job *lease)
+void lease_take(struct guard *g, struct funnel *f, const struct limit_job *lease)
 {
     const struct limit_state *state = &lease->state;
     int64_t now_us = monotonic_us();
@@ -102,25 +86,9 @@ static void take_lease(struct guard *g, struct funnel *f, const struct limit_job
     f->hold_until_us = state->remaining == 0 ? now_us + draw_pause_us(g) : 0;
 }
 
-/* A lease came, or will not. */
-static void on_lease(struct storage_job *job)
-{
-    struct funnel *f = job->data;
-    struct guard *g = f->guard;
-    enum storage_err err = job->err;
-    pthread_mutex_lock(&g->lock);
-    f->asking = false;
-    if (err == STORAGE_OK) {
-        take_lease(g, f, &job->u.limit);
-    }
-    struct storage_job *waiting = guard_take_waiting(g, f);
-    pthread_mutex_unlock(&g->lock);
-    guard_judge_again(g, waiting, err);
-}
-
 /* ---- idle ones ---- */
 
-static void give_back(struct guard *g, struct funnel *f, int64_t now_us)
+void lease_give_back(struct guard *g, struct funnel *f, int64_t now_us)
 {
     enum storage_err ignored;
     int64_t n = f->left;
@@ -146,23 +114,11 @@ int64_t lease_tick(struct guard *g, int64_t now_ms)
         }
         holding -= f->left > 0;
         if (f->left > 0 && !f->asking) {
-            give_back(g, f, now_us);
+            lease_give_back(g, f, now_us);
         }
     }
     g->tick_ms = now_ms + IDLE_US / 1000 / 2;
     int64_t again_ms = g->n_holding > 0 ? g->tick_ms : INT64_MAX;
     pthread_mutex_unlock(&g->lock);
     return again_ms;
-}
-
-void guard_give_back(struct guard *g)
-{
-    int64_t now_us = monotonic_us();
-    pthread_mutex_lock(&g->lock);
-    for (struct funnel *f = g->oldest; f != NULL; f = f->newer) {
-        if (f->left > 0 && !f->asking) {
-            give_back(g, f, now_us);
-        }
-    }
-    pthread_mutex_unlock(&g->lock);
 }

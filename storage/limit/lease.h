@@ -23,17 +23,16 @@ bool lease_ask(struct guard *guard, struct funnel *funnel, int64_t need, int64_t
 /* @n more are left; negative: were handed out. */
 void lease_add(struct guard *guard, struct funnel *funnel, int64_t n);
 
+/* @lease was answered. */
+void lease_take(struct guard *guard, struct funnel *funnel, const struct limit_job *lease);
+
 /* Half of the lease is gone: fetch the next one, so that nobody waits for it. */
 void lease_prefetch(struct guard *guard, struct funnel *funnel, int64_t now_us);
 
+/* Give back what is left.  What cannot be sent is lost: less is admitted, never more. */
+void lease_give_back(struct guard *guard, struct funnel *funnel, int64_t now_us);
+
 /* Give back idle ones; without the lock.  Returns when to call again, like guard_tick. */
 int64_t lease_tick(struct guard *guard, int64_t now_ms);
-
-/* guard.c's: nobody waits for @funnel any more; returns those who did. */
-struct storage_job *guard_take_waiting(struct guard *guard, struct funnel *funnel);
-
-/* guard.c's, without the lock: a lease came to @err; judge anew those that waited for it, in order.
- */
-void guard_judge_again(struct guard *guard, struct storage_job *waiting, enum storage_err err);
 
 #endif

@@ -346,7 +346,7 @@ static enum part_answer read_code(struct delivery *d, struct part *part, const s
         return ANSWER_AGAIN;
     case 7:
         atomic_fetch_add(&d->core->stats.keyed_again, 1);
-        *ret_lost = !part_units_take(part->units, part->n_units, st->text);
+        *ret_lost = !part_units_take(part->units, part->n_units, st->text) || *ret_lost;
         return ANSWER_AGAIN;
     case 4: /* other settings, or (5) emptied under our feet: look again, from the start */
     case 5:

@@ -38,7 +38,8 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
     *ret_err = STORAGE_OK;
     pthread_mutex_lock(&w->lock);
     /* Who has claimed a key was taken before, and is let through. */
-    bool claimed = job->u.write.claim != NULL && monotonic_ms() < w->drain_deadline_ms;
+    bool claimed = job->op == STORAGE_WRITE && job->u.write.claim != NULL &&
+                   monotonic_ms() < w->drain_deadline_ms;
     if ((w->draining && !claimed) || w->stop) {
         *ret_err = STORAGE_SHUTDOWN;
     } else if (w->queue.events + w->limits.events > 0 &&
