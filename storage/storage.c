@@ -70,52 +70,74 @@ static bool load_zones(
     return true;
 }
 
+/* Where Redis is.  A host's name is looked up by a thread of its own: a look-up may take long. */
+static bool set_endpoint(struct storage *s, const char *url)
+{
+    struct redis_endpoint *endpoint = &s->core.endpoint;
+    if (!redis_endpoint_parse(url, endpoint)) {
+        return false;
+    }
+    endpoint->resolver = endpoint->host[0] != '\0' ? resolver_new(endpoint->host, NULL) : NULL;
+    return true;
+}
+
+/* Writing: who saw what, the writer, the guard in front of it, and the keys of requests. */
+static bool start_writing(struct storage *s)
+{
+    s->seen_fold = s->core.config.seen.on ? seen_fold_start(&s->core) : NULL;
+    s->writer = writer_start(&s->core, s->seen_fold);
+    s->claims = s->writer == NULL ? NULL : claims_start(&s->core, resubmit, s);
+    if (s->claims == NULL || s->core.config.guard_by == GUARD_OFF) {
+        return s->claims != NULL;
+    }
+    s->guard = guard_new(&s->core, send_to_writer, s->writer);
+    if (s->guard != NULL) {
+        writer_set_tick(s->writer, guard_tick, s->guard);
+    }
+    return s->guard != NULL;
+}
+
+static bool start(struct storage *s, const struct storage_config *config, const char **ret_error)
+{
+    long cores = sysconf(_SC_NPROCESSORS_CONF);
+    if (sodium_init() < 0) {
+        *ret_error = "libsodium cannot be used: it found no source of random numbers";
+        return false;
+    }
+    if (!set_endpoint(s, config->redis_url)) {
+        *ret_error = "the Redis URL is not one of redis://[user:pass@]host:port[/db] or unix:/path";
+        return false;
+    }
+    if (!load_zones(s, config, ret_error)) {
+        return false;
+    }
+    partitions_make(config->partitions, &s->core.partitions);
+    settings_print(
+        config->partitions, &config->retention, site_zones_digest(&s->core.sites), s->core.cfg);
+    *ret_error = "threads could not be started, or no memory";
+    s->core.cache = config->cache_bytes > 0 ? cache_new(config->cache_bytes) : NULL;
+    s->hot = hot_pages_new(cores > 0 ? (unsigned)cores : 1, monotonic_ms());
+    if (s->hot == NULL || !start_writing(s)) {
+        return false;
+    }
+    s->readers = readers_start(&s->core, config->readers);
+    return s->readers != NULL && (!config->lead || start_leading(s, ret_error));
+}
+
 struct storage *storage_open(const struct storage_config *config, const char **ret_error)
 {
     struct storage *s = calloc(1, sizeof(*s));
-    if (s == NULL || sodium_init() < 0 || (s->zones = zone_store_new(NULL)) == NULL) {
-        *ret_error = "out of memory";
+    *ret_error = "out of memory";
+    if (s == NULL || (s->zones = zone_store_new(NULL)) == NULL) {
         free(s);
         return NULL;
     }
     s->core.config = *config;
-    s->core.config.redis_url = NULL; /* the endpoint has what is needed */
+    s->core.config.redis_url = NULL;  /* the endpoint has what is needed */
+    s->core.config.site_zones = NULL; /* so has core.sites */
     s->core.one_node = true;
     core_init(&s->core);
-    s->core.cache = config->cache_bytes > 0 ? cache_new(config->cache_bytes) : NULL;
-    long cores = sysconf(_SC_NPROCESSORS_CONF);
-    s->hot = hot_pages_new(cores > 0 ? (unsigned)cores : 1, monotonic_ms());
-    if (!redis_endpoint_parse(config->redis_url, &s->core.endpoint)) {
-        *ret_error = "the Redis URL is not one of redis://[user:pass@]host:port[/db] or unix:/path";
-        storage_close(s);
-        return NULL;
-    }
-    struct redis_endpoint *endpoint = &s->core.endpoint;
-    endpoint->resolver = endpoint->host[0] != '\0' ? resolver_new(endpoint->host, NULL) : NULL;
-    if (!load_zones(s, config, ret_error)) {
-        storage_close(s);
-        return NULL;
-    }
-    s->core.config.site_zones = NULL; /* core.sites has what is needed */
-    partitions_make(config->partitions, &s->core.partitions);
-    settings_print(
-        config->partitions, &config->retention, site_zones_digest(&s->core.sites), s->core.cfg);
-    s->seen_fold = config->seen.on ? seen_fold_start(&s->core) : NULL;
-    s->writer = writer_start(&s->core, s->seen_fold);
-    if (s->writer != NULL && config->guard_by != GUARD_OFF) {
-        s->guard = guard_new(&s->core, send_to_writer, s->writer);
-        if (s->guard == NULL) {
-            *ret_error = "out of memory";
-            storage_close(s);
-            return NULL;
-        }
-        writer_set_tick(s->writer, guard_tick, s->guard);
-    }
-    s->readers = readers_start(&s->core, config->readers);
-    s->claims = claims_start(&s->core, resubmit, s);
-    *ret_error = "threads could not be started, or no memory";
-    if (s->hot == NULL || s->writer == NULL || s->readers == NULL || s->claims == NULL ||
-        (config->lead && !start_leading(s, ret_error))) {
+    if (!start(s, config, ret_error)) {
         storage_close(s);
         return NULL;
     }
@@ -233,12 +255,16 @@ void storage_submit(struct storage *s, struct storage_job *job)
 enum guard_verdict storage_guard_try(
     struct storage *s, const struct guard_charge *charges, size_t n, struct limit_state *ret_state)
 {
+    if (s->guard == NULL) {
+        *ret_state = (struct limit_state){.allowed = true};
+        return GUARD_ADMITTED;
+    }
     return guard_try(s->guard, charges, n, ret_state);
 }
 
 bool storage_guard_closed(struct storage *s, struct slice who, struct limit_state *ret_state)
 {
-    return guard_closed(s->guard, who, ret_state);
+    return s->guard != NULL && guard_closed(s->guard, who, ret_state);
 }
 
 void storage_guard_set_limit(struct storage *s, const struct limit *limit)
@@ -250,7 +276,10 @@ void storage_guard_set_limit(struct storage *s, const struct limit *limit)
 
 void storage_guard_peek(struct storage *s, struct slice who, struct limit_state *ret_state)
 {
-    guard_peek(s->guard, who, ret_state);
+    *ret_state = (struct limit_state){.allowed = true};
+    if (s->guard != NULL) {
+        guard_peek(s->guard, who, ret_state);
+    }
 }
 
 const struct zone *storage_zone(struct storage *s, struct slice name, const char **ret_fault)

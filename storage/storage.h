@@ -34,22 +34,26 @@ struct storage *storage_open(
  * error. */
 void storage_submit(struct storage *storage, struct storage_job *job);
 
-/* The ingestion guard (guard.h), without waiting: may events with these charges be written?  All of
- * them or none.  *ret_state tells how it stands, but for GUARD_FAILED. */
+/* The ingestion guard, without waiting.  Where there is none (GUARD_OFF) all is admitted, and
+ * *ret_state says nothing but that.
+ *
+ * May events with these charges be written?  All of them or none.  *ret_state tells how the limit
+ * stands, but for GUARD_FAILED. */
 enum guard_verdict storage_guard_try(struct storage *storage, const struct guard_charge *charges,
-    size_t n, struct limit_state *ret_state);
+    size_t n, struct limit_state *ret_state) MUST_CHECK;
 
-/* Is it known that not even one event of @who would be admitted?  For those who want to refuse
- * before they work. */
+/* Is it known that not even one event of @who would be admitted?  So a request can be refused
+ * before its body is decoded.  *ret_state is written if so. */
 bool storage_guard_closed(struct storage *storage, struct slice who, struct limit_state *ret_state);
 
-/* Another limit from now on, for a guard that is on: a funnel that passes limit_check.  What was
- * taken stays taken; leases that are out hold what they have. */
+/* Another limit from now on: a funnel that passes limit_check.  What was taken stays taken; leases
+ * that are out hold what they have. */
 void storage_guard_set_limit(struct storage *storage, const struct limit *limit);
 
 /* What is left to @who, as far as is known here: for answers to requests of which nothing is taken.
- * Who was never heard of has all of it. */
+ * Somebody whom the guard never heard of has all of it. */
 void storage_guard_peek(struct storage *storage, struct slice who, struct limit_state *ret_state);
+
 /* The system's time zone of that IANA name; good until storage_close.  NULL: there is none, and
  * *ret_fault says what is wrong (static text).  May read a file, the first time. */
 const struct zone *storage_zone(struct storage *storage, struct slice name, const char **ret_fault);

@@ -20,8 +20,8 @@
  *
  *   bit i of an item:  a mixture of a + i * b, scaled to bits: each a hash of its own
  *   hashes:            k = ceil(-log2(error))
- *   bits:              capacity * k / (p + p^2/2 + .. + p^k/k), where p = error^(1/k); rounded up
- * to a multiple of 64, and 64
+ *   bits:              capacity * k / (p + p^2/2 + .. + p^k/k),
+ *                      where p = error^(1/k); rounded up to a multiple of 64, and 64
  *
  * which makes the rate at capacity at most the error that was asked for, whatever both are.  (That
  * not each filter has the same share of its bits set makes it greater by k^2/2 * 0.31/bits of it at

@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HLL_REGISTERS  16384
+#include "storage/sketch/hll_simd.h"
+
 #define HLL_DENSE_SIZE 12304 /* bytes of a dense Redis string: header and 6-bit registers */
 
 /* One owner at a time.  The registers are 0..63, a byte each; all 0 is the empty set. */

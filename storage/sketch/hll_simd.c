@@ -24,8 +24,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "storage/sketch/hll.h"
-
 /* ---- scalar ---- */
 
 static inline uint64_t load_le64(const uint8_t *p)

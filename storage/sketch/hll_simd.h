@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HLL_VALUES 64 /* of a register: 0..63 */
+#define HLL_REGISTERS 16384
+#define HLL_VALUES    64 /* of a register: 0..63 */
 
 struct hll_kernel {
     const char *name;

@@ -8,11 +8,14 @@
  * lane, named by (writer id, sequence number), and keeps it until it is answered for good:
  *
  *              send                      OK
- *     HELD ------------> SENT -----------------------> OK     (stays: a lost connection sends it
- * again, ^                  |                                    until its flush is acknowledged)
+ *     HELD ------------> SENT -----------------------> OK
+ *      ^                  |
  *      |  REPLAN, GAP,    |   STALE, FAILED, REFUSED (never in doubt)
  *      +------------------+----------------------------> OVER
  *         retry, lost
+ *
+ * A part that is OK stays in the lane until its flush is acknowledged: a lost connection sends it
+ * again.
  *
  * - At most LANE_WINDOW parts are SENT, always in order, over one connection.
  * - A lost connection makes every part of an unacknowledged flush HELD again; one that had been

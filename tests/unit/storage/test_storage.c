@@ -62,3 +62,32 @@ Test(storage, no_job_is_taken_after_the_drain)
     cr_expect_eq(submit(storage, &sites), STORAGE_SHUTDOWN);
     storage_close(storage);
 }
+
+/* ---- the guard ---- */
+
+Test(storage, without_a_guard_all_is_admitted)
+{
+    struct storage *storage = open_storage();
+    struct guard_charge charge = {SLICE("somebody"), INT64_MAX};
+    struct limit limit = {LIMIT_FUNNEL, 1, 1000000, 0};
+    struct limit_state state;
+    cr_expect_eq(storage_guard_try(storage, &charge, 1, &state), GUARD_ADMITTED);
+    cr_expect(state.allowed);
+    cr_expect_not(storage_guard_closed(storage, charge.who, &state));
+    storage_guard_peek(storage, charge.who, &state);
+    cr_expect(state.allowed);
+    storage_guard_set_limit(storage, &limit);
+    cr_expect_eq(storage_guard_try(storage, &charge, 1, &state), GUARD_ADMITTED);
+    storage_drain(storage, monotonic_ms());
+    storage_close(storage);
+}
+
+/* ---- what cannot be opened ---- */
+
+Test(storage, an_url_that_is_none_is_named)
+{
+    struct storage_config config = {.redis_url = "http://127.0.0.1", .partitions = 2, .readers = 1};
+    const char *error = NULL;
+    cr_expect_null(storage_open(&config, &error));
+    cr_expect_not_null(strstr(error, "Redis URL"), "%s", error);
+}
