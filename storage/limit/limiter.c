@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
+#include "storage/core/reply_fault.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
@@ -237,14 +238,12 @@ static bool may_run_again(struct limiter *l, const struct reply *reply, bool *re
     return fault == REPLY_RECONNECT || fault == REPLY_LATER;
 }
 
+/* A script that has failed half way may have taken from the limit. */
 static enum storage_err error_of(const struct reply *reply)
 {
-    if (reply_is_error(reply, "OOM")) {
-        return STORAGE_OOM;
-    }
-    bool refused = reply_is_error(reply, "MISCONF") || reply_is_error(reply, "NOREPLICAS") ||
-                   reply_is_error(reply, "NOPERM");
-    return refused ? STORAGE_REFUSED : STORAGE_UNKNOWN;
+    bool ignored = false;
+    enum storage_err err = reply_err(reply, &ignored);
+    return reply_fault(reply) == REPLY_FAILED ? STORAGE_UNKNOWN : err;
 }
 
 static void read_state(struct limiter *l, struct limit_job *job, const struct reply *items)

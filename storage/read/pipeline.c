@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "storage/core/reply_fault.h"
+
 #define OUT_KEEP (64 * 1024)
 
 void pipeline_init(struct pipeline *p, struct reader *reader, struct storage_job *job)
@@ -37,24 +39,11 @@ bool pipeline_send(struct pipeline *p, bool writes)
     return p->err == STORAGE_OK;
 }
 
-static enum storage_err error_of(const struct reply *reply)
-{
-    if (reply_is_error(reply, "OOM")) {
-        return STORAGE_OOM;
-    }
-    if (reply_is_error(reply, "LOADING") || reply_is_error(reply, "MASTERDOWN") ||
-        reply_is_error(reply, "NOSCRIPT")) {
-        return STORAGE_DOWN;
-    }
-    return STORAGE_REFUSED;
-}
-
 /* Our scripts fail before they do anything, if at all: nothing of this one holds. */
 static void take_error(struct pipeline *p, const struct reply *reply)
 {
-    enum storage_err err = error_of(reply);
-    p->lost = p->lost || reply_fault(reply) == REPLY_RECONNECT;
-    if (p->err == STORAGE_OK && err == STORAGE_REFUSED) {
+    enum storage_err err = reply_err(reply, &p->lost);
+    if (p->err == STORAGE_OK && err != STORAGE_OOM) { /* whose text says what a caller is to know */
         reader_op_detail(p->job, reply);
     }
     fail(p, p->applied ? STORAGE_UNKNOWN : err);

@@ -1,6 +1,7 @@
 #include "storage/read/probe.h"
 
 #include "storage/base/buffer.h"
+#include "storage/core/reply_fault.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
@@ -27,5 +28,5 @@ enum storage_err probe_run(struct reader *r, struct storage_job *job, bool *ret_
         return STORAGE_OK;
     }
     reader_op_detail(job, reply);
-    return reply_is_error(reply, "OOM") ? STORAGE_OOM : STORAGE_REFUSED;
+    return reply_err(reply, ret_lost);
 }

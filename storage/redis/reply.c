@@ -10,30 +10,6 @@ bool reply_is_error(const struct reply *reply, const char *code)
            memcmp(reply->text.p, code, n) == 0 && (reply->text.n == n || reply->text.p[n] == ' ');
 }
 
-enum reply_fault reply_fault(const struct reply *reply)
-{
-    static const struct {
-        const char *code;
-        enum reply_fault fault;
-    } faults[] = {
-        {"NOSCRIPT", REPLY_RECONNECT},
-        {"READONLY", REPLY_RECONNECT},
-        {"NOAUTH", REPLY_RECONNECT},
-        {"LOADING", REPLY_LATER},
-        {"BUSY", REPLY_LATER},
-        {"MASTERDOWN", REPLY_LATER},
-        {"TRYAGAIN", REPLY_LATER},
-        {"CLUSTERDOWN", REPLY_LATER},
-        {"OOM", REPLY_FULL},
-    };
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-        if (reply_is_error(reply, faults[i].code)) {
-            return faults[i].fault;
-        }
-    }
-    return REPLY_REFUSED;
-}
-
 int64_t reply_integer(const struct reply *reply, int64_t fallback)
 {
     if (reply->type == REPLY_INTEGER) {

@@ -1,4 +1,4 @@
-/* reply.h - what Redis answered, and what an error of it means.
+/* reply.h - what Redis answered to one command.
  *
  * Layer: storage, pure.  Thread-safe: no state.
  */
@@ -22,15 +22,6 @@ struct reply {
 
 /* Does an error reply begin with this code ("OOM", "NOSCRIPT", ...)? */
 bool reply_is_error(const struct reply *reply, const char *code);
-
-/* What an error reply to a script or a write means for who sent it; nothing of it was done. */
-enum reply_fault {
-    REPLY_RECONNECT, /* a new connection loads the scripts and looks who is there */
-    REPLY_LATER,     /* the same may do in a moment */
-    REPLY_FULL,      /* maxmemory */
-    REPLY_REFUSED,   /* anything else */
-};
-enum reply_fault reply_fault(const struct reply *reply);
 
 /* An integer reply, or a text of decimal digits; @fallback for anything else. */
 int64_t reply_integer(const struct reply *reply, int64_t fallback);

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "storage/core/reply_fault.h"
 #include "storage/redis/resp.h"
 #include "storage/time/day.h"
 
@@ -35,14 +36,12 @@ enum storage_err talk_next(struct talk *talk, const struct reply **ret)
     if ((*ret)->type != REPLY_ERROR) {
         return STORAGE_OK;
     }
+    enum storage_err err = reply_err(*ret, talk->ret_lost);
     *talk->ret_lost = true;
-    if (reply_is_error(*ret, "OOM")) { /* whose text says what a caller is to know */
-        return STORAGE_OOM;
+    if (err != STORAGE_OOM) { /* whose text says what a caller is to know */
+        reader_op_detail(talk->job, *ret);
     }
-    reader_op_detail(talk->job, *ret);
-    bool away = reply_is_error(*ret, "LOADING") || reply_is_error(*ret, "MASTERDOWN") ||
-                reply_is_error(*ret, "NOSCRIPT");
-    return away ? STORAGE_DOWN : STORAGE_REFUSED;
+    return err;
 }
 
 enum storage_err talk_foreign(struct talk *talk)

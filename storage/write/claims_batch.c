@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
+#include "storage/core/reply_fault.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 

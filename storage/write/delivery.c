@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
+#include "storage/core/reply_fault.h"
 #include "storage/seen/fold.h"
 #include "storage/write/delivery_answer.h"
 #include "storage/write/delivery_direct.h"

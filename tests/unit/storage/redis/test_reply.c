@@ -19,30 +19,6 @@ Test(reply, an_error_begins_with_its_code)
     cr_expect_not(reply_is_error(&reply, "OOM"));
 }
 
-Test(reply, what_an_error_means)
-{
-    static const struct {
-        const char *text;
-        enum reply_fault fault;
-    } rows[] = {
-        {"NOSCRIPT No matching script. Please use EVAL.", REPLY_RECONNECT},
-        {"READONLY You can't write against a read only replica.", REPLY_RECONNECT},
-        {"NOAUTH Authentication required.", REPLY_RECONNECT},
-        {"LOADING Redis is loading the dataset in memory", REPLY_LATER},
-        {"BUSY Redis is busy running a script.", REPLY_LATER},
-        {"MASTERDOWN Link with MASTER is down", REPLY_LATER},
-        {"TRYAGAIN Multiple keys request during rehashing of slot", REPLY_LATER},
-        {"CLUSTERDOWN The cluster is down", REPLY_LATER},
-        {"OOM command not allowed when used memory > 'maxmemory'.", REPLY_FULL},
-        {"BUSYKEY Target key name already exists.", REPLY_REFUSED},
-        {"ERR", REPLY_REFUSED},
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct reply reply = text_of(REPLY_ERROR, rows[i].text);
-        cr_expect_eq(reply_fault(&reply), rows[i].fault, "%s", rows[i].text);
-    }
-}
-
 Test(reply, integers)
 {
     struct reply reply = {.type = REPLY_INTEGER, .integer = -7};

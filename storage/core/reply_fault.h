@@ -1,0 +1,41 @@
+/* reply_fault.h - what an error reply of Redis means for the connection and for the job.
+ *
+ * Layer: storage, pure.  Thread-safe: no state.
+ *
+ * Redis answers a command that it does not carry out with an error, whose first word is a code.
+ * One table knows the codes, so that every question and every write takes them alike:
+ *
+ *   code                              what it means                     the job's error
+ *   NOSCRIPT                          Redis was restarted: reconnect    STORAGE_DOWN
+ *   READONLY NOAUTH                   another Redis now: reconnect      STORAGE_REFUSED
+ *   LOADING BUSY MASTERDOWN           later, on the same connection     STORAGE_DOWN
+ *   TRYAGAIN CLUSTERDOWN              later, on the same connection     STORAGE_DOWN
+ *   OOM                               its memory is full                STORAGE_OOM
+ *   MISCONF NOREPLICAS NOPERM         refused before it ran             STORAGE_REFUSED
+ *   any other                         a script may have done a part     STORAGE_REFUSED
+ */
+#ifndef STORAGE_CORE_REPLY_FAULT_H
+#define STORAGE_CORE_REPLY_FAULT_H
+
+#include "storage/base/compiler.h"
+#include "storage/job/error.h"
+#include "storage/redis/reply.h"
+
+/* The kinds of error replies.  Of all but the last nothing was done. */
+enum reply_fault {
+    REPLY_RECONNECT, /* a new connection loads the scripts, and looks which Redis is there */
+    REPLY_LATER,     /* the same command may do in a moment */
+    REPLY_FULL,      /* maxmemory is reached */
+    REPLY_REFUSED,   /* refused before it ran */
+    REPLY_FAILED,    /* a script may have broken off half way */
+};
+
+/* The kind of @reply, which is an error reply. */
+enum reply_fault reply_fault(const struct reply *reply) MUST_CHECK;
+
+/* The error for the job whose command got the error reply @reply.  *ret_lost becomes true where the
+ * connection must be given up, and stays what it is else.  A writer whose reply is REPLY_FAILED
+ * cannot know what holds: STORAGE_REFUSED is for commands of which nothing can hold. */
+enum storage_err reply_err(const struct reply *reply, bool *ret_lost) MUST_CHECK;
+
+#endif
