@@ -13,7 +13,6 @@ static socklen_t parse(const char *text, struct sockaddr_un *ret)
 {
     size_t n = strlen(text);
     bool abstract = text[0] == '@';
-
     if ((!abstract && text[0] != '/') || n < 2) {
         errno = EAFNOSUPPORT;
         return 0;
@@ -33,20 +32,17 @@ static socklen_t parse(const char *text, struct sockaddr_un *ret)
 bool notify_send(const char *address, const char *state)
 {
     struct sockaddr_un to;
-
     if (address == NULL || address[0] == '\0') {
         return true;
     }
     socklen_t to_n = parse(address, &to);
     int fd = to_n == 0 ? -1 : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
     if (fd < 0) {
         return false;
     }
     ssize_t sent = sendto(
         fd, state, strlen(state), MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&to, to_n);
     int saved = errno;
-
     (void)close(fd);
     errno = saved;
     return sent >= 0;

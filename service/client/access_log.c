@@ -34,7 +34,6 @@ static bool take_byte(struct cursor *cur, char c)
 static bool take_word(struct cursor *cur, struct slice *ret)
 {
     const char *p = cur->p;
-
     while (p < cur->end && *p != ' ') {
         p++;
     }
@@ -50,7 +49,6 @@ static bool take_word(struct cursor *cur, struct slice *ret)
 static bool take_quoted(struct cursor *cur, struct slice *ret)
 {
     const char *p = cur->p;
-
     if (p == cur->end || *p != '"') {
         return false;
     }
@@ -71,7 +69,6 @@ static bool take_quoted(struct cursor *cur, struct slice *ret)
 static int digits(const char *p, unsigned n)
 {
     int value = 0;
-
     for (unsigned i = 0; i < n; i++) {
         if (!is_digit(p[i])) {
             return -1;
@@ -85,7 +82,6 @@ static int digits(const char *p, unsigned n)
 static int month_number(const char *name)
 {
     static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-
     for (int month = 0; month < 12; month++) {
         if (memcmp(name, names + 3 * month, 3) == 0) {
             return month + 1;
@@ -98,7 +94,6 @@ static int days_in_month(int year, int month)
 {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-
     return month == 2 && leap ? 29 : days[month - 1];
 }
 
@@ -106,7 +101,6 @@ static int days_in_month(int year, int month)
 static bool parse_offset(const char *p, int *ret_s)
 {
     int hours = digits(p + 1, 2), minutes = digits(p + 3, 2);
-
     if ((p[0] != '+' && p[0] != '-') || hours < 0 || hours > 23 || minutes < 0 || minutes > 59) {
         return false;
     }
@@ -119,9 +113,6 @@ static bool parse_time(const char *p, int64_t *ret_s)
 {
     int day = digits(p, 2), month = month_number(p + 3), year = digits(p + 7, 4);
     int hour = digits(p + 12, 2), minute = digits(p + 15, 2), second = digits(p + 18, 2);
-    int offset_s;
-    int64_t at_s;
-
     if (p[2] != '/' || p[6] != '/' || p[11] != ':' || p[14] != ':' || p[17] != ':' ||
         p[20] != ' ') {
         return false;
@@ -133,14 +124,15 @@ static bool parse_time(const char *p, int64_t *ret_s)
     if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60) {
         return false;
     }
+    int offset_s;
     if (!parse_offset(p + 21, &offset_s)) {
         return false;
     }
     if (second == 60) {
         second = 59;
     }
-    at_s = civil_to_days((struct civil_date){year, month, day}) * 86400 + hour * 3600 +
-           minute * 60 + second - offset_s;
+    int64_t at_s = civil_to_days((struct civil_date){year, month, day}) * 86400 + hour * 3600 +
+                   minute * 60 + second - offset_s;
     if (at_s < 0) {
         return false;
     }
@@ -170,7 +162,6 @@ static bool take_number(struct cursor *cur)
 {
     struct slice word;
     struct cursor at = *cur;
-
     if (!take_word(&at, &word)) {
         return false;
     }
@@ -191,8 +182,7 @@ static bool is_token(struct slice text)
     for (size_t i = 0; i < text.n; i++) {
         char c = text.p[i];
         bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-
-        if (c == '\0' || (!letter && !is_digit(c) && !strchr("!#$%&'*+-.^_`|~", c))) {
+        if (c == '\0' || (!letter && !is_digit(c) && strchr("!#$%&'*+-.^_`|~", c) == NULL)) {
             return false;
         }
     }
@@ -233,13 +223,12 @@ static bool parse_request(struct slice request, struct access_log_line *line)
 {
     struct cursor cur = {request.p, request.p + request.n};
     struct slice method;
-    const char *end = cur.end, *last, *query;
-
     if (!take_word(&cur, &method) || !is_token(method) || cur.p == cur.end) {
         return false;
     }
-    last = memrchr(cur.p, ' ', (size_t)(end - cur.p));
-    if (last && is_protocol((struct slice){last + 1, (size_t)(end - last - 1)})) {
+    const char *end = cur.end;
+    const char *last = memrchr(cur.p, ' ', (size_t)(end - cur.p));
+    if (last != NULL && is_protocol((struct slice){last + 1, (size_t)(end - last - 1)})) {
         end = last;
     }
     while (cur.p < end && *cur.p == ' ') {
@@ -248,9 +237,9 @@ static bool parse_request(struct slice request, struct access_log_line *line)
     if (cur.p >= end) {
         return false;
     }
-    query = memchr(cur.p, '?', (size_t)(end - cur.p));
+    const char *query = memchr(cur.p, '?', (size_t)(end - cur.p));
     line->method = method_of(method);
-    line->page = (struct slice){cur.p, (size_t)((query ? query : end) - cur.p)};
+    line->page = (struct slice){cur.p, (size_t)((query != NULL ? query : end) - cur.p)};
     return line->page.n > 0;
 }
 
@@ -267,13 +256,12 @@ static bool has_control(struct slice text)
 static bool is_ip(struct slice host)
 {
     char text[INET6_ADDRSTRLEN];
-    unsigned char address[16];
-
-    if (host.n >= sizeof(text) || memchr(host.p, '\0', host.n)) {
+    if (host.n >= sizeof(text) || memchr(host.p, '\0', host.n) != NULL) {
         return false;
     }
     memcpy(text, host.p, host.n);
     text[host.n] = '\0';
+    unsigned char address[16];
     return inet_pton(AF_INET, text, address) == 1 || inet_pton(AF_INET6, text, address) == 1;
 }
 
@@ -282,8 +270,7 @@ static bool is_ip(struct slice host)
 static const char *split_rest(
     struct cursor cur, enum access_log_format format, struct access_log_line *line, bool *ret_clean)
 {
-    struct slice request, referrer;
-
+    struct slice request;
     if (!take_quoted(&cur, &request) || !take_byte(&cur, ' ')) {
         return "no quoted request";
     }
@@ -300,6 +287,7 @@ static const char *split_rest(
         *ret_clean = true;
         return cur.p == cur.end ? NULL : "more fields than the common format has";
     }
+    struct slice referrer;
     if (!take_byte(&cur, ' ') || !take_quoted(&cur, &referrer)) {
         return "no quoted referrer";
     }
@@ -319,17 +307,16 @@ static const char *split(
     struct slice text, enum access_log_format format, struct access_log_line *line)
 {
     struct cursor cur = {text.p, text.p + text.n};
-    struct slice ident, user;
-    struct access_log_line unclean = {0};
-    const char *detail = NULL;
-
     if (!take_word(&cur, &line->host)) {
         return text.n == 0 ? "empty line" : "no host";
     }
+    struct slice ident, user;
     if (!take_byte(&cur, ' ') || !take_word(&cur, &ident) || !take_byte(&cur, ' ') ||
         !take_word(&cur, &user)) {
         return "no valid time";
     }
+    struct access_log_line unclean = {0};
+    const char *detail = NULL;
     while (take_time(&cur, &line->at_s)) {
         bool clean = false;
         const char *fault = split_rest(cur, format, line, &clean);
@@ -357,7 +344,7 @@ static const char *check(const struct access_log_line *line)
     if (has_control(line->page)) {
         return "control character in the target";
     }
-    if (line->ua.n > 0 && memchr(line->ua.p, '\0', line->ua.n)) {
+    if (line->ua.n > 0 && memchr(line->ua.p, '\0', line->ua.n) != NULL) {
         return "NUL in the user agent";
     }
     return NULL;
@@ -368,11 +355,10 @@ enum access_log_result access_log_parse(struct slice text, enum access_log_forma
 {
     struct access_log_line line = {0};
     const char *detail = split(text, format, &line);
-
-    if (!detail) {
+    if (detail == NULL) {
         detail = check(&line);
     }
-    if (detail) {
+    if (detail != NULL) {
         *ret_detail = detail;
         return ACCESS_LOG_MALFORMED;
     }

@@ -34,7 +34,6 @@ struct import {
 static void take_reject(struct import *import, size_t index, const char *detail)
 {
     uint64_t number = import_batch_line(import->batch, index);
-
     if (import->format == IMPORT_FORMAT_NDJSON && !import_batch_is_object(import->batch, index)) {
         import_report_malformed(&import->report, number, "not a JSON object");
     } else {
@@ -48,7 +47,6 @@ static void take_answer(
 {
     uint64_t unlisted = answer->rejected;
     size_t next = 0;
-
     *(answer->replayed ? &import->report.before : &import->report.accepted) += answer->accepted;
     for (size_t i = 0; i < answer->n_rejects && unlisted > 0; i++, unlisted--) {
         take_reject(import, first + answer->rejects[i].index, answer->rejects[i].detail);
@@ -71,7 +69,6 @@ static void say_stopped(struct import *import, size_t first, size_t count,
     struct import_report *report = &import->report;
     uint64_t from = import_batch_line(import->batch, first);
     uint64_t to = import_batch_line(import->batch, first + count - 1);
-
     import_report_say(report, "%s", detail);
     if (result == IMPORT_UPLOAD_IN_DOUBT) {
         report->in_doubt += count;
@@ -100,7 +97,6 @@ static bool send_range(struct import *import, size_t first, size_t count, bool c
         size_t n = 0;
         enum import_upload_result result =
             import_send(&import->sender, first, count, closed, &n, &answer);
-
         if (result != IMPORT_UPLOAD_ANSWERED) {
             say_stopped(import, first, n, result, answer.detail);
             return false;
@@ -116,10 +112,9 @@ static bool flush(struct import *import)
 {
     size_t count = import_batch_count(import->batch);
     size_t whole = import->has_open_end && count > 0 ? count - 1 : count;
-    bool closed = whole == count && import_batch_full(import->batch), sent;
-
+    bool closed = whole == count && import_batch_full(import->batch);
     import_sender_begin(&import->sender);
-    sent = send_range(import, 0, whole, closed) && send_range(import, whole, count, false);
+    bool sent = send_range(import, 0, whole, closed) && send_range(import, whole, count, false);
     import_sender_end(&import->sender);
     import_batch_clear(import->batch);
     return sent;
@@ -128,7 +123,6 @@ static bool flush(struct import *import)
 static bool starts_object(struct slice line)
 {
     size_t blanks = 0;
-
     while (blanks < line.n && (line.p[blanks] == ' ' || line.p[blanks] == '\t')) {
         blanks++;
     }
@@ -140,7 +134,6 @@ static enum import_format detect(struct slice line)
 {
     struct access_log_line ignored;
     const char *detail;
-
     if (starts_object(line)) {
         return IMPORT_FORMAT_NDJSON;
     }
@@ -157,7 +150,6 @@ static enum import_format detect(struct slice line)
 static unsigned kept_of(const struct import *import, int64_t at_s)
 {
     unsigned levels = 0;
-
     for (unsigned i = 0; i < IMPORT_LEVELS; i++) {
         levels |= at_s >= import->oldest_s[i] ? 1u << i : 0;
     }
@@ -170,7 +162,6 @@ static void take_log_line(struct import *import, struct slice text, uint64_t num
         import->format == IMPORT_FORMAT_COMMON ? ACCESS_LOG_COMMON : ACCESS_LOG_COMBINED;
     struct access_log_line line;
     const char *detail;
-
     switch (access_log_parse(text, format, &line, &detail)) {
     case ACCESS_LOG_EVENT:
         import->report.kept[kept_of(import, line.at_s)]++;
@@ -188,7 +179,6 @@ static void take_log_line(struct import *import, struct slice text, uint64_t num
 static void take_json_line(struct import *import, struct slice text, uint64_t number)
 {
     size_t blanks = 0;
-
     while (blanks < text.n && (text.p[blanks] == ' ' || text.p[blanks] == '\t')) {
         blanks++;
     }
@@ -203,7 +193,6 @@ static void take_line(struct import *import, struct slice text)
 {
     uint64_t number = line_reader_number(import->reader);
     size_t before = import_batch_count(import->batch);
-
     if (import->format == IMPORT_FORMAT_AUTO) {
         import->format = detect(text);
     }
@@ -221,7 +210,6 @@ static void take_line(struct import *import, struct slice text)
 static void say_unreadable(struct import *import)
 {
     uint64_t number = line_reader_number(import->reader);
-
     if (number == 0) {
         import_report_say(&import->report, "cannot read %s: %s", import->options.path,
             line_reader_error(import->reader));
@@ -235,12 +223,11 @@ static void say_unreadable(struct import *import)
 static bool run(struct import *import)
 {
     for (;;) {
-        struct slice text;
-
         if (import_report_due(&import->report)) {
             import_report_progress(&import->report, line_reader_consumed(import->reader),
                 line_reader_total(import->reader));
         }
+        struct slice text;
         switch (line_reader_next(import->reader, &text)) {
         case LINE_READER_LINE:
             take_line(import, text);
@@ -265,11 +252,9 @@ static bool run(struct import *import)
 static void list_levels(unsigned levels, const char *const names[IMPORT_LEVELS], char ret[128])
 {
     size_t n = 0;
-
     ret[0] = '\0';
     for (unsigned i = 0; i < IMPORT_LEVELS; i++) {
         unsigned coarser = levels >> (i + 1);
-
         if ((levels >> i & 1) != 0) {
             n += (size_t)snprintf(ret + n, 128 - n, "%s%s", names[i],
                 coarser == 0                     ? ""
@@ -287,11 +272,10 @@ static void say_old(struct import *import, unsigned levels)
         "--keep-minutes", "--keep-hours", "--keep-days", "--keep-months"};
     struct import_report *report = &import->report;
     unsigned missing = ~levels & ((1u << IMPORT_LEVELS) - 1), coarsest = IMPORT_LEVELS - 1;
-    char kept[128], gone[128], longer[128];
-
     while ((missing >> coarsest & 1) == 0) {
         coarsest--;
     }
+    char kept[128], gone[128], longer[128];
     list_levels(levels, names, kept);
     list_levels(missing, names, gone);
     list_levels(missing, options, longer);
@@ -305,7 +289,6 @@ static void say_old(struct import *import, unsigned levels)
 static void finish(struct import *import)
 {
     struct import_report *report = &import->report;
-
     if (report->malformed > 0 && import->format == IMPORT_FORMAT_AUTO) {
         import_report_say(report, "no line is in a format that is known; see --format");
     }
@@ -323,11 +306,9 @@ static void finish(struct import *import)
 static void find_oldest(struct import *import)
 {
     static const int64_t length_s[IMPORT_LEVELS] = {60, 3600, 86400, 31 * 86400};
-
     for (unsigned i = 0; i < IMPORT_LEVELS; i++) {
         int64_t keep_s = import->options.keep[i].s;
         int64_t oldest_s = (int64_t)time(NULL) - keep_s;
-
         import->oldest_s[i] = keep_s == IMPORT_KEEP_FOREVER ? INT64_MIN
                               : i == IMPORT_LEVELS - 1      ? oldest_s - length_s[i]
                                                             : oldest_s / length_s[i] * length_s[i];
@@ -337,18 +318,17 @@ static void find_oldest(struct import *import)
 static bool set_up(struct import *import)
 {
     const struct import_options *options = &import->options;
-
     import->format = options->format;
     find_oldest(import);
     import_report_init(&import->report);
     import->reader = line_reader_open(options->path);
-    if (!import->reader) {
+    if (import->reader == NULL) {
         import_report_say(&import->report, "cannot open %s: %s", options->path, strerror(errno));
         return false;
     }
     import->batch = import_batch_new(options->site);
     import->upload = import_upload_new(options->url, options->token);
-    if (sodium_init() < 0 || !import->batch || !import->upload) {
+    if (sodium_init() < 0 || import->batch == NULL || import->upload == NULL) {
         import_report_say(&import->report, "out of memory");
         return false;
     }
@@ -363,8 +343,6 @@ int import_main(int argc, char **argv)
 {
     struct import import = {0};
     char error[256];
-    int status = EXIT_INCOMPLETE;
-
     switch (import_options_parse(argc, argv, &import.options, error, sizeof(error))) {
     case IMPORT_OPTIONS_HELP:
         import_options_print_help(stdout);
@@ -375,9 +353,9 @@ int import_main(int argc, char **argv)
     case IMPORT_OPTIONS_RUN:
         break;
     }
+    int status = EXIT_INCOMPLETE;
     if (set_up(&import)) {
         bool complete = run(&import);
-
         finish(&import);
         if (complete && import.report.rejected == 0) {
             status = EXIT_DONE;

@@ -24,8 +24,7 @@ struct import_batch {
 struct import_batch *import_batch_new(const char *site)
 {
     struct import_batch *batch = calloc(1, sizeof(*batch));
-
-    if (batch) {
+    if (batch != NULL) {
         batch->site = site;
     }
     return batch;
@@ -65,10 +64,8 @@ static char *put(char *p, struct slice text)
 static char *put_escaped(char *p, struct slice text)
 {
     static const char hex[] = "0123456789abcdef";
-
     for (size_t i = 0; i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];
-
         if (c < 0x20) {
             p = put(p, SLICE("\\u00"));
             *p++ = hex[c >> 4];
@@ -87,7 +84,6 @@ static char *put_host_user(char *p, const struct access_log_line *line)
 {
     unsigned char hash[HOST_HASH_BYTES];
     crypto_generichash_state state;
-
     /* Fails only for sizes out of range, and these are constants. */
     (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
     (void)crypto_generichash_update(&state, (const unsigned char *)line->host.p, line->host.n);
@@ -110,7 +106,7 @@ static char *put_visitor(char *p, const struct access_log_line *line)
     p = put(p, SLICE(",\"ip\":\""));
     p = put(p, line->host);
     p = put(p, SLICE("\""));
-    if (!line->ua.p) {
+    if (line->ua.p == NULL) {
         return p;
     }
     p = put(p, SLICE(",\"ua\":\""));
@@ -136,15 +132,14 @@ void import_batch_add_event(
     struct import_batch *batch, const struct access_log_line *line, uint64_t number)
 {
     char *p = batch->body + batch->starts[batch->count];
-    char ts[32];
-
     p = put(p, SLICE("{\"page\":\""));
     p = put_escaped(p, line->page);
     p = put(p, SLICE("\""));
     p = put_visitor(p, line);
+    char ts[32];
     (void)snprintf(ts, sizeof(ts), ",\"ts\":%" PRId64, line->at_s);
     p = put(p, slice_of(ts));
-    if (batch->site) {
+    if (batch->site != NULL) {
         *p++ = ',';
         p = put_site(p, batch->site);
     }
@@ -161,15 +156,13 @@ static json_t *load(struct slice line)
 bool import_batch_add_json(struct import_batch *batch, struct slice line, uint64_t number)
 {
     char *p = batch->body + batch->starts[batch->count];
-
-    if (batch->site) {
+    if (batch->site != NULL) {
         json_t *event = load(line);
         bool is_object = json_is_object(event), has_site = json_object_get(event, "site") != NULL;
         bool is_empty = json_object_size(event) == 0;
         const char *brace = memchr(line.p, '{', line.n);
-
         json_decref(event);
-        if (!is_object || !brace) {
+        if (!is_object || brace == NULL) {
             return false;
         }
         if (!has_site) {
@@ -194,7 +187,6 @@ uint64_t import_batch_line(const struct import_batch *batch, size_t index)
 struct slice import_batch_body(const struct import_batch *batch, size_t first, size_t count)
 {
     size_t start = batch->starts[first];
-
     return (struct slice){batch->body + start, batch->starts[first + count] - start};
 }
 
@@ -202,7 +194,6 @@ bool import_batch_is_object(const struct import_batch *batch, size_t index)
 {
     json_t *event = load(import_batch_body(batch, index, 1));
     bool is_object = json_is_object(event);
-
     json_decref(event);
     return is_object;
 }

@@ -4,7 +4,6 @@
 static size_t power_of_two(size_t n)
 {
     size_t power = 1;
-
     while (power <= n / 2) {
         power *= 2;
     }
@@ -15,7 +14,6 @@ size_t import_cut(size_t first, size_t count, bool closed)
 {
     size_t left = count - first;
     size_t aligned = first & (~first + 1); /* the lowest bit; 0 at the beginning, where all fits */
-
     if (first > 0 && aligned <= left) {
         return aligned;
     }

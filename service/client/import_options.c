@@ -19,7 +19,6 @@ static const char *take_format(struct import_options *options, const char *value
         [IMPORT_FORMAT_COMMON] = "common",
         [IMPORT_FORMAT_NDJSON] = "ndjson",
     };
-
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(value, names[i]) == 0) {
             options->format = (enum import_format)i;
@@ -34,8 +33,7 @@ static const char *take_site(struct import_options *options, const char *value)
     static const char first[] = "abcdefghijklmnopqrstuvwxyz0123456789";
     static const char rest[] = "abcdefghijklmnopqrstuvwxyz0123456789._-";
     size_t n = strlen(value);
-
-    if (n == 0 || n > SITE_MAX || !strchr(first, value[0]) || strspn(value, rest) != n) {
+    if (n == 0 || n > SITE_MAX || strchr(first, value[0]) == NULL || strspn(value, rest) != n) {
         return "a site name: [a-z0-9][a-z0-9._-]{0,63}";
     }
     options->site = value;
@@ -60,13 +58,12 @@ static const char *take_keep(struct import_keep *keep, const char *value)
         char unit;
         int64_t seconds;
     } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 7 * 86400}};
-    const char *p = value;
-    int64_t number = 0;
-
     *keep = (struct import_keep){IMPORT_KEEP_FOREVER, value};
     if (strcmp(value, "forever") == 0) {
         return NULL;
     }
+    const char *p = value;
+    int64_t number = 0;
     for (; *p >= '0' && *p <= '9' && number < INT32_MAX; p++) {
         number = number * 10 + (*p - '0');
     }
@@ -155,7 +152,6 @@ void import_options_print_help(FILE *out)
 static bool names_option(const char *arg, size_t i, const char **ret_value)
 {
     size_t n = strlen(option_table[i].name);
-
     if (strncmp(arg, "--", 2) != 0 || strncmp(arg + 2, option_table[i].name, n) != 0) {
         return false;
     }
@@ -171,22 +167,21 @@ static int take_option(
     int left, char **args, struct import_options *options, char *ret_error, size_t error_n)
 {
     for (size_t i = 0; i < N_OPTIONS; i++) {
-        const char *value, *expected;
-        int taken = 1;
-
+        const char *value;
         if (!names_option(args[0], i, &value)) {
             continue;
         }
-        if (!value && left > 1) {
+        int taken = 1;
+        if (value == NULL && left > 1) {
             value = args[1];
             taken = 2;
         }
-        if (!value) {
+        if (value == NULL) {
             (void)snprintf(ret_error, error_n, "--%s needs a value", option_table[i].name);
             return 0;
         }
-        expected = option_table[i].take(options, value);
-        if (!expected) {
+        const char *expected = option_table[i].take(options, value);
+        if (expected == NULL) {
             return taken;
         }
         (void)snprintf(ret_error, error_n, "--%s must be %s", option_table[i].name, expected);
@@ -200,9 +195,9 @@ static bool take_environment(struct import_options *options, char *ret_error, si
 {
     for (size_t i = 0; i < N_OPTIONS; i++) {
         const char *value = getenv(option_table[i].variable);
-        const char *expected = value && *value ? option_table[i].take(options, value) : NULL;
-
-        if (expected) {
+        const char *expected =
+            value != NULL && *value != '\0' ? option_table[i].take(options, value) : NULL;
+        if (expected != NULL) {
             (void)snprintf(ret_error, error_n, "%s must be %s", option_table[i].variable, expected);
             return false;
         }
@@ -223,17 +218,16 @@ static bool asks_for_help(int argc, char **argv)
 enum import_options_result import_options_parse(
     int argc, char **argv, struct import_options *ret, char *ret_error, size_t error_n)
 {
-    struct import_options options = {.url = SERVER_URL_DEFAULT,
-        .keep = {{(int64_t)48 * 3600, "48h"}, {(int64_t)62 * 86400, "62d"},
-            {(int64_t)1100 * 86400, "1100d"}, {IMPORT_KEEP_FOREVER, "forever"}}};
-    bool only_files = false;
-
     if (asks_for_help(argc, argv)) {
         return IMPORT_OPTIONS_HELP;
     }
+    struct import_options options = {.url = SERVER_URL_DEFAULT,
+        .keep = {{(int64_t)48 * 3600, "48h"}, {(int64_t)62 * 86400, "62d"},
+            {(int64_t)1100 * 86400, "1100d"}, {IMPORT_KEEP_FOREVER, "forever"}}};
     if (!take_environment(&options, ret_error, error_n)) {
         return IMPORT_OPTIONS_WRONG;
     }
+    bool only_files = false;
     for (int i = 1, taken; i < argc; i += taken) {
         taken = 1;
         if (!only_files && strcmp(argv[i], "--") == 0) {
@@ -243,14 +237,14 @@ enum import_options_result import_options_parse(
             if (taken == 0) {
                 return IMPORT_OPTIONS_WRONG;
             }
-        } else if (options.path) {
+        } else if (options.path != NULL) {
             (void)snprintf(ret_error, error_n, "one FILE at a time, and there is also %s", argv[i]);
             return IMPORT_OPTIONS_WRONG;
         } else {
             options.path = argv[i];
         }
     }
-    if (!options.path) {
+    if (options.path == NULL) {
         (void)snprintf(ret_error, error_n, "FILE is missing (- for standard input)");
         return IMPORT_OPTIONS_WRONG;
     }

@@ -13,7 +13,6 @@
 static double elapsed_s(const struct import_report *report)
 {
     int64_t ms = monotonic_ms() - report->started_ms;
-
     return (double)(ms > 0 ? ms : 1) / 1000.0;
 }
 
@@ -34,10 +33,9 @@ static void wipe(struct import_report *report)
 
 void import_report_say(struct import_report *report, const char *format, ...)
 {
-    va_list args;
-
     wipe(report);
     fputs("tallyd import: ", stderr);
+    va_list args;
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);
@@ -64,7 +62,6 @@ static void draw_share(int64_t consumed, int64_t total)
 {
     char cells[BAR_CELLS + 1];
     double share = consumed >= total ? 1.0 : (double)consumed / (double)total;
-
     for (int i = 0; i < BAR_CELLS; i++) {
         cells[i] = i < (int)(share * BAR_CELLS) ? '#' : '.';
     }
@@ -104,7 +101,6 @@ static void print_count(const char *name, uint64_t count)
 void import_report_finish(struct import_report *report, uint64_t lines)
 {
     double seconds = elapsed_s(report);
-
     wipe(report);
     print_count("lines", lines);
     print_count("events accepted", report->accepted);

@@ -29,7 +29,6 @@ struct offer {
 static void sleep_ms(int64_t ms)
 {
     struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
-
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {
         continue;
     }
@@ -58,13 +57,11 @@ static bool may_try_again(const struct import_sender *sender, enum import_upload
 static enum import_upload_result post_patiently(struct import_sender *sender, const char *key,
     struct slice body, size_t count, struct import_upload_answer *ret)
 {
-    int64_t waited_ms = 0, wait_ms, next_ms = FIRST_WAIT_MS;
+    int64_t waited_ms = 0, next_ms = FIRST_WAIT_MS;
     bool doubted = false;
-
     for (;;) {
         enum import_upload_result result =
             import_upload_post(sender->upload, key, body, count, ret);
-
         if (result == IMPORT_UPLOAD_ANSWERED && doubted) {
             ret->replayed = false; /* counted by this run, when there was no answer */
         }
@@ -73,9 +70,9 @@ static enum import_upload_result post_patiently(struct import_sender *sender, co
         }
         sender->answered = true;
         doubted = doubted || result == IMPORT_UPLOAD_IN_DOUBT;
-        wait_ms = ret->retry_after_s > 0 && ret->retry_after_s <= PATIENCE_MS / 1000
-                      ? ret->retry_after_s * 1000
-                      : next_ms;
+        int64_t wait_ms = ret->retry_after_s > 0 && ret->retry_after_s <= PATIENCE_MS / 1000
+                              ? ret->retry_after_s * 1000
+                              : next_ms;
         if (wait_ms > PATIENCE_MS - waited_ms) {
             wait_ms = PATIENCE_MS - waited_ms;
         }
@@ -94,15 +91,13 @@ static enum import_upload_result post(struct import_sender *sender, const struct
     size_t n, struct import_upload_answer *ret)
 {
     char key[IMPORT_KEY_TEXT];
-    struct mark mark;
-
     import_key(&sender->chains[what->first], import_batch_line(sender->batch, what->first),
         import_batch_body(sender->batch, what->first, 1), what->attempt, key);
     if (!what->is_mark) {
         struct slice body = import_batch_body(sender->batch, what->first, n);
-
         return post_patiently(sender, key, body, n, ret);
     }
+    struct mark mark;
     memset(mark.text, ' ', n + 2);
     memcpy(mark.text, "[]", 2);
     return post_patiently(sender, key, (struct slice){mark.text, n + 2}, 0, ret);
@@ -115,14 +110,12 @@ static enum import_upload_result offer(struct import_sender *sender, const struc
 {
     size_t max = sender->request_max;
     bool used = false;
-
     for (int too_large = 0; too_large <= 1; too_large++) {
         for (size_t n = what->largest; n > 0; n = import_cut_smaller(n)) {
             if ((n > max) != (too_large == 1)) {
                 continue;
             }
             enum import_upload_result result = post(sender, what, n, ret);
-
             *ret_n = n;
             if (result == IMPORT_UPLOAD_TOO_LARGE && n > 1) {
                 if (n <= sender->request_max) {
@@ -143,7 +136,6 @@ static enum import_upload_result offer_any(struct import_sender *sender, struct 
     size_t *ret_n, struct import_upload_answer *ret)
 {
     enum import_upload_result result = IMPORT_UPLOAD_KEY_USED;
-
     for (unsigned i = 0; i < ATTEMPTS && result == IMPORT_UPLOAD_KEY_USED; i++) {
         what->attempt = 2 * i;
         what->is_mark = false;
@@ -181,7 +173,6 @@ static enum import_upload_result mark(
     struct import_sender *sender, struct offer *what, size_t n, struct import_upload_answer *ret)
 {
     struct import_upload_answer of_mark;
-
     what->is_mark = true;
     enum import_upload_result result = post(sender, what, n, &of_mark);
     if (result == IMPORT_UPLOAD_ANSWERED) {
@@ -196,13 +187,12 @@ enum import_upload_result import_send(struct import_sender *sender, size_t first
 {
     struct offer what = {.first = first, .largest = import_cut(first, count, closed)};
     enum import_upload_result result = offer_any(sender, &what, ret_count, ret);
-    bool is_marked = what.attempt % 2 == 1;
-    bool is_last = first + *ret_count == import_batch_count(sender->batch);
-
     if (result != IMPORT_UPLOAD_ANSWERED) {
         return result;
     }
     sender->answered = true;
+    bool is_marked = what.attempt % 2 == 1;
+    bool is_last = first + *ret_count == import_batch_count(sender->batch);
     return ret->rejected < *ret_count || is_marked || is_last
                ? result
                : mark(sender, &what, *ret_count, ret);

@@ -32,7 +32,6 @@ static size_t give_body(char *to, size_t size, size_t n, void *data)
 {
     struct import_upload *upload = data;
     size_t room = size * n, length = upload->unsent.n < room ? upload->unsent.n : room;
-
     if (length > 0) {
         memcpy(to, upload->unsent.p, length);
     }
@@ -45,7 +44,6 @@ static size_t take_answer(char *from, size_t size, size_t n, void *data)
 {
     struct import_upload *upload = data;
     size_t length = size * n;
-
     if (length > sizeof(upload->answer) - upload->answer_n) {
         upload->answer_too_long = true;
         return 0; /* curl then gives up with CURLE_WRITE_ERROR */
@@ -58,8 +56,7 @@ static size_t take_answer(char *from, size_t size, size_t n, void *data)
 static bool add_header(struct import_upload *upload, const char *header)
 {
     struct curl_slist *longer = curl_slist_append(upload->headers, header);
-
-    if (longer) {
+    if (longer != NULL) {
         upload->headers = longer;
     }
     return longer != NULL;
@@ -67,20 +64,18 @@ static bool add_header(struct import_upload *upload, const char *header)
 
 static bool add_headers(struct import_upload *upload, const char *token)
 {
-    char *bearer;
-    bool added;
-
     /* No "Expect: 100-continue": it costs a round trip and gains nothing for a body this small. */
     if (!add_header(upload, "Expect:")) {
         return false;
     }
-    if (!token) {
+    if (token == NULL) {
         return true;
     }
+    char *bearer;
     if (asprintf(&bearer, "Authorization: Bearer %s", token) < 0) {
         return false;
     }
-    added = add_header(upload, bearer);
+    bool added = add_header(upload, bearer);
     free(bearer);
     return added;
 }
@@ -89,7 +84,6 @@ static bool set_up(struct import_upload *upload, const char *token)
 {
     CURL *easy = upload->easy;
     CURLcode bad = CURLE_OK;
-
     if (!add_headers(upload, token)) {
         return false;
     }
@@ -114,11 +108,10 @@ static bool set_up(struct import_upload *upload, const char *token)
 struct import_upload *import_upload_new(const char *url, const char *token)
 {
     struct import_upload *upload = calloc(1, sizeof(*upload));
-    size_t n = strlen(url);
-
-    if (!upload) {
+    if (upload == NULL) {
         return NULL;
     }
+    size_t n = strlen(url);
     while (n > 0 && url[n - 1] == '/') {
         n--;
     }
@@ -126,7 +119,7 @@ struct import_upload *import_upload_new(const char *url, const char *token)
         upload->url = NULL;
     }
     upload->easy = curl_easy_init();
-    if (upload->url && upload->easy && set_up(upload, token)) {
+    if (upload->url != NULL && upload->easy != NULL && set_up(upload, token)) {
         return upload;
     }
     import_upload_free(upload);
@@ -135,7 +128,7 @@ struct import_upload *import_upload_new(const char *url, const char *token)
 
 void import_upload_free(struct import_upload *upload)
 {
-    if (!upload) {
+    if (upload == NULL) {
         return;
     }
     curl_easy_cleanup(upload->easy);
@@ -147,7 +140,7 @@ void import_upload_free(struct import_upload *upload)
 /* Somebody else's text for a terminal. */
 static void make_printable(char *text)
 {
-    for (; *text; text++) {
+    for (; *text != '\0'; text++) {
         if ((unsigned char)*text < 0x20 || *text == 0x7f) {
             *text = '?';
         }
@@ -157,31 +150,28 @@ static void make_printable(char *text)
 static const char *text_of(const json_t *object, const char *name)
 {
     const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
+    return text != NULL ? text : "";
 }
 
 static void list_rejects(const json_t *errors, size_t count, struct import_upload_answer *ret)
 {
     const json_t *item;
     size_t i;
-
     json_array_foreach(errors, i, item)
     {
-        const json_t *index = json_object_get(item, "index");
-        json_int_t value = json_integer_value(index);
-        struct import_upload_reject *reject = &ret->rejects[ret->n_rejects];
-        const char *pointer = text_of(item, "pointer");
-
         if (ret->n_rejects == IMPORT_UPLOAD_REJECTS) {
             return;
         }
+        const json_t *index = json_object_get(item, "index");
+        json_int_t value = json_integer_value(index);
         if (!json_is_integer(index) || value < 0 || (uint64_t)value >= count) {
             continue;
         }
+        struct import_upload_reject *reject = &ret->rejects[ret->n_rejects];
+        const char *pointer = text_of(item, "pointer");
         reject->index = (size_t)value;
         (void)snprintf(reject->detail, sizeof(reject->detail), "%s%s%s", pointer,
-            *pointer ? ": " : "", text_of(item, "detail"));
+            *pointer != '\0' ? ": " : "", text_of(item, "detail"));
         make_printable(reject->detail);
         ret->n_rejects++;
     }
@@ -192,7 +182,6 @@ static bool read_counts(const json_t *answer, size_t count, struct import_upload
 {
     const json_t *accepted = json_object_get(answer, "accepted");
     const json_t *rejected = json_object_get(answer, "rejected");
-
     if (!json_is_integer(accepted) || !json_is_integer(rejected) ||
         json_integer_value(accepted) < 0 || json_integer_value(rejected) < 0) {
         return false;
@@ -207,9 +196,8 @@ static bool read_counts(const json_t *answer, size_t count, struct import_upload
 static void describe(long status, const json_t *problem, struct import_upload_answer *ret)
 {
     const char *title = text_of(problem, "title"), *detail = text_of(problem, "detail");
-
     (void)snprintf(ret->detail, sizeof(ret->detail), "the server answers %ld%s%s%s%s", status,
-        *title ? " " : "", title, *detail ? ": " : "", detail);
+        *title != '\0' ? " " : "", title, *detail != '\0' ? ": " : "", detail);
     make_printable(ret->detail);
 }
 
@@ -217,7 +205,6 @@ static enum import_upload_result judge(
     long status, const json_t *answer, size_t count, struct import_upload_answer *ret)
 {
     const json_t *errors = json_object_get(answer, "errors");
-
     describe(status, answer, ret);
     switch (status) {
     case 202:
@@ -253,8 +240,7 @@ static enum import_upload_result judge(
 static enum import_upload_result judge_failure(
     const struct import_upload *upload, CURLcode code, struct import_upload_answer *ret)
 {
-    const char *why = upload->error[0] ? upload->error : curl_easy_strerror(code);
-
+    const char *why = upload->error[0] != '\0' ? upload->error : curl_easy_strerror(code);
     if (upload->answer_too_long) {
         why = "the answer is longer than tallyd's ever are";
     } else if (code == CURLE_SEND_FAIL_REWIND) { /* what curl wanted to do about it */
@@ -268,7 +254,6 @@ static enum import_upload_result judge_failure(
 static bool is_replayed(struct import_upload *upload)
 {
     struct curl_header *header;
-
     return curl_easy_header(upload->easy, "Idempotency-Replayed", 0, CURLH_HEADER, -1, &header) ==
            CURLHE_OK;
 }
@@ -280,10 +265,8 @@ static CURLcode perform(
     char ndjson[] = "Content-Type: application/x-ndjson", json[] = "Content-Type: application/json";
     struct curl_slist type = {.data = count > 0 ? ndjson : json, .next = upload->headers};
     struct curl_slist first = {.data = text, .next = &type};
-    CURLcode code;
-
     (void)snprintf(text, sizeof(text), "Idempotency-Key: %s", key);
-    code = curl_easy_setopt(upload->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.n);
+    CURLcode code = curl_easy_setopt(upload->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.n);
     if (code == CURLE_OK) {
         code = curl_easy_setopt(upload->easy, CURLOPT_HTTPHEADER, &first);
     }
@@ -297,27 +280,23 @@ static CURLcode perform(
 enum import_upload_result import_upload_post(struct import_upload *upload, const char *key,
     struct slice body, size_t count, struct import_upload_answer *ret)
 {
-    enum import_upload_result result;
-    curl_off_t retry_after_s = 0;
-    long status = 0;
-    json_t *answer;
-    CURLcode code;
-
     *ret = (struct import_upload_answer){0};
     upload->unsent = body;
     upload->answer_n = 0;
     upload->answer_too_long = false;
     upload->error[0] = '\0';
-    code = perform(upload, key, body, count);
+    CURLcode code = perform(upload, key, body, count);
     if (code != CURLE_OK) {
         return judge_failure(upload, code, ret);
     }
+    long status = 0;
+    curl_off_t retry_after_s = 0;
     (void)curl_easy_getinfo(upload->easy, CURLINFO_RESPONSE_CODE, &status);
     (void)curl_easy_getinfo(upload->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
     ret->retry_after_s = (int64_t)retry_after_s;
     ret->replayed = is_replayed(upload);
-    answer = json_loadb(upload->answer, upload->answer_n, 0, NULL);
-    result = judge(status, answer, count, ret);
+    json_t *answer = json_loadb(upload->answer, upload->answer_n, 0, NULL);
+    enum import_upload_result result = judge(status, answer, count, ret);
     json_decref(answer);
     return result;
 }

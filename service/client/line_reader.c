@@ -23,44 +23,45 @@ struct line_reader {
     char buffer[BUFFER_BYTES];
 };
 
-struct line_reader *line_reader_open(const char *path)
+/* Free what line_reader_open() has so far; @reader may be NULL.  errno stays. */
+static void give_up(struct line_reader *reader, int fd)
 {
-    struct stat about;
-    struct line_reader *reader;
-    /* Standard input is copied because closing the reader closes its descriptor. */
-    int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
-    int saved;
-
-    if (fd < 0) {
-        return NULL;
-    }
-    reader = calloc(1, sizeof(*reader));
-    if (!reader) {
-        goto fail;
-    }
-    reader->total = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) ? (int64_t)about.st_size : -1;
-    reader->file = gzdopen(fd, "rb");
-    if (!reader->file || gzbuffer(reader->file, INFLATE_BYTES) != 0) {
-        errno = ENOMEM;
-        goto fail;
-    }
-    return reader;
-
-fail:
-    saved = errno;
-    if (reader && reader->file) {
+    int saved = errno;
+    if (reader != NULL && reader->file != NULL) {
         (void)gzclose_r(reader->file); /* takes the descriptor with it; nothing was written */
     } else {
         (void)close(fd);
     }
     free(reader);
     errno = saved;
-    return NULL;
+}
+
+struct line_reader *line_reader_open(const char *path)
+{
+    /* Standard input is copied because closing the reader closes its descriptor. */
+    int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return NULL;
+    }
+    struct line_reader *reader = calloc(1, sizeof(*reader));
+    if (reader == NULL) {
+        give_up(reader, fd);
+        return NULL;
+    }
+    struct stat about;
+    reader->total = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) ? (int64_t)about.st_size : -1;
+    reader->file = gzdopen(fd, "rb");
+    if (reader->file == NULL || gzbuffer(reader->file, INFLATE_BYTES) != 0) {
+        errno = ENOMEM;
+        give_up(reader, fd);
+        return NULL;
+    }
+    return reader;
 }
 
 void line_reader_close(struct line_reader *reader)
 {
-    if (!reader) {
+    if (reader == NULL) {
         return;
     }
     (void)gzclose_r(reader->file); /* read only: what could fail was said by line_reader_next() */
@@ -73,8 +74,7 @@ static void fail(struct line_reader *reader)
     const char *text = gzerror(reader->file, &code);
     /* gzerror() puts the file's name in front, which for a descriptor is "<fd:3>". */
     const char *colon = strstr(text, ">: ");
-
-    if (colon) {
+    if (colon != NULL) {
         text = colon + 3;
     }
     if (code == Z_ERRNO) {
@@ -87,8 +87,6 @@ static void fail(struct line_reader *reader)
 /* More bytes behind `end`; false at the end of the file or on failure. */
 static bool fill(struct line_reader *reader)
 {
-    int n, code = Z_OK;
-
     if (reader->at_end || reader->failed) {
         return false;
     }
@@ -98,12 +96,14 @@ static bool fill(struct line_reader *reader)
         reader->scanned -= reader->start;
         reader->start = 0;
     }
-    n = gzread(reader->file, reader->buffer + reader->end, (unsigned)(BUFFER_BYTES - reader->end));
+    int n =
+        gzread(reader->file, reader->buffer + reader->end, (unsigned)(BUFFER_BYTES - reader->end));
     if (n > 0) {
         reader->end += (size_t)n;
         return true;
     }
     /* A gzip stream that was cut off ends like a file: only gzerror() tells. */
+    int code = Z_OK;
     (void)gzerror(reader->file, &code);
     if (n < 0 || (code != Z_OK && code != Z_STREAM_END)) {
         fail(reader);
@@ -119,8 +119,7 @@ static const char *find_end(struct line_reader *reader)
     for (;;) {
         const char *from = reader->buffer + reader->scanned;
         const char *newline = memchr(from, '\n', reader->end - reader->scanned);
-
-        if (newline) {
+        if (newline != NULL) {
             return newline;
         }
         reader->scanned = reader->end;
@@ -146,18 +145,17 @@ static void skip_byte_order_mark(struct line_reader *reader, struct slice *line)
 enum line_reader_result line_reader_next(struct line_reader *reader, struct slice *ret)
 {
     const char *newline = find_end(reader);
-    struct slice line;
     bool too_long = reader->skipping;
-
-    if (!newline && reader->failed) {
+    if (newline == NULL && reader->failed) {
         return LINE_READER_ERROR; /* what stands in the buffer is a piece of a line */
     }
-    if (!newline && reader->end == reader->start && !too_long) {
+    if (newline == NULL && reader->end == reader->start && !too_long) {
         return LINE_READER_END;
     }
+    struct slice line;
     line.p = reader->buffer + reader->start;
-    line.n = newline ? (size_t)(newline - line.p) : reader->end - reader->start;
-    reader->start = newline ? (size_t)(newline + 1 - reader->buffer) : reader->end;
+    line.n = newline != NULL ? (size_t)(newline - line.p) : reader->end - reader->start;
+    reader->start = newline != NULL ? (size_t)(newline + 1 - reader->buffer) : reader->end;
     reader->scanned = reader->start;
     reader->skipping = false;
     reader->is_open = newline == NULL;
@@ -190,9 +188,7 @@ const char *line_reader_error(const struct line_reader *reader)
 
 int64_t line_reader_consumed(const struct line_reader *reader)
 {
-
     z_off_t offset = gzoffset(reader->file);
-
     return offset < 0 ? (int64_t)gztell(reader->file) : (int64_t)offset;
 }
 

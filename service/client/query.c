@@ -14,8 +14,8 @@ enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 /* One line on stderr; somebody else's bytes made printable. */
 static void say(const char *what, const char *text)
 {
-    fprintf(stderr, "tallyd query: %s%s", what, *what && *text ? ": " : "");
-    for (; *text; text++) {
+    fprintf(stderr, "tallyd query: %s%s", what, *what != '\0' && *text != '\0' ? ": " : "");
+    for (; *text != '\0'; text++) {
         fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, stderr);
     }
     fputc('\n', stderr);
@@ -28,15 +28,15 @@ static void say_problem(long status, const json_t *problem)
     const char *parameter = json_string_value(json_object_get(error, "parameter"));
     const char *detail = json_string_value(json_object_get(problem, "detail"));
     char what[96];
-
-    if (parameter) { /* the option's name stands before it: the detail that does not name it */
+    if (parameter !=
+        NULL) { /* the option's name stands before it: the detail that does not name it */
         const char *own = json_string_value(json_object_get(error, "detail"));
-        detail = own ? own : detail;
+        detail = own != NULL ? own : detail;
         (void)snprintf(what, sizeof(what), "--%.60s", parameter);
     } else {
         (void)snprintf(what, sizeof(what), "the server answers %ld", status);
     }
-    say(what, detail ? detail : "");
+    say(what, detail != NULL ? detail : "");
 }
 
 /* What a table has no column for. */
@@ -56,8 +56,7 @@ static void say_notes(const json_t *answer)
 static bool print_rows(const struct query_options *options, json_t *answer)
 {
     struct query_table *table = query_table_new(answer);
-
-    if (!table) {
+    if (table == NULL) {
         say("the server's answer is no table", "");
         return false;
     }
@@ -73,11 +72,10 @@ static bool print_rows(const struct query_options *options, json_t *answer)
 static bool print_answer_rows(const struct query_options *options, json_t *answer)
 {
     json_t *cover = json_object_get(answer, "cover");
-
     if (!print_rows(options, answer)) {
         return false;
     }
-    if (options->format == QUERY_TABLE && json_object_get(cover, "list")) { /* --explain */
+    if (options->format == QUERY_TABLE && json_object_get(cover, "list") != NULL) { /* --explain */
         fputc('\n', stdout);
         if (!print_rows(options, cover)) {
             return false;
@@ -89,9 +87,8 @@ static bool print_answer_rows(const struct query_options *options, json_t *answe
 
 static bool print_answer(const struct query_options *options, const struct query_answer *answer)
 {
-    json_t *json = json_loadb(answer->text ? answer->text : "", answer->n, 0, NULL);
+    json_t *json = json_loadb(answer->text != NULL ? answer->text : "", answer->n, 0, NULL);
     bool good = answer->status == 200 && json != NULL;
-
     if (!good) {
         say_problem(answer->status, json);
     } else if (options->format == QUERY_JSON) {
@@ -112,7 +109,6 @@ static int ask(const struct query_options *options)
 {
     struct query_answer answer;
     bool good = false;
-
     query_http_get(options, &answer);
     if (answer.status == 0) {
         say("", answer.error);
@@ -128,8 +124,7 @@ int query_main(int argc, char **argv)
     struct query_options *options = calloc(1, sizeof(*options));
     char error[256];
     int status = EXIT_REFUSED;
-
-    if (!options) {
+    if (options == NULL) {
         say("out of memory", "");
         return status;
     }

@@ -19,13 +19,11 @@ static size_t take_answer(char *from, size_t size, size_t n, void *data)
 {
     struct query_answer *answer = data;
     size_t length = size * n;
-    char *longer;
-
     if (length > ANSWER_MAX - answer->n) {
         return 0; /* curl then gives up with CURLE_WRITE_ERROR */
     }
-    longer = realloc(answer->text, answer->n + length + 1);
-    if (!longer) {
+    char *longer = realloc(answer->text, answer->n + length + 1);
+    if (longer == NULL) {
         return 0;
     }
     answer->text = longer;
@@ -39,7 +37,6 @@ static size_t take_answer(char *from, size_t size, size_t n, void *data)
 static bool put_url(CURL *easy, const struct query_options *options, struct buffer *to)
 {
     size_t n = strlen(options->url);
-
     while (n > 0 && options->url[n - 1] == '/') {
         n--;
     }
@@ -48,12 +45,11 @@ static bool put_url(CURL *easy, const struct query_options *options, struct buff
     for (size_t i = 0; i < options->n_parameters; i++) {
         const struct query_parameter *p = &options->parameters[i];
         char *value = curl_easy_escape(easy, p->value, (int)strlen(p->value));
-
         buffer_text(to, i == 0 ? "?" : "&");
         buffer_text(to, p->name);
         buffer_text(to, "=");
-        buffer_text(to, value ? value : "");
-        to->failed = to->failed || !value;
+        buffer_text(to, value != NULL ? value : "");
+        to->failed = to->failed || value == NULL;
         curl_free(value);
     }
     buffer_append(to, "", 1);
@@ -65,13 +61,12 @@ static struct curl_slist *headers_of(const struct query_options *options)
     struct curl_slist *headers = curl_slist_append(NULL, "Accept: application/json");
     struct curl_slist *more = NULL;
     char *bearer = NULL;
-
-    if (headers && options->token &&
+    if (headers != NULL && options->token != NULL &&
         asprintf(&bearer, "Authorization: Bearer %s", options->token) >= 0) {
         more = curl_slist_append(headers, bearer);
         free(bearer);
     }
-    if (headers && options->token && !more) {
+    if (headers != NULL && options->token != NULL && more == NULL) {
         curl_slist_free_all(headers);
         return NULL;
     }
@@ -82,7 +77,6 @@ static bool set_up(CURL *easy, const char *url, struct curl_slist *headers, char
     struct query_answer *answer)
 {
     CURLcode bad = CURLE_OK;
-
     bad |= curl_easy_setopt(easy, CURLOPT_URL, url);
     bad |= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     bad |= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
@@ -106,10 +100,9 @@ void query_http_get(const struct query_options *options, struct query_answer *re
     struct buffer url;
     CURL *easy = curl_easy_init();
     CURLcode code = CURLE_OUT_OF_MEMORY;
-
     *ret = (struct query_answer){0};
     buffer_init(&url);
-    if (easy && headers && put_url(easy, options, &url) &&
+    if (easy != NULL && headers != NULL && put_url(easy, options, &url) &&
         set_up(easy, url.p, headers, error, ret)) {
         code = curl_easy_perform(easy);
     }
@@ -117,7 +110,7 @@ void query_http_get(const struct query_options *options, struct query_answer *re
         (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &ret->status);
     } else {
         (void)snprintf(ret->error, sizeof(ret->error), "%s: %s", options->url,
-            error[0] ? error : curl_easy_strerror(code));
+            error[0] != '\0' ? error : curl_easy_strerror(code));
     }
     curl_easy_cleanup(easy);
     curl_slist_free_all(headers);

@@ -64,8 +64,8 @@ void query_options_print_help(FILE *out)
     fputc('\n', out);
     for (size_t i = 0; i < N_OPTIONS; i++) {
         const char *value = option_table[i].value_name;
-        fprintf(out, "  --%s%s%s\n        %s\n", option_table[i].name, value ? " " : "",
-            value ? value : "", option_table[i].help);
+        fprintf(out, "  --%s%s%s\n        %s\n", option_table[i].name, value != NULL ? " " : "",
+            value != NULL ? value : "", option_table[i].help);
     }
     fputs("\n--url, --token and --site are also TALLYD_URL, TALLYD_TOKEN and TALLYD_SITE in the\n"
           "environment.\n\n"
@@ -87,7 +87,6 @@ static bool add_parameter(struct query_options *options, const char *name, const
 static const char *take(struct query_options *options, size_t i, const char *value)
 {
     const char *name = option_table[i].name;
-
     if (strcmp(name, "json") == 0 || strcmp(name, "csv") == 0) {
         enum query_format format = name[0] == 'j' ? QUERY_JSON : QUERY_CSV;
         bool other = options->format != QUERY_TABLE && options->format != format;
@@ -102,14 +101,13 @@ static const char *take(struct query_options *options, size_t i, const char *val
         options->token = value;
         return bearer_token_valid(value) ? NULL : TOKEN_EXPECTED;
     }
-    return add_parameter(options, name, value ? value : "1") ? NULL : "given less often";
+    return add_parameter(options, name, value != NULL ? value : "1") ? NULL : "given less often";
 }
 
 /* Does @arg name option @i?  *ret_value: what stands behind its '=', NULL without one. */
 static bool names_option(const char *arg, size_t i, const char **ret_value)
 {
     size_t n = strlen(option_table[i].name);
-
     if (strncmp(arg, "--", 2) != 0 || strncmp(arg + 2, option_table[i].name, n) != 0 ||
         (arg[2 + n] != '\0' && arg[2 + n] != '=')) {
         return false;
@@ -123,26 +121,25 @@ static int take_option(
     int left, char **args, struct query_options *options, char *ret_error, size_t error_n)
 {
     for (size_t i = 0; i < N_OPTIONS; i++) {
-        const char *value, *expected;
-        int taken = 1;
-
+        const char *value;
         if (!names_option(args[0], i, &value)) {
             continue;
         }
-        if (option_table[i].value_name == NULL && value) {
+        int taken = 1;
+        if (option_table[i].value_name == NULL && value != NULL) {
             (void)snprintf(ret_error, error_n, "--%s takes no value", option_table[i].name);
             return 0;
         }
-        if (option_table[i].value_name && !value && left > 1) {
+        if (option_table[i].value_name != NULL && value == NULL && left > 1) {
             value = args[1];
             taken = 2;
         }
-        if (option_table[i].value_name && !value) {
+        if (option_table[i].value_name != NULL && value == NULL) {
             (void)snprintf(ret_error, error_n, "--%s needs a value", option_table[i].name);
             return 0;
         }
-        expected = take(options, i, value);
-        if (!expected) {
+        const char *expected = take(options, i, value);
+        if (expected == NULL) {
             return taken;
         }
         (void)snprintf(ret_error, error_n, "--%s must be %s", option_table[i].name, expected);
@@ -155,7 +152,7 @@ static int take_option(
 static bool take_question(
     struct query_options *options, const char *name, char *ret_error, size_t error_n)
 {
-    if (options->path) {
+    if (options->path != NULL) {
         (void)snprintf(ret_error, error_n, "one question at a time, and there is also %s", name);
         return false;
     }
@@ -181,22 +178,21 @@ static bool take_environment(struct query_options *options, char *ret_error, siz
     const char *url = getenv("TALLYD_URL");
     const char *token = getenv("TALLYD_TOKEN");
     const char *site = getenv("TALLYD_SITE");
-    bool has_site = !site || !*site || !takes_site(options->path);
-
+    bool has_site = site == NULL || *site == '\0' || !takes_site(options->path);
     for (size_t i = 0; i < options->n_parameters; i++) {
         has_site = has_site || strcmp(options->parameters[i].name, "site") == 0;
     }
     if (!has_site) {
         (void)add_parameter(options, "site", site);
     }
-    if (!options->url) {
-        options->url = url && *url ? url : SERVER_URL_DEFAULT;
+    if (options->url == NULL) {
+        options->url = url != NULL && *url != '\0' ? url : SERVER_URL_DEFAULT;
         if (!server_url_valid(options->url)) {
             (void)snprintf(ret_error, error_n, "TALLYD_URL must be " SERVER_URL_EXPECTED);
             return false;
         }
     }
-    if (!options->token && token && *token) {
+    if (options->token == NULL && token != NULL && *token != '\0') {
         options->token = token;
         if (!bearer_token_valid(token)) {
             (void)snprintf(ret_error, error_n, "TALLYD_TOKEN must be " TOKEN_EXPECTED);
@@ -226,7 +222,7 @@ enum query_options_result query_options_parse(
             return QUERY_OPTIONS_WRONG;
         }
     }
-    if (!ret->path) {
+    if (ret->path == NULL) {
         (void)snprintf(ret_error, error_n, "a question is missing (see tallyd query --help)");
         return QUERY_OPTIONS_WRONG;
     }

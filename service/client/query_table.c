@@ -44,7 +44,6 @@ static const json_t *list_of(const json_t *answer)
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         const json_t *list = json_object_get(answer, lists[i]);
         bool names = strcmp(lists[i], "pages") == 0 && json_is_string(json_array_get(list, 0));
-
         if (json_is_array(list) && !names) { /* names of pages: those that were asked for */
             return list;
         }
@@ -57,17 +56,15 @@ static json_t *rows_of_overlap(const json_t *answer)
 {
     static const char *const names[] = {"a", "b", "union", "intersection", "jaccard"};
     json_t *rows = json_array();
-
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const json_t *figure = json_object_get(answer, names[i]);
         json_t *page = json_object_get(figure, "page");
         json_t *set = json_object_get(figure, "pageset");
         json_t *uv = json_object_get(figure, "uv");
         json_t *row = json_object();
-
-        page = page ? page : set;
-        json_object_set_new(row, "of", page ? json_incref(page) : json_string(names[i]));
-        json_object_set(row, "uv", uv ? uv : json_object_get(figure, "value"));
+        page = page != NULL ? page : set;
+        json_object_set_new(row, "of", page != NULL ? json_incref(page) : json_string(names[i]));
+        json_object_set(row, "uv", uv != NULL ? uv : json_object_get(figure, "value"));
         json_object_set(row, "error", json_object_get(figure, "error"));
         json_array_append_new(rows, row);
     }
@@ -78,7 +75,7 @@ static json_t *rows_of_overlap(const json_t *answer)
 
 static const json_t *cell(const struct column *column, const json_t *row)
 {
-    if (column->parent) {
+    if (column->parent != NULL) {
         row = json_object_get(row, column->parent);
     }
     return json_is_object(row) ? json_object_get(row, column->name) : row;
@@ -105,8 +102,7 @@ static const char *text_of(const json_t *value, char number[NUMBER_TEXT])
 static size_t width_of(const char *text)
 {
     size_t n = 0;
-
-    for (; *text; text++) {
+    for (; *text != '\0'; text++) {
         n += ((unsigned char)*text & 0xc0) != 0x80;
     }
     return n;
@@ -132,14 +128,13 @@ static void add_columns(struct query_table *table, json_t *row)
 {
     const char *name;
     const json_t *value;
-
     json_object_foreach(row, name, value)
     {
-        if (strcmp(name, "error") == 0 && json_object_get(value, "low")) {
+        if (strcmp(name, "error") == 0 && json_object_get(value, "low") != NULL) {
             add_column(table, name, "low", json_object_get(value, "low"));
             add_column(table, name, "high", json_object_get(value, "high"));
         } else if (!json_is_object(value) && !json_is_array(value) && !json_is_boolean(value) &&
-                   !json_is_null(value) && (table->rows || !is_echoed(name))) {
+                   !json_is_null(value) && (table->rows != NULL || !is_echoed(name))) {
             add_column(table, NULL, name, value);
         }
     }
@@ -158,8 +153,8 @@ static void add_known_columns(struct query_table *table)
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         if (table->rows == json_object_get(table->answer, known[i].list) &&
-            (!known[i].beside || json_object_get(table->answer, known[i].beside))) {
-            for (size_t k = 0; k < 5 && known[i].names[k]; k++) {
+            (known[i].beside == NULL || json_object_get(table->answer, known[i].beside) != NULL)) {
+            for (size_t k = 0; k < 5 && known[i].names[k] != NULL; k++) {
                 add_column(table, NULL, known[i].names[k], NULL);
             }
             return;
@@ -172,7 +167,6 @@ static void widen(struct query_table *table, const json_t *row)
     for (size_t i = 0; i < table->n_columns; i++) {
         char number[NUMBER_TEXT];
         size_t width = width_of(text_of(cell(&table->columns[i], row), number));
-
         if (width > table->columns[i].width) {
             table->columns[i].width = width;
         }
@@ -182,19 +176,16 @@ static void widen(struct query_table *table, const json_t *row)
 struct query_table *query_table_new(json_t *answer)
 {
     struct query_table *table = calloc(1, sizeof(*table));
-    json_t *row;
-    size_t i;
-
-    if (!table || !json_is_object(answer)) {
+    if (table == NULL || !json_is_object(answer)) {
         free(table);
         return NULL;
     }
     table->answer = answer;
-    if (json_object_get(answer, "intersection")) {
+    if (json_object_get(answer, "intersection") != NULL) {
         table->made = rows_of_overlap(answer);
     }
-    table->rows = table->made ? table->made : list_of(answer);
-    row = table->rows ? json_array_get(table->rows, 0) : answer;
+    table->rows = table->made != NULL ? table->made : list_of(answer);
+    json_t *row = table->rows != NULL ? json_array_get(table->rows, 0) : answer;
     if (json_is_string(row)) {
         add_column(table, NULL, "site", row);
     } else if (json_is_object(row)) {
@@ -203,6 +194,7 @@ struct query_table *query_table_new(json_t *answer)
         add_known_columns(table);
     }
     widen(table, answer);
+    size_t i;
     json_array_foreach(table->rows, i, row)
     {
         widen(table, row);
@@ -212,7 +204,7 @@ struct query_table *query_table_new(json_t *answer)
 
 void query_table_free(struct query_table *table)
 {
-    if (table) {
+    if (table != NULL) {
         json_decref(table->made);
     }
     free(table);
@@ -223,9 +215,8 @@ void query_table_free(struct query_table *table)
 /* Somebody else's text for a terminal: controls of ASCII, and those of Latin-1 in UTF-8. */
 static void put_printable(const char *text, FILE *out)
 {
-    for (; *text; text++) {
+    for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text, next = (unsigned char)text[1];
-
         if (c == 0xc2 && next >= 0x80 && next < 0xa0) {
             text++;
             c = '?';
@@ -237,7 +228,6 @@ static void put_printable(const char *text, FILE *out)
 static void put_cell(const struct column *column, const char *text, bool last, FILE *out)
 {
     size_t blanks = column->width - width_of(text);
-
     if (column->number) {
         fprintf(out, "%*s", (int)blanks, "");
     }
@@ -253,7 +243,6 @@ static void put_row(const struct query_table *table, const json_t *row, FILE *ou
     for (size_t i = 0; i < table->n_columns; i++) {
         char number[NUMBER_TEXT];
         const struct column *column = &table->columns[i];
-
         put_cell(column, text_of(cell(column, row), number), i + 1 == table->n_columns, out);
     }
 }
@@ -270,26 +259,25 @@ static void put_rule(const struct query_table *table, FILE *out)
 
 void query_table_print(const struct query_table *table, FILE *out)
 {
-    const json_t *row;
-    size_t i;
-
-    for (i = 0; i < table->n_columns; i++) {
+    for (size_t i = 0; i < table->n_columns; i++) {
         put_cell(&table->columns[i], table->columns[i].name, i + 1 == table->n_columns, out);
     }
     if (table->n_columns > 0) {
         put_rule(table, out);
     }
-    if (!table->rows) {
+    if (table->rows == NULL) {
         put_row(table, table->answer, out);
         return;
     }
+    const json_t *row;
+    size_t i;
     json_array_foreach(table->rows, i, row)
     {
         put_row(table, row, out);
     }
     /* distinct visitors of the window are not the sum of its parts' */
     if (table->rows == json_object_get(table->answer, "series") && table->n_columns > 0 &&
-        cell(&table->columns[table->n_columns - 1], table->answer)) {
+        cell(&table->columns[table->n_columns - 1], table->answer) != NULL) {
         put_rule(table, out);
         put_row(table, table->answer, out);
     }
@@ -300,7 +288,6 @@ void query_table_print(const struct query_table *table, FILE *out)
 static void put_csv_text(const char *text, FILE *out)
 {
     struct buffer cell;
-
     buffer_init(&cell);
     csv_put_text(&cell, text, strlen(text));
     if (cell.n > 0) {
@@ -312,7 +299,6 @@ static void put_csv_text(const char *text, FILE *out)
 static void put_csv(const json_t *value, bool last, FILE *out)
 {
     char number[NUMBER_TEXT];
-
     if (json_is_string(value)) {
         put_csv_text(json_string_value(value), out);
     } else {
@@ -330,16 +316,15 @@ static void put_csv_row(const struct query_table *table, const json_t *row, FILE
 
 void query_table_print_csv(const struct query_table *table, FILE *out)
 {
-    const json_t *row;
-    size_t i;
-
-    for (i = 0; i < table->n_columns; i++) {
+    for (size_t i = 0; i < table->n_columns; i++) {
         put_csv_text(table->columns[i].name, out);
         fputc(i + 1 == table->n_columns ? '\n' : ',', out);
     }
-    if (!table->rows) {
+    if (table->rows == NULL) {
         put_csv_row(table, table->answer, out);
     }
+    const json_t *row;
+    size_t i;
     json_array_foreach(table->rows, i, row)
     {
         put_csv_row(table, row, out);

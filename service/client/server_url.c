@@ -8,7 +8,6 @@ static bool has_part(CURLU *url, CURLUPart part)
 {
     char *text = NULL;
     bool has = curl_url_get(url, part, &text, 0) == CURLUE_OK;
-
     curl_free(text);
     return has;
 }
@@ -17,10 +16,9 @@ bool server_url_valid(const char *text)
 {
     bool http = strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
     CURLU *url = curl_url();
-    bool good = url && http && curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
+    bool good = url != NULL && http && curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
                 !has_part(url, CURLUPART_USER) && !has_part(url, CURLUPART_QUERY) &&
                 !has_part(url, CURLUPART_FRAGMENT);
-
     curl_url_cleanup(url);
     return good;
 }
@@ -28,10 +26,8 @@ bool server_url_valid(const char *text)
 bool server_url_is_loopback(const char *url)
 {
     const char *host = strstr(url, "://");
-    size_t n;
-
-    host = host ? host + 3 : url;
-    n = strcspn(host, ":/");
+    host = host != NULL ? host + 3 : url;
+    size_t n = strcspn(host, ":/");
     return strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
            (n == 9 && strncmp(host, "localhost", n) == 0);
 }
@@ -39,7 +35,6 @@ bool server_url_is_loopback(const char *url)
 bool bearer_token_valid(const char *token)
 {
     size_t n = strlen(token);
-
     for (size_t i = 0; i < n; i++) {
         if (!isgraph((unsigned char)token[i])) {
             return false;

@@ -4,12 +4,10 @@
  * Source: Unicode 15, table 3-7. */
 static size_t utf8_length(const unsigned char *p, size_t n)
 {
-    unsigned char low = 0x80, high = 0xbf;
-    size_t length;
-
     if (p[0] < 0x80) {
         return 1;
     }
+    size_t length;
     if (p[0] >= 0xc2 && p[0] <= 0xdf) {
         length = 2;
     } else if (p[0] >= 0xe0 && p[0] <= 0xef) {
@@ -19,6 +17,7 @@ static size_t utf8_length(const unsigned char *p, size_t n)
     } else {
         return 0;
     }
+    unsigned char low = 0x80, high = 0xbf;
     if (p[0] == 0xe0) {
         low = 0xa0; /* below: overlong */
     } else if (p[0] == 0xed) {
@@ -42,7 +41,6 @@ static size_t utf8_length(const unsigned char *p, size_t n)
 static size_t escape_code(unsigned code, char *out)
 {
     static const char hex[] = "0123456789abcdef";
-
     out[0] = '\\';
     out[1] = 'u';
     for (unsigned i = 0; i < 4; i++) {
@@ -54,12 +52,11 @@ static size_t escape_code(unsigned code, char *out)
 /* Write the character at @p, @length bytes of UTF-8, or one stray byte if @length is 0. */
 static size_t escape_character(const unsigned char *p, size_t length, char *out)
 {
-    static const char plain[] = "\"\\\n\r\t", letters[] = "\"\\nrt";
-    const char *at;
-
     if (length == 0) {
         return escape_code(0xfffd, out);
     }
+    static const char plain[] = "\"\\\n\r\t", letters[] = "\"\\nrt";
+    const char *at;
     if (length == 1 && p[0] != '\0' && (at = strchr(plain, p[0])) != NULL) {
         out[0] = '\\';
         out[1] = letters[at - plain];
@@ -79,12 +76,10 @@ size_t escape_text(struct slice text, char *out, size_t room, size_t *ret_taken)
 {
     const unsigned char *p = (const unsigned char *)text.p;
     size_t written = 0, taken = 0;
-
     while (taken < text.n) {
         char character[ESCAPE_CHARACTER];
         size_t length = utf8_length(p + taken, text.n - taken);
         size_t n = escape_character(p + taken, length, character);
-
         if (n > room - written) {
             break;
         }
@@ -103,12 +98,10 @@ void escape_string(const char *text, char *out, size_t room)
     struct slice all = slice_of(text);
     size_t taken;
     size_t n = escape_text(all, out, room - sizeof("..."), &taken);
-
     if (taken < all.n) {
         /* The rest may still fit where the dots would stand. */
         struct slice rest = {all.p + taken, all.n - taken};
         size_t more, m = escape_text(rest, out + n, sizeof("...") - 1, &more);
-
         if (more == rest.n) {
             n += m;
         } else {

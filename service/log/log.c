@@ -34,7 +34,6 @@ struct logger {
 static int64_t system_now_ms(void *clock)
 {
     struct timespec now;
-
     (void)clock;
     if (clock_gettime(CLOCK_REALTIME, &now) != 0) {
         return 0;
@@ -45,7 +44,6 @@ static int64_t system_now_ms(void *clock)
 struct logger *logger_new(const struct logger_config *config)
 {
     struct logger *logger = calloc(1, sizeof(*logger));
-
     if (logger == NULL) {
         return NULL;
     }
@@ -77,7 +75,6 @@ static void emit(struct logger *logger, const struct log_record *record)
     char line[LOG_LINE_MAX];
     size_t n = log_line_format(record, logger->format, line);
     ssize_t written;
-
     do {
         written = write(logger->fd, line, n);
     } while (written < 0 && errno == EINTR);
@@ -100,7 +97,6 @@ static void emit_suppressed(struct logger *logger, const struct repeat *repeat, 
 static size_t place_of(const char *message)
 {
     uint32_t hash = 2166136261u; /* FNV-1a */
-
     for (const char *p = message; *p != '\0'; p++) {
         hash = (hash ^ (unsigned char)*p) * 16777619u;
     }
@@ -114,7 +110,6 @@ static bool admit(struct logger *logger, struct log_record *record, struct repea
     struct repeat *repeat = &logger->repeats[place_of(record->message)];
     int64_t second = record->at_ms / 1000;
     bool admitted = true;
-
     (void)pthread_mutex_lock(&logger->mu); /* cannot fail: a plain mutex, not held by this thread */
     if (repeat->message == NULL || strcmp(repeat->message, record->message) != 0) {
         *ret_evicted = *repeat;
@@ -140,17 +135,19 @@ static bool admit(struct logger *logger, struct log_record *record, struct repea
 void log_write(struct logger *logger, enum log_level level, const char *message,
     const struct log_field *fields, size_t n_fields)
 {
-    struct log_record record = {
-        .level = level, .message = message, .fields = fields, .n_fields = n_fields};
-    struct repeat evicted = {.suppressed = 0};
-    int saved = errno;
-
     if (level > atomic_load_explicit(&logger->level, memory_order_relaxed)) {
         return;
     }
-    record.at_ms = logger->now_ms(logger->clock);
+    int saved = errno;
+    struct log_record record = {
+        .at_ms = logger->now_ms(logger->clock),
+        .level = level,
+        .message = message,
+        .fields = fields,
+        .n_fields = n_fields,
+    };
+    struct repeat evicted = {.suppressed = 0};
     bool admitted = logger->repeats_per_s == 0 || admit(logger, &record, &evicted);
-
     if (evicted.suppressed > 0) {
         emit_suppressed(logger, &evicted, record.at_ms);
     }

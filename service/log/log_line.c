@@ -51,7 +51,6 @@ static bool is_bare(struct slice text)
 {
     for (size_t i = 0; i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];
-
         if (c <= ' ' || c >= 0x7f || c == '"' || c == '=' || c == '\\') {
             return false;
         }
@@ -64,7 +63,6 @@ static void put_text(struct line *line, struct slice text)
     char value[LOG_VALUE_MAX];
     size_t taken, n = escape_text(text, value, sizeof(value), &taken);
     bool quoted = line->format == LOG_FORMAT_JSON || !is_bare(text);
-
     if (quoted) {
         put(line, "\"", 1);
     }
@@ -80,7 +78,6 @@ static void put_text(struct line *line, struct slice text)
 static void put_value(struct line *line, const struct log_field *field)
 {
     char number[32];
-
     switch (field->type) {
     case LOG_TEXT:
         put_text(line, field->value.text);
@@ -102,7 +99,6 @@ static void put_value(struct line *line, const struct log_field *field)
 static void put_field(struct line *line, const struct log_field *field)
 {
     size_t start = line->n;
-
     put_key(line, field->key);
     put_value(line, field);
     if (line->full) {
@@ -115,13 +111,13 @@ static void put_time(struct line *line, int64_t at_ms)
 {
     int64_t ms = (at_ms % 1000 + 1000) % 1000;
     time_t at_s = (time_t)((at_ms - ms) / 1000);
-    char date[64], text[96];
+    char date[64];
     struct tm tm;
-
     if (gmtime_r(&at_s, &tm) == NULL ||
         strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm) == 0) {
         (void)snprintf(date, sizeof(date), "0000-00-00T00:00:00");
     }
+    char text[96];
     (void)snprintf(text, sizeof(text), "%s.%03dZ", date, (int)ms);
     put_key(line, "ts");
     put_text(line, slice_of(text));
@@ -134,7 +130,6 @@ size_t log_line_format(const struct log_record *record, enum log_format format, 
     struct log_field level = log_text("level", levels[record->level]);
     struct log_field message = log_text("msg", record->message);
     struct log_field suppressed = log_uint("suppressed", record->suppressed);
-
     put_time(&line, record->at_ms);
     put_field(&line, &level);
     put_field(&line, &message);
@@ -144,11 +139,9 @@ size_t log_line_format(const struct log_record *record, enum log_format format, 
     for (size_t i = 0; i < record->n_fields && !line.full; i++) {
         put_field(&line, &record->fields[i]);
     }
-
     line.room = LOG_LINE_MAX;
     if (line.full) {
         struct log_field truncated = log_bool("truncated", true);
-
         line.full = false;
         put_field(&line, &truncated);
     }

@@ -12,7 +12,6 @@ static bool is_name(const char *host)
 {
     const char *dot = strrchr(host, '.');
     const char *last = dot != NULL ? dot + 1 : host;
-
     return host[strspn(host, NAME_CHARACTERS)] == '\0' && *host != '.' && *host != '-' &&
            *last != '\0' && !(*last >= '0' && *last <= '9');
 }
@@ -20,7 +19,6 @@ static bool is_name(const char *host)
 static bool classify(const char *host, bool bracketed, enum listen_family *ret)
 {
     struct in6_addr address;
-
     if (bracketed) {
         if (inet_pton(AF_INET6, host, &address) != 1) {
             return false;
@@ -40,25 +38,22 @@ const char *listen_parse(const char *text, struct listen_address *ret)
 {
     static const char allowed[] =
         "HOST:PORT or [IPV6]:PORT, as 127.0.0.1:8080 or [::1]:0, port 0 to 65535";
-    struct listen_address address = {.port = 0};
     const char *colon = strrchr(text, ':');
     int64_t port;
-
     if (colon == NULL || !option_parse_integer(colon + 1, &port) || port > UINT16_MAX) {
         return allowed;
     }
     bool bracketed = text[0] == '[' && colon - text >= 2 && colon[-1] == ']';
     const char *host = text + bracketed;
     size_t n = (size_t)(colon - host) - bracketed;
-
     if (n == 0 || n > LISTEN_HOST_MAX) {
         return allowed;
     }
+    struct listen_address address = {.port = (uint16_t)port};
     memcpy(address.host, host, n);
     if (!classify(address.host, bracketed, &address.family)) {
         return allowed;
     }
-    address.port = (uint16_t)port;
     *ret = address;
     return NULL;
 }
@@ -66,7 +61,6 @@ const char *listen_parse(const char *text, struct listen_address *ret)
 bool listen_is_loopback(const struct listen_address *address)
 {
     unsigned char bytes[sizeof(struct in6_addr)];
-
     switch (address->family) {
     case LISTEN_IPV4:
         return inet_pton(AF_INET, address->host, bytes) == 1 && bytes[0] == 127;

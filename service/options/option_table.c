@@ -43,7 +43,6 @@ static const char *const guard_words[] = {"token", "ip", "site", NULL};
 static const char *check_ingest_limit(const char *text)
 {
     struct limit limit;
-
     return *text == '\0' ? NULL : limit_option_rate(text, &limit);
 }
 /* A switch that is on unless one says off: `--seen off`, where an OPTION_BOOL takes no word. */
@@ -52,7 +51,6 @@ static const char *const off_on_words[] = {"off", "on", NULL};
 static const char *check_listen(const char *text)
 {
     struct listen_address address;
-
     return listen_parse(text, &address);
 }
 
@@ -60,7 +58,6 @@ static const char *check_listen(const char *text)
 static const char *check_seen_error(const char *text)
 {
     double rate;
-
     return option_parse_rate(text, &rate) && rate >= 0.000001 && rate <= BLOOM_ERROR_MAX
                ? NULL
                : "a number from 0.000001 to 0.25, as 0.01";
@@ -180,12 +177,10 @@ const size_t option_table_n = sizeof(option_table) / sizeof(option_table[0]);
 static const char *check_site_tz(struct slice name, const char *value)
 {
     const char *fault = event_check_site(name);
-    struct zone_store *store;
-
     if (fault != NULL) {
         return fault;
     }
-    store = zone_store_new(NULL);
+    struct zone_store *store = zone_store_new(NULL);
     if (store == NULL) {
         return "out of memory";
     }
@@ -220,7 +215,6 @@ _Static_assert(
 static bool parse_seconds(const char *text, int64_t *ret_s)
 {
     int64_t ms;
-
     if (!option_parse_duration(text, &ms) || ms % 1000 != 0) {
         return false;
     }
@@ -231,12 +225,11 @@ static bool parse_seconds(const char *text, int64_t *ret_s)
 static bool set_number(const struct option *option, const char *text,
     bool (*parse)(const char *, int64_t *), int64_t *ret)
 {
-    int64_t value;
-
     if (option->word != NULL && strcmp(text, option->word) == 0) {
         *ret = option->word_value;
         return true;
     }
+    int64_t value;
     if (!parse(text, &value) || value < option->min || value > option->max) {
         return false;
     }
@@ -257,9 +250,9 @@ static bool set_enum(const struct option *option, const char *text, unsigned *re
 
 static bool set_string(const struct option *option, const char *text, const char **ret)
 {
-    bool allowed =
-        option->type == OPTION_PATH ? *text != '\0' : option->check == NULL || !option->check(text);
-
+    bool allowed = option->type == OPTION_PATH
+                       ? *text != '\0'
+                       : option->check == NULL || option->check(text) == NULL;
     if (allowed) {
         *ret = text;
     }
@@ -269,7 +262,6 @@ static bool set_string(const struct option *option, const char *text, const char
 bool option_set(const struct option *option, const char *text, struct options *options)
 {
     void *field = (char *)options + option->offset;
-
     switch (option->type) {
     case OPTION_STRING:
     case OPTION_PATH:
@@ -295,7 +287,6 @@ static void describe_range(const struct option *option, const char *what, const 
     int64_t scale, const char *(*format)(int64_t, char *), char *text, size_t room)
 {
     char min[OPTION_VALUE_TEXT], max[OPTION_VALUE_TEXT];
-
     (void)snprintf(text, room, "%s from %s to %s%s%s%s", what, format(option->min * scale, min),
         format(option->max * scale, max), examples, option->word != NULL ? ", or " : "",
         option->word != NULL ? option->word : "");
@@ -304,11 +295,9 @@ static void describe_range(const struct option *option, const char *what, const 
 static void describe_words(const struct option *option, char *text, size_t room)
 {
     size_t n = 0;
-
     for (size_t i = 0; option->words[i] != NULL && n < room; i++) {
         const char *separator = i == 0 ? "" : option->words[i + 1] == NULL ? " or " : ", ";
         int written = snprintf(text + n, room - n, "%s%s", separator, option->words[i]);
-
         n += written > 0 ? (size_t)written : 0;
     }
 }
@@ -319,7 +308,6 @@ void option_describe(const struct option *option, const char *refused, char *tex
     static const char whole[] = ", as 10s, 30m, 48h or 62d";
     static const char sizes[] = ", as 64KiB, 8MiB, 1GiB or a number of bytes";
     const char *fault = NULL;
-
     switch (option->type) {
     case OPTION_STRING:
         fault = option->check != NULL ? option->check(refused) : NULL;
@@ -352,7 +340,6 @@ void option_describe(const struct option *option, const char *refused, char *tex
 void option_show(const struct option *option, const char *value, char *text, size_t room)
 {
     char masked[1024];
-
     if (option->secret) {
         redis_url_mask(value, masked, sizeof(masked));
     }

@@ -34,7 +34,6 @@ static bool parse(const char *text, const struct unit *units, int64_t *ret)
 {
     const char *p = text;
     int64_t value = 0;
-
     for (; *p >= '0' && *p <= '9'; p++) {
         if (__builtin_mul_overflow(value, 10, &value) ||
             __builtin_add_overflow(value, *p - '0', &value)) {
@@ -60,7 +59,6 @@ static bool parse(const char *text, const struct unit *units, int64_t *ret)
 static const char *format(int64_t value, const struct unit *units, char *text)
 {
     const struct unit *best = units;
-
     for (const struct unit *unit = units; unit->name != NULL; unit++) {
         if (value != 0 && value % unit->factor == 0) {
             best = unit;
@@ -73,7 +71,6 @@ static const char *format(int64_t value, const struct unit *units, char *text)
 bool option_parse_bool(const char *text, bool *ret)
 {
     bool on = strcmp(text, "on") == 0 || strcmp(text, "true") == 0;
-
     if (!on && strcmp(text, "off") != 0 && strcmp(text, "false") != 0) {
         return false;
     }
@@ -98,11 +95,10 @@ bool option_parse_duration(const char *text, int64_t *ret_ms)
 
 bool option_parse_rate(const char *text, double *ret)
 {
-    char *end;
-
     if (text[0] == '\0' || strspn(text, "0123456789.") != strlen(text)) {
         return false;
     }
+    char *end;
     double value = strtod(text, &end); /* the program never leaves the C locale */
     if (*end != '\0') {
         return false;

@@ -15,7 +15,6 @@
 bool loader_fail(const struct loader *loader, const char *format, ...)
 {
     va_list arguments;
-
     va_start(arguments, format);
     (void)vsnprintf(loader->error, OPTIONS_ERROR, format, arguments);
     va_end(arguments);
@@ -38,7 +37,6 @@ static char environment_form(char c)
     static const char small[] = "abcdefghijklmnopqrstuvwxyz-";
     static const char large[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
     const char *at = c != '\0' ? strchr(small, c) : NULL;
-
     return at != NULL ? large[at - small] : c;
 }
 
@@ -60,7 +58,6 @@ static bool is_environment_name(const char *option, struct slice name)
 static bool refuse_argument(const struct loader *loader, const char *argument)
 {
     char shown[LOADER_SHOWN_MAX];
-
     option_show(&option_table[loader_find(SLICE("redis"))], argument, shown, sizeof(shown));
     return loader_fail(loader, "unexpected argument \"%s\"", shown);
 }
@@ -71,12 +68,10 @@ static bool read_flags(struct loader *loader, int argc, char *const *argv)
         if (strncmp(argv[i], "--", 2) != 0) {
             return refuse_argument(loader, argv[i]);
         }
-
         const char *name = argv[i] + 2;
         const char *equals = strchr(name, '=');
         size_t n = equals != NULL ? (size_t)(equals - name) : strlen(name);
         size_t at = loader_find((struct slice){name, n});
-
         if (at == LOADER_NONE) {
             return loader_fail(loader, "unknown option --%.*s; `tallyd --help` lists them all",
                 n < LOADER_SHOWN_MAX ? (int)n : LOADER_SHOWN_MAX, name);
@@ -89,7 +84,6 @@ static bool read_flags(struct loader *loader, int argc, char *const *argv)
             loader->flags[at] = argv[++i];
         } else {
             char allowed[OPTIONS_ERROR / 2];
-
             option_describe(&option_table[at], "--", allowed, sizeof(allowed));
             return loader_fail(loader, "--%s needs a value: %s", option_table[at].name, allowed);
         }
@@ -109,15 +103,12 @@ static bool read_environment(struct loader *loader, char *const *environment)
 {
     for (; *environment != NULL; environment++) {
         const char *equals = strchr(*environment, '=');
-
         if (equals == NULL || strncmp(*environment, PREFIX, sizeof(PREFIX) - 1) != 0) {
             continue;
         }
-
         const char *name = *environment + sizeof(PREFIX) - 1;
         struct slice behind = {name, (size_t)(equals - name)};
         size_t at = 0;
-
         while (at < option_table_n && !is_environment_name(option_table[at].name, behind)) {
             at++;
         }
@@ -137,7 +128,6 @@ static void place(
     const struct loader *loader, size_t at, enum option_source source, char *text, size_t room)
 {
     const char *name = option_table[at].name;
-
     switch (source) {
     case OPTION_DEFAULT:
         (void)snprintf(text, room, "default of %s", name);
@@ -159,20 +149,19 @@ static void place(
 
 bool loader_set(struct loader *loader, size_t at, const char *text, enum option_source source)
 {
-    struct option_origin *origin = &loader->options->origins[at];
-    char where[OPTIONS_ERROR / 4], shown[LOADER_SHOWN_MAX], allowed[OPTIONS_ERROR / 2];
     char *copy = strdup(text);
-
     if (copy == NULL) {
         return loader_fail(loader, "out of memory");
     }
     if (!option_set(&option_table[at], copy, loader->options)) {
         free(copy);
+        char where[OPTIONS_ERROR / 4], shown[LOADER_SHOWN_MAX], allowed[OPTIONS_ERROR / 2];
         place(loader, at, source, where, sizeof(where));
         option_show(&option_table[at], text, shown, sizeof(shown));
         option_describe(&option_table[at], text, allowed, sizeof(allowed));
         return loader_fail(loader, "%s: \"%s\" is refused, allowed: %s", where, shown, allowed);
     }
+    struct option_origin *origin = &loader->options->origins[at];
     free(origin->text);
     *origin = (struct option_origin){copy, source, loader->lines[at]};
     return true;
@@ -201,17 +190,16 @@ static bool set_defaults(struct loader *loader)
 /* `half` becomes a number, also in what `tallyd config` prints. */
 static bool resolve_memory(struct loader *loader)
 {
-    struct option_origin *origin = &loader->options->origins[loader_find(SLICE("redis-memory"))];
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    char text[OPTION_VALUE_TEXT];
-
     if (loader->options->redis_memory != OPTION_HALF) {
         return true;
     }
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     if (pages <= 0 || page <= 0) {
         return loader_fail(loader, "redis-memory: the machine's memory is not known, give a size");
     }
     loader->options->redis_memory = (int64_t)pages / 2 * page;
+    struct option_origin *origin = &loader->options->origins[loader_find(SLICE("redis-memory"))];
+    char text[OPTION_VALUE_TEXT];
     free(origin->text);
     origin->text = strdup(option_format_size(loader->options->redis_memory, text));
     return origin->text != NULL || loader_fail(loader, "out of memory");
@@ -221,15 +209,14 @@ static bool resolve_memory(struct loader *loader)
 static bool resolve_burst(struct loader *loader)
 {
     struct options *options = loader->options;
-    struct option_origin *origin = &options->origins[loader_find(SLICE("ingest-burst"))];
-    char text[OPTION_VALUE_TEXT];
     struct limit limit;
-
     if (options->ingest_burst != OPTION_AS_LIMIT || options->ingest_limit[0] == '\0' ||
         limit_option_rate(options->ingest_limit, &limit) != NULL) {
         return true;
     }
     options->ingest_burst = limit.count - 1;
+    struct option_origin *origin = &options->origins[loader_find(SLICE("ingest-burst"))];
+    char text[OPTION_VALUE_TEXT];
     free(origin->text);
     origin->text = strdup(option_format_integer(options->ingest_burst, text));
     return origin->text != NULL || loader_fail(loader, "out of memory");
@@ -239,12 +226,11 @@ static bool resolve_burst(struct loader *loader)
 static bool check_together(const struct loader *loader)
 {
     const struct options *options = loader->options;
-    const char *body = options->origins[loader_find(SLICE("max-body"))].text;
-    const char *memory = options->origins[loader_find(SLICE("max-body-memory"))].text;
-
     if (options->max_body_memory >= options->max_body) {
         return true;
     }
+    const char *body = options->origins[loader_find(SLICE("max-body"))].text;
+    const char *memory = options->origins[loader_find(SLICE("max-body-memory"))].text;
     return loader_fail(loader,
         "max-body-memory: \"%.50s\" is refused, allowed: at least max-body, \"%.50s\"", memory,
         body);
@@ -254,7 +240,6 @@ bool options_load(
     struct options *options, int argc, char *const *argv, char *const *environment, char *ret_error)
 {
     struct loader loader = {.options = options, .error = ret_error};
-
     memset(options, 0, sizeof(*options));
     if (set_defaults(&loader) && read_flags(&loader, argc, argv) &&
         read_environment(&loader, environment) && loader_read_file(&loader) &&

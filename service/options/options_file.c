@@ -28,7 +28,6 @@ static struct slice trim(struct slice text)
 static bool has_family(const struct option_family *family, struct slice text, struct slice *ret)
 {
     size_t before = strlen(family->before), after = strlen(family->after);
-
     if (text.n <= before + after || memcmp(text.p, family->before, before) != 0 ||
         memcmp(text.p + text.n - after, family->after, after) != 0) {
         return false;
@@ -41,7 +40,6 @@ static bool add_entry(struct loader *loader, const struct option_family *family,
     struct slice value, unsigned number)
 {
     struct options *options = loader->options;
-
     if (!array_reserve(&options->entries, &options->entries_capacity, options->n_entries,
             sizeof(*options->entries))) {
         return loader_fail(loader, "out of memory");
@@ -54,17 +52,13 @@ static bool add_entry(struct loader *loader, const struct option_family *family,
                 family->before, (int)name.n, name.p, family->after, options->entries[i].line);
         }
     }
-
     struct option_entry entry = {
         family, strndup(name.p, name.n), strndup(value.p, value.n), number};
-
     options->entries[options->n_entries++] = entry;
     if (entry.name == NULL || entry.value == NULL) {
         return loader_fail(loader, "out of memory");
     }
-
     const char *fault = family->check(name, entry.value);
-
     return fault == NULL ||
            loader_fail(loader, "%s:%u: %s%s%s: \"%.100s\" is refused: %s", loader->path, number,
                family->before, entry.name, family->after, entry.value, fault);
@@ -74,27 +68,21 @@ static bool add_entry(struct loader *loader, const struct option_family *family,
 static bool read_line(struct loader *loader, unsigned number, char *line, size_t n)
 {
     struct slice all = trim((struct slice){line, n});
-
     if (memchr(line, '\0', n) != NULL) {
         return loader_fail(loader, "%s:%u: a NUL byte", loader->path, number);
     }
     if (all.n == 0 || all.p[0] == '#') {
         return true;
     }
-
     const char *equals = memchr(all.p, '=', all.n);
-
     if (equals == NULL) {
         return loader_fail(loader, "%s:%u: no `name = value`", loader->path, number);
     }
-
     struct slice name = trim((struct slice){all.p, (size_t)(equals - all.p)});
     struct slice value = trim((struct slice){equals + 1, (size_t)(all.p + all.n - equals - 1)});
     size_t at = loader_find(name);
-
     for (size_t i = 0; at == LOADER_NONE && i < option_families_n; i++) {
         struct slice who;
-
         if (name.n < LOADER_SHOWN_MAX && has_family(&option_families[i], name, &who)) {
             return add_entry(loader, &option_families[i], who, value, number);
         }
@@ -121,12 +109,10 @@ static bool read_line(struct loader *loader, unsigned number, char *line, size_t
 static bool read_lines(struct loader *loader, char *text, size_t n)
 {
     unsigned number = 0;
-
     while (n > 0) {
         char *end = memchr(text, '\n', n);
         size_t length = end != NULL ? (size_t)(end - text) : n;
         size_t used = end != NULL ? length + 1 : n;
-
         if (!read_line(loader, ++number, text, length)) {
             return false;
         }
@@ -140,14 +126,11 @@ static bool read_lines(struct loader *loader, char *text, size_t n)
 static bool read_text(struct loader *loader, FILE *file)
 {
     char *text = malloc(FILE_MAX + 1);
-    bool ok = false;
-
     if (text == NULL) {
         return loader_fail(loader, "out of memory");
     }
-
+    bool ok = false;
     size_t n = fread(text, 1, FILE_MAX + 1, file);
-
     if (ferror(file)) {
         (void)loader_fail(
             loader, "cannot read the file %s (option config): %s", loader->path, strerror(errno));
@@ -164,21 +147,16 @@ bool loader_read_file(struct loader *loader)
 {
     size_t at = loader_find(SLICE("config"));
     const char *path = loader->flags[at] != NULL ? loader->flags[at] : loader->environment[at];
-
     if (path == NULL || *path == '\0') {
         return true;
     }
     loader->path = path;
-
     FILE *file = fopen(path, "re");
-
     if (file == NULL) {
         return loader_fail(
             loader, "cannot open the file %s (option config): %s", path, strerror(errno));
     }
-
     bool ok = read_text(loader, file);
-
     (void)fclose(file); /* read only: nothing can be lost */
     return ok;
 }

@@ -35,10 +35,8 @@ static void placeholder(const struct option *option, char *text, size_t room)
         break;
     }
     size_t n = 0;
-
     for (size_t i = 0; option->words[i] != NULL && n < room; i++) {
         int more = snprintf(text + n, room - n, "%s%s", i == 0 ? " " : "|", option->words[i]);
-
         n += more > 0 ? (size_t)more : 0;
     }
 }
@@ -49,7 +47,6 @@ void options_print_help(FILE *out)
     for (size_t i = 0; i < option_table_n; i++) {
         const struct option *option = &option_table[i];
         char value[64], allowed[256] = "";
-
         placeholder(option, value, sizeof(value));
         if (option->min != 0 || option->max != 0) {
             option_describe(option, "", allowed, sizeof(allowed));
@@ -61,7 +58,6 @@ void options_print_help(FILE *out)
     (void)fputs("\nIn the configuration file only, once for each name:\n", out);
     for (size_t i = 0; i < option_families_n; i++) {
         const struct option_family *family = &option_families[i];
-
         (void)fprintf(out, "  %s<name>%s = %s\n        %s\n", family->before, family->after,
             family->unit, family->help);
     }
@@ -84,7 +80,6 @@ static void fill_cell(const struct option *option, const char *value, char *cell
 {
     char shown[CELL - 2];
     bool quoted = *value == '\0' || strpbrk(value, " \"\\") != NULL;
-
     option_show(option, value, shown, sizeof(shown));
     (void)snprintf(cell, CELL, "%s%s%s", quoted ? "\"" : "", shown, quoted ? "\"" : "");
 }
@@ -94,7 +89,6 @@ static void fill_row(const struct options *options, size_t at, struct row *row)
     static const char *const sources[] = {"default", "file", "environment", "flag"};
     const struct option *option = &option_table[at];
     const struct option_origin *origin = &options->origins[at];
-
     (void)snprintf(row->cells[0], CELL, "%s", option->name);
     fill_cell(option, origin->text, row->cells[1]);
     (void)snprintf(row->cells[2], CELL, "%s", option->unit);
@@ -109,7 +103,6 @@ static void fill_row(const struct options *options, size_t at, struct row *row)
 static void fill_entry(const struct options *options, size_t at, struct row *row)
 {
     const struct option_entry *entry = &options->entries[at];
-
     (void)snprintf(
         row->cells[0], CELL, "%s%s%s", entry->family->before, entry->name, entry->family->after);
     (void)snprintf(row->cells[1], CELL, "\"%s\"", entry->value);
@@ -130,7 +123,6 @@ void options_print(const struct options *options, FILE *out)
 {
     struct row head = {{"option", "value", "unit", "default", "from"}}, row;
     size_t widths[COLUMNS];
-
     for (size_t j = 0; j < COLUMNS; j++) {
         widths[j] = strlen(head.cells[j]);
     }
@@ -138,7 +130,6 @@ void options_print(const struct options *options, FILE *out)
         fill_row(options, i, &row);
         for (size_t j = 0; j < COLUMNS; j++) {
             size_t width = strlen(row.cells[j]);
-
             if (width > widths[j] && width <= WIDTH_MAX) {
                 widths[j] = width;
             }

@@ -16,7 +16,6 @@ static const char hidden[] = "***";
 static const char *behind(const char *text, const char *prefix)
 {
     size_t n = strlen(prefix);
-
     return strncmp(text, prefix, n) == 0 ? text + n : NULL;
 }
 
@@ -24,9 +23,6 @@ const char *redis_url_check(const char *url)
 {
     static const char form[] = "redis://[user:password@]host:port[/db], unix:/path, or nothing for "
                                "the embedded Redis";
-    struct redis_endpoint endpoint;
-    const char *rest;
-
     if (*url == '\0') {
         return NULL;
     }
@@ -36,12 +32,14 @@ const char *redis_url_check(const char *url)
     if (behind(url, "redis-sentinel://") != NULL) {
         return "redis-sentinel:// is not supported yet";
     }
-    if ((rest = behind(url, "unix:")) != NULL) {
-        if (strlen(rest) >= sizeof(((struct sockaddr_un *)NULL)->sun_path)) {
+    const char *path = behind(url, "unix:");
+    if (path != NULL) {
+        if (strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path)) {
             return "the path of a unix socket has at most 107 bytes";
         }
-        return rest[0] == '/' && rest[1] != '/' && rest[1] != '\0' ? NULL : form;
+        return path[0] == '/' && path[1] != '/' && path[1] != '\0' ? NULL : form;
     }
+    struct redis_endpoint endpoint;
     return redis_endpoint_parse(url, &endpoint) ? NULL : form;
 }
 
@@ -50,7 +48,6 @@ static void mask_malformed(const char *url, char *text, size_t room)
 {
     size_t scheme = strspn(url, "abcdefghijklmnopqrstuvwxyz-");
     const char *rest = behind(url + scheme, "://");
-
     if (strpbrk(rest != NULL ? rest : url, "@:?") == NULL ||
         (behind(url, "unix:/") != NULL && strchr(url, '@') == NULL)) {
         (void)snprintf(text, room, "%s", url);
@@ -65,7 +62,6 @@ static void mask_malformed(const char *url, char *text, size_t room)
 static bool next_url(const char **at, char url[URL_ROOM])
 {
     size_t n = strcspn(*at, ",");
-
     if (n >= URL_ROOM) {
         return false;
     }
@@ -79,7 +75,6 @@ static bool stands_twice(const char *urls, const char *url)
 {
     char other[URL_ROOM];
     unsigned times = 0;
-
     while (*urls != '\0' && next_url(&urls, other)) {
         times += strcmp(other, url) == 0;
     }
@@ -93,7 +88,6 @@ const char *redis_url_list_check(const char *urls)
     const char *at = urls;
     char url[URL_ROOM];
     unsigned n = 0;
-
     while (*at != '\0') {
         if (!next_url(&at, url) || url[0] == '\0' || redis_url_check(url) != NULL ||
             stands_twice(urls, url)) {
@@ -108,11 +102,9 @@ static void mask_list(const char *urls, char *text, size_t room)
 {
     size_t used = 0;
     char url[URL_ROOM];
-
     text[0] = '\0';
     while (*urls != '\0' && next_url(&urls, url)) {
         char masked[URL_ROOM + 3];
-
         redis_url_mask(url, masked, sizeof(masked));
         int n = snprintf(text + used, room - used, "%s%s", used == 0 ? "" : ",", masked);
         used += n > 0 && (size_t)n < room - used ? (size_t)n : room - used - 1;
@@ -123,7 +115,6 @@ void redis_url_mask(const char *url, char *text, size_t room)
 {
     const char *userinfo = behind(url, "redis://");
     const char *at = userinfo != NULL ? strrchr(userinfo, '@') : NULL;
-
     if (redis_url_check(url) != NULL && strchr(url, ',') != NULL &&
         redis_url_list_check(url) == NULL) {
         mask_list(url, text, room);

@@ -15,7 +15,6 @@ static void read_holder(int fd, char *text, size_t room)
 {
     char digits[16];
     ssize_t n = pread(fd, digits, sizeof(digits) - 1, 0);
-
     text[0] = '\0';
     if (n <= 0) {
         return;
@@ -30,17 +29,16 @@ static void read_holder(int fd, char *text, size_t room)
 /* -1 and @error if it is held by another process or cannot be made. */
 static int lock(const char *dir, char *error, size_t room)
 {
-    char path[PATH_MAX + 16], holder[40], pid[16];
-
+    char path[PATH_MAX + 16];
     (void)snprintf(path, sizeof(path), "%s/tallyd.lock", dir);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-
     if (fd < 0) {
         (void)snprintf(error, room, "cannot open %s: %s", path, strerror(errno));
         return -1;
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK) {
+            char holder[40];
             read_holder(fd, holder, sizeof(holder));
             (void)snprintf(
                 error, room, "the data directory %s is in use by another tallyd%s", dir, holder);
@@ -50,8 +48,8 @@ static int lock(const char *dir, char *error, size_t room)
         (void)close(fd);
         return -1;
     }
+    char pid[16];
     int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
-
     /* The pid only helps people: a full disk is no reason not to start. */
     if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)n, 0) != n) {
         errno = 0;
@@ -61,15 +59,14 @@ static int lock(const char *dir, char *error, size_t room)
 
 bool data_dir_open(struct data_dir *dir, const char *path, char *error, size_t room)
 {
-    char resolved[PATH_MAX];
-    struct stat status;
-
     dir->lock_fd = -1;
     if (mkdir(path, 0700) != 0 && errno != EEXIST) {
         (void)snprintf(
             error, room, "cannot create the data directory %s: %s", path, strerror(errno));
         return false;
     }
+    char resolved[PATH_MAX];
+    struct stat status;
     if (realpath(path, resolved) == NULL || stat(resolved, &status) != 0) {
         (void)snprintf(error, room, "cannot use the data directory %s: %s", path, strerror(errno));
         return false;
@@ -79,7 +76,6 @@ bool data_dir_open(struct data_dir *dir, const char *path, char *error, size_t r
         return false;
     }
     int fd = lock(resolved, error, room);
-
     if (fd < 0) {
         return false;
     }

@@ -24,7 +24,6 @@
 int64_t process_clock_ms(void)
 {
     struct timespec now;
-
     if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) {
         return 0;
     }
@@ -48,7 +47,6 @@ bool process_end(int pidfd, int signal, int64_t deadline_ms)
         int64_t left_ms = deadline_ms - process_clock_ms();
         int wait_ms = left_ms <= 0 ? 0 : left_ms < INT_MAX ? (int)left_ms : INT_MAX;
         int n = poll(&end, 1, wait_ms);
-
         if (n > 0) {
             return true;
         }
@@ -74,12 +72,11 @@ struct child {
 static void reset_signals(void)
 {
     struct sigaction by_default = {.sa_handler = SIG_DFL};
-    sigset_t none;
-
     /* Fails for SIGKILL, SIGSTOP and those of the C library: they need no reset. */
     for (int i = 1; i < NSIG; i++) {
         (void)sigaction(i, &by_default, NULL);
     }
+    sigset_t none;
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -88,7 +85,6 @@ static void reset_signals(void)
 static _Noreturn void become(const struct child *child)
 {
     int report = child->report, fault;
-
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) {
         goto fail;
     }
@@ -121,7 +117,6 @@ static int lift(int fd)
 {
     int lifted = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD) : -1;
     int saved = errno;
-
     if (fd >= 0) {
         (void)close(fd);
     }
@@ -140,16 +135,13 @@ static void close_if(int fd)
 static pid_t fork_quietly(const struct child *child)
 {
     sigset_t all, before;
-
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t pid = fork();
-
     if (pid == 0) {
         become(child);
     }
     int saved = errno;
-
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = saved;
     return pid;
@@ -160,7 +152,6 @@ static int read_report(int fd)
 {
     int fault = 0;
     ssize_t n;
-
     do {
         n = read(fd, &fault, sizeof(fault));
     } while (n < 0 && errno == EINTR);
@@ -179,7 +170,6 @@ static int open_input(const char *text)
 {
     int fd =
         text == NULL ? open("/dev/null", O_RDONLY | O_CLOEXEC) : memfd_create("input", MFD_CLOEXEC);
-
     if (text != NULL && fd >= 0 &&
         (write(fd, text, strlen(text)) < 0 || lseek(fd, 0, SEEK_SET) != 0)) {
         close_if(fd);
@@ -199,7 +189,6 @@ bool process_start(const struct process_spec *spec, struct process *ret, char *e
     const char *step = "cannot prepare";
     int pipe_fds[2] = {-1, -1}, pidfd = -1, fault;
     pid_t pid = -1;
-
     memcpy(&child.argv, &spec->argv, sizeof(child.argv));
     if (child.program == NULL) {
         child.program = child.argv[0];

@@ -44,7 +44,6 @@ static bool fill_url(struct redis_child *child, char *error)
 {
     size_t n = strlen(child->dir.path) + sizeof("/" SOCKET_NAME) - 1;
     size_t max = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
-
     if (n > max) {
         (void)snprintf(error, REDIS_CHILD_TEXT,
             "the data directory's path is too long: its socket's would have %zu bytes, at most %zu "
@@ -63,12 +62,11 @@ static bool fill_url(struct redis_child *child, char *error)
  * looks at its name.  The caller frees it; NULL on failure. */
 static char *absolute_path(const char *server)
 {
-    char *here, *path = NULL;
-
     if (server[0] == '/' || strchr(server, '/') == NULL) {
         return strdup(server);
     }
-    here = getcwd(NULL, 0);
+    char *path = NULL;
+    char *here = getcwd(NULL, 0);
     if (here != NULL && asprintf(&path, "%s/%s", here, server) < 0) {
         path = NULL;
     }
@@ -79,7 +77,6 @@ static char *absolute_path(const char *server)
 struct redis_child *redis_child_open(const struct redis_child_config *config, char *ret_error)
 {
     struct redis_child *child = calloc(1, sizeof(*child));
-
     if (child != NULL) {
         child->dir.lock_fd = -1;
         child->process.pidfd = -1;
@@ -172,7 +169,6 @@ static bool spawn(struct redis_child *child, char *error)
     /* clang-format on */
     struct process_spec spec = {
         .argv = argv, .dir = dir, .output = child->log, .short_slices = true};
-
     (void)snprintf(maxmemory, sizeof(maxmemory), "%" PRId64, child->maxmemory);
     (void)snprintf(pid, sizeof(pid), "%s/redis.pid", dir);
     return process_start(&spec, &child->process, error, REDIS_CHILD_TEXT);
@@ -187,7 +183,6 @@ static bool mend(struct redis_child *child, char *error)
 static bool start(struct redis_child *child, int64_t now_ms, struct redis_child_report *report)
 {
     struct orphan orphan;
-
     *report = (struct redis_child_report){.outcome = REDIS_CHILD_FAILED, .retry_in_ms = -1};
     if (!redis_orphan_end(child->dir.path, child->server, child->orphan_patience_ms, &orphan,
             report->text, sizeof(report->text)) ||
@@ -221,7 +216,6 @@ static void schedule(struct redis_child *child, int64_t now_ms, struct redis_chi
 static void describe_end(const siginfo_t *end, char *text)
 {
     const char *name = end->si_code == CLD_EXITED ? NULL : sigdescr_np(end->si_status);
-
     if (end->si_code == CLD_EXITED) {
         (void)snprintf(text, REDIS_CHILD_TEXT, "exit status %d", end->si_status);
     } else {
@@ -234,7 +228,6 @@ static void describe_end(const siginfo_t *end, char *text)
 static bool reap(struct redis_child *child, struct redis_child_report *report)
 {
     siginfo_t end = {.si_pid = 0};
-
     *report = (struct redis_child_report){.outcome = REDIS_CHILD_NOTHING, .retry_in_ms = -1};
     if (child->process.pidfd < 0) {
         return false;
@@ -280,7 +273,6 @@ void redis_child_stop(
     struct redis_child *child, int64_t deadline_ms, struct redis_child_report *report)
 {
     int pidfd = child->process.pidfd;
-
     child->next_ms = REDIS_CHILD_NEVER;
     if (pidfd >= 0 && !process_end(pidfd, SIGTERM, deadline_ms)) {
         (void)process_end(pidfd, SIGKILL, process_clock_ms() + KILL_WAIT_MS);
@@ -291,7 +283,6 @@ void redis_child_stop(
 void redis_child_close(struct redis_child *child)
 {
     struct redis_child_report report;
-
     if (child == NULL) {
         return;
     }

@@ -13,20 +13,19 @@
 bool redis_mend(const char *dir, const char *server, const char *log, char *error, size_t room)
 {
     char manifest[PATH_MAX + sizeof(MANIFEST) + 1];
-    const char *const argv[] = {"redis-check-aof", "--fix", manifest, NULL};
-    struct process_spec spec = {
-        .program = server, .argv = argv, .dir = dir, .output = log, .input = "y\n"};
-    struct process check;
-    siginfo_t end = {.si_pid = 0};
-
     (void)snprintf(manifest, sizeof(manifest), "%s/" MANIFEST, dir);
     if (access(manifest, F_OK) != 0) {
         return true; /* nothing was written here so far */
     }
+    const char *const argv[] = {"redis-check-aof", "--fix", manifest, NULL};
+    struct process_spec spec = {
+        .program = server, .argv = argv, .dir = dir, .output = log, .input = "y\n"};
+    struct process check;
     if (!process_start(&spec, &check, error, room)) {
         return false;
     }
     (void)process_end(check.pidfd, 0, INT64_MAX);
+    siginfo_t end = {.si_pid = 0};
     bool reaped = waitid(P_PIDFD, (id_t)check.pidfd, &end, WEXITED) == 0;
     (void)close(check.pidfd);
     if (reaped && end.si_code == CLD_EXITED && end.si_status == 0) {

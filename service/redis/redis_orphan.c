@@ -24,7 +24,6 @@ static void read_text(const char *path, char *text, size_t room)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, text, room - 1) : -1;
-
     text[n > 0 ? n : 0] = '\0';
     text[strcspn(text, "\r\n")] = '\0';
     if (fd >= 0) {
@@ -35,10 +34,9 @@ static void read_text(const char *path, char *text, size_t room)
 static pid_t pid_of_file(const char *dir)
 {
     char path[PATH_MAX + 16], text[32];
-    int64_t pid;
-
     (void)snprintf(path, sizeof(path), "%s/redis.pid", dir);
     read_text(path, text, sizeof(text));
+    int64_t pid;
     if (!option_parse_integer(text, &pid) || pid <= 1 || pid > INT_MAX) {
         return 0;
     }
@@ -55,7 +53,6 @@ static pid_t pid_of_socket(const char *dir)
     pid_t pid = 0;
     int n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/redis.sock", dir);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
     if (fd < 0 || n < 0 || (size_t)n >= sizeof(address.sun_path)) {
         goto out;
     }
@@ -78,14 +75,13 @@ static bool is_server_in(pid_t pid, const char *server, const char *dir)
     char path[64], name[64];
     const char *slash = strrchr(server, '/');
     const char *file = slash != NULL ? slash + 1 : server;
-    struct stat theirs, ours;
-
     (void)snprintf(path, sizeof(path), "/proc/%ld/comm", (long)pid);
     read_text(path, name, sizeof(name));
     if (strcmp(name, "redis-server") != 0 && strncmp(name, file, NAME_MAX_BYTES) != 0) {
         return false;
     }
     (void)snprintf(path, sizeof(path), "/proc/%ld/cwd", (long)pid);
+    struct stat theirs, ours;
     return stat(path, &theirs) == 0 && stat(dir, &ours) == 0 && theirs.st_dev == ours.st_dev &&
            theirs.st_ino == ours.st_ino;
 }
@@ -97,12 +93,11 @@ static enum found end_orphan(
     pid_t pid, const char *dir, const char *server, int patience_ms, struct orphan *ret)
 {
     int pidfd = pidfd_open(pid, 0);
-    enum found found = FOUND_OTHER;
-    bool forced = false;
-
     if (pidfd < 0) {
         return FOUND_OTHER;
     }
+    enum found found = FOUND_OTHER;
+    bool forced = false;
     /* Alive after the check: what was checked is what the pidfd means. */
     if (!is_server_in(pid, server, dir) || process_end(pidfd, 0, 0)) {
         goto out;
@@ -127,7 +122,6 @@ bool redis_orphan_end(const char *dir, const char *server, int patience_ms, stru
     struct orphan orphan = {.pid = 0};
     pid_t pid = pid_of_file(dir);
     enum found found = FOUND_OTHER;
-
     if (pid > 0) {
         found = end_orphan(pid, dir, server, patience_ms, &orphan);
     }
