@@ -1,4 +1,4 @@
-#include "service/http/connection.h"
+#include "service/http/server_private.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -34,6 +34,22 @@ void connection_enter(struct connection *connection, enum request_state state)
 }
 
 /* ---- requests ---- */
+
+void connection_resume_ready(struct connection *waker)
+{
+    struct http_server *server = waker->server;
+    struct connection *next = atomic_exchange(&waker->worker->ready, NULL);
+    waker->wakes = false;
+    while (next != NULL) {
+        struct connection *connection = next;
+        next = connection->next_ready;
+        if (connection == waker) {
+            continue;
+        }
+        MHD_resume_connection(connection->mhd);
+        (void)atomic_fetch_sub(&server->lent, 1);
+    }
+}
 
 static struct connection *connection_of(struct MHD_Connection *mhd)
 {

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "handlers/reply/problem.h"
-#include "service/http/connection.h"
+#include "service/http/server_private.h"
 
 #define HEAD_MAX 512 /* with the longest id */
 

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "service/http/connection.h"
+#include "service/http/server_private.h"
 #include "service/http/listen_socket.h"
 
 /* Takes a head of 12 KiB that has HTTP_FIELDS_MAX fields, a record of 64 bytes for each and the

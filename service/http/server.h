@@ -1,6 +1,6 @@
 /* server.h - the HTTP transport: from a socket to an http_exchange and back.
  *
- * Layer: service.  Only the files behind http/connection.h know libmicrohttpd.
+ * Layer: service.  Only the files behind http/server_private.h know libmicrohttpd.
  *
  * Each thread serves its own connections and never waits for storage: a handler that returns
  * HANDLER_WAIT has its job submitted and its connection suspended until the job is done, on
@@ -22,39 +22,9 @@
 #ifndef SERVICE_HTTP_SERVER_H
 #define SERVICE_HTTP_SERVER_H
 
-#include <stddef.h>
 #include <stdint.h>
 
-#include "handlers/http/http.h"
-#include "service/tokens/tokens.h"
-
-struct http_server_config {
-    const char *host;         /* an address or a name; IPv6 without brackets */
-    uint16_t port;            /* 0: the system chooses, see http_server_port */
-    unsigned threads;         /* at least 1 */
-    unsigned max_connections; /* at least 1; more wait in the kernel's queue */
-    size_t max_body;          /* bytes, decompressed */
-    size_t max_body_memory;   /* bytes, all bodies in flight together */
-    int64_t request_timeout_ms;
-    int64_t idle_timeout_ms; /* for a silent connection between requests, and for a stuck reader */
-
-    const struct app *app; /* handed to handlers */
-    struct tokens *tokens; /* NULL: nobody needs one; lives longer than the server */
-    const struct route *routes;
-    size_t n_routes;
-
-    /* Storage, as functions so that tests need no Redis: storage_submit and storage_now_ms.  Any
-     * thread. */
-    void (*submit)(void *data, struct storage_job *job);
-    int64_t (*now_ms)(void *data);
-    void *storage;
-
-    /* Called once for each answer that was queued, when it has been sent or its connection was
-     * lost, on an HTTP thread; must not block.  @route is n_routes if none served it.  NULL: nobody
-     * asks. */
-    void (*observe)(void *data, size_t route, unsigned status, int64_t latency_us);
-    void *observe_data;
-};
+#include "service/http/server_config.h"
 
 /*   field         kind     metric's name                           help */
 #define HTTP_STATS(X)                                                                              \

@@ -1,4 +1,4 @@
-#include "service/http/connection.h"
+#include "service/http/server_private.h"
 
 #include <string.h>
 
@@ -161,24 +161,6 @@ static void on_job_done(struct storage_job *job)
     }
     MHD_resume_connection(connection->mhd);
     (void)atomic_fetch_sub(&server->lent, 1);
-}
-
-/* On the HTTP thread, when the connection that wakes is called, or closed because its client left.
- */
-void connection_resume_ready(struct connection *waker)
-{
-    struct http_server *server = waker->server;
-    struct connection *next = atomic_exchange(&waker->worker->ready, NULL);
-    waker->wakes = false;
-    while (next != NULL) {
-        struct connection *connection = next;
-        next = connection->next_ready;
-        if (connection == waker) {
-            continue;
-        }
-        MHD_resume_connection(connection->mhd);
-        (void)atomic_fetch_sub(&server->lent, 1);
-    }
 }
 
 /* Lend the job.  The order of the two atomics makes sure that http_server_stop() either sees this

@@ -26,10 +26,10 @@ complain "storage/ must not know HTTP or JSON:" "$(grep -nE 'microhttpd|jansson'
 complain "handlers/ must not know HTTP libraries or Redis:" "$(grep -nE 'microhttpd|hiredis' $handlers)"
 complain "handlers/ has no clock and no threads:" \
     "$(grep -nE '\b(clock_gettime|gettimeofday|time\(|pthread_create)' $handlers)"
-complain "microhttpd.h belongs in service/http/connection.h:" \
-    "$(grep -ln 'include <microhttpd' $service $handlers | grep -v '^service/http/connection\.h$')"
-complain "service/http/connection.h belongs to the HTTP server:" \
-    "$(grep -ln 'include "service/http/connection' $service | grep -vE '^service/http/(connection|farewell|server|steps)\.c$')"
+complain "microhttpd.h belongs in service/http/server_private.h:" \
+    "$(grep -ln 'include <microhttpd' $service $handlers | grep -v '^service/http/server_private\.h$')"
+complain "service/http/server_private.h belongs to the HTTP server:" \
+    "$(grep -ln 'include "service/http/server_private' $service | grep -vE '^service/http/(connection|farewell|server|steps)\.c$')"
 complain "hiredis belongs in storage/redis/redis.c:" \
     "$(grep -ln 'include <hiredis' $storage $handlers $service | grep -v '^storage/redis/redis\.c$')"
 complain "jansson belongs in handlers/ and service/client/:" \

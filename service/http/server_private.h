@@ -1,16 +1,20 @@
-/* connection.h - a connection, the request in progress on it, and libmicrohttpd's calls about
- * them.
+/* server_private.h - the inside of the HTTP server: its threads, connections and requests.
  *
- * Layer: service, private to http/server.c (start and stop), http/connection.c (connections and
- * requests begin and end), http/steps.c (what is between: head, body, storage, answer) and
- * http/farewell.c (what never came whole).  The one place where microhttpd.h is included.
+ * Layer: service, private to the four files below; they alone may include it, and microhttpd.h is
+ * included here alone.  libmicrohttpd reads and writes the sockets and calls these files.
  *
- * Ownership: a connection belongs to the HTTP thread of its worker; while its job is lent to
- * storage nobody touches it but http/steps.c's on_job_done().  The server outlives them all.
- * Thread safety: each function on the connection's own thread.
+ *   http/server.c      starts and stops the server
+ *   http/connection.c  connections and requests begin and end
+ *   http/steps.c       what lies between: head, body, storage, answer
+ *   http/farewell.c    the answer to a request that never came whole
+ *
+ * Ownership: a connection belongs to the HTTP thread of its worker.  While its job is lent to
+ * storage, only on_job_done() in http/steps.c touches the connection.  The server outlives all
+ * connections.
+ * Thread safety: each function runs on the connection's own thread.
  */
-#ifndef SERVICE_HTTP_CONNECTION_H
-#define SERVICE_HTTP_CONNECTION_H
+#ifndef SERVICE_HTTP_SERVER_PRIVATE_H
+#define SERVICE_HTTP_SERVER_PRIVATE_H
 
 #include <netinet/in.h>
 #include <stdatomic.h>
@@ -21,7 +25,7 @@
 #include "service/http/reaper.h"
 #include "service/http/request.h"
 #include "service/http/request_id.h"
-#include "service/http/server.h"
+#include "service/http/server_config.h"
 
 #define HTTP_ID_MAX 128
 
