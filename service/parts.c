@@ -7,6 +7,7 @@
 
 #include "handlers/routes.h"
 #include "service/ops/api_description.h"
+#include "service/options/option_table.h"
 #include "service/options/option_value.h"
 #include "service/redis/process.h"
 #include "storage/storage.h"

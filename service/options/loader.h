@@ -1,19 +1,26 @@
-/* loader.h - what is gathered while the options are loaded.
+/* loader.h - what is gathered while the options are loaded, and how one option is set.
  *
- * Layer: service, private to options.c (flags, environment, precedence, what must go together) and
- * options_file.c (the configuration file).
+ * Layer: service, private to options.c and options_file.c.  options.c reads the flags and the
+ * environment, and options_file.c reads the configuration file; both set options and write errors
+ * through these functions.
  *
- * Ownership: the loader borrows everything; texts that are set belong to the options.  Thread
- * safety: it lives within one call of options_load().
+ * Ownership: the loader borrows everything.  A text that is set is copied, and the copy belongs to
+ * the options.
+ * Thread safety: a loader lives within one call of options_load().
  */
 #ifndef SERVICE_OPTIONS_LOADER_H
 #define SERVICE_OPTIONS_LOADER_H
 
-#include "service/options/options.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "service/options/values.h"
 #include "storage/base/slice.h"
 
 #define LOADER_SHOWN_MAX 200 /* bytes of a value in an error text */
 #define LOADER_NONE      SIZE_MAX
+#define LOADER_PREFIX    "TALLYD_" /* of every option's name in the environment */
 
 /* What is gathered before anything is set: the file's name may stand in any of them. */
 struct loader {
@@ -32,10 +39,10 @@ __attribute__((format(printf, 2, 3))) bool loader_fail(
 /* The index of the option in option_table, or LOADER_NONE. */
 size_t loader_find(struct slice name);
 
+/* Is @name, behind the prefix, the environment's form of the option @option? */
+bool loader_is_variable(const char *option, struct slice name);
+
 /* Check @text, from @source, and set option @at to it.  False: the error says why. */
 bool loader_set(struct loader *loader, size_t at, const char *text, enum option_source source);
-
-/* options_file.c's: set what stands in the file that the flags or the environment name, if any. */
-bool loader_read_file(struct loader *loader);
 
 #endif

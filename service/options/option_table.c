@@ -10,9 +10,10 @@
 #include "service/options/list_option.h"
 #include "service/options/listen.h"
 #include "service/options/option_value.h"
-#include "service/options/options.h"
 #include "service/options/redis_url.h"
-#include "storage/storage.h"
+#include "service/options/values.h"
+#include "storage/job/filter_job.h"
+#include "storage/job/seen_job.h"
 #include "storage/time/zone_store.h"
 
 #define KIB    (INT64_C(1) << 10)

@@ -13,72 +13,10 @@
 #define SERVICE_OPTIONS_OPTIONS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include "service/log/log_line.h"
-#include "service/options/option_table.h"
-#include "service/redis/redis_child.h"
-#include "storage/storage.h"
-#include "storage/time/closed.h"
-
-#define OPTIONS_MAX   80   /* room for the table */
-#define OPTIONS_ERROR 1024 /* bytes that hold any error text and a NUL */
-
-enum option_source { OPTION_DEFAULT, OPTION_FILE, OPTION_ENVIRONMENT, OPTION_FLAG };
-
-/* Strings belong to the struct.  Counts and sizes are int64_t, in the ranges of the table. */
-struct options {
-    const char *listen; /* see listen.h */
-    const char *redis;  /* see redis_url.h; "": embedded.  May hold a password: redis_url_mask */
-    const char *lock_redis; /* see redis_url.h; "": none */
-    const char *data_dir;
-    const char *config; /* "": none */
-    enum redis_fsync fsync;
-    int64_t redis_memory; /* bytes; never 0, `half` is resolved */
-    const char *redis_server;
-    int64_t partitions;
-    struct retention retention; /* `forever` is KEEP_FOREVER */
-    int64_t max_body, max_body_memory;
-    int64_t max_future_s;
-    int64_t visit_timeout_s;
-    enum rotation visitor_rotation;
-    unsigned seen; /* 0 off, 1 on */
-    int64_t seen_capacity;
-    const char *seen_error; /* a number, checked: see option_parse_rate */
-    int64_t keep_seen_s;
-    int64_t request_timeout_ms;
-    int64_t max_connections;
-    int64_t threads; /* 0: by the number of cores */
-    int64_t readers;
-    int64_t cache_mb;
-    int64_t queue; /* events */
-    enum log_format log_format;
-    enum log_level log_level;
-    bool insecure;
-    const char *tokens; /* path; "": none */
-    bool metrics_token;
-    const char *ingest_limit;                   /* "": none */
-    int64_t ingest_burst;                       /* OPTION_AS_LIMIT: there is no limit */
-    enum guard_by ingest_limit_by;              /* of those but GUARD_OFF: see option_table.c */
-    const char *trusted_proxies, *cors_origins; /* see list_option.h */
-    bool respect_dnt;
-
-    /* The file's `site.<name>.tz = value` and the like, in order of the file. */
-    struct option_entry {
-        const struct option_family *family;
-        char *name, *value; /* owned */
-        unsigned line;
-    } * entries;
-    size_t n_entries, entries_capacity;
-
-    /* Private. */
-    struct option_origin {
-        char *text; /* as given, owned */
-        enum option_source source;
-        unsigned line; /* OPTION_FILE */
-    } origins[OPTIONS_MAX];
-};
+#include "service/options/values.h"
+#include "storage/base/compiler.h"
 
 /* Fill @options from @argc flags at @argv (neither program nor command name is among them; --help
  * is the caller's), from @environment (as environ) and the file that they name, if any.

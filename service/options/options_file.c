@@ -1,6 +1,7 @@
-#include "service/options/loader.h"
+#include "service/options/options_file.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,7 +144,7 @@ static bool read_text(struct loader *loader, FILE *file)
     return ok;
 }
 
-bool loader_read_file(struct loader *loader)
+bool options_file_read(struct loader *loader)
 {
     size_t at = loader_find(SLICE("config"));
     const char *path = loader->flags[at] != NULL ? loader->flags[at] : loader->environment[at];

@@ -25,11 +25,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "service/options/values.h"
+
 #define REDIS_CHILD_TEXT  512
 #define REDIS_CHILD_NEVER INT64_MAX
-
-/* Order and names are those of --fsync. */
-enum redis_fsync { REDIS_FSYNC_ALWAYS, REDIS_FSYNC_EVERYSEC };
 
 struct redis_child_config {
     const char *data_dir;
