@@ -21,9 +21,7 @@
  * In openapi.yaml the 200 of such an operation has content text/csv beside application/json, and
  * the header Vary (components/headers/Vary); tests/contract/test_csv.py then finds it by itself.
  *
- * A text that a spreadsheet would take for a formula (it begins with = + - @, a tab or a line end,
- * also in their full-width forms) gets a ' in front: OWASP's rule against CSV injection.  Numbers
- * are numbers and get none.
+ * Texts are written by text/csv_text.h, numbers as numbers.
  */
 #ifndef HANDLERS_REPLY_CSV_H
 #define HANDLERS_REPLY_CSV_H
@@ -39,9 +37,6 @@ struct csv_shape {
     const char *rows;
     const char *columns[CSV_COLUMNS_MAX]; /* NULL ends */
 };
-
-/* A cell of text, with quotes and a ' where it needs them. */
-void csv_put_text(struct buffer *out, const char *text, size_t n);
 
 /* Does @accept, the value of Accept, want CSV rather than JSON?  It has to name text/csv, with a
  * weight that is not below JSON's. */

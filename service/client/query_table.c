@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handlers/reply/csv.h"
+#include "handlers/text/csv_text.h"
 #include "storage/base/buffer.h"
 
 #define COLUMNS_MAX 24

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "handlers/access/cors.h"
-#include "handlers/ingest/ingest_guard.h"
-#include "handlers/ingest/pixel.h"
+#include "handlers/dress.h"
 #include "handlers/reply/json_memory.h"
 #include "handlers/reply/problem.h"
 #include "handlers/text/params.h"
@@ -237,17 +236,9 @@ void request_finish(struct request *request)
 
 void request_dress(struct request *request)
 {
-    struct http_response *response = &request->exchange.response;
     unsigned flags = request->route != NULL ? request->route->flags : 0;
     bool known = request->context->tokens == NULL || request->exchange.access != NULL;
-    if ((flags & ROUTE_GUARDED) != 0 &&
-        known) { /* without a token nobody is limited, but refused */
-        ingest_guard_dress(&request->exchange);
-    }
-    if ((flags & ROUTE_GIF) != 0) {
-        pixel_dress(response);
-    }
-    cors_dress(request->exchange.app, request->message.fields[FIELD_ORIGIN], flags, response);
+    answer_dress(&request->exchange, flags, request->message.fields[FIELD_ORIGIN], known);
 }
 
 void request_end(struct request *request)
