@@ -89,12 +89,12 @@ static bool start_storage(struct service *s)
         .n_site_zones = n_zones,
     };
     (void)option_parse_rate(o->seen_error, &config.seen.error); /* was checked */
-    s->ops.app.storage = zones == NULL ? NULL : storage_open(&config, &error);
+    s->app.storage = zones == NULL ? NULL : storage_open(&config, &error);
     free(zones);
-    if (s->ops.app.storage == NULL) {
+    if (s->app.storage == NULL) {
         log_error(s->logger, "storage could not be opened", log_text("reason", error));
     }
-    return s->ops.app.storage != NULL;
+    return s->app.storage != NULL;
 }
 
 static bool join_routes(struct service *s)
@@ -149,19 +149,18 @@ static bool start_server(struct service *s)
 {
     const char *error = NULL;
     const struct options *o = &s->options;
-    s->ops.app.max_events = EVENTS_MAX;
-    s->ops.app.rotation = o->visitor_rotation;
-    s->ops.app.seen = o->seen != 0;
-    s->ops.app.stats = &s->stats;
-    s->ops.app.guard_by = s->guard_by;
-    s->ops.app.guard_limit = s->guard_limit;
+    s->app.max_events = EVENTS_MAX;
+    s->app.rotation = o->visitor_rotation;
+    s->app.seen = o->seen != 0;
+    s->app.stats = &s->stats;
+    s->app.guard_by = s->guard_by;
+    s->app.guard_limit = s->guard_limit;
     s->ops.started_ms = process_utc_ms();
     s->ops.probe = &s->probe;
     s->ops.logger = s->logger;
-    pthread_mutex_init(&s->probe.lock, NULL);
-    s->ops.app.ops = &s->ops;
-    s->live = live_new(&s->ops.app, o, NULL);
-    if (s->live == NULL || !join_routes(s)) {
+    s->app.ops = &s->ops;
+    s->live = live_new(&s->app, o, NULL);
+    if (pthread_mutex_init(&s->probe.lock, NULL) != 0 || s->live == NULL || !join_routes(s)) {
         return false;
     }
     struct http_server_config config = {
@@ -179,7 +178,7 @@ static bool start_server(struct service *s)
         .n_routes = s->n_routes,
         .submit = submit,
         .now_ms = now_ms,
-        .storage = s->ops.app.storage,
+        .storage = s->app.storage,
         .observe = observe,
         .observe_data = s->ops.http,
     };
@@ -209,13 +208,13 @@ void service_stop(struct service *s)
         http_server_quiesce(s->server);
         http_server_wait_idle(s->server, s->options.request_timeout_ms);
     }
-    if (s->ops.app.storage != NULL) { /* who came last has little left; what nobody awaits, less */
+    if (s->app.storage != NULL) { /* who came last has little left; what nobody awaits, less */
         int64_t least_ms = process_clock_ms() + DRAIN_MIN_MS;
-        storage_drain(s->ops.app.storage, until_ms > least_ms ? until_ms : least_ms);
+        storage_drain(s->app.storage, until_ms > least_ms ? until_ms : least_ms);
     }
     atomic_store(&s->ops.server, NULL);
     http_server_stop(s->server, HTTP_STOP_MS);
-    storage_close(s->ops.app.storage);
+    storage_close(s->app.storage);
     if (s->child != NULL) {
         redis_child_stop(s->child, process_clock_ms() + REDIS_STOP_MS, &report);
         redis_child_close(s->child);

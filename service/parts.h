@@ -34,8 +34,9 @@ struct service {
 
     struct redis_child *child; /* NULL: a Redis of one's own */
     const char *redis_url;
-    struct ops ops;
+    struct app app; /* what all handlers share; requests see a copy of it, which `live` makes */
     struct app_stats stats;
+    struct ops ops;
     struct write_probe probe;
     struct live *live; /* what requests see of the options */
     struct route *routes;

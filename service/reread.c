@@ -27,7 +27,7 @@ static void apply(struct service *s, struct live *live)
 {
     const struct app *app = live_app(live);
     s->live = live;
-    s->ops.app.guard_limit = app->guard_limit; /* no request looks there */
+    s->app.guard_limit = app->guard_limit; /* no request looks there */
     storage_guard_set_limit(app->storage, &app->guard_limit);
     http_server_set_app(s->server, app);
     logger_set_level(s->logger, live_options(live)->log_level);
@@ -48,7 +48,7 @@ static void reread_config(struct service *s)
         tell_restart(s, &next);
     }
     if (changed) {
-        live = live_take(&s->ops.app, &next, s->live);
+        live = live_take(&s->app, &next, s->live);
         (void)snprintf(error, sizeof(error), "out of memory");
     }
     if (live != NULL) {

@@ -196,7 +196,7 @@ static int run(struct service *s, int signal_fd)
                 announced = true;
             }
             if (atomic_exchange(&s->news.clock_news, false)) {
-                redis_news_clocks(&s->news, storage_now_ms(s->ops.app.storage), process_utc_ms());
+                redis_news_clocks(&s->news, storage_now_ms(s->app.storage), process_utc_ms());
             }
         }
         mind_child(s, (fds[2].revents & POLLIN) != 0);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "handlers/http/app.h"
 #include "handlers/question/no_query.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
@@ -140,9 +141,9 @@ static void metric(struct buffer *out, const char *name, const char *labels, enu
     buffer_append(out, text, (size_t)n);
 }
 
-static void print_storage(const struct ops *ops, struct buffer *out)
+static void print_storage(struct storage *storage, struct buffer *out)
 {
-    const struct storage_stats *s = storage_stats(ops->app.storage);
+    const struct storage_stats *s = storage_stats(storage);
 #define X(field, kind, name, help) metric(out, name, "", kind, help, atomic_load(&s->field));
     STORAGE_STATS(X)
 #undef X
@@ -152,13 +153,12 @@ static void print_storage(const struct ops *ops, struct buffer *out)
         char label[32];
         (void)snprintf(label, sizeof(label), "{level=\"%s\"}", level_name((enum level)level));
         metric(out, name, label, GAUGE, level == LEVEL_HOUR ? help : NULL,
-            storage_rollup_lag_s(ops->app.storage, (enum level)level));
+            storage_rollup_lag_s(storage, (enum level)level));
     }
 }
 
-static void print_app(const struct ops *ops, struct buffer *out)
+static void print_app(const struct app_stats *s, struct buffer *out)
 {
-    const struct app_stats *s = ops->app.stats;
 #define X(field, name, label, help) metric(out, name, label, COUNTER, help, atomic_load(&s->field));
     APP_STATS(X)
 #undef X
@@ -215,8 +215,8 @@ static enum handler_result metrics_start(struct http_exchange *exchange)
         return HANDLER_REPLY;
     }
     buffer_init(&out);
-    print_app(ops, &out);
-    print_storage(ops, &out);
+    print_app(exchange->app->stats, &out);
+    print_storage(exchange->app->storage, &out);
     print_server(ops, &out);
     print_process(ops, &out);
     http_metrics_print(ops->http, &out);

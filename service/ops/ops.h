@@ -7,7 +7,6 @@
 
 #include <pthread.h>
 
-#include "handlers/http/app.h"
 #include "handlers/http/http.h"
 #include "service/ops/http_metrics.h"
 
@@ -17,9 +16,8 @@ struct logger;
 extern const struct route ops_routes[];
 extern const size_t n_ops_routes;
 
-/* What the endpoints need, by app.ops. */
+/* What these endpoints need beside what all handlers share; app->ops points here. */
 struct ops {
-    struct app app;
     struct http_metrics *http;
     const struct logger *logger;
     struct http_server *_Atomic server; /* set once it is there */

@@ -1,6 +1,7 @@
 #include "service/tokens/tokens.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -18,17 +19,22 @@ struct tokens {
 
 struct tokens *tokens_open(const char *path, bool open_too, char *ret_error)
 {
+    struct token_set *set = token_file_read(path, ret_error);
+    if (set == NULL) {
+        return NULL;
+    }
     struct tokens *tokens = calloc(1, sizeof(*tokens));
     char *copy = strdup(path);
-    struct token_set *set = token_file_read(path, ret_error);
-    if (tokens == NULL || copy == NULL || set == NULL) {
+    if (tokens == NULL || copy == NULL || pthread_mutex_init(&tokens->lock, NULL) != 0) {
+        (void)snprintf(ret_error, TOKEN_FILE_ERROR, "out of memory");
         free(tokens);
         free(copy);
         token_set_free(set);
         return NULL;
     }
-    *tokens = (struct tokens){.path = copy, .open_too = open_too, .set = set};
-    pthread_mutex_init(&tokens->lock, NULL);
+    tokens->path = copy;
+    tokens->open_too = open_too;
+    tokens->set = set;
     return tokens;
 }
 
