@@ -1,4 +1,9 @@
-#include "handlers/counts/counts.h"
+/* counts.c - GET /uv, /pv, /ips, /visits and /stats: page views, visitors, addresses and visits of
+ * one window.
+ *
+ * /stats answers all four figures, the others one.  With the parameter `step` the answer has a
+ * series beside the figures: the same figures for each step of the window. */
+#include "handlers/routes.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,4 +1,7 @@
-#include "handlers/counts/hotkeys.h"
+/* hotkeys.c - GET /hotkeys: the pages that are written and read most.
+ *
+ * The answer is made at once, from the memory of this process. */
+#include "handlers/routes.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -9,6 +12,9 @@
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
 #include "handlers/text/params.h"
+
+#define HOTKEYS_DEFAULT 10
+#define HOTKEYS_MAX     1000
 
 static const struct param_spec specs[] = {{"limit", false}};
 static const struct csv_shape rows = {

@@ -1,4 +1,5 @@
-#include "handlers/counts/overlap.h"
+/* overlap.c - GET /overlap: how many visitors two pages, or two sets of pages, have in common. */
+#include "handlers/routes.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -1,4 +1,6 @@
-#include "handlers/counts/page_sets.h"
+/* page_sets.c - PUT, GET and DELETE /pagesets/{name}: pages under one name, so that questions can
+ * be asked about all of them by that name. */
+#include "handlers/routes.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-#include "handlers/counts/pages.h"
+/* pages.c - GET /pages: the top pages of a window, by page views or by visitors. */
+#include "handlers/routes.h"
 
 #include <jansson.h>
 #include <stdlib.h>

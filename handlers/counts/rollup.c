@@ -1,4 +1,9 @@
-#include "handlers/counts/rollup.h"
+/* rollup.c - GET and POST /rollup: how far minutes are rolled up to hours, days and months.
+ *
+ * GET tells which process does that work (the leader) and how far it is.  POST does the same after
+ * one more pass.  A watermark belongs to a level (hour, day, month): every bucket of the level that
+ * ends at or before the watermark is complete in all partitions. */
+#include "handlers/routes.h"
 
 #include "handlers/question/no_query.h"
 #include "handlers/reply/problem.h"

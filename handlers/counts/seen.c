@@ -1,4 +1,5 @@
-#include "handlers/counts/seen.h"
+/* seen.c - GET /seen: did this user view this page, or a page of this set? */
+#include "handlers/routes.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-#include "handlers/counts/sites.h"
+/* sites.c - GET /sites: the sites that have had events and that the token may read. */
+#include "handlers/routes.h"
 
 #include <jansson.h>
 

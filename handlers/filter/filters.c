@@ -1,4 +1,6 @@
-#include "handlers/filter/filters.h"
+/* filters.c - /filters/{name}: named Bloom filters are made, described, deleted, filled and asked.
+ */
+#include "handlers/routes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,16 @@
-#include "handlers/grafana/grafana.h"
+/* grafana.c - /grafana/..: what Grafana's JSON data sources ask for.
+ *
+ * Two plugins of Grafana are served: simpod-json-datasource 0.6 (GET /, POST /metrics,
+ * /metric-payload-options, /query, /variable, /tag-keys, /tag-values), and the older
+ * grafana-simple-json-datasource (POST /search, /annotations).  A third plugin, Infinity, asks the
+ * plain API or POST /query.
+ *
+ * All paths are found with and without a slash at the end.  A body may be application/json or
+ * text/plain.  Query parameters and members that mean nothing here are passed over.  A panel shows
+ * the `message` of a problem.
+ *
+ * This file has the answers that are always the same; series.c and lists.c have the others. */
+#include "handlers/routes.h"
 
 #include "handlers/grafana/query.h"
 #include "handlers/reply/reply.h"

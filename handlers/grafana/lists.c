@@ -1,4 +1,15 @@
-#include "handlers/grafana/lists.h"
+/* lists.c - names for Grafana to choose from: of variables, of options of queries, of filters'
+ * values.
+ *
+ * There are three lists.  A variable's query is one of these words:
+ *
+ *     sites         the sites that the token may read
+ *     pages         at most 1,000 pages of a site, those with most page views first; in the time
+ *                   range of the request, else in the last 7 days
+ *     metrics       what can be counted
+ *
+ * The site of `pages` is named by `pages(SITE)`, or by {"site": SITE} in the payload. */
+#include "handlers/routes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,10 @@
+/* series.c - POST /grafana/query: a series, or a table, for each target of the request.
+ *
+ * Each target is one job for storage; the jobs are asked one after the other. */
+#include "handlers/routes.h"
+
 #include <stdlib.h>
 
-#include "handlers/grafana/grafana.h"
 #include "handlers/grafana/query.h"
 #include "handlers/http/app.h"
 #include "handlers/question/date_params.h"

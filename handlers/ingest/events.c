@@ -1,4 +1,9 @@
-#include "handlers/ingest/events.h"
+/* events.c - POST /events: page views in.
+ *
+ * start() decodes and checks the body.  Storage writes the events that are acceptable.  finish()
+ * answers 202, with the events that were rejected, once storage says that the others are durable.
+ */
+#include "handlers/routes.h"
 
 #include <stdlib.h>
 

@@ -1,3 +1,7 @@
+/* pixel.c - GET /pixel.gif: a page view by an image, for pages without scripts.
+ *
+ * Parameters that this endpoint does not know are passed over: strangers' pages and mail programs
+ * add their own. */
 #include "handlers/ingest/pixel.h"
 
 #include <stdlib.h>
@@ -6,6 +10,7 @@
 #include "handlers/ingest/beacon.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
+#include "handlers/routes.h"
 #include "handlers/text/check.h"
 #include "handlers/text/params.h"
 

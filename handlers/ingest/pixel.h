@@ -1,21 +1,21 @@
-/* pixel.h - GET /pixel.gif: a page view by an image, for pages without scripts.
+/* pixel.h - every answer to GET /pixel.gif is the image.
  *
- * Layer: handlers.
+ * Layer: handlers.  Thread-safe: no state.
  *
- * Whatever becomes of the page view, the answer is the image, so that no reader sees a broken one:
- * the status is the one that POST /events would have given, and X-Tallyd says it in a word.  That
- * holds for refusals before the handler is reached too (tokens, a body too large), so the service
- * has every answer of a route with ROUTE_GIF go through pixel_dress().
+ * The reader of a page must not see a broken image, whatever becomes of the page view.  So the body
+ * is the image always.  The status is the one that POST /events would have given, and the header
+ * field X-Tallyd says the same in a word.
+ *
+ * Some requests are refused before the handler is reached, for their token or their size, say.
+ * Therefore the service gives every answer of a route with ROUTE_GIF to pixel_dress().
  */
 #ifndef HANDLERS_INGEST_PIXEL_H
 #define HANDLERS_INGEST_PIXEL_H
 
 #include "handlers/http/http.h"
 
-enum handler_result pixel_start(struct http_exchange *exchange);
-void pixel_finish(struct http_exchange *exchange);
-
-/* Put the image in place of the body.  The status and the other headers stay. */
+/* Put the image in place of the body, which is freed.  The status and the other header fields stay.
+ * Without memory the body is empty. */
 void pixel_dress(struct http_response *response);
 
 #endif

@@ -1,4 +1,15 @@
-#include "handlers/ingest/plausible.h"
+/* plausible.c - POST /api/event: page views from Plausible's trackers, and from tally.js.
+ *
+ * plausible_event.h decodes the event, beacon.h counts it.  The answers:
+ *
+ *     202 `ok`                                 the page view is counted
+ *     202 `ok` and X-Plausible-Dropped: n      n page views are not counted, although the event is
+ *                                              well-formed: a custom event, a known bot, a visitor
+ *                                              who asked not to be counted.  Plausible's trackers
+ *                                              expect 202 here
+ *     400 {"errors":{"member":["detail"]}}     the event has a fault
+ *     others                                   a problem document, as for all endpoints */
+#include "handlers/routes.h"
 
 #include <jansson.h>
 #include <stdio.h>

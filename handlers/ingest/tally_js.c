@@ -1,8 +1,24 @@
-#include "handlers/ingest/tally_js.h"
+/* tally_js.c - GET /tally.js: the script that a page counts itself with.
+ *
+ *     <script defer src="https://tally.example.org/tally.js" data-site="shop"></script>
+ *
+ * The script sends Plausible's event to /api/event beside itself.  The body is text/plain, for
+ * which no browser asks permission first.  data-site names the site; without it the site is the
+ * name of the page's host.
+ *
+ * An event is sent when the script runs.  Another is sent whenever the path has changed, after
+ * history.pushState(), after replaceState() and on going back.  Another is sent when the page comes
+ * back from the browser's cache of pages.  A page that is rendered ahead sends when it is shown.
+ *
+ * With --respect-dnt nothing is sent where the browser says Do-Not-Track or Global Privacy Control.
+ * The query is passed over: ?v=2 gets around a cache. */
+#include "handlers/routes.h"
 
 #include "handlers/http/app.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
+
+#define TALLY_JS_MAX 1023 /* bytes, of the contract */
 
 #define BEGIN                                                                                      \
     "(function(){\"use strict\";var d=document,s=d.currentScript,l=location,n=navigator,p;\n"

@@ -1,4 +1,9 @@
-#include "handlers/limit/ratelimit.h"
+/* ratelimit.c - POST /ratelimit, GET /ratelimit/check, DELETE /ratelimit: rate limits for other
+ * services.
+ *
+ * A policy is a limit with a name, from the configuration file.  The keys of a policy are its own:
+ * the same key under two policies is limited twice. */
+#include "handlers/routes.h"
 
 #include <stdlib.h>
 

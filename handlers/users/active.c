@@ -1,4 +1,5 @@
-#include "handlers/users/active.h"
+/* active.c - GET /dau and GET /active: how many users were active on some days. */
+#include "handlers/routes.h"
 
 #include <jansson.h>
 #include <stdlib.h>

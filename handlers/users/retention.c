@@ -1,4 +1,9 @@
-#include "handlers/users/retention.h"
+/* retention.c - GET /retention: of the users active in a period, how many came back.
+ *
+ * A period is a day, a week that begins on Monday, or a month.  A cohort is everyone who was active
+ * in a period; offset n is the n-th period after it.  Several cohorts are those of successive
+ * periods.  Each of them is followed up to the period that holds today, which gives a triangle. */
+#include "handlers/routes.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-#include "handlers/users/users.h"
+/* users.c - GET /users/{user}/activity, GET /active/users, DELETE /users/{user}: users one by one.
+ */
+#include "handlers/routes.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -10,6 +12,7 @@
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
 #include "handlers/text/check.h"
+#include "handlers/users/streaks.h"
 
 #define DAYS_DEFAULT  1100 /* of a user's own days */
 #define LIMIT_DEFAULT 100
@@ -83,20 +86,6 @@ enum handler_result user_activity_start(struct http_exchange *exchange)
     return HANDLER_WAIT;
 }
 
-void user_streaks(const uint8_t *days, size_t n, size_t *ret_longest, size_t *ret_current)
-{
-    size_t longest = 0;
-    size_t before = 0; /* the streak that ended the day before */
-    size_t streak = 0;
-    for (size_t i = 0; i < n; i++) {
-        before = streak;
-        streak = days[i] != 0 ? streak + 1 : 0;
-        longest = streak > longest ? streak : longest;
-    }
-    *ret_longest = longest;
-    *ret_current = streak > 0 ? streak : before;
-}
-
 void user_activity_finish(struct http_exchange *exchange)
 {
     const struct users_state *state = exchange->state;
@@ -120,10 +109,10 @@ void user_activity_finish(struct http_exchange *exchange)
             n++;
         }
     }
-    user_streaks(state->active, n_past, &longest, &current);
+    streaks_find(state->active, n_past, &longest, &current);
     if (n_past < state->window.n && state->active[n_past] != 0) {
         size_t ignored;
-        user_streaks(state->active, state->window.n, &longest, &ignored);
+        streaks_find(state->active, state->window.n, &longest, &ignored);
     }
     if (job->only_kept && job->oldest_day > first) {
         first = job->oldest_day < end ? job->oldest_day : end;

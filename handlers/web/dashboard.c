@@ -1,4 +1,13 @@
-#include "handlers/web/dashboard.h"
+/* dashboard.c - GET / and GET /web/{file}: the page that people look at.
+ *
+ * The files of handlers/web/ and Chart.js (as Debian has it) are built in.  The files are the same
+ * for everybody and hold no figures, so nobody needs a token for them.  The page asks the plain API
+ * for the figures, and people for a token where the API wants one.
+ *
+ * Each file has a strong ETag, made of its bytes by the build.  A browser asks about each file
+ * every time, so that page and scripts are of one version.  The Content-Security-Policy allows
+ * nothing but these files and the API. */
+#include "handlers/routes.h"
 
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"

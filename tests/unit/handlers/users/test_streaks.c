@@ -1,11 +1,11 @@
-#include "handlers/users/users.h"
+#include "handlers/users/streaks.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
 
 #include "tests/lib/dice.h"
 
-TestSuite(user_streaks, .timeout = 60);
+TestSuite(streaks, .timeout = 60);
 
 /* Days in a row that end on day @i. */
 static size_t ending(const uint8_t *days, size_t n, size_t i)
@@ -20,7 +20,7 @@ static size_t ending(const uint8_t *days, size_t n, size_t i)
     return streak;
 }
 
-Test(user_streaks, as_one_would_count)
+Test(streaks, as_one_would_count)
 {
     uint64_t seed = dice_seed();
     struct dice dice = dice_make(seed);
@@ -42,7 +42,7 @@ Test(user_streaks, as_one_would_count)
             current = ending(days, n, n - 1);
             current = current == 0 && n > 1 ? ending(days, n, n - 2) : current;
         }
-        user_streaks(days, n, &ret_longest, &ret_current);
+        streaks_find(days, n, &ret_longest, &ret_current);
         cr_assert_eq(ret_longest, longest, "TALLYD_TEST_SEED=%" PRIu64, seed);
         cr_assert_eq(ret_current, current, "TALLYD_TEST_SEED=%" PRIu64, seed);
     }
