@@ -82,7 +82,7 @@ $(B)/openapi.json: openapi.yaml $(B)/$(YAML_TO_JSON)
 $(B)/service/ops/api_description.o: openapi.yaml $(B)/openapi.json
 $(B)/service/ops/api_description.o: private CFLAGS_ALL += -Wa,-I$(B)
 
-# so are the dashboard's files and Chart.js, each with its ETag
+# so are tally.js, the dashboard's files and Chart.js, each with its ETag
 CHART_JS ?= /usr/share/javascript/chart.js/chart.min.js
 WEB := $(filter-out %.c %.h,$(wildcard handlers/web/*))
 
@@ -94,6 +94,16 @@ $(B)/web/chart.min.js.tag: $(CHART_JS)
 	@mkdir -p $(@D)
 	$(V)printf '"%.24s"' "$$(sha256sum <$<)" >$@
 
+# without --respect-dnt: tally.js but for the line that asks the browser for Do-Not-Track
+$(B)/web/tally_all.js: handlers/web/tally.js
+	@mkdir -p $(@D)
+	$(V)grep -v doNotTrack $< >$@
+
+$(B)/web/tally_all.js.tag: $(B)/web/tally_all.js
+	$(V)printf '"%.24s"' "$$(sha256sum <$<)" >$@
+
+$(B)/handlers/web/tally_js.o: $(addprefix $(B)/web/,tally.js.tag tally_all.js tally_all.js.tag)
+$(B)/handlers/web/tally_js.o: private CFLAGS_ALL += -Wa,-I$(B)
 $(B)/handlers/web/dashboard.o: $(WEB) $(CHART_JS) $(WEB:handlers/%=$(B)/%.tag) $(B)/web/chart.min.js.tag
 $(B)/handlers/web/dashboard.o: private CFLAGS_ALL += -Wa,-I$(B) -Wa,-I$(dir $(CHART_JS))
 

@@ -36,14 +36,6 @@ bool cors_origin_valid(struct slice text)
     return true;
 }
 
-static void add(struct http_response *response, const char *static_name, const char *text)
-{
-    if (response->n_headers < HTTP_HEADERS_MAX) { /* there is room: see HTTP_HEADERS_MAX */
-        response->headers[response->n_headers++] =
-            (struct http_header){.name = static_name, .text = text};
-    }
-}
-
 /* What to allow, or NULL; lives as long as @app. */
 static const struct slice *find(const struct app *app, struct slice origin)
 {
@@ -67,7 +59,7 @@ void cors_dress(
     if (!cors_on(app)) {
         return;
     }
-    add(response, "Vary", "Origin");
+    reply_header(response, "Vary", "Origin");
     const struct slice *allowed = find(app, origin);
     if (allowed == NULL) {
         return;
@@ -81,20 +73,20 @@ void cors_dress(
     bool all = slice_equal(*allowed, SLICE("*"));
     bool credentials = (flags & ROUTE_BEACON) != 0 && fits;
     if (all && !credentials) {
-        add(response, name, "*");
+        reply_header(response, name, "*");
     } else if (!fits || !problem_add_header(response, name, echo)) {
         return;
     }
     if (credentials) {
-        add(response, "Access-Control-Allow-Credentials", "true");
+        reply_header(response, "Access-Control-Allow-Credentials", "true");
     }
-    add(response, "Access-Control-Expose-Headers", ANSWER_HEADERS);
+    reply_header(response, "Access-Control-Expose-Headers", ANSWER_HEADERS);
 }
 
 void cors_preflight(const char *methods, struct http_response *response)
 {
     reply_empty(response, 204);
     (void)problem_add_header(response, "Access-Control-Allow-Methods", methods);
-    add(response, "Access-Control-Allow-Headers", REQUEST_HEADERS);
-    add(response, "Access-Control-Max-Age", PREFLIGHT_S);
+    reply_header(response, "Access-Control-Allow-Headers", REQUEST_HEADERS);
+    reply_header(response, "Access-Control-Max-Age", PREFLIGHT_S);
 }

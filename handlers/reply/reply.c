@@ -47,3 +47,10 @@ void reply_empty(struct http_response *response, unsigned status)
     response->body = NULL;
     response->body_n = 0;
 }
+
+void reply_header(struct http_response *response, const char *name, const char *text)
+{
+    if (response->n_headers < HTTP_HEADERS_MAX) {
+        response->headers[response->n_headers++] = (struct http_header){.name = name, .text = text};
+    }
+}

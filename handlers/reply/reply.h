@@ -22,7 +22,11 @@ static inline json_t *text_json(struct slice text)
 void reply_text(struct http_response *response, unsigned status, const char *content_type,
     const char *text, size_t n);
 
-/* Answer @status without a body. */
+/* Answer @status without a body; an earlier body is freed. */
 void reply_empty(struct http_response *response, unsigned status);
+
+/* Add a header field whose @name and @text are static.  Where HTTP_HEADERS_MAX are there it is left
+ * out.  (problem_add_header() adds one that is copied.) */
+void reply_header(struct http_response *response, const char *name, const char *text);
 
 #endif

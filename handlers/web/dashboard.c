@@ -4,16 +4,14 @@
  * for everybody and hold no figures, so nobody needs a token for them.  The page asks the plain API
  * for the figures, and people for a token where the API wants one.
  *
- * Each file has a strong ETag, made of its bytes by the build.  A browser asks about each file
- * every time, so that page and scripts are of one version.  The Content-Security-Policy allows
- * nothing but these files and the API. */
+ * A browser asks about each file every time (see file.h), so that page and scripts are of one
+ * version.  The Content-Security-Policy allows nothing but these files and the API. */
 #include "handlers/routes.h"
 
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
-#include "handlers/web/embed.h"
+#include "handlers/web/file.h"
 
-/* .tag: the quoted ETag, no newline; made by the Makefile */
 EMBED(index_html, "handlers/web/index.html");
 EMBED(index_html_tag, "web/index.html.tag");
 EMBED(style_css, "handlers/web/style.css");
@@ -31,56 +29,29 @@ EMBED(chart_license_txt_tag, "web/chart-license.txt.tag");
 EMBED(chart_min_js, "chart.min.js");
 EMBED(chart_min_js_tag, "web/chart.min.js.tag");
 
-struct web_file {
-    const char *name; /* below /web/; NULL: the page itself */
-    const char *content_type;
-    const char *text, *end, *tag;
-};
-
-#define FILE_ENTRY(name, type, symbol)                                                             \
-    {                                                                                              \
-        name, type, text_of_##symbol, end_of_##symbol, text_of_##symbol##_tag                      \
-    }
-
-static const struct web_file page = FILE_ENTRY(NULL, "text/html; charset=utf-8", index_html);
+static const struct web_file page = WEB_FILE(NULL, "text/html; charset=utf-8", index_html);
 
 static const struct web_file files[] = {
-    FILE_ENTRY("style.css", "text/css; charset=utf-8", style_css),
-    FILE_ENTRY("app.js", "text/javascript; charset=utf-8", app_js),
-    FILE_ENTRY("api.js", "text/javascript; charset=utf-8", api_js),
-    FILE_ENTRY("format.js", "text/javascript; charset=utf-8", format_js),
-    FILE_ENTRY("chart.min.js", "text/javascript; charset=utf-8", chart_min_js),
-    FILE_ENTRY("icon.svg", "image/svg+xml", icon_svg),
-    FILE_ENTRY("chart-license.txt", "text/plain; charset=utf-8", chart_license_txt),
+    WEB_FILE("style.css", "text/css; charset=utf-8", style_css),
+    WEB_FILE("app.js", "text/javascript; charset=utf-8", app_js),
+    WEB_FILE("api.js", "text/javascript; charset=utf-8", api_js),
+    WEB_FILE("format.js", "text/javascript; charset=utf-8", format_js),
+    WEB_FILE("chart.min.js", "text/javascript; charset=utf-8", chart_min_js),
+    WEB_FILE("icon.svg", "image/svg+xml", icon_svg),
+    WEB_FILE("chart-license.txt", "text/plain; charset=utf-8", chart_license_txt),
 };
-
-static void add_header(struct http_response *response, const char *name, const char *text)
-{
-    response->headers[response->n_headers++] = (struct http_header){.name = name, .text = text};
-}
-
-/* Is @tag one of If-None-Match's?  Weak comparison: W/ makes no difference (RFC 9110 13.1.2). */
-static bool is_known(struct slice known, const char *tag)
-{
-    return slice_equal(known, SLICE("*")) || memmem(known.p, known.n, tag, strlen(tag)) != NULL;
-}
 
 static enum handler_result reply_file(struct http_exchange *exchange, const struct web_file *file)
 {
     struct http_response *response = &exchange->response;
-    struct slice known = exchange->request.fields[FIELD_IF_NONE_MATCH];
-    if (known.n > 0 && is_known(known, file->tag)) {
-        reply_empty(response, 304);
-    } else {
-        reply_text(response, 200, file->content_type, file->text, (size_t)(file->end - file->text));
+    if (!web_file_reply(exchange, file)) {
+        return HANDLER_REPLY;
     }
-    add_header(response, "ETag", file->tag);
-    add_header(response, "Cache-Control", "no-cache");
-    add_header(response, "Content-Security-Policy",
+    reply_header(response, "Cache-Control", "no-cache");
+    reply_header(response, "Content-Security-Policy",
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src "
-        "'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
-    add_header(response, "Referrer-Policy", "no-referrer");
+        "'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+    reply_header(response, "Referrer-Policy", "no-referrer");
     return HANDLER_REPLY;
 }
 

@@ -134,8 +134,8 @@ def test_paths_are_the_routes(http):
 
 
 def test_operation_ids_are_the_tables():
-    entries = [re.findall(r'\{HTTP_(\w+), "(/[^"]*)", "(\w+)",', path.read_text(encoding="utf-8"))
-               for layer in ("handlers", "service") for path in (ROOT / layer).glob("*.c")]
+    entries = [re.findall(r'[{(]HTTP_(\w+),\s+"(/[^"]*)",[\s\\]+"(\w+)",', path.read_text(encoding="utf-8"))
+               for layer in ("handlers", "service") for path in (ROOT / layer).rglob("*.[ch]")]
     assert sorted(sum(entries, [])) == sorted((o.method, o.path, o.id) for o in API.operations)
     assert len(OPERATIONS) == len(API.operations)
 
@@ -367,6 +367,8 @@ def good_and_bad(http, operation):
         yield from filters(http, operation)
         return
     yield 200, http.request(operation.method, operation.target + query(operation.required()))
+    if operation.id == "getScript":
+        yield 304, http.request("GET", operation.target, headers={"If-None-Match": "*"})
     if operation.id == "getRetention":
         yield 400, http.request(operation.method, operation.target)
     for status, questions in STATUSES.get(operation.id, COUNT_STATUSES).items() if operation.in_query() else ():

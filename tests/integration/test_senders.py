@@ -5,6 +5,7 @@ import json
 import pytest
 
 from lib.client import query
+from lib.process import ROOT
 from lib.raw import Raw
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -223,6 +224,9 @@ def test_do_not_track(start_tallyd, redis, site):
     assert figures(plain, site)[0] == 3
     scripts = [c.get("/tally.js").body for c in (plain, polite)]
     assert [b"globalPrivacyControl" in s and b"doNotTrack" in s for s in scripts] == [False, True]
+    source = (ROOT / "handlers/web/tally.js").read_bytes()
+    asks = [line for line in source.splitlines(keepends=True) if b"doNotTrack" in line]
+    assert len(asks) == 1 and scripts == [source.replace(asks[0], b""), source]
     assert all(len(s) < 1024 for s in scripts)
 
 
@@ -230,6 +234,11 @@ def test_the_script_may_be_kept_and_takes_any_query(http):
     response = http.get("/tally.js", v=2)
     assert response.status == 200 and response.headers["Content-Type"] == "text/javascript; charset=utf-8"
     assert "max-age" in response.headers["Cache-Control"]
+    for known, status in ((response.headers["ETag"], 304), ('"other"', 200)):
+        again = http.request("GET", "/tally.js", headers={"If-None-Match": known})
+        assert again.status == status and again.body == (response.body if status == 200 else b"")
+        for name in ("ETag", "Cache-Control", "Cross-Origin-Resource-Policy"):
+            assert again.headers[name] == response.headers[name]
 
 
 # Other origins

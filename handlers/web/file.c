@@ -1,0 +1,25 @@
+#include "handlers/web/file.h"
+
+#include "handlers/reply/reply.h"
+
+/* Is @tag one of If-None-Match's?  Weak comparison: W/ makes no difference (RFC 9110 13.1.2). */
+static bool is_known(struct slice known, const char *tag)
+{
+    return slice_equal(known, SLICE("*")) || memmem(known.p, known.n, tag, strlen(tag)) != NULL;
+}
+
+bool web_file_reply(struct http_exchange *exchange, const struct web_file *file)
+{
+    struct http_response *response = &exchange->response;
+    struct slice known = exchange->request.fields[FIELD_IF_NONE_MATCH];
+    if (known.n > 0 && is_known(known, file->tag)) {
+        reply_empty(response, 304);
+    } else {
+        reply_text(response, 200, file->content_type, file->text, (size_t)(file->end - file->text));
+    }
+    if (response->status == 503) {
+        return false;
+    }
+    reply_header(response, "ETag", file->tag);
+    return true;
+}

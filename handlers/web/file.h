@@ -1,0 +1,32 @@
+/* file.h - a file that is built into the program, as an answer.
+ *
+ * Layer: handlers.  Thread-safe: no state.
+ *
+ * Each file has a strong ETag, which the build makes of its bytes (the Makefile's .tag files).  A
+ * browser that names this ETag in If-None-Match is told 304 and keeps what it has.
+ */
+#ifndef HANDLERS_WEB_FILE_H
+#define HANDLERS_WEB_FILE_H
+
+#include "handlers/http/http.h"
+#include "handlers/web/embed.h"
+#include "storage/base/compiler.h"
+
+struct web_file {
+    const char *name; /* last segment of its path; NULL: it has a path of its own */
+    const char *content_type;
+    const char *text, *end; /* its bytes, from EMBED */
+    const char *tag;        /* its ETag, in quotes */
+};
+
+/* The entry of a file for which both EMBED(symbol, ..) and EMBED(symbol_tag, ..) stand above. */
+#define WEB_FILE(name, type, symbol)                                                               \
+    {                                                                                              \
+        name, type, text_of_##symbol, end_of_##symbol, text_of_##symbol##_tag                      \
+    }
+
+/* Answer 200 with the file, or 304 if the request knows it, and add the header field ETag.  False:
+ * no memory for the body, and the response is a 503 problem. */
+bool web_file_reply(struct http_exchange *exchange, const struct web_file *file) MUST_CHECK;
+
+#endif

@@ -1,0 +1,43 @@
+/* tally_js.c - GET /tally.js: the script that a page counts itself with.
+ *
+ *     <script defer src="https://tally.example.org/tally.js" data-site="shop"></script>
+ *
+ * The script sends Plausible's event to /api/event beside itself, so that tallyd may also lie below
+ * a path.  The body is text/plain, for which no browser asks permission first.  An event for which
+ * the browser's queue of beacons has no room is sent by fetch().  data-site names the site; without
+ * it the site is the name of the page's host.
+ *
+ * An event is sent when the script runs.  Another is sent whenever the path has changed, after
+ * history.pushState(), after replaceState() and on going back.  Another is sent when the page comes
+ * back from the browser's cache of pages.  A page that is rendered ahead sends when it is shown.
+ *
+ * With --respect-dnt nothing is sent where the browser says Do-Not-Track or Global Privacy Control.
+ * One line of the script sees to that; the Makefile cuts the line out for all others.  Both scripts
+ * are less than 1 KiB, as openapi.yaml promises.
+ *
+ * The query is passed over: ?v=2 gets around a cache. */
+#include "handlers/routes.h"
+
+#include "handlers/http/app.h"
+#include "handlers/reply/reply.h"
+#include "handlers/web/file.h"
+
+EMBED(tally_js, "handlers/web/tally.js");
+EMBED(tally_js_tag, "web/tally.js.tag");
+EMBED(tally_all_js, "web/tally_all.js");
+EMBED(tally_all_js_tag, "web/tally_all.js.tag");
+
+#define TYPE "text/javascript; charset=utf-8"
+
+static const struct web_file polite = WEB_FILE(NULL, TYPE, tally_js);
+static const struct web_file for_all = WEB_FILE(NULL, TYPE, tally_all_js);
+
+enum handler_result tally_js_start(struct http_exchange *exchange)
+{
+    if (!web_file_reply(exchange, exchange->app->respect_dnt ? &polite : &for_all)) {
+        return HANDLER_REPLY;
+    }
+    reply_header(&exchange->response, "Cache-Control", "public, max-age=3600");
+    reply_header(&exchange->response, "Cross-Origin-Resource-Policy", "cross-origin");
+    return HANDLER_REPLY;
+}
