@@ -1,6 +1,7 @@
 #include "handlers/access/access.h"
 
 #include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 #include "handlers/text/check.h"
 
 unsigned access_needed(const struct route *route, bool open_too)
@@ -63,9 +64,5 @@ bool access_read_site(
 {
     *ret = EVENT_SITE_DEFAULT;
     const char *fault = params_get(params, "site", ret) ? event_check_site(*ret) : NULL;
-    if (fault != NULL) {
-        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, "site", "%s", fault);
-        return false;
-    }
-    return access_site(exchange, *ret);
+    return fault == NULL ? access_site(exchange, *ret) : query_refuse(exchange, "site", fault);
 }

@@ -10,7 +10,7 @@
 #include "handlers/http/app.h"
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
-#include "handlers/reply/reply.h"
+#include "handlers/reply/query.h"
 #include "handlers/text/params.h"
 
 #define HOTKEYS_DEFAULT 10
@@ -51,15 +51,7 @@ enum handler_result hotkeys_start(struct http_exchange *exchange)
     struct hot_page *pages = NULL;
     size_t limit = HOTKEYS_DEFAULT;
     size_t n = 0;
-    switch (params_parse(exchange->request.query, specs, 1, &params)) {
-    case PARAMS_OK:
-        break;
-    case PARAMS_REFUSED:
-        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, params.error.parameter,
-            "%s", params.error.detail);
-        return HANDLER_REPLY;
-    case PARAMS_NOMEM:
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+    if (!query_read(exchange, specs, 1, &params)) {
         return HANDLER_REPLY;
     }
     bool ok = params_number(&params, "limit", HOTKEYS_MAX, &limit);

@@ -8,9 +8,9 @@
 
 #include "handlers/question/question.h"
 #include "handlers/question/window_reply.h"
-#include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
-#include "handlers/text/name.h"
+#include "handlers/text/check.h"
 
 static const struct param_spec specs[] = {{"site", false}, {"page", true}, {"pageset", true},
     {"from", false}, {"to", false}, {"tz", false}, {"explain", false}, {"round", false}};
@@ -29,11 +29,9 @@ static bool read_sides(
     const struct params *params = &asked->params;
     size_t n_sets = params_count(params, "pageset");
     if (asked->n_pages + n_sets != 2) {
-        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED,
-            n_sets == 0 ? "page" : "pageset",
-            n_sets == 0 ? "must be given exactly twice"
-                        : "page and pageset must be given exactly twice, taken together");
-        return false;
+        return n_sets == 0 ? query_refuse(exchange, "page", "must be given exactly twice")
+                           : query_refuse(exchange, "pageset",
+                                 "page and pageset must be given exactly twice, taken together");
     }
     for (size_t i = 0, n = 0; i < params->n; i++) {
         const struct param *param = &params->pairs[i];
@@ -41,9 +39,7 @@ static bool read_sides(
             sides[n++].page = param->value;
         } else if (strcmp(param->spec->name, "pageset") == 0) {
             if (!name_valid(param->value)) {
-                problem_reply_parameter(
-                    &exchange->response, PROBLEM_MALFORMED, "pageset", "%s", NAME_DETAIL);
-                return false;
+                return query_refuse(exchange, "pageset", NAME_DETAIL);
             }
             sides[n++].set.name = param->value;
         }

@@ -10,10 +10,10 @@
 #include "handlers/question/window_reply.h"
 #include "handlers/reply/json_body.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
 #include "handlers/text/check.h"
 #include "handlers/text/media_type.h"
-#include "handlers/text/name.h"
 #include "handlers/text/params.h"
 
 static const struct param_spec specs[] = {{"site", false}};
@@ -36,24 +36,10 @@ static void release(struct http_exchange *exchange)
     free(state);
 }
 
-static bool refuse(struct http_exchange *exchange, const char *parameter, const char *detail)
-{
-    problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, parameter, "%s", detail);
-    return false;
-}
-
 static bool read_query(struct http_exchange *exchange, struct page_sets_state *state)
 {
-    switch (params_parse(exchange->request.query, specs, 1, &state->params)) {
-    case PARAMS_OK:
-        break;
-    case PARAMS_REFUSED:
-        return refuse(exchange, state->params.error.parameter, state->params.error.detail);
-    case PARAMS_NOMEM:
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return false;
-    }
-    return access_read_site(exchange, &state->params, &state->site);
+    return query_read(exchange, specs, 1, &state->params) &&
+           access_read_site(exchange, &state->params, &state->site);
 }
 
 /* The set of the path, and its site.  NULL: the response says what is wrong. */
@@ -70,7 +56,7 @@ static struct page_sets_state *begin(struct http_exchange *exchange, enum storag
         return NULL;
     }
     if (!name_valid(exchange->request.segment)) {
-        (void)refuse(exchange, "name", NAME_DETAIL);
+        (void)query_refuse(exchange, "name", NAME_DETAIL);
         return NULL;
     }
     exchange->job.op = op;

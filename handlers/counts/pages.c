@@ -7,7 +7,7 @@
 #include "handlers/question/question.h"
 #include "handlers/question/window_reply.h"
 #include "handlers/reply/csv.h"
-#include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 #include "handlers/text/check.h"
 
 #define LIMIT_DEFAULT 10
@@ -22,12 +22,6 @@ static void release(struct http_exchange *exchange)
     free(exchange->state);
 }
 
-static bool refuse(struct http_exchange *exchange, const char *parameter, const char *detail)
-{
-    problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, parameter, "%s", detail);
-    return false;
-}
-
 static bool read_by(struct http_exchange *exchange, const struct params *params, bool *ret_by_uv)
 {
     struct slice by;
@@ -35,13 +29,14 @@ static bool read_by(struct http_exchange *exchange, const struct params *params,
         return true;
     }
     *ret_by_uv = slice_equal(by, SLICE("uv"));
-    return *ret_by_uv || slice_equal(by, SLICE("pv")) || refuse(exchange, "by", "must be pv or uv");
+    return *ret_by_uv || slice_equal(by, SLICE("pv")) ||
+           query_refuse(exchange, "by", "must be pv or uv");
 }
 
 static bool read_limit(struct http_exchange *exchange, const struct params *params, size_t *ret)
 {
     return params_number(params, "limit", PAGES_LIMIT_MAX, ret) ||
-           refuse(exchange, "limit", "must be a whole number from 1 to 1000");
+           query_refuse(exchange, "limit", "must be a whole number from 1 to 1000");
 }
 
 static bool read_prefix(
@@ -49,7 +44,7 @@ static bool read_prefix(
 {
     const char *fault =
         params_get(params, "prefix", ret) ? event_check_page(*ret) : NULL; /* as a page's name */
-    return fault == NULL || refuse(exchange, "prefix", fault);
+    return fault == NULL || query_refuse(exchange, "prefix", fault);
 }
 
 enum handler_result pages_start(struct http_exchange *exchange)

@@ -5,14 +5,14 @@
  * ends at or before the watermark is complete in all partitions. */
 #include "handlers/routes.h"
 
-#include "handlers/question/no_query.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
 #include "handlers/text/timestamp.h"
 
 static enum handler_result start(struct http_exchange *exchange, enum storage_op op)
 {
-    if (!no_query(exchange)) {
+    if (!query_empty(exchange)) {
         return HANDLER_REPLY;
     }
     exchange->job.op = op;

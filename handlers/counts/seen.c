@@ -7,9 +7,9 @@
 #include "handlers/http/app.h"
 #include "handlers/question/window_reply.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
 #include "handlers/text/check.h"
-#include "handlers/text/name.h"
 #include "handlers/text/params.h"
 
 static const struct param_spec specs[] = {
@@ -39,10 +39,7 @@ static bool read_param(struct http_exchange *exchange, const char *name,
     } else if (required) {
         fault = "is required";
     }
-    if (fault != NULL) {
-        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, name, "%s", fault);
-    }
-    return fault == NULL;
+    return fault == NULL || query_refuse(exchange, name, fault);
 }
 
 static const char *check_set(struct slice name)
@@ -53,16 +50,7 @@ static const char *check_set(struct slice name)
 static bool read_params(struct http_exchange *exchange, struct seen_job *job)
 {
     struct seen_state *state = exchange->state;
-    switch (params_parse(
-        exchange->request.query, specs, sizeof(specs) / sizeof(specs[0]), &state->params)) {
-    case PARAMS_OK:
-        break;
-    case PARAMS_REFUSED:
-        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED,
-            state->params.error.parameter, "%s", state->params.error.detail);
-        return false;
-    case PARAMS_NOMEM:
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+    if (!query_read(exchange, specs, sizeof(specs) / sizeof(specs[0]), &state->params)) {
         return false;
     }
     struct slice *set = &job->set.name;

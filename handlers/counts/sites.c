@@ -4,9 +4,9 @@
 #include <jansson.h>
 
 #include "handlers/access/access.h"
-#include "handlers/question/no_query.h"
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 
 static void release(struct http_exchange *exchange)
 {
@@ -15,7 +15,7 @@ static void release(struct http_exchange *exchange)
 
 enum handler_result sites_start(struct http_exchange *exchange)
 {
-    if (!no_query(exchange)) {
+    if (!query_empty(exchange)) {
         return HANDLER_REPLY;
     }
     exchange->release = release;

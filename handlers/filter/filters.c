@@ -9,8 +9,12 @@
 #include "handlers/filter/filter_body.h"
 #include "handlers/http/app.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
+#include "handlers/text/check.h"
 #include "handlers/text/params.h"
+
+_Static_assert(NAME_MAX_BYTES <= FILTER_NAME_MAX, "the name of a filter is a name");
 
 #define ERRORS_MAX 100 /* of one answer */
 
@@ -32,32 +36,9 @@ static void release(struct http_exchange *exchange)
 
 /* ---- what was asked ---- */
 
-static bool is_name(struct slice name)
-{
-    for (size_t i = 0; i < name.n; i++) {
-        char c = name.p[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && !(c >= '0' && c <= '9') && c != '.' && c != '_' && c != '-') {
-            return false;
-        }
-    }
-    return name.n >= 1 && name.n <= FILTER_NAME_MAX;
-}
-
 static bool read_site(struct http_exchange *exchange, struct params *params, struct slice *ret)
 {
-    switch (params_parse(exchange->request.query, specs, 1, params)) {
-    case PARAMS_OK:
-        break;
-    case PARAMS_REFUSED:
-        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, params->error.parameter,
-            "%s", params->error.detail);
-        return false;
-    case PARAMS_NOMEM:
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return false;
-    }
-    return access_read_site(exchange, params, ret);
+    return query_read(exchange, specs, 1, params) && access_read_site(exchange, params, ret);
 }
 
 static bool read_body(
@@ -95,9 +76,8 @@ static enum handler_result start(struct http_exchange *exchange, enum filter_act
     }
     exchange->state = state;
     exchange->release = release;
-    if (!is_name(job.name)) {
-        problem_reply_parameter(
-            &exchange->response, PROBLEM_MALFORMED, "name", "must match [A-Za-z0-9._-]{1,64}");
+    if (!name_valid(job.name)) {
+        (void)query_refuse(exchange, "name", NAME_DETAIL);
         return HANDLER_REPLY;
     }
     if (!read_site(exchange, &state->params, &job.site) || !read_body(exchange, state, &job)) {

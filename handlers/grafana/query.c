@@ -12,7 +12,6 @@
 #include "handlers/reply/problem.h"
 #include "handlers/text/check.h"
 #include "handlers/text/media_type.h"
-#include "handlers/text/name.h"
 #include "handlers/text/timestamp.h"
 
 #define DEFAULT_WINDOW_S (6 * 3600)

@@ -13,6 +13,7 @@
 #include "handlers/ingest/idempotency.h"
 #include "handlers/ingest/ingest_guard.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
 #include "handlers/text/media_type.h"
 #include "handlers/text/params.h"
@@ -69,30 +70,14 @@ static bool read_form(struct http_exchange *exchange, enum event_body *ret)
 
 static bool read_strict(struct http_exchange *exchange, bool *ret)
 {
-    struct params params = {0};
-    bool ok = true;
     *ret = false;
     if (exchange->request.query.n == 0) {
         return true;
     }
-    switch (params_parse(exchange->request.query, specs, 1, &params)) {
-    case PARAMS_OK:
-        ok = params_flag(&params, "strict", ret);
-        if (!ok) {
-            problem_reply_parameter(
-                &exchange->response, PROBLEM_MALFORMED, "strict", PARAMS_FLAG_DETAIL);
-        }
-        break;
-    case PARAMS_REFUSED:
-        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, params.error.parameter,
-            "%s", params.error.detail);
-        ok = false;
-        break;
-    case PARAMS_NOMEM:
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        ok = false;
-        break;
-    }
+    struct params params = {0};
+    bool ok = query_read(exchange, specs, 1, &params) &&
+              (params_flag(&params, "strict", ret) ||
+                  query_refuse(exchange, "strict", PARAMS_FLAG_DETAIL));
     params_release(&params);
     return ok;
 }

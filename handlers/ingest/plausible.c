@@ -19,8 +19,8 @@
 #include "handlers/http/app.h"
 #include "handlers/ingest/beacon.h"
 #include "handlers/ingest/plausible_event.h"
-#include "handlers/question/no_query.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
 #include "handlers/text/media_type.h"
 
@@ -75,7 +75,7 @@ static bool check_request(struct http_exchange *exchange)
             PLAUSIBLE_BODY_MAX);
         return false;
     }
-    return no_query(exchange);
+    return query_empty(exchange);
 }
 
 /* One a domain. */

@@ -3,7 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "handlers/text/check.h"
 #include "handlers/text/json_scan.h"
+
+_Static_assert(NAME_MAX_BYTES <= LIMIT_POLICY_MAX, "the name of a policy is a name");
 
 #define DEPTH_MAX   4
 #define NUMBER_TEXT 64
@@ -45,18 +48,6 @@ static void refuse(struct reader *r, const char *pointer, const char *detail)
         r->fault->pointer = pointer;
         r->fault->detail = detail;
     }
-}
-
-bool limit_policy_name_valid(struct slice name)
-{
-    for (size_t i = 0; i < name.n; i++) {
-        char c = name.p[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!letter && c != '.' && c != '_' && c != '-') {
-            return false;
-        }
-    }
-    return name.n >= 1 && name.n <= LIMIT_POLICY_MAX;
 }
 
 /* ---- values; false: it is not JSON ---- */
@@ -217,7 +208,7 @@ static void check(struct reader *r)
         check_limit(r);
         return;
     }
-    if (!limit_policy_name_valid(q->policy)) {
+    if (!name_valid(q->policy)) {
         refuse(r, members[MEMBER_POLICY].pointer, "is no name of a policy");
     }
     for (unsigned i = MEMBER_ALGORITHM; i <= MEMBER_BURST; i++) {

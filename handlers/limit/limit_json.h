@@ -32,7 +32,4 @@ struct limit_json_fault {
 enum limit_json_result limit_json_decode(
     char *body, size_t n, struct limit_question *ret, struct limit_json_fault *ret_fault);
 
-/* May it be the name of a policy? */
-bool limit_policy_name_valid(struct slice name);
-
 #endif

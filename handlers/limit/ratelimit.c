@@ -11,7 +11,9 @@
 #include "handlers/limit/limit_json.h"
 #include "handlers/limit/limit_reply.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
+#include "handlers/text/check.h"
 #include "handlers/text/media_type.h"
 #include "handlers/text/params.h"
 
@@ -54,18 +56,7 @@ static const struct params *read_params(
     }
     exchange->state = params;
     exchange->release = release_params;
-    switch (params_parse(exchange->request.query, specs, n_specs, params)) {
-    case PARAMS_OK:
-        return params;
-    case PARAMS_REFUSED:
-        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, params->error.parameter,
-            "%s", params->error.detail);
-        return NULL;
-    case PARAMS_NOMEM:
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return NULL;
-    }
-    return NULL;
+    return query_read(exchange, specs, n_specs, params) ? params : NULL;
 }
 
 static const struct param_spec key_and_policy[] = {{"key", false}, {"policy", false}};
@@ -73,23 +64,17 @@ static const struct param_spec key_and_policy[] = {{"key", false}, {"policy", fa
 static bool read_key(struct http_exchange *exchange, const struct params *params, struct slice *ret)
 {
     if (!params_get(params, "key", ret)) {
-        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, "key", "key is required");
-        return false;
+        return query_refuse(exchange, "key", "key is required");
     }
-    if (ret->n > LIMIT_KEY_MAX) {
-        problem_reply_parameter(
-            &exchange->response, PROBLEM_MALFORMED, "key", "key must be of 1 to 256 bytes");
-        return false;
-    }
-    return true;
+    return ret->n <= LIMIT_KEY_MAX ||
+           query_refuse(exchange, "key", "key must be of 1 to 256 bytes");
 }
 
 static const struct limit_policy *read_policy(struct http_exchange *exchange, struct slice name)
 {
     const struct limit_policy *policy = find_policy(exchange->app, name);
-    if (!limit_policy_name_valid(name)) {
-        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, "policy",
-            "the name of a policy is [A-Za-z0-9._-]{1,64}");
+    if (!name_valid(name)) {
+        (void)query_refuse(exchange, "policy", "the name of a policy is [A-Za-z0-9._-]{1,64}");
     } else if (policy == NULL) {
         problem_reply_parameter(
             &exchange->response, PROBLEM_UNACCEPTABLE, "policy", "there is no such policy");
@@ -169,8 +154,7 @@ enum handler_result ratelimit_check_start(struct http_exchange *exchange)
         return HANDLER_REPLY;
     }
     if (!params_get(params, "policy", &name)) {
-        problem_reply_parameter(
-            &exchange->response, PROBLEM_MALFORMED, "policy", "policy is required");
+        (void)query_refuse(exchange, "policy", "policy is required");
         return HANDLER_REPLY;
     }
     const struct limit_policy *policy = read_policy(exchange, name);

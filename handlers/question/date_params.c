@@ -6,18 +6,13 @@
 #include "handlers/access/access.h"
 #include "handlers/http/app.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
 #include "storage/time/day.h"
 
 #define ACTIONS_MAX 100
 #define DAY_S       86400
-
-bool date_params_refuse(struct http_exchange *exchange, const char *parameter, const char *detail)
-{
-    problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, parameter, "%s", detail);
-    return false;
-}
 
 void date_params_release(struct date_params *p)
 {
@@ -40,7 +35,7 @@ static bool read_actions(struct http_exchange *exchange, struct date_params *p)
 {
     size_t n = params_count(&p->params, "action");
     if (n > ACTIONS_MAX) {
-        return date_params_refuse(exchange, "action", "at most 100 actions");
+        return query_refuse(exchange, "action", "at most 100 actions");
     }
     p->actions = calloc(n + 1, sizeof(*p->actions));
     if (p->actions == NULL) {
@@ -50,7 +45,7 @@ static bool read_actions(struct http_exchange *exchange, struct date_params *p)
     for (const struct param *at = NULL; (at = params_next(&p->params, "action", at)) != NULL;) {
         const char *fault = event_check_action(at->value);
         if (fault != NULL) {
-            return date_params_refuse(exchange, "action", fault);
+            return query_refuse(exchange, "action", fault);
         }
         if (!has_action(p, at->value)) {
             p->actions[p->n_actions++] = at->value;
@@ -66,16 +61,8 @@ bool date_params_read(struct http_exchange *exchange, const struct param_spec *s
     size_t n_specs, struct date_params *ret)
 {
     *ret = (struct date_params){0};
-    switch (params_parse(exchange->request.query, specs, n_specs, &ret->params)) {
-    case PARAMS_OK:
-        break;
-    case PARAMS_REFUSED:
-        return date_params_refuse(exchange, ret->params.error.parameter, ret->params.error.detail);
-    case PARAMS_NOMEM:
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return false;
-    }
-    if (!access_read_site(exchange, &ret->params, &ret->site)) {
+    if (!query_read(exchange, specs, n_specs, &ret->params) ||
+        !access_read_site(exchange, &ret->params, &ret->site)) {
         return false;
     }
     ret->zone = storage_site_zone(exchange->app->storage, ret->site);
@@ -114,7 +101,7 @@ bool date_params_date(
     }
     if (!is_date(text) || !timestamp_parameter(text, zone_utc(), exchange->request.now_ms,
                               TIMESTAMP_DOWN, &at_s, &is_now, &detail)) {
-        return date_params_refuse(exchange, name, detail);
+        return query_refuse(exchange, name, detail);
     }
     *ret = at_s / DAY_S;
     return true;
@@ -136,7 +123,7 @@ static bool read_border(struct http_exchange *exchange, const struct date_params
     }
     if (!timestamp_parameter(
             text, p->zone, exchange->request.now_ms, round, &at_s, &is_now, &detail)) {
-        return date_params_refuse(exchange, name, detail);
+        return query_refuse(exchange, name, detail);
     }
     int64_t day = round == TIMESTAMP_DOWN || at_s == 0 ? activity_day_of(p->zone, at_s)
                                                        : activity_day_of(p->zone, at_s - 1) + 1;
@@ -156,7 +143,7 @@ bool date_params_window(struct http_exchange *exchange, const struct date_params
         return false;
     }
     if (to <= from) {
-        return date_params_refuse(exchange, "to", "must be later than from");
+        return query_refuse(exchange, "to", "must be later than from");
     }
     if ((size_t)(to - from) > ACTIVITY_PAIRS_MAX / p->n_actions) {
         problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "from",
@@ -184,7 +171,7 @@ bool date_params_match(struct http_exchange *exchange, const struct date_params 
     (void)params_get(&p->params, "match", &text);
     *ret_all = slice_equal(text, SLICE("all"));
     return *ret_all || slice_equal(text, SLICE("any")) ||
-           date_params_refuse(exchange, "match", "must be any or all");
+           query_refuse(exchange, "match", "must be any or all");
 }
 
 void date_print(int64_t day, char text[static 11])

@@ -48,9 +48,6 @@ bool date_params_number(struct http_exchange *exchange, const struct date_params
 /* match=any or all. */
 bool date_params_match(struct http_exchange *exchange, const struct date_params *p, bool *ret_all);
 
-/* Answer 400 about @parameter; returns false. */
-bool date_params_refuse(struct http_exchange *exchange, const char *parameter, const char *detail);
-
 /* "2026-11-20"; @text holds 11 bytes. */
 void date_print(int64_t day, char text[static 11]);
 json_t *date_json(int64_t day);

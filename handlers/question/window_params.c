@@ -5,8 +5,8 @@
 #include "handlers/access/access.h"
 #include "handlers/http/app.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 #include "handlers/text/check.h"
-#include "handlers/text/name.h"
 #include "handlers/text/timestamp.h"
 
 #define DEFAULT_WINDOW_S (24 * 3600)
@@ -18,12 +18,6 @@ void window_params_release(struct window_params *p)
     params_release(&p->params);
     free(p->pages);
     *p = (struct window_params){0};
-}
-
-static bool refuse(struct http_exchange *exchange, const char *parameter, const char *detail)
-{
-    problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, parameter, "%s", detail);
-    return false;
 }
 
 static bool read_pages(struct http_exchange *exchange, struct window_params *p)
@@ -40,7 +34,7 @@ static bool read_pages(struct http_exchange *exchange, struct window_params *p)
     for (const struct param *at = NULL; (at = params_next(&p->params, "page", at)) != NULL;) {
         const char *fault = event_check_page(at->value);
         if (fault != NULL) {
-            return refuse(exchange, "page", fault);
+            return query_refuse(exchange, "page", fault);
         }
         p->pages[p->n_pages++] = at->value;
     }
@@ -50,13 +44,13 @@ static bool read_pages(struct http_exchange *exchange, struct window_params *p)
 static bool read_pageset(struct http_exchange *exchange, struct window_params *p)
 {
     return !params_get(&p->params, "pageset", &p->pageset) || name_valid(p->pageset) ||
-           refuse(exchange, "pageset", NAME_DETAIL);
+           query_refuse(exchange, "pageset", NAME_DETAIL);
 }
 
 static bool read_flag(
     struct http_exchange *exchange, struct window_params *p, const char *name, bool *ret)
 {
-    return params_flag(&p->params, name, ret) || refuse(exchange, name, PARAMS_FLAG_DETAIL);
+    return params_flag(&p->params, name, ret) || query_refuse(exchange, name, PARAMS_FLAG_DETAIL);
 }
 
 static bool read_round(struct http_exchange *exchange, struct window_params *p)
@@ -66,7 +60,7 @@ static bool read_round(struct http_exchange *exchange, struct window_params *p)
         return true;
     }
     p->round_outer = slice_equal(value, SLICE("outer"));
-    return p->round_outer || refuse(exchange, "round", "must be outer");
+    return p->round_outer || query_refuse(exchange, "round", "must be outer");
 }
 
 static bool read_zone(struct http_exchange *exchange, struct window_params *p)
@@ -78,14 +72,14 @@ static bool read_zone(struct http_exchange *exchange, struct window_params *p)
         return true;
     }
     p->zone = storage_zone(exchange->app->storage, name, &fault);
-    return p->zone != NULL || refuse(exchange, "tz", fault);
+    return p->zone != NULL || query_refuse(exchange, "tz", fault);
 }
 
 static bool read_step(struct http_exchange *exchange, struct window_params *p)
 {
     struct slice value;
     return !params_get(&p->params, "step", &value) || step_parse(value, &p->step) ||
-           refuse(exchange, "step", "must be one of 1m, 5m, 15m, 1h, 1d, 1w, 1M and auto");
+           query_refuse(exchange, "step", "must be one of 1m, 5m, 15m, 1h, 1d, 1w, 1M and auto");
 }
 
 static bool read_time(struct http_exchange *exchange, struct window_params *p, const char *name,
@@ -98,7 +92,7 @@ static bool read_time(struct http_exchange *exchange, struct window_params *p, c
     }
     return timestamp_parameter(
                value, p->zone, exchange->request.now_ms, round, ret_s, ret_is_now, &detail) ||
-           refuse(exchange, name, detail);
+           query_refuse(exchange, name, detail);
 }
 
 static bool read_window(struct http_exchange *exchange, struct window_params *p)
@@ -117,7 +111,8 @@ static bool read_window(struct http_exchange *exchange, struct window_params *p)
     if (p->window.from_s < 0) {
         p->window.from_s = 0; /* the default, in the first day of 1970 */
     }
-    return p->window.to_s > p->window.from_s || refuse(exchange, "to", "must be later than from");
+    return p->window.to_s > p->window.from_s ||
+           query_refuse(exchange, "to", "must be later than from");
 }
 
 bool window_params_read(struct http_exchange *exchange, struct window_params *ret)
@@ -129,16 +124,8 @@ bool window_params_read_with(struct http_exchange *exchange, const struct param_
     size_t n_all, struct window_params *ret)
 {
     *ret = (struct window_params){0};
-    switch (params_parse(exchange->request.query, all, n_all, &ret->params)) {
-    case PARAMS_OK:
-        break;
-    case PARAMS_REFUSED:
-        return refuse(exchange, ret->params.error.parameter, ret->params.error.detail);
-    case PARAMS_NOMEM:
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return false;
-    }
-    return access_read_site(exchange, &ret->params, &ret->site) && read_pages(exchange, ret) &&
+    return query_read(exchange, all, n_all, &ret->params) &&
+           access_read_site(exchange, &ret->params, &ret->site) && read_pages(exchange, ret) &&
            read_pageset(exchange, ret) && read_zone(exchange, ret) && read_step(exchange, ret) &&
            read_flag(exchange, ret, "explain", &ret->explain) && read_round(exchange, ret) &&
            read_window(exchange, ret);

@@ -1,7 +1,6 @@
 #include "handlers/text/check.h"
 
 #include <arpa/inet.h>
-#include <stdbool.h>
 
 #define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
 
@@ -32,6 +31,18 @@ static bool has_control(struct slice text)
         }
     }
     return false;
+}
+
+bool name_valid(struct slice name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!letter && c != '.' && c != '_' && c != '-') {
+            return false;
+        }
+    }
+    return name.n >= 1 && name.n <= NAME_MAX_BYTES;
 }
 
 const char *event_check_page(struct slice page)

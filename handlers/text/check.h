@@ -1,31 +1,39 @@
-/* check.h - what an event's members may hold.
+/* check.h - the rules for what clients send: members of events, and names.
  *
- * Layer: handlers, pure.  Thread-safe.  The rules of the contract, once, for every door by which an
- * event comes in.  Each function returns NULL or what is wrong: a static text that never holds
- * input and names the member.
+ * Layer: handlers, pure.  Thread-safe: no state.
  *
- * Text is taken to be UTF-8 already: the JSON decoder has seen to it; who has text from elsewhere
- * asks utf8_valid() first.
+ * These are the rules of the contract (openapi.yaml), once for all endpoints.  Each event_ function
+ * returns NULL, or what is wrong: a static text that names the member and never holds input.
+ *
+ * Text is taken to be UTF-8 already.  The JSON decoder and params.h have seen to that; text from
+ * elsewhere goes through utf8_valid() first.
  */
 #ifndef HANDLERS_TEXT_CHECK_H
 #define HANDLERS_TEXT_CHECK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "storage/base/compiler.h"
 #include "storage/job/event.h"
 
-const char *event_check_page(struct slice page);
-const char *event_check_user(struct slice user);
-const char *event_check_site(struct slice site);
-const char *event_check_action(struct slice action);
-const char *event_check_agent(struct slice agent);
-const char *event_check_referrer(struct slice referrer);
+const char *event_check_page(struct slice page) MUST_CHECK;
+const char *event_check_user(struct slice user) MUST_CHECK;
+const char *event_check_site(struct slice site) MUST_CHECK;
+const char *event_check_action(struct slice action) MUST_CHECK;
+const char *event_check_agent(struct slice agent) MUST_CHECK;
+const char *event_check_referrer(struct slice referrer) MUST_CHECK;
 
-/* @oldest_s and @latest_s are still acceptable. */
-const char *event_check_time(int64_t at_s, int64_t oldest_s, int64_t latest_s);
+/* Is @at_s acceptable?  All are UTC epoch seconds; @oldest_s and @latest_s themselves are. */
+const char *event_check_time(int64_t at_s, int64_t oldest_s, int64_t latest_s) MUST_CHECK;
 
-/* An IPv4 or IPv6 address as inet_pton() takes it: no leading zeros, no blanks, no zone.  @ret is
- * its canonical form; untouched if the text is refused. */
+/* Read an IPv4 or IPv6 address as inet_pton() does: no leading zeros, no blanks, no zone.  @ret is
+ * its canonical form (see event.h); untouched if the text is refused. */
 const char *event_parse_address(struct slice text, struct event_address *ret);
+
+/* Is it a good name for what users keep: a filter, a page set, a policy? */
+bool name_valid(struct slice name) MUST_CHECK;
+#define NAME_MAX_BYTES 64
+#define NAME_DETAIL    "must be [A-Za-z0-9._-]{1,64}"
 
 #endif

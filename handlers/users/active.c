@@ -8,6 +8,7 @@
 #include "handlers/question/question.h"
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
 
 static const struct param_spec dau_specs[] = {
@@ -78,7 +79,7 @@ static bool read_days(struct http_exchange *exchange, struct activity_state *sta
     bool date = params_get(params, "date", &ignored);
     state->series = params_get(params, "from", &ignored) || params_get(params, "to", &ignored);
     if (date && state->series) {
-        return date_params_refuse(exchange, "date", "either date, or from and to");
+        return query_refuse(exchange, "date", "either date, or from and to");
     }
     if (state->series) {
         return date_params_window(exchange, &state->asked, 1, &state->window);

@@ -12,7 +12,7 @@
 #include "handlers/question/question.h"
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
-#include "handlers/reply/reply.h"
+#include "handlers/reply/query.h"
 #include "storage/time/zone.h"
 
 #define OFFSETS_DEFAULT 7
@@ -77,7 +77,7 @@ static bool read_period(struct http_exchange *exchange, struct retention_state *
             return true;
         }
     }
-    return date_params_refuse(exchange, "period", "must be day, week or month");
+    return query_refuse(exchange, "period", "must be day, week or month");
 }
 
 static bool read_question(
@@ -89,7 +89,7 @@ static bool read_question(
     state->n_cohorts = 1;
     state->triangle = params_get(params, "cohorts", &ignored);
     if (!params_get(params, "cohort", &ignored)) {
-        return date_params_refuse(exchange, "cohort", "is required: a date, YYYY-MM-DD");
+        return query_refuse(exchange, "cohort", "is required: a date, YYYY-MM-DD");
     }
     return date_params_date(exchange, &state->asked, "cohort", ret_day) &&
            date_params_number(exchange, &state->asked, "days", PERIODS_MAX, &state->n_offsets) &&

@@ -10,6 +10,7 @@
 #include "handlers/question/question.h"
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
 #include "handlers/text/check.h"
 #include "handlers/users/streaks.h"
@@ -55,7 +56,7 @@ static struct users_state *begin(
 static bool check_user(struct http_exchange *exchange)
 {
     const char *fault = event_check_user(exchange->request.segment);
-    return fault == NULL || date_params_refuse(exchange, "user", fault);
+    return fault == NULL || query_refuse(exchange, "user", fault);
 }
 
 /* ---- GET /users/{user}/activity ---- */
@@ -197,7 +198,7 @@ static bool read_cursor(struct http_exchange *exchange, const struct users_state
     (void)snprintf(hash, sizeof(hash), "%08x", (unsigned)question_hash(state));
     if (!take_decimal(&text, '.', 63, &partition) ||
         !take_decimal(&text, '.', UINT32_MAX, &index) || !slice_equal(text, slice_of(hash))) {
-        return date_params_refuse(exchange, "cursor",
+        return query_refuse(exchange, "cursor",
             "must be the next_cursor of an answer to the same question (site, action and match)");
     }
     exchange->job.u.active_users.partition = (unsigned)partition;

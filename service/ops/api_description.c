@@ -1,6 +1,6 @@
 #include "service/ops/api_description.h"
 
-#include "handlers/question/no_query.h"
+#include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
 #include "handlers/web/embed.h"
 
@@ -11,7 +11,7 @@ EMBED(openapi_json, "openapi.json");
 static enum handler_result reply_file(
     struct http_exchange *exchange, const char *content_type, const char *text, const char *end)
 {
-    if (no_query(exchange)) {
+    if (query_empty(exchange)) {
         reply_text(&exchange->response, 200, content_type, text, (size_t)(end - text));
     }
     return HANDLER_REPLY;

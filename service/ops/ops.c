@@ -7,6 +7,7 @@
 #include "handlers/http/app.h"
 #include "handlers/question/no_query.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
 #include "service/http/server.h"
 #include "service/log/log.h"
@@ -25,7 +26,7 @@ static const struct ops *ops_of(const struct http_exchange *exchange)
 static enum handler_result healthz_start(struct http_exchange *exchange)
 {
     static const char text[] = "{\"status\":\"pass\"}";
-    if (no_query(exchange)) {
+    if (query_empty(exchange)) {
         reply_text(&exchange->response, 200, "application/json", text, sizeof(text) - 1);
     }
     return HANDLER_REPLY;
@@ -75,7 +76,7 @@ static enum handler_result readyz_start(struct http_exchange *exchange)
 {
     struct write_probe *probe = ops_of(exchange)->probe;
     struct http_request *request = &exchange->request;
-    if (!no_query(exchange)) {
+    if (!query_empty(exchange)) {
         return HANDLER_REPLY;
     }
     int64_t now_ms = process_clock_ms();
@@ -211,7 +212,7 @@ static enum handler_result metrics_start(struct http_exchange *exchange)
 {
     const struct ops *ops = ops_of(exchange);
     struct buffer out;
-    if (!no_query(exchange)) {
+    if (!query_empty(exchange)) {
         return HANDLER_REPLY;
     }
     buffer_init(&out);

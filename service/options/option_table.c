@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "handlers/limit/limit_json.h"
 #include "handlers/text/check.h"
 #include "service/log/escape.h"
 #include "service/options/limit_option.h"
@@ -193,8 +192,8 @@ static const char *check_site_tz(struct slice name, const char *value)
 static const char *check_policy(struct slice name, const char *value)
 {
     struct limit limit;
-    return limit_policy_name_valid(name) ? limit_option_policy(value, &limit)
-                                         : "the name must be [A-Za-z0-9._-]{1,64}";
+    return name_valid(name) ? limit_option_policy(value, &limit)
+                            : "the name must be [A-Za-z0-9._-]{1,64}";
 }
 
 const struct option_family option_families[] = {

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "handlers/text/check.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Unlike assert(), not lost with NDEBUG. */
@@ -29,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require(question.key.n >= 1 && question.key.n <= LIMIT_KEY_MAX);
         require(question.cost >= 0 && question.cost <= LIMIT_COST_MAX);
         if (question.policy.n > 0) {
-            require(limit_policy_name_valid(question.policy));
+            require(name_valid(question.policy));
         } else {
             require(limit_check(&question.limit, &part) == NULL);
         }

@@ -1,0 +1,32 @@
+#include "handlers/reply/query.h"
+
+#include "handlers/reply/problem.h"
+
+bool query_refuse(struct http_exchange *exchange, const char *parameter, const char *detail)
+{
+    problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, parameter, "%s", detail);
+    return false;
+}
+
+bool query_read(struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs,
+    struct params *ret)
+{
+    switch (params_parse(exchange->request.query, specs, n_specs, ret)) {
+    case PARAMS_OK:
+        return true;
+    case PARAMS_REFUSED:
+        return query_refuse(exchange, ret->error.parameter, ret->error.detail);
+    case PARAMS_NOMEM:
+        break;
+    }
+    problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+    return false;
+}
+
+bool query_empty(struct http_exchange *exchange)
+{
+    struct params params;
+    bool empty = query_read(exchange, NULL, 0, &params);
+    params_release(&params);
+    return empty;
+}

@@ -1,0 +1,30 @@
+/* query.h - the query string of a request, read against the parameters that its endpoint takes.
+ *
+ * Layer: handlers.  Thread-safe: no state.
+ *
+ * All functions return whether the request may go on.  False: the response is filled, with a 400
+ * that names the parameter at fault, or with a 503 where memory is out.
+ */
+#ifndef HANDLERS_REPLY_QUERY_H
+#define HANDLERS_REPLY_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "handlers/http/http.h"
+#include "handlers/text/params.h"
+#include "storage/base/compiler.h"
+
+/* Read the query of @exchange, which may have the parameters of @specs, into @ret.  Release @ret
+ * (params_release) in either case. */
+bool query_read(struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs,
+    struct params *ret) MUST_CHECK;
+
+/* Is the query empty?  For endpoints that take no parameters: one that is passed over would be a
+ * promise that is not kept. */
+bool query_empty(struct http_exchange *exchange) MUST_CHECK;
+
+/* Answer 400: @detail says what is wrong with @parameter.  Returns false. */
+bool query_refuse(struct http_exchange *exchange, const char *parameter, const char *detail);
+
+#endif
