@@ -1,27 +1,30 @@
-/* event_members.h - one JSON value to one event.
+/* event_members.h - one JSON value, taken apart member by member, becomes one event.
  *
- * Layer: handlers, the part of the decoder that knows the members' names; private to event_json.c.
+ * Layer: handlers, pure; private to event_json.c.  A reader belongs to one thread.
+ *
+ * This is the part of the decoder that knows the members' names and what each may hold.
  */
 #ifndef HANDLERS_INGEST_EVENT_MEMBERS_H
 #define HANDLERS_INGEST_EVENT_MEMBERS_H
 
-#include "handlers/ingest/event_json.h"
+#include "handlers/ingest/event_rules.h"
 #include "handlers/text/json_scan.h"
+#include "storage/base/compiler.h"
+#include "storage/job/event.h"
 
 struct event_reader {
     struct json_scan *scan;
     const struct event_rules *rules;
-    /* The event that is read, complete but for event->actions: those are below, as many as
-     * event->n_actions, because only an accepted event's are kept. */
-    struct event *event;
-    struct slice actions[EVENT_ACTIONS_MAX];
-    unsigned seen; /* known members, one bit each */
-    /* Why the event is rejected: what was found first. */
-    const char *detail; /* static; NULL: it is not */
-    char pointer[EVENT_POINTER_SIZE];
+    struct event *event; /* where to read it to: complete, but for event->actions */
+    struct slice actions[EVENT_ACTIONS_MAX]; /* event->n_actions of them: kept by the caller, and
+                                                only where the event is accepted */
+    unsigned seen;                           /* the known members that were read, one bit each */
+    const char *detail; /* why the event is rejected: the first fault, static; NULL: it is not */
+    char pointer[EVENT_POINTER_SIZE]; /* to the member at fault */
 };
 
-/* Take a value off @reader->scan.  False: it is not JSON, see the scan. */
-bool event_read(struct event_reader *reader);
+/* Take one value off the scan.  True: the event is read, or rejected (see detail).  False: the text
+ * is no JSON, and the scan says where and why. */
+bool event_read(struct event_reader *reader) MUST_CHECK;
 
 #endif
