@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "handlers/http/app.h"
-#include "handlers/question/no_query.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
