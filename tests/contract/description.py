@@ -30,7 +30,7 @@ class Operation:
     body: dict  # media type -> its object; empty: it takes none
     scope: str  # that a token must have; "": never one
     open: bool  # needs none, unless told --metrics-token
-    responses: dict  # status -> response object without references, and its name if it was one
+    responses: dict  # status -> response object without references, and its name if it was one; see every_answer
     tags: list
 
     @property
@@ -62,7 +62,8 @@ class Description:
         self.text = text
         self.document = yaml.safe_load(text)
         self.resolver = jsonschema.RefResolver("", self.document)
-        self.operations = [self._operation(path, method, item[method])
+        self.every_answer = self.document["x-every-answer"]["headers"]
+        self.operations = [self._operation(path, method, item[method], item.get("parameters", []))
                            for path, item in self.document["paths"].items()
                            for method in METHODS if method in item]
 
@@ -71,16 +72,16 @@ class Description:
             node = self.resolver.resolve(node["$ref"])[1]
         return node
 
-    def _operation(self, path, method, node):
+    def _operation(self, path, method, node, of_path):
+        parameters = {(p["name"], p["in"]): p for p in map(self.resolve, of_path + node.get("parameters", []))}
         responses = {int(status): {"name": r.get("$ref", "").rpartition("/")[2], **self.resolve(r)}
                      for status, r in node["responses"].items()}
         security = node.get("security", self.document["security"])
         scopes = [scope for way in security for scope in way.get("token", [])]
         assert len(scopes) == (0 if security in ([], [{}]) else 1), f"{path}: one scope, not {scopes}"
         return Operation(node["operationId"], method.upper(), path,
-                         [self.resolve(p) for p in node.get("parameters", [])],
-                         node.get("requestBody", {}).get("content", {}), "".join(scopes), {} in security, responses,
-                         node["tags"])
+                         list(parameters.values()), self.resolve(node.get("requestBody", {})).get("content", {}),
+                         "".join(scopes), {} in security, responses, node["tags"])
 
     def faults(self, schema, value):
         """What is wrong with a value; empty: nothing."""
@@ -92,7 +93,7 @@ class Description:
         where = f"{operation.method} {operation.path}: {response}"
         assert response.status in operation.responses, f"undocumented status: {where}"
         allowed = operation.responses[response.status]
-        self._check_headers(allowed.get("headers", {}), response.headers, where)
+        self.check_headers(allowed.get("headers", {}), response.headers, where)
         if "content" not in allowed:
             assert response.headers["Content-Type"] is None and response.body == b"", where
             return response
@@ -110,8 +111,9 @@ class Description:
             assert (value["status"], value["message"]) == (response.status, value["detail"]), where
         return response
 
-    def _check_headers(self, documented, headers, where):
-        documented = {name.lower(): self.resolve(header) for name, header in documented.items()}
+    def check_headers(self, own, headers, where):
+        """The headers are those that every answer has, and those of its response: no other, and none of the required is missing."""
+        documented = {name.lower(): self.resolve(header) for name, header in {**self.every_answer, **own}.items()}
         names = {name.lower() for name in headers.keys()}
         assert names <= documented.keys() | OF_HTTP, f"undocumented headers {names - documented.keys()}: {where}"
         for name, header in documented.items():

@@ -37,6 +37,7 @@ def test_statuses(http, operation):
             assert send(http, operation, operation.body[media]["example"] if media == "text/plain" else None,
                         headers={"Content-Type": media}).status == 200
         seen |= {send(http, operation, headers={"Content-Type": "text/html"}).status, send(http, operation, "[").status}
+        seen |= {send(http, operation, headers={"Content-Encoding": "br"}).status}
     if operation.id == "postGrafanaQuery":
         body = json.dumps({"targets": [{"target": "dau", "refId": "A"}], "range": {"from": "2001-01-01", "to": "2001-02-01"}})
         seen |= {send(http, operation, body).status}

@@ -100,6 +100,14 @@ def test_answers_have_no_members_that_are_not_listed():
     assert set(open_ones) - set(in_json) == {f"#/components/schemas/{name}" for name in ("Event", "GrafanaBody", "PlausibleEvent")}
 
 
+def test_headers_of_every_answer_are_said_once():
+    """They stand in x-every-answer; an answer without one of them fails wherever an answer is checked."""
+    assert API.every_answer.keys() == {"X-Request-Id", "X-Content-Type-Options"}
+    assert all(header["required"] for header in API.every_answer.values())
+    assert not [place for place, node in API.nodes() if place.endswith("/headers") and place != "#/x-every-answer/headers"
+                and node.keys() & API.every_answer.keys()]
+
+
 @each_operation
 def test_examples_of_problems_have_their_status(operation):
     for status, response in operation.responses.items():
@@ -149,7 +157,7 @@ def test_a_path_beside_it_is_404(http, operation):
         response = http.request("GET", path)
         assert response.status == 404, (path, response)
         assert not API.faults({"$ref": "#/components/schemas/Problem"}, response.json)
-        assert response.headers["X-Request-Id"]
+        API.check_headers({}, response.headers, path)
 
 
 @pytest.mark.parametrize("path", API.document["paths"])
@@ -332,6 +340,8 @@ def everywhere(tallyd, operation):
     yield 413, send("Content-Length: 99999999\r\n")
     if operation.body and operation not in (POST_EVENTS, PLAUSIBLE):
         yield 415, send("Content-Type: text/plain\r\n")
+    if operation.body:
+        yield 415, send("Content-Encoding: br\r\n")
     yield 431, send("A:\r\n" * 257)
 
 
