@@ -10,16 +10,40 @@ import pytest
 from test_openapi import API, OPERATIONS, ask
 
 WITH_ROWS = [o for o in API.operations if "text/csv" in o.responses.get(200, {}).get("content", {})]
+ROWS = {  # the member of an answer that has its rows; of the others: series
+    "/pages": "pages", "/hotkeys": "pages", "/sites": "sites", "/active/users": "users", "/users/{user}/activity": "days",
+    "/retention": "returned",
+}
 USERS = ["u1", "=1+1", "a,b", 'a"b', "-x", "ä"]
 
 
 def rows_of(response):
     assert response.headers["Content-Type"] == "text/csv; charset=utf-8; header=present"
-    text = response.body.decode()
+    return rows_in(response.body.decode())
+
+
+def rows_in(text):
     assert text.endswith("\r\n") and "\n" not in text.replace("\r\n", "")
     names, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     assert all(len(row) == len(names) for row in rows)
     return [dict(zip(names, row)) for row in rows]
+
+
+@pytest.mark.parametrize("operation", WITH_ROWS, ids=lambda o: o.id)
+def test_examples_say_the_same(operation):
+    """The rows of the example in CSV are those of an example in JSON."""
+    content = operation.responses[200]["content"]
+    rows = rows_in(content["text/csv"]["example"])
+    media = content["application/json"]
+    answers = [media["example"]] if "example" in media else [example["value"] for example in media["examples"].values()]
+    assert rows in [[{name: cell(answer, row, name) for name in rows[0]} for row in answer.get(ROWS.get(operation.path, "series"), [answer])]
+                    for answer in answers]
+
+
+def cell(answer, row, name):
+    """The text of a column: what the row has, or else the answer; a row that is no object is the only column."""
+    value = {**answer, **row}.get(name, "") if isinstance(row, dict) else row
+    return "'" + value if str(value).startswith(("=", "+", "-", "@")) else str(value)
 
 
 @pytest.fixture
