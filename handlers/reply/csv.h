@@ -39,7 +39,7 @@ struct csv_shape {
 };
 
 /* Does @accept, the value of Accept, want CSV rather than JSON?  It has to name text/csv, with a
- * weight that is not below JSON's. */
+ * weight above JSON's, and not below that of a wildcard. */
 bool csv_wanted(struct slice accept);
 
 /* Answer @status with @root, whose reference is taken over, as JSON or, if that is wanted, as CSV.
