@@ -9,7 +9,7 @@
 #include "service/ops/api_description.h"
 #include "service/options/option_table.h"
 #include "service/options/option_value.h"
-#include "service/redis/process.h"
+#include "storage/base/clock.h"
 #include "storage/storage.h"
 
 #define EVENTS_MAX      10000 /* of the contract */
@@ -40,8 +40,8 @@ static int start_redis(struct service *s)
         (void)fprintf(stderr, "tallyd: %s\n", error);
         return 2;
     }
-    s->news.starting_until_ms = process_clock_ms() + REDIS_START_MS;
-    bool ok = redis_child_start(s->child, process_clock_ms(), &report);
+    s->news.starting_until_ms = monotonic_ms() + REDIS_START_MS;
+    bool ok = redis_child_start(s->child, monotonic_ms(), &report);
     redis_news_child(&s->news, &report);
     s->redis_url = redis_child_url(s->child);
     return ok ? 0 : 1;
@@ -155,7 +155,7 @@ static bool start_server(struct service *s)
     s->app.stats = &s->stats;
     s->app.guard_by = s->guard_by;
     s->app.guard_limit = s->guard_limit;
-    s->ops.started_ms = process_utc_ms();
+    s->ops.started_ms = log_now_ms();
     s->ops.probe = &s->probe;
     s->ops.logger = s->logger;
     s->app.ops = &s->ops;
@@ -203,20 +203,20 @@ int service_start(struct service *s)
 void service_stop(struct service *s)
 {
     struct redis_child_report report;
-    int64_t until_ms = process_clock_ms() + s->options.request_timeout_ms;
+    int64_t until_ms = monotonic_ms() + s->options.request_timeout_ms;
     if (s->server != NULL) { /* who has begun may finish: each request has its deadline */
         http_server_quiesce(s->server);
         http_server_wait_idle(s->server, s->options.request_timeout_ms);
     }
     if (s->app.storage != NULL) { /* who came last has little left; what nobody awaits, less */
-        int64_t least_ms = process_clock_ms() + DRAIN_MIN_MS;
+        int64_t least_ms = monotonic_ms() + DRAIN_MIN_MS;
         storage_drain(s->app.storage, until_ms > least_ms ? until_ms : least_ms);
     }
     atomic_store(&s->ops.server, NULL);
     http_server_stop(s->server, HTTP_STOP_MS);
     storage_close(s->app.storage);
     if (s->child != NULL) {
-        redis_child_stop(s->child, process_clock_ms() + REDIS_STOP_MS, &report);
+        redis_child_stop(s->child, monotonic_ms() + REDIS_STOP_MS, &report);
         redis_child_close(s->child);
     }
     http_metrics_free(s->ops.http);

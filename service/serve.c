@@ -19,8 +19,8 @@
 #include "service/ops/version.h"
 #include "service/options/redis_url.h"
 #include "service/parts.h"
-#include "service/redis/process.h"
 #include "service/reread.h"
+#include "storage/base/clock.h"
 
 #define REPEATS_PER_S     5
 #define DESCRIPTORS_SPARE 256 /* beside the connections: Redis, files, polls */
@@ -134,7 +134,7 @@ static int patience(const struct service *s)
     if (next_ms == REDIS_CHILD_NEVER) {
         return -1;
     }
-    int64_t left_ms = next_ms - process_clock_ms();
+    int64_t left_ms = next_ms - monotonic_ms();
     return left_ms <= 0 ? 0 : left_ms > 60000 ? 60000 : (int)left_ms;
 }
 
@@ -145,11 +145,11 @@ static void mind_child(struct service *s, bool exited)
         return;
     }
     if (exited) {
-        redis_child_on_exit(s->child, process_clock_ms(), &report);
+        redis_child_on_exit(s->child, monotonic_ms(), &report);
         redis_news_child(&s->news, &report);
     }
-    if (redis_child_next_ms(s->child) <= process_clock_ms()) {
-        redis_child_tick(s->child, process_clock_ms(), &report);
+    if (redis_child_next_ms(s->child) <= monotonic_ms()) {
+        redis_child_tick(s->child, monotonic_ms(), &report);
         redis_news_child(&s->news, &report);
     }
 }
@@ -196,7 +196,7 @@ static int run(struct service *s, int signal_fd)
                 announced = true;
             }
             if (atomic_exchange(&s->news.clock_news, false)) {
-                redis_news_clocks(&s->news, storage_now_ms(s->app.storage), process_utc_ms());
+                redis_news_clocks(&s->news, storage_now_ms(s->app.storage), log_now_ms());
             }
         }
         mind_child(s, (fds[2].revents & POLLIN) != 0);

@@ -6,16 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "handlers/reply/problem.h"
-
-static int64_t now_us(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail with this clock */
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
+#include "storage/base/clock.h"
 
 void connection_enter(struct connection *connection, enum request_state state)
 {
@@ -85,7 +78,7 @@ void *http_on_target(void *cls, const char *target, struct MHD_Connection *mhd)
     }
     hide_query(target, n);
     connection->target_in_head = target;
-    connection->began_us = now_us();
+    connection->began_us = monotonic_us();
     connection->due_ms = reaper_began_ms(&connection->watch, connection->began_us / 1000) +
                          server->config.request_timeout_ms;
     connection_enter(connection, REQUEST_HEAD);
@@ -122,7 +115,7 @@ void http_on_completed(
     if (connection->wakes) {
         connection_resume_ready(connection);
     }
-    int64_t now = now_us();
+    int64_t now = monotonic_us();
     if (connection->state == REQUEST_REPLY) {
         observe(connection, connection->request.exchange.response.status, now);
     } else if (reaper_dismissed(&connection->watch)) {
@@ -175,7 +168,7 @@ static void open_connection(struct worker *worker, struct MHD_Connection *mhd, v
     const union MHD_ConnectionInfo *from =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     name_peer(from != NULL ? from->client_addr : NULL, connection->peer, sizeof(connection->peer));
-    reaper_watch(worker->server->reaper, &connection->watch, info->connect_fd, reaper_now_ms());
+    reaper_watch(worker->server->reaper, &connection->watch, info->connect_fd, monotonic_ms());
 }
 
 static void close_connection(void **context)

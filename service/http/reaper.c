@@ -12,6 +12,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "storage/base/clock.h"
+#include "storage/base/cond.h"
+
 /* TCP_CLOSE_WAIT of <netinet/tcp.h>, which cannot be included beside <linux/tcp.h>, whose tcp_info
  * alone counts bytes. */
 #define STATE_CLOSE_WAIT 8
@@ -40,13 +43,6 @@ struct reaper {
     struct lingerer lingerers[LINGER_MAX];
     unsigned n_lingerers;
 };
-
-int64_t reaper_now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail with this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -178,12 +174,6 @@ static void drain_all(struct reaper *reaper, int64_t now_ms)
     reaper->n_lingerers = kept;
 }
 
-static void wait_until(struct reaper *reaper, int64_t until_ms)
-{
-    struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
-    (void)pthread_cond_timedwait(&reaper->wake, &reaper->mu, &until);
-}
-
 static void *run(void *data)
 {
     struct reaper *reaper = data;
@@ -195,37 +185,17 @@ static void *run(void *data)
             reaper->sleeping = false;
             continue;
         }
-        int64_t now = reaper_now_ms();
+        int64_t now = monotonic_ms();
         drain_all(reaper, now);
         int64_t next = look(reaper, now);
         if (reaper->n_lingerers > 0) {
             next = least(next, now + LINGER_LOOK_MS);
         }
-        wait_until(reaper, next);
+        cond_wait_until_ms(&reaper->wake, &reaper->mu, next);
     }
     drain_all(reaper, 0);
     (void)pthread_mutex_unlock(&reaper->mu);
     return NULL;
-}
-
-static bool init_sync(struct reaper *reaper)
-{
-    pthread_condattr_t monotonic;
-    if (pthread_mutex_init(&reaper->mu, NULL) != 0) {
-        return false;
-    }
-    if (pthread_condattr_init(&monotonic) != 0) {
-        goto no_attr;
-    }
-    bool ok = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0 &&
-              pthread_cond_init(&reaper->wake, &monotonic) == 0;
-    (void)pthread_condattr_destroy(&monotonic);
-    if (ok) {
-        return true;
-    }
-no_attr:
-    (void)pthread_mutex_destroy(&reaper->mu);
-    return false;
 }
 
 static void reaper_free(struct reaper *reaper)
@@ -245,10 +215,11 @@ struct reaper *reaper_start(int64_t head_ms, int64_t idle_ms, reaper_farewell *f
     reaper->idle_ms = idle_ms;
     reaper->farewell = farewell;
     reaper->look_ms = least(head_ms / 8 + 1, 1000);
-    if (!init_sync(reaper)) {
+    if (pthread_mutex_init(&reaper->mu, NULL) != 0) {
         free(reaper);
         return NULL;
     }
+    cond_init(&reaper->wake);
     if (pthread_create(&reaper->thread, NULL, run, reaper) != 0) {
         reaper_free(reaper);
         return NULL;
@@ -313,7 +284,7 @@ void reaper_linger(struct reaper *reaper, int fd)
     (void)pthread_mutex_lock(&reaper->mu);
     bool taken = reaper->n_lingerers < LINGER_MAX && !reaper->stopping;
     if (taken) {
-        int64_t until = reaper_now_ms() + LINGER_MS;
+        int64_t until = monotonic_ms() + LINGER_MS;
         reaper->lingerers[reaper->n_lingerers++] = (struct lingerer){fd, until};
         (void)pthread_cond_signal(&reaper->wake);
     }
@@ -340,7 +311,7 @@ bool reaper_wait_idle(struct reaper *reaper, int64_t until_ms)
         (void)pthread_mutex_lock(&reaper->mu);
         bool idle = all_idle(reaper);
         (void)pthread_mutex_unlock(&reaper->mu);
-        if (idle || reaper_now_ms() >= until_ms) {
+        if (idle || monotonic_ms() >= until_ms) {
             return idle;
         }
         (void)nanosleep(&(struct timespec){0, 2000000}, NULL);

@@ -119,6 +119,4 @@ bool reaper_wait_idle(struct reaper *reaper, int64_t until_ms);
 /* Connections watched now, and requests or heads that were ended because their time was over. */
 void reaper_count(struct reaper *reaper, uint64_t *ret_connections, uint64_t *ret_late);
 
-int64_t reaper_now_ms(void);
-
 #endif

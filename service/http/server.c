@@ -5,8 +5,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "service/http/server_private.h"
 #include "service/http/listen_socket.h"
+#include "service/http/server_private.h"
+#include "storage/base/clock.h"
 
 /* Takes a head of 12 KiB that has HTTP_FIELDS_MAX fields, a record of 64 bytes for each and the
  * answer's own head included.  It is cleared after every request, so each KiB costs. */
@@ -163,7 +164,7 @@ void http_server_quiesce(struct http_server *server)
 
 void http_server_wait_idle(struct http_server *server, int64_t grace_ms)
 {
-    (void)reaper_wait_idle(server->reaper, reaper_now_ms() + grace_ms);
+    (void)reaper_wait_idle(server->reaper, monotonic_ms() + grace_ms);
 }
 
 void http_server_stop(struct http_server *server, int64_t grace_ms)
@@ -177,7 +178,7 @@ void http_server_stop(struct http_server *server, int64_t grace_ms)
     }
     http_server_quiesce(server);
     if (server->reaper != NULL) {
-        (void)reaper_wait_idle(server->reaper, reaper_now_ms() + grace_ms);
+        (void)reaper_wait_idle(server->reaper, monotonic_ms() + grace_ms);
     }
     atomic_store(&server->stopping, true);
     while (atomic_load(&server->lent) > 0) { /* storage is at its last jobs; each has a deadline */

@@ -31,14 +31,19 @@ struct logger {
     struct repeat repeats[REPEAT_PLACES]; /* guarded by mu */
 };
 
-static int64_t system_now_ms(void *clock)
+int64_t log_now_ms(void)
 {
     struct timespec now;
-    (void)clock;
     if (clock_gettime(CLOCK_REALTIME, &now) != 0) {
         return 0;
     }
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int64_t system_now_ms(void *clock)
+{
+    (void)clock;
+    return log_now_ms();
 }
 
 struct logger *logger_new(const struct logger_config *config)

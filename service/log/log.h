@@ -38,6 +38,9 @@ void logger_set_level(struct logger *logger, enum log_level level);
 /* Records the descriptor did not take so far. */
 uint64_t logger_lost(const struct logger *logger);
 
+/* This machine's clock, UTC: what records are dated with, unless the logger has a clock. */
+int64_t log_now_ms(void);
+
 /* @message must live as long as the logger: the macros below make sure that it is a literal. */
 void log_write(struct logger *logger, enum log_level level, const char *message,
     const struct log_field *fields, size_t n_fields);

@@ -11,8 +11,8 @@
 #include "service/http/server.h"
 #include "service/log/log.h"
 #include "service/ops/version.h"
-#include "service/redis/process.h"
 #include "storage/base/buffer.h"
+#include "storage/base/clock.h"
 
 #define PROBE_AGE_MS 1000
 #define PROBE_MS     2000 /* a probe that takes longer: not ready */
@@ -78,7 +78,7 @@ static enum handler_result readyz_start(struct http_exchange *exchange)
     if (!query_empty(exchange)) {
         return HANDLER_REPLY;
     }
-    int64_t now_ms = process_clock_ms();
+    int64_t now_ms = monotonic_ms();
     pthread_mutex_lock(&probe->lock);
     bool fresh = probe->known && (probe->under_way || now_ms - probe->at_ms < PROBE_AGE_MS);
     enum storage_err err = probe->err;
@@ -114,7 +114,7 @@ static void readyz_finish(struct http_exchange *exchange)
     probe->known = true;
     probe->err = job->err;
     memcpy(probe->detail, job->detail, sizeof(probe->detail));
-    probe->at_ms = process_clock_ms();
+    probe->at_ms = monotonic_ms();
     pthread_mutex_unlock(&probe->lock);
     enum storage_err err = probed(exchange->app->storage, job->err, fault, job->detail);
     reply_ready(exchange, err, job->detail);

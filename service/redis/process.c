@@ -12,30 +12,14 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "service/redis/scheduler.h"
+#include "storage/base/clock.h"
 
 /* Our descriptors for the child lie above those it is to have. */
 #define REPORT_FD 3
 #define FIRST_FD  (REPORT_FD + 1)
-
-int64_t process_clock_ms(void)
-{
-    struct timespec now;
-    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) {
-        return 0;
-    }
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-int64_t process_utc_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 bool process_end(int pidfd, int signal, int64_t deadline_ms)
 {
@@ -44,7 +28,7 @@ bool process_end(int pidfd, int signal, int64_t deadline_ms)
     }
     for (;;) {
         struct pollfd end = {.fd = pidfd, .events = POLLIN};
-        int64_t left_ms = deadline_ms - process_clock_ms();
+        int64_t left_ms = deadline_ms - monotonic_ms();
         int wait_ms = left_ms <= 0 ? 0 : left_ms < INT_MAX ? (int)left_ms : INT_MAX;
         int n = poll(&end, 1, wait_ms);
         if (n > 0) {

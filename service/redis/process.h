@@ -39,10 +39,4 @@ bool process_start(const struct process_spec *spec, struct process *ret, char *e
  * true if it came.  A child is not reaped by it. */
 bool process_end(int pidfd, int signal, int64_t deadline_ms);
 
-/* CLOCK_MONOTONIC now. */
-int64_t process_clock_ms(void);
-
-/* This machine's clock, UTC. */
-int64_t process_utc_ms(void);
-
 #endif

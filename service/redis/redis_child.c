@@ -15,6 +15,7 @@
 #include "service/redis/process.h"
 #include "service/redis/redis_mend.h"
 #include "service/redis/redis_orphan.h"
+#include "storage/base/clock.h"
 
 #define BACKOFF_MIN_MS     100
 #define BACKOFF_MAX_MS     1000  /* less than the 2 s within which events are taken again */
@@ -275,7 +276,7 @@ void redis_child_stop(
     int pidfd = child->process.pidfd;
     child->next_ms = REDIS_CHILD_NEVER;
     if (pidfd >= 0 && !process_end(pidfd, SIGTERM, deadline_ms)) {
-        (void)process_end(pidfd, SIGKILL, process_clock_ms() + KILL_WAIT_MS);
+        (void)process_end(pidfd, SIGKILL, monotonic_ms() + KILL_WAIT_MS);
     }
     (void)reap(child, report);
 }

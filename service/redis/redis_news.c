@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "service/redis/process.h"
+#include "storage/base/clock.h"
 
 #define REASON_MS        60000
 #define CLOCKS_DIFFER_MS 5000
@@ -13,7 +13,7 @@
  * notices come from one thread, the writer's.) */
 static bool is_news(struct redis_news *news, const char *reason)
 {
-    int64_t now_ms = process_clock_ms();
+    int64_t now_ms = monotonic_ms();
     if (strcmp(news->last_reason, reason) == 0 && now_ms - news->last_reason_ms < REASON_MS) {
         return false;
     }
@@ -37,7 +37,7 @@ void redis_news_storage(void *data, enum storage_notice what, const char *detail
         log_warn(news->logger, "lost the connection to Redis", log_text("redis", "lost"));
         break;
     case STORAGE_CONNECT_FAILED:
-        if (process_clock_ms() < news->starting_until_ms) {
+        if (monotonic_ms() < news->starting_until_ms) {
             log_debug(news->logger, "Redis is starting", log_text("reason", detail));
         } else if (is_news(news, detail)) {
             log_warn(news->logger, "cannot use Redis", log_text("reason", detail));

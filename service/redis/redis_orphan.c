@@ -15,6 +15,7 @@
 
 #include "service/options/option_value.h"
 #include "service/redis/process.h"
+#include "storage/base/clock.h"
 
 #define NAME_MAX_BYTES 15   /* of /proc/PID/comm */
 #define KILL_WAIT_MS   5000 /* SIGKILL ends a process at once, but for one stuck in the kernel */
@@ -102,9 +103,9 @@ static enum found end_orphan(
     if (!is_server_in(pid, server, dir) || process_end(pidfd, 0, 0)) {
         goto out;
     }
-    if (!process_end(pidfd, SIGTERM, process_clock_ms() + patience_ms)) {
+    if (!process_end(pidfd, SIGTERM, monotonic_ms() + patience_ms)) {
         forced = true;
-        if (!process_end(pidfd, SIGKILL, process_clock_ms() + KILL_WAIT_MS)) {
+        if (!process_end(pidfd, SIGKILL, monotonic_ms() + KILL_WAIT_MS)) {
             found = FOUND_STUBBORN;
             goto out;
         }

@@ -19,6 +19,7 @@
 
 #include "service/redis/data_dir.h"
 #include "service/redis/process.h"
+#include "storage/base/clock.h"
 
 TestSuite(redis_child, .timeout = 60);
 
@@ -54,8 +55,8 @@ static void bench_open(struct bench *bench)
 
 static void bench_start(struct bench *bench)
 {
-    cr_assert(redis_child_start(bench->child, process_clock_ms(), &bench->report), "%s",
-        bench->report.text);
+    cr_assert(
+        redis_child_start(bench->child, monotonic_ms(), &bench->report), "%s", bench->report.text);
     cr_assert_eq(bench->report.outcome, REDIS_CHILD_STARTED);
     cr_assert(bench->report.pid > 0);
 }
@@ -106,13 +107,13 @@ static bool ask(const char *dir, const char *command, char *answer, size_t room)
 /* The socket appears and PING is answered, before the deadline and while @pidfd's process lives. */
 static void wait_ready(const char *dir, int pidfd)
 {
-    int64_t deadline_ms = process_clock_ms() + PATIENCE_MS;
+    int64_t deadline_ms = monotonic_ms() + PATIENCE_MS;
     char answer[64] = "";
 
     while (!ask(dir, "PING\r\n", answer, sizeof(answer)) || strcmp(answer, "+PONG\r\n") != 0) {
         struct pollfd end = {.fd = pidfd, .events = POLLIN};
 
-        cr_assert(process_clock_ms() < deadline_ms, "not ready: %s", answer);
+        cr_assert(monotonic_ms() < deadline_ms, "not ready: %s", answer);
         cr_assert_eq(poll(&end, 1, 5), 0, "the server has ended");
     }
 }
@@ -123,7 +124,7 @@ static void wait_exit(struct bench *bench)
     struct pollfd end = {.fd = redis_child_fd(bench->child), .events = POLLIN};
 
     cr_assert_eq(poll(&end, 1, PATIENCE_MS), 1);
-    redis_child_on_exit(bench->child, process_clock_ms(), &bench->report);
+    redis_child_on_exit(bench->child, monotonic_ms(), &bench->report);
     cr_assert_eq(bench->report.outcome, REDIS_CHILD_EXITED);
     cr_assert_eq(redis_child_fd(bench->child), -1);
 }
@@ -146,7 +147,7 @@ static bool is_alive(int pidfd)
 
 static void end_other(struct process *process)
 {
-    cr_assert(process_end(process->pidfd, SIGKILL, process_clock_ms() + PATIENCE_MS));
+    cr_assert(process_end(process->pidfd, SIGKILL, monotonic_ms() + PATIENCE_MS));
     cr_assert_eq(waitpid(process->pid, NULL, 0), process->pid);
     cr_assert_eq(close(process->pidfd), 0);
 }
@@ -197,12 +198,12 @@ Test(redis_child, starts_answers_and_stops)
                   strstr(answer, "$4\r\nsave\r\n$0\r\n") != NULL,
         "%s", answer);
 
-    redis_child_stop(bench.child, process_clock_ms() + PATIENCE_MS, &bench.report);
+    redis_child_stop(bench.child, monotonic_ms() + PATIENCE_MS, &bench.report);
     cr_expect_eq(bench.report.outcome, REDIS_CHILD_EXITED);
     cr_expect_str_eq(bench.report.text, "exit status 0");
     cr_expect_not(is_alive(watch));
     cr_expect_eq(connect_to(bench.dir), -1);
-    redis_child_stop(bench.child, process_clock_ms() + PATIENCE_MS, &bench.report);
+    redis_child_stop(bench.child, monotonic_ms() + PATIENCE_MS, &bench.report);
     cr_expect_eq(bench.report.outcome, REDIS_CHILD_NOTHING);
     (void)close(watch);
     bench_close(&bench);
@@ -257,7 +258,7 @@ Test(redis_child, is_started_again_after_a_kill)
     cr_assert_str_eq(answer, "+OK\r\n");
     pid_t first = bench.report.pid;
 
-    redis_child_on_exit(bench.child, process_clock_ms(), &bench.report);
+    redis_child_on_exit(bench.child, monotonic_ms(), &bench.report);
     cr_expect_eq(bench.report.outcome, REDIS_CHILD_NOTHING, "it still runs");
 
     cr_assert_eq(kill(first, SIGKILL), 0);
@@ -414,7 +415,7 @@ Test(redis_child, ends_with_its_parent)
     wait_ready(bench.dir, watch);
     cr_assert_eq(kill(parent, SIGKILL), 0);
     cr_assert_eq(waitpid(parent, NULL, 0), parent);
-    cr_expect(process_end(watch, 0, process_clock_ms() + PATIENCE_MS));
+    cr_expect(process_end(watch, 0, monotonic_ms() + PATIENCE_MS));
     cr_expect_eq(waitpid(redis_pid, NULL, 0), redis_pid);
     (void)close(watch);
     bench_close(&bench);
@@ -446,7 +447,7 @@ Test(redis_child, stop_kills_at_the_deadline)
     bench_start(&bench);
     wait_ready(bench.dir, redis_child_fd(bench.child));
     cr_assert_eq(kill(bench.report.pid, SIGSTOP), 0);
-    redis_child_stop(bench.child, process_clock_ms() + 50, &bench.report);
+    redis_child_stop(bench.child, monotonic_ms() + 50, &bench.report);
     cr_expect_eq(bench.report.outcome, REDIS_CHILD_EXITED);
     cr_expect(strstr(bench.report.text, "killed by signal 9") != NULL, "%s", bench.report.text);
     cr_expect_eq(redis_child_next_ms(bench.child), REDIS_CHILD_NEVER);
@@ -583,7 +584,7 @@ Test(redis_child, a_reused_pid_is_not_touched)
         cr_expect_eq(bench.report.orphan, 0);
         cr_expect(is_alive(others[i].pidfd));
         wait_ready(bench.dir, redis_child_fd(bench.child));
-        redis_child_stop(bench.child, process_clock_ms() + PATIENCE_MS, &bench.report);
+        redis_child_stop(bench.child, monotonic_ms() + PATIENCE_MS, &bench.report);
         end_other(&others[i]);
     }
     bench_close(&bench);
