@@ -1,16 +1,11 @@
 #include "service/client/import_upload.h"
 
-#include <curl/curl.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "service/client/server_url.h"
-
-#define CONNECT_TIMEOUT_S 10L
-/* Well over the server's own deadline for a request (--request-timeout, 10 s). */
-#define POST_TIMEOUT_S 60L
+#include "service/client/curl_handle.h"
 
 /* An answer lists at most 100 errors of some 200 bytes: what is longer comes from somebody else. */
 #define ANSWER_BYTES (256 * 1024)
@@ -53,56 +48,17 @@ static size_t take_answer(char *from, size_t size, size_t n, void *data)
     return length;
 }
 
-static bool add_header(struct import_upload *upload, const char *header)
-{
-    struct curl_slist *longer = curl_slist_append(upload->headers, header);
-    if (longer != NULL) {
-        upload->headers = longer;
-    }
-    return longer != NULL;
-}
-
-static bool add_headers(struct import_upload *upload, const char *token)
-{
-    /* No "Expect: 100-continue": it costs a round trip and gains nothing for a body this small. */
-    if (!add_header(upload, "Expect:")) {
-        return false;
-    }
-    if (token == NULL) {
-        return true;
-    }
-    char *bearer;
-    if (asprintf(&bearer, "Authorization: Bearer %s", token) < 0) {
-        return false;
-    }
-    bool added = add_header(upload, bearer);
-    free(bearer);
-    return added;
-}
-
 static bool set_up(struct import_upload *upload, const char *token)
 {
     CURL *easy = upload->easy;
-    CURLcode bad = CURLE_OK;
-    if (!add_headers(upload, token)) {
-        return false;
-    }
-    bad |= curl_easy_setopt(easy, CURLOPT_URL, upload->url);
-    bad |= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    bad |= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    bad |= curl_easy_setopt(easy, CURLOPT_POST, 1L);
-    bad |= curl_easy_setopt(easy, CURLOPT_USERAGENT, "tallyd-import");
-    bad |= curl_easy_setopt(easy, CURLOPT_READFUNCTION, give_body);
-    bad |= curl_easy_setopt(easy, CURLOPT_READDATA, upload);
-    bad |= curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_answer);
-    bad |= curl_easy_setopt(easy, CURLOPT_WRITEDATA, upload);
-    bad |= curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, upload->error);
-    bad |= curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S);
-    bad |= curl_easy_setopt(easy, CURLOPT_TIMEOUT, POST_TIMEOUT_S);
-    if (server_url_is_loopback(upload->url)) {
-        bad |= curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    }
-    return bad == CURLE_OK;
+    /* No "Expect: 100-continue": it costs a round trip and gains nothing for a body this small. */
+    upload->headers = curl_handle_headers("Expect:", token);
+    return upload->headers != NULL &&
+           curl_handle_set_up(
+               easy, upload->url, "tallyd-import", take_answer, upload, upload->error) &&
+           curl_easy_setopt(easy, CURLOPT_POST, 1L) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_READFUNCTION, give_body) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_READDATA, upload) == CURLE_OK;
 }
 
 struct import_upload *import_upload_new(const char *url, const char *token)

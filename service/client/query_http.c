@@ -1,16 +1,11 @@
 #include "service/client/query_http.h"
 
-#include <curl/curl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "service/client/server_url.h"
+#include "service/client/curl_handle.h"
 #include "storage/base/buffer.h"
-
-#define CONNECT_TIMEOUT_S 10L
-/* Well over the server's own deadline for a request (--request-timeout, 10 s). */
-#define TIMEOUT_S 60L
 
 /* 11,000 points of a series are 1.5 MB; what is much longer comes from somebody else. */
 #define ANSWER_MAX ((size_t)64 << 20)
@@ -56,54 +51,18 @@ static bool put_url(CURL *easy, const struct query_options *options, struct buff
     return !to->failed;
 }
 
-static struct curl_slist *headers_of(const struct query_options *options)
-{
-    struct curl_slist *headers = curl_slist_append(NULL, "Accept: application/json");
-    struct curl_slist *more = NULL;
-    char *bearer = NULL;
-    if (headers != NULL && options->token != NULL &&
-        asprintf(&bearer, "Authorization: Bearer %s", options->token) >= 0) {
-        more = curl_slist_append(headers, bearer);
-        free(bearer);
-    }
-    if (headers != NULL && options->token != NULL && more == NULL) {
-        curl_slist_free_all(headers);
-        return NULL;
-    }
-    return headers;
-}
-
-static bool set_up(CURL *easy, const char *url, struct curl_slist *headers, char *error,
-    struct query_answer *answer)
-{
-    CURLcode bad = CURLE_OK;
-    bad |= curl_easy_setopt(easy, CURLOPT_URL, url);
-    bad |= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    bad |= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    bad |= curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
-    bad |= curl_easy_setopt(easy, CURLOPT_USERAGENT, "tallyd-query");
-    bad |= curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_answer);
-    bad |= curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer);
-    bad |= curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, error);
-    bad |= curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S);
-    bad |= curl_easy_setopt(easy, CURLOPT_TIMEOUT, TIMEOUT_S);
-    if (server_url_is_loopback(url)) {
-        bad |= curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    }
-    return bad == CURLE_OK;
-}
-
 void query_http_get(const struct query_options *options, struct query_answer *ret)
 {
     char error[CURL_ERROR_SIZE] = "";
-    struct curl_slist *headers = headers_of(options);
+    struct curl_slist *headers = curl_handle_headers("Accept: application/json", options->token);
     struct buffer url;
     CURL *easy = curl_easy_init();
     CURLcode code = CURLE_OUT_OF_MEMORY;
     *ret = (struct query_answer){0};
     buffer_init(&url);
     if (easy != NULL && headers != NULL && put_url(easy, options, &url) &&
-        set_up(easy, url.p, headers, error, ret)) {
+        curl_handle_set_up(easy, url.p, "tallyd-query", take_answer, ret, error) &&
+        curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK) {
         code = curl_easy_perform(easy);
     }
     if (code == CURLE_OK) {
