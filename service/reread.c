@@ -33,35 +33,53 @@ static void apply(struct service *s, struct live *live)
     logger_set_level(s->logger, live_options(live)->log_level);
 }
 
-/* The configuration as it is now.  What is wrong with it changes nothing at all. */
-static void reread_config(struct service *s)
+/* The configuration as it is now, to be released.  False: @ret_error (OPTIONS_ERROR bytes) says
+ * what is wrong with it, and nothing is owned. */
+static bool load(const struct service *s, struct options *ret, char *ret_error)
 {
-    char error[OPTIONS_ERROR] = "ingest-burst is too large for ingest-limit to be counted exactly";
-    struct options next = {0};
+    if (!options_load(ret, s->argc, s->argv, environ, ret_error)) {
+        return false;
+    }
     enum guard_by by;
     struct limit limit;
-    struct live *live = NULL;
-    bool good =
-        options_load(&next, s->argc, s->argv, environ, error) && live_guard(&next, &by, &limit);
-    bool changed = good && live_differ(live_options(s->live), &next);
-    if (good) {
-        tell_restart(s, &next);
+    if (live_guard(ret, &by, &limit)) {
+        return true;
     }
+    (void)snprintf(ret_error, OPTIONS_ERROR,
+        "ingest-burst is too large for ingest-limit to be counted exactly");
+    options_release(ret);
+    return false;
+}
+
+static void tell_refused(struct service *s, const char *reason)
+{
+    log_error(s->logger, "the configuration could not be read again, that of before stays",
+        log_text("reason", reason));
+}
+
+/* What is wrong with the configuration changes nothing at all. */
+static void reread_config(struct service *s)
+{
+    char error[OPTIONS_ERROR];
+    struct options next;
+    if (!load(s, &next, error)) {
+        tell_refused(s, error);
+        return;
+    }
+    tell_restart(s, &next);
+    bool changed = live_differ(live_options(s->live), &next);
     if (changed) {
-        live = live_take(&s->app, &next, s->live);
-        (void)snprintf(error, sizeof(error), "out of memory");
-    }
-    if (live != NULL) {
+        struct live *live = live_take(&s->app, &next, s->live);
+        if (live == NULL) {
+            options_release(&next);
+            tell_refused(s, "out of memory");
+            return;
+        }
         apply(s, live);
     }
-    options_release(&next);
-    if (!good || (changed && live == NULL)) {
-        log_error(s->logger, "the configuration could not be read again, that of before stays",
-            log_text("reason", error));
-    } else {
-        log_info(s->logger, "read the configuration again", log_bool("changed", changed),
-            log_uint("policies", live_app(s->live)->n_policies));
-    }
+    options_release(&next); /* zeroed, where the options were taken over */
+    log_info(s->logger, "read the configuration again", log_bool("changed", changed),
+        log_uint("policies", live_app(s->live)->n_policies));
 }
 
 /* What can be read again while requests are served. */
