@@ -68,7 +68,6 @@ static const char *check_seen_error(const char *text)
 #define FOREVER         .word = "forever", .word_value = KEEP_FOREVER
 
 /* In the order of --help and `tallyd config`. */
-/* clang-format off: one option, one paragraph */
 const struct option option_table[] = {
     {"listen", OPTION_STRING, AT(listen), .fallback = "127.0.0.1:8080", .check = check_listen,
         .unit = "address", .help = "HOST:PORT or [IPV6]:PORT to serve HTTP on; port 0 picks one"},
@@ -171,7 +170,6 @@ const struct option option_table[] = {
     {"respect-dnt", OPTION_BOOL, AT(respect_dnt), .fallback = "off", .live = true, .unit = "switch",
         .help = "browsers that send DNT or Sec-GPC are not counted by their page views"},
 };
-/* clang-format on */
 const size_t option_table_n = sizeof(option_table) / sizeof(option_table[0]);
 
 static const char *check_site_tz(struct slice name, const char *value)

@@ -123,55 +123,40 @@ int64_t redis_child_next_ms(const struct redis_child *child)
 static bool spawn(struct redis_child *child, char *error)
 {
     static const char *const fsync_names[] = {"always", "everysec"};
-    char *dir = child->dir.path, maxmemory[32], pid[PATH_MAX + 16];
-    /* clang-format off: an option and its value belong together */
+    char *dir = child->dir.path;
+    char maxmemory[32], pid[PATH_MAX + 16];
+    (void)snprintf(maxmemory, sizeof(maxmemory), "%" PRId64, child->maxmemory);
+    (void)snprintf(pid, sizeof(pid), "%s/redis.pid", dir);
+    /* An option and its value stand on one line. */
+    /* clang-format off */
     const char *const argv[] = {
         child->server,
-        "--port",
-        "0",
-        "--unixsocket",
-        child->url + sizeof("unix:") - 1,
-        "--unixsocketperm",
-        "700",
-        "--dir",
-        dir,
-        "--pidfile",
-        pid,
-        "--logfile",
-        child->log,
-        "--daemonize",
-        "no",
-        "--supervised",
-        "no",
-        "--appendonly",
-        "yes",
-        "--appendfsync",
-        fsync_names[child->fsync],
-        "--save",
-        "",
-        /* full: refuse, never forget */
-        "--maxmemory",
-        maxmemory,
-        "--maxmemory-policy",
-        "noeviction",
-        /* no stops for freeing large keys */
-        "--lazyfree-lazy-expire",
-        "yes",
-        "--lazyfree-lazy-server-del",
-        "yes",
-        "--lazyfree-lazy-user-del",
-        "yes",
-        /* a listpack is searched from its beginning: 512 pages in one (Redis's default) cost 7 % of
-           batches */
-        "--hash-max-listpack-entries",
-        "128",
+        "--port", "0",
+        "--unixsocket", child->url + sizeof("unix:") - 1,
+        "--unixsocketperm", "700",
+        "--dir", dir,
+        "--pidfile", pid,
+        "--logfile", child->log,
+        "--daemonize", "no",
+        "--supervised", "no",
+        "--appendonly", "yes",
+        "--appendfsync", fsync_names[child->fsync],
+        "--save", "",
+        /* Full: refuse, never forget. */
+        "--maxmemory", maxmemory,
+        "--maxmemory-policy", "noeviction",
+        /* No stops for freeing large keys. */
+        "--lazyfree-lazy-expire", "yes",
+        "--lazyfree-lazy-server-del", "yes",
+        "--lazyfree-lazy-user-del", "yes",
+        /* A listpack is searched from its beginning: one of 512 pages, Redis's default, costs 7 %
+         * of batches. */
+        "--hash-max-listpack-entries", "128",
         NULL,
     };
     /* clang-format on */
     struct process_spec spec = {
         .argv = argv, .dir = dir, .output = child->log, .short_slices = true};
-    (void)snprintf(maxmemory, sizeof(maxmemory), "%" PRId64, child->maxmemory);
-    (void)snprintf(pid, sizeof(pid), "%s/redis.pid", dir);
     return process_start(&spec, &child->process, error, REDIS_CHILD_TEXT);
 }
 
