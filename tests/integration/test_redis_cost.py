@@ -172,6 +172,9 @@ def test_a_large_flush_lets_questions_in(start_redis, start_proxy, start_tallyd,
                                 for i in range(4000)])
         counted.append("posted")
 
+    def forget(n):
+        tallyd.client().request("DELETE", f"/ratelimit?key={n}")
+
     proxy.hold_replies()
     threads = [threading.Thread(target=f, daemon=True) for f in ([ask] if asked else []) + [post]]
     before = list(proxy.commands).count("EXEC")
@@ -182,8 +185,12 @@ def test_a_large_flush_lets_questions_in(start_redis, start_proxy, start_tallyd,
     threads[-1].start()
     if asked:
         wait_until(lambda: scripts() >= before + 2, "one script and the next")
-        for _ in range(20):
-            http.get("/healthz")
+        # The writer's thread sends an UNLINK for each of these, and looks at the flush after each.  So with the second
+        # UNLINK all has come that it sent of the flush in the turn of the first.
+        for n in (1, 2):
+            threads.append(threading.Thread(target=forget, args=(n,), daemon=True))
+            threads[-1].start()
+            wait_until(lambda: list(proxy.commands).count("UNLINK") == n, "the writer's next turn")
         assert scripts() == before + 2
     else:
         wait_until(lambda: scripts() >= before + 8, "all of it goes at once")
