@@ -35,16 +35,14 @@ void event_batch_release(struct event_batch *batch)
 static bool reserve_event(struct decoder *d)
 {
     struct event_batch *batch = d->batch;
-    size_t capacity = batch->capacity == 0 ? d->n_expected : batch->capacity * 2;
-    struct event *events;
-
     if (batch->n < batch->capacity) {
         return true;
     }
+    size_t capacity = batch->capacity == 0 ? d->n_expected : batch->capacity * 2;
     if (capacity > d->rules->max_events) {
         capacity = d->rules->max_events;
     }
-    events = reallocarray(batch->events, capacity, sizeof(*events));
+    struct event *events = reallocarray(batch->events, capacity, sizeof(*events));
     if (events == NULL) {
         return false;
     }
@@ -55,13 +53,11 @@ static bool reserve_event(struct decoder *d)
 
 static bool reserve_actions(struct event_batch *batch)
 {
-    size_t capacity = batch->actions_capacity == 0 ? 64 : batch->actions_capacity * 2;
-    struct slice *actions;
-
     if (batch->actions_capacity - batch->n_actions >= EVENT_ACTIONS_MAX) {
         return true;
     }
-    actions = reallocarray(batch->actions, capacity, sizeof(*actions));
+    size_t capacity = batch->actions_capacity == 0 ? 64 : batch->actions_capacity * 2;
+    struct slice *actions = reallocarray(batch->actions, capacity, sizeof(*actions));
     if (actions == NULL) {
         return false;
     }
@@ -75,7 +71,6 @@ static enum event_json_result accept_event(struct decoder *d)
 {
     struct event_batch *batch = d->batch;
     size_t n = d->reader.event->n_actions;
-
     if (n > 0) {
         if (!reserve_actions(batch)) {
             return EVENT_JSON_NOMEM;
@@ -89,11 +84,10 @@ static enum event_json_result accept_event(struct decoder *d)
 
 static void attach_actions(struct event_batch *batch)
 {
-    const struct slice *next = batch->actions;
-
     if (batch->n_actions == 0) {
         return;
     }
+    const struct slice *next = batch->actions;
     for (size_t i = 0; i < batch->n; i++) {
         if (batch->events[i].n_actions == 0) {
             continue;
@@ -126,7 +120,6 @@ static enum event_json_result reject_event(struct decoder *d, size_t index)
 {
     struct event_reject *told;
     enum event_json_result result = reject(d->batch, index, &told);
-
     if (told != NULL) {
         memcpy(told->pointer, d->reader.pointer, sizeof(told->pointer));
         snprintf(told->detail, sizeof(told->detail), "%s", d->reader.detail);
@@ -138,9 +131,8 @@ static enum event_json_result reject_line(struct decoder *d, size_t index)
 {
     struct event_reject *told;
     enum event_json_result result = reject(d->batch, index, &told);
-    size_t line, column;
-
     if (told != NULL) {
+        size_t line, column;
         json_scan_position(&d->scan, &line, &column);
         snprintf(told->detail, sizeof(told->detail), "malformed JSON at column %zu: %s", column,
             d->scan.error);
@@ -168,7 +160,6 @@ static enum event_json_result end_event(struct decoder *d, size_t index)
 static enum event_json_result decode_event(struct decoder *d, size_t index)
 {
     enum event_json_result result = begin_event(d);
-
     if (result != EVENT_JSON_OK) {
         return result;
     }
@@ -178,10 +169,8 @@ static enum event_json_result decode_event(struct decoder *d, size_t index)
 static enum event_json_result decode_array(struct decoder *d)
 {
     enum scan_step step = json_scan_open(&d->scan, ']');
-
     for (size_t i = 0; step == SCAN_ITEM; step = json_scan_next(&d->scan, ']'), i++) {
         enum event_json_result result = decode_event(d, i);
-
         if (result != EVENT_JSON_OK) {
             return result;
         }
@@ -211,13 +200,11 @@ static enum event_json_result decode_value(struct decoder *d)
 
 static enum event_json_result decode_json(struct decoder *d)
 {
-    enum event_json_result result;
-
     if (json_scan_at_end(&d->scan)) {
         json_scan_fail(&d->scan, "the body holds no JSON");
         return EVENT_JSON_MALFORMED;
     }
-    result = decode_value(d);
+    enum event_json_result result = decode_value(d);
     if (result == EVENT_JSON_OK && !json_scan_finish(&d->scan)) {
         return EVENT_JSON_MALFORMED;
     }
@@ -228,7 +215,6 @@ static enum event_json_result decode_json(struct decoder *d)
 static enum event_json_result decode_line(struct decoder *d, size_t index)
 {
     enum event_json_result result = begin_event(d);
-
     if (result != EVENT_JSON_OK) {
         return result;
     }
@@ -243,11 +229,8 @@ static enum event_json_result decode_lines(struct decoder *d)
     char *const end = d->scan.end;
     char *line = d->scan.at;
     bool any = false;
-
     for (size_t i = 0; line < end; i++) {
         char *stop = memchr(line, '\n', (size_t)(end - line));
-        enum event_json_result result;
-
         if (stop == NULL) {
             stop = end;
         }
@@ -257,7 +240,7 @@ static enum event_json_result decode_lines(struct decoder *d)
             continue;
         }
         any = true;
-        result = decode_line(d, i);
+        enum event_json_result result = decode_line(d, i);
         if (result != EVENT_JSON_OK) {
             return result;
         }
@@ -273,7 +256,6 @@ static enum event_json_result decode_body(struct decoder *d, enum event_body for
 {
     struct slice mark = BYTE_ORDER_MARK;
     size_t n = (size_t)(d->scan.end - d->scan.at);
-
     if (n >= mark.n && memcmp(d->scan.at, mark.p, mark.n) == 0) {
         json_scan_fail(&d->scan, "a byte order mark is not allowed");
         return EVENT_JSON_MALFORMED;
@@ -291,11 +273,9 @@ enum event_json_result event_json_decode(char *body, size_t n, enum event_body f
         .n_expected = n / TYPICAL_EVENT_BYTES + 1,
         .reader = {.rules = rules},
     };
-    enum event_json_result result;
-
     d.reader.scan = &d.scan;
     json_scan_init(&d.scan, n > 0 ? body : none, n, EVENT_DEPTH_MAX);
-    result = decode_body(&d, form);
+    enum event_json_result result = decode_body(&d, form);
     if (result == EVENT_JSON_OK) {
         attach_actions(batch);
         return result;

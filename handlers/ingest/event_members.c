@@ -75,10 +75,8 @@ static void refuse_named(struct event_reader *reader, struct slice name, const c
 {
     char pointer[EVENT_POINTER_SIZE] = "/";
     size_t n = 1;
-
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
-
         if (n + 3 > sizeof(pointer)) {
             refuse(reader, "", detail);
             return;
@@ -163,7 +161,6 @@ static const char *check_referrer(const struct value *value)
 static const char *set_time(struct event_reader *reader, const struct value *value)
 {
     int64_t at_s = 0;
-
     if (value->kind == SCAN_STRING) {
         if (!timestamp_rfc3339(value->text, &at_s)) {
             return "ts as a string must be RFC 3339 with an offset";
@@ -220,14 +217,11 @@ static bool read_value(struct json_scan *scan, struct value *ret)
 
 static bool read_action(struct event_reader *reader, unsigned index)
 {
-    struct value value;
-    const char *detail;
-    char pointer[sizeof("/actions/0")];
-
     if (index == EVENT_ACTIONS_MAX) {
         refuse(reader, "/actions", "actions must be at most 8");
         return json_scan_skip(reader->scan);
     }
+    struct value value;
     if (!read_value(reader->scan, &value)) {
         return false;
     }
@@ -235,9 +229,10 @@ static bool read_action(struct event_reader *reader, unsigned index)
         refuse(reader, "/actions", reader->scan->fault);
         return true;
     }
-    detail =
+    const char *detail =
         value.kind != SCAN_STRING ? "an action must be a string" : event_check_action(value.text);
     if (detail != NULL) {
+        char pointer[sizeof("/actions/0")];
         snprintf(pointer, sizeof(pointer), "/actions/%c", (char)('0' + index));
         refuse(reader, pointer, detail);
         return true;
@@ -250,10 +245,8 @@ static bool read_action(struct event_reader *reader, unsigned index)
 static bool read_actions(struct event_reader *reader)
 {
     enum scan_step step = json_scan_open(reader->scan, ']');
-
     for (unsigned i = 0; step == SCAN_ITEM; step = json_scan_next(reader->scan, ']'), i++) {
         bool ok = reader->detail == NULL ? read_action(reader, i) : json_scan_skip(reader->scan);
-
         if (!ok) {
             return false;
         }
@@ -263,16 +256,14 @@ static bool read_actions(struct event_reader *reader)
 
 static bool read_known(struct event_reader *reader, enum member member)
 {
-    struct value value;
-    const char *detail;
-
     if (member == MEMBER_ACTIONS && json_scan_peek(reader->scan) == SCAN_ARRAY) {
         return read_actions(reader);
     }
+    struct value value;
     if (!read_value(reader->scan, &value)) {
         return false;
     }
-    detail = reader->scan->fault;
+    const char *detail = reader->scan->fault;
     if (detail == NULL) {
         detail = set_member(reader, member, &value);
     }
@@ -297,8 +288,6 @@ static bool read_member(struct event_reader *reader)
 {
     struct json_scan *scan = reader->scan;
     struct slice name;
-    enum member member;
-
     if (!json_scan_name(scan, &name)) {
         return false;
     }
@@ -308,11 +297,11 @@ static bool read_member(struct event_reader *reader)
     if (reader->detail != NULL) {
         return json_scan_skip(scan);
     }
-    member = find_member(name);
+    enum member member = find_member(name);
     if (member == MEMBER_UNKNOWN) {
         return read_unknown(reader, name);
     }
-    if (reader->seen & 1u << member) {
+    if ((reader->seen & 1u << member) != 0) {
         refuse(reader, member_pointers[member], "the member is given twice");
         return json_scan_skip(scan);
     }
@@ -323,7 +312,6 @@ static bool read_member(struct event_reader *reader)
 static bool read_members(struct event_reader *reader)
 {
     enum scan_step step = json_scan_open(reader->scan, '}');
-
     for (; step == SCAN_ITEM; step = json_scan_next(reader->scan, '}')) {
         if (!read_member(reader)) {
             return false;
@@ -348,7 +336,7 @@ bool event_read(struct event_reader *reader)
     if (!read_members(reader)) {
         return false;
     }
-    if (reader->detail == NULL && !(reader->seen & 1u << MEMBER_PAGE)) {
+    if (reader->detail == NULL && (reader->seen & 1u << MEMBER_PAGE) == 0) {
         refuse(reader, "/page", "page is required");
     }
     return true;

@@ -9,17 +9,15 @@
  * 0x80 on are masked out. */
 static bool word_has_control(const char *p)
 {
-    uint64_t word, marks;
-
+    uint64_t word;
     memcpy(&word, p, sizeof(word));
-    marks = (word - WORD_OF(' ')) | ((word ^ WORD_OF(0x7f)) - WORD_OF(1));
+    uint64_t marks = (word - WORD_OF(' ')) | ((word ^ WORD_OF(0x7f)) - WORD_OF(1));
     return (marks & ~word & WORD_OF(0x80)) != 0;
 }
 
 static bool has_control(struct slice text)
 {
     size_t i = 0;
-
     for (; text.n - i >= 8; i += 8) {
         if (word_has_control(text.p + i)) {
             return true;
@@ -137,7 +135,6 @@ static const char *parse_octet(const char *p, const char *end, uint8_t *ret)
 {
     const char *start = p;
     unsigned value = 0;
-
     for (; p < end && *p >= '0' && *p <= '9'; p++) {
         value = value * 10 + (unsigned)(*p - '0');
         if (value > 255 || (p > start && *start == '0')) {
@@ -156,7 +153,6 @@ static bool parse_ipv4(struct slice text, uint8_t bytes[4])
 {
     const char *p = text.p;
     const char *end = text.p + text.n;
-
     for (int i = 0; i < 4; i++) {
         if (i > 0 && (p == end || *p++ != '.')) {
             return false;
@@ -172,7 +168,6 @@ static bool parse_ipv4(struct slice text, uint8_t bytes[4])
 static bool parse_ipv6(struct slice text, uint8_t bytes[16])
 {
     char copy[INET6_ADDRSTRLEN];
-
     if (text.n >= sizeof(copy) || memchr(text.p, 0, text.n) != NULL) {
         return false;
     }
@@ -185,22 +180,20 @@ static bool parse_ipv6(struct slice text, uint8_t bytes[16])
 static void unmap(struct event_address *address)
 {
     static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-    struct event_address inner = {.len = 4};
-
     if (memcmp(address->bytes, prefix, sizeof(prefix)) != 0) {
         return;
     }
+    struct event_address inner = {.len = 4};
     memcpy(inner.bytes, address->bytes + sizeof(prefix), 4);
     *address = inner;
 }
 
 const char *event_parse_address(struct slice text, struct event_address *ret)
 {
-    struct event_address address = {.len = 4};
-
     if (text.n == 0) {
         return "ip must be an IPv4 or IPv6 address";
     }
+    struct event_address address = {.len = 4};
     if (!parse_ipv4(text, address.bytes)) {
         if (!parse_ipv6(text, address.bytes)) {
             return "ip must be an IPv4 or IPv6 address";

@@ -30,7 +30,6 @@ static inline char next_byte(struct json_scan *scan)
 {
     for (; scan->at < scan->end; scan->at++) {
         char c = *scan->at;
-
         if (c == '\n') {
             scan->line++;
             scan->line_start = scan->at + 1;
@@ -92,7 +91,6 @@ enum scan_step json_scan_open(struct json_scan *scan, char close)
 enum scan_step json_scan_next(struct json_scan *scan, char close)
 {
     char c = next_byte(scan);
-
     if (c == ',') {
         scan->at++;
         return SCAN_ITEM;
@@ -124,7 +122,6 @@ bool json_scan_name(struct json_scan *scan, struct slice *ret)
 static bool read_string(struct json_scan *scan, char *start, char *stop, struct slice *ret)
 {
     struct json_text text;
-
     scan->at = json_text_read(start, stop, scan->end, &text);
     if (text.error != NULL) {
         return json_scan_fail(scan, text.error);
@@ -140,7 +137,6 @@ bool json_scan_string(struct json_scan *scan, struct slice *ret)
 {
     char *start = scan->at + 1;
     char *stop = json_text_plain(start, scan->end);
-
     if (stop == scan->end || *stop != '"') {
         return read_string(scan, start, stop, ret);
     }
@@ -178,11 +174,9 @@ static bool take_byte(struct json_scan *scan, char c)
 bool json_scan_number(struct json_scan *scan, struct json_number *ret)
 {
     const char *start = scan->at;
-    const char *digits;
-
     ret->negative = take_byte(scan, '-');
     ret->integer = true;
-    digits = scan->at;
+    const char *digits = scan->at;
     if (!take_byte(scan, '0') && !take_digits(scan)) {
         return false;
     }
@@ -223,7 +217,6 @@ static bool skip_container(struct json_scan *scan, char close)
 {
     enum scan_step step = json_scan_open(scan, close);
     struct slice name;
-
     for (; step == SCAN_ITEM; step = json_scan_next(scan, close)) {
         if (close == '}' && !json_scan_name(scan, &name)) {
             return false;
@@ -239,7 +232,6 @@ bool json_scan_skip(struct json_scan *scan)
 {
     struct json_number number;
     struct slice text;
-
     switch (json_scan_peek(scan)) {
     case SCAN_OBJECT:
         return skip_container(scan, '}');
@@ -290,7 +282,6 @@ static int64_t read_exponent(const char *p, const char *end)
 {
     bool negative = *p == '-';
     int64_t exponent = 0;
-
     if (*p == '-' || *p == '+') {
         p++;
     }
@@ -306,7 +297,6 @@ static int64_t integer_places(const struct json_number *number)
 {
     const char *end = number->text.p + number->text.n;
     int64_t places = (int64_t)number->n_digits;
-
     if (number->integer) {
         return places;
     }
@@ -324,7 +314,6 @@ int64_t json_number_cut(const struct json_number *number)
     const char *end = number->text.p + number->text.n;
     int64_t places = integer_places(number);
     int64_t value = 0;
-
     for (; p < end && !is_exponent(*p) && places > 0; p++) {
         if (*p == '.') {
             continue;

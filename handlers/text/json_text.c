@@ -23,14 +23,12 @@ static void set_fault(struct json_text *text, const char *fault)
 /* A UTF-16 unit: backslash, u and four hex digits at @p. */
 static bool read_unit(const char *p, const char *end, uint32_t *ret)
 {
-    uint32_t unit = 0;
-
     if (end - p < 6 || p[0] != '\\' || p[1] != 'u') {
         return false;
     }
+    uint32_t unit = 0;
     for (int i = 2; i < 6; i++) {
         int digit = hex_digit(p[i]);
-
         if (digit < 0) {
             return false;
         }
@@ -53,7 +51,6 @@ static bool is_low(uint32_t unit)
 static void read_unicode(struct unescaper *u)
 {
     uint32_t code, low;
-
     if (!read_unit(u->read, u->end, &code)) {
         u->ret->error = "\\u needs four hexadecimal digits";
         return;
@@ -96,8 +93,6 @@ static char simple_escape(char c)
 
 static void read_escape(struct unescaper *u)
 {
-    char c = 0;
-
     if (u->end - u->read < 2) {
         u->read++;
         return; /* the end of input is found by the caller */
@@ -106,7 +101,7 @@ static void read_escape(struct unescaper *u)
         read_unicode(u);
         return;
     }
-    c = simple_escape(u->read[1]);
+    char c = simple_escape(u->read[1]);
     if (c == 0) {
         u->ret->error = "unknown escape";
         return;
@@ -127,7 +122,6 @@ static void move(struct unescaper *u, size_t n)
 static void read_non_ascii(struct unescaper *u)
 {
     size_t n = utf8_sequence(u->read, u->end);
-
     if (n == 0) {
         set_fault(u->ret, "invalid UTF-8");
     }
@@ -137,11 +131,9 @@ static void read_non_ascii(struct unescaper *u)
 char *json_text_read(char *start, char *stop, char *end, struct json_text *ret)
 {
     struct unescaper u = {.read = stop, .write = stop, .end = end, .ret = ret};
-
     *ret = (struct json_text){.fault = NULL};
     while (u.read < end && *u.read != '"' && ret->error == NULL) {
         unsigned char c = (unsigned char)*u.read;
-
         if (c == '\\') {
             read_escape(&u);
         } else if (c >= 0x80) {

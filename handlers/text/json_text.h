@@ -33,11 +33,10 @@ struct json_text {
 static inline char *json_text_plain(char *p, const char *end)
 {
     for (; end - p >= 8; p += 8) {
-        uint64_t word, marks;
-
+        uint64_t word;
         memcpy(&word, p, sizeof(word));
         word = le64toh(word);
-        marks = (word ^ JSON_TEXT_BYTES('"')) - JSON_TEXT_BYTES(1);
+        uint64_t marks = (word ^ JSON_TEXT_BYTES('"')) - JSON_TEXT_BYTES(1);
         marks |= (word ^ JSON_TEXT_BYTES('\\')) - JSON_TEXT_BYTES(1);
         marks |= (word - JSON_TEXT_BYTES(' ')) | word;
         marks &= JSON_TEXT_BYTES(0x80);
@@ -47,7 +46,6 @@ static inline char *json_text_plain(char *p, const char *end)
     }
     for (; p < end; p++) {
         unsigned char c = (unsigned char)*p;
-
         if (c < ' ' || c >= 0x80 || c == '"' || c == '\\') {
             break;
         }

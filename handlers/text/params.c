@@ -11,10 +11,9 @@ static const char bad_utf8[] = "is not valid UTF-8";
 /* Cut the bytes up to the first @end off the front of @rest, and @end too. */
 static struct slice take_until(struct slice *rest, char end)
 {
-    const char *at = rest->n ? memchr(rest->p, end, rest->n) : NULL;
-    struct slice head = {rest->p, at ? (size_t)(at - rest->p) : rest->n};
+    const char *at = rest->n > 0 ? memchr(rest->p, end, rest->n) : NULL;
+    struct slice head = {rest->p, at != NULL ? (size_t)(at - rest->p) : rest->n};
     size_t used = head.n + (at != NULL);
-
     if (used > 0) {
         rest->p += used;
     }
@@ -26,15 +25,13 @@ static struct slice take_until(struct slice *rest, char end)
  * Returns what is wrong with it, or NULL. */
 static const char *decode(struct slice raw, bool plus_is_blank, char **to, struct slice *ret)
 {
-    char *start = *to, *end = start;
-
+    char *start = *to;
+    char *end = start;
     for (size_t i = 0; i < raw.n; i++) {
         char c = plus_is_blank && raw.p[i] == '+' ? ' ' : raw.p[i];
-
         if (c == '%') {
             int high = raw.n - i > 2 ? hex_digit(raw.p[i + 1]) : -1;
             int low = raw.n - i > 2 ? hex_digit(raw.p[i + 2]) : -1;
-
             if (high < 0 || low < 0) {
                 return bad_escape;
             }
@@ -72,7 +69,6 @@ static enum params_result refuse(struct params *params, struct slice name, const
 {
     struct params_error *error = &params->error;
     size_t n = name.n < PARAMS_NAME_MAX ? name.n : PARAMS_NAME_MAX;
-
     for (size_t i = 0; i < n; i++) {
         error->parameter[i] = name.p[i] >= ' ' && name.p[i] <= '~' ? name.p[i] : '?';
     }
@@ -86,28 +82,24 @@ static enum params_result refuse(struct params *params, struct slice name, const
 static enum params_result add_pair(struct params *params, struct slice pair,
     const struct param_spec *specs, size_t n_specs, bool strict, char **to)
 {
-    struct slice raw_name = take_until(&pair, '='), name, value;
-    const struct param_spec *spec;
+    struct slice raw_name = take_until(&pair, '=');
+    struct slice name, value;
     const char *fault = decode(raw_name, true, to, &name);
-
-    if (fault) {
+    if (fault != NULL) {
         return strict ? refuse(params, raw_name, fault) : PARAMS_OK;
     }
     if (name.n == 0) {
         return strict ? refuse(params, name, "a parameter without a name") : PARAMS_OK;
     }
-    spec = find_spec(name, specs, n_specs);
-    if (!spec && !strict) {
-        return PARAMS_OK;
+    const struct param_spec *spec = find_spec(name, specs, n_specs);
+    if (spec == NULL) {
+        return strict ? refuse(params, name, "unknown parameter") : PARAMS_OK;
     }
-    if (!spec) {
-        return refuse(params, name, "unknown parameter");
-    }
-    if (!spec->repeatable && params_next(params, spec->name, NULL)) {
+    if (!spec->repeatable && params_next(params, spec->name, NULL) != NULL) {
         return refuse(params, name, "given more than once");
     }
     fault = decode(pair, true, to, &value);
-    if (fault) {
+    if (fault != NULL) {
         return refuse(params, name, fault);
     }
     if (value.n == 0 && strict) {
@@ -124,7 +116,6 @@ static enum params_result add_pair(struct params *params, struct slice pair,
 static size_t count_pairs(struct slice query)
 {
     size_t n = 1;
-
     for (size_t i = 0; i < query.n && n < PARAMS_MAX; i++) {
         n += query.p[i] == '&';
     }
@@ -143,21 +134,16 @@ static void drop_pairs(struct params *params)
 static enum params_result parse(struct slice query, const struct param_spec *specs, size_t n_specs,
     bool strict, struct params *ret)
 {
-    enum params_result result = PARAMS_OK;
-    char *to;
-
     *ret = (struct params){0};
     if (query.n == 0) {
         return PARAMS_OK;
     }
-    ret->pairs = calloc(count_pairs(query), sizeof *ret->pairs);
-    ret->bytes = to = malloc(query.n); /* decoding never lengthens */
-    if (!ret->pairs || !ret->bytes) {
-        result = PARAMS_NOMEM;
-    }
+    ret->pairs = calloc(count_pairs(query), sizeof(*ret->pairs));
+    ret->bytes = malloc(query.n); /* decoding never lengthens */
+    char *to = ret->bytes;
+    enum params_result result = ret->pairs == NULL || ret->bytes == NULL ? PARAMS_NOMEM : PARAMS_OK;
     while (result == PARAMS_OK && query.n > 0) {
         struct slice pair = take_until(&query, '&');
-
         if (pair.n > 0) {
             result = add_pair(ret, pair, specs, n_specs, strict, &to);
         }
@@ -189,8 +175,7 @@ void params_release(struct params *params)
 bool params_get(const struct params *params, const char *name, struct slice *ret)
 {
     const struct param *param = params_next(params, name, NULL);
-
-    if (param) {
+    if (param != NULL) {
         *ret = param->value;
     }
     return param != NULL;
@@ -199,8 +184,7 @@ bool params_get(const struct params *params, const char *name, struct slice *ret
 const struct param *params_next(
     const struct params *params, const char *name, const struct param *previous)
 {
-    size_t i = previous ? (size_t)(previous - params->pairs) + 1 : 0;
-
+    size_t i = previous != NULL ? (size_t)(previous - params->pairs) + 1 : 0;
     for (; i < params->n; i++) {
         if (strcmp(params->pairs[i].spec->name, name) == 0) {
             return &params->pairs[i];
@@ -212,7 +196,6 @@ const struct param *params_next(
 size_t params_count(const struct params *params, const char *name)
 {
     size_t n = 0;
-
     for (const struct param *p = NULL; (p = params_next(params, name, p)) != NULL;) {
         n++;
     }

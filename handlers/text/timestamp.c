@@ -55,7 +55,6 @@ static bool take(struct slice *rest, char c)
 static size_t count_digits(struct slice rest)
 {
     size_t n = 0;
-
     while (n < rest.n && is_digit(rest.p[n])) {
         n++;
     }
@@ -65,11 +64,10 @@ static size_t count_digits(struct slice rest)
 /* Exactly @n digits, @n at most NUMBER_DIGITS; what follows them is not looked at. */
 static bool take_digits(struct slice *rest, size_t n, int64_t *ret)
 {
-    int64_t value = 0;
-
     if (rest->n < n) {
         return false;
     }
+    int64_t value = 0;
     for (size_t i = 0; i < n; i++) {
         if (!is_digit(rest->p[i])) {
             return false;
@@ -85,7 +83,6 @@ static int days_in_month(int64_t year, int month)
 {
     struct civil_date first = {year, month, 1};
     struct civil_date next = {month == 12 ? year + 1 : year, month == 12 ? 1 : month + 1, 1};
-
     return (int)(civil_to_days(next) - civil_to_days(first));
 }
 
@@ -93,7 +90,6 @@ static int days_in_month(int64_t year, int month)
 static const char *take_date(struct slice *rest, int64_t *ret_days)
 {
     int64_t year, month, day;
-
     if (!take_digits(rest, 4, &year) || !take(rest, '-') || !take_digits(rest, 2, &month) ||
         !take(rest, '-') || !take_digits(rest, 2, &day)) {
         return not_a_time;
@@ -109,14 +105,12 @@ static const char *take_date(struct slice *rest, int64_t *ret_days)
 static const char *take_clock(struct slice *rest, int64_t *ret_s)
 {
     int64_t hour, minute, second;
-
     if (!take_digits(rest, 2, &hour) || !take(rest, ':') || !take_digits(rest, 2, &minute) ||
         !take(rest, ':') || !take_digits(rest, 2, &second)) {
         return not_a_time;
     }
     if (take(rest, '.')) {
         size_t n = count_digits(*rest);
-
         if (n == 0) {
             return not_a_time;
         }
@@ -135,9 +129,6 @@ static const char *take_clock(struct slice *rest, int64_t *ret_s)
 /* "Z" or "+01:00" as the seconds that local time is ahead of UTC. */
 static const char *take_offset(struct slice *rest, bool blank_is_plus, int64_t *ret_s)
 {
-    int64_t hours, minutes;
-    bool west;
-
     if (rest->n == 0) {
         return no_offset;
     }
@@ -145,10 +136,11 @@ static const char *take_offset(struct slice *rest, bool blank_is_plus, int64_t *
     if (take(rest, 'Z') || take(rest, 'z')) {
         return NULL;
     }
-    west = take(rest, '-');
+    bool west = take(rest, '-');
     if (!west && !take(rest, '+') && !(blank_is_plus && take(rest, ' '))) {
         return not_a_time;
     }
+    int64_t hours, minutes;
     if (!take_digits(rest, 2, &hours) || !take(rest, ':') || !take_digits(rest, 2, &minutes)) {
         return not_a_time;
     }
@@ -161,29 +153,28 @@ static const char *take_offset(struct slice *rest, bool blank_is_plus, int64_t *
 
 static const char *read_rfc3339(struct slice text, bool blank_is_plus, int64_t *ret_s)
 {
-    int64_t days, clock_s, offset_s, at_s;
+    int64_t days, clock_s, offset_s;
     const char *fault = take_date(&text, &days);
-
-    if (fault) {
+    if (fault != NULL) {
         return fault;
     }
     if (!take(&text, 'T') && !take(&text, 't')) {
         return not_a_time;
     }
     fault = take_clock(&text, &clock_s);
-    if (fault) {
+    if (fault != NULL) {
         return fault;
     }
     fault = take_offset(&text, blank_is_plus, &offset_s);
-    if (fault) {
+    if (fault != NULL) {
         return fault;
     }
     if (text.n > 0) {
         return not_a_time;
     }
-    at_s = days * DAY_S + clock_s - offset_s;
+    int64_t at_s = days * DAY_S + clock_s - offset_s;
     fault = range_fault(at_s);
-    if (!fault) {
+    if (fault == NULL) {
         *ret_s = at_s;
     }
     return fault;
@@ -191,7 +182,7 @@ static const char *read_rfc3339(struct slice text, bool blank_is_plus, int64_t *
 
 bool timestamp_rfc3339(struct slice text, int64_t *ret_s)
 {
-    return !read_rfc3339(text, false, ret_s);
+    return read_rfc3339(text, false, ret_s) == NULL;
 }
 
 int64_t timestamp_from_number(int64_t number)
@@ -202,7 +193,6 @@ int64_t timestamp_from_number(int64_t number)
 static const char *read_number(struct slice text, int64_t *ret_s)
 {
     int64_t number;
-
     if (text.n > NUMBER_DIGITS || !take_digits(&text, text.n, &number)) {
         return too_late;
     }
@@ -214,8 +204,7 @@ static const char *read_midnight(struct slice text, const struct zone *zone, int
 {
     int64_t days;
     const char *fault = take_date(&text, &days);
-
-    if (fault) {
+    if (fault != NULL) {
         return fault;
     }
     *ret_s = zone_first_at(zone, days * DAY_S);
@@ -231,7 +220,6 @@ static struct local_time local_at(const struct zone *zone, int64_t at_s)
 {
     int64_t local_s = at_s + zone_offset_s(zone, at_s);
     int64_t days = bucket_at(zone_utc(), LEVEL_DAY, local_s).start_s / DAY_S;
-
     return (struct local_time){days, local_s - days * DAY_S};
 }
 
@@ -239,14 +227,12 @@ static int64_t shift_months(int64_t days, int64_t by)
 {
     struct civil_date date = civil_from_days(days);
     int64_t months = date.year * 12 + date.month - 1 + by; /* since the year 0 */
-    int length;
-
     if (months < 0) {
         return civil_to_days((struct civil_date){0, 1, 1}); /* far too early, whatever it is */
     }
     date.year = months / 12;
     date.month = (int)(months % 12) + 1;
-    length = days_in_month(date.year, date.month);
+    int length = days_in_month(date.year, date.month);
     if (date.day > length) {
         date.day = length;
     }
@@ -257,7 +243,6 @@ static int64_t shift_months(int64_t days, int64_t by)
 static bool shift(const struct zone *zone, char unit, int64_t by, int64_t *at_s)
 {
     struct local_time local = local_at(zone, *at_s);
-
     switch (unit) {
     case 's':
         *at_s += by;
@@ -291,7 +276,6 @@ static bool shift(const struct zone *zone, char unit, int64_t by, int64_t *at_s)
 static bool round_down(const struct zone *zone, char unit, int64_t *at_s)
 {
     int64_t days = bucket_day(zone, *at_s);
-
     switch (unit) {
     case 's':
         return true;
@@ -324,16 +308,14 @@ static bool round_down(const struct zone *zone, char unit, int64_t *at_s)
 static const char *take_shift(struct slice *rest, const struct zone *zone, int64_t *at_s)
 {
     bool back = take(rest, '-');
-    int64_t amount;
-    size_t n;
-
     if (!back && !take(rest, '+')) {
         return not_relative;
     }
-    n = count_digits(*rest);
+    size_t n = count_digits(*rest);
     if (n == 0 || n == rest->n) {
         return not_relative;
     }
+    int64_t amount;
     if (n > NUMBER_DIGITS || !take_digits(rest, n, &amount) || amount > FARTHEST) {
         return back ? too_early : too_late;
     }
@@ -349,8 +331,7 @@ static const char *read_steps(
     struct slice rest, const struct zone *zone, int64_t *at_s, bool *ret_rounded)
 {
     const char *fault = NULL;
-
-    while (rest.n > 0 && !fault) {
+    while (rest.n > 0 && fault == NULL) {
         if (!take(&rest, '/')) {
             fault = take_shift(&rest, zone, at_s);
             continue;
@@ -370,7 +351,6 @@ static bool is_number(struct slice text, struct slice *ret)
 {
     size_t n = count_digits(text);
     struct slice fraction = {text.p + n, text.n - n};
-
     *ret = (struct slice){text.p, n};
     if (fraction.n == 0) {
         return n > 0;
@@ -388,10 +368,8 @@ bool timestamp_parameter(struct slice text, const struct zone *zone, int64_t now
 {
     int64_t at_s = now_ms / 1000;
     bool border = true; /* a time at second 0 stays where it is, also when rounded up */
-    struct bucket minute;
     const char *fault;
     struct slice number;
-
     if (starts_with_now(text)) {
         /* now is somewhere in its minute, even if the clock shows second 0; so is now-15m */
         border = false;
@@ -403,8 +381,8 @@ bool timestamp_parameter(struct slice text, const struct zone *zone, int64_t now
     } else {
         fault = read_rfc3339(text, true, &at_s);
     }
-    if (!fault) {
-        minute = bucket_at(zone, LEVEL_MINUTE, at_s);
+    if (fault == NULL) {
+        struct bucket minute = bucket_at(zone, LEVEL_MINUTE, at_s);
         if (round == TIMESTAMP_DOWN || (border && at_s == minute.start_s)) {
             at_s = minute.start_s;
         } else {
@@ -412,7 +390,7 @@ bool timestamp_parameter(struct slice text, const struct zone *zone, int64_t now
         }
         fault = range_fault(at_s);
     }
-    if (fault) {
+    if (fault != NULL) {
         *ret_detail = fault;
         return false;
     }
@@ -425,7 +403,6 @@ void timestamp_print(int64_t at_s, char text[32])
 {
     struct local_time utc = local_at(zone_utc(), at_s);
     struct civil_date date = civil_from_days(utc.days);
-
     snprintf(text, 32, "%04" PRId64 "-%02d-%02dT%02d:%02d:%02dZ", date.year, date.month, date.day,
         (int)(utc.clock_s / HOUR_S), (int)(utc.clock_s % HOUR_S / MINUTE_S),
         (int)(utc.clock_s % MINUTE_S));

@@ -39,7 +39,6 @@ size_t utf8_sequence(const char *p, const char *end)
 {
     unsigned char lead = (unsigned char)*p;
     size_t n = length_by_lead(lead);
-
     if (n > (size_t)(end - p)) {
         return 0;
     }
@@ -58,7 +57,6 @@ bool utf8_valid(struct slice text)
 {
     for (size_t i = 0; i < text.n;) {
         size_t n = utf8_sequence(text.p + i, text.p + text.n);
-
         if (n == 0) {
             return false;
         }
