@@ -36,8 +36,8 @@ const char *grafana_metric_label(enum grafana_metric metric)
     return metrics[metric].label;
 }
 
-/* What one target is read with. */
-struct reader {
+/* One target that is read: where from, and where to. */
+struct target_reader {
     struct http_exchange *exchange;
     const json_t *root;
     struct grafana_query *query;
@@ -51,9 +51,9 @@ static bool no_memory(struct http_exchange *exchange)
 }
 
 /* Refuse, and say in which of the panel's queries. */
-static bool refuse(const struct reader *r, const char *format, ...)
+static bool refuse(const struct target_reader *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static bool refuse(const struct reader *r, const char *format, ...)
+static bool refuse(const struct target_reader *r, const char *format, ...)
 {
     char detail[256];
     va_list arguments;
@@ -109,7 +109,7 @@ json_t *grafana_body(struct http_exchange *exchange)
 /* ---- range ---- */
 
 /* One end of the range: RFC 3339, epoch milliseconds as a number or digits, relative. */
-static bool read_time(const struct reader *r, const char *name, enum timestamp_round round,
+static bool read_time(const struct target_reader *r, const char *name, enum timestamp_round round,
     int64_t *ret_s, bool *ret_is_now)
 {
     const json_t *value = json_object_get(json_object_get(r->root, "range"), name);
@@ -133,7 +133,7 @@ static bool read_time(const struct reader *r, const char *name, enum timestamp_r
     return true;
 }
 
-static bool read_window(const struct reader *r)
+static bool read_window(const struct target_reader *r)
 {
     struct grafana_target *target = r->target;
     bool from_is_now;
@@ -170,7 +170,7 @@ static void keep_common(json_t *names, const json_t *others)
 }
 
 /* Let only pages pass that @names (taken over) has too. */
-static bool narrow(const struct reader *r, json_t *names)
+static bool narrow(const struct target_reader *r, json_t *names)
 {
     struct grafana_target *target = r->target;
     size_t n = json_object_size(names);
@@ -192,8 +192,8 @@ static bool narrow(const struct reader *r, json_t *names)
 }
 
 /* The one name in @value, if there is one, into @ret, and what it lies in into @owner. */
-static bool read_one(const struct reader *r, const char *what, const json_t *value, json_t **owner,
-    struct slice *ret)
+static bool read_one(const struct target_reader *r, const char *what, const json_t *value,
+    json_t **owner, struct slice *ret)
 {
     json_t *names = grafana_names(value);
     size_t n = json_object_size(names);
@@ -210,7 +210,7 @@ static bool read_one(const struct reader *r, const char *what, const json_t *val
     return true;
 }
 
-static bool set_site(const struct reader *r, const json_t *value)
+static bool set_site(const struct target_reader *r, const json_t *value)
 {
     struct grafana_target *target = r->target;
     if (!read_one(r, "site", value, &target->site_name, &target->site)) {
@@ -220,7 +220,7 @@ static bool set_site(const struct reader *r, const json_t *value)
     return fault == NULL || refuse(r, "site: %s", fault);
 }
 
-static bool read_filter(const struct reader *r, const json_t *filter)
+static bool read_filter(const struct target_reader *r, const json_t *filter)
 {
     struct slice key = json_text_of(json_object_get(filter, "key"));
     struct slice operation = json_text_of(json_object_get(filter, "operator"));
@@ -248,7 +248,7 @@ static bool read_filter(const struct reader *r, const json_t *filter)
     return page ? narrow(r, grafana_names(value)) : set_site(r, value);
 }
 
-static bool read_filters(const struct reader *r)
+static bool read_filters(const struct target_reader *r)
 {
     const json_t *lists[] = {
         json_object_get(r->root, "filters"), json_object_get(r->root, "adhocFilters")};
@@ -266,7 +266,7 @@ static bool read_filters(const struct reader *r)
 }
 
 /* A set and single pages would be a union, which a filter on page must not become. */
-static bool set_page_set(const struct reader *r, const json_t *value)
+static bool set_page_set(const struct target_reader *r, const json_t *value)
 {
     struct grafana_target *target = r->target;
     if (!read_one(r, "pageset", value, &target->set_name, &target->set)) {
@@ -279,7 +279,7 @@ static bool set_page_set(const struct reader *r, const json_t *value)
            refuse(r, "pageset: must not stand beside page");
 }
 
-static bool list_pages(const struct reader *r)
+static bool list_pages(const struct target_reader *r)
 {
     struct grafana_target *target = r->target;
     struct slice page;
@@ -304,14 +304,14 @@ static bool list_pages(const struct reader *r)
 
 /* ---- payload ---- */
 
-static bool read_step(const struct reader *r, struct slice text)
+static bool read_step(const struct target_reader *r, struct slice text)
 {
     r->target->whole_window = slice_equal(text, SLICE("window"));
     return r->target->whole_window || text.n == 0 || step_parse(text, &r->target->step) ||
            refuse(r, "step: must be one of auto, window, 1m, 5m, 15m, 1h, 1d, 1w and 1M");
 }
 
-static bool read_zone(const struct reader *r, struct slice name)
+static bool read_zone(const struct target_reader *r, struct slice name)
 {
     const char *fault = "there is no such zone";
     r->target->zone = name.n == 0 ? storage_site_zone(r->exchange->app->storage, r->target->site)
@@ -332,7 +332,7 @@ static struct slice plain_text(json_t *payload, const char *name)
     return json_text_of(plain);
 }
 
-static void note_unknown(const struct reader *r, json_t *payload)
+static void note_unknown(const struct target_reader *r, json_t *payload)
 {
     static const char *const known[] = {"site", "page", "pages", "pageset", "step", "tz", "action"};
     const char *name;
@@ -349,7 +349,7 @@ static void note_unknown(const struct reader *r, json_t *payload)
     }
 }
 
-static bool read_payload(const struct reader *r, json_t *payload)
+static bool read_payload(const struct target_reader *r, json_t *payload)
 {
     struct grafana_target *target = r->target;
     target->action = SLICE("active");
@@ -374,7 +374,7 @@ static bool read_payload(const struct reader *r, json_t *payload)
 
 /* ---- targets ---- */
 
-static bool read_metric(const struct reader *r, struct slice name)
+static bool read_metric(const struct target_reader *r, struct slice name)
 {
     for (int metric = 0; metric < GRAFANA_METRICS; metric++) {
         if (slice_equal(name, slice_of(metrics[metric].name))) {
@@ -394,7 +394,7 @@ static bool is_idle(const json_t *target)
            name.n == 0 || slice_equal(name, SLICE("select metric"));
 }
 
-static bool read_target(struct reader *r, json_t *asked)
+static bool read_target(struct target_reader *r, json_t *asked)
 {
     struct grafana_target *target = r->target = &r->query->targets[r->query->n_targets++];
     json_t *payload = json_object_get(asked, "payload");
@@ -416,7 +416,7 @@ static double number_of(const json_t *root, const char *name, double otherwise)
                                                                   : otherwise;
 }
 
-static bool read_targets(struct reader *r)
+static bool read_targets(struct target_reader *r)
 {
     json_t *targets = json_object_get(r->root, "targets");
     size_t n = json_array_size(targets);
@@ -448,7 +448,7 @@ bool grafana_query_read(struct http_exchange *exchange, struct grafana_query *re
     double interval_ms = number_of(ret->root, "intervalMs", 1000);
     ret->max_points = points < STEP_POINTS_MAX ? (size_t)points : STEP_POINTS_MAX;
     ret->interval_s = interval_ms < 1e14 ? (int64_t)(interval_ms / 1000) : INT64_C(100000000000);
-    struct reader r = {.exchange = exchange, .root = ret->root, .query = ret};
+    struct target_reader r = {.exchange = exchange, .root = ret->root, .query = ret};
     return read_targets(&r);
 }
 

@@ -35,14 +35,14 @@ static const struct {
     [MEMBER_COST] = {"cost", "/cost"},
 };
 
-struct reader {
+struct limit_reader {
     struct json_scan scan;
     struct limit_question *question;
     struct limit_json_fault *fault; /* the first one stays */
     unsigned seen;                  /* bits 1 << enum member */
 };
 
-static void refuse(struct reader *r, const char *pointer, const char *detail)
+static void refuse(struct limit_reader *r, const char *pointer, const char *detail)
 {
     if (r->fault->detail == NULL) {
         r->fault->pointer = pointer;
@@ -52,7 +52,7 @@ static void refuse(struct reader *r, const char *pointer, const char *detail)
 
 /* ---- values; false: it is not JSON ---- */
 
-static bool read_text(struct reader *r, enum member member, struct slice *ret)
+static bool read_text(struct limit_reader *r, enum member member, struct slice *ret)
 {
     if (json_scan_peek(&r->scan) != SCAN_STRING) {
         refuse(r, members[member].pointer, "must be a string");
@@ -66,7 +66,7 @@ static bool read_text(struct reader *r, enum member member, struct slice *ret)
     return ok;
 }
 
-static bool read_algorithm(struct reader *r)
+static bool read_algorithm(struct limit_reader *r)
 {
     struct slice text = {NULL, 0};
     bool ok = read_text(r, MEMBER_ALGORITHM, &text);
@@ -78,7 +78,7 @@ static bool read_algorithm(struct reader *r)
     return ok;
 }
 
-static bool read_number(struct reader *r, enum member member, struct json_number *ret)
+static bool read_number(struct limit_reader *r, enum member member, struct json_number *ret)
 {
     *ret = (struct json_number){.text = {NULL, 0}};
     if (json_scan_peek(&r->scan) != SCAN_NUMBER) {
@@ -89,7 +89,7 @@ static bool read_number(struct reader *r, enum member member, struct json_number
 }
 
 /* What is negative becomes -1, what is too large INT64_MAX: both are refused for their size. */
-static bool read_whole(struct reader *r, enum member member, int64_t *ret)
+static bool read_whole(struct limit_reader *r, enum member member, int64_t *ret)
 {
     struct json_number number;
     bool ok = read_number(r, member, &number);
@@ -104,7 +104,7 @@ static bool read_whole(struct reader *r, enum member member, int64_t *ret)
     return true;
 }
 
-static bool read_period(struct reader *r)
+static bool read_period(struct limit_reader *r)
 {
     struct json_number number;
     char text[NUMBER_TEXT];
@@ -125,7 +125,7 @@ static bool read_period(struct reader *r)
     return true;
 }
 
-static bool read_value(struct reader *r, enum member member)
+static bool read_value(struct limit_reader *r, enum member member)
 {
     struct limit_question *q = r->question;
     switch (member) {
@@ -149,7 +149,7 @@ static bool read_value(struct reader *r, enum member member)
     return false;
 }
 
-static bool read_member(struct reader *r)
+static bool read_member(struct limit_reader *r)
 {
     struct slice name;
     if (!json_scan_name(&r->scan, &name)) {
@@ -173,7 +173,7 @@ static bool read_member(struct reader *r)
 
 /* ---- what the object says as a whole ---- */
 
-static void check_limit(struct reader *r)
+static void check_limit(struct limit_reader *r)
 {
     static const enum member needed[] = {MEMBER_ALGORITHM, MEMBER_LIMIT, MEMBER_PERIOD};
     static const enum member of_part[] = {[LIMIT_PART_COUNT] = MEMBER_LIMIT,
@@ -193,7 +193,7 @@ static void check_limit(struct reader *r)
     }
 }
 
-static void check(struct reader *r)
+static void check(struct limit_reader *r)
 {
     const struct limit_question *q = r->question;
     if (q->key.n == 0) {
@@ -221,7 +221,7 @@ static void check(struct reader *r)
 enum limit_json_result limit_json_decode(
     char *body, size_t n, struct limit_question *ret, struct limit_json_fault *ret_fault)
 {
-    struct reader r = {.question = ret, .fault = ret_fault};
+    struct limit_reader r = {.question = ret, .fault = ret_fault};
     enum scan_step step = SCAN_FAILED;
     *ret = (struct limit_question){.cost = 1};
     *ret_fault = (struct limit_json_fault){.pointer = ""};

@@ -136,13 +136,13 @@ void window_no_set(struct http_exchange *exchange, struct slice site, struct sli
 }
 
 void window_too_broad(
-    struct http_exchange *exchange, const struct window_params *asked, bool step_s_fault)
+    struct http_exchange *exchange, const struct window_params *asked, bool without_step)
 {
     bool pages = asked->n_pages > 2 || asked->pageset.n > 0;
     bool future = asked->window.to_s > exchange->request.now_ms / 1000 + STORAGE_FUTURE_MAX_S;
     problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "from",
         "the window needs too many keys: ask %s%s%s%sfor a shorter one",
-        asked->explain ? "without explain, or " : "", step_s_fault ? "without step, or " : "",
+        asked->explain ? "without explain, or " : "", without_step ? "without step, or " : "",
         pages ? "for fewer pages, or " : "", future ? "with to=now, or " : "");
 }
 

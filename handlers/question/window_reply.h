@@ -44,9 +44,9 @@ void window_no_set(struct http_exchange *exchange, struct slice site, struct sli
 void window_not_kept(struct http_exchange *exchange, struct window nearest, const char *how);
 #define WINDOW_OUTER " (round=outer takes it)"
 
-/* 422: too many keys.  @step_s_fault: it could be answered without a step. */
+/* 422: too many keys.  @without_step: it could be answered without a step. */
 void window_too_broad(
-    struct http_exchange *exchange, const struct window_params *asked, bool step_s_fault);
+    struct http_exchange *exchange, const struct window_params *asked, bool without_step);
 
 /* The answer to a question that failed. */
 void window_failed(

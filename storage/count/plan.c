@@ -118,7 +118,7 @@ static bool widen(const struct counter *c, int64_t now_s, struct window *window)
 }
 
 /* Could another step help? */
-static bool is_step_s_fault(enum storage_err err)
+static bool is_about_step(enum storage_err err)
 {
     return err == STORAGE_TOO_FINE || err == STORAGE_TOO_MANY || err == STORAGE_TOO_BROAD;
 }
@@ -273,7 +273,7 @@ static enum storage_err plan_series(
     job->used = job->step;
     enum storage_err err = job->step == STEP_AUTO ? plan_auto(c, job, window, now_s)
                                                   : plan_step(c, job, window, now_s);
-    if (!is_step_s_fault(err) || job->used == STEP_NONE) {
+    if (!is_about_step(err) || job->used == STEP_NONE) {
         return err;
     }
     enum step finest = step_fitting(job->zone, window, STEP_POINTS_MAX);
@@ -317,7 +317,7 @@ static enum storage_err offer_series(
     if (err == STORAGE_OK) {
         return STORAGE_NOT_KEPT;
     }
-    if (!is_step_s_fault(err)) {
+    if (!is_about_step(err)) {
         return err;
     }
     struct window part = later_part(c, job, outer, now_s);
