@@ -127,14 +127,13 @@ struct run {
 static inline const uint8_t *read_run(const uint8_t *p, const uint8_t *end, struct run *run)
 {
     uint8_t opcode = *p++;
-
-    if (opcode & 0x80) { /* VAL */
+    if ((opcode & 0x80) != 0) { /* VAL */
         run->length = (opcode & 0x03) + 1u;
         run->value = (uint8_t)((opcode >> 2 & 0x1f) + 1);
         return p;
     }
     run->value = 0;
-    if (opcode & 0x40) { /* XZERO */
+    if ((opcode & 0x40) != 0) { /* XZERO */
         if (p == end) {
             return NULL;
         }
@@ -151,12 +150,10 @@ static inline const uint8_t *read_run(const uint8_t *p, const uint8_t *end, stru
 static bool sparse_is_valid(const uint8_t *p, const uint8_t *end)
 {
     size_t covered = 0;
-
     while (p < end) {
         struct run run;
-
         p = read_run(p, end, &run);
-        if (!p || run.length > HLL_REGISTERS - covered) {
+        if (p == NULL || run.length > HLL_REGISTERS - covered) {
             return false;
         }
         covered += run.length;
@@ -168,10 +165,8 @@ static bool sparse_is_valid(const uint8_t *p, const uint8_t *end)
 static void merge_sparse(struct hll *hll, const uint8_t *p, const uint8_t *end)
 {
     uint8_t *reg = hll->registers;
-
     while (p != NULL && p < end) { /* never NULL: validated */
         struct run run = {0, 0};   /* for gcc, which fears a cut-off run */
-
         p = read_run(p, end, &run);
         if (run.value == 0) { /* the long ones */
             reg += run.length;
@@ -191,7 +186,6 @@ void hll_unite(struct hll *hll, const struct hll *other)
 bool hll_merge(struct hll *hll, const void *string, size_t n)
 {
     const uint8_t *bytes = string;
-
     if (n < HEADER_SIZE || memcmp(bytes, MAGIC, MAGIC_SIZE) != 0) {
         return false;
     }
@@ -223,11 +217,12 @@ bool hll_merge(struct hll *hll, const void *string, size_t n)
 /* [3]: sigma(x) = x + sum of x^(2^k) * 2^(k-1) over k = 1, 2, ..., for the registers still 0. */
 static double sigma(double x)
 {
-    double weight = 1, sum = x, before;
-
     if (x == 1.0) {
         return INFINITY;
     }
+    double weight = 1;
+    double sum = x;
+    double before;
     do {
         x *= x;
         before = sum;
@@ -241,11 +236,12 @@ static double sigma(double x)
  * that have run full. */
 static double tau(double x)
 {
-    double weight = 1, sum = 1 - x, before;
-
     if (x == 0.0 || x == 1.0) {
         return 0.0;
     }
+    double weight = 1;
+    double sum = 1 - x;
+    double before;
     do {
         x = sqrt(x);
         before = sum;
@@ -262,10 +258,8 @@ uint64_t hll_estimate(const struct hll *hll)
 {
     const double m = HLL_REGISTERS;
     uint32_t counts[HLL_VALUES];
-    double z;
-
     hll_kernel(0)->count_values(hll->registers, counts);
-    z = m * tau((m - counts[Q + 1]) / m);
+    double z = m * tau((m - counts[Q + 1]) / m);
     for (size_t v = Q; v >= 1; v--) {
         z += counts[v];
         z *= 0.5;

@@ -29,7 +29,6 @@
 static inline uint64_t load_le64(const uint8_t *p)
 {
     uint64_t word;
-
     memcpy(&word, p, sizeof(word));
     return le64toh(word);
 }
@@ -79,7 +78,6 @@ static void merge_packed_scalar(uint8_t *registers, const uint8_t *packed)
 {
     for (uint8_t *reg = registers; reg < registers + HLL_REGISTERS; reg += BATCH) {
         uint8_t batch[BATCH];
-
         for (size_t i = 0; i < BATCH / 8; i++) {
             unpack8(batch + 8 * i, packed + 6 * i);
         }
@@ -94,7 +92,6 @@ static void merge_packed_scalar(uint8_t *registers, const uint8_t *packed)
 static void count_values_scalar(const uint8_t *registers, uint32_t counts[HLL_VALUES])
 {
     uint32_t parts[4][HLL_VALUES] = {{0}};
-
     for (size_t i = 0; i < HLL_REGISTERS; i += 4) {
         parts[0][registers[i] % HLL_VALUES]++;
         parts[1][registers[i + 1] % HLL_VALUES]++;
@@ -205,8 +202,10 @@ AVX2 static void count_four_avx2(
     const __m256i value1 = _mm256_set1_epi8((char)(first + 1));
     const __m256i value2 = _mm256_set1_epi8((char)(first + 2));
     const __m256i value3 = _mm256_set1_epi8((char)(first + 3));
-    __m256i n0 = _mm256_setzero_si256(), n1 = n0, n2 = n0, n3 = n0;
-
+    __m256i n0 = _mm256_setzero_si256();
+    __m256i n1 = n0;
+    __m256i n2 = n0;
+    __m256i n3 = n0;
     for (size_t i = 0; i < n; i++) {
         __m256i reg = _mm256_loadu_si256((const __m256i *)(const void *)(registers + 32 * i));
         n0 = _mm256_sub_epi8(n0, _mm256_cmpeq_epi8(reg, value0));
@@ -222,14 +221,14 @@ AVX2 static void count_four_avx2(
 
 AVX2 static void bounds_avx2(const uint8_t *registers, size_t *ret_least, size_t *ret_greatest)
 {
-    __m256i least = _mm256_set1_epi8(HLL_VALUES - 1), greatest = _mm256_setzero_si256();
-    uint8_t bytes[2][32];
-
+    __m256i least = _mm256_set1_epi8(HLL_VALUES - 1);
+    __m256i greatest = _mm256_setzero_si256();
     for (size_t i = 0; i < HLL_REGISTERS; i += 32) {
         __m256i reg = _mm256_loadu_si256((const __m256i *)(const void *)(registers + i));
         least = _mm256_min_epu8(least, reg);
         greatest = _mm256_max_epu8(greatest, reg);
     }
+    uint8_t bytes[2][32];
     _mm256_storeu_si256((__m256i *)(void *)bytes[0], least);
     _mm256_storeu_si256((__m256i *)(void *)bytes[1], greatest);
     *ret_least = bytes[0][0];
@@ -243,8 +242,8 @@ AVX2 static void bounds_avx2(const uint8_t *registers, size_t *ret_least, size_t
 AVX2 static void count_values_avx2(const uint8_t *registers, uint32_t counts[HLL_VALUES])
 {
     const size_t vectors = HLL_REGISTERS / 32;
-    size_t least = 0, greatest = 0;
-
+    size_t least = 0;
+    size_t greatest = 0;
     memset(counts, 0, HLL_VALUES * sizeof(*counts));
     bounds_avx2(registers, &least, &greatest);
     for (size_t v = least / VALUES_A_PASS * VALUES_A_PASS; v <= greatest; v += VALUES_A_PASS) {
@@ -263,7 +262,6 @@ const struct hll_kernel *hll_kernel(size_t without)
 {
     const struct hll_kernel *found[3] = {NULL};
     size_t n = 0;
-
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2")) {
         found[n++] = &avx2;

@@ -8,7 +8,6 @@
 static int64_t floor_to(int64_t value, int64_t unit)
 {
     int64_t rest = value % unit;
-
     return value - (rest < 0 ? rest + unit : rest);
 }
 
@@ -16,7 +15,6 @@ static int64_t floor_to(int64_t value, int64_t unit)
 static struct bucket minute_at(int64_t at_s)
 {
     int64_t start_s = floor_to(at_s, MINUTE_S);
-
     return (struct bucket){LEVEL_MINUTE, start_s, start_s + MINUTE_S};
 }
 
@@ -26,7 +24,6 @@ struct bucket bucket_hour_part(
     struct zone_span span = zone_span_at(zone, at_s);
     int64_t start_s = floor_to(at_s + span.offset_s, length_s) - span.offset_s;
     int64_t end_s = start_s + length_s;
-
     return (struct bucket){level, start_s > span.from_s ? start_s : span.from_s,
         end_s < span.to_s ? end_s : span.to_s};
 }
@@ -34,7 +31,6 @@ struct bucket bucket_hour_part(
 int64_t bucket_day(const struct zone *zone, int64_t at_s)
 {
     int64_t days = floor_to(at_s + zone_offset_s(zone, at_s), DAY_S) / DAY_S;
-
     while (zone_first_at(zone, (days + 1) * DAY_S) <= at_s) {
         days++; /* clocks were set back over midnight: the new day has begun */
     }
@@ -44,7 +40,6 @@ int64_t bucket_day(const struct zone *zone, int64_t at_s)
 static struct bucket day_at(const struct zone *zone, int64_t at_s)
 {
     int64_t days = bucket_day(zone, at_s);
-
     return (struct bucket){
         LEVEL_DAY, zone_first_at(zone, days * DAY_S), zone_first_at(zone, (days + 1) * DAY_S)};
 }
@@ -52,10 +47,8 @@ static struct bucket day_at(const struct zone *zone, int64_t at_s)
 static struct bucket month_at(const struct zone *zone, int64_t at_s)
 {
     struct civil_date first = civil_from_days(bucket_day(zone, at_s));
-    struct civil_date next;
-
     first.day = 1;
-    next = first;
+    struct civil_date next = first;
     if (++next.month > 12) {
         next.month = 1;
         next.year++;
@@ -87,6 +80,5 @@ const char *level_name(enum level level)
         [LEVEL_DAY] = "day",
         [LEVEL_MONTH] = "month",
     };
-
     return names[level];
 }

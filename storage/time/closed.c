@@ -6,7 +6,6 @@ size_t rollup_state_print(const struct rollup_state *state, char *text)
 {
     static const enum level levels[] = {LEVEL_HOUR, LEVEL_DAY, LEVEL_MONTH};
     size_t n = 0; /* six numbers of at most 20 bytes and five blanks always fit */
-
     for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
         if (i > 0) {
             text[n++] = ' ';
@@ -24,9 +23,9 @@ size_t rollup_state_print(const struct rollup_state *state, char *text)
 static bool take_number(struct slice *rest, int64_t *ret)
 {
     bool negative = rest->n > 0 && rest->p[0] == '-';
-    size_t first = negative, i = first;
+    size_t first = negative;
+    size_t i = first;
     int64_t value = 0; /* kept at or below zero: INT64_MIN has no positive twin */
-
     for (; i < rest->n && rest->p[i] >= '0' && rest->p[i] <= '9'; i++) {
         if (__builtin_mul_overflow(value, 10, &value) ||
             __builtin_sub_overflow(value, rest->p[i] - '0', &value)) {
@@ -59,10 +58,9 @@ bool rollup_state_parse(struct slice text, struct rollup_state *ret)
 {
     struct rollup_state state = {{0}, {0}};
     int64_t bound_s = INT64_MAX; /* the stamps fall from "hc" to "Mw" */
-
     for (enum level level = LEVEL_HOUR; level <= LEVEL_MONTH; level++) {
-        int64_t *c = &state.writers_s[level], *w = &state.readers_s[level];
-
+        int64_t *c = &state.writers_s[level];
+        int64_t *w = &state.readers_s[level];
         if (level != LEVEL_HOUR && !take_blank(&text)) {
             return false;
         }
@@ -84,7 +82,6 @@ bool rollup_state_parse(struct slice text, struct rollup_state *ret)
 struct rollup_state rollup_state_initial(const struct zone *zone, int64_t now_s)
 {
     struct rollup_state state = {{0}, {0}};
-
     for (enum level level = LEVEL_HOUR; level <= LEVEL_MONTH; level++) {
         state.writers_s[level] = bucket_at(zone, level, now_s).start_s;
         state.readers_s[level] = state.writers_s[level];

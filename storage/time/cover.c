@@ -21,7 +21,6 @@ void cover_release(struct cover *cover)
 static bool bucket_kept(const struct cover_basis *basis, struct bucket bucket)
 {
     struct bucket parent = bucket;
-
     if (bucket.level != LEVEL_MONTH) {
         parent = bucket_at(basis->zone, (enum level)(bucket.level + 1), bucket.start_s);
     }
@@ -46,10 +45,8 @@ static bool coarsest_legal(
     const struct cover_basis *basis, int64_t at_s, int64_t to_s, struct bucket *ret)
 {
     bool found = false;
-
     for (enum level level = LEVEL_MINUTE; level <= LEVEL_MONTH; level++) {
         struct bucket bucket = bucket_at(basis->zone, level, at_s);
-
         if (bucket.start_s != at_s || bucket.end_s > to_s) {
             break; /* the levels nest: a coarser one neither begins here nor ends in time */
         }
@@ -65,10 +62,9 @@ static bool coarsest_legal(
 static bool append(struct cover *cover, struct bucket bucket)
 {
     if (cover->n == cover->capacity) {
-        size_t capacity = cover->capacity ? cover->capacity * 2 : 128;
-        struct bucket *grown = realloc(cover->buckets, capacity * sizeof *grown);
-
-        if (!grown) {
+        size_t capacity = cover->capacity > 0 ? cover->capacity * 2 : 128;
+        struct bucket *grown = realloc(cover->buckets, capacity * sizeof(*grown));
+        if (grown == NULL) {
             return false;
         }
         cover->buckets = grown;
@@ -85,10 +81,8 @@ enum cover_result cover_append(
     const struct cover_basis *basis, struct window window, size_t max_buckets, struct cover *cover)
 {
     int64_t at_s = window.from_s;
-
     while (at_s < window.to_s) {
         struct bucket bucket;
-
         if (!coarsest_legal(basis, at_s, window.to_s, &bucket)) {
             return COVER_NOT_KEPT;
         }
@@ -106,15 +100,14 @@ enum cover_result cover_append(
 void cover_clear(struct cover *cover)
 {
     cover->n = 0;
-    memset(cover->per_level, 0, sizeof cover->per_level);
+    memset(cover->per_level, 0, sizeof(cover->per_level));
 }
 
 bool cover_copy(const struct cover *from, struct cover *to)
 {
     if (to->capacity < from->n) {
-        struct bucket *grown = reallocarray(to->buckets, from->n, sizeof *grown);
-
-        if (!grown) {
+        struct bucket *grown = reallocarray(to->buckets, from->n, sizeof(*grown));
+        if (grown == NULL) {
             return false;
         }
         to->buckets = grown;
@@ -122,9 +115,9 @@ bool cover_copy(const struct cover *from, struct cover *to)
     }
     to->n = from->n;
     if (from->n > 0) {
-        memcpy(to->buckets, from->buckets, from->n * sizeof *to->buckets);
+        memcpy(to->buckets, from->buckets, from->n * sizeof(*to->buckets));
     }
-    memcpy(to->per_level, from->per_level, sizeof to->per_level);
+    memcpy(to->per_level, from->per_level, sizeof(to->per_level));
     return true;
 }
 
@@ -156,15 +149,14 @@ static bool finest_legal(const struct cover_basis *basis, int64_t at_s, struct b
 /* The first minute of @window that is kept at any level; window.to_s if none is. */
 static int64_t first_kept_s(const struct cover_basis *basis, struct window window)
 {
+    int64_t low_s = window.from_s;
+    int64_t high_s = window.to_s;
     struct bucket bucket;
-    int64_t low_s = window.from_s, high_s = window.to_s;
-
     if (finest_legal(basis, low_s, &bucket)) {
         return low_s;
     }
     while (high_s - low_s > MINUTE_S) { /* low_s is not kept; high_s is, or is the window's end */
         int64_t middle_s = low_s + (high_s - low_s) / MINUTE_S / 2 * MINUTE_S;
-
         if (finest_legal(basis, middle_s, &bucket)) {
             high_s = middle_s;
         } else {
@@ -179,9 +171,9 @@ static int64_t first_kept_s(const struct cover_basis *basis, struct window windo
 static int64_t outer_end_s(const struct cover_basis *basis, int64_t from_s, int64_t to_s)
 {
     for (enum level level = LEVEL_MONTH; level > LEVEL_MINUTE; level--) {
-        struct bucket last = bucket_at(basis->zone, level, to_s - 1), needed;
+        struct bucket last = bucket_at(basis->zone, level, to_s - 1);
+        struct bucket needed;
         int64_t first_s = last.start_s < from_s ? from_s : last.start_s;
-
         if (last.end_s > to_s && finest_legal(basis, first_s, &needed) && needed.level == level) {
             return last.end_s;
         }
@@ -193,7 +185,6 @@ bool cover_outer(const struct cover_basis *basis, struct window window, struct w
 {
     int64_t from_s = first_kept_s(basis, window);
     struct bucket first;
-
     if (from_s >= window.to_s || !finest_legal(basis, from_s, &first)) {
         return false;
     }
@@ -205,7 +196,6 @@ bool cover_outer(const struct cover_basis *basis, struct window window, struct w
 bool cover_border(const struct cover_basis *basis, int64_t at_s, int64_t *ret_s)
 {
     struct bucket bucket;
-
     if (!finest_legal(basis, at_s, &bucket)) {
         return false;
     }

@@ -41,18 +41,16 @@ static int order(struct slice a, struct slice b)
 {
     size_t n = a.n < b.n ? a.n : b.n;
     int is = n == 0 ? 0 : memcmp(a.p, b.p, n);
-
     return is != 0 ? is : (a.n > b.n) - (a.n < b.n);
 }
 
 /* The first entry that is not before @site. */
 static size_t position(const struct site_zones *zones, struct slice site)
 {
-    size_t low = 0, high = zones->n;
-
+    size_t low = 0;
+    size_t high = zones->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-
         if (order(slice_of(zones->entries[middle].site), site) < 0) {
             low = middle + 1;
         } else {
@@ -66,16 +64,14 @@ static size_t position(const struct site_zones *zones, struct slice site)
 static bool describe(struct site_zones *zones)
 {
     size_t size = 1;
-    char *text, *at;
-
     for (size_t i = 0; i < zones->n; i++) {
         size += strlen(zones->entries[i].site) + strlen(zone_name(zones->entries[i].zone)) + 2;
     }
-    text = malloc(size);
+    char *text = malloc(size);
     if (text == NULL) {
         return false;
     }
-    at = text;
+    char *at = text;
     for (size_t i = 0; i < zones->n; i++) {
         at = i == 0 ? at : stpcpy(at, " ");
         at = stpcpy(
@@ -90,8 +86,6 @@ static bool describe(struct site_zones *zones)
 bool site_zones_add(struct site_zones *zones, struct slice site, const struct zone *zone)
 {
     size_t at = position(zones, site);
-    char *copy;
-
     if (zone == zone_utc()) {
         return true;
     }
@@ -99,7 +93,7 @@ bool site_zones_add(struct site_zones *zones, struct slice site, const struct zo
         !array_reserve(&zones->entries, &zones->capacity, zones->n, sizeof(*zones->entries))) {
         return false;
     }
-    copy = strndup(site.p, site.n);
+    char *copy = strndup(site.p, site.n);
     if (copy == NULL) {
         return false;
     }
@@ -112,12 +106,10 @@ bool site_zones_add(struct site_zones *zones, struct slice site, const struct zo
 
 const struct zone *site_zones_get(const struct site_zones *zones, struct slice site)
 {
-    size_t at;
-
     if (zones->n == 0) {
         return zone_utc();
     }
-    at = position(zones, site);
+    size_t at = position(zones, site);
     return at < zones->n && slice_equal(slice_of(zones->entries[at].site), site)
                ? zones->entries[at].zone
                : zone_utc();
@@ -126,10 +118,8 @@ const struct zone *site_zones_get(const struct site_zones *zones, struct slice s
 int64_t site_zones_next_end(const struct site_zones *zones, enum level level, int64_t at_s)
 {
     int64_t end_s = INT64_MAX;
-
     for (size_t i = 0; i < zones->n_zones; i++) {
         struct bucket bucket = bucket_at(zones->zones[i], level, at_s);
-
         end_s = bucket.end_s < end_s ? bucket.end_s : end_s;
     }
     return end_s;
@@ -138,10 +128,8 @@ int64_t site_zones_next_end(const struct site_zones *zones, enum level level, in
 int64_t site_zones_start(const struct site_zones *zones, enum level level, int64_t at_s)
 {
     int64_t start_s = INT64_MIN;
-
     for (size_t i = 0; i < zones->n_zones; i++) {
         struct bucket bucket = bucket_at(zones->zones[i], level, at_s);
-
         start_s = bucket.start_s > start_s ? bucket.start_s : start_s;
     }
     return start_s;
@@ -158,12 +146,10 @@ static bool take_entry(struct slice *rest, struct slice *ret_site, struct slice 
     const char *blank = memchr(rest->p, ' ', rest->n);
     size_t n = blank != NULL ? (size_t)(blank - rest->p) : rest->n;
     const char *sign = memchr(rest->p, '=', n);
-    size_t site_n;
-
     if (sign == NULL || sign == rest->p || sign + 1 == rest->p + n) {
         return false;
     }
-    site_n = (size_t)(sign - rest->p);
+    size_t site_n = (size_t)(sign - rest->p);
     *ret_site = (struct slice){rest->p, site_n};
     *ret_zone = (struct slice){sign + 1, n - site_n - 1};
     n += blank != NULL;
@@ -177,15 +163,15 @@ bool site_zones_compare(const struct site_zones *zones, struct slice text,
     void *data)
 {
     size_t ours = 0; /* entries before are done with; both lists are in order */
-
     while (text.n > 0 || ours < zones->n) {
-        struct slice site = {"", 0}, theirs = SLICE("UTC"), mine = SLICE("UTC");
+        struct slice site = {"", 0};
+        struct slice theirs = SLICE("UTC");
+        struct slice mine = SLICE("UTC");
         struct slice rest = text;
-        int is = -1;
-
         if (text.n > 0 && !take_entry(&rest, &site, &theirs)) {
             return false;
         }
+        int is = -1;
         if (ours < zones->n) {
             is = text.n > 0 ? order(site, slice_of(zones->entries[ours].site)) : 1;
         }

@@ -30,7 +30,6 @@ static int64_t week_end(const struct zone *zone, int64_t at_s)
 {
     int64_t days = bucket_day(zone, at_s);
     int64_t in_week = ((days - MONDAY) % 7 + 7) % 7;
-
     return zone_first_at(zone, (days - in_week + 7) * DAY_S);
 }
 
@@ -60,7 +59,6 @@ int64_t step_end(const struct zone *zone, enum step step, int64_t at_s)
 size_t step_count(const struct zone *zone, enum step step, struct window window, size_t limit)
 {
     size_t n = 0;
-
     for (int64_t at_s = window.from_s; at_s < window.to_s && n <= limit; n++) {
         at_s = step_end(zone, step, at_s);
     }

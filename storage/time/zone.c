@@ -23,7 +23,6 @@ struct zone {
 const struct zone *zone_utc(void)
 {
     static const struct zone utc = {.name = "UTC"};
-
     return &utc;
 }
 
@@ -42,11 +41,10 @@ static int64_t floor_div(int64_t value, int64_t by)
 /* The number of changes at or before @at_s. */
 static size_t changes_until(const struct zone *zone, int64_t at_s)
 {
-    size_t low = 0, high = zone->n;
-
+    size_t low = 0;
+    size_t high = zone->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-
         if (zone->changes[middle].at_s <= at_s) {
             low = middle + 1;
         } else {
@@ -59,16 +57,14 @@ static size_t changes_until(const struct zone *zone, int64_t at_s)
 struct zone_span zone_span_at(const struct zone *zone, int64_t at_s)
 {
     struct zone_span span = {INT64_MIN, INT64_MAX, zone->first_offset_s};
-    int64_t later_s = 0; /* of the era that stands in for the one of at_s */
-    size_t i;
-
     if (zone->n == 0) {
         return span;
     }
+    int64_t later_s = 0; /* how much later at_s is than in the era that stands for its own */
     if (zone->repeats && at_s >= zone->repeats_s + ZONE_ERA_S) {
         later_s = floor_div(at_s - zone->repeats_s, ZONE_ERA_S) * ZONE_ERA_S;
     }
-    i = changes_until(zone, at_s - later_s);
+    size_t i = changes_until(zone, at_s - later_s);
     if (i > 0) {
         span.from_s = zone->changes[i - 1].at_s + later_s;
         span.offset_s = zone->changes[i - 1].offset_s;
@@ -88,7 +84,6 @@ int64_t zone_first_at(const struct zone *zone, int64_t local_s)
 {
     /* nowhere do clocks show local_s earlier than this */
     struct zone_span span = zone_span_at(zone, local_s - OFFSET_MAX);
-
     while (span.to_s != INT64_MAX && span.to_s + span.offset_s <= local_s) {
         span = zone_span_at(zone, span.to_s);
     }
@@ -98,7 +93,6 @@ int64_t zone_first_at(const struct zone *zone, int64_t local_s)
 int64_t zone_utc_of_local(const struct zone *zone, int64_t local_s)
 {
     int64_t first_s = zone_first_at(zone, local_s);
-
     if (first_s + zone_offset_s(zone, first_s) == local_s) {
         return first_s;
     }
@@ -110,9 +104,6 @@ int64_t zone_utc_of_local(const struct zone *zone, int64_t local_s)
 /* Append a change, unless it changes nothing.  NULL, or what is wrong with it. */
 static const char *append(struct zone *zone, struct zone_change change)
 {
-    const struct zone_change *last;
-    int64_t before_s;
-
     if (change.at_s < OLDEST_S) {
         zone->first_offset_s = change.offset_s;
         return NULL;
@@ -120,8 +111,8 @@ static const char *append(struct zone *zone, struct zone_change change)
     if (zone->n > 0 && zone->changes[zone->n - 1].at_s == change.at_s) {
         zone->n--; /* of two at the same instant the later one holds */
     }
-    last = zone->n > 0 ? &zone->changes[zone->n - 1] : NULL;
-    before_s = last != NULL ? last->offset_s : zone->first_offset_s;
+    const struct zone_change *last = zone->n > 0 ? &zone->changes[zone->n - 1] : NULL;
+    int64_t before_s = last != NULL ? last->offset_s : zone->first_offset_s;
     if (last != NULL && change.at_s < last->at_s) {
         return "its changes are not in order";
     }
@@ -148,7 +139,6 @@ static int64_t whole_minutes(int64_t s)
 static void end_repeats(struct zone *zone)
 {
     size_t first = changes_until(zone, zone->repeats_s - 1);
-
     if (zone->repeats &&
         (first == zone->n || zone->changes[first].at_s >= zone->repeats_s + ZONE_ERA_S)) {
         zone->repeats = false;
@@ -161,7 +151,6 @@ struct zone *zone_make(const char *name, int64_t first_offset_s, const struct zo
 {
     struct zone *zone = calloc(1, sizeof(*zone) + n * sizeof(zone->changes[0]));
     const char *fault = zone == NULL ? "out of memory" : NULL;
-
     if (zone != NULL) {
         (void)snprintf(zone->name, sizeof(zone->name), "%s", name);
         zone->first_offset_s = whole_minutes(first_offset_s);
@@ -171,7 +160,6 @@ struct zone *zone_make(const char *name, int64_t first_offset_s, const struct zo
     for (size_t i = 0; fault == NULL && i < n; i++) {
         struct zone_change change = {
             whole_minutes(changes[i].at_s), whole_minutes(changes[i].offset_s)};
-
         fault = change.offset_s > OFFSET_MAX || change.offset_s < -OFFSET_MAX
                     ? "its offset is more than a day"
                     : append(zone, change);
@@ -202,7 +190,6 @@ int64_t civil_to_days(struct civil_date date)
     int64_t months_since_march = date.month > 2 ? date.month - 3 : date.month + 9;
     int64_t day_of_year = (153 * months_since_march + 2) / 5 + date.day - 1;
     int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-
     return era * DAYS_PER_ERA + day_of_era - EPOCH_DAY;
 }
 
@@ -218,7 +205,6 @@ struct civil_date civil_from_days(int64_t days)
     int64_t day_of_year = day_of_era - (year_of_era * 365 + year_of_era / 4 - year_of_era / 100);
     int64_t months_since_march = (5 * day_of_year + 2) / 153;
     int64_t month = months_since_march < 10 ? months_since_march + 3 : months_since_march - 9;
-
     return (struct civil_date){
         .year = era * 400 + year_of_era + (month <= 2),
         .month = (int)month,

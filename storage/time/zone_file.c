@@ -23,7 +23,6 @@ struct block {
 static uint64_t big_endian(const unsigned char *p, size_t n)
 {
     uint64_t value = 0;
-
     for (size_t i = 0; i < n; i++) {
         value = value << 8 | p[i];
     }
@@ -33,7 +32,6 @@ static uint64_t big_endian(const unsigned char *p, size_t n)
 static int64_t read_time(const struct block *block, size_t i)
 {
     const unsigned char *p = block->at + i * block->time_size;
-
     return block->time_size == 4 ? (int64_t)(int32_t)(uint32_t)big_endian(p, 4)
                                  : (int64_t)big_endian(p, 8);
 }
@@ -46,7 +44,6 @@ static size_t read_type(const struct block *block, size_t i)
 static int64_t read_offset(const struct block *block, size_t type)
 {
     const unsigned char *types = block->at + block->times * (block->time_size + 1);
-
     return (int32_t)(uint32_t)big_endian(types + type * TYPE_SIZE, 4);
 }
 
@@ -54,7 +51,6 @@ static int64_t read_offset(const struct block *block, size_t type)
 static bool take_block(struct slice *rest, size_t time_size, struct block *ret, char *ret_version)
 {
     const unsigned char *p = (const unsigned char *)rest->p;
-
     if (rest->n < HEADER_SIZE || memcmp(p, "TZif", 4) != 0) {
         return false;
     }
@@ -83,15 +79,13 @@ static bool take_block(struct slice *rest, size_t time_size, struct block *ret, 
 /* "\nCET-1CEST,M3.5.0,M10.5.0/3\n"; may be empty: *ret_is false. */
 static bool read_footer(struct slice rest, struct zone_rule *ret, bool *ret_is)
 {
-    const char *end;
-
     *ret_is = false;
     if (rest.n < 2 || rest.p[0] != '\n') {
         return false;
     }
     rest.p++;
     rest.n--;
-    end = memchr(rest.p, '\n', rest.n);
+    const char *end = memchr(rest.p, '\n', rest.n);
     if (end == NULL) {
         return false;
     }
@@ -103,7 +97,6 @@ static bool read_footer(struct slice rest, struct zone_rule *ret, bool *ret_is)
 static int64_t year_of(int64_t at_s)
 {
     int64_t days = at_s / 86400 - (at_s % 86400 < 0);
-
     return civil_from_days(days).year;
 }
 
@@ -112,10 +105,8 @@ static size_t add_rule(const struct zone_rule *rule, const struct zone_change *l
     int64_t first_year, struct zone_change *ret)
 {
     size_t n = 0;
-
     for (int64_t year = first_year; year < first_year + YEARS_LATER + ERA_YEARS; year++) {
         struct zone_change two[2];
-
         zone_rule_changes(rule, year, two);
         for (int i = 0; i < 2; i++) {
             if (last == NULL || two[i].at_s > last->at_s) {
@@ -133,9 +124,6 @@ static struct zone *assemble(const struct block *block, const struct zone_rule *
     size_t n = block->times;
     size_t room = n + 2 * (YEARS_LATER + ERA_YEARS);
     struct zone_change *changes = malloc(room * sizeof(*changes));
-    int64_t first_year = FIRST_YEAR;
-    struct zone *zone;
-
     if (changes == NULL) {
         *ret_fault = "out of memory";
         return NULL;
@@ -151,15 +139,15 @@ static struct zone *assemble(const struct block *block, const struct zone_rule *
             changes[i].at_s = -(INT64_C(1) << 40);
         }
     }
+    int64_t first_year = FIRST_YEAR;
     if (rule != NULL) {
         const struct zone_change *last = n > 0 ? &changes[n - 1] : NULL;
-
         if (last != NULL && year_of(last->at_s) > first_year) {
             first_year = year_of(last->at_s);
         }
         n += add_rule(rule, last, first_year, changes + n);
     }
-    zone = zone_make(name, read_offset(block, 0), changes, n, rule != NULL,
+    struct zone *zone = zone_make(name, read_offset(block, 0), changes, n, rule != NULL,
         civil_to_days((struct civil_date){first_year + YEARS_LATER, 1, 1}) * 86400, ret_fault);
     free(changes);
     return zone;
@@ -184,14 +172,14 @@ static const char *check_block(const struct block *block)
 struct zone *zone_from_file(struct slice content, const char *name, const char **ret_fault)
 {
     struct block block;
-    struct zone_rule rule;
-    bool has_rule = false;
-    char version, again;
-
+    char version;
     *ret_fault = no_zone_file;
     if (content.n > ZONE_FILE_MAX || !take_block(&content, 4, &block, &version)) {
         return NULL;
     }
+    struct zone_rule rule;
+    bool has_rule = false;
+    char again;
     if (version >= '2' &&
         (!take_block(&content, 8, &block, &again) || !read_footer(content, &rule, &has_rule))) {
         return NULL;

@@ -6,7 +6,7 @@
 #define HOURS_MAX 167
 
 /* The take functions cut what they find off the front of @rest. */
-static bool take(struct slice *rest, char c)
+static bool take_char(struct slice *rest, char c)
 {
     if (rest->n == 0 || rest->p[0] != c) {
         return false;
@@ -21,7 +21,6 @@ static bool take_number(struct slice *rest, int64_t min, int64_t max, int64_t *r
 {
     int64_t value = 0;
     size_t n = 0;
-
     while (n < rest->n && n < 3 && rest->p[n] >= '0' && rest->p[n] <= '9') {
         value = value * 10 + (rest->p[n++] - '0');
     }
@@ -44,34 +43,34 @@ static bool is_quoted(char c)
 /* "CET" or "<+0545>": nobody here needs it. */
 static bool take_name(struct slice *rest)
 {
-    bool quoted = take(rest, '<');
+    bool quoted = take_char(rest, '<');
     size_t n = 0;
-
     while (n < rest->n && (quoted ? is_quoted(rest->p[n]) : is_letter(rest->p[n]))) {
         n++;
     }
     rest->p += n;
     rest->n -= n;
-    return n >= 3 && (!quoted || take(rest, '>'));
+    return n >= 3 && (!quoted || take_char(rest, '>'));
 }
 
 /* "[+-]hh[:mm[:ss]]" */
 static bool take_time(struct slice *rest, int64_t hours_max, int64_t *ret_s)
 {
-    bool negative = take(rest, '-');
-    int64_t hours, minutes = 0, seconds = 0;
-
+    bool negative = take_char(rest, '-');
     if (!negative) {
-        (void)take(rest, '+');
+        (void)take_char(rest, '+');
     }
+    int64_t hours;
     if (!take_number(rest, 0, hours_max, &hours)) {
         return false;
     }
-    if (take(rest, ':')) {
+    int64_t minutes = 0;
+    int64_t seconds = 0;
+    if (take_char(rest, ':')) {
         if (!take_number(rest, 0, 59, &minutes)) {
             return false;
         }
-        if (take(rest, ':') && !take_number(rest, 0, 59, &seconds)) {
+        if (take_char(rest, ':') && !take_number(rest, 0, 59, &seconds)) {
             return false;
         }
     }
@@ -82,30 +81,28 @@ static bool take_time(struct slice *rest, int64_t hours_max, int64_t *ret_s)
 /* ",M3.5.0/2" */
 static bool take_date(struct slice *rest, struct zone_date *ret)
 {
-    bool ok;
-
     *ret = (struct zone_date){.kind = ZONE_DATE_DAY, .time_s = 2 * HOUR_S};
-    if (!take(rest, ',')) {
+    if (!take_char(rest, ',')) {
         return false;
     }
-    if (take(rest, 'M')) {
+    bool ok;
+    if (take_char(rest, 'M')) {
         ret->kind = ZONE_DATE_WEEKDAY;
-        ok = take_number(rest, 1, 12, &ret->month) && take(rest, '.') &&
-             take_number(rest, 1, 5, &ret->week) && take(rest, '.') &&
+        ok = take_number(rest, 1, 12, &ret->month) && take_char(rest, '.') &&
+             take_number(rest, 1, 5, &ret->week) && take_char(rest, '.') &&
              take_number(rest, 0, 6, &ret->day);
-    } else if (take(rest, 'J')) {
+    } else if (take_char(rest, 'J')) {
         ret->kind = ZONE_DATE_JULIAN;
         ok = take_number(rest, 1, 365, &ret->day);
     } else {
         ok = take_number(rest, 0, 365, &ret->day);
     }
-    return ok && (!take(rest, '/') || take_time(rest, HOURS_MAX, &ret->time_s));
+    return ok && (!take_char(rest, '/') || take_time(rest, HOURS_MAX, &ret->time_s));
 }
 
 bool zone_rule_parse(struct slice text, struct zone_rule *ret)
 {
     struct zone_rule rule = {0};
-
     if (!take_name(&text) || !take_time(&text, 24, &rule.standard_s)) {
         return false;
     }
@@ -132,28 +129,32 @@ bool zone_rule_parse(struct slice text, struct zone_rule *ret)
     return true;
 }
 
+static bool is_leap_year(int64_t year)
+{
+    return civil_to_days((struct civil_date){year + 1, 1, 1}) -
+               civil_to_days((struct civil_date){year, 1, 1}) ==
+           366;
+}
+
 /* Days since 1970 of a rule's date in @year. */
 static int64_t date_days(const struct zone_date *date, int64_t year)
 {
     int64_t new_year = civil_to_days((struct civil_date){year, 1, 1});
-    int64_t first, next, weekday, day;
-    bool leap;
-
     switch (date->kind) {
     case ZONE_DATE_DAY:
         return new_year + date->day;
-    case ZONE_DATE_JULIAN:
-        leap = civil_to_days((struct civil_date){year + 1, 1, 1}) - new_year == 366;
-        return new_year + date->day - 1 + (leap && date->day >= 60);
+    case ZONE_DATE_JULIAN: /* day 60 is always the 1st of March */
+        return new_year + date->day - 1 + (date->day >= 60 && is_leap_year(year));
     case ZONE_DATE_WEEKDAY:
         break;
     }
-    first = civil_to_days((struct civil_date){year, (int)date->month, 1});
-    next = date->month == 12 ? civil_to_days((struct civil_date){year + 1, 1, 1})
-                             : civil_to_days((struct civil_date){year, (int)date->month + 1, 1});
-    weekday = ((first + 4) % 7 + 7) % 7; /* 1970-01-01 was a Thursday */
-    day = first + (date->day - weekday + 7) % 7 + (date->week - 1) * 7;
-    while (day >= next) { /* the fifth is the last one */
+    int64_t first = civil_to_days((struct civil_date){year, (int)date->month, 1});
+    int64_t next = date->month == 12
+                       ? civil_to_days((struct civil_date){year + 1, 1, 1})
+                       : civil_to_days((struct civil_date){year, (int)date->month + 1, 1});
+    int64_t weekday = ((first + 4) % 7 + 7) % 7; /* 1970-01-01 was a Thursday */
+    int64_t day = first + (date->day - weekday + 7) % 7 + (date->week - 1) * 7;
+    while (day >= next) { /* week 5 is the month's last one */
         day -= 7;
     }
     return day;
@@ -168,7 +169,6 @@ void zone_rule_changes(const struct zone_rule *rule, int64_t year, struct zone_c
         date_days(&rule->ends, year) * DAY_S + rule->ends.time_s - rule->saving_s,
         rule->standard_s};
     bool in_order = begins.at_s < ends.at_s;
-
     ret[0] = in_order ? begins : ends;
     ret[1] = in_order ? ends : begins;
 }

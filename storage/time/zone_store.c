@@ -25,13 +25,12 @@ struct zone_store {
 struct zone_store *zone_store_new(const char *directory)
 {
     struct zone_store *store = calloc(1, sizeof(*store));
-    const char *environment = getenv("TZDIR");
-
-    if (directory == NULL) {
-        directory = environment != NULL && *environment != '\0' ? environment : SYSTEM_DIRECTORY;
-    }
     if (store == NULL) {
         return NULL;
+    }
+    if (directory == NULL) {
+        const char *environment = getenv("TZDIR");
+        directory = environment != NULL && *environment != '\0' ? environment : SYSTEM_DIRECTORY;
     }
     store->directory = strdup(directory);
     if (store->directory == NULL) {
@@ -65,7 +64,6 @@ static bool is_name_char(char c)
 bool zone_name_is_valid(struct slice name)
 {
     bool inside = false; /* of a part */
-
     if (name.n > ZONE_NAME_MAX || slice_equal(name, SLICE("localtime")) ||
         slice_equal(name, SLICE("posixrules"))) {
         return false; /* the last two are another zone on each machine */
@@ -82,19 +80,18 @@ bool zone_name_is_valid(struct slice name)
 /* Read a whole file of at most @room bytes.  Returns its size, or -1 with errno set. */
 static ssize_t read_file(const char *path, char *bytes, size_t room)
 {
-    struct stat is;
-    size_t n = 0;
-    ssize_t got = -1;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
     if (fd < 0) {
         return -1;
     }
+    struct stat is;
     if (fstat(fd, &is) != 0 || !S_ISREG(is.st_mode)) {
         (void)close(fd);
         errno = ENOENT;
         return -1;
     }
+    size_t n = 0;
+    ssize_t got;
     do {
         got = read(fd, bytes + n, room - n);
         n += got > 0 ? (size_t)got : 0;
@@ -109,7 +106,6 @@ static struct zone *load(const struct zone_store *store, const char *name, const
     char *path = malloc(size);
     char *bytes = malloc(ZONE_FILE_MAX + 1);
     struct zone *zone = NULL;
-
     *ret_fault = "out of memory";
     if (path != NULL && bytes != NULL) {
         (void)snprintf(path, size, "%s/%s", store->directory, name);
@@ -130,11 +126,10 @@ static struct zone *load(const struct zone_store *store, const char *name, const
 /* The first one whose name is not before @name. */
 static size_t position(const struct zone_store *store, const char *name)
 {
-    size_t low = 0, high = store->n;
-
+    size_t low = 0;
+    size_t high = store->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-
         if (strcmp(zone_name(store->zones[middle]), name) < 0) {
             low = middle + 1;
         } else {
@@ -148,12 +143,10 @@ static size_t position(const struct zone_store *store, const char *name)
 static const struct zone *find(struct zone_store *store, const char *name, const char **ret_fault)
 {
     size_t at = position(store, name);
-    struct zone *zone;
-
     if (at < store->n && strcmp(zone_name(store->zones[at]), name) == 0) {
         return store->zones[at];
     }
-    zone = load(store, name, ret_fault);
+    struct zone *zone = load(store, name, ret_fault);
     if (zone == NULL) {
         return NULL;
     }
@@ -171,9 +164,6 @@ static const struct zone *find(struct zone_store *store, const char *name, const
 const struct zone *zone_store_get(
     struct zone_store *store, struct slice name, const char **ret_fault)
 {
-    const struct zone *zone;
-    char text[ZONE_NAME_MAX + 1];
-
     if (slice_equal(name, SLICE("UTC"))) {
         return zone_utc();
     }
@@ -181,10 +171,11 @@ const struct zone *zone_store_get(
         *ret_fault = unknown;
         return NULL;
     }
+    char text[ZONE_NAME_MAX + 1];
     memcpy(text, name.p, name.n);
     text[name.n] = '\0';
     pthread_mutex_lock(&store->lock);
-    zone = find(store, text, ret_fault);
+    const struct zone *zone = find(store, text, ret_fault);
     pthread_mutex_unlock(&store->lock);
     return zone;
 }
