@@ -46,7 +46,7 @@ static bool start_leading(struct storage *s, const char **ret_error)
     return s->rollup != NULL;
 }
 
-static bool resubmit(void *data, struct storage_job *job);
+static bool resubmit_write(void *data, struct storage_job *job);
 
 static bool send_to_writer(void *data, struct storage_job *job, enum storage_err *ret_err)
 {
@@ -86,7 +86,7 @@ static bool start_writing(struct storage *s)
 {
     s->seen_fold = s->core.config.seen.on ? seen_fold_start(&s->core) : NULL;
     s->writer = writer_start(&s->core, s->seen_fold);
-    s->claims = s->writer == NULL ? NULL : claims_start(&s->core, resubmit, s);
+    s->claims = s->writer == NULL ? NULL : claims_start(&s->core, resubmit_write, s);
     if (s->claims == NULL || s->core.config.guard_by == GUARD_OFF) {
         return s->claims != NULL;
     }
@@ -97,7 +97,8 @@ static bool start_writing(struct storage *s)
     return s->guard != NULL;
 }
 
-static bool start(struct storage *s, const struct storage_config *config, const char **ret_error)
+static bool storage_start(
+    struct storage *s, const struct storage_config *config, const char **ret_error)
 {
     long cores = sysconf(_SC_NPROCESSORS_CONF);
     if (sodium_init() < 0) {
@@ -137,7 +138,7 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     s->core.config.site_zones = NULL; /* so has core.sites */
     s->core.one_node = true;
     core_init(&s->core);
-    if (!start(s, config, ret_error)) {
+    if (!storage_start(s, config, ret_error)) {
         storage_close(s);
         return NULL;
     }
@@ -209,7 +210,7 @@ static enum storage_err submit_write(struct storage *s, struct storage_job *job)
 
 /* A write with a key once more: see claims.h.  False: not taken.  It was let in by the guard, and
  * its pages were counted as hot, when it came first: neither is done again. */
-static bool resubmit(void *data, struct storage_job *job)
+static bool resubmit_write(void *data, struct storage_job *job)
 {
     struct storage *s = data;
     return make_rows(s, job) == STORAGE_OK && send_write(s, job) == STORAGE_OK;

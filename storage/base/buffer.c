@@ -22,7 +22,7 @@ void buffer_clear(struct buffer *b, size_t keep)
     b->failed = false;
 }
 
-static bool reserve(struct buffer *b, size_t n)
+static bool buffer_reserve(struct buffer *b, size_t n)
 {
     if (b->failed) {
         return false;
@@ -46,7 +46,7 @@ static bool reserve(struct buffer *b, size_t n)
 
 char *buffer_grow(struct buffer *b, size_t n)
 {
-    if (!reserve(b, n)) {
+    if (!buffer_reserve(b, n)) {
         return NULL;
     }
     b->n += n;
@@ -55,7 +55,7 @@ char *buffer_grow(struct buffer *b, size_t n)
 
 void buffer_append(struct buffer *b, const void *bytes, size_t n)
 {
-    if (n > 0 && reserve(b, n)) {
+    if (n > 0 && buffer_reserve(b, n)) {
         memcpy(b->p + b->n, bytes, n);
         b->n += n;
     }

@@ -5,7 +5,7 @@
 
 #define SIZE_MIN 64
 
-static uint32_t fold(uint64_t hash)
+static uint32_t fold_hash(uint64_t hash)
 {
     return (uint32_t)(hash ^ hash >> 32);
 }
@@ -25,7 +25,7 @@ void index_release(struct index *index)
     *index = (struct index){0};
 }
 
-static bool resize(struct index *index, size_t size)
+static bool index_resize(struct index *index, size_t size)
 {
     struct index_slot *slots = malloc(size * sizeof(*slots));
     if (slots == NULL) {
@@ -51,15 +51,15 @@ static bool resize(struct index *index, size_t size)
 bool index_reserve(struct index *index)
 {
     if (index->size == 0) {
-        return resize(index, SIZE_MIN);
+        return index_resize(index, SIZE_MIN);
     }
-    return index->used * 2 < index->size || resize(index, index->size * 2);
+    return index->used * 2 < index->size || index_resize(index, index->size * 2);
 }
 
 struct index_slot *index_find(struct index *index, uint64_t hash,
     bool (*same)(const void *context, uint32_t item), const void *context)
 {
-    uint32_t h = fold(hash);
+    uint32_t h = fold_hash(hash);
     size_t at = h & (index->size - 1);
     while (index->slots[at].item != INDEX_NONE) {
         if (index->slots[at].hash == h && same(context, index->slots[at].item)) {
@@ -72,7 +72,7 @@ struct index_slot *index_find(struct index *index, uint64_t hash,
 
 void index_set(struct index *index, struct index_slot *slot, uint64_t hash, uint32_t item)
 {
-    *slot = (struct index_slot){.item = item, .hash = fold(hash)};
+    *slot = (struct index_slot){.item = item, .hash = fold_hash(hash)};
     index->used++;
 }
 

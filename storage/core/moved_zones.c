@@ -20,7 +20,7 @@ struct comparison {
     unsigned partition;
 };
 
-static bool copy(char *to, size_t room, struct slice from)
+static bool copy_name(char *to, size_t room, struct slice from)
 {
     if (from.n >= room) {
         return false;
@@ -30,14 +30,14 @@ static bool copy(char *to, size_t room, struct slice from)
     return true;
 }
 
-static bool add(void *data, struct slice site, struct slice theirs, struct slice ours)
+static bool add_move(void *data, struct slice site, struct slice theirs, struct slice ours)
 {
     const struct comparison *c = data;
     struct zone_moves *moves = c->moves;
     struct zone_move move = {.partition = c->partition};
-    if (!copy(move.site, sizeof(move.site), site) ||
-        !copy(move.theirs, sizeof(move.theirs), theirs) ||
-        !copy(move.ours, sizeof(move.ours), ours)) {
+    if (!copy_name(move.site, sizeof(move.site), site) ||
+        !copy_name(move.theirs, sizeof(move.theirs), theirs) ||
+        !copy_name(move.ours, sizeof(move.ours), ours)) {
         return false;
     }
     if (partition_of(&c->core->partitions, page_hash(site, SLICE(""))) != c->partition) {
@@ -54,7 +54,7 @@ bool zone_moves_add(
     struct zone_moves *moves, const struct core *core, unsigned partition, struct slice stored)
 {
     struct comparison comparison = {moves, core, partition};
-    return site_zones_compare(&core->sites, stored, add, &comparison);
+    return site_zones_compare(&core->sites, stored, add_move, &comparison);
 }
 
 void zone_moves_ask(const struct zone_moves *moves, const struct core *core, struct buffer *out)

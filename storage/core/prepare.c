@@ -14,7 +14,7 @@
 
 /* Send @b, await @n replies, hand each to @take; false on a lost connection, or when take says so.
  */
-static bool ask(struct session *session, struct buffer *b, size_t n, int64_t deadline_ms,
+static bool ask_and_take(struct session *session, struct buffer *b, size_t n, int64_t deadline_ms,
     bool (*take)(void *data, size_t i, const struct reply *reply), void *data)
 {
     bool ok = redis_queue(session->redis, b);
@@ -44,17 +44,17 @@ struct preparation {
     struct zone_moves moves; /* of sites, in the partitions that changed */
 };
 
-static bool complain(struct preparation *p, const char *text)
+static bool preparation_complain(struct preparation *p, const char *text)
 {
     (void)snprintf(p->error, p->error_n, "%s", text);
     return false;
 }
 
 /* The server or its data is not for us, and waiting does not help: refuse to serve. */
-static bool refuse(struct preparation *p, const char *text)
+static bool preparation_refuse(struct preparation *p, const char *text)
 {
     atomic_store(&p->core->settings_differ, true);
-    return complain(p, text);
+    return preparation_complain(p, text);
 }
 
 /* Value of a line "name:value" of INFO. */
@@ -72,16 +72,16 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
 {
     struct preparation *p = data;
     if (reply->type == REPLY_ERROR) {
-        return complain(p, reply->text.p);
+        return preparation_complain(p, reply->text.p);
     }
     if (i == 0) {
         struct slice version = info_field(reply->text, "redis_version:");
         struct slice policy = info_field(reply->text, "maxmemory_policy:");
         if (version.n < 2 || (version.p[0] < '7' && version.p[1] == '.')) {
-            return refuse(p, "Redis 7.0 or newer is needed");
+            return preparation_refuse(p, "Redis 7.0 or newer is needed");
         }
         if (!slice_equal(policy, SLICE("noeviction"))) {
-            return refuse(
+            return preparation_refuse(
                 p, "maxmemory-policy must be noeviction: eviction would take counts away");
         }
         return true;
@@ -92,10 +92,11 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
     if (i == 2) {
         if (reply->type != REPLY_ARRAY || reply->n != 2 ||
             !slice_equal(reply->items[0].text, slice_of(p->meta))) {
-            return refuse(p, "the data was made with another schema or number of partitions");
+            return preparation_refuse(
+                p, "the data was made with another schema or number of partitions");
         }
         if (reply->items[1].text.n != SECRET_SIZE) {
-            return refuse(p, "the secret is not one of ours");
+            return preparation_refuse(p, "the secret is not one of ours");
         }
         memcpy(p->secret.bytes, reply->items[1].text.p, SECRET_SIZE);
     }
@@ -128,7 +129,7 @@ static bool check_server(struct session *session, struct preparation *p, int64_t
     resp_word(&b, secret.p, secret.n);
     resp_text(&b, p->meta);
     resp_word(&b, p->secret.bytes, SECRET_SIZE);
-    bool ok = ask(session, &b, 3, deadline_ms, take_server, p);
+    bool ok = ask_and_take(session, &b, 3, deadline_ms, take_server, p);
     buffer_release(&b);
     return ok;
 }
@@ -141,11 +142,11 @@ static bool publish_secret(struct preparation *p)
         return true;
     }
     if (known != NULL) {
-        return refuse(p, "this is another Redis than before: its secret differs");
+        return preparation_refuse(p, "this is another Redis than before: its secret differs");
     }
     struct secret *copy = malloc(sizeof(*copy));
     if (copy == NULL) {
-        return complain(p, "out of memory");
+        return preparation_complain(p, "out of memory");
     }
     *copy = p->secret;
     atomic_store(&p->core->secret, copy);
@@ -189,17 +190,17 @@ static bool note_change(struct preparation *p, size_t i, const struct reply *rol
     if (!settings_parse(cfg->text, p->core->partitions.n, &old) ||
         !rollup_state_parse(st->text, &state) ||
         (rolled->items[3].type == REPLY_TEXT && !kept_parse(rolled->items[3].text, &old))) {
-        return refuse(p, "a partition's state is not one of ours");
+        return preparation_refuse(p, "a partition's state is not one of ours");
     }
     if (!may_replace(p, cfg->text)) {
-        return refuse(
+        return preparation_refuse(
             p, "the data is kept with other settings (--keep-*, site.*.tz) by another process");
     }
     char *copy = malloc(cfg->text.n + st->text.n + 1);
     if (copy == NULL || !zone_moves_add(&p->moves, p->core, (unsigned)i,
                             zones->type == REPLY_TEXT ? zones->text : SLICE(""))) {
         free(copy);
-        return complain(p, "out of memory, or a partition's zones are none of ours");
+        return preparation_complain(p, "out of memory, or a partition's zones are none of ours");
     }
     memcpy(copy, cfg->text.p, cfg->text.n);
     memcpy(copy + cfg->text.n, st->text.p, st->text.n);
@@ -220,7 +221,7 @@ static bool take_partition(void *data, size_t i, const struct reply *reply)
     struct preparation *p = data;
     struct partition_view view;
     if (reply->type == REPLY_ERROR) {
-        return complain(p, reply->text.p);
+        return preparation_complain(p, reply->text.p);
     }
     struct reply rolled = *reply; /* and behind it `zones` */
     rolled.n = reply->type == REPLY_ARRAY && reply->n == ROLLED_FIELDS + 1 ? ROLLED_FIELDS : 0;
@@ -230,7 +231,7 @@ static bool take_partition(void *data, size_t i, const struct reply *reply)
     }
     if (reply->type != REPLY_ARRAY || reply->n != ROLLED_FIELDS + 1 ||
         reply->items[0].type != REPLY_TEXT) {
-        return refuse(p, "a partition's state is not one of ours");
+        return preparation_refuse(p, "a partition's state is not one of ours");
     }
     return note_change(p, i, reply);
 }
@@ -263,7 +264,7 @@ static bool learn_partitions(struct session *session, struct preparation *p, int
         resp_text(&b, ver);
         resp_text(&b, core->sites.text);
     }
-    bool ok = ask(session, &b, core->partitions.n, deadline_ms, take_partition, p);
+    bool ok = ask_and_take(session, &b, core->partitions.n, deadline_ms, take_partition, p);
     buffer_release(&b);
     return ok;
 }
@@ -280,7 +281,8 @@ static bool take_answer(void *data, size_t i, const struct reply *reply)
     struct preparation *p = data;
     const struct zone_move *move = &p->moves.moves[i];
     if (reply->type != REPLY_INTEGER) {
-        return complain(p, reply->type == REPLY_ERROR ? reply->text.p : "no answer of ours");
+        return preparation_complain(
+            p, reply->type == REPLY_ERROR ? reply->text.p : "no answer of ours");
     }
     if (reply->integer == 0) {
         return true;
@@ -289,7 +291,7 @@ static bool take_answer(void *data, size_t i, const struct reply *reply)
     (void)snprintf(text, sizeof(text),
         "site %s has data, cut in %s: site.%s.tz = %s cannot change that any more", move->site,
         move->theirs, move->site, move->ours);
-    return refuse(p, text);
+    return preparation_refuse(p, text);
 }
 
 /* A site that has data keeps its zone. */
@@ -298,7 +300,7 @@ static bool check_moves(struct session *session, struct preparation *p, int64_t 
     struct buffer b;
     buffer_init(&b);
     zone_moves_ask(&p->moves, p->core, &b);
-    bool ok = p->moves.n == 0 || ask(session, &b, p->moves.n, deadline_ms, take_answer, p);
+    bool ok = p->moves.n == 0 || ask_and_take(session, &b, p->moves.n, deadline_ms, take_answer, p);
     buffer_release(&b);
     return ok;
 }
@@ -336,7 +338,7 @@ static bool change_settings(struct session *session, struct preparation *p, int6
         buffer_append(&b, names.p, names.n);
         b.failed = b.failed || names.failed;
     }
-    bool ok = ask(session, &b, p->n_changed, deadline_ms, take_change, p);
+    bool ok = ask_and_take(session, &b, p->n_changed, deadline_ms, take_change, p);
     buffer_release(&names);
     buffer_release(&b);
     if (ok) {

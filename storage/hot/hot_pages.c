@@ -94,7 +94,7 @@ static int by_count(const void *a, const void *b)
 }
 
 /* Its greatest counters; their names change hands. */
-static void keep(struct space_saving *now, struct slot *slot, enum kind kind)
+static void keep_greatest(struct space_saving *now, struct slot *slot, enum kind kind)
 {
     static const size_t max = (size_t)SPACE_SAVING_SETS * SPACE_SAVING_WAYS;
     struct kept all[SPACE_SAVING_SETS * SPACE_SAVING_WAYS];
@@ -125,7 +125,7 @@ static void keep(struct space_saving *now, struct slot *slot, enum kind kind)
 }
 
 /* Under the lock: the slot of @now_ms is under way from here on. */
-static void turn(struct counters *c, int64_t now_ms)
+static void turn_slot(struct counters *c, int64_t now_ms)
 {
     int64_t number = now_ms / HOT_SLOT_MS;
     if (number <= c->number) { /* another thread's time may be a moment ahead */
@@ -135,25 +135,25 @@ static void turn(struct counters *c, int64_t now_ms)
     drop_slot(slot);
     slot->number = c->number;
     for (int kind = 0; kind < KINDS; kind++) {
-        keep(&c->now[kind], slot, (enum kind)kind);
+        keep_greatest(&c->now[kind], slot, (enum kind)kind);
     }
     c->number = number;
 }
 
 /* ---- counting ---- */
 
-static struct counters *lock(struct hot_pages *hot, unsigned core, int64_t now_ms)
+static struct counters *lock_core(struct hot_pages *hot, unsigned core, int64_t now_ms)
 {
     struct counters *c = &hot->cores[core % hot->n];
     pthread_mutex_lock(&c->lock);
-    turn(c, now_ms);
+    turn_slot(c, now_ms);
     return c;
 }
 
 void hot_pages_writes(
     struct hot_pages *hot, unsigned core, int64_t now_ms, const struct row *rows, size_t n)
 {
-    struct counters *c = lock(hot, core, now_ms);
+    struct counters *c = lock_core(hot, core, now_ms);
     for (size_t i = 0; i < n; i++) {
         space_saving_add(&c->now[WRITES], rows[i].page_hash, rows[i].site, rows[i].page);
     }
@@ -166,7 +166,7 @@ void hot_pages_reads(struct hot_pages *hot, unsigned core, int64_t now_ms, struc
     if (n == 0) {
         return;
     }
-    struct counters *c = lock(hot, core, now_ms);
+    struct counters *c = lock_core(hot, core, now_ms);
     for (size_t i = 0; i < n; i++) {
         space_saving_add(&c->now[READS], page_hash(site, pages[i]), site, pages[i]);
     }
@@ -246,11 +246,11 @@ static bool add_slot(struct parts *parts, const struct slot *slot, enum kind kin
     return ok;
 }
 
-static bool gather(struct hot_pages *hot, int64_t now_ms, struct parts *parts)
+static bool gather_parts(struct hot_pages *hot, int64_t now_ms, struct parts *parts)
 {
     bool ok = true;
     for (unsigned i = 0; ok && i < hot->n; i++) {
-        struct counters *c = lock(hot, i, now_ms);
+        struct counters *c = lock_core(hot, i, now_ms);
         for (int kind = 0; ok && kind < KINDS; kind++) {
             ok = add_now(parts, c, (enum kind)kind);
             for (int s = 0; ok && s < HOT_SLOTS; s++) {
@@ -310,7 +310,7 @@ static int by_rate(const void *a, const void *b)
 
 /* Over how many seconds the counts are: since the oldest slot in the window began, or the process.
  */
-static double seconds(const struct hot_pages *hot, int64_t now_ms)
+static double seconds_counted(const struct hot_pages *hot, int64_t now_ms)
 {
     int64_t first_ms = (now_ms / HOT_SLOT_MS - HOT_SLOTS + 1) * HOT_SLOT_MS;
     first_ms = first_ms > hot->begin_ms ? first_ms : hot->begin_ms;
@@ -321,7 +321,7 @@ bool hot_pages_list(
     struct hot_pages *hot, int64_t now_ms, size_t limit, struct hot_page **ret, size_t *ret_n)
 {
     struct parts parts = {0};
-    bool ok = gather(hot, now_ms, &parts);
+    bool ok = gather_parts(hot, now_ms, &parts);
     struct hot_page *pages = ok ? malloc((parts.n + 1) * sizeof(*pages)) : NULL;
     size_t n = 0;
     if (pages != NULL) {
@@ -332,7 +332,7 @@ bool hot_pages_list(
             for (end = i + 1; end < parts.n && parts.parts[end].hash == parts.parts[i].hash;
                  end++) {
             }
-            pages[n++] = page_of(&parts, &parts.parts[i], end - i, seconds(hot, now_ms));
+            pages[n++] = page_of(&parts, &parts.parts[i], end - i, seconds_counted(hot, now_ms));
         }
         qsort(pages, n, sizeof(*pages), by_rate);
         for (; n > limit; n--) {

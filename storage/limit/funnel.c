@@ -44,7 +44,7 @@ static bool is_free(const struct funnel *f)
     return f->left == 0 && !f->asking && f->waiting.first == NULL;
 }
 
-static void forget(struct guard *g, struct funnel *f)
+static void forget_funnel(struct guard *g, struct funnel *f)
 {
     struct funnel **at = &g->heads[f->hash % FUNNEL_HEADS];
     while (*at != f) {
@@ -110,7 +110,7 @@ struct funnel *funnel_find(struct guard *g, struct slice who, int64_t now_us)
         if (!is_free(g->oldest)) {
             return NULL;
         }
-        forget(g, g->oldest);
+        forget_funnel(g, g->oldest);
     }
     struct funnel *f = calloc(1, sizeof(*f) + who.n);
     if (f == NULL || !name_funnel(g, who, f)) {
@@ -142,7 +142,7 @@ void funnel_forget_old(struct guard *g, int64_t now_us)
         if (!is_free(f) || now_us - f->used_us < FORGET_US) {
             return;
         }
-        forget(g, f);
+        forget_funnel(g, f);
         f = newer;
     }
 }

@@ -71,7 +71,7 @@ static enum guard_verdict judge_all(struct guard *g, const struct guard_charge *
 }
 
 /* Under the lock. */
-static enum guard_verdict take(struct guard *g, const struct guard_charge *charges, size_t n,
+static enum guard_verdict take_all(struct guard *g, const struct guard_charge *charges, size_t n,
     int64_t now_us, struct limit_state *ret_state)
 {
     enum guard_verdict verdict = judge_all(g, charges, n, now_us, ret_state);
@@ -99,7 +99,7 @@ enum guard_verdict guard_try(
     struct guard *g, const struct guard_charge *charges, size_t n, struct limit_state *ret_state)
 {
     pthread_mutex_lock(&g->lock);
-    enum guard_verdict verdict = take(g, charges, n, monotonic_us(), ret_state);
+    enum guard_verdict verdict = take_all(g, charges, n, monotonic_us(), ret_state);
     pthread_mutex_unlock(&g->lock);
     return verdict;
 }
@@ -131,7 +131,7 @@ void guard_peek(struct guard *g, struct slice who, struct limit_state *ret_state
 
 /* ---- jobs that wait ---- */
 
-static void finish(struct storage_job *job, enum storage_err err)
+static void finish_job(struct storage_job *job, enum storage_err err)
 {
     free(job->rows);
     job->rows = NULL;
@@ -142,13 +142,13 @@ static void fail_list(struct storage_job *jobs, enum storage_err err)
 {
     while (jobs != NULL) {
         struct storage_job *next = jobs->next;
-        finish(jobs, err);
+        finish_job(jobs, err);
         jobs = next;
     }
 }
 
 /* Under the lock. */
-static void park(struct guard *g, struct funnel *f, struct storage_job *job)
+static void park_job(struct guard *g, struct funnel *f, struct storage_job *job)
 {
     g->n_awaited += f->waiting.first == NULL;
     g->late_ms = job->deadline_ms < g->late_ms ? job->deadline_ms : g->late_ms;
@@ -158,7 +158,7 @@ static void park(struct guard *g, struct funnel *f, struct storage_job *job)
 /* Fetch leases for all charges that lack one, at once: of a request for a thousand sites each would
  * wait for the one before.  Under the lock.  Returns the funnel whose answer comes last, on which
  * to wait; NULL: none could be asked, *ret_err says why. */
-static struct funnel *ask_all(
+static struct funnel *ask_leases(
     struct guard *g, const struct storage_job *job, int64_t now_us, enum storage_err *ret_err)
 {
     const struct write_job *write = &job->u.write;
@@ -183,13 +183,14 @@ void guard_submit(struct guard *g, struct storage_job *job)
     bool parked = false;
     pthread_mutex_lock(&g->lock);
     int64_t now_us = monotonic_us();
-    enum guard_verdict verdict = take(g, write->charges, write->n_charges, now_us, &write->guard);
+    enum guard_verdict verdict =
+        take_all(g, write->charges, write->n_charges, now_us, &write->guard);
     if (verdict == GUARD_ASK && job->deadline_ms <= now_us / 1000) {
         err = STORAGE_LATE;
     } else if (verdict == GUARD_ASK) {
-        struct funnel *last = ask_all(g, job, now_us, &err);
+        struct funnel *last = ask_leases(g, job, now_us, &err);
         if (last != NULL) {
-            park(g, last, job);
+            park_job(g, last, job);
             parked = true;
         }
     }
@@ -205,7 +206,7 @@ void guard_submit(struct guard *g, struct storage_job *job)
         err = STORAGE_NOMEM;
     }
     if (err != STORAGE_OK) {
-        finish(job, err);
+        finish_job(job, err);
     }
 }
 
@@ -250,7 +251,7 @@ static void take_late(struct guard *g, struct funnel *f, int64_t now_ms, struct 
         if (job->deadline_ms <= now_ms) {
             job_queue_append(ret_late, job);
         } else {
-            park(g, f, job);
+            park_job(g, f, job);
         }
     }
 }

@@ -34,7 +34,7 @@ static struct sent_job *sent_at(const struct limiter *l, size_t i)
 }
 
 /* Room for @more jobs.  False: out of memory. */
-static bool reserve(struct limiter *l, size_t more)
+static bool reserve_sent(struct limiter *l, size_t more)
 {
     struct sent_jobs *sent = &l->sent;
     size_t capacity = sent->capacity == 0 ? 64 : sent->capacity;
@@ -57,7 +57,7 @@ static bool reserve(struct limiter *l, size_t more)
 }
 
 /* There is room. */
-static void push(struct limiter *l, struct storage_job *job)
+static void push_sent(struct limiter *l, struct storage_job *job)
 {
     l->sent.n++;
     *sent_at(l, l->sent.n - 1) = (struct sent_job){.job = job};
@@ -122,7 +122,7 @@ static void send_script(struct limiter *l, const struct session *session,
     if (n == 0) {
         return;
     }
-    if (!reserve(l, n)) {
+    if (!reserve_sent(l, n)) {
         for (size_t i = 0; i < n; i++) {
             job_done(jobs[i], STORAGE_NOMEM);
         }
@@ -142,7 +142,7 @@ static void send_script(struct limiter *l, const struct session *session,
             add_run(&jobs[i]->u.limit, run, &l->out);
         }
         run -= !sliding;
-        push(l, jobs[i]);
+        push_sent(l, jobs[i]);
     }
     sent_at(l, l->sent.n - 1)->last = true;
     l->scripts++;
@@ -154,7 +154,7 @@ static void send_reset(struct limiter *l, struct storage_job *job)
 {
     struct limit_reset_job *reset = &job->u.limit_reset;
     static const enum limit_algorithm algorithms[] = {LIMIT_FUNNEL, LIMIT_SLIDING};
-    if (!reserve(l, 1)) {
+    if (!reserve_sent(l, 1)) {
         job_done(job, STORAGE_NOMEM);
         return;
     }
@@ -168,7 +168,7 @@ static void send_reset(struct limiter *l, struct storage_job *job)
         }
     }
     l->scripts++;
-    push(l, job);
+    push_sent(l, job);
     sent_at(l, l->sent.n - 1)->last = true;
 }
 
@@ -178,7 +178,7 @@ struct gathered {
     size_t n, max;
 };
 
-static void gather(struct limiter *l, const struct session *session, struct gathered *g,
+static void gather_job(struct limiter *l, const struct session *session, struct gathered *g,
     enum limit_algorithm algorithm, struct storage_job *job)
 {
     g->jobs[g->n++] = job;
@@ -210,9 +210,9 @@ bool limiter_pump(
         if (job->op == STORAGE_LIMIT_RESET) {
             send_reset(l, job);
         } else if (job->u.limit.limit.algorithm == LIMIT_SLIDING) {
-            gather(l, session, &logs, LIMIT_SLIDING, job);
+            gather_job(l, session, &logs, LIMIT_SLIDING, job);
         } else {
-            gather(l, session, &funnels, LIMIT_FUNNEL, job);
+            gather_job(l, session, &funnels, LIMIT_FUNNEL, job);
         }
     }
     send_script(l, session, LIMIT_FUNNEL, funnels.jobs, funnels.n);
@@ -261,7 +261,7 @@ static void read_state(struct limiter *l, struct limit_job *job, const struct re
     }
 }
 
-static void end(struct limiter *l, struct storage_job *job, enum storage_err err)
+static void end_job(struct limiter *l, struct storage_job *job, enum storage_err err)
 {
     job->err = err;
     job_queue_append(&l->done, job);
@@ -277,7 +277,7 @@ static void take_error(
         job_queue_append(&l->again, job);
         return;
     }
-    end(l, job, error_of(reply));
+    end_job(l, job, error_of(reply));
 }
 
 bool limiter_take_reply(struct limiter *l, const struct reply *reply)
@@ -314,7 +314,7 @@ bool limiter_take_reply(struct limiter *l, const struct reply *reply)
         if (good && sent.job->op == STORAGE_LIMIT) {
             read_state(l, &sent.job->u.limit, &reply->items[at]);
         }
-        end(l, sent.job, good ? STORAGE_OK : STORAGE_UNKNOWN);
+        end_job(l, sent.job, good ? STORAGE_OK : STORAGE_UNKNOWN);
     }
     return !lost;
 }
@@ -335,7 +335,7 @@ void limiter_lost(struct limiter *l)
     for (size_t i = 0; i < l->sent.n; i++) {
         struct storage_job *job = sent_at(l, i)->job;
         if (job != NULL) {
-            end(l, job, STORAGE_UNKNOWN);
+            end_job(l, job, STORAGE_UNKNOWN);
         }
     }
     l->sent.n = 0;

@@ -7,7 +7,7 @@
 #include "storage/base/slice.h"
 
 /* Percent-decode @n bytes into a text of @size bytes. */
-static bool unescape(const char *p, size_t n, char *text, size_t size)
+static bool percent_decode(const char *p, size_t n, char *text, size_t size)
 {
     size_t at = 0;
     for (size_t i = 0; i < n; i++) {
@@ -32,7 +32,7 @@ static bool unescape(const char *p, size_t n, char *text, size_t size)
 }
 
 /* A decimal number that is the whole of [p, end); -1 else. */
-static int number(const char *p, const char *end, int max)
+static int parse_number(const char *p, const char *end, int max)
 {
     int value = 0;
     if (p == end) {
@@ -54,8 +54,8 @@ static bool parse_credentials(const char *p, size_t n, struct redis_endpoint *re
         return false;
     }
     size_t user_n = (size_t)(colon - p);
-    return unescape(p, user_n, ret->user, sizeof(ret->user)) &&
-           unescape(colon + 1, n - user_n - 1, ret->password, sizeof(ret->password));
+    return percent_decode(p, user_n, ret->user, sizeof(ret->user)) &&
+           percent_decode(colon + 1, n - user_n - 1, ret->password, sizeof(ret->password));
 }
 
 /* host:port, [v6]:port */
@@ -79,7 +79,7 @@ static bool parse_host(const char *p, const char *end, struct redis_endpoint *re
     }
     memcpy(ret->host, p, n);
     ret->host[n] = '\0';
-    ret->port = number(colon + 1, end, 65535);
+    ret->port = parse_number(colon + 1, end, 65535);
     return ret->port > 0;
 }
 
@@ -109,7 +109,7 @@ bool redis_endpoint_parse(const char *url, struct redis_endpoint *ret)
     }
     const char *slash = strchr(p, '/');
     if (slash != NULL) {
-        endpoint.db = number(slash + 1, end, 100000);
+        endpoint.db = parse_number(slash + 1, end, 100000);
     }
     if (endpoint.db < 0 || !parse_host(p, slash == NULL ? end : slash, &endpoint)) {
         return false;

@@ -35,7 +35,7 @@ struct redis {
 
 /* ---- reply objects in the arena ---- */
 
-static struct reply *place(const redisReadTask *task, enum reply_type type)
+static struct reply *place_reply(const redisReadTask *task, enum reply_type type)
 {
     struct reply *reply;
     if (task->parent != NULL) {
@@ -55,7 +55,7 @@ static void *create_string(const redisReadTask *task, char *bytes, size_t n)
     enum reply_type type = task->type == REDIS_REPLY_ERROR    ? REPLY_ERROR
                            : task->type == REDIS_REPLY_STATUS ? REPLY_STATUS
                                                               : REPLY_TEXT;
-    struct reply *reply = place(task, type);
+    struct reply *reply = place_reply(task, type);
     char *copy = reply == NULL ? NULL : arena_alloc(task->privdata, n + 1);
     if (copy == NULL) {
         return NULL;
@@ -68,7 +68,7 @@ static void *create_string(const redisReadTask *task, char *bytes, size_t n)
 
 static void *create_array(const redisReadTask *task, int n)
 {
-    struct reply *reply = place(task, REPLY_ARRAY);
+    struct reply *reply = place_reply(task, REPLY_ARRAY);
     if (reply == NULL || n < 0) {
         return NULL;
     }
@@ -79,7 +79,7 @@ static void *create_array(const redisReadTask *task, int n)
 
 static void *create_integer(const redisReadTask *task, long long value)
 {
-    struct reply *reply = place(task, REPLY_INTEGER);
+    struct reply *reply = place_reply(task, REPLY_INTEGER);
     if (reply != NULL) {
         reply->integer = value;
     }
@@ -88,7 +88,7 @@ static void *create_integer(const redisReadTask *task, long long value)
 
 static void *create_nil(const redisReadTask *task)
 {
-    return place(task, REPLY_NIL);
+    return place_reply(task, REPLY_NIL);
 }
 
 static void free_object(void *object)
@@ -140,7 +140,7 @@ enum redis_status redis_send(struct redis *redis, bool *ret_left)
 }
 
 /* *ret_n: bytes that came. */
-static enum redis_status receive(struct redis *redis, size_t *ret_n)
+static enum redis_status receive_some(struct redis *redis, size_t *ret_n)
 {
     char bytes[READ_SIZE];
     ssize_t n = read(redis_fd(redis), bytes, sizeof(bytes));
@@ -155,15 +155,15 @@ static enum redis_status receive(struct redis *redis, size_t *ret_n)
 enum redis_status redis_receive(struct redis *redis)
 {
     size_t n;
-    return receive(redis, &n);
+    return receive_some(redis, &n);
 }
 
 static enum redis_status receive_amid(struct redis *redis, size_t *ret_n)
 {
-    enum redis_status status = receive(redis, ret_n);
+    enum redis_status status = receive_some(redis, ret_n);
     for (unsigned look = 1; look < LOOKS_AMID && status == REDIS_OK_STATUS && *ret_n == 0; look++) {
         (void)sched_yield();
-        status = receive(redis, ret_n);
+        status = receive_some(redis, ret_n);
     }
     return status;
 }
@@ -222,8 +222,8 @@ void redis_limit_silence(struct redis *redis, int64_t ms)
 
 /* ---- connecting ---- */
 
-static bool resolve(struct resolver *resolver, const struct redis_look *look, int64_t deadline_ms,
-    char address[RESOLVER_ADDRESS_MAX])
+static bool resolve_host(struct resolver *resolver, const struct redis_look *look,
+    int64_t deadline_ms, char address[RESOLVER_ADDRESS_MAX])
 {
     for (;;) {
         int64_t until_ms = look->look != NULL ? monotonic_ms() + LOOK_MS : deadline_ms;
@@ -239,8 +239,8 @@ static bool resolve(struct resolver *resolver, const struct redis_look *look, in
 }
 
 /* NULL: @error says why. */
-static redisContext *dial(const struct redis_endpoint *endpoint, const struct redis_look *look,
-    int64_t deadline_ms, char *error, size_t error_n)
+static redisContext *dial_endpoint(const struct redis_endpoint *endpoint,
+    const struct redis_look *look, int64_t deadline_ms, char *error, size_t error_n)
 {
     redisContext *context = NULL;
     char address[RESOLVER_ADDRESS_MAX] = "";
@@ -251,7 +251,7 @@ static redisContext *dial(const struct redis_endpoint *endpoint, const struct re
     if (endpoint->resolver == NULL) {
         return NULL;
     }
-    if (resolve(endpoint->resolver, look, deadline_ms, address)) {
+    if (resolve_host(endpoint->resolver, look, deadline_ms, address)) {
         context = redisConnectNonBlock(address, endpoint->port); /* nothing to look up any more */
     } else {
         (void)snprintf(error, error_n, "%s: %s", endpoint->host, address);
@@ -260,8 +260,8 @@ static redisContext *dial(const struct redis_endpoint *endpoint, const struct re
 }
 
 /* Wait for the connect to end; the socket's pending error tells how. */
-static bool connected(redisContext *context, const struct redis_look *look, int64_t deadline_ms,
-    char *error, size_t error_n)
+static bool await_connected(redisContext *context, const struct redis_look *look,
+    int64_t deadline_ms, char *error, size_t error_n)
 {
     if (context->err != 0) {
         (void)snprintf(error, error_n, "%s", context->errstr);
@@ -296,7 +296,7 @@ static bool expect_ok(struct redis *redis, int64_t deadline_ms, char *error, siz
 }
 
 /* AUTH and SELECT, as far as the URL asks for them. */
-static bool introduce(struct redis *redis, const struct redis_endpoint *endpoint,
+static bool auth_and_select(struct redis *redis, const struct redis_endpoint *endpoint,
     int64_t deadline_ms, char *error, size_t error_n)
 {
     struct buffer b;
@@ -327,7 +327,7 @@ static bool introduce(struct redis *redis, const struct redis_endpoint *endpoint
 struct redis *redis_connect(const struct redis_endpoint *endpoint, const struct redis_look *look,
     int64_t deadline_ms, char *error, size_t error_n)
 {
-    redisContext *context = dial(endpoint, look, deadline_ms, error, error_n);
+    redisContext *context = dial_endpoint(endpoint, look, deadline_ms, error, error_n);
     struct redis *redis = context == NULL ? NULL : calloc(1, sizeof(*redis));
     if (redis == NULL) {
         if (context != NULL) {
@@ -338,7 +338,7 @@ struct redis *redis_connect(const struct redis_endpoint *endpoint, const struct 
     }
     redis->context = context;
     redis->look = *look;
-    if (!connected(context, look, deadline_ms, error, error_n)) {
+    if (!await_connected(context, look, deadline_ms, error, error_n)) {
         redis_close(redis);
         return NULL;
     }
@@ -346,7 +346,7 @@ struct redis *redis_connect(const struct redis_endpoint *endpoint, const struct 
     context->reader->fn = &reply_functions;
     context->reader->privdata = &redis->arena;
     context->reader->maxbuf = 0; /* keep the buffer between replies of 12 KiB */
-    if (!introduce(redis, endpoint, deadline_ms, error, error_n)) {
+    if (!auth_and_select(redis, endpoint, deadline_ms, error, error_n)) {
         redis_close(redis);
         return NULL;
     }

@@ -74,7 +74,7 @@ struct resolver *resolver_new(const char *host, resolver_lookup lookup)
 }
 
 /* With the lock held, which is let go of: one user less. */
-static void leave(struct resolver *r)
+static void resolver_leave(struct resolver *r)
 {
     bool last = --r->users == 0;
     pthread_mutex_unlock(&r->lock);
@@ -89,11 +89,11 @@ void resolver_free(struct resolver *r)
 {
     if (r != NULL) {
         pthread_mutex_lock(&r->lock);
-        leave(r);
+        resolver_leave(r);
     }
 }
 
-static void *run(void *argument)
+static void *resolver_run(void *argument)
 {
     struct resolver *r = argument;
     char address[RESOLVER_ADDRESS_MAX] = "";
@@ -105,12 +105,12 @@ static void *run(void *argument)
     r->ended_ms = monotonic_ms();
     r->n_ended++;
     pthread_cond_broadcast(&r->ended);
-    leave(r);
+    resolver_leave(r);
     return NULL;
 }
 
 /* With the lock held. */
-static bool begin(struct resolver *r)
+static bool resolver_begin(struct resolver *r)
 {
     pthread_attr_t detached;
     pthread_t thread;
@@ -118,7 +118,7 @@ static bool begin(struct resolver *r)
         return false;
     }
     (void)pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    r->under_way = pthread_create(&thread, &detached, run, r) == 0;
+    r->under_way = pthread_create(&thread, &detached, resolver_run, r) == 0;
     r->users += r->under_way;
     (void)pthread_attr_destroy(&detached);
     return r->under_way;
@@ -131,7 +131,7 @@ static bool wait_for_answer(
     struct timespec until = {deadline_ms / 1000, deadline_ms % 1000 * 1000000};
     bool fresh = r->n_ended > 0 && monotonic_ms() - r->ended_ms < RESOLVER_FRESH_MS;
     uint64_t wanted = r->n_ended + !fresh;
-    if (!fresh && !r->under_way && !begin(r)) {
+    if (!fresh && !r->under_way && !resolver_begin(r)) {
         (void)snprintf(address, RESOLVER_ADDRESS_MAX, "no thread to look the name up");
         return false;
     }

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-static void counted(struct buffer *b, char sign, size_t n)
+static void append_count(struct buffer *b, char sign, size_t n)
 {
     char text[32];
     text[0] = sign;
@@ -15,12 +15,12 @@ static void counted(struct buffer *b, char sign, size_t n)
 
 void resp_head(struct buffer *b, size_t n)
 {
-    counted(b, '*', n);
+    append_count(b, '*', n);
 }
 
 void resp_word(struct buffer *b, const void *bytes, size_t n)
 {
-    counted(b, '$', n);
+    append_count(b, '$', n);
     buffer_append(b, bytes, n);
     buffer_append(b, "\r\n", 2);
 }

@@ -25,7 +25,7 @@ int64_t rotation_start_s(enum rotation rotation, int64_t at_s)
     return 0;
 }
 
-static size_t put(uint8_t *text, size_t at, const void *p, size_t n)
+static size_t append_bytes(uint8_t *text, size_t at, const void *p, size_t n)
 {
     if (n > 0) {
         memcpy(text + at, p, n);
@@ -38,19 +38,19 @@ bool identity_visitor(const struct secret *secret, enum rotation rotation,
 {
     uint8_t text[1 + EVENT_SITE_MAX + 1 + 32 + EVENT_TEXT_MAX];
     size_t n = 1;
-    n = put(text, n, event->site.p, event->site.n);
+    n = append_bytes(text, n, event->site.p, event->site.n);
     text[n++] = 0;
     if (event->user.n > 0) {
         text[0] = 'u';
-        n = put(text, n, event->user.p, event->user.n);
+        n = append_bytes(text, n, event->user.p, event->user.n);
     } else if (event->address.len > 0) {
         int64_t period = rotation_start_s(rotation, event->at_s);
         text[0] = 'a';
         text[n++] = event->address.len;
-        n = put(text, n, event->address.bytes, event->address.len);
-        n = put(text, n, &period, sizeof(period));
+        n = append_bytes(text, n, event->address.bytes, event->address.len);
+        n = append_bytes(text, n, &period, sizeof(period));
         text[n++] = 0;
-        n = put(text, n, event->agent.p, event->agent.n);
+        n = append_bytes(text, n, event->agent.p, event->agent.n);
     } else {
         return false;
     }
@@ -65,9 +65,9 @@ bool identity_address(
         return false;
     }
     uint8_t text[EVENT_SITE_MAX + 1 + 16];
-    size_t n = put(text, 0, event->site.p, event->site.n);
+    size_t n = append_bytes(text, 0, event->site.p, event->site.n);
     text[n++] = 0;
-    n = put(text, n, event->address.bytes, event->address.len);
+    n = append_bytes(text, n, event->address.bytes, event->address.len);
     crypto_shorthash_siphash24(ret->bytes, text, n, secret->bytes + SECRET_SIZE / 2);
     return true;
 }

@@ -9,7 +9,7 @@ static const char letters[LEVELS] = {'m', 'h', 'd', 'M'};
 static const char *const kinds[] = {
     [KEY_UV] = "uv", [KEY_IP] = "ip", [KEY_PV] = "pv", [KEY_VV] = "vv"};
 
-static void add(struct key *key, const char *p, size_t n)
+static void key_add(struct key *key, const char *p, size_t n)
 {
     assert(key->n + n <= sizeof(key->p));
     if (n > 0) {
@@ -18,19 +18,19 @@ static void add(struct key *key, const char *p, size_t n)
     key->n += n;
 }
 
-static void head(struct key *key, const char *tag, const char *name)
+static void key_head(struct key *key, const char *tag, const char *name)
 {
     key->n = 0;
-    add(key, "t:{", 3);
-    add(key, tag, strlen(tag));
-    add(key, "}:", 2);
-    add(key, name, strlen(name));
+    key_add(key, "t:{", 3);
+    key_add(key, tag, strlen(tag));
+    key_add(key, "}:", 2);
+    key_add(key, name, strlen(name));
 }
 
 void key_fixed(struct key *key, const char *tag, const char *name, struct slice suffix)
 {
-    head(key, tag, name);
-    add(key, suffix.p, suffix.n);
+    key_head(key, tag, name);
+    key_add(key, suffix.p, suffix.n);
 }
 
 static void two_digits(char *p, int value)
@@ -52,48 +52,48 @@ static void add_bucket(struct key *key, struct bucket bucket)
     two_digits(text + 7, date.day);
     two_digits(text + 9, in_day / 3600);
     two_digits(text + 11, in_day / 60 % 60);
-    add(key, text, sizeof(text));
+    key_add(key, text, sizeof(text));
 }
 
 void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
     struct bucket bucket, struct slice page)
 {
-    head(key, tag, kinds[kind]);
-    add(key, ":", 1);
-    add(key, site.p, site.n);
-    add(key, ":", 1);
+    key_head(key, tag, kinds[kind]);
+    key_add(key, ":", 1);
+    key_add(key, site.p, site.n);
+    key_add(key, ":", 1);
     add_bucket(key, bucket);
     if (kind == KEY_UV || kind == KEY_IP) {
-        add(key, ":", 1);
-        add(key, page.p, page.n);
+        key_add(key, ":", 1);
+        key_add(key, page.p, page.n);
     }
 }
 
-static void named(struct key *key, const char *tag, const char *name, struct slice site)
+static void key_named(struct key *key, const char *tag, const char *name, struct slice site)
 {
-    head(key, tag, name);
-    add(key, site.p, site.n);
+    key_head(key, tag, name);
+    key_add(key, site.p, site.n);
 }
 
 void key_user_index(struct key *key, const char *tag, struct slice site)
 {
-    named(key, tag, "uid:", site);
+    key_named(key, tag, "uid:", site);
 }
 
 void key_user_ids(struct key *key, const char *tag, struct slice site)
 {
-    named(key, tag, "ids:", site);
-    add(key, ":", 1);
+    key_named(key, tag, "ids:", site);
+    key_add(key, ":", 1);
 }
 
 void key_page_sets(struct key *key, const char *tag, struct slice site)
 {
-    named(key, tag, "sets:", site);
+    key_named(key, tag, "sets:", site);
 }
 
 void key_activity_prefix(struct key *key, const char *tag)
 {
-    head(key, tag, "act:");
+    key_head(key, tag, "act:");
 }
 
 void key_activity(
@@ -105,11 +105,11 @@ void key_activity(
     two_digits(text + 2, (int)(date.year % 100));
     two_digits(text + 4, date.month);
     two_digits(text + 6, date.day);
-    named(key, tag, "act:", site);
-    add(key, ":", 1);
-    add(key, action.p, action.n);
-    add(key, ":", 1);
-    add(key, text, sizeof(text));
+    key_named(key, tag, "act:", site);
+    key_add(key, ":", 1);
+    key_add(key, action.p, action.n);
+    key_add(key, ":", 1);
+    key_add(key, text, sizeof(text));
 }
 
 bool key_member_of(struct slice member, struct slice site, struct slice *ret_rest)
@@ -123,31 +123,31 @@ bool key_member_of(struct slice member, struct slice site, struct slice *ret_res
 
 void key_visit_prefix(struct key *key, const char *tag, struct slice site)
 {
-    head(key, tag, "visit:");
-    add(key, site.p, site.n);
-    add(key, ":", 1);
+    key_head(key, tag, "visit:");
+    key_add(key, site.p, site.n);
+    key_add(key, ":", 1);
 }
 
 void key_limit(struct key *key, const struct partitions *partitions, const struct limit_job *job)
 {
     const char *algorithm = job->limit.algorithm == LIMIT_FUNNEL ? "rl:funnel:" : "rl:sliding:";
     unsigned partition = partition_of(partitions, page_hash(SLICE("rl"), job->key));
-    head(key, partitions->tag[partition], job->guard ? "rl:ingest:" : algorithm);
-    add(key, job->policy.p, job->policy.n);
-    add(key, ":", 1);
-    add(key, job->key.p, job->key.n);
+    key_head(key, partitions->tag[partition], job->guard ? "rl:ingest:" : algorithm);
+    key_add(key, job->policy.p, job->policy.n);
+    key_add(key, ":", 1);
+    key_add(key, job->key.p, job->key.n);
 }
 
 void key_open_member(struct key *member, struct slice site, struct bucket bucket)
 {
     member->n = 0;
-    add(member, site.p, site.n);
-    add(member, ":", 1);
+    key_add(member, site.p, site.n);
+    key_add(member, ":", 1);
     add_bucket(member, bucket);
 }
 
 /* @n decimal digits; -1 if one is none. */
-static int digits(const char *p, int n)
+static int parse_digits(const char *p, int n)
 {
     int value = 0;
     for (int i = 0; i < n; i++) {
@@ -175,11 +175,11 @@ bool key_open_parse(
         return false;
     }
     const char *text = member.p + member.n - BUCKET_TEXT;
-    int year = digits(text + 1, 4);
-    int month = digits(text + 5, 2);
-    int day = digits(text + 7, 2);
-    int hour = digits(text + 9, 2);
-    int minute = digits(text + 11, 2);
+    int year = parse_digits(text + 1, 4);
+    int month = parse_digits(text + 5, 2);
+    int day = parse_digits(text + 7, 2);
+    int hour = parse_digits(text + 9, 2);
+    int minute = parse_digits(text + 11, 2);
     if (year < 0 || month < 1 || month > 12 || day < 1 || day > 31 || hour < 0 || hour > 23 ||
         minute < 0 || minute > 59) {
         return false;
@@ -197,13 +197,13 @@ bool key_open_parse(
     return false;
 }
 
-static void of_filter(
+static void key_of_filter(
     struct key *key, const char *tag, const char *kind, struct slice site, struct slice name)
 {
-    head(key, tag, kind);
-    add(key, site.p, site.n);
-    add(key, ":", 1);
-    add(key, name.p, name.n);
+    key_head(key, tag, kind);
+    key_add(key, site.p, site.n);
+    key_add(key, ":", 1);
+    key_add(key, name.p, name.n);
 }
 
 /* :<layer>.<segment> */
@@ -211,17 +211,17 @@ static void add_segment(struct key *key, unsigned layer, uint64_t segment)
 {
     char text[48];
     int n = snprintf(text, sizeof(text), ":%u.%llu", layer, (unsigned long long)segment);
-    add(key, text, (size_t)n);
+    key_add(key, text, (size_t)n);
 }
 
 void key_filter(struct key *key, const char *tag, struct slice site, struct slice name)
 {
-    of_filter(key, tag, "bf:", site, name);
+    key_of_filter(key, tag, "bf:", site, name);
 }
 
 void key_filter_shard(struct key *key, const char *tag, struct slice site, struct slice name)
 {
-    of_filter(key, tag, "bfs:", site, name);
+    key_of_filter(key, tag, "bfs:", site, name);
 }
 
 void key_filter_bits(struct key *key, const char *tag, struct slice site, struct slice name,
@@ -229,20 +229,20 @@ void key_filter_bits(struct key *key, const char *tag, struct slice site, struct
 {
     char text[24];
     int n = snprintf(text, sizeof(text), ":%llu", (unsigned long long)id);
-    of_filter(key, tag, "bfl:", site, name);
-    add(key, text, (size_t)n);
+    key_of_filter(key, tag, "bfl:", site, name);
+    key_add(key, text, (size_t)n);
     add_segment(key, layer, segment);
 }
 
 void key_seen(
     struct key *key, const char *tag, struct slice site, struct bucket month, const char *what)
 {
-    head(key, tag, "seen:");
-    add(key, site.p, site.n);
-    add(key, ":", 1);
+    key_head(key, tag, "seen:");
+    key_add(key, site.p, site.n);
+    key_add(key, ":", 1);
     add_bucket(key, month);
-    add(key, ":", 1);
-    add(key, what, strlen(what));
+    key_add(key, ":", 1);
+    key_add(key, what, strlen(what));
 }
 
 void key_seen_bits(struct key *key, const char *tag, struct slice site, struct bucket month,

@@ -215,7 +215,7 @@ bool hll_merge(struct hll *hll, const void *string, size_t n)
  * instead of twice and would be a last bit away. */
 
 /* [3]: sigma(x) = x + sum of x^(2^k) * 2^(k-1) over k = 1, 2, ..., for the registers still 0. */
-static double sigma(double x)
+static double hll_sigma(double x)
 {
     if (x == 1.0) {
         return INFINITY;
@@ -234,7 +234,7 @@ static double sigma(double x)
 
 /* [3]: tau(x) = (1 - x - sum of (1 - x^(2^-k))^2 * 2^-k over k = 1, 2, ...) / 3, for the registers
  * that have run full. */
-static double tau(double x)
+static double hll_tau(double x)
 {
     if (x == 0.0 || x == 1.0) {
         return 0.0;
@@ -259,12 +259,12 @@ uint64_t hll_estimate(const struct hll *hll)
     const double m = HLL_REGISTERS;
     uint32_t counts[HLL_VALUES];
     hll_kernel(0)->count_values(hll->registers, counts);
-    double z = m * tau((m - counts[Q + 1]) / m);
+    double z = m * hll_tau((m - counts[Q + 1]) / m);
     for (size_t v = Q; v >= 1; v--) {
         z += counts[v];
         z *= 0.5;
     }
-    z += m * sigma(counts[0] / m);
+    z += m * hll_sigma(counts[0] / m);
     return (uint64_t)llroundl(ALPHA_INF * m * m / z);
 }
 

@@ -110,19 +110,19 @@ static double equal_probability(const double s[PARTS], double t)
 }
 
 /* count * log(1 - e^-st), nothing where there is nothing to explain. */
-static double shows(double count, double s, double t)
+static double log_shown(double count, double s, double t)
 {
     return count > 0 ? count * log(-expm1(-s * t)) : 0;
 }
 
 /* And what it gains with s. */
-static double shows_slope(double count, double s, double t)
+static double log_shown_slope(double count, double s, double t)
 {
     return count > 0 ? count * t / expm1(s * t) : 0;
 }
 
 /* The sums that a, b and x are multiplied with: registers that say "no more than k". */
-static void weights(const struct joint_counts *c, double ret[PARTS])
+static void joint_weights(const struct joint_counts *c, double ret[PARTS])
 {
     memset(ret, 0, PARTS * sizeof(*ret));
     for (int k = 0; k <= Q; k++) {
@@ -136,12 +136,14 @@ static void weights(const struct joint_counts *c, double ret[PARTS])
 static double log_likelihood(const struct joint_counts *c, const double s[PARTS])
 {
     double w[PARTS];
-    weights(c, w);
+    joint_weights(c, w);
     double sum = -(w[ONLY_A] * s[ONLY_A] + w[ONLY_B] * s[ONLY_B] + w[BOTH] * s[BOTH]);
     for (int k = 1; k < VALUES; k++) {
         double t = t_of(k);
-        sum += shows(c->a_less[k], s[ONLY_A] + s[BOTH], t) + shows(c->a_greater[k], s[ONLY_A], t) +
-               shows(c->b_less[k], s[ONLY_B] + s[BOTH], t) + shows(c->b_greater[k], s[ONLY_B], t);
+        sum += log_shown(c->a_less[k], s[ONLY_A] + s[BOTH], t) +
+               log_shown(c->a_greater[k], s[ONLY_A], t) +
+               log_shown(c->b_less[k], s[ONLY_B] + s[BOTH], t) +
+               log_shown(c->b_greater[k], s[ONLY_B], t);
         if (c->equal[k] > 0) {
             sum += c->equal[k] * log(equal_probability(s, t));
         }
@@ -150,18 +152,18 @@ static double log_likelihood(const struct joint_counts *c, const double s[PARTS]
 }
 
 /* What the log-likelihood gains with each size. */
-static void slope(const struct joint_counts *c, const double s[PARTS], double ret[PARTS])
+static void joint_slope(const struct joint_counts *c, const double s[PARTS], double ret[PARTS])
 {
-    weights(c, ret);
+    joint_weights(c, ret);
     for (int p = 0; p < PARTS; p++) {
         ret[p] = -ret[p];
     }
     for (int k = 1; k < VALUES; k++) {
         double t = t_of(k);
-        double a_or_x = shows_slope(c->a_less[k], s[ONLY_A] + s[BOTH], t);
-        double b_or_x = shows_slope(c->b_less[k], s[ONLY_B] + s[BOTH], t);
-        ret[ONLY_A] += a_or_x + shows_slope(c->a_greater[k], s[ONLY_A], t);
-        ret[ONLY_B] += b_or_x + shows_slope(c->b_greater[k], s[ONLY_B], t);
+        double a_or_x = log_shown_slope(c->a_less[k], s[ONLY_A] + s[BOTH], t);
+        double b_or_x = log_shown_slope(c->b_less[k], s[ONLY_B] + s[BOTH], t);
+        ret[ONLY_A] += a_or_x + log_shown_slope(c->a_greater[k], s[ONLY_A], t);
+        ret[ONLY_B] += b_or_x + log_shown_slope(c->b_greater[k], s[ONLY_B], t);
         ret[BOTH] += a_or_x + b_or_x;
         double p = c->equal[k] > 0 ? equal_probability(s, t) : 0;
         if (p > 0) {
@@ -229,7 +231,7 @@ static void equal_information(const double s[PARTS], int k, double info[PARTS][P
 #define TOO_RARE (1e-12 / HLL_REGISTERS)
 
 /* The expected curvature of the log-likelihood. */
-static void information(const double s[PARTS], double info[PARTS][PARTS])
+static void joint_information(const double s[PARTS], double info[PARTS][PARTS])
 {
     struct marginal a, b, a_x, b_x;
     marginal_of(s[ONLY_A], &a);
@@ -254,7 +256,7 @@ static void information(const double s[PARTS], double info[PARTS][PARTS])
 
 /* Solve matrix * x = right in place, for a symmetric positive definite matrix (Cholesky).  False:
  * it is none. */
-static bool solve(const double matrix[PARTS][PARTS], double right[PARTS])
+static bool solve_cholesky(const double matrix[PARTS][PARTS], double right[PARTS])
 {
     double l[PARTS][PARTS] = {{0}};
     for (int i = 0; i < PARTS; i++) {
@@ -293,8 +295,8 @@ static bool next_step(
     double info[PARTS][PARTS];
     double gradient[PARTS];
     bool held[PARTS];
-    slope(c, s, gradient);
-    information(s, info);
+    joint_slope(c, s, gradient);
+    joint_information(s, info);
     for (int i = 0; i < PARTS; i++) {
         held[i] = s[i] <= NOTHING && gradient[i] <= 0;
     }
@@ -306,7 +308,7 @@ static bool next_step(
         gradient[i] = held[i] ? 0 : gradient[i] * s[i];
         ret[i] = gradient[i];
     }
-    if (!solve(info, ret)) {
+    if (!solve_cholesky(info, ret)) {
         return false;
     }
     *ret_gain = 0;
@@ -318,7 +320,7 @@ static bool next_step(
 }
 
 /* Go along @step, half of it, a quarter, until it is uphill.  False: it nowhere is. */
-static bool climb(const struct joint_counts *c, const double step[PARTS], double s[PARTS])
+static bool joint_climb(const struct joint_counts *c, const double step[PARTS], double s[PARTS])
 {
     double before = log_likelihood(c, s);
     for (int halved = 0; halved < HALVED_MAX; halved++) {
@@ -335,12 +337,12 @@ static bool climb(const struct joint_counts *c, const double step[PARTS], double
     return false;
 }
 
-static void maximize(const struct joint_counts *c, double s[PARTS])
+static void joint_maximize(const struct joint_counts *c, double s[PARTS])
 {
     for (int i = 0; i < STEPS_MAX; i++) {
         double step[PARTS];
         double gain = 0;
-        if (!next_step(c, s, step, &gain) || gain < ENOUGH || !climb(c, step, s)) {
+        if (!next_step(c, s, step, &gain) || gain < ENOUGH || !joint_climb(c, step, s)) {
             break;
         }
     }
@@ -349,7 +351,7 @@ static void maximize(const struct joint_counts *c, double s[PARTS])
 /* ---- the figures ---- */
 
 /* How likely an element shows in a register that others with @s elements are thrown into too. */
-static double visibility(double s)
+static double joint_visibility(double s)
 {
     double sum = 0;
     for (int k = 1; k < VALUES; k++) {
@@ -359,16 +361,16 @@ static double visibility(double s)
 }
 
 /* The covariance of the three sizes; see the top. */
-static void covariance(const double s[PARTS], double ret[PARTS][PARTS])
+static void joint_covariance(const double s[PARTS], double ret[PARTS][PARTS])
 {
     double info[PARTS][PARTS];
     double all = s[ONLY_A] + s[ONLY_B] + s[BOTH];
     double at[PARTS] = {
-        s[ONLY_A] + 1 / visibility(s[ONLY_B] + s[BOTH]),
-        s[ONLY_B] + 1 / visibility(s[ONLY_A] + s[BOTH]),
-        s[BOTH] + 1 / visibility(all),
+        s[ONLY_A] + 1 / joint_visibility(s[ONLY_B] + s[BOTH]),
+        s[ONLY_B] + 1 / joint_visibility(s[ONLY_A] + s[BOTH]),
+        s[BOTH] + 1 / joint_visibility(all),
     };
-    information(at, info);
+    joint_information(at, info);
     for (int i = 0; i < PARTS; i++) { /* in units of each size: they may differ by many powers */
         for (int j = 0; j < PARTS; j++) {
             info[i][j] *= at[i] * at[j];
@@ -377,7 +379,7 @@ static void covariance(const double s[PARTS], double ret[PARTS][PARTS])
     for (int i = 0; i < PARTS; i++) {
         double column[PARTS] = {0};
         column[i] = 1;
-        bool solved = solve(info, column);
+        bool solved = solve_cholesky(info, column);
         for (int j = 0; j < PARTS; j++) {
             ret[j][i] = solved ? column[j] * at[i] * at[j] : i == j ? at[i] * at[i] : 0;
         }
@@ -386,7 +388,7 @@ static void covariance(const double s[PARTS], double ret[PARTS][PARTS])
 }
 
 /* A weighted sum of the sizes, or what a function of them is nearby. */
-static struct hll_figure figure(
+static struct hll_figure figure_of(
     double value, const double cov[PARTS][PARTS], double only_a, double only_b, double both)
 {
     const double weight[PARTS] = {only_a, only_b, both};
@@ -425,19 +427,19 @@ void hll_joint_estimate(const struct hll *a, const struct hll *b, struct hll_joi
         return;
     }
     first_guess(a, b, s);
-    maximize(&counts, s);
+    joint_maximize(&counts, s);
     for (int i = 0; i < PARTS; i++) {
         s[i] = s[i] <= NOTHING ? 0 : s[i];
     }
-    covariance(s, cov);
+    joint_covariance(s, cov);
     double all = s[ONLY_A] + s[ONLY_B] + s[BOTH];
     double per = all > 0 ? 1 / all : 0;
     double j = s[BOTH] * per;
-    ret->only_a = figure(s[ONLY_A], cov, 1, 0, 0);
-    ret->only_b = figure(s[ONLY_B], cov, 0, 1, 0);
-    ret->both = figure(s[BOTH], cov, 0, 0, 1);
-    ret->a = figure(s[ONLY_A] + s[BOTH], cov, 1, 0, 1);
-    ret->b = figure(s[ONLY_B] + s[BOTH], cov, 0, 1, 1);
-    ret->either = figure(all, cov, 1, 1, 1);
-    ret->jaccard = figure(j, cov, -j * per, -j * per, (1 - j) * per);
+    ret->only_a = figure_of(s[ONLY_A], cov, 1, 0, 0);
+    ret->only_b = figure_of(s[ONLY_B], cov, 0, 1, 0);
+    ret->both = figure_of(s[BOTH], cov, 0, 0, 1);
+    ret->a = figure_of(s[ONLY_A] + s[BOTH], cov, 1, 0, 1);
+    ret->b = figure_of(s[ONLY_B] + s[BOTH], cov, 0, 1, 1);
+    ret->either = figure_of(all, cov, 1, 1, 1);
+    ret->jaccard = figure_of(j, cov, -j * per, -j * per, (1 - j) * per);
 }

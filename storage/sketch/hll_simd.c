@@ -47,7 +47,7 @@ static inline void store_le64(uint8_t *p, uint64_t word)
  *     ....hhhhhhgggggg....ffffffeeeeee....ddddddcccccc....bbbbbbaaaaaa   4 x 12 in 16
  *     ..hhhhhh..gggggg..ffffff..eeeeee..dddddd..cccccc..bbbbbb..aaaaaa   8 x 6 in 8
  */
-static inline uint64_t spread(uint64_t packed)
+static inline uint64_t spread_fields(uint64_t packed)
 {
     packed = (packed & 0x0000000000ffffff) | (packed & 0x0000ffffff000000) << 8;
     packed = (packed & 0x00000fff00000fff) | (packed & 0x00fff00000fff000) << 4;
@@ -57,9 +57,9 @@ static inline uint64_t spread(uint64_t packed)
 /* Unpack the 8 registers in the 6 bytes at @packed.  A word has 8 bytes: the two too many are taken
  * from before @packed, where there is always a header or other registers, because after the last
  * register there may be the end of the memory. */
-static inline void unpack8(uint8_t *registers, const uint8_t *packed)
+static inline void unpack_8(uint8_t *registers, const uint8_t *packed)
 {
-    store_le64(registers, spread(load_le64(packed - 2) >> 16));
+    store_le64(registers, spread_fields(load_le64(packed - 2) >> 16));
 }
 
 static void merge_scalar(uint8_t *registers, const uint8_t *others)
@@ -79,7 +79,7 @@ static void merge_packed_scalar(uint8_t *registers, const uint8_t *packed)
     for (uint8_t *reg = registers; reg < registers + HLL_REGISTERS; reg += BATCH) {
         uint8_t batch[BATCH];
         for (size_t i = 0; i < BATCH / 8; i++) {
-            unpack8(batch + 8 * i, packed + 6 * i);
+            unpack_8(batch + 8 * i, packed + 6 * i);
         }
         for (size_t i = 0; i < BATCH; i++) {
             reg[i] = reg[i] > batch[i] ? reg[i] : batch[i];

@@ -59,7 +59,7 @@ static bool coarsest_legal(
     return found;
 }
 
-static bool append(struct cover *cover, struct bucket bucket)
+static bool append_bucket(struct cover *cover, struct bucket bucket)
 {
     if (cover->n == cover->capacity) {
         size_t capacity = cover->capacity > 0 ? cover->capacity * 2 : 128;
@@ -89,7 +89,7 @@ enum cover_result cover_append(
         if (cover->n == max_buckets) {
             return COVER_TOO_MANY;
         }
-        if (!append(cover, bucket)) {
+        if (!append_bucket(cover, bucket)) {
             return COVER_NOMEM;
         }
         at_s = bucket.end_s;

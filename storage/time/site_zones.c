@@ -37,7 +37,7 @@ void site_zones_release(struct site_zones *zones)
     *zones = (struct site_zones){0};
 }
 
-static int order(struct slice a, struct slice b)
+static int compare_sites(struct slice a, struct slice b)
 {
     size_t n = a.n < b.n ? a.n : b.n;
     int is = n == 0 ? 0 : memcmp(a.p, b.p, n);
@@ -45,13 +45,13 @@ static int order(struct slice a, struct slice b)
 }
 
 /* The first entry that is not before @site. */
-static size_t position(const struct site_zones *zones, struct slice site)
+static size_t site_position(const struct site_zones *zones, struct slice site)
 {
     size_t low = 0;
     size_t high = zones->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (order(slice_of(zones->entries[middle].site), site) < 0) {
+        if (compare_sites(slice_of(zones->entries[middle].site), site) < 0) {
             low = middle + 1;
         } else {
             high = middle;
@@ -61,7 +61,7 @@ static size_t position(const struct site_zones *zones, struct slice site)
 }
 
 /* Write the text anew. */
-static bool describe(struct site_zones *zones)
+static bool site_zones_describe(struct site_zones *zones)
 {
     size_t size = 1;
     for (size_t i = 0; i < zones->n; i++) {
@@ -85,7 +85,7 @@ static bool describe(struct site_zones *zones)
 
 bool site_zones_add(struct site_zones *zones, struct slice site, const struct zone *zone)
 {
-    size_t at = position(zones, site);
+    size_t at = site_position(zones, site);
     if (zone == zone_utc()) {
         return true;
     }
@@ -101,7 +101,7 @@ bool site_zones_add(struct site_zones *zones, struct slice site, const struct zo
         zones->entries + at + 1, zones->entries + at, (zones->n - at) * sizeof(*zones->entries));
     zones->entries[at] = (struct site_zone){copy, zone};
     zones->n++;
-    return describe(zones);
+    return site_zones_describe(zones);
 }
 
 const struct zone *site_zones_get(const struct site_zones *zones, struct slice site)
@@ -109,7 +109,7 @@ const struct zone *site_zones_get(const struct site_zones *zones, struct slice s
     if (zones->n == 0) {
         return zone_utc();
     }
-    size_t at = position(zones, site);
+    size_t at = site_position(zones, site);
     return at < zones->n && slice_equal(slice_of(zones->entries[at].site), site)
                ? zones->entries[at].zone
                : zone_utc();
@@ -173,7 +173,7 @@ bool site_zones_compare(const struct site_zones *zones, struct slice text,
         }
         int is = -1;
         if (ours < zones->n) {
-            is = text.n > 0 ? order(site, slice_of(zones->entries[ours].site)) : 1;
+            is = text.n > 0 ? compare_sites(site, slice_of(zones->entries[ours].site)) : 1;
         }
         if (is >= 0) {
             site = slice_of(zones->entries[ours].site);

@@ -23,7 +23,7 @@ int64_t expiry_ms(int64_t end_s, int64_t keep_s)
     return (end_s + keep_s) * 1000;
 }
 
-static struct write_target target(const struct write_plan *plan, struct bucket bucket)
+static struct write_target target_of(const struct write_plan *plan, struct bucket bucket)
 {
     struct write_target t = {.bucket = bucket};
     enum level up = bucket.level == LEVEL_MONTH ? LEVEL_MONTH : (enum level)(bucket.level + 1);
@@ -43,13 +43,13 @@ void write_plan_at(struct write_plan *plan, int64_t at_s)
         return;
     }
     plan->minute_s = minute.start_s;
-    plan->targets[0] = target(plan, minute);
+    plan->targets[0] = target_of(plan, minute);
     plan->n = 1;
     for (int level = LEVEL_HOUR; level < LEVELS; level++) {
         struct bucket bucket = bucket_at(plan->zone, (enum level)level, at_s);
         if (!closed_for_writers(&plan->state, bucket)) {
             break; /* a coarser one cannot be closed either */
         }
-        plan->targets[plan->n++] = target(plan, bucket);
+        plan->targets[plan->n++] = target_of(plan, bucket);
     }
 }

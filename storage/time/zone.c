@@ -102,7 +102,7 @@ int64_t zone_utc_of_local(const struct zone *zone, int64_t local_s)
 /* ---- making ---- */
 
 /* Append a change, unless it changes nothing.  NULL, or what is wrong with it. */
-static const char *append(struct zone *zone, struct zone_change change)
+static const char *append_change(struct zone *zone, struct zone_change change)
 {
     if (change.at_s < OLDEST_S) {
         zone->first_offset_s = change.offset_s;
@@ -162,7 +162,7 @@ struct zone *zone_make(const char *name, int64_t first_offset_s, const struct zo
             whole_minutes(changes[i].at_s), whole_minutes(changes[i].offset_s)};
         fault = change.offset_s > OFFSET_MAX || change.offset_s < -OFFSET_MAX
                     ? "its offset is more than a day"
-                    : append(zone, change);
+                    : append_change(zone, change);
     }
     if (fault != NULL) {
         *ret_fault = fault;

@@ -118,7 +118,7 @@ static size_t add_rule(const struct zone_rule *rule, const struct zone_change *l
 }
 
 /* The file's changes, and the rule's behind them. */
-static struct zone *assemble(const struct block *block, const struct zone_rule *rule,
+static struct zone *assemble_zone(const struct block *block, const struct zone_rule *rule,
     const char *name, const char **ret_fault)
 {
     size_t n = block->times;
@@ -189,5 +189,5 @@ struct zone *zone_from_file(struct slice content, const char *name, const char *
         return NULL;
     }
     /* without saving time the rule says what the last change has said */
-    return assemble(&block, has_rule && rule.has_saving ? &rule : NULL, name, ret_fault);
+    return assemble_zone(&block, has_rule && rule.has_saving ? &rule : NULL, name, ret_fault);
 }

@@ -100,7 +100,8 @@ static ssize_t read_file(const char *path, char *bytes, size_t room)
     return got < 0 ? -1 : (ssize_t)n;
 }
 
-static struct zone *load(const struct zone_store *store, const char *name, const char **ret_fault)
+static struct zone *load_zone(
+    const struct zone_store *store, const char *name, const char **ret_fault)
 {
     size_t size = strlen(store->directory) + 1 + strlen(name) + 1;
     char *path = malloc(size);
@@ -124,7 +125,7 @@ static struct zone *load(const struct zone_store *store, const char *name, const
 }
 
 /* The first one whose name is not before @name. */
-static size_t position(const struct zone_store *store, const char *name)
+static size_t zone_position(const struct zone_store *store, const char *name)
 {
     size_t low = 0;
     size_t high = store->n;
@@ -140,13 +141,14 @@ static size_t position(const struct zone_store *store, const char *name)
 }
 
 /* Of the zones known, or else of the files. */
-static const struct zone *find(struct zone_store *store, const char *name, const char **ret_fault)
+static const struct zone *find_zone(
+    struct zone_store *store, const char *name, const char **ret_fault)
 {
-    size_t at = position(store, name);
+    size_t at = zone_position(store, name);
     if (at < store->n && strcmp(zone_name(store->zones[at]), name) == 0) {
         return store->zones[at];
     }
-    struct zone *zone = load(store, name, ret_fault);
+    struct zone *zone = load_zone(store, name, ret_fault);
     if (zone == NULL) {
         return NULL;
     }
@@ -175,7 +177,7 @@ const struct zone *zone_store_get(
     memcpy(text, name.p, name.n);
     text[name.n] = '\0';
     pthread_mutex_lock(&store->lock);
-    const struct zone *zone = find(store, text, ret_fault);
+    const struct zone *zone = find_zone(store, text, ret_fault);
     pthread_mutex_unlock(&store->lock);
     return zone;
 }
