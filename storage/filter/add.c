@@ -75,29 +75,28 @@ static void write_script(struct items *it, unsigned s, bool first, uint32_t *at)
     bool grows = shape->expansion > 0 && index + 1 < BLOOM_LAYERS_MAX;
     struct key key;
     gather(it, s, index, &layer, first, at, sent);
-    script_head(&p->out, &p->reader->session.scripts, SCRIPT_FILTER_ADD, 1 + groups->n_strings,
-        8 + sent->n * (1 + layer.hashes));
+    struct buffer *out = pipeline_script(
+        p, SCRIPT_FILTER_ADD, 1 + groups->n_strings, 8 + sent->n * (1 + layer.hashes));
     key_filter_shard(&key, tag, shape->site, shape->name);
-    resp_word(&p->out, key.p, key.n);
+    resp_word(out, key.p, key.n);
     for (size_t i = 0; i < groups->n_strings; i++) {
         key_filter_bits(&key, tag, shape->site, shape->name, shape->id, index, groups->segments[i]);
-        resp_word(&p->out, key.p, key.n);
+        resp_word(out, key.p, key.n);
     }
-    resp_decimal(&p->out, (int64_t)shape->id);
-    resp_decimal(&p->out, index + 1);
-    resp_decimal(&p->out, index);
-    resp_decimal(&p->out, (int64_t)layer.capacity);
-    resp_text(&p->out, grows ? "1" : "0");
-    resp_decimal(&p->out, layer.hashes);
-    resp_decimal(&p->out, (int64_t)sent->n);
-    resp_decimal(&p->out, strings_are_there(it, s, index, &layer) ? 0 : (int64_t)layer.bits);
+    resp_decimal(out, (int64_t)shape->id);
+    resp_decimal(out, index + 1);
+    resp_decimal(out, index);
+    resp_decimal(out, (int64_t)layer.capacity);
+    resp_text(out, grows ? "1" : "0");
+    resp_decimal(out, layer.hashes);
+    resp_decimal(out, (int64_t)sent->n);
+    resp_decimal(out, strings_are_there(it, s, index, &layer) ? 0 : (int64_t)layer.bits);
     for (size_t i = 0; i < sent->n; i++) {
-        resp_decimal(&p->out, groups->string[i] + 1);
+        resp_decimal(out, groups->string[i] + 1);
         for (unsigned bit = 0; bit < layer.hashes; bit++) {
-            resp_decimal(&p->out, items_bit(it, &layer, it->asked[sent->first + i], bit));
+            resp_decimal(out, items_bit(it, &layer, it->asked[sent->first + i], bit));
         }
     }
-    p->n++;
 }
 
 /* What filter_add.lua answers.  False: not that. */
@@ -162,7 +161,7 @@ static bool add_round(struct items *it, bool *ret_any, bool *ret_gone)
     for (size_t i = 0; ok && i < it->n_sent; i++) {
         const struct reply *reply = pipeline_take(p);
         ok = reply != NULL &&
-             (take_answers(it, &it->sent[i], reply, ret_gone) || pipeline_foreign(p));
+             (take_answers(it, &it->sent[i], reply, ret_gone) || pipeline_foreign(p, FILTER_KEY));
     }
     *ret_any = it->n_sent > 0;
     return ok;

@@ -109,7 +109,8 @@ enum storage_err filter_run(struct reader *reader, struct storage_job *job, bool
     if (state == NULL) {
         return STORAGE_NOMEM;
     }
-    pipeline_init(&state->pipe, reader, job);
+    state->core = reader->core;
+    pipeline_init(&state->pipe, &reader->session, job->deadline_ms);
     state->asked = asked;
     asked->outcome = FILTER_ABSENT;
     asked->created = false;
@@ -133,7 +134,7 @@ enum storage_err filter_run(struct reader *reader, struct storage_job *job, bool
         run_check(state, asked);
         break;
     }
-    enum storage_err err = pipeline_end(&state->pipe, ret_lost);
+    enum storage_err err = pipeline_answer(&state->pipe, job, ret_lost);
     free(state);
     return err;
 }

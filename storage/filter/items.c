@@ -7,14 +7,6 @@
 /* Bits that one command looks at: many more, and Redis takes longer for each. */
 #define BITS_A_LOOK 64
 
-bool items_no_memory(struct filter_state *state)
-{
-    if (state->pipe.err == STORAGE_OK) {
-        state->pipe.err = state->pipe.applied ? STORAGE_UNKNOWN : STORAGE_NOMEM;
-    }
-    return false;
-}
-
 bool items_init(struct items *it, struct filter_state *state, struct filter_job *job)
 {
     *it = (struct items){.state = state, .job = job};
@@ -25,7 +17,7 @@ bool items_init(struct items *it, struct filter_state *state, struct filter_job 
     it->groups = malloc(sizeof(*it->groups));
     if (it->hashes == NULL || it->order == NULL || it->asked == NULL || it->sent == NULL ||
         it->groups == NULL) {
-        return items_no_memory(state);
+        return pipeline_fail(&state->pipe, STORAGE_NOMEM);
     }
     for (size_t i = 0; i < job->n_items; i++) {
         it->hashes[i] = bloom_hash(job->items[i]);
@@ -71,21 +63,19 @@ static void ask_groups(
         struct key key;
         key_filter_bits(&key, filter_tag(it->state, shard), shape->site, shape->name, shape->id,
             index, groups->segments[group.string]);
-        resp_head(&p->out, 2 + 3 * n * layer->hashes);
-        resp_text(&p->out, "BITFIELD_RO");
-        resp_word(&p->out, key.p, key.n);
+        struct buffer *out = pipeline_command(p, "BITFIELD_RO", 1 + 3 * n * layer->hashes);
+        resp_word(out, key.p, key.n);
         it->sent[it->n_sent++] =
             (struct items_sent){shard, layer->hashes, (size_t)(asked - it->asked), n};
         for (size_t i = group.from; i < group.to; i++) {
             *asked = items[groups->ordered[i]];
             for (unsigned bit = 0; bit < layer->hashes; bit++) {
-                resp_text(&p->out, "GET");
-                resp_text(&p->out, "u1");
-                resp_decimal(&p->out, items_bit(it, layer, *asked, bit));
+                resp_text(out, "GET");
+                resp_text(out, "u1");
+                resp_decimal(out, items_bit(it, layer, *asked, bit));
             }
             asked++;
         }
-        p->n++;
     }
 }
 
@@ -131,7 +121,7 @@ static bool take_bits(struct items *it, enum filter_answer found)
             return false;
         }
         if (bits->type != REPLY_ARRAY || bits->n != sent->n * sent->hashes) {
-            return pipeline_foreign(p);
+            return pipeline_foreign(p, FILTER_KEY);
         }
         for (size_t j = 0; j < sent->n; j++) {
             if (all_set(bits->items + j * sent->hashes, sent->hashes)) {

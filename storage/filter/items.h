@@ -50,7 +50,4 @@ static inline int64_t items_bit(
  * was not looked into yet.  Those found are answered @found.  *ret_any: some layer was asked. */
 bool items_probe(struct items *it, const unsigned *layers, enum filter_answer found, bool *ret_any);
 
-/* Set state->pipe.err; always false. */
-bool items_no_memory(struct filter_state *state);
-
 #endif

@@ -6,6 +6,7 @@
 #define STORAGE_FILTER_OPS_H
 
 #include "storage/filter/state.h"
+#include "storage/read/operation.h"
 
 reader_op_fn filter_run;
 

@@ -7,8 +7,7 @@
 
 const char *filter_tag(const struct filter_state *state, unsigned shard)
 {
-    const struct core *core = state->pipe.reader->core;
-    return core->partitions.tag[filter_partition(&state->shape, shard)];
+    return state->core->partitions.tag[filter_partition(&state->shape, shard)];
 }
 
 /* ---- learning ---- */
@@ -16,12 +15,8 @@ const char *filter_tag(const struct filter_state *state, unsigned shard)
 static void ask_shard(struct filter_state *state, unsigned shard)
 {
     struct key key;
-    struct pipeline *p = &state->pipe;
     key_filter_shard(&key, filter_tag(state, shard), state->shape.site, state->shape.name);
-    resp_head(&p->out, 2);
-    resp_text(&p->out, "HGETALL");
-    resp_word(&p->out, key.p, key.n);
-    p->n++;
+    resp_word(pipeline_command(&state->pipe, "HGETALL", 1), key.p, key.n);
 }
 
 static bool take_shard(struct filter_state *state, unsigned shard)
@@ -31,7 +26,7 @@ static bool take_shard(struct filter_state *state, unsigned shard)
         return false;
     }
     return filter_shard_read(&state->shape, pairs, &state->shards[shard]) ||
-           pipeline_foreign(&state->pipe);
+           pipeline_foreign(&state->pipe, FILTER_KEY);
 }
 
 /* Most filters have one shard, beside the filter's own hash. */
@@ -40,13 +35,11 @@ static bool look(struct filter_state *state)
     struct pipeline *p = &state->pipe;
     struct key key;
     key_filter(&key, filter_tag(state, 0), state->shape.site, state->shape.name);
-    resp_head(&p->out, 2 + FILTER_HOME_FIELDS);
-    resp_text(&p->out, "HMGET");
-    resp_word(&p->out, key.p, key.n);
+    struct buffer *out = pipeline_command(p, "HMGET", 1 + FILTER_HOME_FIELDS);
+    resp_word(out, key.p, key.n);
     for (size_t i = 0; i < FILTER_HOME_FIELDS; i++) {
-        resp_text(&p->out, filter_home_fields[i]);
+        resp_text(out, filter_home_fields[i]);
     }
-    p->n++;
     ask_shard(state, 0);
     if (!pipeline_send(p, false)) {
         return false;
@@ -56,7 +49,7 @@ static bool look(struct filter_state *state)
         return false;
     }
     if (!filter_shape_read(&state->shape, fields)) {
-        return pipeline_foreign(p);
+        return pipeline_foreign(p, FILTER_KEY);
     }
     if (!take_shard(state, 0)) {
         return false;
@@ -78,8 +71,7 @@ static bool look(struct filter_state *state)
 bool filter_learn(struct filter_state *state)
 {
     const struct filter_job *asked = state->asked;
-    filter_shape_init(
-        &state->shape, asked->site, asked->name, &state->pipe.reader->core->partitions);
+    filter_shape_init(&state->shape, asked->site, asked->name, &state->core->partitions);
     if (!look(state)) {
         return false;
     }
@@ -96,26 +88,21 @@ bool filter_learn(struct filter_state *state)
 
 bool filter_make(struct filter_state *state, bool *ret_made)
 {
-    struct pipeline *p = &state->pipe;
     const struct filter_job *asked = state->asked;
-    struct filter_layout layout = filter_layout(
-        asked->capacity, asked->error, asked->expansion, &p->reader->core->partitions);
+    struct filter_layout layout =
+        filter_layout(asked->capacity, asked->error, asked->expansion, &state->core->partitions);
     char error[32];
     int n = snprintf(error, sizeof(error), "%.17g", asked->error);
     struct key key;
     key_filter(&key, filter_tag(state, 0), state->shape.site, state->shape.name);
-    script_head(&p->out, &p->reader->session.scripts, SCRIPT_FILTER_CREATE, 1, 5);
-    resp_word(&p->out, key.p, key.n);
-    resp_decimal(&p->out, (int64_t)asked->capacity);
-    resp_word(&p->out, error, (size_t)n);
-    resp_decimal(&p->out, asked->expansion);
-    resp_decimal(&p->out, layout.shards);
-    resp_decimal(&p->out, layout.rules);
-    p->n++;
-    if (!pipeline_send(p, true)) {
-        return false;
-    }
-    const struct reply *made = pipeline_take(p);
+    struct buffer *out = pipeline_script(&state->pipe, SCRIPT_FILTER_CREATE, 1, 5);
+    resp_word(out, key.p, key.n);
+    resp_decimal(out, (int64_t)asked->capacity);
+    resp_word(out, error, (size_t)n);
+    resp_decimal(out, asked->expansion);
+    resp_decimal(out, layout.shards);
+    resp_decimal(out, layout.rules);
+    const struct reply *made = pipeline_ask(&state->pipe, true);
     if (made == NULL) {
         return false;
     }
@@ -127,12 +114,10 @@ bool filter_make(struct filter_state *state, bool *ret_made)
 
 static void ask_drop(struct filter_state *state, const struct key *key, const char *phase)
 {
-    struct pipeline *p = &state->pipe;
-    script_head(&p->out, &p->reader->session.scripts, SCRIPT_FILTER_DROP, 1, 2);
-    resp_word(&p->out, key->p, key->n);
-    resp_decimal(&p->out, (int64_t)state->shape.id);
-    resp_text(&p->out, phase);
-    p->n++;
+    struct buffer *out = pipeline_script(&state->pipe, SCRIPT_FILTER_DROP, 1, 2);
+    resp_word(out, key->p, key->n);
+    resp_decimal(out, (int64_t)state->shape.id);
+    resp_text(out, phase);
 }
 
 /* One phase for every shard; *ret_layers (one a shard, unless NULL) is what is to be deleted. */
@@ -165,7 +150,7 @@ static bool drop_home(struct filter_state *state, const char *phase)
     struct key key;
     key_filter(&key, filter_tag(state, 0), state->shape.site, state->shape.name);
     ask_drop(state, &key, phase);
-    return pipeline_send(&state->pipe, true) && pipeline_take(&state->pipe) != NULL;
+    return pipeline_ask(&state->pipe, true) != NULL;
 }
 
 /* A few strings a command: Redis frees a string at once (what lazyfree leaves to a thread has many
@@ -179,15 +164,13 @@ static bool unlink_layer(struct filter_state *state, unsigned shard, unsigned in
     for (uint64_t first = 0; first < layer.segments; first += at_once) {
         uint64_t left = layer.segments - first;
         uint64_t n = left < at_once ? left : at_once;
-        resp_head(&p->out, 1 + n);
-        resp_text(&p->out, "UNLINK");
+        struct buffer *out = pipeline_command(p, "UNLINK", n);
         for (uint64_t i = 0; i < n; i++) {
             struct key key;
             key_filter_bits(&key, filter_tag(state, shard), state->shape.site, state->shape.name,
                 state->shape.id, index, first + i);
-            resp_word(&p->out, key.p, key.n);
+            resp_word(out, key.p, key.n);
         }
-        p->n++;
         commands++;
     }
     if (!pipeline_send(p, true)) {

@@ -6,9 +6,13 @@
 #define STORAGE_FILTER_STATE_H
 
 #include "storage/filter/shape.h"
+#include "storage/core/core.h"
 #include "storage/read/pipeline.h"
 
+#define FILTER_KEY "a filter's key" /* for pipeline_foreign */
+
 struct filter_state {
+    const struct core *core;
     struct pipeline pipe;
     const struct filter_job *asked;
     struct filter_shape shape;

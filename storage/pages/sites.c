@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "storage/base/index.h"
+#include "storage/read/pipeline.h"
 #include "storage/redis/resp.h"
+#include "storage/schema/key.h"
 #include "storage/users/bitmaps.h"
 
 #define SCAN_COUNT "1000" /* names that a step looks at */
@@ -35,37 +37,35 @@ static bool add_site(struct list *list, struct slice site)
     return true;
 }
 
-/* One partition's names, in bounded steps. */
-static enum storage_err scan(struct talk *talk, struct list *list, const char *tag)
+/* One partition's names, in bounded steps.  False: see the pipeline's err. */
+static bool scan(struct pipeline *p, struct list *list, const char *tag)
 {
     char cursor[24] = "0";
     struct key key;
     key_fixed(&key, tag, "sites", SLICE(""));
     do {
-        const struct reply *reply = NULL;
-        resp_head(&talk->out, 5);
-        resp_text(&talk->out, "SSCAN");
-        resp_word(&talk->out, key.p, key.n);
-        resp_text(&talk->out, cursor);
-        resp_text(&talk->out, "COUNT");
-        resp_text(&talk->out, SCAN_COUNT);
-        enum storage_err err = talk_send(talk) ? talk_next(talk, &reply) : STORAGE_NOMEM;
-        if (err != STORAGE_OK) {
-            return err;
+        struct buffer *out = pipeline_command(p, "SSCAN", 4);
+        resp_word(out, key.p, key.n);
+        resp_text(out, cursor);
+        resp_text(out, "COUNT");
+        resp_text(out, SCAN_COUNT);
+        const struct reply *reply = pipeline_ask(p, false);
+        if (reply == NULL) {
+            return false;
         }
         if (reply->type != REPLY_ARRAY || reply->n != 2 ||
             reply->items[0].text.n >= sizeof(cursor)) {
-            return talk_foreign(talk);
+            return pipeline_foreign(p, "a list of sites");
         }
         const struct reply *names = &reply->items[1];
         for (size_t i = 0; i < names->n; i++) {
             if (!add_site(list, names->items[i].text)) {
-                return STORAGE_NOMEM;
+                return pipeline_fail(p, STORAGE_NOMEM);
             }
         }
         memcpy(cursor, reply->items[0].text.p, reply->items[0].text.n + 1);
     } while (strcmp(cursor, "0") != 0);
-    return STORAGE_OK;
+    return true;
 }
 
 /* In order, each once, into the job. */
@@ -91,18 +91,17 @@ enum storage_err sites_run(struct reader *reader, struct storage_job *job, bool 
 {
     const struct partitions *partitions = &reader->core->partitions;
     struct list list = {.job = &job->u.sites};
-    struct talk talk;
-    enum storage_err err = STORAGE_OK;
+    struct pipeline p;
+    bool ok = true;
     job->u.sites.n_sites = 0;
     arena_clear(&job->u.sites.arena);
-    talk_begin(&talk, reader, job, ret_lost);
-    for (unsigned p = 0; err == STORAGE_OK && p < partitions->n; p++) {
-        err = scan(&talk, &list, partitions->tag[p]);
+    pipeline_init(&p, &reader->session, job->deadline_ms);
+    for (unsigned i = 0; ok && i < partitions->n; i++) {
+        ok = scan(&p, &list, partitions->tag[i]);
     }
-    if (err == STORAGE_OK && !conclude(&list)) {
-        err = STORAGE_NOMEM;
+    if (ok && !conclude(&list)) {
+        (void)pipeline_fail(&p, STORAGE_NOMEM);
     }
-    talk_end(&talk);
     free(list.names);
-    return err;
+    return pipeline_answer(&p, job, ret_lost);
 }

@@ -3,7 +3,10 @@
 #include <stdlib.h>
 
 #include "storage/base/index.h"
+#include "storage/read/pipeline.h"
 #include "storage/redis/resp.h"
+#include "storage/schema/hashed_event.h"
+#include "storage/schema/key.h"
 #include "storage/users/bitmaps.h"
 
 struct known {
@@ -65,105 +68,86 @@ struct slice *page_set_decode(
     return pages;
 }
 
-/* Begin a command of @n words about the site's sets. */
-static void put_head(
-    struct talk *talk, const char *command, size_t n, struct slice site, struct slice name)
+/* One request about a site's sets. */
+struct request {
+    struct core *core;
+    struct pipeline pipe;
+};
+
+static void begin(struct request *r, struct reader *reader, const struct storage_job *job)
+{
+    r->core = reader->core;
+    pipeline_init(&r->pipe, &reader->session, job->deadline_ms);
+}
+
+/* Begin a command about the set @name; @n words follow. */
+static struct buffer *put_head(
+    struct request *r, const char *command, struct slice site, struct slice name, size_t n)
 {
     struct key key;
-    key_page_sets(&key, talk->reader->core->partitions.tag[0], site);
-    resp_head(&talk->out, n);
-    resp_text(&talk->out, command);
-    resp_word(&talk->out, key.p, key.n);
-    resp_word(&talk->out, name.p, name.n);
+    key_page_sets(&key, r->core->partitions.tag[0], site);
+    struct buffer *out = pipeline_command(&r->pipe, command, 2 + n);
+    resp_word(out, key.p, key.n);
+    resp_word(out, name.p, name.n);
+    return out;
 }
 
-/* The reply to the one command that was sent.  One that is an error leaves nothing on the
- * connection: it stays, and nothing is tried again. */
-static enum storage_err take_reply(struct talk *talk, const struct reply **ret)
+/* The set @name, together with the pages that are there already.  False: see the pipeline's err. */
+static bool take_set(struct request *r, struct slice site, struct slice name, void **resolved,
+    const struct slice **pages, size_t *n_pages)
 {
-    bool lost = *talk->ret_lost;
-    enum storage_err err = talk_next(talk, ret);
-    if (err == STORAGE_OOM || err == STORAGE_REFUSED) {
-        *talk->ret_lost = lost;
+    (void)put_head(r, "HGET", site, name, 0);
+    const struct reply *reply = pipeline_ask(&r->pipe, false);
+    if (reply == NULL) {
+        return false;
     }
-    return err;
-}
-
-/* STORAGE_NO_SET, or *ret_value, which lives until the next reply. */
-static enum storage_err read_set(
-    struct talk *talk, struct slice site, struct slice name, struct slice *ret_value)
-{
-    const struct reply *reply = NULL;
-    put_head(talk, "HGET", 3, site, name);
-    enum storage_err err = talk_send(talk) ? take_reply(talk, &reply) : STORAGE_NOMEM;
-    if (err == STORAGE_OK && reply->type == REPLY_NIL) {
-        return STORAGE_NO_SET;
+    if (reply->type == REPLY_NIL) {
+        return pipeline_fail(&r->pipe, STORAGE_NO_SET);
     }
-    if (err == STORAGE_OK) {
-        *ret_value = reply->text;
-    }
-    return err;
-}
-
-static enum storage_err take_set(struct talk *talk, struct slice site, struct slice name,
-    void **resolved, const struct slice **pages, size_t *n_pages)
-{
-    struct slice value;
-    enum storage_err err = read_set(talk, site, name, &value);
-    if (err != STORAGE_OK) {
-        return err;
-    }
-    struct slice *all = page_set_decode(*pages, *n_pages, value, n_pages);
+    struct slice *all = page_set_decode(*pages, *n_pages, reply->text, n_pages);
     if (all == NULL) {
-        return STORAGE_NOMEM;
+        return pipeline_fail(&r->pipe, STORAGE_NOMEM);
     }
     *resolved = all;
     *pages = all;
-    return *n_pages > 0 ? STORAGE_OK : STORAGE_NO_SET; /* no pages would mean the whole site */
+    /* no pages would mean the whole site */
+    return *n_pages > 0 || pipeline_fail(&r->pipe, STORAGE_NO_SET);
 }
 
 enum storage_err page_set_resolve(struct reader *reader, struct storage_job *job,
     struct page_set_ref *set, struct slice site, const struct slice **pages, size_t *n_pages,
     bool *ret_lost)
 {
-    struct talk talk;
+    struct request r;
     if (set->name.n == 0 || set->resolved != NULL) {
         return STORAGE_OK;
     }
-    talk_begin(&talk, reader, job, ret_lost);
-    enum storage_err err = take_set(&talk, site, set->name, &set->resolved, pages, n_pages);
-    talk_end(&talk);
-    return err;
+    begin(&r, reader, job);
+    (void)take_set(&r, site, set->name, &set->resolved, pages, n_pages);
+    return pipeline_answer(&r.pipe, job, ret_lost);
 }
 
 enum storage_err page_set_get_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct page_set_job *set = &job->u.page_set;
-    struct talk talk;
-    talk_begin(&talk, reader, job, ret_lost);
+    struct request r;
+    begin(&r, reader, job);
     set->n_pages = 0;
-    enum storage_err err =
-        take_set(&talk, set->site, set->name, &set->resolved, &set->pages, &set->n_pages);
-    talk_end(&talk);
-    return err;
+    (void)take_set(&r, set->site, set->name, &set->resolved, &set->pages, &set->n_pages);
+    return pipeline_answer(&r.pipe, job, ret_lost);
 }
 
-/* Send a change and take its number. */
-static enum storage_err change(struct talk *talk, struct page_set_job *set, uint64_t *ret)
+/* Send a change, and take its number; the request is over. */
+static enum storage_err change(
+    struct request *r, struct storage_job *job, uint64_t *ret, bool *ret_lost)
 {
-    if (!talk_send(talk)) {
-        return STORAGE_NOMEM;
-    }
-    const struct reply *reply = NULL;
-    bool before = set->sent; /* and lost: what this one is told says nothing of it */
-    set->sent = true;
-    enum storage_err err = take_reply(talk, &reply);
-    if (reply != NULL && reply->type == REPLY_ERROR) {
-        set->sent = before;
-    }
-    if (err == STORAGE_OK) {
+    const struct reply *reply = pipeline_ask(&r->pipe, true);
+    if (reply != NULL) {
         *ret = (uint64_t)reply_integer(reply, 0);
     }
+    enum storage_err err = pipeline_answer(&r->pipe, job, ret_lost);
+    /* What a later try is told says nothing of one that was lost. */
+    job->u.page_set.sent = job->u.page_set.sent || err == STORAGE_UNKNOWN;
     return err;
 }
 
@@ -171,7 +155,7 @@ enum storage_err page_set_put_run(struct reader *reader, struct storage_job *job
 {
     struct page_set_job *set = &job->u.page_set;
     struct buffer value;
-    struct talk talk;
+    struct request r;
     uint64_t added = 0;
     struct slice *distinct =
         set->resolved != NULL ? set->resolved
@@ -186,14 +170,13 @@ enum storage_err page_set_put_run(struct reader *reader, struct storage_job *job
         buffer_append(&value, set->pages[i].p, set->pages[i].n);
         buffer_append(&value, "\n", 1);
     }
-    talk_begin(&talk, reader, job, ret_lost);
-    put_head(&talk, "HSET", 4, set->site, set->name);
-    resp_word(&talk.out, value.p, value.n);
-    talk.out.failed = talk.out.failed || value.failed;
-    enum storage_err err = change(&talk, set, &added);
-    set->created = added > 0;
+    begin(&r, reader, job);
+    struct buffer *out = put_head(&r, "HSET", set->site, set->name, 1);
+    resp_word(out, value.p, value.n);
+    out->failed = out->failed || value.failed;
     buffer_release(&value);
-    talk_end(&talk);
+    enum storage_err err = change(&r, job, &added, ret_lost);
+    set->created = added > 0;
     return err;
 }
 
@@ -201,11 +184,10 @@ enum storage_err page_set_delete_run(struct reader *reader, struct storage_job *
 {
     struct page_set_job *set = &job->u.page_set;
     bool again = set->sent; /* a lost one may have done it */
-    struct talk talk;
+    struct request r;
     uint64_t removed = 0;
-    talk_begin(&talk, reader, job, ret_lost);
-    put_head(&talk, "HDEL", 3, set->site, set->name);
-    enum storage_err err = change(&talk, set, &removed);
-    talk_end(&talk);
+    begin(&r, reader, job);
+    (void)put_head(&r, "HDEL", set->site, set->name, 0);
+    enum storage_err err = change(&r, job, &removed, ret_lost);
     return err == STORAGE_OK && removed == 0 && !again ? STORAGE_NO_SET : err;
 }

@@ -6,32 +6,45 @@
 
 #define OUT_KEEP (64 * 1024)
 
-void pipeline_init(struct pipeline *p, struct reader *reader, struct storage_job *job)
+void pipeline_init(struct pipeline *p, struct session *session, int64_t deadline_ms)
 {
-    *p = (struct pipeline){.reader = reader, .job = job, .err = STORAGE_OK};
+    *p = (struct pipeline){.session = session, .deadline_ms = deadline_ms, .err = STORAGE_OK};
     buffer_init(&p->out);
 }
 
-void pipeline_release(struct pipeline *p)
+/* ---- sending ---- */
+
+struct buffer *pipeline_command(struct pipeline *p, const char *name, size_t n)
 {
-    buffer_release(&p->out);
+    resp_head(&p->out, 1 + n);
+    resp_text(&p->out, name);
+    p->n++;
+    return &p->out;
 }
 
-static void fail(struct pipeline *p, enum storage_err err)
+struct buffer *pipeline_script(struct pipeline *p, enum script script, size_t n_keys, size_t n_args)
+{
+    script_head(&p->out, &p->session->scripts, script, n_keys, n_args);
+    p->n++;
+    return &p->out;
+}
+
+bool pipeline_fail(struct pipeline *p, enum storage_err err)
 {
     if (p->err == STORAGE_OK) {
-        p->err = err;
+        p->err = p->applied ? STORAGE_UNKNOWN : err;
     }
+    return false;
 }
 
 bool pipeline_send(struct pipeline *p, bool writes)
 {
     if (p->err == STORAGE_OK && p->n > 0) {
-        if (p->out.failed || !redis_queue(p->reader->session.redis, &p->out)) {
-            fail(p, p->applied ? STORAGE_UNKNOWN : STORAGE_NOMEM);
-        } else {
-            p->awaited = p->n;
+        if (redis_queue(p->session->redis, &p->out)) {
+            p->awaited += p->n;
             p->writes = writes;
+        } else {
+            (void)pipeline_fail(p, STORAGE_NOMEM);
         }
     }
     buffer_clear(&p->out, OUT_KEEP);
@@ -39,27 +52,29 @@ bool pipeline_send(struct pipeline *p, bool writes)
     return p->err == STORAGE_OK;
 }
 
-/* Our scripts fail before they do anything, if at all: nothing of this one holds. */
+/* ---- taking ---- */
+
+/* A script fails before it does anything, if at all: nothing of this command holds. */
 static void take_error(struct pipeline *p, const struct reply *reply)
 {
     enum storage_err err = reply_err(reply, &p->lost);
-    if (p->err == STORAGE_OK && err != STORAGE_OOM) { /* whose text says what a caller is to know */
-        reader_op_detail(p->job, reply);
+    if (p->err == STORAGE_OK && err != STORAGE_OOM) { /* that one's own text says what to do */
+        (void)snprintf(p->detail, sizeof(p->detail), "%s", reply->text.p);
     }
-    fail(p, p->applied ? STORAGE_UNKNOWN : err);
+    (void)pipeline_fail(p, err);
 }
 
 static const struct reply *take_one(struct pipeline *p)
 {
     const struct reply *reply = NULL;
-    enum redis_status status = redis_await(p->reader->session.redis, p->job->deadline_ms, &reply);
+    enum redis_status status = redis_await(p->session->redis, p->deadline_ms, &reply);
     if (status != REDIS_OK_STATUS) {
         p->lost = true;
         p->awaited = 0;
         if (p->writes || p->applied) { /* also where an earlier one was refused */
             p->err = STORAGE_UNKNOWN;
         }
-        fail(p, status == REDIS_TIMEOUT ? STORAGE_LATE : STORAGE_DOWN);
+        (void)pipeline_fail(p, status == REDIS_TIMEOUT ? STORAGE_LATE : STORAGE_DOWN);
         return NULL;
     }
     p->awaited--;
@@ -76,33 +91,66 @@ static const struct reply *take_one(struct pipeline *p)
     return reply;
 }
 
-const struct reply *pipeline_take(struct pipeline *p)
-{
-    const struct reply *reply = p->awaited > 0 ? take_one(p) : NULL;
-    while (p->err != STORAGE_OK && p->awaited > 0) {
-        (void)take_one(p);
-    }
-    return p->err == STORAGE_OK ? reply : NULL;
-}
-
-bool pipeline_foreign(struct pipeline *p)
+static void take_rest(struct pipeline *p)
 {
     while (p->awaited > 0) {
         (void)take_one(p);
     }
-    if (p->err == STORAGE_OK) {
-        (void)snprintf(p->job->detail, sizeof(p->job->detail), "a filter's key holds foreign data");
+}
+
+const struct reply *pipeline_take(struct pipeline *p)
+{
+    const struct reply *reply = p->awaited > 0 ? take_one(p) : NULL;
+    if (p->err != STORAGE_OK) {
+        take_rest(p);
+        return NULL;
     }
-    fail(p, p->applied ? STORAGE_UNKNOWN : STORAGE_REFUSED);
-    return false;
+    return reply;
+}
+
+bool pipeline_number(struct pipeline *p, uint64_t *ret)
+{
+    const struct reply *reply = pipeline_take(p);
+    if (reply == NULL) {
+        return false;
+    }
+    int64_t number = reply->type == REPLY_NIL ? 0 : reply_integer(reply, -1);
+    if (number < 0) {
+        return pipeline_foreign(p, "a key");
+    }
+    *ret = (uint64_t)number;
+    return true;
+}
+
+const struct reply *pipeline_ask(struct pipeline *p, bool writes)
+{
+    return pipeline_send(p, writes) ? pipeline_take(p) : NULL;
+}
+
+/* ---- ends ---- */
+
+bool pipeline_foreign(struct pipeline *p, const char *what)
+{
+    take_rest(p); /* one of them may be the better reason */
+    if (p->err == STORAGE_OK) {
+        (void)snprintf(p->detail, sizeof(p->detail), "%s holds foreign data", what);
+    }
+    return pipeline_fail(p, STORAGE_REFUSED);
 }
 
 enum storage_err pipeline_end(struct pipeline *p, bool *ret_lost)
 {
-    while (p->awaited > 0) {
-        (void)take_one(p);
-    }
-    *ret_lost = p->lost;
-    pipeline_release(p);
+    take_rest(p);
+    buffer_release(&p->out);
+    *ret_lost = *ret_lost || p->lost;
     return p->err;
+}
+
+enum storage_err pipeline_answer(struct pipeline *p, struct storage_job *job, bool *ret_lost)
+{
+    enum storage_err err = pipeline_end(p, ret_lost);
+    if (p->detail[0] != '\0') {
+        (void)snprintf(job->detail, sizeof(job->detail), "%s", p->detail);
+    }
+    return err;
 }

@@ -1,19 +1,31 @@
-/* pipeline.h - commands of a reader operation and their replies, with what became of them.
+/* pipeline.h - a conversation with Redis: commands are sent together, replies taken in order.
  *
- * Layer: storage, private to reader operations.  One owner.
- * Commands are appended to `out` and counted; pipeline_send sends them, pipeline_take takes their
- * replies one by one.  After a fault (an error reply, a lost connection) taking goes on until all
- * replies are there, so that the connection stays usable, and `err` is what to answer:
- * what was sent and not answered, or applied in part, is STORAGE_UNKNOWN if it writes.
+ * Layer: storage.  One owner: the thread whose session it is.
+ *
+ * A command is begun with pipeline_command or pipeline_script, and its words are appended to the
+ * buffer that those return.  pipeline_send sends all that was begun.  pipeline_take takes one reply
+ * for each command, in order; more commands may be sent before the last reply was taken.
+ *
+ * The first fault stays in `err`: it is what the operation answers.  An error reply does not cost
+ * the connection: the replies behind it are taken and dropped, and the connection stays usable.
+ * What a fault means for commands that write:
+ *
+ *   nothing of them was applied                            the fault's own error
+ *   some were answered, or applied, and others not         STORAGE_UNKNOWN
+ *   they were sent, and the connection broke or hung       STORAGE_UNKNOWN
  */
 #ifndef STORAGE_READ_PIPELINE_H
 #define STORAGE_READ_PIPELINE_H
 
-#include "storage/read/operation.h"
+#include "storage/base/compiler.h"
+#include "storage/core/session.h"
+#include "storage/job/job.h"
+
+#define PIPELINE_DETAIL 96 /* bytes: Redis's own words, cut to fit */
 
 struct pipeline {
-    struct reader *reader;
-    struct storage_job *job;
+    struct session *session; /* connected */
+    int64_t deadline_ms;
     struct buffer out;
     size_t n;       /* commands in out */
     size_t awaited; /* replies still to come */
@@ -21,21 +33,46 @@ struct pipeline {
     bool applied;   /* a write was answered */
     bool lost;      /* the connection is of no use any more */
     enum storage_err err;
+    char detail[PIPELINE_DETAIL]; /* why Redis refused a command; "" else */
 };
 
-void pipeline_init(struct pipeline *p, struct reader *reader, struct storage_job *job);
-void pipeline_release(struct pipeline *p);
+/* @session is connected, and lives longer.  pipeline_end or pipeline_answer must follow. */
+void pipeline_init(struct pipeline *p, struct session *session, int64_t deadline_ms);
 
-/* Send what is in out.  False: see err. */
-bool pipeline_send(struct pipeline *p, bool writes);
+/* Begin a command: its name.  The caller appends @n words to the buffer that is returned. */
+struct buffer *pipeline_command(struct pipeline *p, const char *name, size_t n);
 
-/* The next reply, valid until the next call.  NULL: see err; the other replies are taken too. */
-const struct reply *pipeline_take(struct pipeline *p);
+/* Begin a script: the caller appends @n_keys keys and then @n_args arguments. */
+struct buffer *pipeline_script(
+    struct pipeline *p, enum script script, size_t n_keys, size_t n_args) MUST_CHECK;
 
-/* A reply is not what it should be: keys hold what is not ours.  Always false. */
-bool pipeline_foreign(struct pipeline *p);
+/* Send what was begun.  @writes: commands that are sent and not answered leave a doubt that the
+ * caller is to be told of.  False for reads, and for writes that somebody will do again anyway.
+ * Returns false after a fault: see err. */
+bool pipeline_send(struct pipeline *p, bool writes) MUST_CHECK;
 
-/* The operation is over: what to answer. */
+/* The next reply, valid until the next call.  NULL after a fault: see err. */
+const struct reply *pipeline_take(struct pipeline *p) MUST_CHECK;
+
+/* The next reply, which must be a number of at least 0; no reply at all (nil) counts as 0. */
+bool pipeline_number(struct pipeline *p, uint64_t *ret) MUST_CHECK;
+
+/* Send the one command that was begun, and take its reply. */
+const struct reply *pipeline_ask(struct pipeline *p, bool writes);
+
+/* The operation ends with @err, unless there was a fault before.  Always false. */
+bool pipeline_fail(struct pipeline *p, enum storage_err err);
+
+/* A reply is not of the kind that tallyd has put there: @what ("a bitmap") holds foreign data.
+ * Always false. */
+bool pipeline_foreign(struct pipeline *p, const char *what);
+
+/* The operation is over.  The replies still to come are taken, and memory is given back.  Returns
+ * what to answer.  *ret_lost becomes true where the connection must be closed. */
 enum storage_err pipeline_end(struct pipeline *p, bool *ret_lost);
+
+/* pipeline_end for @job, which gets the words with which Redis refused a command. */
+enum storage_err pipeline_answer(
+    struct pipeline *p, struct storage_job *job, bool *ret_lost) MUST_CHECK;
 
 #endif

@@ -8,6 +8,6 @@
 #include "storage/read/operation.h"
 
 /* STORAGE_PROBE: a reader_op_fn.  It writes a key that expires after a minute. */
-enum storage_err probe_run(struct reader *r, struct storage_job *job, bool *ret_lost);
+enum storage_err probe_run(struct reader *reader, struct storage_job *job, bool *ret_lost);
 
 #endif

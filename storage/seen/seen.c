@@ -10,6 +10,7 @@
 #include "storage/seen/filter.h"
 
 struct question {
+    struct core *core;
     struct pipeline pipe;
     struct seen_job *job;
     const char *tag;
@@ -20,8 +21,9 @@ struct question {
     unsigned n_months;
 };
 
-static bool prepare(struct question *q, struct core *core)
+static bool prepare(struct question *q)
 {
+    struct core *core = q->core;
     const struct secret *secret = atomic_load(&core->secret);
     struct event event = {.site = q->job->site, .user = q->job->user};
     struct visitor_id user;
@@ -51,10 +53,7 @@ static void ask_key(struct question *q, const char *command, struct bucket month
 {
     struct key key;
     key_seen(&key, q->tag, q->job->site, month, what);
-    resp_head(&q->pipe.out, 2);
-    resp_text(&q->pipe.out, command);
-    resp_word(&q->pipe.out, key.p, key.n);
-    q->pipe.n++;
+    resp_word(pipeline_command(&q->pipe, command, 1), key.p, key.n);
 }
 
 /* Redis's clock says when the months are that may hold what was acknowledged before. */
@@ -65,7 +64,7 @@ static bool read_time(struct question *q)
         return false;
     }
     int64_t us = reply_time_us(time);
-    core_time_seen(q->pipe.reader->core, us);
+    core_time_seen(q->core, us);
     q->now_s = us / 1000000;
     return true;
 }
@@ -74,14 +73,13 @@ static bool read_time(struct question *q)
 static bool read_logs(struct question *q, const struct bloom_params *params)
 {
     struct pipeline *p = &q->pipe;
-    q->n_months = seen_months(q->now_s, p->reader->core->config.seen.keep_s, q->months);
+    q->n_months = seen_months(q->now_s, q->core->config.seen.keep_s, q->months);
     for (unsigned m = 0; m < q->n_months; m++) {
         ask_key(q, "GET", q->months[m], "log");
         ask_key(q, "GET", q->months[m], "old");
         ask_key(q, "HGETALL", q->months[m], "filter");
     }
-    resp_command(&p->out, "TIME", NULL);
-    p->n++;
+    (void)pipeline_command(p, "TIME", 0);
     if (!pipeline_send(p, false)) {
         return false;
     }
@@ -98,7 +96,7 @@ static bool read_logs(struct question *q, const struct bloom_params *params)
             return false;
         }
         if (!seen_filter_read(filter, params, &q->filters[m])) {
-            return pipeline_foreign(p);
+            return pipeline_foreign(p, "a filter's key");
         }
     }
     return read_time(q);
@@ -117,20 +115,17 @@ static bool read_all_logs(struct question *q, const struct bloom_params *params)
 
 static void ask_layer(struct question *q, unsigned m, unsigned index, uint64_t fingerprint)
 {
-    struct buffer *out = &q->pipe.out;
     struct bloom_layer layer = bloom_layer(&q->filters[m].params, index);
     struct bloom_hash hash = seen_hash(fingerprint);
     struct key key;
     key_seen_bits(&key, q->tag, q->job->site, q->months[m], index, bloom_segment(&layer, hash));
-    resp_head(out, 2 + 3 * (size_t)layer.hashes);
-    resp_text(out, "BITFIELD_RO");
+    struct buffer *out = pipeline_command(&q->pipe, "BITFIELD_RO", 1 + 3 * (size_t)layer.hashes);
     resp_word(out, key.p, key.n);
     for (unsigned i = 0; i < layer.hashes; i++) {
         resp_text(out, "GET");
         resp_text(out, "u1");
         resp_decimal(out, (int64_t)bloom_redis_bit(bloom_bit(&layer, hash, i)));
     }
-    q->pipe.n++;
 }
 
 /* Pages whose bits are asked for in one round trip. */
@@ -189,24 +184,23 @@ static double true_negatives(const struct question *q)
 
 enum storage_err seen_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
-    struct question q = {.job = &job->u.seen};
-    const struct core *core = reader->core;
-    struct bloom_params params = seen_params(&core->config.seen, core->partitions.n);
+    struct question q = {.core = reader->core, .job = &job->u.seen};
+    struct bloom_params params = seen_params(&q.core->config.seen, q.core->partitions.n);
     q.job->seen = false;
     enum storage_err err = page_set_resolve(
         reader, job, &q.job->set, q.job->site, &q.job->pages, &q.job->n_pages, ret_lost);
     if (err != STORAGE_OK) {
         return err;
     }
-    if (!prepare(&q, reader->core)) {
+    if (!prepare(&q)) {
         return STORAGE_DOWN;
     }
     if (q.fingerprints == NULL) {
         return STORAGE_NOMEM;
     }
-    pipeline_init(&q.pipe, reader, job);
+    pipeline_init(&q.pipe, &reader->session, job->deadline_ms);
     read_all(&q, &params);
     free(q.fingerprints);
     q.job->false_positives = 1 - true_negatives(&q);
-    return pipeline_end(&q.pipe, ret_lost);
+    return pipeline_answer(&q.pipe, job, ret_lost);
 }

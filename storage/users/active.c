@@ -12,20 +12,18 @@
 #define COUNT_PIECE  (1024 * 1024)     /* of BITCOUNT: 0.2 ms */
 #define COUNT_AHEAD  (4 * 1024 * 1024)
 
-static void ask_range(struct talk *talk, const struct activity_who *who, unsigned partition,
+static void ask_range(struct activity *a, const struct activity_who *who, unsigned partition,
     int64_t day, size_t action, uint64_t at, size_t n)
 {
     struct key key;
-    key_activity(
-        &key, talk->reader->core->partitions.tag[partition], who->site, who->actions[action], day);
-    resp_head(&talk->out, 4);
-    resp_text(&talk->out, "GETRANGE");
-    resp_word(&talk->out, key.p, key.n);
-    resp_decimal(&talk->out, (int64_t)at);
-    resp_decimal(&talk->out, (int64_t)(at + n - 1));
+    key_activity(&key, a->core->partitions.tag[partition], who->site, who->actions[action], day);
+    struct buffer *out = pipeline_command(&a->pipe, "GETRANGE", 3);
+    resp_word(out, key.p, key.n);
+    resp_decimal(out, (int64_t)at);
+    resp_decimal(out, (int64_t)(at + n - 1));
 }
 
-enum storage_err activity_read_set(struct talk *talk, const struct activity_who *who,
+bool activity_read_set(struct activity *a, const struct activity_who *who,
     const struct activity_days *days, unsigned partition, uint64_t at, size_t n, uint64_t *words)
 {
     size_t total = days->n * who->n_actions;
@@ -33,17 +31,16 @@ enum storage_err activity_read_set(struct talk *talk, const struct activity_who 
     size_t asked = 0;
     memset(words, who->all ? 0xff : 0, (n + 7) / 8 * 8);
     for (size_t i = 0; i < total; i++) {
-        const struct reply *reply = NULL;
         for (; asked < total && asked < i + ahead; asked++) {
-            ask_range(talk, who, partition, days->first + (int64_t)(asked / who->n_actions),
+            ask_range(a, who, partition, days->first + (int64_t)(asked / who->n_actions),
                 asked % who->n_actions, at, n);
         }
-        enum storage_err err = talk_send(talk) ? talk_next(talk, &reply) : STORAGE_NOMEM;
-        if (err != STORAGE_OK) {
-            return err;
+        const struct reply *reply = pipeline_ask(&a->pipe, false);
+        if (reply == NULL) {
+            return false;
         }
         if (reply->type != REPLY_TEXT) {
-            return talk_foreign(talk);
+            return pipeline_foreign(&a->pipe, "a bitmap");
         }
         if (who->all) {
             bitmap_and(words, (n + 7) / 8, reply->text);
@@ -51,7 +48,7 @@ enum storage_err activity_read_set(struct talk *talk, const struct activity_who 
             bitmap_or(words, (n + 7) / 8, reply->text);
         }
     }
-    return STORAGE_OK;
+    return true;
 }
 
 /* Bytes of each set's bitmap that are in memory at once: whole words. */
@@ -62,8 +59,8 @@ static size_t piece_size(size_t n_sets)
 }
 
 /* All sets of one partition, piece by piece. */
-static enum storage_err count_partition(struct talk *talk, struct activity_job *job,
-    unsigned partition, uint64_t users, uint64_t *words)
+static bool count_partition(struct activity *a, struct activity_job *job, unsigned partition,
+    uint64_t users, uint64_t *words)
 {
     size_t piece = piece_size(job->n_sets);
     uint64_t bytes = (users + 7) / 8;
@@ -71,10 +68,9 @@ static enum storage_err count_partition(struct talk *talk, struct activity_job *
         size_t n = bytes - at < piece ? (size_t)(bytes - at) : piece;
         size_t n_words = (n + 7) / 8;
         for (size_t s = 0; s < job->n_sets; s++) {
-            enum storage_err err = activity_read_set(
-                talk, &job->who, &job->sets[s], partition, at, n, words + s * (piece / 8));
-            if (err != STORAGE_OK) {
-                return err;
+            if (!activity_read_set(
+                    a, &job->who, &job->sets[s], partition, at, n, words + s * (piece / 8))) {
+                return false;
             }
         }
         for (size_t i = 0; i < job->n_counts; i++) {
@@ -83,7 +79,7 @@ static enum storage_err count_partition(struct talk *talk, struct activity_job *
                 words + count->a * (piece / 8), words + count->b * (piece / 8), n_words);
         }
     }
-    return STORAGE_OK;
+    return true;
 }
 
 /* Is each figure that of one bitmap? */
@@ -99,22 +95,21 @@ static bool is_plain(const struct activity_job *job)
     return plain;
 }
 
-static void ask_count(struct talk *talk, const struct activity_job *job, unsigned partition,
+static void ask_count(struct activity *a, const struct activity_job *job, unsigned partition,
     size_t number, uint64_t piece)
 {
     struct key key;
-    key_activity(&key, talk->reader->core->partitions.tag[partition], job->who.site,
-        job->who.actions[0], job->sets[job->counts[number].a].first);
-    resp_head(&talk->out, 4);
-    resp_text(&talk->out, "BITCOUNT");
-    resp_word(&talk->out, key.p, key.n);
-    resp_decimal(&talk->out, (int64_t)(piece * COUNT_PIECE));
-    resp_decimal(&talk->out, (int64_t)((piece + 1) * COUNT_PIECE - 1));
+    key_activity(&key, a->core->partitions.tag[partition], job->who.site, job->who.actions[0],
+        job->sets[job->counts[number].a].first);
+    struct buffer *out = pipeline_command(&a->pipe, "BITCOUNT", 3);
+    resp_word(out, key.p, key.n);
+    resp_decimal(out, (int64_t)(piece * COUNT_PIECE));
+    resp_decimal(out, (int64_t)((piece + 1) * COUNT_PIECE - 1));
 }
 
-/* The same by Redis. */
-static enum storage_err count_plain(
-    struct talk *talk, struct activity_job *job, unsigned partition, uint64_t users)
+/* The same where each figure is that of one bitmap: Redis counts. */
+static bool count_plain(
+    struct activity *a, struct activity_job *job, unsigned partition, uint64_t users)
 {
     uint64_t bytes = (users + 7) / 8;
     uint64_t pieces = (bytes + COUNT_PIECE - 1) / COUNT_PIECE;
@@ -125,58 +120,57 @@ static enum storage_err count_plain(
     for (uint64_t i = 0; i < total; i++) {
         uint64_t users_here = 0;
         for (; asked < total && asked < i + ahead; asked++) {
-            ask_count(talk, job, partition, (size_t)(asked / pieces), asked % pieces);
+            ask_count(a, job, partition, (size_t)(asked / pieces), asked % pieces);
         }
-        enum storage_err err = talk_send(talk) ? talk_number(talk, &users_here) : STORAGE_NOMEM;
-        if (err != STORAGE_OK) {
-            return err;
+        if (!pipeline_send(&a->pipe, false) || !pipeline_number(&a->pipe, &users_here)) {
+            return false;
         }
         job->counts[i / pieces].users += users_here;
     }
-    return STORAGE_OK;
+    return true;
 }
 
-static enum storage_err count_all(struct talk *talk, struct activity_job *job)
+static bool count_all(struct activity *a, struct activity_job *job)
 {
-    const struct partitions *partitions = &talk->reader->core->partitions;
+    const struct partitions *partitions = &a->core->partitions;
     uint64_t users[PARTITIONS_MAX];
     uint64_t *words = NULL;
     bool plain = is_plain(job);
-    enum storage_err err = activity_sizes(talk, job->who.site, users);
-    if (err == STORAGE_OK && !plain) {
-        words = malloc(job->n_sets * piece_size(job->n_sets));
-        err = words == NULL ? STORAGE_NOMEM : STORAGE_OK;
+    if (!activity_sizes(a, job->who.site, users)) {
+        return false;
     }
-    for (unsigned p = 0; err == STORAGE_OK && p < partitions->n; p++) {
+    if (!plain) {
+        words = malloc(job->n_sets * piece_size(job->n_sets));
+    }
+    bool ok = plain || words != NULL || pipeline_fail(&a->pipe, STORAGE_NOMEM);
+    for (unsigned p = 0; ok && p < partitions->n; p++) {
         if (users[p] > 0) {
-            err = plain ? count_plain(talk, job, p, users[p])
-                        : count_partition(talk, job, p, users[p], words);
+            ok = plain ? count_plain(a, job, p, users[p])
+                       : count_partition(a, job, p, users[p], words);
         }
     }
     free(words);
-    return err;
+    return ok;
 }
 
 enum storage_err activity_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
-    struct activity_job *activity = &job->u.activity;
+    struct activity_job *asked = &job->u.activity;
     struct core *core = reader->core;
-    int64_t first = activity->sets[0].first;
-    struct talk talk;
-    for (size_t i = 0; i < activity->n_counts; i++) {
-        activity->counts[i].users = 0; /* after a lost connection it is asked again */
+    int64_t first = asked->sets[0].first;
+    struct activity a;
+    for (size_t i = 0; i < asked->n_counts; i++) {
+        asked->counts[i].users = 0; /* after a lost connection it is asked again */
     }
-    activity->oldest_day = activity_oldest_day(core,
-        site_zones_get(&core->sites, activity->who.site), redis_clock_ms(&core->clock) / 1000);
-    if (first < activity->oldest_day) {
+    asked->oldest_day = activity_oldest_day(
+        core, site_zones_get(&core->sites, asked->who.site), redis_clock_ms(&core->clock) / 1000);
+    if (first < asked->oldest_day) {
         return STORAGE_NOT_KEPT;
     }
-    talk_begin(&talk, reader, job, ret_lost);
-    enum storage_err err = count_all(&talk, activity);
-    if (err == STORAGE_OK) {
-        err = activity_were_kept(
-            &talk, activity->who.site, 0, core->partitions.n, first, &activity->oldest_day);
+    activity_begin(&a, core, &reader->session, job->deadline_ms);
+    if (count_all(&a, asked)) {
+        (void)activity_were_kept(
+            &a, asked->who.site, 0, core->partitions.n, first, &asked->oldest_day);
     }
-    talk_end(&talk);
-    return err;
+    return pipeline_answer(&a.pipe, job, ret_lost);
 }

@@ -1,23 +1,27 @@
-/* active.h - how many users are in sets of days, and in two of them.
+/* active.h - how many users were active in sets of days, and how many in two sets both.
  *
  * Layer: storage.  One operation of a reader thread.
- * Users lie in one partition each, so counts of partitions add up.  Per partition the bitmaps come
- * piece by piece (GETRANGE), and are united, intersected and counted here: BITOP into temporary
- * keys takes Redis's only thread three times as long, in pieces that grow with the users, and
- * writes (see ARCHITECTURE.md).  A day alone is counted by BITCOUNT, which moves nothing.  No
- * command takes Redis more than a quarter of a millisecond, and no more than a few MB are asked for
- * ahead.
+ *
+ * Each user lies in one partition, so the counts of the partitions add up.  Per partition the
+ * bitmaps come piece by piece (GETRANGE), and are united, intersected and counted here.  BITOP into
+ * temporary keys takes Redis's only thread three times as long, in pieces that grow with the users,
+ * and it writes.  A day alone is counted by BITCOUNT, which moves no bytes.
+ *
+ * No command takes Redis more than a quarter of a millisecond, and no more than a few MB are asked
+ * for ahead.
  */
 #ifndef STORAGE_USERS_ACTIVE_H
 #define STORAGE_USERS_ACTIVE_H
 
 #include "storage/users/bitmaps.h"
 
+/* STORAGE_ACTIVITY. */
 reader_op_fn activity_run;
 
-/* Ask for bytes [@at, @at + @n) of a set's bitmaps in @partition and unite or intersect them into
- * @words (8-byte words for @n bytes). */
-enum storage_err activity_read_set(struct talk *talk, const struct activity_who *who,
-    const struct activity_days *days, unsigned partition, uint64_t at, size_t n, uint64_t *words);
+/* Read bytes [@at, @at + @n) of a set's bitmaps in @partition, and unite or intersect them into
+ * @words (8-byte words, enough for @n bytes).  False: see pipe.err. */
+bool activity_read_set(struct activity *a, const struct activity_who *who,
+    const struct activity_days *days, unsigned partition, uint64_t at, size_t n,
+    uint64_t *words) MUST_CHECK;
 
 #endif

@@ -1,51 +1,48 @@
-/* bitmaps.h - what the questions about activity have in common: talking to Redis in bounded
- * pieces, and which days are kept.
+/* bitmaps.h - what the questions about users' days have in common: sizes, and which days are kept.
  *
- * Layer: storage, private to the operations of readers.c.
+ * Layer: storage.  One owner: the thread whose session it is.
+ *
+ * Every user of a site has an index, a number, in one partition.  Each day and action has a bitmap
+ * there, in which the user's bit is set if the user was active.  (schema/key.h has the keys.)
+ * A question reads bitmaps in bounded pieces, and asks at its end whether they were all kept while
+ * it read: bitmaps of days that are too old are swept away.
  */
 #ifndef STORAGE_USERS_BITMAPS_H
 #define STORAGE_USERS_BITMAPS_H
 
+#include "storage/base/compiler.h"
 #include "storage/read/operation.h"
+#include "storage/read/pipeline.h"
 #include "storage/schema/hashed_event.h"
 #include "storage/schema/key.h"
 
-/* One job's talk.  Commands are appended to out; talk_send sends them; talk_next takes one reply a
- * command, in order. */
-struct talk {
-    struct reader *reader;
-    struct storage_job *job;
-    bool *ret_lost;
-    struct buffer out;
+/* An operation about activity that is under way.  Functions that return a bool return false after a
+ * fault: see pipe.err. */
+struct activity {
+    struct core *core;
+    struct pipeline pipe;
 };
 
-void talk_begin(struct talk *talk, struct reader *reader, struct storage_job *job, bool *ret_lost);
-void talk_end(struct talk *talk);
-/* False: out of memory, the connection is given up. */
-bool talk_send(struct talk *talk);
-/* STORAGE_OK and *ret, which lives until the next call; else the connection is given up, as replies
- * may be left on it. */
-enum storage_err talk_next(struct talk *talk, const struct reply **ret);
-/* A reply that must be a number, at least 0. */
-enum storage_err talk_number(struct talk *talk, uint64_t *ret);
-/* Something came that tallyd did not put there. */
-enum storage_err talk_foreign(struct talk *talk);
+/* Begin one on @session, which is connected; pipeline_end or pipeline_answer must follow. */
+void activity_begin(
+    struct activity *a, struct core *core, struct session *session, int64_t deadline_ms);
 
-/* The partition of a site's user, and its tag. */
+/* The partition of a site's user.  STORAGE_DOWN: no Redis has told the secret yet. */
 enum storage_err activity_partition(
-    struct core *core, struct slice site, struct slice user, unsigned *ret);
+    struct core *core, struct slice site, struct slice user, unsigned *ret) MUST_CHECK;
 
-/* How many indices each partition has given for @site. */
-enum storage_err activity_sizes(
-    struct talk *talk, struct slice site, uint64_t ret[static PARTITIONS_MAX]);
+/* How many indices each partition has given to users of @site. */
+bool activity_sizes(
+    struct activity *a, struct slice site, uint64_t ret[static PARTITIONS_MAX]) MUST_CHECK;
 
-/* The first day, of @zone, that is kept, as far as is known without asking. */
+/* The first day (a number of time/day.h, of @zone) that is kept, as far as is known without asking
+ * Redis. */
 int64_t activity_oldest_day(const struct core *core, const struct zone *zone, int64_t now_s);
 
-/* To be called after bitmaps of @site's days from @first_day on were read in partitions [low,
- * high): were they kept all the while?  STORAGE_NOT_KEPT: no.  *ret_oldest is set in either case.
- */
-enum storage_err activity_were_kept(struct talk *talk, struct slice site, unsigned low,
-    unsigned high, int64_t first_day, int64_t *ret_oldest);
+/* To be called after bitmaps of @site's days from @first_day on were read in partitions [@low,
+ * @high): were they kept all the while?  pipe.err is STORAGE_NOT_KEPT if not; *ret_oldest, the
+ * first day that is kept, is set in that case too. */
+bool activity_were_kept(struct activity *a, struct slice site, unsigned low, unsigned high,
+    int64_t first_day, int64_t *ret_oldest);
 
 #endif

@@ -3,6 +3,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 
+#include "storage/base/arena.h"
 #include "storage/base/clock.h"
 #include "storage/redis/resp.h"
 #include "storage/redis/script.h"
@@ -16,7 +17,7 @@
 /* ---- clearing an index's bits ---- */
 
 struct clearing {
-    struct talk *talk;
+    struct activity *activity;
     const char *tag;
     struct slice member; /* of gone: <site>:<index> */
     struct slice site, index;
@@ -34,35 +35,37 @@ static bool parse_gone(struct slice member, struct slice *ret_site, struct slice
     return key_member_of(member, *ret_site, ret_index);
 }
 
-/* @keys: @n bitmaps of the site.  @last: it is done. */
-static enum storage_err clear_some(
-    struct clearing *c, const struct buffer *keys, size_t n, bool last)
+/* @keys: @n bitmaps of the site.  @last: it is done.  What was not answered is cleared again by the
+ * next one who finds the index in `gone`: that leaves no doubt. */
+static bool clear_some(struct clearing *c, const struct buffer *keys, size_t n, bool last)
 {
-    struct talk *talk = c->talk;
+    struct pipeline *p = &c->activity->pipe;
     struct key gone;
     uint64_t bits = 0;
-    script_head(&talk->out, &talk->reader->session.scripts, SCRIPT_CLEAR_BITS, 1 + n, 2);
+    struct buffer *out = pipeline_script(p, SCRIPT_CLEAR_BITS, 1 + n, 2);
     key_fixed(&gone, c->tag, "gone", SLICE(""));
-    resp_word(&talk->out, gone.p, gone.n);
-    buffer_append(&talk->out, keys->p, keys->n);
-    talk->out.failed = talk->out.failed || keys->failed;
-    resp_word(&talk->out, c->index.p, c->index.n);
-    resp_word(&talk->out, c->member.p, last ? c->member.n : 0);
-    enum storage_err err = talk_send(talk) ? talk_number(talk, &bits) : STORAGE_NOMEM;
+    resp_word(out, gone.p, gone.n);
+    buffer_append(out, keys->p, keys->n);
+    out->failed = out->failed || keys->failed;
+    resp_word(out, c->index.p, c->index.n);
+    resp_word(out, c->member.p, last ? c->member.n : 0);
+    if (!pipeline_send(p, false) || !pipeline_number(p, &bits)) {
+        return false;
+    }
     c->bits += bits;
-    return err;
+    return true;
 }
 
-static void ask_scan(struct clearing *c, struct slice cursor)
+static const struct reply *ask_scan(struct clearing *c, struct slice cursor)
 {
     struct key acts;
     key_fixed(&acts, c->tag, "acts", SLICE(""));
-    resp_head(&c->talk->out, 5);
-    resp_text(&c->talk->out, "ZSCAN");
-    resp_word(&c->talk->out, acts.p, acts.n);
-    resp_word(&c->talk->out, cursor.p, cursor.n);
-    resp_text(&c->talk->out, "COUNT");
-    resp_text(&c->talk->out, SCAN_COUNT);
+    struct buffer *out = pipeline_command(&c->activity->pipe, "ZSCAN", 4);
+    resp_word(out, acts.p, acts.n);
+    resp_word(out, cursor.p, cursor.n);
+    resp_text(out, "COUNT");
+    resp_text(out, SCAN_COUNT);
+    return pipeline_ask(&c->activity->pipe, false);
 }
 
 /* Bitmaps of the site among the members @list (member, score, member, ..), as keys. */
@@ -87,20 +90,18 @@ static size_t keys_of(
 
 /* One reply of ZSCAN: its cursor is copied to @cursor; its members' bitmaps are gathered, all of
  * them, before the next command ends the reply's life. */
-static enum storage_err scan_step(struct clearing *c, char cursor[static 24], size_t *cursor_n)
+static bool scan_step(struct clearing *c, char cursor[static 24], size_t *cursor_n)
 {
-    const struct reply *reply = NULL;
     struct buffer chunks[8];
     size_t sizes[8];
     size_t n_chunks = 0;
     size_t from = 0;
-    ask_scan(c, (struct slice){cursor, *cursor_n});
-    enum storage_err err = talk_send(c->talk) ? talk_next(c->talk, &reply) : STORAGE_NOMEM;
-    if (err != STORAGE_OK) {
-        return err;
+    const struct reply *reply = ask_scan(c, (struct slice){cursor, *cursor_n});
+    if (reply == NULL) {
+        return false;
     }
     if (reply->type != REPLY_ARRAY || reply->n != 2 || reply->items[0].text.n > 23) {
-        return talk_foreign(c->talk);
+        return pipeline_foreign(&c->activity->pipe, "a list of bitmaps");
     }
     *cursor_n = reply->items[0].text.n;
     memcpy(cursor, reply->items[0].text.p, *cursor_n);
@@ -110,177 +111,186 @@ static enum storage_err scan_step(struct clearing *c, char cursor[static 24], si
         sizes[n_chunks] = keys_of(c, list, &from, &chunks[n_chunks]);
         n_chunks++;
     }
-    if (from + 1 < list->n) { /* far more than was asked for: not a zset of ours */
-        err = talk_foreign(c->talk);
-    }
+    /* Far more than was asked for: not a sorted set of ours. */
+    bool ok = from + 1 >= list->n || pipeline_foreign(&c->activity->pipe, "a list of bitmaps");
     for (size_t i = 0; i < n_chunks; i++) {
-        if (err == STORAGE_OK && sizes[i] > 0) {
-            err = clear_some(c, &chunks[i], sizes[i], false);
+        if (ok && sizes[i] > 0) {
+            ok = clear_some(c, &chunks[i], sizes[i], false);
         }
         buffer_release(&chunks[i]);
     }
-    return err;
+    return ok;
 }
 
-/* Clear the index's bits in all bitmaps of its site.  Those that are made meanwhile cannot have
- * one. */
-static enum storage_err clear_index(struct clearing *c)
+/* Clear the index's bits in all bitmaps of its site.  Bitmaps that are made meanwhile cannot have
+ * such a bit. */
+static bool clear_index(struct clearing *c)
 {
     char cursor[24] = "0";
     size_t cursor_n = 1;
     struct buffer none;
-    enum storage_err err;
     do {
-        err = scan_step(c, cursor, &cursor_n);
-    } while (err == STORAGE_OK && !(cursor_n == 1 && cursor[0] == '0'));
+        if (!scan_step(c, cursor, &cursor_n)) {
+            return false;
+        }
+    } while (!(cursor_n == 1 && cursor[0] == '0'));
     buffer_init(&none);
-    return err == STORAGE_OK ? clear_some(c, &none, 0, true) : err;
+    return clear_some(c, &none, 0, true);
 }
 
-/* All of @partition that stands in gone.  *ret_bits: cleared bits of @own (member of gone). */
-static enum storage_err clear_gone(
-    struct talk *talk, unsigned partition, struct slice own, uint64_t *ret_bits)
+/* Copy members of `gone` into @arena and @ret; at most LEFT_MAX. */
+static bool read_gone(
+    struct activity *a, const char *tag, struct arena *arena, struct slice *ret, size_t *ret_n)
 {
-    const struct reply *reply = NULL;
-    const char *tag = talk->reader->core->partitions.tag[partition];
+    struct key gone;
+    key_fixed(&gone, tag, "gone", SLICE(""));
+    struct buffer *out = pipeline_command(&a->pipe, "SRANDMEMBER", 2);
+    resp_word(out, gone.p, gone.n);
+    resp_decimal(out, LEFT_MAX);
+    const struct reply *reply = pipeline_ask(&a->pipe, false);
+    *ret_n = 0;
+    if (reply == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < reply->n && *ret_n < LEFT_MAX; i++) {
+        struct slice member = reply->items[i].text;
+        char *copy = arena_alloc(arena, member.n + 1);
+        if (copy == NULL) {
+            return pipeline_fail(&a->pipe, STORAGE_NOMEM);
+        }
+        memcpy(copy, member.p, member.n);
+        ret[(*ret_n)++] = (struct slice){copy, member.n};
+    }
+    return true;
+}
+
+/* Clear the bits of all indices of @partition that stand in `gone`.  *ret_bits: cleared bits of
+ * @own, a member of `gone`. */
+static bool clear_gone(struct activity *a, unsigned partition, struct slice own, uint64_t *ret_bits)
+{
+    const char *tag = a->core->partitions.tag[partition];
     struct arena arena = {0};
     struct slice left[LEFT_MAX];
     size_t n = 0;
-    struct key gone;
-    key_fixed(&gone, tag, "gone", SLICE(""));
-    resp_head(&talk->out, 3);
-    resp_text(&talk->out, "SRANDMEMBER");
-    resp_word(&talk->out, gone.p, gone.n);
-    resp_decimal(&talk->out, LEFT_MAX);
-    enum storage_err err = talk_send(talk) ? talk_next(talk, &reply) : STORAGE_NOMEM;
-    for (size_t i = 0; err == STORAGE_OK && i < reply->n && n < LEFT_MAX; i++) {
-        struct slice member = reply->items[i].text;
-        char *copy = arena_alloc(&arena, member.n + 1);
-        if (copy == NULL) {
-            err = STORAGE_NOMEM;
-            break;
-        }
-        memcpy(copy, member.p, member.n);
-        left[n++] = (struct slice){copy, member.n};
-    }
-    for (size_t i = 0; err == STORAGE_OK && i < n; i++) {
-        struct clearing c = {.talk = talk, .tag = tag, .member = left[i]};
+    bool ok = read_gone(a, tag, &arena, left, &n);
+    for (size_t i = 0; ok && i < n; i++) {
+        struct clearing c = {.activity = a, .tag = tag, .member = left[i]};
         if (parse_gone(left[i], &c.site, &c.index)) {
-            err = clear_index(&c);
+            ok = clear_index(&c);
             *ret_bits += slice_equal(left[i], own) ? c.bits : 0;
         }
     }
     arena_release(&arena);
-    return err;
+    return ok;
 }
 
 /* ---- forgetting ---- */
 
-static enum storage_err forget(
-    struct talk *talk, struct forget_user_job *job, unsigned partition, int64_t *ret_index)
+/* What forget_user.lua answers instead of the index that the user had. */
+enum forget_answer {
+    FORGET_NOBODY = -1,
+    FORGET_OTHER_SETTINGS = -2, /* nothing was done: the data is kept with other settings */
+};
+
+/* One request of its own, so that its doubt is about nothing else. */
+static enum storage_err forget(struct reader *reader, struct storage_job *job, unsigned partition,
+    int64_t *ret_index, bool *ret_lost)
 {
-    struct core *core = talk->reader->core;
-    const struct reply *reply = NULL;
-    const char *tag = core->partitions.tag[partition];
+    struct forget_user_job *user = &job->u.forget_user;
+    const char *tag = reader->core->partitions.tag[partition];
     unsigned char bytes[16];
     char generation[33];
+    struct pipeline p;
     struct key key;
     randombytes_buf(bytes, sizeof(bytes));
     sodium_bin2hex(generation, sizeof(generation), bytes, sizeof(bytes));
-    script_head(&talk->out, &talk->reader->session.scripts, SCRIPT_FORGET_USER, 4, 4);
+    pipeline_init(&p, &reader->session, job->deadline_ms);
+    struct buffer *out = pipeline_script(&p, SCRIPT_FORGET_USER, 4, 4);
     key_fixed(&key, tag, "rolled", SLICE(""));
-    resp_word(&talk->out, key.p, key.n);
-    key_user_index(&key, tag, job->site);
-    resp_word(&talk->out, key.p, key.n);
-    key_user_ids(&key, tag, job->site);
-    resp_word(&talk->out, key.p, key.n);
+    resp_word(out, key.p, key.n);
+    key_user_index(&key, tag, user->site);
+    resp_word(out, key.p, key.n);
+    key_user_ids(&key, tag, user->site);
+    resp_word(out, key.p, key.n);
     key_fixed(&key, tag, "gone", SLICE(""));
-    resp_word(&talk->out, key.p, key.n);
-    resp_text(&talk->out, core->cfg);
-    resp_word(&talk->out, job->user.p, job->user.n);
-    resp_word(&talk->out, job->site.p, job->site.n);
-    resp_text(&talk->out, generation);
-    bool before = job->sent; /* and lost: what this one is told says nothing of it */
-    job->sent = true;
-    enum storage_err err = talk_send(talk) ? talk_next(talk, &reply) : STORAGE_NOMEM;
-    if (err == STORAGE_OK) {
-        *ret_index = reply_integer(reply, -2);
-        err = *ret_index == -2 ? STORAGE_CONFIG : STORAGE_OK;
-    }
-    if (err == STORAGE_OK ? *ret_index < 0 : reply != NULL) { /* nobody known, or refused */
-        job->sent = before;
-    }
-    return err;
+    resp_word(out, key.p, key.n);
+    resp_text(out, reader->core->cfg);
+    resp_word(out, user->user.p, user->user.n);
+    resp_word(out, user->site.p, user->site.n);
+    resp_text(out, generation);
+    const struct reply *reply = pipeline_ask(&p, true);
+    *ret_index = reply == NULL ? FORGET_NOBODY : reply_integer(reply, FORGET_OTHER_SETTINGS);
+    enum storage_err err = pipeline_answer(&p, job, ret_lost);
+    /* What a later try is told says nothing of one that was lost. */
+    user->sent = user->sent || err == STORAGE_UNKNOWN || *ret_index >= 0;
+    return *ret_index == FORGET_OTHER_SETTINGS ? STORAGE_CONFIG : err;
 }
 
 enum storage_err forget_user_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct forget_user_job *user = &job->u.forget_user;
     unsigned partition = 0;
-    int64_t index = -1;
-    struct talk talk;
+    int64_t index = FORGET_NOBODY;
+    struct activity a;
     enum storage_err err = activity_partition(reader->core, user->site, user->user, &partition);
+    if (err == STORAGE_OK) {
+        err = forget(reader, job, partition, &index, ret_lost);
+    }
     if (err != STORAGE_OK) {
         return err;
     }
-    talk_begin(&talk, reader, job, ret_lost);
-    err = forget(&talk, user, partition, &index);
-    if (err == STORAGE_OK) {
-        char text[EVENT_SITE_MAX + 24];
-        size_t n = user->site.n + 1;
-        memcpy(text, user->site.p, user->site.n);
-        text[user->site.n] = ':';
-        n += decimal_print(index < 0 ? 0 : index, text + n);
-        user->known = user->known || index >= 0;
-        err = clear_gone(&talk, partition, (struct slice){text, index < 0 ? 0 : n}, &user->bits);
-    }
-    talk_end(&talk);
-    return err;
+    char text[EVENT_SITE_MAX + 24];
+    size_t n = user->site.n + 1;
+    memcpy(text, user->site.p, user->site.n);
+    text[user->site.n] = ':';
+    n += decimal_print(index < 0 ? 0 : index, text + n);
+    user->known = user->known || index >= 0;
+    activity_begin(&a, reader->core, &reader->session, job->deadline_ms);
+    (void)clear_gone(&a, partition, (struct slice){text, index < 0 ? 0 : n}, &user->bits);
+    return pipeline_answer(&a.pipe, job, ret_lost);
 }
 
 /* ---- days that are kept no more ---- */
 
-static enum storage_err sweep_partition(struct talk *talk, unsigned partition, int64_t before_day)
+static bool sweep_partition(struct activity *a, unsigned partition, int64_t before_day)
 {
-    const struct core *core = talk->reader->core;
-    const char *tag = core->partitions.tag[partition];
-    enum storage_err err = STORAGE_OK;
+    const char *tag = a->core->partitions.tag[partition];
     int64_t n = BITMAPS_AT_ONCE;
-    while (err == STORAGE_OK && n == BITMAPS_AT_ONCE) {
-        const struct reply *reply = NULL;
+    while (n == BITMAPS_AT_ONCE) {
         struct key key;
-        script_head(&talk->out, &talk->reader->session.scripts, SCRIPT_SWEEP_DAYS, 3, 3);
+        struct buffer *out = pipeline_script(&a->pipe, SCRIPT_SWEEP_DAYS, 3, 3);
         key_fixed(&key, tag, "rolled", SLICE(""));
-        resp_word(&talk->out, key.p, key.n);
+        resp_word(out, key.p, key.n);
         key_fixed(&key, tag, "acts", SLICE(""));
-        resp_word(&talk->out, key.p, key.n);
+        resp_word(out, key.p, key.n);
         key_activity_prefix(&key, tag);
-        resp_word(&talk->out, key.p, key.n);
-        resp_text(&talk->out, core->cfg);
-        resp_decimal(&talk->out, before_day);
-        resp_decimal(&talk->out, BITMAPS_AT_ONCE);
-        err = talk_send(talk) ? talk_next(talk, &reply) : STORAGE_NOMEM;
-        n = err == STORAGE_OK ? reply_integer(reply, -1) : -1;
+        resp_word(out, key.p, key.n);
+        resp_text(out, a->core->cfg);
+        resp_decimal(out, before_day);
+        resp_decimal(out, BITMAPS_AT_ONCE);
+        const struct reply *reply = pipeline_ask(&a->pipe, false);
+        if (reply == NULL) {
+            return false;
+        }
+        n = reply_integer(reply, -1);
     }
-    return err;
+    return true;
 }
 
 bool activity_sweep(struct core *core, struct session *session)
 {
-    struct storage_job job = {.deadline_ms = monotonic_ms() + SWEEP_MS};
-    struct reader reader = {.core = core, .session = *session};
-    enum storage_err err = STORAGE_OK;
+    struct activity a;
     bool lost = false;
-    struct talk talk;
+    bool ok = true;
     int64_t now_s = redis_clock_ms(&core->clock) / 1000;
     /* A day later than is needed: then the day is over in every zone. */
     int64_t before_day = activity_oldest_day(core, zone_utc(), now_s) - 1;
-    talk_begin(&talk, &reader, &job, &lost);
-    for (unsigned p = 0; err == STORAGE_OK && p < core->partitions.n; p++) {
+    activity_begin(&a, core, session, monotonic_ms() + SWEEP_MS);
+    for (unsigned p = 0; ok && p < core->partitions.n; p++) {
         uint64_t ignored = 0;
-        err = before_day > 0 ? sweep_partition(&talk, p, before_day) : STORAGE_OK;
-        err = err == STORAGE_OK ? clear_gone(&talk, p, SLICE(""), &ignored) : err;
+        ok = (before_day <= 0 || sweep_partition(&a, p, before_day)) &&
+             clear_gone(&a, p, SLICE(""), &ignored);
     }
-    talk_end(&talk);
+    (void)pipeline_end(&a.pipe, &lost); /* what is left is done in an hour */
     return !lost;
 }

@@ -1,20 +1,27 @@
-/* forget.h - users that are forgotten, and days that are kept no more.
+/* forget.h - forget a user, and take away days that are not kept any more.
  *
- * Layer: storage.
- * Forgetting is one atomic step (forget_user.lua) after which nobody finds the user, and no process
- * uses a remembered index of the partition; then the index's bits are cleared, some bitmaps at a
- * time.  An index that is being cleared stands in the set `gone`, so that a crash in between is
- * mended by the next one who comes: a job for the same partition, or the rollup's leader.
+ * Layer: storage.  Belongs to the thread whose session it is.
+ *
+ * Forgetting begins with one atomic step (forget_user.lua).  After that step no question finds the
+ * user, and no process uses an index of the partition that it remembers.  Then the bits of the
+ * user's index are cleared in all bitmaps of the site, some bitmaps at a time.
+ *
+ * An index whose bits are being cleared stands in the set `gone` of its partition.  A process that
+ * dies half way leaves it there, and the next one finishes: a job for the same partition, or the
+ * process that leads the rollup.
  */
 #ifndef STORAGE_USERS_FORGET_H
 #define STORAGE_USERS_FORGET_H
 
+#include "storage/base/compiler.h"
 #include "storage/read/operation.h"
 
+/* STORAGE_FORGET_USER. */
 reader_op_fn forget_user_run;
 
-/* Once an hour, by the rollup's leader: take away bitmaps of days that are not kept any more, and
- * finish what was left half done.  False: the connection must be closed. */
-bool activity_sweep(struct core *core, struct session *session);
+/* Once an hour, in the process that leads the rollup: take away bitmaps of days that are not kept
+ * any more, and clear the indices that stand in `gone`.  @session is connected.  False: it must be
+ * closed. */
+bool activity_sweep(struct core *core, struct session *session) MUST_CHECK;
 
 #endif

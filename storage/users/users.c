@@ -13,7 +13,7 @@
 
 /* A walk over the places of a set's users. */
 struct walk {
-    struct talk *talk;
+    struct activity *activity;
     struct active_users_job *job;
     uint64_t found[ACTIVITY_USERS_MAX + 1]; /* indices in job->partition whose names are wanted */
     size_t n;
@@ -23,7 +23,7 @@ struct walk {
 /* Ask for the names of found[from, ..)'s block; returns how many of them are in it. */
 static size_t ask_block(struct walk *w, size_t from)
 {
-    const char *tag = w->talk->reader->core->partitions.tag[w->job->partition];
+    const char *tag = w->activity->core->partitions.tag[w->job->partition];
     uint64_t block = w->found[from] / KEY_IDS_BLOCK;
     size_t n = 1;
     struct key key;
@@ -33,113 +33,113 @@ static size_t ask_block(struct walk *w, size_t from)
     while (from + n < w->n && w->found[from + n] / KEY_IDS_BLOCK == block) {
         n++;
     }
-    resp_head(&w->talk->out, 4);
-    resp_text(&w->talk->out, "LRANGE");
+    struct buffer *out = pipeline_command(&w->activity->pipe, "LRANGE", 3);
     memcpy(key.p + key.n, digits, n_digits);
-    resp_word(&w->talk->out, key.p, key.n + n_digits);
-    resp_decimal(&w->talk->out, (int64_t)(w->found[from] % KEY_IDS_BLOCK));
-    resp_decimal(&w->talk->out, (int64_t)(w->found[from + n - 1] % KEY_IDS_BLOCK));
+    resp_word(out, key.p, key.n + n_digits);
+    resp_decimal(out, (int64_t)(w->found[from] % KEY_IDS_BLOCK));
+    resp_decimal(out, (int64_t)(w->found[from + n - 1] % KEY_IDS_BLOCK));
     return n;
 }
 
 /* One more user of the answer, or, if it is full, the place of the next page. */
-static enum storage_err take_name(struct walk *w, uint64_t index, const struct reply *name)
+static bool take_name(struct walk *w, uint64_t index, const struct reply *name)
 {
     struct active_users_job *job = w->job;
     if (name->text.n == 0 || job->more) {
-        return STORAGE_OK; /* forgotten meanwhile */
+        return true; /* forgotten meanwhile */
     }
     if (job->n_users == job->limit) {
         job->more = true;
         job->index = index;
-        return STORAGE_OK;
+        return true;
     }
     char *copy = arena_alloc(&job->arena, name->text.n);
     if (copy == NULL) {
-        return STORAGE_NOMEM;
+        return pipeline_fail(&w->activity->pipe, STORAGE_NOMEM);
     }
     memcpy(copy, name->text.p, name->text.n);
     job->users[job->n_users++] = (struct slice){copy, name->text.n};
-    return STORAGE_OK;
+    return true;
 }
 
 /* Names of one block, from found[*at] on; *at is moved behind them. */
-static enum storage_err take_block(struct walk *w, size_t *at)
+static bool take_block(struct walk *w, size_t *at)
 {
-    const struct reply *reply = NULL;
     uint64_t first = w->found[*at];
-    enum storage_err err = talk_next(w->talk, &reply);
-    if (err == STORAGE_OK && reply->type != REPLY_ARRAY) {
-        err = talk_foreign(w->talk);
+    const struct reply *reply = pipeline_take(&w->activity->pipe);
+    if (reply == NULL) {
+        return false;
     }
-    while (
-        err == STORAGE_OK && *at < w->n && w->found[*at] / KEY_IDS_BLOCK == first / KEY_IDS_BLOCK) {
+    if (reply->type != REPLY_ARRAY) {
+        return pipeline_foreign(&w->activity->pipe, "a list of users");
+    }
+    while (*at < w->n && w->found[*at] / KEY_IDS_BLOCK == first / KEY_IDS_BLOCK) {
         uint64_t index = w->found[(*at)++];
-        if (index - first < reply->n) {
-            err = take_name(w, index, &reply->items[index - first]);
+        if (index - first < reply->n && !take_name(w, index, &reply->items[index - first])) {
+            return false;
         }
     }
-    return err;
+    return true;
 }
 
 /* The names of what was found. */
-static enum storage_err take_names(struct walk *w)
+static bool take_names(struct walk *w)
 {
     size_t n_blocks = 0;
     size_t at = 0;
     for (size_t i = 0; i < w->n; n_blocks++) {
         i += ask_block(w, i);
     }
-    enum storage_err err = talk_send(w->talk) ? STORAGE_OK : STORAGE_NOMEM;
-    for (; err == STORAGE_OK && n_blocks > 0; n_blocks--) {
-        err = take_block(w, &at);
+    bool ok = pipeline_send(&w->activity->pipe, false);
+    for (; ok && n_blocks > 0; n_blocks--) {
+        ok = take_block(w, &at);
     }
     w->n = 0;
-    return err;
+    return ok;
 }
 
 /* Users of one piece of the partition at hand, from job->index on. */
-static enum storage_err walk_piece(struct walk *w, uint64_t at, size_t n)
+static bool walk_piece(struct walk *w, uint64_t at, size_t n)
 {
     struct active_users_job *job = w->job;
-    enum storage_err err =
-        activity_read_set(w->talk, &job->who, &job->days, job->partition, at, n, w->words);
+    bool ok =
+        activity_read_set(w->activity, &job->who, &job->days, job->partition, at, n, w->words);
     size_t n_words = (n + 7) / 8;
     uint64_t bit = job->index > at * 8 ? job->index - at * 8 : 0;
-    while (err == STORAGE_OK && !job->more) {
+    while (ok && !job->more) {
         bit = bitmap_next(w->words, n_words, bit);
         bool end = bit >= (uint64_t)n_words * 64;
         if (!end) {
             w->found[w->n++] = at * 8 + bit++;
         }
         if (end || job->n_users + w->n > job->limit) {
-            err = take_names(w);
+            ok = take_names(w);
         }
         if (end) {
             break;
         }
     }
-    return err;
+    return ok;
 }
 
-static enum storage_err walk_all(struct walk *w)
+static bool walk_all(struct walk *w)
 {
     struct active_users_job *job = w->job;
     uint64_t sizes[PARTITIONS_MAX];
-    enum storage_err err = activity_sizes(w->talk, job->who.site, sizes);
-    while (err == STORAGE_OK && job->partition < w->talk->reader->core->partitions.n) {
+    bool ok = activity_sizes(w->activity, job->who.site, sizes);
+    while (ok && job->partition < w->activity->core->partitions.n) {
         uint64_t bytes = (sizes[job->partition] + 7) / 8;
-        for (uint64_t at = job->index / 8 / PIECE * PIECE;
-             err == STORAGE_OK && !job->more && at < bytes; at += PIECE) {
-            err = walk_piece(w, at, bytes - at < PIECE ? (size_t)(bytes - at) : PIECE);
+        for (uint64_t at = job->index / 8 / PIECE * PIECE; ok && !job->more && at < bytes;
+             at += PIECE) {
+            ok = walk_piece(w, at, bytes - at < PIECE ? (size_t)(bytes - at) : PIECE);
         }
         if (job->more) {
-            return err;
+            return ok;
         }
         job->partition++;
         job->index = 0;
     }
-    return err;
+    return ok;
 }
 
 enum storage_err active_users_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
@@ -147,7 +147,7 @@ enum storage_err active_users_run(struct reader *reader, struct storage_job *job
     struct active_users_job *users = &job->u.active_users;
     struct core *core = reader->core;
     struct active_users_job asked = *users;
-    struct talk talk;
+    struct activity a;
     users->oldest_day = activity_oldest_day(
         core, site_zones_get(&core->sites, users->who.site), redis_clock_ms(&core->clock) / 1000);
     if (users->days.first < users->oldest_day) {
@@ -161,26 +161,25 @@ enum storage_err active_users_run(struct reader *reader, struct storage_job *job
         free(w);
         return STORAGE_NOMEM;
     }
-    talk_begin(&talk, reader, job, ret_lost);
-    *w = (struct walk){.talk = &talk, .job = users};
-    enum storage_err err = walk_all(w);
-    if (err == STORAGE_OK) {
-        err = activity_were_kept(
-            &talk, users->who.site, 0, core->partitions.n, users->days.first, &users->oldest_day);
+    activity_begin(&a, core, &reader->session, job->deadline_ms);
+    *w = (struct walk){.activity = &a, .job = users};
+    if (walk_all(w)) {
+        (void)activity_were_kept(
+            &a, users->who.site, 0, core->partitions.n, users->days.first, &users->oldest_day);
     }
+    free(w);
+    enum storage_err err = pipeline_answer(&a.pipe, job, ret_lost);
     if (*ret_lost) { /* it may be asked again */
         users->partition = asked.partition;
         users->index = asked.index;
     }
-    talk_end(&talk);
-    free(w);
     return err;
 }
 
 /* ---- one user's days ---- */
 
-static enum storage_err read_days(
-    struct talk *talk, const struct user_days_job *job, const char *tag, int64_t index)
+static bool read_days(
+    struct activity *a, const struct user_days_job *job, const char *tag, int64_t index)
 {
     size_t asked = 0;
     for (size_t i = 0; i < job->days.n; i++) {
@@ -188,36 +187,30 @@ static enum storage_err read_days(
         for (; asked < job->days.n && asked < i + DAYS_AHEAD; asked++) {
             struct key key;
             key_activity(&key, tag, job->site, job->action, job->days.first + (int64_t)asked);
-            resp_head(&talk->out, 3);
-            resp_text(&talk->out, "GETBIT");
-            resp_word(&talk->out, key.p, key.n);
-            resp_decimal(&talk->out, index);
+            struct buffer *out = pipeline_command(&a->pipe, "GETBIT", 2);
+            resp_word(out, key.p, key.n);
+            resp_decimal(out, index);
         }
-        enum storage_err err = talk_send(talk) ? talk_number(talk, &bit) : STORAGE_NOMEM;
-        if (err != STORAGE_OK) {
-            return err;
+        if (!pipeline_send(&a->pipe, false) || !pipeline_number(&a->pipe, &bit)) {
+            return false;
         }
         job->active[i] = bit != 0;
     }
-    return STORAGE_OK;
+    return true;
 }
 
-/* -1: none. */
-static enum storage_err read_index(
-    struct talk *talk, const struct user_days_job *job, const char *tag, int64_t *ret)
+/* The user's index; -1 where there is none. */
+static bool read_index(
+    struct activity *a, const struct user_days_job *job, const char *tag, int64_t *ret)
 {
-    const struct reply *reply = NULL;
     struct key key;
     key_user_index(&key, tag, job->site);
-    resp_head(&talk->out, 3);
-    resp_text(&talk->out, "HGET");
-    resp_word(&talk->out, key.p, key.n);
-    resp_word(&talk->out, job->user.p, job->user.n);
-    enum storage_err err = talk_send(talk) ? talk_next(talk, &reply) : STORAGE_NOMEM;
-    if (err == STORAGE_OK) {
-        *ret = reply_integer(reply, -1);
-    }
-    return err;
+    struct buffer *out = pipeline_command(&a->pipe, "HGET", 2);
+    resp_word(out, key.p, key.n);
+    resp_word(out, job->user.p, job->user.n);
+    const struct reply *reply = pipeline_ask(&a->pipe, false);
+    *ret = reply == NULL ? -1 : reply_integer(reply, -1);
+    return reply != NULL;
 }
 
 enum storage_err user_days_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
@@ -226,27 +219,23 @@ enum storage_err user_days_run(struct reader *reader, struct storage_job *job, b
     struct core *core = reader->core;
     unsigned partition = 0;
     int64_t index = -1;
-    struct talk talk;
+    struct activity a;
     enum storage_err err = activity_partition(core, days->site, days->user, &partition);
     if (err != STORAGE_OK) {
         return err;
     }
     const char *tag = core->partitions.tag[partition];
-    talk_begin(&talk, reader, job, ret_lost);
-    err = read_index(&talk, days, tag, &index);
     memset(days->active, 0, days->days.n);
-    if (err == STORAGE_OK && index >= 0) {
-        err = read_days(&talk, days, tag, index);
+    activity_begin(&a, core, &reader->session, job->deadline_ms);
+    if (read_index(&a, days, tag, &index) && (index < 0 || read_days(&a, days, tag, index))) {
+        (void)activity_were_kept(
+            &a, days->site, partition, partition + 1, days->days.first, &days->oldest_day);
     }
-    if (err == STORAGE_OK) {
-        err = activity_were_kept(
-            &talk, days->site, partition, partition + 1, days->days.first, &days->oldest_day);
-    }
+    err = pipeline_answer(&a.pipe, job, ret_lost);
     if (err == STORAGE_NOT_KEPT && days->only_kept) {
         int64_t gone = days->oldest_day - days->days.first;
         memset(days->active, 0, gone < (int64_t)days->days.n ? (size_t)gone : days->days.n);
         err = STORAGE_OK;
     }
-    talk_end(&talk);
     return err;
 }
