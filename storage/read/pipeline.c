@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "storage/core/reply_fault.h"
+#include "storage/redis/resp.h"
 
 #define OUT_KEEP (64 * 1024)
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "storage/redis/ask.h"
+
 /* The files become constants of this object: no generated source, and an editor shows them as Lua.
  */
 #define X(name, file)                                                                              \
@@ -32,6 +34,16 @@ static struct slice script_text(enum script script)
     return (struct slice){NULL, 0};
 }
 
+static bool take_digest(void *data, size_t i, const struct reply *reply)
+{
+    struct script_digests *digests = data;
+    if (reply->type != REPLY_TEXT || reply->text.n != sizeof(digests->sha[i]) - 1) {
+        return false;
+    }
+    memcpy(digests->sha[i], reply->text.p, sizeof(digests->sha[i]));
+    return true;
+}
+
 enum redis_status scripts_load(struct redis *redis, int64_t deadline_ms, struct script_digests *ret)
 {
     struct buffer b;
@@ -43,20 +55,9 @@ enum redis_status scripts_load(struct redis *redis, int64_t deadline_ms, struct 
         resp_text(&b, "LOAD");
         resp_word(&b, text.p, text.n);
     }
-    bool queued = redis_queue(redis, &b);
+    enum redis_status status = redis_ask_all(redis, &b, N_SCRIPTS, deadline_ms, take_digest, ret);
     buffer_release(&b);
-    for (int i = 0; queued && i < N_SCRIPTS; i++) {
-        const struct reply *reply = NULL;
-        enum redis_status status = redis_await(redis, deadline_ms, &reply);
-        if (status != REDIS_OK_STATUS) {
-            return status;
-        }
-        if (reply->type != REPLY_TEXT || reply->text.n != 40) {
-            return REDIS_LOST;
-        }
-        memcpy(ret->sha[i], reply->text.p, 41);
-    }
-    return queued ? REDIS_OK_STATUS : REDIS_LOST;
+    return status;
 }
 
 void script_head(struct buffer *b, const struct script_digests *digests, enum script script,

@@ -4,6 +4,8 @@
 #include <xxhash.h>
 
 #include "storage/base/clock.h"
+#include "storage/core/reply_fault.h"
+#include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/time/write_plan.h"
 
@@ -81,15 +83,11 @@ static enum list_result finish(
     if (!scope->lease->still_mine(scope->lease->data)) {
         return LIST_VOID;
     }
-    buffer_clear(&step->out, 64 * 1024);
     script_head(&step->out, &session->scripts, SCRIPT_LIST, step->n_keys, step->n_args);
     buffer_append(&step->out, step->keys.p, step->keys.n);
     buffer_append(&step->out, step->args.p, step->args.n);
     step->out.failed = step->out.failed || step->keys.failed || step->args.failed;
-    if (!redis_queue(session->redis, &step->out)) {
-        return LIST_FAILED;
-    }
-    if (redis_await(session->redis, monotonic_ms() + STEP_MS, ret) != REDIS_OK_STATUS) {
+    if (redis_ask(session->redis, &step->out, monotonic_ms() + STEP_MS, ret) != REDIS_OK_STATUS) {
         return LIST_LOST;
     }
     if ((*ret)->type == REPLY_INTEGER) {
@@ -97,7 +95,7 @@ static enum list_result finish(
     }
     if ((*ret)->type == REPLY_ERROR) {
         core_notice(scope->core, STORAGE_ROLLUP_FAILED, (*ret)->text.p);
-        return reply_is_error(*ret, "NOSCRIPT") ? LIST_LOST : LIST_FAILED;
+        return reply_fault(*ret) == REPLY_RECONNECT ? LIST_LOST : LIST_FAILED;
     }
     if ((*ret)->type != REPLY_ARRAY || (*ret)->n != step->n_keys) {
         return LIST_FAILED;

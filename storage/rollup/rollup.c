@@ -6,6 +6,7 @@
 #include "storage/base/clock.h"
 #include "storage/core/session.h"
 #include "storage/lock/leader.h"
+#include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/rollup/jobs.h"
 #include "storage/rollup/pass.h"
@@ -39,14 +40,13 @@ static bool connected(struct rollup *r)
            session_open(&r->session, r->core, monotonic_ms() + ASK_MS, error, sizeof(error));
 }
 
-/* Send @b, which is released, and await a reply; NULL: none, or an error. */
+/* Send the command in @b, which is released, and await its reply; NULL: none, or an error. */
 static const struct reply *ask(struct rollup *r, struct buffer *b)
 {
     const struct reply *reply = NULL;
-    bool ok = redis_queue(r->session.redis, b) &&
-              redis_await(r->session.redis, monotonic_ms() + ASK_MS, &reply) == REDIS_OK_STATUS;
+    enum redis_status status = redis_ask(r->session.redis, b, monotonic_ms() + ASK_MS, &reply);
     buffer_release(b);
-    if (!ok) {
+    if (status != REDIS_OK_STATUS) {
         session_close(&r->session);
         return NULL;
     }

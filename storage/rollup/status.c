@@ -2,9 +2,14 @@
 
 #include <stdio.h>
 
+#include "storage/core/reply_fault.h"
 #include "storage/lock/leader.h"
 #include "storage/lock/lock.h"
+#include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
+
+/* The replies, in the order of asking; behind them one for each partition. */
+enum { REPLY_OF_TIME, REPLY_OF_LOCK, REPLY_OF_FENCE, REPLIES_BEFORE_PARTITIONS };
 
 static void put_get(struct buffer *b, const struct core *core, const char *name)
 {
@@ -20,7 +25,7 @@ static enum storage_err take_partition(
 {
     struct partition_view view;
     if (!core_parse_rolled(core, reply, &view)) {
-        return reply->type == REPLY_ERROR ? STORAGE_REFUSED : STORAGE_CONFIG;
+        return STORAGE_CONFIG;
     }
     core_set_view(core, partition, &view);
     for (int level = LEVEL_HOUR; level < LEVELS; level++) {
@@ -32,35 +37,49 @@ static enum storage_err take_partition(
     return STORAGE_OK;
 }
 
-/* The @i-th reply: time, lock, fence, then the partitions. */
-static enum storage_err take(
-    struct core *core, size_t i, const struct reply *reply, struct rollup_job *ret)
+struct reading {
+    struct core *core;
+    struct rollup_job *ret;
+    enum storage_err err; /* the first fault */
+    bool lost;
+};
+
+static enum storage_err take(struct reading *r, size_t i, const struct reply *reply)
 {
+    struct rollup_job *ret = r->ret;
     if (reply->type == REPLY_ERROR) {
-        return STORAGE_REFUSED;
+        return reply_err(reply, &r->lost);
     }
-    if (i == 0) {
-        core_time_seen(core, reply_time_us(reply));
+    if (i == REPLY_OF_TIME) {
+        core_time_seen(r->core, reply_time_us(reply));
         return STORAGE_OK;
     }
-    if (i == 1) {
+    if (i == REPLY_OF_LOCK) {
         struct slice holder = reply->type == REPLY_TEXT ? lock_holder(reply->text) : SLICE("");
         (void)snprintf(ret->holder, sizeof(ret->holder), "%.*s", (int)holder.n, holder.p);
         return STORAGE_OK;
     }
-    if (i == 2) {
+    if (i == REPLY_OF_FENCE) {
         ret->fencing_token = reply_integer(reply, 0);
         return STORAGE_OK;
     }
-    return take_partition(core, (unsigned)(i - 3), reply, ret);
+    return take_partition(r->core, (unsigned)(i - REPLIES_BEFORE_PARTITIONS), reply, ret);
+}
+
+/* All replies are taken, so that none is left on the connection. */
+static bool take_reply(void *data, size_t i, const struct reply *reply)
+{
+    struct reading *r = data;
+    enum storage_err err = take(r, i, reply);
+    r->err = r->err == STORAGE_OK ? err : r->err;
+    return true;
 }
 
 enum storage_err rollup_status_read(struct core *core, struct session *session, int64_t deadline_ms,
     struct rollup_job *ret, bool *ret_lost)
 {
-    enum storage_err err = STORAGE_OK;
+    struct reading r = {.core = core, .ret = ret, .err = STORAGE_OK};
     struct leader *leader = atomic_load(&core->leader);
-    size_t n = 3 + core->partitions.n;
     struct buffer b;
     buffer_init(&b);
     resp_command(&b, "TIME", NULL);
@@ -70,18 +89,14 @@ enum storage_err rollup_status_read(struct core *core, struct session *session, 
         rolled_ask(&b, core->partitions.tag[p], 0);
     }
     *ret = (struct rollup_job){0};
-    bool ok = redis_queue(session->redis, &b);
+    enum redis_status status = redis_ask_all(session->redis, &b,
+        REPLIES_BEFORE_PARTITIONS + core->partitions.n, deadline_ms, take_reply, &r);
     buffer_release(&b);
-    for (size_t i = 0; ok && i < n; i++) {
-        const struct reply *reply = NULL;
-        ok = redis_await(session->redis, deadline_ms, &reply) == REDIS_OK_STATUS;
-        enum storage_err fault = ok ? take(core, i, reply, ret) : STORAGE_OK;
-        err = err == STORAGE_OK ? fault : err;
-    }
-    if (!ok) {
+    if (status != REDIS_OK_STATUS) {
         *ret_lost = true;
         return STORAGE_DOWN;
     }
+    *ret_lost = *ret_lost || r.lost;
     int64_t now_s = redis_clock_ms(&core->clock) / 1000;
     for (int level = LEVEL_HOUR; level < LEVELS; level++) {
         int64_t lag_s =
@@ -89,5 +104,5 @@ enum storage_err rollup_status_read(struct core *core, struct session *session, 
         ret->lag_s[level] = lag_s < 0 ? 0 : lag_s;
     }
     ret->leader = leader != NULL && leader_token(leader) != 0;
-    return err;
+    return r.err;
 }

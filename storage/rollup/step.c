@@ -2,6 +2,9 @@
 #include "storage/redis/resp.h"
 #include "storage/rollup/step.h"
 
+#include "storage/core/reply_fault.h"
+#include "storage/redis/ask.h"
+
 #define STEP_MS 5000 /* longest wait for one step's reply */
 
 static enum pass_result pass_from_list(enum list_result result)
@@ -19,18 +22,15 @@ static enum pass_result pass_from_list(enum list_result result)
     return PASS_FAILED;
 }
 
-/* Send what is in pass->out and await one reply. */
 enum pass_result pass_ask(struct pass *pass, const struct reply **ret)
 {
-    bool queued = redis_queue(pass->session->redis, &pass->out);
-    buffer_clear(&pass->out, 256 * 1024);
-    if (!queued ||
-        redis_await(pass->session->redis, monotonic_ms() + STEP_MS, ret) != REDIS_OK_STATUS) {
+    if (redis_ask(pass->session->redis, &pass->out, monotonic_ms() + STEP_MS, ret) !=
+        REDIS_OK_STATUS) {
         return PASS_LOST;
     }
     if ((*ret)->type == REPLY_ERROR) {
         core_notice(pass->core, STORAGE_ROLLUP_FAILED, (*ret)->text.p);
-        return reply_is_error(*ret, "NOSCRIPT") ? PASS_LOST : PASS_FAILED;
+        return reply_fault(*ret) == REPLY_RECONNECT ? PASS_LOST : PASS_FAILED;
     }
     return PASS_DONE;
 }

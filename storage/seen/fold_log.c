@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "storage/core/reply_fault.h"
+#include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
@@ -39,9 +41,7 @@ void fold_log_release(struct fold_log *f)
 /* Send out, await one reply. */
 static enum fold_step ask(struct fold_log *f, const struct reply **ret)
 {
-    bool queued = redis_queue(f->session.redis, &f->out);
-    buffer_clear(&f->out, SEEN_SEGMENT_BITS / 8 * 2);
-    if (!queued || redis_await(f->session.redis, f->deadline_ms, ret) != REDIS_OK_STATUS) {
+    if (redis_ask(f->session.redis, &f->out, f->deadline_ms, ret) != REDIS_OK_STATUS) {
         return STEP_LOST;
     }
     if ((*ret)->type != REPLY_ERROR) {
@@ -50,8 +50,7 @@ static enum fold_step ask(struct fold_log *f, const struct reply **ret)
     if (!reply_is_error(*ret, "ERR no such key")) { /* RENAMENX: somebody else has sealed it */
         core_notice(f->core, STORAGE_SEEN_FAILED, (*ret)->text.p);
     }
-    return reply_is_error(*ret, "NOSCRIPT") || reply_is_error(*ret, "READONLY") ? STEP_LOST
-                                                                                : STEP_YIELD;
+    return reply_fault(*ret) == REPLY_RECONNECT ? STEP_LOST : STEP_YIELD;
 }
 
 static void put_key(struct fold_log *f, const char *what)
