@@ -63,7 +63,7 @@ static enum storage_err count(struct reader *r, struct storage_job *job, bool *r
 {
     struct count_job *question = &job->u.count;
     enum storage_err err = page_set_resolve(
-        r, job, &question->set, question->site, &question->pages, &question->n_pages, ret_lost);
+        r, job, &question->set, question->asked.site, &question->pages, &question->n_pages, ret_lost);
     return err == STORAGE_OK ? counter_run(r->counter, &r->session, job, ret_lost) : err;
 }
 

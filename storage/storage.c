@@ -237,8 +237,8 @@ void storage_submit(struct storage *s, struct storage_job *job)
     } else if (job->op != STORAGE_WRITE) {
         if (job->op == STORAGE_COUNT) {
             const struct count_job *count = &job->u.count;
-            hot_pages_reads(
-                s->hot, this_core(), monotonic_ms(), count->site, count->pages, count->n_pages);
+            hot_pages_reads(s->hot, this_core(), monotonic_ms(), count->asked.site, count->pages,
+                count->n_pages);
         }
         (void)readers_submit(s->readers, job, &err);
     } else if (job->u.write.n == 0) {

@@ -59,16 +59,12 @@ static enum handler_result start(
     }
     exchange->job.op = STORAGE_COUNT;
     exchange->job.u.count = (struct count_job){
+        .asked = window_params_question(asked),
         .metric = metric,
         .all_metrics = all_metrics,
-        .site = asked->site,
         .pages = asked->pages,
         .n_pages = asked->n_pages,
         .set = {.name = asked->pageset},
-        .window = asked->window,
-        .to_is_now = asked->to_is_now,
-        .round_outer = asked->round_outer,
-        .explain = asked->explain,
         .step = asked->step,
         .zone = asked->zone,
     };
@@ -173,15 +169,16 @@ static json_t *answer(
     json_t *root = json_object();
     json_object_set_new(root, "site", json_stringn(state->asked.site.p, state->asked.site.n));
     json_object_set_new(root, "pages", window_pages_json(job->pages, job->n_pages));
-    json_object_set_new(root, "from", window_time_json(job->answered.from_s));
-    json_object_set_new(root, "to", window_time_json(job->answered.to_s));
+    json_object_set_new(root, "from", window_time_json(job->asked.answered.from_s));
+    json_object_set_new(root, "to", window_time_json(job->asked.answered.to_s));
     json_object_set_new(root, "tz", json_string(zone_name(state->asked.zone)));
     add_figures(root, state, job->values, &clamped);
     if (state->all_metrics || is_estimate(state->metric)) {
         json_object_set_new(root, "error", errors_json(state, job->values));
     }
-    json_object_set_new(
-        root, "cover", window_cover_json(job->per_level, job->explain, job->keys, job->n_keys));
+    json_object_set_new(root, "cover",
+        window_cover_json(
+            job->asked.per_level, job->asked.explain, job->asked.keys, job->asked.n_keys));
     if (job->step != STEP_NONE) {
         json_object_set_new(root, "step", json_string(step_name(job->used)));
         json_object_set_new(root, "series", series_json(state, job, &clamped));
@@ -190,7 +187,7 @@ static json_t *answer(
         json_object_set_new(root, "clamped", json_true());
     }
     if ((is_asked(state, METRIC_UV) || is_asked(state, METRIC_VISITS)) &&
-        window_spans_rotation(app, job->answered)) {
+        window_spans_rotation(app, job->asked.answered)) {
         json_object_set_new(root, "spans_rotation", json_true());
     }
     return root;
@@ -209,11 +206,11 @@ static void reply_step(struct http_exchange *exchange, const struct window_param
     } else if (err == STORAGE_TOO_BROAD) {
         problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
             "the series needs too many keys; step=%s works", works);
-    } else if (job->used == STEP_NONE && job->answered.from_s < job->answered.to_s) {
+    } else if (job->used == STEP_NONE && job->asked.answered.from_s < job->asked.answered.to_s) {
         char from[32];
         char to[32];
-        timestamp_print(job->answered.from_s, from);
-        timestamp_print(job->answered.to_s, to);
+        timestamp_print(job->asked.answered.from_s, from);
+        timestamp_print(job->asked.answered.to_s, to);
         problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
             "the borders of no step in this time zone are still kept for all of this window; for "
             "from=%s&to=%s they are",
@@ -246,7 +243,7 @@ static void reply_not_kept(struct http_exchange *exchange, const struct count_jo
         (void)snprintf(how, sizeof(how), " with%s%s",
             job->used == STEP_NONE ? "out step" : " step=", step_name(job->used));
     }
-    window_not_kept(exchange, job->answered, how);
+    window_not_kept(exchange, job->asked.answered, how);
 }
 
 void counts_finish(struct http_exchange *exchange)
@@ -262,6 +259,6 @@ void counts_finish(struct http_exchange *exchange)
     } else if (job->err == STORAGE_NOT_KEPT) {
         reply_not_kept(exchange, &job->u.count);
     } else {
-        window_failed(exchange, &state->asked, job->u.count.answered);
+        window_failed(exchange, &state->asked, job->u.count.asked.answered);
     }
 }

@@ -128,14 +128,14 @@ static enum handler_result ask_counts(struct http_exchange *exchange)
     }
     exchange->job.op = STORAGE_COUNT;
     exchange->job.u.count = (struct count_job){
+        .asked = {.site = target->site,
+            .window = target->window,
+            .to_is_now = target->to_is_now,
+            .round_outer = true},
         .metric = counted[target->metric],
-        .site = target->site,
         .pages = target->pages,
         .n_pages = target->n_pages,
         .set = {.name = target->set},
-        .window = target->window,
-        .to_is_now = target->to_is_now,
-        .round_outer = true,
         .step = target->whole_window ? STEP_NONE : target->step,
         .zone = target->zone,
     };
@@ -241,7 +241,7 @@ static void take_counts(struct http_exchange *exchange, struct grafana_target *t
     const struct count_job *job = &exchange->job.u.count;
     json_t *points = json_array();
     if (target->whole_window) {
-        add_point(points, target->table, job->answered.to_s, job->values[job->metric]);
+        add_point(points, target->table, job->asked.answered.to_s, job->values[job->metric]);
     }
     for (size_t i = 0; i < job->n_points; i++) {
         add_point(points, target->table, job->points[i].window.from_s,

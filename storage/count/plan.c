@@ -98,7 +98,7 @@ bool count_make_shards(struct counter *c, const struct count_job *job)
     unsigned spread = count_metrics(job) & ~METRICS_OF_PAGE;
     counter_drop_shards(c);
     for (size_t i = 0; i < n_pages; i++) {
-        unsigned home = partition_of(&c->core->partitions, page_hash(job->site, pages[i]));
+        unsigned home = partition_of(&c->core->partitions, page_hash(job->asked.site, pages[i]));
         if ((own != 0 && !ask_partition(c, home, own, &pages[i])) ||
             (spread != 0 && !ask_partition(c, 0, spread, &pages[i]))) {
             return false;
@@ -226,7 +226,7 @@ static enum storage_err plan(struct counter *c, const struct count_job *job, enu
     for (size_t i = 0; err == STORAGE_OK && i < c->n_shards; i++) {
         err = plan_shard(c, &c->shards[i], now_s);
         add_load(&load, &c->shards[i]);
-        err = err == STORAGE_OK && is_too_much(&load, job->explain) ? STORAGE_TOO_BROAD : err;
+        err = err == STORAGE_OK && is_too_much(&load, job->asked.explain) ? STORAGE_TOO_BROAD : err;
     }
     return err;
 }
@@ -313,7 +313,7 @@ static enum storage_err offer_series(
     enum storage_err err = plan_series(c, &copy, outer, now_s);
     job->used = job->step;
     job->outer_works = err == STORAGE_OK;
-    job->answered = outer;
+    job->asked.answered = outer;
     if (err == STORAGE_OK) {
         return STORAGE_NOT_KEPT;
     }
@@ -322,7 +322,7 @@ static enum storage_err offer_series(
     }
     struct window part = later_part(c, job, outer, now_s);
     if (part.from_s < part.to_s) {
-        job->answered = part;
+        job->asked.answered = part;
     } else {
         job->used = copy.used;
     }
@@ -338,11 +338,11 @@ enum storage_err count_plan(
     job->whole_works = false;
     if (err == STORAGE_NOT_KEPT) {
         if (!widen(c, now_s, &outer)) {
-            job->answered = (struct window){window->from_s, window->from_s};
+            job->asked.answered = (struct window){window->from_s, window->from_s};
             return err;
         }
-        if (!job->round_outer) {
-            job->answered = outer;
+        if (!job->asked.round_outer) {
+            job->asked.answered = outer;
             job->outer_works = true;
             return job->step == STEP_NONE ? err : offer_series(c, job, outer, now_s);
         }
@@ -353,7 +353,7 @@ enum storage_err count_plan(
         job->whole_works = true;
         err = plan_series(c, job, *window, now_s);
         bool none = err == STORAGE_TOO_FINE && job->used == STEP_NONE;
-        job->answered = none ? later_part(c, job, *window, now_s) : (struct window){0, 0};
+        job->asked.answered = none ? later_part(c, job, *window, now_s) : (struct window){0, 0};
     }
     return err;
 }

@@ -25,7 +25,7 @@ static void read_sketches(
          i = chunk_next_read(shard, i + 1)) {
         for (size_t p = 0; p < shard->n_pages; p++) {
             struct key key;
-            key_bucket(&key, tag, metric_kind(metric), job->site, shard->cover.buckets[i],
+            key_bucket(&key, tag, metric_kind(metric), job->asked.site, shard->cover.buckets[i],
                 *shard->pages[p]);
             resp_word(&c->out, key.p, key.n);
         }
@@ -43,7 +43,7 @@ static void read_sums(
          i = chunk_next_read(shard, i + 1)) {
         struct bucket bucket = shard->cover.buckets[i];
         struct key key;
-        key_bucket(&key, tag, metric_kind(metric), job->site, bucket, counter_whole_site);
+        key_bucket(&key, tag, metric_kind(metric), job->asked.site, bucket, counter_whole_site);
         resp_head(&c->out, 2 + shard->n_pages);
         resp_text(&c->out, bucket.level == LEVEL_MINUTE ? "HMGET" : "ZMSCORE");
         resp_word(&c->out, key.p, key.n);
@@ -90,7 +90,7 @@ static void write_chunk_script(struct counter *c, const struct session *session,
     resp_word(&c->out, key.p, key.n);
     for (size_t i = 0; i < keys; i++) {
         size_t pages = sketch ? shard->n_pages : 1;
-        key_bucket(&key, tag, metric_kind(metric), job->site,
+        key_bucket(&key, tag, metric_kind(metric), job->asked.site,
             shard->cover.buckets[chunk->first + i / pages],
             sketch ? *shard->pages[i % pages] : counter_whole_site);
         resp_word(&c->out, key.p, key.n);

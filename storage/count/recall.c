@@ -33,7 +33,7 @@ struct cache_id count_id(struct counter *c, const struct count_job *job, unsigne
     enum metric metric, const struct slice *const *pages, size_t n_pages)
 {
     return closed_name(
-        c->core->cache, &c->out, partition, metric_kind(metric), job->site, pages, n_pages);
+        c->core->cache, &c->out, partition, metric_kind(metric), job->asked.site, pages, n_pages);
 }
 
 /* What is remembered goes into the tally of one metric. */

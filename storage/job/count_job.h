@@ -19,8 +19,8 @@
 enum metric { METRIC_PV, METRIC_UV, METRIC_IPS, METRIC_VISITS };
 #define METRICS 4
 
-/* No process may take an event further ahead of Redis's clock than this.  (Readers take it that
- * nothing lies beyond: a window that reaches into next month needs few keys.) */
+/* No process may take an event further ahead of Redis's clock than this.  A reader relies on that:
+ * nothing lies beyond, so a window that reaches into next month needs few keys. */
 #define STORAGE_FUTURE_MAX_S 86400
 
 /* A point of a series. */
@@ -29,39 +29,41 @@ struct count_point {
     uint64_t values[METRICS];
 };
 
-/* Input and result of STORAGE_COUNT. */
+/* STORAGE_COUNT: a figure over a window and, with a step, over each point of a series.
+ *
+ * Storage writes the last part.  Which members it writes depends on how the job ends:
+ *
+ *     STORAGE_OK         all of them; of `values`, the metrics that were asked for
+ *     STORAGE_NOT_KEPT   asked.answered: the nearest window that could be answered, from_s == to_s
+ *                            if there is none
+ *                        used: the step that works there: the one asked for if it does, STEP_NONE
+ *                            if only a question without a step works
+ *                        outer_works: round_outer would take asked.answered
+ *     STORAGE_TOO_FINE,  used: the finest step that would work, STEP_NONE if there is none
+ *     STORAGE_TOO_MANY,  whole_works: the window works without a step
+ *     STORAGE_TOO_BROAD  asked.answered, on STORAGE_TOO_FINE only and if used is STEP_NONE: a later
+ *                            part of the window that works with the step asked for, from_s == to_s
+ *                            if there is none
+ *
+ * A question that many ask is answered once for all of them: count_same() in count/count.c compares
+ * the members of the first part. */
 struct count_job {
+    struct window_question asked; /* where from, and which keys were read */
     enum metric metric;
-    bool all_metrics; /* not just that one: all of them, of one reading */
-    struct slice site;
+    bool all_metrics;          /* not just that one: all of them, of one reading */
     const struct slice *pages; /* the union of these pages; n_pages 0: the whole site */
     size_t n_pages;
     struct page_set_ref set; /* and of the pages of this set */
-    struct window window;
-    bool to_is_now;   /* window.to_s is the end of the current minute: moved on if Redis's clock is
-                         ahead */
-    bool round_outer; /* take the nearest answerable window instead of STORAGE_NOT_KEPT */
-    bool explain;     /* list the keys */
-    enum step step;   /* of a series beside the figure; STEP_NONE: none */
+    enum step step;          /* of a series beside the figure; STEP_NONE: none */
     const struct zone *zone; /* of the step */
 
-    /* Written by storage.  On STORAGE_NOT_KEPT only answered, used and outer_works are written: the
-     * nearest window that could be answered, from_s == to_s if there is none; the step that works
-     * there, the one asked for if it does, STEP_NONE if it works without one only; and whether
-     * round_outer would take it.  On STORAGE_TOO_FINE, STORAGE_TOO_MANY and STORAGE_TOO_BROAD used
-     * is the finest step that would work, STEP_NONE if there is none, and whole_works says whether
-     * the window works without a step; then answered is, on STORAGE_TOO_FINE, a later part of it
-     * that could be answered with the one asked for, from_s == to_s if there is none. */
-    uint64_t value;           /* of metric */
-    uint64_t values[METRICS]; /* of each that was asked for */
-    struct window answered;
-    bool outer_works, whole_works;
+    /* Written by storage. */
+    uint64_t value;             /* of metric */
+    uint64_t values[METRICS];   /* of each that was asked for */
     struct count_point *points; /* of the series, in time order; owned by the job */
     size_t n_points;
-    enum step used;             /* the step; chosen here for STEP_AUTO */
-    uint32_t per_level[LEVELS]; /* keys per level, over all pages and partitions read */
-    struct counted_key *keys;   /* with explain, in time order; owned */
-    size_t n_keys;
+    enum step used; /* the step; chosen by storage for STEP_AUTO */
+    bool outer_works, whole_works;
 };
 
 #endif

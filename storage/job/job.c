@@ -22,7 +22,7 @@ void storage_job_release(struct storage_job *job)
 {
     switch (job->op) {
     case STORAGE_COUNT:
-        counted_keys_release(&job->u.count.keys, &job->u.count.n_keys);
+        counted_keys_release(&job->u.count.asked.keys, &job->u.count.asked.n_keys);
         release_set(&job->u.count.set.resolved);
         free(job->u.count.points);
         job->u.count.points = NULL;

@@ -15,11 +15,10 @@ static const struct slice pages_ac[] = {{"/a", 2}, {"/c", 2}};
 static struct storage_job count_of(void)
 {
     struct storage_job job = {.op = STORAGE_COUNT};
-    job.u.count = (struct count_job){.metric = METRIC_UV,
-        .site = SLICE("site"),
+    job.u.count = (struct count_job){.asked = {.site = SLICE("site"), .window = {60, 120}},
+        .metric = METRIC_UV,
         .pages = pages_ab,
-        .n_pages = 2,
-        .window = {60, 120}};
+        .n_pages = 2};
     return job;
 }
 
@@ -55,19 +54,19 @@ static void change_count(struct count_job *count, unsigned n, const struct zone 
         count->step = STEP_HOUR;
         break;
     case 3:
-        count->window.from_s = 0;
+        count->asked.window.from_s = 0;
         break;
     case 4:
-        count->window.to_s = 180;
+        count->asked.window.to_s = 180;
         break;
     case 5:
-        count->to_is_now = true;
+        count->asked.to_is_now = true;
         break;
     case 6:
-        count->round_outer = true;
+        count->asked.round_outer = true;
         break;
     case 7:
-        count->explain = true;
+        count->asked.explain = true;
         break;
     case 8:
         count->set.name = SLICE("set");
@@ -76,7 +75,7 @@ static void change_count(struct count_job *count, unsigned n, const struct zone 
         count->n_pages = 1;
         break;
     case 10:
-        count->site = SLICE("sitf");
+        count->asked.site = SLICE("sitf");
         break;
     case 11:
         count->pages = pages_ac;
@@ -184,13 +183,13 @@ Test(count_join, a_count_s_answer_is_copied)
     x->value = 7;
     x->values[METRIC_PV] = 8;
     x->used = STEP_HOUR;
-    x->answered = (struct window){1, 2};
+    x->asked.answered = (struct window){1, 2};
     x->outer_works = true;
-    x->per_level[LEVEL_HOUR] = 9;
+    x->asked.per_level[LEVEL_HOUR] = 9;
     cr_assert(question_share(&from, &to));
     cr_expect(y->value == 7 && y->values[METRIC_PV] == 8 && y->used == STEP_HOUR);
-    cr_expect(y->answered.from_s == 1 && y->answered.to_s == 2 && y->outer_works);
-    cr_expect(y->per_level[LEVEL_HOUR] == 9 && y->points == NULL);
+    cr_expect(y->asked.answered.from_s == 1 && y->asked.answered.to_s == 2 && y->outer_works);
+    cr_expect(y->asked.per_level[LEVEL_HOUR] == 9 && y->points == NULL);
     cr_expect_str_eq(to.detail, "words");
 
     x->n_points = 2;
