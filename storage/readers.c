@@ -1,25 +1,12 @@
 #include "storage/readers.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "storage/base/clock.h"
 #include "storage/core/session.h"
-#include "storage/count/count.h"
-#include "storage/count/join.h"
-#include "storage/filter/ops.h"
 #include "storage/job/queue.h"
-#include "storage/pages/overlap.h"
-#include "storage/pages/pages.h"
-#include "storage/pages/sites.h"
-#include "storage/read/operation.h"
-#include "storage/read/page_sets.h"
-#include "storage/read/probe.h"
 #include "storage/read/repeat.h"
-#include "storage/rollup/status.h"
-#include "storage/seen/seen.h"
-#include "storage/users/active.h"
-#include "storage/users/forget.h"
-#include "storage/users/users.h"
 
 #define CONNECT_MS 1000
 #define SILENCE_MS 5000 /* no reply for so long: the connection is dead, or as good as */
@@ -28,7 +15,8 @@
 
 struct readers {
     struct core *core;
-    pthread_mutex_t lock; /* guards all below */
+    const struct operation *operations; /* by enum storage_op */
+    pthread_mutex_t lock;               /* guards all below */
     pthread_cond_t work, idle, watch;
     struct job_queue waiting; /* a job's cost is 1 */
     size_t running;
@@ -59,43 +47,8 @@ static bool connect_for(struct reader *r, const struct storage_job *job)
     return true;
 }
 
-static enum storage_err count(struct reader *r, struct storage_job *job, bool *ret_lost)
-{
-    struct count_job *question = &job->u.count;
-    enum storage_err err = page_set_resolve(
-        r, job, &question->set, question->asked.site, &question->pages, &question->n_pages, ret_lost);
-    return err == STORAGE_OK ? counter_run(r->counter, &r->session, job, ret_lost) : err;
-}
-
-static enum storage_err rollup_status(struct reader *r, struct storage_job *job, bool *ret_lost)
-{
-    return rollup_status_read(r->core, &r->session, job->deadline_ms, &job->u.rollup, ret_lost);
-}
-
-/* again: it may be done again after a lost connection, because doing it twice is the same. */
-static const struct {
-    reader_op_fn *run;
-    bool again;
-} ops[STORAGE_OPS] = {
-    [STORAGE_COUNT] = {count, true},
-    [STORAGE_PROBE] = {probe_run, false},
-    [STORAGE_ROLLUP_STATUS] = {rollup_status, true},
-    [STORAGE_ACTIVITY] = {activity_run, true},
-    [STORAGE_ACTIVE_USERS] = {active_users_run, true},
-    [STORAGE_USER_DAYS] = {user_days_run, true},
-    [STORAGE_FORGET_USER] = {forget_user_run, true},
-    [STORAGE_PAGES] = {pages_run, true},
-    [STORAGE_OVERLAP] = {overlap_run, true},
-    [STORAGE_PAGE_SET_PUT] = {page_set_put_run, true},
-    [STORAGE_PAGE_SET_GET] = {page_set_get_run, true},
-    [STORAGE_PAGE_SET_DELETE] = {page_set_delete_run, true},
-    [STORAGE_SITES] = {sites_run, true},
-    [STORAGE_FILTER_READ] = {filter_run, true},
-    [STORAGE_FILTER_WRITE] = {filter_run, false},
-    [STORAGE_SEEN] = {seen_run, true},
-};
-
-static enum storage_err run_once(struct reader *r, struct storage_job *job, bool *ret_lost)
+static enum storage_err run_once(
+    const struct operation *operation, struct reader *r, struct storage_job *job, bool *ret_lost)
 {
     *ret_lost = false;
     if (atomic_load(&r->core->settings_differ)) {
@@ -105,7 +58,7 @@ static enum storage_err run_once(struct reader *r, struct storage_job *job, bool
         *ret_lost = true;
         return STORAGE_DOWN;
     }
-    enum storage_err err = ops[job->op].run(r, job, ret_lost);
+    enum storage_err err = operation->run(r, job, ret_lost);
     if (*ret_lost) {
         session_close(&r->session);
     }
@@ -129,11 +82,12 @@ static void wait_until(struct readers *readers, pthread_cond_t *what, int64_t un
 /* A lost connection is tried again, for as long as Redis is expected back. */
 static enum storage_err run(struct readers *readers, struct reader *r, struct storage_job *job)
 {
+    const struct operation *operation = &readers->operations[job->op];
     for (;;) {
         bool lost = false;
-        enum storage_err err = run_once(r, job, &lost);
+        enum storage_err err = run_once(operation, r, job, &lost);
         int64_t now_ms = monotonic_ms();
-        if (!lost || !ops[job->op].again || now_ms + RETRY_MS >= job->deadline_ms ||
+        if (!lost || !operation->again || now_ms + RETRY_MS >= job->deadline_ms ||
             atomic_load(&r->core->refusing)) {
             return err;
         }
@@ -153,13 +107,14 @@ static enum storage_err run(struct readers *readers, struct reader *r, struct st
  * long.  Nothing of @job was sent yet. */
 static struct storage_job *take_same(struct readers *readers, const struct storage_job *job)
 {
+    operation_same_fn *is_same = readers->operations[job->op].same;
     struct storage_job *same = NULL;
     struct storage_job **end = &same;
     struct storage_job *before = NULL;
     struct storage_job *at = readers->waiting.first;
-    for (size_t i = 0; at != NULL && i < JOIN_AMONG; i++) {
+    for (size_t i = 0; is_same != NULL && at != NULL && i < JOIN_AMONG; i++) {
         struct storage_job *next = at->next;
-        if (at->deadline_ms >= job->deadline_ms && question_same(job, at)) {
+        if (at->op == job->op && at->deadline_ms >= job->deadline_ms && is_same(job, at)) {
             *end = job_queue_remove(&readers->waiting, before);
             end = &at->next;
         } else {
@@ -229,14 +184,15 @@ static void job_ended(struct readers *readers, uint64_t question, int64_t begun_
 }
 
 /* Before @job's own answer: its owner takes it away then.  Returns how many. */
-static size_t answer_same(struct core *core, const struct storage_job *job,
+static size_t answer_same(const struct readers *readers, const struct storage_job *job,
     struct storage_job *same, enum storage_err err)
 {
     size_t n = 0;
     while (same != NULL) {
         struct storage_job *next = same->next;
-        bool shared = question_share(job, same);
-        atomic_fetch_add(&core->stats.queries_joined, 1);
+        bool shared = readers->operations[job->op].share(job, same);
+        memcpy(same->detail, job->detail, sizeof(same->detail));
+        atomic_fetch_add(&readers->core->stats.queries_joined, 1);
         job_done(same, shared ? err : STORAGE_NOMEM);
         same = next;
         n++;
@@ -255,24 +211,18 @@ static void *reader_main(void *argument)
         int64_t begun_us = monotonic_us();
         size_t answered = 0;
         while (job != NULL) {
-            enum storage_err err = STORAGE_NOMEM;
-            if (r.counter == NULL) { /* no memory for it the last time is no reason for ever */
-                r.counter = counter_new(r.core);
-            }
-            if (r.counter != NULL) {
-                err = monotonic_ms() >= job->deadline_ms ? STORAGE_LATE : run(readers, &r, job);
-            }
+            enum storage_err err =
+                monotonic_ms() >= job->deadline_ms ? STORAGE_LATE : run(readers, &r, job);
             /* too late for this one: the others have their own deadlines */
             struct storage_job *left = err == STORAGE_LATE ? same : NULL;
-            answered += 1 + answer_same(r.core, job, err == STORAGE_LATE ? NULL : same, err);
+            answered += 1 + answer_same(readers, job, err == STORAGE_LATE ? NULL : same, err);
             job_done(job, err);
             job = left;
             same = left == NULL ? NULL : left->next;
         }
         job_ended(readers, question, begun_us, answered);
     }
-    session_close(&r.session);
-    counter_free(r.counter);
+    reader_release(&r);
     return NULL;
 }
 
@@ -301,7 +251,7 @@ static void *watch_main(void *argument)
     return NULL;
 }
 
-struct readers *readers_start(struct core *core, unsigned n)
+struct readers *readers_start(struct core *core, const struct operation *operations, unsigned n)
 {
     struct readers *readers = calloc(1, sizeof(*readers) + n * sizeof(readers->threads[0]));
     if (readers == NULL) {
@@ -311,6 +261,7 @@ struct readers *readers_start(struct core *core, unsigned n)
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     readers->core = core;
+    readers->operations = operations;
     readers->watch_ms = INT64_MAX;
     pthread_mutex_init(&readers->lock, NULL);
     pthread_cond_init(&readers->work, &monotonic);
@@ -334,7 +285,8 @@ bool readers_submit(struct readers *readers, struct storage_job *job, enum stora
 {
     *ret_err = STORAGE_OK;
     job->cost = 1;
-    job->question = question_hash(job);
+    operation_hash_fn *hash = readers->operations[job->op].hash;
+    job->question = hash != NULL ? hash(job) : 0;
     pthread_mutex_lock(&readers->lock);
     if (readers->draining || readers->stop) {
         *ret_err = STORAGE_SHUTDOWN;

@@ -11,6 +11,7 @@
 #include "storage/limit/guard.h"
 #include "storage/lock/leader.h"
 #include "storage/read/cache.h"
+#include "storage/operations.h"
 #include "storage/readers.h"
 #include "storage/redis/resolver.h"
 #include "storage/rollup/rollup.h"
@@ -121,7 +122,7 @@ static bool storage_start(
     if (s->hot == NULL || !start_writing(s)) {
         return false;
     }
-    s->readers = readers_start(&s->core, config->readers);
+    s->readers = readers_start(&s->core, storage_operations, config->readers);
     return s->readers != NULL && (!config->lead || start_leading(s, ret_error));
 }
 

@@ -16,7 +16,7 @@ bool chunk_has_metric(const struct chunk *chunk, int metric)
 size_t chunk_next_read(const struct shard *shard, size_t i)
 {
     const struct run *run = NULL;
-    while ((run = count_run(shard, i)) != NULL && run->recalled) {
+    while ((run = count_run_at(shard, i)) != NULL && run->recalled) {
         i = run->first + run->n;
     }
     return i;

@@ -1,9 +1,13 @@
-#include "storage/count/count.h"
+#include "storage/read/operation.h"
+
+#include <stdlib.h>
 
 #include "storage/base/clock.h"
 #include "storage/count/plan.h"
 #include "storage/count/read.h"
 #include "storage/read/listed_keys.h"
+#include "storage/read/page_sets.h"
+#include "storage/read/repeat.h"
 #include "storage/schema/key.h"
 
 #define RECALLS 2 /* attempts; where late events come faster than that, all is read */
@@ -66,7 +70,7 @@ static enum storage_err conclude(struct counter *c, struct count_job *job, struc
     return count_all_keys(c, job);
 }
 
-enum storage_err counter_run(
+static enum storage_err run(
     struct counter *c, struct session *session, struct storage_job *job, bool *ret_lost)
 {
     struct count_job *count = &job->u.count;
@@ -97,4 +101,66 @@ enum storage_err counter_run(
         atomic_fetch_add(&c->core->stats.query_replans, 1);
     }
     return STORAGE_LATE; /* rollups moved on faster than we could read */
+}
+
+static void free_question(void *question)
+{
+    counter_free(question);
+}
+
+enum storage_err count_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
+{
+    struct count_job *count = &job->u.count;
+    struct reader_scratch *scratch = &reader->scratch[STORAGE_COUNT];
+    if (scratch->p == NULL) { /* no memory for it the last time is no reason for ever */
+        *scratch = (struct reader_scratch){counter_new(reader->core), free_question};
+    }
+    if (scratch->p == NULL) {
+        return STORAGE_NOMEM;
+    }
+    enum storage_err err = page_set_resolve(
+        reader, job, &count->set, count->asked.site, &count->pages, &count->n_pages, ret_lost);
+    return err == STORAGE_OK ? run(scratch->p, &reader->session, job, ret_lost) : err;
+}
+
+/* ---- questions that are the same ---- */
+
+/* (Without a step the zone says nothing.) */
+bool count_same(const struct storage_job *a, const struct storage_job *b)
+{
+    const struct count_job *x = &a->u.count;
+    const struct count_job *y = &b->u.count;
+    return window_question_same(&x->asked, &y->asked) && x->metric == y->metric &&
+           x->all_metrics == y->all_metrics && x->step == y->step &&
+           (x->step == STEP_NONE || x->zone == y->zone) && x->set.name.n == 0 &&
+           y->set.name.n == 0 && same_pages(x->pages, x->n_pages, y->pages, y->n_pages);
+}
+
+uint64_t count_hash(const struct storage_job *job)
+{
+    const struct count_job *count = &job->u.count;
+    return question_hash(&count->asked, count->pages, count->n_pages,
+        (uint64_t)count->metric * 32 + (uint64_t)count->step * 2 + count->all_metrics);
+}
+
+bool count_share(const struct storage_job *from, struct storage_job *to)
+{
+    const struct count_job *answer = &from->u.count;
+    struct count_job own = to->u.count;
+    size_t n_bytes = answer->points == NULL ? 0 : answer->n_points * sizeof(*answer->points);
+    struct count_point *points = n_bytes == 0 ? NULL : malloc(n_bytes);
+    if (points == NULL && n_bytes > 0) {
+        return false;
+    }
+    if (points != NULL) {
+        memcpy(points, answer->points, n_bytes);
+    }
+    to->u.count = *answer; /* all of it, but for what belongs to one job: */
+    to->u.count.asked.site = own.asked.site;
+    to->u.count.asked.keys = NULL;
+    to->u.count.asked.n_keys = 0;
+    to->u.count.pages = own.pages;
+    to->u.count.set = own.set;
+    to->u.count.points = points;
+    return true;
 }

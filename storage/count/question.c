@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "storage/count/count.h"
-
 const struct slice counter_whole_site = {"", 0};
 
 enum key_kind metric_kind(enum metric metric)

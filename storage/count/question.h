@@ -87,6 +87,10 @@ struct counter {
     size_t reads;     /* keys that were asked for */
 };
 
+/* NULL: no memory. */
+struct counter *counter_new(struct core *core);
+void counter_free(struct counter *counter);
+
 /* The page that stands for the whole site. */
 extern const struct slice counter_whole_site;
 

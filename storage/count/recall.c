@@ -147,7 +147,7 @@ void count_recall(struct counter *c, const struct count_job *job)
     }
 }
 
-struct run *count_run(const struct shard *shard, size_t i)
+struct run *count_run_at(const struct shard *shard, size_t i)
 {
     size_t low = 0;
     size_t high = shard->n_runs; /* those before low end by i, those from high on begin behind it */

@@ -39,7 +39,7 @@ struct cache_id count_id(struct counter *c, const struct count_job *job, unsigne
     enum metric metric, const struct slice *const *pages, size_t n_pages);
 
 /* The run that bucket @i of the shard's cover belongs to; NULL: none. */
-struct run *count_run(const struct shard *shard, size_t i);
+struct run *count_run_at(const struct shard *shard, size_t i);
 
 /* All of @run's buckets were read into c->run or c->run_sum, the last ones in a reply with @view:
  * take them into c->tally, and remember them if one proof holds for all.  False: no memory. */

@@ -71,7 +71,7 @@ static enum storage_err take_bucket(struct counter *c, struct storage_job *job,
     size_t point, const struct reply *values)
 {
     const struct shard *shard = chunk->shard;
-    const struct run *run = count_run(shard, i);
+    const struct run *run = count_run_at(shard, i);
     if (run != NULL && i == run->first) {
         hll_clear(&c->run[metric]);
         c->run_sum[metric] = 0;

@@ -8,8 +8,6 @@
 #include "storage/filter/state.h"
 #include "storage/read/operation.h"
 
-reader_op_fn filter_run;
-
 /* FILTER_CHECK (filter/items.c) and FILTER_ADD (filter/add.c) of a filter that was learnt.  False:
  * see pipe.err. *ret_gone: the filter was deleted meanwhile; items without an answer are
  * FILTER_PENDING. */

@@ -36,6 +36,12 @@ struct window_question {
     size_t n_keys;
 };
 
+/* Would the answer to @a be the answer to @b?  Not with explain: lists of keys are owned. */
+bool window_question_same(const struct window_question *a, const struct window_question *b);
+
+/* The same pages in the same order? */
+bool same_pages(const struct slice *a, size_t n_a, const struct slice *b, size_t n_b);
+
 /* A page set whose pages are asked for beside those that are named: storage replaces the question's
  * pages by the union.  Unknown: STORAGE_NO_SET. */
 struct page_set_ref {

@@ -1,4 +1,8 @@
-#include "storage/pages/overlap.h"
+/* overlap.c - how many visitors two pages, or two sets of pages, have in common over a window.
+ *
+ * The sketches of both sides are read by one proved reading (read/proved_read.h); the estimate of
+ * what they have in common is sketch/hll_joint.h. */
+#include "storage/read/operation.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,14 @@
-#include "storage/pages/pages.h"
+/* pages.c - the top pages of a window, by page views or by visitors.
+ *
+ * Page views are summed up for every page (pages/scan.h), so their order is exact.
+ *
+ * By visitors, pages are walked in the order of their page views, and the sketches of some pages at
+ * a time are read.  Nobody visits a page without viewing it.  So the walk ends where the next page
+ * has fewer page views than the last of the first n pages has visitors: no page behind it can be
+ * among the first n.  With as many page views the name decides, and names of pages with as many
+ * page views are in order too.  An estimate can be above the page views all the same; it is cut to
+ * them, which makes the rule hold of what is answered. */
+#include "storage/read/operation.h"
 
 #include <stdlib.h>
 
@@ -6,6 +16,7 @@
 #include "storage/pages/scan.h"
 #include "storage/pages/sketches.h"
 #include "storage/read/page_sets.h"
+#include "storage/read/repeat.h"
 
 #define BATCH      64 /* pages whose sketches are read at once */
 #define REMEMBERED 32 /* the first pages, whose visitors in closed buckets are remembered */
@@ -171,6 +182,24 @@ static enum storage_err attempt(struct ranking *r, bool *ret_done)
     return err;
 }
 
+/* The rows with their names, into memory of the job's own.  False: no memory. */
+static bool copy_rows(const struct page_row *rows, size_t n, struct pages_job *ret)
+{
+    ret->n_rows = 0;
+    ret->rows = arena_alloc(&ret->arena, (n + 1) * sizeof(*ret->rows));
+    for (size_t i = 0; ret->rows != NULL && i < n; i++) {
+        char *copy = arena_alloc(&ret->arena, rows[i].page.n + 1);
+        if (copy == NULL) {
+            return false;
+        }
+        memcpy(copy, rows[i].page.p, rows[i].page.n);
+        ret->rows[i] = rows[i];
+        ret->rows[i].page.p = copy;
+        ret->n_rows = i + 1;
+    }
+    return ret->rows != NULL;
+}
+
 /* The first rows into the job, which outlives the scan: their names with them. */
 static enum storage_err conclude(struct ranking *r)
 {
@@ -178,19 +207,8 @@ static enum storage_err conclude(struct ranking *r)
     if (job->by_uv && r->n_rows > 0) {
         qsort(r->rows, r->n_rows, sizeof(*r->rows), by_visitors);
     }
-    job->n_rows = r->n_rows < job->limit ? r->n_rows : job->limit;
-    job->rows = arena_alloc(&job->arena, (job->n_rows + 1) * sizeof(*job->rows));
-    if (job->rows == NULL) {
+    if (!copy_rows(r->rows, r->n_rows < job->limit ? r->n_rows : job->limit, job)) {
         return STORAGE_NOMEM;
-    }
-    for (size_t i = 0; i < job->n_rows; i++) {
-        char *copy = arena_alloc(&job->arena, r->rows[i].page.n + 1);
-        if (copy == NULL) {
-            return STORAGE_NOMEM;
-        }
-        memcpy(copy, r->rows[i].page.p, r->rows[i].page.n);
-        job->rows[i] = r->rows[i];
-        job->rows[i].page.p = copy;
     }
     window_sort_keys(&job->asked);
     atomic_fetch_add(&r->w.core->stats.queries, 1);
@@ -228,4 +246,37 @@ enum storage_err pages_run(struct reader *reader, struct storage_job *job, bool 
     free(r->first);
     free(r);
     return err;
+}
+
+/* ---- questions that are the same ---- */
+
+bool pages_same(const struct storage_job *a, const struct storage_job *b)
+{
+    const struct pages_job *x = &a->u.pages;
+    const struct pages_job *y = &b->u.pages;
+    return window_question_same(&x->asked, &y->asked) && x->by_uv == y->by_uv &&
+           x->limit == y->limit && slice_equal(x->prefix, y->prefix) && x->set.name.n == 0 &&
+           y->set.name.n == 0 && same_pages(x->pages, x->n_pages, y->pages, y->n_pages);
+}
+
+uint64_t pages_hash(const struct storage_job *job)
+{
+    const struct pages_job *pages = &job->u.pages;
+    return question_hash(
+        &pages->asked, pages->pages, pages->n_pages, 100 + pages->limit * 2 + pages->by_uv);
+}
+
+bool pages_share(const struct storage_job *from, struct storage_job *to)
+{
+    const struct pages_job *answer = &from->u.pages;
+    struct pages_job own = to->u.pages;
+    to->u.pages = *answer; /* all of it, but for what belongs to one job: */
+    to->u.pages.asked.site = own.asked.site;
+    to->u.pages.asked.keys = NULL;
+    to->u.pages.asked.n_keys = 0;
+    to->u.pages.pages = own.pages;
+    to->u.pages.set = own.set;
+    to->u.pages.prefix = own.prefix;
+    to->u.pages.arena = own.arena;
+    return copy_rows(answer->rows, answer->n_rows, &to->u.pages);
 }

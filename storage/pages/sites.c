@@ -1,4 +1,5 @@
-#include "storage/pages/sites.h"
+/* sites.c - which sites have had events. */
+#include "storage/read/operation.h"
 
 #include <stdlib.h>
 

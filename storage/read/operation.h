@@ -1,7 +1,9 @@
-/* operation.h - what a reader thread can be asked to do: one function an operation.
+/* operation.h - what a reader thread can be asked to do: one line an operation.
  *
- * Layer: storage, private to it.  The table stands in readers.c: a new operation is a file of its
- * own and a line there.
+ * Layer: storage.  The list stands below the folders whose functions it names, so that each of
+ * their files includes its own declaration from here; storage/operations.c makes the table of it.
+ *
+ * A new operation is a function in one of those folders and a line in the list.
  */
 #ifndef STORAGE_READ_OPERATION_H
 #define STORAGE_READ_OPERATION_H
@@ -9,19 +11,67 @@
 #include "storage/core/core.h"
 #include "storage/core/session.h"
 
-struct counter;
-
 /* A reader thread's own. */
 struct reader {
     struct core *core;
     struct session session; /* connected, when an operation runs */
-    struct counter *counter;
+
+    /* What an operation keeps between its jobs, such as large arrays, by enum storage_op: its own
+     * to make, given back by reader_release(). */
+    struct reader_scratch {
+        void *p; /* NULL: nothing so far */
+        void (*free)(void *p);
+    } scratch[STORAGE_OPS];
 };
+
+/* Close the connection, and give back what operations kept. */
+void reader_release(struct reader *reader);
 
 /* Do @job, by its deadline.  *ret_lost (false before): the connection is lost, or in an unknown
  * state; it will be closed. */
-typedef enum storage_err reader_op_fn(
+typedef enum storage_err operation_run_fn(
     struct reader *reader, struct storage_job *job, bool *ret_lost);
+
+/* Would the answer to @a be the answer to @b?  Both are of the operation. */
+typedef bool operation_same_fn(const struct storage_job *a, const struct storage_job *b);
+
+/* Equal for questions that are the same, and hardly ever for others.  Not 0. */
+typedef uint64_t operation_hash_fn(const struct storage_job *job);
+
+/* Give @to, which asks the same, a copy of the result of @from.  False: no memory. */
+typedef bool operation_share_fn(const struct storage_job *from, struct storage_job *to);
+
+/* The list: each operation is ALONE or SHARED.
+ *
+ *     again              after a lost connection it is done once more: twice is the same as once
+ *     same, hash, share  SHARED: jobs that ask the same and wait at the same time are answered
+ *                        together */
+#define OPERATIONS(ALONE, SHARED)                                                                  \
+    /* operation, run, again; same, hash, share */                                                 \
+    SHARED(STORAGE_COUNT, count_run, true, count_same, count_hash, count_share)                    \
+    SHARED(STORAGE_PAGES, pages_run, true, pages_same, pages_hash, pages_share)                    \
+    ALONE(STORAGE_OVERLAP, overlap_run, true)                                                      \
+    ALONE(STORAGE_SITES, sites_run, true)                                                          \
+    ALONE(STORAGE_PAGE_SET_PUT, page_set_put_run, true)                                            \
+    ALONE(STORAGE_PAGE_SET_GET, page_set_get_run, true)                                            \
+    ALONE(STORAGE_PAGE_SET_DELETE, page_set_delete_run, true)                                      \
+    ALONE(STORAGE_ACTIVITY, activity_run, true)                                                    \
+    ALONE(STORAGE_ACTIVE_USERS, active_users_run, true)                                            \
+    ALONE(STORAGE_USER_DAYS, user_days_run, true)                                                  \
+    ALONE(STORAGE_FORGET_USER, forget_user_run, true)                                              \
+    ALONE(STORAGE_FILTER_READ, filter_run, true)                                                   \
+    ALONE(STORAGE_FILTER_WRITE, filter_run, false)                                                 \
+    ALONE(STORAGE_SEEN, seen_run, true)                                                            \
+    ALONE(STORAGE_ROLLUP_STATUS, rollup_status_run, true)                                          \
+    ALONE(STORAGE_PROBE, probe_run, false)
+
+#define OPERATION_DECLARE_ALONE(op, run, again) operation_run_fn run;
+#define OPERATION_DECLARE_SHARED(op, run, again, same, hash, share)                                \
+    operation_run_fn run;                                                                          \
+    operation_same_fn same;                                                                        \
+    operation_hash_fn hash;                                                                        \
+    operation_share_fn share;
+OPERATIONS(OPERATION_DECLARE_ALONE, OPERATION_DECLARE_SHARED)
 
 /* Copy Redis's own words, an error reply, into job->detail. */
 void reader_op_detail(struct storage_job *job, const struct reply *reply);

@@ -11,11 +11,6 @@
 
 #include "storage/read/operation.h"
 
-enum storage_err page_set_put_run(struct reader *reader, struct storage_job *job, bool *ret_lost);
-enum storage_err page_set_get_run(struct reader *reader, struct storage_job *job, bool *ret_lost);
-enum storage_err page_set_delete_run(
-    struct reader *reader, struct storage_job *job, bool *ret_lost);
-
 /* If @set has a name: replace *pages by them and the set's, each once.  A question that is run
  * again keeps what it has. */
 enum storage_err page_set_resolve(struct reader *reader, struct storage_job *job,

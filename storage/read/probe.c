@@ -1,4 +1,6 @@
-#include "storage/read/probe.h"
+/* probe.c - is Redis ready?  One write, of a key that expires after a minute, proves that Redis
+ * takes writes. */
+#include "storage/read/operation.h"
 
 #include "storage/base/buffer.h"
 #include "storage/core/reply_fault.h"

@@ -1,5 +1,20 @@
 #include "storage/read/repeat.h"
 
+#include "storage/schema/partition.h"
+
+uint64_t question_hash(
+    const struct window_question *asked, const struct slice *pages, size_t n_pages, uint64_t what)
+{
+    uint64_t hash = page_hash(asked->site, n_pages > 0 ? pages[0] : SLICE(""));
+    uint64_t words[] = {
+        (uint64_t)asked->window.from_s, (uint64_t)asked->window.to_s, what, n_pages};
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 32;
+    }
+    return hash | 1;
+}
+
 int64_t repeat_due_us(const struct repeats *repeats, uint64_t question)
 {
     const struct repeat *repeat = &repeats->all[question / 2 % REPEATS];

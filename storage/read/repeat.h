@@ -18,10 +18,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/job/window_job.h"
+
 #define REPEAT_HOLD_TIMES  8
 #define REPEAT_HOLD_MAX_US 25000
 
 #define REPEATS 256 /* questions that are remembered; another one of the same place takes it */
+
+/* A number for a question: equal for questions that are the same, and hardly ever for others.
+ * @pages: those that it names; @what: all else that tells it apart.  Not 0. */
+uint64_t question_hash(
+    const struct window_question *asked, const struct slice *pages, size_t n_pages, uint64_t what);
 
 /* Zeroed: nothing is crowded. */
 struct repeats {

@@ -5,6 +5,7 @@
 #include "storage/core/reply_fault.h"
 #include "storage/lock/leader.h"
 #include "storage/lock/lock.h"
+#include "storage/read/operation.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 
@@ -105,4 +106,10 @@ enum storage_err rollup_status_read(struct core *core, struct session *session, 
     }
     ret->leader = leader != NULL && leader_token(leader) != 0;
     return r.err;
+}
+
+enum storage_err rollup_status_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
+{
+    return rollup_status_read(
+        reader->core, &reader->session, job->deadline_ms, &job->u.rollup, ret_lost);
 }

@@ -1,4 +1,4 @@
-#include "storage/seen/seen.h"
+#include "storage/read/operation.h"
 
 #include <stdlib.h>
 

@@ -15,9 +15,6 @@
 
 #include "storage/users/bitmaps.h"
 
-/* STORAGE_ACTIVITY. */
-reader_op_fn activity_run;
-
 /* Read bytes [@at, @at + @n) of a set's bitmaps in @partition, and unite or intersect them into
  * @words (8-byte words, enough for @n bytes).  False: see pipe.err. */
 bool activity_read_set(struct activity *a, const struct activity_who *who,

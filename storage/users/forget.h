@@ -16,9 +16,6 @@
 #include "storage/base/compiler.h"
 #include "storage/read/operation.h"
 
-/* STORAGE_FORGET_USER. */
-reader_op_fn forget_user_run;
-
 /* Once an hour, in the process that leads the rollup: take away bitmaps of days that are not kept
  * any more, and clear the indices that stand in `gone`.  @session is connected.  False: it must be
  * closed. */

@@ -1,4 +1,5 @@
-#include "storage/users/users.h"
+/* users.c - who is in a set of days, and on which days one user was there. */
+#include "storage/read/operation.h"
 
 #include <stdlib.h>
 

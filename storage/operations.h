@@ -1,0 +1,22 @@
+/* operations.h - the table of what reader threads can be asked to do.
+ *
+ * Layer: storage.  Constant, so thread-safe.  The list that it is made of is in read/operation.h.
+ */
+#ifndef STORAGE_OPERATIONS_H
+#define STORAGE_OPERATIONS_H
+
+#include "storage/read/operation.h"
+
+/* One operation; see OPERATIONS for what the members mean. */
+struct operation {
+    operation_run_fn *run; /* NULL: not for reader threads */
+    bool again;
+    operation_same_fn *same; /* NULL, and so are hash and share: each job has its own answer */
+    operation_hash_fn *hash;
+    operation_share_fn *share;
+};
+
+/* By enum storage_op. */
+extern const struct operation storage_operations[STORAGE_OPS];
+
+#endif
