@@ -9,7 +9,7 @@
 
 struct live {
     const struct options *options;
-    struct options own; /* zeroed where they are somebody else's */
+    struct options own; /* zeroed if the options are the caller's */
     struct app app;
     struct limit_policy *policies;
     struct slice *policy_names;
@@ -27,13 +27,13 @@ bool live_guard(const struct options *options, enum guard_by *ret_by, struct lim
         limit_option_rate(options->ingest_limit, ret_limit) != NULL) {
         return true;
     }
-    *ret_by = (enum guard_by)(GUARD_TOKEN + (int)options->ingest_limit_by); /* words begin behind
-                                                                               off */
+    /* The option's words begin behind `off`. */
+    *ret_by = (enum guard_by)(GUARD_TOKEN + (int)options->ingest_limit_by);
     ret_limit->burst = options->ingest_burst;
     return limit_check(ret_limit, &part) == NULL;
 }
 
-/* The file's `policy.<name> = ..`, which were checked when it was read. */
+/* The file's lines `policy.<name> = ..`, which were checked when the file was read. */
 static bool make_policies(struct live *live)
 {
     const struct options *o = live->options;
@@ -52,12 +52,12 @@ static bool make_policies(struct live *live)
         }
     }
     live->app.policies = live->policies;
-    live->app.policy_names = live->policy_names; /* the last one stays empty */
+    live->app.policy_names = live->policy_names; /* the last name stays empty */
     live->app.n_policies = n;
     return true;
 }
 
-/* Who may be believed, and who may read; the texts were checked. */
+/* The trusted proxies and the other origins; both texts were checked. */
 static bool make_lists(struct live *live)
 {
     struct app *app = &live->app;
@@ -81,11 +81,11 @@ static void free_one(struct live *live)
 struct live *live_new(const struct app *base, const struct options *options, struct live *older)
 {
     struct live *live = calloc(1, sizeof(*live));
-    enum guard_by by;
-    struct limit limit;
     if (live == NULL) {
         return NULL;
     }
+    enum guard_by by;
+    struct limit limit;
     live->options = options;
     live->app = *base;
     live->app.max_future_s = options->max_future_s;
@@ -105,7 +105,7 @@ struct live *live_take(const struct app *base, struct options *options, struct l
 {
     struct live *live = live_new(base, options, older);
     if (live != NULL) {
-        live->own = *options; /* texts stay where they are */
+        live->own = *options; /* the texts stay at their addresses */
         live->options = &live->own;
         memset(options, 0, sizeof(*options));
     }
@@ -138,7 +138,7 @@ static bool same(const struct options *a, const struct options *b, size_t option
     return strcmp(a->origins[option].text, b->origins[option].text) == 0;
 }
 
-/* Has @options an entry like @entry, with the same value? */
+/* Has @options an entry of the same name as @entry, with the same value? */
 static bool has_entry(const struct options *options, const struct option_entry *entry)
 {
     for (size_t i = 0; i < options->n_entries; i++) {
@@ -155,7 +155,7 @@ static bool is_live(const struct option_entry *entry)
     return entry->family == &option_families[OPTION_FAMILY_POLICY];
 }
 
-/* Some live entry of @a that @b has not, or not so. */
+/* Has @a a live entry that @b lacks, or has with another value? */
 static bool lacks_entry(const struct options *a, const struct options *b)
 {
     for (size_t i = 0; i < a->n_entries; i++) {
@@ -185,7 +185,7 @@ static void tell_entry(
     tell(data, name);
 }
 
-/* Is @name one of @options' entries, whatever its value? */
+/* Has @options an entry of the same name as @entry, with whatever value? */
 static bool knows_entry(const struct options *options, const struct option_entry *entry)
 {
     for (size_t i = 0; i < options->n_entries; i++) {
@@ -204,7 +204,7 @@ void live_tell_rest(const struct options *before, const struct options *after,
     for (size_t i = 0; i < option_table_n; i++) {
         bool fixed = !option_table[i].live;
         if (strcmp(option_table[i].name, "ingest-limit") == 0 && was != is) {
-            fixed = true; /* another limit is live, to have one or none is not */
+            fixed = true; /* a guard is switched on or off at a start only; its limit is live */
         }
         if (fixed && !same(before, after, i)) {
             tell(data, option_table[i].name);

@@ -1,42 +1,46 @@
-/* live.h - what of the options can change while requests are served, at SIGHUP.
+/* live.h - the options that can change while requests are served.
  *
- * Layer: service.  Such options are marked in option_table.c (`live`), and the policies of the file
- * are too.  What requests see of them is a struct app: a new one takes the place of the old one as
- * a whole, and a request keeps the one it began with.  Old ones stay until the end, for who knows
- * which request still looks at one; they are as many as there were changes.
+ * Layer: service.  At SIGHUP the configuration file is read again.  Options that may change then
+ * are marked `live` in option_table.c, and the policies of the file may change too.  A request sees
+ * them as a struct app (handlers/http/app.h).  A change makes a new struct app, which takes the
+ * place of the old one as a whole.  A request keeps the struct app that it began with.
  *
- * Thread safety: from one thread.  The app is read-only once made.
+ * Old ones stay until the service ends, because a request may still look at one.  There are as many
+ * as there were changes.
+ *
+ * Thread safety: from one thread.  A struct app is read-only once made.
  */
 #ifndef SERVICE_LIVE_H
 #define SERVICE_LIVE_H
 
 #include "handlers/http/app.h"
 #include "service/options/options.h"
+#include "storage/base/compiler.h"
 
 struct live;
 
-/* What @options say, in a copy of @base.  *@base's guard is on or off for good; where it is on, its
- * limit is the options'.  @options must outlive it; @older, or NULL, is freed with it.  NULL: no
- * memory, and @older is as it was. */
+/* Make a copy of @base with what @options say.  Whether there is an ingestion guard is @base's to
+ * say; its limit is the options'.  @options must outlive the result.  @older, which may be NULL, is
+ * freed with the result.  NULL: out of memory, and @older is as it was. */
 struct live *live_new(
     const struct app *base, const struct options *options, struct live *older) MUST_CHECK;
 
-/* The same from options that are taken over: *@options is zeroed if it succeeds. */
+/* The same from options that are taken over: *@options is zeroed on success. */
 struct live *live_take(
     const struct app *base, struct options *options, struct live *older) MUST_CHECK;
 
 void live_free(struct live *live); /* NULL is harmless */
 
-/* Both are there until live_free(): a newer live that has this one as its older keeps them. */
+/* Both stay until live_free(), also when a newer live has this one as its older. */
 const struct app *live_app(const struct live *live);
 const struct options *live_options(const struct live *live);
 
-/* The ingestion guard that @options ask for.  False: limit and burst do not go together.  (Each for
- * itself was checked before.) */
+/* The ingestion guard that @options ask for.  False: limit and burst do not go together, though
+ * each of them passed its own check. */
 bool live_guard(
     const struct options *options, enum guard_by *ret_by, struct limit *ret_limit) MUST_CHECK;
 
-/* Is there a difference between what is live in @before and @after? */
+/* Do the live options and policies of @before and @after differ? */
 bool live_differ(const struct options *before, const struct options *after);
 
 /* Call @tell with the name of each option that differs and needs a restart. */

@@ -7,8 +7,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The address and its length; 0 with errno if it is none.  An abstract name has no NUL at its end:
- * its length alone says where it stops. */
+/* The length of the address that @text means; 0 with errno if @text is no address.  An abstract
+ * name has no NUL at its end: only the length says where the name stops. */
 static socklen_t parse(const char *text, struct sockaddr_un *ret)
 {
     size_t n = strlen(text);

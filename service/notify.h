@@ -1,10 +1,10 @@
-/* notify.h - tell the service manager how far the program is: systemd's readiness protocol.
+/* notify.h - tell systemd, or another service manager, that the program is ready or about to stop.
  *
  * Layer: service.  Knows nothing else of tallyd; does not log.
- * The protocol (sd_notify(3), "Type=notify"): who starts the program may name a unix datagram
- * socket in $NOTIFY_SOCKET, an absolute path, or an abstract address with @ for its leading NUL.
- * Each datagram sent there is a list of lines NAME=value.  There is no answer.  The few lines below
- * save libsystemd and what it would bring with it.
+ * Source: sd_notify(3), "Type=notify".  A service manager may name a unix datagram socket in the
+ * environment variable NOTIFY_SOCKET: an absolute path, or an abstract address with @ for its
+ * leading NUL.  Each datagram sent to that socket is a list of lines NAME=value.  There is no
+ * answer.  These few lines save libsystemd and what that library would bring along.
  *
  * Thread safety: any thread.
  */
@@ -18,9 +18,9 @@
 #define NOTIFY_READY    "READY=1"    /* in service */
 #define NOTIFY_STOPPING "STOPPING=1" /* no longer, and about to end */
 
-/* Send @state to @address, $NOTIFY_SOCKET's value; NULL or "": nobody asked, and nothing is done.
- * Never blocks: a manager that does not read is not waited for.  False with errno: it was not sent
- * (EAFNOSUPPORT: neither path nor abstract address); nothing worse than that follows. */
+/* Send @state to @address, the value of NOTIFY_SOCKET.  With NULL or "" there is no manager, and
+ * nothing is done.  The function never blocks: a manager that does not read is not waited for.
+ * False: @state was not sent, and errno says why; EAFNOSUPPORT is an address of neither form. */
 bool notify_send(const char *address, const char *state);
 
 #endif

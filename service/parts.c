@@ -17,7 +17,7 @@
 #define REDIS_STOP_MS   10000
 #define HTTP_STOP_MS    1000
 #define DRAIN_MIN_MS    1000
-#define REDIS_START_MS  2000 /* the embedded Redis listens by then, or it is worth a warning */
+#define REDIS_START_MS  2000 /* an embedded Redis that listens later is worth a warning */
 #define THREADS_MAX     4
 
 /* 0, or the exit status. */
@@ -47,7 +47,7 @@ static int start_redis(struct service *s)
     return ok ? 0 : 1;
 }
 
-/* The `site.<name>.tz` lines.  Free the array.  NULL: no memory. */
+/* The `site.<name>.tz` lines.  The caller frees the array.  NULL: out of memory. */
 static struct storage_site_zone *site_zones(const struct options *options, size_t *ret_n)
 {
     struct storage_site_zone *zones = calloc(options->n_entries + 1, sizeof(*zones));
@@ -88,8 +88,8 @@ static bool start_storage(struct service *s)
         .site_zones = zones,
         .n_site_zones = n_zones,
     };
-    (void)option_parse_rate(o->seen_error, &config.seen.error); /* was checked */
-    s->app.storage = zones == NULL ? NULL : storage_open(&config, &error);
+    bool ready = zones != NULL && option_parse_rate(o->seen_error, &config.seen.error);
+    s->app.storage = ready ? storage_open(&config, &error) : NULL;
     free(zones);
     if (s->app.storage == NULL) {
         log_error(s->logger, "storage could not be opened", log_text("reason", error));
@@ -204,11 +204,11 @@ void service_stop(struct service *s)
 {
     struct redis_child_report report;
     int64_t until_ms = monotonic_ms() + s->options.request_timeout_ms;
-    if (s->server != NULL) { /* who has begun may finish: each request has its deadline */
+    if (s->server != NULL) { /* requests under way may finish: each has its deadline */
         http_server_quiesce(s->server);
         http_server_wait_idle(s->server, s->options.request_timeout_ms);
     }
-    if (s->app.storage != NULL) { /* who came last has little left; what nobody awaits, less */
+    if (s->app.storage != NULL) { /* jobs have deadlines; what nobody awaits gets DRAIN_MIN_MS */
         int64_t least_ms = monotonic_ms() + DRAIN_MIN_MS;
         storage_drain(s->app.storage, until_ms > least_ms ? until_ms : least_ms);
     }

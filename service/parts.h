@@ -1,11 +1,12 @@
-/* parts.h - the parts of a running tallyd: Redis, storage, HTTP.
+/* parts.h - the parts of a running tallyd: the embedded Redis, storage and the HTTP server.
  *
- * Layer: service.  Put together in this order, each needing those before it, and taken apart in
- * reverse: stop accepting, finish what is in flight, then end what it went to.
+ * Layer: service.  Each part needs the parts before it: Redis, then storage, then HTTP.  They are
+ * stopped in reverse.  First no new connection is accepted, then requests under way finish, then
+ * the parts end that those requests needed.
  *
- * Ownership: serve.c has the struct and fills its first half; the second is what service_start()
- * makes and service_stop() frees.  Thread safety: the main thread; it forks Redis, and a child's
- * death signal is bound to its forker.
+ * Ownership: serve.c owns the struct and fills its first half.  service_start() makes the second
+ * half, and service_stop() frees it.
+ * Thread safety: the main thread.  It forks Redis, which gets a signal when that thread ends.
  */
 #ifndef SERVICE_PARTS_H
 #define SERVICE_PARTS_H
@@ -22,9 +23,9 @@
 #include "service/tokens/tokens.h"
 
 struct service {
-    int argc; /* to read the options again */
+    int argc; /* the command line, for reading the options again */
     char **argv;
-    struct options options; /* of the start */
+    struct options options; /* as they were at the start */
     struct listen_address listen;
     struct tokens *tokens; /* NULL: nobody needs one */
     struct limit guard_limit;
@@ -32,22 +33,23 @@ struct service {
     struct logger *logger;
     struct redis_news news;
 
-    struct redis_child *child; /* NULL: a Redis of one's own */
+    struct redis_child *child; /* NULL: --redis names a server that somebody else runs */
     const char *redis_url;
-    struct app app; /* what all handlers share; requests see a copy of it, which `live` makes */
+    struct app app; /* what all handlers share; requests see a copy that `live` makes */
     struct app_stats stats;
     struct ops ops;
     struct write_probe probe;
-    struct live *live; /* what requests see of the options */
+    struct live *live; /* the live options as requests see them */
     struct route *routes;
     size_t n_routes;
     struct http_server *server;
 };
 
-/* 0, or the exit status; what was made before that is left for service_stop(). */
+/* Start all parts.  0, or the exit status; service_stop() frees what was made by then. */
 int service_start(struct service *service) MUST_CHECK;
 
-/* Also after a start that failed.  Waits, at most a request's time and some seconds. */
+/* Stop what was started, also after a start that failed.  This waits for requests under way: at
+ * most the time of one request and some seconds. */
 void service_stop(struct service *service);
 
 #endif

@@ -5,7 +5,7 @@
 
 extern char **environ;
 
-/* One line for all: the log passes over what repeats itself. */
+/* One line names all options: the log leaves out records of one message that repeat. */
 static void add_name(void *data, const char *name)
 {
     char *names = data;
@@ -27,7 +27,7 @@ static void apply(struct service *s, struct live *live)
 {
     const struct app *app = live_app(live);
     s->live = live;
-    s->app.guard_limit = app->guard_limit; /* no request looks there */
+    s->app.guard_limit = app->guard_limit; /* for the next copy; no request looks here */
     storage_guard_set_limit(app->storage, &app->guard_limit);
     http_server_set_app(s->server, app);
     logger_set_level(s->logger, live_options(live)->log_level);
@@ -82,7 +82,6 @@ static void reread_config(struct service *s)
         log_uint("policies", live_app(s->live)->n_policies));
 }
 
-/* What can be read again while requests are served. */
 void reread(struct service *s)
 {
     char error[TOKEN_FILE_ERROR];

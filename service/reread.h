@@ -1,16 +1,18 @@
-/* reread.h - SIGHUP: the configuration file and the tokens, read again while requests are served.
+/* reread.h - at SIGHUP, read the configuration file and the token file again.
  *
- * Layer: service.  What is wrong in a file changes nothing at all, and the log says so; what can
- * only change at the next start is named there.  live.h has the part that requests see.
+ * Layer: service.  Requests are served meanwhile.  A file with a fault changes nothing at all, and
+ * the log says so.  The log also names options that differ now and take effect at the next start.
+ * live.h has the part that requests see.
  *
- * Ownership: borrows all of it, but *live, in whose place it puts what it made.  Thread safety: the
- * main thread.
+ * Ownership: the service owns everything; service->live is replaced.
+ * Thread safety: the main thread.
  */
 #ifndef SERVICE_REREAD_H
 #define SERVICE_REREAD_H
 
 #include "service/parts.h"
 
+/* Read both files again, if the service was started with them. */
 void reread(struct service *service);
 
 #endif

@@ -23,13 +23,13 @@
 #include "storage/base/clock.h"
 
 #define REPEATS_PER_S     5
-#define DESCRIPTORS_SPARE 256 /* beside the connections: Redis, files, polls */
+#define DESCRIPTORS_SPARE 256 /* for Redis, files and polls */
 #define LARGE_BLOCK       (512 * 1024)
 #define ARENAS            2
 
 extern char **environ;
 
-/* To the service manager, if there is one that wants to know. */
+/* Tell the service manager, if there is one. */
 static void tell_manager(struct service *s, const char *state)
 {
     if (!notify_send(getenv(NOTIFY_SOCKET), state)) {
@@ -38,7 +38,7 @@ static void tell_manager(struct service *s, const char *state)
     }
 }
 
-/* The one line on stdout, once everything is there. */
+/* Print the one line on stdout, once everything is there. */
 static void announce(struct service *s)
 {
     char redis[512] = "embedded";
@@ -110,12 +110,12 @@ static bool catch_signals(struct service *s, int *ret_signal_fd)
     return *ret_signal_fd >= 0 && s->news.fd >= 0;
 }
 
-/* As many descriptors as connections, if the system lets us. */
+/* Ask for as many descriptors as connections, if the system lets us. */
 static void raise_descriptors(struct service *s)
 {
     struct rlimit limit;
     rlim_t wanted = (rlim_t)s->options.max_connections + DESCRIPTORS_SPARE +
-                    (rlim_t)s->options.threads * 3; /* their own: two to be woken, one epoll */
+                    (rlim_t)s->options.threads * 3; /* of each: two to be woken, one epoll */
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
         return;
     }
@@ -189,7 +189,7 @@ static int run(struct service *s, int signal_fd)
             eventfd_t ignored;
             (void)eventfd_read(s->news.fd, &ignored);
             if (!announced && atomic_load(&s->news.unfit)) {
-                return 2; /* once in service, it answers 503 and waits to be put right */
+                return 2; /* a service that is ready answers 503 instead, and waits */
             }
             if (!announced && atomic_load(&s->news.connected)) {
                 announce(s);
@@ -226,11 +226,10 @@ static int serve(struct service *s)
     return status;
 }
 
-/* Large blocks (bodies, flushes) go back to the system when they are freed.  Left alone, glibc
- * takes the first ones that are freed as a reason to keep such blocks for ever: 33 MiB resident
- * instead of 27 with a full cache and requests of 10,000 events.  Left alone too, each thread gets
- * an arena of its own, of which what it needed at most stays: 2 MiB more with dashboards polling.
- */
+/* Large blocks, bodies and flushes, go back to the system when they are freed.  By default glibc
+ * begins to keep such blocks once the first of them was freed: 33 MiB resident instead of 27, with
+ * a full cache and requests of 10,000 events.  By default, too, each thread gets an arena of its
+ * own and keeps the most that it ever needed: 2 MiB more, with dashboards polling. */
 static void give_memory_back(void)
 {
 #ifdef __GLIBC__

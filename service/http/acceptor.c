@@ -8,8 +8,7 @@
 
 #define AGAIN_MS 100 /* after the system refused a descriptor or memory */
 
-/* Hand over those that wait.  False if the system refuses to give one out, for want of descriptors
- * or memory. */
+/* Hand over the connections that wait.  False: the system has no descriptors or memory for one. */
 static bool take_all(struct acceptor *a)
 {
     while (!atomic_load(&a->stopping) && atomic_load(&a->room) > 0) {
@@ -24,7 +23,7 @@ static bool take_all(struct acceptor *a)
             a->hand(a->data, fd, &peer.any, n);
         } else if (errno == EAGAIN) {
             return true;
-        } else if (errno != ECONNABORTED && errno != EINTR) { /* not a client that left at once */
+        } else if (errno != ECONNABORTED && errno != EINTR) { /* ECONNABORTED: a client that left */
             return false;
         }
     }
@@ -69,7 +68,7 @@ bool acceptor_start(
 
 void acceptor_left(struct acceptor *a)
 {
-    if (atomic_fetch_add(&a->room, 1) == 0) { /* it sleeps for want of room, or is about to */
+    if (atomic_fetch_add(&a->room, 1) == 0) { /* the thread sleeps for want of room, or will */
         (void)eventfd_write(a->wake_fd, 1);
     }
 }

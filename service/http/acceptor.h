@@ -1,9 +1,10 @@
-/* acceptor.h - takes connections from a listening socket, as long as there is room for more.
+/* acceptor.h - take connections from a listening socket, as long as there is room for more.
  *
  * Layer: service.  Knows sockets and one thread of its own; no HTTP library.
  *
- * Who waits while there is no room stays in the kernel's queue.  Where the system is out of
- * descriptors or memory it tries again a moment later.  The thread sleeps while nobody comes.
+ * While there is no room, connections wait in the kernel's queue.  When the system is out of
+ * descriptors or memory, the acceptor tries again a moment later.  Its thread sleeps while nobody
+ * connects.
  *
  * Thread safety: acceptor_left() from any thread; the others from one.
  */
@@ -16,12 +17,14 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* What takes a connection over, on the acceptor's thread: @fd, which does not block and is not
- * inherited by children, is its own from then on.  @peer lives for the call. */
+#include "storage/base/compiler.h"
+
+/* Take a connection over, on the acceptor's thread.  @fd is the function's own from then on: a
+ * socket that does not block and that children do not inherit.  @peer lives for the call. */
 typedef void acceptor_hand(void *data, int fd, const struct sockaddr *peer, socklen_t peer_n);
 
-/* Embedded in the caller's, for connections come and go before acceptor_start() has returned; all
- * zero before that.  The fields are private. */
+/* Embedded in the caller's struct, because connections come and go before acceptor_start() has
+ * returned.  All zero before acceptor_start().  The fields are private. */
 struct acceptor {
     int listen_fd, wake_fd;
     acceptor_hand *hand;
@@ -32,15 +35,16 @@ struct acceptor {
     _Atomic int64_t room;
 };
 
-/* Take connections from @listen_fd, which must not block and stays the caller's, at most @room at
- * once.  False if descriptors or threads are out. */
+/* Take connections from @listen_fd, at most @room at once.  @listen_fd must not block, and stays
+ * the caller's.  False: no more descriptors or threads. */
 bool acceptor_start(struct acceptor *acceptor, int listen_fd, unsigned room, acceptor_hand *hand,
-    void *data) __attribute__((warn_unused_result));
+    void *data) MUST_CHECK;
 
-/* A connection that was handed over is no more: there is room for another. */
+/* A connection that was handed over has ended: there is room for another. */
 void acceptor_left(struct acceptor *acceptor);
 
-/* Take no more: when this returns the thread has ended.  Fine for one that was never started. */
+/* Take no more connections.  When this returns, the thread has ended.  An acceptor that was never
+ * started is fine. */
 void acceptor_quiesce(struct acceptor *acceptor);
 
 /* Quiesce and release; acceptor_left() must not be called any more. */

@@ -11,8 +11,8 @@
 
 struct body_inflate {
     z_stream z;
-    bool between; /* no member is open: at the start, and behind the end of one */
-    bool any;     /* a member was complete */
+    bool between; /* no member of the gzip stream is open */
+    bool any;     /* one member was complete */
 };
 
 const char *body_err_text(enum body_err err)
@@ -130,8 +130,7 @@ enum body_err body_coding(struct body *body, struct slice value)
 static enum body_err grow(struct body *body, size_t need)
 {
     size_t capacity = body->capacity > body->limit / 2 ? body->limit : body->capacity * 2;
-    if (body->claimed >=
-        need) { /* an honest claim: never more than that, and at once what it may reserve */
+    if (body->claimed >= need) { /* never more than was announced, and at once what that reserves */
         capacity = least(body->claimed, most(capacity, BODY_CLAIM_MAX));
     }
     capacity = most(capacity, need);
@@ -167,8 +166,8 @@ static enum body_err append_plain(struct body *body, const char *p, size_t n)
     return BODY_OK;
 }
 
-/* Inflate into what room there is.  A full body gets one byte aside, only to see whether more
- * comes. */
+/* Inflate into the room that is left.  A full body gets one byte aside, which only shows whether
+ * more comes. */
 static int inflate_some(struct body *body)
 {
     z_stream *z = &body->inflate->z;
@@ -187,7 +186,7 @@ static int inflate_some(struct body *body)
     return result;
 }
 
-/* One step of append_gzip.  Returns false when no input is left, or on error. */
+/* One step of append_gzip().  False: no input is left, or an error occurred. */
 static bool inflate_step(struct body *body)
 {
     struct body_inflate *state = body->inflate;
@@ -195,7 +194,7 @@ static bool inflate_step(struct body *body)
         if (state->z.avail_in == 0) {
             return false;
         }
-        /* RFC 1952 section 2.2: a file is a series of members.  Anything else is refused here. */
+        /* RFC 1952 section 2.2: a file is a series of members.  All else is refused here. */
         if (state->any && inflateReset(&state->z) != Z_OK) {
             return fail(body, BODY_BAD_GZIP) == BODY_OK;
         }
@@ -238,7 +237,7 @@ static enum body_err append_gzip(struct body *body, const char *p, size_t n)
     return BODY_OK;
 }
 
-/* Give back all but what is needed to say what went wrong. */
+/* Free all memory; the error stays. */
 static void drop(struct body *body)
 {
     if (body->inflate != NULL) {
@@ -264,7 +263,7 @@ enum body_err body_append(struct body *body, const char *p, size_t n)
     }
     enum body_err err = body->inflate != NULL ? append_gzip(body, p, n) : append_plain(body, p, n);
     if (err != BODY_OK) {
-        drop(body); /* what is still to come is swallowed: others may have the memory */
+        drop(body); /* other requests may have the memory while the rest is swallowed */
     }
     return err;
 }

@@ -51,11 +51,10 @@ static struct connection *connection_of(struct MHD_Connection *mhd)
     return info != NULL ? info->socket_context : NULL;
 }
 
-/* Keep the library from parsing the query: each argument takes 56 bytes of connection memory, and a
- * request with more than fit is never answered at all (0.9.75).  It looks for NUL behind the '?'
- * that it found before the call of http_on_target(); the bytes are its own and about to be cut
- * anyway.
- */
+/* Keep the library from parsing the query.  Each argument takes 56 bytes of connection memory, and
+ * the library (0.9.75) never answers a request whose arguments do not fit.  The library parses up
+ * to a NUL behind the '?', which it found before it called http_on_target().  The bytes are the
+ * library's own, and it is about to cut them anyway. */
 static void hide_query(const char *target, size_t n)
 {
     char *mark = memchr((char *)(uintptr_t)target, '?', n);
@@ -64,9 +63,7 @@ static void hide_query(const char *target, size_t n)
     }
 }
 
-/* The request line is there: a request begins.  What this returns becomes *state of
- * http_on_request().
- */
+/* The request line has come: a request begins.  The result becomes *state of http_on_request(). */
 void *http_on_target(void *cls, const char *target, struct MHD_Connection *mhd)
 {
     struct http_server *server = cls;
@@ -101,7 +98,7 @@ static void observe(const struct connection *connection, unsigned status, int64_
     }
 }
 
-/* The request is over: answered, refused by the library, or its connection is lost. */
+/* The request is over: answered, refused by the library, or lost with its connection. */
 void http_on_completed(
     void *cls, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why)
 {
@@ -130,7 +127,7 @@ void http_on_completed(
 
 /* ---- connections ---- */
 
-/* The peer's address as text; "" if it has none (a unix socket handed in). */
+/* The peer's address as text; "" if the peer has none, as on a unix socket. */
 static void name_peer(const struct sockaddr *address, char *ret, socklen_t room)
 {
     ret[0] = '\0';

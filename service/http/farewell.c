@@ -1,7 +1,8 @@
 /* http/farewell.c - the answer to a request that does not come whole in time.
  *
- * The library calls nobody while nothing comes, so this answer is written past it, by the reaper
- * and right before it shuts the socket down (reaper.h says why nothing else is sent then).
+ * While no bytes come, the library calls no function.  So the reaper writes this answer to the
+ * socket itself, right before it shuts the socket down.  reaper.h says why nothing else is sent on
+ * the socket then.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -24,7 +25,8 @@ static void print_date(char ret[static 32])
     }
 }
 
-/* The connection is its HTTP thread's: only what stays the same, and the id once it is `named`. */
+/* The connection belongs to its HTTP thread.  So this thread reads only what stays the same, and
+ * the id once the connection is `named`. */
 static void print_id(struct connection *connection, char ret[static HTTP_ID_MAX + 1])
 {
     if (atomic_load_explicit(&connection->named, memory_order_acquire)) {

@@ -16,7 +16,7 @@ static int listen_on(const struct addrinfo *address, const char **ret_error)
         *ret_error = "no socket of this address family can be had";
         return -1;
     }
-    /* Connections of a server that just stopped must not keep the port. */
+    /* Connections of a server that has just stopped must not keep the port. */
     int on = 1;
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     const char *fault = NULL;

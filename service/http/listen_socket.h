@@ -1,4 +1,4 @@
-/* listen_socket.h - a TCP socket that listens.
+/* listen_socket.h - open a TCP socket that listens.
  *
  * Layer: service.  Thread-safe.
  */
@@ -7,11 +7,13 @@
 
 #include <stdint.h>
 
-/* Listen on @host, an address or a name (IPv6 without brackets), and @port; 0 lets the system
- * choose. The socket is non-blocking and not inherited by children.  Returns it, the caller's to
- * close, and
- * @ret_port; or -1 and @ret_error (static text; errno tells more where the system refused). */
-int listen_socket_open(const char *host, uint16_t port, uint16_t *ret_port, const char **ret_error)
-    __attribute__((warn_unused_result));
+#include "storage/base/compiler.h"
+
+/* Listen on @host, which is an address or a name, IPv6 without brackets, and on @port.  Port 0 lets
+ * the system choose.  Returns the socket, which the caller closes, and *ret_port.  The socket does
+ * not block, and children do not inherit it.  -1: *ret_error is a static text, and errno tells more
+ * where the system refused. */
+int listen_socket_open(
+    const char *host, uint16_t port, uint16_t *ret_port, const char **ret_error) MUST_CHECK;
 
 #endif

@@ -15,8 +15,8 @@
 #include "storage/base/clock.h"
 #include "storage/base/cond.h"
 
-/* TCP_CLOSE_WAIT of <netinet/tcp.h>, which cannot be included beside <linux/tcp.h>, whose tcp_info
- * alone counts bytes. */
+/* TCP_CLOSE_WAIT of <netinet/tcp.h>.  That header cannot be included beside <linux/tcp.h>, and only
+ * the tcp_info of <linux/tcp.h> counts bytes. */
 #define STATE_CLOSE_WAIT 8
 
 #define LINGER_MS      2000
@@ -51,9 +51,8 @@ static int64_t least(int64_t a, int64_t b)
 
 /* What the kernel knows of a connection. */
 struct inbound {
-    uint64_t
-        bytes;  /* received so far, without the FIN; REAPER_UNKNOWN if the system does not tell */
-    bool ended; /* the peer sends no more */
+    uint64_t bytes; /* received so far, without the FIN; REAPER_UNKNOWN if not told */
+    bool ended;     /* the peer sends no more */
 };
 
 static struct inbound inbound_of(int fd)
@@ -68,8 +67,9 @@ static struct inbound inbound_of(int fd)
     return (struct inbound){info.tcpi_bytes_received - ended, ended}; /* a FIN counts as one */
 }
 
-/* True if the bytes of a next head are there.  The first look of an idle time whose beginning is
- * not known (a chunked body leaves its framing uncounted) takes what is there as the beginning. */
+/* Are bytes of a next head there?  A chunked body leaves its framing uncounted, so the beginning of
+ * the idle time behind such a body is not known.  Then the first look takes the bytes that are
+ * there as the beginning. */
 static bool head_under_way(struct reaper_entry *entry, uint64_t received, int64_t idle_from_ms)
 {
     if (received == REAPER_UNKNOWN) {
@@ -86,9 +86,9 @@ static bool head_under_way(struct reaper_entry *entry, uint64_t received, int64_
     return received != entry->base;
 }
 
-/* When an idle connection is due, and whether that makes a late request.  A stale mark (the
- * connection's thread moves on while this looks) does no harm: it is looked at again before it is
- * acted on. */
+/* When an idle connection is due; *ret_late: its end is that of a late request.  The connection's
+ * thread may move on meanwhile and leave a stale mark.  That does no harm: the connection is looked
+ * at again before it is ended. */
 static int64_t idle_due_ms(
     const struct reaper *reaper, struct reaper_entry *entry, int64_t now_ms, bool *ret_late)
 {
@@ -98,7 +98,7 @@ static int64_t idle_due_ms(
     *ret_late = head_under_way(entry, inbound.bytes, idle_from);
     if (*ret_late || inbound.ended) {
         mark = atomic_load_explicit(&entry->head_from_ms, memory_order_relaxed);
-        if (mark < idle_from) { /* it began since the last look: take it to be in the middle */
+        if (mark < idle_from) { /* begun since the last look: take the middle of that time */
             mark = now_ms - least((now_ms - idle_from) / 2, reaper->look_ms / 2);
         }
     }
@@ -109,14 +109,15 @@ static int64_t idle_due_ms(
     if (!inbound.ended) {
         return mark + reaper->head_ms;
     }
-    /* The library (0.9.75) misses an end that comes together with data.  If that data is a request,
-     * its thread takes it up long before the next look. */
+    /* The library (0.9.75) misses an end that comes together with data.  If the data is a request,
+     * the library's thread begins that request long before the next look. */
     *ret_late = false;
     return mark + reaper->look_ms;
 }
 
-/* @due is over, which was entry->due_ms when it was read; @late: a request was coming.  If the
- * connection's thread has moved on meanwhile, the next look will tell. */
+/* End a connection whose time is over.  @due is entry->due_ms as it was read; @late: a request was
+ * coming.  If the connection's thread has moved on meanwhile, nothing is done, and the next look
+ * will tell. */
 static void end(struct reaper *reaper, struct reaper_entry *entry, int64_t due, bool late)
 {
     if (!atomic_compare_exchange_strong(&entry->due_ms, &due, REAPER_ENDED)) {
@@ -137,7 +138,7 @@ static int64_t look(struct reaper *reaper, int64_t now_ms)
         bool late = true;
         int64_t state = atomic_load_explicit(&entry->due_ms, memory_order_acquire);
         if (state == REAPER_ENDED) {
-            continue; /* the library closes it soon */
+            continue; /* the library closes the connection soon */
         }
         int64_t due = state != 0 ? state : idle_due_ms(reaper, entry, now_ms, &late);
         if (due > now_ms) {
@@ -306,7 +307,7 @@ static bool all_idle(const struct reaper *reaper)
 
 bool reaper_wait_idle(struct reaper *reaper, int64_t until_ms)
 {
-    /* Only a server that stops asks, so looking now and then will do. */
+    /* Only a server that stops asks, so a look every 2 ms is enough. */
     for (;;) {
         (void)pthread_mutex_lock(&reaper->mu);
         bool idle = all_idle(reaper);

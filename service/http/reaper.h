@@ -1,23 +1,30 @@
-/* reaper.h - ends connections whose time is over.
+/* reaper.h - end connections whose time is over.
  *
  * Layer: service.  Knows sockets and one thread of its own; no HTTP library.
  *
- * The HTTP library measures silence only, so a client that sends a byte now and then could hold a
- * connection for ever.  The reaper holds each connection to absolute times, with shutdown() on its
- * socket: the library's thread then sees the end of the stream and cleans up as ever.  If a request
- * was still coming, its owner may say a last word before (reaper_farewell).
+ * The HTTP library measures silence only.  So a client that sends a byte now and then could hold a
+ * connection for ever.  The reaper holds each connection to absolute times:
+ *
  *  - A request in progress has an instant by which it must have moved on (reaper_busy).
- *  - Between requests a connection may be silent for idle_ms.  The library does not tell when a
- *    next head begins, but the kernel counts the bytes received (TCP_INFO): more than the requests
- * so far account for is a head under way, and that may take head_ms. Its thread sleeps as long as
- * there is no connection; with connections it looks every eighth of head_ms, at most every second,
- * and at the instant the first request is due.
+ *  - Between requests a connection may be silent for idle_ms.
+ *  - The head of the next request may take head_ms.  The library does not tell when a head begins,
+ *    but the kernel counts the bytes received (TCP_INFO).  When these are more than the requests so
+ *    far account for, a head is under way.
  *
- * It also lingers (RFC 9112 section 9.6): closing a socket with unread input resets the connection,
- * and the reset may overtake the answer; so input is read and thrown away for a moment.
+ * The reaper ends a connection with shutdown() on its socket.  The library's thread then sees the
+ * end of the stream and cleans up as usual.  If a request was still coming, its owner may send a
+ * last word before that (reaper_farewell).
  *
- * Thread safety: reaper_busy, reaper_answer and reaper_idle are for the one thread that serves the
- * connection and take no lock; all others may be called from any thread.
+ * The reaper's thread sleeps as long as there is no connection.  With connections it looks at them
+ * every eighth of head_ms, at least once a second, and at the instant when the first request is
+ * due.
+ *
+ * The reaper also lingers (RFC 9112 section 9.6).  To close a socket with unread input resets the
+ * connection, and the reset may overtake the answer.  So input is read and thrown away for a
+ * moment.
+ *
+ * Thread safety: reaper_busy(), reaper_answer() and reaper_idle() are for the one thread that
+ * serves the connection, and take no lock.  All others may be called from any thread.
  */
 #ifndef SERVICE_HTTP_REAPER_H
 #define SERVICE_HTTP_REAPER_H
@@ -26,48 +33,48 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "storage/base/compiler.h"
+
 struct reaper;
 
 #define REAPER_NEVER   INT64_MAX
 #define REAPER_ENDED   (-1)
 #define REAPER_UNKNOWN UINT64_MAX
 
-/* One connection; embedded in the caller's.  All times: milliseconds of CLOCK_MONOTONIC. */
+/* One connection; embedded in the caller's struct.  All times are milliseconds of CLOCK_MONOTONIC.
+ */
 struct reaper_entry {
-    _Atomic int64_t due_ms;       /* 0: idle; REAPER_ENDED: shut down; else when what goes on must
-                                     be done */
-    _Atomic bool answered;        /* the request in progress has been; written before due_ms */
-    _Atomic int64_t idle_from_ms; /* start of the idle time, written before due_ms becomes 0 */
-    _Atomic uint64_t consumed;    /* bytes of all requests so far, or REAPER_UNKNOWN; likewise */
-    _Atomic int64_t
-        head_from_ms; /* when a next head, or the peer's end, was first noticed; 0: not */
+    _Atomic int64_t due_ms;       /* 0: idle; REAPER_ENDED: shut down; else the request's instant */
+    _Atomic bool answered;        /* the request in progress; written before due_ms */
+    _Atomic int64_t idle_from_ms; /* start of the idle time; written before due_ms becomes 0 */
+    _Atomic uint64_t consumed;    /* bytes of all requests, or REAPER_UNKNOWN; written likewise */
+    _Atomic int64_t head_from_ms; /* a next head, or the peer's end, was noticed then; 0: not yet */
 
     /* Private to the reaper, guarded by its lock. */
     int fd;
     int64_t seen_idle_from_ms;
-    uint64_t base; /* what the idle time began with, where consumed is unknown */
+    uint64_t base; /* bytes when the idle time began, where consumed is unknown */
     struct reaper_entry *prev, *next;
 };
 
-/* Called before the socket of @entry is shut down because a request has not come whole in time: the
- * last word to its client.  On the reaper's thread, under its lock: it must not wait.  Nothing else
- * is sent on the socket at the time or later. */
+/* Send the last word to the client of @entry, whose request has not come whole in time.  The socket
+ * is shut down afterwards, and nothing else is sent on it then or later.  Called on the reaper's
+ * thread, under its lock, so the function must not wait. */
 typedef void reaper_farewell(const struct reaper_entry *entry);
 
-/* NULL if memory or threads are out. */
-struct reaper *reaper_start(int64_t head_ms, int64_t idle_ms, reaper_farewell *farewell)
-    __attribute__((warn_unused_result));
+/* Start the thread.  NULL: out of memory or threads. */
+struct reaper *reaper_start(int64_t head_ms, int64_t idle_ms, reaper_farewell *farewell) MUST_CHECK;
 
-/* Stop and free.  No entry may be left; sockets that linger are closed. */
+/* Stop and free.  No entry may be left.  Sockets that linger are closed.  NULL is fine. */
 void reaper_stop(struct reaper *reaper);
 
-/* Watch a new connection; it begins idle.  @fd stays the caller's and must not be closed before
- * reaper_forget() has returned. */
+/* Watch a new connection, which begins idle, until reaper_forget() is called.  @fd stays the
+ * caller's, who must not close it before reaper_forget() has returned. */
 void reaper_watch(struct reaper *reaper, struct reaper_entry *entry, int fd, int64_t now_ms);
 void reaper_forget(struct reaper *reaper, struct reaper_entry *entry);
 
-/* A request is in progress and must have moved on by @due_ms > 0, or REAPER_NEVER.  False if the
- * reaper has ended the connection: give it up, and send nothing. */
+/* A request is in progress and must have moved on by @due_ms > 0, or REAPER_NEVER.  False: the
+ * reaper has ended the connection, so give it up and send nothing. */
 static inline bool reaper_busy(struct reaper_entry *entry, int64_t due_ms)
 {
     int64_t was = atomic_load_explicit(&entry->due_ms, memory_order_relaxed);
@@ -76,15 +83,14 @@ static inline bool reaper_busy(struct reaper_entry *entry, int64_t due_ms)
     return was != REAPER_ENDED;
 }
 
-/* The same for the time from now on, when an answer is on its way. */
+/* The same when an answer is on its way. */
 static inline bool reaper_answer(struct reaper_entry *entry, int64_t due_ms)
 {
     atomic_store_explicit(&entry->answered, true, memory_order_relaxed);
     return reaper_busy(entry, due_ms);
 }
 
-/* When the request that is now noticed began: @now_ms, or earlier if its head has been trickling
- * in. */
+/* When the request began that is noticed at @now_ms: then, or earlier if its head came slowly. */
 static inline int64_t reaper_began_ms(const struct reaper_entry *entry, int64_t now_ms)
 {
     int64_t head = atomic_load_explicit(&entry->head_from_ms, memory_order_relaxed);
@@ -92,7 +98,7 @@ static inline int64_t reaper_began_ms(const struct reaper_entry *entry, int64_t 
     return head >= idle && head != 0 && head < now_ms ? head : now_ms;
 }
 
-/* The request is over.  @consumed: bytes of all requests on this connection so far. */
+/* The request is over.  @consumed is the bytes of all requests on this connection so far. */
 static inline void reaper_idle(struct reaper_entry *entry, int64_t now_ms, uint64_t consumed)
 {
     atomic_store_explicit(&entry->head_from_ms, 0, memory_order_relaxed);
@@ -102,21 +108,21 @@ static inline void reaper_idle(struct reaper_entry *entry, int64_t now_ms, uint6
     (void)reaper_busy(entry, 0);
 }
 
-/* The reaper has ended the connection, and a farewell was what its request got. */
+/* Has the reaper ended the connection, with a farewell to its request? */
 static inline bool reaper_dismissed(const struct reaper_entry *entry)
 {
     return atomic_load(&entry->due_ms) == REAPER_ENDED &&
            !atomic_load_explicit(&entry->answered, memory_order_relaxed);
 }
 
-/* Take over @fd, whose sending side is shut down: read it empty until the peer closes, at most for
- * two seconds, then close it. */
+/* Take over @fd, whose sending side is shut down.  The reaper reads @fd empty until the peer
+ * closes, at most for two seconds, and closes @fd. */
 void reaper_linger(struct reaper *reaper, int fd);
 
-/* Wait until no connection has a request in progress, at most until @until_ms.  True if so. */
+/* Wait until no connection has a request in progress, at most until @until_ms.  True: none has. */
 bool reaper_wait_idle(struct reaper *reaper, int64_t until_ms);
 
-/* Connections watched now, and requests or heads that were ended because their time was over. */
+/* Count the connections that are watched now, and the requests and heads that were ended late. */
 void reaper_count(struct reaper *reaper, uint64_t *ret_connections, uint64_t *ret_late);
 
 #endif

@@ -53,7 +53,7 @@ static const char *read_head(
 {
     struct http_head copy = *head;
     const char *fault = http_strict_layout(head);
-    copy.target = request->target; /* the library may have written to its own */
+    copy.target = request->target; /* the library may have written to its copy */
     if (fault == NULL) {
         fault = http_strict_check(&copy, &request->message);
     }
@@ -65,8 +65,8 @@ static const char *read_head(
     return fault;
 }
 
-/* Decode the path's variable segment where it stands, in our own copy of the target.  False: the
- * response is filled. */
+/* Decode the path's variable segment in place, in our own copy of the target.  False: the response
+ * is filled. */
 static bool decode_segment(struct request *request)
 {
     struct slice *segment = &request->exchange.request.segment;
@@ -190,7 +190,7 @@ enum request_verdict request_head(struct request *request, const struct http_hea
     if (!request->refused) {
         return REQUEST_GO_ON;
     }
-    /* A client that waits for "100 Continue" must not be told to go on. */
+    /* REQUEST_GO_ON would tell a client that waits for "100 Continue" to send its body. */
     bool long_way = message->chunked || message->expects_continue ||
                     message->content_length > REQUEST_SWALLOW_MAX ||
                     message->content_length > request->context->max_body;
@@ -199,7 +199,7 @@ enum request_verdict request_head(struct request *request, const struct http_hea
 
 void request_upload(struct request *request, const char *p, size_t n)
 {
-    /* Errors stick and are answered by request_run(). */
+    /* Errors stick, and request_run() answers them. */
     if (!request->refused && !request->discard) {
         (void)body_append(&request->body, p, n);
     }

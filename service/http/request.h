@@ -1,14 +1,17 @@
 /* request.h - one request, from its head to its response, as steps without a network.
  *
- * Layer: service.  Knows no HTTP library, no socket, no thread and no clock: http/steps.c feeds it.
+ * Layer: service.  Knows no HTTP library, no socket, no thread and no clock.  http/steps.c gets the
+ * bytes from the network and calls these steps:
  *
- * begin -> head -> upload* -> run -> (finish) -> end.  Whatever is wrong on the way fills
- * exchange.response with a problem; from then on nothing more is looked at, and run returns
- * HANDLER_REPLY.
+ *   begin -> head -> upload* -> run -> (finish) -> end
+ *
+ * A fault on the way fills exchange.response with a problem.  From then on nothing more is looked
+ * at, and request_run() returns HANDLER_REPLY.
  *
  * Ownership: a request copies its target and its body.  Other slices point into the head, which
- * must last until request_end(). Thread safety: a request belongs to one thread at a time; the
- * context is shared, read-only or atomic.
+ * must last until request_end().
+ * Thread safety: a request belongs to one thread at a time; the context is shared, read-only or
+ * atomic.
  */
 #ifndef SERVICE_HTTP_REQUEST_H
 #define SERVICE_HTTP_REQUEST_H
@@ -23,17 +26,19 @@
 #include "service/http/router.h"
 #include "service/http/strict.h"
 #include "service/tokens/tokens.h"
+#include "storage/base/compiler.h"
 
-#define REQUEST_TARGET_SMALL 512  /* bytes; a longer target is copied to the heap */
-#define REQUEST_BODY_SMALL   2048 /* a longer body too */
-#define REQUEST_SWALLOW_MAX                                                                        \
-    (64 * 1024) /* a refused body up to this is read, to keep the connection */
+/* In bytes.  A longer target or body is copied to the heap.  A refused body up to the last bound is
+ * read, so that the connection can stay. */
+#define REQUEST_TARGET_SMALL 512
+#define REQUEST_BODY_SMALL   2048
+#define REQUEST_SWALLOW_MAX  (64 * 1024)
 
 /* What the requests of a server share. */
 struct request_context {
-    _Atomic(const struct app *) app; /* requests that begin now have this one */
+    _Atomic(const struct app *) app; /* for requests that begin now */
     struct router router;
-    struct tokens *tokens; /* NULL: nobody needs one */
+    struct tokens *tokens; /* NULL: no request needs a token */
     struct body_budget budget;
     size_t max_body;
     _Atomic int64_t refused_head, refused_large, refused_memory; /* counters */
@@ -41,7 +46,7 @@ struct request_context {
 
 struct request {
     struct request_context *context;
-    struct slice target; /* a copy, whole and not decoded */
+    struct slice target; /* a copy of all of it, not decoded */
     struct http_message message;
     const struct route *route; /* NULL until found */
     struct http_exchange exchange;
@@ -49,46 +54,44 @@ struct request {
     /* Private. */
     bool refused;             /* the response is filled */
     bool discard;             /* the route takes no body */
-    bool starved;             /* its JSON did not get all the memory it asked for: json_memory.h */
-    bool preflight;           /* a browser asks whether a page of another origin may ask */
-    struct token_set *tokens; /* what exchange.access is of; NULL: of none */
+    bool starved;             /* the answer's JSON got too little memory: json_memory.h */
+    bool preflight;           /* a browser asks on behalf of a page of another origin */
+    struct token_set *tokens; /* held for exchange.access; NULL: none */
     struct body body;
     char *target_heap; /* owned, or NULL */
     char target_small[REQUEST_TARGET_SMALL];
     char body_small[REQUEST_BODY_SMALL];
 };
 
-/* Begin anew in memory that is uninitialised or was ended.  False if memory is out. */
+/* Begin anew, in memory that is uninitialised or whose request has ended.  False: out of memory. */
 bool request_begin(
     struct request *request, struct request_context *context, struct slice target) MUST_CHECK;
 
 enum request_verdict {
     REQUEST_GO_ON,      /* read the body, if any, then run */
-    REQUEST_ANSWER_NOW, /* the response is filled; the body is not worth reading: answer and close
-                         */
+    REQUEST_ANSWER_NOW, /* the response is filled: send it, leave the body unread, and close */
 };
 
-/* Judge the head: is it sound, which route, may the body come?  @head.target may be the library's.
- */
+/* Judge the head: is it sound, which route is it for, may the body come?  @head.target may be the
+ * HTTP library's own. */
 enum request_verdict request_head(struct request *request, const struct http_head *head) MUST_CHECK;
 
-/* Refuse a head that cannot even be looked at: more than HTTP_FIELDS_MAX fields. */
+/* Refuse a head that has more than HTTP_FIELDS_MAX fields. */
 void request_refuse_fields(struct request *request);
 
-/* The next piece of the body. */
+/* Take the next piece of the body, @n bytes at @p. */
 void request_upload(struct request *request, const char *p, size_t n);
 
 /* The request is complete: call the handler.  HANDLER_REPLY: the response is filled.  HANDLER_WAIT:
- * the exchange's job is to be submitted with @deadline_ms, and request_finish() called when it is
- * done. */
+ * submit the exchange's job with @deadline_ms, and call request_finish() when the job is done. */
 enum handler_result request_run(
     struct request *request, int64_t now_ms, int64_t deadline_ms) MUST_CHECK;
 void request_finish(struct request *request);
 
-/* The response is filled, by whatever: add what belongs to every answer.  Once. */
+/* Add what belongs to every answer of the route to the filled response.  Once. */
 void request_dress(struct request *request);
 
-/* Free what the request holds, at whatever step it is. */
+/* Free what the request holds, at any step. */
 void request_end(struct request *request);
 
 #endif

@@ -9,18 +9,19 @@
 #include "service/http/server_private.h"
 #include "storage/base/clock.h"
 
-/* Takes a head of 12 KiB that has HTTP_FIELDS_MAX fields, a record of 64 bytes for each and the
- * answer's own head included.  It is cleared after every request, so each KiB costs. */
+/* Bytes for the library, a connection.  They hold a head of 12 KiB with HTTP_FIELDS_MAX fields, a
+ * record of 64 bytes for each field, and the answer's head.  The library clears this memory after
+ * every request, so each KiB costs time. */
 #define CONNECTION_MEMORY ((size_t)20 * 1024)
 
-/* poll() looks at all connections each time, epoll at those that are ready; but to suspend and
+/* poll() looks at all connections each time, and epoll at those that are ready.  But to suspend and
  * resume a connection costs the library (0.9.75) two epoll_ctl() and a vain recv() with epoll, and
- * nothing with poll().  Measured with 64 connections and two threads: 10 % more single events with
- * poll(); with 2,000 idle connections beside them a third of those with epoll. */
+ * nothing with poll().  Measured with 64 connections and two threads: 10 % more single events a
+ * second with poll().  With 2,000 idle connections beside them: a third of what epoll does. */
 #define POLLED_MAX 64 /* connections a thread that polls */
 
-/* A daemon a thread without a socket to listen on, not the library's own pool: who gets a
- * connection is decided in hand_over(). */
+/* Each thread is a daemon of the library's, without a socket to listen on.  The library's own pool
+ * is not used, because hand_over() decides which thread gets a connection. */
 static bool start_worker(struct http_server *server, struct worker *worker, unsigned how)
 {
     worker->server = server;
@@ -47,7 +48,7 @@ static bool start_workers(struct http_server *server)
     return true;
 }
 
-/* The one of @n workers with the fewest connections. */
+/* The worker with the fewest connections, of @n. */
 static struct worker *least_busy(struct worker *workers, unsigned n)
 {
     struct worker *least = workers;
@@ -69,7 +70,7 @@ static void hand_over(void *data, int fd, const struct sockaddr *peer, socklen_t
         worker = least_busy(server->workers + threads, threads);
     }
     (void)atomic_fetch_add(&worker->open, 1);
-    if (MHD_add_connection(worker->daemon, fd, peer, peer_n) != MHD_YES) { /* it closed fd */
+    if (MHD_add_connection(worker->daemon, fd, peer, peer_n) != MHD_YES) { /* fd is closed then */
         worker_left(worker);
     }
 }
@@ -173,15 +174,15 @@ void http_server_stop(struct http_server *server, int64_t grace_ms)
         return;
     }
     if (grace_ms <= 0) {
-        atomic_store(
-            &server->stopping, true); /* from the moment on that nobody can connect any more */
+        /* From the moment on when nobody can connect any more. */
+        atomic_store(&server->stopping, true);
     }
     http_server_quiesce(server);
     if (server->reaper != NULL) {
         (void)reaper_wait_idle(server->reaper, monotonic_ms() + grace_ms);
     }
     atomic_store(&server->stopping, true);
-    while (atomic_load(&server->lent) > 0) { /* storage is at its last jobs; each has a deadline */
+    while (atomic_load(&server->lent) > 0) { /* storage's last jobs: each has a deadline */
         (void)nanosleep(&(struct timespec){0, 1000000}, NULL);
     }
     for (unsigned i = 0; i < server->n_workers; i++) {

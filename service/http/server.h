@@ -1,23 +1,31 @@
-/* server.h - the HTTP transport: from a socket to an http_exchange and back.
+/* server.h - the HTTP server: it turns bytes from a socket into an http_exchange, and back.
  *
  * Layer: service.  Only the files behind http/server_private.h know libmicrohttpd.
  *
- * Each thread serves its own connections and never waits for storage: a handler that returns
- * HANDLER_WAIT has its job submitted and its connection suspended until the job is done, on
- * whatever thread.  `threads` of them poll the first connections, up to 64 each; the crowd beyond
- * is served by as many more with epoll.  A request passes HEAD -> BODY -> (WAIT ->) REPLY -> DONE.
+ * Each thread serves its own connections and never waits for storage.  A handler that returns
+ * HANDLER_WAIT has its job submitted, and its connection is suspended until the job is done.
+ * `threads` threads poll the first connections, up to 64 each; as many more threads serve the rest
+ * with epoll.  A request passes HEAD -> BODY -> (WAIT ->) REPLY -> DONE.
  *
- * What the server answers itself, as a problem document with X-Request-Id like all answers: 400 for
- * a head or a gzip stream that is not sound (http/strict.h), 404, 405 with Allow, 413 over max_body
- * (at once if Content-Length says so; a chunked body is read to its end first), 415 for an unknown
- * Content-Encoding, 431 for too many header fields, 503 if the bodies in flight hold
- * max_body_memory or the server stops.  What libmicrohttpd refuses before any of this has its own
- * plain 400, 413, 414, 431 or 505.
+ * The server itself answers some requests, with a problem document and X-Request-Id:
  *
- * request_timeout_ms is absolute, for head, body and storage together: a client that has not sent
- * its request by then is cut off, and the deadline given to storage leaves time for the answer.
+ *   400  a head or a gzip stream that is not sound (http/strict.h)
+ *   401  no token, or an unknown one (service/tokens/)
+ *   403  a token without the scope that the route asks for
+ *   404  no such path
+ *   405  another method, with Allow
+ *   408  a request that did not come whole in time
+ *   413  more than max_body: at once by Content-Length, after its end for a chunked body
+ *   415  an unknown Content-Encoding
+ *   431  too many header fields
+ *   503  the bodies in flight hold max_body_memory, or the server stops
  *
- * Thread safety: start, quiesce and stop from one thread; port and stats from any.
+ * libmicrohttpd refuses some heads before that, with its own plain 400, 413, 414, 431 or 505.
+ *
+ * request_timeout_ms is absolute, for head, body and storage together.  A client that has not sent
+ * its request by then is cut off.  The deadline given to storage leaves time for the answer.
+ *
+ * Thread safety: start, quiesce, wait_idle and stop from one thread; the others from any.
  */
 #ifndef SERVICE_HTTP_SERVER_H
 #define SERVICE_HTTP_SERVER_H
@@ -48,30 +56,33 @@ struct http_server_stats {
 
 struct http_server;
 
-/* Listen and serve.  @config is copied; what it points to must outlive the server.  On failure
- * returns NULL, and @ret_error names the fault (static text). */
+/* Listen and serve.  @config is copied; what it points to must outlive the server.  NULL:
+ * *ret_error, a static text, names the fault. */
 struct http_server *http_server_start(
     const struct http_server_config *config, const char **ret_error) MUST_CHECK;
 
-/* Requests that begin from now on have @app, which must outlive the server.  Any thread. */
+/* Give @app, which must outlive the server, to requests that begin from now on. */
 void http_server_set_app(struct http_server *server, const struct app *app);
 
-/* The port that is listened on, also where the system chose it. */
+/* The port that the server listens on, also where the system chose the port. */
 uint16_t http_server_port(const struct http_server *server);
 
-/* Sums over all threads, each figure of its own moment. */
+/* Sums over all threads.  Each figure is of its own moment. */
 void http_server_stats(struct http_server *server, struct http_server_stats *ret);
 
-/* Stop listening: new connections are refused.  Those that are open are served on, each answer with
- * "Connection: close". */
+/* Stop listening: new connections are refused.  Open connections are served on, with "Connection:
+ * close" in each answer. */
 void http_server_quiesce(struct http_server *server);
 
-/* After that: wait until no request is under way, for @grace_ms at most. */
+/* Wait until no request is under way, for @grace_ms at most.  After http_server_quiesce(). */
 void http_server_wait_idle(struct http_server *server, int64_t grace_ms);
 
-/* Quiesce; wait until no request is in progress, at most @grace_ms; answer what comes after that
- * with 503; wait for the jobs that are still lent (storage_drain before this call, and none is);
- * then close all connections and free.  NULL is fine. */
+/* Stop the server and free it, in this order.  NULL is fine.
+ *
+ *   1. Quiesce, and wait until no request is in progress, at most @grace_ms.
+ *   2. Answer what comes after that with 503.
+ *   3. Wait for the jobs that are still lent.  After storage_drain() there are none.
+ *   4. Close all connections. */
 void http_server_stop(struct http_server *server, int64_t grace_ms);
 
 #endif

@@ -12,6 +12,7 @@
 #include "handlers/http/http.h"
 #include "service/tokens/tokens.h"
 
+/* All must be set, but for what may be NULL. */
 struct http_server_config {
     const char *host;         /* an address or a name; IPv6 without brackets */
     uint16_t port;            /* 0: the system chooses, see http_server_port */
@@ -20,22 +21,22 @@ struct http_server_config {
     size_t max_body;          /* bytes, decompressed */
     size_t max_body_memory;   /* bytes, all bodies in flight together */
     int64_t request_timeout_ms;
-    int64_t idle_timeout_ms; /* for a silent connection between requests, and for a stuck reader */
+    int64_t idle_timeout_ms; /* of silence between requests, and of a client that does not read */
 
     const struct app *app; /* handed to handlers */
-    struct tokens *tokens; /* NULL: nobody needs one; lives longer than the server */
+    struct tokens *tokens; /* NULL: no request needs a token */
     const struct route *routes;
     size_t n_routes;
 
-    /* Storage, as functions so that tests need no Redis: storage_submit and storage_now_ms.  Any
-     * thread. */
+    /* Storage, as functions, so that tests need no Redis: storage_submit() and storage_now_ms().
+     * Called on any thread, with `storage` as @data. */
     void (*submit)(void *data, struct storage_job *job);
     int64_t (*now_ms)(void *data);
     void *storage;
 
-    /* Called once for each answer that was queued, when it has been sent or its connection was
-     * lost, on an HTTP thread; must not block.  @route is n_routes if none served it.  NULL: nobody
-     * asks. */
+    /* Called once for each answer that was queued, when the answer has been sent or its connection
+     * was lost.  @route is n_routes if no route served the request.  Runs on an HTTP thread and
+     * must not block.  May be NULL. */
     void (*observe)(void *data, size_t route, unsigned status, int64_t latency_us);
     void *observe_data;
 };

@@ -33,7 +33,7 @@ enum request_state {
     REQUEST_DONE,  /* none in progress */
     REQUEST_HEAD,  /* the target is known, fields are coming */
     REQUEST_BODY,  /* the head was judged, the rest is coming */
-    REQUEST_WAIT,  /* suspended: the job is lent to storage, or resumed and about to be called */
+    REQUEST_WAIT,  /* the job is lent to storage, or is done and its connection resumed */
     REQUEST_REPLY, /* the answer is queued */
 };
 
@@ -44,11 +44,11 @@ struct worker {
     struct http_server *server;
     struct MHD_Daemon *daemon;
     atomic_uint open;                   /* connections handed to it that are not closed yet */
-    _Atomic(struct connection *) ready; /* jobs done, to be resumed by this thread itself */
+    _Atomic(struct connection *) ready; /* their jobs are done; this thread resumes them */
 };
 
-/* One connection and the request in progress on it: there is at most one, so its memory is reused.
- */
+/* One connection and the request in progress on it.  There is at most one such request, so its
+ * memory is reused. */
 struct connection {
     struct http_server *server;
     struct worker *worker;
@@ -62,10 +62,10 @@ struct connection {
     enum request_state state;
     int64_t began_us, due_ms;
     struct connection *next_ready; /* on worker->ready */
-    bool wakes;                    /* was resumed for all that are on worker->ready */
+    bool wakes;                    /* was resumed for all connections on worker->ready */
     const char *target_in_head;    /* where the library keeps what request.target is a copy of */
     char id[HTTP_ID_MAX + 1];
-    _Atomic bool named; /* id is that of the request in progress, and stays; for the reaper */
+    _Atomic bool named; /* id is final, and the reaper may read it */
     struct request request;
 };
 
@@ -81,25 +81,26 @@ struct http_server {
     atomic_bool quiesced, stopping; /* set in http/server.c, once */
     _Atomic int64_t lent;           /* connections suspended, or being resumed */
 
-    unsigned n_workers; /* that run: first config.threads that poll, then as many with epoll */
+    unsigned n_workers; /* running: first config.threads that poll, then as many with epoll */
     struct worker workers[];
 };
 
-/* Go on to @state; some steps do not follow each other. */
+/* Go on to @state.  Asserts that @state may follow the present one. */
 void connection_enter(struct connection *connection, enum request_state state);
 
-/* Of jobs that come back in a burst storage resumes one connection only, the one that `wakes`: when
- * that is called, or closed because its client left, this resumes the others. */
+/* Resume the other connections of a burst.  Of jobs that come back in a burst, storage's thread
+ * resumes only the first connection, the one that `wakes`.  This function is called when the
+ * library calls for that connection, or when its client has left. */
 void connection_resume_ready(struct connection *waker);
 
-/* Send the 408 of a request that did not come whole in time: a reaper_farewell (http/farewell.c).
- */
+/* Answer 408 to a request that did not come whole in time: a reaper_farewell. */
 void http_farewell(const struct reaper_entry *watch);
 
-/* A connection that was handed to @worker is no more. */
+/* A connection that was handed to @worker has ended. */
 void worker_left(struct worker *worker);
 
-/* What the library calls, with the server as @cls (http_on_connection: the worker). */
+/* These are the functions that libmicrohttpd calls.  @cls is the server, for http_on_connection()
+ * the worker. */
 void http_on_connection(void *cls, struct MHD_Connection *mhd, void **context,
     enum MHD_ConnectionNotificationCode what);
 void *http_on_target(void *cls, const char *target, struct MHD_Connection *mhd);

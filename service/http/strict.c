@@ -28,8 +28,9 @@ static bool is_field_value(struct slice text)
     return true;
 }
 
-/* Bytes above 0x7f are let through: browsers send UTF-8 unescaped, and whoever decodes it checks
- * it. */
+/* Bytes above 0x7f are let through.  Browsers send UTF-8 unescaped, and the decoder checks the
+ * bytes.
+ */
 static bool is_target(struct slice text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -81,7 +82,7 @@ static bool parse_length(struct slice text, uint64_t *ret)
     return true;
 }
 
-/* How often each field was met that may stand but once. */
+/* How often each field was met that may stand only once. */
 struct seen {
     unsigned hosts, lengths, codings;
 };
@@ -105,7 +106,7 @@ static const char *take_transfer_encoding(
     return message->chunked ? NULL : "Transfer-Encoding is not chunked, with nothing behind it";
 }
 
-/* Each proxy may add a field of its own, and the last ones are the ones to believe. */
+/* Each proxy may add a field of its own, so the last ones are the nearest proxies'. */
 static void keep_forwarded(struct slice value, struct http_message *message)
 {
     if (message->n_forwarded == HTTP_FORWARDED_MAX) {
@@ -136,7 +137,7 @@ static void keep_field(const struct http_field *field, struct http_message *mess
     }
 }
 
-/* Note what the service itself needs of a field.  Lengths differ, so that most are passed by at
+/* Note what the service itself needs of a field.  The length of a name rules out most fields at
  * once. */
 static const char *take_field(
     const struct http_field *field, struct seen *seen, struct http_message *message)
@@ -196,9 +197,10 @@ static const char *check_request_line(const struct http_head *head)
     return NULL;
 }
 
-/* The library leaves the blanks behind a value where they are; they are no part of it (RFC 9110
- * section 5.5).  But what frames the message is judged as the library read it: a Content-Length
- * with blanks is a fault to it, and `chunked ` is no chunked body, so neither must be one to us. */
+/* The library leaves the blanks behind a value, though they are no part of the value (RFC 9110
+ * section 5.5).  This function cuts them off.  But fields that frame the message are judged as the
+ * library read them.  To the library a Content-Length with blanks is a fault, and `chunked ` is no
+ * chunked body, so both must be so here too. */
 static struct http_field without_blanks(const struct http_field *field)
 {
     struct http_field out = *field;
@@ -254,7 +256,7 @@ const char *http_strict_layout(const struct http_head *head)
 {
     static const char fault[] = "the head holds a NUL, a folded line, a bare LF, or more than one "
                                 "blank in its request line";
-    /* Offsets, for pointers into different blocks must not be compared. */
+    /* These are offsets, because pointers into different blocks must not be compared. */
     const uintptr_t start = (uintptr_t)head->method.p;
     uintptr_t at = start + head->method.n + 1;
     if ((uintptr_t)head->target.p != at) {
@@ -271,7 +273,7 @@ const char *http_strict_layout(const struct http_head *head)
             return fault;
         }
         at += field->name.n + 1;
-        /* The blanks behind the colon are the library's to skip: it skips nothing else. */
+        /* The library skips blanks behind the colon, and nothing else. */
         if ((uintptr_t)field->value.p < at || (uintptr_t)field->value.p - start > head->size) {
             return fault;
         }

@@ -1,12 +1,17 @@
-/* strict.h - what a request head must be, whatever the HTTP library lets pass.
+/* strict.h - what the head of a request must be, whatever the HTTP library lets pass.
  *
  * Layer: service, pure: no I/O, no allocation, no HTTP library.  Thread-safe.
  *
- * The rules are RFC 9110 section 5 and RFC 9112 sections 2 to 6, taken strictly where two parties
- * that read a head differently could be played against each other (request smuggling): framing that
- * is said twice or in two ways, names that are no token, control characters in values, a missing or
- * second Host.  A head that breaks one is answered with 400 and the connection is closed, for where
- * the next request begins is then anybody's guess.
+ * The rules are RFC 9110 section 5 and RFC 9112 sections 2 to 6.  They are taken strictly where two
+ * parties that read a head differently could be played against each other (request smuggling):
+ *
+ *  - framing that is said twice, or in two ways
+ *  - a name that is no token
+ *  - a control character in a value
+ *  - a missing or a second Host
+ *
+ * A head that breaks a rule is answered with 400, and the connection is closed: where the next
+ * request begins is then unknown.
  *
  * Slices point into the bytes as received; nothing here owns them.
  */
@@ -18,9 +23,10 @@
 #include <stdint.h>
 
 #include "handlers/http/http.h"
+#include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
-/* More fields than this are not looked at: the caller answers 431. */
+/* The most fields of a head; the caller answers 431 to more. */
 #define HTTP_FIELDS_MAX 100
 
 struct http_field {
@@ -49,25 +55,30 @@ struct http_message {
     struct slice request_id;       /* X-Request-Id */
 };
 
-/* Check @head field by field.  Returns NULL and fills @ret if it is sound, else the fault, as a
- * static sentence for the client, with @ret untouched. */
-const char *http_strict_check(const struct http_head *head, struct http_message *ret);
+/* Check @head field by field.  NULL: @head is sound, and *ret is filled.  Else the result is the
+ * fault, a static sentence for the client, and *ret is untouched. */
+const char *http_strict_check(const struct http_head *head, struct http_message *ret) MUST_CHECK;
 
-/* Check that every byte of the head is accounted for: method, target, version and fields lie one
- * behind the other in one buffer, with exactly one blank, "\r\n", or a colon and blanks between
- * them.  libmicrohttpd cuts in place and thereby hides what this finds: a NUL and what follows it
- * in a line, folded lines (which it appends to the field's *name*), lines that end in a bare LF,
- * more than one blank in the request line.  Returns NULL, or the fault as above. */
-const char *http_strict_layout(const struct http_head *head);
+/* Check that every byte of the head is accounted for.  Method, target, version and fields must lie
+ * one behind the other in one buffer, with exactly one blank, "\r\n", or a colon and blanks between
+ * them.  libmicrohttpd cuts the head in place, and that hides what this check finds:
+ *
+ *  - a NUL, and what follows the NUL in its line
+ *  - a folded line, which the library appends to the field's *name*
+ *  - a line that ends in a bare LF
+ *  - more than one blank in the request line
+ *
+ * Returns NULL, or the fault as above. */
+const char *http_strict_layout(const struct http_head *head) MUST_CHECK;
 
 /* Cut a request target at its first '?'.  An absolute form loses scheme and authority (RFC 9112
  * section 3.2.2).  Neither part is decoded. */
 void http_target_split(struct slice target, struct slice *ret_path, struct slice *ret_query);
 
-/* True if @id may be echoed as a request id: 1..128 bytes of [!-~]. */
+/* May @id be echoed as a request id?  1..128 bytes of [!-~]. */
 bool http_request_id_valid(struct slice id);
 
-/* Compare without regard to case, ASCII only. */
+/* Are @a and @b equal, without regard to the case of ASCII letters? */
 bool http_token_equal(struct slice a, struct slice b);
 
 #endif

@@ -56,7 +56,8 @@ const char *limit_option_rate(const char *text, struct limit *ret)
     return fault != NULL ? fault : check(ret);
 }
 
-/* Words with blanks between them; more than WORDS_MAX if there are more, or one is too long. */
+/* Split @text into words at blanks.  Returns their number; more than WORDS_MAX if there are more,
+ * or if a word is too long. */
 static size_t split(const char *text, char words[static WORDS_MAX][WORD_SIZE])
 {
     size_t n = 0;

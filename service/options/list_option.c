@@ -4,7 +4,7 @@
 
 #include "handlers/access/cors.h"
 
-/* Cut the next entry off @rest, which is not empty; its comma too. */
+/* Cut the next entry and its comma off @rest, which is not empty. */
 static struct slice take_entry(struct slice *rest)
 {
     const char *comma = memchr(rest->p, ',', rest->n);

@@ -1,7 +1,7 @@
-/* list_option.h - options that are lists with commas between: --trusted-proxies, --cors-origins.
+/* list_option.h - parse options that are lists: --trusted-proxies and --cors-origins.
  *
- * Layer: service, pure.  Thread-safe.  Blanks around an entry do not count; an empty text is the
- * empty list, an empty entry is wrong.
+ * Layer: service, pure.  Thread-safe.  Commas stand between the entries of a list, and blanks
+ * around an entry do not count.  An empty text is the empty list; an empty entry is a fault.
  */
 #ifndef SERVICE_OPTIONS_LIST_OPTION_H
 #define SERVICE_OPTIONS_LIST_OPTION_H
@@ -9,16 +9,18 @@
 #include <stddef.h>
 
 #include "handlers/text/network.h"
+#include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
-/* NULL, or what is wrong (static). */
-const char *list_option_check_networks(const char *text);
-const char *list_option_check_origins(const char *text);
+/* NULL, or what is wrong with the list, a static text. */
+const char *list_option_check_networks(const char *text) MUST_CHECK;
+const char *list_option_check_origins(const char *text) MUST_CHECK;
 
-/* The entries of a text that was checked, in one block; NULL if memory is out. */
-struct network *list_option_networks(const char *text, size_t *ret_n);
+/* The entries of a checked text, *ret_n of them.  The caller frees the array.  NULL: out of memory.
+ */
+struct network *list_option_networks(const char *text, size_t *ret_n) MUST_CHECK;
 
-/* The same; they point into @text. */
-struct slice *list_option_origins(const char *text, size_t *ret_n);
+/* The same for origins, which point into @text. */
+struct slice *list_option_origins(const char *text, size_t *ret_n) MUST_CHECK;
 
 #endif

@@ -16,13 +16,14 @@
 #include <stdint.h>
 
 #include "service/options/values.h"
+#include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
 #define LOADER_SHOWN_MAX 200 /* bytes of a value in an error text */
 #define LOADER_NONE      SIZE_MAX
 #define LOADER_PREFIX    "TALLYD_" /* of every option's name in the environment */
 
-/* What is gathered before anything is set: the file's name may stand in any of them. */
+/* Flags and environment are gathered before any option is set, because either may name the file. */
 struct loader {
     struct options *options;
     const char *flags[OPTIONS_MAX];       /* borrowed; NULL: not given */
@@ -32,7 +33,7 @@ struct loader {
     char *error;
 };
 
-/* Write the error.  Returns false. */
+/* Write the error.  Returns false, so that a caller can return the result. */
 __attribute__((format(printf, 2, 3))) bool loader_fail(
     const struct loader *loader, const char *format, ...);
 
@@ -42,7 +43,8 @@ size_t loader_find(struct slice name);
 /* Is @name, behind the prefix, the environment's form of the option @option? */
 bool loader_is_variable(const char *option, struct slice name);
 
-/* Check @text, from @source, and set option @at to it.  False: the error says why. */
-bool loader_set(struct loader *loader, size_t at, const char *text, enum option_source source);
+/* Check @text, which is from @source, and set option @at to it.  False: the error says why. */
+bool loader_set(
+    struct loader *loader, size_t at, const char *text, enum option_source source) MUST_CHECK;
 
 #endif

@@ -22,9 +22,10 @@
 #define HOUR_S INT64_C(3600)
 #define DAY_S  INT64_C(86400)
 
-/* A level must outlive the bucket of the next level that is made from it, the one of the rollup
- * included: two hours of minutes, two days of hours, a month and a day of days.  Months feed
- * nothing; less than a year of them would be shorter than what days are kept for. */
+/* The least times that a level is kept for.  The buckets of a level must outlive the bucket of the
+ * next level that is made from them, and the rollup that makes it.  That takes two hours of
+ * minutes, two days of hours, and a month and a day of days.  No level is made from months; they
+ * are kept for a year at least, because days may be kept for as long. */
 #define MIN_MINUTES_S (2 * HOUR_S)
 #define MIN_HOURS_S   (2 * DAY_S)
 #define MIN_DAYS_S    (32 * DAY_S)
@@ -45,7 +46,7 @@ static const char *check_ingest_limit(const char *text)
     struct limit limit;
     return *text == '\0' ? NULL : limit_option_rate(text, &limit);
 }
-/* A switch that is on unless one says off: `--seen off`, where an OPTION_BOOL takes no word. */
+/* For a switch whose default is on: `--seen off`.  An OPTION_BOOL would take no word. */
 static const char *const off_on_words[] = {"off", "on", NULL};
 
 static const char *check_listen(const char *text)
@@ -54,7 +55,7 @@ static const char *check_listen(const char *text)
     return listen_parse(text, &address);
 }
 
-/* Over all months together: a month's share must be one that a filter can keep. */
+/* The rate is for all months together.  A filter must be able to keep a month's share of it. */
 static const char *check_seen_error(const char *text)
 {
     double rate;
@@ -182,7 +183,7 @@ static const char *check_site_tz(struct slice name, const char *value)
     if (store == NULL) {
         return "out of memory";
     }
-    (void)zone_store_get(store, slice_of(value), &fault); /* sets the fault, or does not touch it */
+    (void)zone_store_get(store, slice_of(value), &fault); /* NULL: the fault is set */
     zone_store_free(store);
     return fault;
 }

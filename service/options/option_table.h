@@ -1,6 +1,6 @@
-/* option_table.h - what an option is, and the list of them all.
+/* option_table.h - what an option is, and the list of all options.
  *
- * Layer: service, private to options*.c.  Pure; thread-safe.
+ * Layer: service.  Pure; thread-safe.
  */
 #ifndef SERVICE_OPTIONS_OPTION_TABLE_H
 #define SERVICE_OPTIONS_OPTION_TABLE_H
@@ -9,13 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
 struct options;
 
-/* Type of the field at `offset`. */
+/* The type of the field at `offset`, and what its text looks like. */
 enum option_type {
-    OPTION_STRING,       /* const char *, allowed is what check() says */
+    OPTION_STRING,       /* const char *; check() says what is allowed */
     OPTION_PATH,         /* const char *, not empty */
     OPTION_BOOL,         /* bool */
     OPTION_INTEGER,      /* int64_t */
@@ -31,8 +32,8 @@ struct option {
     size_t offset;                          /* in struct options */
     const char *fallback;                   /* the default */
     int64_t min, max;                       /* of the numbers, in the field's unit */
-    const char *word;                       /* a value beside the numbers, or NULL */
-    int64_t word_value;                     /* what it stands for */
+    const char *word;                       /* allowed beside the numbers, or NULL */
+    int64_t word_value;                     /* what `word` stands for */
     const char *const *words;               /* OPTION_ENUM: NULL ends */
     const char *(*check)(const char *text); /* OPTION_STRING: NULL, or what is allowed */
     bool secret;                            /* a URL: shown through redis_url_mask */
@@ -42,11 +43,11 @@ struct option {
     const char *help;
 };
 
-/* Options that stand in the file alone, once for each name they are given:
- * <before><name><after> = value. */
+/* A family of options with a name in them, <before><name><after> = value.  These stand in the
+ * configuration file only, once for each name. */
 struct option_family {
     const char *before, *after; /* static; after may be "" */
-    /* NULL, or what is wrong with the value or the name (static). */
+    /* NULL, or what is wrong with the name or the value, a static text. */
     const char *(*check)(struct slice name, const char *value);
     const char *unit, *help; /* for people */
 };
@@ -62,15 +63,15 @@ extern const size_t option_families_n;
 extern const struct option option_table[];
 extern const size_t option_table_n;
 
-/* Parse @text into @option's field of @options; a string field points to @text afterwards.
- * False, and the field untouched, if it is not allowed. */
-bool option_set(const struct option *option, const char *text, struct options *options)
-    __attribute__((warn_unused_result));
+/* Parse @text into @option's field of @options.  A string field points to @text afterwards.  False:
+ * @text is not allowed, and the field is untouched. */
+bool option_set(const struct option *option, const char *text, struct options *options) MUST_CHECK;
 
-/* What @option allows, in words, for a value it refused.  Cut to @room bytes. */
+/* Write what @option allows, which has refused the value @refused, cut to @room bytes. */
 void option_describe(const struct option *option, const char *refused, char *text, size_t room);
 
-/* @text, a value of @option, fit to be shown: escaped, without passwords.  Cut to @room bytes. */
+/* Write @value, a value of @option, fit to be shown: escaped, and without passwords.  Cut to @room
+ * bytes. */
 void option_show(const struct option *option, const char *value, char *text, size_t room);
 
 #endif

@@ -10,7 +10,7 @@
 #include "service/options/option_value.h"
 #include "service/options/options_file.h"
 
-/* It may be a URL with a password, given without its --redis. */
+/* The argument may be a URL with a password, given without --redis: its password is not shown. */
 static bool refuse_argument(const struct loader *loader, const char *argument)
 {
     char shown[LOADER_SHOWN_MAX];
@@ -47,7 +47,7 @@ static bool read_flags(struct loader *loader, int argc, char *const *argv)
     return true;
 }
 
-/* TALLYD_* names that belong to the clients (import, query), the tests and the build. */
+/* Is @name, behind TALLYD_, one of the clients', the tests' or the build's? */
 static bool is_foreign(struct slice name)
 {
     return slice_equal(name, SLICE("TOOLS")) || slice_equal(name, SLICE("BIN")) ||
@@ -119,7 +119,7 @@ static bool resolve_memory(struct loader *loader)
     return origin->text != NULL || loader_fail(loader, "out of memory");
 }
 
-/* `limit` becomes a number as well, where there is one: all of a period's worth at once. */
+/* `limit` becomes a number, too, where there is a limit: all that a period allows at once. */
 static bool resolve_burst(struct loader *loader)
 {
     struct options *options = loader->options;
@@ -136,7 +136,7 @@ static bool resolve_burst(struct loader *loader)
     return origin->text != NULL || loader_fail(loader, "out of memory");
 }
 
-/* A body that never fits into the memory of all bodies would wait for ever. */
+/* A body that is larger than the memory of all bodies could never be taken. */
 static bool check_together(const struct loader *loader)
 {
     const struct options *options = loader->options;

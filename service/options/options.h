@@ -1,13 +1,19 @@
-/* options.h - what tallyd can be told, from four sources.
+/* options.h - load the options of `tallyd serve` from four sources, and print them.
  *
- * Layer: service.  The one list of options is option_table.c; flags, environment, configuration
- * file, defaults, --help and `tallyd config` all come from it.
- * Precedence: flag, environment (TALLYD_<NAME>, dashes as underscores), file, default.  Every value
- * of every source is checked, also one that another source overrides.  A flag given twice: the last
- * holds; a name twice in the file is an error. In the file: `name = value`, blank lines, lines that
- * begin with #; a # behind a value belongs to it.
+ * Layer: service.  option_table.c is the one list of all options.  Flags, environment,
+ * configuration file, defaults, --help and `tallyd config` are made from that list.
  *
- * Thread safety: a loaded struct is read-only; load and release from one thread.
+ *   precedence   source
+ *   1            a flag: --name VALUE or --name=VALUE; of several, the last
+ *   2            the environment: TALLYD_<NAME>, with underscores for dashes
+ *   3            the configuration file: a line `name = value`; the same name twice is an error
+ *   4            the default
+ *
+ * Every value of every source is checked, also a value that another source overrides.  In the file,
+ * blank lines and lines that begin with # are passed over.  A # behind a value belongs to the
+ * value.
+ *
+ * Thread safety: load and release from one thread.
  */
 #ifndef SERVICE_OPTIONS_OPTIONS_H
 #define SERVICE_OPTIONS_OPTIONS_H
@@ -18,21 +24,22 @@
 #include "service/options/values.h"
 #include "storage/base/compiler.h"
 
-/* Fill @options from @argc flags at @argv (neither program nor command name is among them; --help
- * is the caller's), from @environment (as environ) and the file that they name, if any.
- * False: @ret_error (OPTIONS_ERROR bytes) names the option, the value, where it stands and what is
- * allowed, and nothing is owned; exit with 2.  Release what was loaded. */
+/* Fill @options from the @argc flags at @argv, from @environment, and from the file that one of
+ * them names.  @argv begins behind the names of program and command, and --help is the caller's.
+ * @environment is like environ.  Release what was loaded.
+ * False: nothing is owned, and *ret_error, OPTIONS_ERROR bytes, names the option, the value, where
+ * the value stands, and what is allowed. */
 bool options_load(struct options *options, int argc, char *const *argv, char *const *environment,
     char *ret_error) MUST_CHECK;
 
-/* Harmless on a zeroed or released struct. */
+/* Free what was loaded.  A zeroed or released struct is fine. */
 void options_release(struct options *options);
 
-/* The options part of --help.  Errors stay in @out's error flag. */
+/* Print the part of --help about options.  Errors stay in @out's error flag. */
 void options_print_help(FILE *out);
 
-/* Every option with value, unit, default and origin, as a table with a head line.  Passwords are
- * masked.  Errors stay in @out's error flag. */
+/* Print every option with value, unit, default and origin, as a table with a head line.  Passwords
+ * are masked.  Errors stay in @out's error flag. */
 void options_print(const struct options *options, FILE *out);
 
 #endif

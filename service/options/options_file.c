@@ -65,7 +65,7 @@ static bool add_entry(struct loader *loader, const struct option_family *family,
                family->before, entry.name, family->after, entry.value, fault);
 }
 
-/* @line holds @n bytes and room for one more; it is cut up. */
+/* @line has @n bytes and room for one more, and is changed. */
 static bool read_line(struct loader *loader, unsigned number, char *line, size_t n)
 {
     struct slice all = trim((struct slice){line, n});
@@ -106,7 +106,7 @@ static bool read_line(struct loader *loader, unsigned number, char *line, size_t
     return loader_set(loader, at, value.p, OPTION_FILE);
 }
 
-/* @text holds @n bytes and room for one more. */
+/* @text has @n bytes and room for one more, and is changed. */
 static bool read_lines(struct loader *loader, char *text, size_t n)
 {
     unsigned number = 0;
@@ -123,7 +123,7 @@ static bool read_lines(struct loader *loader, char *text, size_t n)
     return true;
 }
 
-/* In one piece, so that a device without lines cannot fill the memory. */
+/* The file is read in one piece of bounded size: a device without lines cannot fill the memory. */
 static bool read_text(struct loader *loader, FILE *file)
 {
     char *text = malloc(FILE_MAX + 1);
@@ -158,6 +158,6 @@ bool options_file_read(struct loader *loader)
             loader, "cannot open the file %s (option config): %s", path, strerror(errno));
     }
     bool ok = read_text(loader, file);
-    (void)fclose(file); /* read only: nothing can be lost */
+    (void)fclose(file); /* only read: nothing can be lost */
     return ok;
 }

@@ -10,6 +10,6 @@
 
 /* Set what stands in the file that the flags or the environment name.  Without such a file nothing
  * is done.  False: the loader's error names the line. */
-bool options_file_read(struct loader *loader);
+bool options_file_read(struct loader *loader) MUST_CHECK;
 
 #endif

@@ -6,9 +6,9 @@
 
 #define CELL      4200 /* bytes that hold a shown value: a path */
 #define COLUMNS   5
-#define WIDTH_MAX 40 /* a longer value does not push the other columns away */
+#define WIDTH_MAX 40 /* of a column; longer values stick out */
 
-/* What stands for the value in --help. */
+/* Write what stands for the value in --help. */
 static void placeholder(const struct option *option, char *text, size_t room)
 {
     switch (option->type) {
@@ -75,7 +75,7 @@ struct row {
     char cells[COLUMNS][CELL];
 };
 
-/* In quotes where a cell would be empty or could be taken for two. */
+/* Quotes stand around a value that is empty or could be taken for two. */
 static void fill_cell(const struct option *option, const char *value, char *cell)
 {
     char shown[CELL - 2];

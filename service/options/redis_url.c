@@ -7,8 +7,8 @@
 
 #include "storage/redis/endpoint.h"
 
-#define URL_ROOM    512 /* of one in a list */
-#define MAX_SERVERS 9   /* storage takes so many */
+#define URL_ROOM    512 /* bytes of one URL in a list */
+#define MAX_SERVERS 9   /* the most that storage takes */
 
 static const char hidden[] = "***";
 
@@ -43,7 +43,7 @@ const char *redis_url_check(const char *url)
     return redis_endpoint_parse(url, &endpoint) ? NULL : form;
 }
 
-/* Malformed, nearly anything may be the password: show what surely is none. */
+/* In a malformed URL nearly anything may be the password: show only what surely is none. */
 static void mask_malformed(const char *url, char *text, size_t room)
 {
     size_t scheme = strspn(url, "abcdefghijklmnopqrstuvwxyz-");
@@ -58,7 +58,7 @@ static void mask_malformed(const char *url, char *text, size_t room)
 
 /* ---- lists ---- */
 
-/* Copy the URL that *@at points to, and move behind it and its comma.  False: too long. */
+/* Copy the URL at *@at, and move *@at behind the URL and its comma.  False: the URL is too long. */
 static bool next_url(const char **at, char url[URL_ROOM])
 {
     size_t n = strcspn(*at, ",");
@@ -70,7 +70,7 @@ static bool next_url(const char **at, char url[URL_ROOM])
     return true;
 }
 
-/* Does @urls have @url more than once? */
+/* Does @url stand in @urls more than once? */
 static bool stands_twice(const char *urls, const char *url)
 {
     char other[URL_ROOM];

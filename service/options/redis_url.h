@@ -1,7 +1,7 @@
-/* redis_url.h - the values --redis may have, checked before anybody connects, and shown without
- * their password.
+/* redis_url.h - check the value of --redis before anybody connects, and show it without a password.
  *
- * Layer: service, pure.  Thread-safe.  storage/redis/endpoint.h has the second.
+ * Layer: service, pure.  Thread-safe.  storage/redis/endpoint.h says what the second form holds.
+ *
  *     ""                                       the embedded Redis
  *     redis://[user:password@]host:port[/db]   user may be empty; user and password percent-encoded
  *     unix:/path                               at most 107 bytes of path
@@ -11,16 +11,19 @@
 
 #include <stddef.h>
 
-/* NULL if @url is one of the above, else what is allowed (static text, never a part of @url). */
-const char *redis_url_check(const char *url);
+#include "storage/base/compiler.h"
 
-/* The same for a list of servers with commas between, for --lock-redis; a comma in a password is
- * %2C.  Each stands once, and there are 1, or 3 to 9 of them: of two, both would be needed. */
-const char *redis_url_list_check(const char *urls);
+/* NULL if @url has one of these forms.  Else what is allowed, a static text without a part of @url.
+ */
+const char *redis_url_check(const char *url) MUST_CHECK;
 
-/* Write @url to @text (@room > 0 bytes, cut to fit, with a NUL) with everything that may be a
- * password replaced by "***", also where @url is malformed: errors are shown with it.
- * Takes lists too. */
+/* The same for --lock-redis, a list of URLs with commas between.  A comma in a password is %2C.
+ * Each URL stands once.  The list has 1 URL, or 3 to 9: a majority of two servers is both. */
+const char *redis_url_list_check(const char *urls) MUST_CHECK;
+
+/* Write @url, or a list, to @text, with "***" for everything that may be a password.  @text has
+ * @room > 0 bytes; the result is cut to fit and ends with a NUL.  A malformed @url is masked, too,
+ * because error texts show it. */
 void redis_url_mask(const char *url, char *text, size_t room);
 
 #endif

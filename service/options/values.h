@@ -19,7 +19,7 @@
 
 struct option_family;
 
-#define OPTIONS_MAX   80   /* room for the table */
+#define OPTIONS_MAX   80   /* at least the options of the table */
 #define OPTIONS_ERROR 1024 /* bytes that hold any error text and a NUL */
 
 enum option_source { OPTION_DEFAULT, OPTION_FILE, OPTION_ENVIRONMENT, OPTION_FLAG };
@@ -29,13 +29,13 @@ enum redis_fsync { REDIS_FSYNC_ALWAYS, REDIS_FSYNC_EVERYSEC };
 
 /* Strings belong to the struct.  Counts and sizes are int64_t, in the ranges of the table. */
 struct options {
-    const char *listen; /* see listen.h */
-    const char *redis;  /* see redis_url.h; "": embedded.  May hold a password: redis_url_mask */
-    const char *lock_redis; /* see redis_url.h; "": none */
+    const char *listen;     /* see listen.h */
+    const char *redis;      /* see redis_url.h; "": embedded.  May hold a password */
+    const char *lock_redis; /* see redis_url.h; "": none.  May hold passwords */
     const char *data_dir;
     const char *config; /* "": none */
     enum redis_fsync fsync;
-    int64_t redis_memory; /* bytes; never 0, `half` is resolved */
+    int64_t redis_memory; /* bytes; `half` has become a number */
     const char *redis_server;
     int64_t partitions;
     struct retention retention; /* `forever` is KEEP_FOREVER */
@@ -45,7 +45,7 @@ struct options {
     enum rotation visitor_rotation;
     unsigned seen; /* 0 off, 1 on */
     int64_t seen_capacity;
-    const char *seen_error; /* a number, checked: see option_parse_rate */
+    const char *seen_error; /* a rate that option_parse_rate() takes */
     int64_t keep_seen_s;
     int64_t request_timeout_ms;
     int64_t max_connections;
@@ -59,12 +59,12 @@ struct options {
     const char *tokens; /* path; "": none */
     bool metrics_token;
     const char *ingest_limit;                   /* "": none */
-    int64_t ingest_burst;                       /* OPTION_AS_LIMIT: there is no limit */
-    enum guard_by ingest_limit_by;              /* of those but GUARD_OFF: see option_table.c */
+    int64_t ingest_burst;                       /* OPTION_AS_LIMIT where there is no limit */
+    enum guard_by ingest_limit_by;              /* counted from GUARD_TOKEN on: see live_guard() */
     const char *trusted_proxies, *cors_origins; /* see list_option.h */
     bool respect_dnt;
 
-    /* The file's `site.<name>.tz = value` and the like, in order of the file. */
+    /* Lines as `site.<name>.tz = value`, in the order of the file. */
     struct option_entry {
         const struct option_family *family;
         char *name, *value; /* owned */
