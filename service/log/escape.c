@@ -1,6 +1,6 @@
 #include "service/log/escape.h"
 
-/* Length of the well-formed UTF-8 character at @p (@n > 0 bytes are there), 0 if there is none.
+/* The length of the well-formed UTF-8 character at @p, 0 if there is none.  @n > 0 bytes are there.
  * Source: Unicode 15, table 3-7. */
 static size_t utf8_length(const unsigned char *p, size_t n)
 {
@@ -65,7 +65,7 @@ static size_t escape_character(const unsigned char *p, size_t length, char *out)
     if (length == 1 && (p[0] < 0x20 || p[0] == 0x7f)) {
         return escape_code(p[0], out);
     }
-    if (length == 2 && p[0] == 0xc2 && p[1] < 0xa0) { /* C1: a terminal may obey them */
+    if (length == 2 && p[0] == 0xc2 && p[1] < 0xa0) { /* C1: a terminal may obey it */
         return escape_code(p[1], out);
     }
     memcpy(out, p, length);
@@ -99,7 +99,7 @@ void escape_string(const char *text, char *out, size_t room)
     size_t taken;
     size_t n = escape_text(all, out, room - sizeof("..."), &taken);
     if (taken < all.n) {
-        /* The rest may still fit where the dots would stand. */
+        /* The rest may fit where the dots would stand. */
         struct slice rest = {all.p + taken, all.n - taken};
         size_t more, m = escape_text(rest, out + n, sizeof("...") - 1, &more);
         if (more == rest.n) {

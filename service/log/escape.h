@@ -1,24 +1,25 @@
-/* escape.h - text of any origin made safe for one line of a log or a terminal.
+/* escape.h - make text of any origin safe for one line of a log, or for a terminal.
  *
  * Layer: service, pure.  Thread-safe.
- * The result is what stands between the quotes of a JSON string: a quote, a backslash, C0 and C1
- * controls and DEL are escaped, every byte that is not UTF-8 becomes \ufffd.  logfmt readers take
- * the same form, so both log formats share it.
+ * The result may stand between the quotes of a JSON string.  A quote, a backslash, the control
+ * characters C0 and C1, and DEL are escaped.  A byte that is not UTF-8 becomes \ufffd.  Readers of
+ * logfmt take the same form, so both log formats share it.
  */
 #ifndef SERVICE_LOG_ESCAPE_H
 #define SERVICE_LOG_ESCAPE_H
 
 #include "storage/base/slice.h"
 
-/* Bytes that hold one escaped character, whichever it is. */
+/* Bytes that hold any one escaped character. */
 #define ESCAPE_CHARACTER 6
 
-/* Write the start of @text that fits into @room bytes at @out, never half a character; no NUL is
- * added.  Returns the bytes written; @ret_taken (may be NULL) gets the bytes of @text they stand
- * for. */
+/* Write @text, escaped, to @out, as far as it fits into @room bytes.  Half a character is never
+ * written, and no NUL is added.  Returns the bytes written.  *ret_taken, if not NULL, is the bytes
+ * of @text that these stand for. */
 size_t escape_text(struct slice text, char *out, size_t room, size_t *ret_taken);
 
-/* The same as a string: escaped, cut with "..." where it does not fit, with a NUL.  @room >= 4. */
+/* Write @text as an escaped string with a NUL.  A text that does not fit into @room >= 4 bytes is
+ * cut and ends in "...". */
 void escape_string(const char *text, char *out, size_t room);
 
 #endif

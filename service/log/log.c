@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A message has one place it can be in; two that share it push each other out, which costs them
- * some of the limit's strictness but keeps memory and time constant. */
+/* Each message has one place.  Two messages that share a place push each other out.  That makes the
+ * limit less strict for both, and keeps memory and time constant. */
 #define REPEAT_PLACES 64
 
 struct repeat {
@@ -88,7 +88,7 @@ static void emit(struct logger *logger, const struct log_record *record)
     }
 }
 
-/* Nothing of its message came since: say at least how many there were. */
+/* Write how many records of a message were left out, when no other record of that message came. */
 static void emit_suppressed(struct logger *logger, const struct repeat *repeat, int64_t now_ms)
 {
     emit(logger, &(struct log_record){
@@ -108,14 +108,14 @@ static size_t place_of(const char *message)
     return hash % REPEAT_PLACES;
 }
 
-/* May @record be written now?  Sets its suppressed.  *ret_evicted gets what had to make room and
- * still has something to say, if its suppressed is not 0. */
+/* May @record be written now?  Sets record->suppressed.  *ret_evicted is the message that had to
+ * make room; it must be written if its `suppressed` is not 0. */
 static bool admit(struct logger *logger, struct log_record *record, struct repeat *ret_evicted)
 {
     struct repeat *repeat = &logger->repeats[place_of(record->message)];
     int64_t second = record->at_ms / 1000;
     bool admitted = true;
-    (void)pthread_mutex_lock(&logger->mu); /* cannot fail: a plain mutex, not held by this thread */
+    (void)pthread_mutex_lock(&logger->mu); /* a plain mutex, not held here: cannot fail */
     if (repeat->message == NULL || strcmp(repeat->message, record->message) != 0) {
         *ret_evicted = *repeat;
         *repeat = (struct repeat){.message = record->message, .second = second};

@@ -1,12 +1,13 @@
-/* log.h - the service's log: one record a line, leveled, on one descriptor.
+/* log.h - the log of the service: one record a line, with a level, on one descriptor.
  *
- * Layer: service; handlers/ and storage/ do not log, they report to their callers.
- * A record is one write(2).  Records of one message that come faster than the limit are left out;
- * the next one of that message in a later second says how many (`suppressed=N`), and what is still
- * unsaid when the logger is freed is said then.  A record the descriptor does not take is lost, and
- * counted: logging never fails and never changes errno.
+ * Layer: service.  handlers/ and storage/ do not log: they report to their callers.
  *
- * Thread safety: all but new and free may be called from any thread.
+ * A record is one write(2).  Records of one message that come faster than a limit are left out. The
+ * next record of that message, in a later second, says how many were left out (`suppressed=N`).
+ * What is unsaid when the logger is freed is said then.  A record that the descriptor does not take
+ * is lost, and counted.  So logging never fails, and never changes errno.
+ *
+ * Thread safety: logger_new() and logger_free() from one thread, all others from any thread.
  *
  * Example: log_info(logger, "listening", log_text("address", text), log_int("port", port));
  */
@@ -14,11 +15,12 @@
 #define SERVICE_LOG_LOG_H
 
 #include "service/log/log_line.h"
+#include "storage/base/compiler.h"
 
 struct logger;
 
 struct logger_config {
-    int fd; /* lent: not closed */
+    int fd; /* the caller's, never closed */
     enum log_format format;
     enum log_level level;
     unsigned repeats_per_s;         /* records of one message in one second; 0: any number */
@@ -26,22 +28,23 @@ struct logger_config {
     void *clock;
 };
 
-/* NULL if there is no memory. */
-struct logger *logger_new(const struct logger_config *config) __attribute__((warn_unused_result));
+/* NULL: out of memory. */
+struct logger *logger_new(const struct logger_config *config) MUST_CHECK;
 
-/* Say what was suppressed and free.  NULL is harmless. */
+/* Write what was suppressed, and free.  NULL is fine. */
 void logger_free(struct logger *logger);
 
-/* Later records of a level below @level are left out. */
+/* From now on, leave out records that are less important than @level. */
 void logger_set_level(struct logger *logger, enum log_level level);
 
-/* Records the descriptor did not take so far. */
+/* How many records the descriptor has not taken. */
 uint64_t logger_lost(const struct logger *logger);
 
 /* This machine's clock, UTC: what records are dated with, unless the logger has a clock. */
 int64_t log_now_ms(void);
 
-/* @message must live as long as the logger: the macros below make sure that it is a literal. */
+/* Write a record.  @message must live as long as the logger; with the macros below it is a literal.
+ */
 void log_write(struct logger *logger, enum log_level level, const char *message,
     const struct log_field *fields, size_t n_fields);
 
@@ -49,8 +52,8 @@ void log_write(struct logger *logger, enum log_level level, const char *message,
     (const struct log_field[]){__VA_ARGS__},                                                       \
         sizeof((const struct log_field[]){__VA_ARGS__}) / sizeof(struct log_field)
 
-/* log_LEVEL(logger, "message", field...): fields come from log_text(), log_slice(), log_int(),
- * log_uint() and log_bool(); there may be none. */
+/* log_LEVEL(logger, "message", field...), with any number of fields.  log_text(), log_slice(),
+ * log_int(), log_uint() and log_bool() make a field. */
 #define log_error(logger, message, ...)                                                            \
     log_write(logger, LOG_LEVEL_ERROR, "" message, LOG_FIELDS(__VA_ARGS__))
 #define log_warn(logger, message, ...)                                                             \

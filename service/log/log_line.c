@@ -6,7 +6,7 @@
 
 #include "service/log/escape.h"
 
-/* What is always kept free for `truncated=true`, the closing brace and the newline. */
+/* Bytes kept free for `truncated=true`, the closing brace and the newline. */
 #define TAIL 32
 
 struct line {
@@ -46,7 +46,7 @@ static void put_key(struct line *line, const char *key)
     }
 }
 
-/* May logfmt take the value without quotes? */
+/* Does logfmt take @text without quotes? */
 static bool is_bare(struct slice text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -95,7 +95,7 @@ static void put_value(struct line *line, const struct log_field *field)
     put_string(line, number);
 }
 
-/* A field is written whole or not at all. */
+/* Write a field whole or not at all. */
 static void put_field(struct line *line, const struct log_field *field)
 {
     size_t start = line->n;

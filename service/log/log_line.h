@@ -1,8 +1,9 @@
-/* log_line.h - one log record as one line of text, logfmt or JSON.
+/* log_line.h - write one log record as one line of text, in logfmt or JSON.
  *
- * Layer: service, pure (no clock, no I/O, no allocation).  Thread-safe.
- * A line never exceeds LOG_LINE_MAX bytes, so that one write(2) of it to a pipe is atomic
- * (PIPE_BUF). A value of more than LOG_VALUE_MAX bytes, escaped, is cut and ends in "..."; fields
+ * Layer: service, pure: no clock, no I/O, no allocation.  Thread-safe.
+ *
+ * A line never exceeds LOG_LINE_MAX bytes, so that one write(2) of the line to a pipe is atomic
+ * (PIPE_BUF).  An escaped value of more than LOG_VALUE_MAX bytes is cut and ends in "...".  Fields
  * that do not fit into the line are left out, and `truncated=true` says so.
  */
 #ifndef SERVICE_LOG_LOG_LINE_H
@@ -20,7 +21,7 @@
 enum log_format { LOG_FORMAT_LOGFMT, LOG_FORMAT_JSON };
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
-/* A key, a literal of [a-z0-9_], and its value.  Texts live until the record is written. */
+/* A key, which is a literal of [a-z0-9_], and a value.  Texts live until the record is written. */
 struct log_field {
     const char *key;
     enum log_type { LOG_TEXT, LOG_INT, LOG_UINT, LOG_BOOL } type;
@@ -32,7 +33,7 @@ struct log_field {
     } value;
 };
 
-/* @text NULL is written as an empty text. */
+/* NULL is written as an empty text. */
 static inline struct log_field log_text(const char *key, const char *text)
 {
     return (struct log_field){key, LOG_TEXT, {.text = slice_of(text != NULL ? text : "")}};
@@ -64,11 +65,11 @@ struct log_record {
     const char *message;
     const struct log_field *fields;
     size_t n_fields;
-    uint64_t suppressed; /* equal records left out before this one; 0 is not written */
+    uint64_t suppressed; /* records of this message left out before; 0 is not written */
 };
 
-/* Write @record with its newline to @line, LOG_LINE_MAX bytes; returns the length.  No NUL is
- * added. */
+/* Write @record and a newline to @line, LOG_LINE_MAX bytes.  Returns the length.  No NUL is added.
+ */
 size_t log_line_format(const struct log_record *record, enum log_format format, char *line);
 
 #endif

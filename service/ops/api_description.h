@@ -1,8 +1,10 @@
-/* api_description.h - endpoints that describe the interface: /openapi.yaml, /openapi.json.
+/* api_description.h - the endpoints that describe the interface: /openapi.yaml and /openapi.json.
  *
- * Layer: service, written against the same seam as handlers/.
- * Both forms are built in: the file openapi.yaml byte for byte, and what service/ops/yaml_to_json
- * made of it.  tests/contract/ holds the server to what they say.
+ * Layer: service.  The functions are written against handlers/http/http.h, as those of handlers/.
+ *
+ * Both files are built into the program.  The first is openapi.yaml, byte for byte; the second is
+ * what service/ops/yaml_to_json made of that file.  tests/contract/ holds the server to what they
+ * say.
  */
 #ifndef SERVICE_OPS_API_DESCRIPTION_H
 #define SERVICE_OPS_API_DESCRIPTION_H

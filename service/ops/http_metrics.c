@@ -7,7 +7,7 @@
 #define STATUS_MIN 100
 #define STATUS_MAX 600
 
-/* Upper bounds of the histogram's buckets, from well below a flush to the default deadline. */
+/* Upper bounds of the histogram's buckets: from far below one flush to the default deadline. */
 static const struct {
     int64_t us;
     const char *text; /* seconds */
@@ -32,8 +32,7 @@ static const struct {
 
 struct route_metrics {
     _Atomic int64_t answers[STATUS_MAX - STATUS_MIN];
-    _Atomic int64_t
-        slower_than[N_BOUNDS + 1]; /* [i]: took more than bounds[i - 1], at most bounds[i] */
+    _Atomic int64_t slower_than[N_BOUNDS + 1]; /* [i]: above bounds[i - 1], up to bounds[i] */
     _Atomic int64_t sum_us;
 };
 

@@ -1,7 +1,7 @@
-/* http_metrics.h - requests by route: how many with which status, how long they took.
+/* http_metrics.h - count requests by route: how many with which status, and how long they took.
  *
- * Layer: service.  Thread-safe: counters are atomic, and a scrape reads them without stopping
- * anybody, so that sums and counts of one scrape may be some requests apart.
+ * Layer: service.  Thread-safe: the counters are atomic.  A scrape reads them while requests go on,
+ * so sums and counts of one scrape may be some requests apart.
  */
 #ifndef SERVICE_OPS_HTTP_METRICS_H
 #define SERVICE_OPS_HTTP_METRICS_H
@@ -11,18 +11,19 @@
 
 #include "handlers/http/http.h"
 #include "storage/base/buffer.h"
+#include "storage/base/compiler.h"
 
 struct http_metrics;
 
-/* For @n_routes routes and one more: requests that no route served.  NULL: out of memory. */
-struct http_metrics *http_metrics_new(const struct route *routes, size_t n_routes);
-void http_metrics_free(struct http_metrics *metrics);
+/* Counters for @n_routes routes, and for requests that no route served.  NULL: out of memory. */
+struct http_metrics *http_metrics_new(const struct route *routes, size_t n_routes) MUST_CHECK;
+void http_metrics_free(struct http_metrics *metrics); /* NULL is fine */
 
-/* One answer was sent; @route is n_routes if none served it. */
+/* Count an answer.  @route is n_routes if no route served the request. */
 void http_metrics_observe(
     struct http_metrics *metrics, size_t route, unsigned status, int64_t latency_us);
 
-/* Append the text of /metrics. */
+/* Append these metrics in Prometheus's text format. */
 void http_metrics_print(const struct http_metrics *metrics, struct buffer *out);
 
 #endif

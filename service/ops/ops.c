@@ -14,8 +14,8 @@
 #include "storage/base/buffer.h"
 #include "storage/base/clock.h"
 
-#define PROBE_AGE_MS 1000
-#define PROBE_MS     2000 /* a probe that takes longer: not ready */
+#define PROBE_AGE_MS 1000 /* the result of a probe holds so long */
+#define PROBE_MS     2000 /* with a probe that takes longer the service is not ready */
 
 static const struct ops *ops_of(const struct http_exchange *exchange)
 {
@@ -48,8 +48,8 @@ static void reply_ready(struct http_exchange *exchange, enum storage_err err, co
             (json_int_t)storage_rollup_lag_s(storage, LEVEL_MONTH)));
 }
 
-/* What a probe that was begun at @fault tells now: writes that were refused since, and a connection
- * that was lost, tell more. */
+/* What the result @err of a probe is worth now.  @fault is storage_write_fault() when the probe was
+ * begun.  A write that was refused since then, or a lost connection, tells more than the probe. */
 static enum storage_err probed(
     struct storage *storage, enum storage_err err, uint64_t fault, char *detail)
 {
@@ -62,7 +62,8 @@ static enum storage_err probed(
     return err;
 }
 
-/* Its client left before it came to its end, or it was never sent: the next one probes. */
+/* The client left before the probe came to its end, or the probe was never sent: the next request
+ * probes. */
 static void drop_probe(struct http_exchange *exchange)
 {
     struct write_probe *probe = ops_of(exchange)->probe;
@@ -107,7 +108,7 @@ static void readyz_finish(struct http_exchange *exchange)
 {
     struct write_probe *probe = ops_of(exchange)->probe;
     struct storage_job *job = &exchange->job;
-    exchange->release = NULL; /* from now on it may be another one's that is under way */
+    exchange->release = NULL; /* the next probe under way may be another request's */
     pthread_mutex_lock(&probe->lock);
     uint64_t fault = probe->fault;
     probe->under_way = false;
@@ -176,7 +177,7 @@ static void print_server(const struct ops *ops, struct buffer *out)
 #undef X
 }
 
-/* Second number of /proc/self/statm: resident pages. */
+/* The second number of /proc/self/statm is resident pages. */
 static int64_t resident_bytes(void)
 {
     char text[128];

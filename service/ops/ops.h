@@ -1,6 +1,7 @@
-/* ops.h - endpoints about the process: /healthz, /readyz, /metrics.
+/* ops.h - the endpoints about the process: /healthz, /readyz and /metrics.
  *
- * Layer: service, written against the same seam as handlers/.
+ * Layer: service.  The functions are written against handlers/http/http.h, as those of handlers/.
+ * Thread safety: the functions run on any HTTP thread.
  */
 #ifndef SERVICE_OPS_OPS_H
 #define SERVICE_OPS_OPS_H
@@ -20,18 +21,17 @@ extern const size_t n_ops_routes;
 struct ops {
     struct http_metrics *http;
     const struct logger *logger;
-    struct http_server *_Atomic server; /* set once it is there */
+    struct http_server *_Atomic server; /* NULL before its start and after its stop */
     int64_t started_ms;                 /* UTC */
 
-    /* The last write probe: one a second, whoever asks. */
+    /* The last write probe.  All who ask share one probe a second. */
     struct write_probe {
         pthread_mutex_t lock; /* guards the rest */
         bool under_way, known;
         enum storage_err err;
         char detail[96];
-        int64_t at_ms; /* CLOCK_MONOTONIC */
-        uint64_t
-            fault; /* storage_write_fault() when it was begun: what it saw ends with the next */
+        int64_t at_ms;  /* CLOCK_MONOTONIC */
+        uint64_t fault; /* storage_write_fault() at its beginning; a later fault ends its word */
     } * probe;
 };
 

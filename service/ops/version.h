@@ -1,4 +1,7 @@
-/* version.h - the release this tree is, or will be. */
+/* version.h - the version of tallyd: the release that this source is, or will be.
+ *
+ * Layer: service.
+ */
 #ifndef SERVICE_OPS_VERSION_H
 #define SERVICE_OPS_VERSION_H
 

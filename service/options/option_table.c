@@ -24,8 +24,8 @@
 
 /* The least times that a level is kept for.  The buckets of a level must outlive the bucket of the
  * next level that is made from them, and the rollup that makes it.  That takes two hours of
- * minutes, two days of hours, and a month and a day of days.  No level is made from months; they
- * are kept for a year at least, because days may be kept for as long. */
+ * minutes, two days of hours, and a month and a day of days.  Months feed no level; their bound is
+ * a year, because days serve shorter times. */
 #define MIN_MINUTES_S (2 * HOUR_S)
 #define MIN_HOURS_S   (2 * DAY_S)
 #define MIN_DAYS_S    (32 * DAY_S)

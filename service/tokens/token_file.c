@@ -26,7 +26,7 @@ static bool fail(const struct parser *p, const char *what)
     return false;
 }
 
-/* Cut the text before the first @separator off the front of @rest, and the separator too. */
+/* Cut the text before the first @separator off @rest, and the separator with it. */
 static struct slice cut(struct slice *rest, char separator)
 {
     const char *at = rest->n > 0 ? memchr(rest->p, separator, rest->n) : NULL;
@@ -109,8 +109,7 @@ static bool take_hash(const struct parser *p, struct slice word, struct access *
     return true;
 }
 
-/* The slices move while the array grows, so that until the end a token has a number of sites only.
- */
+/* The slices move while the array grows.  So a token has only a number of sites until the end. */
 static bool take_sites(struct parser *p, struct slice list, struct access *token)
 {
     struct token_set *set = p->set;
@@ -127,7 +126,7 @@ static bool take_sites(struct parser *p, struct slice list, struct access *token
     return true;
 }
 
-/* @line lies in the set's own text, and so may be cut up. */
+/* Split @line into words at blanks.  Returns their number, WORDS_MAX + 1 if there are more. */
 static size_t split(struct slice line, struct slice words[static WORDS_MAX + 1])
 {
     size_t n = 0;
@@ -180,7 +179,7 @@ static bool take_line(struct parser *p, struct slice line)
     if (!token_name_valid(name)) {
         return fail(p, "the name must be 1 to 64 printable ASCII characters");
     }
-    ((char *)(uintptr_t)name.p)[name.n] = '\0'; /* a blank, or the line's end */
+    ((char *)(uintptr_t)name.p)[name.n] = '\0'; /* in the set's own text: a blank or the line end */
     token.name = name.p;
     set->tokens[set->n++] = token;
     return true;
@@ -302,7 +301,7 @@ struct token_set *token_file_read(const char *path, char *ret_error)
         set = token_file_parse(path, text, n, ret_error);
     }
     free(text);
-    (void)fclose(file); /* read only: nothing can be lost */
+    (void)fclose(file); /* only read: nothing can be lost */
     return set;
 }
 

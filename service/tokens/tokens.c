@@ -13,7 +13,7 @@
 struct tokens {
     char *path;
     bool open_too;
-    pthread_mutex_t lock; /* guards set: the pointer, until the set has one holder more */
+    pthread_mutex_t lock; /* guards the pointer `set`, until that set has one holder more */
     struct token_set *set;
 };
 
@@ -88,7 +88,7 @@ size_t tokens_count(struct tokens *tokens)
 
 /* ---- judging ---- */
 
-/* The token behind "Bearer ", whatever the case of that word.  False: there is none. */
+/* The token behind "Bearer ", in upper or lower case.  False: there is none. */
 static bool read_bearer(struct slice field, struct slice *ret)
 {
     static const char scheme[] = "bearer";
