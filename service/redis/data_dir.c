@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Who holds the lock wrote its pid into the file; only for the message, so any fault is an empty
- * text. */
+/* Read the pid that the lock's holder wrote into the file.  The pid is only for the message, so any
+ * fault gives an empty text. */
 static void read_holder(int fd, char *text, size_t room)
 {
     char digits[16];
@@ -26,7 +26,7 @@ static void read_holder(int fd, char *text, size_t room)
     }
 }
 
-/* -1 and @error if it is held by another process or cannot be made. */
+/* Lock @dir.  -1 and @error: another process holds the lock, or the lock cannot be made. */
 static int lock(const char *dir, char *error, size_t room)
 {
     char path[PATH_MAX + 16];

@@ -1,10 +1,11 @@
-/* data_dir.h - the directory of the embedded Redis, held by one tallyd at a time.
+/* data_dir.h - the directory of the embedded Redis, which one tallyd at a time may use.
  *
  * Layer: service.  Does not log.
- * The directory is created for its owner alone (0700) if it is missing; its parent must exist.  The
- * lock is a flock on tallyd.lock, so it ends with the process however that ends, and its descriptor
- * is O_CLOEXEC: a Redis that outlives us does not hold it.  The file is never removed, which would
- * let two processes lock two files of one name.
+ *
+ * A missing directory is created for its owner alone (0700); its parent must exist.  The lock is a
+ * flock on the file tallyd.lock.  So the lock ends with the process, however the process ends.  The
+ * lock's descriptor is O_CLOEXEC, so a Redis that outlives tallyd does not hold the lock.  The file
+ * is never removed: two processes could then lock two files of one name.
  *
  * Thread safety: one struct, one thread.
  */
@@ -15,17 +16,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "storage/base/compiler.h"
+
 struct data_dir {
     char path[PATH_MAX]; /* absolute, without symbolic links */
     int lock_fd;         /* -1: not held */
 };
 
-/* Create, resolve and lock @path.  False: @error, cut to @room bytes, names the fault; nothing is
- * held. */
-bool data_dir_open(struct data_dir *dir, const char *path, char *error, size_t room)
-    __attribute__((warn_unused_result));
+/* Create, resolve and lock @path.  False: nothing is held, and @error, cut to @room bytes, names
+ * the fault. */
+bool data_dir_open(struct data_dir *dir, const char *path, char *error, size_t room) MUST_CHECK;
 
-/* Give the lock back; after everything that writes into the directory has ended. */
+/* Give the lock back, once everything has ended that writes into the directory. */
 void data_dir_close(struct data_dir *dir);
 
 #endif

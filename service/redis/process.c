@@ -17,7 +17,7 @@
 #include "service/redis/scheduler.h"
 #include "storage/base/clock.h"
 
-/* Our descriptors for the child lie above those it is to have. */
+/* Our descriptors for the child lie above the descriptors that the child is to have. */
 #define REPORT_FD 3
 #define FIRST_FD  (REPORT_FD + 1)
 
@@ -43,8 +43,8 @@ bool process_end(int pidfd, int signal, int64_t deadline_ms)
     }
 }
 
-/* What the child needs from its parent; made before the fork, where memory may still be allocated.
- */
+/* What the child needs from its parent.  This is made before the fork, where memory may still be
+ * allocated. */
 struct child {
     const struct process_spec *spec;
     const char *program;
@@ -56,7 +56,7 @@ struct child {
 static void reset_signals(void)
 {
     struct sigaction by_default = {.sa_handler = SIG_DFL};
-    /* Fails for SIGKILL, SIGSTOP and those of the C library: they need no reset. */
+    /* This fails for SIGKILL, SIGSTOP and the C library's own signals: those need no reset. */
     for (int i = 1; i < NSIG; i++) {
         (void)sigaction(i, &by_default, NULL);
     }
@@ -65,14 +65,15 @@ static void reset_signals(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Runs in the child, between fork and exec: only what is async-signal-safe (glibc's execvp is). */
+/* Runs in the child, between fork and exec.  So everything here must be async-signal-safe, as
+ * glibc's execvp() is. */
 static _Noreturn void become(const struct child *child)
 {
     int report = child->report, fault;
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) {
         goto fail;
     }
-    if (getppid() != child->parent) { /* it died before the prctl: no signal will come */
+    if (getppid() != child->parent) { /* the parent died before the prctl: no signal will come */
         _exit(1);
     }
     (void)umask(077);
@@ -92,11 +93,12 @@ static _Noreturn void become(const struct child *child)
     (void)execvp(child->program, child->argv);
 fail:
     fault = errno;
-    (void)!write(report, &fault, sizeof(fault)); /* there is nobody else to tell */
+    (void)!write(report, &fault, sizeof(fault)); /* a failure cannot be told to anybody */
     _exit(127);
 }
 
-/* Move @fd (closed then) above the child's own; -1 if @fd is -1 or there is no more room. */
+/* A copy of @fd above the child's own descriptors; @fd is closed.  -1 if @fd is -1, or if there is
+ * no room. */
 static int lift(int fd)
 {
     int lifted = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD) : -1;
@@ -115,7 +117,7 @@ static void close_if(int fd)
     }
 }
 
-/* All signals wait while we fork, so that no handler of ours runs in the child. */
+/* Fork while all signals wait, so that no handler of ours runs in the child. */
 static pid_t fork_quietly(const struct child *child)
 {
     sigset_t all, before;
@@ -131,7 +133,7 @@ static pid_t fork_quietly(const struct child *child)
     return pid;
 }
 
-/* errno of the child's failure; 0 when exec closed the pipe. */
+/* The child's errno, if it failed; 0 when exec closed the pipe. */
 static int read_report(int fd)
 {
     int fault = 0;
@@ -149,7 +151,7 @@ static void reap(pid_t pid)
     }
 }
 
-/* Of which @text (NULL: nothing) can be read; -1: see errno. */
+/* A descriptor that @text can be read from; NULL: nothing can.  -1: see errno. */
 static int open_input(const char *text)
 {
     int fd =
@@ -188,7 +190,7 @@ bool process_start(const struct process_spec *spec, struct process *ret, char *e
     if (pid < 0 || (pidfd = pidfd_open(pid, 0)) < 0) {
         goto fail;
     }
-    close_if(child.report); /* else the pipe has no end */
+    close_if(child.report); /* as long as this is open, the pipe has no end */
     child.report = -1;
     step = "cannot run";
     if ((fault = read_report(pipe_fds[0])) != 0) {
@@ -200,7 +202,7 @@ bool process_start(const struct process_spec *spec, struct process *ret, char *e
 fail:
     (void)snprintf(error, room, "%s %s: %s", step, child.program, strerror(errno));
     if (pid > 0) {
-        (void)kill(pid, SIGKILL); /* ours and not reaped: the pid is still its */
+        (void)kill(pid, SIGKILL); /* a child that is not reaped keeps its pid */
         reap(pid);
     }
     close_if(pidfd);

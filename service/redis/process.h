@@ -1,10 +1,10 @@
-/* process.h - start a program as a child of our own, and watch and end processes through pidfds.
+/* process.h - start a program as a child, and wait for the end of a process through its pidfd.
  *
  * Layer: service.  Does not log.
- * A pidfd names one process for ever: unlike a pid it is never another one's.  It is readable from
- * the process's end on.
+ * A pidfd is a descriptor that names one process for ever.  A pid may be given to another process
+ * later; a pidfd is not.  The descriptor is readable from the end of its process on.
  *
- * Thread safety: any thread; but the child gets SIGTERM when the thread that started it ends.
+ * Thread safety: any thread.  The child gets SIGTERM when the thread ends that started the child.
  */
 #ifndef SERVICE_REDIS_PROCESS_H
 #define SERVICE_REDIS_PROCESS_H
@@ -14,29 +14,30 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "storage/base/compiler.h"
+
 struct process_spec {
     const char *program; /* looked up in PATH if it has no slash; NULL: argv[0] */
     const char *const *argv;
-    const char *input;  /* what stdin has; NULL: nothing */
+    const char *input;  /* the text of stdin; NULL: none */
     const char *dir;    /* working directory */
     const char *output; /* file, created 0600 if missing, that stdout and stderr are appended to */
-    bool
-        short_slices; /* others wait for it: see scheduler.h; where it is refused it runs without */
+    bool short_slices;  /* ask for short time slices, if the kernel lets us: scheduler.h */
 };
 
 struct process {
     pid_t pid;
-    int pidfd; /* O_CLOEXEC, the caller closes it */
+    int pidfd; /* O_CLOEXEC; the caller closes this descriptor */
 };
 
-/* Start the program: in a process group of its own, umask 077, signals as by default, no
- * other descriptor of ours open.  True: it is being executed; the caller has to reap it.  False:
- * @error says why, also where the binary is missing. */
-bool process_start(const struct process_spec *spec, struct process *ret, char *error, size_t room)
-    __attribute__((warn_unused_result));
+/* Start a program.  The child has a process group of its own, umask 077, default signals, and none
+ * of our other descriptors.  True: the program is being executed, and the caller has to reap the
+ * child. False: @error, cut to @room bytes, says why, also where the binary is missing. */
+bool process_start(
+    const struct process_spec *spec, struct process *ret, char *error, size_t room) MUST_CHECK;
 
-/* Send @signal (0: none) through @pidfd and wait until @deadline_ms (CLOCK_MONOTONIC) for the end:
- * true if it came.  A child is not reaped by it. */
+/* Send @signal (0: none) through @pidfd, and wait until @deadline_ms (CLOCK_MONOTONIC) for the end
+ * of the process.  True: the process has ended.  A child is not reaped. */
 bool process_end(int pidfd, int signal, int64_t deadline_ms);
 
 #endif

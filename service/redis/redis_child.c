@@ -18,7 +18,7 @@
 #include "storage/base/clock.h"
 
 #define BACKOFF_MIN_MS     100
-#define BACKOFF_MAX_MS     1000  /* less than the 2 s within which events are taken again */
+#define BACKOFF_MAX_MS     1000  /* less than the 2 s until events must be taken again */
 #define STEADY_MS          10000 /* a server that ran this long is not failing over and over */
 #define ORPHAN_PATIENCE_MS 10000
 #define KILL_WAIT_MS       5000
@@ -40,7 +40,7 @@ struct redis_child {
     int64_t backoff_ms; /* before the next start */
 };
 
-/* The socket of @dir must fit into a sockaddr_un; hiredis would cut a longer path silently. */
+/* The socket's path must fit into a sockaddr_un: hiredis would cut a longer path silently. */
 static bool fill_url(struct redis_child *child, char *error)
 {
     size_t n = strlen(child->dir.path) + sizeof("/" SOCKET_NAME) - 1;
@@ -52,15 +52,15 @@ static bool fill_url(struct redis_child *child, char *error)
             n, max);
         return false;
     }
-    /* The precision, which cannot cut after the check, is for the compiler. */
+    /* The precision is for the compiler: after the check it cannot cut. */
     (void)snprintf(child->url, sizeof(child->url), "unix:%.*s/" SOCKET_NAME,
         (int)(max - sizeof("/" SOCKET_NAME) + 1), child->dir.path);
     return true;
 }
 
-/* The server is started in another directory: a relative path (but not a bare name, which PATH
- * decides) must be made absolute now.  Not resolved: redis-server may be a link to a binary that
- * looks at its name.  The caller frees it; NULL on failure. */
+/* The server is started in another directory, so a relative path must be made absolute now.  A bare
+ * name stays, because PATH decides what it means.  Links are not resolved: redis-server may be a
+ * link to a binary that looks at its own name.  The caller frees the result; NULL on failure. */
 static char *absolute_path(const char *server)
 {
     if (server[0] == '/' || strchr(server, '/') == NULL) {
@@ -165,7 +165,7 @@ static bool mend(struct redis_child *child, char *error)
     return redis_mend(child->dir.path, child->server, child->log, error, REDIS_CHILD_TEXT);
 }
 
-/* End what stands in the way, mend what it left, then start. */
+/* End an orphan, mend the file that it left, and start the server. */
 static bool start(struct redis_child *child, int64_t now_ms, struct redis_child_report *report)
 {
     struct orphan orphan;
@@ -210,7 +210,7 @@ static void describe_end(const siginfo_t *end, char *text)
     }
 }
 
-/* Reap the child if it has ended; false if it still runs. */
+/* Reap the child if it has ended.  False: no child has ended. */
 static bool reap(struct redis_child *child, struct redis_child_report *report)
 {
     siginfo_t end = {.si_pid = 0};

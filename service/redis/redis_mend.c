@@ -15,7 +15,7 @@ bool redis_mend(const char *dir, const char *server, const char *log, char *erro
     char manifest[PATH_MAX + sizeof(MANIFEST) + 1];
     (void)snprintf(manifest, sizeof(manifest), "%s/" MANIFEST, dir);
     if (access(manifest, F_OK) != 0) {
-        return true; /* nothing was written here so far */
+        return true; /* nothing has been written here */
     }
     const char *const argv[] = {"redis-check-aof", "--fix", manifest, NULL};
     struct process_spec spec = {

@@ -2,15 +2,17 @@
  *
  * Layer: service.  Does not log.
  *
- * A kill in the middle of a write can leave MULTI and some of its commands, the last one cut off.
- * Redis 7.0 loads none of them, but cuts the file behind the last whole one and goes on writing
- * there; the start after that runs what is left together with the first transaction written since
- * (valkey-io/valkey#4342).  Half a flush, which was sent again, would be counted once more.
- * redis-check-aof cuts in front of the MULTI, so it runs before every start.  It is the server's
- * own binary, by another name.
+ * A kill in the middle of a write can leave MULTI and some of its commands, with the last command
+ * cut off.  Redis 7.0 runs none of these at its next start.  But it cuts the file only behind the
+ * last whole command, and goes on writing there.  At the start after that, Redis runs the remains
+ * together with the first transaction written since (valkey-io/valkey#4342).  A flush of which half
+ * had remained, and which was sent again, would be counted once more.
  *
- * Thread safety: any thread; blocks until the file has been read, which takes less than its loading
- * does.
+ * redis-check-aof cuts in front of the MULTI, so redis_mend() runs redis-check-aof before every
+ * start.  That program is the server's own binary, by another name.
+ *
+ * Thread safety: any thread.  The function blocks until the file has been read, which takes less
+ * time than Redis takes to load the file.
  */
 #ifndef SERVICE_REDIS_REDIS_MEND_H
 #define SERVICE_REDIS_REDIS_MEND_H
@@ -18,9 +20,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Mend the file in @dir (absolute), if there is one, with @server; what it says goes to @log.
- * False: @error says why not: damage in its middle, or the check cannot be run. */
-bool redis_mend(const char *dir, const char *server, const char *log, char *error, size_t room)
-    __attribute__((warn_unused_result));
+#include "storage/base/compiler.h"
+
+/* Mend the file in @dir, an absolute path, with the binary @server, whose output goes to @log.  A
+ * missing file is fine.  False: the file is damaged in its middle, or the binary cannot be run;
+ * @error, cut to @room bytes, says which. */
+bool redis_mend(
+    const char *dir, const char *server, const char *log, char *error, size_t room) MUST_CHECK;
 
 #endif

@@ -9,8 +9,8 @@
 #define REASON_MS        60000
 #define CLOCKS_DIFFER_MS 5000
 
-/* Attempts to connect follow each other closely: the same reason is told once a minute.  (Such
- * notices come from one thread, the writer's.) */
+/* Attempts to connect follow each other closely, so the same reason is told once a minute.  Only
+ * the writer's thread calls this. */
 static bool is_news(struct redis_news *news, const char *reason)
 {
     int64_t now_ms = monotonic_ms();
@@ -100,8 +100,8 @@ void redis_news_child(struct redis_news *news, const struct redis_child_report *
     }
 }
 
-/* Times of arrival, windows and expiries are Redis's; who looks at this machine's clock should
- * know. */
+/* Times of arrival, windows and expiries are of Redis's clock.  People who look at this machine's
+ * clock should know when the two differ. */
 void redis_news_clocks(struct redis_news *news, int64_t redis_ms, int64_t here_ms)
 {
     int64_t ahead_ms = redis_ms - here_ms;

@@ -18,7 +18,7 @@
 #include "storage/base/clock.h"
 
 #define NAME_MAX_BYTES 15   /* of /proc/PID/comm */
-#define KILL_WAIT_MS   5000 /* SIGKILL ends a process at once, but for one stuck in the kernel */
+#define KILL_WAIT_MS   5000 /* SIGKILL ends a process at once, unless it is stuck in the kernel */
 
 /* The first line of a small file, without its end; empty if there is none. */
 static void read_text(const char *path, char *text, size_t room)
@@ -44,8 +44,8 @@ static pid_t pid_of_file(const char *dir)
     return (pid_t)pid;
 }
 
-/* Who listens on @dir's socket: a pid, 0 for nobody, -1 for somebody without a pid here (as in
- * another container). */
+/* The pid of the process that listens on @dir's socket.  0: no process does.  -1: one does that has
+ * no pid here, as in another container. */
 static pid_t pid_of_socket(const char *dir)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -60,7 +60,7 @@ static pid_t pid_of_socket(const char *dir)
     if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0) {
         pid = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0 ? peer.pid
                                                                                          : -1;
-    } else if (errno == EAGAIN) { /* its backlog is full: somebody, who does not accept */
+    } else if (errno == EAGAIN) { /* the backlog is full: a process listens and does not accept */
         pid = -1;
     }
 out:
@@ -70,7 +70,8 @@ out:
     return pid;
 }
 
-/* Is @pid's name that of a redis-server, or of @server's file, and @dir its working directory? */
+/* Is @pid a redis-server by its name, or by that of @server's file, and is @dir its working
+ * directory? */
 static bool is_server_in(pid_t pid, const char *server, const char *dir)
 {
     char path[64], name[64];
@@ -99,7 +100,7 @@ static enum found end_orphan(
     }
     enum found found = FOUND_OTHER;
     bool forced = false;
-    /* Alive after the check: what was checked is what the pidfd means. */
+    /* Still alive after the check: the pidfd means the process that was checked. */
     if (!is_server_in(pid, server, dir) || process_end(pidfd, 0, 0)) {
         goto out;
     }
@@ -128,7 +129,7 @@ bool redis_orphan_end(const char *dir, const char *server, int patience_ms, stru
     }
     if (found != FOUND_STUBBORN && (pid = pid_of_socket(dir)) != 0) {
         found = pid > 0 ? end_orphan(pid, dir, server, patience_ms, &orphan) : FOUND_OTHER;
-        /* It may just have ended by itself. */
+        /* The process may just have ended by itself. */
         if (found == FOUND_OTHER && pid_of_socket(dir) != 0) {
             (void)snprintf(error, room,
                 "a server that is not ours answers on %s/redis.sock (process %ld): stop it first",

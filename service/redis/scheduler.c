@@ -8,7 +8,7 @@
 bool scheduler_ask_short_slices(void)
 {
     struct sched_attr attr = {.size = sizeof(attr)};
-    /* All that is asked for is set at once: niceness too, which may not be lowered. */
+    /* The call sets all attributes at once, so it must repeat the present niceness. */
     if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) != 0 ||
         (attr.sched_policy != SCHED_NORMAL && attr.sched_policy != SCHED_BATCH)) {
         return false;
