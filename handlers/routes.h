@@ -7,8 +7,8 @@
  * the functions are declared, here, and the table of routes is made, in routes.c.  So a new
  * endpoint is a file in one of the folders, which includes this header, and a line.
  *
- * WAITS: start() may ask storage and return HANDLER_WAIT; then finish() makes the answer.
- * REPLIES: start() makes the answer itself and always returns HANDLER_REPLY.
+ *     WAITS      start() may ask storage and return HANDLER_WAIT; then finish() makes the answer
+ *     REPLIES    start() makes the answer itself and always returns HANDLER_REPLY
  *
  * The router looks through the table from its beginning: what is asked most stands first.
  */

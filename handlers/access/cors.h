@@ -2,35 +2,37 @@
  *
  * Layer: handlers, pure.  Thread-safe.
  *
- * With --cors-origins every answer has `Vary: Origin`, for it may differ by who asks.  An origin
- * that is listed is named in Access-Control-Allow-Origin; `*` stands for all.  Others get no such
- * header, and their browser keeps the answer from them.
+ * With --cors-origins every answer has `Vary: Origin`, because it may differ by the origin of the
+ * page that asks.  An origin that is listed is named in Access-Control-Allow-Origin; `*` in the
+ * list stands for all origins.  Other origins get no such field, and their browsers keep the answer
+ * from the page.
  *
- * navigator.sendBeacon() always asks with credentials, so the two routes that browsers send page
- * views to (ROUTE_BEACON) allow those: tallyd has no cookies and their answers hold no secret.  No
- * other route does, so a page that may send page views cannot read figures with what a visitor is
- * logged in with at a proxy.
+ * navigator.sendBeacon() always asks with credentials.  So the two routes that browsers send page
+ * views to (ROUTE_BEACON) allow credentials: tallyd has no cookies, and the answers of these routes
+ * hold no secret.  No other route allows them.  Therefore a page that may send page views cannot
+ * read figures with the credentials that a visitor has at a proxy in front.
  */
 #ifndef HANDLERS_ACCESS_CORS_H
 #define HANDLERS_ACCESS_CORS_H
 
 #include "handlers/http/app.h"
 #include "handlers/http/http.h"
+#include "storage/base/compiler.h"
 
-/* "*", or scheme://host or scheme://host:port as browsers write it: in lower case, without a path.
- */
-bool cors_origin_valid(struct slice text);
+/* Is @text "*", or an origin as browsers write it?  An origin is scheme://host or
+ * scheme://host:port, in lower case, without a path. */
+bool cors_origin_valid(struct slice text) MUST_CHECK;
 
-/* Whether there are other origins; @app may be NULL. */
-bool cors_on(const struct app *app);
+/* Are any other origins allowed?  @app may be NULL. */
+bool cors_on(const struct app *app) MUST_CHECK;
 
-/* Add to the answer of a request that came with @origin (empty: with none) on a route with @flags.
- */
+/* Add the fields for other origins to @response.  The request came with @origin, which may be
+ * empty, on a route with @flags. */
 void cors_dress(
     const struct app *app, struct slice origin, unsigned flags, struct http_response *response);
 
-/* The answer to a preflight, a request OPTIONS with @origin, for a path that has @methods, as the
- * header has them.  cors_dress() adds to it what it adds to all. */
+/* Answer a preflight: a request OPTIONS by which a browser asks what it may do.  @methods are those
+ * of the path, as the header field has them.  cors_dress() comes behind, as for all answers. */
 void cors_preflight(const char *methods, struct http_response *response);
 
 #endif

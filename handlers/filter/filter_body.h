@@ -1,7 +1,14 @@
-/* filter_body.h - the bodies that /filters takes: parameters, and items.
+/* filter_body.h - the bodies that /filters takes, read and checked: parameters, and items.
  *
- * Layer: handlers, pure.  A body belongs to one exchange.  False: the response says what is wrong
- * and what is allowed: 400 for what is no JSON, 415 for another type, 422 for the rest.
+ * Layer: handlers, pure.  A body belongs to one exchange.
+ *
+ * Where a function returns false the response says what is wrong and what is allowed:
+ *
+ *     400    no JSON
+ *     415    another Content-Type
+ *     422    another fault of the body
+ *     413    more values than any body here needs
+ *     503    memory is out
  */
 #ifndef HANDLERS_FILTER_FILTER_BODY_H
 #define HANDLERS_FILTER_FILTER_BODY_H
@@ -9,21 +16,25 @@
 #include <jansson.h>
 
 #include "handlers/http/http.h"
+#include "storage/base/compiler.h"
 
-/* Zeroed it is empty.  Slices point into root, or into numbers. */
+/* Items of a body.  Zeroed it is empty.  All is owned; the slices point into root or into numbers.
+ */
 struct filter_items {
-    json_t *root;
-    struct slice *items;
+    json_t *root;        /* the body */
+    struct slice *items; /* n of them */
     size_t n;
     char (*numbers)[24]; /* texts of the items that are integers */
 };
 
 void filter_items_release(struct filter_items *items);
 
-/* {"capacity":N,"error_rate":p,"expansion":2|0}, into @job; what is left out has its default. */
-bool filter_body_parameters(struct http_exchange *exchange, struct filter_job *job);
+/* Read {"capacity":N,"error_rate":p,"expansion":2|0} into @job.  A member that is left out has its
+ * default. */
+bool filter_body_parameters(struct http_exchange *exchange, struct filter_job *job) MUST_CHECK;
 
-/* {"items":[..]}: 1 to FILTER_ITEMS_MAX strings that are not empty, or integers (42 is "42"). */
-bool filter_body_items(struct http_exchange *exchange, struct filter_items *ret);
+/* Read {"items":[..]}: 1 to FILTER_ITEMS_MAX items.  An item is a string that is not empty, or an
+ * integer, which is its digits (42 is "42").  Release @ret in either case. */
+bool filter_body_items(struct http_exchange *exchange, struct filter_items *ret) MUST_CHECK;
 
 #endif

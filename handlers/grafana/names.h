@@ -1,25 +1,29 @@
-/* names.h - names as Grafana's data source plugins send them.
+/* names.h - names of sites, pages and page sets, as Grafana's data source plugins send them.
  *
  * Layer: handlers, pure.  Thread-safe.
- * A variable that stands in text is filled in with the format "regex": `example.com` arrives as
- * `example\.com`, `/a` as `\/a`, several values as `(\/a|\/b)` (templateSrv.replace and escapeRegex
- * of
- * @grafana/runtime).  In JSON payloads values stand as they are, several as an array.  A backslash
- * that is not in front of one of the characters that Grafana escapes is kept.
+ *
+ * Grafana fills a variable that stands in a text with the format "regex": `example.com` arrives as
+ * `example\.com`, `/a` as `\/a`, and several values as `(\/a|\/b)`.  (The source is
+ * templateSrv.replace and escapeRegex of @grafana/runtime.)  In JSON payloads a value stands as it
+ * is, and several values are an array.  A backslash in front of a character that Grafana does not
+ * escape is kept.
  */
 #ifndef HANDLERS_GRAFANA_NAMES_H
 #define HANDLERS_GRAFANA_NAMES_H
 
 #include <jansson.h>
 
+#include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
-/* All names in @value, a text or an array of such; anything else, NULL too, has none.  Numbers
- * count as their digits.  Empty names, and what stands for all of them ("$__all", "All", "*"), are
- * left out.  A new object whose keys, in the same order, are the names; NULL if memory is out. */
-json_t *grafana_names(const json_t *value);
+/* Find all names in @value, which is a text, an integer (its digits are the name), or an array of
+ * them.  Any other value, also NULL, has no names.  Empty names, and texts that stand for all names
+ * ("$__all", "All", "*"), are left out.  Returns a new object whose keys are the names, in order;
+ * NULL if memory is out. */
+json_t *grafana_names(const json_t *value) MUST_CHECK;
 
-/* The first of @names, "" if there is none or @names is NULL; valid as long as it stays there. */
+/* The first of @names; empty if there is none or @names is NULL.  It lives as long as @names has
+ * it. */
 struct slice grafana_first_name(json_t *names);
 
 #endif

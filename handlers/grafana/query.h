@@ -1,12 +1,19 @@
-/* query.h - the body of POST /grafana/query, read.
+/* query.h - the body of POST /grafana/query, read and checked.
  *
  * Layer: handlers, pure.  A struct grafana_query belongs to one thread at a time.
- * What counts: range.from and range.to (the last 6 hours where they are missing), intervalMs,
- * maxDataPoints, targets[].{target, refId, payload, type, hide}, filters (older plugins:
- * adhocFilters). Everything else is passed over.  A payload has site, page (or pages) or pageset,
- * step, tz, action; unknown members, and filters on other things than page and site, are told as a
- * notice with the series: they come with dashboards that have other data sources too, and must not
- * widen a figure in silence.
+ *
+ * Grafana sends one request for all queries of a panel; each query is a target.  These members
+ * count:
+ *
+ *     range.from, range.to           the window; the last 6 hours where they are missing
+ *     intervalMs, maxDataPoints      how fine a series may be
+ *     targets[]                      target (the metric), refId, payload, type, hide
+ *     filters                        on page and on site; adhocFilters in older plugins
+ *
+ * A payload has site, page (or pages), pageset, step, tz and action.  Other members of a payload,
+ * and filters on other things, come with dashboards that have other data sources too.  They must
+ * not widen a figure in silence, so they are told as a notice with the series.  All else is passed
+ * over.
  */
 #ifndef HANDLERS_GRAFANA_QUERY_H
 #define HANDLERS_GRAFANA_QUERY_H
@@ -14,6 +21,7 @@
 #include <jansson.h>
 
 #include "handlers/http/http.h"
+#include "storage/base/compiler.h"
 #include "storage/time/step.h"
 
 #define GRAFANA_TARGETS_MAX 100
@@ -21,50 +29,52 @@
 enum grafana_metric { GRAFANA_UV, GRAFANA_PV, GRAFANA_IPS, GRAFANA_VISITS, GRAFANA_DAU };
 #define GRAFANA_METRICS 5
 
-/* "uv"; and what people read. */
+/* The name, "uv", and the words that people read. */
 const char *grafana_metric_name(enum grafana_metric metric);
 const char *grafana_metric_label(enum grafana_metric metric);
 
-/* A series, or one figure, that was asked for.  Slices point into the query. */
+/* A series, or one figure, that was asked for.  Slices point into the query's root, or into the
+ * objects that are owned here. */
 struct grafana_target {
     struct slice ref_id; /* empty: none */
     enum grafana_metric metric;
-    json_t *site_name; /* owned: what the site lies in, if one is named; or NULL */
+    json_t *site_name; /* owned: what the site lies in; NULL: none was named */
     struct slice site;
     json_t *names;       /* owned: the pages as keys; NULL: the whole site */
     struct slice *pages; /* owned, n_pages of them: into names */
     size_t n_pages;
-    json_t *set_name;  /* owned: what the page set lies in, if one is named; or NULL */
+    json_t *set_name;  /* owned: what the page set lies in; NULL: none was named */
     struct slice set;  /* empty: none */
-    bool nothing;      /* no page passes all filters */
+    bool nothing;      /* no page passes all filters: there is nothing to ask */
     bool whole_window; /* one figure for the window, not a series */
-    bool table;        /* rows instead of data points */
+    bool table;        /* answered as a table's rows, not as data points */
     enum step step;
     struct slice action; /* of dau */
     const struct zone *zone;
     struct window window;
     bool to_is_now;
-    json_t *notices; /* owned: what Grafana shows in the corner of the panel; or NULL */
+    json_t *notices; /* owned: what Grafana shows in the corner of the panel; NULL: nothing */
 };
 
 struct grafana_query {
     json_t *root; /* owned: the body */
     struct grafana_target *targets;
     size_t n_targets;
-    size_t max_points; /* at most about so many points a series */
-    int64_t interval_s;
+    size_t max_points;  /* about how many points of a series the panel has room for */
+    int64_t interval_s; /* a step that is finer is of no use to the panel */
 };
 
-/* Parse the exchange's body.  False: the response says what is wrong, with the refId of the target.
- * Release in either case. */
-bool grafana_query_read(struct http_exchange *exchange, struct grafana_query *ret);
+/* Read the exchange's body.  False: the response says what is wrong, and with which target.
+ * Release @ret in either case. */
+bool grafana_query_read(struct http_exchange *exchange, struct grafana_query *ret) MUST_CHECK;
 void grafana_query_release(struct grafana_query *query);
 
-/* Add a notice to the target's series. @severity: info, warning. */
+/* Add a notice to the target's series.  @severity is "info" or "warning". */
 void grafana_notice(struct grafana_target *target, const char *severity, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The body as JSON, an object; empty is {}.  NULL: the response says what is wrong. */
-json_t *grafana_body(struct http_exchange *exchange);
+/* Read the exchange's body, a JSON object; an empty body is {}.  The caller owns the result.  NULL:
+ * the response says what is wrong. */
+json_t *grafana_body(struct http_exchange *exchange) MUST_CHECK;
 
 #endif

@@ -1,7 +1,9 @@
-/* app.h - what all handlers share: limits and rules that come from the options.
+/* app.h - what all handlers share: the storage, and limits and rules from the options.
  *
- * Layer: handlers.  Constant; the service may put another one in its place (service/live.h), but a
- * request has one from its beginning to its end.
+ * Layer: handlers.  Constant, but for the statistics, which are atomic.
+ *
+ * The service may put another struct app in the place of this one (service/live.h).  A request
+ * keeps the one that it began with.
  */
 #ifndef HANDLERS_HTTP_APP_H
 #define HANDLERS_HTTP_APP_H
@@ -12,7 +14,8 @@
 #include "handlers/text/network.h"
 #include "storage/storage.h"
 
-/*   field              metric's name, label                                      help */
+/* What handlers count.  A line without help belongs to the same metric as the line before.
+ *   field              metric's name, label                                      help */
 #define APP_STATS(X)                                                                               \
     X(events_accepted, "tallyd_events_accepted_total", "", "Events counted.")                      \
     X(rejected_invalid, "tallyd_events_rejected_total", "{reason=\"invalid\"}",                    \
@@ -48,20 +51,20 @@ struct app {
     struct storage *storage;
     const struct ops *ops;
     size_t max_events;    /* in one request */
-    int64_t max_future_s; /* a ts further ahead is rejected */
+    int64_t max_future_s; /* an event whose ts is further ahead is rejected */
     enum rotation rotation;
-    bool seen; /* /seen is fed */
+    bool seen; /* events are remembered for GET /seen */
     struct app_stats *stats;
-    enum guard_by guard_by;              /* GUARD_OFF: page views are not limited */
+    enum guard_by guard_by;              /* whom the ingestion guard limits; GUARD_OFF: nobody */
     struct limit guard_limit;            /* of the ingestion guard */
     const struct limit_policy *policies; /* n_policies of them */
     size_t n_policies;
-    const struct network *trusted; /* n_trusted proxies whose X-Forwarded-For is believed */
+    const struct slice *policy_names; /* n_policies + 1: theirs, and "" for limits of no policy */
+    const struct network *trusted;    /* n_trusted proxies whose X-Forwarded-For is believed */
     size_t n_trusted;
-    const struct slice *origins; /* n_origins of other pages that may read answers; see cors.h */
+    const struct slice *origins; /* n_origins whose pages may read answers; see cors.h */
     size_t n_origins;
-    bool respect_dnt; /* who sends DNT or Sec-GPC is not counted by browsers' routes */
-    const struct slice *policy_names; /* theirs, and behind them the empty name of no policy */
+    bool respect_dnt; /* --respect-dnt: browsers that send DNT or Sec-GPC are not counted */
 };
 
 #endif

@@ -1,8 +1,13 @@
 /* http.h - a request and its answer as plain values: the only seam between service/ and handlers/.
  *
- * Layer: handlers.  Knows no HTTP library, no Redis, no thread and no clock: the time comes with
- * the request.  An exchange belongs to one thread at a time: to the HTTP thread in start() and
- * finish(), to storage in between.
+ * Layer: handlers.
+ *
+ * The service reads a request from a connection into a struct http_exchange and calls the handler
+ * of its route.  The handler fills the response, or a job for storage and, later, the response.
+ * Handlers know no HTTP library, no Redis, no thread and no clock: the time comes with the request.
+ *
+ * Thread safety: an exchange belongs to one thread at a time.  In start() and finish() the thread
+ * is the HTTP server's.  In between the job is storage's, and the exchange must not be touched.
  */
 #ifndef HANDLERS_HTTP_HTTP_H
 #define HANDLERS_HTTP_HTTP_H
@@ -43,24 +48,26 @@ enum http_field_name {
 /* What a handler may see of a request.  Slices live as long as the exchange. */
 struct http_request {
     enum http_method method; /* HEAD arrives as HTTP_GET */
-    bool head;               /* it is a HEAD: for a GET that does something */
+    bool head;               /* the method is HEAD: for a GET that does something */
     struct slice path;       /* raw, up to '?' */
-    struct slice query;      /* raw, behind '?'; empty if none */
-    struct slice segment;    /* what stands in the route's {braces}: decoded, UTF-8 without NUL */
-    struct slice peer;       /* address of who is connected, as text without a port */
-    const struct slice *fields; /* HTTP_KNOWN_N values; empty where absent (or present and empty) */
-    unsigned repeated; /* bits 1 << enum http_field_name: stands more than once; the first counts */
-    const struct slice *forwarded; /* X-Forwarded-For, each field of several, in order; the last
+    struct slice query;      /* raw, behind '?'; empty if there is none */
+    struct slice segment;    /* the part of the path in the route's {braces}: decoded, valid UTF-8
+                                without NUL */
+    struct slice peer;       /* address of the other end, as text without a port */
+    const struct slice *fields; /* HTTP_KNOWN_N values; empty where absent, or present and empty */
+    unsigned repeated; /* bits 1 << enum http_field_name: given more than once; the first counts */
+    const struct slice *forwarded; /* the values of X-Forwarded-For in order, the last
                                       HTTP_FORWARDED_MAX of them */
     unsigned n_forwarded;
     struct slice body;   /* decompressed, complete */
     char *body_bytes;    /* the same bytes, writable: a decoder may unescape in place */
-    int64_t now_ms;      /* time of arrival, UTC: a lower bound of Redis's clock */
+    int64_t now_ms;      /* time of arrival, UTC: a lower bound of Redis's clock; 0 if Redis was
+                            never seen */
     int64_t deadline_ms; /* CLOCK_MONOTONIC, for the storage job */
 };
 
-/* Room for what a handler says and what is added to all: the guard's three, three of the pixel's,
- * four for other origins. */
+/* Room for a handler's own header fields and for those that are added to all answers: three of the
+ * guard, three of the pixel, four for other origins. */
 #define HTTP_HEADERS_MAX 12
 
 /* What a handler answers.  The body is one heap block (malloc), owned by the response. */
@@ -71,55 +78,56 @@ struct http_response {
     size_t body_n;
     struct http_header {
         const char *name; /* static */
-        const char *text; /* static; NULL: value */
+        const char *text; /* static; NULL: see value */
         char value[112];
     } headers[HTTP_HEADERS_MAX];
     unsigned n_headers;
 };
 
-struct app;    /* what handlers share: see app.h */
-struct access; /* whose token came with a request: see access.h */
+struct app;    /* what all handlers share: see app.h */
+struct access; /* the token that came with a request: see access.h */
 
 struct http_exchange {
     const struct app *app;
     const struct access *access; /* NULL: no tokens are in use, or the route needs none */
     struct http_request request;
     struct http_response response;
-    struct storage_job job; /* fill it and return HANDLER_WAIT to have it submitted */
-    bool again;  /* set by finish(): not yet, job is filled once more: submit it, then finish() */
-    void *state; /* the handler's own */
-    void (*release)(
-        struct http_exchange *exchange); /* frees state; NULL: nothing to do.  Called once, last */
+    struct storage_job job; /* to submit it: fill it and return HANDLER_WAIT */
+    bool again;             /* set by finish(): the job is filled once more.  It is submitted, and
+                               finish() is called again when it is done */
+    void *state;            /* the handler's own */
+    void (*release)(struct http_exchange *exchange); /* frees state: called once, last; NULL:
+                                                        there is nothing to free */
 };
 
 enum handler_result {
-    HANDLER_REPLY, /* response is filled */
-    HANDLER_WAIT,  /* job is filled: submit it, call finish() when it is done */
+    HANDLER_REPLY, /* the response is filled */
+    HANDLER_WAIT,  /* the job is filled: submit it, and call finish() when it is done */
 };
 
 #define ROUTE_BODY 1u /* takes a body */
 
-/* Which scope a token must have.  Without one of these: read for GET, admin for all else; so every
- * POST names its own. */
+/* The scope that a token must have.  Without one of these it is read for GET, and admin for all
+ * other methods; so every POST names its own. */
 #define ROUTE_INGEST 2u
 #define ROUTE_READ   4u
 #define ROUTE_ADMIN  8u
-#define ROUTE_OPEN   16u  /* none, unless --metrics-token asks for one: about the process */
-#define ROUTE_PUBLIC 32u  /* never one: what a browser loads by itself */
-#define ROUTE_BEACON 64u  /* browsers send page views here: see cors.h */
-#define ROUTE_GIF    128u /* every answer is an image: see pixel.h */
+#define ROUTE_OPEN   16u /* none, unless --metrics-token asks for one: about the process */
+#define ROUTE_PUBLIC 32u /* never one: what a browser loads by itself */
 
+#define ROUTE_BEACON  64u  /* browsers send page views here: see cors.h */
+#define ROUTE_GIF     128u /* every answer is an image: see pixel.h */
+#define ROUTE_SLASH   256u /* the path may end with a slash, too */
 #define ROUTE_GUARDED 512u /* page views come in here: see ingest_guard.h */
 
-#define ROUTE_SLASH 256u /* the path may end with a slash, too */
-
+/* One endpoint. */
 struct route {
     enum http_method method;
     const char *path;         /* exact, but for at most one segment in braces: "/users/{user}" */
     const char *operation_id; /* of openapi.yaml */
     enum handler_result (*start)(struct http_exchange *exchange);
-    void (*finish)(struct http_exchange *exchange); /* after HANDLER_WAIT; job.err says how it went.
-                                                       May ask for another job: exchange->again */
+    void (*finish)(struct http_exchange *exchange); /* after HANDLER_WAIT: job.err says how the job
+                                                       ended.  NULL: start() never waits */
     unsigned flags;
 };
 

@@ -2,42 +2,45 @@
  *
  * Layer: handlers.  A struct belongs to its request.
  *
- * What /pixel.gif and /api/event have in common.  Not counted, each with a counter of its own:
- * known bots (bots.h), and, with --respect-dnt, who sends DNT: 1 or Sec-GPC: 1.  The ingestion
- * guard holds here as for POST /events.
+ * This is what /pixel.gif and /api/event have in common.  The ingestion guard limits them as it
+ * limits POST /events.  Some page views are not counted; each reason has a counter of its own:
+ *
+ *     a known bot                                   see bots.h
+ *     with --respect-dnt, DNT: 1 or Sec-GPC: 1      the visitor asks not to be tracked
  */
 #ifndef HANDLERS_INGEST_BEACON_H
 #define HANDLERS_INGEST_BEACON_H
 
 #include "handlers/http/http.h"
 #include "handlers/ingest/ingest_guard.h"
+#include "storage/base/compiler.h"
 
 #define BEACON_EVENTS_MAX 16 /* of one request: a view that counts for several sites */
 
 /* Zeroed it is empty. */
 struct beacon {
-    struct event events[BEACON_EVENTS_MAX]; /* fill site, page and user of n */
+    struct event events[BEACON_EVENTS_MAX]; /* the caller fills site, page and user of n */
     size_t n;
     struct ingest_guard guard;
 };
 
 enum beacon_verdict {
     BEACON_WAIT,    /* the job is filled */
-    BEACON_IGNORED, /* a bot, or who does not want to be counted; the response
-                       has the guard's headers alone */
+    BEACON_IGNORED, /* not to be counted, see above; the response has the guard's fields, no more */
     BEACON_REFUSED, /* the response says why: limited, not for this site, Redis never seen */
 };
 
-/* @beacon's events are filled and checked: complete them, and fill the job. */
-enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *beacon);
+/* Complete the events of @beacon, which are filled and checked, and fill the job. */
+enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *beacon) MUST_CHECK;
 
-/* What beacon_start() would say, as far as that is known here, and nothing else: nothing is
- * counted, nor taken from the limit.  BEACON_WAIT: it would be tried. */
-enum beacon_verdict beacon_foretell(struct http_exchange *exchange, const struct beacon *beacon);
+/* Tell what beacon_start() would say, as far as that is known here (BEACON_WAIT: it would be
+ * tried).  Nothing is counted, and nothing is taken from the limit. */
+enum beacon_verdict beacon_foretell(
+    struct http_exchange *exchange, const struct beacon *beacon) MUST_CHECK;
 
-/* The job is done.  True: all is counted, and the response has the guard's headers, no more. False:
+/* The job is done.  True: all is counted, and the response has the guard's fields, no more.  False:
  * the response says why not. */
-bool beacon_finish(struct http_exchange *exchange, struct beacon *beacon);
+bool beacon_finish(struct http_exchange *exchange, struct beacon *beacon) MUST_CHECK;
 
 void beacon_release(struct beacon *beacon);
 

@@ -34,7 +34,7 @@
 enum event_body { EVENT_BODY_JSON, EVENT_BODY_NDJSON };
 
 /* What became of a body.  Arrays are owned by the batch; the slices of its events point into the
- * body. After any other result than EVENT_JSON_OK the counts are 0. */
+ * body.  After any other result than EVENT_JSON_OK the counts are 0. */
 struct event_batch {
     struct event *events; /* the accepted ones, in order */
     size_t n, capacity;

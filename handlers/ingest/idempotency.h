@@ -1,13 +1,16 @@
-/* idempotency.h - the header field Idempotency-Key (draft-ietf-httpapi-idempotency-key-header).
+/* idempotency.h - the header field Idempotency-Key: a request that is sent again counts once.
  *
  * Layer: handlers.  Thread-safe: no state.
- * A key is 1 to 128 printable ASCII characters, as they are or as a string of RFC 8941
- * section 3.3.3 (in quotes, with \" and \\): both forms of a key are one key.
+ *
+ * Source: draft-ietf-httpapi-idempotency-key-header.  A key is 1 to 128 printable ASCII characters.
+ * A client may send the key as it is, or as a string of RFC 8941 section 3.3.3: in quotes, with \"
+ * and \\.  Both forms of a key are one key.
  */
 #ifndef HANDLERS_INGEST_IDEMPOTENCY_H
 #define HANDLERS_INGEST_IDEMPOTENCY_H
 
 #include "handlers/http/http.h"
+#include "storage/base/compiler.h"
 
 #define IDEMPOTENCY_KEY_MAX 128
 
@@ -17,15 +20,20 @@ enum idempotency_key {
     IDEMPOTENCY_MALFORMED,
 };
 
-/* The key of @request, without quotes, as *ret_n bytes of @key. */
+/* Read the key of @request, without quotes, into *ret_n bytes of @key. */
 enum idempotency_key idempotency_key_read(
-    const struct http_request *request, char key[IDEMPOTENCY_KEY_MAX], size_t *ret_n);
+    const struct http_request *request, char key[IDEMPOTENCY_KEY_MAX], size_t *ret_n) MUST_CHECK;
 
-/* What is wrong with a malformed one. */
+/* What is wrong with a malformed key. */
 #define IDEMPOTENCY_DETAIL                                                                         \
     "Idempotency-Key must be given once: 1 to 128 printable ASCII characters, bare or in quotes"
 
-/* The answer to a request whose key is not ours to execute: the first one again, 409 or 422. */
+/* Answer for a request that is not to be executed, as @claim says: the key was used before, or is
+ * in use.
+ *
+ *     202    the first answer again
+ *     409    the first request is still being executed
+ *     422    the key was used with another body */
 void idempotency_reply(struct http_response *response, const struct claim *claim);
 
 #endif

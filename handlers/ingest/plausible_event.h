@@ -2,17 +2,20 @@
  *
  * Layer: handlers, pure: no I/O, no clock.  Thread-safe.
  *
- * Source: Plausible's Events API (plausible.io/docs/events-api, read 2026-07-24) and what its
- * trackers send (npm plausible-tracker 0.3.9, @plausible-analytics/tracker 0.4.6).  A JSON object,
- * whatever its Content-Type says, with long or short names:
+ * The event is a JSON object, whatever its Content-Type says.  Its members have long or short
+ * names:
  *
- *     name, n      "pageview"; any other is a custom event ("engagement" too)
- *     url, u       absolute; the page is its path, as it is written, with the fragment where
- *     hashMode, h  is 1 or true
- *     domain, d    the site; several with commas between
+ *     name, n        "pageview"; any other name, also "engagement", is a custom event
+ *     url, u         absolute; the page is its path, as written
+ *     hashMode, h    1 or true: the fragment of the URL belongs to the page
+ *     domain, d      the site, or several with commas between
  *
- * Other members (referrer, props, revenue, width, engagement's figures) are not looked at.  A
- * member given twice: the last holds; under both its names: the long one.
+ * Other members (referrer, props, revenue, width, engagement's figures) are not looked at.  Of a
+ * member that is given twice the last one holds; of one that is given under both its names the long
+ * name's.
+ *
+ * Source: Plausible's Events API (plausible.io/docs/events-api, read 2026-07-24), and what its
+ * trackers send (npm plausible-tracker 0.3.9, @plausible-analytics/tracker 0.4.6).
  */
 #ifndef HANDLERS_INGEST_PLAUSIBLE_EVENT_H
 #define HANDLERS_INGEST_PLAUSIBLE_EVENT_H
@@ -20,6 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
 #define PLAUSIBLE_DOMAINS_MAX 16
@@ -34,17 +38,17 @@ struct plausible_event {
     char *bytes; /* owned: what the slices point into */
 };
 
-/* What is wrong, all static; member is NULL if it is the body. */
+/* What is wrong, as static texts.  member is NULL where the body as a whole is at fault. */
 struct plausible_fault {
     const char *member, *detail;
 };
 
 enum plausible_result { PLAUSIBLE_OK, PLAUSIBLE_FAULT, PLAUSIBLE_NOMEM };
 
-/* Decode @body into @ret; on another result than PLAUSIBLE_OK @ret stays empty.  At most
- * PLAUSIBLE_BODY_MAX bytes. */
+/* Decode @body, of at most PLAUSIBLE_BODY_MAX bytes, into @ret.  On any other result than
+ * PLAUSIBLE_OK @ret is empty. */
 enum plausible_result plausible_decode(
-    struct slice body, struct plausible_event *ret, struct plausible_fault *ret_fault);
+    struct slice body, struct plausible_event *ret, struct plausible_fault *ret_fault) MUST_CHECK;
 
 void plausible_release(struct plausible_event *event);
 

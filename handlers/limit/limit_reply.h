@@ -1,30 +1,34 @@
-/* limit_reply.h - what a limited request is told: header fields, and the 429.
+/* limit_reply.h - what a client that is limited is told: header fields, and the 429.
  *
- * Layer: handlers.  Thread-safe: no state.  Fields: RateLimit-Policy and RateLimit of
- * draft-ietf-httpapi-ratelimit-headers (-10), Retry-After of RFC 9110.
+ * Layer: handlers.  Thread-safe: no state.
+ *
+ * The fields are RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-10) and
+ * Retry-After (RFC 9110).
  */
 #ifndef HANDLERS_LIMIT_LIMIT_REPLY_H
 #define HANDLERS_LIMIT_LIMIT_REPLY_H
 
 #include "handlers/http/http.h"
+#include "storage/base/compiler.h"
 
-#define LIMIT_NAME_DEFAULT SLICE("default") /* of a limit that is no policy's */
-#define LIMIT_NAME_GUARD   SLICE("ingest")
+/* The name of a limit in the fields, where it is no policy's. */
+#define LIMIT_NAME_DEFAULT SLICE("default")
+#define LIMIT_NAME_GUARD   SLICE("ingest") /* of the ingestion guard */
 
-/* Add RateLimit-Policy and RateLimit, and Retry-After where it was refused but may pass later.
- * @name is one of a policy, or of the above.  On an answer that has a Retry-After for another
- * reason RateLimit comes without t, which must not be later than that. */
+/* Add RateLimit-Policy and RateLimit.  Add Retry-After where the request was refused but may pass
+ * later.  An answer may have a Retry-After for another reason already.  Then RateLimit comes
+ * without t, the time until more can pass, because t must not be later than Retry-After. */
 void limit_reply_headers(struct http_response *response, struct slice name,
     const struct limit *limit, const struct limit_state *state);
 
-/* Are they there? */
-bool limit_reply_told(const struct http_response *response);
+/* Does @response have these fields? */
+bool limit_reply_told(const struct http_response *response) MUST_CHECK;
 
-/* {"allowed",..}, 200 or 429 by @state, with the headers. */
+/* Answer {"allowed",..}, with 200 or 429 as @state says, and add the fields. */
 void limit_reply(struct http_response *response, struct slice name, const struct limit *limit,
     const struct limit_state *state);
 
-/* A 429 with the headers. */
+/* Answer 429, and add the fields. */
 void limit_reply_refused(struct http_response *response, struct slice name,
     const struct limit *limit, const struct limit_state *state);
 

@@ -1,9 +1,10 @@
 /* date_params.h - the parameters of questions about days: site, actions, dates and windows of them.
  *
  * Layer: handlers, pure.  Thread-safe.
- * A date is YYYY-MM-DD, of the site's reporting zone.  A window of days is [from, to); from and to
- * may also be given as all times may (timestamp.h), and stand for the days that they touch.  Days
- * are numbers, counted from 1970-01-01.
+ *
+ * A date is YYYY-MM-DD, in the calendar of the site's reporting zone.  A window of days is [from,
+ * to).  Its borders may also be given as all times may be (timestamp.h).  Then the window has the
+ * days that the span of time touches.  In C a day is a number, counted from 1970-01-01.
  *
  * All functions that return bool: false means that the response says what is wrong.
  */
@@ -14,45 +15,52 @@
 
 #include "handlers/http/http.h"
 #include "handlers/text/params.h"
+#include "storage/base/compiler.h"
 
-/* Zeroed it is empty; slices point into params. */
+/* What was asked.  Zeroed it is empty.  Slices point into params. */
 struct date_params {
-    struct params params;
+    struct params params; /* owned */
     struct slice site;
-    const struct zone *zone; /* the site's: whose days are asked for */
+    const struct zone *zone; /* the site's, in whose calendar the days lie */
     struct slice *actions;   /* owned; at least one, each once */
     size_t n_actions;
 };
 
-/* Read the exchange's query, which has @specs, and of it site and action. */
+/* Read the exchange's query, which may have the parameters of @specs, and from it site and actions.
+ * Release @ret in either case. */
 bool date_params_read(struct http_exchange *exchange, const struct param_spec *specs,
-    size_t n_specs, struct date_params *ret);
+    size_t n_specs, struct date_params *ret) MUST_CHECK;
 void date_params_release(struct date_params *p);
 
-/* The site's today, at the time of the request. */
+/* The site's day at the time of the request. */
 int64_t date_params_today(const struct http_exchange *exchange, const struct date_params *p);
 
-/* A date; @ret untouched if it was not given. */
-bool date_params_date(
-    struct http_exchange *exchange, const struct date_params *p, const char *name, int64_t *ret);
+/* Read the parameter @name, a date.  @ret is untouched if the date was not given. */
+bool date_params_date(struct http_exchange *exchange, const struct date_params *p, const char *name,
+    int64_t *ret) MUST_CHECK;
 
-/* from and to.  Not given: to is the end of today, from @n_default days before to.  At most
- * ACTIVITY_PAIRS_MAX bitmaps. */
+/* Read from and to.  If `to` was not given it is the end of today; if `from` was not given it
+ * is @n_default days before `to`.  Days times actions are at most ACTIVITY_PAIRS_MAX. */
 bool date_params_window(struct http_exchange *exchange, const struct date_params *p,
-    size_t n_default, struct activity_days *ret);
+    size_t n_default, struct activity_days *ret) MUST_CHECK;
 
-/* A number of at most @max, at least 1; @ret untouched if it was not given. */
+/* Read the parameter @name, a number from 1 to @max.  @ret is untouched if the number was not
+ * given. */
 bool date_params_number(struct http_exchange *exchange, const struct date_params *p,
-    const char *name, size_t max, size_t *ret);
+    const char *name, size_t max, size_t *ret) MUST_CHECK;
 
-/* match=any or all. */
-bool date_params_match(struct http_exchange *exchange, const struct date_params *p, bool *ret_all);
+/* Read match, which is any (also where it was not given) or all. */
+bool date_params_match(
+    struct http_exchange *exchange, const struct date_params *p, bool *ret_all) MUST_CHECK;
 
-/* "2026-11-20"; @text holds 11 bytes. */
+/* Write "2026-11-20".  @text holds 11 bytes. */
 void date_print(int64_t day, char text[static 11]);
+
+/* The same as a JSON string: a new reference; NULL if memory is out. */
 json_t *date_json(int64_t day);
 
-/* The answer to a job that failed; @parameter is the one that asked for days that are not kept. */
+/* Answer for a job that failed.  Where days are not kept any more, @parameter is the one that asked
+ * for them, and @oldest_day the first day that is kept. */
 void date_params_failed(struct http_exchange *exchange, const char *parameter, int64_t oldest_day);
 
 #endif

@@ -1,4 +1,4 @@
-/* question.h - how a handler that asks storage begins.
+/* question.h - how a handler begins whose job for storage is a question.
  *
  * Layer: handlers.  Thread-safe: no state.
  */
@@ -8,11 +8,12 @@
 #include <stddef.h>
 
 #include "handlers/http/http.h"
+#include "storage/base/compiler.h"
 
-/* Zeroed memory of @size bytes as the exchange's state, which @release gives back, and the
- * request's deadline for its job.  NULL: the response says why: no memory, or Redis was never seen,
- * whose clock tells what `now` is. */
-void *question_begin(
-    struct http_exchange *exchange, size_t size, void (*release)(struct http_exchange *exchange));
+/* Give @exchange a state of @size zeroed bytes, which @release frees, and its job the deadline of
+ * the request.  NULL: the response is a 503, because memory is out or because Redis was never seen.
+ * (Redis's clock tells what `now` is.) */
+void *question_begin(struct http_exchange *exchange, size_t size,
+    void (*release)(struct http_exchange *exchange)) MUST_CHECK;
 
 #endif

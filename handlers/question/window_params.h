@@ -1,14 +1,17 @@
-/* window_params.h - the parameters that every question about a window takes.
+/* window_params.h - the parameters that every question about a window takes, read and checked.
  *
  * Layer: handlers, pure.  Thread-safe.
+ *
+ * A window is a span of time, [from, to).  A question is about a site, or about some of its pages.
  */
 #ifndef HANDLERS_QUESTION_WINDOW_PARAMS_H
 #define HANDLERS_QUESTION_WINDOW_PARAMS_H
 
 #include "handlers/http/http.h"
 #include "handlers/text/params.h"
+#include "storage/base/compiler.h"
 
-/* What a question about a window takes, for the table of its parameters. */
+/* Entries for the table of parameters (see params.h) of such a question. */
 #define WINDOW_PARAMS                                                                              \
     {"site", false}, {"page", true}, {"pageset", false}, {"from", false}, {"to", false},           \
         {"tz", false}, {"explain", false},                                                         \
@@ -16,28 +19,31 @@
         "round", false                                                                             \
     }
 
-/* What was asked.  Slices point into params, which the struct owns. */
+/* What was asked.  Slices point into params. */
 struct window_params {
-    struct params params;
+    struct params params; /* owned */
     struct slice site;
-    struct slice *pages; /* owned; NULL: the whole site */
+    struct slice *pages; /* owned; NULL: the whole site, or the page set alone */
     size_t n_pages;
-    struct slice pageset;    /* empty: none */
-    const struct zone *zone; /* of tz, else the site's */
-    struct window window;
-    bool to_is_now;
-    bool explain, round_outer;
-    enum step step;
+    struct slice pageset;      /* empty: none */
+    const struct zone *zone;   /* the time zone of tz, else the site's */
+    struct window window;      /* rounded to whole minutes */
+    bool to_is_now;            /* the window ends with the current minute, and follows the clock */
+    bool explain, round_outer; /* explain=1, round=outer */
+    enum step step;            /* STEP_NONE: no series */
 };
 
-/* Read the exchange's query.  False: the response says what is wrong.  Release in either case. */
-bool window_params_read(struct http_exchange *exchange, struct window_params *ret);
-/* The same for a question with parameters of its own: @specs has WINDOW_PARAMS and those. */
+/* Read the exchange's query, which may have WINDOW_PARAMS and `step`.  False: the response says
+ * what is wrong.  Release @ret in either case. */
+bool window_params_read(struct http_exchange *exchange, struct window_params *ret) MUST_CHECK;
+
+/* The same for a question with parameters of its own.  @specs has WINDOW_PARAMS and these. */
 bool window_params_read_with(struct http_exchange *exchange, const struct param_spec *specs,
-    size_t n_specs, struct window_params *ret);
+    size_t n_specs, struct window_params *ret) MUST_CHECK;
+
 void window_params_release(struct window_params *p);
 
-/* The question to storage. */
+/* The same question as storage takes it.  Its slices live as long as @p. */
 struct window_question window_params_question(const struct window_params *p);
 
 #endif

@@ -1,6 +1,8 @@
-/* window_reply.h - the members that answers about a window have in common.
+/* window_reply.h - what answers about a window have in common: members, and problems.
  *
  * Layer: handlers.  Thread-safe: no state.
+ *
+ * Functions that return json_t return a new reference; NULL if memory is out.
  */
 #ifndef HANDLERS_QUESTION_WINDOW_REPLY_H
 #define HANDLERS_QUESTION_WINDOW_REPLY_H
@@ -13,42 +15,49 @@
 
 #define WINDOW_STANDARD_ERROR 0.0081 /* of Redis's HyperLogLog: 1.04 / sqrt(16384) */
 
-/* RFC 3339, in UTC. */
+/* ---- members ---- */
+
+/* A time as RFC 3339, in UTC. */
 json_t *window_time_json(int64_t at_s);
 
-/* @n pages; null for none: the whole site. */
+/* The @n pages as an array; null if there are none, for the whole site. */
 json_t *window_pages_json(const struct slice *pages, size_t n);
 
-/* {"relative","low","high"} of a HyperLogLog's estimate. */
+/* {"relative","low","high"}: how far @value, a HyperLogLog's estimate, may be off. */
 json_t *window_error_json(uint64_t value);
 
-/* {"keys","minute",..[,"list"]}. */
+/* {"keys","minute",..[,"list"]}: how many keys of each level were read, and with @explain which. */
 json_t *window_cover_json(
     const uint32_t per_level[LEVELS], bool explain, const struct counted_key *keys, size_t n_keys);
 
-/* site, from, to and tz of a question and the window that was answered. */
+/* An object with site, from, to and tz: of the question, and of the window that was answered. */
 json_t *window_head_json(const struct window_params *asked, struct window answered);
 
-/* Does the window reach over a border of rotation periods, so that a hashed visitor may have two
- * names? */
+/* Does @window reach over a border of rotation periods?  Then a visitor without a user may be
+ * counted twice, under two hashed names. */
 bool window_spans_rotation(const struct app *app, struct window window);
 
-/* cover of a question about visitors, and whether its window spans rotation periods, into @root. */
+/* Add to @root the members that end an answer about visitors: cover, and spans_rotation where the
+ * window does so. */
 void window_tail_json(
     const struct http_exchange *exchange, const struct window_question *asked, json_t *root);
 
-/* 404: the site has no such page set. */
+/* ---- problems ---- */
+
+/* Answer 404: the site has no such page set. */
 void window_no_set(struct http_exchange *exchange, struct slice site, struct slice name);
 
-/* 422: @nearest could be answered, and @how else that is got (from_s == to_s: nothing could be). */
+/* Answer 422: the window is not kept at this precision any more.  @nearest is the nearest window
+ * that could be answered, and @how, a text behind it, says what else to ask for.  Nothing could be
+ * answered where @nearest is empty (from_s == to_s). */
 void window_not_kept(struct http_exchange *exchange, struct window nearest, const char *how);
 #define WINDOW_OUTER " (round=outer takes it)"
 
-/* 422: too many keys.  @without_step: it could be answered without a step. */
+/* Answer 422: the question needs too many keys.  @without_step: without a step it would not. */
 void window_too_broad(
     struct http_exchange *exchange, const struct window_params *asked, bool without_step);
 
-/* The answer to a question that failed. */
+/* Answer for a question that failed, as its job says. */
 void window_failed(
     struct http_exchange *exchange, const struct window_params *asked, struct window nearest);
 

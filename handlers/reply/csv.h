@@ -1,27 +1,29 @@
-/* csv.h - rows of an answer as CSV, for who asks for text/csv.
+/* csv.h - the rows of an answer as CSV, for clients that ask for text/csv.
  *
  * Layer: handlers.  Thread-safe: no state.
- * Source: RFC 4180 (CRLF at line ends, a line of names first, quotes around what has a comma, a
- * quote or a line end, quotes in it doubled).
  *
- * A handler makes its JSON as ever and hands it over with a shape: which member holds the rows, and
- * which of their members are columns.
+ * A handler makes its JSON as ever and hands it over with a shape.  The shape says which member
+ * holds the rows, and which members of a row are columns.
  *
  *     static const struct csv_shape shape = {"series", {"from", "to", "uv"}};
  *     ...
  *     csv_reply(exchange, 200, root, &shape);          instead of reply_json(&.., 200, root)
  *
- * - `rows` is a path of one or two members: "series"; "cohorts/returned" makes a row of each
- * element of each `returned`, whose columns are looked for there first, then in its cohort.
- * - A column is a member of the row; what a row lacks, it has from the answer itself (`site`, say),
- *   and else an empty cell.
- * - Rows that are no objects (a list of users) fill the first column.
- * - Where the answer has no such member (no `step` was asked for), it is itself the only row.
+ * - `rows` is a path of one or two members.  "series" makes a row of each element of `series`.
+ *   "cohorts/returned" makes a row of each element of each cohort's `returned`.
+ * - A column is a member of the row.  A member that the row lacks is the cohort's, or else the
+ *   answer's own (`site`, say).  Where nobody has the member the cell is empty.
+ * - A row that is no object (a user's name) fills the first column.
+ * - Where the answer has no rows (no `step` was asked for) the answer itself is the only row.
  *
  * In openapi.yaml the 200 of such an operation has content text/csv beside application/json, and
- * the header Vary (components/headers/Vary); tests/contract/test_csv.py then finds it by itself.
+ * the header Vary (components/headers/Vary).  tests/contract/test_csv.py then finds the operation.
  *
- * Texts are written by text/csv_text.h, numbers as numbers.
+ * The format is RFC 4180: lines end with CRLF, a line of names comes first, a cell with a comma, a
+ * quote or a line end stands in quotes, and quotes in a cell are doubled.  A spreadsheet would take
+ * some texts for formulas: those that begin with = + - @, a tab or a line end, also in their
+ * full-width forms.  Such a text gets a ' in front (OWASP's rule against CSV injection); numbers
+ * get none.
  */
 #ifndef HANDLERS_REPLY_CSV_H
 #define HANDLERS_REPLY_CSV_H
@@ -30,20 +32,24 @@
 
 #include "handlers/http/http.h"
 #include "storage/base/buffer.h"
+#include "storage/base/compiler.h"
 
 #define CSV_COLUMNS_MAX 12
 
 struct csv_shape {
-    const char *rows;
-    const char *columns[CSV_COLUMNS_MAX]; /* NULL ends */
+    const char *rows;                     /* a path; NULL: the answer is the only row */
+    const char *columns[CSV_COLUMNS_MAX]; /* names; a NULL ends them */
 };
 
-/* Does @accept, the value of Accept, want CSV rather than JSON?  It has to name text/csv, with a
- * weight above JSON's, and not below that of a wildcard. */
-bool csv_wanted(struct slice accept);
+/* Append a cell of text to @out, with quotes and a ' where the text needs them. */
+void csv_put_text(struct buffer *out, const char *text, size_t n);
 
-/* Answer @status with @root, whose reference is taken over, as JSON or, if that is wanted, as CSV.
- * NULL, or no memory: a 503 problem. */
+/* Does @accept, the value of Accept, want CSV rather than JSON?  The value must name text/csv.
+ * JSON, if it is named too, must have a lower weight; else no wildcard may have a higher one. */
+bool csv_wanted(struct slice accept) MUST_CHECK;
+
+/* Answer @status with @root, as CSV where the client wants that, else as JSON.  The reference
+ * to @root is taken over.  Where memory is out (@root may be NULL) the answer is a 503 problem. */
 void csv_reply(
     struct http_exchange *exchange, unsigned status, json_t *root, const struct csv_shape *shape);
 

@@ -1,6 +1,8 @@
-/* json_body.h - a request's body as JSON, where jansson reads it.
+/* json_body.h - the body of a request as a tree of JSON, made by jansson.
  *
  * Layer: handlers, pure.  Thread-safe: no state.
+ *
+ * Bodies that come often have decoders of their own (ingest/event_json.h, limit/limit_json.h).
  */
 #ifndef HANDLERS_REPLY_JSON_BODY_H
 #define HANDLERS_REPLY_JSON_BODY_H
@@ -8,14 +10,18 @@
 #include <jansson.h>
 
 #include "handlers/http/http.h"
+#include "storage/base/compiler.h"
 
-/* The exchange's body, a value of any kind, read with jansson's @flags; the caller's to release.
- * An integer beyond 64 bits, which jansson refuses, is a real.  NULL: the response says why: 400
- * with line and column, both from 1, for what is no JSON; 413 for more values than any body here
- * needs; 503 where memory is out. */
-json_t *json_body_read(struct http_exchange *exchange, size_t flags);
+/* Read the exchange's body, a value of any kind, with jansson's @flags.  The caller owns the
+ * result.  An integer beyond 64 bits, which jansson refuses, becomes a real.  NULL: the response
+ * says why.
+ *
+ *     400    no JSON; the detail has line and column, both from 1
+ *     413    more values than any body here needs
+ *     503    memory is out */
+json_t *json_body_read(struct http_exchange *exchange, size_t flags) MUST_CHECK;
 
-/* A string's bytes; none where it is no string. */
+/* The bytes of a string, which live as long as @value; empty if @value is no string. */
 static inline struct slice json_text_of(const json_t *value)
 {
     return (struct slice){json_string_value(value), json_string_length(value)};

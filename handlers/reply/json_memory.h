@@ -1,25 +1,30 @@
 /* json_memory.h - did the JSON of an answer get all the memory that it asked for?
  *
- * Layer: handlers.  An object that is put together by a hundred json_object_set_new() and
- * json_array_append_new() lacks a member, and says nothing, if one of them got no memory.  So
- * jansson's allocator notes on the thread that it failed, and reply_json() makes a 503 of an answer
- * that may not be whole.
+ * Layer: handlers.  Thread safety: json_memory_watch() comes before there are other threads; the
+ * note is each thread's own.
  *
- * Thread safety: watch before there are other threads; the note is each thread's own.
+ * An object is put together by many calls of json_object_set_new() and json_array_append_new().  If
+ * one of these gets no memory the object lacks a member, and nothing says so.  Therefore jansson's
+ * allocator notes on the thread that it failed.  reply_json() makes a 503 of an answer that may not
+ * be whole.
  */
 #ifndef HANDLERS_REPLY_JSON_MEMORY_H
 #define HANDLERS_REPLY_JSON_MEMORY_H
 
 #include <stdbool.h>
 
-/* Have jansson allocate so; once, before it is used.  Without, nothing is ever noted. */
+#include "storage/base/compiler.h"
+
+/* Give jansson the allocator that notes; once, before jansson is used.  Without it nothing is
+ * noted. */
 void json_memory_watch(void);
 
-/* A handler begins on this thread: what was noted before is of no interest, but that of its own
- * exchange, @failed. */
+/* A handler begins, or goes on, on this thread.  @failed is what was noted for its exchange so far;
+ * it takes the place of the thread's note, which is about another exchange. */
 void json_memory_begin(bool failed);
 
-/* Has jansson been refused memory on this thread since? */
-bool json_memory_failed(void);
+/* Was jansson refused memory on this thread since json_memory_begin(), or for this exchange before?
+ */
+bool json_memory_failed(void) MUST_CHECK;
 
 #endif

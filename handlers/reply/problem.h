@@ -1,14 +1,17 @@
 /* problem.h - every answer that is not the one asked for: RFC 9457 problem documents.
  *
  * Layer: handlers.  Thread-safe: no state.
- * All problems stand in one table; no other file writes the status of a failure.  The document is
- *   {"type":"about:blank","title","status","detail","message"[,"errors":[..]]}
- * `message` repeats `detail` because that is the only member Grafana shows.
  *
- * A reply function replaces status, content type and body (an earlier body is freed); headers that
- * were added before stay, Retry-After is added where the problem has one.  They cannot fail:
- * without memory the answer has the right status and an empty body.  A detail is cut at
- * PROBLEM_DETAIL_MAX bytes; bytes that are not UTF-8 become '?'.
+ * All problems stand in one table; no other file writes the status of a failure.  The document is
+ *
+ *     {"type":"about:blank","title","status","detail","message"[,"errors":[..]]}
+ *
+ * `message` repeats `detail`, because Grafana shows no other member.
+ *
+ * A reply function replaces status, content type and body; an earlier body is freed.  Header fields
+ * that were added before stay.  Retry-After is added where the problem has one.  The functions
+ * cannot fail: without memory the answer has the right status and an empty body.  A detail is cut
+ * at PROBLEM_DETAIL_MAX bytes.  Bytes that are not UTF-8 become '?'.
  */
 #ifndef HANDLERS_REPLY_PROBLEM_H
 #define HANDLERS_REPLY_PROBLEM_H
@@ -16,11 +19,12 @@
 #include <jansson.h>
 
 #include "handlers/http/http.h"
+#include "storage/base/compiler.h"
 
 #define PROBLEM_DETAIL_MAX 400
 
-/* about:blank says: the title is the status's own phrase (RFC 9457 section 4.2.1).
- * retry_after_s: -1, or the value of Retry-After.
+/* With the type about:blank the title is the status's own phrase (RFC 9457 section 4.2.1).
+ * retry_after_s: the value of Retry-After; -1: none.
  *    name                      status  title                          retry_after_s */
 #define PROBLEMS(X)                                                                                \
     X(PROBLEM_MALFORMED, 400, "Bad Request", -1)                                                   \
@@ -45,33 +49,42 @@ enum problem {
 #undef X
 };
 
-unsigned problem_status(enum problem problem);
+/* The status of the answer. */
+unsigned problem_status(enum problem problem) MUST_CHECK;
 
+/* Answer with @problem; the detail says what is wrong with this request. */
 void problem_reply(struct http_response *response, enum problem problem, const char *detail_format,
     ...) __attribute__((format(printf, 3, 4)));
 
-/* The same with errors:[{"parameter":@parameter,"detail":detail}].  The problem's own detail and
- * message, which is all that some clients show, name the parameter: "@parameter: detail", but where
- * the detail begins with its name. */
+/* The same with errors:[{"parameter":@parameter,"detail":detail}].  Some clients show the problem's
+ * own detail and nothing else.  So that detail names the parameter too, "@parameter: detail",
+ * unless it begins with the name anyway. */
 void problem_reply_parameter(struct http_response *response, enum problem problem,
     const char *parameter, const char *detail_format, ...) __attribute__((format(printf, 4, 5)));
 
-/* The same with @errors, an array of objects; the reference is taken over, also if memory is out.
+/* The same with @errors, an array of objects.  The reference is taken over, also if memory is out.
  * NULL leaves the member out. */
 void problem_reply_errors(struct http_response *response, enum problem problem, json_t *errors,
     const char *detail_format, ...) __attribute__((format(printf, 4, 5)));
 
-/* A 429 with the members of a limiter's answer: allowed, limit (@capacity), remaining,
- * retry_after_s, reset_after_s.  Written without a tree: a refusal must cost little. */
+/* Answer 429 with the members of a limiter's answer: allowed, limit (@capacity), remaining,
+ * retry_after_s, reset_after_s.  No tree is made: a refusal must cost little. */
 void problem_reply_limited(
     struct http_response *response, int64_t capacity, const struct limit_state *state);
 
-/* The answer to a storage job that failed.  @detail may be NULL or "": storage's own text then.
- * 503 where nothing was applied, 504 where some may have been, 422 where the question cannot be
- * answered.  STORAGE_OK is the caller's mistake: 500. */
+/* Answer for a storage job that failed.  @detail may be NULL or "": then it is storage's own text.
+ *
+ *     503    nothing was applied
+ *     504    something may have been applied
+ *     429    over the limit
+ *     422    the question cannot be answered
+ *     404    there is no such page set
+ *     500    @err is STORAGE_OK, which is the caller's mistake */
 void problem_from_storage(struct http_response *response, enum storage_err err, const char *detail);
 
-/* Add a header.  False, with nothing added, if HTTP_HEADERS_MAX are there or @value is too long. */
+/* Add a header field.  @static_name is static, @value is copied.  False, with nothing added, if
+ * there are HTTP_HEADERS_MAX already or @value is too long.  (reply_header() adds static text of
+ * any length.) */
 bool problem_add_header(struct http_response *response, const char *static_name, const char *value);
 
 #endif

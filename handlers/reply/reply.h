@@ -1,6 +1,9 @@
 /* reply.h - answers that are what was asked for.
  *
- * Layer: handlers.  Thread-safe: no state.  The one place that turns JSON values into bodies.
+ * Layer: handlers.  Thread-safe: no state.
+ *
+ * This is the one place that turns JSON values into bodies.  (Answers that are not what was asked
+ * for are those of problem.h.)
  */
 #ifndef HANDLERS_REPLY_REPLY_H
 #define HANDLERS_REPLY_REPLY_H
@@ -9,16 +12,18 @@
 
 #include "handlers/http/http.h"
 
-/* Answer @status with @json, whose reference is taken over.  NULL, or no memory for all of
- * it (json_memory.h): a 503 problem. */
+/* Answer @status with @json.  The reference is taken over.  Without memory for all of @json the
+ * answer is a 503 problem (see json_memory.h); so it is if @json is NULL. */
 void reply_json(struct http_response *response, unsigned status, json_t *json);
 
+/* @text, which is UTF-8, as a JSON string: a new reference; NULL if memory is out. */
 static inline json_t *text_json(struct slice text)
 {
     return json_stringn(text.p, text.n);
 }
 
-/* Answer @status with @n bytes of text, copied. */
+/* Answer @status with @n bytes of @text, which are copied.  @content_type is static.  Without
+ * memory the answer is a 503 problem. */
 void reply_text(struct http_response *response, unsigned status, const char *content_type,
     const char *text, size_t n);
 

@@ -5,8 +5,8 @@
  * These are the rules of the contract (openapi.yaml), once for all endpoints.  Each event_ function
  * returns NULL, or what is wrong: a static text that names the member and never holds input.
  *
- * Text is taken to be UTF-8 already.  The JSON decoder and params.h have seen to that; text from
- * elsewhere goes through utf8_valid() first.
+ * Text must be UTF-8 already.  The JSON decoder and params.h have seen to that; text from elsewhere
+ * goes through utf8_valid() first.
  */
 #ifndef HANDLERS_TEXT_CHECK_H
 #define HANDLERS_TEXT_CHECK_H
@@ -17,6 +17,7 @@
 #include "storage/base/compiler.h"
 #include "storage/job/event.h"
 
+/* What may a member of an event hold? */
 const char *event_check_page(struct slice page) MUST_CHECK;
 const char *event_check_user(struct slice user) MUST_CHECK;
 const char *event_check_site(struct slice site) MUST_CHECK;
@@ -24,7 +25,7 @@ const char *event_check_action(struct slice action) MUST_CHECK;
 const char *event_check_agent(struct slice agent) MUST_CHECK;
 const char *event_check_referrer(struct slice referrer) MUST_CHECK;
 
-/* Is @at_s acceptable?  All are UTC epoch seconds; @oldest_s and @latest_s themselves are. */
+/* Does @at_s lie in [@oldest_s, @latest_s]?  All are UTC epoch seconds. */
 const char *event_check_time(int64_t at_s, int64_t oldest_s, int64_t latest_s) MUST_CHECK;
 
 /* Read an IPv4 or IPv6 address as inet_pton() does: no leading zeros, no blanks, no zone.  @ret is

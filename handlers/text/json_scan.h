@@ -1,18 +1,21 @@
 /* json_scan.h - JSON, token by token: a strict pull scanner of RFC 8259.
  *
- * Layer: handlers, pure.  A scan belongs to one thread.  Nothing is allocated; strings are
- *unescaped in place, so the text is changed and the slices that are returned point into it.
+ * Layer: handlers, pure.  A scan belongs to one thread.
  *
- * The caller knows the shape it wants and pulls it: json_scan_peek() tells what comes, and one of
- * the functions below takes it.  A container is taken like this:
+ * Nothing is allocated.  Strings are unescaped in place: the text is changed, and the slices that
+ * are returned point into it.
  *
- *	for (step = json_scan_open(scan, '}'); step == SCAN_ITEM; step = json_scan_next(scan, '}'))
- *		if (!json_scan_name(scan, &name) || !take_value(scan))
- *			break;
+ * The caller knows which shape it wants, and pulls.  json_scan_peek() tells what kind of value
+ * comes next, and one of the other functions takes the value.  A container is taken like this:
  *
- * Errors stick: after the first one (false, SCAN_BAD or SCAN_FAILED) scan->error says what is wrong
- * and json_scan_position() where; pull no more.  Text that is unusable without breaking the grammar
- * (see json_text.h) is no error: it is noted in scan->fault, which the caller clears at will.
+ *     for (step = json_scan_open(scan, '}'); step == SCAN_ITEM; step = json_scan_next(scan, '}'))
+ *         if (!json_scan_name(scan, &name) || !take_value(scan))
+ *             break;
+ *
+ * Errors stick.  After the first one (false, SCAN_BAD or SCAN_FAILED) scan->error says what is
+ * wrong, and json_scan_position() where; the caller pulls no more.  Text that is unusable without
+ * breaking the grammar (see json_text.h) is no error.  It is noted in scan->fault, which the caller
+ * clears.
  */
 #ifndef HANDLERS_TEXT_JSON_SCAN_H
 #define HANDLERS_TEXT_JSON_SCAN_H
@@ -21,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
 enum scan_kind {
@@ -39,8 +43,10 @@ enum scan_step { SCAN_FAILED, SCAN_ITEM, SCAN_CLOSED };
 struct json_scan {
     char *at; /* the next byte; after an error the one that caused it */
     char *end;
-    const char *line_start; /* Counted while blanks are skipped: only there may a newline stand, */
-    size_t line;            /* and an unescaped string may hold some that are none of ours. */
+    /* Counted while blanks are skipped: nowhere else may a newline stand.  (A string that is
+     * unescaped may hold newlines, which are not the text's.) */
+    const char *line_start;
+    size_t line;
     unsigned depth, depth_max;
     const char *error; /* static, or NULL */
     const char *fault; /* static, or NULL: what was wrong with the first unusable string */
@@ -54,38 +60,38 @@ struct json_number {
     bool integer;    /* neither fraction nor exponent */
 };
 
-/* Life cycle.  More than @depth_max containers in each other are an error. */
+/* Begin with the @n bytes of @text.  More than @depth_max containers in each other are an error. */
 void json_scan_init(struct json_scan *scan, char *text, size_t n, unsigned depth_max);
 
-/* Skip blanks and tell the kind of value that comes, by its first byte; nothing is taken. */
-enum scan_kind json_scan_peek(struct json_scan *scan);
+/* Skip blanks and tell the kind of value that comes, by its first byte.  Nothing is taken. */
+enum scan_kind json_scan_peek(struct json_scan *scan) MUST_CHECK;
 
-/* Take an opening bracket, which peek has seen.  @close is its counterpart. */
-enum scan_step json_scan_open(struct json_scan *scan, char close);
+/* Take an opening bracket, which json_scan_peek() has seen.  @close is its counterpart. */
+enum scan_step json_scan_open(struct json_scan *scan, char close) MUST_CHECK;
 
-/* Behind a value in a container: take the comma (SCAN_ITEM) or @close. */
-enum scan_step json_scan_next(struct json_scan *scan, char close);
+/* Behind a value in a container: take the comma (SCAN_ITEM) or @close (SCAN_CLOSED). */
+enum scan_step json_scan_next(struct json_scan *scan, char close) MUST_CHECK;
 
 /* Take a member's name and the colon. */
-bool json_scan_name(struct json_scan *scan, struct slice *ret);
+bool json_scan_name(struct json_scan *scan, struct slice *ret) MUST_CHECK;
 
-/* Take a string or a number, which peek has seen. */
-bool json_scan_string(struct json_scan *scan, struct slice *ret);
-bool json_scan_number(struct json_scan *scan, struct json_number *ret);
+/* Take a string, or a number, which json_scan_peek() has seen. */
+bool json_scan_string(struct json_scan *scan, struct slice *ret) MUST_CHECK;
+bool json_scan_number(struct json_scan *scan, struct json_number *ret) MUST_CHECK;
 
-/* Take whatever value comes, and check it no less. */
-bool json_scan_skip(struct json_scan *scan);
+/* Take a value of any kind.  It is checked as all others are. */
+bool json_scan_skip(struct json_scan *scan) MUST_CHECK;
 
-/* Skip blanks; is nothing left? */
-bool json_scan_at_end(struct json_scan *scan);
+/* Skip blanks.  True: nothing is left of the text. */
+bool json_scan_at_end(struct json_scan *scan) MUST_CHECK;
 
-/* Nothing but blanks may be left. */
-bool json_scan_finish(struct json_scan *scan);
+/* Skip blanks.  An error if anything is left. */
+bool json_scan_finish(struct json_scan *scan) MUST_CHECK;
 
-/* Stop with @error, which is static; returns false. */
+/* Stop with @error, which is static.  Returns false. */
 bool json_scan_fail(struct json_scan *scan, const char *error);
 
-/* Where the scan stands: both from 1, the column in bytes. */
+/* Where the scan stands.  Lines and columns begin with 1; a column is a byte. */
 void json_scan_position(const struct json_scan *scan, size_t *ret_line, size_t *ret_column);
 
 /* The integer part of a number that is not negative, exactly; INT64_MAX if it is 10^17 or more. */

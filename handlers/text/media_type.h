@@ -1,4 +1,4 @@
-/* media_type.h - what a Content-Type says.
+/* media_type.h - does a Content-Type name this type?
  *
  * Layer: handlers, pure.  Thread-safe.
  */
@@ -7,9 +7,10 @@
 
 #include <stdbool.h>
 
+#include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
-/* Is @content_type the type @type, whatever its parameters and the case of its letters? */
-bool media_type_is(struct slice content_type, const char *type);
+/* Is @content_type the type @type?  Parameters, and the case of letters, make no difference. */
+bool media_type_is(struct slice content_type, const char *type) MUST_CHECK;
 
 #endif

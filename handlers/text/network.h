@@ -1,4 +1,4 @@
-/* network.h - a network of addresses, as 10.0.0.0/8.
+/* network.h - a network of IP addresses, as 10.0.0.0/8.
  *
  * Layer: handlers, pure.  Thread-safe.
  */
@@ -7,18 +7,20 @@
 
 #include <stdbool.h>
 
+#include "storage/base/compiler.h"
 #include "storage/job/event.h"
 
 struct network {
     struct event_address address; /* never of length 0 */
-    unsigned bits;                /* of it that count */
+    unsigned bits;                /* how many bits of the address count, from the first on */
 };
 
-/* ADDRESS or ADDRESS/BITS; bits beyond the prefix are not looked at.  A network of IPv4-mapped IPv6
- * addresses is the IPv4 one.  NULL, or what is wrong (static); @ret is untouched then. */
-const char *network_parse(struct slice text, struct network *ret);
+/* Read "ADDRESS" or "ADDRESS/BITS".  Bits of the address behind the prefix are not looked at.  A
+ * network of IPv4-mapped IPv6 addresses becomes the IPv4 one.  Returns NULL, or what is wrong
+ * (static); then @ret is untouched. */
+const char *network_parse(struct slice text, struct network *ret) MUST_CHECK;
 
-/* False for an address that is none. */
-bool network_holds(const struct network *network, const struct event_address *address);
+/* Is @address in the network?  An address of length 0 is in none. */
+bool network_holds(const struct network *network, const struct event_address *address) MUST_CHECK;
 
 #endif

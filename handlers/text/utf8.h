@@ -1,7 +1,9 @@
-/* utf8.h - is it UTF-8?
+/* utf8.h - UTF-8, checked and written.
  *
- * Layer: handlers, pure.  Thread-safe.  Well-formed means table 3-7 of the Unicode standard: no
- * overlong forms, no surrogates, nothing above U+10FFFF.
+ * Layer: handlers, pure.  Thread-safe.
+ *
+ * Well-formed is what table 3-7 of the Unicode standard says: no overlong forms, no surrogates,
+ * nothing above U+10FFFF.
  */
 #ifndef HANDLERS_TEXT_UTF8_H
 #define HANDLERS_TEXT_UTF8_H
@@ -10,16 +12,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
 #define UTF8_MAX 4 /* bytes of the longest sequence */
 
-/* Bytes of the sequence that begins at @p, before @end; 0 if it is not well-formed.  @p < @end. */
-size_t utf8_sequence(const char *p, const char *end);
+/* How many bytes has the sequence that begins at @p?  0 if the sequence is not well-formed, or does
+ * not end before @end.  @p < @end. */
+size_t utf8_sequence(const char *p, const char *end) MUST_CHECK;
 
-bool utf8_valid(struct slice text);
+/* Is all of @text well-formed? */
+bool utf8_valid(struct slice text) MUST_CHECK;
 
-/* Write @code, a scalar value (no surrogate), to @to, which has room for it; returns its length. */
+/* Write @code, a code point that is no surrogate, to @to, which has room for UTF8_MAX bytes.
+ * Returns how many bytes were written. */
 size_t utf8_put(char *to, uint32_t code);
 
 #endif

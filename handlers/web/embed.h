@@ -1,9 +1,11 @@
 /* embed.h - files that are built into the program.
  *
  * Layer: handlers.  No state.
- * EMBED(name, "file") makes the file a constant of the object that it stands in: text_of_name up to
- * end_of_name, with a NUL behind.  The assembler looks for it in the directory of the build (the
- * top of the tree) and where -Wa,-I points; the Makefile says on which files the object depends.
+ *
+ * EMBED(name, "file") makes the file a constant of the object that EMBED stands in: its bytes lie
+ * from text_of_name up to end_of_name, with a NUL behind.  The assembler looks for the file in the
+ * top of the tree, from which the build runs, and where -Wa,-I points.  The Makefile says on which
+ * files the object depends.
  */
 #ifndef HANDLERS_WEB_EMBED_H
 #define HANDLERS_WEB_EMBED_H
