@@ -25,7 +25,7 @@ static struct slice trim(struct slice text)
     return text;
 }
 
-/* Without port and brackets. */
+/* The address of @entry, without port and brackets. */
 static struct slice host_of(struct slice entry)
 {
     const char *colon = entry.n > 0 ? memchr(entry.p, ':', entry.n) : NULL;
@@ -56,7 +56,7 @@ struct event_address client_address(const struct http_exchange *exchange)
     const struct http_request *request = &exchange->request;
     const struct app *app = exchange->app;
     struct event_address address = {0};
-    (void)event_parse_address(request->peer, &address); /* untouched if it is none */
+    (void)event_parse_address(request->peer, &address); /* a unix socket's peer has none */
     for (unsigned i = request->n_forwarded; i > 0; i--) {
         struct slice list = request->forwarded[i - 1];
         while (list.n > 0) {

@@ -8,7 +8,7 @@
     "Idempotency-Replayed, RateLimit, RateLimit-Policy, Retry-After, X-Next-Cursor, "              \
     "X-Request-Id, "                                                                               \
     "X-Tallyd"
-#define PREFLIGHT_S "600" /* how long a browser may remember it */
+#define PREFLIGHT_S "600" /* how long a browser may remember the answer */
 
 static bool is_host_byte(char c)
 {
@@ -36,7 +36,7 @@ bool cors_origin_valid(struct slice text)
     return true;
 }
 
-/* What to allow, or NULL; lives as long as @app. */
+/* The entry of @app's list that allows @origin; NULL: there is none.  It lives as long as @app. */
 static const struct slice *find(const struct app *app, struct slice origin)
 {
     for (size_t i = 0; origin.n > 0 && i < app->n_origins; i++) {

@@ -26,7 +26,7 @@ struct counts_state {
 static const char *const names[METRICS] = {
     [METRIC_PV] = "pv", [METRIC_UV] = "uv", [METRIC_IPS] = "ips", [METRIC_VISITS] = "visits"};
 
-/* As CSV: a row for each bucket of a series, or one for the window. */
+/* The answers as CSV: one row for each point of a series, or one for the window. */
 static const struct csv_shape rows[METRICS] = {
     [METRIC_PV] = {"series", {"site", "from", "to", "pv"}},
     [METRIC_UV] = {"series", {"site", "from", "to", "uv"}},
@@ -106,8 +106,8 @@ static bool is_estimate(int metric)
     return metric == METRIC_UV || metric == METRIC_IPS;
 }
 
-/* Forged sketches can estimate to 2^63 (see hll.h).  An estimate that stands beside the page views
- * never exceeds them: *ret_clamped. */
+/* The figure of @metric.  A forged sketch can estimate 2^63 (see hll.h), so the figure is bounded.
+ * An estimate that stands beside the page views must not exceed them; *ret_clamped: it did. */
 static uint64_t figure(const struct counts_state *state, const uint64_t values[METRICS],
     enum metric metric, bool *ret_clamped)
 {
@@ -130,7 +130,7 @@ static void add_figures(json_t *object, const struct counts_state *state,
     }
 }
 
-/* One object for one estimate; by name for several. */
+/* How far estimates may be off: one object for one estimate, an object by name for several. */
 static json_t *errors_json(const struct counts_state *state, const uint64_t values[METRICS])
 {
     bool clamped = false;
@@ -193,7 +193,7 @@ static json_t *answer(
     return root;
 }
 
-/* 422 where the window works as a whole: say which step would. */
+/* Answer 422 for a series that cannot be had, and say which step works. */
 static void reply_step(struct http_exchange *exchange, const struct window_params *asked)
 {
     const struct count_job *job = &exchange->job.u.count;
@@ -233,7 +233,7 @@ static void reply_step(struct http_exchange *exchange, const struct window_param
     }
 }
 
-/* 422: the window that could be answered, and with which step. */
+/* Answer 422: say which window could be answered, and with which step. */
 static void reply_not_kept(struct http_exchange *exchange, const struct count_job *job)
 {
     char how[64] = "";

@@ -20,13 +20,13 @@ static const struct param_spec specs[] = {{"limit", false}};
 static const struct csv_shape rows = {
     "pages", {"site", "page", "reads_per_s", "writes_per_s", "error"}};
 
-/* Rates in thousandths. */
+/* A rate, rounded to thousandths. */
 static json_t *rate(double per_s)
 {
     return json_real(round(per_s * 1000) / 1000);
 }
 
-/* At most @limit of those that the token may see. */
+/* At most @limit of the pages, of sites that the token may read. */
 static json_t *answer(
     const struct http_exchange *exchange, const struct hot_page *pages, size_t n, size_t limit)
 {

@@ -22,7 +22,7 @@ static void release(struct http_exchange *exchange)
     free(exchange->state);
 }
 
-/* Two pages, two sets, or one of each, in the order in which they were given. */
+/* Read the two sides: two pages, two sets, or one of each, in the order of the query. */
 static bool read_sides(
     struct http_exchange *exchange, const struct window_params *asked, struct overlap_side sides[2])
 {
@@ -62,13 +62,14 @@ enum handler_result overlap_start(struct http_exchange *exchange)
     return HANDLER_WAIT;
 }
 
-/* Forged sketches can estimate to 2^63 (see hll.h). */
+/* @value as an integer.  A forged sketch can estimate 2^63 (see hll.h), so the result is bounded.
+ */
 static json_t *whole(double value)
 {
     return json_integer(value < 4e18 ? (json_int_t)llround(value) : (json_int_t)4e18);
 }
 
-/* Where the truth lies in 95 % of cases. */
+/* The interval in which the truth lies in 95 % of cases. */
 static void bounds(const struct hll_figure *figure, double *ret_low, double *ret_high)
 {
     double margin = HLL_JOINT_95 * figure->error;
@@ -76,7 +77,7 @@ static void bounds(const struct hll_figure *figure, double *ret_low, double *ret
     *ret_high = figure->value + margin;
 }
 
-/* The standard error as a part of the figure; null where that is nothing, and its error not. */
+/* The standard error as a part of the figure; null where the figure is 0 and its error is not. */
 static json_t *relative(const struct hll_figure *figure)
 {
     if (figure->value <= 0 && figure->error > 0) {
@@ -86,7 +87,7 @@ static json_t *relative(const struct hll_figure *figure)
     return json_real(round(part * 1e6) / 1e6);
 }
 
-/* A figure of which the interval reaches down to nothing may as well be nothing. */
+/* A figure whose interval reaches down to 0 may as well be 0: say so. */
 static void add_significance(json_t *object, const struct hll_figure *figure)
 {
     if (HLL_JOINT_95 * figure->error > figure->value) {

@@ -21,8 +21,8 @@ static const struct param_spec specs[] = {{"site", false}};
 struct page_sets_state {
     struct params params;
     struct slice site;
-    json_t *body;        /* owned; what pages point into */
-    struct slice *pages; /* owned; each once */
+    json_t *body;        /* owned: what pages point into */
+    struct slice *pages; /* owned; each page once */
     size_t n_pages;
 };
 
@@ -42,7 +42,7 @@ static bool read_query(struct http_exchange *exchange, struct page_sets_state *s
            access_read_site(exchange, &state->params, &state->site);
 }
 
-/* The set of the path, and its site.  NULL: the response says what is wrong. */
+/* Read the set's name and its site, and fill the job.  NULL: the response says what is wrong. */
 static struct page_sets_state *begin(struct http_exchange *exchange, enum storage_op op)
 {
     struct page_sets_state *state = calloc(1, sizeof(*state));
@@ -142,7 +142,8 @@ enum handler_result page_set_put_start(struct http_exchange *exchange)
 
 /* ---- answers ---- */
 
-/* A change that was sent and not answered may have been made, whatever a later try was told. */
+/* Answer for a job that failed.  A change that was sent and not answered may have been made,
+ * whatever a later try was told. */
 static void failed(struct http_exchange *exchange)
 {
     const struct page_set_job *set = &exchange->job.u.page_set;

@@ -42,8 +42,8 @@ static bool read_limit(struct http_exchange *exchange, const struct params *para
 static bool read_prefix(
     struct http_exchange *exchange, const struct params *params, struct slice *ret)
 {
-    const char *fault =
-        params_get(params, "prefix", ret) ? event_check_page(*ret) : NULL; /* as a page's name */
+    /* The rules for a prefix are those for a page. */
+    const char *fault = params_get(params, "prefix", ret) ? event_check_page(*ret) : NULL;
     return fault == NULL || query_refuse(exchange, "prefix", fault);
 }
 

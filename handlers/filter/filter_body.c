@@ -8,7 +8,7 @@
 #include "handlers/text/media_type.h"
 #include "storage/job/filter_job.h"
 
-#define MEMBER_SHOWN 64 /* longest name that an answer repeats */
+#define MEMBER_SHOWN 64 /* bytes of the longest name that an answer repeats */
 
 void filter_items_release(struct filter_items *items)
 {
@@ -18,7 +18,7 @@ void filter_items_release(struct filter_items *items)
     *items = (struct filter_items){0};
 }
 
-/* 422 with a pointer to what is at fault. */
+/* Answer 422 with a pointer to the member at fault.  Returns false. */
 static bool refuse(struct http_exchange *exchange, const char *pointer, const char *detail)
 {
     problem_reply_errors(&exchange->response, PROBLEM_UNACCEPTABLE,
@@ -26,7 +26,7 @@ static bool refuse(struct http_exchange *exchange, const char *pointer, const ch
     return false;
 }
 
-/* The body's object; NULL: the response says why. */
+/* Read the body, an object.  NULL: the response says what is wrong. */
 static json_t *read_object(struct http_exchange *exchange)
 {
     struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
@@ -46,7 +46,7 @@ static json_t *read_object(struct http_exchange *exchange)
     return root;
 }
 
-/* A member that nobody would look at is a typo. */
+/* Has @root no other members than the @n of @names?  A member that nobody looks at is a typo. */
 static bool only(struct http_exchange *exchange, json_t *root, const char *const *names, size_t n)
 {
     const char *name;

@@ -16,7 +16,7 @@
 
 _Static_assert(NAME_MAX_BYTES <= FILTER_NAME_MAX, "the name of a filter is a name");
 
-#define ERRORS_MAX 100 /* of one answer */
+#define ERRORS_MAX 100 /* that one answer lists */
 
 static const struct param_spec specs[] = {{"site", false}};
 
@@ -138,7 +138,7 @@ static json_t *answers_json(const struct filter_job *job, const char *member)
     return json_pack("{s:o}", member, answers);
 }
 
-/* Some items found no room: all others are in. */
+/* Answer 409: some items found no room.  All others are in the filter. */
 static void reply_full(struct http_exchange *exchange, const struct filter_job *job, size_t refused)
 {
     json_t *errors = json_array();

@@ -44,8 +44,8 @@ static json_t *step_options(void)
     return options;
 }
 
-/* What a query's editor asks for beside the metric; the options of site and page are asked for
- * then. */
+/* The fields that a query's editor shows beside the metric.  Grafana asks for the options of site
+ * and page later. */
 static json_t *payloads(enum grafana_metric metric)
 {
     json_t *list = json_pack("[{s:s,s:s,s:s,s:b}]", "name", "site", "label", "Site", "type",
@@ -74,7 +74,7 @@ enum handler_result grafana_metrics_start(struct http_exchange *exchange)
     return reply_to_body(exchange, list);
 }
 
-/* There is nothing to mark. */
+/* Answer an empty list: there is nothing to mark. */
 enum handler_result grafana_annotations_start(struct http_exchange *exchange)
 {
     return reply_to_body(exchange, json_array());

@@ -26,8 +26,8 @@
 
 #define DEFAULT_WINDOW_S (7 * 86400)
 
-/* How a name is dressed: the keys of its text and its value; no value: a bare text, or an object
- * with the text alone. */
+/* How a name is written: as an object with these two keys, for the text and for the value.  Without
+ * a value the object has the text alone; without both the name is a bare text. */
 struct dress {
     const char *text, *value;
 };
@@ -39,7 +39,7 @@ static const struct dress tag = {"text", NULL};
 
 struct list_state {
     json_t *body;  /* owned */
-    json_t *names; /* owned: the site that pages are asked of; or NULL */
+    json_t *names; /* owned: what the site lies in whose pages are asked for; or NULL */
     const struct dress *dress;
     struct slice site;
 };
@@ -100,7 +100,8 @@ static enum handler_result ask_sites(struct http_exchange *exchange)
     return HANDLER_WAIT;
 }
 
-/* One end of a time range; untouched where there is none that can be read. */
+/* Read one end of a time range; *ret_s is untouched where there is none, or none that can be read.
+ */
 static void read_time(const struct http_exchange *exchange, const json_t *range, const char *name,
     enum timestamp_round round, int64_t *ret_s)
 {
@@ -125,7 +126,7 @@ static struct window read_window(const struct http_exchange *exchange, const jso
     return window;
 }
 
-/* Pages of the site that is named in @site, the default one if there is none. */
+/* Ask for the pages of the site that @site names, else of the default site. */
 static enum handler_result ask_pages(struct http_exchange *exchange, const json_t *site)
 {
     struct list_state *state = exchange->state;
@@ -156,7 +157,7 @@ static enum handler_result ask_pages(struct http_exchange *exchange, const json_
     return HANDLER_WAIT;
 }
 
-/* "pages(SITE)": the site as JSON, a new reference; NULL if there is none. */
+/* The site in "pages(SITE)" as JSON, a new reference; NULL: the text is another. */
 static json_t *site_in(struct slice text)
 {
     if (text.n < 8 || memcmp(text.p, "pages(", 6) != 0 || text.p[text.n - 1] != ')') {
@@ -165,7 +166,7 @@ static json_t *site_in(struct slice text)
     return json_stringn(text.p + 6, text.n - 7);
 }
 
-/* `sites`, `pages`, `pages(SITE)`, `metrics`. */
+/* Ask for the list that @words names; @site is that of the payload. */
 static enum handler_result ask_words(
     struct http_exchange *exchange, struct slice words, const json_t *site)
 {
@@ -219,7 +220,7 @@ enum handler_result grafana_options_start(struct http_exchange *exchange)
         return ask_pages(
             exchange, json_object_get(json_object_get(state->body, "payload"), "site"));
     }
-    reply_json(&exchange->response, 200, json_array()); /* the others' stand in /metrics */
+    reply_json(&exchange->response, 200, json_array()); /* those of others stand in /metrics */
     return HANDLER_REPLY;
 }
 

@@ -16,7 +16,7 @@ static bool stands_for_all(struct slice name)
            slice_equal(name, SLICE("*"));
 }
 
-/* One name, still escaped.  @room has text.n bytes. */
+/* Add one name, which is still escaped.  @room has text.n bytes. */
 static bool add_name(json_t *names, struct slice text, char *room)
 {
     size_t n = 0;
@@ -41,7 +41,7 @@ static bool is_choice(struct slice text)
         if (is_escaped(p, end)) {
             p++;
             if (p == end - 1) {
-                return false; /* the last parenthesis is part of a name */
+                return false; /* the last parenthesis is escaped: part of a name */
             }
         } else if (*p == '(' || *p == ')') {
             return false;

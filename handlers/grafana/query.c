@@ -50,7 +50,7 @@ static bool no_memory(struct http_exchange *exchange)
     return false;
 }
 
-/* Refuse, and say in which of the panel's queries. */
+/* Answer 400, and say which of the panel's queries is at fault. */
 static bool refuse(const struct target_reader *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static bool refuse(const struct target_reader *r, const char *format, ...)
@@ -76,7 +76,7 @@ void grafana_notice(struct grafana_target *target, const char *severity, const c
     if (target->notices == NULL) {
         target->notices = json_array();
     }
-    /* A cut or foreign text may not be UTF-8: then there is no notice. */
+    /* A text that was cut, or is foreign, may not be UTF-8: then there is no notice. */
     json_array_append_new(
         target->notices, json_pack("{s:s,s:s}", "severity", severity, "text", text));
 }
@@ -108,7 +108,7 @@ json_t *grafana_body(struct http_exchange *exchange)
 
 /* ---- range ---- */
 
-/* One end of the range: RFC 3339, epoch milliseconds as a number or digits, relative. */
+/* Read one end of the range: RFC 3339, epoch milliseconds as a number or as digits, or relative. */
 static bool read_time(const struct target_reader *r, const char *name, enum timestamp_round round,
     int64_t *ret_s, bool *ret_is_now)
 {
@@ -169,7 +169,7 @@ static void keep_common(json_t *names, const json_t *others)
     }
 }
 
-/* Let only pages pass that @names (taken over) has too. */
+/* Keep only the pages that are in @names, too.  The reference to @names is taken over. */
 static bool narrow(const struct target_reader *r, json_t *names)
 {
     struct grafana_target *target = r->target;
@@ -179,7 +179,7 @@ static bool narrow(const struct target_reader *r, json_t *names)
     }
     if (n == 0 || n > PAGE_SET_MAX) {
         json_decref(names);
-        return n == 0 || /* all of them */
+        return n == 0 || /* no names are all pages */
                refuse(r, "page: at most %d of them", PAGE_SET_MAX);
     }
     if (target->names != NULL) {
@@ -191,7 +191,7 @@ static bool narrow(const struct target_reader *r, json_t *names)
     return true;
 }
 
-/* The one name in @value, if there is one, into @ret, and what it lies in into @owner. */
+/* Read the one name in @value, if there is one, into @ret; *owner is what the name lies in. */
 static bool read_one(const struct target_reader *r, const char *what, const json_t *value,
     json_t **owner, struct slice *ret)
 {
@@ -228,7 +228,7 @@ static bool read_filter(const struct target_reader *r, const json_t *filter)
     const json_t *value = json_object_get(filter, one_of ? "values" : "value");
     bool page = slice_equal(key, SLICE("page"));
     if (key.n == 0) {
-        return true; /* not chosen yet */
+        return true; /* the filter is not chosen yet */
     }
     if (!page && !slice_equal(key, SLICE("site"))) {
         grafana_notice(r->target, "warning",
@@ -265,7 +265,8 @@ static bool read_filters(const struct target_reader *r)
     return true;
 }
 
-/* A set and single pages would be a union, which a filter on page must not become. */
+/* Read the page set.  A set and single pages together would be a union, which a filter on page must
+ * not become. */
 static bool set_page_set(const struct target_reader *r, const json_t *value)
 {
     struct grafana_target *target = r->target;
@@ -319,7 +320,7 @@ static bool read_zone(const struct target_reader *r, struct slice name)
     return r->target->zone != NULL || refuse(r, "tz: %s", fault);
 }
 
-/* The text of a payload's member as it was meant (builders escape it); "" if it is none. */
+/* The text of a payload's member without the escapes of query editors; empty if it is no text. */
 static struct slice plain_text(json_t *payload, const char *name)
 {
     json_t *names = grafana_names(json_object_get(payload, name));
@@ -386,7 +387,7 @@ static bool read_metric(const struct target_reader *r, struct slice name)
         (int)(name.n < 64 ? name.n : 64), name.p);
 }
 
-/* Is there nothing to ask: hidden, or a metric not chosen yet? */
+/* Is there nothing to ask?  The target is hidden, or its metric is not chosen yet. */
 static bool is_idle(const json_t *target)
 {
     struct slice name = json_text_of(json_object_get(target, "target"));

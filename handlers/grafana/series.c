@@ -15,15 +15,15 @@
 
 #define DAY_S 86400
 #define POINTS_MAX                                                                                 \
-    200000 /* of all series: an answer is made at one go, by a thread with others to serve */
+    200000 /* of all series together: the thread that makes the answer has others to serve */
 
 struct series_state {
     struct grafana_query query;
-    size_t next;                /* target whose job is under way, or is to be */
-    json_t *answer;             /* of those before it */
-    size_t n_points;            /* in it */
-    bool coarser;               /* its step was taken from what storage said would work */
-    struct activity_days *sets; /* of the target at hand, if it is of days; owned */
+    size_t next;                /* the target whose job is, or will be, under way */
+    json_t *answer;             /* of the targets before that one */
+    size_t n_points;            /* in the answer */
+    bool coarser;               /* the target's step is the one that storage said would work */
+    struct activity_days *sets; /* owned: of the target at hand, where it asks for days */
     struct activity_count *counts;
     size_t n_sets;
 };
@@ -57,7 +57,7 @@ static void release(struct http_exchange *exchange)
 
 /* ---- answers ---- */
 
-/* "uv", "uv shop", "uv shop /a, /b": the legend. */
+/* The legend: "uv", "uv shop", "uv shop /a, ..". */
 static json_t *legend(const struct grafana_target *target)
 {
     const char *name = grafana_metric_name(target->metric);
@@ -70,14 +70,14 @@ static json_t *legend(const struct grafana_target *target)
 
 static void add_point(json_t *points, bool table, int64_t at_s, uint64_t value)
 {
-    /* Forged sketches can estimate to 2^63 (see hll.h). */
+    /* A forged sketch can estimate 2^63 (see hll.h), so the number is bounded. */
     json_int_t number = (json_int_t)(value > INT64_MAX / 2 ? INT64_MAX / 2 : value);
     json_int_t at_ms = (json_int_t)at_s * 1000;
     json_array_append_new(
         points, table ? json_pack("[I,I]", at_ms, number) : json_pack("[I,I]", number, at_ms));
 }
 
-/* Put the target's series behind the others; @points is taken over. */
+/* Put the target's series behind the others.  The reference to @points is taken over. */
 static void add_series(struct series_state *state, struct grafana_target *target, json_t *points)
 {
     json_t *series = json_object();
@@ -142,7 +142,8 @@ static enum handler_result ask_counts(struct http_exchange *exchange)
     return HANDLER_WAIT;
 }
 
-/* Days [*ret_first, *ret_first + n) that the window touches, of the site's own calendar. */
+/* The days that the window touches, in the site's own calendar.  Returns how many; *ret_first is
+ * the first. */
 static size_t days_of(
     const struct http_exchange *exchange, const struct grafana_target *target, int64_t *ret_first)
 {
@@ -151,8 +152,8 @@ static size_t days_of(
     return (size_t)(activity_day_of(zone, target->window.to_s - 1) + 1 - *ret_first);
 }
 
-/* A set for each day, or one for all; every so many days only, where the panel has no room for
- * more. */
+/* Make a set for each day, or one for all.  Where the panel has no room for all days, some are left
+ * out. */
 static bool make_sets(struct http_exchange *exchange, struct grafana_target *target)
 {
     struct series_state *state = exchange->state;
@@ -203,7 +204,7 @@ static enum handler_result ask_days(struct http_exchange *exchange)
     return HANDLER_WAIT;
 }
 
-/* The job of the next target that needs one; when there is none, the answer. */
+/* Fill the job of the next target that needs one; if there is none, the response. */
 static enum handler_result ask_next(struct http_exchange *exchange)
 {
     struct series_state *state = exchange->state;
@@ -262,7 +263,7 @@ static void take_days(struct http_exchange *exchange, struct grafana_target *tar
     add_series(state, target, points);
 }
 
-/* Say which query it was. */
+/* Answer for a job that failed, and say which query it was. */
 static void reply_failed(struct http_exchange *exchange, const struct grafana_target *target)
 {
     const struct storage_job *job = &exchange->job;
@@ -293,7 +294,7 @@ static void reply_failed(struct http_exchange *exchange, const struct grafana_ta
     }
 }
 
-/* Count those of the target at hand.  False: the response says that they are too many. */
+/* Count the points of the target at hand.  False: they are too many, and the response says so. */
 static bool count_points(struct http_exchange *exchange, const struct grafana_target *target)
 {
     struct series_state *state = exchange->state;

@@ -11,7 +11,7 @@ static void count(_Atomic int64_t *counter, size_t n)
     (void)atomic_fetch_add_explicit(counter, (int64_t)n, memory_order_relaxed);
 }
 
-/* The counter of why it is not counted, or NULL. */
+/* The counter of the reason why the page views are not counted; NULL: they are. */
 static _Atomic int64_t *why_ignored(const struct http_exchange *exchange)
 {
     const struct app *app = exchange->app;
@@ -42,7 +42,7 @@ enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *
         ingest_guard_tell(exchange, beacon->events, beacon->n);
         return BEACON_IGNORED;
     }
-    if (request->now_ms == 0) { /* Redis was never seen: its clock gives the time of arrival */
+    if (request->now_ms == 0) { /* Redis, whose clock gives the time of arrival, was never seen */
         problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
         return BEACON_REFUSED;
     }

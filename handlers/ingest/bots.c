@@ -3,9 +3,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#define AGENT_LOOKED_AT 1024 /* bytes: longer ones are cut off */
+#define AGENT_LOOKED_AT 1024 /* bytes; the rest of a longer one is not looked at */
 
-/* In lower case, found anywhere.  bots.h says where they come from. */
+/* Texts in lower case that are looked for anywhere in the user agent.  bots.h says where they come
+ * from. */
 static const char *const names[] = {
     /* What it is. */
     "+http",
@@ -113,7 +114,7 @@ static bool is_letter(char c)
     return c >= 'a' && c <= 'z';
 }
 
-/* "bot" at the end of a word, as in Googlebot/2.1; but Cubot is a maker of telephones. */
+/* Is "bot" the end of a word, as in Googlebot/2.1?  (Cubot is a maker of telephones.) */
 static bool has_bot(const char *text, size_t n)
 {
     const char *end = text + n;

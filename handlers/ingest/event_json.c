@@ -7,13 +7,13 @@
 
 #define BYTE_ORDER_MARK SLICE("\xef\xbb\xbf")
 
-/* An event of a web backend takes about as much; the array is made for what the body then holds. */
+/* About what an event of a web backend takes.  The first array has room for a body full of them. */
 #define TYPICAL_EVENT_BYTES 128
 
 struct decoder {
     struct event_batch *batch;
     const struct event_rules *rules;
-    size_t n_expected; /* how many events to make room for at first */
+    size_t n_expected; /* room for so many events is made at first */
     struct json_scan scan;
     struct event_reader reader;
 };
@@ -31,7 +31,7 @@ void event_batch_release(struct event_batch *batch)
     event_batch_init(batch);
 }
 
-/* Make room for one event more, of which there are fewer than max_events. */
+/* Make room for one event more; there are fewer than max_events so far. */
 static bool reserve_event(struct decoder *d)
 {
     struct event_batch *batch = d->batch;
@@ -66,7 +66,8 @@ static bool reserve_actions(struct event_batch *batch)
     return true;
 }
 
-/* The event's pointer to its actions waits for attach_actions(): the array may still move. */
+/* Keep the event.  Its pointer to its actions is set by attach_actions(): the array may still move.
+ */
 static enum event_json_result accept_event(struct decoder *d)
 {
     struct event_batch *batch = d->batch;
@@ -97,7 +98,7 @@ static void attach_actions(struct event_batch *batch)
     }
 }
 
-/* Count an event out.  *ret_reject is where to say why, NULL if the list is full. */
+/* Count an event as rejected.  *ret_reject is where to say why; NULL: the list is full. */
 static enum event_json_result reject(
     struct event_batch *batch, size_t index, struct event_reject **ret_reject)
 {
@@ -211,7 +212,7 @@ static enum event_json_result decode_json(struct decoder *d)
     return result;
 }
 
-/* A line is accepted only when nothing is left of it. */
+/* Decode one line of NDJSON.  An event is accepted only when nothing is left of the line. */
 static enum event_json_result decode_line(struct decoder *d, size_t index)
 {
     enum event_json_result result = begin_event(d);

@@ -28,14 +28,15 @@ static const char *const member_pointers[] = {
     [MEMBER_ACTIONS] = "/actions",
 };
 
-/* A scalar; of a container, or a word, only the kind. */
+/* A value that was taken: text or number, or the kind alone (a container, true, false, null). */
 struct value {
     enum scan_kind kind;
     struct slice text;
     struct json_number number;
 };
 
-/* The length nearly tells; comparing so many bytes, a number known here, is one instruction. */
+/* The length nearly tells the member.  The number of bytes to compare is a constant, so each
+ * comparison is one instruction. */
 static enum member find_member(struct slice name)
 {
     switch (name.n) {
@@ -70,7 +71,7 @@ static void refuse(struct event_reader *reader, const char *pointer, const char 
     snprintf(reader->pointer, sizeof(reader->pointer), "%s", pointer);
 }
 
-/* A pointer to a member of any name; a name that is too long is not told. */
+/* Refuse for a member of any name.  A name that is too long for a pointer is not told. */
 static void refuse_named(struct event_reader *reader, struct slice name, const char *detail)
 {
     char pointer[EVENT_POINTER_SIZE] = "/";
@@ -111,7 +112,7 @@ static const char *set_user(struct event *event, const struct value *value)
     if (!value->number.integer) {
         return "user as a number must be an integer, without fraction and exponent";
     }
-    event->user = value->number.text; /* of any size: its digits are the user's name */
+    event->user = value->number.text; /* of any size: the digits are the user's name */
     if (slice_equal(event->user, SLICE("-0"))) {
         event->user = SLICE("0");
     }
@@ -195,7 +196,7 @@ static const char *set_member(
         return set_time(reader, value);
     case MEMBER_REFERRER:
         return check_referrer(value);
-    case MEMBER_ACTIONS: /* no scalar is right; the array is read by read_actions() */
+    case MEMBER_ACTIONS: /* an array would have gone to read_actions() */
         return "actions must be an array";
     case MEMBER_UNKNOWN:
         break;

@@ -19,7 +19,8 @@
 #include "handlers/text/params.h"
 #include "storage/base/buffer.h"
 
-/* A request of more takes the longer way, in which it may be cut into several scripts. */
+/* A keyed request of more bytes, or events, is claimed first: its events may go into several
+ * scripts. */
 #define DIRECT_BODY   16384
 #define DIRECT_EVENTS 64
 
@@ -32,7 +33,7 @@ struct events_state {
     bool strict;
     bool keyed; /* the request has an Idempotency-Key */
     struct claim claim;
-    char *copy; /* of the body, which decoding changes; NULL: not needed any more, or too large */
+    char *copy; /* owned: of the body, which decoding changes; NULL: not needed, or too large */
 };
 
 static void release(struct http_exchange *exchange)
@@ -135,8 +136,8 @@ static void refuse_site(struct http_exchange *exchange, struct slice site)
         "site: the token is not for site %.*s", (int)site.n, site.p);
 }
 
-/* A token that is bound to sites may write to no other: then nothing of the request is counted.
- * False: the response says so. */
+/* May the token write to the sites of all events?  False: nothing of the request is counted, and
+ * the response says so. */
 static bool may_write(struct http_exchange *exchange, const struct event_batch *batch)
 {
     for (size_t i = 0; i < batch->n; i++) {
@@ -188,8 +189,8 @@ static bool decode(struct http_exchange *exchange, enum event_body form, struct 
     return false;
 }
 
-/* The events are decoded, with their time of arrival in the request.  HANDLER_REPLY: the response
- * says what is wrong, or that there was nothing to do. */
+/* Decode the events, check them and fill the job.  HANDLER_REPLY: the response says what is wrong,
+ * or that there was nothing to do. */
 static enum handler_result prepare(struct http_exchange *exchange)
 {
     struct events_state *state = exchange->state;
@@ -207,7 +208,8 @@ static enum handler_result prepare(struct http_exchange *exchange)
     if (!may_write(exchange, batch)) {
         return HANDLER_REPLY;
     }
-    /* Before anything is sent: when it is applied it must not fail for want of memory any more. */
+    /* The answer is made before anything is sent: once events are applied, memory must not run
+     * out. */
     reply_accepted(exchange, batch);
     if (exchange->response.status != 202) {
         return HANDLER_REPLY;
@@ -240,7 +242,7 @@ static bool read_key(struct http_exchange *exchange, struct events_state *state)
     case IDEMPOTENCY_KEY:
         break;
     }
-    struct slice owner = {NULL, 0}; /* no tokens: one common space */
+    struct slice owner = {NULL, 0}; /* without tokens all keys lie in one space */
     if (exchange->access != NULL) {
         owner =
             (struct slice){(const char *)exchange->access->hash, sizeof(exchange->access->hash)};
@@ -259,7 +261,7 @@ static void claim_first(struct http_exchange *exchange, struct events_state *sta
     exchange->job.u.claim = &state->claim;
 }
 
-/* Back to before the events were decoded. */
+/* Go back to the state before the events were decoded. */
 static void undo(struct http_exchange *exchange, struct events_state *state)
 {
     struct http_request *request = &exchange->request;
@@ -270,15 +272,15 @@ static void undo(struct http_exchange *exchange, struct events_state *state)
     }
 }
 
-/* A small request with nothing wrong needs no claim before it is written.  False: it is to be
- * claimed first, and nothing has changed; for whatever is wrong with it now, a repeat gets the
- * first answer. */
+/* Fill the job for a small request with nothing wrong, which needs no claim before it is written.
+ * False: the request must be claimed first, and nothing has changed.  (If something is wrong with
+ * it now, a repeat must get the first answer.) */
 static bool try_directly(struct http_exchange *exchange, struct events_state *state)
 {
     struct http_request *request = &exchange->request;
     struct event_batch *batch = &state->batch;
     size_t n = request->body.n;
-    /* With a guard Redis may have to be asked first: whoever is refused must not be remembered. */
+    /* With a guard Redis may have to be asked first, and a refusal must not be remembered. */
     bool small = n > 0 && n <= DIRECT_BODY && exchange->app->guard_by == GUARD_OFF;
     state->copy = small ? malloc(n) : NULL;
     if (state->copy == NULL) {
@@ -314,12 +316,12 @@ enum handler_result events_start(struct http_exchange *exchange)
         !read_key(exchange, &fresh)) {
         return HANDLER_REPLY;
     }
-    if (exchange->request.now_ms ==
-        0) { /* Redis was never seen: its clock gives the time of arrival */
+    /* Redis, whose clock gives the time of arrival, was never seen. */
+    if (exchange->request.now_ms == 0) {
         problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
         return HANDLER_REPLY;
     }
-    /* (What was counted before is told to whoever repeats it.) */
+    /* (A repeat of what was counted gets its answer, also over the limit.) */
     if (!fresh.keyed && !ingest_guard_open(exchange, exchange->request.body.n)) {
         return HANDLER_REPLY;
     }
@@ -343,10 +345,11 @@ enum handler_result events_start(struct http_exchange *exchange)
 
 /* ---- with a key ---- */
 
-/* The answer is no 202, and nothing was sent: the key may be used again when it is given. */
+/* Give the key back when the answer is sent: the answer is no 202, and nothing was written, so the
+ * key may be used again. */
 static void give_back(struct http_exchange *exchange, struct claim *claim)
 {
-    if (claim->in_doubt) { /* what was sent is stopped by the claim: its lease must end by itself */
+    if (claim->in_doubt) { /* the claim stops what was sent, so its lease must end by itself */
         return;
     }
     exchange->job.op = STORAGE_RELEASE;
@@ -354,7 +357,8 @@ static void give_back(struct http_exchange *exchange, struct claim *claim)
     exchange->again = true;
 }
 
-/* A repeat takes nothing.  What is left is a site's own only where its events say which. */
+/* Tell a repeat what is left of the limit; it takes nothing.  Where sites are limited the events
+ * must be decoded, because they say which sites. */
 static void tell_repeat(struct http_exchange *exchange, struct events_state *state)
 {
     const struct http_request *request = &exchange->request;
@@ -367,13 +371,14 @@ static void tell_repeat(struct http_exchange *exchange, struct events_state *sta
     }
 }
 
-/* The key is claimed, or not.  Whoever executes the request takes the first try's time of arrival:
- * then the same events go to the same buckets, and the same ones are rejected. */
+/* The claim is answered.  If the request is ours to execute, its events get the time of arrival of
+ * the first try.  Then they go to the same buckets, and the same ones are rejected, whoever
+ * executes it. */
 static void claimed(struct http_exchange *exchange, struct events_state *state)
 {
     if (exchange->job.err != STORAGE_OK) {
         struct app_stats *stats = exchange->app->stats;
-        bool unknown = state->claim.in_doubt; /* it was sent, and may have been applied */
+        bool unknown = state->claim.in_doubt; /* the events were sent, and may have been applied */
         count(unknown ? &stats->rejected_unknown : &stats->rejected_unavailable, 1);
         problem_from_storage(&exchange->response, unknown ? STORAGE_UNKNOWN : exchange->job.err,
             exchange->job.detail);
@@ -389,7 +394,7 @@ static void claimed(struct http_exchange *exchange, struct events_state *state)
         give_back(exchange, &state->claim);
         return;
     }
-    /* What storage keeps for those who ask again. */
+    /* Storage keeps this answer for repeats. */
     state->claim.answer = (struct slice){exchange->response.body, exchange->response.body_n};
     exchange->job.u.write.claim = &state->claim;
     exchange->again = true;

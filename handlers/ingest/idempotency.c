@@ -20,7 +20,7 @@ static struct slice trimmed(struct slice text)
     return text;
 }
 
-/* False: not a quoted string, or too long. */
+/* Read a quoted string.  False: it is none, or is too long. */
 static bool unquote(struct slice text, char key[IDEMPOTENCY_KEY_MAX], size_t *ret_n)
 {
     size_t n = 0;

@@ -17,7 +17,7 @@ static void refuse(struct http_exchange *exchange, const struct limit_state *sta
     limit_reply_refused(&exchange->response, LIMIT_NAME_GUARD, &app->guard_limit, state);
 }
 
-/* Who is limited, where that does not depend on the events. */
+/* Whose limit it is, where that does not depend on the events: an address, or a token's name. */
 static struct slice who(const struct http_exchange *exchange, struct event_address *address)
 {
     if (exchange->app->guard_by == GUARD_IP) {
@@ -54,8 +54,8 @@ static int by_site(const void *a, const void *b)
     return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
 }
 
-/* One charge a site.  False: out of memory. */
-static bool claim_sites(struct ingest_guard *guard, const struct event *events, size_t n)
+/* Make one charge for each site of the events.  False: out of memory. */
+static bool charge_sites(struct ingest_guard *guard, const struct event *events, size_t n)
 {
     size_t same = 1;
     while (same < n && slice_equal(events[same].site, events[0].site)) {
@@ -87,12 +87,12 @@ static bool claim_sites(struct ingest_guard *guard, const struct event *events, 
     return true;
 }
 
-static bool make_claims(const struct http_exchange *exchange, struct ingest_guard *guard,
+static bool make_charges(const struct http_exchange *exchange, struct ingest_guard *guard,
     const struct event *events, size_t n)
 {
     guard->charges = &guard->one;
     if (exchange->app->guard_by == GUARD_SITE) {
-        return claim_sites(guard, events, n);
+        return charge_sites(guard, events, n);
     }
     guard->one = (struct guard_charge){who(exchange, &guard->address), (int64_t)n};
     guard->n_charges = 1;
@@ -107,7 +107,7 @@ bool ingest_guard_admit(struct http_exchange *exchange, struct ingest_guard *gua
     if (app->guard_by == GUARD_OFF) {
         return true;
     }
-    if (make_claims(exchange, guard, events, n)) {
+    if (make_charges(exchange, guard, events, n)) {
         if (guard->n_charges == 0) {
             return true;
         }
@@ -148,7 +148,7 @@ void ingest_guard_refused(struct http_exchange *exchange)
     refuse(exchange, &exchange->job.u.write.guard);
 }
 
-/* What is left of that which those of @events have for their own. */
+/* What is left: of the limit of the client or token, or of the site of @events with least left. */
 static void peek(const struct http_exchange *exchange, const struct event *events, size_t n,
     struct limit_state *ret_state)
 {
@@ -180,7 +180,7 @@ void ingest_guard_tell(struct http_exchange *exchange, const struct event *event
     struct limit_state state;
     if (app->guard_by != GUARD_OFF) {
         peek(exchange, events, n, &state);
-        state.allowed = true; /* nothing was refused for it */
+        state.allowed = true; /* no request was refused by this limit */
         limit_reply_headers(&exchange->response, LIMIT_NAME_GUARD, &app->guard_limit, &state);
     }
 }

@@ -51,8 +51,9 @@ static void refuse(
         malformed ? &stats->rejected_malformed : &stats->rejected_invalid, 1, memory_order_relaxed);
 }
 
-/* A text that is not UTF-8, a NUL, or a parameter twice is what POST /events rejects an event for:
- * the same 422.  An escape that is none is as malformed as JSON that is none. */
+/* Read the query.  POST /events rejects an event for text that is not UTF-8, for a NUL, and for a
+ * member that is given twice; so the status is 422 here.  A bad escape is like a body that is no
+ * JSON: 400. */
 static bool read_query(struct http_exchange *exchange, struct params *params)
 {
     switch (params_parse_known(
@@ -70,7 +71,7 @@ static bool read_query(struct http_exchange *exchange, struct params *params)
     return false;
 }
 
-/* The event's own members: the same rules as in POST /events, so the same 422. */
+/* Read the event.  The rules are those of POST /events, and so is the 422. */
 static bool read_event(
     struct http_exchange *exchange, const struct params *params, struct event *event)
 {
@@ -100,7 +101,8 @@ static void reply_ignored(struct http_exchange *exchange)
         "visitor who asked not to be");
 }
 
-/* HEAD is safe (RFC 9110 section 9.2.1): it tells what a GET would be told, and counts nothing. */
+/* Answer HEAD, which is safe (RFC 9110 section 9.2.1): say what a GET would be told, and count
+ * nothing. */
 static enum handler_result foretell(struct http_exchange *exchange, const struct beacon *beacon)
 {
     switch (beacon_foretell(exchange, beacon)) {

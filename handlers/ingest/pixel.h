@@ -7,7 +7,7 @@
  * field X-Tallyd says the same in a word.
  *
  * Some requests are refused before the handler is reached, for their token or their size, say.
- * Therefore the service gives every answer of a route with ROUTE_GIF to pixel_dress().
+ * Therefore pixel_dress() gets every answer of a route with ROUTE_GIF (see dress.h).
  */
 #ifndef HANDLERS_INGEST_PIXEL_H
 #define HANDLERS_INGEST_PIXEL_H

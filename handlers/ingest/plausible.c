@@ -78,7 +78,7 @@ static bool check_request(struct http_exchange *exchange)
     return query_empty(exchange);
 }
 
-/* One a domain. */
+/* The page view as events: one for each domain. */
 static const struct event *as_events(struct plausible_state *state)
 {
     const struct plausible_event *event = &state->event;
@@ -90,7 +90,7 @@ static const struct event *as_events(struct plausible_state *state)
     return beacon->events;
 }
 
-/* A custom event is no page view: well, and nothing to do. */
+/* Answer for a custom event, which is well-formed but no page view. */
 static enum handler_result drop_custom(
     struct http_exchange *exchange, struct plausible_state *state)
 {

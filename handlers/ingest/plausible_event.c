@@ -18,7 +18,7 @@ static bool is_on(const json_t *value)
     return json_is_true(value) || (json_is_integer(value) && json_integer_value(value) == 1);
 }
 
-/* How many bytes @url has before its path; 0 if it is not absolute. */
+/* How many bytes @url has before its path; 0: the URL is not absolute. */
 static size_t path_at(struct slice url)
 {
     size_t i = 0;
@@ -35,7 +35,7 @@ static size_t path_at(struct slice url)
     return i;
 }
 
-/* Append to the event's bytes, which have room; returns the copy. */
+/* Append @text to the event's bytes, which have room.  Returns the copy. */
 static struct slice put(char **to, struct slice text)
 {
     struct slice copy = {*to, text.n};
@@ -74,7 +74,7 @@ static bool has_domain(const struct plausible_event *event, struct slice domain)
     return false;
 }
 
-/* Names of hosts have no case. */
+/* Read the sites.  They become lower-case, because names of hosts have no case. */
 static const char *read_domains(struct slice list, struct plausible_event *event, char **to)
 {
     char *lower = *to;
@@ -156,13 +156,13 @@ enum plausible_result plausible_decode(
             (json_memory_failed() || json_error_code(&error) == json_error_out_of_memory)) {
             return PLAUSIBLE_NOMEM;
         }
-        if (failed) { /* an object may be there all the same */
+        if (failed) { /* the body may be an object all the same */
             ret_fault->detail = "must be JSON in UTF-8, without \\u0000, half of a surrogate pair "
                                 "and numbers beyond 64 bits";
         }
         return PLAUSIBLE_FAULT;
     }
-    /* A path of "/" may be made of nothing; else nothing is longer than it was. */
+    /* A "/" may be made of an empty path; nothing else becomes longer than it was. */
     ret->bytes = malloc(body.n + 1);
     bool ok = ret->bytes != NULL && read_members(root, ret, ret->bytes, ret_fault);
     enum plausible_result result = ok                   ? PLAUSIBLE_OK

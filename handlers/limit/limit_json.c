@@ -38,7 +38,7 @@ static const struct {
 struct limit_reader {
     struct json_scan scan;
     struct limit_question *question;
-    struct limit_json_fault *fault; /* the first one stays */
+    struct limit_json_fault *fault; /* the first fault; others are forgotten */
     unsigned seen;                  /* bits 1 << enum member */
 };
 
@@ -88,7 +88,8 @@ static bool read_number(struct limit_reader *r, enum member member, struct json_
     return json_scan_number(&r->scan, ret);
 }
 
-/* What is negative becomes -1, what is too large INT64_MAX: both are refused for their size. */
+/* Read a whole number.  A negative one becomes -1, one that is too large INT64_MAX: both are
+ * refused later, for their size. */
 static bool read_whole(struct limit_reader *r, enum member member, int64_t *ret)
 {
     struct json_number number;

@@ -8,8 +8,8 @@
 
 #define VALUE_SIZE sizeof(((struct http_header *)0)->value)
 
-/* A text of bounded size, put together without printf: answers to limits come by the ten thousand a
- * second, and six formats were a tenth of what one costs.  What does not fit is cut off. */
+/* A text of bounded size, put together without printf; what does not fit is cut off.  Answers about
+ * limits are made ten thousand times a second, and six formats were a tenth of what one costs. */
 struct line {
     char text[192];
     size_t n;
@@ -71,7 +71,7 @@ void limit_reply_headers(struct http_response *response, struct slice name,
     add_number(&line, ";q=", limit_capacity(limit));
     add_number(&line, ";w=", limit_seconds(limit_window_us(limit)));
     add_header(response, "RateLimit-Policy", &line);
-    /* The draft: Retry-After must not be earlier than t. */
+    /* The draft says that Retry-After must not be earlier than t. */
     bool later = !state->allowed && state->retry_us >= 0;
     begin_item(&line, name);
     add_number(&line, ";r=", state->remaining);

@@ -45,7 +45,7 @@ static void release_params(struct http_exchange *exchange)
     free(exchange->state);
 }
 
-/* The parameters, owned by the exchange.  NULL: the response is filled. */
+/* Read the query into parameters that the exchange owns.  NULL: the response says what is wrong. */
 static const struct params *read_params(
     struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs)
 {

@@ -74,7 +74,7 @@ int64_t date_params_today(const struct http_exchange *exchange, const struct dat
     return activity_day_of(p->zone, exchange->request.now_ms / 1000);
 }
 
-/* YYYY-MM-DD, at least by its form. */
+/* Has @text the form YYYY-MM-DD? */
 static bool is_date(struct slice text)
 {
     if (text.n != 10) {
@@ -107,7 +107,8 @@ bool date_params_date(
     return true;
 }
 
-/* The day of a time; rounded up: the first one that begins at it or behind it. */
+/* Read one border of a window, a date or a time, as a day.  A time that is rounded up becomes the
+ * first day that begins at it or later. */
 static bool read_border(struct http_exchange *exchange, const struct date_params *p,
     const char *name, enum timestamp_round round, int64_t *ret)
 {

@@ -109,7 +109,7 @@ static bool read_window(struct http_exchange *exchange, struct window_params *p)
         return false;
     }
     if (p->window.from_s < 0) {
-        p->window.from_s = 0; /* the default, in the first day of 1970 */
+        p->window.from_s = 0; /* the default window in the first day of 1970 */
     }
     return p->window.to_s > p->window.from_s ||
            query_refuse(exchange, "to", "must be later than from");

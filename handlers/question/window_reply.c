@@ -5,7 +5,7 @@
 #include "handlers/reply/problem.h"
 #include "handlers/text/timestamp.h"
 
-#define Z95 1.96 /* 95 % of a normal distribution lie within so many deviations */
+#define Z95 1.96 /* 95 % of a normal distribution lie within so many standard deviations */
 
 json_t *window_time_json(int64_t at_s)
 {
@@ -40,7 +40,8 @@ static bool same_bucket(const struct bucket *a, const struct bucket *b)
     return a->level == b->level && a->start_s == b->start_s && a->end_s == b->end_s;
 }
 
-/* The texts of a bucket, shared by all keys of it: they stand side by side. */
+/* Level and times of a bucket, as texts.  All keys of the bucket share them; such keys are
+ * neighbours. */
 static json_t *bucket_json(const struct bucket *bucket)
 {
     return json_pack("[s,o,o]", level_name(bucket->level), window_time_json(bucket->start_s),

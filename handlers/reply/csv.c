@@ -14,7 +14,8 @@
 
 /* ---- what is wanted ---- */
 
-/* In thousandths: 1000 where there is no q, 0 for one that is malformed. */
+/* The weight of a media range, its q, in thousandths: 1000 where there is no q, 0 if q is
+ * malformed. */
 static unsigned weight_of(struct slice range)
 {
     unsigned weight = 0;
@@ -38,7 +39,7 @@ static unsigned weight_of(struct slice range)
     return 1000;
 }
 
-/* The weights that an Accept gives; -1: not named. */
+/* The weights that Accept gives; -1: the type is not named. */
 struct weights {
     int csv, json, any;
 };
@@ -95,7 +96,7 @@ static void put_cell(struct buffer *out, const json_t *value)
         n = snprintf(text, sizeof(text), "%s", json_is_true(value) ? "true" : "false");
         break;
     case JSON_NULL:
-    case JSON_OBJECT: /* no cell */
+    case JSON_OBJECT: /* these fit into no cell */
     case JSON_ARRAY:
         break;
     }
@@ -125,7 +126,7 @@ static void put_names(const struct table *table)
     end_line(table->out);
 }
 
-/* @around: the group of rows that it lies in, or the answer. */
+/* @around is the group of rows that @row lies in, or the answer. */
 static void put_row(const struct table *table, const json_t *row, const json_t *around)
 {
     const char *const *columns = table->shape->columns;

@@ -3,12 +3,13 @@
 #include "handlers/reply/json_memory.h"
 #include "handlers/reply/problem.h"
 
-/* As a tree a value takes up to 300 bytes, however few it has in the text: of 8 MiB of "[],", 360
- * MB.  No body that is read here needs a tenth of these. */
+/* A value takes up to 300 bytes in a tree, however few bytes it has in the text: 8 MiB of "[],"
+ * become 360 MB.  No body that is read here needs a tenth of these values. */
 #define VALUES_MAX 20000
 
-/* Each value stands behind a comma, or is the first of an array or object.  They are counted as far
- * as jansson would come: where it is nested too deeply, it ends. */
+/* Has @body more values than VALUES_MAX?  Each value stands behind a comma, or is the first of an
+ * array or an object.  Values are counted as far as jansson would read, which stops where the
+ * nesting is too deep. */
 static bool has_too_many_values(struct slice body)
 {
     size_t values = 1;
@@ -32,7 +33,7 @@ static bool has_too_many_values(struct slice body)
     return values > VALUES_MAX;
 }
 
-/* jansson's own texts repeat the body and speak of its flags. */
+/* What is wrong, in our words: jansson's own texts repeat the body and speak of its flags. */
 static const char *fault_text(const json_error_t *error)
 {
     switch ((int)json_error_code(error)) {
@@ -52,8 +53,9 @@ static const char *fault_text(const json_error_t *error)
     }
 }
 
-/* An integer beyond 64 bits makes jansson refuse the document, but it is JSON, and is to be told as
- * what it is: a value out of range.  So read all as reals, and take back what was an integer. */
+/* Make integers of the reals in @value that were integers.  An integer beyond 64 bits makes jansson
+ * refuse the document.  But the document is JSON, and the client must be told of a value out of
+ * range.  So all numbers are read as reals, and those that fit are integers again. */
 static json_t *integers_again(json_t *value)
 {
     double real = json_real_value(value);

@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-/* jansson hands nothing of the caller's to its allocator, so there is no other place for it. */
+/* A global of the thread, because jansson hands nothing of the caller's to its allocator. */
 static _Thread_local bool noted;
 
 static void *allocate(size_t n)

@@ -23,8 +23,8 @@ unsigned problem_status(enum problem problem)
     return problems[problem].status;
 }
 
-/* @text as a JSON string.  Clients' bytes may be in it: what is not UTF-8 must not cost the answer.
- */
+/* @text as a JSON string.  Clients' bytes may be in the text; bytes that are not UTF-8 must not
+ * cost the answer. */
 static json_t *text_value(const char *text)
 {
     json_t *value = json_string(text);
@@ -57,7 +57,7 @@ static void format_detail(char out[static PROBLEM_DETAIL_MAX + 1], const char *f
     }
     size_t end = PROBLEM_DETAIL_MAX;
     while (end > 0 && ((unsigned char)out[end - 1] & 0xC0) == 0x80) {
-        end--; /* continuation bytes: the character they belong to may be cut */
+        end--; /* a continuation byte: the character that it belongs to may be cut */
     }
     if (end > 0 && (unsigned char)out[end - 1] >= 0xC0) {
         end--;
@@ -65,12 +65,12 @@ static void format_detail(char out[static PROBLEM_DETAIL_MAX + 1], const char *f
     out[end] = '\0';
 }
 
-/* Takes @errors over; NULL if memory is out. */
+/* The document as text, which the caller owns; NULL if memory is out.  The reference to @errors is
+ * taken over. */
 static char *document(enum problem problem, const char *detail, json_t *errors)
 {
     json_t *text = text_value(detail);
-    /* "o" takes references over and fails on NULL; the second use of text is the one that owns it.
-     */
+    /* "O" takes a new reference to text, and fails on NULL. */
     json_t *root = text == NULL
                        ? NULL
                        : json_pack("{s:s, s:s, s:i, s:O, s:O}", "type", "about:blank", "title",
@@ -81,10 +81,10 @@ static char *document(enum problem problem, const char *detail, json_t *errors)
     if (whole && errors != NULL) {
         whole = json_object_set(root, "errors", errors) == 0;
     }
-    bool before = json_memory_failed(); /* often that is what this document is about */
+    bool before = json_memory_failed(); /* often that is what the document is about */
     json_memory_begin(false);
     char *body = whole ? json_dumps(root, JSON_COMPACT) : NULL;
-    if (json_memory_failed()) { /* jansson prints a member without its name then */
+    if (json_memory_failed()) { /* then jansson has printed a member without its name */
         free(body);
         body = NULL;
     }
@@ -117,7 +117,7 @@ static void reply(
     if (problems[problem].retry_after_s >= 0) {
         char value[16];
         (void)snprintf(value, sizeof(value), "%d", problems[problem].retry_after_s);
-        (void)problem_add_header(response, "Retry-After", value); /* advice: it may be left out */
+        (void)problem_add_header(response, "Retry-After", value); /* advice: may be left out */
     }
 }
 
@@ -209,7 +209,7 @@ void problem_reply_limited(
     }
 }
 
-/* No default: a new error of storage must be placed here before it compiles. */
+/* There is no default: a new error of storage does not compile before it has a place here. */
 static enum problem storage_problem(enum storage_err err)
 {
     switch (err) {

@@ -4,9 +4,9 @@
 
 #define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Is one of the eight bytes a C0 control or DEL?  Marks the top bit of a byte that is less than a
- * blank, or 0 once DEL is taken off; borrows can only add marks above a true one, and bytes from
- * 0x80 on are masked out. */
+/* Is one of the eight bytes a C0 control or DEL?  The top bit of a byte is marked if the byte is
+ * less than a blank, or becomes 0 where DEL is taken off.  A borrow can only add marks above a true
+ * one.  Bytes from 0x80 on are masked out. */
 static bool word_has_control(const char *p)
 {
     uint64_t word;
@@ -76,7 +76,7 @@ static bool is_name_byte(char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* Only letters, digits and @marks. */
+/* Has @text no other bytes than small letters, digits and @marks? */
 static bool is_name(struct slice text, const char *marks, size_t n_marks)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -130,7 +130,7 @@ const char *event_check_time(int64_t at_s, int64_t oldest_s, int64_t latest_s)
     return NULL;
 }
 
-/* One of the four numbers: returns the byte behind it, NULL if it is none. */
+/* Read one of the four numbers.  Returns the byte behind the number; NULL: there is none. */
 static const char *parse_octet(const char *p, const char *end, uint8_t *ret)
 {
     const char *start = p;
@@ -148,7 +148,7 @@ static const char *parse_octet(const char *p, const char *end, uint8_t *ret)
     return p;
 }
 
-/* By hand because nearly every event has one, and inet_pton() wants a copy with a NUL. */
+/* Written by hand: nearly every event has an address, and inet_pton() wants a copy with a NUL. */
 static bool parse_ipv4(struct slice text, uint8_t bytes[4])
 {
     const char *p = text.p;
@@ -176,7 +176,7 @@ static bool parse_ipv6(struct slice text, uint8_t bytes[16])
     return inet_pton(AF_INET6, copy, bytes) == 1;
 }
 
-/* An IPv4-mapped IPv6 address is the IPv4 one. */
+/* Make an IPv4-mapped IPv6 address the IPv4 one. */
 static void unmap(struct event_address *address)
 {
     static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Would a spreadsheet calculate it? */
+/* Would a spreadsheet take the text for a formula? */
 static bool is_formula(const char *text, size_t n)
 {
     static const char *const wide[] = {

@@ -1,7 +1,8 @@
 /* csv_text.h - one text as a cell of CSV.
  *
  * Layer: handlers, pure.  Thread-safe.
- * Source: RFC 4180.  Quotes stand around a text that has a comma, a quote or a line end, and quotes
+ *
+ * The format is RFC 4180.  Quotes stand around a text that has a comma, a quote or a line end, and quotes
  * in the text are doubled.
  *
  * A text that a spreadsheet would take for a formula gets a ' in front: OWASP's rule against CSV

@@ -25,7 +25,8 @@ void json_scan_position(const struct json_scan *scan, size_t *ret_line, size_t *
     *ret_column = (size_t)(scan->at - scan->line_start) + 1;
 }
 
-/* Skip blanks; the byte behind them, or 0 at the end (a NUL in the text fits nowhere either). */
+/* Skip blanks.  Returns the byte behind them, 0 at the end.  (A NUL in the text fits nowhere
+ * either.) */
 static inline char next_byte(struct json_scan *scan)
 {
     for (; scan->at < scan->end; scan->at++) {
@@ -150,7 +151,7 @@ static bool is_digit(const struct json_scan *scan)
     return scan->at < scan->end && *scan->at >= '0' && *scan->at <= '9';
 }
 
-/* One digit or more. */
+/* Take one digit or more. */
 static bool take_digits(struct json_scan *scan)
 {
     if (!is_digit(scan)) {
@@ -266,7 +267,7 @@ bool json_scan_finish(struct json_scan *scan)
 
 /* ---- what a number is worth, without floating point: 1.5e9 is 1500000000 exactly ---- */
 
-/* Far beyond any digit a body can hold, far below an overflow. */
+/* Far beyond any digit that a body can hold, far below an overflow. */
 #define EXPONENT_MAX (INT64_C(1) << 40)
 
 /* One digit more still fits into an int64_t. */
@@ -277,7 +278,7 @@ static bool is_exponent(char c)
     return c == 'e' || c == 'E';
 }
 
-/* The exponent at @p, which stands behind the 'e'. */
+/* Read the exponent at @p, behind the 'e'. */
 static int64_t read_exponent(const char *p, const char *end)
 {
     bool negative = *p == '-';

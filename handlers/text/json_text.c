@@ -12,7 +12,7 @@ struct unescaper {
     struct json_text *ret;
 };
 
-/* The first fault is the one that is told. */
+/* Only the first fault is told. */
 static void set_fault(struct json_text *text, const char *fault)
 {
     if (text->fault == NULL) {
@@ -20,7 +20,7 @@ static void set_fault(struct json_text *text, const char *fault)
     }
 }
 
-/* A UTF-16 unit: backslash, u and four hex digits at @p. */
+/* Read a UTF-16 unit at @p: backslash, u and four hexadecimal digits. */
 static bool read_unit(const char *p, const char *end, uint32_t *ret)
 {
     if (end - p < 6 || p[0] != '\\' || p[1] != 'u') {
@@ -95,7 +95,7 @@ static void read_escape(struct unescaper *u)
 {
     if (u->end - u->read < 2) {
         u->read++;
-        return; /* the end of input is found by the caller */
+        return; /* the caller finds the end of the input */
     }
     if (u->read[1] == 'u') {
         read_unicode(u);

@@ -4,9 +4,9 @@
 
 #include "handlers/text/check.h"
 
-#define MAPPED_BITS 96 /* of an IPv4-mapped IPv6 address, before the IPv4 one */
+#define MAPPED_BITS 96 /* of an IPv4-mapped IPv6 address, in front of the IPv4 one */
 
-/* 0..@max in decimal digits. */
+/* Read a number from 0 to @max, in decimal digits. */
 static bool parse_bits(struct slice text, unsigned max, unsigned *ret)
 {
     unsigned bits = 0;

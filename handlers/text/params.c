@@ -8,7 +8,7 @@ static const char bad_escape[] = "a '%' must be followed by two hexadecimal digi
 static const char has_nul[] = "must not contain a NUL byte (%00)";
 static const char bad_utf8[] = "is not valid UTF-8";
 
-/* Cut the bytes up to the first @end off the front of @rest, and @end too. */
+/* Cut the bytes up to the first @end off the front of @rest; @end itself goes, too. */
 static struct slice take_until(struct slice *rest, char end)
 {
     const char *at = rest->n > 0 ? memchr(rest->p, end, rest->n) : NULL;
@@ -21,8 +21,8 @@ static struct slice take_until(struct slice *rest, char end)
     return head;
 }
 
-/* Decode @raw to *@to, which has room for as many bytes, and move *@to behind the result.
- * Returns what is wrong with it, or NULL. */
+/* Decode @raw to *@to, which has room for as many bytes, and move *@to behind the result.  Returns
+ * NULL, or what is wrong. */
 static const char *decode(struct slice raw, bool plus_is_blank, char **to, struct slice *ret)
 {
     char *start = *to;
@@ -64,7 +64,8 @@ static const struct param_spec *find_spec(
     return NULL;
 }
 
-/* Name the faulty parameter in the error: text of a stranger, which may be shown anywhere. */
+/* Note which parameter is at fault, and why.  The name is a stranger's text, which may be shown
+ * anywhere. */
 static enum params_result refuse(struct params *params, struct slice name, const char *detail)
 {
     struct params_error *error = &params->error;
@@ -78,7 +79,7 @@ static enum params_result refuse(struct params *params, struct slice name, const
     return PARAMS_REFUSED;
 }
 
-/* Append one pair, not empty, whose bytes go to *@to. */
+/* Append one pair, which is not empty; its decoded bytes go to *@to. */
 static enum params_result add_pair(struct params *params, struct slice pair,
     const struct param_spec *specs, size_t n_specs, bool strict, char **to)
 {
@@ -112,7 +113,7 @@ static enum params_result add_pair(struct params *params, struct slice pair,
     return PARAMS_OK;
 }
 
-/* At most how many pairs @query has. */
+/* How many pairs @query has, or a few more. */
 static size_t count_pairs(struct slice query)
 {
     size_t n = 1;

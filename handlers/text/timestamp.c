@@ -8,10 +8,10 @@
 #define DAY_S         86400
 #define LAST_S        INT64_C(253402300799) /* 9999-12-31T23:59:59Z */
 #define FIRST_AS_MS   INT64_C(100000000000) /* 10^11: as seconds the year 5138, as ms 1973 */
-#define NUMBER_DIGITS 18                    /* always fit into 63 bits */
+#define NUMBER_DIGITS 18                    /* so many always fit into 63 bits */
 #define FARTHEST      LAST_S /* amount of a step: too far in seconds, no overflow in years */
 
-/* Faults are the text that says what is wrong; no fault is NULL. */
+/* A fault is the text that says what is wrong; NULL is no fault. */
 static const char not_a_time[] =
     "not a time: give RFC 3339 with an offset, YYYY-MM-DD, epoch seconds or ms, or now-15m";
 static const char not_relative[] =
@@ -61,7 +61,7 @@ static size_t count_digits(struct slice rest)
     return n;
 }
 
-/* Exactly @n digits, @n at most NUMBER_DIGITS; what follows them is not looked at. */
+/* Take exactly @n digits, at most NUMBER_DIGITS.  What follows them is not looked at. */
 static bool take_digits(struct slice *rest, size_t n, int64_t *ret)
 {
     if (rest->n < n) {
@@ -86,7 +86,7 @@ static int days_in_month(int64_t year, int month)
     return (int)(civil_to_days(next) - civil_to_days(first));
 }
 
-/* "2026-11-20" as days since 1970. */
+/* Take "2026-11-20", as days since 1970. */
 static const char *take_date(struct slice *rest, int64_t *ret_days)
 {
     int64_t year, month, day;
@@ -101,7 +101,7 @@ static const char *take_date(struct slice *rest, int64_t *ret_days)
     return NULL;
 }
 
-/* "15:30:00.125" as seconds since midnight. */
+/* Take "15:30:00.125", as seconds since midnight. */
 static const char *take_clock(struct slice *rest, int64_t *ret_s)
 {
     int64_t hour, minute, second;
@@ -126,7 +126,7 @@ static const char *take_clock(struct slice *rest, int64_t *ret_s)
     return NULL;
 }
 
-/* "Z" or "+01:00" as the seconds that local time is ahead of UTC. */
+/* Take "Z" or "+01:00", as the seconds that local time is ahead of UTC. */
 static const char *take_offset(struct slice *rest, bool blank_is_plus, int64_t *ret_s)
 {
     if (rest->n == 0) {
@@ -239,7 +239,7 @@ static int64_t shift_months(int64_t days, int64_t by)
     return civil_to_days(date);
 }
 
-/* @by units later (earlier if negative).  False if there is no such unit. */
+/* Go @by units later, or earlier if @by is negative.  False: there is no such unit. */
 static bool shift(const struct zone *zone, char unit, int64_t by, int64_t *at_s)
 {
     struct local_time local = local_at(zone, *at_s);
@@ -272,7 +272,7 @@ static bool shift(const struct zone *zone, char unit, int64_t by, int64_t *at_s)
     return true;
 }
 
-/* Down to the unit's beginning.  False if there is no such unit. */
+/* Go down to the beginning of the unit.  False: there is no such unit. */
 static bool round_down(const struct zone *zone, char unit, int64_t *at_s)
 {
     int64_t days = bucket_day(zone, *at_s);
@@ -304,7 +304,7 @@ static bool round_down(const struct zone *zone, char unit, int64_t *at_s)
     }
 }
 
-/* "-15m" off the front of @rest. */
+/* Take "-15m", and go there. */
 static const char *take_shift(struct slice *rest, const struct zone *zone, int64_t *at_s)
 {
     bool back = take(rest, '-');
@@ -326,7 +326,8 @@ static const char *take_shift(struct slice *rest, const struct zone *zone, int64
     return range_fault(*at_s);
 }
 
-/* The steps behind "now".  *ret_rounded: one of them was a rounding, so the result is a border. */
+/* Go the steps behind "now".  *ret_rounded: one of them was a rounding, so the result is a border.
+ */
 static const char *read_steps(
     struct slice rest, const struct zone *zone, int64_t *at_s, bool *ret_rounded)
 {
@@ -346,7 +347,7 @@ static const char *read_steps(
     return fault;
 }
 
-/* Digits, and maybe a fraction behind a dot: *ret is what stands before it. */
+/* Is @text digits, and maybe a fraction behind a dot?  *ret is what stands before the dot. */
 static bool is_number(struct slice text, struct slice *ret)
 {
     size_t n = count_digits(text);
@@ -367,11 +368,11 @@ bool timestamp_parameter(struct slice text, const struct zone *zone, int64_t now
     enum timestamp_round round, int64_t *ret_s, bool *ret_is_now, const char **ret_detail)
 {
     int64_t at_s = now_ms / 1000;
-    bool border = true; /* a time at second 0 stays where it is, also when rounded up */
+    bool border = true; /* a time at second 0 stays, also if rounded up */
     const char *fault;
     struct slice number;
     if (starts_with_now(text)) {
-        /* now is somewhere in its minute, even if the clock shows second 0; so is now-15m */
+        /* now lies within its minute, even at second 0, and so does now-15m */
         border = false;
         fault = read_steps((struct slice){text.p + 3, text.n - 3}, zone, &at_s, &border);
     } else if (is_number(text, &number)) {

@@ -17,8 +17,8 @@ static size_t length_by_lead(unsigned char lead)
     return lead < 0xf5 ? 4 : 0;
 }
 
-/* The first continuation byte carries what is left to get wrong: overlong forms, surrogates, and
- * code points beyond the last. */
+/* May @second follow @lead?  This byte decides over what is left to get wrong: overlong forms,
+ * surrogates, and code points beyond the last. */
 static bool second_fits(unsigned char lead, unsigned char second)
 {
     switch (lead) {

@@ -45,7 +45,7 @@ static struct activity_state *begin(
                                                                                       : NULL;
 }
 
-/* Ask for each of @n sets how many users are in it. */
+/* Fill the job: how many users are in each of the @n sets? */
 static enum handler_result ask(
     struct http_exchange *exchange, struct activity_state *state, size_t n)
 {
@@ -71,7 +71,7 @@ static enum handler_result ask(
     return HANDLER_WAIT;
 }
 
-/* One date, or a window whose days are told one by one. */
+/* Read one date, or a window whose days are answered one by one. */
 static bool read_days(struct http_exchange *exchange, struct activity_state *state)
 {
     struct slice ignored;

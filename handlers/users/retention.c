@@ -16,7 +16,7 @@
 #include "storage/time/zone.h"
 
 #define OFFSETS_DEFAULT 7
-#define PERIODS_MAX     366 /* offsets, and cohorts */
+#define PERIODS_MAX     366 /* of offsets, and of cohorts */
 
 static const struct param_spec specs[] = {{"site", false}, {"action", false}, {"cohort", false},
     {"days", false}, {"period", false}, {"cohorts", false}};
@@ -35,7 +35,7 @@ struct retention_state {
     bool triangle;
     struct activity_days *sets; /* owned: the periods from the first cohort's on */
     size_t n_sets;
-    struct activity_count *counts; /* owned: cohort by cohort its size, then its offsets */
+    struct activity_count *counts; /* owned: for each cohort its size, then its offsets */
     size_t n_counts;
 };
 
@@ -97,8 +97,8 @@ static bool read_question(
            read_period(exchange, state);
 }
 
-/* The periods from the one of @day on that are not in the future (the first one may be).  False:
- * out of memory. */
+/* Make the sets: the period of @day, and those after it that are not in the future.  *ret_days is
+ * how many days they have.  False: out of memory. */
 static bool make_sets(struct retention_state *state, int64_t day, int64_t today, size_t *ret_days)
 {
     size_t most = state->n_cohorts + state->n_offsets;
@@ -175,7 +175,7 @@ enum handler_result retention_start(struct http_exchange *exchange)
     return HANDLER_WAIT;
 }
 
-/* Cohort @c, whose counts begin at @counts, into @object. */
+/* Put cohort @c into @object; its counts begin at @counts. */
 static void put_cohort(json_t *object, const struct retention_state *state, size_t c,
     const struct activity_count *counts)
 {

@@ -15,7 +15,7 @@
 #include "handlers/text/check.h"
 #include "handlers/users/streaks.h"
 
-#define DAYS_DEFAULT  1100 /* of a user's own days */
+#define DAYS_DEFAULT  1100 /* of one user's activity */
 #define LIMIT_DEFAULT 100
 
 static const struct param_spec activity_specs[] = {
@@ -31,7 +31,7 @@ struct users_state {
     struct date_params asked;
     struct activity_days window;
     bool all;
-    uint8_t *active; /* owned: per day */
+    uint8_t *active; /* owned: one for each day of the window */
 };
 
 static void release(struct http_exchange *exchange)
@@ -52,7 +52,7 @@ static struct users_state *begin(
                                                                                       : NULL;
 }
 
-/* The user in the path. */
+/* Check the name of the user in the path. */
 static bool check_user(struct http_exchange *exchange)
 {
     const char *fault = event_check_user(exchange->request.segment);
@@ -133,7 +133,8 @@ void user_activity_finish(struct http_exchange *exchange)
 
 /* ---- GET /active/users ---- */
 
-/* Decimal digits up to @end (or the end of @text), without leading zeros; cut off, with @end. */
+/* Take decimal digits, without leading zeros, off the front of @text, and @end behind them; NUL is
+ * the end of the text. */
 static bool take_decimal(struct slice *text, char end, uint64_t max, uint64_t *ret)
 {
     uint64_t value = 0;
@@ -166,8 +167,8 @@ static uint32_t mixed(uint32_t hash, struct slice text)
     return hash;
 }
 
-/* Tells questions apart: with the cursor of another one users would be passed by.  (The days are
- * not in it: they may go on while somebody turns pages.) */
+/* A hash that tells questions apart: with the cursor of another question users would be left out.
+ * (Days are not in the hash: they may go on while somebody turns pages.) */
 static uint32_t question_hash(const struct users_state *state)
 {
     static const uint32_t basis = 2166136261u;
@@ -185,7 +186,7 @@ static void print_cursor(
         (unsigned)question_hash(state));
 }
 
-/* What next_cursor was: "<partition>.<index>.<hash of the question>". */
+/* Read the cursor, which is "<partition>.<index>.<hash of the question>". */
 static bool read_cursor(struct http_exchange *exchange, const struct users_state *state)
 {
     struct slice text;
@@ -249,7 +250,7 @@ void active_users_finish(struct http_exchange *exchange)
     json_object_set_new(root, "to", date_json(state->window.first + (int64_t)state->window.n));
     json_object_set_new(root, "users", users);
     json_object_set_new(root, "next_cursor", job->more ? json_string(cursor) : json_null());
-    if (job->more) { /* rows have no place for it */
+    if (job->more) { /* a row of CSV has no place for the cursor */
         (void)problem_add_header(&exchange->response, "X-Next-Cursor", cursor);
     }
     csv_reply(exchange, 200, root, &user_rows);
@@ -270,8 +271,7 @@ enum handler_result delete_user_start(struct http_exchange *exchange)
     return HANDLER_WAIT;
 }
 
-/* What counts of many keep of each, and cannot give back.
- *   what        why */
+/* What remains of a user who is forgotten, because counts of many cannot give back one. */
 static const struct {
     const char *what, *why;
 } remaining[] = {
