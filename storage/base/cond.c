@@ -3,6 +3,13 @@
 #include <stdlib.h>
 #include <time.h>
 
+void mutex_init(pthread_mutex_t *lock)
+{
+    if (pthread_mutex_init(lock, NULL) != 0) {
+        abort(); /* glibc: never, for a plain one */
+    }
+}
+
 void cond_init(pthread_cond_t *cond)
 {
     pthread_condattr_t attr;
@@ -16,6 +23,10 @@ void cond_init(pthread_cond_t *cond)
 
 void cond_wait_until_us(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_us)
 {
+    if (until_us == INT64_MAX) {
+        (void)pthread_cond_wait(cond, lock);
+        return;
+    }
     struct timespec until = {
         .tv_sec = until_us / 1000000, .tv_nsec = (long)(until_us % 1000000) * 1000};
     (void)pthread_cond_timedwait(cond, lock, &until); /* ETIMEDOUT: the caller looks again */
@@ -23,5 +34,5 @@ void cond_wait_until_us(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t unt
 
 void cond_wait_until_ms(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ms)
 {
-    cond_wait_until_us(cond, lock, until_ms * 1000);
+    cond_wait_until_us(cond, lock, until_ms > INT64_MAX / 1000 ? INT64_MAX : until_ms * 1000);
 }

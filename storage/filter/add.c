@@ -99,7 +99,16 @@ static void write_script(struct items *it, unsigned s, bool first, uint32_t *at)
     }
 }
 
-/* What filter_add.lua answers.  False: not that. */
+/* The codes of filter_add.lua. */
+enum add_code {
+    ADD_DONE,
+    ADD_GROWN, /* done, and the shard has got one more layer */
+    ADD_STALE, /* nothing was done: the shard has got layers that we do not know of; the text is n
+                */
+    ADD_GONE,  /* nothing was done: the filter was deleted */
+};
+
+/* Take what filter_add.lua answers.  False: not that. */
 static bool take_answers(
     struct items *it, const struct items_sent *sent, const struct reply *reply, bool *ret_gone)
 {
@@ -110,16 +119,16 @@ static bool take_answers(
     }
     int64_t code = reply_integer(&reply->items[0], -1);
     struct slice text = reply->items[1].text;
-    if (code == 2) {
+    if (code == ADD_STALE) {
         int64_t n = reply_integer(&reply->items[1], 0);
         shard->n = n < 1 || n > BLOOM_LAYERS_MAX ? shard->n : (unsigned)n;
         return true;
     }
-    if (code == 3) {
+    if (code == ADD_GONE) {
         *ret_gone = true;
         return true;
     }
-    if (code < 0 || text.n > sent->n) {
+    if ((code != ADD_DONE && code != ADD_GROWN) || text.n > sent->n) {
         return false;
     }
     for (size_t i = 0; i < text.n; i++) {
@@ -130,7 +139,7 @@ static bool take_answers(
         shard->items[newest(it, sent->shard)] += text.p[i] == '1';
     }
     shard->n = shard->n == 0 ? 1 : shard->n;
-    shard->n += code == 1 ? 1 : 0;
+    shard->n += code == ADD_GROWN ? 1 : 0;
     return true;
 }
 
