@@ -79,7 +79,6 @@ struct storage_job {
     struct storage_job *next;
     uint64_t parts_all; /* bit set of partitions */
     size_t cost;
-    bool begun; /* of a rollup: see rollup/jobs.h */
     void *rows;
     uint64_t question; /* see question_hash() */
 };

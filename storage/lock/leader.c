@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "storage/base/clock.h"
+#include "storage/base/cond.h"
 #include "storage/lock/redlock.h"
 
-#define HOME_MS                                                                                    \
-    800 /* longest wait for the Redis that has the data, once to connect, once to ask              \
-         */
+/* Longest wait for the Redis that has the data, once to connect and once to ask. */
+#define HOME_MS        800
 #define AGAIN_MS       300 /* after a renewal that was not answered */
 #define NOT_READY_MS   200
 #define ACQUIRE_MIN_MS 5 /* behind the end of another's lease */
@@ -29,7 +29,7 @@ struct leader {
     bool outranked;   /* draw a new one */
     bool wish, nudged, stop;
 
-    pthread_mutex_t chore_lock; /* guards chore, and is held while it runs */
+    pthread_mutex_t chore_lock; /* guards chore, and is held while it looks */
     struct leader_chore chore;
 
     /* The thread's own. */
@@ -117,12 +117,18 @@ static const char *answer_text(enum lock_answer answer)
     return "";
 }
 
-/* What has a deadline, see leader_chore; returns when the next one is. */
+/* Answer the jobs whose time is up, see leader_chore; returns when to look again.  The lock is let
+ * go of before: an answer takes locks of its own, which this file knows nothing of. */
 static int64_t do_chore(struct leader *l)
 {
-    pthread_mutex_lock(&l->chore_lock); /* who takes the chore away waits for it */
-    int64_t next_ms = l->chore.look == NULL ? INT64_MAX : l->chore.look(l->chore.data);
+    struct storage_job *late = NULL;
+    int64_t next_ms = INT64_MAX;
+    pthread_mutex_lock(&l->chore_lock); /* whoever takes the chore away waits for it */
+    if (l->chore.take_late != NULL) {
+        next_ms = l->chore.take_late(l->chore.data, &late);
+    }
     pthread_mutex_unlock(&l->chore_lock);
+    jobs_done(late, STORAGE_UNKNOWN);
     return next_ms;
 }
 
@@ -249,7 +255,7 @@ static void renew(struct leader *l, int64_t token, int64_t until_ms)
     }
     l->next_ms = asked_ms + LOCK_RENEW_MS;
     publish(l, token, lock_until_ms(asked_ms, LOCK_LEASE_MS));
-    if (number == 2) {
+    if (number == LOCK_RENEWED_WISHED) {
         pthread_mutex_lock(&l->lock);
         l->wish = true;
         pthread_mutex_unlock(&l->lock);
@@ -290,10 +296,9 @@ static void look(struct leader *l)
 /* Sleep until @at_ms or until something changed; false: stop. */
 static bool sleep_until(struct leader *l, int64_t at_ms)
 {
-    struct timespec until = {.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000};
     pthread_mutex_lock(&l->lock);
     while (!l->stop && !l->nudged && !l->outranked && monotonic_ms() < at_ms) {
-        (void)pthread_cond_timedwait(&l->changed, &l->lock, &until);
+        cond_wait_until_ms(&l->changed, &l->lock, at_ms);
     }
     l->nudged = false;
     bool go_on = !l->stop;
@@ -324,6 +329,21 @@ static void *leader_main(void *argument)
     return NULL;
 }
 
+/* NULL: no memory. */
+static struct leader *leader_new(struct core *core)
+{
+    struct leader *l = calloc(1, sizeof(*l));
+    if (l == NULL) {
+        return NULL;
+    }
+    l->core = core;
+    l->home.endpoint = core->endpoint;
+    mutex_init(&l->lock);
+    mutex_init(&l->chore_lock);
+    cond_init(&l->changed);
+    return l;
+}
+
 static void leader_free(struct leader *l)
 {
     pthread_cond_destroy(&l->changed);
@@ -334,21 +354,12 @@ static void leader_free(struct leader *l)
 
 struct leader *leader_start(struct core *core, const char *lock_urls, const char **ret_error)
 {
-    struct leader *l = calloc(1, sizeof(*l));
+    struct leader *l = leader_new(core);
     char host[64] = "";
-    pthread_condattr_t monotonic;
     if (l == NULL) {
         *ret_error = "out of memory";
         return NULL;
     }
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&l->lock, NULL);
-    pthread_mutex_init(&l->chore_lock, NULL);
-    pthread_cond_init(&l->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    l->core = core;
-    l->home.endpoint = core->endpoint;
     (void)gethostname(host, sizeof(host) - 1);
     (void)snprintf(l->name, sizeof(l->name), "%s:%ld", host, (long)getpid());
     *ret_error = NULL;

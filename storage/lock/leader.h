@@ -1,48 +1,65 @@
-/* leader.h - which process rolls up: a thread that takes the lock, and watches over it.
+/* leader.h - which of several processes rolls up: a thread that takes the lock and watches over it.
  *
- * Layer: storage.  The lock lies beside the data (t:{0}:lock); with --lock-redis a quorum of
- * further servers must have it too, first (redlock.h).  Taking the lock draws the fencing token, an
- * INCR of t:{0}:fence in the same script; every script of a rollup carries it, and every partition
- * refuses one that is less than the greatest it has seen (field ftok).
+ * Layer: storage.  Thread-safe.
  *
- * - While it leads, the thread renews at a third of the lease; an answer that does not come leaves
- *   what was valid before, and it asks again until that is over.
- * - Validity is reckoned on the monotonic clock from before the lock was asked for, so a process
- * that stood still (SIGSTOP, a pause) finds that it does not lead before it writes the next time.
- * - While another process leads, it sleeps until that one's lease would be over.
+ * Several processes may serve the same data; one of them leads, and only that one rolls up.  The
+ * lock lies beside the data (t:{0}:lock).  With --lock-redis a quorum of further servers must have
+ * the lock first (redlock.h).  Taking the lock draws a fencing token, an INCR of t:{0}:fence in the
+ * same script.  Every script of a rollup carries the token, and every partition refuses a token
+ * that is less than the greatest it has seen (field ftok).
  *
- * The lock saves work; what makes rollups safe is compare-and-set on the partition (rollup/pass.h).
- * Thread-safe.
+ * - While this process leads, the thread renews the lock at a third of the lease.  Where no answer
+ *   comes, the lease before stays valid to its end, and the thread asks again until then.
+ * - Validity is reckoned on the monotonic clock, from before the lock was asked for.  So a process
+ *   that stood still (SIGSTOP, a pause) finds that it does not lead before it writes the next time.
+ * - While another process leads, the thread sleeps until that one's lease would be over.
+ *
+ * The lock saves work.  What makes rollups safe is compare-and-set on the partition
+ * (rollup/pass.h).
+ *
+ * LOCK ORDER: a lock may be taken while the one it is indented under is held, no other.
+ *
+ *   leader.chore_lock       while the chore looks; never while a job is answered
+ *     rollup_jobs.lock      (rollup/jobs.h)
+ *   leader.lock             nothing is taken under it
  */
 #ifndef STORAGE_LOCK_LEADER_H
 #define STORAGE_LOCK_LEADER_H
 
+#include "storage/base/compiler.h"
 #include "storage/core/core.h"
 
 struct leader;
 
 /* Start the thread.  @lock_urls: see redlock_init.  NULL: *ret_error says why (static text). */
-struct leader *leader_start(struct core *core, const char *lock_urls, const char **ret_error);
+struct leader *leader_start(
+    struct core *core, const char *lock_urls, const char **ret_error) MUST_CHECK;
 
 /* Give the lock back, stop the thread, free. */
 void leader_stop(struct leader *leader);
 
 /* The fencing token if this process leads now; 0 if not. */
-int64_t leader_token(struct leader *leader);
+int64_t leader_token(struct leader *leader) MUST_CHECK;
 
-/* A partition has seen @token, greater than ours: draw a greater one, if we still lead.  (The
- * counter can go back with lost data while a partition's memory of it does not: in a cluster.) */
+/* A partition has seen @token, which is greater than ours: draw a greater one, if we still lead.
+ * (The counter can go back with lost data while a partition's memory of it does not: in a cluster.)
+ */
 void leader_outranked(struct leader *leader, int64_t token);
 
-/* Somebody wishes a pass (t:{0}:wish); true once for each time that it was found out. */
-bool leader_take_wish(struct leader *leader);
+/* Has another process asked for a pass (t:{0}:wish)?  True once for each time that a renewal found
+ * the wish. */
+bool leader_take_wish(struct leader *leader) MUST_CHECK;
 
-/* What else the leader's thread does, because it never waits long for anything.  Not called any
- * more once set has replaced it; must not set another. */
+/* What the leader's thread does beside, because it never waits long for anything: it answers jobs
+ * whose deadline has passed with STORAGE_UNKNOWN. */
 struct leader_chore {
-    int64_t (*look)(void *data); /* does what is due, returns when it is due again */
+    /* Take out the jobs that are late now, as a list in *ret_late.  Returns when to look again,
+     * INT64_MAX: not before a nudge.  Runs under a lock: it must not answer a job. */
+    int64_t (*take_late)(void *data, struct storage_job **ret_late);
     void *data;
 };
+
+/* From its return on the chore before is not called any more. */
 void leader_set_chore(struct leader *leader, struct leader_chore chore);
 
 /* Have the chore looked at now. */

@@ -1,17 +1,18 @@
-/* lock.h - a lock on one Redis: a key that holds somebody's random token for the time of a lease.
+/* lock.h - a lock kept in Redis: a key that holds its owner's random token for the time of a lease.
  *
  * Layer: storage.  A server belongs to one thread.
- * Source: redis.io, "Distributed Locks with Redis": SET NX PX with a random token; prolonged
- * (acquire.lua, renew.lua, release.lua) only by who still has it, and given back by
- * compare-and-delete.  One Redis, or several by the rules of redlock.h.
+ * Source: redis.io, "Distributed Locks with Redis": SET NX PX with a random token (acquire.lua).
+ * Only the process whose token it still is prolongs the lock (renew.lua), or deletes it
+ * (release.lua).  One Redis may keep the lock, or several by the rules of redlock.h.
  *
  * A question is sent first and its answer awaited later, so that several servers are asked at once.
- * A server that does not answer in time is disconnected: a late answer must not be taken for the
- * next one's.  Whether it did what it was asked is unknown then.
+ * A server that does not answer in time is disconnected: its late answer must not be taken for that
+ * to the next question.  Whether the server did what it was asked is then unknown.
  */
 #ifndef STORAGE_LOCK_LOCK_H
 #define STORAGE_LOCK_LOCK_H
 
+#include "storage/base/compiler.h"
 #include "storage/redis/redis.h"
 #include "storage/redis/script.h"
 #include "storage/schema/key.h"
@@ -50,20 +51,29 @@ enum lock_answer {
     LOCK_UNKNOWN, /* no answer, or a refusal */
 };
 
-/* Connect unless connected. */
+/* Connect unless connected.  False: it cannot be reached. */
 bool lock_connect(struct lock_server *server, int64_t deadline_ms);
 void lock_disconnect(struct lock_server *server); /* harmless if it is not connected */
 
-/* Ask; a server that is not connected is not asked, and answers LOCK_UNKNOWN.
- * @fence: the key of the fencing tokens, which lies beside the data, or NULL; the token drawn will
- * be greater than @floor.  @wish: a key that a renewal looks for, or NULL. */
+/* Ask.  A server that is not connected is not asked, and its answer is LOCK_UNKNOWN.
+ * @fence: the key of the fencing tokens, which lies beside the data, or NULL.  The token that is
+ * drawn is greater than @floor.  @wish: a key that a renewal looks for, or NULL. */
 void lock_ask_acquire(
     struct lock_server *server, const struct lock *lock, const struct key *fence, int64_t floor);
 void lock_ask_renew(struct lock_server *server, const struct lock *lock, const struct key *wish);
 void lock_ask_release(struct lock_server *server, const struct lock *lock);
 
-/* *ret_number: acquired: the fencing token (1 without @fence); LOCK_OTHERS to that: milliseconds
- * that the other one has left; renewed: 2 if there is a wish. */
-enum lock_answer lock_await(struct lock_server *server, int64_t deadline_ms, int64_t *ret_number);
+/* *ret_number of a lock that was renewed: somebody wishes a pass (@wish is there). */
+#define LOCK_RENEWED_WISHED 2
+
+/* Await the answer to the question that was asked.  *ret_number tells more:
+ *
+ *   question   answer         *ret_number
+ *   acquire    LOCK_MINE      the fencing token (1 without @fence)
+ *   acquire    LOCK_OTHERS    milliseconds that the other one has left
+ *   renew      LOCK_MINE      1, or LOCK_RENEWED_WISHED
+ */
+enum lock_answer lock_await(
+    struct lock_server *server, int64_t deadline_ms, int64_t *ret_number) MUST_CHECK;
 
 #endif

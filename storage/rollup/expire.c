@@ -31,7 +31,7 @@ static enum pass_result send_expiries(struct expiry *e, bool last)
     resp_text(&pass->args, pass->core->cfg);
     resp_text(&pass->args, pass->id);
     resp_text(&pass->args, pass->cur);
-    resp_decimal(&pass->args, pass->lease->fencing_token);
+    resp_decimal(&pass->args, pass->leadership->fencing_token);
     resp_text(&pass->args, next);
     resp_text(&pass->args, last ? "1" : "0");
     resp_decimal(&pass->args, (int64_t)e->n_keys);

@@ -1,40 +1,52 @@
-/* jobs.h - requests for a pass that wait for one.
+/* jobs.h - requests for a rollup pass: those that wait for one, and those that one was begun for.
  *
- * Layer: storage.  Thread-safe: the rollup's thread begins and finishes them, the leader's, which
- * never waits long, answers those that are late.
+ * Layer: storage.  Thread-safe.
+ *
+ * The rollup's thread begins and finishes requests.  It may wait long for Redis.  So the leader's
+ * thread, which never does, answers the requests whose deadline passes meanwhile.
+ * A request that comes while a pass is under way waits for the next pass, because the pass may have
+ * looked already at what the request is about.
+ *
+ * No function calls a job's done() while it holds the lock.
  */
 #ifndef STORAGE_ROLLUP_JOBS_H
 #define STORAGE_ROLLUP_JOBS_H
 
-#include "storage/core/core.h"
+#include <pthread.h>
+
+#include "storage/base/compiler.h"
+#include "storage/job/queue.h"
 
 struct rollup_jobs {
     pthread_mutex_t lock; /* guards the rest */
-    struct storage_job *first;
+    struct job_queue waiting;
+    struct job_queue begun;
     bool closed;
 };
 
 void rollup_jobs_init(struct rollup_jobs *jobs);
 void rollup_jobs_release(struct rollup_jobs *jobs);
 
-/* False: not taken, the service is stopping. */
-bool rollup_jobs_add(struct rollup_jobs *jobs, struct storage_job *job);
+/* Take a request.  False: not taken, the service is stopping. */
+bool rollup_jobs_add(struct rollup_jobs *jobs, struct storage_job *job) MUST_CHECK;
 
-/* Does any wait? */
-bool rollup_jobs_wait(struct rollup_jobs *jobs);
+/* Is there any request, begun or not? */
+bool rollup_jobs_any(struct rollup_jobs *jobs);
 
-/* A pass begins that serves all that wait now; true if there are any. */
-bool rollup_jobs_begin(struct rollup_jobs *jobs);
+/* A pass begins, for all that wait now. */
+void rollup_jobs_begin(struct rollup_jobs *jobs);
 
-/* Are any of those begun still here? */
+/* Is any request that a pass was begun for still here? */
 bool rollup_jobs_begun(struct rollup_jobs *jobs);
 
-/* Answer those begun; with STORAGE_OK they get @result. */
+/* Answer the requests that a pass was begun for; with STORAGE_OK they get @result. */
 void rollup_jobs_finish(
     struct rollup_jobs *jobs, enum storage_err err, const struct rollup_job *result);
 
-/* Answer those that are late by @now_ms; returns the next deadline, INT64_MAX if there is none. */
-int64_t rollup_jobs_late(struct rollup_jobs *jobs, int64_t now_ms);
+/* Take out the requests whose deadline is at or before @now_ms, as a list in *ret_late: the caller
+ * answers them.  Returns the next deadline, INT64_MAX if there is none. */
+int64_t rollup_jobs_take_late(
+    struct rollup_jobs *jobs, int64_t now_ms, struct storage_job **ret_late);
 
 /* Answer all, and take no more. */
 void rollup_jobs_close(struct rollup_jobs *jobs);

@@ -3,15 +3,11 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#include "storage/base/clock.h"
-#include "storage/core/reply_fault.h"
-#include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/time/write_plan.h"
 
 #define SCAN_COUNT   1000 /* entries a SCAN step looks at */
 #define SCAN_AT_ONCE 2000 /* entries in one step: 2 ms of zsets, 0.7 ms of small hashes */
-#define STEP_MS      5000 /* longest wait for one step's reply */
 
 void rollup_list_release(struct rollup_list *list)
 {
@@ -76,32 +72,26 @@ static void put_scan(
 }
 
 /* Send what begin() began; *ret has an item for each key that was put, and one more. */
-static enum list_result finish(
+static enum pass_result finish(
     const struct rollup_scope *scope, struct list_step *step, const struct reply **ret)
 {
-    struct session *session = scope->session;
-    if (!scope->lease->still_mine(scope->lease->data)) {
-        return LIST_VOID;
-    }
-    script_head(&step->out, &session->scripts, SCRIPT_LIST, step->n_keys, step->n_args);
+    script_head(&step->out, &scope->session->scripts, SCRIPT_LIST, step->n_keys, step->n_args);
     buffer_append(&step->out, step->keys.p, step->keys.n);
     buffer_append(&step->out, step->args.p, step->args.n);
     step->out.failed = step->out.failed || step->keys.failed || step->args.failed;
-    if (redis_ask(session->redis, &step->out, monotonic_ms() + STEP_MS, ret) != REDIS_OK_STATUS) {
-        return LIST_LOST;
+    enum pass_result result =
+        leadership_ask(scope->leadership, scope->core, scope->session, &step->out, ret);
+    if (result != PASS_DONE) {
+        return result;
     }
     if ((*ret)->type == REPLY_INTEGER) {
-        return LIST_VOID;
-    }
-    if ((*ret)->type == REPLY_ERROR) {
-        core_notice(scope->core, STORAGE_ROLLUP_FAILED, (*ret)->text.p);
-        return reply_fault(*ret) == REPLY_RECONNECT ? LIST_LOST : LIST_FAILED;
+        return PASS_VOID;
     }
     if ((*ret)->type != REPLY_ARRAY || (*ret)->n != step->n_keys) {
-        return LIST_FAILED;
+        return PASS_FAILED;
     }
     step->redis_ms = reply_integer(&(*ret)->items[step->n_keys - 1], 0);
-    return LIST_OK;
+    return PASS_DONE;
 }
 
 static bool copy(struct arena *arena, struct slice from, struct slice *ret)
@@ -205,7 +195,7 @@ static bool take_members(
     return true;
 }
 
-static enum list_result list_sites(
+static enum pass_result list_sites(
     const struct rollup_scope *scope, struct rollup_list *list, struct list_step *step)
 {
     char cursor[24] = "0";
@@ -215,18 +205,18 @@ static enum list_result list_sites(
         const struct reply *reply = NULL;
         begin(scope, step);
         put_scan(step, "SSCAN", &open, cursor);
-        enum list_result result = finish(scope, step, &reply);
-        if (result != LIST_OK) {
+        enum pass_result result = finish(scope, step, &reply);
+        if (result != PASS_DONE) {
             return result;
         }
         const struct reply *scan = &reply->items[0];
         if (scan->n != 2 || scan->items[0].text.n >= sizeof(cursor) ||
             !take_members(scope, list, &scan->items[1])) {
-            return LIST_FAILED;
+            return PASS_FAILED;
         }
         memcpy(cursor, scan->items[0].text.p, scan->items[0].text.n + 1);
     } while (strcmp(cursor, "0") != 0);
-    return LIST_OK;
+    return PASS_DONE;
 }
 
 /* ---- pages of a site ---- */
@@ -293,7 +283,7 @@ static void part_key(const struct rollup_scope *scope, const struct rollup_list 
         SLICE(""));
 }
 
-static enum list_result ask_sizes(const struct rollup_scope *scope, const struct rollup_list *list,
+static enum pass_result ask_sizes(const struct rollup_scope *scope, const struct rollup_list *list,
     struct scan *scan, struct list_step *step)
 {
     const struct reply *reply = NULL;
@@ -303,12 +293,12 @@ static enum list_result ask_sizes(const struct rollup_scope *scope, const struct
         part_key(scope, list, scan, i, &key);
         put_size(step, scanned(list, scan, i).level == LEVEL_MINUTE ? "HLEN" : "ZCARD", &key);
     }
-    enum list_result result = finish(scope, step, &reply);
-    for (size_t i = scan->first; result == LIST_OK && i < scan->end; i++) {
+    enum pass_result result = finish(scope, step, &reply);
+    for (size_t i = scan->first; result == PASS_DONE && i < scan->end; i++) {
         scan->size[i] = reply_integer(&reply->items[i - scan->first], -1);
         scan->done[i] = scan->size[i] == 0;
         if (scan->size[i] < 0) {
-            return LIST_FAILED;
+            return PASS_FAILED;
         }
     }
     return result;
@@ -354,24 +344,24 @@ static bool take_piece(
     return true;
 }
 
-static enum list_result run_scan(const struct rollup_scope *scope, struct rollup_list *list,
+static enum pass_result run_scan(const struct rollup_scope *scope, struct rollup_list *list,
     struct scan *scan, struct list_step *step)
 {
     for (size_t i = scan->first; i < scan->end; i++) {
         memcpy(scan->cursor[i], "0", 2);
     }
-    enum list_result result = ask_sizes(scope, list, scan, step);
-    while (result == LIST_OK) {
+    enum pass_result result = ask_sizes(scope, list, scan, step);
+    while (result == PASS_DONE) {
         const struct reply *reply = NULL;
         size_t which[PARTS_MAX];
         size_t n = write_scans(scope, list, scan, step, which);
         if (n == 0) {
-            return LIST_OK;
+            return PASS_DONE;
         }
         result = finish(scope, step, &reply);
-        for (size_t i = 0; result == LIST_OK && i < n; i++) {
+        for (size_t i = 0; result == PASS_DONE && i < n; i++) {
             if (!take_piece(list, scan, which[i], &reply->items[i])) {
-                result = LIST_FAILED;
+                result = PASS_FAILED;
             }
         }
     }
@@ -397,14 +387,14 @@ static uint64_t parts_gone(const struct rollup_scope *scope, const struct rollup
     return gone;
 }
 
-static enum list_result list_pages(const struct rollup_scope *scope, struct rollup_list *list,
+static enum pass_result list_pages(const struct rollup_scope *scope, struct rollup_list *list,
     uint32_t site, enum key_kind kind, struct list_step *step)
 {
     size_t n_parts = rollup_cut_of(list, site)->n_parts;
     struct scan parts = {.site = site, .kind = kind, .end = n_parts};
-    enum list_result result = run_scan(scope, list, &parts, step);
+    enum pass_result result = run_scan(scope, list, &parts, step);
     uint64_t gone = parts_gone(scope, list, site, step->redis_ms);
-    if (result == LIST_OK && gone != 0) {
+    if (result == PASS_DONE && gone != 0) {
         struct scan whole = {
             .site = site, .kind = kind, .first = n_parts, .end = n_parts + 1, .gone = gone};
         result = run_scan(scope, list, &whole, step);
@@ -412,7 +402,7 @@ static enum list_result list_pages(const struct rollup_scope *scope, struct roll
     return result;
 }
 
-enum list_result rollup_list_make(
+enum pass_result rollup_list_make(
     const struct rollup_scope *scope, bool sites_only, struct rollup_list *ret)
 {
     struct list_step step = {0};
@@ -420,10 +410,10 @@ enum list_result rollup_list_make(
     index_clear(&ret->index);
     index_clear(&ret->site_index);
     ret->n_sites = ret->n_items = ret->n_cuts = 0;
-    enum list_result result = list_sites(scope, ret, &step);
-    for (size_t i = 0; !sites_only && result == LIST_OK && i < ret->n_sites; i++) {
+    enum pass_result result = list_sites(scope, ret, &step);
+    for (size_t i = 0; !sites_only && result == PASS_DONE && i < ret->n_sites; i++) {
         result = list_pages(scope, ret, (uint32_t)i, KEY_PV, &step);
-        if (result == LIST_OK) {
+        if (result == PASS_DONE) {
             result = list_pages(scope, ret, (uint32_t)i, KEY_VV, &step);
         }
     }

@@ -1,29 +1,31 @@
-/* list.h - the sites and pages that a bucket's parts hold.
+/* list.h - the sites and pages that the parts of a bucket hold: what a pass has to merge.
  *
- * Layer: storage.  Belongs to the rollup thread.
+ * Layer: storage.  Belongs to the rollup's thread.
+ *
  * A pass completes all buckets of a level that end at one instant: of each zone in use that has
  * one, that bucket.  (Another zone's bucket goes on over that instant, and waits for its own end.)
- * Each step is a run of list.lua, which looks at the pass and its cursor first: the list is void as
- * soon as the pass is not ours any more.  Sizes are asked first, then the parts are scanned in
+ * The parts of a bucket are the buckets of the level below: the minutes of an hour, for example.
+ *
+ * Each step is a run of list.lua, which looks at the pass and its cursor first.  The list is void
+ * as soon as the pass is not ours any more.  Sizes are asked first; then the parts are scanned in
  * pieces, so that no step holds Redis for more than about two milliseconds.
  *
- * Pages are found in a part's hash of views.  Once the bucket is closed for readers that may expire
- * (a late event gives it its expiry) while the sketches of the part's other pages have none yet. So
- * where a part's time is over by now, and was not yet when the bucket was closed, every page of the
- * bucket itself is taken to be in the part: whatever was in the part by then is in the bucket too.
+ * Pages are found in a part's hash of views.  Once the bucket is closed for readers, that hash may
+ * expire (a late event gives it its expiry), while the sketches of the part's other pages have no
+ * expiry yet.  So a part may be gone by now that was there when the bucket was closed.  Then every
+ * page of the bucket itself is taken to be in the part: whatever was in the part by then is in the
+ * bucket too.
  */
 #ifndef STORAGE_ROLLUP_LIST_H
 #define STORAGE_ROLLUP_LIST_H
 
 #include "storage/base/arena.h"
 #include "storage/base/index.h"
-#include "storage/core/core.h"
-#include "storage/core/session.h"
-#include "storage/rollup/pass.h"
+#include "storage/rollup/leadership.h"
 #include "storage/schema/key.h"
 
-#define PARTS_MAX                                                                                  \
-    62 /* minutes of an hour, hours of a day, days of a month; bits of rollup_item.parts */
+/* Minutes of an hour, hours of a day, days of a month; they are bits of rollup_item.parts. */
+#define PARTS_MAX 62
 
 /* One bucket to complete and its parts, of one zone. */
 struct rollup_cut {
@@ -41,8 +43,7 @@ struct rollup_site {
 /* A page of a site, and the parts that have it. */
 struct rollup_item {
     uint32_t site;
-    enum key_kind
-        kind; /* KEY_PV: sketches and views; KEY_VV: visits, which lie with the visitors */
+    enum key_kind kind; /* KEY_PV: sketches and views; KEY_VV: visits, with the visitors */
     struct slice page;
     uint64_t parts; /* bit i: it is in part i */
 };
@@ -64,18 +65,16 @@ struct rollup_scope {
     struct core *core;
     struct session *session;
     const char *tag;
-    const struct rollup_lease *lease;
+    const struct leadership *leadership;
     const char *pass; /* id, NUL-terminated */
     const char *cur;  /* cursor expected */
     enum level level; /* of the buckets to complete, */
     int64_t end_s;    /* which end here, each in its site's zone */
     bool overdue;     /* take those that ended before too */
-    const struct retention
-        *retention;    /* the bucket is closed for readers: parts may be gone; or NULL */
+    /* Once the bucket is closed for readers, when its parts may be gone; NULL before. */
+    const struct retention *retention;
     int64_t closed_ms; /* a time before it was closed, Redis's clock; 0: not known */
 };
-
-enum list_result { LIST_OK, LIST_VOID, LIST_LOST, LIST_FAILED };
 
 /* The cut of a site of the list. */
 static inline const struct rollup_cut *rollup_cut_of(const struct rollup_list *list, uint32_t site)
@@ -83,9 +82,10 @@ static inline const struct rollup_cut *rollup_cut_of(const struct rollup_list *l
     return &list->cuts[list->sites[site].cut];
 }
 
-/* Make the list into @ret (zeroed, or used before); with @sites_only without items. */
-enum list_result rollup_list_make(
-    const struct rollup_scope *scope, bool sites_only, struct rollup_list *ret);
+/* Make the list into @ret (zeroed, or used before); with @sites_only without items.
+ * rollup_list_release gives it back, in any case. */
+enum pass_result rollup_list_make(
+    const struct rollup_scope *scope, bool sites_only, struct rollup_list *ret) MUST_CHECK;
 void rollup_list_release(struct rollup_list *list);
 
 #endif

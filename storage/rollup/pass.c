@@ -36,7 +36,7 @@ static bool find_due(struct pass *pass, int64_t now_s)
     const struct rollup_state *state = &pass->view.state;
     for (int level = LEVEL_HOUR; level < LEVELS; level++) {
         int64_t end_s = next_end_s(&pass->core->sites, state, (enum level)level);
-        bool due = level == LEVEL_HOUR ? end_s + pass->lease->grace_s <= now_s
+        bool due = level == LEVEL_HOUR ? end_s + pass->leadership->grace_s <= now_s
                                        : end_s <= state->readers_s[level - 1];
         if (due) {
             pass->level = (enum level)level;
@@ -68,7 +68,7 @@ static enum pass_result mark(struct pass *pass)
     pass_put_state(pass, &pass->view.state);
     pass_put_state(pass, &closed);
     resp_text(&pass->args, pass->id);
-    resp_decimal(&pass->args, pass->lease->fencing_token);
+    resp_decimal(&pass->args, pass->leadership->fencing_token);
     resp_decimal(&pass->args, pass->end_s);
     enum pass_result result = pass_run(pass, SCRIPT_MARK, 1, 6, &done);
     pass->view.state = closed;
@@ -108,7 +108,7 @@ static enum pass_result take_over(struct pass *pass, struct slice theirs)
     pass_put_state(pass, &pass->view.state);
     resp_word(&pass->args, id, PASS_ID - 1);
     resp_text(&pass->args, pass->id);
-    resp_decimal(&pass->args, pass->lease->fencing_token);
+    resp_decimal(&pass->args, pass->leadership->fencing_token);
     resp_text(&pass->args, pass->cur);
     return pass_run(pass, SCRIPT_TAKEOVER, 1, 6, &done);
 }
@@ -167,7 +167,7 @@ static enum pass_result merge_chunk(struct pass *pass, size_t first, size_t n, i
     resp_text(&pass->args, pass->core->cfg);
     resp_text(&pass->args, pass->id);
     resp_text(&pass->args, pass->cur);
-    resp_decimal(&pass->args, pass->lease->fencing_token);
+    resp_decimal(&pass->args, pass->leadership->fencing_token);
     resp_decimal(&pass->args, position(pass));
     resp_decimal(&pass->args, MERGE_BUDGET_US);
     if (pass->level == LEVEL_MONTH) {
@@ -223,7 +223,7 @@ static enum pass_result advance(struct pass *pass)
     resp_text(&pass->args, pass->core->cfg);
     resp_text(&pass->args, pass->id);
     resp_text(&pass->args, pass->cur);
-    resp_decimal(&pass->args, pass->lease->fencing_token);
+    resp_decimal(&pass->args, pass->leadership->fencing_token);
     pass_put_state(pass, &pass->view.state);
     pass_put_state(pass, &done_state);
     resp_text(&pass->args, ver);
@@ -268,8 +268,8 @@ static enum pass_result read_rolled(struct pass *pass, char *open, int64_t *ret_
     memcpy(open, n == 0 ? "" : theirs->text.p, n);
     open[n] = '\0';
     int64_t seen = reply_integer(&reply->items[ROLLED_FIELDS + 1], 0);
-    if (seen > pass->lease->fencing_token) {
-        pass->lease->fenced(pass->lease->data, seen);
+    if (seen > pass->leadership->fencing_token) {
+        pass->leadership->fenced(pass->leadership->data, seen);
         return PASS_FENCED;
     }
     return PASS_DONE;
@@ -299,13 +299,13 @@ static enum pass_result work(struct pass *pass)
 }
 
 enum pass_result rollup_pass(struct core *core, struct session *session, unsigned partition,
-    const struct rollup_lease *lease)
+    const struct leadership *leadership)
 {
     struct pass pass = {.core = core,
         .session = session,
         .partition = partition,
         .tag = core->partitions.tag[partition],
-        .lease = lease};
+        .leadership = leadership};
     enum pass_result result = work(&pass);
     if (result == PASS_DONE) {
         atomic_fetch_add(&core->stats.rollup_passes, 1);

@@ -123,11 +123,12 @@ static void fenced(void *data, int64_t token)
 }
 
 /* Bring one partition up to date.  False: something is left, try again later. */
-static bool roll_partition(struct rollup *r, unsigned partition, const struct rollup_lease *lease)
+static bool roll_partition(
+    struct rollup *r, unsigned partition, const struct leadership *leadership)
 {
     unsigned voids = 0;
     while (voids < 2 && still_mine(r)) {
-        switch (rollup_pass(r->core, &r->session, partition, lease)) {
+        switch (rollup_pass(r->core, &r->session, partition, leadership)) {
         case PASS_NOTHING:
             return true;
         case PASS_DONE:
@@ -165,7 +166,7 @@ static void answer_jobs(struct rollup *r)
  * soon. */
 static bool lead(struct rollup *r, bool asked)
 {
-    struct rollup_lease lease = {.fencing_token = r->token,
+    struct leadership leadership = {.fencing_token = r->token,
         .grace_s = asked ? 0 : PASS_GRACE_S,
         .still_mine = still_mine,
         .fenced = fenced,
@@ -176,11 +177,11 @@ static bool lead(struct rollup *r, bool asked)
         return false;
     }
     if (asked) {
-        (void)rollup_jobs_begin(&r->jobs);
+        rollup_jobs_begin(&r->jobs);
         read_wish(r, wish);
     }
     for (unsigned p = 0; r->session.redis != NULL && p < r->core->partitions.n; p++) {
-        ok = roll_partition(r, p, &lease) && ok;
+        ok = roll_partition(r, p, &leadership) && ok;
     }
     if (r->session.redis != NULL && still_mine(r) && !activity_sweep(r->core, &r->session)) {
         session_close(&r->session);
@@ -215,7 +216,7 @@ static int64_t due_in_ms(struct core *core)
 static int64_t turn_of_leader(struct rollup *r, int64_t token)
 {
     bool asked = leader_take_wish(r->leader);
-    asked = rollup_jobs_wait(&r->jobs) || asked;
+    asked = rollup_jobs_any(&r->jobs) || asked;
     r->token = token;
     r->wishing = false;
     int64_t wait_ms = due_in_ms(r->core);
@@ -236,7 +237,7 @@ static int64_t await_other(struct rollup *r)
     struct buffer b;
     struct key key;
     if (atomic_load(&r->core->refusing)) {
-        (void)rollup_jobs_begin(&r->jobs);
+        rollup_jobs_begin(&r->jobs);
         rollup_jobs_finish(&r->jobs, STORAGE_DOWN, NULL);
         return RETRY_MS;
     }
@@ -246,7 +247,7 @@ static int64_t await_other(struct rollup *r)
     /* Who came later waits for the next wish; so if all that this one was for have given up, that
      * is now. */
     if (!r->wishing || !rollup_jobs_begun(&r->jobs)) {
-        (void)rollup_jobs_begin(&r->jobs);
+        rollup_jobs_begin(&r->jobs);
         r->wishing = make_wish(r);
         return WISH_LOOK_MS;
     }
@@ -265,7 +266,7 @@ static int64_t await_other(struct rollup *r)
 
 static int64_t turn_of_follower(struct rollup *r)
 {
-    if (rollup_jobs_wait(&r->jobs)) {
+    if (rollup_jobs_any(&r->jobs)) {
         return await_other(r);
     }
     r->wishing = false;
@@ -296,10 +297,10 @@ static void *rollup_main(void *argument)
     return NULL;
 }
 
-static int64_t look_at_jobs(void *data)
+static int64_t take_late(void *data, struct storage_job **ret_late)
 {
     struct rollup *r = data;
-    return rollup_jobs_late(&r->jobs, monotonic_ms());
+    return rollup_jobs_take_late(&r->jobs, monotonic_ms(), ret_late);
 }
 
 struct rollup *rollup_start(struct core *core, struct leader *leader)
@@ -317,7 +318,7 @@ struct rollup *rollup_start(struct core *core, struct leader *leader)
         free(r);
         return NULL;
     }
-    leader_set_chore(leader, (struct leader_chore){look_at_jobs, r});
+    leader_set_chore(leader, (struct leader_chore){take_late, r});
     return r;
 }
 

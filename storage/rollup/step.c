@@ -2,47 +2,15 @@
 #include "storage/redis/resp.h"
 #include "storage/rollup/step.h"
 
-#include "storage/core/reply_fault.h"
-#include "storage/redis/ask.h"
-
-#define STEP_MS 5000 /* longest wait for one step's reply */
-
-static enum pass_result pass_from_list(enum list_result result)
-{
-    switch (result) {
-    case LIST_OK:
-        return PASS_DONE;
-    case LIST_VOID:
-        return PASS_VOID;
-    case LIST_LOST:
-        return PASS_LOST;
-    case LIST_FAILED:
-        return PASS_FAILED;
-    }
-    return PASS_FAILED;
-}
-
 enum pass_result pass_ask(struct pass *pass, const struct reply **ret)
 {
-    if (redis_ask(pass->session->redis, &pass->out, monotonic_ms() + STEP_MS, ret) !=
-        REDIS_OK_STATUS) {
-        return PASS_LOST;
-    }
-    if ((*ret)->type == REPLY_ERROR) {
-        core_notice(pass->core, STORAGE_ROLLUP_FAILED, (*ret)->text.p);
-        return reply_fault(*ret) == REPLY_RECONNECT ? PASS_LOST : PASS_FAILED;
-    }
-    return PASS_DONE;
+    return leadership_ask(pass->leadership, pass->core, pass->session, &pass->out, ret);
 }
 
-/* Run a script whose reply is a number; at least 1 is success. */
 enum pass_result pass_run(
     struct pass *pass, enum script script, size_t n_keys, size_t n_args, int64_t *ret)
 {
     const struct reply *reply = NULL;
-    if (!pass->lease->still_mine(pass->lease->data)) {
-        return PASS_VOID;
-    }
     script_head(&pass->out, &pass->session->scripts, script, n_keys, n_args);
     buffer_append(&pass->out, pass->keys.p, pass->keys.n);
     buffer_append(&pass->out, pass->args.p, pass->args.n);
@@ -83,7 +51,7 @@ enum pass_result pass_list(struct pass *pass, bool sites_only, bool overdue)
     struct rollup_scope scope = {.core = pass->core,
         .session = pass->session,
         .tag = pass->tag,
-        .lease = pass->lease,
+        .leadership = pass->leadership,
         .pass = pass->id,
         .cur = pass->cur,
         .level = pass->level,
@@ -91,5 +59,5 @@ enum pass_result pass_list(struct pass *pass, bool sites_only, bool overdue)
         .overdue = overdue,
         .retention = overdue ? &pass->view.retention : NULL,
         .closed_ms = pass->closed_ms};
-    return pass_from_list(rollup_list_make(&scope, sites_only, &pass->list));
+    return rollup_list_make(&scope, sites_only, &pass->list);
 }

@@ -1,15 +1,15 @@
-/* step.h - one step of a pass at a time: what mark, merge, advance and expire have in
- * common.
+/* step.h - what the steps of a pass have in common: the pass's state, and how a script is run.
  *
- * Layer: storage, private to rollup/pass.c and rollup/expire.c.  Belongs to the rollup thread.
+ * Layer: storage, private to rollup/pass.c and rollup/expire.c.  Belongs to the rollup's thread.
+ *
  * A step's keys and arguments are put into pass->keys and pass->args, in order; pass_run sends
  * them.
  */
 #ifndef STORAGE_ROLLUP_STEP_H
 #define STORAGE_ROLLUP_STEP_H
 
+#include "storage/rollup/leadership.h"
 #include "storage/rollup/list.h"
-#include "storage/rollup/pass.h"
 #include "storage/schema/key.h"
 
 #define PASS_ID 34 /* letter, 32 hex digits, NUL */
@@ -19,7 +19,7 @@ struct pass {
     struct session *session;
     unsigned partition;
     const char *tag;
-    const struct rollup_lease *lease;
+    const struct leadership *leadership;
 
     struct partition_view view;
     char id[PASS_ID];
@@ -32,23 +32,22 @@ struct pass {
 };
 
 /* Send what is in pass->out and await one reply; PASS_DONE if it is no error. */
-enum pass_result pass_ask(struct pass *pass, const struct reply **ret);
+enum pass_result pass_ask(struct pass *pass, const struct reply **ret) MUST_CHECK;
 
-/* Run a script with what was put; its reply is a number, at least 1 for success (else PASS_VOID).
- */
+/* Run a script with what was put.  Its reply is a number: at least 1 is success, less PASS_VOID. */
 enum pass_result pass_run(
-    struct pass *pass, enum script script, size_t n_keys, size_t n_args, int64_t *ret);
+    struct pass *pass, enum script script, size_t n_keys, size_t n_args, int64_t *ret) MUST_CHECK;
 
 void pass_put_key(struct pass *pass, const char *name);
 void pass_put_bucket_key(
     struct pass *pass, enum key_kind kind, uint32_t site, struct bucket bucket, struct slice page);
 void pass_put_state(struct pass *pass, const struct rollup_state *state);
 
-/* List the sites (and pages) of the parts into pass->list; with @overdue also of buckets that ended
- * before, which are complete but were left announced. */
-enum pass_result pass_list(struct pass *pass, bool sites_only, bool overdue);
+/* List the sites, and unless @sites_only the pages, of the parts into pass->list.  @overdue: also
+ * of buckets that ended before, which are complete but were left announced. */
+enum pass_result pass_list(struct pass *pass, bool sites_only, bool overdue) MUST_CHECK;
 
 /* The last phase (rollup/expire.c): the parts get their expiry, and the pass ends. */
-enum pass_result pass_expire(struct pass *pass);
+enum pass_result pass_expire(struct pass *pass) MUST_CHECK;
 
 #endif

@@ -29,22 +29,34 @@ Test(rollup_jobs, a_pass_answers_those_that_waited_when_it_began)
     struct storage_job a = job_of(0, 100);
     struct storage_job b = job_of(1, 100);
     rollup_jobs_init(&jobs);
-    cr_expect_not(rollup_jobs_wait(&jobs));
-    cr_expect_not(rollup_jobs_begin(&jobs));
+    cr_expect_not(rollup_jobs_any(&jobs));
+    rollup_jobs_begin(&jobs);
+    cr_expect_not(rollup_jobs_begun(&jobs));
     cr_expect(rollup_jobs_add(&jobs, &a));
     cr_expect_not(rollup_jobs_begun(&jobs));
-    cr_expect(rollup_jobs_begin(&jobs) && rollup_jobs_begun(&jobs));
+    rollup_jobs_begin(&jobs);
+    cr_expect(rollup_jobs_begun(&jobs));
     cr_expect(rollup_jobs_add(&jobs, &b));
     rollup_jobs_finish(&jobs, STORAGE_OK, &result);
     cr_expect_not(rollup_jobs_begun(&jobs));
     cr_expect(answered[0] == 1 && a.err == STORAGE_OK && a.u.rollup.fencing_token == 42);
-    cr_expect(answered[1] == 0 && rollup_jobs_wait(&jobs), "it came too late for that one");
-    cr_expect(rollup_jobs_begin(&jobs));
+    cr_expect(answered[1] == 0 && rollup_jobs_any(&jobs), "it came too late for that one");
+    rollup_jobs_begin(&jobs);
+    cr_expect(rollup_jobs_begun(&jobs));
     rollup_jobs_finish(&jobs, STORAGE_DOWN, NULL);
     cr_expect(answered[0] == 1 && answered[1] == 1 && b.err == STORAGE_DOWN);
-    cr_expect_not(rollup_jobs_wait(&jobs));
+    cr_expect_not(rollup_jobs_any(&jobs));
     rollup_jobs_close(&jobs);
     rollup_jobs_release(&jobs);
+}
+
+/* As the leader does. */
+static int64_t answer_late(struct rollup_jobs *jobs, int64_t now_ms)
+{
+    struct storage_job *late = NULL;
+    int64_t next_ms = rollup_jobs_take_late(jobs, now_ms, &late);
+    jobs_done(late, STORAGE_UNKNOWN);
+    return next_ms;
 }
 
 Test(rollup_jobs, late_ones_are_answered_begun_or_not)
@@ -54,17 +66,17 @@ Test(rollup_jobs, late_ones_are_answered_begun_or_not)
     struct storage_job b = job_of(1, 200);
     struct storage_job c = job_of(2, 300);
     rollup_jobs_init(&jobs);
-    cr_expect_eq(rollup_jobs_late(&jobs, 0), INT64_MAX);
+    cr_expect_eq(answer_late(&jobs, 0), INT64_MAX);
     cr_expect(rollup_jobs_add(&jobs, &b));
-    (void)rollup_jobs_begin(&jobs);
+    rollup_jobs_begin(&jobs);
     cr_expect(rollup_jobs_add(&jobs, &a) && rollup_jobs_add(&jobs, &c));
-    cr_expect_eq(rollup_jobs_late(&jobs, 99), 100);
+    cr_expect_eq(answer_late(&jobs, 99), 100);
     cr_expect_eq(answered[0] + answered[1] + answered[2], 0);
-    cr_expect_eq(rollup_jobs_late(&jobs, 100), 200);
+    cr_expect_eq(answer_late(&jobs, 100), 200);
     cr_expect(answered[0] == 1 && a.err == STORAGE_UNKNOWN);
     cr_expect(rollup_jobs_begun(&jobs));
-    cr_expect_eq(rollup_jobs_late(&jobs, 250), 300);
-    cr_expect(rollup_jobs_wait(&jobs) && !rollup_jobs_begun(&jobs), "what is left came later");
+    cr_expect_eq(answer_late(&jobs, 250), 300);
+    cr_expect(rollup_jobs_any(&jobs) && !rollup_jobs_begun(&jobs), "what is left came later");
     cr_expect(answered[1] == 1 && b.err == STORAGE_UNKNOWN && answered[2] == 0);
     rollup_jobs_finish(&jobs, STORAGE_OK, &(struct rollup_job){0});
     cr_expect(answered[0] == 1 && answered[1] == 1, "nobody twice");
