@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
+#include "storage/base/index.h"
 #include "storage/core/reply_fault.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
@@ -22,7 +23,7 @@ void limiter_init(struct limiter *l, struct core *core)
 
 void limiter_release(struct limiter *l)
 {
-    free(l->sent.ring);
+    free(l->sent.jobs);
     buffer_release(&l->out);
 }
 
@@ -30,30 +31,22 @@ void limiter_release(struct limiter *l)
 
 static struct sent_job *sent_at(const struct limiter *l, size_t i)
 {
-    return &l->sent.ring[(l->sent.head + i) & (l->sent.capacity - 1)];
+    return &l->sent.jobs[l->sent.first + i];
 }
 
 /* Room for @more jobs.  False: out of memory. */
 static bool reserve_sent(struct limiter *l, size_t more)
 {
     struct sent_jobs *sent = &l->sent;
-    size_t capacity = sent->capacity == 0 ? 64 : sent->capacity;
-    while (capacity - sent->n < more) {
-        capacity *= 2;
+    if (sent->first > 0) {
+        memmove(sent->jobs, sent_at(l, 0), sent->n * sizeof(*sent->jobs));
+        sent->first = 0;
     }
-    if (capacity == sent->capacity) {
-        return true;
+    bool ok = true;
+    while (ok && sent->capacity < sent->n + more) {
+        ok = array_reserve(&sent->jobs, &sent->capacity, sent->capacity, sizeof(*sent->jobs));
     }
-    struct sent_job *ring = malloc(capacity * sizeof(*ring));
-    if (ring == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < sent->n; i++) {
-        ring[i] = *sent_at(l, i);
-    }
-    free(sent->ring);
-    *sent = (struct sent_jobs){.ring = ring, .n = sent->n, .capacity = capacity};
-    return true;
+    return ok;
 }
 
 /* There is room. */
@@ -294,7 +287,7 @@ bool limiter_take_reply(struct limiter *l, const struct reply *reply)
     }
     for (bool last = l->sent.n == 0; !last; at += 4) {
         struct sent_job sent = *sent_at(l, 0);
-        l->sent.head = (l->sent.head + 1) & (l->sent.capacity - 1);
+        l->sent.first++;
         l->sent.n--;
         last = sent.last;
         l->rounds -= sent.last_of_round;

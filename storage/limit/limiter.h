@@ -17,13 +17,13 @@
 
 struct limiter {
     struct core *core;
-    struct sent_jobs { /* replies come in this order; capacity is a power of two */
+    struct sent_jobs { /* jobs[first .. first + n): replies come in this order */
         struct sent_job {
             struct storage_job *job; /* NULL: answered meanwhile */
             bool last;               /* of its script */
             bool last_of_round;      /* of what was sent at once */
-        } * ring;
-        size_t head, n, capacity;
+        } * jobs;
+        size_t first, n, capacity;
     } sent;
     struct job_queue again; /* refused without having run */
     struct job_queue done;  /* answered by Redis; their err is set */
