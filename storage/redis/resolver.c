@@ -2,18 +2,17 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "storage/base/clock.h"
+#include "storage/base/cond.h"
 
 struct resolver {
     pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t ended; /* a lookup has; CLOCK_MONOTONIC */
+    pthread_cond_t ended; /* a lookup has */
     unsigned users;       /* its owner, and a thread that looks up */
     bool under_way;
     uint64_t n_ended;
@@ -60,13 +59,9 @@ struct resolver *resolver_new(const char *host, resolver_lookup lookup)
     if (r == NULL) {
         return NULL;
     }
+    mutex_init(&r->lock);
+    cond_init(&r->ended);
     memcpy(r->host, host, n);
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_mutex_init(&r->lock, NULL);
-    (void)pthread_cond_init(&r->ended, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
     r->users = 1;
     r->lookup = lookup != NULL ? lookup : look_up;
     r->numeric = n <= RESOLVER_ADDRESS_MAX && is_numeric(host);
@@ -128,18 +123,18 @@ static bool resolver_begin(struct resolver *r)
 static bool wait_for_answer(
     struct resolver *r, int64_t deadline_ms, char address[RESOLVER_ADDRESS_MAX])
 {
-    struct timespec until = {deadline_ms / 1000, deadline_ms % 1000 * 1000000};
     bool fresh = r->n_ended > 0 && monotonic_ms() - r->ended_ms < RESOLVER_FRESH_MS;
     uint64_t wanted = r->n_ended + !fresh;
     if (!fresh && !r->under_way && !resolver_begin(r)) {
         (void)snprintf(address, RESOLVER_ADDRESS_MAX, "no thread to look the name up");
         return false;
     }
-    while (r->n_ended < wanted) {
-        if (pthread_cond_timedwait(&r->ended, &r->lock, &until) != 0 && r->n_ended < wanted) {
-            (void)snprintf(address, RESOLVER_ADDRESS_MAX, "the name servers do not answer");
-            return false;
-        }
+    while (r->n_ended < wanted && monotonic_ms() < deadline_ms) {
+        cond_wait_until_ms(&r->ended, &r->lock, deadline_ms);
+    }
+    if (r->n_ended < wanted) {
+        (void)snprintf(address, RESOLVER_ADDRESS_MAX, "the name servers do not answer");
+        return false;
     }
     memcpy(address, r->address, RESOLVER_ADDRESS_MAX);
     return r->found;

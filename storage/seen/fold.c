@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
+#include "storage/base/cond.h"
 #include "storage/schema/key.h"
 #include "storage/seen/fold_log.h"
 
@@ -144,10 +145,10 @@ struct seen_fold *seen_fold_start(struct core *core)
     if (fold == NULL) {
         return NULL;
     }
+    mutex_init(&fold->lock);
+    cond_init(&fold->work);
     fold->core = core;
     fold_log_init(&fold->log, core);
-    pthread_mutex_init(&fold->lock, NULL);
-    pthread_cond_init(&fold->work, NULL);
     if (pthread_create(&fold->thread, NULL, fold_main, fold) != 0) {
         pthread_cond_destroy(&fold->work);
         pthread_mutex_destroy(&fold->lock);
