@@ -7,7 +7,6 @@
 #include "storage/read/pipeline.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
-#include "storage/users/bitmaps.h"
 
 #define SCAN_COUNT "1000" /* names that a step looks at */
 

@@ -7,7 +7,6 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/hashed_event.h"
 #include "storage/schema/key.h"
-#include "storage/users/bitmaps.h"
 
 struct known {
     const struct slice *pages;
