@@ -1,8 +1,10 @@
 /* buffer.h - bytes that grow.
  *
- * Layer: storage, pure.  One owner.  A failed allocation sets `failed` and drops what is appended
- * from then on, so that a caller checks once, before the bytes are used.  buffer_init allocates
- * nothing.
+ * Layer: storage, pure.  Not thread-safe: a buffer has one owner.
+ *
+ * A caller appends bytes and text, and the buffer makes room for them.  An allocation that fails
+ * sets `failed`, and from then on the buffer drops what is appended.  So a caller appends without
+ * looking at each result and checks `failed` once, before it uses the bytes.
  */
 #ifndef STORAGE_BASE_BUFFER_H
 #define STORAGE_BASE_BUFFER_H
@@ -11,25 +13,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
 struct buffer {
-    char *p;
+    char *p; /* owned; moves when the buffer grows */
     size_t n, capacity;
-    bool failed;
+    bool failed; /* memory was short: the content is not complete */
 };
 
+/* Make @b empty.  Allocates nothing. */
 void buffer_init(struct buffer *b);
+
+/* Free the bytes.  The buffer is as buffer_init makes it. */
 void buffer_release(struct buffer *b);
-/* Empty it; memory beyond @keep bytes is given back. */
+
+/* Empty @b and forget a failure.  Memory of up to @keep bytes stays for the next use; a larger
+ * piece is freed. */
 void buffer_clear(struct buffer *b, size_t keep);
-/* Make room for @n more bytes and return where they go, or NULL. */
-char *buffer_grow(struct buffer *b, size_t n);
+
+/* Append @n bytes that the caller writes, and return where they go.  The pointer is valid until the
+ * next append.  NULL: out of memory. */
+char *buffer_grow(struct buffer *b, size_t n) MUST_CHECK;
+
+/* Append a copy of the bytes, of the C string, or of the decimal digits of @value. */
 void buffer_append(struct buffer *b, const void *bytes, size_t n);
 void buffer_text(struct buffer *b, const char *text);
 void buffer_decimal(struct buffer *b, int64_t value);
 
-/* Decimal digits of @value into @text (21 bytes or more, no NUL); returns their number. */
+/* Write the decimal digits of @value into @text, which holds 21 bytes or more.  Returns how many
+ * bytes were written; no NUL follows them. */
 size_t decimal_print(int64_t value, char *text);
 
 #endif

@@ -1,7 +1,10 @@
-/* index.h - a hash index over items that live in the caller's array.
+/* index.h - finds an item of an array by its hash.
  *
- * Layer: storage, pure.  One owner.  Open addressing, linear probing; items are never removed, only
- * all forgotten.  The caller compares items: the index stores positions and hashes.
+ * Layer: storage, pure.  Not thread-safe: an index has one owner.
+ *
+ * The items live in the caller's array.  The index stores the position and the hash of each item,
+ * and the caller compares items.  An item cannot be removed alone; all are forgotten at once.
+ * Algorithm: open addressing with linear probing, at most half full.
  */
 #ifndef STORAGE_BASE_INDEX_H
 #define STORAGE_BASE_INDEX_H
@@ -10,30 +13,40 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/base/compiler.h"
+
 #define INDEX_NONE UINT32_MAX
 
 struct index_slot {
-    uint32_t item; /* INDEX_NONE: empty */
+    uint32_t item; /* position in the caller's array; INDEX_NONE: the slot is empty */
     uint32_t hash;
 };
 
+/* A zeroed index is empty and owns nothing. */
 struct index {
-    struct index_slot *slots;
-    size_t size, used; /* size is a power of two, or 0 */
+    struct index_slot *slots; /* owned */
+    size_t size, used;        /* size is a power of two, or 0 */
 };
 
+/* Forget all items and keep the memory; or free the memory too. */
 void index_clear(struct index *index);
 void index_release(struct index *index);
-/* Make room for one more item.  False: out of memory. */
-bool index_reserve(struct index *index);
-/* The slot of the first item for which @same is true, or the empty slot where it belongs.
- * index_reserve was called before. */
+
+/* Make room for one more item.  False: out of memory, and the index is as it was. */
+bool index_reserve(struct index *index) MUST_CHECK;
+
+/* Return the slot of the first item of @hash for which @same is true, or the empty slot where such
+ * an item belongs.  The caller has called index_reserve before.  The slot is valid until the next
+ * index_reserve.  @same gets @context and the position of an item. */
 struct index_slot *index_find(struct index *index, uint64_t hash,
     bool (*same)(const void *context, uint32_t item), const void *context);
-/* Fill an empty slot. */
+
+/* Fill an empty slot that index_find returned for @hash. */
 void index_set(struct index *index, struct index_slot *slot, uint64_t hash, uint32_t item);
 
-/* Grow *@array of @size-byte items so that it holds more than @n; true on success. */
-bool array_reserve(void *array, size_t *capacity, size_t n, size_t size);
+/* Grow an array that is full, so that it holds more than @n items.  @array points to the caller's
+ * pointer to the first item, which may move; items have @size bytes.  False: out of memory, and the
+ * array is as it was. */
+bool array_reserve(void *array, size_t *capacity, size_t n, size_t size) MUST_CHECK;
 
 #endif

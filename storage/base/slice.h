@@ -1,7 +1,9 @@
 /* slice.h - a piece of somebody else's bytes.
  *
- * Layer: storage, used by all.  A slice owns nothing and is not NUL-terminated; it lives as long as
- * the buffer it points into, which the structure that holds the slice must say.
+ * Layer: storage, at the bottom: every layer may use it.  Pure, thread-safe.
+ *
+ * A slice is a pointer and a length.  It owns nothing and has no NUL at its end.  It lives as long
+ * as the memory that it points into.  A structure that holds a slice says whose memory that is.
  */
 #ifndef STORAGE_BASE_SLICE_H
 #define STORAGE_BASE_SLICE_H
@@ -12,12 +14,13 @@
 
 struct slice {
     const char *p; /* may be NULL when n is 0 */
-    size_t n;
+    size_t n;      /* bytes */
 };
 
 /* A string literal as a slice. */
 #define SLICE(literal) ((struct slice){(literal), sizeof(literal) - 1})
 
+/* A C string as a slice, which lives as long as @text. */
 static inline struct slice slice_of(const char *text)
 {
     return (struct slice){text, strlen(text)};

@@ -1,4 +1,4 @@
-/* endpoint.h - where Redis is, from a URL.
+/* endpoint.h - where Redis is, and as whom to log in: what a Redis URL says.
  *
  * Layer: storage, pure.  Thread-safe.
  */
@@ -7,19 +7,26 @@
 
 #include <stdbool.h>
 
-/* Where Redis is; made from a URL. */
+#include "storage/base/compiler.h"
+
 struct redis_endpoint {
     char unix_path[108]; /* "" for TCP */
     char host[256];
     int port;
     char user[128], password[256]; /* "" for none */
     int db;
-    struct resolver *resolver; /* of the host; whoever connects sets it, and owns it.  NULL here */
+    struct resolver *resolver; /* of the host: set and owned by the code that connects; else NULL */
 };
 
-/* redis://[user:password@]host:port[/db] or unix:path; user may be empty, an IPv6 address stands in
- * brackets, database 0 to 100000.  False: not such a URL.  Percent-escapes in user and password are
- * decoded. */
-bool redis_endpoint_parse(const char *url, struct redis_endpoint *ret);
+/* Read a URL of one of these forms:
+ *
+ *     redis://host:port
+ *     redis://user:password@host:port/db
+ *     unix:path
+ *
+ * The user may be empty, and "user:password@" and "/db" may be left out.  An IPv6 address stands in
+ * brackets.  db is 0 to 100000.  Percent-escapes in user and password are decoded.  False, with
+ * @ret untouched: @url is not such a URL. */
+bool redis_endpoint_parse(const char *url, struct redis_endpoint *ret) MUST_CHECK;
 
 #endif

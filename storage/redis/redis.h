@@ -1,9 +1,20 @@
 /* redis.h - one connection to Redis: bytes out, replies in, a deadline on everything.
  *
- * Layer: storage.  The only user of hiredis (0.14: no timeouts of its own, so the context is
- * non-blocking and every wait is a poll(2) with a deadline here).  A connection belongs to one
- * thread. Requests are RESP in a struct buffer; replies are built by our own object functions in an
- * arena, so a reply costs no malloc and lives until the next call that reads.
+ * Layer: storage.  Not thread-safe: a connection belongs to one thread.
+ *
+ * The caller writes commands into a buffer (resp.h) and queues the buffer.  Many commands may be
+ * under way; replies come in the order of the commands.  There are two ways to go on:
+ *
+ *     blocking       redis_await() sends everything and waits for one reply
+ *     non-blocking   the caller polls redis_fd() itself and calls redis_send(), redis_receive()
+ *                    and redis_next()
+ *
+ * A reply lives in an arena of the connection, so a reply costs no malloc.  It lives until the next
+ * call of redis_next() or redis_await().
+ *
+ * This is the only user of hiredis.  hiredis 0.14 has no timeouts of its own.  So its context is
+ * non-blocking, and every wait is a poll(2) with a deadline.  Deadlines are milliseconds of
+ * CLOCK_MONOTONIC.
  */
 #ifndef STORAGE_REDIS_REDIS_H
 #define STORAGE_REDIS_REDIS_H
@@ -12,47 +23,56 @@
 #include <stdint.h>
 
 #include "storage/base/buffer.h"
+#include "storage/base/compiler.h"
 #include "storage/redis/endpoint.h"
 #include "storage/redis/reply.h"
 
 struct redis;
 
+/* After any other status than REDIS_OK_STATUS the connection is of no use and must be closed. */
 enum redis_status {
     REDIS_OK_STATUS,
-    REDIS_LOST,    /* refused, closed, reset, or not RESP */
-    REDIS_TIMEOUT, /* the deadline passed; the connection is of no use any more */
+    REDIS_LOST,    /* refused, closed, reset, out of memory, or the bytes are not RESP */
+    REDIS_TIMEOUT, /* the deadline passed */
 };
 
-/* What a thread does beside while it waits for Redis, some 20 times a second.  False: it is to wait
- * no longer, as if the connection were lost. */
+/* What a thread does some 20 times a second while it waits for Redis.  look() returns false when
+ * the thread is to wait no longer; the wait then ends with REDIS_LOST. */
 struct redis_look {
-    bool (*look)(void *data); /* NULL: it only waits */
+    bool (*look)(void *data); /* NULL: the thread only waits */
     void *data;
 };
 
-/* Connect, authenticate and select.  NULL on failure, with a reason in @error.  Over TCP @endpoint
- * has its resolver.  @look is copied, for all waits on the connection. */
+/* Connect, log in and select the database.  The caller owns the connection and closes it with
+ * redis_close().  For TCP, @endpoint has its resolver.  @look is copied and is used by all waits on
+ * the connection.  NULL: @error, of @error_n bytes, holds the reason as text. */
 struct redis *redis_connect(const struct redis_endpoint *endpoint, const struct redis_look *look,
-    int64_t deadline_ms, char *error, size_t error_n);
+    int64_t deadline_ms, char *error, size_t error_n) MUST_CHECK;
 void redis_close(struct redis *redis); /* NULL is harmless */
+
+/* The socket, for poll(2).  The connection owns it. */
 int redis_fd(const struct redis *redis);
 
-/* Queue @b for sending.  False: out of memory, nothing queued. */
-bool redis_queue(struct redis *redis, const struct buffer *b);
-/* Send what the socket takes; *ret_left tells whether something is still queued. */
+/* Queue a copy of the commands in @b for sending.  False: out of memory, here or in @b before;
+ * nothing was queued. */
+bool redis_queue(struct redis *redis, const struct buffer *b) MUST_CHECK;
+
+/* Send as much as the socket takes.  *ret_left tells whether something is still queued.  A caller
+ * that awaits a reply next may ignore the status: redis_await() meets the same failure. */
 enum redis_status redis_send(struct redis *redis, bool *ret_left);
-/* Read what the socket has. */
-enum redis_status redis_receive(struct redis *redis);
-/* Next complete reply of those received: *ret is NULL if there is none.  Ends the life of the
- * replies before. */
-enum redis_status redis_next(struct redis *redis, const struct reply **ret);
 
-/* Blocking, with a deadline: wait until everything queued is sent, then for one reply.
- * REDIS_TIMEOUT also where nothing comes for as long as redis_limit_silence said. */
-enum redis_status redis_await(struct redis *redis, int64_t deadline_ms, const struct reply **ret);
+/* Read what the socket has.  Does not wait. */
+enum redis_status redis_receive(struct redis *redis) MUST_CHECK;
 
-/* The longest silence in redis_await: the connection is dead, or as good as.  At first: no limit.
- */
+/* Take the next complete reply of those that were received.  *ret is NULL if none is complete. */
+enum redis_status redis_next(struct redis *redis, const struct reply **ret) MUST_CHECK;
+
+/* Send everything that is queued and wait for one reply.  Returns REDIS_TIMEOUT at the deadline, or
+ * earlier when nothing comes for as long as redis_limit_silence() allows. */
+enum redis_status redis_await(
+    struct redis *redis, int64_t deadline_ms, const struct reply **ret) MUST_CHECK;
+
+/* Let redis_await() take a connection for dead that is silent for @ms; 0, as at first: never. */
 void redis_limit_silence(struct redis *redis, int64_t ms);
 
 #endif

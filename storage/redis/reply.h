@@ -12,20 +12,23 @@
 
 enum reply_type { REPLY_NIL, REPLY_INTEGER, REPLY_TEXT, REPLY_STATUS, REPLY_ERROR, REPLY_ARRAY };
 
+/* A reply and all that it points to live in the connection's arena (redis.h). */
 struct reply {
     enum reply_type type;
-    int64_t integer;
-    struct slice text; /* REPLY_TEXT, REPLY_STATUS, REPLY_ERROR; NUL-terminated besides */
-    struct reply *items;
+    int64_t integer;     /* REPLY_INTEGER */
+    struct slice text;   /* REPLY_TEXT, REPLY_STATUS, REPLY_ERROR; a NUL follows the bytes */
+    struct reply *items; /* REPLY_ARRAY: n of them */
     size_t n;
 };
 
-/* Does an error reply begin with this code ("OOM", "NOSCRIPT", ...)? */
+/* Is it an error reply that begins with this code ("OOM", "NOSCRIPT", ...)? */
 bool reply_is_error(const struct reply *reply, const char *code);
 
-/* An integer reply, or a text of decimal digits; @fallback for anything else. */
+/* The value of an integer reply, or of a text of 1 to 18 decimal digits; @fallback for anything
+ * else. */
 int64_t reply_integer(const struct reply *reply, int64_t fallback);
-/* A TIME reply in microseconds; 0 if it is none. */
+
+/* The value of a reply to TIME: microseconds since 1970, UTC.  0: the reply is not one to TIME. */
 int64_t reply_time_us(const struct reply *reply);
 
 #endif

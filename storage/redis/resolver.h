@@ -1,13 +1,11 @@
-/* resolver.h - the address behind a host's name, by a deadline.
+/* resolver.h - the address of a host's name, looked up within a deadline.
  *
- * Layer: storage.
+ * Layer: storage.  Thread-safe: resolver_ask() may be called from any thread.
  *
  * getaddrinfo() waits for name servers as long as resolv.conf says, 20 s and more, and takes no
- * deadline.  So it runs on a thread of its own; who asks waits for that until its deadline, and
- * the answer, if it is late, serves whoever asks within a second of it.  There is one lookup at a
- * time: all who ask meanwhile wait for the same.
- *
- * Thread safety: resolver_ask() from any thread; resolver_free() when nobody asks any more.
+ * deadline.  So a look-up runs on a thread of its own.  A caller waits for it until the caller's
+ * deadline.  A late answer is not lost: it serves every caller that asks within a second.  There is
+ * one look-up at a time, and all callers wait for the same one.
  */
 #ifndef STORAGE_REDIS_RESOLVER_H
 #define STORAGE_REDIS_RESOLVER_H
@@ -16,24 +14,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RESOLVER_ADDRESS_MAX 64 /* an IPv6 address with its zone */
-#define RESOLVER_FRESH_MS    1000
+#include "storage/base/compiler.h"
+
+#define RESOLVER_ADDRESS_MAX 64   /* bytes: an IPv6 address with its zone, and a NUL */
+#define RESOLVER_FRESH_MS    1000 /* an answer serves for so long */
 
 struct resolver;
 
-/* Put a numeric address for @host into @address, IPv4 rather than IPv6 (as hiredis does).  Blocks.
- * On failure @address is why not, and false. */
+/* Look up @host and write its numeric address into @address, an IPv4 one rather than an IPv6 one,
+ * as hiredis does.  May block.  False: @address holds the reason as text. */
 typedef bool (*resolver_lookup)(const char *host, char address[RESOLVER_ADDRESS_MAX]);
 
-/* Nothing is looked up yet.  @lookup: NULL is the system's.  NULL: no memory. */
-struct resolver *resolver_new(const char *host, resolver_lookup lookup)
-    __attribute__((warn_unused_result));
+/* Make a resolver of @host, which is copied.  Nothing is looked up yet.  @lookup NULL means the
+ * system's.  NULL: out of memory. */
+struct resolver *resolver_new(const char *host, resolver_lookup lookup) MUST_CHECK;
 
-/* A lookup under way ends later, and gives back what it has.  NULL is harmless. */
+/* Free it when no thread calls resolver_ask() any more.  Does not wait: a look-up under way frees
+ * what it uses when it ends.  NULL is harmless. */
 void resolver_free(struct resolver *resolver);
 
-/* False: @address is why not: no such name, no memory, or the deadline (CLOCK_MONOTONIC) passed. */
-bool resolver_ask(struct resolver *resolver, int64_t deadline_ms,
-    char address[RESOLVER_ADDRESS_MAX]) __attribute__((warn_unused_result));
+/* Write the address of the host into @address.  Waits until @deadline_ms (CLOCK_MONOTONIC) at most.
+ * False: @address holds the reason as text: there is no such name, no thread, or no answer by the
+ * deadline. */
+bool resolver_ask(
+    struct resolver *resolver, int64_t deadline_ms, char address[RESOLVER_ADDRESS_MAX]) MUST_CHECK;
 
 #endif

@@ -1,7 +1,9 @@
-/* resp.h - commands for Redis, written into a buffer.
+/* resp.h - writes commands for Redis into a buffer.
  *
- * Layer: storage, pure.  A command is a head that counts its words, and then the words.  Whether
- * memory was short is a matter of the buffer: its `failed` is checked once, before the sending.
+ * Layer: storage, pure.  Thread-safe for different buffers.
+ *
+ * A command is a head that says how many words there are, and then these words.  These functions do
+ * not report a lack of memory: the buffer remembers it, and redis_queue() refuses such a buffer.
  * Format: RESP2 requests (redis.io, "Redis serialization protocol").
  */
 #ifndef STORAGE_REDIS_RESP_H
@@ -9,8 +11,10 @@
 
 #include "storage/base/buffer.h"
 
-/* The head of a command of @n words; then @n words. */
+/* The head of a command of @n words, the command's name included.  @n words must follow. */
 void resp_head(struct buffer *b, size_t n);
+
+/* One word: any bytes, a C string, or the decimal digits of a number. */
 void resp_word(struct buffer *b, const void *bytes, size_t n);
 void resp_text(struct buffer *b, const char *text);
 void resp_decimal(struct buffer *b, int64_t value);

@@ -1,13 +1,19 @@
-/* script.h - the Lua scripts: their texts, and their digests on a connection.
+/* script.h - the Lua scripts that run inside Redis: their names, and how to call them.
  *
- * Layer: storage.  The texts are the files of storage/lua/, built in.  All begin with "#!lua", so
- * that Redis checks them before they run (memory, read-only, keys of one slot) and an error means:
- * nothing was done.
+ * Layer: storage.  Thread-safe, but for the connection that scripts_load() uses.
+ *
+ * A script is a file of storage/lua/ and is built into the program.  scripts_load() sends all of
+ * them to Redis, once a connection.  A script is then called by its digest (EVALSHA).
+ *
+ * Every script begins with "#!lua".  Redis then checks a script before it runs: is there memory,
+ * may it write, do its keys lie in one slot.  So an error from these checks means that the script
+ * did nothing.
  */
 #ifndef STORAGE_REDIS_SCRIPT_H
 #define STORAGE_REDIS_SCRIPT_H
 
 #include "storage/base/buffer.h"
+#include "storage/base/compiler.h"
 #include "storage/redis/redis.h"
 
 /*   name               file */
@@ -46,16 +52,19 @@ enum script {
         N_SCRIPTS
 };
 
-/* What SCRIPT LOAD answered, on one connection. */
+/* The digests of all scripts, as Redis told them on one connection: 40 hexadecimal digits and a
+ * NUL. */
 struct script_digests {
     char sha[N_SCRIPTS][41];
 };
 
-/* Load all scripts; blocking, until @deadline_ms. */
+/* Load all scripts, and wait for the answers until @deadline_ms (CLOCK_MONOTONIC).  On any other
+ * status than REDIS_OK_STATUS the connection must be closed, and @ret is unspecified. */
 enum redis_status scripts_load(
-    struct redis *redis, int64_t deadline_ms, struct script_digests *ret);
+    struct redis *redis, int64_t deadline_ms, struct script_digests *ret) MUST_CHECK;
 
-/* The head of an EVALSHA: @n_keys keys and then @n_args arguments follow, as words. */
+/* Write the head of a call (EVALSHA).  The caller writes @n_keys keys and then @n_args arguments,
+ * one word each (resp.h). */
 void script_head(struct buffer *b, const struct script_digests *digests, enum script script,
     size_t n_keys, size_t n_args);
 

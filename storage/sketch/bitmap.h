@@ -1,9 +1,11 @@
-/* bitmap.h - sets of users as bits.
+/* bitmap.h - sets of users as bits: union, intersection, count.
  *
  * Layer: storage, pure.  Thread-safe.
- * The order of bits is Redis's: bit i is in byte i / 8, the greatest bit of a byte comes first.
- * Bitmaps here are whole words, so that a loop over them needs no end game; bytes that are missing
- * in a string are zeros.
+ *
+ * Every user has a number.  A set of users is a string of bits in Redis, in which the bit of each
+ * member is 1.  Here a set is an array of 64-bit words with the same bytes, so bit i lies in byte
+ * i / 8, and the greatest bit of a byte comes first.  Whole words make the loops simple.  Bytes
+ * that a string lacks are zeros.
  */
 #ifndef STORAGE_SKETCH_BITMAP_H
 #define STORAGE_SKETCH_BITMAP_H
@@ -13,14 +15,15 @@
 
 #include "storage/base/slice.h"
 
-/* @words |= @bytes, @words &= @bytes; of the bytes at most 8 * @n count. */
+/* @words |= @bytes, and @words &= @bytes.  There are @n words; of the bytes, the first 8 * @n
+ * count. */
 void bitmap_or(uint64_t *words, size_t n, struct slice bytes);
 void bitmap_and(uint64_t *words, size_t n, struct slice bytes);
 
-/* How many bits are set in both; @a and @b may be the same. */
+/* How many bits are set in both.  @a and @b have @n words each and may be the same array. */
 uint64_t bitmap_count_both(const uint64_t *a, const uint64_t *b, size_t n);
 
-/* The first bit that is set at @from or behind it; 64 * @n if there is none. */
+/* The number of the first bit that is set at @from or behind it; 64 * @n if there is none. */
 uint64_t bitmap_next(const uint64_t *words, size_t n, uint64_t from);
 
 #endif

@@ -1,17 +1,28 @@
-/* closed.h - how far a partition is rolled up: the field `st` of t:{p}:rolled.
+/* closed.h - how far the minutes of a partition are summed up into hours, days and months.
  *
  * Layer: storage, pure.  Thread-safe.
- * A bucket of a level is closed for writers if it ends at or before writers_s[level], closed for
- * readers if it ends at or before readers_s[level].  Always, per level, readers <= writers, and the
- * writers' stamp of a level is at or before the readers' stamp of the level below.  Index
- * LEVEL_MINUTE is unused (0): minutes are never rolled up from anything.
  *
- * The sites of a partition may be cut in several zones (site_zones.h).  The stamps stop at each end
- * of a bucket in any of them, and the rules above hold for the buckets of all.
+ * Data is cut into partitions.  In each of them a rollup fills the bucket of an hour from the
+ * minutes in it, a day from its hours, a month from its days.  Two instants a level say how far the
+ * rollup has come; together they are the state of a partition.  Redis keeps the state as text, in
+ * field `st` of the partition's hash `rolled`.
+ *
+ *     closed for writers   the bucket ends at or before writers_s[level]: whoever writes a late
+ *                          event adds it to this bucket too
+ *     closed for readers   the bucket ends at or before readers_s[level]: it holds everything, and
+ *                          a question may be answered from it
+ *
+ * In each level the readers' instant is at or before the writers'.  The writers' instant of a level
+ * is at or before the readers' instant of the next finer level.  LEVEL_MINUTE is unused (0):
+ * minutes are never made from anything.
+ *
+ * The sites of a partition may be cut in several zones (site_zones.h).  The instants stop at each
+ * end of a bucket in any of these zones, and the rules above hold for the buckets of all.
  */
 #ifndef STORAGE_TIME_CLOSED_H
 #define STORAGE_TIME_CLOSED_H
 
+#include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 #include "storage/time/bucket.h"
 
@@ -22,14 +33,17 @@ struct rollup_state {
 
 #define ROLLUP_STATE_TEXT 128 /* bytes that hold any state's text and a NUL */
 
-/* "hc hw dc dw Mc Mw".  @text holds ROLLUP_STATE_TEXT bytes; returns the length. */
+/* Write the state as six numbers with blanks between them: the writers' and the readers' instant of
+ * hours, then of days, then of months.  @text holds ROLLUP_STATE_TEXT bytes.  Returns the length
+ * without the NUL. */
 size_t rollup_state_print(const struct rollup_state *state, char *text);
 
-/* The reverse; false (and @ret untouched) for anything that print could not have written. */
-bool rollup_state_parse(struct slice text, struct rollup_state *ret);
+/* Read such a text.  False, with @ret untouched, for anything that rollup_state_print could not
+ * have written. */
+bool rollup_state_parse(struct slice text, struct rollup_state *ret) MUST_CHECK;
 
-/* The state of a partition that has no data at time @now_s: all before the current hour, day and
- * month of @zone is closed.  (That is right for buckets of every zone: there are none.) */
+/* The state of a partition that has no data at @now_s: everything before the current hour, day and
+ * month of @zone is closed.  No bucket holds data, so this is right for every zone. */
 struct rollup_state rollup_state_initial(const struct zone *zone, int64_t now_s);
 
 static inline bool closed_for_writers(const struct rollup_state *s, struct bucket b)
@@ -42,16 +56,17 @@ static inline bool closed_for_readers(const struct rollup_state *s, struct bucke
     return b.level != LEVEL_MINUTE && b.end_s <= s->readers_s[b.level];
 }
 
-/* How long each level is kept after a bucket's end, in seconds; KEEP_FOREVER: always.
- * Where a keep time was made longer, buckets that had their expiry already keep it: those of the
- * level that end at or before until_s live for before_s only. */
+/* How long the buckets of each level are kept after their end.  A keep time may be made longer
+ * later.  Buckets that had their expiry by then still expire by the old time: those that end at or
+ * before until_s live for before_s. */
 #define KEEP_FOREVER INT64_MAX
 struct retention {
-    int64_t keep_s[LEVELS];
-    int64_t until_s[LEVELS], before_s[LEVELS]; /* until_s 0: no such buckets */
+    int64_t keep_s[LEVELS];   /* seconds, or KEEP_FOREVER */
+    int64_t until_s[LEVELS];  /* 0: no bucket has an older, shorter keep time */
+    int64_t before_s[LEVELS]; /* seconds, or KEEP_FOREVER */
 };
 
-/* The keep time of @bucket. */
+/* The keep time of @bucket in seconds, or KEEP_FOREVER. */
 static inline int64_t retention_keep_s(const struct retention *r, struct bucket bucket)
 {
     int64_t keep_s = r->keep_s[bucket.level];

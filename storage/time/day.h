@@ -1,24 +1,27 @@
-/* day.h - the days by which activity is counted: dates of a site's zone.
+/* day.h - the days by which the activity of users is counted.
  *
  * Layer: storage, pure.  Thread-safe.
+ *
+ * The activity of a user is remembered as the days on which the user did something.  A day is a
+ * date of the site's own time zone, as a number: days since 1970-01-01.
  */
 #ifndef STORAGE_TIME_DAY_H
 #define STORAGE_TIME_DAY_H
 
 #include "storage/time/closed.h"
 
-/* The action that every event with a user sets. */
+/* The action that every event with a user counts for. */
 #define ACTION_ACTIVE SLICE("active")
 
 struct activity_day {
-    int64_t day;       /* since 1970-01-01 */
-    int64_t expire_ms; /* end of its keep time; 0: never */
+    int64_t day;       /* days since 1970-01-01 */
+    int64_t expire_ms; /* UTC milliseconds: the end of its keep time; 0: it never expires */
 };
 
-/* The day that holds @at_s: the date on which the zone's day begins. */
+/* The day that holds @at_s: the date on which the day of @zone begins. */
 int64_t activity_day_of(const struct zone *zone, int64_t at_s);
 
-/* The same, with when it expires. */
+/* The day that holds @at_s, and when it expires by @retention. */
 struct activity_day activity_day_make(
     const struct zone *zone, const struct retention *retention, int64_t at_s);
 

@@ -1,17 +1,20 @@
-/* step.h - the points of a series: a window cut into equal steps of a zone's clocks.
+/* step.h - cuts a window into the points of a series: equal steps of a zone's clocks.
  *
  * Layer: storage, pure.  Thread-safe.
- * The first and the last point are cut to the window.  Steps of up to an hour are cut at changes of
- * the zone's offset, so an hour that comes twice is two points; weeks begin on Monday.
+ *
+ * A question may ask for a series beside its one figure: a figure per minute, hour, day and so on.
+ * The first and the last point are cut to the window.  A step of up to an hour is cut at each
+ * change of the zone's offset, so an hour that comes twice is two points.  Weeks begin on Monday.
  */
 #ifndef STORAGE_TIME_STEP_H
 #define STORAGE_TIME_STEP_H
 
+#include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 #include "storage/time/bucket.h"
 
-#define STEP_POINTS_MAX 11000 /* of a series */
-#define STEP_AUTO_MAX   500   /* of one whose step is chosen here */
+#define STEP_POINTS_MAX 11000 /* points of a series */
+#define STEP_AUTO_MAX   500   /* points of a series whose step storage chooses */
 
 /* From fine to coarse.
  *    name          text */
@@ -32,19 +35,19 @@ enum step {
 #undef X
 };
 
-/* "1h" */
+/* The text of a step, static: "1h" for STEP_HOUR. */
 const char *step_name(enum step step);
 
-/* The reverse; false for anything else, also "". */
-bool step_parse(struct slice text, enum step *ret);
+/* Read such a text.  False, with @ret untouched, for anything else, and for "". */
+bool step_parse(struct slice text, enum step *ret) MUST_CHECK;
 
-/* The end of the step (STEP_MINUTE to STEP_MONTH) that holds @at_s. */
+/* The end of the step that holds @at_s.  @step is one of STEP_MINUTE to STEP_MONTH. */
 int64_t step_end(const struct zone *zone, enum step step, int64_t at_s);
 
-/* How many points @window has; @limit + 1 if there are more than @limit. */
+/* How many points @window has.  Counts no further than @limit + 1. */
 size_t step_count(const struct zone *zone, enum step step, struct window window, size_t limit);
 
-/* The finest step with at most @limit points; STEP_NONE if there is none. */
+/* The finest step with which @window has at most @limit points; STEP_NONE if there is none. */
 enum step step_fitting(const struct zone *zone, struct window window, size_t limit);
 
 #endif

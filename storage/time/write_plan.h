@@ -1,10 +1,23 @@
-/* write_plan.h - which buckets an event goes to, given how far its partition is rolled up.
+/* write_plan.h - into which buckets an event is written.
  *
- * Layer: storage, pure.  One owner (it remembers the last minute's answer).
- * ARCHITECTURE.md, "Writing exactly once": every event to its minute, and to each coarser bucket
- * closed for writers. A bucket whose parent is closed for readers gets its expiry; one whose parent
- * is not is announced to the rollup that will fill the parent.  The months' parent is the month
- * itself: they expire once closed.
+ * Layer: storage, pure.  Not thread-safe: a plan has one owner, and remembers its last answer.
+ *
+ * An event is written into the bucket of its minute.  A rollup fills coarser buckets later, so most
+ * events need no other.  An event that is late comes when coarser buckets are complete already, and
+ * must be added to those too.  The rules (ARCHITECTURE.md, "Writing exactly once"; "closed" is
+ * explained in closed.h):
+ *
+ *     bucket                                      is written
+ *     the event's minute                          always
+ *     its hour, its day, its month                if the bucket is closed for writers
+ *
+ *     a bucket that is written                    gets
+ *     its parent is closed for readers            its expiry: nothing is made from it any more
+ *     its parent is not closed for readers        an announcement to the rollup, which will fill
+ *                                                 the parent from it
+ *
+ * The parent is the bucket of the next coarser level.  A month is its own parent: it expires once
+ * it is closed.
  */
 #ifndef STORAGE_TIME_WRITE_PLAN_H
 #define STORAGE_TIME_WRITE_PLAN_H
@@ -13,8 +26,8 @@
 
 struct write_target {
     struct bucket bucket;
-    int64_t expire_ms; /* 0: no expiry yet */
-    bool announce;     /* put (site, parent) into the open set */
+    int64_t expire_ms; /* UTC milliseconds; 0: no expiry yet, or never */
+    bool announce;     /* put (site, parent) into the set of what a rollup has still to visit */
     struct bucket parent;
 };
 
@@ -22,23 +35,25 @@ struct write_plan {
     const struct zone *zone;
     const struct retention *retention;
     struct rollup_state state;
-    int64_t minute_s; /* of the targets below; INT64_MIN: none */
+    int64_t minute_s; /* the minute that the targets are for; INT64_MIN: none */
     struct write_target targets[LEVELS];
     unsigned n;
 };
 
-/* @retention is kept as a pointer and must outlive the plan; @state is copied. */
+/* Make a plan for the events of a partition.  @zone and @retention must outlive the plan; @state is
+ * copied. */
 void write_plan_init(struct write_plan *plan, const struct zone *zone,
     const struct retention *retention, const struct rollup_state *state);
 
-/* From here on the events are of sites in @zone. */
+/* The events from here on are of sites in @zone, which must outlive the plan. */
 void write_plan_in(struct write_plan *plan, const struct zone *zone);
 
-/* The targets of an event at @at_s, plan->targets[0 .. plan->n), minute first; more than one: it is
- * late. */
+/* Find the targets of an event at @at_s: plan->targets[0 .. plan->n), the minute first.  More than
+ * one target means that the event is late. */
 void write_plan_at(struct write_plan *plan, int64_t at_s);
 
-/* When a bucket that ended at @end_s and is kept @keep_s expires, in ms; 0 for never. */
+/* When a bucket that ended at @end_s and is kept for @keep_s expires: UTC milliseconds, 0 for
+ * never. */
 int64_t expiry_ms(int64_t end_s, int64_t keep_s);
 
 #endif

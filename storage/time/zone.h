@@ -1,12 +1,14 @@
-/* zone.h - where the hours, days and months of a zone begin.
+/* zone.h - a time zone: how far its clocks are from UTC, and where its days begin.
  *
- * Layer: storage, pure.  Thread-safe; a zone is immutable once made.
+ * Layer: storage, pure.  Thread-safe: a zone does not change once it is made.
  *
- * A zone is a table of changes of its offset from UTC.  Where the rules of a zone go on for ever
- * (daylight saving time each year) the table covers 400 years of them, after which the calendar,
- * weekdays included, repeats.  Offsets and changes are whole minutes (cut off, for the one zone
- * that had seconds since 1970), so that each border of a bucket is a whole minute of UTC too.
- * Changes before 1969 are not kept: no event is that old.
+ * A zone is a table of the changes of its offset from UTC.  The rules of many zones go on for ever,
+ * as daylight saving time does each year.  For such a zone the table covers 400 years; after 400
+ * years the calendar repeats, weekdays included, and so do the changes.
+ *
+ * Offsets and changes are whole minutes, so each border of a bucket is a whole minute of UTC too.
+ * One zone has had seconds since 1970; they are cut off.  Changes before 1969 are not kept, because
+ * no event is that old.
  */
 #ifndef STORAGE_TIME_ZONE_H
 #define STORAGE_TIME_ZONE_H
@@ -15,56 +17,66 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ZONE_NAME_MAX 63
+#include "storage/base/compiler.h"
+
+#define ZONE_NAME_MAX 63 /* bytes, without the NUL */
 
 struct zone;
 
-/* UTC, static. */
+/* UTC: static, not to be freed. */
 const struct zone *zone_utc(void);
 
-/* "Europe/Berlin", as it was asked for. */
+/* The name that the zone was made with, such as "Europe/Berlin".  Lives as long as the zone. */
 const char *zone_name(const struct zone *zone);
 
-/* Seconds to add to UTC to get the zone's local time at @at_s. */
+/* The seconds to add to UTC to get the zone's local time at @at_s. */
 int64_t zone_offset_s(const struct zone *zone, int64_t at_s);
 
-/* A time in which the offset stays the same: [from_s, to_s), INT64_MIN and INT64_MAX where there is
- * no change. */
+/* A time in which the offset stays the same, [from_s, to_s).  INT64_MIN or INT64_MAX stand where
+ * there is no change before or after. */
 struct zone_span {
     int64_t from_s, to_s, offset_s;
 };
 struct zone_span zone_span_at(const struct zone *zone, int64_t at_s);
 
-/* The first instant at which the zone's clocks show @local_s or later (@local_s: what UTC's clocks
- * show at that epoch second).  So a midnight that comes twice is the first one, and one that is
- * skipped is the first instant behind the gap. */
+/* A local time is written as the epoch second at which UTC's clocks show the same.  Both functions
+ * return an instant in UTC at which the zone's clocks show @local_s:
+ *
+ *                        zone_first_at()                     zone_utc_of_local()
+ *     shown once         that instant                        that instant
+ *     shown twice        the first of both                   the first of both
+ *     never shown, as    the first instant behind the gap    as far behind the beginning of the
+ *     a gap skips it                                         gap as without the change
+ *
+ * The last of these rules is RFC 5545's. */
 int64_t zone_first_at(const struct zone *zone, int64_t local_s);
-
-/* The instant at which the zone's clocks show @local_s: the first one, if they do so twice; as far
- * behind the beginning of the gap as it would have been without the change, if they never do (what
- * RFC 5545 says). */
 int64_t zone_utc_of_local(const struct zone *zone, int64_t local_s);
 
 /* ---- making zones: zone_file.c ---- */
 
 struct zone_change {
-    int64_t at_s, offset_s; /* from at_s on */
+    int64_t at_s, offset_s; /* the offset from at_s on */
 };
 
 #define ZONE_ERA_S (INT64_C(146097) * 86400) /* 400 years */
 
-/* A zone with @first_offset_s until the first of @n changes in order of time.  @repeats: from
- * @repeats_s on, for an era and a year at least, the changes are those of any later era; else the
- * last one holds for ever.  @name has at most ZONE_NAME_MAX bytes.  NULL, and *ret_fault says why:
- * changes out of order, by more than a day, or less than a day apart (then days could have more
- * hours than anybody has room for); no memory.  Free with zone_free. */
+/* Make a zone with @first_offset_s until the first of @n changes in order of time.  @changes is
+ * copied; @name has at most ZONE_NAME_MAX bytes.
+ *
+ * @repeats: the changes from @repeats_s on, for an era and a year at least, are those of any later
+ * era.  Otherwise the last change holds for ever.
+ *
+ * Free with zone_free.  NULL: *ret_fault says why, a static text.  There is no memory, or the
+ * changes are out of order, or one is larger than a day, or two are less than a day apart (a day
+ * would have too many hours). */
 struct zone *zone_make(const char *name, int64_t first_offset_s, const struct zone_change *changes,
-    size_t n, bool repeats, int64_t repeats_s, const char **ret_fault);
-void zone_free(struct zone *zone);
+    size_t n, bool repeats, int64_t repeats_s, const char **ret_fault) MUST_CHECK;
+void zone_free(struct zone *zone); /* NULL is harmless */
 
 /* ---- the calendar ---- */
 
-/* Proleptic Gregorian calendar: days since 1970-01-01 of a date (month 1..12, day 1..31), and back.
+/* The days since 1970-01-01 of a date, and the date of a number of days.  The calendar is the
+ * proleptic Gregorian one: month is 1..12, day is 1..31.
  * Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms". */
 struct civil_date {
     int64_t year;
