@@ -1,6 +1,9 @@
 /* error.h - how a job can end.
  *
  * Layer: storage, public: plain values.  Thread-safe: no state.
+ *
+ * A job is one thing that is asked of storage (job.h).  For a job that writes, the error also says
+ * whether Redis may hold something of it: the comments in the table do.
  */
 #ifndef STORAGE_JOB_ERROR_H
 #define STORAGE_JOB_ERROR_H
@@ -14,7 +17,7 @@
     X(STORAGE_REFUSED, "Redis refuses writes")                /* nothing was applied */            \
     X(STORAGE_OOM, "Redis is out of memory")                  /* nothing was applied */            \
     X(STORAGE_CONFIG, "the data is kept with other settings") /* nothing was applied */            \
-    X(STORAGE_UNKNOWN, "Redis did not answer in time")        /* sent: some or all may hold */     \
+    X(STORAGE_UNKNOWN, "Redis did not answer in time")        /* some or all may be applied */     \
     X(STORAGE_NOT_KEPT, "the window is not kept at this precision")                                \
     X(STORAGE_TOO_BROAD, "the question needs too many keys")                                       \
     X(STORAGE_NO_SET, "there is no such page set")                                                 \
@@ -29,6 +32,7 @@ enum storage_err {
     STORAGE_ERRORS(X)
 #undef X
 };
+
 /* The text of an error, static: for answers and logs. */
 const char *storage_err_text(enum storage_err err);
 

@@ -1,11 +1,13 @@
 /* event.h - one page view, validated and normalised.
  *
- * Layer: storage.  Filled by the decoder of handlers/, read by storage.  Slices, and the array of
- * actions, point into memory of the request (or are static) and must live until the job that
- * carries the event is done.
+ * Layer: storage, public: plain values.
  *
- * Kept small, about 100 bytes: a flush walks ten thousand of them.  That is why the actions, which
- * hardly any event has, stand outside.
+ * The decoders of handlers/ fill an event, and storage reads it.  The slices and the array of
+ * actions point into memory of the request, or to static memory.  That memory must live until the
+ * job that carries the event is done.
+ *
+ * An event is small, about 100 bytes, because storage walks through ten thousand at a time.  Hardly
+ * any event has actions, so the actions stand outside.
  */
 #ifndef STORAGE_JOB_EVENT_H
 #define STORAGE_JOB_EVENT_H
@@ -14,20 +16,20 @@
 
 #include "storage/base/slice.h"
 
-/* Limits that are part of the contract. */
+/* Limits that are part of the API; all but one count bytes. */
 #define EVENT_SITE_MAX    64
 #define EVENT_PAGE_MAX    2048
 #define EVENT_USER_MAX    256
 #define EVENT_TEXT_MAX    16384 /* user agent, referrer */
-#define EVENT_ACTIONS_MAX 8
+#define EVENT_ACTIONS_MAX 8     /* actions of an event */
 #define EVENT_ACTION_MAX  64
 
 /* The site of an event that names none. */
 #define EVENT_SITE_DEFAULT SLICE("default")
 
-/* An address in canonical form: network byte order; an IPv4-mapped IPv6 address is the IPv4 one. */
+/* An address in network byte order.  An IPv4-mapped IPv6 address is written as the IPv4 one. */
 struct event_address {
-    uint8_t len; /* 0 none, 4, 16 */
+    uint8_t len; /* 0: no address; 4 or 16 */
     uint8_t bytes[16];
 };
 

@@ -1,4 +1,4 @@
-/* hot_page.h - a page that many write or ask for just now.
+/* hot_page.h - a page that many clients write or ask for just now.
  *
  * Layer: storage, public: plain values.
  */
@@ -7,11 +7,12 @@
 
 #include "storage/base/slice.h"
 
+/* Rates are averages over the last half minute, or since the process began. */
 struct hot_page {
-    struct slice site, page; /* into `text` */
-    char *text;              /* owned */
+    struct slice site, page; /* point into `text` */
+    char *text;              /* owned by the list: see storage_hot_pages() */
     double reads_per_s, writes_per_s;
-    double error; /* of each of both */
+    double error; /* each of both rates is off by this much at most */
 };
 
 #endif

@@ -1,6 +1,11 @@
 /* job.h - one thing that is asked of storage: what, until when, and how it ended.
  *
  * Layer: storage, public: plain values.
+ *
+ * The caller fills op, deadline_ms, the member of `u` that belongs to op, done and data, and hands
+ * the job to storage_submit().  From then on the job and everything that it points to belong to
+ * storage.  Storage writes the results and err, and calls done(), exactly once.  Then the job
+ * belongs to the caller again.
  */
 #ifndef STORAGE_JOB_JOB_H
 #define STORAGE_JOB_JOB_H
@@ -20,8 +25,9 @@
 #include "storage/job/window_job.h"
 #include "storage/job/write_job.h"
 
-/* STORAGE_WRITE and the limits are for the writer's thread, STORAGE_CLAIM and STORAGE_RELEASE for
- * that of the claims (see claim.h); the others are for the readers (readers.c). */
+/* The writer's thread does STORAGE_WRITE and the limits, the claims' thread STORAGE_CLAIM and
+ * STORAGE_RELEASE (claim.h), the rollup's thread STORAGE_ROLLUP_RUN.  Reader threads do the
+ * others. */
 enum storage_op {
     STORAGE_WRITE,
     STORAGE_COUNT,
@@ -39,7 +45,7 @@ enum storage_op {
     STORAGE_PAGE_SET_DELETE,
     STORAGE_SITES,
     STORAGE_ROLLUP_STATUS,
-    STORAGE_ROLLUP_RUN,   /* after a pass over all that is over by now, whichever process leads */
+    STORAGE_ROLLUP_RUN,   /* done after all that is over by now is rolled up, by any process */
     STORAGE_FILTER_READ,  /* FILTER_INFO, FILTER_CHECK */
     STORAGE_FILTER_WRITE, /* the other actions of a filter_job */
     STORAGE_SEEN,
@@ -73,24 +79,24 @@ struct storage_job {
     void *data; /* the caller's */
 
     enum storage_err err; /* valid from done() on */
-    char detail[96];      /* Redis's own words for STORAGE_REFUSED, "" else */
+    char detail[96];      /* for STORAGE_REFUSED: the reason, often Redis's own words; else "" */
 
     /* Private to storage from submit to done. */
     struct storage_job *next;
-    uint64_t parts_all; /* bit set of partitions */
-    size_t cost;
+    uint64_t parts_all; /* the partitions that a write touches, one bit each */
+    size_t cost;        /* in the queues that bound what waits: events, or 1 */
     void *rows;
     uint64_t question; /* see question_hash() */
 };
 
-/* Give back what the results own.  Harmless on a job that was never submitted (zeroed). */
+/* Free what the results own, after done().  Harmless on a zeroed job that was never submitted. */
 void storage_job_release(struct storage_job *job);
 
-/* Answer a job; or all of a list. */
+/* End a job, or all jobs of a list, with @err: calls done().  For storage alone. */
 void job_done(struct storage_job *job, enum storage_err err);
 void jobs_done(struct storage_job *list, enum storage_err err);
 
-/* Free a list of keys, and set both to none. */
+/* Free a list of keys, and set *keys to NULL and *n to 0. */
 void counted_keys_release(struct counted_key **keys, size_t *n);
 
 #endif

@@ -1,6 +1,9 @@
 /* seen_job.h - did this user view that page before?
  *
  * Layer: storage, public: plain values.
+ *
+ * Storage remembers pairs of a user and a page, month by month, in Bloom filters.  So "no" is
+ * certain, and "yes" is wrong at a small rate.  How the pairs lie in Redis: seen/layout.h.
  */
 #ifndef STORAGE_JOB_SEEN_JOB_H
 #define STORAGE_JOB_SEEN_JOB_H
@@ -12,27 +15,29 @@
 #include "storage/base/slice.h"
 #include "storage/job/window_job.h"
 
-/* A month may be kept between these times after its end. */
+/* The bounds of seen_config.keep_s. */
 #define SEEN_KEEP_MIN_S 86400
 #define SEEN_KEEP_MAX_S (400 * INT64_C(86400))
 
-/* Who saw what: see seen/layout.h. */
+/* How storage remembers the pairs. */
 struct seen_config {
-    bool on;           /* events with a user feed it */
-    uint64_t capacity; /* pairs of user and page that a site has in a month before it grows */
-    double error;      /* rate of false yeses, over all months that are kept */
-    int64_t keep_s;    /* a month is kept so long after its end */
+    bool on;           /* remember the pairs of events with a user */
+    uint64_t capacity; /* pairs of a site and month that fit before its filters grow */
+    double error;      /* the rate at which a "yes" is wrong, over all months that are kept */
+    int64_t keep_s;    /* a month is kept for so long after its end */
 };
 
-/* Input and result of STORAGE_SEEN: did @user view one of @pages, or of @set, as far as is
- * remembered? */
+/* Input and result of STORAGE_SEEN: did `user` view any of the pages, in the months that are kept?
+ * There must be a page or a set. */
 struct seen_job {
     struct slice site, user;
-    const struct slice *pages; /* storage adds the set's */
+    const struct slice *pages; /* the caller's; storage adds those of the set */
     size_t n_pages;
     struct page_set_ref set;
+
+    /* Written by storage. */
     bool seen;              /* false is certain */
-    double false_positives; /* rate at which a yes is wrong, expected from what is in */
+    double false_positives; /* the rate at which such a "yes" is wrong: expected from the content */
 };
 
 #endif

@@ -1,6 +1,10 @@
-/* stats.h - what storage counts about itself, declared once: struct, and the text of /metrics.
+/* stats.h - what storage counts about itself: one table makes the struct and the text of /metrics.
  *
- * Layer: storage.  Every field is atomic; counters only grow.
+ * Layer: storage, public: plain values.  Thread-safe: every member is atomic.
+ *
+ *     COUNTER      only grows
+ *     COUNTER_US   only grows; microseconds, shown as seconds
+ *     GAUGE        a value of this moment
  */
 #ifndef STORAGE_JOB_STATS_H
 #define STORAGE_JOB_STATS_H

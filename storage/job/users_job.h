@@ -1,10 +1,15 @@
-/* users_job.h - questions about days of users: part of storage.h.
+/* users_job.h - questions about single users: who was active on which days.
  *
- * Layer: storage.  A day is a number, counted from 1970-01-01, of the site's own calendar; days lie
- * in [0, ACTIVITY_DAYS_END).  Who was active is known exactly, for users with a `user`.
+ * Layer: storage, public: plain values.
  *
- * Where a day asked for is not kept any more the error is STORAGE_NOT_KEPT and oldest_day the first
- * one that is.
+ * Storage remembers for each user of a site on which days the user was active, and by which actions
+ * (a name that an event carries, or "active").  This is exact, but for events without a user it
+ * knows nothing.  A day is a number: days since 1970-01-01 in the site's own time zone, from 0 to
+ * 9999-12-31.  One day and one action have a bitmap with a bit for each user.
+ *
+ * If a day that is asked for is not kept any more, the error is STORAGE_NOT_KEPT, and oldest_day is
+ * the first day that is kept.  Slices and arrays that the caller passes in live until the job is
+ * done.
  */
 #ifndef STORAGE_JOB_USERS_JOB_H
 #define STORAGE_JOB_USERS_JOB_H
@@ -16,74 +21,78 @@
 #include "storage/base/arena.h"
 #include "storage/base/slice.h"
 
-#define ACTIVITY_DAYS_END  2932897 /* 10000-01-01 */
-#define ACTIVITY_PAIRS_MAX 11000   /* bitmaps in one question: days by actions; and counts */
-#define ACTIVITY_USERS_MAX 1000    /* users in one answer */
+#define ACTIVITY_PAIRS_MAX 11000 /* bitmaps of one question: days * actions; also its counts */
+#define ACTIVITY_USERS_MAX 1000  /* users in one answer */
 
-/* Whose bits: on any, or on all, of these days and in any, or all, of these actions. */
+/* What a user must have done to be in a set of days. */
 struct activity_who {
     struct slice site;
     const struct slice *actions; /* n_actions of them, at least one */
     size_t n_actions;
-    bool all;
+    bool all; /* every action on every day; false: any action on any day */
 };
 
-/* Days [first, first + n); none: nobody for any, everybody.. does not happen: at least one. */
+/* The days [first, first + n); n is at least 1. */
 struct activity_days {
     int64_t first;
     size_t n;
 };
 
-/* How many users are in set a and in set b, by number; a == b: how many in it. */
+/* How many users are both in set a and in set b.  a and b are positions in activity_job.sets; if
+ * they are equal, this is the size of the set. */
 struct activity_count {
     uint32_t a, b;
     uint64_t users; /* written by storage */
 };
 
-/* Input and result of STORAGE_ACTIVITY: sets of users, and counts of their intersections.  Sets are
- * ordered by their first day and do not overlap. */
+/* Input and result of STORAGE_ACTIVITY: the sizes of sets of users and of their intersections.  A
+ * set is the users of some days.  Sets are ordered by their first day and do not overlap. */
 struct activity_job {
     struct activity_who who;
-    const struct activity_days *sets;
+    const struct activity_days *sets; /* n_sets of them */
     size_t n_sets;
-    struct activity_count *counts;
+    struct activity_count *counts; /* n_counts of them, the caller's */
     size_t n_counts;
-    int64_t oldest_day;
+    int64_t oldest_day; /* written by storage */
 };
 
-/* Input and result of STORAGE_ACTIVE_USERS: the users of one set, from a place on.  Places are
- * ordered, a user keeps its own for ever, and new ones come behind in their partition: pages are
- * stable while events come in. */
+/* Input and result of STORAGE_ACTIVE_USERS: the users of one set, a page of them at a time.
+ *
+ * A place says where a page begins: a partition, and an index in it.  A user keeps its place for
+ * ever, and new users come behind all others of their partition.  So pages are stable while events
+ * come in. */
 struct active_users_job {
     struct activity_who who;
     struct activity_days days;
-    unsigned partition; /* the place; in and out */
-    uint64_t index;
-    size_t limit;        /* 1..ACTIVITY_USERS_MAX */
-    bool more;           /* there are users at the place or behind */
-    struct slice *users; /* n_users of them, in the arena */
+    unsigned partition;  /* the place; storage writes the place behind this page */
+    uint64_t index;      /* of the place */
+    size_t limit;        /* users of a page: 1..ACTIVITY_USERS_MAX */
+    bool more;           /* written by storage: there are users at that place or behind it */
+    struct slice *users; /* written by storage: n_users of them, in the arena */
     size_t n_users;
-    struct arena arena; /* storage_job_release */
-    int64_t oldest_day;
+    struct arena arena; /* storage_job_release() frees it */
+    int64_t oldest_day; /* written by storage */
 };
 
-/* Input and result of STORAGE_USER_DAYS: on which days one user did @action. */
+/* Input and result of STORAGE_USER_DAYS: on which days one user did one action. */
 struct user_days_job {
     struct slice site, user, action;
     struct activity_days days;
-    bool only_kept;  /* days that are not kept any more are passed over, not an error */
-    uint8_t *active; /* the caller's, days.n of them: 1 or 0 */
-    int64_t oldest_day;
+    bool only_kept;     /* pass over days that are not kept any more: no error */
+    uint8_t *active;    /* the caller's, days.n of them; storage writes 1 or 0 */
+    int64_t oldest_day; /* written by storage */
 };
 
-/* Input and result of STORAGE_FORGET_USER: the user's name and index are forgotten, its bits are
- * cleared.  Once the answer is there no question finds them; if it has come half way, the rollup's
- * leader or the next such job does the rest. */
+/* Input and result of STORAGE_FORGET_USER: forget the user's name and index, and clear its bits.
+ * After STORAGE_OK no question finds the user.  If a job gets only half way, the leader of the
+ * rollups or the next such job does the rest. */
 struct forget_user_job {
     struct slice site, user;
-    bool known;    /* there was an index */
-    bool sent;     /* whatever the error, it may be done, at least the half of it */
-    uint64_t bits; /* cleared */
+
+    /* Written by storage. */
+    bool known;    /* the user had an index */
+    bool sent;     /* whatever the error: the work may be done, or half of it */
+    uint64_t bits; /* that were cleared */
 };
 
 #endif

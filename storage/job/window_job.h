@@ -1,8 +1,10 @@
-/* window_job.h - questions about a window that are more than one number: top pages, what two pages
- * have in common; and the sets of pages and the sites that can be asked for.
+/* window_job.h - questions about a window that are more than one number.
  *
- * Layer: storage, part of storage.h.  Slices live as long as the job.  What storage has written is
- * given back by storage_job_release.
+ * Layer: storage, public: plain values.
+ *
+ * A window is an interval of time (time/bucket.h).  The questions are: the top pages, what two
+ * pages have in common, the sets of pages, the sites.  Slices and arrays that the caller passes in
+ * live until the job is done.  storage_job_release() frees what storage has written.
  */
 #ifndef STORAGE_JOB_WINDOW_JOB_H
 #define STORAGE_JOB_WINDOW_JOB_H
@@ -12,10 +14,10 @@
 #include "storage/sketch/hll_joint.h"
 #include "storage/time/bucket.h"
 
-/* A key that was read. */
+/* A key of Redis that was read for an answer. */
 struct counted_key {
     struct bucket bucket;
-    char *key; /* n bytes, not NUL-terminated, owned by the job */
+    char *key; /* n bytes without a NUL; owned by the job */
     size_t n;
 };
 
@@ -23,16 +25,15 @@ struct counted_key {
 struct window_question {
     struct slice site;
     struct window window;
-    bool to_is_now;   /* window.to_s is the end of the current minute: moved on if Redis's clock is
-                         ahead */
-    bool round_outer; /* take the nearest answerable window instead of STORAGE_NOT_KEPT */
+    bool to_is_now;   /* window.to_s is this minute's end: moved on if Redis's clock is ahead */
+    bool round_outer; /* take the nearest window that works instead of STORAGE_NOT_KEPT */
     bool explain;     /* list the keys */
 
-    /* Written by storage.  On STORAGE_NOT_KEPT only answered is written: the nearest window that
-     * could be answered, from_s == to_s if there is none. */
+    /* Written by storage.  On STORAGE_NOT_KEPT only `answered` is written: the nearest window that
+     * could be answered.  from_s == to_s: there is none. */
     struct window answered;
-    uint32_t per_level[LEVELS]; /* keys per level, over all partitions */
-    struct counted_key *keys;   /* with explain, in time order; owned */
+    uint32_t per_level[LEVELS]; /* keys read of each level, over all partitions */
+    struct counted_key *keys;   /* with explain: in time order; owned by the job */
     size_t n_keys;
 };
 
@@ -42,11 +43,11 @@ bool window_question_same(const struct window_question *a, const struct window_q
 /* The same pages in the same order? */
 bool same_pages(const struct slice *a, size_t n_a, const struct slice *b, size_t n_b);
 
-/* A page set whose pages are asked for beside those that are named: storage replaces the question's
- * pages by the union.  Unknown: STORAGE_NO_SET. */
+/* A page set of a question.  Storage adds the pages of the set to those that the question names.
+ * If there is no such set, the error is STORAGE_NO_SET. */
 struct page_set_ref {
-    struct slice name; /* empty: none */
-    void *resolved;    /* private to storage: owns what the question's pages point to */
+    struct slice name; /* empty: no set */
+    void *resolved;    /* private to storage: owns the pages that the question then points to */
 };
 
 #define PAGES_LIMIT_MAX 1000
@@ -56,58 +57,63 @@ struct page_row {
     uint64_t pv, uv; /* uv: an estimate, at most pv */
 };
 
-/* STORAGE_PAGES: the first @limit pages by page views, or by visitors; ties by name. */
+/* Input and result of STORAGE_PAGES: the first `limit` pages by page views, or by visitors.  Pages
+ * that tie are in order of their names. */
 struct pages_job {
     struct window_question asked;
-    const struct slice *pages; /* these only; n_pages 0: all of the site */
+    const struct slice *pages; /* only these pages; n_pages 0 and no set: all pages of the site */
     size_t n_pages;
     struct page_set_ref set;
-    struct slice prefix; /* those whose names begin so */
+    struct slice prefix; /* only pages whose names begin with it */
     size_t limit;        /* 1..PAGES_LIMIT_MAX */
-    bool by_uv;
+    bool by_uv;          /* by visitors */
 
     /* Written by storage. */
-    struct page_row *rows;
+    struct page_row *rows; /* n_rows of them, in the arena */
     size_t n_rows;
-    uint64_t total; /* pages with page views in the window, of those that were asked for */
-    bool clamped;   /* an estimate was above the page views */
-    struct arena arena;
+    uint64_t total;     /* how many of the pages asked for have page views in the window */
+    bool clamped;       /* an estimate of visitors was above the page views, and was cut */
+    struct arena arena; /* storage_job_release() frees it */
 };
 
-/* A page, or any page of a set. */
+/* A page, or a set of pages. */
 struct overlap_side {
-    struct slice page; /* empty: the set */
-    const struct slice *pages;
-    size_t n_pages; /* written by storage, of the set */
+    struct slice page;         /* empty: the set is asked for */
+    const struct slice *pages; /* written by storage: the pages of the set */
+    size_t n_pages;
     struct page_set_ref set;
 };
 
-/* STORAGE_OVERLAP: visitors of two pages, or sets of pages. */
+/* Input and result of STORAGE_OVERLAP: the visitors that two pages, or sets of pages, have in
+ * common. */
 struct overlap_job {
     struct window_question asked;
     struct overlap_side sides[2];
-    struct hll_joint joint; /* written by storage */
-    size_t unknown;         /* STORAGE_NO_SET: the side whose set there is none of */
+
+    /* Written by storage. */
+    struct hll_joint joint;
+    size_t unknown; /* on STORAGE_NO_SET: the side whose set does not exist, 0 or 1 */
 };
 
 #define PAGE_SET_MAX 1000 /* pages in a set */
 
-/* STORAGE_PAGE_SET_PUT, _GET and _DELETE.  Unknown set: STORAGE_NO_SET. */
+/* Input and result of STORAGE_PAGE_SET_PUT, _GET and _DELETE.  If there is no such set, get and
+ * delete end with STORAGE_NO_SET. */
 struct page_set_job {
     struct slice site, name;
-    const struct slice
-        *pages; /* put: to be written, afterwards each once; get: written by storage */
+    /* put: the pages to write; storage leaves each of them once.  get: written by storage. */
+    const struct slice *pages;
     size_t n_pages;
-    bool created;   /* put: there was none of that name */
-    bool sent;      /* put, delete: whatever the error, it may have been done */
-    void *resolved; /* private to storage */
+    bool created;   /* put: there was no set of that name */
+    bool sent;      /* put, delete: whatever the error, the set may have been changed */
+    void *resolved; /* private to storage: owns the pages of get */
 };
 
-/* STORAGE_SITES: sites that have had events, in order of their names. */
+/* Result of STORAGE_SITES: the sites that have had events, in order of their names. */
 struct sites_job {
-    struct slice *sites; /* written by storage */
+    struct slice *sites; /* n_sites of them, in the arena */
     size_t n_sites;
-    struct arena arena;
+    struct arena arena; /* storage_job_release() frees it */
 };
 
 #endif

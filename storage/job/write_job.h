@@ -1,6 +1,9 @@
 /* write_job.h - events to be counted, and what the ingestion guard says of them.
  *
  * Layer: storage, public: plain values.
+ *
+ * The ingestion guard is a rate limit on events, one for each token, address or site.  A request
+ * with events carries charges, which say whose limits it uses and how much of each.
  */
 #ifndef STORAGE_JOB_WRITE_JOB_H
 #define STORAGE_JOB_WRITE_JOB_H
@@ -13,29 +16,29 @@
 #include "storage/job/event.h"
 #include "storage/job/limit.h"
 
-/* What a request costs one of those that are limited. */
+/* What a request takes of one limit. */
 struct guard_charge {
-    struct slice who; /* the token's name, the site, or the address: 4 or 16 bytes, network order */
+    struct slice who; /* a token's name, a site, or an address: 4 or 16 bytes in network order */
     int64_t n;        /* events */
 };
 
-/* In order of how bad they are. */
+/* From the best to the worst. */
 enum guard_verdict {
-    GUARD_ADMITTED, /* and taken */
+    GUARD_ADMITTED, /* the charges were taken */
     GUARD_ASK,      /* Redis must be asked: submit the job with the charges */
     GUARD_REFUSED,
     GUARD_FAILED, /* no memory */
 };
 
-/* Input and result of STORAGE_WRITE.  Events are counted for their page and their site. */
+/* Input and result of STORAGE_WRITE.  Each event is counted for its page and for its site. */
 struct write_job {
-    struct event *events;
+    struct event *events; /* n of them */
     size_t n;
-    /* Granted by the guard before anything is written; else STORAGE_LIMITED.  n_charges 0: they
-     * were granted before (storage_guard_try), or there is no guard. */
+    /* The guard must grant these charges before anything is written; if it does not, the error is
+     * STORAGE_LIMITED.  n_charges 0: storage_guard_try() granted them, or there is no guard. */
     const struct guard_charge *charges;
     size_t n_charges;
-    struct limit_state guard; /* with charges: what the guard said; written by storage */
+    struct limit_state guard; /* written by storage, with charges: what the guard said */
     struct claim *claim;      /* NULL: a request without an Idempotency-Key */
 };
 

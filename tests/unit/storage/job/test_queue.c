@@ -66,7 +66,7 @@ Test(job_queue, what_was_taken_goes_in_front)
     cr_expect_eq(job_queue_remove(&s.queue, NULL), &s.jobs[0]);
     job_queue_prepend(&s.queue, &s.jobs[0]);
     check_rest(&s, 0, 2);
-    (void)job_queue_take(&s.queue, SIZE_MAX);
+    cr_expect_eq(job_queue_take(&s.queue, SIZE_MAX), &s.jobs[0]);
     job_queue_prepend(&s.queue, &s.jobs[1]);
     check_rest(&s, 1, 2);
 }
