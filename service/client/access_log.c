@@ -5,13 +5,13 @@
 #include "handlers/text/utf8.h"
 #include "storage/time/zone.h"
 
-/* Past this year a time is a broken clock, and its seconds would soon read as milliseconds (from
- * 10^11 on) where they are sent. */
+/* A later year comes from a broken clock.  Its seconds would soon be taken for milliseconds, which
+ * begin at 10^11 in an event. */
 #define YEAR_MAX 2999
 
 #define TIME_BYTES (sizeof("dd/Mon/yyyy:HH:MM:SS +hhmm") - 1)
 
-/* What is left of the line.  A take_ function moves on only when it returns true. */
+/* The rest of the line.  A take_ function moves the cursor only when it returns true. */
 struct cursor {
     const char *p, *end;
 };
@@ -30,7 +30,7 @@ static bool take_byte(struct cursor *cur, char c)
     return true;
 }
 
-/* Bytes up to a blank, at least one; the blank is left. */
+/* Take bytes up to a blank, at least one.  The blank is left. */
 static bool take_word(struct cursor *cur, struct slice *ret)
 {
     const char *p = cur->p;
@@ -45,7 +45,7 @@ static bool take_word(struct cursor *cur, struct slice *ret)
     return true;
 }
 
-/* "...", the text without its quotes. */
+/* Take a quoted text; *ret has no quotes. */
 static bool take_quoted(struct cursor *cur, struct slice *ret)
 {
     const char *p = cur->p;
@@ -140,7 +140,7 @@ static bool parse_time(const char *p, int64_t *ret_s)
     return true;
 }
 
-/* The next "[TIME] " behind a blank; the cursor moves behind it. */
+/* Take the next "[TIME] " behind a blank, and what stands before. */
 static bool take_time(struct cursor *cur, int64_t *ret_s)
 {
     for (const char *p = cur->p + 1; p < cur->end; p++) {
@@ -157,7 +157,7 @@ static bool take_time(struct cursor *cur, int64_t *ret_s)
     return false;
 }
 
-/* A number, or "-" for none. */
+/* Take a number, or "-" for none. */
 static bool take_number(struct cursor *cur)
 {
     struct slice word;
@@ -176,7 +176,7 @@ static bool take_number(struct cursor *cur)
     return true;
 }
 
-/* RFC 9110 5.6.2: what a method may be made of. */
+/* May @text be a method?  RFC 9110 section 5.6.2. */
 static bool is_token(struct slice text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -217,8 +217,8 @@ static bool is_protocol(struct slice text)
     return true;
 }
 
-/* METHOD TARGET [HTTP/x].  Servers log what came, so a target may hold blanks: it ends at the
- * protocol, not at the first of them. */
+/* METHOD TARGET [HTTP/x].  Servers log what came, so a target may hold blanks.  The target ends at
+ * the protocol, not at the first blank. */
 static bool parse_request(struct slice request, struct access_log_line *line)
 {
     struct cursor cur = {request.p, request.p + request.n};
@@ -265,7 +265,7 @@ static bool is_ip(struct slice host)
     return inet_pton(AF_INET, text, address) == 1 || inet_pton(AF_INET6, text, address) == 1;
 }
 
-/* "REQUEST" STATUS BYTES ["REFERRER" "USER AGENT"]; NULL, or what is wrong.  *ret_clean: the last
+/* "REQUEST" STATUS BYTES ["REFERRER" "USER AGENT"].  NULL, or what is wrong.  *ret_clean: the last
  * field ends at a blank or at the line's end. */
 static const char *split_rest(
     struct cursor cur, enum access_log_format format, struct access_log_line *line, bool *ret_clean)
@@ -298,11 +298,12 @@ static const char *split_rest(
     return NULL;
 }
 
-/* Cuts the line into its fields; NULL, or what is wrong.
- * A user's name may hold blanks and brackets, so the time is the first bracket behind which the
- * rest reads as it should.  Of two records that ran into each other the one that is whole is taken:
- * the first, cut off, has a user agent that does not end cleanly, and stands only if nothing better
- * follows. */
+/* Cut the line into its fields.  NULL, or what is wrong.
+ *
+ * A user's name may hold blanks and brackets.  So the time is the first bracket behind which the
+ * rest of the line reads as it should.  Sometimes two records ran into each other.  Then the first
+ * is cut off, and its user agent does not end cleanly.  The second is taken if it is whole, else
+ * the first. */
 static const char *split(
     struct slice text, enum access_log_format format, struct access_log_line *line)
 {
@@ -335,7 +336,7 @@ static const char *split(
     return detail == NULL ? "no valid time" : detail;
 }
 
-/* What the server would not take; NULL, or what is wrong. */
+/* NULL, or why the server would not take the line. */
 static const char *check(const struct access_log_line *line)
 {
     if (!utf8_valid(line->page) || !utf8_valid(line->ua) || !utf8_valid(line->host)) {

@@ -24,13 +24,13 @@ struct import {
     struct import_batch *batch;
     struct import_upload *upload;
     struct import_report report;
-    int64_t oldest_s[IMPORT_LEVELS]; /* what is older is not kept so fine */
-    bool has_open_end; /* the last line has no line end, and is an event: perhaps a piece of one */
+    int64_t oldest_s[IMPORT_LEVELS]; /* the level keeps nothing older */
+    bool has_open_end; /* the last event's line has no line end, and may be a piece of a line */
     struct import_sender sender;
 };
 
-/* One rejected event.  NDJSON goes out unparsed, so it may simply not be JSON: that is malformed
- * here, as it is in a log. */
+/* Count one rejected event.  Lines of NDJSON are sent unparsed, so such a line may not be JSON at
+ * all. Then the line counts as malformed, as it would in a log. */
 static void take_reject(struct import *import, size_t index, const char *detail)
 {
     uint64_t number = import_batch_line(import->batch, index);
@@ -52,7 +52,8 @@ static void take_answer(
         take_reject(import, first + answer->rejects[i].index, answer->rejects[i].detail);
         next = answer->rejects[i].index + 1;
     }
-    /* The server lists the first ones only; which of the others are not JSON can still be seen. */
+    /* The server lists only the first rejects.  Of the others it can still be seen what is no JSON.
+     */
     for (; unlisted > 0 && next < count && import->format == IMPORT_FORMAT_NDJSON; next++) {
         if (!import_batch_is_object(import->batch, first + next)) {
             take_reject(import, first + next, "");
@@ -62,7 +63,7 @@ static void take_answer(
     import->report.rejected += unlisted;
 }
 
-/* Why events [@first, @first + @count) could not be sent, and where that leaves the file. */
+/* Say why events [@first, @first + @count) could not be sent, and what of the file is counted. */
 static void say_stopped(struct import *import, size_t first, size_t count,
     enum import_upload_result result, const char *detail)
 {
@@ -89,7 +90,7 @@ static void say_stopped(struct import *import, size_t first, size_t count,
     }
 }
 
-/* Send events [@first, @count) of the batch; @closed: see import_send.h. */
+/* Send events [@first, @count) of the batch.  import_send.h says what @closed means. */
 static bool send_range(struct import *import, size_t first, size_t count, bool closed)
 {
     while (first < count) {
@@ -107,7 +108,7 @@ static bool send_range(struct import *import, size_t first, size_t count, bool c
     return true;
 }
 
-/* A last line without an end goes alone, as it may be another one next time. */
+/* A last line without a line end is sent alone, because it may be another line next time. */
 static bool flush(struct import *import)
 {
     size_t count = import_batch_count(import->batch);
@@ -129,7 +130,7 @@ static bool starts_object(struct slice line)
     return blanks < line.n && line.p[blanks] == '{';
 }
 
-/* The format @line is in; IMPORT_FORMAT_AUTO if it is in none. */
+/* The format of @line; IMPORT_FORMAT_AUTO if the line has none of them. */
 static enum import_format detect(struct slice line)
 {
     struct access_log_line ignored;
@@ -146,7 +147,7 @@ static enum import_format detect(struct slice line)
     return IMPORT_FORMAT_AUTO;
 }
 
-/* What is kept of a time, as in the report. */
+/* The levels that keep the time @at_s, as bits of import_report.kept. */
 static unsigned kept_of(const struct import *import, int64_t at_s)
 {
     unsigned levels = 0;
@@ -205,8 +206,8 @@ static void take_line(struct import *import, struct slice text)
         line_reader_is_open(import->reader) && import_batch_count(import->batch) > before;
 }
 
-/* What was read before the fault is whole lines: it is sent, and found again when the whole file is
- * imported. */
+/* The lines that were read before the fault are whole.  They are sent, and found again when the
+ * whole file is imported. */
 static void say_unreadable(struct import *import)
 {
     uint64_t number = line_reader_number(import->reader);
@@ -219,7 +220,7 @@ static void say_unreadable(struct import *import)
     }
 }
 
-/* Read and send the whole file; false if that ended early. */
+/* Read and send the whole file.  False: that ended early. */
 static bool run(struct import *import)
 {
     for (;;) {
@@ -248,7 +249,7 @@ static bool run(struct import *import)
     }
 }
 
-/* "days and months": the levels whose bits are set. */
+/* Write the names of the levels whose bits are set: "days and months". */
 static void list_levels(unsigned levels, const char *const names[IMPORT_LEVELS], char ret[128])
 {
     size_t n = 0;
@@ -264,7 +265,7 @@ static void list_levels(unsigned levels, const char *const names[IMPORT_LEVELS],
     }
 }
 
-/* The lines of whose time only @levels are kept. */
+/* Say how many lines have a time that only @levels keep. */
 static void say_old(struct import *import, unsigned levels)
 {
     static const char *const names[IMPORT_LEVELS] = {"minutes", "hours", "days", "months"};
@@ -292,7 +293,7 @@ static void finish(struct import *import)
     if (report->malformed > 0 && import->format == IMPORT_FORMAT_AUTO) {
         import_report_say(report, "no line is in a format that is known; see --format");
     }
-    /* (Of whose time nothing is kept the server rejects.) */
+    /* The server rejects lines whose time no level keeps. */
     for (unsigned levels = (1u << IMPORT_LEVELS) - 2; levels > 0 && report->accepted > 0;
          levels--) {
         if (report->kept[levels] > 0) {
@@ -302,7 +303,7 @@ static void finish(struct import *import)
     import_report_finish(report, line_reader_number(import->reader));
 }
 
-/* (Hours and days are the server's to cut, in its sites' zones: here they are UTC's.) */
+/* The server cuts hours and days in its sites' zones.  Here they are those of UTC. */
 static void find_oldest(struct import *import)
 {
     static const int64_t length_s[IMPORT_LEVELS] = {60, 3600, 86400, 31 * 86400};

@@ -8,7 +8,7 @@
 
 #include "service/client/line_reader.h"
 
-/* One line, every byte of it escaped as \u00XX, and what stands around its parts. */
+/* A line whose every byte is escaped as \u00XX, and what stands around its parts. */
 #define EVENT_BYTES_MAX (6 * LINE_READER_MAX + 512)
 
 #define HOST_HASH_BYTES 16
@@ -59,8 +59,8 @@ static char *put(char *p, struct slice text)
     return p + text.n;
 }
 
-/* @text inside a JSON string.  The bytes are UTF-8 already: only what RFC 8259 section 7 forbids is
- * escaped. */
+/* Put @text into a JSON string.  The bytes are UTF-8 already, so only what RFC 8259 section 7
+ * forbids is escaped. */
 static char *put_escaped(char *p, struct slice text)
 {
     static const char hex[] = "0123456789abcdef";
@@ -149,7 +149,7 @@ void import_batch_add_event(
 
 static json_t *load(struct slice line)
 {
-    /* A number too large for json_int_t is none of our business here. */
+    /* A number too large for json_int_t is the server's to judge. */
     return json_loadb(line.p, line.n, JSON_DECODE_INT_AS_REAL, NULL);
 }
 

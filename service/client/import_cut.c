@@ -13,7 +13,7 @@ static size_t power_of_two(size_t n)
 size_t import_cut(size_t first, size_t count, bool closed)
 {
     size_t left = count - first;
-    size_t aligned = first & (~first + 1); /* the lowest bit; 0 at the beginning, where all fits */
+    size_t aligned = first & (~first + 1); /* the lowest bit; 0 for 0, where every size fits */
     if (first > 0 && aligned <= left) {
         return aligned;
     }

@@ -8,7 +8,7 @@
 
 #define SITE_MAX 64
 
-/* A taker checks @value and stores it; NULL, or what it should have been. */
+/* Check @value and store it.  NULL, or what the value should have been. */
 typedef const char *option_taker(struct import_options *options, const char *value);
 
 static const char *take_format(struct import_options *options, const char *value)
@@ -148,7 +148,7 @@ void import_options_print_help(FILE *out)
         out);
 }
 
-/* Does @arg name option @i?  *ret_value: what stands behind its '=', NULL without one. */
+/* Does @arg name option @i?  *ret_value is what stands behind the '=', NULL without one. */
 static bool names_option(const char *arg, size_t i, const char **ret_value)
 {
     size_t n = strlen(option_table[i].name);
@@ -162,7 +162,8 @@ static bool names_option(const char *arg, size_t i, const char **ret_value)
     return true;
 }
 
-/* An option and perhaps the argument behind it; returns how many arguments it took, 0 if wrong. */
+/* Take an option, and perhaps the argument behind it.  Returns how many arguments were taken, 0 if
+ * one is wrong. */
 static int take_option(
     int left, char **args, struct import_options *options, char *ret_error, size_t error_n)
 {

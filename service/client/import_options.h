@@ -1,7 +1,8 @@
 /* import_options.h - the command line of `tallyd import`.
  *
- * Layer: service/client.  Pure but for getenv().  Every option is also TALLYD_<NAME> in the
- * environment; the command line wins, an empty variable counts as not set.
+ * Layer: service/client, pure but for getenv().
+ * Every option is also TALLYD_<NAME> in the environment.  The command line goes before the
+ * environment.  An empty variable counts as not set.
  */
 #ifndef SERVICE_CLIENT_IMPORT_OPTIONS_H
 #define SERVICE_CLIENT_IMPORT_OPTIONS_H
@@ -9,8 +10,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "storage/base/compiler.h"
+
 enum import_format {
-    IMPORT_FORMAT_AUTO, /* what the first line that can be read is in */
+    IMPORT_FORMAT_AUTO, /* the format of the first line that has one */
     IMPORT_FORMAT_COMBINED,
     IMPORT_FORMAT_COMMON,
     IMPORT_FORMAT_NDJSON,
@@ -26,7 +29,7 @@ struct import_options {
     const char *url;   /* of the server, as given: it may end in '/' */
     const char *token; /* NULL: none */
     const char *path;  /* "-": standard input */
-    /* What the server keeps how long, for messages only: minutes, hours, days, months. */
+    /* How long the server keeps minutes, hours, days and months.  For messages only. */
     struct import_keep {
         int64_t s; /* or IMPORT_KEEP_FOREVER */
         const char *text;
@@ -39,10 +42,10 @@ enum import_options_result {
     IMPORT_OPTIONS_WRONG,
 };
 
-/* Parse @argv (argv[0] is the command's name).  What is wrong goes to *ret_error (@error_n bytes).
- */
+/* Parse @argv; argv[0] is the command's name.  IMPORT_OPTIONS_WRONG: *ret_error, @error_n bytes,
+ * says what is wrong. */
 enum import_options_result import_options_parse(
-    int argc, char **argv, struct import_options *ret, char *ret_error, size_t error_n);
+    int argc, char **argv, struct import_options *ret, char *ret_error, size_t error_n) MUST_CHECK;
 
 void import_options_print_help(FILE *out);
 

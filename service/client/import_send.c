@@ -6,7 +6,7 @@
 
 #include "service/client/import_cut.h"
 
-/* How long a request is offered to a server that has no time for it. */
+/* How long a request is repeated to a server that is busy. */
 #define PATIENCE_MS     60000
 #define FIRST_WAIT_MS   250
 #define LONGEST_WAIT_MS 8000
@@ -14,14 +14,14 @@
 /* How many keys the same events may have, one after the other. */
 #define ATTEMPTS 8
 
-/* "[]" and a blank for each event. */
+/* A body without events: "[]", and a blank for each event that it stands for. */
 struct mark {
     char text[IMPORT_BATCH_EVENTS + 2];
 };
 
 /* What is posted under a key of event @first. */
 struct offer {
-    size_t first, largest; /* how many events may begin there */
+    size_t first, largest; /* the most events that may begin there */
     unsigned attempt;
     bool is_mark;
 };
@@ -34,12 +34,12 @@ static void sleep_ms(int64_t ms)
     }
 }
 
-/* Is it worth, and safe, to send the same again?  With its key it is always safe. */
+/* May the same request help if it is sent again?  With its key that is always safe. */
 static bool may_try_again(const struct import_sender *sender, enum import_upload_result result)
 {
     switch (result) {
     case IMPORT_UPLOAD_UNREACHABLE:
-        /* A server that has never answered is not there; one that has is being restarted. */
+        /* A server that has answered before is being restarted; another one is not there. */
         return sender->answered;
     case IMPORT_UPLOAD_BUSY:
     case IMPORT_UPLOAD_IN_DOUBT:
@@ -53,7 +53,7 @@ static bool may_try_again(const struct import_sender *sender, enum import_upload
     return false;
 }
 
-/* Post @body, @count events, with @key, again while that is worth it. */
+/* Post @body, @count events, with @key, and again while that may help. */
 static enum import_upload_result post_patiently(struct import_sender *sender, const char *key,
     struct slice body, size_t count, struct import_upload_answer *ret)
 {
@@ -63,7 +63,7 @@ static enum import_upload_result post_patiently(struct import_sender *sender, co
         enum import_upload_result result =
             import_upload_post(sender->upload, key, body, count, ret);
         if (result == IMPORT_UPLOAD_ANSWERED && doubted) {
-            ret->replayed = false; /* counted by this run, when there was no answer */
+            ret->replayed = false; /* this import had it counted, without an answer */
         }
         if (!may_try_again(sender, result) || waited_ms >= PATIENCE_MS) {
             return doubted && result != IMPORT_UPLOAD_ANSWERED ? IMPORT_UPLOAD_IN_DOUBT : result;
@@ -86,7 +86,7 @@ static enum import_upload_result post_patiently(struct import_sender *sender, co
     }
 }
 
-/* Post @n events, or the mark of so many. */
+/* Post @n events, or the mark of @n events. */
 static enum import_upload_result post(struct import_sender *sender, const struct offer *what,
     size_t n, struct import_upload_answer *ret)
 {
@@ -103,8 +103,9 @@ static enum import_upload_result post(struct import_sender *sender, const struct
     return post_patiently(sender, key, (struct slice){mark.text, n + 2}, 0, ret);
 }
 
-/* Post as many as are new, or were counted so before, the most first; *ret_n: how many.  What the
- * server no longer takes comes last: it may be what it has counted. KEY_USED: all were tried. */
+/* Post the number of events that is new under the key, or that was counted under the key before.
+ * The largest number comes first.  Numbers that the server no longer takes come last, because one
+ * of them may have been counted.  *ret_n is the number.  KEY_USED: no number fitted. */
 static enum import_upload_result offer(struct import_sender *sender, const struct offer *what,
     size_t *ret_n, struct import_upload_answer *ret)
 {
@@ -131,7 +132,7 @@ static enum import_upload_result offer(struct import_sender *sender, const struc
     return used ? IMPORT_UPLOAD_KEY_USED : IMPORT_UPLOAD_TOO_LARGE;
 }
 
-/* Under one key, or, if that is another file's, the next. */
+/* Offer events under one key, or under the next if the key is another file's. */
 static enum import_upload_result offer_any(struct import_sender *sender, struct offer *what,
     size_t *ret_n, struct import_upload_answer *ret)
 {
@@ -146,7 +147,7 @@ static enum import_upload_result offer_any(struct import_sender *sender, struct 
         what->is_mark = true;
         result = offer(sender, what, ret_n, ret);
         if (result == IMPORT_UPLOAD_ANSWERED) {
-            /* All of them were rejected; with a key of their own they may be taken now. */
+            /* These events were all rejected.  With a key of their own they may be taken now. */
             what->is_mark = false;
             what->attempt++;
             return post(sender, what, *ret_n, ret);
@@ -168,7 +169,7 @@ void import_sender_end(struct import_sender *sender)
     sender->chains[0] = sender->chains[import_batch_count(sender->batch)];
 }
 
-/* See import_send.h.  What goes wrong with a mark left no events in doubt. */
+/* Have a mark counted, as import_send.h says.  A mark that fails leaves no events in doubt. */
 static enum import_upload_result mark(
     struct import_sender *sender, struct offer *what, size_t n, struct import_upload_answer *ret)
 {

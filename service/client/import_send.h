@@ -1,15 +1,16 @@
-/* import_send.h - sending a batch so that nothing in it counts twice, whatever was sent before.
+/* import_send.h - send a batch so that no event counts twice, whatever was sent before.
  *
  * Layer: service/client.  Blocking.  Not thread-safe.
  *
- * import_key.h says what a key stands for, import_cut.h how a batch is cut.  Two cases more:
+ * import_key.h says what a key stands for, and import_cut.h how a batch is cut.  Two cases need
+ * more:
  *
- * - A server remembers no request of which it took nothing.  In its place a list without events is
- *   counted under its key, as long as the request had events (a mark).  Otherwise the next run,
- *   should the file have grown, would take the key for a new one, and count again what was sent
- *   behind it.
- * - Files that begin alike and differ behind the first event of a request cannot share its key: the
- *   second one takes another.
+ * - A server remembers no request of which it took nothing.  After such a request, a list without
+ *   events is counted under the request's key: a mark, as long as the request had events.  Without
+ *   the mark, a later import of the grown file would take the key for a new one, and count again
+ *   what was sent behind the request.
+ * - Two files may begin alike and differ behind the first event of a request.  They cannot share
+ *   the request's key, so the second file takes another.
  */
 #ifndef SERVICE_CLIENT_IMPORT_SEND_H
 #define SERVICE_CLIENT_IMPORT_SEND_H
@@ -20,27 +21,28 @@
 #include "service/client/import_key.h"
 #include "service/client/import_report.h"
 #include "service/client/import_upload.h"
+#include "storage/base/compiler.h"
 
 struct import_sender {
-    struct import_upload *upload; /* borrowed, as the next two */
+    struct import_upload *upload; /* borrowed, like the next two */
     struct import_batch *batch;
     struct import_report *report;
-    size_t request_max;    /* events; less than a batch if the server takes no more at once */
-    bool answered, waited; /* ever */
-    /* Of the events before event i of the batch; [0] is carried from batch to batch. */
+    size_t request_max;    /* the most events that the server takes at once */
+    bool answered, waited; /* at least once */
+    /* [i] is of the events before event i of the batch; [0] is carried from batch to batch. */
     struct import_chain chains[IMPORT_BATCH_EVENTS + 1];
 };
 
-/* The batch is complete: make what its keys are made of. */
+/* The batch is complete: compute what its keys are made of. */
 void import_sender_begin(struct import_sender *sender);
 
-/* It was sent, and will be cleared. */
+/* The batch was sent, and will be cleared. */
 void import_sender_end(struct import_sender *sender);
 
-/* Send events from @first on, at most up to @count, or find that an earlier run has sent them:
- * again while that is worth it and safe.  *ret_count: how many, whatever the result.  @closed: the
- * batch would end at @count if the file went on. */
+/* Send events from @first on, at most up to @count, or find that an earlier import has sent them. A
+ * request is repeated while that is safe and may help.  *ret_count is how many events the request
+ * had, whatever the result.  @closed: the batch would end at @count even if the file went on. */
 enum import_upload_result import_send(struct import_sender *sender, size_t first, size_t count,
-    bool closed, size_t *ret_count, struct import_upload_answer *ret);
+    bool closed, size_t *ret_count, struct import_upload_answer *ret) MUST_CHECK;
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "service/client/curl_handle.h"
 
-/* An answer lists at most 100 errors of some 200 bytes: what is longer comes from somebody else. */
+/* A tallyd lists at most 100 errors of some 200 bytes.  A longer answer is another server's. */
 #define ANSWER_BYTES (256 * 1024)
 
 struct import_upload {
@@ -21,8 +21,8 @@ struct import_upload {
     char answer[ANSWER_BYTES];
 };
 
-/* The body goes through a callback that cannot rewind: when a kept connection dies without an
- * answer it is for the caller to say whether the request is sent again. */
+/* Hand curl the body.  This callback cannot rewind: when a kept connection dies without an answer,
+ * the caller decides whether the request is sent again. */
 static size_t give_body(char *to, size_t size, size_t n, void *data)
 {
     struct import_upload *upload = data;
@@ -93,7 +93,7 @@ void import_upload_free(struct import_upload *upload)
     free(upload);
 }
 
-/* Somebody else's text for a terminal. */
+/* Make another program's text fit for a terminal. */
 static void make_printable(char *text)
 {
     for (; *text != '\0'; text++) {
@@ -133,7 +133,8 @@ static void list_rejects(const json_t *errors, size_t count, struct import_uploa
     }
 }
 
-/* 202: counts and errors.  False if it is no such answer, or does not account for every event. */
+/* Read the counts and errors of a 202.  False: the answer has none, or does not account for every
+ * event. */
 static bool read_counts(const json_t *answer, size_t count, struct import_upload_answer *ret)
 {
     const json_t *accepted = json_object_get(answer, "accepted");
@@ -170,7 +171,7 @@ static enum import_upload_result judge(
         (void)snprintf(ret->detail, sizeof(ret->detail),
             "the server answers 202 without saying what became of all %zu events", count);
         return IMPORT_UPLOAD_IN_DOUBT;
-    case 422: /* every event was rejected; without a list the key was used with another body */
+    case 422: /* every event was rejected; without a list: the key was used with another body */
         if (!json_is_array(errors)) {
             return IMPORT_UPLOAD_KEY_USED;
         }
@@ -191,15 +192,15 @@ static enum import_upload_result judge(
     }
 }
 
-/* No answer.  As long as a part of the body has not been handed to curl, the server cannot have it
- * whole, and does nothing with a body that is not. */
+/* There was no answer.  As long as a part of the body has not been handed to curl, the server
+ * cannot have all of it, and a server does nothing with a part. */
 static enum import_upload_result judge_failure(
     const struct import_upload *upload, CURLcode code, struct import_upload_answer *ret)
 {
     const char *why = upload->error[0] != '\0' ? upload->error : curl_easy_strerror(code);
     if (upload->answer_too_long) {
         why = "the answer is longer than tallyd's ever are";
-    } else if (code == CURLE_SEND_FAIL_REWIND) { /* what curl wanted to do about it */
+    } else if (code == CURLE_SEND_FAIL_REWIND) { /* curl wanted to send the body again */
         why = "the connection was lost";
     }
     (void)snprintf(ret->detail, sizeof(ret->detail), "no answer from %s: %s", upload->url, why);

@@ -1,7 +1,7 @@
-/* import_upload.h - posting events to a tallyd over one kept connection.
+/* import_upload.h - post events to a tallyd over one connection that is kept.
  *
- * Layer: service/client.  Blocking.  Not thread-safe.  One call is one attempt: waiting and trying
- * again, with the same key, is the caller's.
+ * Layer: service/client.  Blocking.  Not thread-safe.  One call is one attempt.  The caller waits
+ * and tries again, with the same key.
  */
 #ifndef SERVICE_CLIENT_IMPORT_UPLOAD_H
 #define SERVICE_CLIENT_IMPORT_UPLOAD_H
@@ -9,16 +9,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
 enum import_upload_result {
-    IMPORT_UPLOAD_ANSWERED,    /* every event was accepted or rejected: see the answer's counts */
-    IMPORT_UPLOAD_BUSY,        /* 503, 429, 409: again after retry_after_s */
-    IMPORT_UPLOAD_UNREACHABLE, /* the request did not get there whole: nothing was applied */
+    IMPORT_UPLOAD_ANSWERED,    /* every event was accepted or rejected: the answer has the counts */
+    IMPORT_UPLOAD_BUSY,        /* 503, 429, 409: try again after retry_after_s */
+    IMPORT_UPLOAD_UNREACHABLE, /* nothing was applied: the server did not get all of the request */
     IMPORT_UPLOAD_TOO_LARGE,   /* nothing was applied; fewer events at a time might pass */
     IMPORT_UPLOAD_KEY_USED,    /* nothing was applied: the key stands for another body */
     IMPORT_UPLOAD_REFUSED,     /* nothing was applied, and trying again does not help */
-    IMPORT_UPLOAD_IN_DOUBT,    /* sent, and no answer that tells: it may have been applied */
+    IMPORT_UPLOAD_IN_DOUBT,    /* the request was sent, and may have been applied */
 };
 
 /* How many rejected events POST /events lists at most. */
@@ -27,28 +28,28 @@ enum import_upload_result {
 struct import_upload_answer {
     /* After IMPORT_UPLOAD_ANSWERED. */
     uint64_t accepted, rejected; /* exact */
-    bool replayed;               /* the server had counted them before */
+    bool replayed;               /* the server had counted the events before */
     size_t n_rejects;            /* how many of the rejected are listed */
     struct import_upload_reject {
         size_t index; /* of the event in the body, from 0; below the count that was posted */
         char detail[192];
     } rejects[IMPORT_UPLOAD_REJECTS];
 
-    /* After everything else: why, one line.  Not the server's bytes as they came: printable. */
+    /* After every other result: the reason, as one line of printable text. */
     char detail[512];
     int64_t retry_after_s; /* 0: the server did not say */
 };
 
 struct import_upload;
 
-/* @url: the server's address without "/events"; @token: NULL or a bearer token.  NULL: no memory.
- */
-struct import_upload *import_upload_new(const char *url, const char *token);
+/* @url is the server's address without "/events".  @token is a bearer token, or NULL.  NULL: out of
+ * memory. */
+struct import_upload *import_upload_new(const char *url, const char *token) MUST_CHECK;
 void import_upload_free(struct import_upload *upload); /* NULL is fine */
 
-/* Post @count events, @body in NDJSON (none: an empty array of JSON), with @key as Idempotency-Key.
- * *ret is written whatever the result. */
+/* Post @body, which has @count events in NDJSON, with @key as Idempotency-Key.  With @count 0 @body
+ * is an empty JSON array.  *ret is written whatever the result. */
 enum import_upload_result import_upload_post(struct import_upload *upload, const char *key,
-    struct slice body, size_t count, struct import_upload_answer *ret);
+    struct slice body, size_t count, struct import_upload_answer *ret) MUST_CHECK;
 
 #endif

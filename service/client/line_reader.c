@@ -17,18 +17,18 @@ struct line_reader {
     uint64_t number;
     size_t start, scanned, end; /* start: of the line; [start, scanned) holds no line end */
     bool at_end, failed;
-    bool is_open;  /* the line delivered last has no end */
-    bool skipping; /* inside a line that is too long: its bytes are dropped as they come */
+    bool is_open;  /* the line delivered last has no line end */
+    bool skipping; /* inside a line that is too long, whose bytes are dropped */
     char error[128];
     char buffer[BUFFER_BYTES];
 };
 
-/* Free what line_reader_open() has so far; @reader may be NULL.  errno stays. */
+/* Free what line_reader_open() has so far.  @reader may be NULL.  errno stays. */
 static void give_up(struct line_reader *reader, int fd)
 {
     int saved = errno;
     if (reader != NULL && reader->file != NULL) {
-        (void)gzclose_r(reader->file); /* takes the descriptor with it; nothing was written */
+        (void)gzclose_r(reader->file); /* closes the descriptor, too; nothing was written */
     } else {
         (void)close(fd);
     }
@@ -38,7 +38,7 @@ static void give_up(struct line_reader *reader, int fd)
 
 struct line_reader *line_reader_open(const char *path)
 {
-    /* Standard input is copied because closing the reader closes its descriptor. */
+    /* Standard input is copied, because closing the reader closes its descriptor. */
     int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return NULL;
@@ -64,7 +64,7 @@ void line_reader_close(struct line_reader *reader)
     if (reader == NULL) {
         return;
     }
-    (void)gzclose_r(reader->file); /* read only: what could fail was said by line_reader_next() */
+    (void)gzclose_r(reader->file); /* only read: line_reader_next() has told every fault */
     free(reader);
 }
 
@@ -72,7 +72,7 @@ static void fail(struct line_reader *reader)
 {
     int code = Z_OK;
     const char *text = gzerror(reader->file, &code);
-    /* gzerror() puts the file's name in front, which for a descriptor is "<fd:3>". */
+    /* gzerror() puts the file's name in front; that of a descriptor is "<fd:3>". */
     const char *colon = strstr(text, ">: ");
     if (colon != NULL) {
         text = colon + 3;
@@ -84,7 +84,7 @@ static void fail(struct line_reader *reader)
     (void)snprintf(reader->error, sizeof(reader->error), "%s", text);
 }
 
-/* More bytes behind `end`; false at the end of the file or on failure. */
+/* Read more bytes behind `end`.  False: the file has ended, or failed. */
 static bool fill(struct line_reader *reader)
 {
     if (reader->at_end || reader->failed) {
@@ -102,7 +102,7 @@ static bool fill(struct line_reader *reader)
         reader->end += (size_t)n;
         return true;
     }
-    /* A gzip stream that was cut off ends like a file: only gzerror() tells. */
+    /* A gzip stream that was cut off looks like the end of a file: only gzerror() tells. */
     int code = Z_OK;
     (void)gzerror(reader->file, &code);
     if (n < 0 || (code != Z_OK && code != Z_STREAM_END)) {
@@ -112,8 +112,8 @@ static bool fill(struct line_reader *reader)
     return false;
 }
 
-/* The line's end in the buffer, reading on as needed; NULL if there is none before the end of the
- * file.  A line that outgrows its bound is dropped on the way. */
+/* Find the line's end in the buffer, and read on as needed.  NULL: the file ends before the line
+ * does. A line that outgrows its bound is dropped on the way. */
 static const char *find_end(struct line_reader *reader)
 {
     for (;;) {
@@ -147,7 +147,7 @@ enum line_reader_result line_reader_next(struct line_reader *reader, struct slic
     const char *newline = find_end(reader);
     bool too_long = reader->skipping;
     if (newline == NULL && reader->failed) {
-        return LINE_READER_ERROR; /* what stands in the buffer is a piece of a line */
+        return LINE_READER_ERROR; /* the buffer holds a piece of a line */
     }
     if (newline == NULL && reader->end == reader->start && !too_long) {
         return LINE_READER_END;

@@ -1,4 +1,4 @@
-/* line_reader.h - the lines of a file, plain or gzipped, one at a time.
+/* line_reader.h - read a file, plain or gzipped, line by line.
  *
  * Layer: service/client.  Not thread-safe.  Memory is bounded: a line longer than LINE_READER_MAX
  * is skipped, not gathered.
@@ -9,40 +9,42 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
-/* Longest line that is delivered, in bytes, without its end. */
+/* The longest line that is delivered, in bytes, without its line end. */
 #define LINE_READER_MAX 65536
 
 enum line_reader_result {
     LINE_READER_LINE,
-    LINE_READER_TOO_LONG, /* a line was skipped; it has its number */
+    LINE_READER_TOO_LONG, /* a line was skipped; line_reader_number() is its number */
     LINE_READER_END,
-    LINE_READER_ERROR, /* what could be read was delivered before; see line_reader_error() */
+    LINE_READER_ERROR, /* all lines before the fault were delivered; see line_reader_error() */
 };
 
 struct line_reader;
 
-/* Open @path, "-" for standard input.  NULL with errno set if that fails.  Gzip is recognised by
- * its content, several members behind each other too.  Close it with line_reader_close(). */
-struct line_reader *line_reader_open(const char *path);
+/* Open @path, "-" for standard input.  Gzip is recognised by its content, also with several members
+ * behind each other.  NULL: errno says why.  Close the reader with line_reader_close(). */
+struct line_reader *line_reader_open(const char *path) MUST_CHECK;
 void line_reader_close(struct line_reader *reader); /* NULL is fine */
 
-/* The next line, without "\n" or "\r\n", in *ret (valid until the next call).  The last line needs
- * no line end.  A byte order mark at the start of the file is passed over. */
-enum line_reader_result line_reader_next(struct line_reader *reader, struct slice *ret);
+/* Read the next line, without "\n" or "\r\n".  *ret is valid until the next call.  The last line
+ * needs no line end.  A byte order mark at the start of the file is passed over. */
+enum line_reader_result line_reader_next(struct line_reader *reader, struct slice *ret) MUST_CHECK;
 
-/* Number of the line delivered or skipped last, from 1; 0 before the first. */
+/* The number, from 1, of the line that was delivered or skipped last; 0 before the first. */
 uint64_t line_reader_number(const struct line_reader *reader);
 
-/* The line delivered last has no line end: the file ends there, perhaps in the middle of it. */
+/* Has the last line no line end?  Then the file ends there, perhaps in the middle of a line. */
 bool line_reader_is_open(const struct line_reader *reader);
 
-/* Text for LINE_READER_ERROR; valid until the reader is closed. */
+/* The text of LINE_READER_ERROR, valid until the reader is closed. */
 const char *line_reader_error(const struct line_reader *reader);
 
-/* Bytes of the file (as stored: compressed) read so far, and in all.  A pipe has no size (-1), and
- * tells only decompressed bytes.  Asks the system: not for every line. */
+/* The bytes of the file, as stored, that were read so far, and all of them.  Of a pipe the first
+ * are decompressed bytes, and the second is -1.  Both functions ask the system: not for every line.
+ */
 int64_t line_reader_consumed(const struct line_reader *reader);
 int64_t line_reader_total(const struct line_reader *reader);
 

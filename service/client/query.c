@@ -11,7 +11,7 @@
 
 enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
-/* One line on stderr; somebody else's bytes made printable. */
+/* Print one line on stderr.  Bytes that could be for the terminal become '?'. */
 static void say(const char *what, const char *text)
 {
     fprintf(stderr, "tallyd query: %s%s", what, *what != '\0' && *text != '\0' ? ": " : "");
@@ -21,15 +21,14 @@ static void say(const char *what, const char *text)
     fputc('\n', stderr);
 }
 
-/* A problem document: which option, and what is wrong with it. */
+/* Say which option a problem document is about, and what is wrong. */
 static void say_problem(long status, const json_t *problem)
 {
     const json_t *error = json_array_get(json_object_get(problem, "errors"), 0);
     const char *parameter = json_string_value(json_object_get(error, "parameter"));
     const char *detail = json_string_value(json_object_get(problem, "detail"));
     char what[96];
-    if (parameter !=
-        NULL) { /* the option's name stands before it: the detail that does not name it */
+    if (parameter != NULL) { /* the option is named here: take the detail that does not name it */
         const char *own = json_string_value(json_object_get(error, "detail"));
         detail = own != NULL ? own : detail;
         (void)snprintf(what, sizeof(what), "--%.60s", parameter);
@@ -39,7 +38,7 @@ static void say_problem(long status, const json_t *problem)
     say(what, detail != NULL ? detail : "");
 }
 
-/* What a table has no column for. */
+/* Say what a table has no column for. */
 static void say_notes(const json_t *answer)
 {
     if (json_is_true(json_object_get(answer, "spans_rotation"))) {

@@ -7,7 +7,7 @@
 #include "service/client/curl_handle.h"
 #include "storage/base/buffer.h"
 
-/* 11,000 points of a series are 1.5 MB; what is much longer comes from somebody else. */
+/* A series of 11,000 points has 1.5 MB.  A much longer answer comes from another server. */
 #define ANSWER_MAX ((size_t)64 << 20)
 
 static size_t take_answer(char *from, size_t size, size_t n, void *data)

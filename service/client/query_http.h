@@ -1,21 +1,21 @@
-/* query_http.h - one GET of a tallyd.
+/* query_http.h - ask a tallyd one question: one GET and its answer.
  *
- * Layer: service/client.  Blocking.
+ * Layer: service/client.  Blocking.  Not thread-safe.
  */
 #ifndef SERVICE_CLIENT_QUERY_HTTP_H
 #define SERVICE_CLIENT_QUERY_HTTP_H
 
 #include "service/client/query_options.h"
 
-/* What came back; zeroed it is empty.  Release with query_answer_release. */
+/* What came back.  Zeroed it is empty.  query_answer_release() frees it. */
 struct query_answer {
-    long status; /* 0: none */
+    long status; /* 0: no answer came */
     char *text;  /* owned, NUL-terminated */
     size_t n;
-    char error[320]; /* with status 0: why, one line */
+    char error[320]; /* with status 0: the reason, as one line */
 };
 
-/* Ask, and take whatever answer comes within a minute. */
+/* Ask, and take whatever answer comes within a minute.  *ret is written in any case. */
 void query_http_get(const struct query_options *options, struct query_answer *ret);
 void query_answer_release(struct query_answer *answer);
 

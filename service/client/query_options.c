@@ -24,7 +24,8 @@ static const struct {
 
 #define N_QUESTIONS (sizeof(questions) / sizeof(questions[0]))
 
-/* value_name NULL: a flag.  Each behind help is a parameter of that name. */
+/* Without a value_name the option is a flag.  Each option behind `help` is a parameter of that
+ * name. */
 static const struct option {
     const char *name, *value_name, *help;
 } option_table[] = {
@@ -83,7 +84,7 @@ static bool add_parameter(struct query_options *options, const char *name, const
     return true;
 }
 
-/* Take option @i.  NULL, or what it should have been. */
+/* Take option @i.  NULL, or what the value should have been. */
 static const char *take(struct query_options *options, size_t i, const char *value)
 {
     const char *name = option_table[i].name;
@@ -104,7 +105,7 @@ static const char *take(struct query_options *options, size_t i, const char *val
     return add_parameter(options, name, value != NULL ? value : "1") ? NULL : "given less often";
 }
 
-/* Does @arg name option @i?  *ret_value: what stands behind its '=', NULL without one. */
+/* Does @arg name option @i?  *ret_value is what stands behind the '=', NULL without one. */
 static bool names_option(const char *arg, size_t i, const char **ret_value)
 {
     size_t n = strlen(option_table[i].name);
@@ -116,7 +117,8 @@ static bool names_option(const char *arg, size_t i, const char **ret_value)
     return true;
 }
 
-/* An option and perhaps the argument behind it; returns how many arguments it took, 0 if wrong. */
+/* Take an option, and perhaps the argument behind it.  Returns how many arguments were taken, 0 if
+ * one is wrong. */
 static int take_option(
     int left, char **args, struct query_options *options, char *ret_error, size_t error_n)
 {
@@ -166,13 +168,13 @@ static bool take_question(
     return false;
 }
 
-/* /sites and /hotkeys are not about one site: what stands in the environment is not for them. */
+/* /sites and /hotkeys are not about one site, so TALLYD_SITE is not for them. */
 static bool takes_site(const char *path)
 {
     return strcmp(path, "/sites") != 0 && strcmp(path, "/hotkeys") != 0;
 }
 
-/* For what the command line leaves open. */
+/* Take from the environment what the command line leaves open. */
 static bool take_environment(struct query_options *options, char *ret_error, size_t error_n)
 {
     const char *url = getenv("TALLYD_URL");

@@ -1,16 +1,19 @@
 /* query_options.h - the command line of `tallyd query`.
  *
- * Layer: service/client.  Pure but for getenv(): TALLYD_URL, TALLYD_TOKEN and TALLYD_SITE stand for
- * options that are not given; an empty variable counts as not set.
+ * Layer: service/client, pure but for getenv().
+ * TALLYD_URL, TALLYD_TOKEN and TALLYD_SITE stand for options that are not given.  An empty variable
+ * counts as not set.
  *
- * Which parameter goes with which question, and what it may be, only the server knows: options are
- * handed on as they are, and its answer names the one that is wrong.
+ * Only the server knows which parameters a question takes, and what they may be.  Options are
+ * handed on as they are, and the server's answer names a wrong one.
  */
 #ifndef SERVICE_CLIENT_QUERY_OPTIONS_H
 #define SERVICE_CLIENT_QUERY_OPTIONS_H
 
 #include <stddef.h>
 #include <stdio.h>
+
+#include "storage/base/compiler.h"
 
 enum query_format { QUERY_TABLE, QUERY_JSON, QUERY_CSV };
 
@@ -34,10 +37,10 @@ enum query_options_result {
     QUERY_OPTIONS_WRONG,
 };
 
-/* Parse @argv (argv[0] is the command's name).  What is wrong goes to *ret_error (@error_n bytes).
- */
+/* Parse @argv; argv[0] is the command's name.  QUERY_OPTIONS_WRONG: *ret_error, @error_n bytes,
+ * says what is wrong. */
 enum query_options_result query_options_parse(
-    int argc, char **argv, struct query_options *ret, char *ret_error, size_t error_n);
+    int argc, char **argv, struct query_options *ret, char *ret_error, size_t error_n) MUST_CHECK;
 
 void query_options_print_help(FILE *out);
 

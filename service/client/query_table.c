@@ -23,10 +23,10 @@ struct query_table {
     } columns[COLUMNS_MAX];
 };
 
-/* Lists of objects that answers have, the one that says most first. */
+/* The lists of objects that answers have.  The most telling one stands first. */
 static const char *const lists[] = {"series", "pages", "sites", "list"};
 
-/* Members of an answer that say what was asked; in a row of a list they are what is told. */
+/* Members of an answer that repeat the question.  In a row of a list they are figures. */
 static const char *const echoed[] = {"site", "tz", "step", "by", "action", "match"};
 
 static bool is_echoed(const char *name)
@@ -44,14 +44,14 @@ static const json_t *list_of(const json_t *answer)
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         const json_t *list = json_object_get(answer, lists[i]);
         bool names = strcmp(lists[i], "pages") == 0 && json_is_string(json_array_get(list, 0));
-        if (json_is_array(list) && !names) { /* names of pages: those that were asked for */
+        if (json_is_array(list) && !names) { /* names of pages repeat the question */
             return list;
         }
     }
     return NULL;
 }
 
-/* The figures of /overlap, a row each. */
+/* Make a row of each figure of /overlap. */
 static json_t *rows_of_overlap(const json_t *answer)
 {
     static const char *const names[] = {"a", "b", "union", "intersection", "jaccard"};
@@ -81,7 +81,7 @@ static const json_t *cell(const struct column *column, const json_t *row)
     return json_is_object(row) ? json_object_get(row, column->name) : row;
 }
 
-/* The text of a cell; @number is room for one. */
+/* The text of a cell.  @number has room for a number. */
 static const char *text_of(const json_t *value, char number[NUMBER_TEXT])
 {
     if (json_is_string(value)) {
@@ -123,7 +123,7 @@ static void add_column(
     }
 }
 
-/* What @row has becomes a column: plain members, and the bounds of an estimate. */
+/* Make columns of @row's plain members, and of the bounds of an estimate. */
 static void add_columns(struct query_table *table, json_t *row)
 {
     const char *name;
@@ -140,11 +140,11 @@ static void add_columns(struct query_table *table, json_t *row)
     }
 }
 
-/* The columns of a list without rows.  Series always have some. */
+/* Add the columns of a list without rows.  A series always has rows. */
 static void add_known_columns(struct query_table *table)
 {
     static const struct {
-        const char *list, *beside; /* a member that the answer has too; NULL: whatever it has */
+        const char *list, *beside; /* a member that the answer must have; NULL: none */
         const char *names[5];
     } known[] = {
         {"pages", "total_pages", {"page", "pv", "uv"}},
@@ -212,7 +212,8 @@ void query_table_free(struct query_table *table)
 
 /* ---- text ---- */
 
-/* Somebody else's text for a terminal: controls of ASCII, and those of Latin-1 in UTF-8. */
+/* Print another program's text on a terminal.  The controls of ASCII, and those of Latin-1 in
+ * UTF-8, become '?'. */
 static void put_printable(const char *text, FILE *out)
 {
     for (; *text != '\0'; text++) {
@@ -275,7 +276,7 @@ void query_table_print(const struct query_table *table, FILE *out)
     {
         put_row(table, row, out);
     }
-    /* distinct visitors of the window are not the sum of its parts' */
+    /* The distinct visitors of a window are not the sum of those of its parts. */
     if (table->rows == json_object_get(table->answer, "series") && table->n_columns > 0 &&
         cell(&table->columns[table->n_columns - 1], table->answer) != NULL) {
         put_rule(table, out);

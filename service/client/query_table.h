@@ -1,9 +1,10 @@
-/* query_table.h - an answer in JSON as rows, and rows as text.
+/* query_table.h - turn an answer in JSON into a table, and print it as text or as CSV.
  *
  * Layer: service/client, pure.
  *
- * The rows are the answer's series, pages or other list of objects; without one, the answer itself
- * is the row.  A column is a member; the error of an estimate becomes the columns low and high.
+ * The rows are the answer's series, pages or other list of objects.  Without a list, the answer
+ * itself is the only row.  A column is a member.  The error of an estimate becomes the columns low
+ * and high.
  */
 #ifndef SERVICE_CLIENT_QUERY_TABLE_H
 #define SERVICE_CLIENT_QUERY_TABLE_H
@@ -11,17 +12,19 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "storage/base/compiler.h"
+
 struct query_table;
 
-/* NULL: no memory, or no object. */
-struct query_table *query_table_new(json_t *answer);
+/* A table of @answer, which must live as long.  NULL: out of memory, or @answer is no object. */
+struct query_table *query_table_new(json_t *answer) MUST_CHECK;
 void query_table_free(struct query_table *table); /* NULL is fine */
 
-/* Columns side by side, numbers to the right.  Control characters, which could be for the terminal,
- * become '?'.  Under a series, the figures of the whole window. */
+/* Print columns side by side, numbers to the right.  Control characters, which could be for the
+ * terminal, become '?'.  The figures of the whole window stand under a series. */
 void query_table_print(const struct query_table *table, FILE *out);
 
-/* RFC 4180, with LF.  Without rows, the names of the columns. */
+/* Print CSV: RFC 4180, with LF.  Without rows only the names of the columns are printed. */
 void query_table_print_csv(const struct query_table *table, FILE *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* server_url.h - which server a client talks to, and with what.
+/* server_url.h - check the server's address and the token that a client command is given.
  *
  * Layer: service/client, pure.  Thread-safe.
  */
@@ -11,12 +11,14 @@
 #define SERVER_URL_EXPECTED "an http:// or https:// address without user, query or fragment"
 #define TOKEN_EXPECTED      "printable ASCII without blanks"
 
-/* A password in the URL would be printed with it; a query would swallow the path behind it. */
+/* Is @url an http:// or https:// address without user, query and fragment?  A password would be
+ * printed with the URL.  A query would swallow the path that is put behind the URL. */
 bool server_url_valid(const char *url);
 
-/* A proxy of the environment is for the world outside, not for this machine. */
+/* Is @url an address of this machine?  A proxy of the environment is for the world outside. */
 bool server_url_is_loopback(const char *url);
 
+/* Is @token printable ASCII without blanks, and not empty? */
 bool bearer_token_valid(const char *token);
 
 #endif

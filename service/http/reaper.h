@@ -41,8 +41,7 @@ struct reaper;
 #define REAPER_ENDED   (-1)
 #define REAPER_UNKNOWN UINT64_MAX
 
-/* One connection; embedded in the caller's struct.  All times are milliseconds of CLOCK_MONOTONIC.
- */
+/* One connection; embedded in the caller's struct.  All times are ms of CLOCK_MONOTONIC. */
 struct reaper_entry {
     _Atomic int64_t due_ms;       /* 0: idle; REAPER_ENDED: shut down; else the request's instant */
     _Atomic bool answered;        /* the request in progress; written before due_ms */

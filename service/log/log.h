@@ -43,8 +43,7 @@ uint64_t logger_lost(const struct logger *logger);
 /* This machine's clock, UTC: what records are dated with, unless the logger has a clock. */
 int64_t log_now_ms(void);
 
-/* Write a record.  @message must live as long as the logger; with the macros below it is a literal.
- */
+/* Write a record.  @message must live as long as the logger: the macros below take a literal. */
 void log_write(struct logger *logger, enum log_level level, const char *message,
     const struct log_field *fields, size_t n_fields);
 

@@ -68,8 +68,7 @@ struct log_record {
     uint64_t suppressed; /* records of this message left out before; 0 is not written */
 };
 
-/* Write @record and a newline to @line, LOG_LINE_MAX bytes.  Returns the length.  No NUL is added.
- */
+/* Write @record and a newline, without a NUL, to @line, LOG_LINE_MAX bytes.  Returns the length. */
 size_t log_line_format(const struct log_record *record, enum log_format format, char *line);
 
 #endif

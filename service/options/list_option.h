@@ -16,8 +16,7 @@
 const char *list_option_check_networks(const char *text) MUST_CHECK;
 const char *list_option_check_origins(const char *text) MUST_CHECK;
 
-/* The entries of a checked text, *ret_n of them.  The caller frees the array.  NULL: out of memory.
- */
+/* The *ret_n entries of a checked text.  The caller frees the array.  NULL: out of memory. */
 struct network *list_option_networks(const char *text, size_t *ret_n) MUST_CHECK;
 
 /* The same for origins, which point into @text. */

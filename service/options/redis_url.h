@@ -13,7 +13,7 @@
 
 #include "storage/base/compiler.h"
 
-/* NULL if @url has one of these forms.  Else what is allowed, a static text without a part of @url.
+/* NULL: @url has one of these forms.  Else what is allowed, a static text without a part of @url.
  */
 const char *redis_url_check(const char *url) MUST_CHECK;
 

@@ -51,8 +51,7 @@ const struct access *token_set_find(const struct token_set *set, struct slice sh
 /* The SHA-256 hash of @token. */
 void token_hash(struct slice token, uint8_t ret[static ACCESS_HASH_SIZE]);
 
-/* Parse "ingest,read" into bits of enum access_scope.  False: a word is no scope, or there is none.
- */
+/* Parse "ingest,read" into bits of enum access_scope.  False: no word, or one that is no scope. */
 bool token_scopes_parse(struct slice text, unsigned *ret) MUST_CHECK;
 
 /* May @name be a token's name?  A name that begins with "site=" would be read as sites. */
