@@ -52,8 +52,7 @@ static void take_answer(
         take_reject(import, first + answer->rejects[i].index, answer->rejects[i].detail);
         next = answer->rejects[i].index + 1;
     }
-    /* The server lists only the first rejects.  Of the others it can still be seen what is no JSON.
-     */
+    /* The server lists only the first rejects.  The others may still be seen to be no JSON. */
     for (; unlisted > 0 && next < count && import->format == IMPORT_FORMAT_NDJSON; next++) {
         if (!import_batch_is_object(import->batch, first + next)) {
             take_reject(import, first + next, "");

@@ -121,8 +121,8 @@ static void name_request(struct connection *connection)
     atomic_store_explicit(&connection->named, true, memory_order_release);
 }
 
-/* The first call: the head is complete, and the library has not asked for the body yet.  Without an
- * answer the library calls again at once.  With an answer it closes the connection. */
+/* The first call: the head is complete, and the library has not asked for the body yet.  Without a
+ * body the library calls again at once.  An answer now makes the library close the connection. */
 static enum MHD_Result on_head(
     struct connection *connection, const char *method, const char *version)
 {

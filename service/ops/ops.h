@@ -24,7 +24,7 @@ struct ops {
     struct http_server *_Atomic server; /* NULL before its start and after its stop */
     int64_t started_ms;                 /* UTC */
 
-    /* The last write probe.  All who ask share one probe a second. */
+    /* The last write probe.  Requests share one probe a second. */
     struct write_probe {
         pthread_mutex_t lock; /* guards the rest */
         bool under_way, known;

@@ -13,8 +13,7 @@
 
 #include "storage/base/compiler.h"
 
-/* NULL: @url has one of these forms.  Else what is allowed, a static text without a part of @url.
- */
+/* NULL: @url has one of these forms.  Else what is allowed, a static text that holds no @url. */
 const char *redis_url_check(const char *url) MUST_CHECK;
 
 /* The same for --lock-redis, a list of URLs with commas between.  A comma in a password is %2C.
