@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "storage/base/clock.h"
+#include "storage/base/cond.h"
 #include "storage/core/session.h"
 #include "storage/job/queue.h"
 #include "storage/read/repeat.h"
@@ -68,17 +69,6 @@ static enum storage_err run_once(
     return err;
 }
 
-/* Under the lock, until @until_us of the monotonic clock; INT64_MAX: for ever. */
-static void wait_until(struct readers *readers, pthread_cond_t *what, int64_t until_us)
-{
-    if (until_us == INT64_MAX) {
-        pthread_cond_wait(what, &readers->lock);
-        return;
-    }
-    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-    (void)pthread_cond_timedwait(what, &readers->lock, &until);
-}
-
 /* A lost connection is tried again, for as long as Redis is expected back. */
 static enum storage_err run(struct readers *readers, struct reader *r, struct storage_job *job)
 {
@@ -94,7 +84,7 @@ static enum storage_err run(struct readers *readers, struct reader *r, struct st
         pthread_mutex_lock(&readers->lock);
         bool stop = readers->stop;
         if (!stop) {
-            wait_until(readers, &readers->idle, (now_ms + RETRY_MS) * 1000);
+            cond_wait_until_ms(&readers->idle, &readers->lock, now_ms + RETRY_MS);
         }
         pthread_mutex_unlock(&readers->lock);
         if (stop) {
@@ -152,8 +142,8 @@ static struct storage_job *next_job(struct readers *readers, struct storage_job 
     pthread_mutex_lock(&readers->lock);
     while ((job = take_due(readers, &wait_us)) == NULL &&
            (!readers->stop || readers->waiting.first != NULL)) {
-        wait_until(
-            readers, &readers->work, wait_us == INT64_MAX ? INT64_MAX : monotonic_us() + wait_us);
+        cond_wait_until_us(&readers->work, &readers->lock,
+            wait_us == INT64_MAX ? INT64_MAX : monotonic_us() + wait_us);
     }
     if (job != NULL) {
         readers->running++;
@@ -244,8 +234,7 @@ static void *watch_main(void *argument)
             pthread_mutex_lock(&readers->lock);
             continue;
         }
-        wait_until(readers, &readers->watch,
-            readers->watch_ms == INT64_MAX ? INT64_MAX : readers->watch_ms * 1000);
+        cond_wait_until_ms(&readers->watch, &readers->lock, readers->watch_ms);
     }
     pthread_mutex_unlock(&readers->lock);
     return NULL;
@@ -257,17 +246,13 @@ struct readers *readers_start(struct core *core, const struct operation *operati
     if (readers == NULL) {
         return NULL;
     }
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     readers->core = core;
     readers->operations = operations;
     readers->watch_ms = INT64_MAX;
-    pthread_mutex_init(&readers->lock, NULL);
-    pthread_cond_init(&readers->work, &monotonic);
-    pthread_cond_init(&readers->idle, &monotonic);
-    pthread_cond_init(&readers->watch, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    mutex_init(&readers->lock);
+    cond_init(&readers->work);
+    cond_init(&readers->idle);
+    cond_init(&readers->watch);
     for (; readers->n < n; readers->n++) {
         if (pthread_create(&readers->threads[readers->n], NULL, reader_main, readers) != 0) {
             break;
@@ -310,7 +295,7 @@ void readers_drain(struct readers *readers, int64_t deadline_ms)
     readers->draining = true;
     while (
         (readers->waiting.first != NULL || readers->running > 0) && monotonic_ms() < deadline_ms) {
-        wait_until(readers, &readers->idle, deadline_ms * 1000);
+        cond_wait_until_ms(&readers->idle, &readers->lock, deadline_ms);
     }
     struct storage_job *left = job_queue_take(&readers->waiting, SIZE_MAX);
     pthread_mutex_unlock(&readers->lock);

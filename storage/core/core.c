@@ -2,11 +2,12 @@
 
 #include <stdlib.h>
 
+#include "storage/base/cond.h"
 #include "storage/redis/resolver.h"
 
 void core_init(struct core *core)
 {
-    pthread_mutex_init(&core->view_lock, NULL);
+    mutex_init(&core->view_lock);
     wake_init(&core->rollup_wake);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "storage/core/moved_zones.h"
+#include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
@@ -12,19 +13,10 @@
  * same. */
 #define REPLACE_TIMES 8
 
-/* Send @b, await @n replies, hand each to @take; false on a lost connection, or when take says so.
- */
 static bool ask_and_take(struct session *session, struct buffer *b, size_t n, int64_t deadline_ms,
-    bool (*take)(void *data, size_t i, const struct reply *reply), void *data)
+    redis_take_fn *take, void *data)
 {
-    bool ok = redis_queue(session->redis, b);
-    buffer_clear(b, SIZE_MAX);
-    for (size_t i = 0; ok && i < n; i++) {
-        const struct reply *reply = NULL;
-        ok = redis_await(session->redis, deadline_ms, &reply) == REDIS_OK_STATUS &&
-             take(data, i, reply);
-    }
-    return ok;
+    return redis_ask_all(session->redis, b, n, deadline_ms, take, data) == REDIS_OK_STATUS;
 }
 
 struct preparation {

@@ -5,7 +5,7 @@
 
 void wake_init(struct wake *wake)
 {
-    pthread_mutex_init(&wake->lock, NULL);
+    mutex_init(&wake->lock);
     cond_init(&wake->cond);
     wake->is_set = false;
 }

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "storage/base/cond.h"
 #include "storage/base/index.h"
 #include "storage/hot/space_saving.h"
 #include "storage/schema/hashed_event.h"
@@ -52,7 +53,7 @@ struct hot_pages *hot_pages_new(unsigned cores, int64_t now_ms)
     }
     hot->begin_ms = now_ms;
     for (; hot->n < n; hot->n++) {
-        pthread_mutex_init(&hot->cores[hot->n].lock, NULL);
+        mutex_init(&hot->cores[hot->n].lock);
         hot->cores[hot->n].number = now_ms / HOT_SLOT_MS;
     }
     return hot;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
+#include "storage/base/cond.h"
 #include "storage/limit/lease.h"
 
 static void on_lease(struct storage_job *job);
@@ -21,7 +22,7 @@ struct guard *guard_new(struct core *core, guard_submit_fn *submit, void *submit
     lease_set_limit(g, limit);
     g->late_ms = INT64_MAX;
     g->dice = (uint64_t)monotonic_us() * 2 + 1;
-    pthread_mutex_init(&g->lock, NULL);
+    mutex_init(&g->lock);
     return g;
 }
 

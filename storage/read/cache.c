@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "storage/base/cond.h"
+
 _Static_assert(crypto_shorthash_siphashx24_BYTES == sizeof(struct cache_id), "128 bits");
 
 #define VALUE_USUAL 1024 /* bytes; how many chains there are follows from it */
@@ -47,7 +49,7 @@ struct cache *cache_new(size_t bytes)
     size_t heads = cache->n_heads * sizeof(struct entry *);
     cache->limit = bytes > heads ? bytes - heads : 0;
     randombytes_buf(cache->key, sizeof(cache->key));
-    pthread_mutex_init(&cache->lock, NULL);
+    mutex_init(&cache->lock);
     return cache;
 }
 

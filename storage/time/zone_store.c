@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "storage/base/cond.h"
 #include "storage/base/index.h"
 #include "storage/time/zone_file.h"
 
@@ -37,7 +38,7 @@ struct zone_store *zone_store_new(const char *directory)
         free(store);
         return NULL;
     }
-    pthread_mutex_init(&store->lock, NULL);
+    mutex_init(&store->lock);
     return store;
 }
 

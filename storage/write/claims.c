@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
+#include "storage/base/cond.h"
 #include "storage/write/claims_batch.h"
 
 #define RETRY_MS 20
@@ -202,13 +203,9 @@ struct claims *claims_start(
     if (c == NULL) {
         return NULL;
     }
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&c->lock, NULL);
-    pthread_cond_init(&c->work, &monotonic);
-    pthread_cond_init(&c->idle, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    mutex_init(&c->lock);
+    cond_init(&c->work);
+    cond_init(&c->idle);
     c->core = core;
     c->session.look = (struct redis_look){answer_late, c};
     c->resubmit = resubmit;

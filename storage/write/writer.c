@@ -172,7 +172,7 @@ struct writer *writer_start(struct core *core, struct seen_fold *seen_fold)
     if (w == NULL) {
         return NULL;
     }
-    pthread_mutex_init(&w->lock, NULL);
+    mutex_init(&w->lock);
     cond_init(&w->idle);
     w->core = core;
     w->session.look = (struct redis_look){writer_look, w};
