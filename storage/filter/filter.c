@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "storage/filter/ops.h"
+#include "storage/filter/items.h"
+#include "storage/read/operation.h"
 
 static struct filter_figures figures(const struct filter_state *state)
 {

@@ -1,37 +1,40 @@
-/* items.h - the items of one request to a named filter, shard by shard.
+/* items.h - the items of one request to a named filter: looked for, and added.
  *
- * Layer: storage, private to filter/items.c (looking) and filter/add.c (adding).  Belongs to a
- * reader's thread, for one job.
+ * Layer: storage.  Belongs to a reader's thread, for one job.
+ *
+ * A large filter lies in several shards, each in a partition of its own, and a shard in layers, each
+ * twice as large as the one before.  An item belongs to one shard; it is in the filter if one of the
+ * shard's layers has all its bits.
  */
 #ifndef STORAGE_FILTER_ITEMS_H
 #define STORAGE_FILTER_ITEMS_H
 
 #include "storage/filter/groups.h"
-#include "storage/filter/ops.h"
+#include "storage/filter/state.h"
 
-/* A command under way: for items asked[first .. first + n) of a shard, each of so many bits. */
+/* A command under way: for items asked[first .. first + n) of a shard, each of @hashes bits. */
 struct items_sent {
     unsigned shard, hashes;
     size_t first, n;
 };
 
-/* Items in the order of their shards; within a shard as they were given, so that of two equal ones
- * the first is the new one. */
+/* Items in the order of their shards; within a shard as they were given, so that of two equal items
+ * the first is the one that is new. */
 struct items {
     struct filter_state *state;
     struct filter_job *job;
     struct bloom_hash *hashes; /* by item */
     uint32_t *order;           /* items by shard */
     uint32_t first[PARTITIONS_MAX + 1];
-    unsigned probed[PARTITIONS_MAX]; /* so many of a shard's layers were looked into */
+    unsigned probed[PARTITIONS_MAX]; /* how many of a shard's layers were looked into */
     uint32_t *asked;                 /* items of the commands under way */
-    struct items_sent *sent;         /* at most as many */
+    struct items_sent *sent;         /* at most one for each item */
     size_t n_asked, n_sent;
     struct filter_groups *groups;
 };
 
-/* False: see state->pipe.err.  Release it in any case. */
-bool items_init(struct items *it, struct filter_state *state, struct filter_job *job);
+/* False: see state->pipe.err.  items_release must follow in any case. */
+bool items_init(struct items *it, struct filter_state *state, struct filter_job *job) MUST_CHECK;
 void items_release(struct items *it);
 
 static inline bool items_pending(const struct items *it, uint32_t item)
@@ -46,8 +49,19 @@ static inline int64_t items_bit(
     return (int64_t)bloom_redis_bit(bloom_bit(layer, it->hashes[item], i));
 }
 
-/* Look for all pending items in one layer of each shard: the newest of its first @layers[s] that
- * was not looked into yet.  Those found are answered @found.  *ret_any: some layer was asked. */
-bool items_probe(struct items *it, const unsigned *layers, enum filter_answer found, bool *ret_any);
+/* Look for all pending items in one layer of each shard: the newest of its first @layers[s] layers
+ * that was not looked into yet.  The items that are found are answered @found.  *ret_any: some layer
+ * was asked.  False: see state->pipe.err. */
+bool items_probe(
+    struct items *it, const unsigned *layers, enum filter_answer found, bool *ret_any) MUST_CHECK;
+
+/* FILTER_CHECK of a filter that was learnt.  False: see state->pipe.err. */
+bool filter_check_items(struct filter_state *state, struct filter_job *job) MUST_CHECK;
+
+/* FILTER_ADD (filter/add.c) to a filter that was learnt.  *ret_gone becomes true if the filter was
+ * deleted meanwhile: items without an answer are then FILTER_PENDING.  False: see state->pipe.err.
+ */
+bool filter_add_items(
+    struct filter_state *state, struct filter_job *job, bool *ret_gone) MUST_CHECK;
 
 #endif

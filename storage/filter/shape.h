@@ -1,4 +1,4 @@
-/* shape.h - how a named filter lies in Redis.
+/* shape.h - how a named filter (a Bloom filter that clients add to) lies in Redis.
  *
  * Layer: storage, pure.  Thread-safe.
  *
@@ -8,32 +8,35 @@
  *                             string  the bits
  *
  * A filter that fits into 4 MiB is RedisBloom's, bit for bit: its string is RedisBloom's image of
- * the layer.  A larger one, which would not be that in shards anyway, goes by our own rules
- * (bloom.h), in segments of up to 256 KiB.
+ * the layer.  A larger filter is cut into shards, so that it cannot be such an image.  It goes by
+ * our own rules (bloom.h), in segments of up to 256 KiB.
  *
  * All bits of an item lie in one string, so they are one command.  A new string is zeroed at one
- * go, and Redis is held as long: 0.1 ms for 256 KiB, 0.4 for 1 MiB, 1.6 for 4 (measured; longer
- * where the machine has to find the memory).  filter/add.c sees to it that such a script does
- * little else.
+ * go, and Redis is held as long.  Measured: 0.1 ms for 256 KiB, 0.4 for 1 MiB, 1.6 for 4 MiB, and
+ * longer where the machine has to find the memory.  filter/add.c sees to it that a script that makes
+ * a string does little else.
  *
- * h is the partition of hash(site, name), shard s lies in partition (h + s) mod P: a filter of one
- * shard has all in one partition.
+ * h is the partition of hash(site, name).  Shard s lies in partition (h + s) mod P, so a filter of
+ * one shard has everything in one partition.
  *
  * `id` is the time of creation in microseconds, always later than that of an earlier filter of the
- * name.  It stands in every hash and in the bits' keys, so that who still goes by an earlier filter
- * of the name does nothing, to add to it or to delete it.  `drop` in a hash: it is being deleted,
- * and whoever meets it finishes that first.  `last` in a hash without an id: the id of a filter
- * that was deleted; stays for two hours.
+ * name.  It stands in every hash and in the bits' keys.  So a process that still goes by an earlier
+ * filter of the name does nothing to this one: it neither adds to it nor deletes it.
+ *
+ * `drop` in a hash: the filter is being deleted, and the next process that meets it finishes that
+ * first.  `last` in a hash without an id: the id of a filter that was deleted; it stays for two
+ * hours.
  */
 #ifndef STORAGE_FILTER_SHAPE_H
 #define STORAGE_FILTER_SHAPE_H
 
+#include "storage/base/compiler.h"
 #include "storage/redis/redis.h"
 #include "storage/schema/key.h"
 #include "storage/schema/partition.h"
 #include "storage/sketch/bloom.h"
 
-/* As stored.  (3 was RedisBloom's in strings of 256 KiB, for some hours: never released.) */
+/* As stored.  (3 was used before the first release.) */
 enum filter_rules {
     FILTER_REDISBLOOM = 1,
     FILTER_OWN_LONG = 2, /* segments of up to 1 MiB; not made any more */
@@ -51,7 +54,7 @@ struct filter_shape {
     struct bloom_params shard; /* of each shard */
 };
 
-/* What a shard's hash says; n is 0 if nothing was added to it yet. */
+/* What a shard's hash says.  n, the number of layers, is 0 if nothing was added yet. */
 struct filter_shard {
     unsigned n;
     uint64_t items[BLOOM_LAYERS_MAX];
@@ -72,18 +75,19 @@ void filter_shape_init(struct filter_shape *shape, struct slice site, struct sli
  * of ours. */
 #define FILTER_HOME_FIELDS 7
 extern const char *const filter_home_fields[FILTER_HOME_FIELDS];
-bool filter_shape_read(struct filter_shape *shape, const struct reply *fields);
+bool filter_shape_read(struct filter_shape *shape, const struct reply *fields) MUST_CHECK;
 
 /* Take the reply to HGETALL of a shard's hash.  False: not one of ours. */
-bool filter_shard_read(
-    const struct filter_shape *shape, const struct reply *pairs, struct filter_shard *ret);
+bool filter_shard_read(const struct filter_shape *shape, const struct reply *pairs,
+    struct filter_shard *ret) MUST_CHECK;
 
 /* The shard of an item by its hash, and the partition that a shard lies in. */
 unsigned filter_shard_of(const struct filter_shape *shape, struct bloom_hash hash);
 unsigned filter_partition(const struct filter_shape *shape, unsigned shard);
 
-/* Capacity as it was asked for, of the first @layers of one shard: a large filter's shards are made
- * a little larger than their share, because items fall into them by chance. */
+/* The first @layers layers of one shard, as a share of the capacity that was asked for.  (A large
+ * filter's shards are made a little larger than their share, because items fall into them by
+ * chance.) */
 double filter_nominal_capacity(const struct filter_shape *shape, unsigned layers);
 
 #endif

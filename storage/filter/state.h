@@ -1,12 +1,13 @@
 /* state.h - a named filter as Redis has it now: learn it, make it, delete it.
  *
- * Layer: storage, private to filter*.c.  Belongs to a reader thread.
+ * Layer: storage, private to filter/.  Belongs to a reader's thread, for one job.
  */
 #ifndef STORAGE_FILTER_STATE_H
 #define STORAGE_FILTER_STATE_H
 
-#include "storage/filter/shape.h"
+#include "storage/base/compiler.h"
 #include "storage/core/core.h"
+#include "storage/filter/shape.h"
 #include "storage/read/pipeline.h"
 
 #define FILTER_KEY "a filter's key" /* for pipeline_foreign */
@@ -19,16 +20,18 @@ struct filter_state {
     struct filter_shard shards[PARTITIONS_MAX];
 };
 
-/* Learn the filter's shape and shards; one that is half deleted is deleted first.
- * state->shape.id 0: there is none.  False: see state->pipe.err. */
-bool filter_learn(struct filter_state *state);
+/* Functions that return a bool return false after a fault: see state->pipe.err. */
 
-/* Make it as it was asked for, unless it is there; *ret_made.  Does not learn it. */
-bool filter_make(struct filter_state *state, bool *ret_made);
+/* Learn the filter's shape and shards.  A filter that is half deleted is deleted first.
+ * state->shape.id is 0 if there is none. */
+bool filter_learn(struct filter_state *state) MUST_CHECK;
 
-/* Delete it, as it was learnt.  Nobody sees it from the first step on; a process that dies half way
- * leaves the rest to the next one that asks for the filter. */
-bool filter_drop(struct filter_state *state);
+/* Make the filter as it was asked for, unless it is there: *ret_made tells.  Does not learn it. */
+bool filter_make(struct filter_state *state, bool *ret_made) MUST_CHECK;
+
+/* Delete the filter that was learnt.  From the first step on nobody sees it.  A process that dies
+ * half way leaves the rest to the next one that asks for the filter. */
+bool filter_drop(struct filter_state *state) MUST_CHECK;
 
 /* The hash tag of a shard's partition. */
 const char *filter_tag(const struct filter_state *state, unsigned shard);

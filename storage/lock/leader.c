@@ -123,7 +123,7 @@ static int64_t do_chore(struct leader *l)
 {
     struct storage_job *late = NULL;
     int64_t next_ms = INT64_MAX;
-    pthread_mutex_lock(&l->chore_lock); /* whoever takes the chore away waits for it */
+    pthread_mutex_lock(&l->chore_lock); /* leader_set_chore waits for it */
     if (l->chore.take_late != NULL) {
         next_ms = l->chore.take_late(l->chore.data, &late);
     }

@@ -244,8 +244,8 @@ static int64_t await_other(struct rollup *r)
     if (!connected(r)) {
         return RETRY_MS;
     }
-    /* Who came later waits for the next wish; so if all that this one was for have given up, that
-     * is now. */
+    /* A job that came after a wish waits for the next one.  If all jobs that the wish was made for
+     * have given up, the next wish is made now. */
     if (!r->wishing || !rollup_jobs_begun(&r->jobs)) {
         rollup_jobs_begin(&r->jobs);
         r->wishing = make_wish(r);

@@ -1,4 +1,4 @@
-/* status.h - how far all partitions are rolled up, and who leads, read from Redis.
+/* status.h - how far all partitions are rolled up, and which process leads, read from Redis.
  *
  * Layer: storage.  Thread-safe, but for the session, which is the caller's.
  */
@@ -8,8 +8,8 @@
 #include "storage/core/core.h"
 #include "storage/core/session.h"
 
-/* Read it into @ret and into the core's views, until @deadline_ms.  *ret_lost is set if the
- * connection must be closed. */
+/* Read it into @ret and into the core's views, by @deadline_ms.  @session is connected; *ret_lost
+ * becomes true if the connection must be closed.  @ret is of use only with STORAGE_OK. */
 enum storage_err rollup_status_read(struct core *core, struct session *session, int64_t deadline_ms,
     struct rollup_job *ret, bool *ret_lost);
 

@@ -1,10 +1,11 @@
-/* filter.h - a month's filter as its hash tells it.
+/* filter.h - the Bloom filter of one month, as its hash in Redis describes it.
  *
- * Layer: storage, pure.
+ * Layer: storage, pure.  Thread-safe.
  */
 #ifndef STORAGE_SEEN_FILTER_H
 #define STORAGE_SEEN_FILTER_H
 
+#include "storage/base/compiler.h"
 #include "storage/redis/redis.h"
 #include "storage/seen/layout.h"
 
@@ -14,16 +15,16 @@ struct seen_filter {
     char ver[SEEN_VER_TEXT + 1]; /* "": there is none yet */
     enum seen_rules rules;
     struct bloom_params params;
-    unsigned n;
-    uint64_t items[BLOOM_LAYERS_MAX];
+    unsigned n;                       /* layers */
+    uint64_t items[BLOOM_LAYERS_MAX]; /* of each layer */
 };
 
-/* Take the reply to HGETALL; a hash that is not there gives an empty filter with @params.
- * False: not one of ours. */
-bool seen_filter_read(
-    const struct reply *pairs, const struct bloom_params *params, struct seen_filter *ret);
+/* Take the reply to HGETALL.  A hash that is not there gives an empty filter with @params.
+ * False: it is not one of ours, and *ret stays what it was. */
+bool seen_filter_read(const struct reply *pairs, const struct bloom_params *params,
+    struct seen_filter *ret) MUST_CHECK;
 
-/* The rate at which it says yes to what is not in it. */
+/* The rate at which the filter says yes to what is not in it. */
 double seen_filter_false_positives(const struct seen_filter *filter);
 
 #endif

@@ -1,10 +1,11 @@
-/* fold_log.h - fold one log into its month's filter.
+/* fold_log.h - fold one log of a month into that month's filter.
  *
  * Layer: storage, private to seen/fold.c.  Belongs to its thread.
  */
 #ifndef STORAGE_SEEN_FOLD_LOG_H
 #define STORAGE_SEEN_FOLD_LOG_H
 
+#include "storage/base/compiler.h"
 #include "storage/core/session.h"
 #include "storage/seen/filter.h"
 
@@ -30,8 +31,8 @@ void fold_log_init(struct fold_log *f, struct core *core);
 void fold_log_release(struct fold_log *f);
 
 /* Fold what @site's log of @month has, if it is long enough to be worth it, and what was left half
- * folded. The session is connected.  False: the connection is of no use any more. */
+ * folded.  The session is connected.  False: its connection must be closed. */
 bool fold_log(struct fold_log *f, unsigned partition, struct slice site, struct bucket month,
-    int64_t deadline_ms);
+    int64_t deadline_ms) MUST_CHECK;
 
 #endif

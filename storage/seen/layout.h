@@ -1,9 +1,9 @@
-/* layout.h - who saw what: how it lies in Redis, and for how long.
+/* layout.h - which user has seen which page: how it lies in Redis, and for how long.
  *
  * Layer: storage, pure.  Thread-safe.
  *
  * A pair (user, page) of a site is a fingerprint of 64 bits, in the partition of the user.  It
- * belongs to the month (UTC) in which it arrived; a month is kept until `keep` after its end, and
+ * belongs to the month (UTC) in which it arrived.  A month is kept until `keep` after its end, and
  * then goes as a whole.
  *
  *   t:{p}:seen:<site>:<month>:log     string  fingerprints as they came, 8 bytes each
@@ -14,14 +14,17 @@
  *   t:{p}:seen:<site>:<month>:bits:<layer>.<segment>
  *                                     string  the bits
  *
- * Events append to the log, in the same script that counts them: some hundredths of a microsecond
- * an event, where the bits of a Bloom filter set one by one would be more than all else.  Once a
- * log has SEEN_LOG_BYTES it is folded (seen/fold.h): renamed to `old`, its fingerprints set in the
- * bits, which are read, changed here and written back in whole strings, and only then deleted.  (Of
- * at most 128 KiB: Redis copies one twice while the script that writes it holds it, 0.15 ms, and 2
- * ms where the machine has to find the memory.  In 512 KiB, as before, four times that.) Bits are
- * only ever added.  So who reads log, old, filter and bits in this order finds whatever was there
- * when he began: no fold can hide it from him.
+ * Events append to the log, in the same script that counts them.  That costs some hundredths of a
+ * microsecond an event; to set the bits of a Bloom filter one by one would cost more than all else.
+ * Once a log has SEEN_LOG_BYTES it is folded (seen/fold.h).  It is renamed to `old`; its
+ * fingerprints are set in the bits, which are read, changed here and written back in whole strings;
+ * only then is it deleted.
+ *
+ * A string of bits has at most 128 KiB, because Redis copies one twice while the script that writes
+ * it holds Redis: 0.15 ms, or 2 ms where the machine has to find the memory.
+ *
+ * Bits are only ever added.  So a question that reads log, old, filter and bits in this order finds
+ * whatever was there when it began: no fold can hide anything from it.
  */
 #ifndef STORAGE_SEEN_LAYOUT_H
 #define STORAGE_SEEN_LAYOUT_H
@@ -45,20 +48,21 @@ enum seen_rules {
 /* What stands for "this user viewed this page" in logs and filters; part of the data's layout. */
 uint64_t seen_fingerprint(const struct visitor_id *user, uint64_t page_hash);
 
-/* A fingerprint is a hash already. */
+/* Where a fingerprint, which is a hash already, lies in a Bloom filter. */
 struct bloom_hash seen_hash(uint64_t fingerprint);
 
 /* Is @fingerprint in a log of @n bytes? */
 bool seen_in_log(const char *log, size_t n, uint64_t fingerprint);
 
-/* When what arrived in @month goes, in ms. */
+/* When what arrived in @month goes: UTC milliseconds. */
 int64_t seen_expire_ms(struct bucket month, int64_t keep_s);
 
 /* The months that are kept at @now_s, the current one first; at most SEEN_MONTHS_MAX. */
 unsigned seen_months(int64_t now_s, int64_t keep_s, struct bucket ret[SEEN_MONTHS_MAX]);
 
-/* A new month's filter in one of @partitions: its share of the capacity (or what is worth a
- * filter), and of the error, which is for all months together.  By our own rules (bloom.h). */
+/* The parameters of a new month's filter in one of @partitions partitions: its share of the
+ * capacity, or more where that is too little for a filter, and its share of the error, which is
+ * meant for all months together.  By our own rules (bloom.h). */
 struct bloom_params seen_params(const struct seen_config *config, unsigned partitions);
 
 #endif

@@ -1,4 +1,4 @@
-/* users.c - who is in a set of days, and on which days one user was there. */
+/* users.c - which users were active in a set of days, and on which days one user was. */
 #include "storage/read/operation.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #define PIECE      16384 /* bytes of each bitmap at once: 131,072 users */
 #define DAYS_AHEAD 512
 
-/* ---- who is in a set ---- */
+/* ---- the users of a set ---- */
 
 /* A walk over the places of a set's users. */
 struct walk {
