@@ -1,13 +1,16 @@
 /* storage.h - counts in Redis: the only door to storage/.
  *
- * Layer: storage.  Knows no HTTP and no JSON, and does not log: what happens is told through
- * errors, statistics and one callback.
+ * Layer: storage.  Thread-safe: any thread may call any function, but open, drain and close belong
+ * to one thread.
  *
- * A job is embedded in the caller's request.  storage_submit() lends the job and everything it
- * points to to storage until done() is called, exactly once, on a thread of storage.  done() must
- * not block, submit or close.  Every job has a deadline (CLOCK_MONOTONIC) and is answered by then.
+ * Storage counts events and answers questions about them.  It keeps everything in Redis.  It knows
+ * no HTTP and no JSON, and it does not log: it tells what happens through errors, statistics and
+ * one callback.
  *
- * Thread safety: all functions may be called from any thread, but open, drain and close from one.
+ * What is asked of storage is a job (job/job.h), which lies in the caller's request.
+ * storage_submit() lends the job, and everything it points to, to storage until done() is called.
+ * That happens exactly once, on a thread of storage.  done() must not block, submit a job or close
+ * the storage.  Every job has a deadline (CLOCK_MONOTONIC) and is answered by then.
  */
 #ifndef STORAGE_STORAGE_H
 #define STORAGE_STORAGE_H
@@ -25,74 +28,79 @@
 struct storage;
 struct zone;
 
-/* Start threads; connecting goes on in the background.  @config is copied, strings too.
- * On failure returns NULL and @ret_error names the fault (static text). */
+/* Start the threads.  Connecting goes on in the background, so Redis need not be there yet.
+ * @config and its strings are copied.  The caller owns the storage and ends it with
+ * storage_close().  NULL: *ret_error names the fault, a static text. */
 struct storage *storage_open(
     const struct storage_config *config, const char **ret_error) MUST_CHECK;
 
-/* Lend @job to storage.  If it cannot be taken, done() is called at once, on this thread, with the
- * error. */
+/* Lend @job to storage.  If storage cannot take the job, it calls done() with the error at once, on
+ * this thread. */
 void storage_submit(struct storage *storage, struct storage_job *job);
 
-/* The ingestion guard, without waiting.  Where there is none (GUARD_OFF) all is admitted, and
- * *ret_state says nothing but that.
+/* The ingestion guard limits how many events may come in (job/write_job.h).  The next four
+ * functions do not wait.  If there is no guard (GUARD_OFF), everything is admitted, and *ret_state
+ * says nothing but that.
  *
- * May events with these charges be written?  All of them or none.  *ret_state tells how the limit
- * stands, but for GUARD_FAILED. */
+ * May events with these charges be written?  Takes all of the charges, or none.  *ret_state tells
+ * how the limit stands, unless the verdict is GUARD_FAILED. */
 enum guard_verdict storage_guard_try(struct storage *storage, const struct guard_charge *charges,
     size_t n, struct limit_state *ret_state) MUST_CHECK;
 
-/* Is it known that not even one event of @who would be admitted?  So a request can be refused
- * before its body is decoded.  *ret_state is written if so. */
-bool storage_guard_closed(struct storage *storage, struct slice who, struct limit_state *ret_state);
+/* Is it known that not even one event of @who would be admitted?  Then a request can be refused
+ * before its body is decoded, and *ret_state tells how the limit stands. */
+bool storage_guard_closed(
+    struct storage *storage, struct slice who, struct limit_state *ret_state) MUST_CHECK;
 
-/* Another limit from now on: a funnel that passes limit_check.  What was taken stays taken; leases
- * that are out hold what they have. */
+/* Use another limit from now on: a funnel that passes limit_check().  What was taken stays taken,
+ * and this process keeps what it has taken from Redis ahead. */
 void storage_guard_set_limit(struct storage *storage, const struct limit *limit);
 
-/* What is left to @who, as far as is known here: for answers to requests of which nothing is taken.
- * Somebody whom the guard never heard of has all of it. */
+/* Tell how the limit of @who stands, by what is known here, without taking anything.  The whole
+ * limit is free to somebody of whom the guard has never heard. */
 void storage_guard_peek(struct storage *storage, struct slice who, struct limit_state *ret_state);
 
-/* The system's time zone of that IANA name; good until storage_close.  NULL: there is none, and
- * *ret_fault says what is wrong (static text).  May read a file, the first time. */
-const struct zone *storage_zone(struct storage *storage, struct slice name, const char **ret_fault);
+/* The system's time zone of that IANA name, good until storage_close().  Reads a file the first
+ * time.  NULL: there is no such zone, and *ret_fault says what is wrong, a static text. */
+const struct zone *storage_zone(
+    struct storage *storage, struct slice name, const char **ret_fault) MUST_CHECK;
 
-/* The reporting zone of @site: where its hours, days and months are cut. */
+/* The reporting zone of @site, in which its hours, days and months are cut.  Never NULL. */
 const struct zone *storage_site_zone(struct storage *storage, struct slice site);
 
-/* A lower bound of Redis's clock, UTC milliseconds: a TIME seen in a reply and the monotonic time
- * since. 0 as long as no reply was seen. */
+/* Redis's clock in UTC milliseconds, or a little less: the time in a reply, plus the monotonic time
+ * since.  0: no reply was seen yet. */
 int64_t storage_now_ms(struct storage *storage);
 
-/* The oldest time an event may have to be kept anywhere, in whichever zone its site is cut, given
- * @now_s: INT64_MIN if months are kept forever. */
+/* The oldest time that an event can have and still be kept at @now_s, in whichever zone its site is
+ * cut.  INT64_MIN: some level is kept for ever. */
 int64_t storage_oldest_s(struct storage *storage, int64_t now_s);
 
-/* A number that is another one whenever Redis has refused to write, or the connection for writing
- * was lost, and STORAGE_NO_WRITER while there is none; *ret_err: why it last changed.  Thread-safe.
+/* A number that changes whenever Redis refuses to write or the connection for writing is lost.
+ * *ret_err is the reason for its last change.  STORAGE_NO_WRITER: there is no such connection now.
  */
 #define STORAGE_NO_WRITER UINT64_MAX
 uint64_t storage_write_fault(struct storage *storage, enum storage_err *ret_err);
-/* Seconds by which the readers' watermark of the slowest partition lies behind the last complete
- * bucket. */
+
+/* How many seconds the rollups lag behind: from the instant up to which the buckets of @level are
+ * complete in the slowest partition, to the end of the last bucket that is over.  Also 0 before
+ * Redis's clock was seen. */
 int64_t storage_rollup_lag_s(struct storage *storage, enum level level);
 
-/* The up to @limit hottest pages of the last half minute, as this process saw them.  False: out of
- * memory.  Give the list back with storage_hot_pages_release. */
+/* The @limit hottest pages of the last half minute, or fewer, as this process has seen them.  The
+ * caller frees the list with storage_hot_pages_release().  False: out of memory. */
 bool storage_hot_pages(
     struct storage *storage, size_t limit, struct hot_page **ret, size_t *ret_n) MUST_CHECK;
 void storage_hot_pages_release(struct hot_page *pages, size_t n);
 
-/* Counters; see stats.h. */
+/* What storage counts about itself (job/stats.h).  Lives until storage_close(). */
 struct storage_stats *storage_stats(struct storage *storage);
 
-/* Finish what was lent until @deadline_ms (CLOCK_MONOTONIC), then answer what is left with
- * STORAGE_SHUTDOWN or STORAGE_UNKNOWN.  New jobs are refused.  Afterwards nothing is lent any more.
- */
+/* Refuse new jobs, and finish those that are lent until @deadline_ms (CLOCK_MONOTONIC).  Then end
+ * what is left with STORAGE_SHUTDOWN or STORAGE_UNKNOWN.  Afterwards nothing is lent any more. */
 void storage_drain(struct storage *storage, int64_t deadline_ms);
 
-/* Stop the threads and free.  After storage_drain. */
+/* Stop the threads and free everything.  After storage_drain(); NULL is harmless. */
 void storage_close(struct storage *storage);
 
 #endif

@@ -1,7 +1,11 @@
 /* core.h - what the threads of one storage share.
  *
- * Layer: storage, private to it.  Fields are set before the threads start and constant from then
- * on, unless the comment says otherwise.
+ * Layer: storage, private to it.
+ *
+ * A storage has several threads: the writer, readers, the rollup and others.  Each has a connection
+ * of its own.  The core holds what all of them need: the configuration, Redis's clock, counters,
+ * what was last seen of each partition, and flags such as "the service stops".  A member is set
+ * before the threads start and stays constant from then on, unless its comment says otherwise.
  */
 #ifndef STORAGE_CORE_CORE_H
 #define STORAGE_CORE_CORE_H
@@ -9,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "storage/base/compiler.h"
 #include "storage/core/redis_clock.h"
 #include "storage/core/wake.h"
 #include "storage/job/config.h"
@@ -22,58 +27,63 @@
 #include "storage/time/site_zones.h"
 
 struct core {
-    struct storage_config config; /* strings owned elsewhere: see storage.c */
+    struct storage_config config; /* its strings are of no use after the start */
     struct redis_endpoint endpoint;
     struct partitions partitions;
-    bool
-        one_node; /* all partitions lie together: a script may serve several (false in a cluster) */
-    struct site_zones sites; /* where each site is cut */
-    char cfg[SETTINGS_TEXT]; /* field cfg of every partition: see settings_print */
+    bool one_node;           /* a script may serve several partitions; false in a cluster */
+    struct site_zones sites; /* in which zone each site is cut */
+    char cfg[SETTINGS_TEXT]; /* field cfg of every partition: see settings_print() */
 
     struct redis_clock clock;   /* thread-safe */
     struct storage_stats stats; /* atomic */
-    struct cache *cache;        /* of closed buckets, thread-safe; NULL: none */
-    const struct secret
-        *_Atomic secret;   /* NULL until the first connection; then never freed before close */
-    _Atomic bool ready;    /* the writer's connection stands and the schema was checked */
-    _Atomic bool refusing; /* cannot be reached for a while: new jobs are refused at once */
+    struct cache *cache;        /* what was read of closed buckets, thread-safe; NULL: none */
+    /* NULL until the writer's first connection.  Never replaced; core_release() frees it. */
+    const struct secret *_Atomic secret;
+    _Atomic bool ready;           /* the writer's connection stands and the schema was checked */
+    _Atomic bool refusing;        /* Redis has been away for a while: refuse new jobs at once */
     _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve */
     _Atomic bool stopping;
-    _Atomic unsigned questions; /* being read */
-    /* How many writes Redis has refused, or connections for writing were lost, times 256, and the
-     * enum storage_err of the last. */
+    _Atomic unsigned questions; /* that are being read now */
+    /* 256 times how often Redis has refused a write or the connection for writing was lost, plus
+     * the enum storage_err of the last time. */
     _Atomic uint64_t write_fault;
-    struct leader *_Atomic leader; /* NULL: takes no part in rollups */
+    struct leader *_Atomic leader; /* NULL: this process takes no part in rollups */
 
     pthread_mutex_t view_lock; /* guards views */
     struct partition_view views[PARTITIONS_MAX];
 
-    struct wake rollup_wake; /* something is due earlier than the rollup thread believes */
+    struct wake rollup_wake; /* wakes the rollup thread when something is due earlier */
 };
 
-/* Locks and the like.  The caller has zeroed @core. */
+/* Make the locks, and free what the core owns.  The caller has zeroed @core. */
 void core_init(struct core *core);
 void core_release(struct core *core);
 
-/* A reply that just came said that it was @redis_us. */
+/* The functions below are thread-safe. */
+
+/* A reply that just came said that it was @redis_us (UTC).  0 or less is ignored. */
 void core_time_seen(struct core *core, int64_t redis_us);
 
-/* Copy a partition's view; where none is known, that of a partition that is empty now. */
+/* A copy of what was last seen of a partition.  If nothing was seen, the view of a partition that
+ * is empty now. */
 struct partition_view core_view(struct core *core, unsigned partition);
-/* Keep @view, which a reply has just told; sets its over_held. */
+
+/* Remember @view, which a reply has just told.  Sets its over_held. */
 void core_set_view(struct core *core, unsigned partition, struct partition_view *view);
 
-/* rolled_parse, with this process's settings and its idea of Redis's clock. */
-bool core_parse_rolled(struct core *core, const struct reply *rolled, struct partition_view *ret);
+/* rolled_parse() with this process's settings and with what it knows of Redis's clock. */
+bool core_parse_rolled(
+    struct core *core, const struct reply *rolled, struct partition_view *ret) MUST_CHECK;
 
-/* Redis has just refused to write, or cannot be reached: /readyz says so until one is taken.
- * STORAGE_OOM is counted. */
+/* Redis has just refused to write, or cannot be reached.  /readyz says so until a write is taken.
+ * Counts STORAGE_OOM. */
 void core_write_failed(struct core *core, enum storage_err err);
 
-/* Tell the owner. */
+/* Tell the caller of storage what has happened, for the log. */
 void core_notice(struct core *core, enum storage_notice what, const char *detail);
 
-/* Is it to go on?  A redis_look of threads that nobody waits for, whose data is the core. */
+/* Does the service go on?  For struct redis_look of the threads that no request waits for; @data is
+ * the core. */
 bool core_runs(void *data);
 
 #endif

@@ -1,9 +1,12 @@
-/* moved_zones.h - sites whose reporting zone would change: allowed only while they have no data.
+/* moved_zones.h - sites whose time zone would change: allowed only while they have no data.
  *
- * Layer: storage, private to session.c.  One owner.
- * Each partition keeps the zones of all sites beside its state (field zones of t:{p}:rolled, as
- * text).  Whether a site has data is known in its own partition, that of its whole-site page: its
- * name is in the set of sites there from the first event on.
+ * Layer: storage, private to prepare.c.  Not thread-safe: one owner.
+ *
+ * The counts of a site are cut in the site's time zone, so a site that has data cannot get another
+ * zone.  At the start of a process its list of zones is compared with the list that each partition
+ * keeps.  A move is a site whose zones differ.  Whether the site has data is known in one
+ * partition, that of its whole-site page: its name is in the set t:{p}:sites from the first event
+ * on.
  */
 #ifndef STORAGE_CORE_MOVED_ZONES_H
 #define STORAGE_CORE_MOVED_ZONES_H
@@ -12,10 +15,11 @@
 
 struct zone_move {
     char site[EVENT_SITE_MAX + 1];
-    char theirs[ZONE_NAME_MAX + 1], ours[ZONE_NAME_MAX + 1];
+    char theirs[ZONE_NAME_MAX + 1], ours[ZONE_NAME_MAX + 1]; /* the zone kept, and this process's */
     unsigned partition;
 };
 
+/* Zeroed: no moves. */
 struct zone_moves {
     struct zone_move *moves; /* owned */
     size_t n, capacity;
@@ -23,15 +27,16 @@ struct zone_moves {
 
 void zone_moves_release(struct zone_moves *moves);
 
-/* Add the sites of @partition that have another zone in @stored, what that partition keeps, than
- * here.  False: it is none of ours, or no memory. */
-bool zone_moves_add(
-    struct zone_moves *moves, const struct core *core, unsigned partition, struct slice stored);
+/* Add the sites of @partition whose zone in @stored, the partition's list, differs from that of
+ * this process.  False: @stored is no such list, or memory is short. */
+bool zone_moves_add(struct zone_moves *moves, const struct core *core, unsigned partition,
+    struct slice stored) MUST_CHECK;
 
-/* Write the question for each move: has the site data?  The answers are 0 or 1, in order. */
+/* Write a command for each move that asks whether the site has data.  The replies are 0 or 1, in
+ * the order of the moves. */
 void zone_moves_ask(const struct zone_moves *moves, const struct core *core, struct buffer *out);
 
-/* Write the names of the sites of @partition, as words.  Returns their number. */
+/* Write the names of the sites of @partition that move, as words.  Returns their number. */
 size_t zone_moves_put(const struct zone_moves *moves, unsigned partition, struct buffer *out);
 
 #endif

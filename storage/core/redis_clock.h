@@ -1,10 +1,11 @@
 /* redis_clock.h - Redis's clock as seen from here: a lower bound that never runs ahead.
  *
  * Layer: storage.  Thread-safe.
- * A TIME in a reply was taken before the reply came.  So that TIME, plus the monotonic time since
- * the reply, is never later than Redis's clock now.  The best of these bounds is kept.  When
- * Redis's clock was set back by more than a second, the bound follows the clock.  The wall clock of
- * this machine is never asked.
+ *
+ * All processes use one clock, that of Redis; the wall clock of this machine is never asked.  A
+ * reply to TIME was made before it came.  So its time, plus the monotonic time since it came, is
+ * never later than Redis's clock now.  The best of these bounds is kept.  When Redis's clock is set
+ * back by more than a second, the bound follows.
  */
 #ifndef STORAGE_CORE_REDIS_CLOCK_H
 #define STORAGE_CORE_REDIS_CLOCK_H
@@ -14,14 +15,14 @@
 #include <stdint.h>
 
 struct redis_clock {
-    _Atomic int64_t ahead_us; /* Redis's clock minus ours, a lower bound; 0: unknown */
+    _Atomic int64_t ahead_us; /* Redis's clock minus CLOCK_MONOTONIC, at least; 0: unknown */
 };
 
-/* A reply that just came said that it was @redis_us (UTC).  True if it was the first, or if Redis's
- * clock was set forward or back since, by more than a second. */
+/* A reply that just came said that it was @redis_us (UTC).  True: it was the first one, or Redis's
+ * clock was set by more than a second since the last one. */
 bool redis_clock_seen(struct redis_clock *clock, int64_t redis_us);
 
-/* UTC milliseconds; 0 as long as nothing was seen. */
+/* Redis's clock now, in UTC milliseconds, or a little less.  0: no reply was seen yet. */
 int64_t redis_clock_ms(struct redis_clock *clock);
 
 #endif

@@ -1,6 +1,6 @@
 /* session.h - a connection to Redis on which the scripts are loaded.
  *
- * Layer: storage.  A session belongs to one thread.
+ * Layer: storage.  Not thread-safe: a session belongs to one thread.
  */
 #ifndef STORAGE_CORE_SESSION_H
 #define STORAGE_CORE_SESSION_H
@@ -10,13 +10,14 @@
 
 struct session {
     struct redis *redis;    /* NULL: not connected */
-    struct redis_look look; /* its owner's, for the next connection; 0: none */
+    struct redis_look look; /* set by the thread, for its next connection; zeroed: none */
     struct script_digests scripts;
 };
 
-/* Connect and load the scripts.  On failure returns false, and @error says why. */
-bool session_open(
-    struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n);
-void session_close(struct session *session);
+/* Connect and load the scripts by @deadline_ms (CLOCK_MONOTONIC).  The session is not connected
+ * before.  False: @error, of @error_n bytes, says why, and the session stays unconnected. */
+bool session_open(struct session *session, struct core *core, int64_t deadline_ms, char *error,
+    size_t error_n) MUST_CHECK;
+void session_close(struct session *session); /* harmless if it is not connected */
 
 #endif

@@ -1,14 +1,14 @@
 /* hot_pages.h - the pages that are written and read most, over the last half minute.
  *
- * Layer: storage.  Thread-safe.
+ * Layer: storage.  Thread-safe: a lock for each core's counters.
  *
- * Each core counts for itself (space_saving.h), in slots of 3 s: the one under way with 512
- * counters, the nine before it with the 64 greatest each.  The list adds them up.  A rate is off by
- * at most its error, either way: what counters may have taken over from others, and what a page may
- * have come where it has no counter.
+ * Each core counts for itself (space_saving.h), so threads seldom wait for each other.  Counting
+ * goes in slots of 3 s.  The slot under way has 512 counters; of each of the nine slots before it
+ * the 64 greatest counters are kept.  A list adds up all cores and slots.  A rate is off by at most
+ * its error, either way: a counter may have taken over the count of another page, and a page may
+ * have come while it had no counter.
  *
- * The whole site, which every event belongs to and which is the question of every dashboard, is no
- * page.
+ * The whole site is not a page here: every event belongs to it, and every dashboard asks for it.
  */
 #ifndef STORAGE_HOT_HOT_PAGES_H
 #define STORAGE_HOT_HOT_PAGES_H
@@ -17,31 +17,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 #include "storage/job/hot_page.h"
 
-#define HOT_SLOTS   10
+#define HOT_SLOTS   10 /* of the window: nine that are over, and the one under way */
 #define HOT_SLOT_MS 3000
 
 struct hot_pages;
 struct row;
 
-/* @cores: how many count at the same time; more share.  @now_ms here and below: any monotonic
- * clock. NULL: out of memory. */
-struct hot_pages *hot_pages_new(unsigned cores, int64_t now_ms);
+/* Make counters for @cores cores, 8 at most; further cores share them.  @now_ms, here and below, is
+ * a time of one monotonic clock.  NULL: out of memory. */
+struct hot_pages *hot_pages_new(unsigned cores, int64_t now_ms) MUST_CHECK;
 void hot_pages_free(struct hot_pages *hot); /* NULL is harmless */
 
-/* The rows of a request to write, and the pages of a question, which are counted on @core (any
- * number). */
+/* Count the rows of a request to write, or the pages of a question.  @core is the number of the
+ * core that the thread runs on; any number will do.  Names are copied. */
 void hot_pages_writes(
     struct hot_pages *hot, unsigned core, int64_t now_ms, const struct row *rows, size_t n);
 void hot_pages_reads(struct hot_pages *hot, unsigned core, int64_t now_ms, struct slice site,
     const struct slice *pages, size_t n);
 
-/* The up to @limit hottest, by both rates together, ties by name.  False: out of memory.  Give back
- * with hot_pages_release. */
-bool hot_pages_list(
-    struct hot_pages *hot, int64_t now_ms, size_t limit, struct hot_page **ret, size_t *ret_n);
+/* The @limit hottest pages, or fewer, by the sum of both rates.  Pages that tie are in order of
+ * their names.  The caller frees the list with hot_pages_release().  False: out of memory. */
+bool hot_pages_list(struct hot_pages *hot, int64_t now_ms, size_t limit, struct hot_page **ret,
+    size_t *ret_n) MUST_CHECK;
 void hot_pages_release(struct hot_page *pages, size_t n);
 
 #endif

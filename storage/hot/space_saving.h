@@ -1,18 +1,21 @@
-/* space_saving.h - which names come most often in a stream, with a bounded error, in constant
- * memory.
+/* space_saving.h - which names come most often in a stream, in constant memory.
  *
- * Layer: storage, pure (no clock).  One owner.
+ * Layer: storage, pure: no clock.  Not thread-safe: one owner.
+ *
+ * There are 512 counters, and many more names.  A name that has no counter takes over the least
+ * one, its count included.  So a count is never too low, and it is too high by at most what was
+ * taken over.  That amount is known for each counter.
+ *
+ * The counters lie in sets of eight.  The hash of a name says which set is the name's, and the
+ * least counter is the least of its set.  So an event costs a look at 12 words, without a list or a
+ * heap.  Of n events a set sees about n / 64, so a count is too high by n / 512 at most on average.
+ *
+ * A name is copied once its counter is sure to be its own: if the counter was free, or when it has
+ * counted the name four times.  So names that come once cost nothing when all counters are taken.
+ * Two names with the same 64-bit hash are counted as one.
+ *
  * Source: A. Metwally, D. Agrawal, A. El Abbadi, "Efficient computation of frequent and top-k
- * elements in data streams", ICDT 2005: a name that has no counter takes that of the least, its
- * count included; so a count is never too low, and too high by at most what was taken over.
- *
- * The counters lie in sets of eight (a name's hash says which), and the least is that of its set:
- * an event costs a look at 12 words, no list and no heap.  Of n events, a set sees about n / 64, so
- * a name is taken for at most n / 512 too many on average; what it is for each is known exactly.
- *
- * A name is copied when its counter is free or counts it for the second time, so names that come
- * once cost nothing once the counters are taken.  Names whose 64-bit hashes are equal are counted
- * as one.
+ * elements in data streams", ICDT 2005.
  */
 #ifndef STORAGE_HOT_SPACE_SAVING_H
 #define STORAGE_HOT_SPACE_SAVING_H
@@ -32,25 +35,25 @@ struct space_saving_name {
 
 struct space_saving_set {
     uint64_t hash[SPACE_SAVING_WAYS];
-    uint32_t count[SPACE_SAVING_WAYS];                 /* 0: free */
-    uint32_t over[SPACE_SAVING_WAYS];                  /* of the count, may be others' */
+    uint32_t count[SPACE_SAVING_WAYS]; /* 0: the counter is free */
+    uint32_t over[SPACE_SAVING_WAYS];  /* the part of count taken over from others */
     struct space_saving_name *name[SPACE_SAVING_WAYS]; /* owned; NULL: not copied */
 };
 
-/* Zeroed it is empty. */
+/* Zeroed: empty. */
 struct space_saving {
     struct space_saving_set sets[SPACE_SAVING_SETS];
-    size_t name_bytes; /* names are copied up to SPACE_SAVING_NAMES */
+    size_t name_bytes; /* of all names; SPACE_SAVING_NAMES at most */
 };
 #define SPACE_SAVING_NAMES (128 * 1024)
 
-/* One more event of a page; @hash is page_hash(). */
+/* Count an event of a page.  @hash is page_hash() of both names. */
 void space_saving_add(struct space_saving *s, uint64_t hash, struct slice site, struct slice page);
 
-/* The most that a page may have come without having a counter. */
+/* The most events that a page without a counter can have had. */
 uint32_t space_saving_floor(const struct space_saving *s);
 
-/* Free what it owns; empty again. */
+/* Free all names and make all counters free. */
 void space_saving_clear(struct space_saving *s);
 
 #endif

@@ -1,38 +1,43 @@
 /* lease.h - leases: what the guard has taken from Redis and not handed out yet.
  *
- * Layer: storage, private to guard.c.  A lease is a small part of the limit, asked for as a job of
- * the writer; one of a funnel is under way at most.  Fetched ahead when it runs low, given back
- * when it lies idle (lease_tick, guard_give_back), lost when it cannot be sent: then less is
- * admitted, never more.
+ * Layer: storage, private to guard.c.  Not thread-safe: guard->lock guards it, and answers come on
+ * the writer's thread.
  *
- * Ownership: the job is part of its funnel (limit/funnel.h).  Thread safety: under guard->lock;
- * answers come on the writer's thread.
+ * A lease is a small part of a limit (guard.h).  It is asked for by a job for the writer, which is
+ * part of the funnel (funnel.h).  So at most one job of a funnel is under way.
+ *
+ *     it runs low            the next one is asked for ahead of need
+ *     it lies idle           it is given back
+ *     it cannot be sent      it is lost: then less is admitted than the limit allows, never more
  */
 #ifndef STORAGE_LIMIT_LEASE_H
 #define STORAGE_LIMIT_LEASE_H
 
 #include "storage/limit/funnel.h"
 
-/* How large a lease of @limit is, and how long the pauses are. */
+/* Set the limit, and with it the size of a lease and the length of a pause. */
 void lease_set_limit(struct guard *guard, const struct limit *limit);
 
-/* Ask for at least @need, up to a whole lease; negative: give back.  False: it cannot be sent. */
+/* Ask for a lease, of at least @need events where @need is more than a lease.  A negative @need
+ * gives -@need events back.  No job of @funnel is under way.  False: the job was not taken, and
+ * *ret_err says why; a caller that gives back or asks ahead may ignore that. */
 bool lease_ask(struct guard *guard, struct funnel *funnel, int64_t need, int64_t deadline_ms,
     enum storage_err *ret_err);
 
-/* @n more are left; negative: were handed out. */
+/* @n more events are left of the lease; a negative @n was handed out. */
 void lease_add(struct guard *guard, struct funnel *funnel, int64_t n);
 
-/* @lease was answered. */
+/* Take the answer to @lease: Redis has granted so many events, and says how the limit stands. */
 void lease_take(struct guard *guard, struct funnel *funnel, const struct limit_job *lease);
 
-/* Half of the lease is gone: fetch the next one, so that nobody waits for it. */
+/* Ask for the next lease if half of this one is gone, so that no request waits for it. */
 void lease_prefetch(struct guard *guard, struct funnel *funnel, int64_t now_us);
 
-/* Give back what is left.  What cannot be sent is lost: less is admitted, never more. */
+/* Give back what is left of the lease. */
 void lease_give_back(struct guard *guard, struct funnel *funnel, int64_t now_us);
 
-/* Give back idle ones; without the lock.  Returns when to call again, like guard_tick. */
+/* Give back the idle leases of all funnels.  Takes the lock itself.  Returns when to call again, as
+ * guard_tick() does. */
 int64_t lease_tick(struct guard *guard, int64_t now_ms);
 
 #endif

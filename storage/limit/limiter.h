@@ -1,62 +1,66 @@
 /* limiter.h - rate limits on the writer's connection: jobs in, scripts out, replies to jobs.
  *
- * Layer: storage, private to the writer; its thread only.  Jobs that wait are merged: those of one
- * algorithm share scripts, and all go out in the same write as the flush, so a request costs no
- * round trip of its own, and no fsync of its own either.
+ * Layer: storage, private to the writer.  Not thread-safe: the writer's thread only.
  *
- * A script is sent once.  If the connection is lost before its reply, its jobs are answered
- * STORAGE_UNKNOWN: it may have taken from the limit or not, and sending it again could take twice.
- * A script that Redis refuses to run (LOADING, NOSCRIPT ..) did nothing, and is sent again.
+ * Many clients ask for rate limits at the same time.  The jobs that wait are sent together: those
+ * of one algorithm share a script.  The scripts go out in the same write as the events, so a
+ * request has no round trip of its own, and Redis no fsync for it alone.
+ *
+ * A script is sent once.  If the connection is lost before the reply, its jobs end with
+ * STORAGE_UNKNOWN: the script may have taken from the limit, and a second copy could take twice.  A
+ * script that Redis refuses to run (LOADING, NOSCRIPT and the like) did nothing, and is sent again.
  */
 #ifndef STORAGE_LIMIT_LIMITER_H
 #define STORAGE_LIMIT_LIMITER_H
 
+#include "storage/base/compiler.h"
 #include "storage/core/core.h"
 #include "storage/core/session.h"
 #include "storage/job/queue.h"
 
 struct limiter {
     struct core *core;
-    struct sent_jobs { /* jobs[first .. first + n): replies come in this order */
+    struct sent_jobs { /* jobs[first .. first + n) are under way: replies come in this order */
         struct sent_job {
-            struct storage_job *job; /* NULL: answered meanwhile */
-            bool last;               /* of its script */
-            bool last_of_round;      /* of what was sent at once */
-        } * jobs;
+            struct storage_job *job; /* NULL: it was ended before its reply came */
+            bool last;               /* the last one of its script */
+            bool last_of_round;      /* the last one that was sent together */
+        } * jobs;                    /* owned */
         size_t first, n, capacity;
     } sent;
-    struct job_queue again; /* refused without having run */
-    struct job_queue done;  /* answered by Redis; their err is set */
-    struct buffer out;
-    size_t scripts;        /* in out */
-    unsigned rounds;       /* under way */
-    int64_t hold_until_ms; /* send nothing before: Redis asked for patience */
+    struct job_queue again; /* refused without having run: to be sent again */
+    struct job_queue done;  /* answered by Redis, with their err set: limiter_finish() ends them */
+    struct buffer out;      /* the commands to send */
+    size_t scripts;         /* in out */
+    unsigned rounds;        /* under way */
+    int64_t hold_until_ms;  /* send nothing before: Redis asked for patience */
 };
 
 void limiter_init(struct limiter *l, struct core *core);
 void limiter_release(struct limiter *l);
 
-/* Encode @jobs (a list, may be NULL), and those that are to be sent again, into l->out.  False: out
- * of memory; the connection must be given up. */
-bool limiter_pump(
-    struct limiter *l, const struct session *session, struct storage_job *jobs, int64_t now_ms);
+/* Write @jobs, and the jobs that are to be sent again, as scripts into l->out.  @jobs is a list and
+ * may be NULL.  False: out of memory, and the connection must be given up. */
+bool limiter_pump(struct limiter *l, const struct session *session, struct storage_job *jobs,
+    int64_t now_ms) MUST_CHECK;
 
-/* The next reply came.  False: the connection must be given up. */
-bool limiter_take_reply(struct limiter *l, const struct reply *reply);
+/* Take the next reply: its jobs move to l->done, or to l->again.  False: the connection must be
+ * given up. */
+bool limiter_take_reply(struct limiter *l, const struct reply *reply) MUST_CHECK;
 
-/* Answer the jobs whose replies came. */
+/* End the jobs in l->done. */
 void limiter_finish(struct limiter *l);
 
-/* The connection is gone. */
+/* End all jobs under way, because the connection was lost. */
 void limiter_lost(struct limiter *l);
 
-/* Answer the jobs under way whose time is up. */
+/* End the jobs whose deadline has come. */
 void limiter_answer_late(struct limiter *l, int64_t now_ms);
 
-/* Jobs under way, or to be sent again. */
+/* How many jobs are under way, or are to be sent again. */
 size_t limiter_pending(const struct limiter *l);
 
-/* Earliest deadline among them, INT64_MAX if there is none. */
+/* The earliest deadline of these jobs; INT64_MAX: there are none. */
 int64_t limiter_deadline_ms(const struct limiter *l);
 
 #endif

@@ -1,7 +1,10 @@
-/* hashed_event.h - an event as the write path carries it: names hashed, partitions known.
+/* hashed_event.h - an event ready to be written: names hashed, partitions known.
  *
- * Layer: storage.  Made on the submitting thread (hashing runs there, in parallel), merged by the
- * writer. Slices point into the request until the writer has copied them into its flush.
+ * Layer: storage, pure.  Thread-safe.
+ *
+ * A row is made of an event on the thread that submits it, so that hashing runs in parallel.  The
+ * writer's one thread then merges the rows of many requests.  The slices of a row point into the
+ * request until the writer has copied them into its flush, the memory of what it writes at a time.
  */
 #ifndef STORAGE_SCHEMA_HASHED_EVENT_H
 #define STORAGE_SCHEMA_HASHED_EVENT_H
@@ -16,23 +19,23 @@ struct row {
     struct slice site, page;
     struct slice user;           /* empty: none */
     const struct slice *actions; /* n_actions of them */
-    const struct zone *zone;     /* the site's */
+    const struct zone *zone;     /* the site's reporting zone */
     struct visitor_id visitor;
     struct address_id address;
     bool has_visitor, has_address;
     uint8_t page_partition, site_partition, visitor_partition;
     uint8_t n_actions;
-    uint32_t unit; /* of its flush (see unit.h), from 1; 0: of a request without a key */
+    uint32_t unit; /* number of its keyed request in the flush, from 1; 0: no Idempotency-Key */
 };
 
-/* Fill @ret from a validated event. */
+/* Make the row of a validated event.  Its slices are those of the event. */
 void row_make(const struct event *event, const struct secret *secret, enum rotation rotation,
     const struct partitions *partitions, const struct site_zones *zones, struct row *ret);
 
-/* The partition of a visitor. */
+/* The partition in which the data of a visitor lies. */
 unsigned visitor_partition(const struct partitions *partitions, const struct visitor_id *visitor);
 
-/* The partitions this row touches, as bits. */
+/* The partitions that a row touches: bit p stands for partition p. */
 static inline uint64_t row_partitions(const struct row *row)
 {
     uint64_t bits = (uint64_t)1 << row->page_partition | (uint64_t)1 << row->site_partition;

@@ -1,12 +1,21 @@
-/* identity.h - who a visitor is: keyed hashes instead of names and addresses.
+/* identity.h - as whom a visitor is counted: keyed hashes instead of names and addresses.
  *
  * Layer: storage, pure.  Thread-safe.
- * Source: SipHash-2-4, 64 and 128 bits of output (Aumasson, Bernstein 2012), libsodium's.
- * What is hashed, with the site in front so that one person is two visitors on two sites:
- *   a `user`:    'u' site NUL user
- *   else an ip:  'a' site NUL address-length address period NUL agent
- * 128 bits, as visits are exact: 10 million visitors collide with a probability of 1e-25.  Sketches
- * take the first 64 bits of it.  `period` is the rotation period the event lies in (UTC).
+ *
+ * Redis must hold no name and no address of a visitor.  So each is hashed with a secret key, the
+ * same in all processes.  The site is part of what is hashed, so one person is two visitors on two
+ * sites:
+ *
+ *     the event has       text that is hashed
+ *     a user              'u' site NUL user
+ *     else an address     'a' site NUL address-length address period NUL agent
+ *
+ * `period` is the beginning of the rotation period that holds the event (job/config.h).  An address
+ * that is counted by itself is hashed as: site NUL address.
+ *
+ * A visitor has 128 bits, because visits are counted exactly: two of 10 million visitors have the
+ * same hash with a probability of 1e-25.  Sketches take the first 64 bits.
+ * Source: SipHash-2-4 with 128 and 64 bits of output (Aumasson, Bernstein 2012), libsodium's.
  */
 #ifndef STORAGE_SCHEMA_IDENTITY_H
 #define STORAGE_SCHEMA_IDENTITY_H
@@ -14,13 +23,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "storage/base/compiler.h"
 #include "storage/job/event.h"
 #include "storage/job/config.h"
 
 #define SECRET_SIZE 32
 
 struct secret {
-    uint8_t bytes[SECRET_SIZE]; /* first half: visitors, second half: addresses */
+    uint8_t bytes[SECRET_SIZE]; /* first half: key for visitors, second half: for addresses */
 };
 
 struct visitor_id {
@@ -31,12 +41,13 @@ struct address_id {
     uint8_t bytes[8];
 };
 
-/* False if the event has neither user nor address. */
+/* The visitor of a validated event.  False, with @ret untouched: the event has neither a user nor
+ * an address. */
 bool identity_visitor(const struct secret *secret, enum rotation rotation,
-    const struct event *event, struct visitor_id *ret);
+    const struct event *event, struct visitor_id *ret) MUST_CHECK;
 
-/* False if the event has no address. */
+/* The address of a validated event.  False, with @ret untouched: the event has none. */
 bool identity_address(
-    const struct secret *secret, const struct event *event, struct address_id *ret);
+    const struct secret *secret, const struct event *event, struct address_id *ret) MUST_CHECK;
 
 #endif

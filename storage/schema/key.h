@@ -2,69 +2,128 @@
  *
  * Layer: storage, pure.  Thread-safe.
  *
- * {p} is the partition's hash tag, {0} that of partition 0.  A bucket is its level's letter m h d M
- * and its start in UTC, YYYYMMDDhhmm.  <page> stands last and is taken as given; the page of no
- * bytes is the whole site.  A site has no ':', so no site, and no page, can make a key read as
- * another one, and the hash tag is the first thing with braces in it.
+ * All data is cut into partitions (partition.h), and a key begins with t:{p}:, where {p} is the
+ * hash tag of its partition.  {0} is the tag of partition 0.
+ *
+ *     <site>     a site's name.  It has no ':', so no site can make a key read as another key
+ *     <page>     a page as it was given, any bytes.  It stands last.  No bytes: the whole site
+ *     <bucket>   a letter for the level (m minute, h hour, d day, M month) and its beginning in
+ *                UTC, YYYYMMDDhhmm
+ *     <action>   a name of [a-z0-9._:-]
+ *     "kept"     the key expires at the end of its level's keep time; it gets its expiry when the
+ *                bucket of the next coarser level is complete (time/closed.h)
  *
  * Counts, in the partition of (site, page):
- * - t:{p}:uv:<site>:<bucket>:<page> HLL, visitors (8-byte keyed hashes)
- * - t:{p}:ip:<site>:<bucket>:<page> HLL, addresses (8-byte keyed hashes)
- * - t:{p}:pv:<site>:<bucket> m: hash, h d M: zset; page -> page views
+ *
+ *     t:{p}:uv:<site>:<bucket>:<page>   HyperLogLog   visitors, 8-byte keyed hashes; kept
+ *     t:{p}:ip:<site>:<bucket>:<page>   HyperLogLog   addresses, 8-byte keyed hashes; kept
+ *     t:{p}:pv:<site>:<bucket>          hash (m)      page -> page views; kept
+ *                                       zset (h d M)
  *
  * Visits, in the partition of (site, visitor):
- * - t:{p}:vv:<site>:<bucket> m: hash, h d M: zset; page -> visits
- * - t:{p}:visit:<site>:<slot> hash, visitor (16 bytes) -> last event time and arrival, 11 digits
- *   each; slot = arrival time / visit timeout; expires
  *
- * Of each partition:
- * - t:{p}:open set, <site>:<bucket> that a rollup has still to visit
- * - t:{p}:sites set, sites seen
- * - t:{p}:rolled hash, cfg, st, pass, cur, ftok, ver, kept, zones (see time/closed.h, settings.h,
- *   site_zones.h)
- * - t:{p}:once:<writer> string, last sequence number applied; expires
+ *     t:{p}:vv:<site>:<bucket>          hash (m)      page -> visits that began there; kept
+ *                                       zset (h d M)
+ *     t:{p}:visit:<site>:<slot>         hash          visitor (16 bytes) -> time of the last event
+ *                                                     and of its arrival, 11 digits each; expires.
+ *                                                     slot = arrival / visit timeout, in seconds
  *
- * Requests with an Idempotency-Key; <claim> is 32 hexadecimal digits, the digest of the key and
- * whose it is, so no user text:
- * - t:{p}:claim:<claim> string, I (in flight) or D (done), gen (13 digits), end of the lease (13),
- *   owner (16 bytes), digest of the body (16), the answer; expires; partition of <claim>
- * - t:{p}:once:claim:<claim> string, a keyed request's tasks applied here (see unit.h): gen (13
- *   digits), their number (7), digest of the body (16 bytes); expires; each partition it touches
+ * The state of each partition:
  *
- * Limits, in the partition of the key:
- * - t:{p}:rl:<algorithm>:<policy>:<key> funnel: string, sliding: zset; see lua/; expires (a policy
- *   has no ':'; that of no policy is empty)
- * - t:{p}:rl:ingest:<kind>:<who> string, what the ingestion guard has taken; expires
+ *     t:{p}:rolled                      hash          see the fields below
+ *     t:{p}:open                        set           <site>:<bucket> that a rollup must visit
+ *     t:{p}:sites                       set           the sites whose whole site lies here
+ *     t:{p}:once:<writer>               string        last sequence number that was applied of a
+ *                                                     writer's parts; expires
  *
- * Of all:
- * - t:{0}:meta string, schema version and number of partitions
- * - t:{0}:secret string, 32 random bytes: key of the visitors' and addresses' hashes
- * - t:{0}:lock, t:{0}:fence string, the rollup's leader, and its fencing tokens
- * - t:{0}:wish string, a pass that is asked for
- * - t:{0}:lock:<hash of the secret> string, the lock, on the servers of --lock-redis
- * - t:{0}:probe string, written by /readyz
- * - t:{0}:sets:<site> hash, page set's name -> its pages, '\n' behind each (no page has one in it)
+ * Fields of t:{p}:rolled:
  *
- * Bloom filters:
- * - t:{p}:bf:<site>:<name> hash, a named filter (see filter/shape.h)
- * - t:{p}:bfs:<site>:<name> hash, a shard of it
- * - t:{p}:bfl:<site>:<name>:<id>:<layer>.<segment> string, a shard's bits
- * - t:{p}:seen:<site>:<bucket>:<what> who saw what (see seen/layout.h); partition of (site,
- *   visitor); expires
+ *     cfg      the settings that belong to the data (settings.h)
+ *     st       how far the partition is rolled up (time/closed.h)
+ *     ver      a random id: new with each write into a closed bucket, and with each bucket that is
+ *              closed for readers
+ *     over     11 digits, a blank, a random id: minutes that end by then have changed only if the
+ *              id has (rolled.h)
+ *     kept     which buckets still expire by an older, shorter keep time (settings.h)
+ *     zones    the zones of the sites (time/site_zones.h); no field if all are UTC
+ *     pass     the id of the rollup pass that is open; no field if none is
+ *     cur      how far that pass has come: m<pages> while it merges, x<chunks> while it sets
+ *              expiries
+ *     ftok     the greatest fencing token that was seen of a leader
+ *     users    an id: new when a user is forgotten; no field before the first one is
+ *     swept    the first day whose bitmaps of activity have not been taken away
  *
- * Activity (all in the partition of (site, visitor); an action has no more than [a-z0-9._:-]):
- * - t:{p}:uid:<site> hash, user -> dense index; field "" is the next index (no user is empty)
- * - t:{p}:ids:<site>:<block> list, the users of 128 indices in order; "" is one who was forgotten
- * - t:{p}:act:<site>:<action>:<YYYYMMDD> bitmap of indices: who did it on that day of the site's
- *   zone.  The day stands last, the site has no ':': none reads as another
- * - t:{p}:acts zset, <site>:<action>:<YYYYMMDD> of each such bitmap -> days since 1970-01-01
- * - t:{p}:gone set, <site>:<index> of users forgotten whose bits are not all cleared yet
- * - t:{p}:rolled, two fields more: users, the generation of its users ("-" where there is none),
- *   new whenever one is forgotten; swept, the first day whose bitmaps were not taken away
+ * Activity, in the partition of (site, visitor).  The day stands last, so no action can make a key
+ * read as another key:
+ *
+ *     t:{p}:uid:<site>                  hash          user -> index, dense.  Field "" (no user is
+ *                                                     empty): the next index
+ *     t:{p}:ids:<site>:<block>          list          the users of 128 indices, in order; "" is a
+ *                                                     user that was forgotten
+ *     t:{p}:act:<site>:<action>:<YYYYMMDD>
+ *                                       bitmap        bit i: the user of index i did it on that
+ *                                                     day of the site's zone; taken away by
+ *                                                     lua/sweep_days.lua
+ *     t:{p}:acts                        zset          <site>:<action>:<YYYYMMDD> of each bitmap ->
+ *                                                     days since 1970-01-01
+ *     t:{p}:gone                        set           <site>:<index> of users that were forgotten
+ *                                                     and have bits left
+ *
+ * Users who saw pages, in the partition of (site, visitor); see seen/layout.h:
+ *
+ *     t:{p}:seen:<site>:<bucket>:log    string        pairs of user and page as they came; expires
+ *     t:{p}:seen:<site>:<bucket>:old    string        a log that is being folded; expires
+ *     t:{p}:seen:<site>:<bucket>:filter
+ *                                       hash          shape of the Bloom filter; expires
+ *     t:{p}:seen:<site>:<bucket>:bits:<layer>.<segment>
+ *                                       string        its bits; expires
+ *
+ * Bloom filters that have a name; see filter/shape.h:
+ *
+ *     t:{p}:bf:<site>:<name>            hash          the filter
+ *     t:{p}:bfs:<site>:<name>           hash          a shard of it, one a partition
+ *     t:{p}:bfl:<site>:<name>:<id>:<layer>.<segment>
+ *                                       string        the bits of a shard
+ *
+ * Requests with an Idempotency-Key.  <claim> is 32 hexadecimal digits, a digest of the key and of
+ * whose key it is, so no text of a client stands in a key of Redis:
+ *
+ *     t:{p}:claim:<claim>               string        the record, in the partition of <claim>: I
+ *                                                     (in flight) or D (done), gen (13 digits),
+ *                                                     end of the lease (13), owner (16 bytes),
+ *                                                     digest of the body (16), the answer; expires
+ *     t:{p}:once:claim:<claim>          string        a marker, in each partition that the request
+ *                                                     touches: gen (13 digits), how many of its
+ *                                                     tasks were applied (7), digest of the body
+ *                                                     (16 bytes); expires
+ *
+ * Rate limits, in the partition of the key.  A policy has no ':'; without a policy <policy> is
+ * empty:
+ *
+ *     t:{p}:rl:funnel:<policy>:<key>    string        see lua/funnel.lua; expires
+ *     t:{p}:rl:sliding:<policy>:<key>   zset          see lua/sliding.lua; expires
+ *     t:{p}:rl:ingest:<kind>:<who>      string        a funnel of the ingestion guard; kind: token,
+ *                                                     ip or site; an address is hashed; expires
+ *
+ * Of all partitions together:
+ *
+ *     t:{0}:meta                        string        schema version and number of partitions
+ *     t:{0}:secret                      string        32 random bytes: the key of the hashes of
+ *                                                     visitors and addresses
+ *     t:{0}:sets:<site>                 hash          page set's name -> its pages, '\n' behind
+ *                                                     each (no page has one in it)
+ *     t:{0}:lock                        string        the token of the rollups' leader; expires
+ *     t:{0}:lock:<hash of the secret>   string        the same on the servers of --lock-redis;
+ *                                                     expires
+ *     t:{0}:fence                       integer       the last fencing token that was drawn
+ *     t:{0}:wish                        string        somebody asks for a pass of the rollups;
+ *                                                     expires
+ *     t:{0}:probe                       string        written by /readyz; expires
  */
 #ifndef STORAGE_SCHEMA_KEY_H
 #define STORAGE_SCHEMA_KEY_H
 
+#include "storage/base/compiler.h"
 #include "storage/job/claim.h"
 #include "storage/job/event.h"
 #include "storage/schema/partition.h"
@@ -73,71 +132,82 @@
 
 #define KEY_SCHEMA 1
 
-/* What a bucket's key counts. */
+/* What a bucket's key counts: visitors, addresses, page views, visits. */
 enum key_kind { KEY_UV, KEY_IP, KEY_PV, KEY_VV };
 
-/* Bytes that any key fits in. */
+/* Bytes that hold any key. */
 #define KEY_MAX (64 + EVENT_SITE_MAX + EVENT_PAGE_MAX)
 
-/* A key under construction; p stays valid until the next key_* call on it. */
+/* A key: n bytes, no NUL.  Each function below writes a whole key in place of the last one.  @tag
+ * is the hash tag of the partition, NUL-terminated. */
 struct key {
     char p[KEY_MAX];
     size_t n;
 };
 
-/* t:{tag}:<name>, or t:{tag}:<name><suffix>. */
+/* t:{tag}:<name><suffix>; @suffix may be empty. */
 void key_fixed(struct key *key, const char *tag, const char *name, struct slice suffix);
 
-/* A bucket's key.  @page is ignored for KEY_PV and KEY_VV, whose pages are fields. */
+/* The key of a bucket.  @page is ignored for KEY_PV and KEY_VV, whose pages are fields. */
 void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
     struct bucket bucket, struct slice page);
 
-/* t:{tag}:uid:<site>, and t:{tag}:ids:<site>: - the block's number follows. */
+/* t:{tag}:uid:<site> */
 void key_user_index(struct key *key, const char *tag, struct slice site);
-void key_user_ids(struct key *key, const char *tag, struct slice site);
-#define KEY_IDS_BLOCK 128 /* users in a block */
 
-/* The bitmap of @day (days since 1970-01-01, until 9999), and t:{tag}:act: - a member of `acts`
- * follows. */
+/* The prefix t:{tag}:ids:<site>: that a block's number completes. */
+void key_user_ids(struct key *key, const char *tag, struct slice site);
+#define KEY_IDS_BLOCK 128 /* users in a block; write.lua and forget_user.lua have this number too */
+
+/* The bitmap of @action on @day: days since 1970-01-01, until 9999-12-31. */
 void key_activity(
     struct key *key, const char *tag, struct slice site, struct slice action, int64_t day);
+
+/* The prefix t:{tag}:act: that a member of t:{tag}:acts completes. */
 void key_activity_prefix(struct key *key, const char *tag);
 
-/* Is this member of `acts` (or of `gone`) one of @site?  *ret_rest is what follows the site. */
-bool key_member_of(struct slice member, struct slice site, struct slice *ret_rest);
-/* The partition of a claim's record. */
+/* Is @member, of t:{p}:acts or t:{p}:gone, one of @site?  If so, *ret_rest is what follows the
+ * site and its ':', a part of @member. */
+bool key_member_of(struct slice member, struct slice site, struct slice *ret_rest) MUST_CHECK;
+
+/* The partition in which the record of a claim lies. */
 unsigned claim_partition(const struct partitions *partitions, const struct claim_digest *claim);
 
-/* t:{tag}:claim:<claim>, and t:{tag}:once:claim:<claim>. */
+/* t:{tag}:claim:<claim> and t:{tag}:once:claim:<claim> */
 void key_claim(struct key *key, const char *tag, const struct claim_digest *claim);
 void key_unit(struct key *key, const char *tag, const struct claim_digest *claim);
 
-/* t:{tag}:sets:<site>. */
+/* t:{tag}:sets:<site> */
 void key_page_sets(struct key *key, const char *tag, struct slice site);
 
-/* t:{tag}:visit:<site>: - the slot's number follows. */
+/* The prefix t:{tag}:visit:<site>: that a slot's number completes. */
 void key_visit_prefix(struct key *key, const char *tag, struct slice site);
 
-/* A limiter's key, in the partition of job->key. */
+/* The key of a limit, in the partition of job->key. */
 void key_limit(struct key *key, const struct partitions *partitions, const struct limit_job *job);
-/* A named filter's hash, a shard's, and the bits of a segment of a shard's layer. */
+
+/* The hash of a named filter, the hash of a shard, the bits of a segment of a shard's layer. */
 void key_filter(struct key *key, const char *tag, struct slice site, struct slice name);
 void key_filter_shard(struct key *key, const char *tag, struct slice site, struct slice name);
 void key_filter_bits(struct key *key, const char *tag, struct slice site, struct slice name,
     uint64_t id, unsigned layer, uint64_t segment);
 
-/* t:{tag}:seen:<site>:<month>:<what> */
+/* t:{tag}:seen:<site>:<month>:<what>; @what is "log", "old" or "filter". */
 void key_seen(
     struct key *key, const char *tag, struct slice site, struct bucket month, const char *what);
+
 /* The bits of a segment of a month's layer. */
 void key_seen_bits(struct key *key, const char *tag, struct slice site, struct bucket month,
     unsigned layer, uint64_t segment);
 
-/* A member of the open set: <site>:<bucket>, and back; false if it is none.  The bucket is read in
- * the site's zone: so the site comes first. */
+/* Write a member of t:{p}:open: <site>:<bucket>. */
 void key_open_member(struct key *member, struct slice site, struct bucket bucket);
-bool key_open_site(struct slice member, struct slice *ret_site);
+
+/* Read such a member.  The bucket is cut in the site's zone, so a caller reads the site first, then
+ * finds the zone, then reads both.  *ret_site is a part of @member.  False: @member is not one, or
+ * no bucket of @zone begins there. */
+bool key_open_site(struct slice member, struct slice *ret_site) MUST_CHECK;
 bool key_open_parse(struct slice member, const struct zone *zone, struct slice *ret_site,
-    struct bucket *ret_bucket);
+    struct bucket *ret_bucket) MUST_CHECK;
 
 #endif

@@ -1,11 +1,14 @@
 /* partition.h - how sites, pages and visitors are spread over partitions.
  *
- * Layer: storage, pure.  Thread-safe once made.
- * Everything is cut into P partitions.  Each key carries its partition's hash tag, so a partition
- * lies in one slot of a Redis Cluster and a script never leaves it.  The tag of partition p is the
- * smallest decimal number whose slot lies in the p-th of P equal ranges of the 16,384: then any
- * number of nodes that divides the slots evenly gets an even share of the partitions (tags "0",
- * "1", .. would not).
+ * Layer: storage, pure.  Thread-safe once made: from then on it is only read.
+ *
+ * All data is cut into P partitions.  A key in Redis carries the hash tag of its partition.  So a
+ * partition lies in one slot of a Redis Cluster, and a script never leaves its partition.
+ *
+ * A cluster has 16,384 slots and gives each node a range of them.  The tag of partition p is the
+ * smallest decimal number whose slot lies in the p-th of P equal ranges.  So any number of nodes
+ * that divides the slots evenly gets an even share of the partitions.  The tags "0", "1", "2" would
+ * not do that.
  */
 #ifndef STORAGE_SCHEMA_PARTITION_H
 #define STORAGE_SCHEMA_PARTITION_H
@@ -21,17 +24,18 @@ struct partitions {
     char tag[PARTITIONS_MAX][8]; /* NUL-terminated decimal */
 };
 
-/* @n is 1..PARTITIONS_MAX. */
+/* Find the tags of @n partitions, 1..PARTITIONS_MAX. */
 void partitions_make(unsigned n, struct partitions *ret);
 
-/* The partition of a 64-bit hash: its share of the hash's range. */
+/* The partition of a 64-bit hash.  Each partition has an equal range of hashes. */
 static inline unsigned partition_of(const struct partitions *parts, uint64_t hash)
 {
     return (unsigned)(((hash >> 32) * parts->n) >> 32);
 }
 
-/* Hash of a site's page; the whole site is the page of no bytes.  XXH3 (xxHash), seed 0: the hash
- * is part of the data's layout and must not change. */
+/* The hash of a site's page.  The page of no bytes is the whole site.  @site has at most 64 bytes,
+ * @page at most 2048.  XXH3 (xxHash) with seed 0: the hash is part of the data's layout and must
+ * not change. */
 uint64_t page_hash(struct slice site, struct slice page);
 
 #endif

@@ -2,9 +2,12 @@
  *
  * Layer: storage, pure.  Thread-safe: no state.
  *
- * Every reply about a partition's data brings the fields of this hash along.  They say which
- * buckets may be read (`st`), with which settings they were made (`cfg`), how long they are kept
- * (`kept`), and under which ids what was read may be remembered (`ver`, `over`).
+ * Every reply about a partition's data brings the fields of this hash along:
+ *
+ *     st           which buckets may be read (time/closed.h)
+ *     cfg          with which settings the data was made (settings.h)
+ *     kept         how long the buckets are kept (settings.h)
+ *     ver, over    ids: what was read under the same id is still true, and may be remembered
  */
 #ifndef STORAGE_SCHEMA_ROLLED_H
 #define STORAGE_SCHEMA_ROLLED_H
@@ -14,10 +17,11 @@
 #include <stdint.h>
 
 #include "storage/base/buffer.h"
+#include "storage/base/compiler.h"
 #include "storage/redis/reply.h"
 #include "storage/time/closed.h"
 
-/* A random id that Redis keeps; n 0: none, and nothing may be remembered under it. */
+/* A random id that Redis keeps.  n 0: there is none, and nothing may be remembered. */
 #define VER_MAX 63
 struct ver {
     uint8_t n;
@@ -26,29 +30,29 @@ struct ver {
 
 bool ver_equal(const struct ver *a, const struct ver *b);
 
-/* What was last seen of a partition.  It may be of any age: every reading has Redis prove it. */
+/* What was last seen of a partition.  A view may be old: each reading lets Redis prove it. */
 struct partition_view {
     bool known; /* false: nothing was read yet, or the partition is empty */
     struct rollup_state state;
     struct retention retention;
-    struct ver ver; /* a hint: what is remembered under it is proved by the next reply */
+    struct ver ver; /* a hint: the next reply proves what is remembered under it */
 
-    /* Minutes that end at or before over_s have changed only if `over` has (n 0: none have ended).
-     * over_held: the reply before had the same one, so it is likely that the next one has, too. */
+    /* Minutes that end at or before over_s have changed only if `over` has.  n 0: no minute is. */
     struct ver over;
     int64_t over_s;
-    bool over_held;
+    bool over_held; /* the reply before had the same `over`, so the next one is likely to have it */
 };
 
-/* Append a command that asks for the ROLLED_FIELDS fields that make a view, and for @more fields
- * whose names the caller appends.  @tag: the partition's. */
+/* Append a command that asks for the fields of a view, and for @more fields whose names the caller
+ * appends as words.  @tag is the partition's.  The reply has ROLLED_FIELDS + @more items. */
 #define ROLLED_FIELDS 5
 void rolled_ask(struct buffer *out, const char *tag, size_t more);
 
-/* Take a view out of the reply, an array of ROLLED_FIELDS.  @cfg and @retention: the settings of
- * this process.  @now_s: Redis's clock; a partition without data gets the view of one that is empty
- * at that time.  False: the reply is none of ours, or was made with other settings. */
+/* Read a view from a reply of ROLLED_FIELDS items.  @cfg and @retention are the settings of this
+ * process.  @now_s is Redis's clock: a partition without data gets the state of one that is empty
+ * at that time.  False, with @ret untouched: the reply is not such a one, or the data was made with
+ * other settings. */
 bool rolled_parse(const struct reply *rolled, const char *cfg, const struct retention *retention,
-    int64_t now_s, struct partition_view *ret);
+    int64_t now_s, struct partition_view *ret) MUST_CHECK;
 
 #endif

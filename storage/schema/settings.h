@@ -1,29 +1,40 @@
-/* settings.h - the settings that belong to the data, as text: fields cfg and kept of t:{p}:rolled,
- * and meta.
+/* settings.h - the settings that belong to the data, as text.
  *
  * Layer: storage, pure.  Thread-safe.
+ *
+ * Some settings decide how the data lies in Redis: the version of the schema, the number of
+ * partitions, how long each level is kept, the zones of the sites.  All processes must have the
+ * same.  So each partition keeps them as a text in field `cfg` of t:{p}:rolled, and every script
+ * compares that text with the caller's.  Field `kept` remembers keep times that were shorter
+ * before.
  */
 #ifndef STORAGE_SCHEMA_SETTINGS_H
 #define STORAGE_SCHEMA_SETTINGS_H
 
+#include "storage/base/compiler.h"
 #include "storage/time/closed.h"
 
-#define SETTINGS_TEXT 192
+#define SETTINGS_TEXT 192 /* bytes that hold any of these texts and a NUL */
 
-/* "schema=1 partitions=16 keep=172800,5356800,95040000,-": compared by every script as a whole.
- * @zones_digest (site_zones_digest) other than 0 stands behind it: " zones=0123456789abcdef". */
+/* Write the text of cfg, such as "schema=1 partitions=16 keep=172800,5356800,95040000,-": the keep
+ * times of minutes, hours, days and months in seconds, '-' for ever.  If @zones_digest
+ * (site_zones_digest()) is not 0, " zones=0123456789abcdef" follows. */
 void settings_print(unsigned partitions, const struct retention *retention, uint64_t zones_digest,
     char text[SETTINGS_TEXT]);
 
-/* The keep times of such a text, whatever its zones.  False: not one of ours, or of another schema
- * or number of partitions. */
-bool settings_parse(struct slice text, unsigned partitions, struct retention *ret);
+/* Read the keep times of such a text, whatever its zones.  False, with @ret untouched: the text is
+ * not such a one, or of another schema or number of partitions. */
+bool settings_parse(struct slice text, unsigned partitions, struct retention *ret) MUST_CHECK;
 
-/* kept: "until before" per level, blanks between; times in seconds, '-' for forever. */
+/* Write the text of kept: until_s and before_s of each level, with blanks between; '-' for ever. */
 void kept_print(const struct retention *retention, char text[SETTINGS_TEXT]);
-bool kept_parse(struct slice text, struct retention *ret);
 
-/* The retention after a change from @old to @new keep times in a partition with @state. */
+/* Read such a text into until_s and before_s of @ret; keep_s stays.  False, with @ret untouched:
+ * the text is not such a one. */
+bool kept_parse(struct slice text, struct retention *ret) MUST_CHECK;
+
+/* The retention of a partition with @state after its keep times changed from @old to @new_times.
+ * Where a time becomes longer, buckets whose expiry is set keep the old one. */
 struct retention retention_changed(const struct retention *old, const struct retention *new_times,
     const struct rollup_state *state);
 
