@@ -16,7 +16,7 @@ void cond_init(pthread_cond_t *cond)
     if (pthread_condattr_init(&attr) != 0 ||
         pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0 ||
         pthread_cond_init(cond, &attr) != 0) {
-        abort(); /* glibc: only for a clock that does not exist */
+        abort(); /* glibc fails only for a clock that does not exist */
     }
     (void)pthread_condattr_destroy(&attr);
 }

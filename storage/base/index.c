@@ -12,7 +12,7 @@ static uint32_t fold_hash(uint64_t hash)
 
 void index_clear(struct index *index)
 {
-    /* All bits set is INDEX_NONE. */
+    /* A slot with all bits set has the item INDEX_NONE. */
     if (index->used > 0) {
         memset(index->slots, 0xff, index->size * sizeof(*index->slots));
         index->used = 0;

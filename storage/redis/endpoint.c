@@ -31,7 +31,7 @@ static bool percent_decode(const char *p, size_t n, char *text, size_t size)
     return true;
 }
 
-/* A decimal number that is the whole of [p, end); -1 else. */
+/* The value of the decimal digits [p, end), which is at most @max; -1 for anything else. */
 static int parse_number(const char *p, const char *end, int max)
 {
     int value = 0;
@@ -58,7 +58,7 @@ static bool parse_credentials(const char *p, size_t n, struct redis_endpoint *re
            percent_decode(colon + 1, n - user_n - 1, ret->password, sizeof(ret->password));
 }
 
-/* host:port, [v6]:port */
+/* host:port or [v6]:port */
 static bool parse_host(const char *p, const char *end, struct redis_endpoint *ret)
 {
     bool v6 = p < end && *p == '[';

@@ -15,21 +15,22 @@
 #include "storage/redis/resolver.h"
 #include "storage/redis/resp.h"
 
-/* Taken from the socket at once: what Redis writes at once.  hiredis takes 16 KB: for sketches that
- * is a system call for each one, and Redis waits for us meanwhile. */
+/* So much is taken from the socket at once, because Redis writes so much at once.  hiredis takes 16
+ * KB, which is a system call for each sketch, while Redis waits for us. */
 #define READ_SIZE (64 * 1024)
 
-/* Amid a large reply more comes mostly at once, and who sleeps must be woken: that costs Redis more
- * than what it sends meanwhile.  So look so many times before, some 15 us, and let others run in
- * between.  (2.9 MB of sketches: 660 us of Redis with one look, 505 with 30, 505 with 200.) */
+/* In the middle of a large reply, more bytes mostly come at once.  A thread that sleeps must be
+ * woken, and waking costs Redis more than sending.  So the thread looks so many times before it
+ * sleeps, some 15 us, and lets other threads run in between.  Measured with 2.9 MB of sketches: one
+ * look costs Redis 660 us, 30 looks 505 us, 200 looks 505 us. */
 #define LOOKS_AMID 30
 
-#define LOOK_MS 50
+#define LOOK_MS 50 /* between two calls of a redis_look */
 
 struct redis {
     redisContext *context;
     struct redis_look look;
-    struct arena arena; /* replies; the reader's privdata */
+    struct arena arena; /* the replies lie here; privdata of hiredis's reader */
     int64_t silence_ms; /* 0: no limit */
 };
 
@@ -93,7 +94,7 @@ static void *create_nil(const redisReadTask *task)
 
 static void free_object(void *object)
 {
-    (void)object; /* the arena's */
+    (void)object; /* the arena owns it */
 }
 
 static redisReplyObjectFunctions reply_functions = {
@@ -139,7 +140,7 @@ enum redis_status redis_send(struct redis *redis, bool *ret_left)
     return REDIS_OK_STATUS;
 }
 
-/* *ret_n: bytes that came. */
+/* Read what the socket has.  *ret_n is the number of bytes that came. */
 static enum redis_status receive_some(struct redis *redis, size_t *ret_n)
 {
     char bytes[READ_SIZE];
@@ -171,7 +172,7 @@ static enum redis_status receive_amid(struct redis *redis, size_t *ret_n)
 enum redis_status redis_next(struct redis *redis, const struct reply **ret)
 {
     void *object = NULL;
-    if (redis->context->reader->ridx == -1) { /* not amid a reply */
+    if (redis->context->reader->ridx == -1) { /* not in the middle of a reply */
         arena_clear(&redis->arena);
     }
     if (redisGetReplyFromReader(redis->context, &object) != REDIS_OK) {
@@ -181,13 +182,13 @@ enum redis_status redis_next(struct redis *redis, const struct reply **ret)
     return REDIS_OK_STATUS;
 }
 
-/* Sleep until there is something to send or to take, and take it. */
+/* Sleep until the socket takes or has bytes, and read those that it has. */
 static enum redis_status wait_and_receive(struct redis *redis, bool sending, int64_t deadline_ms)
 {
     int64_t silent_ms = redis->silence_ms > 0 ? monotonic_ms() + redis->silence_ms : INT64_MAX;
     enum redis_status status = wait_for(redis_fd(redis), sending ? POLLIN | POLLOUT : POLLIN,
         &redis->look, silent_ms < deadline_ms ? silent_ms : deadline_ms);
-    /* finds nothing if only POLLOUT came: harmless */
+    /* If only POLLOUT came there is nothing to read, which is harmless. */
     return status == REDIS_OK_STATUS ? redis_receive(redis) : status;
 }
 
@@ -231,14 +232,14 @@ static bool resolve_host(struct resolver *resolver, const struct redis_look *loo
         if (resolver_ask(resolver, until_ms, address)) {
             return true;
         }
-        bool looked_up = monotonic_ms() < until_ms; /* in vain */
+        bool looked_up = monotonic_ms() < until_ms; /* there is an answer, and it is "no" */
         if (looked_up || until_ms == deadline_ms || !look->look(look->data)) {
             return false;
         }
     }
 }
 
-/* NULL: @error says why. */
+/* Begin to connect.  NULL: @error says why. */
 static redisContext *dial_endpoint(const struct redis_endpoint *endpoint,
     const struct redis_look *look, int64_t deadline_ms, char *error, size_t error_n)
 {
@@ -252,14 +253,15 @@ static redisContext *dial_endpoint(const struct redis_endpoint *endpoint,
         return NULL;
     }
     if (resolve_host(endpoint->resolver, look, deadline_ms, address)) {
-        context = redisConnectNonBlock(address, endpoint->port); /* nothing to look up any more */
+        context =
+            redisConnectNonBlock(address, endpoint->port); /* an address: nothing is looked up */
     } else {
         (void)snprintf(error, error_n, "%s: %s", endpoint->host, address);
     }
     return context;
 }
 
-/* Wait for the connect to end; the socket's pending error tells how. */
+/* Wait for the connect to end.  The socket's pending error tells how it ended. */
 static bool await_connected(redisContext *context, const struct redis_look *look,
     int64_t deadline_ms, char *error, size_t error_n)
 {
@@ -280,7 +282,7 @@ static bool await_connected(redisContext *context, const struct redis_look *look
     return true;
 }
 
-/* One command whose reply must not be an error. */
+/* Await one reply, which must not be an error. */
 static bool expect_ok(struct redis *redis, int64_t deadline_ms, char *error, size_t error_n)
 {
     const struct reply *reply = NULL;
@@ -295,7 +297,7 @@ static bool expect_ok(struct redis *redis, int64_t deadline_ms, char *error, siz
     return true;
 }
 
-/* AUTH and SELECT, as far as the URL asks for them. */
+/* Log in and select the database, as far as the URL asks for it. */
 static bool auth_and_select(struct redis *redis, const struct redis_endpoint *endpoint,
     int64_t deadline_ms, char *error, size_t error_n)
 {
@@ -345,7 +347,7 @@ struct redis *redis_connect(const struct redis_endpoint *endpoint, const struct 
     context->flags |= REDIS_CONNECTED;
     context->reader->fn = &reply_functions;
     context->reader->privdata = &redis->arena;
-    context->reader->maxbuf = 0; /* keep the buffer between replies of 12 KiB */
+    context->reader->maxbuf = 0; /* do not free the buffer after each reply of 12 KiB */
     if (!auth_and_select(redis, endpoint, deadline_ms, error, error_n)) {
         redis_close(redis);
         return NULL;

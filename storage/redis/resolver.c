@@ -11,17 +11,17 @@
 #include "storage/base/cond.h"
 
 struct resolver {
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t ended; /* a lookup has */
-    unsigned users;       /* its owner, and a thread that looks up */
-    bool under_way;
-    uint64_t n_ended;
-    int64_t ended_ms;
+    pthread_mutex_t lock; /* guards the members up to `address` */
+    pthread_cond_t ended; /* a look-up has ended */
+    unsigned users;       /* the owner, and a thread that looks up: the last one frees it */
+    bool under_way;       /* a look-up is */
+    uint64_t n_ended;     /* look-ups that have ended */
+    int64_t ended_ms;     /* when the last one did */
     bool found;
-    char address[RESOLVER_ADDRESS_MAX]; /* or why there is none */
+    char address[RESOLVER_ADDRESS_MAX]; /* or the reason why there is none */
 
     resolver_lookup lookup;
-    bool numeric; /* the host is an address */
+    bool numeric; /* the host is an address: nothing is looked up */
     char host[];
 };
 
@@ -68,7 +68,7 @@ struct resolver *resolver_new(const char *host, resolver_lookup lookup)
     return r;
 }
 
-/* With the lock held, which is let go of: one user less. */
+/* One user less; the last one frees the resolver.  Called with the lock held; unlocks it. */
 static void resolver_leave(struct resolver *r)
 {
     bool last = --r->users == 0;
@@ -104,7 +104,7 @@ static void *resolver_run(void *argument)
     return NULL;
 }
 
-/* With the lock held. */
+/* Start a thread that looks the host up.  With the lock held. */
 static bool resolver_begin(struct resolver *r)
 {
     pthread_attr_t detached;
@@ -119,7 +119,7 @@ static bool resolver_begin(struct resolver *r)
     return r->under_way;
 }
 
-/* With the lock held: what was found, by now or by the deadline. */
+/* Wait for a fresh answer, or take the one that is there.  With the lock held. */
 static bool wait_for_answer(
     struct resolver *r, int64_t deadline_ms, char address[RESOLVER_ADDRESS_MAX])
 {

@@ -5,8 +5,8 @@
 
 #include "storage/redis/ask.h"
 
-/* The files become constants of this object: no generated source, and an editor shows them as Lua.
- */
+/* The assembler includes the files as constants.  So there is no generated source, and an editor
+ * shows the scripts as Lua. */
 #define X(name, file)                                                                              \
     extern const char text_of_##name[], end_of_##name[];                                           \
     __asm__(".section .rodata\n"                                                                   \

@@ -32,7 +32,7 @@ int64_t bucket_day(const struct zone *zone, int64_t at_s)
 {
     int64_t days = floor_to(at_s + zone_offset_s(zone, at_s), DAY_S) / DAY_S;
     while (zone_first_at(zone, (days + 1) * DAY_S) <= at_s) {
-        days++; /* clocks were set back over midnight: the new day has begun */
+        days++; /* clocks were set back over midnight: the new day goes on */
     }
     return days;
 }

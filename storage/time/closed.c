@@ -18,8 +18,8 @@ size_t rollup_state_print(const struct rollup_state *state, char *text)
     return n;
 }
 
-/* A decimal number off the front of @rest, in the one form that print gives it: no plus sign, no
- * leading zeros, no -0.  The text came over the network, so nothing is assumed of it. */
+/* Cut a decimal number off the front of @rest.  Takes only the form that rollup_state_print() gives
+ * it: no plus sign, no leading zeros, no -0.  The text came over the network and is not trusted. */
 static bool take_number(struct slice *rest, int64_t *ret)
 {
     bool negative = rest->n > 0 && rest->p[0] == '-';
@@ -57,7 +57,8 @@ static bool take_blank(struct slice *rest)
 bool rollup_state_parse(struct slice text, struct rollup_state *ret)
 {
     struct rollup_state state = {{0}, {0}};
-    int64_t bound_s = INT64_MAX; /* the stamps fall from "hc" to "Mw" */
+    int64_t bound_s =
+        INT64_MAX; /* in the order of the text, no instant is later than the one before */
     for (enum level level = LEVEL_HOUR; level <= LEVEL_MONTH; level++) {
         int64_t *c = &state.writers_s[level];
         int64_t *w = &state.readers_s[level];

@@ -16,8 +16,7 @@ void cover_release(struct cover *cover)
     cover_init(cover);
 }
 
-/* A bucket gets its expiry when its parent is rolled up, never before; a month is its own parent.
- */
+/* Is the bucket still there?  It gets its expiry when its parent is rolled up, never before. */
 static bool bucket_kept(const struct cover_basis *basis, struct bucket bucket)
 {
     struct bucket parent = bucket;
@@ -27,7 +26,7 @@ static bool bucket_kept(const struct cover_basis *basis, struct bucket bucket)
     if (!closed_for_readers(basis->state, parent)) {
         return true;
     }
-    /* not end + keep: keep may be forever */
+    /* not now < end + keep: the keep time may be for ever, and the sum overflow */
     return basis->now_s - bucket.end_s < retention_keep_s(basis->retention, bucket);
 }
 
@@ -75,8 +74,9 @@ static bool append_bucket(struct cover *cover, struct bucket bucket)
     return true;
 }
 
-/* Greedy from the left.  The bucket of the best tiling that holds @at_s cannot begin before it: it
- * would lie in the window and have been taken there. */
+/* Greedy from the left: at each instant the coarsest legal bucket is taken.  That is the best
+ * tiling.  A coarser bucket that holds an instant and begins before it would lie in the window, and
+ * would have been taken at its beginning. */
 enum cover_result cover_append(
     const struct cover_basis *basis, struct window window, size_t max_buckets, struct cover *cover)
 {
@@ -128,13 +128,13 @@ enum cover_result cover_plan(
     return cover_append(basis, window, max_buckets, ret);
 }
 
-/* The finest legal bucket that holds @at_s: any tiled window around @at_s contains it.
+/* The finest legal bucket that holds @at_s.  Any tiled window around @at_s contains this bucket.
  *
- * Later instants are never worse off: if there is one of level L at some instant, then at each
- * later instant there is one of level L or finer.  For the bucket of level L there ends later and
- * has no shorter keep time; so it is still kept, and legal if it is closed.  If it is open, the
- * finest open bucket there is hour or coarser, and its part at that instant is a minute or closed,
- * and kept because its parent is open. */
+ * Later instants are never worse off: if the finest legal bucket at some instant has level L, then
+ * each later instant has a legal bucket of level L or finer.  The bucket of level L at the later
+ * instant ends later and has no shorter keep time, so it is still kept.  If it is closed, it is
+ * legal.  If it is open, take the finest open bucket there, an hour or coarser.  Its part at that
+ * instant is a minute or closed, and is kept because its parent is open. */
 static bool finest_legal(const struct cover_basis *basis, int64_t at_s, struct bucket *ret)
 {
     for (enum level level = LEVEL_MINUTE; level <= LEVEL_MONTH; level++) {
@@ -155,7 +155,7 @@ static int64_t first_kept_s(const struct cover_basis *basis, struct window windo
     if (finest_legal(basis, low_s, &bucket)) {
         return low_s;
     }
-    while (high_s - low_s > MINUTE_S) { /* low_s is not kept; high_s is, or is the window's end */
+    while (high_s - low_s > MINUTE_S) { /* low_s is not kept; high_s is kept, or the window's end */
         int64_t middle_s = low_s + (high_s - low_s) / MINUTE_S / 2 * MINUTE_S;
         if (finest_legal(basis, middle_s, &bucket)) {
             high_s = middle_s;
@@ -166,8 +166,9 @@ static int64_t first_kept_s(const struct cover_basis *basis, struct window windo
     return high_s;
 }
 
-/* The end of the coarsest bucket that reaches beyond @to_s and that something in [from_s, to_s)
- * needs. Within a bucket its first instant is the neediest. */
+/* Where a tiled window around [from_s, to_s) must end.  This is the end of the coarsest bucket that
+ * reaches beyond @to_s and is the finest legal one of some instant in the window.  It is enough to
+ * look at the first instant of a bucket, because later instants are never worse off. */
 static int64_t outer_end_s(const struct cover_basis *basis, int64_t from_s, int64_t to_s)
 {
     for (enum level level = LEVEL_MONTH; level > LEVEL_MINUTE; level--) {

@@ -60,7 +60,7 @@ static size_t site_position(const struct site_zones *zones, struct slice site)
     return low;
 }
 
-/* Write the text anew. */
+/* Write zones->text anew. */
 static bool site_zones_describe(struct site_zones *zones)
 {
     size_t size = 1;
@@ -140,7 +140,7 @@ uint64_t site_zones_digest(const struct site_zones *zones)
     return zones->n == 0 ? 0 : XXH3_64bits(zones->text, strlen(zones->text)) | 1;
 }
 
-/* Cut "site=zone" off the front of @rest.  False: there is none, or it is none of ours. */
+/* Cut "site=zone" and a blank off the front of @rest.  False: something else stands there. */
 static bool take_entry(struct slice *rest, struct slice *ret_site, struct slice *ret_zone)
 {
     const char *blank = memchr(rest->p, ' ', rest->n);
@@ -162,7 +162,7 @@ bool site_zones_compare(const struct site_zones *zones, struct slice text,
     bool (*differs)(void *data, struct slice site, struct slice theirs, struct slice ours),
     void *data)
 {
-    size_t ours = 0; /* entries before are done with; both lists are in order */
+    size_t ours = 0; /* both lists are in order: the entries before this one are compared */
     while (text.n > 0 || ours < zones->n) {
         struct slice site = {"", 0};
         struct slice theirs = SLICE("UTC");

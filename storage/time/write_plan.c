@@ -31,7 +31,7 @@ static struct write_target target_of(const struct write_plan *plan, struct bucke
     if (closed_for_readers(&plan->state, t.parent)) {
         t.expire_ms = expiry_ms(bucket.end_s, retention_keep_s(plan->retention, bucket));
     } else {
-        t.announce = true; /* a month that is closed for writers only is announced for itself */
+        t.announce = true; /* a month that is closed for writers only is its own parent */
     }
     return t;
 }

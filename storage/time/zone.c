@@ -8,7 +8,7 @@
 
 #define MINUTE_S   60
 #define DAY_S      86400
-#define OLDEST_S   (-366 * (int64_t)DAY_S) /* changes before are of no use */
+#define OLDEST_S   (-366 * (int64_t)DAY_S) /* earlier changes are of no use */
 #define OFFSET_MAX (26 * 3600)             /* RFC 8536: from -25 to +26 hours */
 
 struct zone {
@@ -82,7 +82,7 @@ int64_t zone_offset_s(const struct zone *zone, int64_t at_s)
 
 int64_t zone_first_at(const struct zone *zone, int64_t local_s)
 {
-    /* nowhere do clocks show local_s earlier than this */
+    /* no clock on earth shows local_s earlier than this */
     struct zone_span span = zone_span_at(zone, local_s - OFFSET_MAX);
     while (span.to_s != INT64_MAX && span.to_s + span.offset_s <= local_s) {
         span = zone_span_at(zone, span.to_s);
@@ -101,7 +101,7 @@ int64_t zone_utc_of_local(const struct zone *zone, int64_t local_s)
 
 /* ---- making ---- */
 
-/* Append a change, unless it changes nothing.  NULL, or what is wrong with it. */
+/* Append a change, unless it changes nothing.  Returns NULL, or what is wrong with the change. */
 static const char *append_change(struct zone *zone, struct zone_change change)
 {
     if (change.at_s < OLDEST_S) {
@@ -134,8 +134,8 @@ static int64_t whole_minutes(int64_t s)
     return floor_div(s, MINUTE_S) * MINUTE_S;
 }
 
-/* A rule that changes nothing (saving time all the year) has left one change behind at most: where
- * its last year ends. */
+/* End the repetition of a zone whose rule changes nothing, such as saving time all the year.  Such
+ * a rule has left one change behind at most, at the end of its last year. */
 static void end_repeats(struct zone *zone)
 {
     size_t first = changes_until(zone, zone->repeats_s - 1);
@@ -198,8 +198,8 @@ struct civil_date civil_from_days(int64_t days)
     int64_t since = days + EPOCH_DAY;
     int64_t era = floor_div(since, DAYS_PER_ERA);
     int64_t day_of_era = since - era * DAYS_PER_ERA;
-    /* take out the leap days (each 4th, not each 100th, but the 400th year), then all years are
-     * equal */
+    /* Take out the leap days, one in each 4th year, none in each 100th, one in the 400th.  Then all
+     * years have 365 days. */
     int64_t year_of_era =
         (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
     int64_t day_of_year = day_of_era - (year_of_era * 365 + year_of_era / 4 - year_of_era / 100);

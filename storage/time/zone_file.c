@@ -6,8 +6,8 @@
 
 #define HEADER_SIZE 44
 #define TYPE_SIZE   6
-#define YEARS_LATER 2   /* years behind the last change of the file the rule has taken over */
-#define ERA_YEARS   402 /* of the rule that a table holds behind those */
+#define YEARS_LATER 2   /* so many years behind the file's last change the rule alone decides */
+#define ERA_YEARS   402 /* the table holds so many years of the rule behind those */
 #define FIRST_YEAR  1969
 
 static const char no_zone_file[] = "it is no TZif file: give an IANA name such as Europe/Berlin";
@@ -76,7 +76,8 @@ static bool take_block(struct slice *rest, size_t time_size, struct block *ret, 
     return true;
 }
 
-/* "\nCET-1CEST,M3.5.0,M10.5.0/3\n"; may be empty: *ret_is false. */
+/* Read the rule behind the second block, "\nCET-1CEST,M3.5.0,M10.5.0/3\n".  *ret_is false: the text
+ * between the newlines is empty.  False: this is no footer. */
 static bool read_footer(struct slice rest, struct zone_rule *ret, bool *ret_is)
 {
     *ret_is = false;
@@ -100,7 +101,7 @@ static int64_t year_of(int64_t at_s)
     return civil_from_days(days).year;
 }
 
-/* Changes by the rule, behind the last one of the file.  Returns their number. */
+/* Write the changes that the rule makes behind the file's last one.  Returns their number. */
 static size_t add_rule(const struct zone_rule *rule, const struct zone_change *last,
     int64_t first_year, struct zone_change *ret)
 {
@@ -117,7 +118,7 @@ static size_t add_rule(const struct zone_rule *rule, const struct zone_change *l
     return n;
 }
 
-/* The file's changes, and the rule's behind them. */
+/* Make the zone of the file's changes and, behind them, those of the rule. */
 static struct zone *assemble_zone(const struct block *block, const struct zone_rule *rule,
     const char *name, const char **ret_fault)
 {
@@ -131,7 +132,7 @@ static struct zone *assemble_zone(const struct block *block, const struct zone_r
     for (size_t i = 0; i < n; i++) {
         changes[i] =
             (struct zone_change){read_time(block, i), read_offset(block, read_type(block, i))};
-        /* so far away that arithmetic overflows: no change of anything there is */
+        /* A time so far away would make arithmetic overflow.  No event is there. */
         if (changes[i].at_s > INT64_C(1) << 40) {
             changes[i].at_s = INT64_C(1) << 40;
         }
@@ -188,6 +189,6 @@ struct zone *zone_from_file(struct slice content, const char *name, const char *
     if (*ret_fault != NULL) {
         return NULL;
     }
-    /* without saving time the rule says what the last change has said */
+    /* Without saving time the rule only repeats the file's last change. */
     return assemble_zone(&block, has_rule && rule.has_saving ? &rule : NULL, name, ret_fault);
 }

@@ -5,7 +5,7 @@
 #define DAY_S     86400
 #define HOURS_MAX 167
 
-/* The take functions cut what they find off the front of @rest. */
+/* Each take function cuts what it reads off the front of @rest.  False: something else is there. */
 static bool take_char(struct slice *rest, char c)
 {
     if (rest->n == 0 || rest->p[0] != c) {
@@ -40,7 +40,7 @@ static bool is_quoted(char c)
     return is_letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-';
 }
 
-/* "CET" or "<+0545>": nobody here needs it. */
+/* "CET" or "<+0545>".  The name itself is not used. */
 static bool take_name(struct slice *rest)
 {
     bool quoted = take_char(rest, '<');

@@ -18,7 +18,7 @@ static const char unknown[] = "no such time zone: give an IANA name such as Euro
 
 struct zone_store {
     char *directory;
-    pthread_mutex_t lock; /* guards all below */
+    pthread_mutex_t lock; /* guards the members below */
     struct zone **zones;  /* in order of their names */
     size_t n, capacity;
 };
@@ -64,10 +64,10 @@ static bool is_name_char(char c)
 
 bool zone_name_is_valid(struct slice name)
 {
-    bool inside = false; /* of a part */
+    bool inside = false; /* the character before belongs to a part */
     if (name.n > ZONE_NAME_MAX || slice_equal(name, SLICE("localtime")) ||
         slice_equal(name, SLICE("posixrules"))) {
-        return false; /* the last two are another zone on each machine */
+        return false; /* these two are other zones on other machines */
     }
     for (size_t i = 0; i < name.n; i++) {
         if (name.p[i] == '/' ? !inside : !is_name_char(name.p[i])) {
@@ -125,7 +125,7 @@ static struct zone *load_zone(
     return zone;
 }
 
-/* The first one whose name is not before @name. */
+/* The position of the first zone whose name is not before @name. */
 static size_t zone_position(const struct zone_store *store, const char *name)
 {
     size_t low = 0;
@@ -141,7 +141,7 @@ static size_t zone_position(const struct zone_store *store, const char *name)
     return low;
 }
 
-/* Of the zones known, or else of the files. */
+/* The zone as it was read before, or else from its file.  With the lock held. */
 static const struct zone *find_zone(
     struct zone_store *store, const char *name, const char **ret_fault)
 {
