@@ -26,8 +26,8 @@ struct storage {
     struct core core;
     struct hot_pages *hot;
     struct writer *writer;
-    struct seen_fold *seen_fold; /* NULL: this process feeds no logs of who saw what */
-    struct guard *guard;         /* NULL: there is none */
+    struct seen_fold *seen_fold; /* NULL: this process does not remember who saw what */
+    struct guard *guard;         /* NULL: there is no guard */
     struct readers *readers;
     struct leader *leader; /* NULL: this process never leads */
     struct claims *claims;
@@ -71,7 +71,7 @@ static bool load_zones(
     return true;
 }
 
-/* Where Redis is.  A host's name is looked up by a thread of its own: a look-up may take long. */
+/* Remember where Redis is.  A host gets a resolver, because a look-up of its name may take long. */
 static bool set_endpoint(struct storage *s, const char *url)
 {
     struct redis_endpoint *endpoint = &s->core.endpoint;
@@ -82,7 +82,7 @@ static bool set_endpoint(struct storage *s, const char *url)
     return true;
 }
 
-/* Writing: who saw what, the writer, the guard in front of it, and the keys of requests. */
+/* Start what writes: the fold of who saw what, the writer, the claims, the guard. */
 static bool start_writing(struct storage *s)
 {
     s->seen_fold = s->core.config.seen.on ? seen_fold_start(&s->core) : NULL;
@@ -146,14 +146,14 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     return s;
 }
 
-/* The core that this thread is on: counters of its own, as a rule without contention. */
+/* The core that this thread runs on.  Each core has counters, so threads seldom wait. */
 static unsigned this_core(void)
 {
     int core = sched_getcpu();
     return core < 0 ? 0 : (unsigned)core;
 }
 
-/* Hash names here, on the caller's thread: many callers, one writer. */
+/* Hash the names on the caller's thread, because there are many callers and one writer. */
 static enum storage_err make_rows(struct storage *s, struct storage_job *job)
 {
     struct core *core = &s->core;
@@ -178,7 +178,7 @@ static enum storage_err make_rows(struct storage *s, struct storage_job *job)
     return STORAGE_OK;
 }
 
-/* To the writer, with its rows. */
+/* Hand a write with its rows to the writer.  Frees the rows if the writer does not take the job. */
 static enum storage_err send_write(struct storage *s, struct storage_job *job)
 {
     enum storage_err err;
@@ -209,8 +209,8 @@ static enum storage_err submit_write(struct storage *s, struct storage_job *job)
     return send_write(s, job);
 }
 
-/* A write with a key once more: see claims.h.  False: not taken.  It was let in by the guard, and
- * its pages were counted as hot, when it came first: neither is done again. */
+/* Send a write with an Idempotency-Key once more (write/claims.h).  The guard is not asked again,
+ * and the pages are not counted as hot again.  False: the job was not taken. */
 static bool resubmit_write(void *data, struct storage_job *job)
 {
     struct storage *s = data;
@@ -321,7 +321,7 @@ uint64_t storage_write_fault(struct storage *s, enum storage_err *ret_err)
     return ready ? fault : STORAGE_NO_WRITER;
 }
 
-/* End of the last bucket of @level that is over, in any zone in use. */
+/* The end of the last bucket of @level that is over, in any zone in use. */
 static int64_t complete_s(const struct core *core, enum level level, int64_t now_s)
 {
     return site_zones_start(&core->sites, level, now_s);

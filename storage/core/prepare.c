@@ -9,10 +9,12 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-/* Settings that come back are replaced again, but not for ever: another process may be doing the
- * same. */
+/* Settings that come back are replaced again, but only so often: another process may be replacing
+ * them, too. */
 #define REPLACE_TIMES 8
 
+/* Send @b, await @n replies, and hand each to @take.  False: the connection was lost, or @take has
+ * returned false. */
 static bool ask_and_take(struct session *session, struct buffer *b, size_t n, int64_t deadline_ms,
     redis_take_fn *take, void *data)
 {
@@ -29,11 +31,11 @@ struct preparation {
     struct secret secret;
     struct changed {
         bool is;
-        struct slice cfg, st; /* copies, owned */
+        struct slice cfg, st; /* copies in one block, owned */
         struct retention retention;
     } changed[PARTITIONS_MAX];
     unsigned n_changed;
-    struct zone_moves moves; /* of sites, in the partitions that changed */
+    struct zone_moves moves; /* of the sites in the partitions that changed */
 };
 
 static bool preparation_complain(struct preparation *p, const char *text)
@@ -42,14 +44,14 @@ static bool preparation_complain(struct preparation *p, const char *text)
     return false;
 }
 
-/* The server or its data is not for us, and waiting does not help: refuse to serve. */
+/* Refuse to serve, because the server or its data is not ours and waiting does not help. */
 static bool preparation_refuse(struct preparation *p, const char *text)
 {
     atomic_store(&p->core->settings_differ, true);
     return preparation_complain(p, text);
 }
 
-/* Value of a line "name:value" of INFO. */
+/* The value behind @name, "name:", in the reply to INFO.  Empty: there is no such line. */
 static struct slice info_field(struct slice info, const char *name)
 {
     const char *found = info.n == 0 ? NULL : strstr(info.p, name);
@@ -109,8 +111,8 @@ static bool check_server(struct session *session, struct preparation *p, int64_t
     (void)snprintf(
         p->meta, sizeof(p->meta), "schema=%d partitions=%u", KEY_SCHEMA, core->partitions.n);
     if (known != NULL) {
-        p->secret =
-            *known; /* a Redis that lost everything gets it back: visitors stay who they are */
+        /* A Redis that has lost everything gets the secret back, so visitors stay the same. */
+        p->secret = *known;
     } else {
         randombytes_buf(p->secret.bytes, SECRET_SIZE);
     }
@@ -126,7 +128,7 @@ static bool check_server(struct session *session, struct preparation *p, int64_t
     return ok;
 }
 
-/* Secrets are few and small, and a thread may be reading the old one: they are freed at close. */
+/* Keep the secret for all threads.  Once published it never changes. */
 static bool publish_secret(struct preparation *p)
 {
     const struct secret *known = atomic_load(&p->core->secret);
@@ -145,7 +147,7 @@ static bool publish_secret(struct preparation *p)
     return true;
 }
 
-/* May this process replace settings that read @cfg? */
+/* May this process replace the settings @cfg by its own? */
 static bool may_replace(const struct preparation *p, struct slice cfg)
 {
     for (unsigned i = 0; i < p->replaced->n; i++) {
@@ -215,7 +217,7 @@ static bool take_partition(void *data, size_t i, const struct reply *reply)
     if (reply->type == REPLY_ERROR) {
         return preparation_complain(p, reply->text.p);
     }
-    struct reply rolled = *reply; /* and behind it `zones` */
+    struct reply rolled = *reply; /* without the last item, which is `zones` */
     rolled.n = reply->type == REPLY_ARRAY && reply->n == ROLLED_FIELDS + 1 ? ROLLED_FIELDS : 0;
     if (core_parse_rolled(p->core, &rolled, &view)) {
         core_set_view(p->core, (unsigned)i, &view);
@@ -265,7 +267,8 @@ static bool take_change(void *data, size_t i, const struct reply *reply)
 {
     (void)data;
     (void)i;
-    return reply->type == REPLY_INTEGER; /* 0: somebody was faster; the next look decides */
+    return reply->type ==
+           REPLY_INTEGER; /* 0: another process was faster; learn_partitions() decides next */
 }
 
 static bool take_answer(void *data, size_t i, const struct reply *reply)
@@ -286,7 +289,7 @@ static bool take_answer(void *data, size_t i, const struct reply *reply)
     return preparation_refuse(p, text);
 }
 
-/* A site that has data keeps its zone. */
+/* Refuse if a site that would get another zone has data. */
 static bool check_moves(struct session *session, struct preparation *p, int64_t deadline_ms)
 {
     struct buffer b;

@@ -9,12 +9,12 @@
 #include "storage/schema/hashed_event.h"
 
 #define CORES_MAX 8
-#define KEPT      64 /* counters of a slot that is over */
+#define KEPT      64 /* counters that are kept of a slot that is over */
 
 enum kind { READS, WRITES };
 #define KINDS 2
 
-/* A counter of a slot that is over. */
+/* A counter that is kept of a slot that is over. */
 struct kept {
     uint64_t hash;
     uint32_t count, over;
@@ -22,20 +22,20 @@ struct kept {
 };
 
 struct slot {
-    int64_t number; /* time / HOT_SLOT_MS; what is older than the window is of no account */
+    int64_t number; /* time / HOT_SLOT_MS; a slot older than the window does not count */
     struct {
         struct kept kept[KEPT];
         size_t n;
-        uint32_t floor; /* most that a page may have come that is not here */
+        uint32_t floor; /* the most that a page without a counter here can have had */
     } kinds[KINDS];
 };
 
-/* A core's own; the lock is there for the list, and for two threads that met on one core. */
+/* The counters of one core.  The lock is for the list, and for two threads that meet on a core. */
 struct counters {
     pthread_mutex_t lock;
-    int64_t number; /* slot under way */
+    int64_t number; /* of the slot under way */
     struct space_saving now[KINDS];
-    struct slot over[HOT_SLOTS]; /* number % HOT_SLOTS */
+    struct slot over[HOT_SLOTS]; /* a slot lies at number % HOT_SLOTS */
 };
 
 struct hot_pages {
@@ -94,7 +94,7 @@ static int by_count(const void *a, const void *b)
     return (x->count < y->count) - (x->count > y->count);
 }
 
-/* Its greatest counters; their names change hands. */
+/* Keep the greatest counters of @now in @slot, which then owns their names.  Empties @now. */
 static void keep_greatest(struct space_saving *now, struct slot *slot, enum kind kind)
 {
     static const size_t max = (size_t)SPACE_SAVING_SETS * SPACE_SAVING_WAYS;
@@ -107,7 +107,7 @@ static void keep_greatest(struct space_saving *now, struct slot *slot, enum kind
         if (set->count[way] == 0) {
             continue;
         }
-        if (set->name[way] == NULL) { /* what it counts cannot be told */
+        if (set->name[way] == NULL) { /* nobody knows what it counts */
             floor = set->count[way] > floor ? set->count[way] : floor;
             continue;
         }
@@ -125,7 +125,7 @@ static void keep_greatest(struct space_saving *now, struct slot *slot, enum kind
     space_saving_clear(now);
 }
 
-/* Under the lock: the slot of @now_ms is under way from here on. */
+/* Let the slot of @now_ms be the one under way.  With the lock held. */
 static void turn_slot(struct counters *c, int64_t now_ms)
 {
     int64_t number = now_ms / HOT_SLOT_MS;
@@ -176,19 +176,19 @@ void hot_pages_reads(struct hot_pages *hot, unsigned core, int64_t now_ms, struc
 
 /* ---- the list ---- */
 
-/* What one list (a core's slot of a kind) has of a page. */
+/* What one slot of one core has counted of a page. */
 struct part {
     uint64_t hash;
     enum kind kind;
-    uint32_t count, over, floor; /* floor: of the list */
-    char *text;                  /* owned; its copy of the name */
+    uint32_t count, over, floor; /* floor: of the slot */
+    char *text;                  /* owned; a copy of the name */
     uint16_t site_n, page_n;
 };
 
 struct parts {
     struct part *parts;
     size_t n, capacity;
-    uint64_t floors[KINDS]; /* of all lists */
+    uint64_t floors[KINDS]; /* sums over all slots and cores */
 };
 
 static bool add_part(struct parts *parts, enum kind kind, const struct kept *kept, uint32_t floor)
@@ -214,7 +214,7 @@ static bool add_part(struct parts *parts, enum kind kind, const struct kept *kep
     return true;
 }
 
-/* The slot under way, as if it were over. */
+/* Add the slot under way as if it were over. */
 static bool add_now(struct parts *parts, const struct counters *c, enum kind kind)
 {
     uint32_t floor = space_saving_floor(&c->now[kind]);
@@ -272,7 +272,7 @@ static int by_hash(const void *a, const void *b)
     return (x->hash > y->hash) - (x->hash < y->hash);
 }
 
-/* One page from its parts [0, n): the name moves out of the first. */
+/* Sum up the @n parts of one page.  The page takes the name of the first part over. */
 static struct hot_page page_of(const struct parts *parts, struct part *part, size_t n, double s)
 {
     uint64_t count[KINDS] = {0};
@@ -280,7 +280,7 @@ static struct hot_page page_of(const struct parts *parts, struct part *part, siz
     for (size_t i = 0; i < n; i++) {
         count[part[i].kind] += part[i].count;
         off[part[i].kind] += part[i].over;
-        off[part[i].kind] -= part[i].floor; /* it has a counter there */
+        off[part[i].kind] -= part[i].floor; /* the page has a counter in that slot */
     }
     struct hot_page page = {
         .site = {part->text, part->site_n},
@@ -309,8 +309,7 @@ static int by_rate(const void *a, const void *b)
     return order != 0 ? order : (n_x > n_y) - (n_x < n_y);
 }
 
-/* Over how many seconds the counts are: since the oldest slot in the window began, or the process.
- */
+/* The seconds that the counts cover: since the oldest slot of the window, or the process, began. */
 static double seconds_counted(const struct hot_pages *hot, int64_t now_ms)
 {
     int64_t first_ms = (now_ms / HOT_SLOT_MS - HOT_SLOTS + 1) * HOT_SLOT_MS;

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#define NAMED_AT 4 /* times, where others had the counter before */
+#define NAMED_AT 4 /* a name is copied at this count, if its counter was taken over */
 
 static void forget_name(struct space_saving *s, struct space_saving_set *set, size_t way)
 {
@@ -37,7 +37,7 @@ static void copy_name(struct space_saving *s, struct space_saving_set *set, size
     s->name_bytes += n;
 }
 
-/* Without branches: which way it is cannot be predicted. */
+/* Which counters of the set have @hash, a bit each.  No processor could predict branches here. */
 static inline unsigned ways_of(const struct space_saving_set *set, uint64_t hash)
 {
     unsigned ways = 0;
@@ -62,7 +62,7 @@ void space_saving_add(struct space_saving *s, uint64_t hash, struct slice site, 
     struct space_saving_set *set = &s->sets[hash % SPACE_SAVING_SETS];
     unsigned ways = ways_of(set, hash);
     size_t way = ways != 0 ? (size_t)__builtin_ctz(ways) : least_of(set);
-    if (ways == 0 || set->count[way] == 0) { /* a free counter's hash is 0, and may be this one */
+    if (ways == 0 || set->count[way] == 0) { /* a free counter has hash 0, which may be equal */
         set->over[way] = set->count[way];
         set->hash[way] = hash;
         if (set->name[way] != NULL) {

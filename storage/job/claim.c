@@ -11,7 +11,7 @@ struct claim_digest claim_key(struct slice owner, struct slice key)
     struct claim_digest ret;
     crypto_generichash_state state;
     uint64_t n = owner.n;
-    /* Fails only for sizes out of range, and these are constants. */
+    /* These functions fail only for sizes out of range, and the sizes are constants. */
     (void)crypto_generichash_init(&state, NULL, 0, sizeof(ret.bytes));
     (void)crypto_generichash_update(&state, (const unsigned char *)&n, sizeof(n));
     if (owner.n > 0) {

@@ -82,7 +82,7 @@ void job_done(struct storage_job *job, enum storage_err err)
 void jobs_done(struct storage_job *list, enum storage_err err)
 {
     while (list != NULL) {
-        struct storage_job *next = list->next; /* its owner takes it away then */
+        struct storage_job *next = list->next; /* after done() the job may be gone */
         job_done(list, err);
         list = next;
     }

@@ -2,8 +2,8 @@
 
 #include <stddef.h>
 
-/* Scripts compute with doubles: whole numbers up to 2^53 are exact; half of a quarter is kept free,
- * so that a quotient of two never rounds over a whole number. */
+/* Scripts compute with doubles, in which whole numbers up to 2^53 are exact.  Only a quarter of
+ * that is used, so that the quotient of two numbers is never rounded to the next whole number. */
 #define UNITS_MAX (INT64_C(1) << 51)
 
 static int64_t common_divisor(int64_t a, int64_t b)

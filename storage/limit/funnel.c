@@ -4,9 +4,9 @@
 
 #include "storage/base/index.h"
 
-#define FUNNELS_MAX 100000 /* remembered at once */
+#define FUNNELS_MAX 100000 /* funnels of the table */
 #define FORGET_US   60000000
-#define FORGET_STEP 16 /* looked at in a tick */
+#define FORGET_STEP 16 /* funnels that a tick looks at */
 
 static void unlink_use(struct guard *g, struct funnel *f)
 {
@@ -56,8 +56,8 @@ static void forget_funnel(struct guard *g, struct funnel *f)
     free(f);
 }
 
-/* What stands for @who in Redis: an address does not go there as it is.  False: Redis was never
- * seen. */
+/* Write what stands for @who in Redis into f->id.  An address is hashed, because none may lie in
+ * Redis.  False: Redis was never seen, so there is no key for the hash. */
 static bool name_funnel(const struct guard *g, struct slice who, struct funnel *f)
 {
     static const char hex[] = "0123456789abcdef";
@@ -87,7 +87,7 @@ static uint64_t hash_of(struct slice who)
     return page_hash(SLICE("rl"), who);
 }
 
-/* NULL: it is not known. */
+/* NULL: there is no such funnel. */
 static struct funnel *look_up(const struct guard *g, struct slice who, uint64_t hash)
 {
     struct funnel *f = g->heads[hash % FUNNEL_HEADS];
@@ -147,7 +147,7 @@ void funnel_forget_old(struct guard *g, int64_t now_us)
     }
 }
 
-/* ---- what is known of one ---- */
+/* ---- what is known of a funnel ---- */
 
 static int64_t debt_us(const struct funnel *f, int64_t now_us)
 {

@@ -42,8 +42,8 @@ void guard_free(struct guard *g)
 
 /* ---- judging ---- */
 
-/* The verdict on all charges together: the worst of them.  Under the lock.
- */
+/* The worst verdict on any of the charges.  *ret_state is the state of the tightest limit.  With
+ * the lock held. */
 static enum guard_verdict judge_all(struct guard *g, const struct guard_charge *charges, size_t n,
     int64_t now_us, struct limit_state *ret_state)
 {
@@ -71,20 +71,19 @@ static enum guard_verdict judge_all(struct guard *g, const struct guard_charge *
     return verdict;
 }
 
-/* Under the lock. */
+/* Take all charges, or none.  With the lock held. */
 static enum guard_verdict take_all(struct guard *g, const struct guard_charge *charges, size_t n,
     int64_t now_us, struct limit_state *ret_state)
 {
     enum guard_verdict verdict = judge_all(g, charges, n, now_us, ret_state);
     int64_t least = INT64_MAX;
     for (size_t i = 0; verdict == GUARD_ADMITTED && i < n; i++) {
-        struct funnel *f =
-            funnel_find(g, charges[i].who, now_us); /* is there: judge_all found it */
+        struct funnel *f = funnel_find(g, charges[i].who, now_us); /* judge_all() has made it */
         if (f != NULL) {
             struct limit_state left = {0};
             lease_add(g, f, -charges[i].n);
-            funnel_describe(g, f, now_us, &left); /* with what was just taken */
-            if (left.remaining < least) {         /* the tightest of them is told */
+            funnel_describe(g, f, now_us, &left); /* after the charge was taken */
+            if (left.remaining < least) {
                 least = left.remaining;
                 ret_state->remaining = left.remaining;
                 ret_state->reset_us = left.reset_us;
@@ -148,7 +147,7 @@ static void fail_list(struct storage_job *jobs, enum storage_err err)
     }
 }
 
-/* Under the lock. */
+/* Let @job wait for the lease of @f.  With the lock held. */
 static void park_job(struct guard *g, struct funnel *f, struct storage_job *job)
 {
     g->n_awaited += f->waiting.first == NULL;
@@ -156,9 +155,9 @@ static void park_job(struct guard *g, struct funnel *f, struct storage_job *job)
     job_queue_append(&f->waiting, job);
 }
 
-/* Fetch leases for all charges that lack one, at once: of a request for a thousand sites each would
- * wait for the one before.  Under the lock.  Returns the funnel whose answer comes last, on which
- * to wait; NULL: none could be asked, *ret_err says why. */
+/* Ask for leases for all charges that lack one, at once: otherwise, in a request for a thousand
+ * sites, each lease would wait for the one before.  With the lock held.  Returns the funnel whose
+ * answer comes last, for which the job waits.  NULL: none could be asked, and *ret_err says why. */
 static struct funnel *ask_leases(
     struct guard *g, const struct storage_job *job, int64_t now_us, enum storage_err *ret_err)
 {
@@ -211,10 +210,11 @@ void guard_submit(struct guard *g, struct storage_job *job)
     }
 }
 
-/* A lease came with @err: judge anew the jobs that waited for it, in order.  Without the lock. */
+/* The lease that a list of jobs waited for came with @err: judge the jobs again, in order.  Without
+ * the lock. */
 static void judge_again(struct guard *g, struct storage_job *waiting, enum storage_err err)
 {
-    if (err != STORAGE_OK) { /* nothing of the events was sent, whatever became of the lease */
+    if (err != STORAGE_OK) { /* no event was sent, whatever became of the lease */
         fail_list(waiting, err == STORAGE_UNKNOWN ? STORAGE_LATE : err);
         return;
     }
@@ -225,7 +225,7 @@ static void judge_again(struct guard *g, struct storage_job *waiting, enum stora
     }
 }
 
-/* A lease came, or will not. */
+/* A lease was answered, or is given up.  On the writer's thread, without the lock. */
 static void on_lease(struct storage_job *job)
 {
     struct funnel *f = job->data;
@@ -243,7 +243,7 @@ static void on_lease(struct storage_job *job)
 
 /* ---- jobs that have waited too long ---- */
 
-/* Keep those of @f that have time left.  Under the lock. */
+/* Move the jobs of @f whose deadline has come to @ret_late.  With the lock held. */
 static void take_late(struct guard *g, struct funnel *f, int64_t now_ms, struct job_queue *ret_late)
 {
     struct storage_job *next;
@@ -257,8 +257,8 @@ static void take_late(struct guard *g, struct funnel *f, int64_t now_ms, struct 
     }
 }
 
-/* The lease that they wait for may be another one's, with more time.  Returns when the next one is
- * late. */
+/* End the jobs whose deadline has come while they waited.  A lease may have a later deadline than a
+ * job, because another job asked for it.  Returns the next job's deadline. */
 static int64_t answer_late(struct guard *g, int64_t now_ms)
 {
     struct job_queue late = {0};
@@ -267,7 +267,7 @@ static int64_t answer_late(struct guard *g, int64_t now_ms)
         size_t awaited = g->n_awaited;
         g->late_ms = INT64_MAX;
         for (struct funnel *f = g->newest; f != NULL && awaited > 0; f = f->older) {
-            if (f->waiting.first != NULL) { /* among the newest: each was just used by who waits */
+            if (f->waiting.first != NULL) { /* found soon: a job that waits has just used it */
                 awaited--;
                 take_late(g, f, now_ms, &late);
             }
@@ -294,9 +294,9 @@ void guard_set_limit(struct guard *g, const struct limit *limit)
     pthread_mutex_lock(&g->lock);
     lease_set_limit(g, limit);
     for (struct funnel *f = g->newest; f != NULL; f = f->older) {
-        f->told_us -= FUNNEL_FRESH_US; /* Redis said so of the old one */
+        f->told_us -= FUNNEL_FRESH_US; /* the answer was about the old limit */
         f->hold_until_us = 0;
-        if (f->left > g->lease) { /* lost: less is admitted, never more */
+        if (f->left > g->lease) { /* the rest is lost: less is admitted, never more */
             lease_add(g, f, g->lease - f->left);
         }
     }

@@ -2,10 +2,10 @@
 
 #include "storage/base/clock.h"
 
-#define PACE_US     50000  /* about so long nobody asks Redis when it has nothing left */
+#define PACE_US     50000  /* mean pause after Redis had nothing left */
 #define IDLE_US     250000 /* a lease is idle when nothing was taken from it for so long */
-#define PREFETCH_MS 2000   /* patience with Redis where nobody waits */
-#define LEASE_SHARE 32     /* a lease is at most about this part of what passes at once.. */
+#define PREFETCH_MS 2000   /* deadline of a lease for which no request waits */
+#define LEASE_SHARE 32     /* a lease is at most 1/32 of what passes at once.. */
 #define LEASE_US    50000  /* ..or what comes back in this time, if that is more */
 
 static const char *const kinds[] = {
@@ -21,8 +21,8 @@ void lease_set_limit(struct guard *g, const struct limit *limit)
     g->lease = in_time > (double)g->lease ? (int64_t)in_time : g->lease;
     g->lease = g->lease > g->capacity / 2 ? g->capacity / 2 : g->lease;
     g->lease = g->lease < 1 ? 1 : g->lease;
-    /* Much shorter than what fills the funnel, or what comes back in a pause and while Redis is
-     * asked would be lost. */
+    /* A pause is much shorter than the time in which the whole funnel comes back.  Otherwise the
+     * funnel would be full before Redis is asked again, and what comes back then is lost. */
     double part_us = (double)g->capacity * g->interval_us / 8;
     g->pace_us = part_us < PACE_US ? (int64_t)part_us : PACE_US;
 }
@@ -37,7 +37,7 @@ bool lease_ask(
         .policy = slice_of(kinds[g->core->config.guard_by]),
         .key = {f->id, f->id_n},
         .guard = true,
-        /* What is within a lease is taken as far as it is there: it serves smaller requests. */
+        /* Up to a lease, Redis grants what there is: less still serves smaller requests. */
         .need = need > g->lease || need < 0 ? need : 0,
         .want = need > missing || need < 0 ? need : missing};
     f->asking = g->submit(g->submit_data, &f->lease, ret_err);
@@ -63,7 +63,7 @@ void lease_prefetch(struct guard *g, struct funnel *f, int64_t now_us)
     }
 }
 
-/* Half to one and a half times the pace. */
+/* A random pause: half to one and a half times the mean. */
 static int64_t draw_pause_us(struct guard *g)
 {
     g->dice ^= g->dice << 13; /* xorshift64 (Marsaglia 2003) */
@@ -79,22 +79,22 @@ void lease_take(struct guard *g, struct funnel *f, const struct limit_job *lease
     f->known = true;
     f->told_us = now_us;
     f->full_us = now_us + state->reset_us;
-    if (lease->need >= 0) { /* it is idle from now on: others of the same request may take longer */
+    if (lease->need >= 0) { /* its idle time begins now: the request may wait for other leases */
         funnel_use(g, f, now_us);
     }
     lease_add(g, f, lease->need < 0 || !state->allowed ? 0 : state->granted);
     f->hold_until_us = state->remaining == 0 ? now_us + draw_pause_us(g) : 0;
 }
 
-/* ---- idle ones ---- */
+/* ---- idle leases ---- */
 
 void lease_give_back(struct guard *g, struct funnel *f, int64_t now_us)
 {
     enum storage_err ignored;
     int64_t n = f->left;
     lease_add(g, f, -n);
-    (void)lease_ask(
-        g, f, -n, now_us / 1000 + PREFETCH_MS, &ignored); /* lost, if it cannot be sent */
+    /* If it cannot be sent it is lost. */
+    (void)lease_ask(g, f, -n, now_us / 1000 + PREFETCH_MS, &ignored);
 }
 
 int64_t lease_tick(struct guard *g, int64_t now_ms)
@@ -110,7 +110,7 @@ int64_t lease_tick(struct guard *g, int64_t now_ms)
     size_t holding = g->n_holding;
     for (struct funnel *f = g->oldest; f != NULL && holding > 0; f = f->newer) {
         if (now_us - f->used_us < IDLE_US) {
-            break; /* all newer ones were used since */
+            break; /* all newer funnels were used later */
         }
         holding -= f->left > 0;
         if (f->left > 0 && !f->asking) {

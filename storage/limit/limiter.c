@@ -8,9 +8,10 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define AGAIN_MS 20 /* after LOADING, BUSY and the like */
+#define AGAIN_MS 20 /* pause after LOADING, BUSY and the like */
 #define OUT_KEEP (64 * 1024)
-/* In one script, so that none holds Redis for long (measured: 5 us a funnel, 10 us a log). */
+/* Jobs of one script, so that no script holds Redis for long.  Measured: 5 us a funnel, 10 us a
+ * log. */
 #define FUNNELS_MAX 128
 #define LOGS_MAX    64
 #define JOBS_MAX    FUNNELS_MAX
@@ -34,7 +35,7 @@ static struct sent_job *sent_at(const struct limiter *l, size_t i)
     return &l->sent.jobs[l->sent.first + i];
 }
 
-/* Room for @more jobs.  False: out of memory. */
+/* Make room for @more jobs under way.  False: out of memory. */
 static bool reserve_sent(struct limiter *l, size_t more)
 {
     struct sent_jobs *sent = &l->sent;
@@ -49,7 +50,7 @@ static bool reserve_sent(struct limiter *l, size_t more)
     return ok;
 }
 
-/* There is room. */
+/* Remember a job that is sent.  There is room. */
 static void push_sent(struct limiter *l, struct storage_job *job)
 {
     l->sent.n++;
@@ -88,7 +89,7 @@ static bool asks_the_same(const struct limit_job *a, const struct limit_job *b)
            a->limit.burst == b->limit.burst && a->need == b->need && a->want == b->want;
 }
 
-/* How many jobs, from the first on, ask for the same. */
+/* How many jobs, from the first on, ask for the same limit and number. */
 static size_t run_length(struct storage_job **jobs, size_t n)
 {
     size_t length = 1;
@@ -107,7 +108,7 @@ static size_t count_runs(struct storage_job **jobs, size_t n)
     return runs;
 }
 
-/* A script for jobs of one algorithm; without memory to remember them by they are answered. */
+/* Write a script for jobs of one algorithm.  Without memory to remember the jobs they end. */
 static void send_script(struct limiter *l, const struct session *session,
     enum limit_algorithm algorithm, struct storage_job **jobs, size_t n)
 {
@@ -142,7 +143,7 @@ static void send_script(struct limiter *l, const struct session *session,
     atomic_fetch_add(&l->core->stats.limit_scripts, 1);
 }
 
-/* UNLINK of all that is remembered about a key: they lie in one partition. */
+/* Write an UNLINK of everything about a limit's key.  These keys of Redis lie in one partition. */
 static void send_reset(struct limiter *l, struct storage_job *job)
 {
     struct limit_reset_job *reset = &job->u.limit_reset;
@@ -165,7 +166,7 @@ static void send_reset(struct limiter *l, struct storage_job *job)
     sent_at(l, l->sent.n - 1)->last = true;
 }
 
-/* Jobs of one algorithm, gathered until they fill a script. */
+/* Jobs of one algorithm, until they fill a script. */
 struct gathered {
     struct storage_job *jobs[JOBS_MAX];
     size_t n, max;
@@ -219,7 +220,7 @@ bool limiter_pump(
 
 /* ---- replies ---- */
 
-/* Did an error reply mean that nothing ran, and that it may run later? */
+/* Does the error reply mean that nothing ran, and that the same may be sent again? */
 static bool may_run_again(struct limiter *l, const struct reply *reply, bool *ret_lost)
 {
     enum reply_fault fault = reply_fault(reply);
@@ -275,7 +276,7 @@ static void take_error(
 
 bool limiter_take_reply(struct limiter *l, const struct reply *reply)
 {
-    bool lost = l->sent.n == 0; /* an answer nobody asked for */
+    bool lost = l->sent.n == 0; /* a reply to nothing that was sent */
     bool again = !lost && reply->type == REPLY_ERROR && may_run_again(l, reply, &lost);
     size_t at = 2;
     if (reply->type == REPLY_ERROR) {
@@ -321,7 +322,7 @@ void limiter_finish(struct limiter *l)
     }
 }
 
-/* ---- ends ---- */
+/* ---- how jobs end ---- */
 
 void limiter_lost(struct limiter *l)
 {

@@ -4,7 +4,7 @@
 
 unsigned visitor_partition(const struct partitions *partitions, const struct visitor_id *visitor)
 {
-    /* The visitor's hash is uniform already, and has the site in it. */
+    /* A visitor's id is a uniform hash already, and the site is part of what was hashed. */
     uint64_t hash;
     memcpy(&hash, visitor->bytes + 8, sizeof(hash));
     return partition_of(partitions, hash);

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#define BUCKET_TEXT 13 /* letter and YYYYMMDDhhmm */
+#define BUCKET_TEXT 13 /* bytes: a letter and YYYYMMDDhhmm */
 
 static const char letters[LEVELS] = {'m', 'h', 'd', 'M'};
 static const char *const kinds[] = {
@@ -146,7 +146,7 @@ void key_open_member(struct key *member, struct slice site, struct bucket bucket
     add_bucket(member, bucket);
 }
 
-/* @n decimal digits; -1 if one is none. */
+/* The value of @n decimal digits; -1: one of the characters is no digit. */
 static int parse_digits(const char *p, int n)
 {
     int value = 0;
@@ -206,7 +206,7 @@ static void key_of_filter(
     key_add(key, name.p, name.n);
 }
 
-/* :<layer>.<segment> */
+/* Add ":<layer>.<segment>". */
 static void add_segment(struct key *key, unsigned layer, uint64_t segment)
 {
     char text[48];

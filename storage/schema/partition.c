@@ -36,7 +36,7 @@ void partitions_make(unsigned n, struct partitions *ret)
 
 uint64_t page_hash(struct slice site, struct slice page)
 {
-    /* A site has no NUL and at most 64 bytes: the pair is unambiguous. */
+    /* A site has no NUL in it, so no two pairs make the same text. */
     char text[64 + 1 + 2048];
     memcpy(text, site.p, site.n);
     text[site.n] = '\0';

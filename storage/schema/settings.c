@@ -24,7 +24,7 @@ void settings_print(unsigned partitions, const struct retention *retention, uint
     }
 }
 
-/* A time at *@at, which moves behind it. */
+/* Read a time at *at, and move *at behind it. */
 static bool scan_time(struct slice text, size_t *at, int64_t *ret)
 {
     if (*at < text.n && text.p[*at] == '-') {
@@ -50,7 +50,7 @@ static bool scan_char(struct slice text, size_t *at, char c)
     return true;
 }
 
-/* " zones=0123456789abcdef", or nothing. */
+/* Read " zones=0123456789abcdef", or nothing, up to the end of @text. */
 static bool scan_zones(struct slice text, size_t *at)
 {
     static const char head[] = " zones=";
@@ -127,7 +127,7 @@ struct retention retention_changed(const struct retention *old, const struct ret
         int parent = level == LEVEL_MONTH ? LEVEL_MONTH : level + 1;
         r.keep_s[level] = new_times->keep_s[level];
         if (r.keep_s[level] <= old->keep_s[level]) {
-            continue; /* not longer: readers go by the new time at once */
+            continue; /* not longer: the new time is in effect for readers at once */
         }
         bool again = old->until_s[level] != 0 && old->before_s[level] < old->keep_s[level];
         r.before_s[level] = again ? old->before_s[level] : old->keep_s[level];

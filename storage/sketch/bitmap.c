@@ -34,7 +34,7 @@ void bitmap_and(uint64_t *words, size_t n, struct slice bytes)
 }
 
 #if defined(__x86_64__)
-/* One instruction a word, where the processor has it: all of the last fifteen years. */
+/* One instruction a word.  Processors of the last fifteen years have this instruction. */
 __attribute__((target("popcnt"))) static uint64_t count_by_instruction(
     const uint64_t *a, const uint64_t *b, size_t n)
 {
@@ -60,7 +60,7 @@ uint64_t bitmap_count_both(const uint64_t *a, const uint64_t *b, size_t n)
     return count;
 }
 
-/* A word with Redis's first bit as its greatest. */
+/* The word whose greatest bit is the first bit of @word in Redis's order. */
 static uint64_t in_order(uint64_t word)
 {
     uint8_t bytes[8];

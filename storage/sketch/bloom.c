@@ -5,7 +5,7 @@
 #define LN2         0.693147180559945
 #define LN2_SQUARED 0.480453013918201
 
-/* Items fall into segments by chance: the fullest of some has about so much more than its share. */
+/* Items fall into segments by chance.  The fullest one has about so much more than its share. */
 #define SEGMENT_SPARE 0.01
 
 uint64_t murmur_hash64a(const void *bytes, size_t n, uint64_t seed)
@@ -15,7 +15,7 @@ uint64_t murmur_hash64a(const void *bytes, size_t n, uint64_t seed)
     uint64_t h = seed ^ (n * m);
     for (; n >= 8; p += 8, n -= 8) {
         uint64_t k;
-        memcpy(&k, p, sizeof(k)); /* little-endian, as all we run on */
+        memcpy(&k, p, sizeof(k)); /* little-endian, as all machines that tallyd runs on */
         k *= m;
         k ^= k >> 47;
         k *= m;
@@ -42,8 +42,9 @@ struct bloom_hash bloom_hash(struct slice item)
     return hash;
 }
 
-/* New items only are counted, and an item is new if it finds one of its k bits unset: so a share p
- * of m bits is set after m/k * (p + p^2/2 + .. + p^k/k) of them.  Returns the sum. */
+/* Only new items are counted, and an item is new if one of its k bits is not set yet.  So a share p
+ * of m bits is set after m/k * (p + p^2/2 + .. + p^k/k) new items.  Returns the sum in brackets for
+ * p = @fill, k = @hashes; *ret_slope is its derivative. */
 static double load_of_fill(double fill, unsigned hashes, double *ret_slope)
 {
     double load = 0;
@@ -100,7 +101,7 @@ double bloom_fill(const struct bloom_layer *layer, uint64_t items)
     if (layer->rules != BLOOM_OWN) {
         return fill;
     }
-    /* Newton's iteration: the sum is convex, so it ends from above. */
+    /* Newton's iteration.  The sum is convex, so the iteration approaches from above. */
     for (unsigned i = 0; i < 64; i++) {
         double slope;
         double step = (load_of_fill(fill, layer->hashes, &slope) - load) / slope;

@@ -2,8 +2,7 @@
  *
  * Why here: PFCOUNT over the hours of a month unpacks and merges every key inside the one thread
  * that serves all other clients.  A GET of the same keys costs that thread little more than the
- * copy; the merge then runs on our core, and comes to the same registers and the same number as
- * Redis.
+ * copy.  The merge then runs on our core, and comes to the same registers and the same number.
  *
  *
  * Papers
@@ -16,8 +15,8 @@
  *     no correction for collisions, and the idea of a sparse form for small sets.
  *
  * [3] O. Ertl: "New cardinality estimation algorithms for HyperLogLog sketches", 2017,
- *     arXiv:1702.01284.  The estimator in use, his improved raw one: no table of biases, no switch
- *     to linear counting.
+ *     arXiv:1702.01284.  The estimator in use: the improved raw one, which needs no table of biases
+ *     and no switch to linear counting.
  *
  *
  * The sketch
@@ -31,9 +30,9 @@
  *     +--------------------------------------------------+----------------+
  *                                             <-- count
  *
- * "count" is the number of zeros from bit 14 upwards plus one: 1..50, or 51 when all 50 are zero. A
- * register keeps the highest count it has seen, so the order and the repetition of elements do not
- * matter, and the union of two sets is the maximum of their registers.  P = 14 gives a standard
+ * "count" is the number of zeros from bit 14 upwards plus one: 1..50, or 51 when all 50 are zero.
+ * A register keeps the highest count it has seen.  So the order and the repetition of elements do
+ * not matter, and the union of two sets is the maximum of their registers.  P = 14 gives a standard
  * error of 1.04 / sqrt(16384) = 0.81 %.
  *
  *
@@ -46,9 +45,10 @@
  *     +------+-----+-----+----------+-----------------------------+
  *      0      4     5     8          16
  *
- * "enc" is 0 for dense, 1 for sparse; the three bytes after it are unused and not checked by Redis.
- * "card" is the cached estimate, stale if the top bit of byte 15 is set.  Anybody who may SET the
- * key may write any number there, and it is of no use for a union: it is skipped.
+ * "enc" is 0 for dense, 1 for sparse.  The three bytes behind it are unused, and Redis does not
+ * check them.  "card" is the cached estimate, stale if the top bit of byte 15 is set.  It is
+ * skipped here: it is of no use for a union, and a client that may SET the key may write any number
+ * there.
  *
  * Dense: 16384 registers of 6 bits, from the lowest bit of the first byte upwards, 12288 bytes:
  *
@@ -56,8 +56,8 @@
  *     bit       76543210  76543210  76543210  76543210
  *     register  11000000  22221111  33333322  55444444   ...
  *
- * Sparse: a program of runs that together cover the registers 0..16383 exactly.  Most of a small
- * set is zeros, hence:
+ * Sparse: a list of runs that together cover the registers 0..16383 exactly.  Most registers of a
+ * small set are zeros, so there are two kinds of runs for zeros:
  *
  *     ZERO   00xxxxxx             x + 1 registers of 0        1..64
  *     XZERO  01xxxxxx yyyyyyyy    (x << 8 | y) + 1 of 0       1..16384
@@ -72,17 +72,16 @@
  *
  * Hostile strings
  * ---------------
- * Redis sums the runs in an int and used to step over ZERO and XZERO without looking; enough of
- * them wrap the sum to below zero, and the next VAL writes in front of the registers
- * (CVE-2025-32023).  Here a run that would pass register 16383 is refused where it stands, so a sum
- * never gets beyond 16384, and a sparse string is walked once in full before its second walk writes
- * anything.
+ * Redis sums the runs in an int, and once did not check ZERO and XZERO.  Enough of them wrap the
+ * sum to below zero, and the next VAL writes in front of the registers (CVE-2025-32023).  Here a
+ * run that would pass register 16383 is refused where it stands, so a sum never gets beyond 16384.
+ * A sparse string is walked once in full before a second walk writes anything.
  *
- * One kind of string is refused although Redis takes it: a last XZERO without its second byte, for
- * which Redis reads the NUL that it keeps behind each string.  Redis does not write it.
+ * One kind of string is refused although Redis takes it: a last XZERO without its second byte.
+ * Redis reads there the NUL that it keeps behind each string.  Redis does not write such strings.
  *
- * A dense register can hold 52..63, which no hash yields.  Redis counts such registers nowhere, and
- * neither do we.
+ * A dense register can hold 52..63, which no hash yields.  Redis does not count such registers, and
+ * they are not counted here.
  */
 #include "storage/sketch/hll.h"
 
@@ -122,8 +121,8 @@ struct run {
     uint8_t value; /* what they hold, 0..32 */
 };
 
-/* Read the run at @p, before @end.  Returns where the next one starts, or NULL if it is cut off.
- * Inline, because gcc leaves it a call otherwise and takes three times as long. */
+/* Read the run at @p, before @end.  Returns where the next run starts; NULL: the run is cut off.
+ * Inline, because otherwise gcc makes it a call, which takes three times as long. */
 static inline const uint8_t *read_run(const uint8_t *p, const uint8_t *end, struct run *run)
 {
     uint8_t opcode = *p++;
@@ -144,9 +143,8 @@ static inline const uint8_t *read_run(const uint8_t *p, const uint8_t *end, stru
     return p;
 }
 
-/* Do the runs cover the registers, all of them and nothing else?  The bound is checked at each run
- * and by subtraction, so nothing can overflow and no string, however long, takes more than 16384
- * steps. */
+/* Do the runs cover all registers, and nothing else?  The bound is checked at each run and by
+ * subtraction, so nothing can overflow.  No string takes more than 16384 steps. */
 static bool sparse_is_valid(const uint8_t *p, const uint8_t *end)
 {
     size_t covered = 0;
@@ -161,14 +159,14 @@ static bool sparse_is_valid(const uint8_t *p, const uint8_t *end)
     return covered == HLL_REGISTERS;
 }
 
-/* Only for runs that sparse_is_valid() has seen. */
+/* Only for runs that sparse_is_valid() has checked. */
 static void merge_sparse(struct hll *hll, const uint8_t *p, const uint8_t *end)
 {
     uint8_t *reg = hll->registers;
-    while (p != NULL && p < end) { /* never NULL: validated */
-        struct run run = {0, 0};   /* for gcc, which fears a cut-off run */
+    while (p != NULL && p < end) { /* never NULL: the runs were checked */
+        struct run run = {0, 0};   /* silences gcc, which thinks of a run that is cut off */
         p = read_run(p, end, &run);
-        if (run.value == 0) { /* the long ones */
+        if (run.value == 0) { /* long runs */
             reg += run.length;
             continue;
         }
@@ -210,9 +208,9 @@ bool hll_merge(struct hll *hll, const void *string, size_t n)
 /* Estimating
  *
  * Floating-point sums depend on their order.  The three functions below keep to Redis's order of
- * operations, in double; the long double comes in only at the final rounding.  -ffp-contract=off in
- * the Makefile keeps the compiler from fusing a multiplication with an addition, which rounds once
- * instead of twice and would be a last bit away. */
+ * operations, in double; only the final rounding is in long double.  -ffp-contract=off in the
+ * Makefile keeps the compiler from fusing a multiplication with an addition.  That would round once
+ * instead of twice, and the last bit would differ. */
 
 /* [3]: sigma(x) = x + sum of x^(2^k) * 2^(k-1) over k = 1, 2, ..., for the registers still 0. */
 static double hll_sigma(double x)
@@ -251,9 +249,9 @@ static double hll_tau(double x)
     return sum / 3;
 }
 
-/* Forged registers can estimate to 2^63 and beyond, as no real set does.  What llroundl() makes of
- * that is the machine's choice, and so it is in Redis: 2^63 on x86, which PFCOUNT prints as a
- * negative. */
+/* Forged registers can estimate to 2^63 and beyond, which no real set does.  The machine decides
+ * what llroundl() makes of that, in Redis as here: 2^63 on x86, which PFCOUNT prints as a negative
+ * number. */
 uint64_t hll_estimate(const struct hll *hll)
 {
     const double m = HLL_REGISTERS;
@@ -278,8 +276,8 @@ uint64_t hll_estimate(const struct hll *hll)
 static const uint8_t dense_header[HEADER_SIZE] = {'H', 'Y', 'L', 'L', [15] = 0x80};
 static const uint8_t sparse_header[HEADER_SIZE] = {'H', 'Y', 'L', 'L', 1, [15] = 0x80};
 
-/* The opcodes of @length registers of @value.  Returns how many bytes, at most @room; 0: it does
- * not fit. */
+/* Write the opcodes of @length registers of @value.  Returns how many bytes they take; 0: more than
+ * @room. */
 static size_t encode_run(uint8_t value, size_t length, uint8_t *ret, size_t room)
 {
     size_t n = value == 0 ? (length > ZERO_MAX ? 2 : 1) : (length + VAL_MAX - 1) / VAL_MAX;
@@ -300,7 +298,8 @@ static size_t encode_run(uint8_t value, size_t length, uint8_t *ret, size_t room
     return n;
 }
 
-/* 0: not below SPARSE_MAX, or not at all. */
+/* Returns the size of the sparse string.  0: it would not be below SPARSE_MAX, or a value is too
+ * large for it. */
 static size_t encode_sparse(const uint8_t *registers, uint8_t *ret)
 {
     size_t n = HEADER_SIZE;

@@ -14,8 +14,9 @@
  *     P(A's <= k, B's <= l) = F_a(k) F_b(l) F_x(min(k, l))
  *
  * and the likelihood of what is in the registers follows by differences.  All that counts is how
- * often each value is in a register of A (of B) and the other's is less, the same, or greater: 5
- * histograms.  With T(k) = t(min(k, q)), the sum over the registers of
+ * often a register of A (of B) has each value while the other's is less, the same or greater.
+ * These are 5 histograms.  With T(k) = t(min(k, q)), the log-likelihood is the sum over the
+ * registers of
  *
  *     A's = k < B's = l    log(1 - e^-(a+x)T(k)) + log(1 - e^-bT(l))                     [k, l > 0]
  *     A's = k > B's = l    log(1 - e^-aT(k)) + log(1 - e^-(b+x)T(l))
@@ -26,28 +27,29 @@
  *
  * The maximum
  * -----------
- * Fisher scoring, which is Newton's method with the expected curvature instead of the observed one:
- * positive definite everywhere, and the errors need it anyway.  A step is halved until the
- * likelihood grows.  The maximum may have a part of no elements at all (disjoint sets, a subset):
- * no step takes all of a part, and one that falls below a thousandth of an element and would fall
- * on is held there and is 0 in the end.
+ * The search is Fisher scoring: Newton's method with the expected curvature instead of the observed
+ * one.  The expected curvature is positive definite everywhere, and the errors need it anyway.  A
+ * step is halved until the likelihood grows.  At the maximum a part may have no elements at all, as
+ * with disjoint sets or a subset.  So no step takes all of a part.  A part that has fallen below a
+ * thousandth of an element, and would fall on, is held there and is 0 in the end.
  *
  *
  * The errors
  * ----------
- * The inverse of the Fisher information I is the covariance of the estimates where the sizes are
- * Poisson distributed, so it holds their own variance, s for a size s.  The sizes here are what
- * they are: cov = I^-1 - diag(a, b, x).  (For one sketch and few elements this is linear counting's
- * known variance, m (e^t - t - 1) with t = n / m.)
+ * The inverse of the Fisher information I is the covariance of the estimates if the sizes are
+ * Poisson distributed.  Then it includes the variance of the sizes themselves, s for a size s.  The
+ * sizes here are fixed, so cov = I^-1 - diag(a, b, x).  For one sketch and few elements this is the
+ * known variance of linear counting, m (e^t - t - 1) with t = n / m.
  *
- * Where a part is small beside what hides it, only some of its elements show: an element of A\B of
- * rank k if the others' registers are below k, with the probability
+ * If a part is small beside what hides it, only some of its elements show.  An element of A\B of
+ * rank k shows if the others' registers are below k.  The probability that an element shows is
  *
  *     c = sum over k of 2^-k F_b+x(k - 1)
  *
  * and what shows is a count.  If none shows, the estimate is 0 and its curvature says 0 +- 0, while
- * 3 / c elements may well be hidden (the "rule of three").  So the information is taken at one
- * showing element more, s + 1 / c: nothing beside a large part, and about right for a small one.
+ * 3 / c elements may well be hidden (the "rule of three").  So the information is taken for one
+ * more element that shows, at s + 1 / c.  That is nothing beside a large part, and about right for
+ * a small one.
  */
 #include "storage/sketch/hll_joint.h"
 
@@ -101,27 +103,27 @@ static void count_pairs(const struct hll *a, const struct hll *b, struct joint_c
 
 /* ---- the likelihood ---- */
 
-/* 1 - e^-aT - e^-bT + e^-(a+b)T e^-xT .. as a sum of what is positive:
- * one of the elements in common is there, or none and one of each. */
+/* 1 - e^-(a+x)T - e^-(b+x)T + e^-(a+b+x)T as a sum of positive terms: an element in common is
+ * there, or none of these, but one of A\B and one of B\A. */
 static double equal_probability(const double s[PARTS], double t)
 {
     double none_in_common = exp(-s[BOTH] * t);
     return -expm1(-s[BOTH] * t) + none_in_common * expm1(-s[ONLY_A] * t) * expm1(-s[ONLY_B] * t);
 }
 
-/* count * log(1 - e^-st), nothing where there is nothing to explain. */
+/* count * log(1 - e^-st); 0 if there is nothing to explain. */
 static double log_shown(double count, double s, double t)
 {
     return count > 0 ? count * log(-expm1(-s * t)) : 0;
 }
 
-/* And what it gains with s. */
+/* The derivative of log_shown() by s. */
 static double log_shown_slope(double count, double s, double t)
 {
     return count > 0 ? count * t / expm1(s * t) : 0;
 }
 
-/* The sums that a, b and x are multiplied with: registers that say "no more than k". */
+/* The sums of t(k) that a, b and x are multiplied with. */
 static void joint_weights(const struct joint_counts *c, double ret[PARTS])
 {
     memset(ret, 0, PARTS * sizeof(*ret));
@@ -151,7 +153,7 @@ static double log_likelihood(const struct joint_counts *c, const double s[PARTS]
     return sum;
 }
 
-/* What the log-likelihood gains with each size. */
+/* The derivatives of the log-likelihood by the three sizes. */
 static void joint_slope(const struct joint_counts *c, const double s[PARTS], double ret[PARTS])
 {
     joint_weights(c, ret);
@@ -179,8 +181,8 @@ static void joint_slope(const struct joint_counts *c, const double s[PARTS], dou
 
 /* ---- the information ---- */
 
-/* A register's value where elements of one size s throw: the probability of k, and the part that it
- * gains with s, d log P(k) / ds. */
+/* A register that the elements of a set of size s are thrown into: the probability of each value k,
+ * and gain[k] = d log P(k) / ds. */
 struct marginal {
     double p[VALUES], gain[VALUES];
 };
@@ -206,7 +208,7 @@ static void add_information(double info[PARTS][PARTS], double p, const double ga
     }
 }
 
-/* Registers with A's = B's = k. */
+/* Add the information of registers with A's = B's = k. */
 static void equal_information(const double s[PARTS], int k, double info[PARTS][PARTS])
 {
     double t = t_of(k);
@@ -254,8 +256,8 @@ static void joint_information(const double s[PARTS], double info[PARTS][PARTS])
     }
 }
 
-/* Solve matrix * x = right in place, for a symmetric positive definite matrix (Cholesky).  False:
- * it is none. */
+/* Solve matrix * x = right in place by Cholesky's method.  False: the matrix is not symmetric and
+ * positive definite. */
 static bool solve_cholesky(const double matrix[PARTS][PARTS], double right[PARTS])
 {
     double l[PARTS][PARTS] = {{0}};
@@ -288,7 +290,8 @@ static bool solve_cholesky(const double matrix[PARTS][PARTS], double right[PARTS
 
 /* ---- the maximum ---- */
 
-/* The next step; parts that are held at nothing stay.  *ret_gain: what it promises, about twice. */
+/* The next step.  Parts that are held at nothing stay.  *ret_gain is about twice what the step
+ * promises to gain.  False: there is no step. */
 static bool next_step(
     const struct joint_counts *c, const double s[PARTS], double ret[PARTS], double *ret_gain)
 {
@@ -319,7 +322,8 @@ static bool next_step(
     return isfinite(*ret_gain);
 }
 
-/* Go along @step, half of it, a quarter, until it is uphill.  False: it nowhere is. */
+/* Go along @step, or half of it, or a quarter and so on, until the likelihood grows.  False: it
+ * does not. */
 static bool joint_climb(const struct joint_counts *c, const double step[PARTS], double s[PARTS])
 {
     double before = log_likelihood(c, s);
@@ -350,7 +354,7 @@ static void joint_maximize(const struct joint_counts *c, double s[PARTS])
 
 /* ---- the figures ---- */
 
-/* How likely an element shows in a register that others with @s elements are thrown into too. */
+/* The probability that an element shows among @s other elements; c in the text at the top. */
 static double joint_visibility(double s)
 {
     double sum = 0;
@@ -387,7 +391,8 @@ static void joint_covariance(const double s[PARTS], double ret[PARTS][PARTS])
     }
 }
 
-/* A weighted sum of the sizes, or what a function of them is nearby. */
+/* A figure with its error.  @value is a weighted sum of the sizes, or a function of them; the
+ * weights are its derivatives. */
 static struct hll_figure figure_of(
     double value, const double cov[PARTS][PARTS], double only_a, double only_b, double both)
 {
@@ -401,7 +406,7 @@ static struct hll_figure figure_of(
     return (struct hll_figure){value, sqrt(fmax(variance, 0))};
 }
 
-/* Where the search begins: inclusion and exclusion, but not at nothing. */
+/* Where the search begins: at inclusion and exclusion, with at least one element a part. */
 static void first_guess(const struct hll *a, const struct hll *b, double ret[PARTS])
 {
     struct hll both;

@@ -10,13 +10,14 @@
  *     ccccbbbbbbaaaaaa   even: a where it should be, b two bits too low
  *     ddddddccccccbbbb   odd: c and d, all four bits further up
  *
- * Odd words are shifted down by four; then all words have one register in bits 0..5 and one in bits
- * 6..11, which two masks and a shift spread over two bytes.
+ * Odd words are shifted down by four.  Then all words have one register in bits 0..5 and one in
+ * bits 6..11, which two masks and a shift spread over two bytes.
  *
- * Counting.  An increment of a counter in memory has to wait for the last one of the same counter,
- * and most registers hold one of a dozen values.  So vectors count value by value, from the least
- * to the greatest there is, four values a pass: each lane of a byte counter is decremented by the
- * -1 that a comparison gives, and before it can overflow the lanes are added up.
+ * Counting.  An increment of a counter in memory has to wait for the last increment of the same
+ * counter, and most registers hold one of a dozen values.  So vectors count value by value, from
+ * the least to the greatest there is, four values a pass.  A comparison gives -1 in each lane that
+ * is equal, and this is subtracted from a byte counter.  Before a lane can overflow all lanes are
+ * added up.
  */
 #include "storage/sketch/hll_simd.h"
 
@@ -54,9 +55,9 @@ static inline uint64_t spread_fields(uint64_t packed)
     return (packed & 0x003f003f003f003f) | (packed & 0x0fc00fc00fc00fc0) << 2;
 }
 
-/* Unpack the 8 registers in the 6 bytes at @packed.  A word has 8 bytes: the two too many are taken
- * from before @packed, where there is always a header or other registers, because after the last
- * register there may be the end of the memory. */
+/* Unpack the 8 registers in the 6 bytes at @packed.  A word has 8 bytes.  The two that are too many
+ * are taken from before @packed, where there is always a header or other registers.  Behind the
+ * last register the memory may end. */
 static inline void unpack_8(uint8_t *registers, const uint8_t *packed)
 {
     store_le64(registers, spread_fields(load_le64(packed - 2) >> 16));
@@ -69,9 +70,9 @@ static void merge_scalar(uint8_t *registers, const uint8_t *others)
     }
 }
 
-/* Unpacking goes through a small array so that the maximum is a loop of constant length over bytes,
- * which every compiler turns into vector instructions at -O2; 64 registers are far enough apart
- * that the vector loads do not wait for the stores of the words. */
+/* Unpacking goes through a small array, so that the maximum is a loop of constant length over
+ * bytes.  Every compiler turns such a loop into vector instructions at -O2.  With 64 registers the
+ * vector loads are far enough from the stores of the words not to wait for them. */
 #define BATCH 64
 
 static void merge_packed_scalar(uint8_t *registers, const uint8_t *packed)
@@ -88,7 +89,8 @@ static void merge_packed_scalar(uint8_t *registers, const uint8_t *packed)
     }
 }
 
-/* Neighbouring registers are mostly equal: four sets of counters do not have to wait. */
+/* Neighbouring registers are often equal.  With four sets of counters an increment need not wait
+ * for the one before. */
 static void count_values_scalar(const uint8_t *registers, uint32_t counts[HLL_VALUES])
 {
     uint32_t parts[4][HLL_VALUES] = {{0}};
@@ -114,7 +116,7 @@ static const struct hll_kernel scalar = {
 
 #define SSSE3 __attribute__((target("ssse3")))
 
-/* The last 12 of 16 bytes: the first 4 are what lies before. */
+/* Unpack the last 12 of 16 bytes.  The first 4 lie before the registers. */
 SSSE3 static inline __m128i unpack_128(__m128i bytes)
 {
     const __m128i triples = _mm_setr_epi8(4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 13, 14, 14, 15);
