@@ -15,15 +15,17 @@ static unsigned newest(const struct items *it, unsigned s)
     return n == 0 ? 0 : n - 1;
 }
 
-/* Every string has items, but for once in e^32: to look for each costs a tenth of an add. */
+/* Has each of the layer's strings been made?  With 32 items a string that is so but for once in e^32,
+ * and to ask Redis for each would cost a tenth of an add. */
 static bool strings_are_there(
     const struct items *it, unsigned s, unsigned index, const struct bloom_layer *layer)
 {
     return it->state->shards[s].items[index] >= (layer->segments == 1 ? 1 : 32 * layer->segments);
 }
 
-/* So many items may go into a script, the shard's @first of a round: the others find a layer's only
- * string there.  One that may have to make a string does the less beside, the longer that is. */
+/* How many items may go into a script.  Only the @first script of a shard in a round may have to make
+ * a string: the scripts behind it find the layer's only string there.  A script that may have to make
+ * one does the less beside, the longer the string is. */
 static size_t items_that_fit(
     const struct items *it, unsigned s, unsigned index, const struct bloom_layer *layer, bool first)
 {
@@ -32,7 +34,7 @@ static size_t items_that_fit(
     if (first && !strings_are_there(it, s, index, layer)) {
         bits *= 1 - (double)layer->bits / BLOOM_SEGMENT_BITS;
         if (layer->segments > 1) {
-            /* The script ends at the second new string: those behind that would come back. */
+            /* The script ends at the second new string, and the items behind that come back. */
             double in = (double)it->state->shards[s].items[index];
             items = 2 * exp(in / (double)layer->segments) + 2;
         }
@@ -40,7 +42,7 @@ static size_t items_that_fit(
     return (size_t)fmax(1, fmin(bits / layer->hashes, items));
 }
 
-/* Put pending items of shard @s from order[*at] on into asked and groups, as many as fit into a
+/* Put as many pending items of shard @s, from order[*at] on, into asked and groups as fit into a
  * script. */
 static void gather(struct items *it, unsigned s, unsigned index, const struct bloom_layer *layer,
     bool first, uint32_t *at, struct items_sent *ret)
@@ -61,8 +63,8 @@ static void gather(struct items *it, unsigned s, unsigned index, const struct bl
     }
 }
 
-/* Write a script with the pending items of shard @s from order[*at] on, as many as fit. @first: it
- * is the shard's first. */
+/* Write a script with as many pending items of shard @s, from order[*at] on, as fit.  @first: it is
+ * the shard's first of the round. */
 static void write_script(struct items *it, unsigned s, bool first, uint32_t *at)
 {
     struct pipeline *p = &it->state->pipe;
@@ -143,9 +145,9 @@ static bool take_answers(
     return true;
 }
 
-/* One round: pending items are put into scripts.  Where a script may leave some pending, because a
- * layer's strings are not all there, it is the only one of its shard: items are added in their
- * order. *ret_any: there were some. */
+/* One round: pending items are put into scripts.  A script may leave items pending, where the strings
+ * of the layer are not all there.  Then it is the only one of its shard, because items are added in
+ * their order.  *ret_any: there were pending items. */
 static bool add_round(struct items *it, bool *ret_any, bool *ret_gone)
 {
     struct pipeline *p = &it->state->pipe;
@@ -176,15 +178,15 @@ static bool add_round(struct items *it, bool *ret_any, bool *ret_gone)
     return ok;
 }
 
-/* Look into the layers that are full, and so never change; those from an earlier round are known.
- */
+/* Look into the layers that are full, and so never change.  The layers of an earlier round are
+ * @known. */
 static bool probe_full(struct items *it, unsigned *known)
 {
     unsigned full[PARTITIONS_MAX] = {0};
     bool ok = true;
     for (unsigned s = 0; s < it->state->shape.shards; s++) {
         full[s] = it->state->shards[s].n > 1 ? it->state->shards[s].n - 1 : 0;
-        /* probed counts from the newest on: those below @known were looked into */
+        /* probed counts from the newest on: the layers below @known were looked into */
         it->probed[s] = 0;
     }
     for (bool any = true; ok && any;) {

@@ -45,7 +45,7 @@ void items_release(struct items *it)
 
 /* ---- looking into a layer ---- */
 
-/* Ask for what is in groups, whose items are the last ones of asked. */
+/* Ask for the items in groups, which are the last ones of asked. */
 static void ask_groups(
     struct items *it, unsigned shard, unsigned index, const struct bloom_layer *layer)
 {
@@ -110,7 +110,7 @@ static bool all_set(const struct reply *bits, size_t n)
     return true;
 }
 
-/* Those that are there are answered @found.  False: see pipe.err. */
+/* Items whose bits are all set are answered @found.  False: see pipe.err. */
 static bool take_bits(struct items *it, enum filter_answer found)
 {
     struct pipeline *p = &it->state->pipe;

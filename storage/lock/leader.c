@@ -207,7 +207,7 @@ static void acquire(struct leader *l)
     int64_t asked_ms = monotonic_ms();
     if (redlock_acquire(&l->others, &number) != LOCK_MINE) {
         l->tries++;
-        /* Votes may have been split: soon again.  Then it is somebody's for longer. */
+        /* Votes may have been split: try again soon.  After some tries it is another's, for longer. */
         l->next_ms = monotonic_ms() + lock_retry_ms(randombytes_random()) +
                      (l->tries < QUICK_TRIES ? 0 : number);
         return;
@@ -223,13 +223,13 @@ static void acquire(struct leader *l)
         core_notice(l->core, STORAGE_LEADING, "");
         return;
     }
-    if (answer == LOCK_OTHERS) { /* its lease has so long */
+    if (answer == LOCK_OTHERS) { /* @number: how long its lease has */
         redlock_release(&l->others);
         l->next_ms = monotonic_ms() + (number < LOCK_LEASE_MS ? number : LOCK_LEASE_MS) +
                      ACQUIRE_MIN_MS + (int64_t)randombytes_uniform(ACQUIRE_JITTER);
         return;
     }
-    (void)give_back(l); /* also what may have been done unseen */
+    (void)give_back(l); /* the lock may have been taken although no answer said so */
     l->next_ms = monotonic_ms() + lock_retry_ms(randombytes_random());
 }
 

@@ -71,7 +71,7 @@ static void put_scan(
     step->n_args += 3;
 }
 
-/* Send what begin() began; *ret has an item for each key that was put, and one more. */
+/* Send the step; *ret has an item for each key that was put, and one more. */
 static enum pass_result finish(
     const struct rollup_scope *scope, struct list_step *step, const struct reply **ret)
 {
@@ -221,8 +221,8 @@ static enum pass_result list_sites(
 
 /* ---- pages of a site ---- */
 
-/* A site's parts of one kind while they are scanned, [first, end); as number n_parts the bucket
- * itself, whose pages are taken to be in the parts @gone. */
+/* A site's parts of one kind, [first, end), while they are scanned.  Number n_parts is the bucket
+ * itself: its pages are taken to be in the parts @gone. */
 struct scan {
     uint32_t site;
     enum key_kind kind;
@@ -368,8 +368,8 @@ static enum pass_result run_scan(const struct rollup_scope *scope, struct rollup
     return result;
 }
 
-/* The parts (bits) of a site whose hash of views may have expired since the bucket was closed, as
- * far as the last step knows. */
+/* The parts (bits) of a site whose hash of views may have expired since the bucket was closed, by
+ * Redis's clock at the last step. */
 static uint64_t parts_gone(const struct rollup_scope *scope, const struct rollup_list *list,
     uint32_t site, int64_t redis_ms)
 {

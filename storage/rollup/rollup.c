@@ -30,7 +30,7 @@ struct rollup {
     struct session session;
     int64_t token;       /* the pass's fencing token */
     int64_t clean_token; /* under which all partitions were looked at */
-    bool wishing;        /* the jobs begun wait for another process */
+    bool wishing;        /* the jobs begun wait for a pass of another process */
 };
 
 static bool connected(struct rollup *r)
@@ -94,7 +94,7 @@ static void read_wish(struct rollup *r, char id[WISH_ID])
     memcpy(id, is ? reply->text.p : "", is ? WISH_ID : 1);
 }
 
-/* Unless another one came meanwhile. */
+/* Take the wish away, unless another one came meanwhile. */
 static void fulfil_wish(struct rollup *r, const char *id)
 {
     struct key key;
@@ -134,7 +134,7 @@ static bool roll_partition(
         case PASS_DONE:
             voids = 0;
             break;
-        case PASS_VOID: /* once is somebody's good right; twice is worth a pause */
+        case PASS_VOID: /* once another process may take it over; twice is worth a pause */
             voids++;
             break;
         case PASS_LOST:
@@ -231,7 +231,7 @@ static int64_t turn_of_leader(struct rollup *r, int64_t token)
 
 /* ---- while another process leads ---- */
 
-/* Jobs wait for the other's pass.  Returns how long to sleep. */
+/* Jobs wait for a pass of the process that leads.  Returns how long to sleep. */
 static int64_t await_other(struct rollup *r)
 {
     struct buffer b;

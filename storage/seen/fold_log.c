@@ -15,7 +15,7 @@
 /* How a step went. */
 enum fold_step {
     STEP_DONE,
-    STEP_YIELD, /* somebody else folds, or Redis refuses: leave it */
+    STEP_YIELD, /* another process folds, or Redis refuses: leave it */
     STEP_LOST,
 };
 
@@ -47,7 +47,7 @@ static enum fold_step ask(struct fold_log *f, const struct reply **ret)
     if ((*ret)->type != REPLY_ERROR) {
         return STEP_DONE;
     }
-    if (!reply_is_error(*ret, "ERR no such key")) { /* RENAMENX: somebody else has sealed it */
+    if (!reply_is_error(*ret, "ERR no such key")) { /* RENAMENX: another process has sealed it */
         core_notice(f->core, STORAGE_SEEN_FAILED, (*ret)->text.p);
     }
     return reply_fault(*ret) == REPLY_RECONNECT ? STEP_LOST : STEP_YIELD;
@@ -224,8 +224,8 @@ static enum fold_step write_step(struct fold_log *f, bool end, unsigned index, u
 
 /* ---- folding ---- */
 
-/* Pending fingerprints that belong to the segment: drop those that are in it; with @add put those
- * in that are not, as long as there is room. */
+/* Of the pending fingerprints that belong to the segment, drop those that are in it.  With @add put
+ * the others in, as long as there is room. */
 static enum fold_step fold_segment(
     struct fold_log *f, const struct bloom_layer *layer, unsigned index, uint64_t segment, bool add)
 {
@@ -277,9 +277,8 @@ static enum fold_step fold_layer(struct fold_log *f, unsigned index, bool add)
     return STEP_DONE;
 }
 
-/* All that is pending into the filter: what is in an older layer needs no place in the newest; a
- * layer is begun when the newest is full.  (After the last one that there can be, it is overfilled:
- * a false no is worse.) */
+/* Put all that is pending into the filter.  What is in an older layer needs no place in the newest.
+ * A layer is begun when the newest is full. */
 static enum fold_step fold_piece(struct fold_log *f)
 {
     enum fold_step step = STEP_DONE;
@@ -300,7 +299,7 @@ static enum fold_step fold_piece(struct fold_log *f)
     return step;
 }
 
-/* All of the sealed log, then delete it. */
+/* Fold all of the sealed log, then delete it. */
 static enum fold_step fold_old(struct fold_log *f)
 {
     size_t from = 0;
@@ -341,7 +340,7 @@ static enum fold_step fold(struct fold_log *f)
     size_t old = 0;
     size_t log = 0;
     enum fold_step step = length(f, "old", &old);
-    if (step == STEP_DONE && old > 0) { /* somebody died at it, or is at it */
+    if (step == STEP_DONE && old > 0) { /* another process died at it, or is at it */
         step = fold_old(f);
     }
     if (step == STEP_DONE) {

@@ -56,7 +56,7 @@ static void ask_key(struct question *q, const char *command, struct bucket month
     resp_word(pipeline_command(&q->pipe, command, 1), key.p, key.n);
 }
 
-/* Redis's clock says when the months are that may hold what was acknowledged before. */
+/* Redis's clock says which months may hold what was acknowledged before. */
 static bool read_time(struct question *q)
 {
     const struct reply *time = pipeline_take(&q->pipe);

@@ -49,7 +49,7 @@ int64_t activity_oldest_day(const struct core *core, const struct zone *zone, in
     return keep_s >= now_s ? 0 : activity_day_of(zone, now_s - keep_s);
 }
 
-/* One partition's word: its settings, and before which day bitmaps were swept away. */
+/* What a partition says of its settings, and before which day bitmaps were swept away. */
 static bool take_swept(struct activity *a, int64_t *oldest)
 {
     const struct reply *reply = pipeline_take(&a->pipe);
