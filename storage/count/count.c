@@ -1,3 +1,8 @@
+/* count.c - page views, visitors, addresses and visits of a window: one question's figures.
+ *
+ * Each figure is added up, or estimated, from buckets that tile the window.  A question is planned
+ * from a remembered state of each partition, of any age, and proved by what is read (read/
+ * README.md): one round trip as a rule, two after a rollup.  question.h says which file does what. */
 #include "storage/read/operation.h"
 
 #include <stdlib.h>
@@ -5,107 +10,76 @@
 #include "storage/base/clock.h"
 #include "storage/count/plan.h"
 #include "storage/count/read.h"
-#include "storage/read/listed_keys.h"
 #include "storage/read/page_sets.h"
 #include "storage/read/repeat.h"
-#include "storage/schema/key.h"
 
-#define RECALLS 2 /* attempts; where late events come faster than that, all is read */
-
-/* The keys of a shard that hold @metric. */
-static enum storage_err count_keys(struct counter *c, struct count_job *job,
-    const struct shard *shard, enum metric metric, struct counted_keys *counted)
+/* All keys that were planned. */
+static enum storage_err count_all_keys(struct count_question *q)
 {
-    struct counted_bucket what = {.tag = c->core->partitions.tag[shard->partition],
-        .kind = metric_kind(metric),
-        .site = job->asked.site,
-        .pages = shard->pages,
-        .n_pages = counter_keys(shard, shard->metrics, metric)};
+    struct count_job *job = q->job;
     enum storage_err err = STORAGE_OK;
-    for (size_t i = 0; err == STORAGE_OK && what.n_pages > 0 && i < shard->cover.n; i++) {
-        what.bucket = shard->cover.buckets[i];
-        err = counted_keys_add(counted, &what);
-    }
-    return err;
-}
-
-/* The keys read. */
-static enum storage_err count_all_keys(struct counter *c, struct count_job *job)
-{
-    size_t page_bytes = 0;
-    enum storage_err err = STORAGE_OK;
-    struct counted_keys counted = {.per_level = job->asked.per_level,
-        .keys = job->asked.explain ? &job->asked.keys : NULL,
-        .n = &job->asked.n_keys,
-        .page_bytes = &page_bytes,
-        .now_s = c->latest_s};
-    for (size_t s = 0; s < c->n_shards; s++) {
-        for (int metric = 0; err == STORAGE_OK && metric < METRICS; metric++) {
-            err = count_keys(c, job, &c->shards[s], (enum metric)metric, &counted);
+    for (size_t i = 0; i < q->n_portions; i++) {
+        const struct portion *portion = &q->portions[i];
+        for (int m = 0; m < METRICS; m++) {
+            size_t n_keys = portion_keys(portion, (enum metric)m);
+            for (size_t b = 0; err == STORAGE_OK && n_keys > 0 && b < portion->cover.n; b++) {
+                err = proved_count_keys(&q->read, portion->partition, metric_kind((enum metric)m),
+                    portion->pages, n_keys, portion->cover.buckets[b]);
+            }
         }
     }
     if (err == STORAGE_TOO_BROAD) { /* the future, by minutes: another step would not help */
         job->used = STEP_NONE;
     }
-    counted_keys_sort(job->asked.keys, job->asked.n_keys);
+    proved_sort_keys(&job->asked);
     return err;
 }
 
-static enum storage_err conclude(struct counter *c, struct count_job *job, struct window window)
+/* The tally into the job. */
+static enum storage_err conclude(struct count_question *q)
 {
-    job->asked.answered = window;
+    struct count_job *job = q->job;
+    struct storage_stats *stats = &q->read.core->stats;
     for (int metric = 0; metric < METRICS; metric++) {
-        bool asked = (count_metrics(job) >> metric & 1) != 0;
-        job->values[metric] = asked ? tally_total(&c->tally, (enum metric)metric) : 0;
+        bool asked = metrics_have(count_metrics(job), metric);
+        job->values[metric] = asked ? tally_total(&q->tally, (enum metric)metric) : 0;
     }
     job->value = job->values[job->metric];
     if (job->step != STEP_NONE) {
-        for (size_t i = 0; c->tally.n_points == 1 && i < METRICS; i++) {
-            c->tally.points[0].values[i] = job->values[i];
+        for (size_t i = 0; q->tally.n_points == 1 && i < METRICS; i++) {
+            q->tally.points[0].values[i] = job->values[i];
         }
-        job->points = tally_take_points(&c->tally, &job->n_points);
+        job->points = tally_take_points(&q->tally, &job->n_points);
     }
-    atomic_fetch_add(&c->core->stats.queries, 1);
-    atomic_fetch_add(&c->core->stats.query_keys, (int64_t)c->reads);
-    return count_all_keys(c, job);
+    atomic_fetch_add(&stats->queries, 1);
+    atomic_fetch_add(&stats->query_keys, (int64_t)q->reads);
+    return count_all_keys(q);
 }
 
-static enum storage_err run(
-    struct counter *c, struct session *session, struct storage_job *job, bool *ret_lost)
+static enum storage_err attempt(void *data)
 {
-    struct count_job *count = &job->u.count;
-    struct window asked = count->asked.window;
-    *ret_lost = false;
-    c->forgetful = false;
-    c->zone = site_zones_get(&c->core->sites, count->asked.site);
-    if (!count_make_shards(c, count)) {
-        return STORAGE_NOMEM;
+    struct count_question *q = data;
+    struct window window = q->read.window;
+    enum storage_err err = count_plan(q, &window);
+    err = err == STORAGE_OK ? count_read(q) : err;
+    if (err == STORAGE_OK) {
+        q->job->asked.answered = window;
     }
-    for (unsigned attempt = 0; monotonic_ms() < job->deadline_ms; attempt++) {
-        c->forgetful = attempt >= RECALLS;
-        int64_t now_s = redis_clock_ms(&c->core->clock) / 1000;
-        struct window window = asked;
-        enum storage_err err = count_plan(c, count, now_s, &window);
-        if (err == STORAGE_OK) {
-            err = counter_read(c, session, job, ret_lost);
-        }
-        if (err != STORAGE_OK) {
-            return err;
-        }
-        int64_t minute_end_s = bucket_at(zone_utc(), LEVEL_MINUTE, c->latest_s).end_s;
-        bool moved_on = count->asked.to_is_now && minute_end_s > asked.to_s;
-        if (!c->stale && !moved_on) {
-            return conclude(c, count, window);
-        }
-        asked.to_s = moved_on ? minute_end_s : asked.to_s;
-        atomic_fetch_add(&c->core->stats.query_replans, 1);
+    return err;
+}
+
+static enum storage_err answer(struct count_question *q)
+{
+    enum storage_err err = STORAGE_NOMEM;
+    if (count_make_portions(q)) {
+        err = proved_attempts(&q->read, attempt, q);
     }
-    return STORAGE_LATE; /* rollups moved on faster than we could read */
+    return err == STORAGE_OK ? conclude(q) : err;
 }
 
 static void free_question(void *question)
 {
-    counter_free(question);
+    count_question_free(question);
 }
 
 enum storage_err count_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
@@ -113,14 +87,21 @@ enum storage_err count_run(struct reader *reader, struct storage_job *job, bool 
     struct count_job *count = &job->u.count;
     struct reader_scratch *scratch = &reader->scratch[STORAGE_COUNT];
     if (scratch->p == NULL) { /* no memory for it the last time is no reason for ever */
-        *scratch = (struct reader_scratch){counter_new(reader->core), free_question};
+        *scratch = (struct reader_scratch){count_question_new(), free_question};
     }
-    if (scratch->p == NULL) {
+    struct count_question *q = scratch->p;
+    if (q == NULL) {
         return STORAGE_NOMEM;
     }
     enum storage_err err = page_set_resolve(
         reader, job, &count->set, count->asked.site, &count->pages, &count->n_pages, ret_lost);
-    return err == STORAGE_OK ? run(scratch->p, &reader->session, job, ret_lost) : err;
+    if (err != STORAGE_OK) {
+        return err;
+    }
+    q->job = count;
+    err = proved_begin(&q->read, reader, job, &count->asked, ret_lost) ? answer(q) : STORAGE_NOMEM;
+    proved_end(&q->read);
+    return err;
 }
 
 /* ---- questions that are the same ---- */

@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 
-const struct slice counter_whole_site = {"", 0};
+#include "storage/base/index.h"
+
+const struct slice count_whole_site = {"", 0};
 
 enum key_kind metric_kind(enum metric metric)
 {
@@ -19,60 +21,154 @@ enum key_kind metric_kind(enum metric metric)
     return KEY_PV;
 }
 
-size_t counter_keys(const struct shard *shard, unsigned metrics, enum metric metric)
+unsigned count_metrics(const struct count_job *job)
 {
-    if ((metrics >> metric & 1) == 0) {
+    return job->all_metrics ? METRICS_ALL : 1u << job->metric;
+}
+
+size_t portion_keys(const struct portion *portion, enum metric metric)
+{
+    if (!metrics_have(portion->metrics, (int)metric)) {
         return 0;
     }
-    return metric_is_sketch(metric) ? shard->n_pages : 1;
+    return metric_is_sketch(metric) ? portion->n_pages : 1;
 }
 
-size_t counter_reads(const struct shard *shard, unsigned metrics, size_t n)
+size_t portion_reads(const struct portion *portion, unsigned metrics, size_t n)
 {
-    return n * shard->n_pages * (size_t)__builtin_popcount(metrics);
+    return n * portion->n_pages * (size_t)__builtin_popcount(metrics);
 }
 
-void counter_drop_rest(struct counter *c)
+/* ---- memory ---- */
+
+void count_drop_rest(struct count_question *q)
 {
-    for (size_t i = 0; i < c->n_rest; i++) {
-        free(c->rest[i].runs); /* the pages are the shard's own */
-        cover_release(&c->rest[i].cover);
+    for (size_t i = 0; i < q->n_rest; i++) {
+        runs_release(&q->rest[i].runs); /* the pages are the portion's own */
+        cover_release(&q->rest[i].cover);
     }
-    c->n_rest = 0;
+    q->n_rest = 0;
 }
 
-void counter_drop_shards(struct counter *c)
+static void drop_portions(struct count_question *q)
 {
-    counter_drop_rest(c);
-    for (size_t i = 0; i < c->n_shards; i++) {
-        free(c->shards[i].pages);
-        free(c->shards[i].runs);
-        free(c->shards[i].ends);
-        cover_release(&c->shards[i].cover);
+    count_drop_rest(q);
+    for (size_t i = 0; i < q->n_portions; i++) {
+        free(q->portions[i].pages);
+        free(q->portions[i].ends);
+        runs_release(&q->portions[i].runs);
+        cover_release(&q->portions[i].cover);
     }
-    c->n_shards = 0;
+    q->n_portions = 0;
 }
 
-struct counter *counter_new(struct core *core)
+struct count_question *count_question_new(void)
 {
-    struct counter *c = calloc(1, sizeof(*c));
-    if (c != NULL) {
-        c->core = core;
-        c->zone = zone_utc();
-    }
-    return c;
+    return calloc(1, sizeof(struct count_question));
 }
 
-void counter_free(struct counter *c)
+void count_question_free(struct count_question *q)
 {
-    if (c != NULL) {
-        counter_drop_shards(c);
-        tally_release(&c->tally);
-        free(c->shards);
-        free(c->rest);
-        free(c->known);
-        free(c->chunks);
-        buffer_release(&c->out);
-        free(c);
+    if (q != NULL) {
+        drop_portions(q);
+        tally_release(&q->tally);
+        proved_release(&q->read);
+        free(q->portions);
+        free(q->rest);
+        free(q->known);
+        free(q->chunks);
+        free(q);
     }
+}
+
+/* ---- which partition is asked for which pages ---- */
+
+static bool has_page(const struct portion *portion, struct slice page)
+{
+    for (size_t i = 0; i < portion->n_pages; i++) {
+        if (slice_equal(*portion->pages[i], page)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct portion *new_portion(struct count_question *q, unsigned partition, unsigned metrics)
+{
+    if (!array_reserve(&q->portions, &q->portions_capacity, q->n_portions, sizeof(*q->portions))) {
+        return NULL;
+    }
+    struct portion *portion = &q->portions[q->n_portions++];
+    *portion = (struct portion){.partition = partition, .metrics = metrics};
+    cover_init(&portion->cover);
+    return portion;
+}
+
+/* Ask a partition for a page.  A page asked for twice is one page: sums must not count it twice. */
+static bool ask_partition(
+    struct count_question *q, unsigned partition, unsigned metrics, const struct slice *page)
+{
+    struct portion *portion = NULL;
+    for (size_t i = 0; i < q->n_portions; i++) {
+        if (q->portions[i].partition != partition || q->portions[i].metrics != metrics) {
+            continue;
+        }
+        if (has_page(&q->portions[i], *page)) {
+            return true;
+        }
+        portion = &q->portions[i];
+    }
+    bool sketches = (metrics & METRICS_SKETCHES) != 0;
+    if (portion == NULL || (sketches && portion->n_pages == PORTION_PAGES)) {
+        portion = new_portion(q, partition, metrics);
+    }
+    if (portion == NULL || !array_reserve(&portion->pages, &portion->pages_capacity,
+                               portion->n_pages, sizeof(struct slice *))) {
+        return false;
+    }
+    portion->pages[portion->n_pages++] = page;
+    return true;
+}
+
+/* What partition 0 is asked, all are. */
+static bool spread_portion(struct count_question *q, unsigned metrics)
+{
+    size_t first = 0;
+    while (q->portions[first].partition != 0 || q->portions[first].metrics != metrics) {
+        first++;
+    }
+    size_t n_pages = q->portions[first].n_pages;
+    for (unsigned p = 1; p < q->read.core->partitions.n; p++) {
+        struct portion *portion = new_portion(q, p, metrics);
+        const struct slice **pages =
+            portion == NULL ? NULL : malloc(n_pages * sizeof(struct slice *));
+        if (pages == NULL) {
+            return false;
+        }
+        for (size_t i = 0; i < n_pages; i++) {
+            pages[i] = q->portions[first].pages[i];
+        }
+        portion->pages = pages;
+        portion->n_pages = portion->pages_capacity = n_pages;
+    }
+    return true;
+}
+
+bool count_make_portions(struct count_question *q)
+{
+    const struct count_job *job = q->job;
+    const struct partitions *partitions = &q->read.core->partitions;
+    const struct slice *pages = job->n_pages == 0 ? &count_whole_site : job->pages;
+    size_t n_pages = job->n_pages == 0 ? 1 : job->n_pages;
+    unsigned own = count_metrics(job) & METRICS_OF_PAGE;
+    unsigned spread = count_metrics(job) & ~METRICS_OF_PAGE;
+    drop_portions(q);
+    for (size_t i = 0; i < n_pages; i++) {
+        unsigned home = partition_of(partitions, page_hash(job->asked.site, pages[i]));
+        if ((own != 0 && !ask_partition(q, home, own, &pages[i])) ||
+            (spread != 0 && !ask_partition(q, 0, spread, &pages[i]))) {
+            return false;
+        }
+    }
+    return spread == 0 || spread_portion(q, spread);
 }

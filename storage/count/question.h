@@ -1,16 +1,23 @@
-/* question.h - what answering one question about a window holds: shards, their plans, what is under
- * way.
+/* question.h - a question about counts at hand: which partition is asked for what, and what is read.
  *
- * Layer: storage, private to the count*.c files.  Belongs to a reader thread; scratch memory is
- * kept between questions.
+ * Layer: storage, private to count/.  Belongs to a reader thread; memory is kept between questions.
+ *
+ * A question's life, file by file:
+ *
+ *     count.c     until an attempt holds: plan, read; then the answer
+ *     question.c  which partition is asked for which pages: the portions
+ *     plan.c      which buckets of each portion, for the window or for each point of a series
+ *     recall.c    what of them is remembered: runs of buckets
+ *     series.c    and points of a series
+ *     chunk.c     the rest, cut into what is asked at once
+ *     read.c      asked, and taken from the replies
+ *     tally.c     added up
  */
 #ifndef STORAGE_COUNT_QUESTION_H
 #define STORAGE_COUNT_QUESTION_H
 
-#include "storage/core/core.h"
 #include "storage/count/tally.h"
-#include "storage/read/run.h"
-#include "storage/schema/key.h"
+#include "storage/read/proved_read.h"
 
 /* Sets of metrics: bits 1 << enum metric.  Visits lie with the visitors, in all partitions; the
  * others with their page. */
@@ -18,94 +25,87 @@
 #define METRICS_OF_PAGE  (METRICS_ALL & ~(1u << METRIC_VISITS))
 #define METRICS_SKETCHES (1u << METRIC_UV | 1u << METRIC_IPS)
 
-/* Neighbouring buckets in a plan that need not be read: closed ones of one level, remembered as one
- * (count/recall.h), or those of points of a series whose figures are (count/series.h). */
-struct run {
-    size_t first, n;  /* in the cover */
-    size_t point;     /* that they belong to, if not recalled */
-    bool recalled;    /* need not be read */
-    enum proof proof; /* by the plan */
-    struct cache_id id[METRICS];
-};
-
-/* More pages are several shards: of 1,000, the sketches of one bucket are 12 MB, which must not be
- * one turn of Redis's thread. */
-#define SHARD_PAGES 32
+/* More pages are several portions: of 1,000, the sketches of one bucket are 12 MB, which must not
+ * be one turn of Redis's thread. */
+#define PORTION_PAGES 32
 
 /* What one partition is asked. */
-struct shard {
+struct portion {
     unsigned partition;
     unsigned metrics;           /* a set */
     const struct slice **pages; /* owned array of the question's pages; not if `rest` */
     size_t n_pages, pages_capacity;
-    struct partition_view view; /* that it was planned by; recalled is what has its proofs */
-    struct cover cover;         /* of all points, one behind the other */
-    size_t *ends;               /* owned: the first bucket behind each point; not if `rest` */
+    struct cover cover; /* of all points, one behind the other */
+    size_t *ends;       /* owned: the first bucket behind each point; not if `rest` */
     size_t ends_capacity;
-    struct run *runs; /* owned; in time order, disjoint */
-    size_t n_runs, runs_capacity;
-    unsigned recalled; /* by which proofs anything of it was: see closed_same */
-    bool rest;         /* of no point: the total of points that are recalled (count/series.h) */
+    bool rest; /* of no point: the total of points that are recalled (count/series.h) */
 
-    /* of its replies so far */
-    bool asked;                      /* there is a chunk of it */
-    bool seen, mixed;                /* several `ver`s */
-    struct partition_view seen_view; /* the last one */
+    /* What need not be read: runs that are remembered, and points of a series whose figures are. */
+    struct remembered_runs runs;
+    struct cache_id names[METRICS]; /* of what is remembered of the portion, if it has runs */
 };
 
-/* One MULTI under way: buckets [first, first + n) of a shard's cover. */
+/* One piece under way: buckets [first, first + n) of a portion's cover. */
 struct chunk {
-    struct shard *shard;
-    unsigned metrics; /* a set, of the shard's */
+    struct portion *portion;
     size_t first, n;
-    size_t reads;      /* buckets of them that are not remembered */
-    size_t point;      /* that of the first bucket */
-    bool ends_group;   /* nothing more comes for this group of points: see tally.h */
-    size_t n_commands; /* between HMGET and TIME */
+    size_t reads;    /* buckets of them that are not recalled */
+    size_t point;    /* that of the first bucket */
+    bool ends_group; /* nothing more comes for this group of points: see tally.h */
 };
 
-struct counter {
-    struct core *core;
-    const struct zone *zone; /* where the buckets of the site asked for are cut */
+struct count_question {
+    struct proved_read read;
+    struct count_job *job;
     struct tally tally;
     struct hll run[METRICS]; /* the run that is being read */
     uint64_t run_sum[METRICS];
-    struct ver run_ver[METRICS]; /* its proof, in the reply that began it */
-    struct shard *shards;        /* owned: for pages, and for visits */
-    size_t n_shards, shards_capacity;
-    struct shard *rest; /* owned: see there */
+    struct portion *portions; /* owned: for pages, and for visits */
+    size_t n_portions, portions_capacity;
+    struct portion *rest; /* owned: see there */
     size_t n_rest, rest_capacity;
     bool *known; /* owned, per point of the plan: its figures are recalled */
     size_t known_capacity;
-    struct chunk *chunks;
+    struct chunk *chunks; /* owned */
     size_t n_chunks, chunks_capacity;
-    struct buffer out;
-    int64_t latest_s; /* Redis's clock in the newest reply */
-    bool stale;       /* a plan did not hold */
-    bool by_script;   /* Redis's memory is full */
-    bool forgetful;   /* nothing is recalled: it did not hold twice */
-    size_t reads;     /* keys that were asked for */
+    size_t reads; /* keys that are asked for */
 };
 
 /* NULL: no memory. */
-struct counter *counter_new(struct core *core);
-void counter_free(struct counter *counter);
+struct count_question *count_question_new(void);
+void count_question_free(struct count_question *q);
 
 /* The page that stands for the whole site. */
-extern const struct slice counter_whole_site;
+extern const struct slice count_whole_site;
 
 /* Which keys hold it? */
 enum key_kind metric_kind(enum metric metric);
 
-/* How many keys, or fields, @n buckets of a shard are for @metrics of its own. */
-size_t counter_reads(const struct shard *shard, unsigned metrics, size_t n);
+/* The metrics that are asked for: a set. */
+unsigned count_metrics(const struct count_job *job);
+static inline bool metrics_have(unsigned metrics, int metric)
+{
+    return (metrics >> metric & 1) != 0;
+}
 
-/* How many keys hold @metric of one bucket, if it is one of @metrics: one a page for sketches, one
- * for sums. */
-size_t counter_keys(const struct shard *shard, unsigned metrics, enum metric metric);
+/* Which partition is asked for which pages of q->job: a page's own one; for visits, which lie with
+ * the visitors, all.  False: no memory. */
+bool count_make_portions(struct count_question *q);
 
-/* Forget what was asked; or only what was planned as the rest of a series. */
-void counter_drop_shards(struct counter *c);
-void counter_drop_rest(struct counter *c);
+/* Forget what was planned as the rest of a series. */
+void count_drop_rest(struct count_question *q);
+
+/* How many keys, or fields, @n buckets of a portion are for @metrics of its own. */
+size_t portion_reads(const struct portion *portion, unsigned metrics, size_t n);
+
+/* How many keys hold @metric of one bucket: one a page for sketches, one for sums. */
+size_t portion_keys(const struct portion *portion, enum metric metric);
+
+/* The state of the portion's partition: by what it was planned, then by the newest reply. */
+static inline const struct partition_view *portion_view(
+    const struct count_question *q, const struct portion *portion)
+{
+    return &q->read.known[portion->partition].view;
+}
 
 #endif

@@ -3,204 +3,259 @@
 #include "storage/count/chunk.h"
 #include "storage/count/recall.h"
 #include "storage/count/series.h"
-#include "storage/count/take.h"
-#include "storage/redis/resp.h"
-#include "storage/redis/script.h"
 
 #define AHEAD_SKETCHES 128 /* keys asked for and not answered: 1.6 MB that Redis buffers for us */
 #define AHEAD_SUMS     20000
 
-static void read_sketches(
-    struct counter *c, const struct count_job *job, struct chunk *chunk, enum metric metric)
+/* ---- what is remembered ---- */
+
+static void forget(struct count_question *q)
 {
-    const struct shard *shard = chunk->shard;
-    const char *tag = c->core->partitions.tag[shard->partition];
+    count_drop_rest(q);
+    for (size_t i = 0; i < q->n_portions; i++) {
+        q->portions[i].runs.n = 0;
+    }
+    for (size_t i = 0; i < q->tally.n_points; i++) {
+        q->known[i] = false;
+    }
+}
+
+/* Take what is remembered under the proofs that were planned by into q->tally.  Without memory for
+ * that, all is read. */
+static void recall(struct count_question *q)
+{
+    bool series = q->tally.n_points > 1;
+    bool every = true; /* partition may recall */
+    bool ok = true;
+    forget(q);
+    for (size_t i = 0; i < q->n_portions; i++) {
+        struct portion *portion = &q->portions[i];
+        bool may = proved_may_recall(&q->read, portion->partition);
+        every = every && may;
+        ok = ok && (!may || series || count_recall_runs(q, portion, 0, portion->cover.n, 0));
+    }
+    ok = ok && (!series || !every || series_recall(q));
+    if (!ok) {
+        forget(q);
+        tally_clear(&q->tally);
+    }
+}
+
+/* ---- asking ---- */
+
+/* All sketches of the chunk at once. */
+static void ask_sketches(struct count_question *q, const struct chunk *chunk, enum metric metric)
+{
+    const struct portion *portion = chunk->portion;
+    const char *tag = q->read.core->partitions.tag[portion->partition];
     size_t end = chunk->first + chunk->n;
     if (chunk->reads == 0) {
         return;
     }
-    resp_head(&c->out, 1 + chunk->reads * shard->n_pages);
-    resp_text(&c->out, "MGET");
-    for (size_t i = chunk_next_read(shard, chunk->first); i < end;
-         i = chunk_next_read(shard, i + 1)) {
-        for (size_t p = 0; p < shard->n_pages; p++) {
+    proved_command(&q->read, "MGET", chunk->reads * portion->n_pages, 0);
+    for (size_t i = runs_next_unread(&portion->runs, chunk->first); i < end;
+         i = runs_next_unread(&portion->runs, i + 1)) {
+        for (size_t p = 0; p < portion->n_pages; p++) {
             struct key key;
-            key_bucket(&key, tag, metric_kind(metric), job->asked.site, shard->cover.buckets[i],
-                *shard->pages[p]);
-            resp_word(&c->out, key.p, key.n);
+            key_bucket(&key, tag, metric_kind(metric), q->job->asked.site,
+                portion->cover.buckets[i], *portion->pages[p]);
+            proved_key(&q->read, &key);
         }
     }
-    chunk->n_commands++;
 }
 
-static void read_sums(
-    struct counter *c, const struct count_job *job, struct chunk *chunk, enum metric metric)
+/* The sums of each bucket. */
+static void ask_sums(struct count_question *q, const struct chunk *chunk, enum metric metric)
 {
-    const struct shard *shard = chunk->shard;
-    const char *tag = c->core->partitions.tag[shard->partition];
+    const struct portion *portion = chunk->portion;
+    const char *tag = q->read.core->partitions.tag[portion->partition];
     size_t end = chunk->first + chunk->n;
-    for (size_t i = chunk_next_read(shard, chunk->first); i < end;
-         i = chunk_next_read(shard, i + 1)) {
-        struct bucket bucket = shard->cover.buckets[i];
+    for (size_t i = runs_next_unread(&portion->runs, chunk->first); i < end;
+         i = runs_next_unread(&portion->runs, i + 1)) {
+        struct bucket bucket = portion->cover.buckets[i];
         struct key key;
-        key_bucket(&key, tag, metric_kind(metric), job->asked.site, bucket, counter_whole_site);
-        resp_head(&c->out, 2 + shard->n_pages);
-        resp_text(&c->out, bucket.level == LEVEL_MINUTE ? "HMGET" : "ZMSCORE");
-        resp_word(&c->out, key.p, key.n);
-        for (size_t p = 0; p < shard->n_pages; p++) {
-            resp_word(&c->out, shard->pages[p]->p, shard->pages[p]->n);
+        key_bucket(&key, tag, metric_kind(metric), q->job->asked.site, bucket, count_whole_site);
+        proved_command(
+            &q->read, bucket.level == LEVEL_MINUTE ? "HMGET" : "ZMSCORE", 1, portion->n_pages);
+        proved_key(&q->read, &key);
+        for (size_t p = 0; p < portion->n_pages; p++) {
+            proved_word(&q->read, *portion->pages[p]);
         }
     }
-    chunk->n_commands += chunk->reads;
 }
 
-static void write_chunk(struct counter *c, const struct count_job *job, struct chunk *chunk)
+static bool ask_chunk(struct count_question *q, const struct chunk *chunk)
 {
-    resp_command(&c->out, "MULTI", NULL);
-    rolled_ask(&c->out, c->core->partitions.tag[chunk->shard->partition], 0);
-    chunk->n_commands = 0;
+    const struct portion *portion = chunk->portion;
+    if (!proved_piece(
+            &q->read, portion->partition, &portion->cover, &portion->runs, chunk->first)) {
+        return false;
+    }
     for (int metric = 0; metric < METRICS; metric++) {
-        if (!chunk_has_metric(chunk, metric)) {
+        if (!metrics_have(portion->metrics, metric)) {
             continue;
         }
         if (metric_is_sketch((enum metric)metric)) {
-            read_sketches(c, job, chunk, (enum metric)metric);
+            ask_sketches(q, chunk, (enum metric)metric);
         } else {
-            read_sums(c, job, chunk, (enum metric)metric);
+            ask_sums(q, chunk, (enum metric)metric);
         }
     }
-    resp_command(&c->out, "TIME", NULL);
-    resp_command(&c->out, "EXEC", NULL);
+    proved_piece_end(&q->read, chunk->n);
+    return true;
 }
 
-/* The same question as a script, for a Redis whose memory is full: it queues nothing in a MULTI
- * then.  Such a chunk has one metric. */
-static void write_chunk_script(struct counter *c, const struct session *session,
-    const struct count_job *job, struct chunk *chunk)
-{
-    const struct shard *shard = chunk->shard;
-    const char *tag = c->core->partitions.tag[shard->partition];
-    enum metric metric = (enum metric)__builtin_ctz(chunk->metrics);
-    bool sketch = metric_is_sketch(metric);
-    size_t keys = chunk->n * (sketch ? shard->n_pages : 1);
-    struct key key;
-    script_head(
-        &c->out, &session->scripts, SCRIPT_READ, 1 + keys, sketch ? 1 : keys + shard->n_pages);
-    key_fixed(&key, tag, "rolled", SLICE(""));
-    resp_word(&c->out, key.p, key.n);
-    for (size_t i = 0; i < keys; i++) {
-        size_t pages = sketch ? shard->n_pages : 1;
-        key_bucket(&key, tag, metric_kind(metric), job->asked.site,
-            shard->cover.buckets[chunk->first + i / pages],
-            sketch ? *shard->pages[i % pages] : counter_whole_site);
-        resp_word(&c->out, key.p, key.n);
-    }
-    if (sketch) {
-        resp_text(&c->out, "MGET");
-    }
-    for (size_t i = 0; !sketch && i < keys; i++) {
-        enum level level = shard->cover.buckets[chunk->first + i].level;
-        resp_text(&c->out, level == LEVEL_MINUTE ? "HMGET" : "ZMSCORE");
-    }
-    for (size_t p = 0; !sketch && p < shard->n_pages; p++) {
-        resp_word(&c->out, shard->pages[p]->p, shard->pages[p]->n);
-    }
-    chunk->n_commands = sketch ? 1 : chunk->n;
-}
-
-/* How many chunks from @from on may be asked for at once. */
-static size_t chunks_ahead(const struct counter *c, size_t from)
+/* The chunk behind those from @from on that may be asked for at once. */
+static size_t chunks_ahead(const struct count_question *q, size_t from)
 {
     size_t sketches = 0;
     size_t sums = 0;
-    size_t n = 0;
-    while (from + n < c->n_chunks && (n == 0 || (sketches < AHEAD_SKETCHES && sums < AHEAD_SUMS))) {
-        const struct chunk *chunk = &c->chunks[from + n];
-        sketches += counter_reads(chunk->shard, chunk->metrics & METRICS_SKETCHES, chunk->reads);
-        sums += counter_reads(chunk->shard, chunk->metrics & ~METRICS_SKETCHES, chunk->reads);
-        n++;
+    size_t i = from;
+    while (i < q->n_chunks && (i == from || (sketches < AHEAD_SKETCHES && sums < AHEAD_SUMS))) {
+        const struct chunk *chunk = &q->chunks[i++];
+        unsigned metrics = chunk->portion->metrics;
+        sketches += portion_reads(chunk->portion, metrics & METRICS_SKETCHES, chunk->reads);
+        sums += portion_reads(chunk->portion, metrics & ~METRICS_SKETCHES, chunk->reads);
     }
-    return n;
+    return i;
 }
 
-/* Queue chunks [from, to) for sending. */
-static bool send_chunks(
-    struct counter *c, struct session *session, const struct count_job *job, size_t from, size_t to)
+/* Ask for what may be under way when the answer to chunk @at is awaited; up to *sent is already. */
+static enum storage_err ask_ahead(struct count_question *q, size_t at, size_t *sent)
 {
-    buffer_clear(&c->out, 64 * 1024);
-    for (size_t i = from; i < to; i++) {
-        if (c->by_script) {
-            write_chunk_script(c, session, job, &c->chunks[i]);
-        } else {
-            write_chunk(c, job, &c->chunks[i]);
+    size_t end = chunks_ahead(q, at);
+    for (; *sent < end; (*sent)++) {
+        if (!ask_chunk(q, &q->chunks[*sent])) {
+            return STORAGE_NOMEM;
         }
     }
-    return to <= from || redis_queue(session->redis, &c->out);
+    return proved_send(&q->read) ? STORAGE_OK : STORAGE_NOMEM;
 }
 
-/* ---- the whole reading ---- */
+/* ---- taking ---- */
 
-/* Take all replies to a chunk; *ret_reply is the one with the data. */
-static enum storage_err await_chunk(const struct counter *c, struct session *session,
-    const struct storage_job *job, const struct chunk *chunk, const struct reply **ret_reply,
-    bool *ret_full)
+/* A bucket's sketches, page by page; into the run that it belongs to, if it does. */
+static enum storage_err take_sketches(struct count_question *q, struct hll *run, enum metric metric,
+    size_t point, const struct reply *strings, size_t n)
 {
-    /* MULTI, HMGET, .., TIME queued, then EXEC */
-    size_t replies = c->by_script ? 1 : chunk->n_commands + 4;
-    do {
-        enum redis_status status = redis_await(session->redis, job->deadline_ms, ret_reply);
-        if (status != REDIS_OK_STATUS) {
-            return status == REDIS_TIMEOUT ? STORAGE_LATE : STORAGE_DOWN;
+    bool nomem = false;
+    for (size_t i = 0; i < n; i++) {
+        struct slice string = strings[i].text;
+        if (strings[i].type != REPLY_TEXT) {
+            continue;
         }
-        *ret_full = *ret_full || reply_is_error(*ret_reply, "OOM");
-    } while (--replies > 0);
+        bool ok = run != NULL ? hll_merge(run, string.p, string.n)
+                              : tally_sketch(&q->tally, metric, point, string.p, string.n, &nomem);
+        if (!ok) {
+            return nomem ? STORAGE_NOMEM : proved_foreign(&q->read);
+        }
+    }
     return STORAGE_OK;
 }
 
-/* Send all chunks and take their answers.  All replies to what was sent are read, so that the
- * connection stays usable. */
-enum storage_err counter_read(
-    struct counter *c, struct session *session, struct storage_job *job, bool *ret_lost)
+/* The same of a bucket's numbers. */
+static enum storage_err take_sums(struct count_question *q, uint64_t *run, enum metric metric,
+    size_t point, const struct reply *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int64_t number = values[i].type == REPLY_NIL ? 0 : reply_integer(&values[i], -1);
+        if (number < 0) {
+            return proved_foreign(&q->read);
+        }
+        if (run != NULL) {
+            *run += (uint64_t)number;
+        } else {
+            tally_sum(&q->tally, metric, point, (uint64_t)number);
+        }
+    }
+    return STORAGE_OK;
+}
+
+/* What was read of bucket @i of the cover, page by page. */
+static enum storage_err take_bucket(struct count_question *q, const struct portion *portion,
+    enum metric metric, size_t i, size_t point, const struct reply *values)
+{
+    const struct remembered_run *run = run_at(portion->runs.all, portion->runs.n, i);
+    if (run != NULL && i == run->first) {
+        hll_clear(&q->run[metric]);
+        q->run_sum[metric] = 0;
+    }
+    enum storage_err err = metric_is_sketch(metric)
+                               ? take_sketches(q, run != NULL ? &q->run[metric] : NULL, metric,
+                                     point, values, portion->n_pages)
+                               : take_sums(q, run != NULL ? &q->run_sum[metric] : NULL, metric,
+                                     point, values, portion->n_pages);
+    if (err == STORAGE_OK && run != NULL && i == run->first + run->n - 1 &&
+        !count_keep_run(q, metric, portion, run, point)) {
+        err = STORAGE_NOMEM;
+    }
+    return err;
+}
+
+/* The replies about one metric: all sketches in one array, or an array a bucket. */
+static enum storage_err take_metric(struct count_question *q, const struct chunk *chunk,
+    enum metric metric, const struct reply *data, size_t n)
+{
+    const struct portion *portion = chunk->portion;
+    bool sketch = metric_is_sketch(metric);
+    size_t values = portion->n_pages * (sketch ? chunk->reads : 1);
+    for (size_t i = 0; i < n; i++) {
+        if (data[i].type != REPLY_ARRAY || data[i].n != values) {
+            return proved_foreign(&q->read);
+        }
+    }
+    enum storage_err err = STORAGE_OK;
+    size_t end = chunk->first + chunk->n;
+    size_t point = chunk->point;
+    size_t at = 0;
+    for (size_t i = runs_next_unread(&portion->runs, chunk->first); err == STORAGE_OK && i < end;
+         i = runs_next_unread(&portion->runs, i + 1), at++) {
+        point = chunk_point_of(portion, i, point);
+        err = take_bucket(q, portion, metric, i, point,
+            sketch ? data[0].items + at * portion->n_pages : data[at].items);
+    }
+    return err;
+}
+
+/* The reply to a chunk, its items in the order of asking. */
+static enum storage_err take_chunk(struct count_question *q, const struct chunk *chunk)
+{
+    const struct reply *items = NULL;
+    enum storage_err err = proved_take(&q->read, &items, NULL);
+    for (int metric = 0; items != NULL && chunk->reads > 0 && metric < METRICS; metric++) {
+        if (err != STORAGE_OK || !metrics_have(chunk->portion->metrics, metric)) {
+            continue;
+        }
+        size_t n = metric_is_sketch((enum metric)metric) ? 1 : chunk->reads;
+        err = take_metric(q, chunk, (enum metric)metric, items, n);
+        items += n;
+    }
+    if (chunk->ends_group) {
+        tally_end_group(&q->tally, chunk->point);
+    }
+    return err;
+}
+
+enum storage_err count_read(struct count_question *q)
 {
     enum storage_err err = STORAGE_OK;
-    bool full = false;
+    bool full = q->read.full;
     size_t sent = 0;
-    tally_clear(&c->tally);
-    c->stale = false;
-    count_recall(c, &job->u.count);
-    if (!chunks_cut(c)) {
+    tally_clear(&q->tally);
+    recall(q);
+    if (!chunks_cut(q)) {
         return STORAGE_NOMEM;
     }
-    for (size_t i = 0; i < c->n_chunks; i++) {
-        const struct reply *reply = NULL;
-        size_t ahead = i + chunks_ahead(c, i);
-        ahead = ahead < sent ? sent : ahead;
-        enum storage_err now = STORAGE_NOMEM;
-        if (send_chunks(c, session, &job->u.count, sent, ahead)) {
-            now = await_chunk(c, session, job, &c->chunks[i], &reply, &full);
-        }
-        sent = ahead;
-        if (now != STORAGE_OK) {
-            *ret_lost = true;
-            return now;
-        }
-        now = chunk_take(c, job, &c->chunks[i], reply);
-        *ret_lost = *ret_lost || reply_is_error(reply, "NOSCRIPT");
-        err = err == STORAGE_OK ? now : err;
-        if (c->chunks[i].ends_group) {
-            tally_end_group(&c->tally, c->chunks[i].point);
-        }
+    /* if stale too: the states of all partitions are learnt */
+    for (size_t i = 0; err == STORAGE_OK && q->read.full == full && i < q->n_chunks; i++) {
+        err = ask_ahead(q, i, &sent);
+        err = err == STORAGE_OK ? take_chunk(q, &q->chunks[i]) : err;
     }
     /* what was recalled of points of which nothing was read */
-    tally_end_group(&c->tally, 0);
-    tally_end_group(&c->tally, c->tally.n_points - 1);
-    if (err == STORAGE_OK && !c->stale && !full) {
-        series_remember(c, &job->u.count);
-    }
-    if (full && !c->by_script) {
-        c->by_script = true;
-        err = counter_read(c, session, job, ret_lost);
-        c->by_script = false;
+    tally_end_group(&q->tally, 0);
+    tally_end_group(&q->tally, q->tally.n_points - 1);
+    if (err == STORAGE_OK && !q->read.stale) {
+        series_remember(q);
     }
     return err;
 }

@@ -14,6 +14,7 @@
 #define REMEMBERED 32 /* pages, at most, whose closed buckets are remembered */
 
 struct pair {
+    struct proved_read r;
     struct hll sketches[2];
     size_t n_first; /* pages of the first side */
     size_t n;
@@ -34,6 +35,7 @@ static struct pair *pair_of(const struct overlap_job *overlap)
     if (pair == NULL) {
         return NULL;
     }
+    pair->r = (struct proved_read){0};
     pair->n_first = n[0];
     pair->n = n[0] + n[1];
     for (size_t i = 0; i < pair->n; i++) {
@@ -44,57 +46,50 @@ static struct pair *pair_of(const struct overlap_job *overlap)
     return pair;
 }
 
-static enum storage_err count_keys(struct window_read *w, const struct pair *pair)
+static enum storage_err count_keys(struct pair *pair)
 {
+    struct proved_read *r = &pair->r;
     enum storage_err err = STORAGE_OK;
     for (size_t i = 0; i < pair->n; i++) {
-        struct slice page = pair->pages[i].page;
-        unsigned p = page_partition(w, page);
-        for (size_t b = 0; err == STORAGE_OK && b < w->covers[p].n; b++) {
-            err = window_count_key(w, p, KEY_UV, page, w->covers[p].buckets[b]);
+        const struct slice *page = &pair->pages[i].page;
+        unsigned p = page_partition(r, *page);
+        for (size_t b = 0; err == STORAGE_OK && b < r->covers[p].n; b++) {
+            err = proved_count_keys(r, p, KEY_UV, &page, 1, r->covers[p].buckets[b]);
         }
     }
-    window_sort_keys(w->asked);
+    proved_sort_keys(r->asked);
     return err;
 }
 
-static bool too_broad(const struct window_read *w, const struct pair *pair)
+static bool too_broad(const struct pair *pair)
 {
+    const struct proved_read *r = &pair->r;
     size_t keys = 0;
     size_t page_bytes = 0;
     for (size_t i = 0; i < pair->n; i++) {
-        size_t n = w->covers[page_partition(w, pair->pages[i].page)].n;
+        size_t n = r->covers[page_partition(r, pair->pages[i].page)].n;
         keys += n;
         page_bytes += n * pair->pages[i].page.n;
     }
-    return keys > WINDOW_READS_MAX ||
-           (w->asked->explain && (keys > COUNTED_KEYS_MAX || page_bytes > COUNTED_BYTES_MAX));
+    return keys > READS_MAX ||
+           (r->asked->explain && (keys > COUNTED_KEYS_MAX || page_bytes > COUNTED_BYTES_MAX));
 }
 
-/* Until a plan has held. */
-static enum storage_err read_pair(struct window_read *w, struct pair *pair)
+static enum storage_err read_pair(void *data)
 {
+    struct pair *pair = data;
     uint64_t partitions = 0;
     for (size_t i = 0; i < pair->n; i++) {
-        partitions |= UINT64_C(1) << page_partition(w, pair->pages[i].page);
+        partitions |= UINT64_C(1) << page_partition(&pair->r, pair->pages[i].page);
     }
-    for (unsigned tries = 0; monotonic_ms() < w->job->deadline_ms; tries++) {
-        w->forgetful = tries >= WINDOW_RECALLS;
-        hll_clear(&pair->sketches[0]);
-        hll_clear(&pair->sketches[1]);
-        enum storage_err err = window_plan(w, partitions);
-        if (err == STORAGE_OK && too_broad(w, pair)) {
-            return STORAGE_TOO_BROAD;
-        }
-        if (err == STORAGE_OK) {
-            err = page_sketches_read(w, pair->pages, pair->n, take_sketch, pair);
-        }
-        if (err != STORAGE_OK || (!w->stale && !window_moved_on(w))) {
-            return err;
-        }
-        atomic_fetch_add(&w->core->stats.query_replans, 1);
+    hll_clear(&pair->sketches[0]);
+    hll_clear(&pair->sketches[1]);
+    enum storage_err err = proved_plan(&pair->r, partitions);
+    if (err != STORAGE_OK) {
+        return err;
     }
-    return STORAGE_LATE;
+    return too_broad(pair) ? STORAGE_TOO_BROAD
+                           : page_sketches_read(&pair->r, pair->pages, pair->n, take_sketch, pair);
 }
 
 /* The pages of both sides. */
@@ -118,22 +113,23 @@ static enum storage_err resolve(
 enum storage_err overlap_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct overlap_job *overlap = &job->u.overlap;
-    struct window_read w;
     enum storage_err err = resolve(reader, job, overlap, ret_lost);
     if (err != STORAGE_OK) {
         return err;
     }
     struct pair *pair = pair_of(overlap);
-    bool begun = window_begin(&w, reader, job, &overlap->asked, ret_lost);
-    err = begun && pair != NULL ? STORAGE_OK : STORAGE_NOMEM;
-    window_clear_keys(&w);
-    err = err == STORAGE_OK ? read_pair(&w, pair) : err;
-    err = err == STORAGE_OK ? count_keys(&w, pair) : err;
+    if (pair == NULL) {
+        return STORAGE_NOMEM;
+    }
+    bool begun = proved_begin(&pair->r, reader, job, &overlap->asked, ret_lost);
+    err = begun ? proved_attempts(&pair->r, read_pair, pair) : STORAGE_NOMEM;
+    err = err == STORAGE_OK ? count_keys(pair) : err;
     if (err == STORAGE_OK) {
         hll_joint_estimate(&pair->sketches[0], &pair->sketches[1], &overlap->joint);
         atomic_fetch_add(&reader->core->stats.queries, 1);
     }
-    window_end(&w);
+    proved_end(&pair->r);
+    proved_release(&pair->r);
     free(pair);
     return err;
 }

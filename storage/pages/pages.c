@@ -23,7 +23,7 @@
 
 /* One job's work. */
 struct ranking {
-    struct window_read w;
+    struct proved_read read;
     struct pages_scan scan;
     struct pages_job *job;
     struct page_row *rows; /* owned: those whose visitors were read */
@@ -123,7 +123,7 @@ static enum storage_err read_batch(struct ranking *r, size_t first, size_t n)
         pages[i] = (struct sketched_page){sum->page, sum->present, first + i < REMEMBERED};
         r->rows[r->n_rows + i] = (struct page_row){.page = sum->page, .pv = sum->pv};
     }
-    return page_sketches_read(&r->w, pages, n, take_sketch, r);
+    return page_sketches_read(&r->read, pages, n, take_sketch, r);
 }
 
 static enum storage_err read_visitors(struct ranking *r)
@@ -133,7 +133,7 @@ static enum storage_err read_visitors(struct ranking *r)
                                 : (r->job->limit < r->job->total ? r->job->limit : r->job->total);
     r->n_rows = r->n_first = 0;
     r->job->clamped = false;
-    for (size_t i = 0; err == STORAGE_OK && !r->w.stale && i < last;) {
+    for (size_t i = 0; err == STORAGE_OK && !r->read.stale && i < last;) {
         if (!may_be_among(r, &r->scan.sums.all[i])) {
             break;
         }
@@ -157,16 +157,16 @@ static enum storage_err choose(struct ranking *r)
     return STORAGE_OK;
 }
 
-/* One attempt; *ret_done: it held. */
-static enum storage_err attempt(struct ranking *r, bool *ret_done)
+static enum storage_err attempt(void *data)
 {
-    unsigned n = r->w.core->partitions.n;
+    struct ranking *r = data;
+    unsigned n = r->read.core->partitions.n;
     uint64_t all = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
-    window_clear_keys(&r->w);
-    enum storage_err err = window_plan(&r->w, all);
+    proved_clear_keys(&r->read);
+    enum storage_err err = proved_plan(&r->read, all);
     err = err == STORAGE_OK ? choose(r) : err;
-    err = err == STORAGE_OK ? pages_scan_run(&r->scan, &r->w, r->job->prefix) : err;
-    if (err != STORAGE_OK || r->w.stale || window_moved_on(&r->w)) {
+    err = err == STORAGE_OK ? pages_scan_run(&r->scan, &r->read, r->job->prefix) : err;
+    if (err != STORAGE_OK || !proved_holds(&r->read)) {
         return err;
     }
     struct page_sums *sums = &r->scan.sums;
@@ -177,9 +177,7 @@ static enum storage_err attempt(struct ranking *r, bool *ret_done)
     while (r->job->total < sums->n && sums->all[r->job->total].pv > 0) {
         r->job->total++;
     }
-    err = read_visitors(r);
-    *ret_done = err == STORAGE_OK && !r->w.stale;
-    return err;
+    return read_visitors(r);
 }
 
 /* The rows with their names, into memory of the job's own.  False: no memory. */
@@ -210,9 +208,9 @@ static enum storage_err conclude(struct ranking *r)
     if (!copy_rows(r->rows, r->n_rows < job->limit ? r->n_rows : job->limit, job)) {
         return STORAGE_NOMEM;
     }
-    window_sort_keys(&job->asked);
-    atomic_fetch_add(&r->w.core->stats.queries, 1);
-    atomic_fetch_add(&r->w.core->stats.query_keys, (int64_t)r->scan.buckets_read);
+    proved_sort_keys(&job->asked);
+    atomic_fetch_add(&r->read.core->stats.queries, 1);
+    atomic_fetch_add(&r->read.core->stats.query_keys, (int64_t)r->scan.buckets_read);
     return STORAGE_OK;
 }
 
@@ -228,19 +226,13 @@ enum storage_err pages_run(struct reader *reader, struct storage_job *job, bool 
     arena_clear(&pages->arena);
     enum storage_err err = page_set_resolve(
         reader, job, &pages->set, pages->asked.site, &pages->pages, &pages->n_pages, ret_lost);
-    if (!window_begin(&r->w, reader, job, &pages->asked, ret_lost) || r->first == NULL) {
+    if (!proved_begin(&r->read, reader, job, &pages->asked, ret_lost) || r->first == NULL) {
         err = STORAGE_NOMEM;
     }
-    bool done = false;
-    for (unsigned tries = 0; err == STORAGE_OK && !done; tries++) {
-        r->w.forgetful = tries >= WINDOW_RECALLS;
-        err = monotonic_ms() < job->deadline_ms ? attempt(r, &done) : STORAGE_LATE;
-        if (err == STORAGE_OK && !done) {
-            atomic_fetch_add(&reader->core->stats.query_replans, 1);
-        }
-    }
+    err = err == STORAGE_OK ? proved_attempts(&r->read, attempt, r) : err;
     err = err == STORAGE_OK ? conclude(r) : err;
-    window_end(&r->w);
+    proved_end(&r->read);
+    proved_release(&r->read);
     pages_scan_release(&r->scan);
     free(r->rows);
     free(r->first);

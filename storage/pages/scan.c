@@ -7,12 +7,12 @@
 
 /* The first look.  A hash or zset of at most 128 short names, as Redis is made, comes as a whole
  * whatever COUNT says; of a larger one comes about COUNT. */
-#define LOOK_COUNT "128"
+#define LOOK_COUNT SLICE("128")
 #define LOOK_WORK  32 /* hashes in one piece; a zset counts twice: about 2 ms if all are large */
 
-#define SCAN_COUNT "250" /* entries that a step of a scan looks at */
-#define SCAN_WORK  4     /* steps in one piece, of zsets as above: about 0.5 ms */
-#define SLOTS      16    /* buckets of a partition that are scanned at the same time */
+#define SCAN_COUNT SLICE("250") /* entries that a step of a scan looks at */
+#define SCAN_WORK  4            /* steps in one piece, of zsets as above: about 0.5 ms */
+#define SLOTS      16           /* buckets of a partition that are scanned at the same time */
 
 /* Which buckets a page is in takes a bit for each of the window: so many bytes in all, which four
  * million pages need in 256 buckets. */
@@ -26,8 +26,8 @@ struct staged {
 /* A bucket that is being scanned. */
 struct slot {
     bool busy;
-    size_t bucket;         /* in the cover */
-    struct pages_run *run; /* whose own sums it goes to; NULL: to those of the question */
+    size_t bucket;              /* in the cover */
+    struct remembered_run *run; /* to whose own sums it goes; NULL: to those of the question */
     char cursor[24];
     struct staged *staged; /* owned */
     size_t n_staged, staged_capacity;
@@ -45,7 +45,7 @@ struct lot {
 
 struct scanning {
     struct pages_scan *scan;
-    struct window_read *w;
+    struct proved_read *r;
     struct slice prefix;
     struct pages_memory memory;
     size_t n_buckets; /* of the longest cover: foreign data may have a page where it is not */
@@ -88,28 +88,28 @@ static enum storage_err find_asked(const struct scanning *s, struct slice page, 
     if (sums->n >= s->n_most) {
         return STORAGE_TOO_BROAD;
     }
-    if (!page_sums_find(sums, s->w->asked->site, page, !s->scan->chosen, ret)) {
+    if (!page_sums_find(sums, s->r->asked->site, page, !s->scan->chosen, ret)) {
         return STORAGE_NOMEM;
     }
     bool ok = *ret == INDEX_NONE || page_sums_reserve_present(sums, *ret, s->n_buckets);
     return ok ? STORAGE_OK : STORAGE_NOMEM;
 }
 
-/* The sum of a page in those of a run, which has all pages. */
+/* The sum of a page in those of a run of @n buckets, which has all pages. */
 static enum storage_err find_own(
-    const struct scanning *s, struct pages_run *run, struct slice page, uint32_t *ret)
+    const struct scanning *s, struct page_sums *own, size_t n, struct slice page, uint32_t *ret)
 {
-    if (run->own.n >= s->n_most) {
+    if (own->n >= s->n_most) {
         return STORAGE_TOO_BROAD;
     }
-    bool ok = page_sums_find(&run->own, s->w->asked->site, page, true, ret) &&
-              page_sums_reserve_present(&run->own, *ret, run->n);
+    bool ok = page_sums_find(own, s->r->asked->site, page, true, ret) &&
+              page_sums_reserve_present(own, *ret, n);
     return ok ? STORAGE_OK : STORAGE_NOMEM;
 }
 
 /* All that a run's table has, to the sums of the question. */
 static enum storage_err add_table(
-    struct scanning *s, const struct pages_run *run, struct slice table)
+    struct scanning *s, const struct remembered_run *run, struct slice table)
 {
     enum storage_err err = STORAGE_OK;
     struct page_entry entry;
@@ -130,7 +130,7 @@ static enum storage_err add_table(
     return err;
 }
 
-static enum storage_err finish_run(struct scanning *s, unsigned p, struct pages_run *run)
+static enum storage_err finish_run(struct scanning *s, unsigned p, struct remembered_run *run)
 {
     struct slice table;
     if (!pages_memory_table(&s->memory, p, run, &table)) {
@@ -142,11 +142,11 @@ static enum storage_err finish_run(struct scanning *s, unsigned p, struct pages_
 static enum storage_err add_recalled(struct scanning *s)
 {
     enum storage_err err = STORAGE_OK;
-    for (unsigned p = 0; p < s->w->core->partitions.n; p++) {
-        struct partition_runs *of = &s->memory.of[p];
-        for (size_t i = 0; err == STORAGE_OK && i < of->n; i++) {
-            if (of->runs[i].recalled) {
-                err = finish_run(s, p, &of->runs[i]);
+    for (unsigned p = 0; p < s->r->core->partitions.n; p++) {
+        const struct remembered_runs *runs = &s->memory.of[p].runs;
+        for (size_t i = 0; err == STORAGE_OK && i < runs->n; i++) {
+            if (runs->all[i].recalled) {
+                err = finish_run(s, p, &runs->all[i]);
             }
         }
     }
@@ -158,10 +158,12 @@ static enum storage_err add_recalled(struct scanning *s)
 /* Nothing has come of it so far. */
 static void slot_begin(struct scanning *s, unsigned p, struct slot *slot, size_t bucket)
 {
-    struct pages_run *run = pages_memory_run(&s->memory, p, bucket);
+    struct remembered_run *run = pages_memory_run(&s->memory, p, bucket);
+    bool own = run != NULL &&
+               pages_memory_has_room(&s->memory, pages_memory_sums(&s->memory, p, run), run->n);
     slot->busy = true;
     slot->bucket = bucket;
-    slot->run = run != NULL && pages_memory_has_room(&s->memory, run) ? run : NULL;
+    slot->run = own ? run : NULL;
     slot->n_staged = 0;
     memcpy(slot->cursor, "0", 2);
 }
@@ -169,8 +171,9 @@ static void slot_begin(struct scanning *s, unsigned p, struct slot *slot, size_t
 /* All that came of one bucket: a page that came twice has the greater of its values. */
 static enum storage_err slot_end(struct scanning *s, unsigned p, struct slot *slot)
 {
-    struct pages_run *run = pages_memory_run(&s->memory, p, slot->bucket);
-    struct page_sums *sums = slot->run != NULL ? &slot->run->own : &s->scan->sums;
+    struct remembered_run *run = pages_memory_run(&s->memory, p, slot->bucket);
+    struct run_sums *of_run = run != NULL ? pages_memory_sums(&s->memory, p, run) : NULL;
+    struct page_sums *sums = slot->run != NULL ? &of_run->own : &s->scan->sums;
     size_t bucket = slot->bucket - (slot->run != NULL ? slot->run->first : 0);
     s->turn++;
     for (size_t i = 0; i < slot->n_staged; i++) {
@@ -179,22 +182,24 @@ static enum storage_err slot_end(struct scanning *s, unsigned p, struct slot *sl
     slot->n_staged = 0;
     slot->busy = false;
     s->scan->buckets_read++;
-    return run != NULL && --run->left == 0 ? finish_run(s, p, run) : STORAGE_OK;
+    return of_run != NULL && --of_run->left == 0 ? finish_run(s, p, run) : STORAGE_OK;
 }
 
 static enum storage_err stage(
-    struct scanning *s, struct slot *slot, struct slice page, const struct reply *value)
+    struct scanning *s, unsigned p, struct slot *slot, struct slice page, const struct reply *value)
 {
     uint32_t sum = INDEX_NONE;
     int64_t pv = reply_integer(value, -1);
     if (pv < 0 || page.n > EVENT_PAGE_MAX) {
-        return window_foreign(s->w);
+        return proved_foreign(s->r);
     }
     if (page.n == 0 || pv == 0) { /* no bytes: the whole site */
         return STORAGE_OK;
     }
-    enum storage_err err =
-        slot->run != NULL ? find_own(s, slot->run, page, &sum) : find_asked(s, page, &sum);
+    enum storage_err err = slot->run == NULL
+                               ? find_asked(s, page, &sum)
+                               : find_own(s, &pages_memory_sums(&s->memory, p, slot->run)->own,
+                                     slot->run->n, page, &sum);
     if (err != STORAGE_OK || sum == INDEX_NONE) {
         return err;
     }
@@ -219,15 +224,11 @@ static enum storage_err take_step(
 {
     enum storage_err err = STORAGE_OK;
     if (!is_step(slot, step)) {
-        return window_foreign(s->w);
+        return proved_foreign(s->r);
     }
     const struct reply *entries = &step->items[1];
-    struct pages_run *run = pages_memory_run(&s->memory, p, slot->bucket);
-    if (run != NULL) {
-        pages_memory_seen(&s->memory, p, run);
-    }
     for (size_t i = 0; err == STORAGE_OK && i < entries->n; i += 2) {
-        err = stage(s, slot, entries->items[i].text, &entries->items[i + 1]);
+        err = stage(s, p, slot, entries->items[i].text, &entries->items[i + 1]);
     }
     memcpy(slot->cursor, step->items[0].text.p, step->items[0].text.n + 1);
     return err == STORAGE_OK && strcmp(slot->cursor, "0") == 0 ? slot_end(s, p, slot) : err;
@@ -235,64 +236,68 @@ static enum storage_err take_step(
 
 /* ---- asking ---- */
 
-static bool is_hash(const struct window_read *w, unsigned p, size_t bucket)
+static bool is_hash(const struct proved_read *r, unsigned p, size_t bucket)
 {
-    return w->covers[p].buckets[bucket].level == LEVEL_MINUTE;
+    return r->covers[p].buckets[bucket].level == LEVEL_MINUTE;
 }
 
-static size_t work_of(const struct window_read *w, unsigned p, size_t bucket)
+static size_t work_of(const struct proved_read *r, unsigned p, size_t bucket)
 {
-    return is_hash(w, p, bucket) ? 1 : 2;
+    return is_hash(r, p, bucket) ? 1 : 2;
 }
 
 static void put_scan(
-    struct window_read *w, unsigned p, size_t bucket, const char *cursor, const char *count)
+    struct proved_read *r, unsigned p, size_t bucket, const char *cursor, struct slice count)
 {
     struct key key;
-    key_bucket(&key, w->core->partitions.tag[p], KEY_PV, w->asked->site,
-        w->covers[p].buckets[bucket], SLICE(""));
-    window_piece_put(w, is_hash(w, p, bucket) ? "HSCAN" : "ZSCAN", &key, cursor, count);
+    key_bucket(&key, r->core->partitions.tag[p], KEY_PV, r->asked->site,
+        r->covers[p].buckets[bucket], SLICE(""));
+    proved_command(r, is_hash(r, p, bucket) ? "HSCAN" : "ZSCAN", 1, 3);
+    proved_key(r, &key);
+    proved_word(r, (struct slice){cursor, strlen(cursor)});
+    proved_word(r, SLICE("COUNT"));
+    proved_word(r, count);
 }
 
 /* The next bucket from @bucket on that must be read; the cover's n: none. */
-static size_t next_unread(struct scanning *s, unsigned p, size_t bucket)
+static size_t next_unread(const struct scanning *s, unsigned p, size_t bucket)
 {
-    const struct pages_run *run = pages_memory_run(&s->memory, p, bucket);
-    while (run != NULL && run->recalled) {
-        bucket = run->first + run->n;
-        run = pages_memory_run(&s->memory, p, bucket);
-    }
-    return bucket;
+    return runs_next_unread(&s->memory.of[p].runs, bucket);
+}
+
+static bool begin_piece(struct scanning *s, unsigned p, size_t first)
+{
+    return proved_piece(s->r, p, &s->r->covers[p], &s->memory.of[p].runs, first);
 }
 
 /* One piece of the first look, from *bucket on, which moves behind it. */
 static bool ask_look(struct scanning *s, unsigned p, size_t *bucket)
 {
-    struct window_read *w = s->w;
+    struct proved_read *r = s->r;
     size_t first = *bucket;
     size_t end = first;
     size_t work = 0;
-    if (!window_piece_begin(w, p, first, 0)) {
+    if (!begin_piece(s, p, first)) {
         return false;
     }
-    while (*bucket < w->covers[p].n && work < LOOK_WORK) {
-        put_scan(w, p, *bucket, "0", LOOK_COUNT);
-        work += work_of(w, p, *bucket);
+    while (*bucket < r->covers[p].n && work < LOOK_WORK) {
+        put_scan(r, p, *bucket, "0", LOOK_COUNT);
+        work += work_of(r, p, *bucket);
         end = *bucket + 1;
         *bucket = next_unread(s, p, end);
     }
-    w->pieces[w->n_pieces - 1].n = end - first;
-    window_piece_end(w);
+    proved_piece_end(r, end - first);
     return true;
 }
 
 /* Before anything is asked, so that no answer is left under way if it is too much. */
-static enum storage_err count_keys(struct window_read *w)
+static enum storage_err count_keys(struct proved_read *r)
 {
     enum storage_err err = STORAGE_OK;
-    for (unsigned p = 0; p < w->core->partitions.n; p++) {
-        for (size_t i = 0; err == STORAGE_OK && i < w->covers[p].n; i++) {
-            err = window_count_key(w, p, KEY_PV, SLICE(""), w->covers[p].buckets[i]);
+    const struct slice *whole_site = &SLICE("");
+    for (unsigned p = 0; p < r->core->partitions.n; p++) {
+        for (size_t i = 0; err == STORAGE_OK && i < r->covers[p].n; i++) {
+            err = proved_count_keys(r, p, KEY_PV, &whole_site, 1, r->covers[p].buckets[i]);
         }
     }
     return err;
@@ -302,16 +307,16 @@ static enum storage_err count_keys(struct window_read *w)
  * state. */
 static enum storage_err ask_looks(struct scanning *s)
 {
-    struct window_read *w = s->w;
-    for (unsigned p = 0; p < w->core->partitions.n; p++) {
+    struct proved_read *r = s->r;
+    for (unsigned p = 0; p < r->core->partitions.n; p++) {
         size_t bucket = next_unread(s, p, 0);
         do {
             if (!ask_look(s, p, &bucket)) {
                 return STORAGE_NOMEM;
             }
-        } while (bucket < w->covers[p].n);
+        } while (bucket < r->covers[p].n);
     }
-    return window_send(w) ? STORAGE_OK : STORAGE_NOMEM;
+    return proved_send(r) ? STORAGE_OK : STORAGE_NOMEM;
 }
 
 /* One bucket of the first look: all of it, or it is a large one. */
@@ -320,7 +325,7 @@ static enum storage_err take_look(
 {
     struct lot *lot = &s->lots[p];
     if (!is_step(&s->look, step)) {
-        return window_foreign(s->w);
+        return proved_foreign(s->r);
     }
     if (slice_equal(step->items[0].text, SLICE("0"))) {
         slot_begin(s, p, &s->look, bucket);
@@ -335,14 +340,13 @@ static enum storage_err take_look(
 
 static enum storage_err take_looks(struct scanning *s)
 {
-    struct window_read *w = s->w;
+    struct proved_read *r = s->r;
     enum storage_err err = STORAGE_OK;
-    while (err == STORAGE_OK && w->next < w->n_pieces) { /* if stale too: all views are learnt */
+    while (err == STORAGE_OK && r->next < r->n_pieces) { /* if stale too: all views are learnt */
         const struct reply *items = NULL;
-        struct window_piece piece;
-        err = window_take(w, &items, &piece);
-        s->scan->at_s = s->scan->at_s == 0 ? w->latest_s : s->scan->at_s;
-        items = w->stale ? NULL : items;
+        struct proved_piece piece;
+        err = proved_take(r, &items, &piece);
+        items = r->stale ? NULL : items;
         size_t bucket = piece.first;
         for (size_t i = 0; err == STORAGE_OK && items != NULL && i < piece.n_commands; i++) {
             err = take_look(s, piece.partition, bucket, &items[i]);
@@ -368,7 +372,7 @@ static void choose_slots(struct scanning *s, unsigned p, size_t *ret_first, size
             slot_begin(s, p, slot, lot->large[lot->next++]);
         }
         if (slot->busy) {
-            work += work_of(s->w, p, slot->bucket);
+            work += work_of(s->r, p, slot->bucket);
             *ret_first = slot->bucket < *ret_first ? slot->bucket : *ret_first;
             *ret_last = slot->bucket > *ret_last ? slot->bucket : *ret_last;
             lot->asked[lot->n_asked++] = slot;
@@ -384,21 +388,21 @@ static enum storage_err ask_steps(struct scanning *s, unsigned p)
     if (lot->n_asked == 0) {
         return STORAGE_OK;
     }
-    if (!window_piece_begin(s->w, p, first, last - first + 1)) {
+    if (!begin_piece(s, p, first)) {
         return STORAGE_NOMEM;
     }
     for (size_t i = 0; i < lot->n_asked; i++) {
-        put_scan(s->w, p, lot->asked[i]->bucket, lot->asked[i]->cursor, SCAN_COUNT);
+        put_scan(s->r, p, lot->asked[i]->bucket, lot->asked[i]->cursor, SCAN_COUNT);
     }
-    window_piece_end(s->w);
+    proved_piece_end(s->r, last - first + 1);
     return STORAGE_OK;
 }
 
 static enum storage_err take_steps(struct scanning *s)
 {
     const struct reply *items = NULL;
-    struct window_piece piece;
-    enum storage_err err = window_take(s->w, &items, &piece);
+    struct proved_piece piece;
+    enum storage_err err = proved_take(s->r, &items, &piece);
     struct lot *lot = &s->lots[piece.partition];
     for (size_t i = 0; err == STORAGE_OK && items != NULL && i < lot->n_asked; i++) {
         err = take_step(s, piece.partition, lot->asked[i], &items[i]);
@@ -409,18 +413,18 @@ static enum storage_err take_steps(struct scanning *s)
 /* All partitions in step: what one answers is worked on here while Redis is at the next. */
 static enum storage_err read_large(struct scanning *s)
 {
-    struct window_read *w = s->w;
+    struct proved_read *r = s->r;
     enum storage_err err = STORAGE_OK;
     bool more = true;
-    while (err == STORAGE_OK && !w->stale && more) {
-        for (unsigned p = 0; err == STORAGE_OK && p < w->core->partitions.n; p++) {
+    while (err == STORAGE_OK && !r->stale && more) {
+        for (unsigned p = 0; err == STORAGE_OK && p < r->core->partitions.n; p++) {
             err = ask_steps(s, p);
         }
-        more = w->next < w->n_pieces;
-        if (err == STORAGE_OK && !window_send(w)) {
+        more = r->next < r->n_pieces;
+        if (err == STORAGE_OK && !proved_send(r)) {
             err = STORAGE_NOMEM;
         }
-        while (err == STORAGE_OK && w->next < w->n_pieces) {
+        while (err == STORAGE_OK && r->next < r->n_pieces) {
             err = take_steps(s);
         }
     }
@@ -442,28 +446,26 @@ static void scanning_free(struct scanning *s)
     free(s);
 }
 
-enum storage_err pages_scan_run(struct pages_scan *scan, struct window_read *w, struct slice prefix)
+enum storage_err pages_scan_run(struct pages_scan *scan, struct proved_read *r, struct slice prefix)
 {
     struct scanning *s = calloc(1, sizeof(*s));
     if (s == NULL) {
         return STORAGE_NOMEM;
     }
     s->scan = scan;
-    s->w = w;
+    s->r = r;
     s->prefix = prefix;
-    scan->at_s = 0;
-    for (unsigned p = 0; p < w->core->partitions.n; p++) {
-        s->n_buckets = w->covers[p].n > s->n_buckets ? w->covers[p].n : s->n_buckets;
+    for (unsigned p = 0; p < r->core->partitions.n; p++) {
+        s->n_buckets = r->covers[p].n > s->n_buckets ? r->covers[p].n : s->n_buckets;
     }
     s->n_most = PRESENT_BYTES_MAX / (page_bits_size(s->n_buckets) + 1);
     s->n_most = s->n_most < PAGES_SCAN_MAX ? s->n_most : PAGES_SCAN_MAX;
-    enum storage_err err = pages_memory_begin(&s->memory, w) ? STORAGE_OK : STORAGE_NOMEM;
-    err = err == STORAGE_OK ? count_keys(w) : err;
+    enum storage_err err = pages_memory_begin(&s->memory, r) ? STORAGE_OK : STORAGE_NOMEM;
+    err = err == STORAGE_OK ? count_keys(r) : err;
     err = err == STORAGE_OK ? ask_looks(s) : err;
     err = err == STORAGE_OK ? add_recalled(s) : err; /* while Redis works */
     err = err == STORAGE_OK ? take_looks(s) : err;
-    err = err == STORAGE_OK && !w->stale ? read_large(s) : err;
-    w->latest_s = scan->at_s;
+    err = err == STORAGE_OK && !r->stale ? read_large(s) : err;
     scanning_free(s);
     return err;
 }

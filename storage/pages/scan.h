@@ -1,6 +1,6 @@
 /* scan.h - the page views of every page of a site over a planned window.
  *
- * Layer: storage, private to pages.c.  Belongs to a reader thread.
+ * Layer: storage, private to pages/pages.c.  Belongs to a reader thread.
  *
  * What is remembered of closed buckets (pages/memory.h) is taken from there.  The others are first
  * looked at all at once, in one write to Redis: a scan (HSCAN, ZSCAN) that brings all of a small
@@ -22,17 +22,16 @@
 struct pages_scan {
     struct page_sums sums; /* `present` numbers the buckets of the page's partition's cover */
     bool chosen;           /* no other pages than those that are there already */
-    int64_t at_s;          /* Redis's clock in the first replies */
     size_t buckets_read;
 };
 
 /* Count only pages that are added before the scan. */
 bool pages_scan_choose(struct pages_scan *scan, struct slice site, struct slice page);
 
-/* All pages that begin with @prefix (or were chosen, and do).  w->stale, w->latest_s: see there;
- * the latter is that of the first replies, which is what window_moved_on() wants. */
+/* All pages that begin with @prefix (or were chosen, and do), over the covers that were planned.
+ * r->stale: see there. */
 enum storage_err pages_scan_run(
-    struct pages_scan *scan, struct window_read *w, struct slice prefix);
+    struct pages_scan *scan, struct proved_read *r, struct slice prefix);
 
 void pages_scan_clear(struct pages_scan *scan);
 void pages_scan_release(struct pages_scan *scan);

@@ -2,39 +2,27 @@
 
 #include <stdlib.h>
 
-#include "storage/base/index.h"
-#include "storage/read/run.h"
-
 /* In one turn of Redis's thread: 64 dense sketches are 800 KB, which it copies in some 30 us. */
 #define SKETCHES_AT_ONCE 64
 #define SKETCHES_AHEAD   768 /* asked for and not answered: 9 MB that Redis buffers for us */
 
-/* Buckets [first, first + n) of a page's cover that are remembered as one. */
-struct sketch_run {
-    size_t first, n;
-    struct cache_id id;
-    enum proof proof; /* by the plan */
-    bool recalled;
-    size_t text, n_text; /* of what was recalled, in walk->texts */
-};
-
 struct walk_page {
     unsigned partition;
     size_t first_run, n_runs; /* in walk->runs */
+    struct cache_id name;     /* if it has any */
     bool unread;              /* nothing of it need be asked for */
 };
 
 /* A walk over the keys of all pages: page by page, bucket by bucket. */
 struct walk {
-    struct window_read *w;
+    struct proved_read *r;
     const struct sketched_page *pages;
     struct walk_page *about; /* owned: of each page up to the next one to be asked for */
     size_t n;
-    struct sketch_run *runs; /* owned: of all pages */
-    size_t n_runs, runs_capacity;
-    struct buffer texts;
-    size_t page, bucket; /* the next key to be asked for */
-    size_t asked, taken; /* keys */
+    struct remembered_runs runs; /* of all pages, those of one behind those of the other */
+    struct buffer texts;         /* sketches that were recalled */
+    size_t page, bucket;         /* the next key to be asked for */
+    size_t asked, taken;         /* keys */
     page_sketch_fn *take;
     void *data;
     struct hll sketch; /* of the page that is being read */
@@ -42,14 +30,14 @@ struct walk {
     struct hll run;    /* of the run of it that is being read */
 };
 
-unsigned page_partition(const struct window_read *w, struct slice page)
+unsigned page_partition(const struct proved_read *r, struct slice page)
 {
-    return partition_of(&w->core->partitions, page_hash(w->asked->site, page));
+    return partition_of(&r->core->partitions, page_hash(r->asked->site, page));
 }
 
 static const struct cover *cover_of(const struct walk *walk, size_t page)
 {
-    return &walk->w->covers[walk->about[page].partition];
+    return &walk->r->covers[walk->about[page].partition];
 }
 
 static bool may_be_in(const struct sketched_page *page, size_t bucket)
@@ -58,15 +46,10 @@ static bool may_be_in(const struct sketched_page *page, size_t bucket)
 }
 
 /* The run of the page that bucket @i of its cover is in; NULL: none. */
-static const struct sketch_run *run_of(const struct walk *walk, size_t page, size_t i)
+static const struct remembered_run *run_of(const struct walk *walk, size_t page, size_t i)
 {
     const struct walk_page *about = &walk->about[page];
-    for (size_t r = about->first_run; r < about->first_run + about->n_runs; r++) {
-        if (i >= walk->runs[r].first && i - walk->runs[r].first < walk->runs[r].n) {
-            return &walk->runs[r];
-        }
-    }
-    return NULL;
+    return about->n_runs == 0 ? NULL : run_at(&walk->runs.all[about->first_run], about->n_runs, i);
 }
 
 /* The next bucket of the page from @bucket on that must be read; cover->n: none. */
@@ -74,7 +57,7 @@ static size_t next_bucket(const struct walk *walk, size_t page, size_t bucket)
 {
     const struct cover *cover = cover_of(walk, page);
     while (bucket < cover->n) {
-        const struct sketch_run *run = run_of(walk, page, bucket);
+        const struct remembered_run *run = run_of(walk, page, bucket);
         if (run != NULL && run->recalled) {
             bucket = run->first + run->n;
         } else if (may_be_in(&walk->pages[page], bucket)) {
@@ -101,57 +84,46 @@ static bool is_in_any(const struct sketched_page *page, size_t first, size_t end
     return first < end;
 }
 
-/* A run of the page that has it: is it remembered? */
-static bool add_run(
-    struct walk *walk, const struct cache_id *name, size_t page, size_t first, size_t end)
+/* Is what the run has of the page remembered? */
+static void recall(struct walk *walk, size_t page, struct remembered_run *run)
 {
-    struct window_read *w = walk->w;
     struct walk_page *about = &walk->about[page];
-    if (!array_reserve(&walk->runs, &walk->runs_capacity, walk->n_runs, sizeof(*walk->runs))) {
-        return false;
-    }
-    struct sketch_run *run = &walk->runs[walk->n_runs++];
-    *run = (struct sketch_run){.first = first, .n = end - first, .text = walk->texts.n};
-    const struct partition_view *view = &w->known[about->partition].view;
-    run->proof = closed_proof(w->zone, view, cover_of(walk, page)->buckets[first]);
-    run->id = closed_run_id(w->core->cache, name, cover_of(walk, page), first, end - first);
-    run->recalled =
-        closed_recall(w->core->cache, &run->id, view, run->proof, copy_text, &walk->texts);
+    struct cache_id id = run_id(walk->r->core->cache, &about->name, cover_of(walk, page), run);
+    run->text = walk->texts.n;
+    run->recalled = proved_recall(walk->r, about->partition, run, &id, copy_text, &walk->texts);
     run->n_text = walk->texts.n - run->text;
-    about->n_runs++;
-    if (run->recalled) {
-        window_recalled(w, about->partition, run->proof);
-    }
-    atomic_fetch_add(run->recalled ? &w->core->stats.cache_hits : &w->core->stats.cache_misses, 1);
-    return !walk->texts.failed;
 }
 
+/* The page's runs, but for those that it is not in.  False: no memory. */
 static bool find_runs(struct walk *walk, size_t page)
 {
-    struct window_read *w = walk->w;
+    struct proved_read *r = walk->r;
     struct walk_page *about = &walk->about[page];
     const struct slice *name_of = &walk->pages[page].page;
     const struct cover *cover = cover_of(walk, page);
-    const struct partition_view *view = &w->known[about->partition].view;
+    struct remembered_runs *runs = &walk->runs;
     struct buffer scratch;
-    bool ok = true;
-    about->first_run = walk->n_runs;
-    if (!walk->pages[page].remember || !window_may_recall(w, about->partition)) {
+    about->first_run = runs->n;
+    if (!walk->pages[page].remember || !proved_may_recall(r, about->partition)) {
         return true;
     }
     buffer_init(&scratch);
-    struct cache_id name = closed_name(
-        w->core->cache, &scratch, about->partition, KEY_UV, w->asked->site, &name_of, 1);
-    ok = !scratch.failed;
+    about->name =
+        run_name(r->core->cache, &scratch, about->partition, KEY_UV, r->asked->site, &name_of, 1);
+    bool ok = !scratch.failed &&
+              runs_find(runs, r->zone, &r->known[about->partition].view, cover, 0, cover->n);
     buffer_release(&scratch);
-    for (size_t i = 0; ok && i < cover->n;) {
-        size_t end = closed_run_end(w->zone, view, cover, i, cover->n);
-        if (end > i && is_in_any(&walk->pages[page], i, end)) {
-            ok = add_run(walk, &name, page, i, end);
+    size_t kept = about->first_run;
+    for (size_t i = about->first_run; ok && i < runs->n; i++) {
+        struct remembered_run run = runs->all[i];
+        if (is_in_any(&walk->pages[page], run.first, run.first + run.n)) {
+            recall(walk, page, &run);
+            runs->all[kept++] = run;
         }
-        i = end > i ? end : i + 1;
     }
-    return ok;
+    runs->n = kept;
+    about->n_runs = kept - about->first_run;
+    return ok && !walk->texts.failed;
 }
 
 /* ---- asking ---- */
@@ -159,13 +131,13 @@ static bool find_runs(struct walk *walk, size_t page)
 /* The page that comes next. */
 static bool begin_page(struct walk *walk)
 {
-    struct window_read *w = walk->w;
+    struct proved_read *r = walk->r;
     struct walk_page *about = &walk->about[walk->page];
-    about->partition = page_partition(w, walk->pages[walk->page].page);
+    about->partition = page_partition(r, walk->pages[walk->page].page);
     if (!find_runs(walk, walk->page)) {
         return false;
     }
-    about->unread = w->known[about->partition].seen &&
+    about->unread = r->known[about->partition].seen &&
                     next_bucket(walk, walk->page, 0) == cover_of(walk, walk->page)->n;
     return true;
 }
@@ -173,24 +145,24 @@ static bool begin_page(struct walk *walk)
 /* One piece: the next keys of one page.  Its buckets reach up to the next one to be read. */
 static bool ask_piece(struct walk *walk)
 {
-    struct window_read *w = walk->w;
+    struct proved_read *r = walk->r;
     unsigned partition = walk->about[walk->page].partition;
     const struct cover *cover = cover_of(walk, walk->page);
     size_t first = walk->bucket;
-    if (!window_piece_begin(w, partition, first, 0)) {
+    if (!proved_piece(r, partition, cover, NULL, first)) { /* runs move as pages come */
         return false;
     }
     size_t at = next_bucket(walk, walk->page, first);
     for (size_t n = 0; n < SKETCHES_AT_ONCE && at < cover->n; n++) {
         struct key key;
-        key_bucket(&key, w->core->partitions.tag[partition], KEY_UV, w->asked->site,
+        key_bucket(&key, r->core->partitions.tag[partition], KEY_UV, r->asked->site,
             cover->buckets[at], walk->pages[walk->page].page);
-        window_piece_put(w, "GET", &key, NULL, NULL);
+        proved_command(r, "GET", 1, 0);
+        proved_key(r, &key);
         walk->asked++;
         at = next_bucket(walk, walk->page, at + 1);
     }
-    w->pieces[w->n_pieces - 1].n = at - first;
-    window_piece_end(w);
+    proved_piece_end(r, at - first);
     walk->bucket = at == cover->n ? 0 : at;
     walk->page += at == cover->n;
     return true;
@@ -209,32 +181,28 @@ static enum storage_err ask(struct walk *walk)
             return STORAGE_NOMEM;
         }
     }
-    return window_send(walk->w) ? STORAGE_OK : STORAGE_NOMEM;
+    return proved_send(walk->r) ? STORAGE_OK : STORAGE_NOMEM;
 }
 
 /* ---- taking ---- */
 
-/* All of @run was read, the last of it in the newest reply.  In which buckets the page is, replies
- * before have told: so the proof must have been the same in them, too. */
-static void finish_run(struct walk *walk, const struct sketch_run *run)
+/* All of @run was read, the last of it in the newest reply.  (In which buckets the page is, replies
+ * before have told: proved_keep() wants the same proof of them, too.) */
+static void finish_run(struct walk *walk, const struct remembered_run *run)
 {
-    const struct window_read *w = walk->w;
-    unsigned partition = walk->about[walk->at].partition;
-    const struct partition_known *known = &w->known[partition];
-    if ((known->changed >> run->proof & 1) == 0 &&
-        closed_run_holds(
-            w->zone, &known->view, run->proof, &w->covers[partition], run->first, run->n)) {
-        uint8_t text[HLL_DENSE_SIZE];
-        cache_put(w->core->cache, &run->id, closed_ver(&known->view, run->proof), text,
-            hll_encode(&walk->run, text));
-    }
+    struct proved_read *r = walk->r;
+    const struct walk_page *about = &walk->about[walk->at];
+    const struct cover *cover = cover_of(walk, walk->at);
+    struct cache_id id = run_id(r->core->cache, &about->name, cover, run);
+    uint8_t text[HLL_DENSE_SIZE];
+    (void)proved_keep(r, about->partition, cover, run, &id, text, hll_encode(&walk->run, text));
     hll_unite(&walk->sketch, &walk->run);
 }
 
 /* Bucket @i's sketch; into the run that it belongs to, if it does. */
 static bool take_bucket(struct walk *walk, size_t i, const struct reply *reply)
 {
-    const struct sketch_run *run = run_of(walk, walk->at, i);
+    const struct remembered_run *run = run_of(walk, walk->at, i);
     struct hll *to = run != NULL ? &walk->run : &walk->sketch;
     if (run != NULL && next_bucket(walk, walk->at, run->first) == i) {
         hll_clear(&walk->run);
@@ -252,10 +220,10 @@ static enum storage_err finish_page(struct walk *walk)
 {
     const struct walk_page *about = &walk->about[walk->at];
     for (size_t r = about->first_run; r < about->first_run + about->n_runs; r++) {
-        const struct sketch_run *run = &walk->runs[r];
+        const struct remembered_run *run = &walk->runs.all[r];
         if (run->recalled && /* it was encoded here: it is not refused */
             !hll_merge(&walk->sketch, walk->texts.p + run->text, run->n_text)) {
-            return window_foreign(walk->w);
+            return proved_foreign(walk->r);
         }
     }
     walk->take(walk->data, walk->at++, &walk->sketch);
@@ -267,8 +235,8 @@ static enum storage_err finish_page(struct walk *walk)
 static enum storage_err take_piece(struct walk *walk)
 {
     const struct reply *items = NULL;
-    struct window_piece piece;
-    enum storage_err err = window_take(walk->w, &items, &piece);
+    struct proved_piece piece;
+    enum storage_err err = proved_take(walk->r, &items, &piece);
     walk->taken += piece.n_commands;
     if (err != STORAGE_OK || items == NULL) {
         return err;
@@ -277,7 +245,7 @@ static enum storage_err take_piece(struct walk *walk)
     for (size_t i = 0; i < piece.n_commands; i++) {
         bucket = next_bucket(walk, walk->at, bucket);
         if (!take_bucket(walk, bucket++, &items[i])) {
-            return window_foreign(walk->w);
+            return proved_foreign(walk->r);
         }
     }
     return piece.first + piece.n == cover_of(walk, walk->at)->n ? finish_page(walk) : STORAGE_OK;
@@ -285,9 +253,9 @@ static enum storage_err take_piece(struct walk *walk)
 
 static enum storage_err walk_all(struct walk *walk)
 {
-    struct window_read *w = walk->w;
+    struct proved_read *r = walk->r;
     enum storage_err err = STORAGE_OK;
-    while (err == STORAGE_OK && !w->stale && walk->at < walk->n) {
+    while (err == STORAGE_OK && !r->stale && walk->at < walk->n) {
         /* send much at once, not a key whenever one has come */
         if (walk->page < walk->n && walk->asked - walk->taken <= SKETCHES_AHEAD / 2) {
             err = ask(walk);
@@ -299,7 +267,7 @@ static enum storage_err walk_all(struct walk *walk)
     return err;
 }
 
-enum storage_err page_sketches_read(struct window_read *w, const struct sketched_page *pages,
+enum storage_err page_sketches_read(struct proved_read *r, const struct sketched_page *pages,
     size_t n, page_sketch_fn *take, void *data)
 {
     struct walk *walk = malloc(sizeof(*walk));
@@ -309,21 +277,20 @@ enum storage_err page_sketches_read(struct window_read *w, const struct sketched
         free(about);
         return STORAGE_NOMEM;
     }
-    walk->w = w;
+    walk->r = r;
     walk->pages = pages;
     walk->about = about;
     walk->n = n;
-    walk->runs = NULL;
-    walk->n_runs = walk->runs_capacity = 0;
+    walk->runs = (struct remembered_runs){0};
     buffer_init(&walk->texts);
     walk->page = walk->bucket = walk->asked = walk->taken = walk->at = 0;
     walk->take = take;
     walk->data = data;
     hll_clear(&walk->sketch);
     enum storage_err err = walk_all(walk);
-    atomic_fetch_add(&w->core->stats.query_keys, (int64_t)walk->taken);
+    atomic_fetch_add(&r->core->stats.query_keys, (int64_t)walk->taken);
     buffer_release(&walk->texts);
-    free(walk->runs);
+    runs_release(&walk->runs);
     free(about);
     free(walk);
     return err;

@@ -19,13 +19,13 @@ struct sketched_page {
     bool remember; /* what closed buckets come to: for pages that are asked for again and again */
 };
 
-/* Read the sketches of @n pages of w's site over the covers of their partitions, which were
+/* Read the sketches of @n pages of r's site over the covers of their partitions, which were
  * planned.  What is remembered of them (read/run.h), by questions for their visitors too, is not
- * read.  w->stale: @take may have been called with less than all. */
-enum storage_err page_sketches_read(struct window_read *w, const struct sketched_page *pages,
+ * read.  r->stale: @take may have been called with less than all. */
+enum storage_err page_sketches_read(struct proved_read *r, const struct sketched_page *pages,
     size_t n, page_sketch_fn *take, void *data);
 
-/* The partition of a page of w's site. */
-unsigned page_partition(const struct window_read *w, struct slice page);
+/* The partition of a page of r's site. */
+unsigned page_partition(const struct proved_read *r, struct slice page);
 
 #endif

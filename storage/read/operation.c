@@ -9,11 +9,3 @@ void reader_release(struct reader *reader)
         }
     }
 }
-
-void reader_op_detail(struct storage_job *job, const struct reply *reply)
-{
-    for (size_t i = 0; i < sizeof(job->detail) - 1 && i < reply->text.n; i++) {
-        job->detail[i] = reply->text.p[i];
-        job->detail[i + 1] = '\0';
-    }
-}

@@ -73,7 +73,4 @@ typedef bool operation_share_fn(const struct storage_job *from, struct storage_j
     operation_share_fn share;
 OPERATIONS(OPERATION_DECLARE_ALONE, OPERATION_DECLARE_SHARED)
 
-/* Copy Redis's own words, an error reply, into job->detail. */
-void reader_op_detail(struct storage_job *job, const struct reply *reply);
-
 #endif

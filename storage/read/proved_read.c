@@ -3,224 +3,252 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "storage/base/clock.h"
 #include "storage/base/index.h"
+#include "storage/core/reply_fault.h"
 #include "storage/read/listed_keys.h"
 #include "storage/read/plan.h"
 #include "storage/redis/resp.h"
+#include "storage/redis/script.h"
 
-bool window_begin(struct window_read *w, struct reader *reader, struct storage_job *job,
+#define RECALLS  2 /* attempts; where late events come faster than that, all is read */
+#define OUT_KEPT (256 * 1024)
+
+static void drain(struct proved_read *r);
+
+/* ---- a question ---- */
+
+static bool reserve_partitions(struct proved_read *r)
+{
+    if (r->known == NULL) {
+        r->known = calloc(PARTITIONS_MAX, sizeof(*r->known));
+    }
+    if (r->covers == NULL) {
+        r->covers = calloc(PARTITIONS_MAX, sizeof(*r->covers));
+        for (size_t i = 0; r->covers != NULL && i < PARTITIONS_MAX; i++) {
+            cover_init(&r->covers[i]);
+        }
+    }
+    return r->known != NULL && r->covers != NULL;
+}
+
+bool proved_begin(struct proved_read *r, struct reader *reader, struct storage_job *job,
     struct window_question *asked, bool *ret_lost)
 {
-    *w = (struct window_read){
-        .core = reader->core,
-        .session = &reader->session,
-        .job = job,
-        .asked = asked,
-        .ret_lost = ret_lost,
-        .zone = site_zones_get(&reader->core->sites, asked->site), /* where its buckets are cut */
-        .window = asked->window,
-        .covers = calloc(PARTITIONS_MAX, sizeof(*w->covers)),
-        .known = calloc(PARTITIONS_MAX, sizeof(*w->known)),
-    };
-    for (size_t i = 0; w->covers != NULL && i < PARTITIONS_MAX; i++) {
-        cover_init(&w->covers[i]);
-    }
-    buffer_init(&w->out);
-    buffer_init(&w->keys);
-    buffer_init(&w->args);
-    return w->covers != NULL && w->known != NULL;
+    r->core = reader->core;
+    r->session = &reader->session;
+    r->job = job;
+    r->asked = asked;
+    r->ret_lost = ret_lost;
+    r->zone = site_zones_get(&reader->core->sites, asked->site);
+    r->window = asked->window;
+    r->stale = r->forgetful = r->full = false;
+    proved_clear_keys(r);
+    return reserve_partitions(r);
 }
 
-static enum storage_err await_piece(struct window_read *w, const struct window_piece *piece,
-    const struct reply **ret, bool *ret_full);
-
-/* Read and drop replies that nobody has taken. */
-static void drain(struct window_read *w)
+void proved_end(struct proved_read *r)
 {
-    const struct reply *reply = NULL;
-    bool full = false;
-    while (!*w->ret_lost && w->next < w->n_pieces) {
-        (void)await_piece(w, &w->pieces[w->next++], &reply, &full);
-    }
-    w->next = w->n_pieces = 0;
+    drain(r);
 }
 
-void window_end(struct window_read *w)
+void proved_release(struct proved_read *r)
 {
-    drain(w);
-    free(w->pieces);
-    for (size_t i = 0; w->covers != NULL && i < PARTITIONS_MAX; i++) {
-        cover_release(&w->covers[i]);
+    free(r->pieces);
+    for (size_t i = 0; r->covers != NULL && i < PARTITIONS_MAX; i++) {
+        cover_release(&r->covers[i]);
     }
-    free(w->covers);
-    free(w->known);
-    buffer_release(&w->out);
-    buffer_release(&w->keys);
-    buffer_release(&w->args);
+    free(r->covers);
+    free(r->known);
+    buffer_release(&r->out);
+    buffer_release(&r->keys);
+    buffer_release(&r->args);
+}
+
+static int64_t minute_end_s(const struct proved_read *r)
+{
+    return bucket_at(zone_utc(), LEVEL_MINUTE, r->first_s).end_s;
+}
+
+static bool is_behind(const struct proved_read *r)
+{
+    return r->asked->to_is_now && minute_end_s(r) > r->window.to_s;
+}
+
+bool proved_holds(const struct proved_read *r)
+{
+    return !r->stale && !is_behind(r);
+}
+
+enum storage_err proved_attempts(struct proved_read *r, proved_attempt_fn *attempt, void *data)
+{
+    for (unsigned tries = 0; monotonic_ms() < r->job->deadline_ms; tries++) {
+        drain(r);
+        r->stale = false;
+        r->forgetful = tries >= RECALLS;
+        r->first_s = 0;
+        r->now_s = redis_clock_ms(&r->core->clock) / 1000;
+        enum storage_err err = attempt(data);
+        if (err != STORAGE_OK || proved_holds(r)) {
+            return err;
+        }
+        r->window.to_s = is_behind(r) ? minute_end_s(r) : r->window.to_s;
+        atomic_fetch_add(&r->core->stats.query_replans, 1);
+    }
+    return STORAGE_LATE; /* rollups moved on faster than we could read */
 }
 
 /* ---- planning ---- */
 
-static enum storage_err plan_all(
-    struct window_read *w, uint64_t partitions, struct window window, int64_t now_s)
+const struct partition_view *proved_view(struct proved_read *r, unsigned partition)
+{
+    r->known[partition] = (struct proved_partition){.view = core_view(r->core, partition)};
+    return &r->known[partition].view;
+}
+
+static enum storage_err plan_all(struct proved_read *r, uint64_t partitions, struct window window)
 {
     size_t buckets = 0;
-    for (unsigned p = 0; p < w->core->partitions.n; p++) {
+    for (unsigned p = 0; p < r->core->partitions.n; p++) {
         if ((partitions >> p & 1) == 0) {
             continue;
         }
-        w->known[p] = (struct partition_known){.view = core_view(w->core, p)};
-        struct cover_basis basis = plan_basis(w->zone, &w->known[p].view, now_s);
-        enum storage_err err = plan_error(cover_plan(&basis, window, BUCKETS_MAX, &w->covers[p]));
+        struct cover_basis basis = plan_basis(r->zone, proved_view(r, p), r->now_s);
+        enum storage_err err = plan_error(cover_plan(&basis, window, BUCKETS_MAX, &r->covers[p]));
         if (err != STORAGE_OK) {
             return err;
         }
-        buckets += w->covers[p].n;
+        buckets += r->covers[p].n;
     }
-    size_t most = w->asked->explain ? COUNTED_KEYS_MAX : WINDOW_READS_MAX;
+    size_t most = r->asked->explain ? COUNTED_KEYS_MAX : READS_MAX;
     return buckets > most ? STORAGE_TOO_BROAD : STORAGE_OK;
 }
 
-enum storage_err window_plan(struct window_read *w, uint64_t partitions)
+enum storage_err proved_plan(struct proved_read *r, uint64_t partitions)
 {
-    int64_t now_s = redis_clock_ms(&w->core->clock) / 1000;
-    struct window outer = w->window;
-    enum storage_err err = plan_all(w, partitions, w->window, now_s);
-    drain(w);
-    w->stale = false;
-    w->asked->answered = w->window;
+    struct window outer = r->window;
+    enum storage_err err = plan_all(r, partitions, r->window);
+    r->asked->answered = r->window;
     if (err != STORAGE_NOT_KEPT) {
         return err;
     }
-    if (!plan_widen(w->core, w->zone, partitions, now_s, &outer)) {
-        w->asked->answered = (struct window){w->window.from_s, w->window.from_s};
+    if (!plan_widen(r->core, r->zone, partitions, r->now_s, &outer)) {
+        r->asked->answered = (struct window){r->window.from_s, r->window.from_s};
         return err;
     }
-    w->asked->answered = outer;
-    return w->asked->round_outer ? plan_all(w, partitions, outer, now_s) : err;
-}
-
-bool window_moved_on(struct window_read *w)
-{
-    int64_t minute_end_s = bucket_at(zone_utc(), LEVEL_MINUTE, w->latest_s).end_s;
-    if (!w->asked->to_is_now || minute_end_s <= w->window.to_s) {
-        return false;
-    }
-    w->window.to_s = minute_end_s;
-    return true;
+    r->asked->answered = outer;
+    return r->asked->round_outer ? plan_all(r, partitions, outer) : err;
 }
 
 /* ---- asking ---- */
 
-bool window_piece_begin(struct window_read *w, unsigned partition, size_t first, size_t n)
+bool proved_piece(struct proved_read *r, unsigned partition, const struct cover *cover,
+    const struct remembered_runs *runs, size_t first)
 {
-    const char *tag = w->core->partitions.tag[partition];
-    if (w->next == w->n_pieces) {
-        w->next = w->n_pieces = 0;
+    const char *tag = r->core->partitions.tag[partition];
+    if (r->next == r->n_pieces) {
+        r->next = r->n_pieces = r->n_sent = 0;
     }
-    if (!array_reserve(&w->pieces, &w->pieces_capacity, w->n_pieces, sizeof(*w->pieces))) {
-        w->out.failed = true;
+    if (!array_reserve(&r->pieces, &r->pieces_capacity, r->n_pieces, sizeof(*r->pieces))) {
         return false;
     }
-    w->pieces[w->n_pieces++] =
-        (struct window_piece){.partition = partition, .first = first, .n = n, .by_script = w->full};
-    w->n_args = 0;
-    if (w->full) {
-        struct key rolled;
-        key_fixed(&rolled, tag, "rolled", SLICE(""));
-        buffer_clear(&w->keys, 64 * 1024);
-        buffer_clear(&w->args, 64 * 1024);
-        resp_word(&w->keys, rolled.p, rolled.n);
+    r->pieces[r->n_pieces++] = (struct proved_piece){
+        .partition = partition, .cover = cover, .runs = runs, .first = first, .by_script = r->full};
+    if (!r->full) {
+        r->keys_to = r->args_to = &r->out;
+        resp_command(&r->out, "MULTI", NULL);
+        rolled_ask(&r->out, tag, 0);
         return true;
     }
-    resp_command(&w->out, "MULTI", NULL);
-    rolled_ask(&w->out, tag, 0);
+    struct key rolled;
+    key_fixed(&rolled, tag, "rolled", SLICE(""));
+    buffer_clear(&r->keys, OUT_KEPT);
+    buffer_clear(&r->args, OUT_KEPT);
+    r->keys_to = &r->keys;
+    r->args_to = &r->args;
+    r->n_keys = 1;
+    r->n_args = 0;
+    resp_word(&r->keys, rolled.p, rolled.n);
     return true;
 }
 
-/* What stands behind the key. */
-static void put_arguments(struct buffer *to, const char *argument, const char *count)
+void proved_command(struct proved_read *r, const char *command, size_t n_keys, size_t n_words)
 {
-    if (argument != NULL) {
-        resp_text(to, argument);
+    r->pieces[r->n_pieces - 1].n_commands++;
+    if (!r->full) {
+        resp_head(&r->out, 1 + n_keys + n_words);
+    } else {
+        resp_decimal(&r->args, (int64_t)n_keys);
+        resp_decimal(&r->args, (int64_t)n_words);
+        r->n_keys += n_keys;
+        r->n_args += 3 + n_words;
     }
-    if (count != NULL) {
-        resp_text(to, "COUNT");
-        resp_text(to, count);
-    }
+    resp_text(r->args_to, command);
 }
 
-void window_piece_put(struct window_read *w, const char *command, const struct key *key,
-    const char *argument, const char *count)
+void proved_key(struct proved_read *r, const struct key *key)
 {
-    size_t words = 1u + (argument != NULL) + (count != NULL) * 2u; /* without the key */
-    w->pieces[w->n_pieces - 1].n_commands++;
-    if (w->full) {
-        resp_word(&w->keys, key->p, key->n);
-        resp_decimal(&w->args, (int64_t)words);
-        resp_text(&w->args, command);
-        put_arguments(&w->args, argument, count);
-        w->n_args += words + 1;
+    resp_word(r->keys_to, key->p, key->n);
+}
+
+void proved_word(struct proved_read *r, struct slice word)
+{
+    resp_word(r->args_to, word.p, word.n);
+}
+
+void proved_piece_end(struct proved_read *r, size_t n)
+{
+    r->pieces[r->n_pieces - 1].n = n;
+    if (!r->full) {
+        resp_command(&r->out, "TIME", NULL);
+        resp_command(&r->out, "EXEC", NULL);
         return;
     }
-    resp_head(&w->out, words + 1);
-    resp_text(&w->out, command);
-    resp_word(&w->out, key->p, key->n);
-    put_arguments(&w->out, argument, count);
+    script_head(&r->out, &r->session->scripts, SCRIPT_READ, r->n_keys, r->n_args);
+    buffer_append(&r->out, r->keys.p, r->keys.n);
+    buffer_append(&r->out, r->args.p, r->args.n);
+    r->out.failed = r->out.failed || r->keys.failed || r->args.failed;
 }
 
-void window_piece_end(struct window_read *w)
+bool proved_send(struct proved_read *r)
 {
-    if (!w->full) {
-        resp_command(&w->out, "TIME", NULL);
-        resp_command(&w->out, "EXEC", NULL);
-        return;
-    }
-    script_head(&w->out, &w->session->scripts, SCRIPT_READ_ANY,
-        1 + w->pieces[w->n_pieces - 1].n_commands, w->n_args);
-    buffer_append(&w->out, w->keys.p, w->keys.n);
-    buffer_append(&w->out, w->args.p, w->args.n);
-    w->out.failed = w->out.failed || w->keys.failed || w->args.failed;
-}
-
-bool window_send(struct window_read *w)
-{
-    bool ok = w->out.n == 0 || redis_queue(w->session->redis, &w->out);
+    bool ok = r->out.n == 0 || redis_queue(r->session->redis, &r->out);
     bool left = true;
-    if (ok && w->out.n > 0) { /* what can go goes now; who awaits the answer sees what failed */
-        (void)redis_send(w->session->redis, &left);
+    if (ok && r->out.n > 0) { /* what can go goes now; proved_take() sees what failed */
+        (void)redis_send(r->session->redis, &left);
     }
-    buffer_clear(&w->out, 256 * 1024);
-    *w->ret_lost = *w->ret_lost || !ok;
+    buffer_clear(&r->out, OUT_KEPT);
+    r->n_sent = r->n_pieces;
+    *r->ret_lost = *r->ret_lost || !ok;
     return ok;
 }
 
 /* ---- taking answers ---- */
 
-enum storage_err window_foreign(struct window_read *w)
+enum storage_err proved_foreign(struct proved_read *r)
 {
-    (void)snprintf(w->job->detail, sizeof(w->job->detail), "a counter holds foreign data");
+    (void)snprintf(r->job->detail, sizeof(r->job->detail), "a counter holds foreign data");
     return STORAGE_REFUSED;
 }
 
-static enum storage_err refuse(struct window_read *w, const struct reply *reply)
+/* An error reply, whose words the job gets. */
+static enum storage_err refuse(struct proved_read *r, const struct reply *reply)
 {
-    reader_op_detail(w->job, reply);
-    bool away = reply_is_error(reply, "LOADING") || reply_is_error(reply, "MASTERDOWN");
-    *w->ret_lost = *w->ret_lost || reply_is_error(reply, "NOSCRIPT");
-    return away || *w->ret_lost ? STORAGE_DOWN : STORAGE_REFUSED;
+    (void)snprintf(
+        r->job->detail, sizeof(r->job->detail), "%.*s", (int)reply->text.n, reply->text.p);
+    return reply_err(reply, r->ret_lost);
 }
 
 /* All replies to a piece; *ret is the one with the data. */
-static enum storage_err await_piece(struct window_read *w, const struct window_piece *piece,
+static enum storage_err await_piece(struct proved_read *r, const struct proved_piece *piece,
     const struct reply **ret, bool *ret_full)
 {
     /* MULTI, HMGET, .., TIME queued, then EXEC */
     size_t replies = piece->by_script ? 1 : piece->n_commands + 4;
     do {
-        enum redis_status status = redis_await(w->session->redis, w->job->deadline_ms, ret);
+        enum redis_status status = redis_await(r->session->redis, r->job->deadline_ms, ret);
         if (status != REDIS_OK_STATUS) {
-            *w->ret_lost = true;
+            *r->ret_lost = true;
             return status == REDIS_TIMEOUT ? STORAGE_LATE : STORAGE_DOWN;
         }
         *ret_full = *ret_full || (!piece->by_script && reply_is_error(*ret, "OOM"));
@@ -228,124 +256,171 @@ static enum storage_err await_piece(struct window_read *w, const struct window_p
     return STORAGE_OK;
 }
 
-static bool holds(const struct window_read *w, const struct window_piece *piece,
-    const struct partition_view *view)
+/* Read and drop replies that nobody has taken, and forget what was not sent. */
+static void drain(struct proved_read *r)
 {
-    struct cover_basis basis = plan_basis(w->zone, view, w->latest_s);
-    for (size_t i = piece->first; i < piece->first + piece->n; i++) {
-        if (!cover_legal(&basis, w->covers[piece->partition].buckets[i])) {
+    const struct reply *reply = NULL;
+    bool full = false;
+    while (!*r->ret_lost && r->next < r->n_sent) {
+        (void)await_piece(r, &r->pieces[r->next++], &reply, &full);
+    }
+    r->next = r->n_pieces = r->n_sent = 0;
+    buffer_clear(&r->out, OUT_KEPT);
+}
+
+/* Are all buckets of the piece legal by what it brought?  Those that are recalled are if their
+ * proofs hold. */
+static bool is_legal(const struct proved_read *r, const struct proved_piece *piece,
+    const struct partition_view *view, int64_t now_s)
+{
+    static const struct remembered_runs none = {0};
+    const struct remembered_runs *runs = piece->runs != NULL ? piece->runs : &none;
+    struct cover_basis basis = plan_basis(r->zone, view, now_s);
+    size_t end = piece->first + piece->n;
+    for (size_t i = runs_next_unread(runs, piece->first); i < end;
+         i = runs_next_unread(runs, i + 1)) {
+        if (!cover_legal(&basis, piece->cover->buckets[i])) {
             return false;
         }
     }
     return true;
 }
 
-bool window_may_recall(const struct window_read *w, unsigned partition)
-{
-    return w->core->cache != NULL && !w->full && !w->forgetful && w->known[partition].view.known;
-}
-
-void window_recalled(struct window_read *w, unsigned partition, enum proof proof)
-{
-    struct partition_known *known = &w->known[partition];
-    known->unproved |= known->seen ? 0 : 1u << proof;
-}
-
 /* What was recalled of the partition, does it hold?  From now on by @view. */
-static bool proves(struct partition_known *known, const struct partition_view *view)
+static bool proves(struct proved_partition *known, const struct partition_view *view)
 {
-    if (!closed_same(known->unproved, &known->view, view)) {
+    if (!proofs_same(known->unproved, &known->view, view)) {
         return false;
     }
     for (unsigned proof = PROOF_VER; known->seen && proof <= PROOF_OVER; proof++) {
-        known->changed |= closed_same(1u << proof, &known->view, view) ? 0 : 1u << proof;
+        known->changed |= proofs_same(1u << proof, &known->view, view) ? 0 : 1u << proof;
     }
-    *known = (struct partition_known){.view = *view, .seen = true, .changed = known->changed};
+    known->view = *view;
+    known->seen = true;
+    known->unproved = 0;
     return true;
 }
 
-/* The reply to a piece: is it one, and does the plan hold by it?  *ret_items: see window_take. */
-static enum storage_err judge(struct window_read *w, const struct window_piece *piece,
+/* The reply to a piece: is it one, and does the plan hold by it?  *ret_items: see proved_take. */
+static enum storage_err judge(struct proved_read *r, const struct proved_piece *piece,
     const struct reply *reply, const struct reply **ret_items)
 {
     struct partition_view view;
     if (reply->type == REPLY_ERROR) {
-        return refuse(w, reply);
+        return refuse(r, reply);
     }
     if (reply->type != REPLY_ARRAY || reply->n != piece->n_commands + 2) {
-        return window_foreign(w);
+        return proved_foreign(r);
     }
-    if (!core_parse_rolled(w->core, &reply->items[0], &view)) {
+    if (!core_parse_rolled(r->core, &reply->items[0], &view)) {
         return STORAGE_CONFIG;
     }
     int64_t time_us = reply_time_us(&reply->items[reply->n - 1]);
-    core_time_seen(w->core, time_us);
-    w->latest_s = time_us / 1000000;
-    core_set_view(w->core, piece->partition, &view);
-    if ((view.known && !holds(w, piece, &view)) || !proves(&w->known[piece->partition], &view)) {
-        w->stale = true;
+    int64_t now_s = time_us / 1000000;
+    core_time_seen(r->core, time_us);
+    r->first_s = r->first_s == 0 ? now_s : r->first_s;
+    core_set_view(r->core, piece->partition, &view);
+    if ((view.known && !is_legal(r, piece, &view, now_s)) ||
+        !proves(&r->known[piece->partition], &view)) {
+        r->stale = true;
         return STORAGE_OK;
     }
     for (size_t i = 0; i < piece->n_commands; i++) {
         if (reply->items[1 + i].type == REPLY_ERROR) {
-            return refuse(w, &reply->items[1 + i]);
+            return refuse(r, &reply->items[1 + i]);
         }
     }
     *ret_items = reply->items + 1;
     return STORAGE_OK;
 }
 
-enum storage_err window_take(
-    struct window_read *w, const struct reply **ret_items, struct window_piece *ret_piece)
+enum storage_err proved_take(
+    struct proved_read *r, const struct reply **ret_items, struct proved_piece *ret_piece)
 {
-    const struct window_piece *piece = &w->pieces[w->next++];
+    const struct proved_piece *piece = &r->pieces[r->next++];
     const struct reply *reply = NULL;
     bool full = false;
     *ret_items = NULL;
     if (ret_piece != NULL) {
         *ret_piece = *piece;
     }
-    enum storage_err err = await_piece(w, piece, &reply, &full);
+    enum storage_err err = await_piece(r, piece, &reply, &full);
     if (err != STORAGE_OK) {
         return err;
     }
     if (full) { /* all again, by script */
-        w->full = true;
-        w->stale = true;
+        r->full = true;
+        r->stale = true;
         return STORAGE_OK;
     }
-    return judge(w, piece, reply, ret_items);
+    return judge(r, piece, reply, ret_items);
+}
+
+/* ---- remembering ---- */
+
+bool proved_may_recall(const struct proved_read *r, unsigned partition)
+{
+    return r->core->cache != NULL && !r->full && !r->forgetful && r->known[partition].view.known;
+}
+
+void proved_rely(struct proved_read *r, unsigned partition, enum proof proof)
+{
+    struct proved_partition *known = &r->known[partition];
+    known->unproved |= known->seen ? 0 : 1u << proof;
+}
+
+bool proved_recall(struct proved_read *r, unsigned partition, const struct remembered_run *run,
+    const struct cache_id *id, void (*use)(void *data, const void *value, size_t n), void *data)
+{
+    const struct partition_view *view = &r->known[partition].view;
+    bool found = proof_is_steady(view, run->proof) &&
+                 cache_get(r->core->cache, id, proof_ver(view, run->proof), use, data);
+    if (found) {
+        proved_rely(r, partition, run->proof);
+    }
+    atomic_fetch_add(found ? &r->core->stats.cache_hits : &r->core->stats.cache_misses, 1);
+    return found;
+}
+
+bool proved_keep(struct proved_read *r, unsigned partition, const struct cover *cover,
+    const struct remembered_run *run, const struct cache_id *id, const void *value, size_t n)
+{
+    const struct proved_partition *known = &r->known[partition];
+    if ((known->changed >> run->proof & 1) != 0 || !run_holds(run, r->zone, &known->view, cover)) {
+        return false;
+    }
+    cache_put(r->core->cache, id, proof_ver(&known->view, run->proof), value, n);
+    return true;
 }
 
 /* ---- what was read ---- */
 
-enum storage_err window_count_key(struct window_read *w, unsigned partition, enum key_kind kind,
-    struct slice page, struct bucket bucket)
+enum storage_err proved_count_keys(struct proved_read *r, unsigned partition, enum key_kind kind,
+    const struct slice *const *pages, size_t n_pages, struct bucket bucket)
 {
-    struct window_question *asked = w->asked;
-    const struct slice *pages = &page;
+    struct window_question *asked = r->asked;
     struct counted_keys counted = {.per_level = asked->per_level,
         .keys = asked->explain ? &asked->keys : NULL,
         .n = &asked->n_keys,
-        .page_bytes = &w->page_bytes,
-        .now_s = redis_clock_ms(&w->core->clock) / 1000};
-    struct counted_bucket what = {.tag = w->core->partitions.tag[partition],
+        .page_bytes = &r->page_bytes,
+        .now_s = r->now_s};
+    struct counted_bucket what = {.tag = r->core->partitions.tag[partition],
         .kind = kind,
         .site = asked->site,
-        .pages = &pages,
-        .n_pages = 1,
+        .pages = pages,
+        .n_pages = n_pages,
         .bucket = bucket};
     return counted_keys_add(&counted, &what);
 }
 
-void window_clear_keys(struct window_read *w)
+void proved_clear_keys(struct proved_read *r)
 {
-    counted_keys_release(&w->asked->keys, &w->asked->n_keys);
-    memset(w->asked->per_level, 0, sizeof(w->asked->per_level));
-    w->page_bytes = 0;
+    counted_keys_release(&r->asked->keys, &r->asked->n_keys);
+    memset(r->asked->per_level, 0, sizeof(r->asked->per_level));
+    r->page_bytes = 0;
 }
 
-void window_sort_keys(struct window_question *asked)
+void proved_sort_keys(struct window_question *asked)
 {
     counted_keys_sort(asked->keys, asked->n_keys);
 }

@@ -1,117 +1,158 @@
-/* proved_read.h - the covers of one window in several partitions, and reading from them.
+/* proved_read.h - read buckets of several partitions, and take only what Redis proves to be legal.
  *
- * Layer: storage, private to the operations of readers.c (counts of one number have their own:
- * count/read.h).  Belongs to a reader thread.
+ * Layer: storage.  Belongs to a reader thread.
  *
- * The same rules as there (ARCHITECTURE.md, "What may be read"): plan from what was last seen of
- * each partition; each piece of reading is one MULTI on one partition that also reads `rolled` and
- * TIME, and is taken only if by these every bucket that it touches is legal; else w->stale, and all
- * is planned and read again.  A piece is one turn of Redis's thread: whoever writes one keeps it
- * below 5 ms. Where Redis's memory is full, and it queues nothing in a MULTI, the same goes out as
- * a script.
+ * Which buckets answer a question depends on how far each partition is rolled up, and another
+ * process may move that on at any time.  So a question is planned by what was last seen of each
+ * partition, and each reading brings the proof along: a *piece* is one MULTI on one partition that
+ * also reads its state (`rolled`) and TIME.  Its data is taken only if by these every bucket that
+ * was read is legal.  Else the reading is `stale`, and all is planned and read again from what was
+ * learnt.  read/README.md says why that is enough.
  *
- *     window_plan(w, partitions)                    covers
- *     window_piece_begin(w, p, first, n); window_piece_put(w, ..); ..; window_piece_end(w); ..
- *     window_send(w)
- *     window_take(w, &items); ..                    in the order of the pieces; one item a command
+ * A piece is one turn of Redis's thread: a caller keeps it below 5 ms.  A Redis whose memory is full
+ * queues nothing in a MULTI; then the same goes out as a script (lua/read.lua).
  *
- * What was remembered (read/run.h) may take the place of reading it; what is recalled by a proof
- * that a reply to this question has had is later than the question all the same.
+ *     proved_attempts(r, attempt, data)           until one attempt holds; an attempt does:
+ *     proved_plan(r, partitions)                      covers; or a plan of its own, and proved_view()
+ *     proved_piece(r, p, cover, runs, first)          ask: the buckets of a cover from first on
+ *       proved_command(r, "MGET", 2, 0); proved_key(r, ..); proved_key(r, ..); ..
+ *     proved_piece_end(r, n)                          they are n buckets
+ *     proved_send(r)
+ *     proved_take(r, &items, ..)                      in the order of the pieces: an item a command
+ *
+ * What is remembered (read/run.h) may take the place of reading it, with proved_recall().
  */
 #ifndef STORAGE_READ_PROVED_READ_H
 #define STORAGE_READ_PROVED_READ_H
 
 #include "storage/read/operation.h"
 #include "storage/read/run.h"
-#include "storage/schema/key.h"
 
-#define WINDOW_READS_MAX 200000 /* keys of one question */
-#define WINDOW_RECALLS   2      /* attempts; where late events come faster than that, all is read */
+#define READS_MAX 200000 /* keys of one question */
 
-struct window_read {
-    struct core *core;
-    struct session *session;
-    struct storage_job *job;
-    struct window_question *asked;
-    bool *ret_lost;
-    const struct zone *zone;
-    struct window window; /* asked for, moved on with the clock */
-    struct cover *covers; /* PARTITIONS_MAX, owned; of the partitions that were planned */
-    int64_t latest_s;     /* Redis's clock in the newest reply */
-    bool stale;           /* a plan did not hold, or what was recalled */
-    bool full;            /* Redis's memory is full: read by script */
-    size_t page_bytes;    /* of the pages' names in asked->keys */
-
-    struct partition_known *known; /* PARTITIONS_MAX, owned; of those that were planned */
-    bool forgetful;                /* nothing is recalled: it did not hold before */
-
-    struct buffer out; /* not sent yet */
-    struct buffer keys, args;
-    size_t n_args;
-    struct window_piece *pieces; /* owned: not taken yet, from next on; the last one may be open */
-    size_t n_pieces, pieces_capacity, next;
-};
-
-/* What is known of a partition: by what it was planned, then by the newest reply. */
-struct partition_known {
-    struct partition_view view;
-    bool seen;         /* by a reply of this question */
-    unsigned unproved; /* by which proofs (closed_same) something was recalled before any reply */
-    unsigned changed;  /* proofs that were not the same in all replies of this question */
-};
-
-/* One turn of Redis's thread, about buckets [first, first + n) of the partition's cover. */
-struct window_piece {
+/* Buckets [first, first + n) of a cover in one partition, read in one turn of Redis's thread. */
+struct proved_piece {
     unsigned partition;
+    const struct cover *cover;
+    const struct remembered_runs *runs; /* whose recalled ones were not read; NULL: all were */
     size_t first, n;
     size_t n_commands;
     bool by_script;
 };
 
-/* False: no memory.  End in either case; that also reads, and drops, replies that were not taken.
- */
-bool window_begin(struct window_read *w, struct reader *reader, struct storage_job *job,
+/* What is known of a partition: by what it was planned, then by the newest reply. */
+struct proved_partition {
+    struct partition_view view;
+    bool seen;         /* by a reply of this attempt */
+    unsigned unproved; /* by which proofs (a set) something was recalled before any reply */
+    unsigned changed;  /* proofs that were not the same in all replies of this attempt */
+};
+
+/* Zeroed before the first question; memory is kept from question to question until
+ * proved_release(). */
+struct proved_read {
+    struct core *core;
+    struct session *session;
+    struct storage_job *job;
+    struct window_question *asked;
+    bool *ret_lost;
+    const struct zone *zone; /* where the site's buckets are cut */
+    struct window window;    /* asked for, moved on with the clock */
+    int64_t now_s;           /* Redis's clock when this attempt began, to plan by */
+    int64_t first_s;         /* Redis's clock in the first reply of this attempt; 0: none came */
+    bool stale;              /* a plan did not hold, or what was recalled */
+    bool forgetful;          /* nothing is recalled: it did not hold twice */
+    bool full;               /* Redis's memory is full: read by script */
+    size_t page_bytes;       /* of the pages' names in asked->keys */
+
+    struct proved_partition *known; /* owned, PARTITIONS_MAX; of those that were planned */
+    struct cover *covers;           /* owned, PARTITIONS_MAX; of those that proved_plan() planned */
+
+    struct buffer out; /* not sent yet */
+    struct buffer keys, args;
+    size_t n_keys, n_args;
+    struct buffer *keys_to, *args_to; /* of the command at hand */
+    struct proved_piece *pieces;      /* owned: not taken yet, from next on; the last may be open */
+    size_t n_pieces, pieces_capacity, next;
+    size_t n_sent; /* of pieces */
+};
+
+/* Begin a question.  False: no memory.  End in either case: that reads, and drops, replies that were
+ * not taken. */
+bool proved_begin(struct proved_read *r, struct reader *reader, struct storage_job *job,
     struct window_question *asked, bool *ret_lost);
-void window_end(struct window_read *w);
+void proved_end(struct proved_read *r);
+void proved_release(struct proved_read *r);
 
-/* Plan, for the first time or anew, the window, or with round_outer what is answerable around it,
- * for the partitions of a bit set; asked->answered is what was planned. */
-enum storage_err window_plan(struct window_read *w, uint64_t partitions);
+/* Have @attempt plan and read until what it read holds, or it fails, or the job is late.  Where the
+ * question's end is now, an attempt also fails to hold if by Redis's clock a later minute had begun
+ * already. */
+typedef enum storage_err proved_attempt_fn(void *data);
+enum storage_err proved_attempts(struct proved_read *r, proved_attempt_fn *attempt, void *data);
 
-/* The end of the minute that Redis's clock is in lies behind the window that was asked for up to
- * now: w->window was moved on, plan again. */
-bool window_moved_on(struct window_read *w);
+/* Does the attempt hold so far? */
+bool proved_holds(const struct proved_read *r);
 
-/* False: no memory; the other two are harmless then. */
-bool window_piece_begin(struct window_read *w, unsigned partition, size_t first, size_t n);
-/* A command about one key: @command, the key, and perhaps an argument, and COUNT and its value
- * (NULL: none). */
-void window_piece_put(struct window_read *w, const char *command, const struct key *key,
-    const char *argument, const char *count);
-void window_piece_end(struct window_read *w);
+/* ---- planning ---- */
+
+/* What was last seen of @partition, to plan by. */
+const struct partition_view *proved_view(struct proved_read *r, unsigned partition);
+
+/* Plan the window, or with round_outer what is answerable around it, into the covers of the
+ * partitions of a bit set; asked->answered is what was planned. */
+enum storage_err proved_plan(struct proved_read *r, uint64_t partitions);
+
+/* ---- asking ---- */
+
+/* Begin a piece.  @cover, @runs and what they point to live until the piece is taken.  False: no
+ * memory, and no piece. */
+bool proved_piece(struct proved_read *r, unsigned partition, const struct cover *cover,
+    const struct remembered_runs *runs, size_t first);
+/* A command of so many keys and so many words behind these; then give them, in that order.  A
+ * failure shows in proved_send(). */
+void proved_command(struct proved_read *r, const char *command, size_t n_keys, size_t n_words);
+void proved_key(struct proved_read *r, const struct key *key);
+void proved_word(struct proved_read *r, struct slice word);
+/* The piece is about @n buckets. */
+void proved_piece_end(struct proved_read *r, size_t n);
 
 /* False: no memory; the connection is given up. */
-bool window_send(struct window_read *w);
-
-/* May something that is remembered of @partition be taken, if it has the proofs of
- * w->known[partition].view?  Then say so when it was: the next reply must have that proof, or
- * w->stale; unless one of this question has had it already. */
-bool window_may_recall(const struct window_read *w, unsigned partition);
-void window_recalled(struct window_read *w, unsigned partition, enum proof proof);
+bool proved_send(struct proved_read *r);
 
 /* Take the reply to the next piece.  *ret_items has one item a command and lives until the next
- * call; NULL where the piece is void (w->stale).  *ret_piece, if wanted: which piece it is. */
-enum storage_err window_take(
-    struct window_read *w, const struct reply **ret_items, struct window_piece *ret_piece);
+ * call; NULL where the piece does not hold (r->stale).  *ret_piece, if wanted: which piece it is. */
+enum storage_err proved_take(
+    struct proved_read *r, const struct reply **ret_items, struct proved_piece *ret_piece);
 
 /* STORAGE_REFUSED: something came that tallyd did not put there. */
-enum storage_err window_foreign(struct window_read *w);
+enum storage_err proved_foreign(struct proved_read *r);
 
-/* Count a key that was read, and with explain list it: see counted_keys_add. */
-enum storage_err window_count_key(struct window_read *w, unsigned partition, enum key_kind kind,
-    struct slice page, struct bucket bucket);
+/* ---- remembering ---- */
+
+/* May anything that is remembered of @partition be taken? */
+bool proved_may_recall(const struct proved_read *r, unsigned partition);
+
+/* If what @run in @partition came to is remembered under @id, have @use look at it.  The next reply
+ * about the partition must have the run's proof, or the reading is stale; unless a reply of this
+ * attempt has had it already: then what is remembered is later than the question, too. */
+bool proved_recall(struct proved_read *r, unsigned partition, const struct remembered_run *run,
+    const struct cache_id *id, void (*use)(void *data, const void *value, size_t n), void *data);
+
+/* Something that is remembered elsewhere was taken by @proof of @partition: the same holds. */
+void proved_rely(struct proved_read *r, unsigned partition, enum proof proof);
+
+/* All that @run, of @cover, came to was read: @n bytes.  Remember them if one proof stands for all
+ * of it.  True: it does. */
+bool proved_keep(struct proved_read *r, unsigned partition, const struct cover *cover,
+    const struct remembered_run *run, const struct cache_id *id, const void *value, size_t n);
+
+/* ---- what was read ---- */
+
+/* Count a bucket's key, or those of @n_pages pages, and with explain list them: see listed_keys.h. */
+enum storage_err proved_count_keys(struct proved_read *r, unsigned partition, enum key_kind kind,
+    const struct slice *const *pages, size_t n_pages, struct bucket bucket);
 /* Forget those; and at the end: put them in order. */
-void window_clear_keys(struct window_read *w);
-void window_sort_keys(struct window_question *asked);
+void proved_clear_keys(struct proved_read *r);
+void proved_sort_keys(struct window_question *asked);
 
 #endif

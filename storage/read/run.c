@@ -1,7 +1,13 @@
 #include "storage/read/run.h"
+
+#include <stdlib.h>
+
+#include "storage/base/index.h"
 #include "storage/redis/resp.h"
 
-enum proof closed_proof(
+/* ---- proofs ---- */
+
+enum proof proof_of(
     const struct zone *zone, const struct partition_view *view, struct bucket bucket)
 {
     bool minute = bucket.level == LEVEL_MINUTE;
@@ -12,7 +18,7 @@ enum proof closed_proof(
     return minute && bucket.end_s <= view->over_s ? PROOF_OVER : PROOF_NONE;
 }
 
-const struct ver *closed_ver(const struct partition_view *view, enum proof proof)
+const struct ver *proof_ver(const struct partition_view *view, enum proof proof)
 {
     static const struct ver none = {.n = 0};
     return !view->known          ? &none
@@ -21,47 +27,109 @@ const struct ver *closed_ver(const struct partition_view *view, enum proof proof
                                  : &none;
 }
 
-bool closed_recall(struct cache *cache, const struct cache_id *id,
-    const struct partition_view *view, enum proof proof,
-    void (*use)(void *data, const void *value, size_t n), void *data)
+bool proof_is_steady(const struct partition_view *view, enum proof proof)
 {
-    bool steady = proof == PROOF_VER || view->over_held;
-    return steady && cache_get(cache, id, closed_ver(view, proof), use, data);
+    return proof == PROOF_VER || view->over_held;
 }
 
-bool closed_same(
+bool proofs_same(
     unsigned proofs, const struct partition_view *planned, const struct partition_view *now)
 {
     return ((proofs >> PROOF_VER & 1) == 0 || ver_equal(&planned->ver, &now->ver)) &&
            ((proofs >> PROOF_OVER & 1) == 0 || ver_equal(&planned->over, &now->over));
 }
 
-size_t closed_run_end(const struct zone *zone, const struct partition_view *view,
-    const struct cover *cover, size_t i, size_t end)
+/* ---- runs ---- */
+
+void runs_release(struct remembered_runs *runs)
+{
+    free(runs->all);
+    *runs = (struct remembered_runs){0};
+}
+
+struct remembered_run *runs_add(struct remembered_runs *runs, struct remembered_run run)
+{
+    if (!array_reserve(&runs->all, &runs->capacity, runs->n, sizeof(*runs->all))) {
+        return NULL;
+    }
+    runs->all[runs->n] = run;
+    return &runs->all[runs->n++];
+}
+
+/* The first bucket behind those from @i on that are of one level with @proof, and ends before @end.
+ */
+static size_t run_end(const struct zone *zone, const struct partition_view *view,
+    const struct cover *cover, enum proof proof, size_t i, size_t end)
 {
     const struct bucket *buckets = cover->buckets;
-    enum proof proof = i < end ? closed_proof(zone, view, buckets[i]) : PROOF_NONE;
-    size_t at = i;
-    while (proof != PROOF_NONE && at < end && closed_proof(zone, view, buckets[at]) == proof &&
-           (at == i || (buckets[at].level == buckets[at - 1].level &&
-                           buckets[at].start_s == buckets[at - 1].end_s))) {
+    size_t at = i + 1;
+    while (at < end && buckets[at].level == buckets[i].level &&
+           buckets[at].start_s == buckets[at - 1].end_s &&
+           proof_of(zone, view, buckets[at]) == proof) {
         at++;
     }
     return at;
 }
 
-bool closed_run_holds(const struct zone *zone, const struct partition_view *view, enum proof proof,
-    const struct cover *cover, size_t first, size_t n)
+bool runs_find(struct remembered_runs *runs, const struct zone *zone,
+    const struct partition_view *view, const struct cover *cover, size_t first, size_t end)
 {
-    for (size_t i = first; i < first + n; i++) {
-        if (closed_proof(zone, view, cover->buckets[i]) != proof) {
+    for (size_t i = first; i < end;) {
+        enum proof proof = proof_of(zone, view, cover->buckets[i]);
+        if (proof == PROOF_NONE) {
+            i++;
+            continue;
+        }
+        size_t next = run_end(zone, view, cover, proof, i, end);
+        struct remembered_run run = {.first = i, .n = next - i, .proof = proof};
+        if (runs_add(runs, run) == NULL) {
+            return false;
+        }
+        i = next;
+    }
+    return true;
+}
+
+struct remembered_run *run_at(struct remembered_run *runs, size_t n, size_t i)
+{
+    size_t low = 0;
+    size_t high = n; /* those before low end by i, those from high on begin behind it */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (i < runs[middle].first) {
+            high = middle;
+        } else if (i - runs[middle].first >= runs[middle].n) {
+            low = middle + 1;
+        } else {
+            return &runs[middle];
+        }
+    }
+    return NULL;
+}
+
+size_t runs_next_unread(const struct remembered_runs *runs, size_t i)
+{
+    const struct remembered_run *run = NULL;
+    while ((run = run_at(runs->all, runs->n, i)) != NULL && run->recalled) {
+        i = run->first + run->n;
+    }
+    return i;
+}
+
+bool run_holds(const struct remembered_run *run, const struct zone *zone,
+    const struct partition_view *view, const struct cover *cover)
+{
+    for (size_t i = run->first; i < run->first + run->n; i++) {
+        if (proof_of(zone, view, cover->buckets[i]) != run->proof) {
             return false;
         }
     }
     return view->known;
 }
 
-struct cache_id closed_name(const struct cache *cache, struct buffer *scratch, unsigned partition,
+/* ---- names ---- */
+
+struct cache_id run_name(const struct cache *cache, struct buffer *scratch, unsigned partition,
     enum key_kind kind, struct slice site, const struct slice *const *pages, size_t n_pages)
 {
     buffer_clear(scratch, 64 * 1024);
@@ -76,13 +144,13 @@ struct cache_id closed_name(const struct cache *cache, struct buffer *scratch, u
     return id;
 }
 
-struct cache_id closed_run_id(const struct cache *cache, const struct cache_id *name,
-    const struct cover *cover, size_t first, size_t n)
+struct cache_id run_id(const struct cache *cache, const struct cache_id *name,
+    const struct cover *cover, const struct remembered_run *run)
 {
     struct {
         struct cache_id name;
         int64_t level, start_s, end_s;
-    } run = {*name, cover->buckets[first].level, cover->buckets[first].start_s,
-        cover->buckets[first + n - 1].end_s};
-    return cache_id(cache, &run, sizeof(run));
+    } of = {*name, cover->buckets[run->first].level, cover->buckets[run->first].start_s,
+        cover->buckets[run->first + run->n - 1].end_s};
+    return cache_id(cache, &of, sizeof(of));
 }

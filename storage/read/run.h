@@ -1,63 +1,91 @@
-/* run.h - neighbouring buckets of a cover that are over, and their name in what is
- * remembered.
+/* run.h - neighbouring buckets of a plan that are over, and are remembered as one.
  *
- * Layer: storage, pure.  Thread-safe.
+ * Layer: storage, pure.  Thread-safe: no state.
  *
- * A run is what is remembered as one (ARCHITECTURE.md, "Remembering what is over"): neighbouring
- * buckets of one level for which one field of the partition's `rolled` tells of every change.  A
- * cover has at most eight or so.
+ * A bucket that is over changes seldom, and Redis keeps an id that is new after every such change:
+ * the bucket's proof, a field of the partition's `rolled`.  What was read is remembered together
+ * with that id, and is taken again as long as Redis says the same id (read/README.md).
+ *
+ * The unit of what is remembered is a run: neighbouring buckets of one level that have the same
+ * field for their proof.  A plan has at most eight or so: minutes, hours, days, months, days, hours,
+ * minutes, and the minutes of the open hour.  So 12 KB are kept at most instead of 12 KB a bucket;
+ * and when a window moves on with the minutes, all runs but those at its edges stay the same.
  */
 #ifndef STORAGE_READ_RUN_H
 #define STORAGE_READ_RUN_H
 
 #include "storage/base/buffer.h"
-#include "storage/core/core.h"
 #include "storage/read/cache.h"
 #include "storage/schema/key.h"
+#include "storage/schema/rolled.h"
 #include "storage/time/cover.h"
 
-/* Which field. */
+/* Which field of `rolled` tells of every change to a bucket. */
 enum proof {
-    PROOF_NONE, /* an open bucket: none */
+    PROOF_NONE, /* an open bucket has none */
     PROOF_VER,  /* of a bucket closed for readers, and of the minutes of such an hour */
     PROOF_OVER, /* of minutes of an open hour that are over */
 };
 
-/* What tells of every change to @bucket from now on, by @view? */
-enum proof closed_proof(
+/* The proof of @bucket from now on, by @view. */
+enum proof proof_of(
     const struct zone *zone, const struct partition_view *view, struct bucket bucket);
 
-/* What it is now; n 0: nothing, with PROOF_NONE or an empty partition. */
-const struct ver *closed_ver(const struct partition_view *view, enum proof proof);
+/* What the field says in @view; n 0: nothing, with PROOF_NONE or an empty partition. */
+const struct ver *proof_ver(const struct partition_view *view, enum proof proof);
 
-/* cache_get() of what has that proof; and only if it is likely to be the same in the next reply:
- * `over` changes each minute, and where late events are common with each write, and it is no use to
- * recall what would have to be read after all. */
-bool closed_recall(struct cache *cache, const struct cache_id *id,
-    const struct partition_view *view, enum proof proof,
-    void (*use)(void *data, const void *value, size_t n), void *data);
+/* Will the next reply likely have the same?  `over` changes each minute, and where late events are
+ * common with each write: then recalling is no use. */
+bool proof_is_steady(const struct partition_view *view, enum proof proof);
 
-/* Sets of proofs: bits 1 << enum proof.  Are all of @proofs the same in both views? */
-bool closed_same(
+/* Do all of @proofs, a set of bits 1 << enum proof, say the same in both views? */
+bool proofs_same(
     unsigned proofs, const struct partition_view *planned, const struct partition_view *now);
 
-/* The first bucket behind the run that begins at bucket @i of @cover, and ends before @end; @i: it
- * is in none.  (There may be gaps between buckets: a run has none.) */
-size_t closed_run_end(const struct zone *zone, const struct partition_view *view,
-    const struct cover *cover, size_t i, size_t end);
+/* Buckets [first, first + n) of a cover. */
+struct remembered_run {
+    size_t first, n;
+    enum proof proof; /* by the plan */
+    bool recalled;    /* what the buckets come to is there: they need not be read */
+    size_t text;      /* where, for the caller: n_text bytes */
+    size_t n_text;
+};
 
-/* Are buckets [first, first + n) of @cover, which were read, by @view all proved by @proof? */
-bool closed_run_holds(const struct zone *zone, const struct partition_view *view, enum proof proof,
-    const struct cover *cover, size_t first, size_t n);
+/* Zeroed: none. */
+struct remembered_runs {
+    struct remembered_run *all; /* owned; in time order, disjoint */
+    size_t n, capacity;
+};
 
-/* A name for what keys of @kind have of @pages (of no pages: of all of them, each for itself) in
- * @partition, or of several partitions, then any number from PARTITIONS_MAX on.  @scratch is
- * overwritten; if it then has `failed`, the name is of no use. */
-struct cache_id closed_name(const struct cache *cache, struct buffer *scratch, unsigned partition,
+void runs_release(struct remembered_runs *runs);
+
+/* Append a run.  NULL: no memory. */
+struct remembered_run *runs_add(struct remembered_runs *runs, struct remembered_run run);
+
+/* Append the runs among buckets [first, end) of @cover, by @view.  A gap between buckets ends a run.
+ * False: no memory. */
+bool runs_find(struct remembered_runs *runs, const struct zone *zone,
+    const struct partition_view *view, const struct cover *cover, size_t first, size_t end);
+
+/* The one of @n runs in time order that bucket @i is in; NULL: none. */
+struct remembered_run *run_at(struct remembered_run *runs, size_t n, size_t i);
+
+/* Bucket @i, or behind recalled runs the next one that must be read. */
+size_t runs_next_unread(const struct remembered_runs *runs, size_t i);
+
+/* Do all buckets of @run have the run's proof, by @view? */
+bool run_holds(const struct remembered_run *run, const struct zone *zone,
+    const struct partition_view *view, const struct cover *cover);
+
+/* A name for what keys of @kind have of @pages in @partition; of no pages: of all of them, each for
+ * itself.  For what several partitions have, @partition is any number from PARTITIONS_MAX on.
+ * @scratch is overwritten; if it then has `failed`, the name is of no use. */
+struct cache_id run_name(const struct cache *cache, struct buffer *scratch, unsigned partition,
     enum key_kind kind, struct slice site, const struct slice *const *pages, size_t n_pages);
 
-/* The name of what buckets [first, first + n) of @cover have of it. */
-struct cache_id closed_run_id(const struct cache *cache, const struct cache_id *name,
-    const struct cover *cover, size_t first, size_t n);
+/* The name of what the buckets of @run have of @name.  A site's zone stays the same as long as this
+ * process runs, so the id need not tell it. */
+struct cache_id run_id(const struct cache *cache, const struct cache_id *name,
+    const struct cover *cover, const struct remembered_run *run);
 
 #endif

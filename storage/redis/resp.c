@@ -3,26 +3,37 @@
 #include <stdarg.h>
 #include <string.h>
 
-static void append_count(struct buffer *b, char sign, size_t n)
+/* The sign, @n and the end of the line; returns how many bytes. */
+#define HEAD_MAX 32
+static size_t resp_print_head(char head[HEAD_MAX], char sign, size_t n)
 {
-    char text[32];
-    text[0] = sign;
-    size_t length = 1 + decimal_print((int64_t)n, text + 1);
-    text[length++] = '\r';
-    text[length++] = '\n';
-    buffer_append(b, text, length);
+    head[0] = sign;
+    size_t length = 1 + decimal_print((int64_t)n, head + 1);
+    head[length++] = '\r';
+    head[length++] = '\n';
+    return length;
 }
 
 void resp_head(struct buffer *b, size_t n)
 {
-    append_count(b, '*', n);
+    char head[HEAD_MAX];
+    buffer_append(b, head, resp_print_head(head, '*', n));
 }
 
+/* Room for all of it at once: a question names thousands of keys. */
 void resp_word(struct buffer *b, const void *bytes, size_t n)
 {
-    append_count(b, '$', n);
-    buffer_append(b, bytes, n);
-    buffer_append(b, "\r\n", 2);
+    char head[HEAD_MAX];
+    size_t length = resp_print_head(head, '$', n);
+    char *to = buffer_grow(b, length + n + 2);
+    if (to == NULL) {
+        return;
+    }
+    memcpy(to, head, length);
+    if (n > 0) {
+        memcpy(to + length, bytes, n);
+    }
+    memcpy(to + length + n, "\r\n", 2);
 }
 
 void resp_text(struct buffer *b, const char *text)

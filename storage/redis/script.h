@@ -24,7 +24,6 @@
     X(SCRIPT_SCHEMA, "schema")                                                                     \
     X(SCRIPT_INIT, "init")                                                                         \
     X(SCRIPT_READ, "read")                                                                         \
-    X(SCRIPT_READ_ANY, "read_any")                                                                 \
     X(SCRIPT_SETTINGS, "settings")                                                                 \
     X(SCRIPT_MARK, "mark")                                                                         \
     X(SCRIPT_TAKEOVER, "takeover")                                                                 \

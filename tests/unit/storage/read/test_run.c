@@ -2,7 +2,7 @@
 
 #include <criterion/criterion.h>
 
-TestSuite(closed_run, .timeout = 60);
+TestSuite(remembered_run, .timeout = 60);
 
 #define HOUR_S INT64_C(3600)
 #define DAY_S  INT64_C(86400)
@@ -23,50 +23,68 @@ static struct partition_view plan(struct cover *cover)
     return view;
 }
 
-Test(closed_run, is_of_one_level_and_ends_where_hours_are_open)
+/* The first bucket behind the run that begins at @i; @i: there is none. */
+static size_t run_end(
+    const struct partition_view *view, const struct cover *cover, size_t i, size_t end)
+{
+    struct remembered_runs runs = {0};
+    cr_assert(runs_find(&runs, zone_utc(), view, cover, i, end));
+    size_t ret = runs.n > 0 && runs.all[0].first == i ? i + runs.all[0].n : i;
+    runs_release(&runs);
+    return ret;
+}
+
+static bool holds(const struct partition_view *view, enum proof proof, const struct cover *cover,
+    size_t first, size_t n)
+{
+    struct remembered_run run = {.first = first, .n = n, .proof = proof};
+    return run_holds(&run, zone_utc(), view, cover);
+}
+
+Test(remembered_run, is_of_one_level_and_ends_where_hours_are_open)
 {
     struct cover cover;
     struct partition_view view = plan(&cover);
     cr_assert_eq(cover.n, 2 + 13 + 3, "minutes, hours, minutes of the open hour");
-    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 0, cover.n), 2);
-    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 1, cover.n), 2);
-    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 2, cover.n), 15);
-    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 2, 9), 9, "not beyond the end");
-    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 15, cover.n), 15, "an open minute");
+    cr_expect_eq(run_end(&view, &cover, 0, cover.n), 2);
+    cr_expect_eq(run_end(&view, &cover, 1, cover.n), 2);
+    cr_expect_eq(run_end(&view, &cover, 2, cover.n), 15);
+    cr_expect_eq(run_end(&view, &cover, 2, 9), 9, "not beyond the end");
+    cr_expect_eq(run_end(&view, &cover, 15, cover.n), 15, "an open minute");
     cover.buckets[7].start_s += 60;
-    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 2, cover.n), 7, "a gap");
+    cr_expect_eq(run_end(&view, &cover, 2, cover.n), 7, "a gap");
     cover_release(&cover);
 }
 
-Test(closed_run, writers_alone_do_not_close_it)
+Test(remembered_run, writers_alone_do_not_close_it)
 {
     struct cover cover;
     struct partition_view view = plan(&cover);
     view.state.readers_s[LEVEL_HOUR] -= HOUR_S; /* the hour before noon is being rolled up */
-    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 2, cover.n), 14);
-    cr_expect_eq(closed_proof(zone_utc(), &view, cover.buckets[13]), PROOF_VER);
-    cr_expect_eq(closed_proof(zone_utc(), &view, cover.buckets[14]), PROOF_NONE);
+    cr_expect_eq(run_end(&view, &cover, 2, cover.n), 14);
+    cr_expect_eq(proof_of(zone_utc(), &view, cover.buckets[13]), PROOF_VER);
+    cr_expect_eq(proof_of(zone_utc(), &view, cover.buckets[14]), PROOF_NONE);
     struct bucket minute = {LEVEL_MINUTE, NOON_S - 60, NOON_S};
-    cr_expect_eq(closed_proof(zone_utc(), &view, minute), PROOF_NONE, "its hour is not closed");
+    cr_expect_eq(proof_of(zone_utc(), &view, minute), PROOF_NONE, "its hour is not closed");
     cover_release(&cover);
 }
 
-Test(closed_run, minutes_that_are_over_are_one_by_their_own_proof)
+Test(remembered_run, minutes_that_are_over_are_one_by_their_own_proof)
 {
     struct cover cover;
     struct partition_view view = plan(&cover);
     view.over_s = NOON_S + 120;
-    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 0, cover.n), 2, "of a closed hour");
-    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 15, cover.n), 17, "of the open one");
-    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 17, cover.n), 17, "not over yet");
-    cr_expect_eq(closed_proof(zone_utc(), &view, cover.buckets[0]), PROOF_VER);
-    cr_expect_eq(closed_proof(zone_utc(), &view, cover.buckets[16]), PROOF_OVER);
+    cr_expect_eq(run_end(&view, &cover, 0, cover.n), 2, "of a closed hour");
+    cr_expect_eq(run_end(&view, &cover, 15, cover.n), 17, "of the open one");
+    cr_expect_eq(run_end(&view, &cover, 17, cover.n), 17, "not over yet");
+    cr_expect_eq(proof_of(zone_utc(), &view, cover.buckets[0]), PROOF_VER);
+    cr_expect_eq(proof_of(zone_utc(), &view, cover.buckets[16]), PROOF_OVER);
     view.over_s = NOON_S + 119;
-    cr_expect_eq(closed_proof(zone_utc(), &view, cover.buckets[16]), PROOF_NONE);
+    cr_expect_eq(proof_of(zone_utc(), &view, cover.buckets[16]), PROOF_NONE);
     cover_release(&cover);
 }
 
-Test(closed_run, two_proofs_side_by_side_are_two_runs)
+Test(remembered_run, two_proofs_side_by_side_are_two_runs)
 {
     struct partition_view view = {
         .known = true, .state = rollup_state_initial(zone_utc(), NOON_S), .over_s = NOON_S + 120};
@@ -74,54 +92,62 @@ Test(closed_run, two_proofs_side_by_side_are_two_runs)
         {LEVEL_MINUTE, NOON_S - 60, NOON_S}, {LEVEL_MINUTE, NOON_S, NOON_S + 60},
         {LEVEL_MINUTE, NOON_S + 60, NOON_S + 120}};
     struct cover cover = {.buckets = minutes, .n = 4};
-    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 0, 4), 2);
-    cr_expect_eq(closed_run_end(zone_utc(), &view, &cover, 2, 4), 4);
-    cr_expect(closed_run_holds(zone_utc(), &view, PROOF_VER, &cover, 0, 2));
-    cr_expect(closed_run_holds(zone_utc(), &view, PROOF_OVER, &cover, 2, 2));
-    cr_expect_not(closed_run_holds(zone_utc(), &view, PROOF_OVER, &cover, 1, 2));
+    cr_expect_eq(run_end(&view, &cover, 0, 4), 2);
+    cr_expect_eq(run_end(&view, &cover, 2, 4), 4);
+    cr_expect(holds(&view, PROOF_VER, &cover, 0, 2));
+    cr_expect(holds(&view, PROOF_OVER, &cover, 2, 2));
+    cr_expect_not(holds(&view, PROOF_OVER, &cover, 1, 2));
     view.state.readers_s[LEVEL_HOUR] += HOUR_S; /* closed meanwhile: the plan's proof is none */
-    cr_expect_not(closed_run_holds(zone_utc(), &view, PROOF_OVER, &cover, 2, 2));
+    cr_expect_not(holds(&view, PROOF_OVER, &cover, 2, 2));
 }
 
-Test(closed_run, a_proof_is_compared_where_it_was_relied_on)
+Test(remembered_run, a_proof_is_compared_where_it_was_relied_on)
 {
     struct partition_view planned = {
         .known = true, .ver = {2, "v1"}, .over = {2, "o1"}, .over_held = true};
     struct partition_view now = planned;
     now.over.text[1] = '2';
-    cr_expect(closed_same(0, &planned, &now));
-    cr_expect(closed_same(1u << PROOF_VER, &planned, &now));
-    cr_expect_not(closed_same(1u << PROOF_OVER, &planned, &now));
-    cr_expect_not(closed_same(1u << PROOF_VER | 1u << PROOF_OVER, &planned, &now));
-    cr_expect_eq(closed_ver(&now, PROOF_OVER), &now.over);
-    cr_expect_eq(closed_ver(&now, PROOF_NONE)->n, 0);
+    cr_expect(proofs_same(0, &planned, &now));
+    cr_expect(proofs_same(1u << PROOF_VER, &planned, &now));
+    cr_expect_not(proofs_same(1u << PROOF_OVER, &planned, &now));
+    cr_expect_not(proofs_same(1u << PROOF_VER | 1u << PROOF_OVER, &planned, &now));
+    cr_expect_eq(proof_ver(&now, PROOF_OVER), &now.over);
+    cr_expect_eq(proof_ver(&now, PROOF_NONE)->n, 0);
     planned.known = false;
-    cr_expect_eq(closed_ver(&planned, PROOF_VER)->n, 0, "an empty partition proves nothing");
+    cr_expect_eq(proof_ver(&planned, PROOF_VER)->n, 0, "an empty partition proves nothing");
 }
 
-static void note(void *data, const void *value, size_t n)
+Test(remembered_run, over_is_steady_where_it_was_the_same_twice)
 {
-    (void)value;
-    *(size_t *)data = n;
-}
-
-Test(closed_run, what_is_about_to_change_recalls_nothing)
-{
-    struct cache *cache = cache_new(1 << 16);
-    struct cache_id id = cache_id(cache, "run", 3);
-    struct partition_view view = {
-        .known = true, .ver = {2, "v1"}, .over = {2, "o1"}, .over_held = true};
-    size_t n = 0;
-    cache_put(cache, &id, &view.over, "value", 5);
-    cr_expect(closed_recall(cache, &id, &view, PROOF_OVER, note, &n));
-    cr_expect_eq(n, 5);
-    cr_expect_not(closed_recall(cache, &id, &view, PROOF_VER, note, &n), "another proof");
+    struct partition_view view = {.over_held = true};
+    cr_expect(proof_is_steady(&view, PROOF_OVER) && proof_is_steady(&view, PROOF_VER));
     view.over_held = false;
-    cr_expect_not(closed_recall(cache, &id, &view, PROOF_OVER, note, &n));
-    cache_put(cache, &id, &view.ver, "val", 3);
-    cr_expect(closed_recall(cache, &id, &view, PROOF_VER, note, &n));
-    cr_expect_eq(n, 3);
-    cache_free(cache);
+    cr_expect(proof_is_steady(&view, PROOF_VER));
+    cr_expect_not(proof_is_steady(&view, PROOF_OVER));
+}
+
+Test(remembered_run, what_is_recalled_is_passed_over)
+{
+    struct cover cover;
+    struct remembered_runs runs = {0};
+    struct partition_view view = plan(&cover);
+    view.over_s = NOON_S + 60;
+    cr_assert(runs_find(&runs, zone_utc(), &view, &cover, 0, cover.n));
+    cr_assert_eq(runs.n, 3, "minutes, hours, a minute of the open hour");
+    for (size_t i = 0; i < cover.n; i++) {
+        size_t run = i < 2 ? 0 : i < 15 ? 1 : 2;
+        cr_expect_eq(run_at(runs.all, runs.n, i), i > 15 ? NULL : &runs.all[run], "bucket %zu", i);
+        cr_expect_eq(runs_next_unread(&runs, i), i, "nothing is recalled");
+    }
+    cr_expect_null(run_at(runs.all, 0, 0), "none of none");
+    runs.all[0].recalled = runs.all[1].recalled = true;
+    cr_expect_eq(runs_next_unread(&runs, 0), 15, "one behind the other");
+    cr_expect_eq(runs_next_unread(&runs, 14), 15);
+    cr_expect_eq(runs_next_unread(&runs, 15), 15);
+    runs.all[2].recalled = true;
+    cr_expect_eq(runs_next_unread(&runs, 3), 16);
+    runs_release(&runs);
+    cover_release(&cover);
 }
 
 static struct cache_id name_of(struct cache *cache, unsigned partition, enum key_kind kind,
@@ -130,13 +156,20 @@ static struct cache_id name_of(struct cache *cache, unsigned partition, enum key
     const struct slice *list[2] = {pages, pages + 1};
     struct buffer scratch;
     buffer_init(&scratch);
-    struct cache_id id = closed_name(cache, &scratch, partition, kind, site, list, n);
+    struct cache_id id = run_name(cache, &scratch, partition, kind, site, list, n);
     cr_assert_not(scratch.failed);
     buffer_release(&scratch);
     return id;
 }
 
-Test(closed_run, every_question_has_a_name_of_its_own)
+static struct cache_id id_of(struct cache *cache, const struct cache_id *name,
+    const struct cover *cover, size_t first, size_t n)
+{
+    struct remembered_run run = {.first = first, .n = n};
+    return run_id(cache, name, cover, &run);
+}
+
+Test(remembered_run, every_question_has_a_name_of_its_own)
 {
     const struct slice whole[2] = {SLICE(""), SLICE("")};
     const struct slice ab[2] = {SLICE("/a"), SLICE("/b")};
@@ -160,10 +193,10 @@ Test(closed_run, every_question_has_a_name_of_its_own)
     }
     struct cover cover;
     (void)plan(&cover);
-    struct cache_id hours = closed_run_id(cache, &ids[0], &cover, 2, 13);
-    struct cache_id fewer = closed_run_id(cache, &ids[0], &cover, 2, 12);
-    struct cache_id later = closed_run_id(cache, &ids[0], &cover, 3, 12);
-    struct cache_id again = closed_run_id(cache, &ids[0], &cover, 2, 13);
+    struct cache_id hours = id_of(cache, &ids[0], &cover, 2, 13);
+    struct cache_id fewer = id_of(cache, &ids[0], &cover, 2, 12);
+    struct cache_id later = id_of(cache, &ids[0], &cover, 3, 12);
+    struct cache_id again = id_of(cache, &ids[0], &cover, 2, 13);
     cr_expect_eq(memcmp(&hours, &again, sizeof(hours)), 0);
     cr_expect_neq(memcmp(&hours, &fewer, sizeof(hours)), 0);
     cr_expect_neq(memcmp(&later, &fewer, sizeof(hours)), 0);
