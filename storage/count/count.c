@@ -7,23 +7,24 @@
 
 #include <stdlib.h>
 
-#include "storage/base/clock.h"
 #include "storage/count/plan.h"
 #include "storage/count/read.h"
 #include "storage/read/page_sets.h"
 #include "storage/read/repeat.h"
+#include "storage/read/window.h"
 
 /* All keys that were planned. */
 static enum storage_err count_all_keys(struct count_question *q)
 {
     struct count_job *job = q->job;
     enum storage_err err = STORAGE_OK;
+    window_clear_keys(&q->read);
     for (size_t i = 0; i < q->n_portions; i++) {
         const struct portion *portion = &q->portions[i];
         for (int m = 0; m < METRICS; m++) {
             size_t n_keys = portion_keys(portion, (enum metric)m);
             for (size_t b = 0; err == STORAGE_OK && n_keys > 0 && b < portion->cover.n; b++) {
-                err = proved_count_keys(&q->read, portion->partition, metric_kind((enum metric)m),
+                err = window_count_keys(&q->read, portion->partition, metric_kind((enum metric)m),
                     portion->pages, n_keys, portion->cover.buckets[b]);
             }
         }
@@ -31,7 +32,7 @@ static enum storage_err count_all_keys(struct count_question *q)
     if (err == STORAGE_TOO_BROAD) { /* the future, by minutes: another step would not help */
         job->used = STEP_NONE;
     }
-    proved_sort_keys(&job->asked);
+    window_sort_keys(&job->asked);
     return err;
 }
 

@@ -6,6 +6,7 @@
 #include "storage/base/index.h"
 #include "storage/read/listed_keys.h"
 #include "storage/read/plan.h"
+#include "storage/read/window.h"
 
 #define SUMS_MAX      2000000     /* fields: a set of 1,000 pages, in all partitions, over a day */
 #define SUM_BYTES_MAX (128 << 20) /* of their names: Redis reads some 70 MB of them a second */

@@ -6,10 +6,10 @@
 
 #include <stdlib.h>
 
-#include "storage/base/clock.h"
 #include "storage/pages/sketches.h"
 #include "storage/read/listed_keys.h"
 #include "storage/read/page_sets.h"
+#include "storage/read/window.h"
 
 #define REMEMBERED 32 /* pages, at most, whose closed buckets are remembered */
 
@@ -50,14 +50,15 @@ static enum storage_err count_keys(struct pair *pair)
 {
     struct proved_read *r = &pair->r;
     enum storage_err err = STORAGE_OK;
+    window_clear_keys(r);
     for (size_t i = 0; i < pair->n; i++) {
         const struct slice *page = &pair->pages[i].page;
         unsigned p = page_partition(r, *page);
         for (size_t b = 0; err == STORAGE_OK && b < r->covers[p].n; b++) {
-            err = proved_count_keys(r, p, KEY_UV, &page, 1, r->covers[p].buckets[b]);
+            err = window_count_keys(r, p, KEY_UV, &page, 1, r->covers[p].buckets[b]);
         }
     }
-    proved_sort_keys(r->asked);
+    window_sort_keys(r->asked);
     return err;
 }
 
@@ -84,7 +85,7 @@ static enum storage_err read_pair(void *data)
     }
     hll_clear(&pair->sketches[0]);
     hll_clear(&pair->sketches[1]);
-    enum storage_err err = proved_plan(&pair->r, partitions);
+    enum storage_err err = window_plan(&pair->r, partitions);
     if (err != STORAGE_OK) {
         return err;
     }

@@ -12,11 +12,11 @@
 
 #include <stdlib.h>
 
-#include "storage/base/clock.h"
 #include "storage/pages/scan.h"
 #include "storage/pages/sketches.h"
 #include "storage/read/page_sets.h"
 #include "storage/read/repeat.h"
+#include "storage/read/window.h"
 
 #define BATCH      64 /* pages whose sketches are read at once */
 #define REMEMBERED 32 /* the first pages, whose visitors in closed buckets are remembered */
@@ -162,8 +162,8 @@ static enum storage_err attempt(void *data)
     struct ranking *r = data;
     unsigned n = r->read.core->partitions.n;
     uint64_t all = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
-    proved_clear_keys(&r->read);
-    enum storage_err err = proved_plan(&r->read, all);
+    window_clear_keys(&r->read);
+    enum storage_err err = window_plan(&r->read, all);
     err = err == STORAGE_OK ? choose(r) : err;
     err = err == STORAGE_OK ? pages_scan_run(&r->scan, &r->read, r->job->prefix) : err;
     if (err != STORAGE_OK || !proved_holds(&r->read)) {
@@ -208,7 +208,7 @@ static enum storage_err conclude(struct ranking *r)
     if (!copy_rows(r->rows, r->n_rows < job->limit ? r->n_rows : job->limit, job)) {
         return STORAGE_NOMEM;
     }
-    proved_sort_keys(&job->asked);
+    window_sort_keys(&job->asked);
     atomic_fetch_add(&r->read.core->stats.queries, 1);
     atomic_fetch_add(&r->read.core->stats.query_keys, (int64_t)r->scan.buckets_read);
     return STORAGE_OK;

@@ -4,6 +4,7 @@
 
 #include "storage/pages/memory.h"
 #include "storage/pages/table.h"
+#include "storage/read/window.h"
 
 /* The first look.  A hash or zset of at most 128 short names, as Redis is made, comes as a whole
  * whatever COUNT says; of a larger one comes about COUNT. */
@@ -297,7 +298,7 @@ static enum storage_err count_keys(struct proved_read *r)
     const struct slice *whole_site = &SLICE("");
     for (unsigned p = 0; p < r->core->partitions.n; p++) {
         for (size_t i = 0; err == STORAGE_OK && i < r->covers[p].n; i++) {
-            err = proved_count_keys(r, p, KEY_PV, &whole_site, 1, r->covers[p].buckets[i]);
+            err = window_count_keys(r, p, KEY_PV, &whole_site, 1, r->covers[p].buckets[i]);
         }
     }
     return err;

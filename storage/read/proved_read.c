@@ -6,7 +6,6 @@
 #include "storage/base/clock.h"
 #include "storage/base/index.h"
 #include "storage/core/reply_fault.h"
-#include "storage/read/listed_keys.h"
 #include "storage/read/plan.h"
 #include "storage/redis/resp.h"
 #include "storage/redis/script.h"
@@ -43,7 +42,7 @@ bool proved_begin(struct proved_read *r, struct reader *reader, struct storage_j
     r->zone = site_zones_get(&reader->core->sites, asked->site);
     r->window = asked->window;
     r->stale = r->forgetful = r->full = false;
-    proved_clear_keys(r);
+    r->page_bytes = 0;
     return reserve_partitions(r);
 }
 
@@ -104,40 +103,6 @@ const struct partition_view *proved_view(struct proved_read *r, unsigned partiti
 {
     r->known[partition] = (struct proved_partition){.view = core_view(r->core, partition)};
     return &r->known[partition].view;
-}
-
-static enum storage_err plan_all(struct proved_read *r, uint64_t partitions, struct window window)
-{
-    size_t buckets = 0;
-    for (unsigned p = 0; p < r->core->partitions.n; p++) {
-        if ((partitions >> p & 1) == 0) {
-            continue;
-        }
-        struct cover_basis basis = plan_basis(r->zone, proved_view(r, p), r->now_s);
-        enum storage_err err = plan_error(cover_plan(&basis, window, BUCKETS_MAX, &r->covers[p]));
-        if (err != STORAGE_OK) {
-            return err;
-        }
-        buckets += r->covers[p].n;
-    }
-    size_t most = r->asked->explain ? COUNTED_KEYS_MAX : READS_MAX;
-    return buckets > most ? STORAGE_TOO_BROAD : STORAGE_OK;
-}
-
-enum storage_err proved_plan(struct proved_read *r, uint64_t partitions)
-{
-    struct window outer = r->window;
-    enum storage_err err = plan_all(r, partitions, r->window);
-    r->asked->answered = r->window;
-    if (err != STORAGE_NOT_KEPT) {
-        return err;
-    }
-    if (!plan_widen(r->core, r->zone, partitions, r->now_s, &outer)) {
-        r->asked->answered = (struct window){r->window.from_s, r->window.from_s};
-        return err;
-    }
-    r->asked->answered = outer;
-    return r->asked->round_outer ? plan_all(r, partitions, outer) : err;
 }
 
 /* ---- asking ---- */
@@ -391,36 +356,4 @@ bool proved_keep(struct proved_read *r, unsigned partition, const struct cover *
     }
     cache_put(r->core->cache, id, proof_ver(&known->view, run->proof), value, n);
     return true;
-}
-
-/* ---- what was read ---- */
-
-enum storage_err proved_count_keys(struct proved_read *r, unsigned partition, enum key_kind kind,
-    const struct slice *const *pages, size_t n_pages, struct bucket bucket)
-{
-    struct window_question *asked = r->asked;
-    struct counted_keys counted = {.per_level = asked->per_level,
-        .keys = asked->explain ? &asked->keys : NULL,
-        .n = &asked->n_keys,
-        .page_bytes = &r->page_bytes,
-        .now_s = r->now_s};
-    struct counted_bucket what = {.tag = r->core->partitions.tag[partition],
-        .kind = kind,
-        .site = asked->site,
-        .pages = pages,
-        .n_pages = n_pages,
-        .bucket = bucket};
-    return counted_keys_add(&counted, &what);
-}
-
-void proved_clear_keys(struct proved_read *r)
-{
-    counted_keys_release(&r->asked->keys, &r->asked->n_keys);
-    memset(r->asked->per_level, 0, sizeof(r->asked->per_level));
-    r->page_bytes = 0;
-}
-
-void proved_sort_keys(struct window_question *asked)
-{
-    counted_keys_sort(asked->keys, asked->n_keys);
 }

@@ -13,7 +13,7 @@
  * queues nothing in a MULTI; then the same goes out as a script (lua/read.lua).
  *
  *     proved_attempts(r, attempt, data)           until one attempt holds; an attempt does:
- *     proved_plan(r, partitions)                      covers; or a plan of its own, and proved_view()
+ *     proved_view(r, p)                               plan by this, for each partition
  *     proved_piece(r, p, cover, runs, first)          ask: the buckets of a cover from first on
  *       proved_command(r, "MGET", 2, 0); proved_key(r, ..); proved_key(r, ..); ..
  *     proved_piece_end(r, n)                          they are n buckets
@@ -27,8 +27,6 @@
 
 #include "storage/read/operation.h"
 #include "storage/read/run.h"
-
-#define READS_MAX 200000 /* keys of one question */
 
 /* Buckets [first, first + n) of a cover in one partition, read in one turn of Redis's thread. */
 struct proved_piece {
@@ -66,7 +64,7 @@ struct proved_read {
     size_t page_bytes;       /* of the pages' names in asked->keys */
 
     struct proved_partition *known; /* owned, PARTITIONS_MAX; of those that were planned */
-    struct cover *covers;           /* owned, PARTITIONS_MAX; of those that proved_plan() planned */
+    struct cover *covers;           /* owned, PARTITIONS_MAX; of one window: see window.h */
 
     struct buffer out; /* not sent yet */
     struct buffer keys, args;
@@ -97,10 +95,6 @@ bool proved_holds(const struct proved_read *r);
 
 /* What was last seen of @partition, to plan by. */
 const struct partition_view *proved_view(struct proved_read *r, unsigned partition);
-
-/* Plan the window, or with round_outer what is answerable around it, into the covers of the
- * partitions of a bit set; asked->answered is what was planned. */
-enum storage_err proved_plan(struct proved_read *r, uint64_t partitions);
 
 /* ---- asking ---- */
 
@@ -145,14 +139,5 @@ void proved_rely(struct proved_read *r, unsigned partition, enum proof proof);
  * of it.  True: it does. */
 bool proved_keep(struct proved_read *r, unsigned partition, const struct cover *cover,
     const struct remembered_run *run, const struct cache_id *id, const void *value, size_t n);
-
-/* ---- what was read ---- */
-
-/* Count a bucket's key, or those of @n_pages pages, and with explain list them: see listed_keys.h. */
-enum storage_err proved_count_keys(struct proved_read *r, unsigned partition, enum key_kind kind,
-    const struct slice *const *pages, size_t n_pages, struct bucket bucket);
-/* Forget those; and at the end: put them in order. */
-void proved_clear_keys(struct proved_read *r);
-void proved_sort_keys(struct window_question *asked);
 
 #endif

@@ -6,7 +6,7 @@
  * answer is: a day instead of 1,440 minutes.  A cover is a list of buckets that tile the window:
  * without a gap, without an overlap.  Not every bucket may be used.  A bucket is legal if both of
  * these conditions hold, or if the bucket lies so far ahead that no event can be in it
- * (ARCHITECTURE.md, "What may be read"):
+ * (storage/read/README.md, "What may be read"):
  *
  *     complete   the bucket is a minute, or closed for readers (closed.h)
  *     kept       its parent is not closed for readers, or now is before its end + keep time.
