@@ -2,13 +2,17 @@
  *
  * Layer: storage, private to pages/pages.c.  Belongs to a reader thread.
  *
- * What is remembered of closed buckets (pages/memory.h) is taken from there.  The others are first
- * looked at all at once, in one write to Redis: a scan (HSCAN, ZSCAN) that brings all of a small
- * bucket, and the small ones are most.  Those that it brought a part of only are scanned from the
- * start in bounded pieces, some at a time.  What a scan promises is enough: a page that is there
- * all the while comes at least once.  One that comes twice (its table grew meanwhile) must not
- * count twice: so what comes of a bucket is gathered first, and added when the bucket is through.
- * Page views only grow, so any of the values is one that was true after the question was asked.
+ * The page views of a bucket lie in one hash (a minute) or one sorted set, an entry a page.
+ *
+ *   buckets that are remembered   their tables are added up (pages/memory.h)
+ *   the others, first             all are looked at in one write to Redis: an HSCAN or ZSCAN each,
+ *                                 which brings all of a small bucket.  Most buckets are small
+ *   those that were larger        are scanned from the start in bounded pieces, some at a time
+ *
+ * A scan of Redis promises that a page that is there all the while comes at least once.  A page may
+ * come twice, where the table grew meanwhile, and must not count twice.  So what comes of a bucket
+ * is gathered first, and added when the bucket is through.  Page views only grow, so any of the
+ * values is one that was true after the question was asked.
  */
 #ifndef STORAGE_PAGES_SCAN_H
 #define STORAGE_PAGES_SCAN_H
@@ -18,18 +22,19 @@
 
 #define PAGES_SCAN_MAX 4000000 /* different pages in one window */
 
-/* Zeroed it is empty. */
+/* Zeroed: no page. */
 struct pages_scan {
     struct page_sums sums; /* `present` numbers the buckets of the page's partition's cover */
     bool chosen;           /* no other pages than those that are there already */
     size_t buckets_read;
 };
 
-/* Count only pages that are added before the scan. */
+/* Count only pages that are added so, before the scan.  False: no memory. */
 bool pages_scan_choose(struct pages_scan *scan, struct slice site, struct slice page);
 
-/* All pages that begin with @prefix (or were chosen, and do), over the covers that were planned.
- * r->stale: see there. */
+/* Sum up the pages whose names begin with @prefix, over r->covers.  STORAGE_TOO_BROAD: there are
+ * more than PAGES_SCAN_MAX, or more than fit into memory with the buckets that they are in.
+ * r->stale: the sums are of no use. */
 enum storage_err pages_scan_run(
     struct pages_scan *scan, struct proved_read *r, struct slice prefix);
 

@@ -1,6 +1,9 @@
 /* sums.h - page views of pages, summed up over buckets as they come.
  *
  * Layer: storage, pure.  One owner.
+ *
+ * Each page of one site has a sum, found by its name, and a bit for each bucket that it is in.
+ * Buckets are added one after the other.
  */
 #ifndef STORAGE_PAGES_SUMS_H
 #define STORAGE_PAGES_SUMS_H
@@ -12,13 +15,14 @@
 struct page_sum {
     struct slice page; /* in the arena */
     uint64_t pv;       /* 0: only asked for */
-    uint64_t last_pv;  /* what it had in bucket `last`, counted from 1 over all buckets */
+    uint64_t last_pv;  /* what the page had at turn `last`: see page_sums_take() */
     uint32_t last;
-    uint8_t *present; /* in the arena: bit i & 7 of byte i / 8: it is in bucket i (of those that its
-                         owner numbers); NULL: in none so far */
+    uint8_t
+        *present; /* in the arena: bit i & 7 of byte i / 8: the page is in bucket i, as the owner
+                         numbers buckets; NULL: in none so far */
 };
 
-/* Zeroed it is empty. */
+/* Zeroed: no page. */
 struct page_sums {
     struct arena arena;
     struct index index;
@@ -26,18 +30,19 @@ struct page_sums {
     size_t n, capacity;
 };
 
-/* The sum of a page of a site (always the same one): *ret is its number, INDEX_NONE if there is
- * none and it is not to be added.  False: no memory. */
+/* Find a page's sum, or with @add make one.  @site is the same in all calls.  *ret is the number of
+ * the sum; INDEX_NONE: there is none.  False: no memory. */
 bool page_sums_find(
     struct page_sums *sums, struct slice site, struct slice page, bool add, uint32_t *ret);
 
-/* Room for the buckets that sum @i is in, of @n_buckets.  False: no memory. */
+/* Make room for the bits of sum @i, of @n_buckets.  False: no memory. */
 bool page_sums_reserve_present(struct page_sums *sums, uint32_t i, size_t n_buckets);
 
-/* Sum @i has @pv in bucket @bucket, which nothing has come of yet but by this @turn (a number of
- * its own for each bucket, not 0).  A page that comes twice has the greater of its values. */
+/* Add to sum @i the @pv page views that it has in @bucket.  @turn: a number of its own for each
+ * bucket that is added, not 0.  A page that comes twice in one turn has the greater of its values. */
 void page_sums_take(struct page_sums *sums, uint32_t i, uint32_t turn, size_t bucket, uint64_t pv);
 
+/* Forget all pages; clear keeps memory, release gives it back. */
 void page_sums_clear(struct page_sums *sums);
 void page_sums_release(struct page_sums *sums);
 

@@ -1,10 +1,10 @@
 /* table.h - the page views of each page in a run of buckets, as bytes that can be kept.
  *
- * Layer: storage, pure.  Thread-safe.
+ * Layer: storage, pure.  Thread-safe: no state.
  *
- * What is kept of a run for top pages (pages/memory.h): per page its name, its page views over all
- * of the run, and in which of the buckets it is, so that only those sketches need be read.  Written
- * and read by this process alone.
+ * For top pages a table is what is remembered of a run (pages/memory.h).  It has an entry a page:
+ * the name, the page views over all of the run, and in which of the run's buckets the page is, so
+ * that only those sketches need be read.  Tables never leave the process.
  */
 #ifndef STORAGE_PAGES_TABLE_H
 #define STORAGE_PAGES_TABLE_H
@@ -25,10 +25,10 @@ static inline size_t page_bits_size(size_t n_buckets)
     return (n_buckets + 7) / 8;
 }
 
-/* Append an entry of a run of @n_buckets; see buffer.h for failures. */
+/* Append an entry of a run of @n_buckets.  A failure shows in table->failed. */
 void page_table_put(struct buffer *table, const struct page_entry *entry, size_t n_buckets);
 
-/* The entry at *@at, which moves behind it; 0 is the first.  False: there is none. */
+/* Take the entry at *@at, 0 at first, which moves behind the entry.  False: there is none. */
 bool page_table_next(
     struct slice table, size_t n_buckets, size_t *at, struct page_entry *ret_entry);
 

@@ -1,17 +1,13 @@
-/* cache.h - bounded memory of what was read from buckets that are over, each proved by its
- * partition's `ver` (or `over`, which is the same for minutes of the open hour).
+/* cache.h - bounded memory of what was read from buckets that are over.
  *
  * Layer: storage.  Thread-safe; values are copied in, and used under the lock.
  *
- * ARCHITECTURE.md, "Remembering what is over": a value is stored with the `ver` of the MULTI that
- * read it, and may be used iff the `ver` read for this very question is equal.  `ver` is a random
- * id, new with every write into a closed bucket and every bucket that is closed, and goes back with
- * the data it belongs to: equal ids, equal buckets, also after Redis lost its last second.  Whoever
- * asks here compares what the cache gave with the `ver` that Redis then says; the cache knows no
- * Redis.
+ * A value is stored with a proof: a random id that Redis keeps, and that is new after every change
+ * to what the value was made of (read/README.md).  A caller gets the value only for the same id, and
+ * then has Redis say that the id is still that one.  The cache itself knows no Redis.
  *
- * When it is full, what was not used for longest goes; a value of an older `ver` is overwritten, or
- * goes that way.
+ * When the cache is full, what was not used for longest goes.  A value with an older id is
+ * overwritten, or goes that way.
  */
 #ifndef STORAGE_READ_CACHE_H
 #define STORAGE_READ_CACHE_H
@@ -24,30 +20,31 @@
 
 struct cache;
 
-/* What a value is of: a hash of 128 bits, keyed with random bytes of this process, so that no
- * page's name can be made to collide with another's. */
+/* The name of a value: a hash of 128 bits, keyed with random bytes of this process, so that nobody
+ * can choose a page's name that collides with another's. */
 struct cache_id {
     uint8_t bytes[16];
 };
 
-/* @bytes: most that values and their administration may take.  NULL: out of memory.  A cache of 0
- * bytes is legal and keeps nothing. */
+/* Make a cache whose values take at most @bytes, with all that belongs to them.  A cache of 0 bytes
+ * is legal and keeps nothing.  NULL: out of memory. */
 struct cache *cache_new(size_t bytes);
 void cache_free(struct cache *cache); /* NULL is harmless */
 
-/* The id of @n bytes in this cache: keyed, so another cache has another id for them. */
+/* The name that the @n bytes of @text have in this cache.  Another cache has another one. */
 struct cache_id cache_id(const struct cache *cache, const void *text, size_t n);
 
-/* Have @use look at the value, under the lock: it must be quick.  False: there is none with this
- * @ver. */
+/* Have @use look at the value that is stored under @id with the proof @ver.  @use is called under
+ * the lock, so it must be quick.  False: there is no such value. */
 bool cache_get(struct cache *cache, const struct cache_id *id, const struct ver *ver,
     void (*use)(void *data, const void *value, size_t n), void *data);
 
-/* Keep a copy of @value, instead of an older one.  Without memory, or if it is larger than the
- * whole cache, nothing is kept. */
+/* Keep a copy of @value in place of an older one.  Nothing is kept without memory, of a value larger
+ * than the whole cache, or if @ver is empty. */
 void cache_put(struct cache *cache, const struct cache_id *id, const struct ver *ver,
     const void *value, size_t n);
 
-size_t cache_bytes(struct cache *cache); /* in use */
+/* How many bytes are in use. */
+size_t cache_bytes(struct cache *cache);
 
 #endif

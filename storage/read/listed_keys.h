@@ -1,10 +1,11 @@
-/* listed_keys.h - which keys an answer is made of: counted by level and, with explain, listed.
+/* listed_keys.h - the keys that an answer is made of: counted by level and, with explain, listed.
  *
  * Layer: storage.  One owner.
  *
- * As users are told, a cover uses a coarse bucket only at or below its watermark.  What lies so far
- * ahead that no event can be there is planned coarse all the same (cover.h), so that nothing is
- * read for it; it is told as the minutes that stand for it, as long as these are not too many.
+ * A user is told that a plan uses a coarse bucket only where that is rolled up.  A plan also uses
+ * coarse buckets so far ahead that no event can be there (time/cover.h), because nothing need be
+ * read for them.  Such a bucket is told as the minutes that stand for it, as long as these are not
+ * too many.
  */
 #ifndef STORAGE_READ_LISTED_KEYS_H
 #define STORAGE_READ_LISTED_KEYS_H
@@ -13,8 +14,8 @@
 #include "storage/schema/key.h"
 
 #define COUNTED_KEYS_MAX 50000 /* planned for a list; up to here the future is told by minutes */
-/* Of the pages' names in listed keys: the answer is made at one go, by a thread that has others to
- * serve. */
+/* Bytes of pages' names in listed keys.  The answer is made in one go, by a thread that has others
+ * to serve. */
 #define COUNTED_BYTES_MAX ((size_t)8 * 1024 * 1024)
 
 struct counted_keys {
@@ -25,7 +26,7 @@ struct counted_keys {
     int64_t now_s;      /* Redis's clock when it was read */
 };
 
-/* A bucket's key, or with @n_pages > 1 the keys of so many pages: see key_bucket. */
+/* A bucket's key, or with n_pages > 1 the keys of so many pages: see key_bucket() in schema/key.h. */
 struct counted_bucket {
     const char *tag;
     enum key_kind kind;
@@ -35,7 +36,7 @@ struct counted_bucket {
     struct bucket bucket;
 };
 
-/* STORAGE_NOMEM; STORAGE_TOO_BROAD: more would be listed than may be. */
+/* Count the keys, and list them.  STORAGE_NOMEM; STORAGE_TOO_BROAD: more would be listed than may. */
 enum storage_err counted_keys_add(struct counted_keys *counted, const struct counted_bucket *what);
 
 /* Put them in order of time, then of their names. */

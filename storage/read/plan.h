@@ -1,6 +1,9 @@
-/* plan.h - planning one window in several partitions: what all questions have in common.
+/* plan.h - what decides how the buckets of a partition may tile a window.
  *
  * Layer: storage.  Thread-safe.
+ *
+ * time/cover.h makes the plan for one partition.  What it needs to know comes from the state that
+ * was last seen of the partition.
  */
 #ifndef STORAGE_READ_PLAN_H
 #define STORAGE_READ_PLAN_H
@@ -10,17 +13,16 @@
 
 #define BUCKETS_MAX 50000 /* in a cover */
 
-/* What decides how a partition's view tiles a window of @zone, at @now_s by Redis's clock.  Points
- * into
- * @view.  No event is later than STORAGE_FUTURE_MAX_S; an hour is added for clocks that differ. */
+/* What cover.h needs to plan by @view, which must live as long, at @now_s by Redis's clock.  No event
+ * is later than STORAGE_FUTURE_MAX_S; an hour is added for clocks that differ. */
 struct cover_basis plan_basis(
     const struct zone *zone, const struct partition_view *view, int64_t now_s);
 
-/* What to answer where a cover could not be planned. */
+/* The job's error where a cover could not be planned. */
 enum storage_err plan_error(enum cover_result result);
 
-/* Widen @window until each of @partitions (bits) can tile it, by what was last seen of it.  False:
- * nothing of the window is kept. */
+/* Widen @window until each partition of a bit set can tile it, by what was last seen of the
+ * partition.  False: nothing of the window is kept. */
 bool plan_widen(struct core *core, const struct zone *zone, uint64_t partitions, int64_t now_s,
     struct window *window);
 

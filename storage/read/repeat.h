@@ -3,13 +3,14 @@
  * Layer: storage, pure, private to readers.c, whose lock guards it.
  *
  * A hundred dashboards ask the same every second, each at its own moment.  Each question alone is
- * quick, but a hundred of them a second, read one by one, take Redis from those who write; and
- * while one is read the next ones gather and are answered together (count/join.h).  So a question
- * that was just answered to several at once (it is *crowded*) is held back for a while before it is
- * begun again: REPEAT_HOLD_TIMES as long as it took, so that it takes about a tenth of a reader,
- * but at most until REPEAT_HOLD_MAX_US after it was begun.  Nobody's answer is older than the
- * question by that: it is read later, not kept.  Whoever asks alone, as often as may be, is never
- * held back.
+ * quick, but a hundred of them a second, read one by one, take Redis from those who write.  While
+ * one of them is read the next ones gather, and are answered together.
+ *
+ * So a question that was just answered to several at once, a *crowded* one, is held back for a while
+ * before it is begun again: REPEAT_HOLD_TIMES as long as it took, so that it takes about a tenth of
+ * a reader, but at most until REPEAT_HOLD_MAX_US after it was begun.  An answer does not become
+ * older than its question by that: it is read later, not kept.  A question that one client alone
+ * asks, as often as may be, is never held back.
  */
 #ifndef STORAGE_READ_REPEAT_H
 #define STORAGE_READ_REPEAT_H
@@ -23,7 +24,7 @@
 #define REPEAT_HOLD_TIMES  8
 #define REPEAT_HOLD_MAX_US 25000
 
-#define REPEATS 256 /* questions that are remembered; another one of the same place takes it */
+#define REPEATS 256 /* questions that are remembered, each in a place that its hash decides */
 
 /* A number for a question: equal for questions that are the same, and hardly ever for others.
  * @pages: those that it names; @what: all else that tells it apart.  Not 0. */
