@@ -21,11 +21,12 @@ static enum storage_err count_all_keys(struct count_question *q)
     window_clear_keys(&q->read);
     for (size_t i = 0; i < q->n_portions; i++) {
         const struct portion *portion = &q->portions[i];
-        for (int m = 0; m < METRICS; m++) {
-            size_t n_keys = portion_keys(portion, (enum metric)m);
-            for (size_t b = 0; err == STORAGE_OK && n_keys > 0 && b < portion->cover.n; b++) {
-                err = window_count_keys(&q->read, portion->partition, metric_kind((enum metric)m),
-                    portion->pages, n_keys, portion->cover.buckets[b]);
+        for (int m = 0; err == STORAGE_OK && m < METRICS; m++) {
+            enum metric metric = (enum metric)m;
+            size_t n_keys = portion_keys(portion, metric);
+            if (n_keys > 0) {
+                err = window_count_keys(&q->read, portion->partition, metric_kind(metric),
+                    portion->pages, n_keys, &portion->cover);
             }
         }
     }

@@ -51,12 +51,10 @@ static enum storage_err count_keys(struct pair *pair)
     struct proved_read *r = &pair->r;
     enum storage_err err = STORAGE_OK;
     window_clear_keys(r);
-    for (size_t i = 0; i < pair->n; i++) {
+    for (size_t i = 0; err == STORAGE_OK && i < pair->n; i++) {
         const struct slice *page = &pair->pages[i].page;
         unsigned p = page_partition(r, *page);
-        for (size_t b = 0; err == STORAGE_OK && b < r->covers[p].n; b++) {
-            err = window_count_keys(r, p, KEY_UV, &page, 1, r->covers[p].buckets[b]);
-        }
+        err = window_count_keys(r, p, KEY_UV, &page, 1, &r->covers[p]);
     }
     window_sort_keys(r->asked);
     return err;

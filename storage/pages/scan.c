@@ -296,10 +296,8 @@ static enum storage_err count_keys(struct proved_read *r)
 {
     enum storage_err err = STORAGE_OK;
     const struct slice *whole_site = &SLICE("");
-    for (unsigned p = 0; p < r->core->partitions.n; p++) {
-        for (size_t i = 0; err == STORAGE_OK && i < r->covers[p].n; i++) {
-            err = window_count_keys(r, p, KEY_PV, &whole_site, 1, r->covers[p].buckets[i]);
-        }
+    for (unsigned p = 0; err == STORAGE_OK && p < r->core->partitions.n; p++) {
+        err = window_count_keys(r, p, KEY_PV, &whole_site, 1, &r->covers[p]);
     }
     return err;
 }

@@ -45,7 +45,7 @@ enum storage_err window_plan(struct proved_read *r, uint64_t partitions)
 /* ---- what was read ---- */
 
 enum storage_err window_count_keys(struct proved_read *r, unsigned partition, enum key_kind kind,
-    const struct slice *const *pages, size_t n_pages, struct bucket bucket)
+    const struct slice *const *pages, size_t n_pages, const struct cover *cover)
 {
     struct window_question *asked = r->asked;
     struct counted_keys counted = {.per_level = asked->per_level,
@@ -57,9 +57,13 @@ enum storage_err window_count_keys(struct proved_read *r, unsigned partition, en
         .kind = kind,
         .site = asked->site,
         .pages = pages,
-        .n_pages = n_pages,
-        .bucket = bucket};
-    return counted_keys_add(&counted, &what);
+        .n_pages = n_pages};
+    enum storage_err err = STORAGE_OK;
+    for (size_t i = 0; err == STORAGE_OK && i < cover->n; i++) {
+        what.bucket = cover->buckets[i];
+        err = counted_keys_add(&counted, &what);
+    }
+    return err;
 }
 
 void window_clear_keys(struct proved_read *r)

@@ -21,10 +21,10 @@
  *     STORAGE_TOO_BROAD  more than READS_MAX buckets, or with explain more than may be listed */
 enum storage_err window_plan(struct proved_read *r, uint64_t partitions);
 
-/* Count a bucket's key, or those of @n_pages pages, and with explain list them.  Errors: see
- * counted_keys_add() in read/listed_keys.h. */
+/* Count the key of each bucket of @cover, or those of @n_pages pages, and with explain list them.
+ * Errors: see counted_keys_add() in read/listed_keys.h. */
 enum storage_err window_count_keys(struct proved_read *r, unsigned partition, enum key_kind kind,
-    const struct slice *const *pages, size_t n_pages, struct bucket bucket);
+    const struct slice *const *pages, size_t n_pages, const struct cover *cover);
 
 /* Forget the keys that were counted, of this attempt or of one on another connection. */
 void window_clear_keys(struct proved_read *r);
