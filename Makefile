@@ -161,7 +161,7 @@ PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 DOCDIR ?= $(PREFIX)/share/doc/tallyd
-DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/redis.conf deploy/nginx.conf \
+DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/OPTIONS.md deploy/METRICS.md deploy/redis.conf deploy/nginx.conf \
   deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml deploy/tallyd.conf \
   deploy/prometheus/prometheus.yml deploy/prometheus/tallyd.rules.yml deploy/prometheus/tallyd.rules.test.yml \
   deploy/screenshots/dashboard-light.png deploy/screenshots/dashboard-dark-narrow.png $(shell find deploy/grafana -type f | sort) \
@@ -209,7 +209,7 @@ test-deb: deps-run
 	@$(call need,$(PACKAGES_DEB) lintian debootstrap curl)
 	@sh tests/deb.sh $(B)/deb-root
 
-# The tables of options and metrics in deploy/README.md; a test compares them.
+# The tables of options and metrics, deploy/OPTIONS.md and METRICS.md; a test compares them.
 docs: $(B)/tallyd
 	TALLYD_BIN=$(B)/tallyd $(PYTHON) -B tests/contract/document.py
 

@@ -1,4 +1,4 @@
-"""The tables in deploy/README.md that come from the program: its options and its metrics.
+"""The tables in deploy/OPTIONS.md and deploy/METRICS.md, which come from the program.
 
 `make docs` writes them between their markers; test_docs.py compares.  Usage: document.py
 """
@@ -13,7 +13,7 @@ if str(INTEGRATION) not in sys.path:
 
 from lib.process import ROOT, Redis, Tallyd, run  # noqa: E402 (the path comes first)
 
-PAGE = ROOT / "deploy" / "README.md"
+PAGES = {"options": ROOT / "deploy" / "OPTIONS.md", "metrics": ROOT / "deploy" / "METRICS.md"}
 OPTION = re.compile(r"^  --([a-z-]+)(\S*)(?: (\S+))?\n {8}(.+)\n {8}(?:(.+); )?default: (.+)$", re.M)
 
 
@@ -52,7 +52,7 @@ def tables(help_text, exposition):
 def between(marker, text):
     """(start, end) of what stands between <!-- marker --> and <!-- end of marker -->."""
     begin, end = f"<!-- {marker}: written by `make docs` -->\n", f"<!-- end of {marker} -->"
-    assert text.count(begin) == 1 and text.count(end) == 1, f"deploy/README.md lacks the markers of {marker}"
+    assert text.count(begin) == 1 and text.count(end) == 1, f"the page of the {marker} lacks its markers"
     return text.index(begin) + len(begin), text.index(end)
 
 
@@ -65,12 +65,13 @@ def main():
     finally:
         tallyd.stop()
         redis.stop()
-    text = old = PAGE.read_text(encoding="utf-8")
     for marker, table in tables(run("--help").stdout, exposition).items():
-        start, end = between(marker, text)
-        text = text[:start] + table + text[end:]
-    PAGE.write_text(text, encoding="utf-8")
-    print(f"deploy/README.md: {'unchanged' if text == old else 'written'}")
+        page = PAGES[marker]
+        old = page.read_text(encoding="utf-8")
+        start, end = between(marker, old)
+        text = old[:start] + table + old[end:]
+        page.write_text(text, encoding="utf-8")
+        print(f"{page.relative_to(ROOT)}: {'unchanged' if text == old else 'written'}")
 
 
 if __name__ == "__main__":

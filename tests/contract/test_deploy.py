@@ -411,8 +411,8 @@ def test_make_install_and_uninstall(tmp_path, prefix):
     assert there == {
         f"{here}/bin/tallyd": 0o755, unit: 0o644,
         **{f"{here}/share/doc/tallyd/{name}": 0o644 for name in (
-            "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "deploy/README.md", "deploy/redis.conf",
-            "deploy/nginx.conf", "deploy/nginx-ratelimit.conf", "deploy/traefik-ratelimit.yml", "deploy/tallyd.conf",
+            "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "deploy/README.md", "deploy/OPTIONS.md",
+            "deploy/METRICS.md", "deploy/redis.conf", "deploy/nginx.conf", "deploy/nginx-ratelimit.conf", "deploy/traefik-ratelimit.yml", "deploy/tallyd.conf",
             "deploy/backup.sh", "deploy/Dockerfile", "deploy/compose.yaml", "deploy/kubernetes/tallyd.yaml",
             "deploy/kubernetes/redis.yaml", "deploy/kubernetes/kustomization.yaml", "deploy/demo.sh", "deploy/demo.py", *(
                 str(path.relative_to(ROOT)) for part in ("grafana", "prometheus", "screenshots")

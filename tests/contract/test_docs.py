@@ -134,20 +134,20 @@ def test_make_targets_exist(path):
 
 
 def test_tables_are_the_programs(tallyd):
-    text = document.PAGE.read_text(encoding="utf-8")
     http = tallyd.client()
     labelled = "tallyd_http_requests_total{"  # there once a request has ended
     wait_until(lambda: labelled in http.get("/metrics").body.decode(), "a request is told of")
     exposition = http.get("/metrics").body.decode()
     for marker, table in document.tables(run("--help").stdout, exposition).items():
+        text = document.PAGES[marker].read_text(encoding="utf-8")
         start, end = document.between(marker, text)
-        assert text[start:end] == table, f"the table of {marker} in deploy/README.md is old: make docs"
+        assert text[start:end] == table, f"{page_id(document.PAGES[marker])} is old: make docs"
 
 
 def test_metrics_that_are_named_exist(tallyd):
     """Every tallyd_.. in a document, an alarm's for example, is one that the server has."""
     known = set(re.findall(r"^# TYPE (\S+) ", tallyd.client().get("/metrics").body.decode(), re.M))
-    for path in (ROOT / name for name in ("README.md", "ARCHITECTURE.md", "deploy/README.md")):
+    for path in (ROOT / name for name in ("README.md", "deploy/README.md", "deploy/METRICS.md")):
         for name in re.findall(r"\btallyd_[a-z_]+[a-z]\b(?!\()", path.read_text(encoding="utf-8")):
             assert name in known or re.sub("_(bucket|sum|count)$", "", name) in known, f"{page_id(path)}: {name}"
 
@@ -164,7 +164,7 @@ def test_options_that_are_named_exist(path):
 
 def test_the_503s_are_the_programs():
     """deploy/README.md explains the texts that the source has, and every one of storage's that is a 503."""
-    page = document.PAGE.read_text(encoding="utf-8")
+    page = (ROOT / "deploy/README.md").read_text(encoding="utf-8")
     table = page[page.index("| `detail` | what to do |"):].partition("\n\n")[0]
     explained = [row.split("|")[1].split(", or ")[0].strip() for row in table.splitlines()[2:]]
     code = "".join(p.read_text() for p in SOURCES)
