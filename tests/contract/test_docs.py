@@ -175,6 +175,16 @@ def test_the_503s_are_the_programs():
     assert not [t for name, t in storage if f"case {name}:" in cases and t not in explained and name != "STORAGE_NOMEM"]
 
 
+def test_every_endpoint_is_in_the_readme():
+    """The table of endpoints is openapi.yaml's paths and methods, each once."""
+    rows = re.findall(r"^\| `([A-Z, ]+) (/\S*)` \|", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+    described = re.search(r"^paths:\n(.*?)^\w", (ROOT / "openapi.yaml").read_text(encoding="utf-8"), re.M | re.S)[1]
+    paths = [(path, method.upper()) for path, block in re.findall(r"^  (/\S*):\n((?:(?:    .*)?\n)+)", described, re.M)
+             for method in re.findall(r"^    (get|put|post|delete):$", block, re.M)]
+    assert len(paths) > 40
+    assert sorted((path, method) for methods, path in rows for method in methods.split(", ")) == sorted(paths)
+
+
 # Names and links
 
 
