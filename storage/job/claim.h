@@ -5,7 +5,7 @@
  * A client may send a request twice, because the first answer got lost.  With an Idempotency-Key
  * the request is executed once, and the second one gets the first one's answer.  To "claim" a key
  * is to be allowed to execute its request.  The protocol is described in
- * ARCHITECTURE.md, "With an Idempotency-Key", and is model-checked in Promela:
+ * storage/write/PROTOCOL.md, "With an Idempotency-Key", and is model-checked in Promela:
  * tests/model/direct.pml as it is built, idem.pml the way by a claim on two nodes too.
  *
  * A request with a key is two or three jobs, all with the same struct claim:

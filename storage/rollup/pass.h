@@ -2,7 +2,7 @@
  * parts: an hour from its minutes, a day from its hours, a month from its days.
  *
  * Layer: storage.  Belongs to the rollup's thread.
- * Source: ARCHITECTURE.md, "Rolling up"; model-checked in Promela (tests/model/rollup.pml).
+ * Source: storage/rollup/README.md, "A pass"; model-checked in Promela (tests/model/rollup.pml).
  *
  * Each zone in use may have such a bucket, H.  A pass has these steps:
  *

@@ -1,6 +1,6 @@
 /* rollup.h - the thread that turns minutes into hours, hours into days, and days into months.
  *
- * Layer: storage.  Source: ARCHITECTURE.md, "Rolling up".
+ * Layer: storage.  Source: storage/rollup/README.md, "A pass".
  *
  * Counts are written by the minute.  Once an hour is over, a pass (rollup/pass.h) makes the hour's
  * counts of its minutes, which may then expire; likewise days and months.  One process leads at a

@@ -5,7 +5,7 @@
  * bounces: its job is done() with CLAIM_FIRST, to come again by a claim.
  *
  * Ownership: the flush is the caller's; a job that bounced is not in it any more.  Thread safety:
- * the writer's thread.  ARCHITECTURE.md, "With an Idempotency-Key".
+ * the writer's thread.  storage/write/PROTOCOL.md, "With an Idempotency-Key".
  */
 #ifndef STORAGE_WRITE_DELIVERY_DIRECT_H
 #define STORAGE_WRITE_DELIVERY_DIRECT_H

@@ -1,7 +1,7 @@
 /* lane.h - exactly-once delivery of write scripts to one partition.
  *
  * Layer: storage, pure (no I/O, no clock): the writer sends and receives, the lane decides.  One
- * owner. Source: ARCHITECTURE.md, "Writing exactly once"; model-checked in Promela
+ * owner. Source: storage/write/PROTOCOL.md, "Writing exactly once"; model-checked in Promela
  * (tests/model/lane.pml).
  *
  * A part is what one flush does to one partition, as a whole or not at all.  It has a place in its

@@ -226,15 +226,40 @@ def test_files_that_are_named_exist(path):
     assert not sorted(n for n in named if not (file_is_there(n) or (path.parent / n).exists()))
 
 
-def test_functions_that_architecture_names_exist():
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+FOLDERS = [p for p in pages() if page_id(p).split("/")[0] in ("storage", "handlers", "service")]
+
+
+@pytest.mark.parametrize("path", [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *FOLDERS], ids=page_id)
+def test_functions_that_are_named_exist(path):
     code = "".join(p.read_text() for p in SOURCES)
-    missing = [f for f in re.findall(r"`(\w+)\(\)`", text) if not re.search(rf"\b{f}\(", code)]
-    assert not missing
+    names = re.findall(r"`(\w+)\(\)`", path.read_text(encoding="utf-8"))
+    assert not [f for f in names if not re.search(rf"\b{f}\(", code)]
+
+
+def test_architecture_is_a_map():
+    """Short enough to be read at once; what it does not hold itself, it leads to."""
+    path = ROOT / "ARCHITECTURE.md"
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    assert len(lines) <= 150 and not [line for line in lines if len(line) > 120]
+    linked = {(path.parent / target.partition("#")[0]).resolve() for target in LINK.findall(text)}
+    assert not [page_id(p) for p in FOLDERS if p not in linked]
+
+
+def test_the_lock_order_is_whole():
+    """ARCHITECTURE.md names every mutex of the tree, as `struct.member`, and no other."""
+    there = set()
+    for path in SOURCES:
+        text = path.read_text(encoding="utf-8")
+        for lock in re.finditer(r"\bpthread_(?:mutex|rwlock|spinlock)_t (\w+);", text):
+            there.add(f"{re.findall(r'struct (?P<name>[a-z_]+) {', text[:lock.start()])[-1]}.{lock[1]}")
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    order = text[text.index("Lock order:"):text.index("## Glossary")]
+    assert len(there) > 10 and set(re.findall(r"`(\w+\.\w+)`", order)) == there
 
 
 def test_every_source_file_has_a_place():
-    """ARCHITECTURE.md or a header says what each file is for: every .h begins with its name and a sentence."""
+    """Every .h begins with its name and a sentence that says what it is for."""
     bad = [page_id(p) for p in SOURCES if p.suffix == ".h" and not p.read_text().startswith(f"/* {p.name} - ")]
     assert not bad
 
@@ -254,15 +279,22 @@ def code_beside(path):
     return re.sub(r"\n\s*(\*|--|#) ?", " ", path.read_text(encoding="utf-8", errors="replace"))
 
 
+def headings(path):
+    return set(re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.M))
+
+
 def test_pages_that_sources_name_exist():
-    """A header that says where its algorithm is explained is right."""
-    heads = set(re.findall(r"^#+ (.+)$", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"), re.M))
+    """A source that says where its algorithm is explained, `dir/README.md, "Section"` seen from the top, is right."""
     bad, found = [], 0
     for path in [*SOURCES, *sorted((ROOT / "tests").rglob("*.[ch]")), *sorted((ROOT / "storage/lua").glob("*.lua"))]:
         text = code_beside(path)
-        sections = re.findall(r'ARCHITECTURE(?:\.md)?,\s+"([^"]+)"', text)
-        found += len(sections)
-        bad += [(page_id(path), name) for name in sections if name not in heads]
+        sections = re.findall(r'((?:[\w-]+/)*[A-Z]+(?:\.md)?),\s+"([^"]+)"', text)
+        for page, name in [(p, n) for p, n in sections if p.endswith(".md") or p == "ARCHITECTURE"]:
+            found += 1
+            there = ROOT / f"{page.removesuffix('.md')}.md"
+            if not there.exists() or name not in headings(there):
+                bad.append((page_id(path), page, name))
+        bad += [(page_id(path), name) for name in re.findall(r"(?:[\w-]+/)+[A-Z]+\.md", text) if not (ROOT / name).exists()]
         bad += [(page_id(path), name) for name in re.findall(r"tests/[\w./-]*\w", text) if not (ROOT / name).exists()]
         bad += [(page_id(path), word) for word in ("PROTOCOL,", "CONTRACT:", "DESIGN,") if word in text]
     assert found > 5 and not bad
