@@ -42,7 +42,7 @@ static void use_sum(void *data, const void *value, size_t n)
 static bool recall_run(struct count_question *q, const struct portion *portion,
     const struct remembered_run *run, size_t point)
 {
-    struct use uses[METRICS];
+    struct use uses[METRICS] = {0};
     bool all = true;
     for (int sketch = 1; sketch >= 0; sketch--) {
         for (int m = 0; m < METRICS; m++) {

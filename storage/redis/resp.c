@@ -33,7 +33,8 @@ void resp_word(struct buffer *b, const void *bytes, size_t n)
     if (n > 0) {
         memcpy(to + length, bytes, n);
     }
-    memcpy(to + length + n, "\r\n", 2);
+    to[length + n] = '\r';
+    to[length + n + 1] = '\n';
 }
 
 void resp_text(struct buffer *b, const char *text)

@@ -289,3 +289,27 @@ def test_the_window_that_a_422_names_has_the_step(world, http):
     refused(http.get("/pv", from_="2026-10-01T10:20:00Z", to="2026-10-26T10:00:00Z", **asked), "from", "2026-10-2")
     answer, was_named = follow(http, "pv", {**asked, "from_": "2026-10-01T10:20:00Z", "to": "2026-10-26T10:00:00Z"})
     assert was_named and len(answer.json["series"]) >= 3 and answer.json["step"] == "1d"
+
+
+@pytest.mark.parametrize("cache", ["0", "16"])
+def test_a_redis_whose_memory_is_full(start_redis, start_tallyd, site, cache):
+    """It queues nothing in a MULTI then: sums and sketches of many pages and points come by a script, the same ones."""
+    redis = start_redis()
+    http = start_tallyd("--cache-mb", cache, redis=redis).client()
+    http.accept([{"site": site, "page": f"/{i % 45}", "user": i % 300} for i in range(900)])
+    pages = [f"/{i}" for i in range(1, 45)]  # sketches of one partition in two parts, and one page twice
+    asked = [(path, {"page": page, "step": step})
+             for path in ("/stats", "/uv", "/pv", "/visits") for page in (None, pages, ["/1", "/2", "/1"])
+             for step in (None, "1m")]
+
+    def answers():
+        return [http.question(path, site=site, from_=begin, to=end, **params) for path, params in asked]
+
+    now = http.question("/pv", site=site, from_="now-2h")
+    begin, end = now["from"], now["to"]
+    before = answers()
+    assert before[0]["pv"] == 900 and before[0]["uv"] > 250 and len(before[1]["series"]) > 100
+    replans = http.metric("tallyd_query_replans_total")
+    redis.command("CONFIG", "SET", "maxmemory", "1")
+    assert answers() == before
+    assert http.metric("tallyd_query_replans_total") > replans, "each was asked twice"

@@ -1,5 +1,5 @@
 /* What a proved reading remembers, and when it relies on what it recalls.  (The conversation with
- * Redis is tried by tests/integration/test_cache*.py.) */
+ * Redis is tried by tests/integration/test_cache.py and those beside it.) */
 #include "storage/read/proved_read.h"
 
 #include <criterion/criterion.h>
