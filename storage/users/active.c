@@ -141,8 +141,11 @@ static bool count_all(struct activity *a, struct activity_job *job)
     }
     if (!plain) {
         words = malloc(job->n_sets * piece_size(job->n_sets));
+        if (words == NULL) {
+            return pipeline_fail(&a->pipe, STORAGE_NOMEM);
+        }
     }
-    bool ok = plain || words != NULL || pipeline_fail(&a->pipe, STORAGE_NOMEM);
+    bool ok = true;
     for (unsigned p = 0; ok && p < partitions->n; p++) {
         if (users[p] > 0) {
             ok = plain ? count_plain(a, job, p, users[p])

@@ -171,7 +171,7 @@ static bool clear_gone(struct activity *a, unsigned partition, struct slice own,
 {
     const char *tag = a->core->partitions.tag[partition];
     struct arena arena = {0};
-    struct slice left[LEFT_MAX];
+    struct slice left[LEFT_MAX] = {0};
     size_t n = 0;
     bool ok = read_gone(a, tag, &arena, left, &n);
     for (size_t i = 0; ok && i < n; i++) {

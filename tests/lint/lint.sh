@@ -21,7 +21,7 @@ done
 
 # Layers: service -> handlers -> storage, never back; each library has one home.
 # The folders of a layer, and what each may include, are a table in its README.md.
-#complain "folders and circles:" "$(/usr/bin/python3 tests/lint/rooms.py 2>&1)"
+complain "folders and circles:" "$(/usr/bin/python3 tests/lint/rooms.py 2>&1)"
 complain "storage/ must not know HTTP or JSON:" "$(grep -nE 'microhttpd|jansson' $storage)"
 complain "handlers/ must not know HTTP libraries or Redis:" "$(grep -nE 'microhttpd|hiredis' $handlers)"
 complain "handlers/ has no clock and no threads:" \
