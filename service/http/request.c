@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "handlers/access/cors.h"
-#include "handlers/dress.h"
+#include "handlers/ingest/dress.h"
 #include "handlers/reply/json_memory.h"
 #include "handlers/reply/problem.h"
 #include "handlers/text/params.h"

@@ -5,8 +5,8 @@
  *
  * Thread safety: an exchange belongs to one thread at a time.
  */
-#ifndef HANDLERS_DRESS_H
-#define HANDLERS_DRESS_H
+#ifndef HANDLERS_INGEST_DRESS_H
+#define HANDLERS_INGEST_DRESS_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "handlers/dress.h"
+#include "handlers/ingest/dress.h"
 
 #include "handlers/access/cors.h"
 #include "handlers/ingest/ingest_guard.h"
