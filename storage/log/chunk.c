@@ -1,0 +1,317 @@
+#include "storage/log/chunk.h"
+
+#include <stdlib.h>
+
+#include "storage/base/index.h"
+#include "storage/schema/partition.h"
+
+enum chunk_flag {
+    CHUNK_SITE = 1,
+    CHUNK_PAGE = 2,
+    CHUNK_USER = 4,
+    CHUNK_VISITOR = 8,
+    CHUNK_ADDRESS = 16,
+    CHUNK_ACTIONS = 32,
+};
+#define CHUNK_FLAGS 63
+
+#define VARINT_MAX 10 /* bytes of a 64-bit number */
+
+/* ---- numbers ---- */
+
+static void put_number(struct buffer *out, uint64_t value)
+{
+    uint8_t bytes[VARINT_MAX];
+    size_t n = 0;
+    for (; value >= 0x80; value >>= 7) {
+        bytes[n++] = (uint8_t)(value | 0x80);
+    }
+    bytes[n++] = (uint8_t)value;
+    buffer_append(out, bytes, n);
+}
+
+/* 0, -1, 1, -2, .. become 0, 1, 2, 3, .. */
+static uint64_t zigzag(int64_t value)
+{
+    return (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0);
+}
+
+static int64_t unzigzag(uint64_t value)
+{
+    return (int64_t)(value >> 1 ^ ((value & 1) != 0 ? UINT64_MAX : 0));
+}
+
+static void put_text(struct buffer *out, struct slice text)
+{
+    put_number(out, text.n);
+    buffer_append(out, text.p, text.n);
+}
+
+/* ---- writing ---- */
+
+/* The pages of the chunk so far: the first event of each. */
+struct chunk_pages {
+    const struct event *events;
+    struct index index;
+    uint32_t *numbers; /* of the page of the event at that place */
+    uint32_t n;
+};
+
+struct page_wanted {
+    const struct event *events;
+    struct slice page;
+};
+
+static bool same_page(const void *context, uint32_t item)
+{
+    const struct page_wanted *wanted = context;
+    return slice_equal(wanted->events[item].page, wanted->page);
+}
+
+/* The number of the page of event @i.  *ret_new: it is the first with this page.  INDEX_NONE: out
+ * of memory. */
+static uint32_t number_page(struct chunk_pages *pages, uint32_t i, bool *ret_new)
+{
+    struct page_wanted wanted = {pages->events, pages->events[i].page};
+    *ret_new = true;
+    if (pages->numbers == NULL) { /* a single event */
+        return 0;
+    }
+    if (!index_reserve(&pages->index)) {
+        return INDEX_NONE;
+    }
+    uint64_t hash = page_hash(SLICE(""), wanted.page);
+    struct index_slot *slot = index_find(&pages->index, hash, same_page, &wanted);
+    *ret_new = slot->item == INDEX_NONE;
+    if (*ret_new) {
+        pages->numbers[i] = pages->n++;
+        index_set(&pages->index, slot, hash, i);
+        return pages->numbers[i];
+    }
+    return pages->numbers[slot->item];
+}
+
+static void put_actions(struct buffer *out, const struct event *event)
+{
+    buffer_append(out, &event->n_actions, 1);
+    for (unsigned i = 0; i < event->n_actions; i++) {
+        put_text(out, event->actions[i]);
+    }
+}
+
+static bool put_event(struct buffer *out, const struct event *event, const struct event *before,
+    struct chunk_pages *pages, const struct secret *secret, enum rotation rotation)
+{
+    struct visitor_id visitor;
+    struct address_id address;
+    bool new_page = true;
+    uint32_t page = number_page(pages, (uint32_t)(event - pages->events), &new_page);
+    if (page == INDEX_NONE) {
+        return false;
+    }
+    bool site = before == NULL || !slice_equal(event->site, before->site);
+    bool has_visitor = event->user.n == 0 && identity_visitor(secret, rotation, event, &visitor);
+    bool has_address = identity_address(secret, event, &address);
+    uint8_t flags =
+        (uint8_t)((site ? CHUNK_SITE : 0) | (new_page ? CHUNK_PAGE : 0) |
+                  (event->user.n > 0 ? CHUNK_USER : 0) | (has_visitor ? CHUNK_VISITOR : 0) |
+                  (has_address ? CHUNK_ADDRESS : 0) | (event->n_actions > 0 ? CHUNK_ACTIONS : 0));
+    buffer_append(out, &flags, 1);
+    put_number(out, zigzag(event->at_s - (before == NULL ? 0 : before->at_s)));
+    if (site) {
+        put_text(out, event->site);
+    }
+    if (new_page) {
+        put_text(out, event->page);
+    } else {
+        put_number(out, page);
+    }
+    if (event->user.n > 0) {
+        put_text(out, event->user);
+    }
+    if (has_visitor) {
+        buffer_append(out, visitor.bytes, sizeof(visitor.bytes));
+    }
+    if (has_address) {
+        buffer_append(out, address.bytes, sizeof(address.bytes));
+    }
+    if (event->n_actions > 0) {
+        put_actions(out, event);
+    }
+    return true;
+}
+
+bool chunk_write(struct buffer *out, const struct event *events, size_t n,
+    const struct secret *secret, enum rotation rotation)
+{
+    struct chunk_pages pages = {.events = events};
+    size_t before = out->n;
+    bool ok = !out->failed;
+    if (n > 1) {
+        pages.numbers = malloc(n * sizeof(*pages.numbers));
+        ok = ok && pages.numbers != NULL;
+    }
+    if (ok) {
+        put_number(out, n);
+    }
+    for (size_t i = 0; ok && i < n; i++) {
+        ok = put_event(out, &events[i], i == 0 ? NULL : &events[i - 1], &pages, secret, rotation);
+    }
+    index_release(&pages.index);
+    free(pages.numbers);
+    if (!ok || out->failed) {
+        out->n = before;
+        return false;
+    }
+    return true;
+}
+
+/* ---- reading ---- */
+
+void chunk_reader_init(struct chunk_reader *reader, struct slice bytes)
+{
+    *reader = (struct chunk_reader){.left = bytes};
+}
+
+void chunk_reader_release(struct chunk_reader *reader)
+{
+    free(reader->pages);
+    *reader = (struct chunk_reader){0};
+}
+
+static bool fail(struct chunk_reader *reader)
+{
+    reader->failed = true;
+    return false;
+}
+
+static bool get_bytes(struct chunk_reader *reader, size_t n, struct slice *ret)
+{
+    if (n > reader->left.n) {
+        return fail(reader);
+    }
+    *ret = (struct slice){reader->left.p, n};
+    reader->left.p += n;
+    reader->left.n -= n;
+    return true;
+}
+
+static bool get_number(struct chunk_reader *reader, uint64_t *ret)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64 && reader->left.n > 0; shift += 7) {
+        uint8_t byte = (uint8_t)*reader->left.p++;
+        reader->left.n--;
+        if (shift == 63 && byte > 1) {
+            break; /* beyond 64 bits */
+        }
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if ((byte & 0x80) == 0) {
+            *ret = value;
+            return true;
+        }
+    }
+    return fail(reader);
+}
+
+/* A text of 1 to @max bytes. */
+static bool get_text(struct chunk_reader *reader, size_t max, struct slice *ret)
+{
+    uint64_t n = 0;
+    if (!get_number(reader, &n)) {
+        return false;
+    }
+    return n >= 1 && n <= max ? get_bytes(reader, (size_t)n, ret) : fail(reader);
+}
+
+static bool get_time(struct chunk_reader *reader, struct chunk_event *event)
+{
+    uint64_t number = 0;
+    return get_number(reader, &number) &&
+           (!__builtin_add_overflow(event->at_s, unzigzag(number), &event->at_s) || fail(reader));
+}
+
+static bool get_page(struct chunk_reader *reader, bool is_new, struct chunk_event *event)
+{
+    uint64_t number = 0;
+    if (!is_new) {
+        if (!get_number(reader, &number) || number >= reader->n_pages) {
+            return fail(reader);
+        }
+        event->page = reader->pages[number];
+        return true;
+    }
+    if (!get_text(reader, EVENT_PAGE_MAX, &event->page)) {
+        return false;
+    }
+    if (!array_reserve(
+            &reader->pages, &reader->capacity, reader->n_pages, sizeof(*reader->pages))) {
+        return fail(reader);
+    }
+    reader->pages[reader->n_pages++] = event->page;
+    return true;
+}
+
+static bool get_actions(struct chunk_reader *reader, struct chunk_event *event)
+{
+    struct slice n;
+    if (!get_bytes(reader, 1, &n) || (uint8_t)n.p[0] < 1 || (uint8_t)n.p[0] > EVENT_ACTIONS_MAX) {
+        return fail(reader);
+    }
+    event->actions = reader->actions;
+    event->n_actions = (uint8_t)n.p[0];
+    for (unsigned i = 0; i < event->n_actions; i++) {
+        if (!get_text(reader, EVENT_ACTION_MAX, &reader->actions[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool get_hash(struct chunk_reader *reader, void *to, size_t n)
+{
+    struct slice bytes;
+    if (!get_bytes(reader, n, &bytes)) {
+        return false;
+    }
+    memcpy(to, bytes.p, n);
+    return true;
+}
+
+bool chunk_next(struct chunk_reader *reader)
+{
+    if (reader->failed || reader->left.n == 0) {
+        return false;
+    }
+    reader->n_pages = 0;
+    reader->event = (struct chunk_event){0};
+    return get_number(reader, &reader->n_left);
+}
+
+bool chunk_next_event(struct chunk_reader *reader)
+{
+    struct chunk_event *event = &reader->event;
+    struct slice head;
+    if (reader->failed || reader->n_left == 0 || !get_bytes(reader, 1, &head)) {
+        return false;
+    }
+    unsigned flags = (uint8_t)head.p[0];
+    event->user = (struct slice){NULL, 0};
+    event->actions = NULL;
+    event->n_actions = 0;
+    event->has_visitor = (flags & CHUNK_VISITOR) != 0;
+    event->has_address = (flags & CHUNK_ADDRESS) != 0;
+    if ((flags & ~CHUNK_FLAGS) != 0 || !get_time(reader, event) ||
+        ((flags & CHUNK_SITE) != 0 && !get_text(reader, EVENT_SITE_MAX, &event->site)) ||
+        event->site.n == 0 || !get_page(reader, (flags & CHUNK_PAGE) != 0, event) ||
+        ((flags & CHUNK_USER) != 0 && !get_text(reader, EVENT_USER_MAX, &event->user)) ||
+        (event->has_visitor &&
+            !get_hash(reader, event->visitor.bytes, sizeof(event->visitor.bytes))) ||
+        (event->has_address &&
+            !get_hash(reader, event->address.bytes, sizeof(event->address.bytes))) ||
+        ((flags & CHUNK_ACTIONS) != 0 && !get_actions(reader, event))) {
+        return fail(reader);
+    }
+    reader->n_left--;
+    return true;
+}

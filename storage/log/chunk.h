@@ -1,0 +1,71 @@
+/* chunk.h - the page views of one request as bytes: what the log keeps of them.
+ *
+ * Layer: storage, pure.  Thread-safe: no state.
+ *
+ * A request is kept in the log before its page views are counted, so that it can be acknowledged by
+ * one short command.  Whoever counts it later, perhaps another process, makes the events again from
+ * these bytes.  No address and no user agent is among them: visitors without a name, and addresses,
+ * are hashed before (schema/identity.h).
+ *
+ *     chunk    number of events, then the events
+ *     event    flags (1 byte)
+ *              time: seconds after the event before (the first one: after 1970), zigzag
+ *              CHUNK_SITE     length and bytes; else the site of the event before
+ *              CHUNK_PAGE     length and bytes; else the number of a page that came before in the
+ *                             chunk, from 0
+ *              CHUNK_USER     length and bytes
+ *              CHUNK_VISITOR  16 bytes
+ *              CHUNK_ADDRESS  8 bytes
+ *              CHUNK_ACTIONS  how many (1 byte); each: length and bytes
+ *
+ * Numbers are LEB128: seven bits a byte, the lowest first, the highest bit set in all but the last.
+ * Most single events take 30 to 60 bytes, events of an array some 25.
+ */
+#ifndef STORAGE_LOG_CHUNK_H
+#define STORAGE_LOG_CHUNK_H
+
+#include "storage/base/arena.h"
+#include "storage/base/buffer.h"
+#include "storage/base/compiler.h"
+#include "storage/job/config.h"
+#include "storage/job/event.h"
+#include "storage/schema/identity.h"
+
+/* Append the chunk of @n validated events.  False: out of memory; @out is then as it was. */
+bool chunk_write(struct buffer *out, const struct event *events, size_t n,
+    const struct secret *secret, enum rotation rotation) MUST_CHECK;
+
+/* An event as it comes out of a chunk.  Slices point into the chunk. */
+struct chunk_event {
+    int64_t at_s;
+    struct slice site, page;
+    struct slice user;           /* empty: none */
+    const struct slice *actions; /* n_actions of them, owned by the reader: until the next event */
+    uint8_t n_actions;
+    bool has_visitor, has_address;
+    struct visitor_id visitor; /* of an event without a user, if has_visitor */
+    struct address_id address; /* if has_address */
+};
+
+/* Reads the chunks that lie one behind the other in some bytes. */
+struct chunk_reader {
+    struct slice left;
+    uint64_t n_left;          /* events of the chunk at hand */
+    struct chunk_event event; /* the last one */
+    struct slice *pages;      /* owned: of the chunk at hand */
+    size_t n_pages, capacity;
+    struct slice actions[EVENT_ACTIONS_MAX];
+    bool failed; /* the bytes are no chunks, or memory is out */
+};
+
+/* @bytes live until the reader is released. */
+void chunk_reader_init(struct chunk_reader *reader, struct slice bytes);
+void chunk_reader_release(struct chunk_reader *reader);
+
+/* Begin the next chunk.  False: there is none, or reader->failed. */
+bool chunk_next(struct chunk_reader *reader) MUST_CHECK;
+
+/* The next event of the chunk, in reader->event.  False: there is none, or reader->failed. */
+bool chunk_next_event(struct chunk_reader *reader) MUST_CHECK;
+
+#endif
