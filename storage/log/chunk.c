@@ -13,7 +13,7 @@ enum chunk_flag {
     CHUNK_ADDRESS = 16,
     CHUNK_ACTIONS = 32,
 };
-#define CHUNK_FLAGS 63
+#define CHUNK_FLAGS 63u
 
 #define VARINT_MAX 10 /* bytes of a 64-bit number */
 
