@@ -1,8 +1,9 @@
 /* count.c - page views, visitors, addresses and visits of a window: one question's figures.
  *
  * Each figure is added up, or estimated, from buckets that tile the window.  A question is planned
- * from a remembered state of each partition, of any age, and proved by what is read (read/
- * README.md): one round trip as a rule, two after a rollup.  question.h says which file does what. */
+ * from a remembered state of each partition, of any age, and proved by what is read
+ * (storage/read/README.md): one round trip as a rule, two after a rollup.  question.h says which
+ * file does what. */
 #include "storage/read/operation.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * partition, and each reading brings the proof along: a *piece* is one MULTI on one partition that
  * also reads its state (`rolled`) and TIME.  Its data is taken only if by these every bucket that
  * was read is legal.  Else the reading is `stale`, and all is planned and read again from what was
- * learnt.  read/README.md says why that is enough.
+ * learnt.  storage/read/README.md says why that is enough.
  *
  * A piece is one turn of Redis's thread: a caller keeps it below 5 ms.  A Redis whose memory is full
  * queues nothing in a MULTI; then the same goes out as a script (lua/read.lua).

@@ -4,7 +4,7 @@
  *
  * A bucket that is over changes seldom, and Redis keeps an id that is new after every such change:
  * the bucket's proof, a field of the partition's `rolled`.  What was read is remembered together
- * with that id, and is taken again as long as Redis says the same id (read/README.md).
+ * with that id, and is taken again as long as Redis says the same id (storage/read/README.md).
  *
  * The unit of what is remembered is a run: neighbouring buckets of one level that have the same
  * field for their proof.  A plan has at most eight or so: minutes, hours, days, months, days, hours,
