@@ -243,8 +243,8 @@ static bool next_border(const struct count_question *q, const struct bases *base
 }
 
 /* The latest part of @outer, which can be tiled as a whole, whose inner borders of @step (not
- * STEP_AUTO) are borders of what is kept in all partitions that are asked.  The older a time is, the
- * coarser it is kept, so that part is everything behind the last border which is none.  False:
+ * STEP_AUTO) are borders of what is kept in all partitions that are asked.  The older a time is,
+ * the coarser it is kept, so that part is everything behind the last border which is none.  False:
  * nothing is left, or it has more points than are answered. */
 static bool kept_part(const struct count_question *q, const struct zone *zone, enum step step,
     struct window outer, int64_t now_s, struct window *ret)

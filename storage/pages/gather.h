@@ -47,8 +47,8 @@ void slot_begin(struct gathering *g, unsigned p, struct slot *slot, size_t bucke
 /* Is it the reply to one step: a cursor, and names and numbers by turns? */
 bool slot_is_step(const struct slot *slot, const struct reply *step);
 
-/* Take one step of the slot's bucket; the last one, whose cursor is 0, ends it.  Errors as above, and
- * STORAGE_REFUSED: foreign data. */
+/* Take one step of the slot's bucket; the last one, whose cursor is 0, ends it.  Errors as above,
+ * and STORAGE_REFUSED: foreign data. */
 enum storage_err slot_take_step(
     struct gathering *g, unsigned p, struct slot *slot, const struct reply *step);
 
