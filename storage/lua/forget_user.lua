@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- forget_user.lua - take a user's index away, and the index's user.  The caller clears the user's bits afterwards.
--- KEYS: 1 rolled  2 uid  3 the prefix ids:, which the block's number completes  4 gone
+-- KEYS: 1 state  2 uid  3 the prefix ids:, which the block's number completes  4 gone
 -- ARGV: 1 cfg  2 user  3 site  4 id that field users gets
 -- Reply: the index; -1: the user had none; -2: the settings differ
 local call = redis.call

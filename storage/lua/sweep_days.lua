@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- sweep_days.lua - take away the bitmaps of days that are not kept any more.
--- KEYS: 1 rolled  2 acts  3 the prefix act:, which a member of acts completes
+-- KEYS: 1 state  2 acts  3 the prefix act:, which a member of acts completes
 -- ARGV: 1 cfg  2 first day that is kept  3 most bitmaps to take away
 -- Reply: number of bitmaps taken away; -1: the settings differ
 local call = redis.call
