@@ -49,10 +49,10 @@ void core_set_view(struct core *core, unsigned partition, struct partition_view 
     pthread_mutex_unlock(&core->view_lock);
 }
 
-bool core_parse_rolled(struct core *core, const struct reply *rolled, struct partition_view *ret)
+bool core_parse_state(struct core *core, const struct reply *fields, struct partition_view *ret)
 {
-    return rolled_parse(
-        rolled, core->cfg, &core->config.retention, redis_clock_ms(&core->clock) / 1000, ret);
+    return partition_state_parse(
+        fields, core->cfg, &core->config.retention, redis_clock_ms(&core->clock) / 1000, ret);
 }
 
 void core_write_failed(struct core *core, enum storage_err err)

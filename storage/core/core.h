@@ -22,7 +22,7 @@
 #include "storage/redis/redis.h"
 #include "storage/schema/identity.h"
 #include "storage/schema/partition.h"
-#include "storage/schema/rolled.h"
+#include "storage/schema/partition_state.h"
 #include "storage/schema/settings.h"
 #include "storage/time/site_zones.h"
 
@@ -71,9 +71,9 @@ struct partition_view core_view(struct core *core, unsigned partition);
 /* Remember @view, which a reply has just told.  Sets its over_held. */
 void core_set_view(struct core *core, unsigned partition, struct partition_view *view);
 
-/* rolled_parse() with this process's settings and with what it knows of Redis's clock. */
-bool core_parse_rolled(
-    struct core *core, const struct reply *rolled, struct partition_view *ret) MUST_CHECK;
+/* partition_state_parse() with this process's settings and with what it knows of Redis's clock. */
+bool core_parse_state(
+    struct core *core, const struct reply *fields, struct partition_view *ret) MUST_CHECK;
 
 /* Redis has just refused to write, or cannot be reached.  /readyz says so until a write is taken.
  * Counts STORAGE_OOM. */

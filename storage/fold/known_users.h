@@ -7,7 +7,7 @@
  * of a set of four that is full replaces one of them.
  *
  * What is known of a partition holds for one generation of its users (field `users` of
- * t:{p}:rolled, "-" at first): it is changed whenever a user is forgotten, and write.lua does
+ * t:{p}:state, "-" at first): it is changed whenever a user is forgotten, and write.lua does
  * nothing for who relies on another one.  All is dropped when a connection was lost or Redis's data
  * may have gone back.
  */

@@ -6,7 +6,7 @@
  * lock lies beside the data (t:{0}:lock).  With --lock-redis a quorum of further servers must have
  * the lock first (redlock.h).  Taking the lock draws a fencing token, an INCR of t:{0}:fence in the
  * same script.  Every script of a rollup carries the token, and every partition refuses a token
- * that is less than the greatest it has seen (field ftok).
+ * that is less than the greatest it has seen (field ftok of t:{p}:pass).
  *
  * - While this process leads, the thread renews the lock at a third of the lease.  Where no answer
  *   comes, the lease before stays valid to its end, and the thread asks again until then.

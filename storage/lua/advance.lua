@@ -1,9 +1,11 @@
 #!lua flags=allow-oom
 -- advance.lua - the bucket is complete: close it for readers.  No expiry before this.
--- KEYS: 1 rolled    ARGV: 1 cfg  2 pass  3 cur expected  4 fencing token  5 st expected  6 st  7 ver
+-- KEYS: 1 state  2 pass    ARGV: 1 cfg  2 pass  3 cur expected  4 fencing token  5 st expected  6 st  7 ver
 -- Reply: 1 done, 0 not
-local is = redis.call('HMGET', KEYS[1], 'cfg', 'pass', 'cur', 'ftok', 'st')
-if is[1] ~= ARGV[1] or is[2] ~= ARGV[2] or is[3] ~= ARGV[3] or is[5] ~= ARGV[5] then return 0 end
-if tonumber(ARGV[4]) < tonumber(is[4] or '0') then return 0 end
-redis.call('HSET', KEYS[1], 'st', ARGV[6], 'ver', ARGV[7], 'cur', 'x0')
+local is = redis.call('HMGET', KEYS[1], 'cfg', 'st')
+local open = redis.call('HMGET', KEYS[2], 'pass', 'cur', 'ftok')
+if is[1] ~= ARGV[1] or is[2] ~= ARGV[5] or open[1] ~= ARGV[2] or open[2] ~= ARGV[3] then return 0 end
+if tonumber(ARGV[4]) < tonumber(open[3] or '0') then return 0 end
+redis.call('HSET', KEYS[1], 'st', ARGV[6], 'ver', ARGV[7])
+redis.call('HSET', KEYS[2], 'cur', 'x0')
 return 1

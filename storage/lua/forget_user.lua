@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- forget_user.lua - a user has no index any more, and its index no user.  Its bits are cleared afterwards.
--- KEYS: 1 rolled  2 uid  3 ids: (the block's number follows)  4 gone
+-- KEYS: 1 state  2 uid  3 ids: (the block's number follows)  4 gone
 -- ARGV: 1 cfg  2 user  3 site  4 generation of users
 -- Reply: the index, -1 if there was none, -2 if the settings differ
 local call = redis.call

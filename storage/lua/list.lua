@@ -1,17 +1,17 @@
 #!lua flags=no-writes
 -- list.lua - one step of a pass's list: names that the parts of its bucket hold.  Void unless the pass is at its cursor.
 -- (Not a MULTI: a Redis whose memory is full queues none, and rolling up is what makes room there.)
--- KEYS: 1 rolled  2.. keys    ARGV: 1 cfg  2 pass  3 cur expected
+-- KEYS: 1 state  2 pass  3.. keys    ARGV: 1 cfg  2 pass  3 cur expected
 --       then per key: 'HLEN' or 'ZCARD'; or 'SSCAN', 'HSCAN' or 'ZSCAN', a cursor and a count
 -- Reply: 0 not mine, not where I am; else per key the number, or {cursor, names}; last Redis's time (ms)
 local call = redis.call
-local is = call('HMGET', KEYS[1], 'cfg', 'pass', 'cur')
-if is[1] ~= ARGV[1] or is[2] ~= ARGV[2] or is[3] ~= ARGV[3] then return 0 end
+local is = call('HMGET', KEYS[2], 'pass', 'cur')
+if call('HGET', KEYS[1], 'cfg') ~= ARGV[1] or is[1] ~= ARGV[2] or is[2] ~= ARGV[3] then return 0 end
 local reply, a = {}, 4
-for k = 2, #KEYS do
+for k = 3, #KEYS do
     local what = ARGV[a]
     if what == 'HLEN' or what == 'ZCARD' then
-        reply[k - 1] = call(what, KEYS[k])
+        reply[k - 2] = call(what, KEYS[k])
         a = a + 1
     else
         local step = call(what, KEYS[k], ARGV[a + 1], 'COUNT', ARGV[a + 2])
@@ -20,10 +20,10 @@ for k = 2, #KEYS do
             names = {}
             for i = 1, #found, 2 do names[#names + 1] = found[i] end
         end
-        reply[k - 1] = {step[1], names}
+        reply[k - 2] = {step[1], names}
         a = a + 3
     end
 end
 local t = call('TIME')
-reply[#KEYS] = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+reply[#KEYS - 1] = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
 return reply

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- merge.lua - one chunk of a pass: a bucket's content from its parts, for some pages of one site.
 --
--- KEYS: 1 rolled  2 open  3 sum of the bucket (zset)  4.. sums of the parts (number: ARGV 9)
+-- KEYS: 1 state  2 pass  3 open  4 sum of the bucket (zset)  5.. sums of the parts (number: ARGV 9)
 --       then, per page, the sketches' keys: uv and its parts, ip and its parts
 -- ARGV: 1 cfg  2 pass  3 cur expected  4 fencing token  5 number behind 'm' in cur  6 budget (us)
 --       7 member for open ('' none)  8 'H' or 'Z': the parts' sums are hashes or zsets  9 number of parts
@@ -13,9 +13,9 @@
 -- the rest is left to the next chunk: the cursor counts pages.  Also where memory is full: only what is merged gets an
 -- expiry, so this is what makes room.
 local call = redis.call
-local is = call('HMGET', KEYS[1], 'cfg', 'pass', 'cur', 'ftok')
-if is[1] ~= ARGV[1] or is[2] ~= ARGV[2] or is[3] ~= ARGV[3] then return -1 end
-if tonumber(ARGV[4]) < tonumber(is[4] or '0') then return -1 end
+local is = call('HMGET', KEYS[2], 'pass', 'cur', 'ftok')
+if call('HGET', KEYS[1], 'cfg') ~= ARGV[1] or is[1] ~= ARGV[2] or is[2] ~= ARGV[3] then return -1 end
+if tonumber(ARGV[4]) < tonumber(is[3] or '0') then return -1 end
 
 local function micros()
     local t = call('TIME')
@@ -28,13 +28,13 @@ local read = ARGV[8] == 'H' and 'HMGET' or 'ZMSCORE'
 local sums = {}
 for i = 1, pages do sums[i] = 0 end
 for p = 1, parts do
-    local values = call(read, KEYS[3 + p], unpack(ARGV, 11, 10 + pages))
+    local values = call(read, KEYS[4 + p], unpack(ARGV, 11, 10 + pages))
     for i = 1, pages do
         if values[i] then sums[i] = sums[i] + tonumber(values[i]) end
     end
 end
 
-local k, a, done = 4 + parts, 11 + pages, 0
+local k, a, done = 5 + parts, 11 + pages, 0
 for _ = 1, pages do
     for _ = 1, 2 do
         local n = tonumber(ARGV[a])
@@ -57,7 +57,7 @@ for i = 1, done do
         set[#set + 1] = ARGV[10 + i]
     end
 end
-if #set > 0 then call('ZADD', KEYS[3], unpack(set)) end
-if ARGV[7] ~= '' then call('SADD', KEYS[2], ARGV[7]) end
-call('HSET', KEYS[1], 'cur', 'm' .. string.format('%.0f', tonumber(ARGV[5]) + done))
+if #set > 0 then call('ZADD', KEYS[4], unpack(set)) end
+if ARGV[7] ~= '' then call('SADD', KEYS[3], ARGV[7]) end
+call('HSET', KEYS[2], 'cur', 'm' .. string.format('%.0f', tonumber(ARGV[5]) + done))
 return done

@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- read.lua - what a MULTI of read/proved_read.c reads, for a Redis whose memory is full: that one queues nothing any more.
--- KEYS: 1 rolled  2.. keys of one partition, those of one command behind those of the other
+-- KEYS: 1 state  2.. keys of one partition, those of one command behind those of the other
 -- ARGV: per command: how many of the keys, how many words behind these, the command, the words
 -- Reply: as EXEC's: {{cfg, st, ver, kept, over}, data.., TIME}
 local call = redis.call

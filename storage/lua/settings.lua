@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- settings.lua - change how long a partition's data is kept and in which zones sites are cut; compare and set.
--- KEYS: 1 rolled  2 sites    ARGV: 1 cfg expected  2 st expected  3 cfg  4 kept  5 ver  6 zones ('' none)
+-- KEYS: 1 state  2 sites    ARGV: 1 cfg expected  2 st expected  3 cfg  4 kept  5 ver  6 zones ('' none)
 --       7.. sites of this partition that get another zone: only while they have no data
 -- Reply: 1 done, 0 something moved meanwhile
 local is = redis.call('HMGET', KEYS[1], 'cfg', 'st')

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- sweep_days.lua - take away bitmaps of days that are kept no more.
--- KEYS: 1 rolled  2 acts  3 act: (a member of acts follows)
+-- KEYS: 1 state  2 acts  3 act: (a member of acts follows)
 -- ARGV: 1 cfg  2 first day that is kept  3 most bitmaps at once
 -- Reply: number of bitmaps taken away; -1 if the settings differ
 local call = redis.call

@@ -1,10 +1,11 @@
 #!lua flags=allow-oom
 -- takeover.lua - make somebody's open pass mine: a new id, and all its work of the phase again.
--- KEYS: 1 rolled
+-- KEYS: 1 state  2 pass
 -- ARGV: 1 cfg  2 st expected  3 pass expected  4 id of the pass  5 fencing token  6 cursor: m0, or x0 past the advance
 -- Reply: 1 done, 0 not
-local is = redis.call('HMGET', KEYS[1], 'cfg', 'st', 'pass', 'ftok')
-if is[1] ~= ARGV[1] or is[2] ~= ARGV[2] or is[3] ~= ARGV[3] then return 0 end
-if tonumber(ARGV[5]) < tonumber(is[4] or '0') then return 0 end
-redis.call('HSET', KEYS[1], 'pass', ARGV[4], 'cur', ARGV[6], 'ftok', ARGV[5])
+local is = redis.call('HMGET', KEYS[1], 'cfg', 'st')
+local open = redis.call('HMGET', KEYS[2], 'pass', 'ftok')
+if is[1] ~= ARGV[1] or is[2] ~= ARGV[2] or open[1] ~= ARGV[3] then return 0 end
+if tonumber(ARGV[5]) < tonumber(open[2] or '0') then return 0 end
+redis.call('HSET', KEYS[2], 'pass', ARGV[4], 'cur', ARGV[6], 'ftok', ARGV[5])
 return 1

@@ -1,7 +1,7 @@
 #!lua
 -- write.lua - apply parts of flushes to their partitions, each exactly once.  Encoded by storage/write/encode.c.
 --
--- KEYS: the direct claims; then part by part:  1 rolled  2 once:<writer>  3 open  4 sites  then the units' markers (and claims), then data keys in the order of use below
+-- KEYS: the direct claims; then part by part:  1 state  2 once:<writer>  3 open  4 sites  then the units' markers (and claims), then data keys in the order of use below
 -- ARGV: 1 number of parts  2 cfg  3 ttl (ms)  4 an id, never used before  5 number of direct claims, and the record of each one
 --       then part by part:  number of keys  number of arguments behind this  st expected  ver to set ('' none)  seq
 --       gen (ms)  generation of users relied on ('' none)  the oldest minute written to (s)  and counted sections: units (requests with a key; before them the number of claims: as many, or 0), members
@@ -99,16 +99,16 @@ end
 
 -- Keys behind k0, arguments behind a0.  Why the part cannot be applied (code, st), or nil.
 local function refusal(k0, a0)
-    local rolled = call('HMGET', KEYS[k0 + 1], 'cfg', 'st', 'users', 'over')
-    if not rolled[1] then return 5, '' end
-    if rolled[1] ~= ARGV[2] then return 4, '' end
+    local state = call('HMGET', KEYS[k0 + 1], 'cfg', 'st', 'users', 'over')
+    if not state[1] then return 5, '' end
+    if state[1] ~= ARGV[2] then return 4, '' end
     if now >= ARGV[a0 + 4] + ARGV[3] then return 3, '' end
     local ahead = ARGV[a0 + 3] - (call('GET', KEYS[k0 + 2]) or 0)
     if ahead <= 0 then return 0, '' end
     if ahead > 1 then return 2, '' end
-    if rolled[2] ~= ARGV[a0 + 1] then return 1, rolled[2] end
-    users[k0] = rolled[3] or '-'
-    was_over[k0] = tonumber(sub(rolled[4] or '', 1, 11)) or 0
+    if state[2] ~= ARGV[a0 + 1] then return 1, state[2] end
+    users[k0] = state[3] or '-'
+    was_over[k0] = tonumber(sub(state[4] or '', 1, 11)) or 0
     if ARGV[a0 + 5] ~= '' and ARGV[a0 + 5] ~= users[k0] then return 6, '' end
     if ARGV[a0 + 8] ~= '0' then
         local found = known(k0 + 4, a0 + 8, num[ARGV[a0 + 8]], num[ARGV[a0 + 7]])

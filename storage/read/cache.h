@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "storage/schema/rolled.h"
+#include "storage/schema/partition_state.h"
 
 struct cache;
 

@@ -122,18 +122,18 @@ bool proved_piece(struct proved_read *r, unsigned partition, const struct cover 
     if (!r->full) {
         r->keys_to = r->args_to = &r->out;
         resp_command(&r->out, "MULTI", NULL);
-        rolled_ask(&r->out, tag, 0);
+        partition_state_ask(&r->out, tag, 0);
         return true;
     }
-    struct key rolled;
-    key_fixed(&rolled, tag, "rolled", SLICE(""));
+    struct key state;
+    key_fixed(&state, tag, "state", SLICE(""));
     buffer_clear(&r->keys, OUT_KEPT);
     buffer_clear(&r->args, OUT_KEPT);
     r->keys_to = &r->keys;
     r->args_to = &r->args;
     r->n_keys = 1;
     r->n_args = 0;
-    resp_word(&r->keys, rolled.p, rolled.n);
+    resp_word(&r->keys, state.p, state.n);
     return true;
 }
 
@@ -277,7 +277,7 @@ static enum storage_err judge(struct proved_read *r, const struct proved_piece *
     if (reply->type != REPLY_ARRAY || reply->n != piece->n_commands + 2) {
         return proved_foreign(r);
     }
-    if (!core_parse_rolled(r->core, &reply->items[0], &view)) {
+    if (!core_parse_state(r->core, &reply->items[0], &view)) {
         return STORAGE_CONFIG;
     }
     int64_t time_us = reply_time_us(&reply->items[reply->n - 1]);

@@ -5,7 +5,7 @@
  * Which buckets answer a question depends on how far each partition is rolled up, and another
  * process may move that on at any time.  So a question is planned by what was last seen of each
  * partition, and each reading brings the proof along: a *piece* is one MULTI on one partition that
- * also reads its state (`rolled`) and TIME.  Its data is taken only if by these every bucket that
+ * also reads its state (`state`) and TIME.  Its data is taken only if by these every bucket that
  * was read is legal.  Else the reading is `stale`, and all is planned and read again from what was
  * learnt.  read/README.md says why that is enough.
  *

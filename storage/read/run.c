@@ -11,8 +11,8 @@ enum proof proof_of(
     const struct zone *zone, const struct partition_view *view, struct bucket bucket)
 {
     bool minute = bucket.level == LEVEL_MINUTE;
-    struct bucket rolled = minute ? bucket_at(zone, LEVEL_HOUR, bucket.start_s) : bucket;
-    if (closed_for_readers(&view->state, rolled)) {
+    struct bucket coarse = minute ? bucket_at(zone, LEVEL_HOUR, bucket.start_s) : bucket;
+    if (closed_for_readers(&view->state, coarse)) {
         return PROOF_VER;
     }
     return minute && bucket.end_s <= view->over_s ? PROOF_OVER : PROOF_NONE;

@@ -3,7 +3,7 @@
  * Layer: storage, pure.  Thread-safe: no state.
  *
  * A bucket that is over changes seldom, and Redis keeps an id that is new after every such change:
- * the bucket's proof, a field of the partition's `rolled`.  What was read is remembered together
+ * the bucket's proof, a field of the partition's `state`.  What was read is remembered together
  * with that id, and is taken again as long as Redis says the same id (read/README.md).
  *
  * The unit of what is remembered is a run: neighbouring buckets of one level that have the same
@@ -17,10 +17,10 @@
 #include "storage/base/buffer.h"
 #include "storage/read/cache.h"
 #include "storage/schema/key.h"
-#include "storage/schema/rolled.h"
+#include "storage/schema/partition_state.h"
 #include "storage/time/cover.h"
 
-/* Which field of `rolled` tells of every change to a bucket. */
+/* Which field of `state` tells of every change to a bucket. */
 enum proof {
     PROOF_NONE, /* an open bucket has none */
     PROOF_VER,  /* of a bucket closed for readers, and of the minutes of such an hour */

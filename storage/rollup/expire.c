@@ -26,7 +26,8 @@ static enum pass_result send_expiries(struct expiry *e, bool last)
     buffer_init(&pass->keys);
     buffer_init(&pass->args);
     (void)snprintf(next, sizeof(next), "x%zu", ++e->n_chunks);
-    pass_put_key(pass, "rolled");
+    pass_put_key(pass, "state");
+    pass_put_key(pass, "pass");
     pass_put_key(pass, "open");
     resp_text(&pass->args, pass->core->cfg);
     resp_text(&pass->args, pass->id);
@@ -42,7 +43,7 @@ static enum pass_result send_expiries(struct expiry *e, bool last)
     buffer_release(&data_keys);
     buffer_release(&times);
     enum pass_result result =
-        pass_run(pass, SCRIPT_EXPIRE, 2 + e->n_keys, 7 + e->n_keys + e->n_members, &done);
+        pass_run(pass, SCRIPT_EXPIRE, 3 + e->n_keys, 7 + e->n_keys + e->n_members, &done);
     memcpy(pass->cur, next, sizeof(next));
     buffer_clear(&e->members, 64 * 1024);
     e->n_keys = e->n_members = 0;

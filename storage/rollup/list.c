@@ -22,6 +22,8 @@ void rollup_list_release(struct rollup_list *list)
 
 /* ---- one guarded step ---- */
 
+#define LIST_FIXED_KEYS 2 /* of list.lua: state and pass */
+
 /* A run of list.lua under construction. */
 struct list_step {
     struct buffer keys, args, out;
@@ -38,15 +40,18 @@ static void step_release(struct list_step *step)
 
 static void begin(const struct rollup_scope *scope, struct list_step *step)
 {
-    struct key rolled;
-    key_fixed(&rolled, scope->tag, "rolled", SLICE(""));
+    struct key state;
+    struct key pass;
+    key_fixed(&state, scope->tag, "state", SLICE(""));
+    key_fixed(&pass, scope->tag, "pass", SLICE(""));
     buffer_clear(&step->keys, 64 * 1024);
     buffer_clear(&step->args, 64 * 1024);
-    resp_word(&step->keys, rolled.p, rolled.n);
+    resp_word(&step->keys, state.p, state.n);
+    resp_word(&step->keys, pass.p, pass.n);
     resp_text(&step->args, scope->core->cfg);
     resp_text(&step->args, scope->pass);
     resp_text(&step->args, scope->cur);
-    step->n_keys = 1;
+    step->n_keys = LIST_FIXED_KEYS;
     step->n_args = 3;
 }
 
@@ -87,10 +92,11 @@ static enum pass_result finish(
     if ((*ret)->type == REPLY_INTEGER) {
         return PASS_VOID;
     }
-    if ((*ret)->type != REPLY_ARRAY || (*ret)->n != step->n_keys) {
+    size_t n = step->n_keys - LIST_FIXED_KEYS;
+    if ((*ret)->type != REPLY_ARRAY || (*ret)->n != n + 1) {
         return PASS_FAILED;
     }
-    step->redis_ms = reply_integer(&(*ret)->items[step->n_keys - 1], 0);
+    step->redis_ms = reply_integer(&(*ret)->items[n], 0);
     return PASS_DONE;
 }
 

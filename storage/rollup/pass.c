@@ -63,14 +63,15 @@ static enum pass_result mark(struct pass *pass)
     int64_t done = 0;
     closed.writers_s[pass->level] = pass->end_s;
     new_id(pass);
-    pass_put_key(pass, "rolled");
+    pass_put_key(pass, "state");
+    pass_put_key(pass, "pass");
     resp_text(&pass->args, pass->core->cfg);
     pass_put_state(pass, &pass->view.state);
     pass_put_state(pass, &closed);
     resp_text(&pass->args, pass->id);
     resp_decimal(&pass->args, pass->leadership->fencing_token);
     resp_decimal(&pass->args, pass->end_s);
-    enum pass_result result = pass_run(pass, SCRIPT_MARK, 1, 6, &done);
+    enum pass_result result = pass_run(pass, SCRIPT_MARK, 2, 6, &done);
     pass->view.state = closed;
     memcpy(pass->cur, "m0", 3);
     return result;
@@ -103,14 +104,15 @@ static enum pass_result take_over(struct pass *pass, struct slice theirs)
     }
     memcpy(id, theirs.p, PASS_ID - 1);
     new_id(pass);
-    pass_put_key(pass, "rolled");
+    pass_put_key(pass, "state");
+    pass_put_key(pass, "pass");
     resp_text(&pass->args, pass->core->cfg);
     pass_put_state(pass, &pass->view.state);
     resp_word(&pass->args, id, PASS_ID - 1);
     resp_text(&pass->args, pass->id);
     resp_decimal(&pass->args, pass->leadership->fencing_token);
     resp_text(&pass->args, pass->cur);
-    return pass_run(pass, SCRIPT_TAKEOVER, 1, 6, &done);
+    return pass_run(pass, SCRIPT_TAKEOVER, 2, 6, &done);
 }
 
 /* ---- merge ---- */
@@ -157,8 +159,9 @@ static enum pass_result merge_chunk(struct pass *pass, size_t first, size_t n, i
 {
     const struct rollup_item *items = &pass->list.items[first];
     const struct rollup_cut *cut = rollup_cut_of(&pass->list, items->site);
-    size_t n_keys = 3 + cut->n_parts;
-    pass_put_key(pass, "rolled");
+    size_t n_keys = 4 + cut->n_parts;
+    pass_put_key(pass, "state");
+    pass_put_key(pass, "pass");
     pass_put_key(pass, "open");
     pass_put_bucket_key(pass, items->kind, items->site, cut->target, SLICE(""));
     for (size_t i = 0; i < cut->n_parts; i++) {
@@ -219,7 +222,8 @@ static enum pass_result advance(struct pass *pass)
     int64_t done = 0;
     done_state.readers_s[pass->level] = pass->end_s;
     (void)snprintf(ver, sizeof(ver), "%s.a", pass->id);
-    pass_put_key(pass, "rolled");
+    pass_put_key(pass, "state");
+    pass_put_key(pass, "pass");
     resp_text(&pass->args, pass->core->cfg);
     resp_text(&pass->args, pass->id);
     resp_text(&pass->args, pass->cur);
@@ -228,7 +232,7 @@ static enum pass_result advance(struct pass *pass)
     pass_put_state(pass, &done_state);
     resp_text(&pass->args, ver);
     pass->closed_ms = redis_clock_ms(&pass->core->clock);
-    enum pass_result result = pass_run(pass, SCRIPT_ADVANCE, 1, 7, &done);
+    enum pass_result result = pass_run(pass, SCRIPT_ADVANCE, 2, 7, &done);
     if (result == PASS_DONE) {
         pass->view.state = done_state;
         memcpy(pass->cur, "x0", 3);
@@ -239,8 +243,8 @@ static enum pass_result advance(struct pass *pass)
 
 /* ---- a pass ---- */
 
-/* Read `rolled`; the id of an open pass is copied to @open (PASS_ID bytes), "" if there is none. */
-static enum pass_result read_rolled(struct pass *pass, char *open, int64_t *ret_now_s)
+/* Read the partition's state into pass->view. */
+static enum pass_result read_state(struct pass *pass, int64_t *ret_now_s)
 {
     const struct reply *reply = NULL;
     resp_command(&pass->out, "TIME", NULL);
@@ -250,24 +254,39 @@ static enum pass_result read_rolled(struct pass *pass, char *open, int64_t *ret_
     }
     core_time_seen(pass->core, reply_time_us(reply));
     *ret_now_s = reply_time_us(reply) / 1000000;
-    rolled_ask(&pass->out, pass->tag, 2);
-    resp_text(&pass->out, "pass");
-    resp_text(&pass->out, "ftok");
+    partition_state_ask(&pass->out, pass->tag, 0);
     result = pass_ask(pass, &reply);
-    if (result != PASS_DONE || reply->n != ROLLED_FIELDS + 2) {
-        return result == PASS_DONE ? PASS_FAILED : result;
+    if (result != PASS_DONE) {
+        return result;
     }
-    struct reply view = *reply;
-    view.n = ROLLED_FIELDS;
-    if (!core_parse_rolled(pass->core, &view, &pass->view)) {
+    if (!core_parse_state(pass->core, reply, &pass->view)) {
         return PASS_FAILED;
     }
     core_set_view(pass->core, pass->partition, &pass->view);
-    const struct reply *theirs = &reply->items[ROLLED_FIELDS];
+    return PASS_DONE;
+}
+
+/* Read which pass is open: its id is copied to @open (PASS_ID bytes), "" if there is none.  It need
+ * not be of the same moment as the state: whichever script comes next compares both. */
+static enum pass_result read_open(struct pass *pass, char *open)
+{
+    struct key key;
+    const struct reply *reply = NULL;
+    key_fixed(&key, pass->tag, "pass", SLICE(""));
+    resp_head(&pass->out, 4);
+    resp_text(&pass->out, "HMGET");
+    resp_word(&pass->out, key.p, key.n);
+    resp_text(&pass->out, "pass");
+    resp_text(&pass->out, "ftok");
+    enum pass_result result = pass_ask(pass, &reply);
+    if (result != PASS_DONE || reply->n != 2) {
+        return result == PASS_DONE ? PASS_FAILED : result;
+    }
+    const struct reply *theirs = &reply->items[0];
     size_t n = theirs->type == REPLY_TEXT && theirs->text.n == PASS_ID - 1 ? theirs->text.n : 0;
     memcpy(open, n == 0 ? "" : theirs->text.p, n);
     open[n] = '\0';
-    int64_t seen = reply_integer(&reply->items[ROLLED_FIELDS + 1], 0);
+    int64_t seen = reply_integer(&reply->items[1], 0);
     if (seen > pass->leadership->fencing_token) {
         pass->leadership->fenced(pass->leadership->data, seen);
         return PASS_FENCED;
@@ -279,7 +298,8 @@ static enum pass_result work(struct pass *pass)
 {
     char open[PASS_ID];
     int64_t now_s = 0;
-    enum pass_result result = read_rolled(pass, open, &now_s);
+    enum pass_result result = read_state(pass, &now_s);
+    result = result == PASS_DONE ? read_open(pass, open) : result;
     if (result != PASS_DONE || !pass->view.known) {
         return result == PASS_DONE ? PASS_NOTHING : result;
     }

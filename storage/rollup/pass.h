@@ -14,7 +14,7 @@
  *     expire    the parts get their expiry; the last chunk ends the pass           (expire.lua)
  *
  * Every step compares the pass's random id and its cursor.  When one fails, or the connection is
- * lost, the pass and its list are void.  Then `rolled` is read again, and the pass is taken over
+ * lost, the pass and its list are void.  Then `state` is read again, and the pass is taken over
  * under a new id with a new list (takeover.lua).  The id begins with the level's letter, so that
  * the process that takes over knows what H is.
  */

@@ -25,7 +25,7 @@ static enum storage_err take_partition(
     struct core *core, unsigned partition, const struct reply *reply, struct rollup_job *ret)
 {
     struct partition_view view;
-    if (!core_parse_rolled(core, reply, &view)) {
+    if (!core_parse_state(core, reply, &view)) {
         return STORAGE_CONFIG;
     }
     core_set_view(core, partition, &view);
@@ -87,7 +87,7 @@ enum storage_err rollup_status_read(struct core *core, struct session *session, 
     put_get(&b, core, "lock");
     put_get(&b, core, "fence");
     for (unsigned p = 0; p < core->partitions.n; p++) {
-        rolled_ask(&b, core->partitions.tag[p], 0);
+        partition_state_ask(&b, core->partitions.tag[p], 0);
     }
     *ret = (struct rollup_job){0};
     enum redis_status status = redis_ask_all(session->redis, &b,

@@ -30,28 +30,35 @@
  *
  * The state of each partition:
  *
- *     t:{p}:rolled                      hash          see the fields below
+ *     t:{p}:state                       hash          see the fields below
+ *     t:{p}:pass                        hash          the rollup pass: see the fields below
  *     t:{p}:open                        set           <site>:<bucket> that a rollup must visit
  *     t:{p}:sites                       set           the sites whose whole site lies here
  *     t:{p}:once:<writer>               string        last sequence number that was applied of a
  *                                                     writer's parts; expires
  *
- * Fields of t:{p}:rolled:
+ * Fields of t:{p}:state:
  *
  *     cfg      the settings that belong to the data (settings.h)
  *     st       how far the partition is rolled up (time/closed.h)
  *     ver      a random id: new with each write into a closed bucket, and with each bucket that is
  *              closed for readers
  *     over     11 digits, a blank, a random id: minutes that end by then have changed only if the
- *              id has (rolled.h)
+ *              id has (partition_state.h)
  *     kept     which buckets still expire by an older, shorter keep time (settings.h)
  *     zones    the zones of the sites (time/site_zones.h); no field if all are UTC
+ *     users    an id: new when a user is forgotten; no field before the first one is
+ *     swept    the first day whose bitmaps of activity have not been taken away
+ *     <log>    the cursor of a log: how far its entries are counted in this partition.  "n": up to
+ *              entry n; "n:i": up to n - 1, and of n the first i events.  No field: nothing
+ *
+ * Fields of t:{p}:pass.  They lie apart because every step of a rollup changes them, and a fold
+ * that WATCHes the state is not to begin again for that:
+ *
  *     pass     the id of the rollup pass that is open; no field if none is
  *     cur      how far that pass has come: m<pages> while it merges, x<chunks> while it sets
  *              expiries
  *     ftok     the greatest fencing token that was seen of a leader
- *     users    an id: new when a user is forgotten; no field before the first one is
- *     swept    the first day whose bitmaps of activity have not been taken away
  *
  * Activity, in the partition of (site, visitor).  The day stands last, so no action can make a key
  * read as another key:
@@ -130,7 +137,7 @@
 #include "storage/job/job.h"
 #include "storage/time/bucket.h"
 
-#define KEY_SCHEMA 1
+#define KEY_SCHEMA 2 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
 
 /* What a bucket's key counts: visitors, addresses, page views, visits. */
 enum key_kind { KEY_UV, KEY_IP, KEY_PV, KEY_VV };

@@ -5,7 +5,7 @@
  * Data is cut into partitions.  In each of them a rollup fills the bucket of an hour from the
  * minutes in it, a day from its hours, a month from its days.  Two instants a level say how far the
  * rollup has come; together they are the state of a partition.  Redis keeps the state as text, in
- * field `st` of the partition's hash `rolled`.
+ * field `st` of the partition's hash `state`.
  *
  *     closed for writers   the bucket ends at or before writers_s[level]: whoever writes a late
  *                          event adds it to this bucket too

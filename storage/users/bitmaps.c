@@ -75,7 +75,7 @@ bool activity_were_kept(struct activity *a, struct slice site, unsigned low, uns
     int64_t oldest = 0;
     for (unsigned p = low; p < high; p++) {
         struct key key;
-        key_fixed(&key, core->partitions.tag[p], "rolled", SLICE(""));
+        key_fixed(&key, core->partitions.tag[p], "state", SLICE(""));
         struct buffer *out = pipeline_command(&a->pipe, "HMGET", 3);
         resp_word(out, key.p, key.n);
         resp_text(out, "cfg");

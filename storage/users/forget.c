@@ -207,7 +207,7 @@ static enum storage_err forget(struct reader *reader, struct storage_job *job, u
     sodium_bin2hex(generation, sizeof(generation), bytes, sizeof(bytes));
     pipeline_init(&p, &reader->session, job->deadline_ms);
     struct buffer *out = pipeline_script(&p, SCRIPT_FORGET_USER, 4, 4);
-    key_fixed(&key, tag, "rolled", SLICE(""));
+    key_fixed(&key, tag, "state", SLICE(""));
     resp_word(out, key.p, key.n);
     key_user_index(&key, tag, user->site);
     resp_word(out, key.p, key.n);
@@ -260,7 +260,7 @@ static bool sweep_partition(struct activity *a, unsigned partition, int64_t befo
     while (n == BITMAPS_AT_ONCE) {
         struct key key;
         struct buffer *out = pipeline_script(&a->pipe, SCRIPT_SWEEP_DAYS, 3, 3);
-        key_fixed(&key, tag, "rolled", SLICE(""));
+        key_fixed(&key, tag, "state", SLICE(""));
         resp_word(out, key.p, key.n);
         key_fixed(&key, tag, "acts", SLICE(""));
         resp_word(out, key.p, key.n);

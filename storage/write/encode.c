@@ -260,7 +260,7 @@ static void write_sites(struct encoder *e)
 
 static void write_fixed_keys(struct encoder *e, const struct part *part, const char *tag)
 {
-    static const char *const names[] = {"rolled", "once:", "open", "sites"};
+    static const char *const names[] = {"state", "once:", "open", "sites"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct key key;
         key_fixed(&key, tag, names[i], i == 1 ? slice_of(part->writer_id) : SLICE(""));

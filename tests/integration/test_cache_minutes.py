@@ -176,7 +176,7 @@ def test_a_point_of_a_series_is_not_remembered_with_such_a_sketch(emptied, site)
 @pytest.mark.parametrize("text", ["", "x", "0000000000x 1", "99999999999"])
 def test_what_somebody_else_wrote_there_proves_nothing(redis, http, site, text):
     """And a write that finds it is applied, whole."""
-    for key in redis.command("KEYS", "t:*:rolled"):
+    for key in redis.command("KEYS", "t:*:state"):
         redis.command("HSET", key, "over", text)
     for i in range(3):
         http.accept([{"site": site, "page": "/", "user": u} for u in range(40)])

@@ -82,7 +82,7 @@ def test_watermarks_are_the_least_of_all_partitions(start_world):
     world = start_world("2026-03-10 08:30:00", *FEW)
     redis = world.redis
     wait_until(lambda: leads(world.tallyd), "it leads")
-    key = redis.command("KEYS", "t:*:rolled")[2]
+    key = redis.command("KEYS", "t:*:state")[2]
     hour, day, month = (epoch(t) for t in ("2026-03-10 06:00", "2026-03-09", "2026-02-01"))
     redis.command("HSET", key, "st", f"{hour} {hour} {day} {day} {month} {month}")
     assert rollup(world.tallyd)["watermarks"] == {
@@ -233,21 +233,21 @@ def test_a_leader_that_stood_still_does_not_write(start_redis, start_proxy, star
     stale = start_tallyd(*ONE, redis=proxy, name="stale")
     wait_until(lambda: leads(stale), "the first one leads")
     stale.client().accept([{"site": site, "page": f"/{i}", "user": i} for i in range(500)])
-    rolled = redis.command("KEYS", "t:*:rolled")[0]
+    of_pass = redis.command("KEYS", "t:*:state")[0].replace(":state", ":pass")
     clock.set("2026-03-10 09:00:40")
     proxy.delay_s = 0.1  # so that the pass can be caught in the middle
     stale.client().get("/pv")
-    wait_until(lambda: (redis.command("HGET", rolled, "cur") or "m0") not in ("m0", "x0"), "it is in the middle of a pass")
+    wait_until(lambda: (redis.command("HGET", of_pass, "cur") or "m0") not in ("m0", "x0"), "it is in the middle of a pass")
     proxy.freeze()
     stale.signal(signal.SIGSTOP)
-    stuck = redis.command("HMGET", rolled, "pass", "cur", "ftok")
+    stuck = redis.command("HMGET", of_pass, "pass", "cur", "ftok")
     assert stuck[0] and int(stuck[2]) >= 1
     heir = start_tallyd(*ONE, redis=redis, name="heir")
     http = heir.client()
     http.accept({"site": site, "page": "/0"})
     wait_until(lambda: leads(heir), "the other one leads", deadline_s=LEASE_S + 5)
-    wait_until(lambda: redis.command("HGET", rolled, "pass") is None, "it finishes the pass")
-    assert int(redis.command("HGET", rolled, "ftok")) > int(stuck[2])
+    wait_until(lambda: redis.command("HGET", of_pass, "pass") is None, "it finishes the pass")
+    assert int(redis.command("HGET", of_pass, "ftok")) > int(stuck[2])
 
     def state():
         """What rollups write, key by key."""
@@ -279,29 +279,34 @@ def test_every_rollup_script_is_fenced(start_redis, start_tallyd):
     """A partition that has seen token 7 refuses 6 at every step, though all else is right."""
     redis = start_redis()
     start_tallyd(*ONE, redis=redis).kill()
-    rolled = redis.command("KEYS", "t:*:rolled")[0]
-    tag = rolled[:rolled.index("}") + 1]
-    cfg, st = redis.command("HMGET", rolled, "cfg", "st")
+    state = redis.command("KEYS", "t:*:state")[0]
+    tag = state[:state.index("}") + 1]
+    of_pass = f"{tag}:pass"
+    cfg, st = redis.command("HMGET", state, "cfg", "st")
     lua = {name: (ROOT / "storage" / "lua" / f"{name}.lua").read_text() for name in ("mark", "takeover", "merge", "advance", "expire")}
-    redis.command("HSET", rolled, "pass", "id", "cur", "m0", "ftok", "7")
+    redis.command("HSET", of_pass, "pass", "id", "cur", "m0", "ftok", "7")
     steps = {
-        "takeover": ([rolled], [cfg, st, "id", "new", "6", "m0"], 0),
-        "merge": ([rolled, f"{tag}:open", f"{tag}:sum", f"{tag}:part"], [cfg, "id", "m0", "6", 0, 2000, "", "H", 1, 1, "/", 0, 0], -1),
-        "advance": ([rolled], [cfg, "id", "m0", "6", st, st, "ver"], 0),
-        "expire": ([rolled, f"{tag}:open"], [cfg, "id", "m0", "6", "x1", "1", 0], 0),
+        "takeover": ([state, of_pass], [cfg, st, "id", "new", "6", "m0"], 0),
+        "merge": ([state, of_pass, f"{tag}:open", f"{tag}:sum", f"{tag}:part"], [cfg, "id", "m0", "6", 0, 2000, "", "H", 1, 1, "/", 0, 0], -1),
+        "advance": ([state, of_pass], [cfg, "id", "m0", "6", st, st, "ver"], 0),
+        "expire": ([state, of_pass, f"{tag}:open"], [cfg, "id", "m0", "6", "x1", "1", 0], 0),
     }
-    before = sorted(redis.command("HGETALL", rolled))
+
+    def both():
+        return [sorted(redis.command("HGETALL", key)) for key in (state, of_pass)]
+
+    before = both()
     for name, (keys, args, refused) in steps.items():
         assert redis.command("EVAL", lua[name], len(keys), *keys, *args) == refused, name
-        assert sorted(redis.command("HGETALL", rolled)) == before, name
-    redis.command("HDEL", rolled, "pass", "cur")
-    assert redis.command("EVAL", lua["mark"], 1, rolled, cfg, st, st, "id", "6", 0) == 0
-    assert redis.command("EVAL", lua["mark"], 1, rolled, cfg, st, st, "id", "7", 0) == 1
-    redis.command("HSET", rolled, "cur", "m0")
+        assert both() == before, name
+    redis.command("HDEL", of_pass, "pass", "cur")
+    assert redis.command("EVAL", lua["mark"], 2, state, of_pass, cfg, st, st, "id", "6", 0) == 0
+    assert redis.command("EVAL", lua["mark"], 2, state, of_pass, cfg, st, st, "id", "7", 0) == 1
+    redis.command("HSET", of_pass, "cur", "m0")
     for name, (keys, args, _) in steps.items():  # and with the right token they work
         if name == "takeover":
             continue
-        redis.command("HSET", rolled, "pass", "id", "cur", "m0")
+        redis.command("HSET", of_pass, "pass", "id", "cur", "m0")
         assert redis.command("EVAL", lua[name], len(keys), *keys, *[("7" if a == "6" else a) for a in args]) == 1, name
 
 
@@ -311,8 +316,8 @@ def test_a_partition_that_has_seen_more_than_the_counter(start_world, site):
     world = start_world("2026-03-10 08:30:00", *FEW)
     wait_until(lambda: leads(world.tallyd), "it leads")
     world.post([{"site": site, "page": "/", "user": "u", "ts": epoch("2026-03-10 08:10")}])
-    for key in world.redis.command("KEYS", "t:*:rolled"):
-        world.redis.command("HSET", key, "ftok", "1000")
+    for key in world.redis.command("KEYS", "t:*:state"):
+        world.redis.command("HSET", key.replace(":state", ":pass"), "ftok", "1000")
     world.move("2026-03-10 09:00:40")
     world.wait_cover(site, "2026-03-10T08:00:00Z", "2026-03-10T09:00:00Z", hour=1)
     assert rollup(world.tallyd)["fencing_token"] > 1000

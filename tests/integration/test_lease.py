@@ -25,12 +25,13 @@ def test_a_pass_longer_than_the_lease_is_finished(start_redis, start_proxy, star
     both = [start_tallyd(*ONE, redis=proxy, name=f"tallyd{i}") for i in range(2)]
     clients = [tallyd.client() for tallyd in both]
     clients[0].accept([{"site": site, "page": f"/{i}", "user": i} for i in range(PAGES)])
-    rolled = redis.command("KEYS", "t:*:rolled")[0]
+    state = redis.command("KEYS", "t:*:state")[0]
+    of_pass = state.replace(":state", ":pass")
     cleanup.append(lambda: setattr(proxy, "delay_s", 0))  # the processes stop at once
     with redis.connect() as connection:
 
         def field(name):
-            return connection.command("HGET", rolled, name)
+            return connection.command("HGET", state if name == "st" else of_pass, name)
 
         watermarks, token, fence = field("st"), int(field("ftok") or 0), field("ftok")
         proxy.delay_s = DELAY_S

@@ -59,7 +59,7 @@ def own_end(zone, level, start_s):
 
 def watermarks(redis):
     """The least of each level over the partitions, as readers see them."""
-    stamps = [redis.command("HGET", key, "st").split() for key in redis.command("KEYS", "t:*:rolled")]
+    stamps = [redis.command("HGET", key, "st").split() for key in redis.command("KEYS", "t:*:state")]
     return {level: min(int(st[i]) for st in stamps) for level, i in (("h", 1), ("d", 3), ("M", 5))}
 
 
@@ -89,7 +89,7 @@ def check_expiries(world):
 def check_open(world):
     """Nothing that is rolled up is left announced."""
     for partition in world.redis.command("KEYS", "t:*:open"):
-        st = world.redis.command("HGET", partition.replace(":open", ":rolled"), "st").split()
+        st = world.redis.command("HGET", partition.replace(":open", ":state"), "st").split()
         w = {"h": int(st[1]), "d": int(st[3]), "M": int(st[5])}
         for member in world.redis.command("SMEMBERS", partition):
             site, _, bucket = member.rpartition(":")
@@ -114,7 +114,7 @@ def wait_rolled(world, at_s):
         hour = max(int(at_s - 31 - shift) // 3600 * 3600 + shift for shift in (0, 900, 1800))
         day = max(midnight(z, local(z, w["h"]).date()) for z in ZONES.values())
         month = max(midnight(z, local(z, w["d"]).date().replace(day=1)) for z in ZONES.values())
-        passes = [world.redis.command("HGET", key, "pass") for key in world.redis.command("KEYS", "t:*:rolled")]
+        passes = [world.redis.command("HGET", key, "pass") for key in world.redis.command("KEYS", "t:*:pass")]
         return w["h"] >= hour and w["d"] >= day and w["M"] >= month and not any(passes)
     wait_until(rolled, f"everything is rolled up to {rfc3339(at_s)}", deadline_s=120)
 
@@ -260,7 +260,7 @@ def test_the_zone_of_a_site_with_data_is_fixed(start_redis, start_tallyd, site):
     for other in (("--config", zones_config({site: "Asia/Kathmandu"})), ()):
         log = refuses(redis, *other)
         assert f"site {site} has data, cut in Europe/Berlin" in log, log
-    assert len(set(redis.command("HGET", key, "cfg") for key in redis.command("KEYS", "t:*:rolled"))) == 1
+    assert len(set(redis.command("HGET", key, "cfg") for key in redis.command("KEYS", "t:*:state"))) == 1
     again = start_tallyd(*FEW, "--config", berlin, redis=redis, name="again")
     assert again.client().count("pv", site=site, from_="now-1h") == 1
 

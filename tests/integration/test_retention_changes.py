@@ -36,14 +36,14 @@ def test_settings_that_come_back_are_replaced_again(start_redis, start_tallyd, s
     redis = start_redis()
     before = start_tallyd(*FEW, redis=redis, name="before")
     before.client().accept({"site": site, "page": "/"})
-    rolled = redis.command("KEYS", "t:*:rolled")
-    assert len(rolled) == 4
-    found = {key: redis.command("HGET", key, "cfg") for key in rolled}
+    states = redis.command("KEYS", "t:*:state")
+    assert len(states) == 4
+    found = {key: redis.command("HGET", key, "cfg") for key in states}
     before.terminate()
     http = start_tallyd(*FEW, "--keep-minutes", "72h", "--request-timeout", "3s", redis=redis).client()
     http.accept({"site": site, "page": "/"})
-    own = {key: redis.command("HGET", key, "cfg") for key in rolled}
-    assert all(own[key] != found[key] for key in rolled)
+    own = {key: redis.command("HGET", key, "cfg") for key in states}
+    assert all(own[key] != found[key] for key in states)
     for n in range(3):
         for key, cfg in found.items():
             redis.command("HSET", key, "cfg", cfg)
@@ -57,7 +57,7 @@ def test_settings_that_come_back_are_replaced_again(start_redis, start_tallyd, s
         wait_until(accepted, f"it serves again: {statuses}", deadline_s=5)
         assert set(statuses) <= {202, 503, 504}
         if n == 0:  # all partitions, also those that this event does not touch
-            wait_until(lambda: {key: redis.command("HGET", key, "cfg") for key in rolled} == own,
+            wait_until(lambda: {key: redis.command("HGET", key, "cfg") for key in states} == own,
                        "its settings are there")
         assert http.count("pv", site=site, page=f"/back/{len(statuses) - 1}", from_="now-1h") >= 1
     wait_until(lambda: http.get("/readyz").status == 200, "it is ready: other partitions' settings took a connection each")

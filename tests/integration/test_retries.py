@@ -31,7 +31,7 @@ def lose_markers(redis):
 
 
 def lose_state(redis):
-    for key in redis.command("KEYS", "t:*:rolled"):
+    for key in redis.command("KEYS", "t:*:state"):
         redis.command("DEL", key)
 
 
@@ -169,7 +169,7 @@ def test_rollups_gone_back_in_time(start_world, site, tmp_path):
     world.move("2026-03-10 09:05:00")
     world.wait_cover(site, "2026-03-10T08:00:00Z", "2026-03-10T09:00:00Z", check, hour=1)
     go_back(world.redis, tmp_path / "then")
-    assert [world.redis.command("HGET", k, "st") for k in world.redis.command("KEYS", "t:*:rolled")]
+    assert [world.redis.command("HGET", k, "st") for k in world.redis.command("KEYS", "t:*:state")]
     wait_until(lambda: world.http.get("/readyz").status == 200, "ready again")
     check()
     late = [{"site": site, "page": "/late", "user": f"late{i}", "ts": epoch("2026-03-10 08:30") + i} for i in range(40)]

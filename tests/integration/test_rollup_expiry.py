@@ -22,7 +22,7 @@ class Gate:
 
     def look(self, args):
         if is_script(args) and b"x0" in args and b"SSCAN" in args:
-            self.tag = self.tag or args[3].decode().split(":")[1]  # "{2}", of t:{2}:rolled
+            self.tag = self.tag or args[3].decode().split(":")[1]  # "{2}", of t:{2}:state
             self.reached.set()
             self.go.wait(60)
         return self.judge(args)

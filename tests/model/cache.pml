@@ -52,8 +52,8 @@ active [2] proctype Query() {             /* each asks twice */
      n++; need = acked; ok = 0; a = 0;
      if
 #ifdef CACHE
-     :: atomic { closed -> a = bk; cval = bk; cver = ver; chas = 1; ok = 1 }            /* a miss: one MULTI: rolled and the bucket */
-     :: atomic { chas && closed && VALID -> a = cval; ok = 1 }                          /* a hit: rolled is still read, and says so */
+     :: atomic { closed -> a = bk; cval = bk; cver = ver; chas = 1; ok = 1 }            /* a miss: one MULTI: state and the bucket */
+     :: atomic { chas && closed && VALID -> a = cval; ok = 1 }                          /* a hit: state is still read, and says so */
 #endif
 #ifdef FLIGHT
      :: atomic { !fly -> fly = 1; sent = 0; got = 0; fval = 0 };                        /* starts an execution */

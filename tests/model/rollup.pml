@@ -4,7 +4,7 @@
  * time/write_plan.c, encode.c (announcements), announced.c, count/read.c, count/take.c, cover.c.
  *
  * Redis is the global state; a `d_step` is one script or MULTI.  A leader may leave after any step, the step done or not (reply or
- * request lost), and comes back as whoever reads `rolled` next.  A process may stop for ever anywhere.
+ * request lost), and comes back as whoever reads `state` next.  A process may stop for ever anywhere.
  *
  * Content is kept per event: m[e], h[e], d[e], y[e] say how often event e is in the sums of its minute, hour, day and month; um..uy
  * whether it is in their sketches.  They differ in what is merged (sums from all parts, sketches from the parts that were listed),
@@ -60,7 +60,7 @@ bit once[E];                             /* applied: the marker */
 bit pm[2], ph[2], pd[2], py;             /* keys of sums that have an expiry */
 bit xm[4], xh[4], xd[4], xy[2];          /* keys of sketches (bucket * 2 + page) that have one */
 byte open;                               /* t:{p}:open: hours 1 2, days 4 8, month 16 */
-/* rolled: st = hours complete (2 bits), the next is closing (1), days (2+1), month (1+1) */
+/* state: st = hours complete (2 bits), the next is closing (1), days (2+1), month (1+1) */
 byte st, pass, cur;                      /* pass: id * 4 + level; cur: chunks done, 8 + chunks past the advance */
 #define HW(s) ((s) & 3)
 #define HC(s) (((s) & 3) + (((s) >> 2) & 1))
@@ -434,7 +434,7 @@ again:
 #if defined(CRASH) && defined(RECONN)
     myep = epoch;
 #endif
-    s = st; lsee[me] = pass };           /* read_rolled */
+    s = st; lsee[me] = pass };           /* read_state */
   if
   :: lsee[me] != 0 ->                    /* take over: find_open */
      d_step {

@@ -18,7 +18,7 @@ EPOCH = datetime.date(1970, 1, 1)
 
 def tags(tallyd):
     """The partitions' hash tags: every partition has a state."""
-    return [key.split("{")[1].split("}")[0] for key in tallyd.redis("KEYS", "t:{*}:rolled")]
+    return [key.split("{")[1].split("}")[0] for key in tallyd.redis("KEYS", "t:{*}:state")]
 
 
 def data_keys(tallyd):

@@ -106,7 +106,7 @@ def fill(tallyd, keys):
 def changed(tallyd, keys):
     """What tallyd would have said to Redis, had it written them: nothing remembered of these partitions holds."""
     for tag in {key[key.index("{"):key.index("}") + 1] for key in keys}:
-        tallyd.redis("HSET", f"t:{tag}:rolled", "ver", random.randbytes(16).hex())
+        tallyd.redis("HSET", f"t:{tag}:state", "ver", random.randbytes(16).hex())
 
 
 def uv(bench):

@@ -16,10 +16,10 @@ static struct partition_view parse(struct core *core, const char *over)
 {
     struct reply fields[] = {
         text("the settings"), text("36000 36000 0 0 0 0"), text("v.1"), text(NULL), text(over)};
-    struct reply rolled = {.type = REPLY_ARRAY, .items = fields, .n = ROLLED_FIELDS};
+    struct reply reply = {.type = REPLY_ARRAY, .items = fields, .n = STATE_FIELDS};
     struct partition_view view;
     (void)snprintf(core->cfg, sizeof(core->cfg), "the settings");
-    cr_assert(core_parse_rolled(core, &rolled, &view));
+    cr_assert(core_parse_state(core, &reply, &view));
     cr_assert(view.known);
     return view;
 }

@@ -68,8 +68,8 @@ Test(key, first_and_last_times)
 Test(key, others)
 {
     struct key key;
-    key_fixed(&key, "131", "rolled", SLICE(""));
-    check(&key, "t:{131}:rolled");
+    key_fixed(&key, "131", "state", SLICE(""));
+    check(&key, "t:{131}:state");
     key_fixed(&key, "0", "meta", (struct slice){NULL, 0});
     check(&key, "t:{0}:meta");
     key_fixed(&key, "12", "once:", SLICE("00ff"));
@@ -179,7 +179,7 @@ Test(key, no_site_and_no_page_forges_another)
 /* Nor one of the fixed keys, nor another partition's. */
 Test(key, no_bucket_reads_as_a_fixed_key)
 {
-    static const char *const fixed[] = {"t:{0}:rolled", "t:{0}:open", "t:{0}:sites", "t:{0}:meta",
+    static const char *const fixed[] = {"t:{0}:state", "t:{0}:open", "t:{0}:sites", "t:{0}:meta",
         "t:{0}:once:", "t:{0}:visit:", "t:{0}:secret", "t:{0}:lock", "t:{0}:fence", "t:{0}:probe"};
     struct dice dice = dice_make(dice_seed());
     for (int i = 0; i < 2000; i++) {

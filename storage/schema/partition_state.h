@@ -1,4 +1,4 @@
-/* rolled.h - the state of a partition: the hash t:{p}:rolled, as a value.
+/* partition_state.h - the state of a partition: the hash t:{p}:state, as a value.
  *
  * Layer: storage, pure.  Thread-safe: no state.
  *
@@ -9,8 +9,8 @@
  *     kept         how long the buckets are kept (settings.h)
  *     ver, over    ids: what was read under the same id is still true, and may be remembered
  */
-#ifndef STORAGE_SCHEMA_ROLLED_H
-#define STORAGE_SCHEMA_ROLLED_H
+#ifndef STORAGE_SCHEMA_PARTITION_STATE_H
+#define STORAGE_SCHEMA_PARTITION_STATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,15 +44,15 @@ struct partition_view {
 };
 
 /* Append a command that asks for the fields of a view, and for @more fields whose names the caller
- * appends as words.  @tag is the partition's.  The reply has ROLLED_FIELDS + @more items. */
-#define ROLLED_FIELDS 5
-void rolled_ask(struct buffer *out, const char *tag, size_t more);
+ * appends as words.  @tag is the partition's.  The reply has STATE_FIELDS + @more items. */
+#define STATE_FIELDS 5
+void partition_state_ask(struct buffer *out, const char *tag, size_t more);
 
-/* Read a view from a reply of ROLLED_FIELDS items.  @cfg and @retention are the settings of this
+/* Read a view from a reply of STATE_FIELDS items.  @cfg and @retention are the settings of this
  * process.  @now_s is Redis's clock: a partition without data gets the state of one that is empty
  * at that time.  False, with @ret untouched: the reply is not such a one, or the data was made with
  * other settings. */
-bool rolled_parse(const struct reply *rolled, const char *cfg, const struct retention *retention,
-    int64_t now_s, struct partition_view *ret) MUST_CHECK;
+bool partition_state_parse(const struct reply *fields, const char *cfg,
+    const struct retention *retention, int64_t now_s, struct partition_view *ret) MUST_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-#include "storage/schema/rolled.h"
+#include "storage/schema/partition_state.h"
 
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
@@ -9,16 +9,16 @@ bool ver_equal(const struct ver *a, const struct ver *b)
     return a->n == b->n && memcmp(a->text, b->text, a->n) == 0;
 }
 
-void rolled_ask(struct buffer *out, const char *tag, size_t more)
+void partition_state_ask(struct buffer *out, const char *tag, size_t more)
 {
-    static const char *const fields[ROLLED_FIELDS] = {"cfg", "st", "ver", "kept", "over"};
-    struct key rolled;
-    key_fixed(&rolled, tag, "rolled", SLICE(""));
-    resp_head(out, 2 + ROLLED_FIELDS + more);
+    static const char *const names[STATE_FIELDS] = {"cfg", "st", "ver", "kept", "over"};
+    struct key state;
+    key_fixed(&state, tag, "state", SLICE(""));
+    resp_head(out, 2 + STATE_FIELDS + more);
     resp_text(out, "HMGET");
-    resp_word(out, rolled.p, rolled.n);
-    for (size_t i = 0; i < ROLLED_FIELDS; i++) {
-        resp_text(out, fields[i]);
+    resp_word(out, state.p, state.n);
+    for (size_t i = 0; i < STATE_FIELDS; i++) {
+        resp_text(out, names[i]);
     }
 }
 
@@ -44,14 +44,14 @@ static void copy_over(struct partition_view *view, const struct reply *over)
     copy_ver(&view->over, over);
 }
 
-bool rolled_parse(const struct reply *rolled, const char *cfg, const struct retention *retention,
-    int64_t now_s, struct partition_view *ret)
+bool partition_state_parse(const struct reply *fields, const char *cfg,
+    const struct retention *retention, int64_t now_s, struct partition_view *ret)
 {
     struct partition_view view = {.known = true, .retention = *retention};
-    if (rolled->type != REPLY_ARRAY || rolled->n != ROLLED_FIELDS) {
+    if (fields->type != REPLY_ARRAY || fields->n != STATE_FIELDS) {
         return false;
     }
-    const struct reply *is = &rolled->items[0];
+    const struct reply *is = &fields->items[0];
     if (is->type == REPLY_NIL) {
         view.known = false;
         view.state = rollup_state_initial(zone_utc(), now_s);
@@ -59,12 +59,12 @@ bool rolled_parse(const struct reply *rolled, const char *cfg, const struct rete
         return true;
     }
     if (!slice_equal(is->text, slice_of(cfg)) ||
-        !rollup_state_parse(rolled->items[1].text, &view.state)) {
+        !rollup_state_parse(fields->items[1].text, &view.state)) {
         return false;
     }
-    copy_ver(&view.ver, &rolled->items[2]);
-    copy_over(&view, &rolled->items[4]);
-    const struct reply *kept = &rolled->items[3];
+    copy_ver(&view.ver, &fields->items[2]);
+    copy_over(&view, &fields->items[4]);
+    const struct reply *kept = &fields->items[3];
     if (kept->type == REPLY_TEXT && !kept_parse(kept->text, &view.retention)) {
         return false;
     }
