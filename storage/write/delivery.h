@@ -10,7 +10,7 @@
 #include "storage/core/session.h"
 #include "storage/write/encode.h"
 #include "storage/write/flush.h"
-#include "storage/write/pace.h"
+#include "storage/fold/pace.h"
 
 struct seen_fold;
 

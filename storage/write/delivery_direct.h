@@ -12,7 +12,7 @@
 
 #include "storage/core/core.h"
 #include "storage/write/flush.h"
-#include "storage/write/pace.h"
+#include "storage/fold/pace.h"
 
 /* All direct requests of @flush take the other way.  @in_doubt: they may have been applied. */
 void direct_bounce_all(struct flush *flush, bool in_doubt);

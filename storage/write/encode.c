@@ -6,12 +6,12 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 #include "storage/schema/settings.h"
-#include "storage/write/announced.h"
-#include "storage/write/known_users.h"
-#include "storage/write/merge_activity.h"
-#include "storage/write/merge_counts.h"
-#include "storage/write/merge_seen.h"
-#include "storage/write/merge_visits.h"
+#include "storage/fold/announced.h"
+#include "storage/fold/known_users.h"
+#include "storage/fold/merge_activity.h"
+#include "storage/fold/merge_counts.h"
+#include "storage/fold/merge_seen.h"
+#include "storage/fold/merge_visits.h"
 
 #define ONCE_TTL_MS    (30 * 60 * 1000) /* a flush this old is never applied any more */
 #define KEEP_BYTES     (256 * 1024)     /* scratch that is kept between flushes */

@@ -8,7 +8,7 @@
 #include "storage/core/core.h"
 #include "storage/redis/script.h"
 #include "storage/write/flush.h"
-#include "storage/write/pace.h"
+#include "storage/fold/pace.h"
 
 struct encoder;
 

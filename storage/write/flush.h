@@ -12,7 +12,7 @@
 #include "storage/core/core.h"
 #include "storage/schema/hashed_event.h"
 #include "storage/write/lane.h"
-#include "storage/write/pace.h"
+#include "storage/fold/pace.h"
 #include "storage/write/unit.h"
 
 /* What a part's task does with a row.  A task is row << 2 | kind. */

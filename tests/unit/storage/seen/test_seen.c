@@ -1,6 +1,6 @@
 #include "storage/seen/filter.h"
 #include "storage/seen/layout.h"
-#include "storage/write/merge_seen.h"
+#include "storage/fold/merge_seen.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "storage/write/merge_seen.h"
+#include "storage/fold/merge_seen.h"
 
 #include <criterion/criterion.h>
 

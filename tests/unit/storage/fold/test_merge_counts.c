@@ -1,4 +1,4 @@
-#include "storage/write/merge_counts.h"
+#include "storage/fold/merge_counts.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>

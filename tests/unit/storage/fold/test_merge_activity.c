@@ -1,4 +1,4 @@
-#include "storage/write/merge_activity.h"
+#include "storage/fold/merge_activity.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "storage/write/merge_visits.h"
+#include "storage/fold/merge_visits.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "storage/write/merge_counts.h"
+#include "storage/fold/merge_counts.h"
 
 #include <stdlib.h>
 
@@ -30,6 +30,7 @@ struct member {
 };
 
 struct merge_counts {
+    enum key_kind kind; /* KEY_PV or KEY_VV */
     struct site_bucket *buckets;
     struct page_count *pages;
     struct member *members;
@@ -38,9 +39,13 @@ struct merge_counts {
     struct index bucket_index, page_index;
 };
 
-struct merge_counts *merge_counts_new(void)
+struct merge_counts *merge_counts_new(enum key_kind kind)
 {
-    return calloc(1, sizeof(struct merge_counts));
+    struct merge_counts *merge = calloc(1, sizeof(*merge));
+    if (merge != NULL) {
+        merge->kind = kind;
+    }
+    return merge;
 }
 
 void merge_counts_free(struct merge_counts *merge)
@@ -192,7 +197,7 @@ bool merge_counts_add(struct merge_counts *merge, const struct row *row, bool wh
         uint32_t bucket = find_bucket(merge, row, &targets[i]);
         struct page_count *count =
             bucket == INDEX_NONE ? NULL : find_page(merge, bucket, page, hash);
-        if (count == NULL || !add_member(merge, count, row)) {
+        if (count == NULL || (merge->kind == KEY_PV && !add_member(merge, count, row))) {
             return false;
         }
         count->views++;
@@ -200,69 +205,99 @@ bool merge_counts_add(struct merge_counts *merge, const struct row *row, bool wh
     return true;
 }
 
-static void write_key(struct buffer *keys, size_t *n_keys, const char *tag, enum key_kind kind,
-    const struct site_bucket *bucket, struct slice page)
+/* A bucket as it is written. */
+struct bucket_writer {
+    const struct merge_counts *merge;
+    const struct site_bucket *bucket;
+    const char *tag;
+    struct buffer *out;
+    size_t n; /* commands */
+};
+
+/* Have @key expire with its bucket.  One that has an expiry keeps it: see retention_keep_s(). */
+static void write_expiry(struct bucket_writer *w, const struct key *key)
 {
+    int64_t expire_ms = w->bucket->target.expire_ms;
+    if (expire_ms > 0) {
+        resp_head(w->out, 4);
+        resp_text(w->out, "PEXPIREAT");
+        resp_word(w->out, key->p, key->n);
+        resp_decimal(w->out, expire_ms);
+        resp_text(w->out, "NX");
+        w->n++;
+    }
+}
+
+static void write_counter(struct bucket_writer *w, const struct key *key, struct slice page,
+    uint32_t count)
+{
+    bool minute = w->bucket->target.bucket.level == LEVEL_MINUTE;
+    resp_head(w->out, 4);
+    resp_text(w->out, minute ? "HINCRBY" : "ZINCRBY");
+    resp_word(w->out, key->p, key->n);
+    if (minute) {
+        resp_word(w->out, page.p, page.n);
+        resp_decimal(w->out, count);
+    } else {
+        resp_decimal(w->out, count);
+        resp_word(w->out, page.p, page.n);
+    }
+    w->n++;
+}
+
+/* Add the visitors, or the addresses, of @page to its sketch: @n of them. */
+static void write_sketch(
+    struct bucket_writer *w, const struct page_count *page, enum key_kind kind, uint32_t n)
+{
+    const struct member *members = w->merge->members;
     struct key key;
-    key_bucket(&key, tag, kind, bucket->site, bucket->target.bucket, page);
-    resp_word(keys, key.p, key.n);
-    (*n_keys)++;
-}
-
-static void write_sketches(const struct merge_counts *merge, const struct page_count *page,
-    const char *tag, struct buffer *keys, size_t *n_keys, struct buffer *args)
-{
-    const struct site_bucket *bucket = &merge->buckets[page->bucket];
-    resp_decimal(args, page->n_visitors);
-    for (uint32_t m = page->first_member; m != INDEX_NONE; m = merge->members[m].next) {
-        if (merge->members[m].visitor) {
-            resp_word(args, merge->members[m].row->visitor.bytes, 8);
+    if (n == 0) {
+        return;
+    }
+    key_bucket(&key, w->tag, kind, w->bucket->site, w->bucket->target.bucket, page->page);
+    resp_head(w->out, 2 + n);
+    resp_text(w->out, "PFADD");
+    resp_word(w->out, key.p, key.n);
+    for (uint32_t m = page->first_member; m != INDEX_NONE; m = members[m].next) {
+        if (kind == KEY_UV && members[m].visitor) {
+            resp_word(w->out, members[m].row->visitor.bytes, 8);
+        } else if (kind == KEY_IP && members[m].address) {
+            resp_word(w->out, members[m].row->address.bytes, 8);
         }
     }
-    resp_decimal(args, page->n_addresses);
-    for (uint32_t m = page->first_member; m != INDEX_NONE; m = merge->members[m].next) {
-        if (merge->members[m].address) {
-            const struct address_id *address = &merge->members[m].row->address;
-            resp_word(args, address->bytes, sizeof(address->bytes));
-        }
-    }
-    if (page->n_visitors > 0) {
-        write_key(keys, n_keys, tag, KEY_UV, bucket, page->page);
-    }
-    if (page->n_addresses > 0) {
-        write_key(keys, n_keys, tag, KEY_IP, bucket, page->page);
-    }
+    w->n++;
+    write_expiry(w, &key);
 }
 
-static void write_bucket(const struct merge_counts *merge, const struct site_bucket *bucket,
-    const char *tag, struct buffer *keys, size_t *n_keys, struct buffer *args, size_t *n_args)
+static size_t write_bucket(const struct merge_counts *merge, const struct site_bucket *bucket,
+    const char *tag, struct buffer *out)
 {
-    resp_text(args, bucket->target.bucket.level == LEVEL_MINUTE ? "H" : "Z");
-    resp_decimal(args, bucket->target.expire_ms);
-    resp_decimal(args, bucket->n_pages);
-    write_key(keys, n_keys, tag, KEY_PV, bucket, (struct slice){NULL, 0});
+    struct bucket_writer w = {merge, bucket, tag, out, 0};
+    struct key key;
+    key_bucket(&key, tag, merge->kind, bucket->site, bucket->target.bucket, (struct slice){NULL, 0});
     for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
-        resp_word(args, merge->pages[p].page.p, merge->pages[p].page.n);
+        write_counter(&w, &key, merge->pages[p].page, merge->pages[p].views);
     }
-    for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
-        resp_decimal(args, merge->pages[p].views);
-    }
-    *n_args += 3;
+    write_expiry(&w, &key);
     for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
         const struct page_count *page = &merge->pages[p];
-        write_sketches(merge, page, tag, keys, n_keys, args);
-        *n_args += 4 + page->n_visitors + page->n_addresses;
+        write_sketch(&w, page, KEY_UV, page->n_visitors);
+        write_sketch(&w, page, KEY_IP, page->n_addresses);
     }
+    return w.n;
 }
 
-void merge_counts_write(const struct merge_counts *merge, const char *tag, struct buffer *keys,
-    size_t *n_keys, struct buffer *args, size_t *n_args)
+size_t merge_counts_write(
+    const struct merge_counts *merge, const char *tag, int64_t now_ms, struct buffer *out)
 {
-    resp_decimal(args, (int64_t)merge->n_buckets);
-    *n_args += 1;
+    size_t n = 0;
     for (size_t i = 0; i < merge->n_buckets; i++) {
-        write_bucket(merge, &merge->buckets[i], tag, keys, n_keys, args, n_args);
+        int64_t expire_ms = merge->buckets[i].target.expire_ms;
+        if (expire_ms == 0 || now_ms < expire_ms) { /* else PEXPIREAT would delete it at once */
+            n += write_bucket(merge, &merge->buckets[i], tag, out);
+        }
     }
+    return n;
 }
 
 void merge_counts_targets(const struct merge_counts *merge,

@@ -6,8 +6,8 @@
  * took, and the cut follows: the limit on the estimate is PACE_GOAL_US divided by what a
  * microsecond of estimate took lately.
  */
-#ifndef STORAGE_WRITE_PACE_H
-#define STORAGE_WRITE_PACE_H
+#ifndef STORAGE_FOLD_PACE_H
+#define STORAGE_FOLD_PACE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -11,8 +11,8 @@
  * nothing for who relies on another one.  All is dropped when a connection was lost or Redis's data
  * may have gone back.
  */
-#ifndef STORAGE_WRITE_KNOWN_USERS_H
-#define STORAGE_WRITE_KNOWN_USERS_H
+#ifndef STORAGE_FOLD_KNOWN_USERS_H
+#define STORAGE_FOLD_KNOWN_USERS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "storage/write/known_users.h"
+#include "storage/fold/known_users.h"
 
 #include <criterion/criterion.h>
 

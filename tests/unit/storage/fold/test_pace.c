@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
 
-#include "storage/write/pace.h"
+#include "storage/fold/pace.h"
 
 static double after(uint64_t estimated_us, size_t bytes, int64_t measured_us, unsigned scripts)
 {

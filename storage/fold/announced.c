@@ -1,4 +1,4 @@
-#include "storage/write/announced.h"
+#include "storage/fold/announced.h"
 
 #include <stdint.h>
 #include <stdlib.h>

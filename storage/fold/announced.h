@@ -5,8 +5,8 @@
  * few: the current hour of each site); forgotten whenever the connection was lost or the data may
  * have gone back.
  */
-#ifndef STORAGE_WRITE_ANNOUNCED_H
-#define STORAGE_WRITE_ANNOUNCED_H
+#ifndef STORAGE_FOLD_ANNOUNCED_H
+#define STORAGE_FOLD_ANNOUNCED_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "storage/write/pace.h"
+#include "storage/fold/pace.h"
 
 /* Small scripts say more of what a script costs by itself than of what is in it. */
 #define TELLING_US 500

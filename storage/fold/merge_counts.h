@@ -1,0 +1,40 @@
+/* merge_counts.h - many events into few commands: what is counted per bucket and page.
+ *
+ * Layer: storage, pure.  One owner; scratch memory is kept between uses.
+ *
+ * One object merges page views: per bucket and page one increment, one PFADD with all visitors and
+ * one with all addresses.  Another one merges visits that began, which have no sketches.
+ */
+#ifndef STORAGE_FOLD_MERGE_COUNTS_H
+#define STORAGE_FOLD_MERGE_COUNTS_H
+
+#include "storage/base/buffer.h"
+#include "storage/schema/hashed_event.h"
+#include "storage/schema/key.h"
+#include "storage/time/write_plan.h"
+
+struct merge_counts;
+
+/* @kind: KEY_PV for views with their sketches, KEY_VV for visits.  NULL: out of memory. */
+struct merge_counts *merge_counts_new(enum key_kind kind) MUST_CHECK;
+void merge_counts_free(struct merge_counts *merge);
+
+/* Forget what was merged. */
+void merge_counts_clear(struct merge_counts *merge);
+
+/* Count @row (which must stay where it is until the commands are written) in each target: for its
+ * page, or for the whole site if @whole_site.  False: out of memory. */
+bool merge_counts_add(struct merge_counts *merge, const struct row *row, bool whole_site,
+    const struct write_target *targets, unsigned n_targets) MUST_CHECK;
+
+/* Append the commands to @out, and return how many they are: HINCRBY (minutes) or ZINCRBY (coarser
+ * buckets), PFADD, and PEXPIREAT NX where a target has an expiry.  A bucket whose time is over at
+ * @now_ms (Redis's clock) is passed over. */
+size_t merge_counts_write(
+    const struct merge_counts *merge, const char *tag, int64_t now_ms, struct buffer *out);
+
+/* Call @visit for each bucket that something was counted in. */
+void merge_counts_targets(const struct merge_counts *merge,
+    void (*visit)(void *data, struct slice site, const struct write_target *target), void *data);
+
+#endif

@@ -1,0 +1,318 @@
+#include "storage/fold/merge_visits.h"
+
+#include <stdlib.h>
+
+#include "storage/base/index.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+#define VISITORS_AT_ONCE 1000 /* in a command: Redis does nothing else meanwhile */
+#define SLOTS_BACK       3    /* the slot of the arrival, and the two before */
+#define QUESTIONS        (SLOTS_BACK + 1)
+#define TIME_BYTES       5
+#define VALUE_BYTES      (2 * TIME_BYTES)
+
+/* Some visitors of a site whose first event here arrived in the same slot. */
+struct group {
+    struct slice site;
+    uint64_t site_hash;
+    int64_t slot;
+    uint32_t first_visitor, last_visitor, n_visitors;
+    bool is_new; /* Redis has no hash for the slot */
+};
+
+struct visitor {
+    struct visitor_id id;
+    int64_t last_s, arrival_s; /* of the last event; if is_known */
+    uint32_t group, next;
+    bool is_known;
+    bool is_added; /* to be written */
+};
+
+struct merge_visits {
+    int64_t timeout_s;
+    struct group *groups;
+    struct visitor *visitors;
+    size_t n_groups, n_visitors;
+    size_t groups_capacity, visitors_capacity;
+    struct index visitor_index;
+};
+
+struct merge_visits *merge_visits_new(int64_t timeout_s)
+{
+    struct merge_visits *merge = calloc(1, sizeof(*merge));
+    if (merge != NULL) {
+        merge->timeout_s = timeout_s;
+    }
+    return merge;
+}
+
+void merge_visits_free(struct merge_visits *merge)
+{
+    if (merge != NULL) {
+        free(merge->groups);
+        free(merge->visitors);
+        index_release(&merge->visitor_index);
+        free(merge);
+    }
+}
+
+void merge_visits_clear(struct merge_visits *merge)
+{
+    merge->n_groups = merge->n_visitors = 0;
+    index_clear(&merge->visitor_index);
+}
+
+static int64_t slot_of(const struct merge_visits *merge, int64_t arrival_s)
+{
+    return arrival_s / merge->timeout_s;
+}
+
+/* ---- who is asked for ---- */
+
+/* A group with room: there are few, and the last one is looked at first. */
+static uint32_t find_group(struct merge_visits *merge, const struct row *row, int64_t slot)
+{
+    for (size_t i = merge->n_groups; i-- > 0;) {
+        const struct group *group = &merge->groups[i];
+        if (group->slot == slot && group->n_visitors < VISITORS_AT_ONCE &&
+            group->site_hash == row->site_hash && slice_equal(group->site, row->site)) {
+            return (uint32_t)i;
+        }
+    }
+    if (!array_reserve(
+            &merge->groups, &merge->groups_capacity, merge->n_groups, sizeof(*merge->groups))) {
+        return INDEX_NONE;
+    }
+    merge->groups[merge->n_groups] = (struct group){.site = row->site,
+        .site_hash = row->site_hash,
+        .slot = slot,
+        .first_visitor = INDEX_NONE,
+        .last_visitor = INDEX_NONE};
+    return (uint32_t)merge->n_groups++;
+}
+
+struct visitor_wanted {
+    const struct merge_visits *merge;
+    const struct visitor_id *id;
+};
+
+static bool same_visitor(const void *context, uint32_t item)
+{
+    const struct visitor_wanted *wanted = context; /* the id has the site in it */
+    return memcmp(&wanted->merge->visitors[item].id, wanted->id, sizeof(*wanted->id)) == 0;
+}
+
+static struct index_slot *find_visitor(
+    struct merge_visits *merge, const struct visitor_id *id, uint64_t *ret_hash)
+{
+    struct visitor_wanted wanted = {merge, id};
+    memcpy(ret_hash, id->bytes, sizeof(*ret_hash));
+    return index_find(&merge->visitor_index, *ret_hash, same_visitor, &wanted);
+}
+
+static void link_visitor(struct merge_visits *merge, struct group *group, uint32_t item)
+{
+    if (group->last_visitor == INDEX_NONE) {
+        group->first_visitor = item;
+    } else {
+        merge->visitors[group->last_visitor].next = item;
+    }
+    group->last_visitor = item;
+    group->n_visitors++;
+}
+
+bool merge_visits_ask(struct merge_visits *merge, const struct row *row, int64_t arrival_s)
+{
+    uint64_t hash;
+    if (!index_reserve(&merge->visitor_index) ||
+        !array_reserve(&merge->visitors, &merge->visitors_capacity, merge->n_visitors,
+            sizeof(*merge->visitors))) {
+        return false;
+    }
+    struct index_slot *slot = find_visitor(merge, &row->visitor, &hash);
+    if (slot->item != INDEX_NONE) {
+        return true;
+    }
+    uint32_t group = find_group(merge, row, slot_of(merge, arrival_s));
+    if (group == INDEX_NONE) {
+        return false;
+    }
+    uint32_t item = (uint32_t)merge->n_visitors++;
+    merge->visitors[item] =
+        (struct visitor){.id = row->visitor, .group = group, .next = INDEX_NONE};
+    index_set(&merge->visitor_index, slot, hash, item);
+    link_visitor(merge, &merge->groups[group], item);
+    return true;
+}
+
+/* ---- questions ---- */
+
+static void write_hash_key(struct buffer *out, const char *tag, struct slice site, int64_t slot)
+{
+    char digits[24];
+    struct key key;
+    key_visit_prefix(&key, tag, site);
+    size_t n = decimal_print(slot, digits);
+    memcpy(key.p + key.n, digits, n); /* a site leaves far more room than that */
+    resp_word(out, key.p, key.n + n);
+}
+
+size_t merge_visits_write_questions(
+    const struct merge_visits *merge, const char *tag, struct buffer *out)
+{
+    for (size_t i = 0; i < merge->n_groups; i++) {
+        const struct group *group = &merge->groups[i];
+        for (int64_t back = 0; back < SLOTS_BACK; back++) {
+            resp_head(out, 2 + group->n_visitors);
+            resp_text(out, "HMGET");
+            write_hash_key(out, tag, group->site, group->slot - back);
+            for (uint32_t v = group->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
+                resp_word(out, merge->visitors[v].id.bytes, sizeof(merge->visitors[v].id.bytes));
+            }
+        }
+        resp_head(out, 2);
+        resp_text(out, "EXISTS");
+        write_hash_key(out, tag, group->site, group->slot);
+    }
+    return merge->n_groups * QUESTIONS;
+}
+
+static int64_t read_time(const char *bytes)
+{
+    int64_t value = 0;
+    for (size_t i = 0; i < TIME_BYTES; i++) {
+        value = value << 8 | (uint8_t)bytes[i];
+    }
+    return value;
+}
+
+/* The newest slot is answered first: what an older one says of the same visitor is over. */
+static bool take_visitors(struct merge_visits *merge, const struct group *group, const struct reply *reply)
+{
+    const struct reply *value = reply->items;
+    if (reply->type != REPLY_ARRAY || reply->n != group->n_visitors) {
+        return false;
+    }
+    for (uint32_t v = group->first_visitor; v != INDEX_NONE; value++) {
+        struct visitor *visitor = &merge->visitors[v];
+        v = visitor->next;
+        if (value->type == REPLY_TEXT && value->text.n == VALUE_BYTES && !visitor->is_known) {
+            visitor->is_known = true;
+            visitor->last_s = read_time(value->text.p);
+            visitor->arrival_s = read_time(value->text.p + TIME_BYTES);
+        }
+    }
+    return true;
+}
+
+bool merge_visits_take(struct merge_visits *merge, size_t i, const struct reply *reply)
+{
+    struct group *group = &merge->groups[i / QUESTIONS];
+    if (i % QUESTIONS < SLOTS_BACK) {
+        return take_visitors(merge, group, reply);
+    }
+    group->is_new = reply->type == REPLY_INTEGER && reply->integer == 0;
+    return reply->type == REPLY_INTEGER;
+}
+
+/* ---- deciding ---- */
+
+bool merge_visits_add(struct merge_visits *merge, const struct row *row, int64_t arrival_s)
+{
+    uint64_t hash;
+    struct visitor *visitor =
+        &merge->visitors[find_visitor(merge, &row->visitor, &hash)->item];
+    bool remembered =
+        visitor->is_known && arrival_s - visitor->arrival_s <= 2 * merge->timeout_s;
+    bool begins = !remembered || row->at_s > visitor->last_s + merge->timeout_s;
+    if (!remembered || row->at_s > visitor->last_s) {
+        visitor->last_s = row->at_s;
+    }
+    visitor->arrival_s = arrival_s;
+    visitor->is_known = visitor->is_added = true;
+    return begins;
+}
+
+/* ---- what is kept ---- */
+
+static void write_time(char *to, int64_t at_s)
+{
+    for (size_t i = TIME_BYTES; i-- > 0; at_s >>= 8) {
+        to[i] = (char)(at_s & 0xff);
+    }
+}
+
+static void write_visitor(const struct visitor *visitor, struct buffer *out)
+{
+    char value[VALUE_BYTES];
+    write_time(value, visitor->last_s);
+    write_time(value + TIME_BYTES, visitor->arrival_s);
+    resp_word(out, visitor->id.bytes, sizeof(visitor->id.bytes));
+    resp_word(out, value, sizeof(value));
+}
+
+/* A slot is asked for until the next two are over. */
+static void write_expiry(
+    const struct merge_visits *merge, const char *tag, struct slice site, int64_t slot, struct buffer *out)
+{
+    resp_head(out, 4);
+    resp_text(out, "EXPIRE");
+    write_hash_key(out, tag, site, slot);
+    resp_decimal(out, 4 * merge->timeout_s + 60);
+    resp_text(out, "NX");
+}
+
+/* Keep @group's visitors whose last event arrived in @slot; *next_slot becomes the first later slot
+ * that others of them have. */
+static size_t write_slot(const struct merge_visits *merge, const struct group *group,
+    const char *tag, int64_t slot, int64_t *next_slot, struct buffer *out)
+{
+    size_t n = 0;
+    for (uint32_t v = group->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
+        const struct visitor *visitor = &merge->visitors[v];
+        int64_t is = slot_of(merge, visitor->arrival_s);
+        n += visitor->is_added && is == slot;
+        if (visitor->is_added && is > slot && is < *next_slot) {
+            *next_slot = is;
+        }
+    }
+    if (n == 0) {
+        return 0;
+    }
+    resp_head(out, 2 + 2 * n);
+    resp_text(out, "HSET");
+    write_hash_key(out, tag, group->site, slot);
+    for (uint32_t v = group->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
+        const struct visitor *visitor = &merge->visitors[v];
+        if (visitor->is_added && slot_of(merge, visitor->arrival_s) == slot) {
+            write_visitor(visitor, out);
+        }
+    }
+    write_expiry(merge, tag, group->site, slot, out);
+    return 2;
+}
+
+size_t merge_visits_write(const struct merge_visits *merge, const char *tag, struct buffer *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < merge->n_groups; i++) {
+        const struct group *group = &merge->groups[i];
+        int64_t slot = INT64_MIN;
+        for (;;) {
+            int64_t next_slot = INT64_MAX;
+            n += write_slot(merge, group, tag, slot, &next_slot, out);
+            if (next_slot == INT64_MAX) {
+                break;
+            }
+            slot = next_slot;
+        }
+        if (group->is_new) { /* nobody asks for the one before the last two any more */
+            resp_head(out, 2);
+            resp_text(out, "UNLINK");
+            write_hash_key(out, tag, group->site, group->slot - SLOTS_BACK);
+            n++;
+        }
+    }
+    return n;
+}

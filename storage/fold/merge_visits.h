@@ -1,0 +1,54 @@
+/* merge_visits.h - which events begin a visit.
+ *
+ * Layer: storage, pure.  One owner; scratch memory is kept between uses.
+ *
+ * A visit begins with an event whose visitor had none in the `timeout` seconds before.  Events are
+ * taken in the order of arrival, and:
+ *
+ *     what is remembered of the visitor          the event, at `t`
+ *     nothing, or older than 2 timeouts          begins a visit
+ *     the last event was at L, and t > L + timeout  begins a visit
+ *     any other                                  begins none, also if t is before L
+ *
+ * "Older" goes by the time of arrival.  Redis remembers, in hashes that are cut by the time of
+ * arrival into slots of one timeout (schema/key.h), the last event of each visitor.  Use:
+ *
+ *     merge_visits_ask      each visitor that will come: may be one too many
+ *     merge_visits_write_questions, merge_visits_take   what Redis remembers of them
+ *     merge_visits_add      each event: does it begin a visit?
+ *     merge_visits_write    what Redis shall remember
+ */
+#ifndef STORAGE_FOLD_MERGE_VISITS_H
+#define STORAGE_FOLD_MERGE_VISITS_H
+
+#include "storage/base/buffer.h"
+#include "storage/base/compiler.h"
+#include "storage/redis/reply.h"
+#include "storage/schema/hashed_event.h"
+
+struct merge_visits;
+
+/* @timeout_s: a visit ends after so long without an event.  NULL: out of memory. */
+struct merge_visits *merge_visits_new(int64_t timeout_s) MUST_CHECK;
+void merge_visits_free(struct merge_visits *merge);
+void merge_visits_clear(struct merge_visits *merge);
+
+/* The visitor of @row is to be asked for: an event that arrived at @arrival_s.  False: out of
+ * memory. */
+bool merge_visits_ask(
+    struct merge_visits *merge, const struct row *row, int64_t arrival_s) MUST_CHECK;
+
+/* Append the questions to @out, and return how many they are. */
+size_t merge_visits_write_questions(
+    const struct merge_visits *merge, const char *tag, struct buffer *out);
+
+/* The answer to question @i.  False: it is none. */
+bool merge_visits_take(struct merge_visits *merge, size_t i, const struct reply *reply) MUST_CHECK;
+
+/* Does the event of @row begin a visit?  Its visitor was asked for.  In order of arrival. */
+bool merge_visits_add(struct merge_visits *merge, const struct row *row, int64_t arrival_s);
+
+/* Append the commands that keep what was added, and return how many they are. */
+size_t merge_visits_write(const struct merge_visits *merge, const char *tag, struct buffer *out);
+
+#endif
