@@ -177,8 +177,8 @@ static void put_append(struct appender *a, const struct session *session, struct
     uint8_t head[ENTRY_HEAD];
     struct key key;
     entry_print_head(entry, head);
-    script_head(&a->out, &session->scripts, SCRIPT_APPEND, 2 + entry->n_keyed,
-        7 + 2 * entry->n_keyed);
+    script_head(
+        &a->out, &session->scripts, SCRIPT_APPEND, 2 + entry->n_keyed, 7 + 2 * entry->n_keyed);
     put_key(a, "heads", "");
     put_key(a, "log:", entry->id);
     for (size_t i = 0; i < entry->n_keyed; i++) {
@@ -286,6 +286,9 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
         return;
     }
     take_records(a, entry, reply);
+    atomic_fetch_add(&a->core->stats.appends, 1);
+    atomic_fetch_add(&a->core->stats.append_events, (int64_t)entry_events(entry));
+    atomic_fetch_add(&a->core->stats.append_us, (monotonic_ms() - entry->sent_ms) * 1000);
     memcpy(entry->era, a->era, sizeof(entry->era));
     (void)unfolded_put(a->unfolded, entry); /* without memory it is read from the stream */
     answer_all(a, entry, STORAGE_OK);
@@ -350,8 +353,8 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
         return false;
     }
     if (reply->items[1].type == REPLY_INTEGER) {
-        core_time_seen(a->core, reply_integer(&reply->items[1], 0) * 1000000 +
-                                    reply_integer(&reply->items[2], 0));
+        core_time_seen(a->core,
+            reply_integer(&reply->items[1], 0) * 1000000 + reply_integer(&reply->items[2], 0));
     }
     switch (reply_integer(&reply->items[0], -1)) {
     case APPEND_OK:
@@ -449,8 +452,8 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
     char head[64];
     const struct reply *reply = NULL;
     random_id(id);
-    (void)snprintf(head, sizeof(head), "0 %s %lld", a->era,
-        (long long)redis_clock_ms(&a->core->clock));
+    (void)snprintf(
+        head, sizeof(head), "0 %s %lld", a->era, (long long)redis_clock_ms(&a->core->clock));
     buffer_clear(&a->out, OUT_KEEP);
     resp_head(&a->out, 4);
     resp_text(&a->out, "HSETNX");
@@ -490,6 +493,18 @@ static bool all_late(const struct log_entry *entry, int64_t now_ms)
         }
     }
     return true;
+}
+
+bool appender_has_jobs(const struct appender *a)
+{
+    bool any = a->done.first != NULL;
+    for (const struct log_entry *e = a->first; e != NULL && !any; e = e->next) {
+        any = e->jobs != NULL;
+        for (size_t i = 0; i < e->n_keyed; i++) {
+            any = any || e->keyed[i].job != NULL;
+        }
+    }
+    return any;
 }
 
 static void answer_late_jobs(struct appender *a, struct log_entry *entry, int64_t now_ms)

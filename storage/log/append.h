@@ -46,18 +46,19 @@ struct appender {
 
     struct log_entry *first, *last; /* held, in order of number */
     uint64_t next_n;
-    size_t n_sent; /* entries under way */
-    bool may_jump; /* the first one held is sent with leave to jump */
+    size_t n_sent;            /* entries under way */
+    bool may_jump;            /* the first one held is sent with leave to jump */
     enum storage_err refusal; /* why the last refused entry was */
 
-    struct append_sent *sent; /* [sent_first .. sent_first + n_awaited): replies come in this order */
+    struct append_sent
+        *sent; /* [sent_first .. sent_first + n_awaited): replies come in this order */
     size_t sent_first, n_awaited, sent_capacity;
     uint64_t trim_n, trimmed_n; /* cut off what is below; what was */
-    int64_t proved_ms;          /* sending of the newest command that this connection has answered */
-    int64_t beat_ms;            /* of the last heartbeat */
-    int64_t hold_until_ms;      /* send nothing before: Redis asked for patience */
+    int64_t proved_ms;     /* sending of the newest command that this connection has answered */
+    int64_t beat_ms;       /* of the last heartbeat */
+    int64_t hold_until_ms; /* send nothing before: Redis asked for patience */
     struct buffer out;
-    size_t n_out; /* commands in out */
+    size_t n_out;          /* commands in out */
     struct job_queue done; /* answered, their err is set */
 };
 
@@ -66,7 +67,8 @@ void appender_release(struct appender *a);
 
 /* A connection stands: register a log, unless one is, and begin an era.  Blocking.  False: the
  * connection must be given up. */
-bool appender_connected(struct appender *a, struct session *session, int64_t deadline_ms) MUST_CHECK;
+bool appender_connected(
+    struct appender *a, struct session *session, int64_t deadline_ms) MUST_CHECK;
 
 /* May another entry be made now? */
 bool appender_has_room(const struct appender *a);
@@ -89,6 +91,9 @@ void appender_lost(struct appender *a);
 
 /* Let go of what is safe. */
 void appender_let_go(struct appender *a, int64_t now_ms);
+
+/* Does any job wait for an answer? */
+bool appender_has_jobs(const struct appender *a);
 
 /* Answer the jobs whose time is up; what may be in Redis is appended all the same. */
 void appender_answer_late(struct appender *a, int64_t now_ms);

@@ -47,10 +47,8 @@ static bool entry_add_keyed(struct log_entry *entry, struct storage_job *job)
 {
     const struct write_job *write = &job->u.write;
     struct entry_keyed *keyed = &entry->keyed[entry->n_keyed];
-    *keyed = (struct entry_keyed){.key = write->keyed->key,
-        .body = write->keyed->body,
-        .n_events = write->n,
-        .job = job};
+    *keyed = (struct entry_keyed){
+        .key = write->keyed->key, .body = write->keyed->body, .n_events = write->n, .job = job};
     entry->n_keyed++;
     return copy_text(&entry->arena, write->keyed->answer, &keyed->answer) &&
            copy_text(&entry->arena, job->chunk, &keyed->chunk);
@@ -137,7 +135,9 @@ static bool entry_is_ours(const struct reply *fields)
         return false;
     }
     for (size_t i = 0; i < fields->n; i += 2) {
-        if (!is_field(&fields->items[i], i == 0 ? 'h' : i == 2 ? 'p' : 'k') ||
+        if (!is_field(&fields->items[i], i == 0   ? 'h'
+                                         : i == 2 ? 'p'
+                                                  : 'k') ||
             fields->items[i + 1].type != REPLY_TEXT) {
             return false;
         }
@@ -153,8 +153,7 @@ static bool entry_take_fields(struct log_entry *entry, const struct reply *field
     bool ok = !entry->plain.failed && (entry->n_keyed == 0 || entry->keyed != NULL);
     for (size_t i = 0; ok && i < entry->n_keyed; i++) {
         entry->keyed[i].is_in = true;
-        ok = copy_text(
-            &entry->arena, fields->items[5 + 2 * i].text, &entry->keyed[i].chunk);
+        ok = copy_text(&entry->arena, fields->items[5 + 2 * i].text, &entry->keyed[i].chunk);
     }
     return ok;
 }

@@ -28,7 +28,7 @@
 
 /* A request with a key. */
 struct entry_keyed {
-    struct claim_digest key, body;
+    struct key_digest key, body;
     struct slice answer, chunk; /* in the entry's arena */
     size_t n_events;
     bool is_in;              /* by the last answer: this entry holds it */

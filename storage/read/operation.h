@@ -63,6 +63,7 @@ typedef bool operation_share_fn(const struct storage_job *from, struct storage_j
     ALONE(STORAGE_FILTER_WRITE, filter_run, false)                                                 \
     ALONE(STORAGE_SEEN, seen_run, true)                                                            \
     ALONE(STORAGE_ROLLUP_STATUS, rollup_status_run, true)                                          \
+    ALONE(STORAGE_LOOK_KEY, look_key_run, true)                                                    \
     ALONE(STORAGE_PROBE, probe_run, false)
 
 #define OPERATION_DECLARE_ALONE(op, run, again) operation_run_fn run;

@@ -18,13 +18,12 @@
 
 /*   name               file */
 #define SCRIPTS(X)                                                                                 \
-    X(SCRIPT_WRITE, "write")                                                                       \
-    X(SCRIPT_CLAIM, "claim")                                                                       \
-    X(SCRIPT_SETTLE, "settle")                                                                     \
     X(SCRIPT_SCHEMA, "schema")                                                                     \
     X(SCRIPT_INIT, "init")                                                                         \
     X(SCRIPT_READ, "read")                                                                         \
     X(SCRIPT_SETTINGS, "settings")                                                                 \
+    X(SCRIPT_APPEND, "append")                                                                     \
+    X(SCRIPT_HEARTBEAT, "heartbeat")                                                               \
     X(SCRIPT_MARK, "mark")                                                                         \
     X(SCRIPT_TAKEOVER, "takeover")                                                                 \
     X(SCRIPT_MERGE, "merge")                                                                       \
