@@ -21,8 +21,8 @@
 #include "storage/base/compiler.h"
 #include "storage/job/job.h"
 #include "storage/redis/reply.h"
+#include "storage/schema/log_state.h"
 
-#define LOG_ID_TEXT   16 /* hex digits of 64 random bits: of a log's id, and of an era */
 #define ENTRY_VERSION 1
 #define ENTRY_HEAD    9
 
