@@ -1,0 +1,169 @@
+#include "storage/log/entry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct log_entry *entry_make(void)
+{
+    struct log_entry *entry = calloc(1, sizeof(*entry));
+    if (entry != NULL) {
+        atomic_init(&entry->references, 1);
+    }
+    return entry;
+}
+
+struct log_entry *entry_reference(struct log_entry *entry)
+{
+    atomic_fetch_add(&entry->references, 1);
+    return entry;
+}
+
+void entry_release(struct log_entry *entry)
+{
+    if (entry != NULL && atomic_fetch_sub(&entry->references, 1) == 1) {
+        buffer_release(&entry->plain);
+        arena_release(&entry->arena);
+        free(entry->keyed);
+        free(entry);
+    }
+}
+
+static bool copy_text(struct arena *arena, struct slice from, struct slice *ret)
+{
+    char *copy = arena_alloc(arena, from.n + 1);
+    if (copy == NULL) {
+        return false;
+    }
+    if (from.n > 0) {
+        memcpy(copy, from.p, from.n);
+    }
+    *ret = (struct slice){copy, from.n};
+    return true;
+}
+
+/* ---- of the stream ---- */
+
+static bool entry_parse_head(struct log_entry *entry, struct slice head)
+{
+    if (head.n != ENTRY_HEAD || head.p[0] != ENTRY_VERSION) {
+        return false;
+    }
+    uint64_t ms = 0;
+    for (size_t i = ENTRY_HEAD; i-- > 1;) {
+        ms = ms << 8 | (uint8_t)head.p[i];
+    }
+    entry->arrival_ms = (int64_t)ms;
+    return true;
+}
+
+static bool is_field(const struct reply *field, char name)
+{
+    return field->type == REPLY_TEXT && field->text.n == 1 && field->text.p[0] == name;
+}
+
+/* Are @fields those of an entry of ours? */
+static bool entry_is_ours(const struct reply *fields)
+{
+    if (fields->type != REPLY_ARRAY || fields->n < 4 || fields->n % 2 != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < fields->n; i += 2) {
+        if (!is_field(&fields->items[i], i == 0 ? 'h' : i == 2 ? 'p' : 'k') ||
+            fields->items[i + 1].type != REPLY_TEXT) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool entry_take_fields(struct log_entry *entry, const struct reply *fields)
+{
+    buffer_append(&entry->plain, fields->items[3].text.p, fields->items[3].text.n);
+    entry->n_keyed = (fields->n - 4) / 2;
+    entry->keyed = entry->n_keyed == 0 ? NULL : calloc(entry->n_keyed, sizeof(*entry->keyed));
+    bool ok = !entry->plain.failed && (entry->n_keyed == 0 || entry->keyed != NULL);
+    for (size_t i = 0; ok && i < entry->n_keyed; i++) {
+        entry->keyed[i].is_in = true;
+        ok = copy_text(
+            &entry->arena, fields->items[5 + 2 * i].text, &entry->keyed[i].chunk);
+    }
+    return ok;
+}
+
+/* The number in the name of an item: "<n>-0".  0: it is none of ours. */
+static uint64_t item_number(const struct reply *name)
+{
+    struct reply digits = *name;
+    if (name->type != REPLY_TEXT || name->text.n < 3 ||
+        memcmp(name->text.p + name->text.n - 2, "-0", 2) != 0) {
+        return 0;
+    }
+    digits.text.n -= 2;
+    return (uint64_t)reply_integer(&digits, 0);
+}
+
+struct log_entry *entry_parse(const char *id, const struct reply *item, bool *ret_foreign)
+{
+    bool ours = item->type == REPLY_ARRAY && item->n == 2 && item_number(&item->items[0]) > 0 &&
+                entry_is_ours(&item->items[1]);
+    *ret_foreign = !ours;
+    struct log_entry *entry = ours ? entry_make() : NULL;
+    if (entry == NULL) {
+        return NULL;
+    }
+    const struct reply *fields = &item->items[1];
+    memcpy(entry->id, id, LOG_ID_TEXT);
+    entry->n = item_number(&item->items[0]);
+    entry->state = ENTRY_ANSWERED;
+    if (!entry_parse_head(entry, fields->items[1].text)) {
+        *ret_foreign = true;
+    } else if (entry_take_fields(entry, fields)) {
+        return entry;
+    }
+    entry_release(entry);
+    return NULL;
+}
+
+/* ---- what is in it ---- */
+
+size_t entry_events(const struct log_entry *entry)
+{
+    size_t n = entry->n_plain;
+    for (size_t i = 0; i < entry->n_keyed; i++) {
+        n += entry->keyed[i].is_in ? entry->keyed[i].n_events : 0;
+    }
+    return n;
+}
+
+size_t entry_bytes(const struct log_entry *entry)
+{
+    size_t n = sizeof(*entry) + entry->plain.capacity;
+    for (size_t i = 0; i < entry->n_keyed; i++) {
+        n += sizeof(entry->keyed[i]) + entry->keyed[i].chunk.n + entry->keyed[i].answer.n;
+    }
+    return n;
+}
+
+bool entry_chunks(const struct log_entry *entry, size_t i, struct slice *ret)
+{
+    if (i == 0) {
+        *ret = (struct slice){entry->plain.p, entry->plain.n};
+        return true;
+    }
+    for (size_t k = 0; k < entry->n_keyed; k++) {
+        if (entry->keyed[k].is_in && --i == 0) {
+            *ret = entry->keyed[k].chunk;
+            return true;
+        }
+    }
+    return false;
+}
+
+void entry_print_head(const struct log_entry *entry, uint8_t head[ENTRY_HEAD])
+{
+    uint64_t ms = (uint64_t)entry->arrival_ms;
+    head[0] = ENTRY_VERSION;
+    for (size_t i = 1; i < ENTRY_HEAD; i++, ms >>= 8) {
+        head[i] = (uint8_t)ms;
+    }
+}

@@ -1,0 +1,89 @@
+/* entry.h - requests that are appended to a log together: one entry of a Redis stream.
+ *
+ * Layer: storage.  A request is never cut over two entries, so it is in Redis whole or not at all.
+ *
+ * An entry is made by the thread that appends, and has one owner until it is answered.  From then on
+ * its content does not change, and folds (fold/fold.h) share it: references are counted.
+ *
+ * In the stream an entry has these fields, in this order:
+ *
+ *     h    9 bytes: ENTRY_VERSION, then the time of arrival in ms of Redis's clock, little endian
+ *     p    the chunks (log/chunk.h) of all requests without a key, one behind the other
+ *     k    for each request with a key that was not used before: its chunk
+ */
+#ifndef STORAGE_LOG_ENTRY_H
+#define STORAGE_LOG_ENTRY_H
+
+#include <stdatomic.h>
+
+#include "storage/base/arena.h"
+#include "storage/base/buffer.h"
+#include "storage/base/compiler.h"
+#include "storage/job/job.h"
+#include "storage/redis/reply.h"
+
+#define LOG_ID_TEXT   16 /* hex digits of 64 random bits: of a log's id, and of an era */
+#define ENTRY_VERSION 1
+#define ENTRY_HEAD    9
+
+/* A request with a key. */
+struct entry_keyed {
+    struct claim_digest key, body;
+    struct slice answer, chunk; /* in the entry's arena */
+    size_t n_events;
+    bool is_in;              /* by the last answer: this entry holds it */
+    struct storage_job *job; /* lent; NULL: answered */
+};
+
+enum entry_state {
+    ENTRY_WAITING, /* to be sent, for the first time or again */
+    ENTRY_SENT,
+    ENTRY_ANSWERED,
+};
+
+struct log_entry {
+    struct log_entry *next; /* of its owner */
+    _Atomic unsigned references;
+
+    char id[LOG_ID_TEXT + 1]; /* of the log */
+    uint64_t n;               /* its number there, from 1 */
+    int64_t arrival_ms;
+    struct buffer plain; /* chunks of requests without a key */
+    size_t n_plain;      /* their events */
+    struct entry_keyed *keyed;
+    size_t n_keyed;
+    struct arena arena;
+    char era[LOG_ID_TEXT + 1]; /* of the connection that was answered */
+
+    /* The appender's. */
+    enum entry_state state;
+    bool on_lost;             /* a copy may be under way on a connection that was lost */
+    int64_t sent_ms;          /* of the last copy */
+    int64_t answered_ms;      /* CLOCK_MONOTONIC */
+    struct storage_job *jobs; /* lent, without a key, not answered yet */
+    size_t n_jobs;
+};
+
+/* Make an entry of a list of jobs, with their chunks: see job->chunk.  NULL: out of memory; the
+ * jobs are as they were. */
+struct log_entry *entry_new(struct storage_job *jobs, int64_t arrival_ms) MUST_CHECK;
+
+/* Read an item of XRANGE's reply on the log @id.  NULL: it is none of ours (*ret_foreign), or
+ * memory is out. */
+struct log_entry *entry_parse(
+    const char *id, const struct reply *item, bool *ret_foreign) MUST_CHECK;
+
+struct log_entry *entry_reference(struct log_entry *entry);
+void entry_release(struct log_entry *entry); /* frees with the last reference; NULL is harmless */
+
+/* What counts: of all requests without a key, and of those with a key that are in. */
+size_t entry_events(const struct log_entry *entry);
+size_t entry_bytes(const struct log_entry *entry);
+
+/* The chunks of an entry: @i from 0 on; false behind the last one. */
+bool entry_chunks(const struct log_entry *entry, size_t i, struct slice *ret);
+
+/* The head as it stands in the stream. */
+void entry_print_head(const struct log_entry *entry, uint8_t head[ENTRY_HEAD]);
+
+#endif

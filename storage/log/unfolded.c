@@ -1,0 +1,126 @@
+#include "storage/log/unfolded.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/base/clock.h"
+#include "storage/base/cond.h"
+#include "storage/base/index.h"
+
+void unfolded_init(struct unfolded *u, struct storage_stats *stats)
+{
+    *u = (struct unfolded){.stats = stats};
+    mutex_init(&u->lock);
+}
+
+/* Under the lock: the figures of /metrics. */
+static void unfolded_show(struct unfolded *u)
+{
+    atomic_store(&u->stats->log_events, (int64_t)u->n_events);
+    atomic_store(&u->stats->log_bytes, (int64_t)u->n_bytes);
+    atomic_store(&u->stats->log_oldest_ms, u->n == 0 ? 0 : u->oldest_ms);
+}
+
+/* Under the lock: let go of the first entry. */
+static void unfolded_drop_first(struct unfolded *u)
+{
+    struct log_entry *entry = u->entries[u->first++];
+    u->n--;
+    u->n_events -= entry_events(entry);
+    u->n_bytes -= entry_bytes(entry);
+    u->oldest_ms = u->n == 0 ? 0 : u->entries[u->first]->answered_ms;
+    entry_release(entry);
+}
+
+void unfolded_release(struct unfolded *u)
+{
+    while (u->n > 0) {
+        unfolded_drop_first(u);
+    }
+    free(u->entries);
+    pthread_mutex_destroy(&u->lock);
+}
+
+void unfolded_begin(struct unfolded *u, const char *id)
+{
+    pthread_mutex_lock(&u->lock);
+    while (u->n > 0) {
+        unfolded_drop_first(u);
+    }
+    memcpy(u->id, id, sizeof(u->id));
+    u->last = 0;
+    unfolded_show(u);
+    pthread_mutex_unlock(&u->lock);
+}
+
+/* Under the lock: room for one more behind the last one. */
+static bool unfolded_reserve(struct unfolded *u)
+{
+    if (u->first > 0 && u->first + u->n == u->capacity) {
+        memmove(u->entries, u->entries + u->first, u->n * sizeof(*u->entries));
+        u->first = 0;
+    }
+    return array_reserve(&u->entries, &u->capacity, u->first + u->n, sizeof(*u->entries));
+}
+
+bool unfolded_put(struct unfolded *u, struct log_entry *entry)
+{
+    pthread_mutex_lock(&u->lock);
+    bool ok = unfolded_reserve(u);
+    if (ok) {
+        u->oldest_ms = u->n == 0 ? entry->answered_ms : u->oldest_ms;
+        u->entries[u->first + u->n++] = entry_reference(entry);
+        u->n_events += entry_events(entry);
+        u->n_bytes += entry_bytes(entry);
+    }
+    u->last = entry->n;
+    unfolded_show(u);
+    pthread_mutex_unlock(&u->lock);
+    return ok;
+}
+
+bool unfolded_is_full(struct unfolded *u)
+{
+    pthread_mutex_lock(&u->lock);
+    bool full = u->n_events >= UNFOLDED_EVENTS_MAX || u->n_bytes >= UNFOLDED_BYTES_MAX;
+    pthread_mutex_unlock(&u->lock);
+    return full;
+}
+
+uint64_t unfolded_take(struct unfolded *u, uint64_t after, size_t max_events,
+    char ret_id[LOG_ID_TEXT + 1], struct log_entry ***ret, size_t *ret_n)
+{
+    size_t events = 0;
+    *ret_n = 0;
+    pthread_mutex_lock(&u->lock);
+    memcpy(ret_id, u->id, sizeof(u->id));
+    *ret = u->n == 0 ? NULL : malloc(u->n * sizeof(**ret));
+    for (size_t i = 0; *ret != NULL && i < u->n && events < max_events; i++) {
+        struct log_entry *entry = u->entries[u->first + i];
+        if (entry->n > after) {
+            (*ret)[(*ret_n)++] = entry_reference(entry);
+            events += entry_events(entry);
+        }
+    }
+    uint64_t last = u->last;
+    pthread_mutex_unlock(&u->lock);
+    return last;
+}
+
+void unfolded_done(struct unfolded *u, const char *id, uint64_t n)
+{
+    pthread_mutex_lock(&u->lock);
+    while (u->n > 0 && strcmp(u->id, id) == 0 && u->entries[u->first]->n <= n) {
+        unfolded_drop_first(u);
+    }
+    unfolded_show(u);
+    pthread_mutex_unlock(&u->lock);
+}
+
+int64_t unfolded_age_ms(struct unfolded *u)
+{
+    pthread_mutex_lock(&u->lock);
+    int64_t age_ms = u->n == 0 ? 0 : monotonic_ms() - u->oldest_ms;
+    pthread_mutex_unlock(&u->lock);
+    return age_ms;
+}

@@ -1,0 +1,54 @@
+/* unfolded.h - entries that are acknowledged, and not counted yet.
+ *
+ * Layer: storage.  Thread-safe.
+ *
+ * The appender puts each entry in when it is answered.  A fold takes references to what waits, and
+ * says what is folded.  What waits is bounded: while it is full no further entry is made.
+ */
+#ifndef STORAGE_LOG_UNFOLDED_H
+#define STORAGE_LOG_UNFOLDED_H
+
+#include <pthread.h>
+
+#include "storage/job/stats.h"
+#include "storage/log/entry.h"
+
+#define UNFOLDED_EVENTS_MAX 200000
+#define UNFOLDED_BYTES_MAX  ((size_t)16 * 1024 * 1024)
+
+struct unfolded {
+    pthread_mutex_t lock; /* a leaf; guards all below */
+    struct storage_stats *stats;
+    char id[LOG_ID_TEXT + 1];   /* of the log whose entries these are */
+    struct log_entry **entries; /* [first .. first + n), in order of number; owned references */
+    size_t first, n, capacity;
+    size_t n_events, n_bytes;
+    uint64_t last; /* number of the last entry that was put in; 0: none of this log */
+    int64_t oldest_ms; /* CLOCK_MONOTONIC: since when the first one waits */
+};
+
+void unfolded_init(struct unfolded *unfolded, struct storage_stats *stats);
+void unfolded_release(struct unfolded *unfolded);
+
+/* Another log begins: what waits of the old one is let go. */
+void unfolded_begin(struct unfolded *unfolded, const char *id);
+
+/* Put in a reference to an answered entry, whose number is higher than that of all before.  False:
+ * no memory.  The entry is then read from the stream. */
+bool unfolded_put(struct unfolded *unfolded, struct log_entry *entry);
+
+bool unfolded_is_full(struct unfolded *unfolded);
+
+/* Take references to entries with numbers above @after, at most about @max_events of them, in an
+ * array that the caller frees: *ret has *ret_n.  @ret_id: of their log.  Returns the number of the
+ * last entry that was put in, taken or not.  *ret is NULL where none wait, or memory is out. */
+uint64_t unfolded_take(struct unfolded *unfolded, uint64_t after, size_t max_events,
+    char ret_id[LOG_ID_TEXT + 1], struct log_entry ***ret, size_t *ret_n);
+
+/* All entries of log @id up to @n are folded. */
+void unfolded_done(struct unfolded *unfolded, const char *id, uint64_t n);
+
+/* For how long the oldest one has waited, ms; 0: none waits. */
+int64_t unfolded_age_ms(struct unfolded *unfolded);
+
+#endif
