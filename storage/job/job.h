@@ -77,7 +77,7 @@ struct storage_job {
     void *data; /* the caller's */
 
     enum storage_err err; /* valid from done() on */
-    char detail[96];      /* for STORAGE_REFUSED: the reason, often Redis's own words; else "" */
+    char detail[96];      /* for STORAGE_REFUSED and STORAGE_BEHIND: the reason; else "" */
 
     /* Private to storage from submit to done. */
     struct storage_job *next;

@@ -41,7 +41,8 @@
     X(SCRIPT_FILTER_CREATE, "filter_create")                                                       \
     X(SCRIPT_FILTER_ADD, "filter_add")                                                             \
     X(SCRIPT_FILTER_DROP, "filter_drop")                                                           \
-    X(SCRIPT_SEEN_FOLD, "seen_fold")
+    X(SCRIPT_SEEN_FOLD, "seen_fold")                                                               \
+    X(SCRIPT_LOG_AGE, "log_age")
 
 enum script {
 #define X(name, file) name,

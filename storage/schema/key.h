@@ -119,6 +119,9 @@
  *     t:{0}:lock:<hash of the secret>   string        the same on the servers of --lock-redis;
  *                                                     expires
  *     t:{0}:fence                       integer       the last fencing token that was drawn
+ *     t:{0}:heads                       hash          log -> its head (log_state.h): the register of
+ *                                                     all logs
+ *     t:{0}:log:<log>                   stream        entries of acknowledged requests, <n>-0 each
  *     t:{0}:wish                        string        somebody asks for a pass of the rollups;
  *                                                     expires
  *     t:{0}:probe                       string        written by /readyz; expires
