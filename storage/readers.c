@@ -48,7 +48,7 @@ static bool connect_for(struct reader *r, const struct storage_job *job)
     return true;
 }
 
-static enum storage_err run_once(
+static enum storage_err run_job_once(
     const struct operation *operation, struct reader *r, struct storage_job *job, bool *ret_lost)
 {
     *ret_lost = false;
@@ -59,7 +59,13 @@ static enum storage_err run_once(
         *ret_lost = true;
         return STORAGE_DOWN;
     }
-    enum storage_err err = operation->run(r, job, ret_lost);
+    enum storage_err err = STORAGE_OK;
+    if (operation->settled) {
+        err = settled_await(&r->settled, r->core, &r->session, job, ret_lost);
+    }
+    if (err == STORAGE_OK) {
+        err = operation->run(r, job, ret_lost);
+    }
     if (*ret_lost) {
         session_close(&r->session);
     }
@@ -69,13 +75,14 @@ static enum storage_err run_once(
     return err;
 }
 
-/* A lost connection is tried again, for as long as Redis is expected back. */
-static enum storage_err run(struct readers *readers, struct reader *r, struct storage_job *job)
+/* A lost connection is tried again, for as long as Redis is expected back.  An operation that must
+ * be settled then begins with that: Redis may have gone back. */
+static enum storage_err run_job(struct readers *readers, struct reader *r, struct storage_job *job)
 {
     const struct operation *operation = &readers->operations[job->op];
     for (;;) {
         bool lost = false;
-        enum storage_err err = run_once(operation, r, job, &lost);
+        enum storage_err err = run_job_once(operation, r, job, &lost);
         int64_t now_ms = monotonic_ms();
         if (!lost || !operation->again || now_ms + RETRY_MS >= job->deadline_ms ||
             atomic_load(&r->core->refusing)) {
@@ -202,10 +209,11 @@ static void *reader_main(void *argument)
         size_t answered = 0;
         while (job != NULL) {
             enum storage_err err =
-                monotonic_ms() >= job->deadline_ms ? STORAGE_LATE : run(readers, &r, job);
+                monotonic_ms() >= job->deadline_ms ? STORAGE_LATE : run_job(readers, &r, job);
             /* too late for this one: the others have their own deadlines */
-            struct storage_job *left = err == STORAGE_LATE ? same : NULL;
-            answered += 1 + answer_same(readers, job, err == STORAGE_LATE ? NULL : same, err);
+            bool late = err == STORAGE_LATE || err == STORAGE_BEHIND;
+            struct storage_job *left = late ? same : NULL;
+            answered += 1 + answer_same(readers, job, late ? NULL : same, err);
             job_done(job, err);
             job = left;
             same = left == NULL ? NULL : left->next;

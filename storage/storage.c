@@ -10,6 +10,8 @@
 #include "storage/hot/hot_pages.h"
 #include "storage/limit/guard.h"
 #include "storage/lock/leader.h"
+#include "storage/log/chunk.h"
+#include "storage/log/writer.h"
 #include "storage/read/cache.h"
 #include "storage/operations.h"
 #include "storage/readers.h"
@@ -18,9 +20,6 @@
 #include "storage/schema/settings.h"
 #include "storage/seen/fold.h"
 #include "storage/time/zone_store.h"
-#include "storage/write/claims.h"
-#include "storage/write/flush.h"
-#include "storage/write/writer.h"
 
 struct storage {
     struct core core;
@@ -29,8 +28,8 @@ struct storage {
     struct seen_fold *seen_fold; /* NULL: this process does not remember who saw what */
     struct guard *guard;         /* NULL: there is no guard */
     struct readers *readers;
-    struct leader *leader; /* NULL: this process never leads */
-    struct claims *claims;
+    struct leader *leader;    /* NULL: this process never leads */
+    struct unfolded unfolded; /* acknowledged, and not counted yet */
     struct rollup *rollup;
     struct zone_store *zones;
 };
@@ -46,8 +45,6 @@ static bool start_leading(struct storage *s, const char **ret_error)
     }
     return s->rollup != NULL;
 }
-
-static bool resubmit_write(void *data, struct storage_job *job);
 
 static bool send_to_writer(void *data, struct storage_job *job, enum storage_err *ret_err)
 {
@@ -82,14 +79,13 @@ static bool set_endpoint(struct storage *s, const char *url)
     return true;
 }
 
-/* Start what writes: the fold of who saw what, the writer, the claims, the guard. */
+/* Start what writes: the fold of who saw what, the writer, the guard. */
 static bool start_writing(struct storage *s)
 {
     s->seen_fold = s->core.config.seen.on ? seen_fold_start(&s->core) : NULL;
-    s->writer = writer_start(&s->core, s->seen_fold);
-    s->claims = s->writer == NULL ? NULL : claims_start(&s->core, resubmit_write, s);
-    if (s->claims == NULL || s->core.config.guard_by == GUARD_OFF) {
-        return s->claims != NULL;
+    s->writer = writer_start(&s->core, &s->unfolded);
+    if (s->writer == NULL || s->core.config.guard_by == GUARD_OFF) {
+        return s->writer != NULL;
     }
     s->guard = guard_new(&s->core, send_to_writer, s->writer);
     if (s->guard != NULL) {
@@ -139,6 +135,7 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     s->core.config.site_zones = NULL; /* so has core.sites */
     s->core.one_node = true;
     core_init(&s->core);
+    unfolded_init(&s->unfolded, &s->core.stats);
     if (!storage_start(s, config, ret_error)) {
         storage_close(s);
         return NULL;
@@ -153,68 +150,50 @@ static unsigned this_core(void)
     return core < 0 ? 0 : (unsigned)core;
 }
 
-/* Hash the names on the caller's thread, because there are many callers and one writer. */
-static enum storage_err make_rows(struct storage *s, struct storage_job *job)
+/* Hash the names, and make bytes of the events, on the caller's thread: there are many callers and
+ * one writer. */
+static enum storage_err make_chunk(struct storage *s, struct storage_job *job)
 {
-    struct core *core = &s->core;
-    const struct secret *secret = atomic_load(&core->secret);
+    const struct secret *secret = atomic_load(&s->core.secret);
+    const struct write_job *write = &job->u.write;
+    struct buffer chunk;
     if (secret == NULL) {
         return STORAGE_DOWN;
     }
-    size_t n = job->u.write.n;
-    struct job_rows *rows = malloc(sizeof(*rows) + n * sizeof(rows->rows[0]));
-    if (rows == NULL) {
+    buffer_init(&chunk);
+    if (!chunk_write(&chunk, write->events, write->n, secret, s->core.config.rotation)) {
+        buffer_release(&chunk);
         return STORAGE_NOMEM;
     }
-    rows->n = n;
-    job->parts_all = 0;
-    for (size_t i = 0; i < n; i++) {
-        row_make(&job->u.write.events[i], secret, core->config.rotation, &core->partitions,
-            &core->sites, &rows->rows[i]);
-        job->parts_all |= row_partitions(&rows->rows[i]);
-    }
-    job->rows = rows;
-    job->cost = n;
+    job->chunk = (struct slice){chunk.p, chunk.n};
+    job->cost = write->n > 0 ? write->n : 1;
     return STORAGE_OK;
 }
 
-/* Hand a write with its rows to the writer.  Frees the rows if the writer does not take the job. */
+/* Hand a write with its chunk to the writer.  Frees the chunk if the writer does not take the job. */
 static enum storage_err send_write(struct storage *s, struct storage_job *job)
 {
     enum storage_err err;
     if (!writer_submit(s->writer, job, &err)) {
-        free(job->rows);
-        job->rows = NULL;
+        free((void *)(uintptr_t)job->chunk.p);
+        job->chunk = (struct slice){NULL, 0};
     }
     return err;
 }
 
 static enum storage_err submit_write(struct storage *s, struct storage_job *job)
 {
-    struct claim *claim = job->u.write.claim;
-    if (claim != NULL && claim->direct) {
-        claim->outcome = CLAIM_MINE;
-        claims_name(s->claims, claim);
-    }
-    enum storage_err err = make_rows(s, job);
+    const struct write_job *write = &job->u.write;
+    enum storage_err err = make_chunk(s, job);
     if (err != STORAGE_OK) {
         return err;
     }
-    const struct job_rows *rows = job->rows;
-    hot_pages_writes(s->hot, this_core(), monotonic_ms(), rows->rows, rows->n);
-    if (s->guard != NULL && job->u.write.n_charges > 0) {
+    hot_pages_writes(s->hot, this_core(), monotonic_ms(), write->events, write->n);
+    if (s->guard != NULL && write->n_charges > 0) {
         guard_submit(s->guard, job);
         return STORAGE_OK;
     }
     return send_write(s, job);
-}
-
-/* Send a write with an Idempotency-Key once more (write/claims.h).  The guard is not asked again,
- * and the pages are not counted as hot again.  False: the job was not taken. */
-static bool resubmit_write(void *data, struct storage_job *job)
-{
-    struct storage *s = data;
-    return make_rows(s, job) == STORAGE_OK && send_write(s, job) == STORAGE_OK;
 }
 
 void storage_submit(struct storage *s, struct storage_job *job)
@@ -233,8 +212,6 @@ void storage_submit(struct storage *s, struct storage_job *job)
         if (err == STORAGE_OK) {
             (void)rollup_submit(s->rollup, job, &err);
         }
-    } else if (job->op == STORAGE_CLAIM || job->op == STORAGE_RELEASE) {
-        (void)claims_submit(s->claims, job, &err);
     } else if (job->op != STORAGE_WRITE) {
         if (job->op == STORAGE_COUNT) {
             const struct count_job *count = &job->u.count;
@@ -242,8 +219,7 @@ void storage_submit(struct storage *s, struct storage_job *job)
                 count->n_pages);
         }
         (void)readers_submit(s->readers, job, &err);
-    } else if (job->u.write.n == 0) {
-        job->parts_all = 0;
+    } else if (job->u.write.n == 0 && job->u.write.keyed == NULL) {
         job_done(job, STORAGE_OK);
         return;
     } else {
@@ -363,7 +339,6 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
         guard_give_back(s->guard);
     }
     writer_drain(s->writer, deadline_ms);
-    claims_drain(s->claims, deadline_ms);
     readers_drain(s->readers, deadline_ms);
     if (s->rollup != NULL) {
         rollup_drain(s->rollup);
@@ -386,9 +361,6 @@ void storage_close(struct storage *s)
     if (s->readers != NULL) {
         readers_stop(s->readers);
     }
-    if (s->claims != NULL) {
-        claims_stop(s->claims);
-    }
     if (s->writer != NULL) {
         writer_stop(s->writer);
     }
@@ -397,6 +369,7 @@ void storage_close(struct storage *s)
         seen_fold_stop(s->seen_fold); /* the writer tells it what is due */
     }
     cache_free(s->core.cache);
+    unfolded_release(&s->unfolded);
     core_release(&s->core);
     hot_pages_free(s->hot);
     zone_store_free(s->zones);

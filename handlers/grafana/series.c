@@ -11,7 +11,7 @@
 #include "handlers/question/question.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
-#include "storage/time/day.h"
+#include "storage/time/bucket.h"
 
 #define DAY_S 86400
 #define POINTS_MAX                                                                                 \
@@ -148,8 +148,8 @@ static size_t days_of(
     const struct http_exchange *exchange, const struct grafana_target *target, int64_t *ret_first)
 {
     const struct zone *zone = storage_site_zone(exchange->app->storage, target->site);
-    *ret_first = activity_day_of(zone, target->window.from_s);
-    return (size_t)(activity_day_of(zone, target->window.to_s - 1) + 1 - *ret_first);
+    *ret_first = bucket_day(zone, target->window.from_s);
+    return (size_t)(bucket_day(zone, target->window.to_s - 1) + 1 - *ret_first);
 }
 
 /* Make a set for each day, or one for all.  Where the panel has no room for all days, some are left

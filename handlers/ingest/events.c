@@ -19,11 +19,6 @@
 #include "handlers/text/params.h"
 #include "storage/base/buffer.h"
 
-/* A keyed request of more bytes, or events, is claimed first: its events may go into several
- * scripts. */
-#define DIRECT_BODY   16384
-#define DIRECT_EVENTS 64
-
 static const struct param_spec specs[] = {{"strict", false}};
 
 struct events_state {
@@ -32,8 +27,8 @@ struct events_state {
     enum event_body form;
     bool strict;
     bool keyed; /* the request has an Idempotency-Key */
-    struct claim claim;
-    char *copy; /* owned: of the body, which decoding changes; NULL: not needed, or too large */
+    bool decoded;
+    struct request_key key;
 };
 
 static void release(struct http_exchange *exchange)
@@ -41,8 +36,7 @@ static void release(struct http_exchange *exchange)
     struct events_state *state = exchange->state;
     event_batch_release(&state->batch);
     ingest_guard_release(&state->guard);
-    claim_release(&state->claim);
-    free(state->copy);
+    request_key_release(&state->key);
     free(state);
 }
 
@@ -189,6 +183,22 @@ static bool decode(struct http_exchange *exchange, enum event_body form, struct 
     return false;
 }
 
+/* Are there events, or is strictness, that reject the whole request? */
+static bool is_rejected(const struct events_state *state)
+{
+    return state->batch.rejected > 0 && (state->strict || state->batch.n == 0);
+}
+
+/* Count what was rejected, once it is known that the request is no repeat. */
+static void count_rejected(const struct http_exchange *exchange, const struct events_state *state)
+{
+    struct app_stats *stats = exchange->app->stats;
+    if (state->decoded) {
+        count(&stats->rejected_invalid, state->batch.rejected);
+        count(&stats->rejected_strict, is_rejected(state) ? state->batch.n : 0);
+    }
+}
+
 /* Decode the events, check them and fill the job.  HANDLER_REPLY: the response says what is wrong,
  * or that there was nothing to do. */
 static enum handler_result prepare(struct http_exchange *exchange)
@@ -198,9 +208,8 @@ static enum handler_result prepare(struct http_exchange *exchange)
     if (!decode(exchange, state->form, batch)) {
         return HANDLER_REPLY;
     }
-    count(&exchange->app->stats->rejected_invalid, batch->rejected);
-    if (batch->rejected > 0 && (state->strict || batch->n == 0)) {
-        count(&exchange->app->stats->rejected_strict, batch->n);
+    state->decoded = true;
+    if (is_rejected(state)) {
         reply_rejected(exchange, batch, state->strict);
         ingest_guard_tell(exchange, batch->events, batch->n);
         return HANDLER_REPLY;
@@ -216,7 +225,9 @@ static enum handler_result prepare(struct http_exchange *exchange)
     }
     exchange->job.op = STORAGE_WRITE;
     exchange->job.deadline_ms = exchange->request.deadline_ms;
-    exchange->job.u.write = (struct write_job){.events = batch->events, .n = batch->n};
+    state->key.answer = (struct slice){exchange->response.body, exchange->response.body_n};
+    exchange->job.u.write = (struct write_job){
+        .events = batch->events, .n = batch->n, .keyed = state->keyed ? &state->key : NULL};
     if (!ingest_guard_admit(exchange, &state->guard, batch->events, batch->n)) {
         return HANDLER_REPLY;
     }
@@ -249,64 +260,17 @@ static bool read_key(struct http_exchange *exchange, struct events_state *state)
     }
     uint64_t how = (state->form == EVENT_BODY_NDJSON ? 1u : 0u) | (state->strict ? 2u : 0u);
     state->keyed = true;
-    state->claim.key = claim_key(owner, (struct slice){key, n});
-    state->claim.body = claim_body(how, request->body);
+    state->key.key = request_key_digest(owner, (struct slice){key, n});
+    state->key.body = request_body_digest(how, request->body);
     return true;
 }
 
-static void claim_first(struct http_exchange *exchange, struct events_state *state)
+/* Ask whether the key was used before. */
+static void look_key(struct http_exchange *exchange, struct events_state *state)
 {
-    exchange->job.op = STORAGE_CLAIM;
+    exchange->job.op = STORAGE_LOOK_KEY;
     exchange->job.deadline_ms = exchange->request.deadline_ms;
-    exchange->job.u.claim = &state->claim;
-}
-
-/* Go back to the state before the events were decoded. */
-static void undo(struct http_exchange *exchange, struct events_state *state)
-{
-    struct http_request *request = &exchange->request;
-    event_batch_release(&state->batch);
-    reply_empty(&exchange->response, 0);
-    if (state->copy != NULL) {
-        memcpy(request->body_bytes, state->copy, request->body.n);
-    }
-}
-
-/* Fill the job for a small request with nothing wrong, which needs no claim before it is written.
- * False: the request must be claimed first, and nothing has changed.  (If something is wrong with
- * it now, a repeat must get the first answer.) */
-static bool try_directly(struct http_exchange *exchange, struct events_state *state)
-{
-    struct http_request *request = &exchange->request;
-    struct event_batch *batch = &state->batch;
-    size_t n = request->body.n;
-    /* With a guard Redis may have to be asked first, and a refusal must not be remembered. */
-    bool small = n > 0 && n <= DIRECT_BODY && exchange->app->guard_by == GUARD_OFF;
-    state->copy = small ? malloc(n) : NULL;
-    if (state->copy == NULL) {
-        return false;
-    }
-    memcpy(state->copy, request->body_bytes, n);
-    struct event_rules rules = rules_at(exchange->app, request->now_ms / 1000);
-    bool good =
-        event_json_decode(request->body_bytes, n, state->form, &rules, batch) == EVENT_JSON_OK &&
-        batch->rejected == 0 && batch->n > 0 && batch->n <= DIRECT_EVENTS &&
-        may_write(exchange, batch);
-    if (good) {
-        reply_accepted(exchange, batch);
-    }
-    if (!good || exchange->response.status != 202) {
-        undo(exchange, state);
-        return false;
-    }
-    state->claim.direct = true;
-    state->claim.gen_ms = request->now_ms;
-    state->claim.answer = (struct slice){exchange->response.body, exchange->response.body_n};
-    exchange->job.op = STORAGE_WRITE;
-    exchange->job.deadline_ms = request->deadline_ms;
-    exchange->job.u.write =
-        (struct write_job){.events = batch->events, .n = batch->n, .claim = &state->claim};
-    return true;
+    exchange->job.u.look_key = &state->key;
 }
 
 enum handler_result events_start(struct http_exchange *exchange)
@@ -335,27 +299,20 @@ enum handler_result events_start(struct http_exchange *exchange)
     exchange->state = state;
     exchange->release = release;
     if (!state->keyed) {
-        return prepare(exchange);
+        enum handler_result result = prepare(exchange);
+        count_rejected(exchange, state);
+        return result;
     }
-    if (!try_directly(exchange, state)) {
-        claim_first(exchange, state);
+    /* A repeat gets its first answer, also where it is over the limit now, or too old.  So the key
+     * is looked for before the guard is asked, and before anything but a 202 is answered.  Else
+     * storage finds a repeat when it writes. */
+    if (exchange->app->guard_by != GUARD_OFF || prepare(exchange) == HANDLER_REPLY) {
+        look_key(exchange, state);
     }
     return HANDLER_WAIT;
 }
 
 /* ---- with a key ---- */
-
-/* Give the key back when the answer is sent: the answer is no 202, and nothing was written, so the
- * key may be used again. */
-static void give_back(struct http_exchange *exchange, struct claim *claim)
-{
-    if (claim->in_doubt) { /* the claim stops what was sent, so its lease must end by itself */
-        return;
-    }
-    exchange->job.op = STORAGE_RELEASE;
-    exchange->job.u.claim = claim;
-    exchange->again = true;
-}
 
 /* Tell a repeat what is left of the limit; it takes nothing.  Where sites are limited the events
  * must be decoded, because they say which sites. */
@@ -371,63 +328,59 @@ static void tell_repeat(struct http_exchange *exchange, struct events_state *sta
     }
 }
 
-/* The claim is answered.  If the request is ours to execute, its events get the time of arrival of
- * the first try.  Then they go to the same buckets, and the same ones are rejected, whoever
- * executes it. */
-static void claimed(struct http_exchange *exchange, struct events_state *state)
+/* The key was used before: what was answered then, in place of an answer that is there already. */
+static void reply_repeat(struct http_exchange *exchange, struct events_state *state)
+{
+    reply_empty(&exchange->response, 0);
+    idempotency_reply(&exchange->response, &state->key);
+    if (!state->decoded) {
+        tell_repeat(exchange, state);
+    }
+}
+
+static void reply_failed(struct http_exchange *exchange)
+{
+    struct app_stats *stats = exchange->app->stats;
+    enum storage_err err = exchange->job.err;
+    count(err == STORAGE_UNKNOWN ? &stats->rejected_unknown : &stats->rejected_unavailable, 1);
+    problem_from_storage(&exchange->response, err, exchange->job.detail);
+}
+
+/* It is known whether the key was used. */
+static void looked(struct http_exchange *exchange, struct events_state *state)
 {
     if (exchange->job.err != STORAGE_OK) {
-        struct app_stats *stats = exchange->app->stats;
-        bool unknown = state->claim.in_doubt; /* the events were sent, and may have been applied */
-        count(unknown ? &stats->rejected_unknown : &stats->rejected_unavailable, 1);
-        problem_from_storage(&exchange->response, unknown ? STORAGE_UNKNOWN : exchange->job.err,
-            exchange->job.detail);
-        return;
+        reply_failed(exchange);
+    } else if (state->key.outcome != KEY_FREE) {
+        reply_repeat(exchange, state);
+    } else if (exchange->response.status != 0) { /* the request is refused already */
+        count_rejected(exchange, state);
+    } else {
+        exchange->again = prepare(exchange) == HANDLER_WAIT;
+        if (!exchange->again) {
+            count_rejected(exchange, state);
+        }
     }
-    if (state->claim.outcome != CLAIM_MINE) {
-        idempotency_reply(&exchange->response, &state->claim);
-        tell_repeat(exchange, state);
-        return;
-    }
-    exchange->request.now_ms = state->claim.gen_ms;
-    if (prepare(exchange) == HANDLER_REPLY) {
-        give_back(exchange, &state->claim);
-        return;
-    }
-    /* Storage keeps this answer for repeats. */
-    state->claim.answer = (struct slice){exchange->response.body, exchange->response.body_n};
-    exchange->job.u.write.claim = &state->claim;
-    exchange->again = true;
 }
 
 void events_finish(struct http_exchange *exchange)
 {
     struct events_state *state = exchange->state;
-    struct app_stats *stats = exchange->app->stats;
-    if (exchange->job.op == STORAGE_RELEASE) {
-        return;
-    }
-    if (exchange->job.op == STORAGE_CLAIM) {
-        claimed(exchange, state);
-        return;
-    }
-    if (exchange->job.err == STORAGE_OK && state->claim.outcome == CLAIM_FIRST) {
-        undo(exchange, state);
-        claim_first(exchange, state);
-        exchange->again = true;
-        return;
-    }
-    if (exchange->job.err == STORAGE_OK) {
-        count(&stats->events_accepted, state->batch.n);
-        ingest_guard_headers(exchange, &state->guard);
+    if (exchange->job.op == STORAGE_LOOK_KEY) {
+        looked(exchange, state);
         return;
     }
     if (exchange->job.err == STORAGE_LIMITED) {
         ingest_guard_refused(exchange);
-        return;
+    } else if (exchange->job.err != STORAGE_OK) {
+        reply_failed(exchange);
+    } else if (state->keyed && state->key.outcome != KEY_MINE) {
+        reply_repeat(exchange, state);
+    } else {
+        count(&exchange->app->stats->events_accepted, state->batch.n);
+        if (state->keyed) {
+            count_rejected(exchange, state);
+        }
+        ingest_guard_headers(exchange, &state->guard);
     }
-    count(exchange->job.err == STORAGE_UNKNOWN ? &stats->rejected_unknown
-                                               : &stats->rejected_unavailable,
-        1);
-    problem_from_storage(&exchange->response, exchange->job.err, exchange->job.detail);
 }

@@ -73,29 +73,16 @@ enum idempotency_key idempotency_key_read(
     return IDEMPOTENCY_KEY;
 }
 
-void idempotency_reply(struct http_response *response, const struct claim *claim)
+void idempotency_reply(struct http_response *response, const struct request_key *key)
 {
-    switch (claim->outcome) {
-    case CLAIM_REPLAY:
-    case CLAIM_DONE:
-        reply_text(response, 202, "application/json", claim->replay, claim->replay_n);
-        if (response->status == 202 && claim->outcome == CLAIM_REPLAY) {
-            (void)problem_add_header(response, "Idempotency-Replayed", "true");
-        }
-        return;
-    case CLAIM_OTHER_BODY:
+    if (key->outcome == KEY_OTHER_BODY) {
         problem_reply(response, PROBLEM_UNACCEPTABLE,
             "this Idempotency-Key was used with another body, Content-Type or strict in the last "
             "24 hours");
         return;
-    case CLAIM_IN_FLIGHT:
-        problem_reply(response, PROBLEM_CONFLICT,
-            "a request with this Idempotency-Key is being executed; come again");
-        (void)problem_add_header(response, "Retry-After", "1");
-        return;
-    case CLAIM_MINE:
-    case CLAIM_FIRST:
-        break;
     }
-    problem_reply(response, PROBLEM_INTERNAL, "the claim was lost");
+    reply_text(response, 202, "application/json", key->replay, key->replay_n);
+    if (response->status == 202) {
+        (void)problem_add_header(response, "Idempotency-Replayed", "true");
+    }
 }

@@ -28,12 +28,10 @@ enum idempotency_key idempotency_key_read(
 #define IDEMPOTENCY_DETAIL                                                                         \
     "Idempotency-Key must be given once: 1 to 128 printable ASCII characters, bare or in quotes"
 
-/* Answer for a request that is not to be executed, as @claim says: the key was used before, or is
- * in use.
+/* Answer for a request that does not count, because its key was used before.
  *
  *     202    the first answer again
- *     409    the first request is still being executed
  *     422    the key was used with another body */
-void idempotency_reply(struct http_response *response, const struct claim *claim);
+void idempotency_reply(struct http_response *response, const struct request_key *key);
 
 #endif

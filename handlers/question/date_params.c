@@ -71,7 +71,7 @@ bool date_params_read(struct http_exchange *exchange, const struct param_spec *s
 
 int64_t date_params_today(const struct http_exchange *exchange, const struct date_params *p)
 {
-    return activity_day_of(p->zone, exchange->request.now_ms / 1000);
+    return bucket_day(p->zone, exchange->request.now_ms / 1000);
 }
 
 /* Has @text the form YYYY-MM-DD? */
@@ -126,8 +126,8 @@ static bool read_border(struct http_exchange *exchange, const struct date_params
             text, p->zone, exchange->request.now_ms, round, &at_s, &is_now, &detail)) {
         return query_refuse(exchange, name, detail);
     }
-    int64_t day = round == TIMESTAMP_DOWN || at_s == 0 ? activity_day_of(p->zone, at_s)
-                                                       : activity_day_of(p->zone, at_s - 1) + 1;
+    int64_t day = round == TIMESTAMP_DOWN || at_s == 0 ? bucket_day(p->zone, at_s)
+                                                       : bucket_day(p->zone, at_s - 1) + 1;
     *ret = day < 0 ? 0 : day;
     return true;
 }

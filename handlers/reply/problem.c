@@ -219,6 +219,7 @@ static enum problem storage_problem(enum storage_err err)
     case STORAGE_REFUSED:
     case STORAGE_OOM:
     case STORAGE_CONFIG:
+    case STORAGE_BEHIND:
     case STORAGE_SHUTDOWN:
     case STORAGE_NOMEM:
         return PROBLEM_UNAVAILABLE;

@@ -2,8 +2,8 @@
  *
  * Layer: handlers, pure.  Thread-safe.
  *
- * The format is RFC 4180.  Quotes stand around a text that has a comma, a quote or a line end, and quotes
- * in the text are doubled.
+ * The format is RFC 4180.  Quotes stand around a text that has a comma, a quote or a line end, and
+ * quotes in the text are doubled.
  *
  * A text that a spreadsheet would take for a formula gets a ' in front: OWASP's rule against CSV
  * injection.  Such a text begins with = + - @, a tab or a line end, also in their full-width forms.

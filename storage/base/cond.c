@@ -6,7 +6,7 @@
 void mutex_init(pthread_mutex_t *lock)
 {
     if (pthread_mutex_init(lock, NULL) != 0) {
-        abort(); /* glibc: never, for a plain one */
+        abort(); /* glibc never fails for a plain lock */
     }
 }
 

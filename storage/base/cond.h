@@ -1,10 +1,10 @@
 /* cond.h - locks, and condition variables whose deadlines are times of the monotonic clock.
  *
- * Layer: storage, at the bottom.
+ * Layer: storage, at the bottom.  Thread-safe, as locks and condition variables are.
  *
- * A plain condition variable waits by the wall clock, which may be set.  These wait by the clock of
- * base/clock.h.  They are plain pthread_cond_t: signal, broadcast, destroy, and waiting without a
- * deadline are pthread's own.
+ * A deadline on the wall clock moves when somebody sets that clock; a deadline on the clock of
+ * clock.h does not.  These functions make a plain pthread_mutex_t or pthread_cond_t.  Locking,
+ * signalling, destroying and waiting without a deadline are pthread's own functions.
  */
 #ifndef STORAGE_BASE_COND_H
 #define STORAGE_BASE_COND_H
@@ -12,13 +12,14 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/* Both end the process if the system has no such thing: nothing could be relied on.  Linux always
- * has. */
+/* Make a lock, or a condition variable.  Both end the process if the system has none to give: no
+ * caller could go on without.  On Linux that does not happen. */
 void mutex_init(pthread_mutex_t *lock);
 void cond_init(pthread_cond_t *cond);
 
-/* Wait, with @lock held, for a signal or until that time of CLOCK_MONOTONIC; INT64_MAX: for a signal
- * only.  As with every condition variable the caller looks again at what it waits for. */
+/* Wait until somebody signals or until @until, a time of CLOCK_MONOTONIC; INT64_MAX: for a signal
+ * only.  The caller holds @lock.  As with every condition variable, the caller looks again at what
+ * it waits for. */
 void cond_wait_until_us(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_us);
 void cond_wait_until_ms(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ms);
 

@@ -55,6 +55,12 @@ bool core_parse_state(struct core *core, const struct reply *fields, struct part
         fields, core->cfg, &core->config.retention, redis_clock_ms(&core->clock) / 1000, ret);
 }
 
+enum storage_err core_catch_up(struct core *core, int64_t deadline_ms)
+{
+    return core->catch_up == NULL ? STORAGE_BEHIND
+                                  : core->catch_up(core->catch_up_data, deadline_ms);
+}
+
 void core_write_failed(struct core *core, enum storage_err err)
 {
     if (err == STORAGE_OOM) {

@@ -51,6 +51,29 @@ static bool preparation_refuse(struct preparation *p, const char *text)
     return preparation_complain(p, text);
 }
 
+/* Refuse to serve data whose meta is @theirs.  No version converts the data of another one. */
+static bool refuse_meta(struct preparation *p, struct slice theirs)
+{
+    char text[320];
+    int schema = 0;
+    char more = '\0';
+    if (theirs.n == 0 || sscanf(theirs.p, "schema=%d%c", &schema, &more) != 2 || more != ' ') {
+        return preparation_refuse(p, "the key meta is not one of ours");
+    }
+    if (schema == KEY_SCHEMA) {
+        (void)snprintf(text, sizeof(text),
+            "the data has another number of partitions (%.*s): start with that --partitions, or "
+            "with an empty Redis or data directory",
+            (int)theirs.n, theirs.p);
+    } else {
+        (void)snprintf(text, sizeof(text),
+            "the data has schema %d, and this version reads and writes schema %d only: start with "
+            "an empty Redis or data directory, or run the version that made the data",
+            schema, KEY_SCHEMA);
+    }
+    return preparation_refuse(p, text);
+}
+
 /* The value behind @name, "name:", in the reply to INFO.  Empty: there is no such line. */
 static struct slice info_field(struct slice info, const char *name)
 {
@@ -84,10 +107,11 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
         core_time_seen(p->core, reply_time_us(reply));
     }
     if (i == 2) {
-        if (reply->type != REPLY_ARRAY || reply->n != 2 ||
-            !slice_equal(reply->items[0].text, slice_of(p->meta))) {
-            return preparation_refuse(
-                p, "the data was made with another schema or number of partitions");
+        if (reply->type != REPLY_ARRAY || reply->n != 2) {
+            return preparation_complain(p, "no answer of ours");
+        }
+        if (!slice_equal(reply->items[0].text, slice_of(p->meta))) {
+            return refuse_meta(p, reply->items[0].text);
         }
         if (reply->items[1].text.n != SECRET_SIZE) {
             return preparation_refuse(p, "the secret is not one of ours");
@@ -173,17 +197,17 @@ static void remember_replaced(struct replaced_settings *replaced, struct slice c
     }
 }
 
-static bool note_change(struct preparation *p, size_t i, const struct reply *rolled)
+static bool note_change(struct preparation *p, size_t i, const struct reply *fields)
 {
     struct retention old;
     struct rollup_state state;
     struct changed *c = &p->changed[i];
-    const struct reply *cfg = &rolled->items[0];
-    const struct reply *st = &rolled->items[1];
-    const struct reply *zones = &rolled->items[ROLLED_FIELDS];
+    const struct reply *cfg = &fields->items[0];
+    const struct reply *st = &fields->items[1];
+    const struct reply *zones = &fields->items[STATE_FIELDS];
     if (!settings_parse(cfg->text, p->core->partitions.n, &old) ||
         !rollup_state_parse(st->text, &state) ||
-        (rolled->items[3].type == REPLY_TEXT && !kept_parse(rolled->items[3].text, &old))) {
+        (fields->items[3].type == REPLY_TEXT && !kept_parse(fields->items[3].text, &old))) {
         return preparation_refuse(p, "a partition's state is not one of ours");
     }
     if (!may_replace(p, cfg->text)) {
@@ -217,13 +241,13 @@ static bool take_partition(void *data, size_t i, const struct reply *reply)
     if (reply->type == REPLY_ERROR) {
         return preparation_complain(p, reply->text.p);
     }
-    struct reply rolled = *reply; /* without the last item, which is `zones` */
-    rolled.n = reply->type == REPLY_ARRAY && reply->n == ROLLED_FIELDS + 1 ? ROLLED_FIELDS : 0;
-    if (core_parse_rolled(p->core, &rolled, &view)) {
+    struct reply fields = *reply; /* without the last item, which is `zones` */
+    fields.n = reply->type == REPLY_ARRAY && reply->n == STATE_FIELDS + 1 ? STATE_FIELDS : 0;
+    if (core_parse_state(p->core, &fields, &view)) {
         core_set_view(p->core, (unsigned)i, &view);
         return true;
     }
-    if (reply->type != REPLY_ARRAY || reply->n != ROLLED_FIELDS + 1 ||
+    if (reply->type != REPLY_ARRAY || reply->n != STATE_FIELDS + 1 ||
         reply->items[0].type != REPLY_TEXT) {
         return preparation_refuse(p, "a partition's state is not one of ours");
     }
@@ -247,12 +271,12 @@ static bool learn_partitions(struct session *session, struct preparation *p, int
     struct buffer b;
     buffer_init(&b);
     for (unsigned i = 0; i < core->partitions.n; i++) {
-        struct key rolled;
+        struct key state;
         char ver[33];
         random_ver(ver);
-        key_fixed(&rolled, core->partitions.tag[i], "rolled", SLICE(""));
+        key_fixed(&state, core->partitions.tag[i], "state", SLICE(""));
         script_head(&b, &session->scripts, SCRIPT_INIT, 1, 4);
-        resp_word(&b, rolled.p, rolled.n);
+        resp_word(&b, state.p, state.n);
         resp_text(&b, core->cfg);
         resp_word(&b, st, st_n);
         resp_text(&b, ver);
@@ -311,18 +335,18 @@ static bool change_settings(struct session *session, struct preparation *p, int6
         if (!p->changed[i].is) {
             continue;
         }
-        struct key rolled;
+        struct key state;
         struct key sites;
         char ver[33];
         char kept[SETTINGS_TEXT];
         random_ver(ver);
         kept_print(&p->changed[i].retention, kept);
-        key_fixed(&rolled, core->partitions.tag[i], "rolled", SLICE(""));
+        key_fixed(&state, core->partitions.tag[i], "state", SLICE(""));
         key_fixed(&sites, core->partitions.tag[i], "sites", SLICE(""));
         buffer_clear(&names, SIZE_MAX);
         size_t n_names = zone_moves_put(&p->moves, i, &names);
         script_head(&b, &session->scripts, SCRIPT_SETTINGS, 2, 6 + n_names);
-        resp_word(&b, rolled.p, rolled.n);
+        resp_word(&b, state.p, state.n);
         resp_word(&b, sites.p, sites.n);
         resp_word(&b, p->changed[i].cfg.p, p->changed[i].cfg.n);
         resp_word(&b, p->changed[i].st.p, p->changed[i].st.n);

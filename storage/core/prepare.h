@@ -9,9 +9,10 @@
  *     the secret        is made, or learnt
  *     each partition    gets its first state if it is empty; otherwise its state is learnt
  *
- * Settings that are kept with the data (keep times, zones of sites without data) may differ from
- * this process's.  A process that has just started puts its own in their place.  Later it refuses
- * to serve instead: otherwise two processes would undo each other's settings for ever.
+ * The keep times and the zones of sites are kept with the data, and may differ from this process's.
+ * A process that has just started puts its own in their place; but a site that has data keeps its
+ * zone.  Later it refuses to serve instead: otherwise two processes would undo each other's
+ * settings for ever.
  */
 #ifndef STORAGE_CORE_PREPARE_H
 #define STORAGE_CORE_PREPARE_H

@@ -10,7 +10,7 @@
  *   READONLY NOAUTH                   another Redis now: reconnect      STORAGE_REFUSED
  *   LOADING BUSY MASTERDOWN           later, on the same connection     STORAGE_DOWN
  *   TRYAGAIN CLUSTERDOWN              later, on the same connection     STORAGE_DOWN
- *   OOM                               its memory is full                STORAGE_OOM
+ *   OOM                               Redis's memory is full            STORAGE_OOM
  *   MISCONF NOREPLICAS NOPERM         refused before it ran             STORAGE_REFUSED
  *   any other                         a script may have done a part     STORAGE_REFUSED
  */
@@ -33,9 +33,9 @@ enum reply_fault {
 /* The kind of @reply, which is an error reply. */
 enum reply_fault reply_fault(const struct reply *reply) MUST_CHECK;
 
-/* The error for the job whose command got the error reply @reply.  *ret_lost becomes true where the
- * connection must be given up, and stays what it is else.  A writer whose reply is REPLY_FAILED
- * cannot know what holds: STORAGE_REFUSED is for commands of which nothing can hold. */
+/* The error of the job whose command got the error reply @reply.  *ret_lost becomes true if the
+ * connection must be given up; otherwise it stays as it is.  REPLY_FAILED gives STORAGE_REFUSED,
+ * which is right if nothing can have been applied.  A caller that writes cannot know that. */
 enum storage_err reply_err(const struct reply *reply, bool *ret_lost) MUST_CHECK;
 
 #endif

@@ -1,8 +1,9 @@
 /* count.c - page views, visitors, addresses and visits of a window: one question's figures.
  *
  * Each figure is added up, or estimated, from buckets that tile the window.  A question is planned
- * from a remembered state of each partition, of any age, and proved by what is read (read/
- * README.md): one round trip as a rule, two after a rollup.  question.h says which file does what. */
+ * from a remembered state of each partition, of any age, and proved by what is read
+ * (storage/read/README.md): one round trip as a rule, two after a rollup.  question.h says which
+ * file does what. */
 #include "storage/read/operation.h"
 
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static enum storage_err count_all_keys(struct count_question *q)
 }
 
 /* The tally into the job. */
-static enum storage_err conclude(struct count_question *q)
+static enum storage_err count_conclude(struct count_question *q)
 {
     struct count_job *job = q->job;
     struct storage_stats *stats = &q->read.core->stats;
@@ -58,7 +59,7 @@ static enum storage_err conclude(struct count_question *q)
     return count_all_keys(q);
 }
 
-static enum storage_err attempt(void *data)
+static enum storage_err count_attempt(void *data)
 {
     struct count_question *q = data;
     struct window window = q->read.window;
@@ -70,13 +71,13 @@ static enum storage_err attempt(void *data)
     return err;
 }
 
-static enum storage_err answer(struct count_question *q)
+static enum storage_err count_answer(struct count_question *q)
 {
     enum storage_err err = STORAGE_NOMEM;
     if (count_make_portions(q)) {
-        err = proved_attempts(&q->read, attempt, q);
+        err = proved_attempts(&q->read, count_attempt, q);
     }
-    return err == STORAGE_OK ? conclude(q) : err;
+    return err == STORAGE_OK ? count_conclude(q) : err;
 }
 
 static void free_question(void *question)
@@ -101,7 +102,8 @@ enum storage_err count_run(struct reader *reader, struct storage_job *job, bool 
         return err;
     }
     q->job = count;
-    err = proved_begin(&q->read, reader, job, &count->asked, ret_lost) ? answer(q) : STORAGE_NOMEM;
+    err = proved_begin(&q->read, reader, job, &count->asked, ret_lost) ? count_answer(q)
+                                                                       : STORAGE_NOMEM;
     proved_end(&q->read);
     return err;
 }

@@ -12,7 +12,7 @@
 #define SUM_BYTES_MAX (128 << 20) /* of their names: Redis reads some 70 MB of them a second */
 
 /* Widen the window until every portion can tile it. */
-static bool widen(const struct count_question *q, int64_t now_s, struct window *window)
+static bool plan_widen_all(const struct count_question *q, int64_t now_s, struct window *window)
 {
     uint64_t partitions = 0;
     for (size_t i = 0; i < q->n_portions; i++) {
@@ -119,8 +119,8 @@ static bool is_too_much(const struct load *load, bool explain)
 }
 
 /* Plan for @window, cut by @step. */
-static enum storage_err plan(struct count_question *q, const struct count_job *job, enum step step,
-    struct window window, int64_t now_s)
+static enum storage_err plan_portions(struct count_question *q, const struct count_job *job,
+    enum step step, struct window window, int64_t now_s)
 {
     enum storage_err err = STORAGE_OK;
     struct load load = {0};
@@ -153,7 +153,7 @@ static enum storage_err plan_coarser(struct count_question *q, const struct coun
 {
     enum storage_err none = STORAGE_TOO_FINE;
     for (*ret = step; *ret <= STEP_MONTH; (*ret)++) {
-        enum storage_err err = plan(q, job, *ret, window, now_s);
+        enum storage_err err = plan_portions(q, job, *ret, window, now_s);
         if (err != STORAGE_NOT_KEPT && err != STORAGE_TOO_BROAD) {
             return err;
         }
@@ -177,7 +177,7 @@ static enum storage_err plan_step(
     if (step_count(job->zone, job->step, window, STEP_POINTS_MAX) > STEP_POINTS_MAX) {
         return STORAGE_TOO_MANY;
     }
-    enum storage_err err = plan(q, job, job->step, window, now_s);
+    enum storage_err err = plan_portions(q, job, job->step, window, now_s);
     return err == STORAGE_NOT_KEPT ? STORAGE_TOO_FINE : err;
 }
 
@@ -225,7 +225,7 @@ static void find_bases(const struct count_question *q, struct bases *bases)
 }
 
 /* The first instant from @at_s on that is a border in all of them.  False: nothing is kept. */
-static bool border(const struct count_question *q, const struct bases *bases, int64_t now_s,
+static bool next_border(const struct count_question *q, const struct bases *bases, int64_t now_s,
     int64_t at_s, int64_t *ret_s)
 {
     int64_t before_s;
@@ -243,8 +243,8 @@ static bool border(const struct count_question *q, const struct bases *bases, in
 }
 
 /* The latest part of @outer, which can be tiled as a whole, whose inner borders of @step (not
- * STEP_AUTO) are borders of what is kept in all partitions that are asked.  The older a time is, the
- * coarser it is kept, so that part is everything behind the last border which is none.  False:
+ * STEP_AUTO) are borders of what is kept in all partitions that are asked.  The older a time is,
+ * the coarser it is kept, so that part is everything behind the last border which is none.  False:
  * nothing is left, or it has more points than are answered. */
 static bool kept_part(const struct count_question *q, const struct zone *zone, enum step step,
     struct window outer, int64_t now_s, struct window *ret)
@@ -258,7 +258,7 @@ static bool kept_part(const struct count_question *q, const struct zone *zone, e
     for (int64_t at_s = step_end(zone, step, outer.from_s); at_s < outer.to_s;
          at_s = step_end(zone, step, at_s)) {
         int64_t border_s = at_s;
-        if (!border(q, &bases, now_s, at_s, &border_s)) {
+        if (!next_border(q, &bases, now_s, at_s, &border_s)) {
             return false;
         }
         from_s = border_s != at_s ? border_s : from_s;
@@ -315,12 +315,12 @@ enum storage_err count_plan(struct count_question *q, struct window *window)
 {
     struct count_job *job = q->job;
     int64_t now_s = q->read.now_s;
-    enum storage_err err = plan(q, job, STEP_NONE, *window, now_s);
+    enum storage_err err = plan_portions(q, job, STEP_NONE, *window, now_s);
     struct window outer = *window;
     job->used = STEP_NONE;
     job->whole_works = false;
     if (err == STORAGE_NOT_KEPT) {
-        if (!widen(q, now_s, &outer)) {
+        if (!plan_widen_all(q, now_s, &outer)) {
             job->asked.answered = (struct window){window->from_s, window->from_s};
             return err;
         }
@@ -330,7 +330,7 @@ enum storage_err count_plan(struct count_question *q, struct window *window)
             return job->step == STEP_NONE ? err : offer_series(q, job, outer, now_s);
         }
         *window = outer;
-        err = plan(q, job, STEP_NONE, outer, now_s);
+        err = plan_portions(q, job, STEP_NONE, outer, now_s);
     }
     if (err == STORAGE_OK && job->step != STEP_NONE) {
         job->whole_works = true;

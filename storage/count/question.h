@@ -1,4 +1,4 @@
-/* question.h - a question about counts at hand: which partition is asked for what, and what is read.
+/* question.h - a question about counts at hand: which partition is asked for what.
  *
  * Layer: storage, private to count/.  Belongs to a reader thread; memory is kept between questions.
  *

@@ -9,7 +9,7 @@
 
 /* ---- what is remembered ---- */
 
-static void forget(struct count_question *q)
+static void forget_recalled(struct count_question *q)
 {
     count_drop_rest(q);
     for (size_t i = 0; i < q->n_portions; i++) {
@@ -22,12 +22,12 @@ static void forget(struct count_question *q)
 
 /* Take what is remembered under the proofs that were planned by into q->tally.  Without memory for
  * that, all is read. */
-static void recall(struct count_question *q)
+static void recall_portions(struct count_question *q)
 {
     bool series = q->tally.n_points > 1;
     bool every = true; /* partition may recall */
     bool ok = true;
-    forget(q);
+    forget_recalled(q);
     for (size_t i = 0; i < q->n_portions; i++) {
         struct portion *portion = &q->portions[i];
         bool may = proved_may_recall(&q->read, portion->partition);
@@ -36,7 +36,7 @@ static void recall(struct count_question *q)
     }
     ok = ok && (!series || !every || series_recall(q));
     if (!ok) {
-        forget(q);
+        forget_recalled(q);
         tally_clear(&q->tally);
     }
 }
@@ -242,7 +242,7 @@ enum storage_err count_read(struct count_question *q)
     bool full = q->read.full;
     size_t sent = 0;
     tally_clear(&q->tally);
-    recall(q);
+    recall_portions(q);
     if (!chunks_cut(q)) {
         return STORAGE_NOMEM;
     }

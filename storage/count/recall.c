@@ -9,7 +9,7 @@ struct cache_id count_name(struct count_question *q, unsigned partition, enum me
         q->job->asked.site, pages, n_pages);
 }
 
-static struct cache_id id_of(const struct count_question *q, const struct portion *portion,
+static struct cache_id portion_run_id(const struct count_question *q, const struct portion *portion,
     enum metric metric, const struct remembered_run *run)
 {
     return run_id(q->read.core->cache, &portion->names[metric], &portion->cover, run);
@@ -54,7 +54,7 @@ static bool recall_run(struct count_question *q, const struct portion *portion,
                 atomic_fetch_add(&q->read.core->stats.cache_misses, 1);
                 continue;
             }
-            struct cache_id id = id_of(q, portion, metric, run);
+            struct cache_id id = portion_run_id(q, portion, metric, run);
             uses[m] = (struct use){&q->tally, metric, point, false, 0};
             all = proved_recall(&q->read, portion->partition, run, &id,
                       sketch == 1 ? use_sketch : use_sum, &uses[m]) &&
@@ -93,7 +93,7 @@ bool count_recall_runs(
 bool count_keep_run(struct count_question *q, enum metric metric, const struct portion *portion,
     const struct remembered_run *run, size_t point)
 {
-    struct cache_id id = id_of(q, portion, metric, run);
+    struct cache_id id = portion_run_id(q, portion, metric, run);
     uint8_t text[HLL_DENSE_SIZE];
     bool sketch = metric_is_sketch(metric);
     const void *value = sketch ? (const void *)text : &q->run_sum[metric];

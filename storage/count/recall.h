@@ -8,9 +8,9 @@
  * series, whose points would each have edges of their own, only the first and the last point have
  * runs; the other points are in count/series.h.
  *
- * The partition's `state` is read for every question all the same, in the same piece as what is not
- * remembered, and the answer is taken only if the proofs are still those that the runs were read
- * with.
+ * The partition's `state` is read for every question all the same, in the same piece as what is
+ * not remembered, and the answer is taken only if the proofs are still those that the runs were
+ * read with.
  */
 #ifndef STORAGE_COUNT_RECALL_H
 #define STORAGE_COUNT_RECALL_H

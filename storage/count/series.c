@@ -200,7 +200,7 @@ bool series_recall(struct count_question *q)
 /* ---- remembering ---- */
 
 /* Is all of a point over, by the replies? */
-static bool is_over(const struct count_question *q, size_t point)
+static bool point_is_over(const struct count_question *q, size_t point)
 {
     for (size_t s = 0; s < q->n_portions; s++) {
         const struct portion *portion = &q->portions[s];
@@ -232,7 +232,7 @@ void series_remember(struct count_question *q)
         }
     }
     for (size_t i = 0; names.metrics != 0 && i < q->tally.n_points; i++) {
-        if (q->known[i] || !is_over(q, i)) {
+        if (q->known[i] || !point_is_over(q, i)) {
             continue;
         }
         for (int m = 0; m < METRICS; m++) {

@@ -10,8 +10,8 @@
  * several partitions, the proof is a hash of the `ver` of each.
  *
  * A figure says nothing of the union over the window.  So for each stretch of points that are
- * recalled, the fewest buckets that cover the stretch are counted into the total: a `rest`, which is
- * a portion without points.  The runs of a rest are remembered, and are the same as those of a
+ * recalled, the fewest buckets that cover the stretch are counted into the total: a `rest`, which
+ * is a portion without points.  The runs of a rest are remembered, and are the same as those of a
  * question without a step.
  */
 #ifndef STORAGE_COUNT_SERIES_H

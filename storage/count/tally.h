@@ -2,8 +2,9 @@
  *
  * Layer: storage, pure.  One owner, a reader thread; memory is kept between questions.
  *
- * The points of a series tile the window, so the total needs no keys of its own.  Of a sum the total
- * is the points' sum; of a sketch it is the union of the points' sketches, from the same reading.
+ * The points of a series tile the window, so the total needs no keys of its own.  Of a sum the
+ * total is the points' sum; of a sketch it is the union of the points' sketches, from the same
+ * reading.
  *
  * A point's sketch takes 16 KB while it is read.  So that a year of hours does not need that much
  * for each hour, points are read in groups of TALLY_GROUP: all that belongs to one group is read

@@ -15,17 +15,17 @@ static unsigned newest(const struct items *it, unsigned s)
     return n == 0 ? 0 : n - 1;
 }
 
-/* Has each of the layer's strings been made?  With 32 items a string that is so but for once in e^32,
- * and to ask Redis for each would cost a tenth of an add. */
+/* Has each of the layer's strings been made?  With 32 items a string that is so but for once in
+ * e^32, and to ask Redis for each would cost a tenth of an add. */
 static bool strings_are_there(
     const struct items *it, unsigned s, unsigned index, const struct bloom_layer *layer)
 {
     return it->state->shards[s].items[index] >= (layer->segments == 1 ? 1 : 32 * layer->segments);
 }
 
-/* How many items may go into a script.  Only the @first script of a shard in a round may have to make
- * a string: the scripts behind it find the layer's only string there.  A script that may have to make
- * one does the less beside, the longer the string is. */
+/* How many items may go into a script.  Only the @first script of a shard in a round may have to
+ * make a string: the scripts behind it find the layer's only string there.  A script that may have
+ * to make one does the less beside, the longer the string is. */
 static size_t items_that_fit(
     const struct items *it, unsigned s, unsigned index, const struct bloom_layer *layer, bool first)
 {
@@ -145,9 +145,9 @@ static bool take_answers(
     return true;
 }
 
-/* One round: pending items are put into scripts.  A script may leave items pending, where the strings
- * of the layer are not all there.  Then it is the only one of its shard, because items are added in
- * their order.  *ret_any: there were pending items. */
+/* One round: pending items are put into scripts.  A script may leave items pending, where the
+ * strings of the layer are not all there.  Then it is the only one of its shard, because items are
+ * added in their order.  *ret_any: there were pending items. */
 static bool add_round(struct items *it, bool *ret_any, bool *ret_gone)
 {
     struct pipeline *p = &it->state->pipe;

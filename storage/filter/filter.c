@@ -42,8 +42,8 @@ static bool same_parameters(const struct filter_shape *shape, const struct filte
            shape->expansion == asked->expansion;
 }
 
-/* Learn the filter; with @make it is made if it is not there.  Another process may delete it again and
- * again, but not past the deadline: then the pipeline fails. */
+/* Learn the filter; with @make it is made if it is not there.  Another process may delete it again
+ * and again, but not past the deadline: then the pipeline fails. */
 static bool learn(struct filter_state *state, struct filter_job *job, bool make)
 {
     for (;;) {

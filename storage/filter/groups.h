@@ -37,8 +37,8 @@ struct group {
     size_t string, from, to;
 };
 
-/* Move @group, {0} at first, to the next one: of at least 1 item and at most @most.  False: there is
- * none. */
+/* Move @group, {0} at first, to the next one: of at least 1 item and at most @most.  False: there
+ * is none. */
 bool filter_groups_next(
     const struct filter_groups *groups, size_t most, struct group *group) MUST_CHECK;
 

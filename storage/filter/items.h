@@ -2,9 +2,9 @@
  *
  * Layer: storage.  Belongs to a reader's thread, for one job.
  *
- * A large filter lies in several shards, each in a partition of its own, and a shard in layers, each
- * twice as large as the one before.  An item belongs to one shard; it is in the filter if one of the
- * shard's layers has all its bits.
+ * A large filter lies in several shards, each in a partition of its own, and a shard in layers,
+ * each twice as large as the one before.  An item belongs to one shard; it is in the filter if one
+ * of the shard's layers has all its bits.
  */
 #ifndef STORAGE_FILTER_ITEMS_H
 #define STORAGE_FILTER_ITEMS_H
@@ -50,8 +50,8 @@ static inline int64_t items_bit(
 }
 
 /* Look for all pending items in one layer of each shard: the newest of its first @layers[s] layers
- * that was not looked into yet.  The items that are found are answered @found.  *ret_any: some layer
- * was asked.  False: see state->pipe.err. */
+ * that was not looked into yet.  The items that are found are answered @found.  *ret_any: some
+ * layer was asked.  False: see state->pipe.err. */
 bool items_probe(
     struct items *it, const unsigned *layers, enum filter_answer found, bool *ret_any) MUST_CHECK;
 

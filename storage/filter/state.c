@@ -153,8 +153,8 @@ static bool drop_home(struct filter_state *state, const char *phase)
     return pipeline_ask(&state->pipe, true) != NULL;
 }
 
-/* A few strings a command: Redis frees a string itself (its lazyfree thread gets only values of many
- * parts), and must not be held for long. */
+/* A few strings a command: Redis frees a string itself (its lazyfree thread gets only values of
+ * many parts), and must not be held for long. */
 static bool unlink_layer(struct filter_state *state, unsigned shard, unsigned index)
 {
     struct pipeline *p = &state->pipe;

@@ -256,18 +256,18 @@ bool batch_finish(struct batch *batch, const struct core *core)
     return true;
 }
 
-struct cursor batch_cursor(const struct batch *batch, uint32_t log, uint32_t row)
+struct log_cursor batch_cursor(const struct batch *batch, uint32_t log, uint32_t row)
 {
     const struct batch_log *is = &batch->logs[log];
     if (row >= batch->n_rows) {
-        return (struct cursor){is->to, 0};
+        return (struct log_cursor){is->to, 0};
     }
     for (size_t i = 0; i < batch->n_entries; i++) {
         const struct batch_entry *entry = &batch->entries[i];
         if (entry->log == log && entry->first_row + entry->n_rows > row) {
             uint32_t events = row > entry->first_row ? row - entry->first_row : 0;
-            return (struct cursor){entry->entry->n - 1, events};
+            return (struct log_cursor){entry->entry->n - 1, events};
         }
     }
-    return (struct cursor){is->to, 0};
+    return (struct log_cursor){is->to, 0};
 }

@@ -12,7 +12,7 @@
 
 #include "storage/base/arena.h"
 #include "storage/core/core.h"
-#include "storage/fold/cursor.h"
+#include "storage/schema/log_state.h"
 #include "storage/log/entry.h"
 #include "storage/schema/hashed_event.h"
 
@@ -70,7 +70,7 @@ bool batch_add(struct batch *batch, struct log_entry *entry) MUST_CHECK;
 bool batch_finish(struct batch *batch, const struct core *core) MUST_CHECK;
 
 /* The cursor of log @log once all rows below @row are counted. */
-struct cursor batch_cursor(const struct batch *batch, uint32_t log, uint32_t row);
+struct log_cursor batch_cursor(const struct batch *batch, uint32_t log, uint32_t row);
 
 /* The first row of the entry that row @row belongs to. */
 static inline uint32_t batch_entry_start(const struct batch *batch, uint32_t row)

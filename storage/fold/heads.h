@@ -1,22 +1,17 @@
-/* heads.h - the register of logs: which logs there are, and how far each was written.
+/* heads.h - the register of logs: which logs are open, and how far each was written.
  *
  * Layer: storage, pure.  One owner.
  *
- * The hash t:{0}:heads has a field a log.  Its value is "n era time": the number of the last entry,
- * the random id of the connection that appended it, and when that was (ms of Redis's clock).  A log
- * that has no field there is closed, and all of it is counted.
+ * The register is the hash t:{0}:heads (schema/log_state.h).
  */
 #ifndef STORAGE_FOLD_HEADS_H
 #define STORAGE_FOLD_HEADS_H
 
-#include "storage/log/entry.h"
+#include <stddef.h>
 
-struct log_head {
-    char id[LOG_ID_TEXT + 1];
-    char era[LOG_ID_TEXT + 1];
-    uint64_t n;
-    int64_t time_ms;
-};
+#include "storage/base/compiler.h"
+#include "storage/redis/reply.h"
+#include "storage/schema/log_state.h"
 
 /* Zeroed it is empty. */
 struct heads {

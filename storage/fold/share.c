@@ -38,12 +38,12 @@ struct share {
     bool has_state, is_ours;
     bool relies_on_users; /* what is known of users was used */
     struct partition_view view;
-    struct cursor cursors[BATCH_LOGS];
+    struct log_cursor cursors[BATCH_LOGS];
     bool generation_held; /* the users are those of before */
 
     /* What was decided. */
     int64_t now_ms;
-    struct cursor targets[BATCH_LOGS];
+    struct log_cursor targets[BATCH_LOGS];
     bool moves[BATCH_LOGS]; /* the cursor */
     bool late;              /* a bucket closed for writers is written to */
     int64_t oldest_s;       /* the oldest minute that is written to */
@@ -183,7 +183,7 @@ static bool take_state(struct share *s, const struct reply *reply)
     s->is_ours = core_parse_state(s->core, &fields, &s->view);
     take_generation(s, &reply->items[STATE_FIELDS]);
     for (size_t l = 0; l < s->batch->n_logs; l++) {
-        if (!cursor_parse(&reply->items[LOG_FIELDS + l], &s->cursors[l])) {
+        if (!log_cursor_parse(&reply->items[LOG_FIELDS + l], &s->cursors[l])) {
             return false;
         }
     }
@@ -200,6 +200,18 @@ bool share_take(struct share *s, size_t i, const struct reply *reply)
 }
 
 /* ---- deciding ---- */
+
+/* Is @a behind @b, that is, is less counted? */
+static bool is_behind(struct log_cursor a, struct log_cursor b)
+{
+    return a.whole < b.whole || (a.whole == b.whole && a.events < b.events);
+}
+
+/* Is event @i (from 0) of entry @n counted? */
+static bool has_event(struct log_cursor cursor, uint64_t n, uint64_t i)
+{
+    return n <= cursor.whole || (n == cursor.whole + 1 && i < cursor.events);
+}
 
 static bool add_user(struct share *s, const struct row *row, const struct write_plan *plan)
 {
@@ -256,7 +268,7 @@ static bool merge_tasks(struct share *s, const enum log_fate fates[BATCH_LOGS])
         const struct batch_entry *entry = &s->batch->entries[row->unit];
         uint32_t event = (uint32_t)(row - s->batch->rows) - entry->first_row;
         if (fates[entry->log] == LOG_COUNTS &&
-            !cursor_has(s->cursors[entry->log], entry->entry->n, event) &&
+            !has_event(s->cursors[entry->log], entry->entry->n, event) &&
             !merge_task(s, row, kind, &plan)) {
             return false;
         }
@@ -273,7 +285,7 @@ static bool move_cursors(struct share *s, const enum log_fate fates[BATCH_LOGS],
             continue;
         }
         s->targets[l] = batch_cursor(s->batch, l, s->cut.to_row);
-        s->moves[l] = cursor_is_behind(s->cursors[l], s->targets[l]);
+        s->moves[l] = is_behind(s->cursors[l], s->targets[l]);
         if (s->moves[l] && s->cursors[l].whole < s->batch->logs[l].from) {
             *ret_log = l;
             return false;
@@ -359,10 +371,10 @@ static void write_state(struct share *s, struct buffer *out)
     resp_text(out, "HSET");
     resp_word(out, key.p, key.n);
     for (size_t l = 0; l < s->batch->n_logs; l++) {
-        char text[CURSOR_TEXT];
+        char text[LOG_CURSOR_TEXT];
         if (s->moves[l]) {
             resp_text(out, s->batch->logs[l].id);
-            resp_word(out, text, cursor_print(s->targets[l], text));
+            resp_word(out, text, log_cursor_print(&s->targets[l], text));
         }
     }
     if (s->late) {

@@ -96,9 +96,9 @@ enum redis_status streams_look(struct streams *streams, struct core *core, struc
 static bool take_cursor(void *data, size_t i, const struct reply *reply)
 {
     uint64_t *least = data;
-    struct cursor cursor;
+    struct log_cursor cursor;
     (void)i;
-    if (!cursor_parse(reply, &cursor)) {
+    if (!log_cursor_parse(reply, &cursor)) {
         return false;
     }
     *least = cursor.whole < *least ? cursor.whole : *least;

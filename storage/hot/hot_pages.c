@@ -152,11 +152,12 @@ static struct counters *lock_core(struct hot_pages *hot, unsigned core, int64_t 
 }
 
 void hot_pages_writes(
-    struct hot_pages *hot, unsigned core, int64_t now_ms, const struct row *rows, size_t n)
+    struct hot_pages *hot, unsigned core, int64_t now_ms, const struct event *events, size_t n)
 {
     struct counters *c = lock_core(hot, core, now_ms);
     for (size_t i = 0; i < n; i++) {
-        space_saving_add(&c->now[WRITES], rows[i].page_hash, rows[i].site, rows[i].page);
+        space_saving_add(&c->now[WRITES], page_hash(events[i].site, events[i].page), events[i].site,
+            events[i].page);
     }
     pthread_mutex_unlock(&c->lock);
 }

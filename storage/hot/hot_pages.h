@@ -24,18 +24,18 @@
 #define HOT_SLOTS   10 /* of the window: nine that are over, and the one under way */
 #define HOT_SLOT_MS 3000
 
+struct event;
 struct hot_pages;
-struct row;
 
 /* Make counters for @cores cores, 8 at most; further cores share them.  @now_ms, here and below, is
  * a time of one monotonic clock.  NULL: out of memory. */
 struct hot_pages *hot_pages_new(unsigned cores, int64_t now_ms) MUST_CHECK;
 void hot_pages_free(struct hot_pages *hot); /* NULL is harmless */
 
-/* Count the rows of a request to write, or the pages of a question.  @core is the number of the
+/* Count the events of a request to write, or the pages of a question.  @core is the number of the
  * core that the thread runs on; any number will do.  Names are copied. */
 void hot_pages_writes(
-    struct hot_pages *hot, unsigned core, int64_t now_ms, const struct row *rows, size_t n);
+    struct hot_pages *hot, unsigned core, int64_t now_ms, const struct event *events, size_t n);
 void hot_pages_reads(struct hot_pages *hot, unsigned core, int64_t now_ms, struct slice site,
     const struct slice *pages, size_t n);
 

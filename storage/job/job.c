@@ -63,8 +63,7 @@ void storage_job_release(struct storage_job *job)
     case STORAGE_ROLLUP_RUN:
     case STORAGE_FILTER_READ:
     case STORAGE_FILTER_WRITE:
-    case STORAGE_CLAIM:
-    case STORAGE_RELEASE:
+    case STORAGE_LOOK_KEY:
         break; /* nothing is owned */
     }
 }
@@ -72,10 +71,6 @@ void storage_job_release(struct storage_job *job)
 void job_done(struct storage_job *job, enum storage_err err)
 {
     job->err = err;
-    const struct claim *claim = job->op == STORAGE_WRITE ? job->u.write.claim : NULL;
-    if (claim != NULL && claim->settle != NULL && claim->settle(job)) {
-        return;
-    }
     job->done(job);
 }
 

@@ -14,20 +14,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "storage/job/claim.h"
 #include "storage/job/count_job.h"
 #include "storage/job/error.h"
 #include "storage/job/filter_job.h"
 #include "storage/job/limit.h"
+#include "storage/job/request_key.h"
 #include "storage/job/rollup_job.h"
 #include "storage/job/seen_job.h"
 #include "storage/job/users_job.h"
 #include "storage/job/window_job.h"
 #include "storage/job/write_job.h"
 
-/* The writer's thread does STORAGE_WRITE and the limits, the claims' thread STORAGE_CLAIM and
- * STORAGE_RELEASE (claim.h), the rollup's thread STORAGE_ROLLUP_RUN.  Reader threads do the
- * others. */
+/* The writer's thread does STORAGE_WRITE and the limits, the rollup's thread STORAGE_ROLLUP_RUN.
+ * Reader threads do the others. */
 enum storage_op {
     STORAGE_WRITE,
     STORAGE_COUNT,
@@ -49,10 +48,9 @@ enum storage_op {
     STORAGE_FILTER_READ,  /* FILTER_INFO, FILTER_CHECK */
     STORAGE_FILTER_WRITE, /* the other actions of a filter_job */
     STORAGE_SEEN,
-    STORAGE_CLAIM,
-    STORAGE_RELEASE,
+    STORAGE_LOOK_KEY, /* was an Idempotency-Key used? */
 };
-#define STORAGE_OPS 22
+#define STORAGE_OPS 21
 
 struct storage_job {
     enum storage_op op;
@@ -73,20 +71,19 @@ struct storage_job {
         struct rollup_job rollup;
         struct filter_job filter;
         struct seen_job seen;
-        struct claim *claim; /* of STORAGE_CLAIM and STORAGE_RELEASE */
+        struct request_key *look_key;
     } u;
     void (*done)(struct storage_job *job);
     void *data; /* the caller's */
 
     enum storage_err err; /* valid from done() on */
-    char detail[96];      /* for STORAGE_REFUSED: the reason, often Redis's own words; else "" */
+    char detail[96];      /* for STORAGE_REFUSED and STORAGE_BEHIND: the reason; else "" */
 
     /* Private to storage from submit to done. */
     struct storage_job *next;
-    uint64_t parts_all; /* the partitions that a write touches, one bit each */
     size_t cost;        /* in the queues that bound what waits: events, or 1 */
-    void *rows;
-    uint64_t question; /* see question_hash() */
+    struct slice chunk; /* of a write: its events as bytes (log/chunk.h), owned */
+    uint64_t question;  /* see question_hash() */
 };
 
 /* Free what the results own, after done().  Harmless on a zeroed job that was never submitted. */

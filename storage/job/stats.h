@@ -17,24 +17,19 @@
     X(queue_events, GAUGE, "tallyd_queue_events", "Events that wait for the next flush.")          \
     X(queue_refused, COUNTER, "tallyd_queue_refused_total",                                        \
         "Requests refused because the queue was full.")                                            \
-    X(flushes, COUNTER, "tallyd_flushes_total", "Flushes acknowledged by Redis.")                  \
-    X(flush_events, COUNTER, "tallyd_flush_events_total", "Events in acknowledged flushes.")       \
-    X(flush_us, COUNTER_US, "tallyd_flush_seconds_total",                                          \
-        "Time from sending a flush to its last reply.")                                            \
-    X(flush_parts, COUNTER, "tallyd_flush_parts_total",                                            \
-        "Parts of flushes acknowledged, one a partition touched.")                                 \
-    X(resent, COUNTER, "tallyd_flush_resent_total",                                                \
-        "Parts of write scripts sent again after a lost connection.")                              \
-    X(replanned, COUNTER, "tallyd_flush_replanned_total",                                          \
-        "Parts of write scripts encoded again because a rollup moved on.")                         \
-    X(keyed_again, COUNTER, "tallyd_flush_keyed_again_total",                                      \
-        "Parts encoded again because a request with a key was applied before.")                    \
-    X(log_events, GAUGE, "tallyd_ingest_log_events", "Events that wait to be folded.")             \
-    X(log_bytes, GAUGE, "tallyd_ingest_log_bytes", "Bytes of these events.")                       \
-    X(log_oldest_ms, GAUGE, "tallyd_ingest_log_oldest_ms", "Draft.")                               \
+    X(log_events, GAUGE, "tallyd_ingest_log_events",                                               \
+        "Events that are acknowledged and not folded yet.")                                        \
+    X(log_bytes, GAUGE, "tallyd_ingest_log_bytes", "Memory that they take.")                       \
+    X(appends, COUNTER, "tallyd_appends_total", "Entries appended to the log.")                    \
+    X(append_events, COUNTER, "tallyd_append_events_total", "Events in them.")                     \
+    X(append_us, COUNTER_US, "tallyd_append_seconds_total",                                        \
+        "Time from sending an entry to its answer.")                                               \
+    X(appends_repeated, COUNTER, "tallyd_appends_repeated_total",                                  \
+        "Entries appended again after a lost connection.")                                         \
     X(folds, COUNTER, "tallyd_folds_total", "Folds of logs into counts.")                          \
     X(fold_events, COUNTER, "tallyd_fold_events_total", "Events in these folds.")                  \
-    X(fold_transactions, COUNTER, "tallyd_fold_transactions_total", "Transactions of these folds.") \
+    X(fold_transactions, COUNTER, "tallyd_fold_transactions_total",                                \
+        "Transactions of these folds.")                                                            \
     X(fold_again, COUNTER, "tallyd_fold_again_total",                                              \
         "Transactions begun again because a partition's state had changed.")                       \
     X(redis_errors, COUNTER, "tallyd_redis_errors_total", "Error replies of Redis.")               \

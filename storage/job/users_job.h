@@ -2,10 +2,11 @@
  *
  * Layer: storage, public: plain values.
  *
- * Storage remembers for each user of a site on which days the user was active, and by which actions
- * (a name that an event carries, or "active").  This is exact, but for events without a user it
- * knows nothing.  A day is a number: days since 1970-01-01 in the site's own time zone, from 0 to
- * 9999-12-31.  One day and one action have a bitmap with a bit for each user.
+ * Storage remembers for each user of a site on which days the user was active, and by which
+ * actions.  An action is a name that an event carries; every event with a user also counts for the
+ * action "active".  This is exact.  Of events without a user it knows nothing.  A day is a number:
+ * days since 1970-01-01 in the site's own time zone, from 0 to 9999-12-31.  One day and one action
+ * have a bitmap with a bit for each user.
  *
  * If a day that is asked for is not kept any more, the error is STORAGE_NOT_KEPT, and oldest_day is
  * the first day that is kept.  Slices and arrays that the caller passes in live until the job is

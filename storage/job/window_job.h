@@ -37,10 +37,10 @@ struct window_question {
     size_t n_keys;
 };
 
-/* Would the answer to @a be the answer to @b?  Not with explain: lists of keys are owned. */
+/* Is the answer to @a also the answer to @b?  Never with explain, as lists of keys are owned. */
 bool window_question_same(const struct window_question *a, const struct window_question *b);
 
-/* The same pages in the same order? */
+/* Are these the same pages in the same order? */
 bool same_pages(const struct slice *a, size_t n_a, const struct slice *b, size_t n_b);
 
 /* A page set of a question.  Storage adds the pages of the set to those that the question names.

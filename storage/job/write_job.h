@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "storage/base/slice.h"
-#include "storage/job/claim.h"
 #include "storage/job/event.h"
 #include "storage/job/limit.h"
+#include "storage/job/request_key.h"
 
 /* What a request takes of one limit. */
 struct guard_charge {
@@ -38,8 +38,8 @@ struct write_job {
      * STORAGE_LIMITED.  n_charges 0: storage_guard_try() granted them, or there is no guard. */
     const struct guard_charge *charges;
     size_t n_charges;
-    struct limit_state guard; /* written by storage, with charges: what the guard said */
-    struct claim *claim;      /* NULL: a request without an Idempotency-Key */
+    struct limit_state guard;  /* written by storage, with charges: what the guard said */
+    struct request_key *keyed; /* NULL: a request without an Idempotency-Key */
 };
 
 #endif

@@ -207,7 +207,7 @@ static void acquire(struct leader *l)
     int64_t asked_ms = monotonic_ms();
     if (redlock_acquire(&l->others, &number) != LOCK_MINE) {
         l->tries++;
-        /* Votes may have been split: try again soon.  After some tries it is another's, for longer. */
+        /* Votes may have been split: try again soon.  After some tries another leader has it. */
         l->next_ms = monotonic_ms() + lock_retry_ms(randombytes_random()) +
                      (l->tries < QUICK_TRIES ? 0 : number);
         return;

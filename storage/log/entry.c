@@ -28,6 +28,8 @@ void entry_release(struct log_entry *entry)
     }
 }
 
+/* ---- of requests ---- */
+
 static bool copy_text(struct arena *arena, struct slice from, struct slice *ret)
 {
     char *copy = arena_alloc(arena, from.n + 1);
@@ -39,6 +41,71 @@ static bool copy_text(struct arena *arena, struct slice from, struct slice *ret)
     }
     *ret = (struct slice){copy, from.n};
     return true;
+}
+
+static bool entry_add_keyed(struct log_entry *entry, struct storage_job *job)
+{
+    const struct write_job *write = &job->u.write;
+    struct entry_keyed *keyed = &entry->keyed[entry->n_keyed];
+    *keyed = (struct entry_keyed){
+        .key = write->keyed->key, .body = write->keyed->body, .n_events = write->n, .job = job};
+    entry->n_keyed++;
+    return copy_text(&entry->arena, write->keyed->answer, &keyed->answer) &&
+           copy_text(&entry->arena, job->chunk, &keyed->chunk);
+}
+
+static size_t count_keyed(const struct storage_job *jobs)
+{
+    size_t n = 0;
+    for (; jobs != NULL; jobs = jobs->next) {
+        n += jobs->u.write.keyed != NULL;
+    }
+    return n;
+}
+
+/* The jobs are in the entry now: what they own is given back. */
+static void entry_take_jobs(struct log_entry *entry, struct storage_job *jobs)
+{
+    struct storage_job **end = &entry->jobs;
+    struct storage_job *next;
+    for (struct storage_job *job = jobs; job != NULL; job = next) {
+        next = job->next;
+        free((void *)(uintptr_t)job->chunk.p);
+        job->chunk = (struct slice){NULL, 0};
+        if (job->u.write.keyed == NULL) {
+            *end = job;
+            end = &job->next;
+            entry->n_jobs++;
+        }
+    }
+    *end = NULL;
+}
+
+struct log_entry *entry_new(struct storage_job *jobs, int64_t arrival_ms)
+{
+    struct log_entry *entry = entry_make();
+    size_t n_keyed = count_keyed(jobs);
+    if (entry == NULL) {
+        return NULL;
+    }
+    entry->arrival_ms = arrival_ms;
+    entry->keyed = n_keyed == 0 ? NULL : calloc(n_keyed, sizeof(*entry->keyed));
+    bool ok = n_keyed == 0 || entry->keyed != NULL;
+    for (struct storage_job *job = jobs; ok && job != NULL; job = job->next) {
+        if (job->u.write.keyed != NULL) {
+            ok = entry_add_keyed(entry, job);
+        } else {
+            buffer_append(&entry->plain, job->chunk.p, job->chunk.n);
+            entry->n_plain += job->u.write.n;
+            ok = !entry->plain.failed;
+        }
+    }
+    if (!ok) {
+        entry_release(entry);
+        return NULL;
+    }
+    entry_take_jobs(entry, jobs);
+    return entry;
 }
 
 /* ---- of the stream ---- */
@@ -68,7 +135,9 @@ static bool entry_is_ours(const struct reply *fields)
         return false;
     }
     for (size_t i = 0; i < fields->n; i += 2) {
-        if (!is_field(&fields->items[i], i == 0 ? 'h' : i == 2 ? 'p' : 'k') ||
+        if (!is_field(&fields->items[i], i == 0   ? 'h'
+                                         : i == 2 ? 'p'
+                                                  : 'k') ||
             fields->items[i + 1].type != REPLY_TEXT) {
             return false;
         }
@@ -84,8 +153,7 @@ static bool entry_take_fields(struct log_entry *entry, const struct reply *field
     bool ok = !entry->plain.failed && (entry->n_keyed == 0 || entry->keyed != NULL);
     for (size_t i = 0; ok && i < entry->n_keyed; i++) {
         entry->keyed[i].is_in = true;
-        ok = copy_text(
-            &entry->arena, fields->items[5 + 2 * i].text, &entry->keyed[i].chunk);
+        ok = copy_text(&entry->arena, fields->items[5 + 2 * i].text, &entry->keyed[i].chunk);
     }
     return ok;
 }

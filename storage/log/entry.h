@@ -21,14 +21,15 @@
 #include "storage/base/compiler.h"
 #include "storage/job/job.h"
 #include "storage/redis/reply.h"
+#include "storage/schema/log_state.h"
 
-#define LOG_ID_TEXT   16 /* hex digits of 64 random bits: of a log's id, and of an era */
+
 #define ENTRY_VERSION 1
 #define ENTRY_HEAD    9
 
 /* A request with a key. */
 struct entry_keyed {
-    struct claim_digest key, body;
+    struct key_digest key, body;
     struct slice answer, chunk; /* in the entry's arena */
     size_t n_events;
     bool is_in;              /* by the last answer: this entry holds it */

@@ -18,7 +18,6 @@ static void unfolded_show(struct unfolded *u)
 {
     atomic_store(&u->stats->log_events, (int64_t)u->n_events);
     atomic_store(&u->stats->log_bytes, (int64_t)u->n_bytes);
-    atomic_store(&u->stats->log_oldest_ms, u->n == 0 ? 0 : u->oldest_ms);
 }
 
 /* Under the lock: let go of the first entry. */

@@ -23,7 +23,7 @@ struct unfolded {
     struct log_entry **entries; /* [first .. first + n), in order of number; owned references */
     size_t first, n, capacity;
     size_t n_events, n_bytes;
-    uint64_t last; /* number of the last entry that was put in; 0: none of this log */
+    uint64_t last;     /* number of the last entry that was put in; 0: none of this log */
     int64_t oldest_ms; /* CLOCK_MONOTONIC: since when the first one waits */
 };
 

@@ -1,20 +1,20 @@
 #!lua flags=allow-oom
--- acquire.lua - take a lock that nobody has; beside the data also draw the next fencing token, in the same step.
--- KEYS: 1 lock  2 fence (left out on servers that hold nothing but locks)
+-- acquire.lua - take a lock that nobody has, and draw the next fencing token in the same step.
+-- KEYS: 1 lock  2 fence (only on the server with the data)
 -- ARGV: 1 token  2 lease (ms)  3 the fencing token must be greater than this
--- Reply: fencing token (1 without fence); or minus the milliseconds that somebody else has left
+-- Reply: the fencing token, 1 without fence.  If somebody has the lock: minus the milliseconds left
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
     local left = redis.call('PTTL', KEYS[1])
-    if left > tonumber(ARGV[2]) then -- Redis's clock was set back: who is alive prolongs it, who is dead must not have more
+    if left > tonumber(ARGV[2]) then -- Redis's clock was set back: a holder that is dead must not get more time
         left = tonumber(ARGV[2])
         redis.call('PEXPIRE', KEYS[1], ARGV[2])
     end
-    if left < 2 then left = left == -1 and 1000 or 2 end -- -1: somebody set it without an expiry; look again
+    if left < 2 then left = left == -1 and 1000 or 2 end -- -1: the lock was set without an expiry; look again later
     return -left
 end
 if not KEYS[2] then return 1 end
 local fence = redis.call('INCR', KEYS[2])
-if fence <= tonumber(ARGV[3]) then -- it went back with lost data, and a partition has seen more
+if fence <= tonumber(ARGV[3]) then -- data was lost: a partition has seen a greater token
     fence = tonumber(ARGV[3]) + 1
     redis.call('SET', KEYS[2], string.format('%.0f', fence))
 end

@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
--- clear_bits.lua - clear one bit in some bitmaps.
--- KEYS: 1 gone  2.. bitmaps    ARGV: 1 index  2 member to take out of gone once all is done ('' not yet)
+-- clear_bits.lua - clear the bit of one user in some bitmaps.
+-- KEYS: 1 gone  2.. bitmaps
+-- ARGV: 1 index of the user  2 member to take out of gone, because this is the last step; '' otherwise
 -- Reply: number of bits that were set
 local call, n = redis.call, 0
 for i = 2, #KEYS do

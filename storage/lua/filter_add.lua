@@ -2,17 +2,21 @@
 -- filter_add.lua - add items, one after the other, to the newest layer of a filter's shard.
 --
 -- KEYS: 1 the shard's hash  2.. strings of the newest layer
--- ARGV: 1 id  2 layers expected  3 number of the newest  4 its capacity  5 '1' if it may grow  6 bits an item (k)
---       7 number of items  8 bits of a string, 0 if all are there  then per item: number of its string from 1, k bits
--- Reply: {code, text}: 0 DONE, 1 GROWN: text has a digit an item: 0 was there, 1 was new, 2 refused;  2 STALE: text is
---        the number of layers;  3 GONE
---        Fewer digits than items: GROWN stops at the first item that needs a layer more, DONE at the first that needs
---        a second new string.
+-- ARGV: 1 id of the filter  2 layers expected  3 number of the newest layer  4 its capacity  5 '1': the filter may grow
+--       6 bits an item (k)  7 number of items  8 bits of a string; 0: all strings are there
+--       then per item: the number of its string, from 1, and its k bits
+-- Reply: {code, text}
+--       code      text
+--       0 DONE    a digit an item: 0 it was there, 1 it was new, 2 it was refused.  Fewer digits than items: it stopped
+--                 at the first item that needs a second new string
+--       1 GROWN   the same.  It stopped at the first item that needs one more layer
+--       2 STALE   the number of layers: another one than expected
+--       3 GONE    '': the filter was deleted, or another one has its name
 --
--- A string is made as long as it will be, one a script: zeros are what holds Redis longest here, and a string that grows
--- is copied.  An item is one BITFIELD.
--- Older layers never change, so the caller has looked there before: an item that is not in them and not here is
--- new.  A shard that does not exist has one layer, an empty one.
+-- A new string gets its whole length at once, because a string that grows is copied.  A script makes one string at the
+-- most, because writing the zeros holds Redis longer than all else here.  An item is one BITFIELD.
+-- Older layers never change.  The caller has looked for the items there, so an item that is not in this layer is new.
+-- A shard that does not exist has one layer, which is empty.
 local call = redis.call
 local id, layer, k = ARGV[1], ARGV[3], tonumber(ARGV[6])
 local is = call('HMGET', KEYS[1], 'id', 'n', 'drop', 'last', layer)

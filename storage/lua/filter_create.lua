@@ -1,13 +1,13 @@
 #!lua
 -- filter_create.lua - make a named filter, unless there is one.
 -- KEYS: 1 the filter's hash    ARGV: 1 capacity  2 error  3 expansion  4 shards  5 rules
--- Reply: 1 made, 0 there is one
+-- Reply: 1 made, 0 there is one already
 local call = redis.call
 local is = call('HMGET', KEYS[1], 'id', 'last')
 if is[1] then return 0 end
 local t = call('TIME')
 local id = tonumber(t[1]) * 1000000 + tonumber(t[2])
-if is[2] and tonumber(is[2]) >= id then id = tonumber(is[2]) + 1 end -- the clock was set back
+if is[2] and tonumber(is[2]) >= id then id = tonumber(is[2]) + 1 end -- Redis's clock was set back
 call('DEL', KEYS[1])
 call('HSET', KEYS[1], 'id', string.format('%.0f', id), 'capacity', ARGV[1], 'error', ARGV[2], 'expansion', ARGV[3],
      'shards', ARGV[4], 'rules', ARGV[5])

@@ -1,19 +1,27 @@
 #!lua
--- funnel.lua - GCRA for several keys at once, each on its own.  Encoded by storage/limit/limiter.c; limit.h has the words.
+-- funnel.lua - the rate limit GCRA for several keys at once, each on its own.  Encoded by storage/limit/limiter.c;
+-- storage/job/limit.h explains the words.
 --
--- KEYS: one a job    ARGV: six for each run of jobs that ask for the same:
---       how many jobs  cost of one (units)  units paid back a microsecond  capacity  need  want
---       Take `want`, or less if there is less, but not less than `need`; nothing if there is less.  need < 0: give back.
--- Reply: {seconds, microseconds, then four a job: granted (-1: denied)  remaining  retry (us; -1 never)  reset (us)}
+-- KEYS: one a job
+-- ARGV: six for each run of jobs that ask for the same:
+--       number of jobs  cost of a request (units)  units paid back a microsecond  capacity  need  want
+-- Reply: {seconds, microseconds of Redis's clock, then four a job:
+--       granted (-1: denied)  remaining  retry (us; -1: never)  reset (us)}
 --
--- A key holds four doubles: when it was written (us), the debt then (units), cost and rate it was counted by.  All are
--- whole numbers that a double holds exactly (limit_check), so nothing is ever rounded in anybody's favour.  If the limit
--- was changed, the debt is kept in requests.  If Redis's clock went back, paying back goes on from the new time.
+-- What is taken of a limit that has room for n requests:
+--       need < 0       -need requests are given back
+--       n < need       nothing
+--       n >= need      want, or n if that is less
+--
+-- A key holds four doubles: the time when it was written (us), the debt then (units), and the cost and rate by which
+-- the debt was counted.  All are whole numbers that a double holds exactly (see limit_check()), so nothing is ever
+-- rounded in anybody's favour.  If the limit was changed, the debt in requests stays.  If Redis's clock went back, the
+-- debt is paid back from the new time on.
 local call, floor, ceil, max, min = redis.call, math.floor, math.ceil, math.max, math.min
 local t = call('TIME')
 local now = t[1] * 1000000 + t[2]
 local reply = {t[1], t[2]}
-local left_in_run, a = 0, -5 -- a: where the run at hand begins
+local left_in_run, a = 0, -5 -- a: where the run of this job begins
 local cost, rate, capacity, need, want, full
 for i = 1, #KEYS do
     if left_in_run == 0 then

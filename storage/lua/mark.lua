@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- mark.lua - open a pass: close the next bucket of a level for writers.  Compare and set.
+-- mark.lua - open a pass of the rollup, which closes the next bucket of a level for writers.  Compare and set.
 -- KEYS: 1 state  2 pass
 -- ARGV: 1 cfg  2 st expected  3 st with the bucket closed  4 id of the pass  5 fencing token  6 end of the bucket (s)
--- Reply: 1 done, 0 not: something moved, or it is too early
+-- Reply: 1 done, 0 not: something has changed, or the bucket is not over
 local t = redis.call('TIME')
 local is = redis.call('HMGET', KEYS[1], 'cfg', 'st')
 local open = redis.call('HMGET', KEYS[2], 'pass', 'ftok')

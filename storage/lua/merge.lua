@@ -1,17 +1,17 @@
 #!lua flags=allow-oom
--- merge.lua - one chunk of a pass: a bucket's content from its parts, for some pages of one site.
+-- merge.lua - one chunk of a pass: make a bucket's content from its parts, for some pages of one site.
 --
--- KEYS: 1 state  2 pass  3 open  4 sum of the bucket (zset)  5.. sums of the parts (number: ARGV 9)
---       then, per page, the sketches' keys: uv and its parts, ip and its parts
+-- KEYS: 1 state  2 pass  3 open  4 sums of the bucket (zset)  5.. sums of the parts, as many as ARGV[9]
+--       then, per page, the keys of sketches: uv and its parts, ip and its parts
 -- ARGV: 1 cfg  2 pass  3 cur expected  4 fencing token  5 number behind 'm' in cur  6 budget (us)
---       7 member for open ('' none)  8 'H' or 'Z': the parts' sums are hashes or zsets  9 number of parts
+--       7 member for open; '': none  8 'H' or 'Z': the parts' sums are hashes or zsets  9 number of parts
 --       10 number of pages
 --       then the pages; then per page the number of uv parts and of ip parts (both 0 for visits)
--- Reply: number of pages done, at least 1; -1 if the pass is not mine or not here
+-- Reply: number of pages done, at least 1; -1: the pass is another one, or is elsewhere
 --
--- Sums are computed from the parts and set, never incremented; no zero entries.  After the budget is used up
--- the rest is left to the next chunk: the cursor counts pages.  Also where memory is full: only what is merged gets an
--- expiry, so this is what makes room.
+-- Sums are computed from the parts and set, never incremented.  A sum of 0 gets no entry.  When the budget is used up
+-- the rest is left to the next chunk; the cursor counts pages.  The script also runs when memory is full, because only
+-- parts that are merged get an expiry, and that makes room.
 local call = redis.call
 local is = call('HMGET', KEYS[2], 'pass', 'cur', 'ftok')
 if call('HGET', KEYS[1], 'cfg') ~= ARGV[1] or is[1] ~= ARGV[2] or is[2] ~= ARGV[3] then return -1 end

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- release.lua - give a lock back if it is still mine.
+-- release.lua - give a lock back, if the caller still holds it.
 -- KEYS: 1 lock    ARGV: 1 token
--- Reply: 1 released, 0 somebody else's, -1 gone
+-- Reply: 1 released, 0 somebody else holds it, -1 nobody does
 local holder = redis.call('GET', KEYS[1])
 if not holder then return -1 end
 if holder ~= ARGV[1] then return 0 end

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- schema.lua - what belongs to the data as a whole: given by the first process, kept by all others.
+-- schema.lua - set what belongs to the data as a whole.  The first process gives it; all others keep it.
 -- KEYS: 1 meta  2 secret    ARGV: 1 meta proposed  2 secret proposed
 -- Reply: {meta, secret}
 redis.call('SET', KEYS[1], ARGV[1], 'NX')

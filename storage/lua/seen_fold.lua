@@ -1,9 +1,9 @@
 #!lua
 -- seen_fold.lua - one step of folding a log into a month's filter: a string of bits, or the end.
--- KEYS: 1 filter  2 the string, or the log that is folded
--- ARGV: 1 ver expected ('' none)  2 ver to set  3 when the month expires (ms)  4 bits; '' at the end: the log is in
---       5.. fields and values of the filter
--- Reply: 1 done, 0 somebody else folds
+-- KEYS: 1 the filter's hash  2 the string of bits; at the end, the log that was folded
+-- ARGV: 1 ver expected; '': none  2 ver to set  3 when the month expires (ms)  4 the bits; '': this is the end
+--       5.. fields and values of the filter's hash
+-- Reply: 1 done, 0 not: another process is folding
 local call = redis.call
 if (call('HGET', KEYS[1], 'ver') or '') ~= ARGV[1] then return 0 end
 if ARGV[4] ~= '' then

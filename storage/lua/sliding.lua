@@ -1,13 +1,17 @@
 #!lua
--- sliding.lua - an exact log of the last period, for several keys at once.  Encoded by storage/limit/limiter.c.
+-- sliding.lua - a rate limit by an exact log of the last period, for several keys at once.  Encoded by
+-- storage/limit/limiter.c.
 --
--- KEYS: one a job    ARGV: three a job:  limit  period (us)  cost
--- Reply: {seconds, microseconds, then four a job: granted (-1: denied)  remaining  retry (us; -1 never)  reset (us)}
+-- KEYS: one a job
+-- ARGV: three a job: limit  period (us)  cost
+-- Reply: {seconds, microseconds of Redis's clock, then four a job:
+--       granted (-1: denied)  remaining  retry (us; -1: never)  reset (us)}
 --
--- A zset: one member a call that was allowed, score = its time, member = <running total, 16 digits>:<its cost>.  Totals only
--- grow, so members are unique also within a microsecond, and the sum over the window is the difference of two of them
--- instead of a walk.  The newest entry that has left the window stays, as what to count from; those before it are trimmed, at
--- most a thousand a call, so that no call is long.  The window is (now - period, now].
+-- A key is a zset with one entry a call that was allowed.  Its score is the time of the call.  Its member is the
+-- running total in 16 digits, a ':' and the call's cost.  Totals only grow, so members are unique even within a
+-- microsecond, and the sum over the window is the difference of two totals.  The window is (now - period, now].  The
+-- newest entry that has left the window stays, because the sum is counted from its total.  The entries before it are
+-- removed, a thousand a call at most, so that no call takes long.
 local call, max, min, ceil, floor = redis.call, math.max, math.min, math.ceil, math.floor
 local t = call('TIME')
 local now = t[1] * 1000000 + t[2]
@@ -15,10 +19,10 @@ local reply = {t[1], t[2]}
 
 local function total_of(member) return tonumber(string.sub(member, 1, 16)) end
 
--- The time of the first entry from rank `low` on, up to the last one, whose total is at least `target`.
+-- The time of the first entry, from rank `low` on, whose total is at least `target`.
 local function time_of(key, low, target)
     local high = call('ZCARD', key) - 1
-    local at = low -- the oldest one is what most wait for
+    local at = low -- most calls wait for the oldest entry
     while true do
         local entry = call('ZRANGE', key, at, at, 'WITHSCORES')
         if total_of(entry[1]) >= target then
@@ -38,7 +42,7 @@ for i = 1, #KEYS do
     local last = call('ZRANGE', key, -1, -1, 'WITHSCORES')
     if last[1] then
         total, newest = total_of(last[1]), tonumber(last[2])
-        at = max(now, newest) -- Redis's clock may have gone back
+        at = max(now, newest) -- Redis's clock may have been set back
         local gone = call('ZREVRANGEBYSCORE', key, at - period, '-inf', 'LIMIT', 0, 1)
         if gone[1] then
             base, oldest = total_of(gone[1]), call('ZRANK', key, gone[1]) + 1

@@ -7,7 +7,7 @@
 #define CACHE_SHARE 8  /* one run, of all partitions: at most this part of the cache */
 #define ENTRY_LEAST 16 /* bytes of a page in a table, beside its bits */
 
-static size_t table_max(const struct pages_memory *memory)
+static size_t memory_table_max(const struct pages_memory *memory)
 {
     const struct core *core = memory->r->core;
     return core->config.cache_bytes / CACHE_SHARE / core->partitions.n;
@@ -18,7 +18,7 @@ static void copy_table(void *data, const void *value, size_t n)
     buffer_append(data, value, n);
 }
 
-static void recall(struct pages_memory *memory, unsigned p, struct remembered_run *run)
+static void memory_recall(struct pages_memory *memory, unsigned p, struct remembered_run *run)
 {
     struct proved_read *r = memory->r;
     struct cache_id id = run_id(r->core->cache, &memory->of[p].name, &r->covers[p], run);
@@ -27,7 +27,7 @@ static void recall(struct pages_memory *memory, unsigned p, struct remembered_ru
     run->n_text = memory->tables.n - run->text;
 }
 
-static bool find_runs(struct pages_memory *memory, unsigned p)
+static bool memory_find_runs(struct pages_memory *memory, unsigned p)
 {
     struct proved_read *r = memory->r;
     struct partition_runs *of = &memory->of[p];
@@ -40,7 +40,7 @@ static bool find_runs(struct pages_memory *memory, unsigned p)
     buffer_release(&scratch);
     of->sums = ok ? calloc(of->runs.n + 1, sizeof(*of->sums)) : NULL;
     for (size_t i = 0; of->sums != NULL && i < of->runs.n; i++) {
-        recall(memory, p, &of->runs.all[i]);
+        memory_recall(memory, p, &of->runs.all[i]);
         of->sums[i].left = of->runs.all[i].n;
     }
     return of->sums != NULL;
@@ -51,7 +51,7 @@ bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r)
     *memory = (struct pages_memory){.r = r};
     buffer_init(&memory->tables);
     for (unsigned p = 0; p < r->core->partitions.n; p++) {
-        if (proved_may_recall(r, p) && !find_runs(memory, p)) {
+        if (proved_may_recall(r, p) && !memory_find_runs(memory, p)) {
             return false;
         }
     }
@@ -88,13 +88,13 @@ struct run_sums *pages_memory_sums(
 
 bool pages_memory_has_room(const struct pages_memory *memory, struct run_sums *sums, size_t n)
 {
-    sums->given_up =
-        sums->given_up || sums->own.n > table_max(memory) / (ENTRY_LEAST + page_bits_size(n));
+    sums->given_up = sums->given_up ||
+                     sums->own.n > memory_table_max(memory) / (ENTRY_LEAST + page_bits_size(n));
     return !sums->given_up;
 }
 
 /* The table of what was read of @run, behind those that were recalled.  False: no memory. */
-static bool make_table(
+static bool memory_make_table(
     struct pages_memory *memory, struct remembered_run *run, struct run_sums *sums)
 {
     struct buffer *tables = &memory->tables;
@@ -114,12 +114,12 @@ bool pages_memory_table(struct pages_memory *memory, unsigned partition, struct 
 {
     struct proved_read *r = memory->r;
     struct run_sums *sums = pages_memory_sums(memory, partition, run);
-    if (!run->recalled && !make_table(memory, run, sums)) {
+    if (!run->recalled && !memory_make_table(memory, run, sums)) {
         return false;
     }
     const char *tables = memory->tables.n > 0 ? memory->tables.p + run->text : "";
     *ret_table = (struct slice){tables, run->n_text};
-    if (!run->recalled && !sums->given_up && run->n_text <= table_max(memory)) {
+    if (!run->recalled && !sums->given_up && run->n_text <= memory_table_max(memory)) {
         const struct cover *cover = &r->covers[partition];
         struct cache_id id = run_id(r->core->cache, &memory->of[partition].name, cover, run);
         (void)proved_keep(r, partition, cover, run, &id, ret_table->p, ret_table->n);

@@ -21,7 +21,7 @@ struct pair {
     struct sketched_page pages[]; /* of the first side, then of the second */
 };
 
-static void take_sketch(void *data, size_t i, const struct hll *sketch)
+static void overlap_take(void *data, size_t i, const struct hll *sketch)
 {
     struct pair *pair = data;
     hll_unite(&pair->sketches[i < pair->n_first ? 0 : 1], sketch);
@@ -46,7 +46,7 @@ static struct pair *pair_of(const struct overlap_job *overlap)
     return pair;
 }
 
-static enum storage_err count_keys(struct pair *pair)
+static enum storage_err overlap_count_keys(struct pair *pair)
 {
     struct proved_read *r = &pair->r;
     enum storage_err err = STORAGE_OK;
@@ -60,7 +60,7 @@ static enum storage_err count_keys(struct pair *pair)
     return err;
 }
 
-static bool too_broad(const struct pair *pair)
+static bool overlap_too_broad(const struct pair *pair)
 {
     const struct proved_read *r = &pair->r;
     size_t keys = 0;
@@ -87,12 +87,13 @@ static enum storage_err read_pair(void *data)
     if (err != STORAGE_OK) {
         return err;
     }
-    return too_broad(pair) ? STORAGE_TOO_BROAD
-                           : page_sketches_read(&pair->r, pair->pages, pair->n, take_sketch, pair);
+    return overlap_too_broad(pair)
+               ? STORAGE_TOO_BROAD
+               : page_sketches_read(&pair->r, pair->pages, pair->n, overlap_take, pair);
 }
 
 /* The pages of both sides. */
-static enum storage_err resolve(
+static enum storage_err overlap_resolve(
     struct reader *reader, struct storage_job *job, struct overlap_job *overlap, bool *ret_lost)
 {
     enum storage_err err = STORAGE_OK;
@@ -112,7 +113,7 @@ static enum storage_err resolve(
 enum storage_err overlap_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct overlap_job *overlap = &job->u.overlap;
-    enum storage_err err = resolve(reader, job, overlap, ret_lost);
+    enum storage_err err = overlap_resolve(reader, job, overlap, ret_lost);
     if (err != STORAGE_OK) {
         return err;
     }
@@ -122,7 +123,7 @@ enum storage_err overlap_run(struct reader *reader, struct storage_job *job, boo
     }
     bool begun = proved_begin(&pair->r, reader, job, &overlap->asked, ret_lost);
     err = begun ? proved_attempts(&pair->r, read_pair, pair) : STORAGE_NOMEM;
-    err = err == STORAGE_OK ? count_keys(pair) : err;
+    err = err == STORAGE_OK ? overlap_count_keys(pair) : err;
     if (err == STORAGE_OK) {
         hll_joint_estimate(&pair->sketches[0], &pair->sketches[1], &overlap->joint);
         atomic_fetch_add(&reader->core->stats.queries, 1);

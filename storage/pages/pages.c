@@ -72,7 +72,7 @@ static void sift_down(struct page_row *heap, size_t n, size_t i)
     }
 }
 
-static void rank(struct ranking *r, const struct page_row *row)
+static void rank_row(struct ranking *r, const struct page_row *row)
 {
     struct page_row *heap = r->first;
     if (r->n_first == r->job->limit) {
@@ -98,7 +98,7 @@ static bool may_be_among(const struct ranking *r, const struct page_sum *sum)
 
 /* ---- visitors ---- */
 
-static void take_sketch(void *data, size_t i, const struct hll *sketch)
+static void rank_sketch(void *data, size_t i, const struct hll *sketch)
 {
     struct ranking *r = data;
     (void)i;
@@ -108,7 +108,7 @@ static void take_sketch(void *data, size_t i, const struct hll *sketch)
         row->uv = row->pv;
         r->job->clamped = true;
     }
-    rank(r, row);
+    rank_row(r, row);
 }
 
 /* The visitors of sums [first, first + n). */
@@ -123,7 +123,7 @@ static enum storage_err read_batch(struct ranking *r, size_t first, size_t n)
         pages[i] = (struct sketched_page){sum->page, sum->present, first + i < REMEMBERED};
         r->rows[r->n_rows + i] = (struct page_row){.page = sum->page, .pv = sum->pv};
     }
-    return page_sketches_read(&r->read, pages, n, take_sketch, r);
+    return page_sketches_read(&r->read, pages, n, rank_sketch, r);
 }
 
 static enum storage_err read_visitors(struct ranking *r)
@@ -146,7 +146,7 @@ static enum storage_err read_visitors(struct ranking *r)
 
 /* ---- all ---- */
 
-static enum storage_err choose(struct ranking *r)
+static enum storage_err choose_pages(struct ranking *r)
 {
     pages_scan_clear(&r->scan);
     for (size_t i = 0; i < r->job->n_pages; i++) {
@@ -157,14 +157,14 @@ static enum storage_err choose(struct ranking *r)
     return STORAGE_OK;
 }
 
-static enum storage_err attempt(void *data)
+static enum storage_err rank_pages(void *data)
 {
     struct ranking *r = data;
     unsigned n = r->read.core->partitions.n;
     uint64_t all = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
     window_clear_keys(&r->read);
     enum storage_err err = window_plan(&r->read, all);
-    err = err == STORAGE_OK ? choose(r) : err;
+    err = err == STORAGE_OK ? choose_pages(r) : err;
     err = err == STORAGE_OK ? pages_scan_run(&r->scan, &r->read, r->job->prefix) : err;
     if (err != STORAGE_OK || !proved_holds(&r->read)) {
         return err;
@@ -199,7 +199,7 @@ static bool copy_rows(const struct page_row *rows, size_t n, struct pages_job *r
 }
 
 /* The first rows into the job, which outlives the scan: their names with them. */
-static enum storage_err conclude(struct ranking *r)
+static enum storage_err pages_conclude(struct ranking *r)
 {
     struct pages_job *job = r->job;
     if (job->by_uv && r->n_rows > 0) {
@@ -229,8 +229,8 @@ enum storage_err pages_run(struct reader *reader, struct storage_job *job, bool 
     if (!proved_begin(&r->read, reader, job, &pages->asked, ret_lost) || r->first == NULL) {
         err = STORAGE_NOMEM;
     }
-    err = err == STORAGE_OK ? proved_attempts(&r->read, attempt, r) : err;
-    err = err == STORAGE_OK ? conclude(r) : err;
+    err = err == STORAGE_OK ? proved_attempts(&r->read, rank_pages, r) : err;
+    err = err == STORAGE_OK ? pages_conclude(r) : err;
     proved_end(&r->read);
     proved_release(&r->read);
     pages_scan_release(&r->scan);

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "storage/pages/memory.h"
+#include "storage/pages/gather.h"
 #include "storage/pages/table.h"
 #include "storage/read/window.h"
 
@@ -19,21 +19,6 @@
  * million pages need in 256 buckets. */
 #define PRESENT_BYTES_MAX (PAGES_SCAN_MAX / 8 * 256)
 
-struct staged {
-    uint32_t sum;
-    uint64_t pv;
-};
-
-/* A bucket that is being scanned. */
-struct slot {
-    bool busy;
-    size_t bucket;              /* in the cover */
-    struct remembered_run *run; /* to whose own sums it goes; NULL: to those of the question */
-    char cursor[24];
-    struct staged *staged; /* owned */
-    size_t n_staged, staged_capacity;
-};
-
 /* What is scanned of one partition. */
 struct lot {
     size_t *large; /* owned: buckets that the first look did not bring as a whole */
@@ -45,13 +30,7 @@ struct lot {
 };
 
 struct scanning {
-    struct pages_scan *scan;
-    struct proved_read *r;
-    struct slice prefix;
-    struct pages_memory memory;
-    size_t n_buckets; /* of the longest cover: foreign data may have a page where it is not */
-    size_t n_most;    /* pages that there may be */
-    uint32_t turn;    /* buckets read through */
+    struct gathering g;
     struct slot look;
     struct lot lots[PARTITIONS_MAX];
 };
@@ -73,166 +52,6 @@ bool pages_scan_choose(struct pages_scan *scan, struct slice site, struct slice 
     uint32_t ignored;
     scan->chosen = true;
     return page_sums_find(&scan->sums, site, page, true, &ignored);
-}
-
-/* ---- sums ---- */
-
-/* The sum of a page in those of the question; INDEX_NONE: it is not asked for. */
-static enum storage_err find_asked(const struct scanning *s, struct slice page, uint32_t *ret)
-{
-    struct page_sums *sums = &s->scan->sums;
-    *ret = INDEX_NONE;
-    if (page.n < s->prefix.n ||
-        (s->prefix.n > 0 && memcmp(page.p, s->prefix.p, s->prefix.n) != 0)) {
-        return STORAGE_OK;
-    }
-    if (sums->n >= s->n_most) {
-        return STORAGE_TOO_BROAD;
-    }
-    if (!page_sums_find(sums, s->r->asked->site, page, !s->scan->chosen, ret)) {
-        return STORAGE_NOMEM;
-    }
-    bool ok = *ret == INDEX_NONE || page_sums_reserve_present(sums, *ret, s->n_buckets);
-    return ok ? STORAGE_OK : STORAGE_NOMEM;
-}
-
-/* The sum of a page in those of a run of @n buckets, which has all pages. */
-static enum storage_err find_own(
-    const struct scanning *s, struct page_sums *own, size_t n, struct slice page, uint32_t *ret)
-{
-    if (own->n >= s->n_most) {
-        return STORAGE_TOO_BROAD;
-    }
-    bool ok = page_sums_find(own, s->r->asked->site, page, true, ret) &&
-              page_sums_reserve_present(own, *ret, n);
-    return ok ? STORAGE_OK : STORAGE_NOMEM;
-}
-
-/* All that a run's table has, to the sums of the question. */
-static enum storage_err add_table(
-    struct scanning *s, const struct remembered_run *run, struct slice table)
-{
-    enum storage_err err = STORAGE_OK;
-    struct page_entry entry;
-    size_t at = 0;
-    while (err == STORAGE_OK && page_table_next(table, run->n, &at, &entry)) {
-        uint32_t i;
-        err = find_asked(s, entry.page, &i);
-        if (err != STORAGE_OK || i == INDEX_NONE) {
-            continue;
-        }
-        struct page_sum *sum = &s->scan->sums.all[i];
-        sum->pv += entry.pv;
-        for (size_t b = 0; b < run->n; b++) {
-            size_t to = run->first + b;
-            sum->present[to / 8] |= (uint8_t)((entry.present[b / 8] >> (b & 7) & 1) << (to & 7));
-        }
-    }
-    return err;
-}
-
-static enum storage_err finish_run(struct scanning *s, unsigned p, struct remembered_run *run)
-{
-    struct slice table;
-    if (!pages_memory_table(&s->memory, p, run, &table)) {
-        return STORAGE_NOMEM;
-    }
-    return add_table(s, run, table);
-}
-
-static enum storage_err add_recalled(struct scanning *s)
-{
-    enum storage_err err = STORAGE_OK;
-    for (unsigned p = 0; p < s->r->core->partitions.n; p++) {
-        const struct remembered_runs *runs = &s->memory.of[p].runs;
-        for (size_t i = 0; err == STORAGE_OK && i < runs->n; i++) {
-            if (runs->all[i].recalled) {
-                err = finish_run(s, p, &runs->all[i]);
-            }
-        }
-    }
-    return err;
-}
-
-/* ---- a bucket ---- */
-
-/* Nothing has come of it so far. */
-static void slot_begin(struct scanning *s, unsigned p, struct slot *slot, size_t bucket)
-{
-    struct remembered_run *run = pages_memory_run(&s->memory, p, bucket);
-    bool own = run != NULL &&
-               pages_memory_has_room(&s->memory, pages_memory_sums(&s->memory, p, run), run->n);
-    slot->busy = true;
-    slot->bucket = bucket;
-    slot->run = own ? run : NULL;
-    slot->n_staged = 0;
-    memcpy(slot->cursor, "0", 2);
-}
-
-/* All that came of one bucket: a page that came twice has the greater of its values. */
-static enum storage_err slot_end(struct scanning *s, unsigned p, struct slot *slot)
-{
-    struct remembered_run *run = pages_memory_run(&s->memory, p, slot->bucket);
-    struct run_sums *of_run = run != NULL ? pages_memory_sums(&s->memory, p, run) : NULL;
-    struct page_sums *sums = slot->run != NULL ? &of_run->own : &s->scan->sums;
-    size_t bucket = slot->bucket - (slot->run != NULL ? slot->run->first : 0);
-    s->turn++;
-    for (size_t i = 0; i < slot->n_staged; i++) {
-        page_sums_take(sums, slot->staged[i].sum, s->turn, bucket, slot->staged[i].pv);
-    }
-    slot->n_staged = 0;
-    slot->busy = false;
-    s->scan->buckets_read++;
-    return of_run != NULL && --of_run->left == 0 ? finish_run(s, p, run) : STORAGE_OK;
-}
-
-static enum storage_err stage(
-    struct scanning *s, unsigned p, struct slot *slot, struct slice page, const struct reply *value)
-{
-    uint32_t sum = INDEX_NONE;
-    int64_t pv = reply_integer(value, -1);
-    if (pv < 0 || page.n > EVENT_PAGE_MAX) {
-        return proved_foreign(s->r);
-    }
-    if (page.n == 0 || pv == 0) { /* no bytes: the whole site */
-        return STORAGE_OK;
-    }
-    enum storage_err err = slot->run == NULL
-                               ? find_asked(s, page, &sum)
-                               : find_own(s, &pages_memory_sums(&s->memory, p, slot->run)->own,
-                                     slot->run->n, page, &sum);
-    if (err != STORAGE_OK || sum == INDEX_NONE) {
-        return err;
-    }
-    if (!array_reserve(
-            &slot->staged, &slot->staged_capacity, slot->n_staged, sizeof(*slot->staged))) {
-        return STORAGE_NOMEM;
-    }
-    slot->staged[slot->n_staged++] = (struct staged){sum, (uint64_t)pv};
-    return STORAGE_OK;
-}
-
-/* A step: a cursor, and names and numbers by turns. */
-static bool is_step(const struct slot *slot, const struct reply *step)
-{
-    return step->type == REPLY_ARRAY && step->n == 2 &&
-           step->items[0].text.n < sizeof(slot->cursor) && step->items[1].n % 2 == 0;
-}
-
-/* One step of one bucket. */
-static enum storage_err take_step(
-    struct scanning *s, unsigned p, struct slot *slot, const struct reply *step)
-{
-    enum storage_err err = STORAGE_OK;
-    if (!is_step(slot, step)) {
-        return proved_foreign(s->r);
-    }
-    const struct reply *entries = &step->items[1];
-    for (size_t i = 0; err == STORAGE_OK && i < entries->n; i += 2) {
-        err = stage(s, p, slot, entries->items[i].text, &entries->items[i + 1]);
-    }
-    memcpy(slot->cursor, step->items[0].text.p, step->items[0].text.n + 1);
-    return err == STORAGE_OK && strcmp(slot->cursor, "0") == 0 ? slot_end(s, p, slot) : err;
 }
 
 /* ---- asking ---- */
@@ -263,18 +82,18 @@ static void put_scan(
 /* The next bucket from @bucket on that must be read; the cover's n: none. */
 static size_t next_unread(const struct scanning *s, unsigned p, size_t bucket)
 {
-    return runs_next_unread(&s->memory.of[p].runs, bucket);
+    return runs_next_unread(&s->g.memory.of[p].runs, bucket);
 }
 
 static bool begin_piece(struct scanning *s, unsigned p, size_t first)
 {
-    return proved_piece(s->r, p, &s->r->covers[p], &s->memory.of[p].runs, first);
+    return proved_piece(s->g.r, p, &s->g.r->covers[p], &s->g.memory.of[p].runs, first);
 }
 
 /* One piece of the first look, from *bucket on, which moves behind it. */
 static bool ask_look(struct scanning *s, unsigned p, size_t *bucket)
 {
-    struct proved_read *r = s->r;
+    struct proved_read *r = s->g.r;
     size_t first = *bucket;
     size_t end = first;
     size_t work = 0;
@@ -306,7 +125,7 @@ static enum storage_err count_keys(struct proved_read *r)
  * state. */
 static enum storage_err ask_looks(struct scanning *s)
 {
-    struct proved_read *r = s->r;
+    struct proved_read *r = s->g.r;
     for (unsigned p = 0; p < r->core->partitions.n; p++) {
         size_t bucket = next_unread(s, p, 0);
         do {
@@ -323,12 +142,12 @@ static enum storage_err take_look(
     struct scanning *s, unsigned p, size_t bucket, const struct reply *step)
 {
     struct lot *lot = &s->lots[p];
-    if (!is_step(&s->look, step)) {
-        return proved_foreign(s->r);
+    if (!slot_is_step(&s->look, step)) {
+        return proved_foreign(s->g.r);
     }
     if (slice_equal(step->items[0].text, SLICE("0"))) {
-        slot_begin(s, p, &s->look, bucket);
-        return take_step(s, p, &s->look, step);
+        slot_begin(&s->g, p, &s->look, bucket);
+        return slot_take_step(&s->g, p, &s->look, step);
     }
     if (!array_reserve(&lot->large, &lot->large_capacity, lot->n_large, sizeof(*lot->large))) {
         return STORAGE_NOMEM;
@@ -339,7 +158,7 @@ static enum storage_err take_look(
 
 static enum storage_err take_looks(struct scanning *s)
 {
-    struct proved_read *r = s->r;
+    struct proved_read *r = s->g.r;
     enum storage_err err = STORAGE_OK;
     while (err == STORAGE_OK && r->next < r->n_pieces) { /* if stale too: all views are learnt */
         const struct reply *items = NULL;
@@ -368,10 +187,10 @@ static void choose_slots(struct scanning *s, unsigned p, size_t *ret_first, size
     for (size_t i = 0; i < SLOTS && work < SCAN_WORK; i++) {
         struct slot *slot = &lot->slots[i];
         if (!slot->busy && lot->next < lot->n_large) {
-            slot_begin(s, p, slot, lot->large[lot->next++]);
+            slot_begin(&s->g, p, slot, lot->large[lot->next++]);
         }
         if (slot->busy) {
-            work += work_of(s->r, p, slot->bucket);
+            work += work_of(s->g.r, p, slot->bucket);
             *ret_first = slot->bucket < *ret_first ? slot->bucket : *ret_first;
             *ret_last = slot->bucket > *ret_last ? slot->bucket : *ret_last;
             lot->asked[lot->n_asked++] = slot;
@@ -391,9 +210,9 @@ static enum storage_err ask_steps(struct scanning *s, unsigned p)
         return STORAGE_NOMEM;
     }
     for (size_t i = 0; i < lot->n_asked; i++) {
-        put_scan(s->r, p, lot->asked[i]->bucket, lot->asked[i]->cursor, SCAN_COUNT);
+        put_scan(s->g.r, p, lot->asked[i]->bucket, lot->asked[i]->cursor, SCAN_COUNT);
     }
-    proved_piece_end(s->r, last - first + 1);
+    proved_piece_end(s->g.r, last - first + 1);
     return STORAGE_OK;
 }
 
@@ -401,10 +220,10 @@ static enum storage_err take_steps(struct scanning *s)
 {
     const struct reply *items = NULL;
     struct proved_piece piece;
-    enum storage_err err = proved_take(s->r, &items, &piece);
+    enum storage_err err = proved_take(s->g.r, &items, &piece);
     struct lot *lot = &s->lots[piece.partition];
     for (size_t i = 0; err == STORAGE_OK && items != NULL && i < lot->n_asked; i++) {
-        err = take_step(s, piece.partition, lot->asked[i], &items[i]);
+        err = slot_take_step(&s->g, piece.partition, lot->asked[i], &items[i]);
     }
     return err;
 }
@@ -412,7 +231,7 @@ static enum storage_err take_steps(struct scanning *s)
 /* All partitions in step: what one answers is worked on here while Redis is at the next. */
 static enum storage_err read_large(struct scanning *s)
 {
-    struct proved_read *r = s->r;
+    struct proved_read *r = s->g.r;
     enum storage_err err = STORAGE_OK;
     bool more = true;
     while (err == STORAGE_OK && !r->stale && more) {
@@ -434,14 +253,14 @@ static enum storage_err read_large(struct scanning *s)
 
 static void scanning_free(struct scanning *s)
 {
-    free(s->look.staged);
+    slot_release(&s->look);
     for (size_t p = 0; p < PARTITIONS_MAX; p++) {
         free(s->lots[p].large);
         for (size_t i = 0; i < SLOTS; i++) {
-            free(s->lots[p].slots[i].staged);
+            slot_release(&s->lots[p].slots[i]);
         }
     }
-    pages_memory_release(&s->memory);
+    pages_memory_release(&s->g.memory);
     free(s);
 }
 
@@ -451,20 +270,22 @@ enum storage_err pages_scan_run(struct pages_scan *scan, struct proved_read *r, 
     if (s == NULL) {
         return STORAGE_NOMEM;
     }
-    s->scan = scan;
-    s->r = r;
-    s->prefix = prefix;
+    s->g.r = r;
+    s->g.sums = &scan->sums;
+    s->g.chosen = scan->chosen;
+    s->g.prefix = prefix;
     for (unsigned p = 0; p < r->core->partitions.n; p++) {
-        s->n_buckets = r->covers[p].n > s->n_buckets ? r->covers[p].n : s->n_buckets;
+        s->g.n_buckets = r->covers[p].n > s->g.n_buckets ? r->covers[p].n : s->g.n_buckets;
     }
-    s->n_most = PRESENT_BYTES_MAX / (page_bits_size(s->n_buckets) + 1);
-    s->n_most = s->n_most < PAGES_SCAN_MAX ? s->n_most : PAGES_SCAN_MAX;
-    enum storage_err err = pages_memory_begin(&s->memory, r) ? STORAGE_OK : STORAGE_NOMEM;
+    s->g.n_most = PRESENT_BYTES_MAX / (page_bits_size(s->g.n_buckets) + 1);
+    s->g.n_most = s->g.n_most < PAGES_SCAN_MAX ? s->g.n_most : PAGES_SCAN_MAX;
+    enum storage_err err = pages_memory_begin(&s->g.memory, r) ? STORAGE_OK : STORAGE_NOMEM;
     err = err == STORAGE_OK ? count_keys(r) : err;
     err = err == STORAGE_OK ? ask_looks(s) : err;
-    err = err == STORAGE_OK ? add_recalled(s) : err; /* while Redis works */
+    err = err == STORAGE_OK ? gathering_add_recalled(&s->g) : err; /* while Redis works */
     err = err == STORAGE_OK ? take_looks(s) : err;
     err = err == STORAGE_OK && !r->stale ? read_large(s) : err;
+    scan->buckets_read += s->g.buckets_read;
     scanning_free(s);
     return err;
 }

@@ -85,7 +85,7 @@ static bool is_in_any(const struct sketched_page *page, size_t first, size_t end
 }
 
 /* Is what the run has of the page remembered? */
-static void recall(struct walk *walk, size_t page, struct remembered_run *run)
+static void sketch_recall(struct walk *walk, size_t page, struct remembered_run *run)
 {
     struct walk_page *about = &walk->about[page];
     struct cache_id id = run_id(walk->r->core->cache, &about->name, cover_of(walk, page), run);
@@ -95,7 +95,7 @@ static void recall(struct walk *walk, size_t page, struct remembered_run *run)
 }
 
 /* The page's runs, but for those that it is not in.  False: no memory. */
-static bool find_runs(struct walk *walk, size_t page)
+static bool sketch_find_runs(struct walk *walk, size_t page)
 {
     struct proved_read *r = walk->r;
     struct walk_page *about = &walk->about[page];
@@ -117,7 +117,7 @@ static bool find_runs(struct walk *walk, size_t page)
     for (size_t i = about->first_run; ok && i < runs->n; i++) {
         struct remembered_run run = runs->all[i];
         if (is_in_any(&walk->pages[page], run.first, run.first + run.n)) {
-            recall(walk, page, &run);
+            sketch_recall(walk, page, &run);
             runs->all[kept++] = run;
         }
     }
@@ -134,7 +134,7 @@ static bool begin_page(struct walk *walk)
     struct proved_read *r = walk->r;
     struct walk_page *about = &walk->about[walk->page];
     about->partition = page_partition(r, walk->pages[walk->page].page);
-    if (!find_runs(walk, walk->page)) {
+    if (!sketch_find_runs(walk, walk->page)) {
         return false;
     }
     about->unread = r->known[about->partition].seen &&
@@ -169,7 +169,7 @@ static bool ask_piece(struct walk *walk)
 }
 
 /* Write pieces, until enough is under way. */
-static enum storage_err ask(struct walk *walk)
+static enum storage_err ask_pages(struct walk *walk)
 {
     while (walk->page < walk->n && walk->asked - walk->taken < SKETCHES_AHEAD) {
         if (walk->bucket == 0 && !begin_page(walk)) {
@@ -188,7 +188,7 @@ static enum storage_err ask(struct walk *walk)
 
 /* All of @run was read, the last of it in the newest reply.  (In which buckets the page is, replies
  * before have told: proved_keep() wants the same proof of them, too.) */
-static void finish_run(struct walk *walk, const struct remembered_run *run)
+static void finish_sketch_run(struct walk *walk, const struct remembered_run *run)
 {
     struct proved_read *r = walk->r;
     const struct walk_page *about = &walk->about[walk->at];
@@ -210,7 +210,7 @@ static bool take_bucket(struct walk *walk, size_t i, const struct reply *reply)
     bool good = reply->type == REPLY_NIL ||
                 (reply->type == REPLY_TEXT && hll_merge(to, reply->text.p, reply->text.n));
     if (good && run != NULL && next_bucket(walk, walk->at, i + 1) >= run->first + run->n) {
-        finish_run(walk, run);
+        finish_sketch_run(walk, run);
     }
     return good;
 }
@@ -258,7 +258,7 @@ static enum storage_err walk_all(struct walk *walk)
     while (err == STORAGE_OK && !r->stale && walk->at < walk->n) {
         /* send much at once, not a key whenever one has come */
         if (walk->page < walk->n && walk->asked - walk->taken <= SKETCHES_AHEAD / 2) {
-            err = ask(walk);
+            err = ask_pages(walk);
         }
         if (err == STORAGE_OK) {
             err = walk->about[walk->at].unread ? finish_page(walk) : take_piece(walk);

@@ -39,7 +39,8 @@ bool page_sums_find(
 bool page_sums_reserve_present(struct page_sums *sums, uint32_t i, size_t n_buckets);
 
 /* Add to sum @i the @pv page views that it has in @bucket.  @turn: a number of its own for each
- * bucket that is added, not 0.  A page that comes twice in one turn has the greater of its values. */
+ * bucket that is added, not 0.  A page that comes twice in one turn has the greater of its
+ * values. */
 void page_sums_take(struct page_sums *sums, uint32_t i, uint32_t turn, size_t bucket, uint64_t pv);
 
 /* Forget all pages; clear keeps memory, release gives it back. */

@@ -84,7 +84,7 @@ static struct entry **head_of(struct cache *cache, const struct cache_id *id)
     return &cache->heads[hash & (cache->n_heads - 1)];
 }
 
-static struct entry *find(struct cache *cache, const struct cache_id *id)
+static struct entry *find_entry(struct cache *cache, const struct cache_id *id)
 {
     struct entry *e = *head_of(cache, id);
     while (e != NULL && memcmp(e->id.bytes, id->bytes, sizeof(id->bytes)) != 0) {
@@ -93,7 +93,7 @@ static struct entry *find(struct cache *cache, const struct cache_id *id)
     return e;
 }
 
-static size_t size_of(size_t n)
+static size_t entry_size(size_t n)
 {
     return sizeof(struct entry) + n + MALLOC_HEAD;
 }
@@ -112,7 +112,7 @@ static void link_newest(struct cache *cache, struct entry *e)
     cache->newest = e;
 }
 
-static void drop(struct cache *cache, struct entry *e)
+static void drop_entry(struct cache *cache, struct entry *e)
 {
     for (struct entry **at = head_of(cache, &e->id); *at != NULL; at = &(*at)->chain) {
         if (*at == e) {
@@ -121,7 +121,7 @@ static void drop(struct cache *cache, struct entry *e)
         }
     }
     unlink_use(cache, e);
-    cache->bytes -= size_of(e->n);
+    cache->bytes -= entry_size(e->n);
     free(e);
 }
 
@@ -132,7 +132,7 @@ bool cache_get(struct cache *cache, const struct cache_id *id, const struct ver 
 {
     bool found = false;
     pthread_mutex_lock(&cache->lock);
-    struct entry *e = find(cache, id);
+    struct entry *e = find_entry(cache, id);
     if (e != NULL && ver->n > 0 && ver_equal(&e->ver, ver)) {
         unlink_use(cache, e);
         link_newest(cache, e);
@@ -146,7 +146,7 @@ bool cache_get(struct cache *cache, const struct cache_id *id, const struct ver 
 void cache_put(struct cache *cache, const struct cache_id *id, const struct ver *ver,
     const void *value, size_t n)
 {
-    if (ver->n == 0 || n > cache->limit || size_of(n) > cache->limit) {
+    if (ver->n == 0 || n > cache->limit || entry_size(n) > cache->limit) {
         return;
     }
     struct entry *made = malloc(sizeof(*made) + n);
@@ -158,18 +158,18 @@ void cache_put(struct cache *cache, const struct cache_id *id, const struct ver 
     made->n = n;
     memcpy(made->value, value, n);
     pthread_mutex_lock(&cache->lock);
-    struct entry *before = find(cache, id);
+    struct entry *before = find_entry(cache, id);
     if (before != NULL) {
-        drop(cache, before);
+        drop_entry(cache, before);
     }
-    while (cache->oldest != NULL && cache->bytes + size_of(n) > cache->limit) {
-        drop(cache, cache->oldest);
+    while (cache->oldest != NULL && cache->bytes + entry_size(n) > cache->limit) {
+        drop_entry(cache, cache->oldest);
     }
     struct entry **head = head_of(cache, id);
     made->chain = *head;
     *head = made;
     link_newest(cache, made);
-    cache->bytes += size_of(n);
+    cache->bytes += entry_size(n);
     pthread_mutex_unlock(&cache->lock);
 }
 

@@ -3,8 +3,8 @@
  * Layer: storage.  Thread-safe; values are copied in, and used under the lock.
  *
  * A value is stored with a proof: a random id that Redis keeps, and that is new after every change
- * to what the value was made of (read/README.md).  A caller gets the value only for the same id, and
- * then has Redis say that the id is still that one.  The cache itself knows no Redis.
+ * to what the value was made of (storage/read/README.md).  A caller gets the value only for the
+ * same id, and then has Redis say that the id is still that one.  The cache itself knows no Redis.
  *
  * When the cache is full, what was not used for longest goes.  A value with an older id is
  * overwritten, or goes that way.
@@ -39,8 +39,8 @@ struct cache_id cache_id(const struct cache *cache, const void *text, size_t n);
 bool cache_get(struct cache *cache, const struct cache_id *id, const struct ver *ver,
     void (*use)(void *data, const void *value, size_t n), void *data);
 
-/* Keep a copy of @value in place of an older one.  Nothing is kept without memory, of a value larger
- * than the whole cache, or if @ver is empty. */
+/* Keep a copy of @value in place of an older one.  Nothing is kept without memory, of a value
+ * larger than the whole cache, or if @ver is empty. */
 void cache_put(struct cache *cache, const struct cache_id *id, const struct ver *ver,
     const void *value, size_t n);
 

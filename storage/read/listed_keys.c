@@ -5,7 +5,7 @@
 #define MINUTE_S 60
 
 /* Room for one more: twice as much, whenever their number is a power of two. */
-static bool reserve(struct counted_keys *counted)
+static bool reserve_key(struct counted_keys *counted)
 {
     size_t n = *counted->n;
     if ((n & (n - 1)) != 0) {
@@ -31,7 +31,7 @@ static enum storage_err list_keys(
             return STORAGE_TOO_BROAD;
         }
         key_bucket(&key, what->tag, what->kind, what->site, bucket, *what->pages[i]);
-        char *copy = reserve(counted) ? malloc(key.n) : NULL;
+        char *copy = reserve_key(counted) ? malloc(key.n) : NULL;
         if (copy == NULL) {
             return STORAGE_NOMEM;
         }
@@ -42,7 +42,7 @@ static enum storage_err list_keys(
     return STORAGE_OK;
 }
 
-static size_t told(const struct counted_keys *counted)
+static size_t keys_told(const struct counted_keys *counted)
 {
     size_t n = 0;
     for (int level = 0; level < LEVELS; level++) {
@@ -59,7 +59,7 @@ enum storage_err counted_keys_add(struct counted_keys *counted, const struct cou
     /* what is closed is over */
     if (bucket.level != LEVEL_MINUTE && bucket.end_s > counted->now_s &&
         minutes <= COUNTED_KEYS_MAX &&
-        told(counted) + minutes * what->n_pages <= COUNTED_KEYS_MAX) {
+        keys_told(counted) + minutes * what->n_pages <= COUNTED_KEYS_MAX) {
         bucket.level = LEVEL_MINUTE;
         step_s = MINUTE_S;
     }

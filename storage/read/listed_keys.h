@@ -26,7 +26,8 @@ struct counted_keys {
     int64_t now_s;      /* Redis's clock when it was read */
 };
 
-/* A bucket's key, or with n_pages > 1 the keys of so many pages: see key_bucket() in schema/key.h. */
+/* A bucket's key, or with n_pages > 1 the keys of so many pages: see key_bucket() in
+ * schema/key.h. */
 struct counted_bucket {
     const char *tag;
     enum key_kind kind;
@@ -36,7 +37,8 @@ struct counted_bucket {
     struct bucket bucket;
 };
 
-/* Count the keys, and list them.  STORAGE_NOMEM; STORAGE_TOO_BROAD: more would be listed than may. */
+/* Count the keys, and list them.  STORAGE_NOMEM; STORAGE_TOO_BROAD: more would be listed than
+ * may. */
 enum storage_err counted_keys_add(struct counted_keys *counted, const struct counted_bucket *what);
 
 /* Put them in order of time, then of their names. */

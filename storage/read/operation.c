@@ -3,6 +3,7 @@
 void reader_release(struct reader *reader)
 {
     session_close(&reader->session);
+    settled_release(&reader->settled);
     for (size_t op = 0; op < STORAGE_OPS; op++) {
         if (reader->scratch[op].p != NULL) {
             reader->scratch[op].free(reader->scratch[op].p);

@@ -10,11 +10,13 @@
 
 #include "storage/core/core.h"
 #include "storage/core/session.h"
+#include "storage/read/settled.h"
 
 /* A reader thread's own. */
 struct reader {
     struct core *core;
     struct session session; /* connected, when an operation runs */
+    struct settled settled;
 
     /* What an operation keeps between its jobs, such as large arrays, by enum storage_op: its own
      * to make, given back by reader_release(). */
@@ -44,29 +46,31 @@ typedef bool operation_share_fn(const struct storage_job *from, struct storage_j
 /* The list: each operation is ALONE or SHARED.
  *
  *     again              after a lost connection it is done once more: twice is the same as once
+ *     settled            it comes after everything that was acknowledged before it: see settled.h
  *     same, hash, share  SHARED: jobs that ask the same and wait at the same time are answered
  *                        together */
 #define OPERATIONS(ALONE, SHARED)                                                                  \
-    /* operation, run, again; same, hash, share */                                                 \
-    SHARED(STORAGE_COUNT, count_run, true, count_same, count_hash, count_share)                    \
-    SHARED(STORAGE_PAGES, pages_run, true, pages_same, pages_hash, pages_share)                    \
-    ALONE(STORAGE_OVERLAP, overlap_run, true)                                                      \
-    ALONE(STORAGE_SITES, sites_run, true)                                                          \
-    ALONE(STORAGE_PAGE_SET_PUT, page_set_put_run, true)                                            \
-    ALONE(STORAGE_PAGE_SET_GET, page_set_get_run, true)                                            \
-    ALONE(STORAGE_PAGE_SET_DELETE, page_set_delete_run, true)                                      \
-    ALONE(STORAGE_ACTIVITY, activity_run, true)                                                    \
-    ALONE(STORAGE_ACTIVE_USERS, active_users_run, true)                                            \
-    ALONE(STORAGE_USER_DAYS, user_days_run, true)                                                  \
-    ALONE(STORAGE_FORGET_USER, forget_user_run, true)                                              \
-    ALONE(STORAGE_FILTER_READ, filter_run, true)                                                   \
-    ALONE(STORAGE_FILTER_WRITE, filter_run, false)                                                 \
-    ALONE(STORAGE_SEEN, seen_run, true)                                                            \
-    ALONE(STORAGE_ROLLUP_STATUS, rollup_status_run, true)                                          \
-    ALONE(STORAGE_PROBE, probe_run, false)
+    /* operation, run, again, settled; same, hash, share */                                        \
+    SHARED(STORAGE_COUNT, count_run, true, true, count_same, count_hash, count_share)              \
+    SHARED(STORAGE_PAGES, pages_run, true, true, pages_same, pages_hash, pages_share)              \
+    ALONE(STORAGE_OVERLAP, overlap_run, true, true)                                                \
+    ALONE(STORAGE_SITES, sites_run, true, true)                                                    \
+    ALONE(STORAGE_PAGE_SET_PUT, page_set_put_run, true, false)                                     \
+    ALONE(STORAGE_PAGE_SET_GET, page_set_get_run, true, false)                                     \
+    ALONE(STORAGE_PAGE_SET_DELETE, page_set_delete_run, true, false)                               \
+    ALONE(STORAGE_ACTIVITY, activity_run, true, true)                                              \
+    ALONE(STORAGE_ACTIVE_USERS, active_users_run, true, true)                                      \
+    ALONE(STORAGE_USER_DAYS, user_days_run, true, true)                                            \
+    ALONE(STORAGE_FORGET_USER, forget_user_run, true, true)                                        \
+    ALONE(STORAGE_FILTER_READ, filter_run, true, false)                                            \
+    ALONE(STORAGE_FILTER_WRITE, filter_run, false, false)                                          \
+    ALONE(STORAGE_SEEN, seen_run, true, true)                                                      \
+    ALONE(STORAGE_ROLLUP_STATUS, rollup_status_run, true, false)                                   \
+    ALONE(STORAGE_LOOK_KEY, look_key_run, true, false)                                             \
+    ALONE(STORAGE_PROBE, probe_run, false, false)
 
-#define OPERATION_DECLARE_ALONE(op, run, again) operation_run_fn run;
-#define OPERATION_DECLARE_SHARED(op, run, again, same, hash, share)                                \
+#define OPERATION_DECLARE_ALONE(op, run, again, settled) operation_run_fn run;
+#define OPERATION_DECLARE_SHARED(op, run, again, settled, same, hash, share)                       \
     operation_run_fn run;                                                                          \
     operation_same_fn same;                                                                        \
     operation_hash_fn hash;                                                                        \

@@ -2,8 +2,8 @@
  *
  * Layer: storage, operations of reader threads.
  *
- * t:{0}:sets:<site> is a hash by name.  The value of a set is its pages, each followed by '\n', which
- * no page has in it.  To write a set twice is the same as to write it once, so a change whose
+ * t:{0}:sets:<site> is a hash by name.  The value of a set is its pages, each followed by '\n',
+ * which no page has in it.  To write a set twice is the same as to write it once, so a change whose
  * connection was lost is tried again.
  */
 #ifndef STORAGE_READ_PAGE_SETS_H
@@ -21,8 +21,8 @@ enum storage_err page_set_resolve(struct reader *reader, struct storage_job *job
 
 /* Decode a set's value: the @n_first pages of @first, and behind them the set's pages that are not
  * among them.  They are one block, which the caller frees.  The block has the bytes of the set's
- * pages in it; those of @first stay where they are.  Foreign bytes give pages that nobody has, never
- * a fault.  What is beyond PAGE_SET_MAX is left out.  NULL: no memory. */
+ * pages in it; those of @first stay where they are.  Foreign bytes give pages that nobody has,
+ * never a fault.  What is beyond PAGE_SET_MAX is left out.  NULL: no memory. */
 struct slice *page_set_decode(
     const struct slice *first, size_t n_first, struct slice value, size_t *ret_n) MUST_CHECK;
 

@@ -30,14 +30,6 @@ struct buffer *pipeline_script(struct pipeline *p, enum script script, size_t n_
     return &p->out;
 }
 
-bool pipeline_fail(struct pipeline *p, enum storage_err err)
-{
-    if (p->err == STORAGE_OK) {
-        p->err = p->applied ? STORAGE_UNKNOWN : err;
-    }
-    return false;
-}
-
 bool pipeline_send(struct pipeline *p, bool writes)
 {
     if (p->err == STORAGE_OK && p->n > 0) {

@@ -61,7 +61,13 @@ bool pipeline_number(struct pipeline *p, uint64_t *ret) MUST_CHECK;
 const struct reply *pipeline_ask(struct pipeline *p, bool writes);
 
 /* The operation ends with @err, unless there was a fault before.  Always false. */
-bool pipeline_fail(struct pipeline *p, enum storage_err err);
+static inline bool pipeline_fail(struct pipeline *p, enum storage_err err)
+{
+    if (p->err == STORAGE_OK) {
+        p->err = p->applied ? STORAGE_UNKNOWN : err;
+    }
+    return false;
+}
 
 /* A reply is not of the kind that tallyd has put there: @what ("a bitmap") holds foreign data.
  * Always false. */

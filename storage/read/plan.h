@@ -13,8 +13,8 @@
 
 #define BUCKETS_MAX 50000 /* in a cover */
 
-/* What cover.h needs to plan by @view, which must live as long, at @now_s by Redis's clock.  No event
- * is later than STORAGE_FUTURE_MAX_S; an hour is added for clocks that differ. */
+/* What cover.h needs to plan by @view, which must live as long, at @now_s by Redis's clock.  No
+ * event is later than STORAGE_FUTURE_MAX_S; an hour is added for clocks that differ. */
 struct cover_basis plan_basis(
     const struct zone *zone, const struct partition_view *view, int64_t now_s);
 

@@ -13,7 +13,7 @@
 #define RECALLS  2 /* attempts; where late events come faster than that, all is read */
 #define OUT_KEPT (256 * 1024)
 
-static void drain(struct proved_read *r);
+static void drain_pieces(struct proved_read *r);
 
 /* ---- a question ---- */
 
@@ -48,7 +48,7 @@ bool proved_begin(struct proved_read *r, struct reader *reader, struct storage_j
 
 void proved_end(struct proved_read *r)
 {
-    drain(r);
+    drain_pieces(r);
 }
 
 void proved_release(struct proved_read *r)
@@ -82,7 +82,7 @@ bool proved_holds(const struct proved_read *r)
 enum storage_err proved_attempts(struct proved_read *r, proved_attempt_fn *attempt, void *data)
 {
     for (unsigned tries = 0; monotonic_ms() < r->job->deadline_ms; tries++) {
-        drain(r);
+        drain_pieces(r);
         r->stale = false;
         r->forgetful = tries >= RECALLS;
         r->first_s = 0;
@@ -197,7 +197,7 @@ enum storage_err proved_foreign(struct proved_read *r)
 }
 
 /* An error reply, whose words the job gets. */
-static enum storage_err refuse(struct proved_read *r, const struct reply *reply)
+static enum storage_err refuse_piece(struct proved_read *r, const struct reply *reply)
 {
     (void)snprintf(
         r->job->detail, sizeof(r->job->detail), "%.*s", (int)reply->text.n, reply->text.p);
@@ -222,7 +222,7 @@ static enum storage_err await_piece(struct proved_read *r, const struct proved_p
 }
 
 /* Read and drop replies that nobody has taken, and forget what was not sent. */
-static void drain(struct proved_read *r)
+static void drain_pieces(struct proved_read *r)
 {
     const struct reply *reply = NULL;
     bool full = false;
@@ -235,7 +235,7 @@ static void drain(struct proved_read *r)
 
 /* Are all buckets of the piece legal by what it brought?  Those that are recalled are if their
  * proofs hold. */
-static bool is_legal(const struct proved_read *r, const struct proved_piece *piece,
+static bool piece_is_legal(const struct proved_read *r, const struct proved_piece *piece,
     const struct partition_view *view, int64_t now_s)
 {
     static const struct remembered_runs none = {0};
@@ -252,7 +252,7 @@ static bool is_legal(const struct proved_read *r, const struct proved_piece *pie
 }
 
 /* What was recalled of the partition, does it hold?  From now on by @view. */
-static bool proves(struct proved_partition *known, const struct partition_view *view)
+static bool proves_recalled(struct proved_partition *known, const struct partition_view *view)
 {
     if (!proofs_same(known->unproved, &known->view, view)) {
         return false;
@@ -267,12 +267,12 @@ static bool proves(struct proved_partition *known, const struct partition_view *
 }
 
 /* The reply to a piece: is it one, and does the plan hold by it?  *ret_items: see proved_take. */
-static enum storage_err judge(struct proved_read *r, const struct proved_piece *piece,
+static enum storage_err judge_piece(struct proved_read *r, const struct proved_piece *piece,
     const struct reply *reply, const struct reply **ret_items)
 {
     struct partition_view view;
     if (reply->type == REPLY_ERROR) {
-        return refuse(r, reply);
+        return refuse_piece(r, reply);
     }
     if (reply->type != REPLY_ARRAY || reply->n != piece->n_commands + 2) {
         return proved_foreign(r);
@@ -285,14 +285,14 @@ static enum storage_err judge(struct proved_read *r, const struct proved_piece *
     core_time_seen(r->core, time_us);
     r->first_s = r->first_s == 0 ? now_s : r->first_s;
     core_set_view(r->core, piece->partition, &view);
-    if ((view.known && !is_legal(r, piece, &view, now_s)) ||
-        !proves(&r->known[piece->partition], &view)) {
+    if ((view.known && !piece_is_legal(r, piece, &view, now_s)) ||
+        !proves_recalled(&r->known[piece->partition], &view)) {
         r->stale = true;
         return STORAGE_OK;
     }
     for (size_t i = 0; i < piece->n_commands; i++) {
         if (reply->items[1 + i].type == REPLY_ERROR) {
-            return refuse(r, &reply->items[1 + i]);
+            return refuse_piece(r, &reply->items[1 + i]);
         }
     }
     *ret_items = reply->items + 1;
@@ -318,7 +318,7 @@ enum storage_err proved_take(
         r->stale = true;
         return STORAGE_OK;
     }
-    return judge(r, piece, reply, ret_items);
+    return judge_piece(r, piece, reply, ret_items);
 }
 
 /* ---- remembering ---- */

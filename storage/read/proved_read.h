@@ -7,10 +7,10 @@
  * partition, and each reading brings the proof along: a *piece* is one MULTI on one partition that
  * also reads its state (`state`) and TIME.  Its data is taken only if by these every bucket that
  * was read is legal.  Else the reading is `stale`, and all is planned and read again from what was
- * learnt.  read/README.md says why that is enough.
+ * learnt.  storage/read/README.md says why that is enough.
  *
- * A piece is one turn of Redis's thread: a caller keeps it below 5 ms.  A Redis whose memory is full
- * queues nothing in a MULTI; then the same goes out as a script (lua/read.lua).
+ * A piece is one turn of Redis's thread: a caller keeps it below 5 ms.  A Redis whose memory is
+ * full queues nothing in a MULTI; then the same goes out as a script (lua/read.lua).
  *
  *     proved_attempts(r, attempt, data)           until one attempt holds; an attempt does:
  *     proved_view(r, p)                               plan by this, for each partition
@@ -75,8 +75,8 @@ struct proved_read {
     size_t n_sent; /* of pieces */
 };
 
-/* Begin a question.  False: no memory.  End in either case: that reads, and drops, replies that were
- * not taken. */
+/* Begin a question.  False: no memory.  End in either case: that reads, and drops, replies that
+ * were not taken. */
 bool proved_begin(struct proved_read *r, struct reader *reader, struct storage_job *job,
     struct window_question *asked, bool *ret_lost);
 void proved_end(struct proved_read *r);
@@ -114,7 +114,8 @@ void proved_piece_end(struct proved_read *r, size_t n);
 bool proved_send(struct proved_read *r);
 
 /* Take the reply to the next piece.  *ret_items has one item a command and lives until the next
- * call; NULL where the piece does not hold (r->stale).  *ret_piece, if wanted: which piece it is. */
+ * call; NULL where the piece does not hold (r->stale).  *ret_piece, if wanted: which piece it
+ * is. */
 enum storage_err proved_take(
     struct proved_read *r, const struct reply **ret_items, struct proved_piece *ret_piece);
 

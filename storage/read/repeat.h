@@ -6,11 +6,11 @@
  * quick, but a hundred of them a second, read one by one, take Redis from those who write.  While
  * one of them is read the next ones gather, and are answered together.
  *
- * So a question that was just answered to several at once, a *crowded* one, is held back for a while
- * before it is begun again: REPEAT_HOLD_TIMES as long as it took, so that it takes about a tenth of
- * a reader, but at most until REPEAT_HOLD_MAX_US after it was begun.  An answer does not become
- * older than its question by that: it is read later, not kept.  A question that one client alone
- * asks, as often as may be, is never held back.
+ * So a question that was just answered to several at once, a *crowded* one, is held back for a
+ * while before it is begun again: REPEAT_HOLD_TIMES as long as it took, so that it takes about a
+ * tenth of a reader, but at most until REPEAT_HOLD_MAX_US after it was begun.  An answer does not
+ * become older than its question by that: it is read later, not kept.  A question that one client
+ * alone asks, as often as may be, is never held back.
  */
 #ifndef STORAGE_READ_REPEAT_H
 #define STORAGE_READ_REPEAT_H

@@ -4,12 +4,13 @@
  *
  * A bucket that is over changes seldom, and Redis keeps an id that is new after every such change:
  * the bucket's proof, a field of the partition's `state`.  What was read is remembered together
- * with that id, and is taken again as long as Redis says the same id (read/README.md).
+ * with that id, and is taken again as long as Redis says the same id (storage/read/README.md).
  *
  * The unit of what is remembered is a run: neighbouring buckets of one level that have the same
- * field for their proof.  A plan has at most eight or so: minutes, hours, days, months, days, hours,
- * minutes, and the minutes of the open hour.  So 12 KB are kept at most instead of 12 KB a bucket;
- * and when a window moves on with the minutes, all runs but those at its edges stay the same.
+ * field for their proof.  A plan has at most eight or so: minutes, hours, days, months, days,
+ * hours, minutes, and the minutes of the open hour.  So 12 KB are kept at most instead of 12 KB a
+ * bucket; and when a window moves on with the minutes, all runs but those at its edges stay the
+ * same.
  */
 #ifndef STORAGE_READ_RUN_H
 #define STORAGE_READ_RUN_H
@@ -62,8 +63,8 @@ void runs_release(struct remembered_runs *runs);
 /* Append a run.  NULL: no memory. */
 struct remembered_run *runs_add(struct remembered_runs *runs, struct remembered_run run);
 
-/* Append the runs among buckets [first, end) of @cover, by @view.  A gap between buckets ends a run.
- * False: no memory. */
+/* Append the runs among buckets [first, end) of @cover, by @view.  A gap between buckets ends a
+ * run. False: no memory. */
 bool runs_find(struct remembered_runs *runs, const struct zone *zone,
     const struct partition_view *view, const struct cover *cover, size_t first, size_t end);
 

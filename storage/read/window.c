@@ -8,7 +8,8 @@
 
 /* ---- planning ---- */
 
-static enum storage_err plan_all(struct proved_read *r, uint64_t partitions, struct window window)
+static enum storage_err window_plan_all(
+    struct proved_read *r, uint64_t partitions, struct window window)
 {
     size_t buckets = 0;
     for (unsigned p = 0; p < r->core->partitions.n; p++) {
@@ -29,7 +30,7 @@ static enum storage_err plan_all(struct proved_read *r, uint64_t partitions, str
 enum storage_err window_plan(struct proved_read *r, uint64_t partitions)
 {
     struct window outer = r->window;
-    enum storage_err err = plan_all(r, partitions, r->window);
+    enum storage_err err = window_plan_all(r, partitions, r->window);
     r->asked->answered = r->window;
     if (err != STORAGE_NOT_KEPT) {
         return err;
@@ -39,7 +40,7 @@ enum storage_err window_plan(struct proved_read *r, uint64_t partitions)
         return err;
     }
     r->asked->answered = outer;
-    return r->asked->round_outer ? plan_all(r, partitions, outer) : err;
+    return r->asked->round_outer ? window_plan_all(r, partitions, outer) : err;
 }
 
 /* ---- what was read ---- */

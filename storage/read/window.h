@@ -3,8 +3,8 @@
  * Layer: storage.  Belongs to a reader thread.
  *
  * A question that asks each partition the same plans its window with window_plan(): a cover for
- * each partition.  (A count with a step has a cover for each point: count/plan.h.)  What was read is
- * told to the user as numbers of keys by level and, with explain, as a list.
+ * each partition.  (A count with a step has a cover for each point: count/plan.h.)  What was read
+ * is told to the user as numbers of keys by level and, with explain, as a list.
  */
 #ifndef STORAGE_READ_WINDOW_H
 #define STORAGE_READ_WINDOW_H

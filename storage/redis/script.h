@@ -18,13 +18,12 @@
 
 /*   name               file */
 #define SCRIPTS(X)                                                                                 \
-    X(SCRIPT_WRITE, "write")                                                                       \
-    X(SCRIPT_CLAIM, "claim")                                                                       \
-    X(SCRIPT_SETTLE, "settle")                                                                     \
     X(SCRIPT_SCHEMA, "schema")                                                                     \
     X(SCRIPT_INIT, "init")                                                                         \
     X(SCRIPT_READ, "read")                                                                         \
     X(SCRIPT_SETTINGS, "settings")                                                                 \
+    X(SCRIPT_APPEND, "append")                                                                     \
+    X(SCRIPT_HEARTBEAT, "heartbeat")                                                               \
     X(SCRIPT_MARK, "mark")                                                                         \
     X(SCRIPT_TAKEOVER, "takeover")                                                                 \
     X(SCRIPT_MERGE, "merge")                                                                       \
@@ -42,7 +41,8 @@
     X(SCRIPT_FILTER_CREATE, "filter_create")                                                       \
     X(SCRIPT_FILTER_ADD, "filter_add")                                                             \
     X(SCRIPT_FILTER_DROP, "filter_drop")                                                           \
-    X(SCRIPT_SEEN_FOLD, "seen_fold")
+    X(SCRIPT_SEEN_FOLD, "seen_fold")                                                               \
+    X(SCRIPT_LOG_AGE, "log_age")
 
 enum script {
 #define X(name, file) name,

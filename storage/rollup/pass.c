@@ -77,8 +77,8 @@ static enum pass_result mark(struct pass *pass)
     return result;
 }
 
-/* The buckets of a pass that another process left open.  They are closing, or, past the advance, the
- * last ones closed.  Either way they end where the level is closed for writers. */
+/* The buckets of a pass that another process left open.  They are closing, or, past the advance,
+ * the last ones closed.  Either way they end where the level is closed for writers. */
 static bool find_open(struct pass *pass, struct slice id)
 {
     const struct rollup_state *state = &pass->view.state;

@@ -252,23 +252,9 @@ void key_seen_bits(struct key *key, const char *tag, struct slice site, struct b
     add_segment(key, layer, segment);
 }
 
-unsigned claim_partition(const struct partitions *partitions, const struct claim_digest *claim)
+void key_record(struct key *key, const char *tag, const struct key_digest *digest)
 {
-    uint64_t hash;
-    memcpy(&hash, claim->bytes, sizeof(hash));
-    return partition_of(partitions, hash);
-}
-
-void key_claim(struct key *key, const char *tag, const struct claim_digest *claim)
-{
-    char text[CLAIM_TEXT];
-    claim_print(claim, text);
-    key_fixed(key, tag, "claim:", slice_of(text));
-}
-
-void key_unit(struct key *key, const char *tag, const struct claim_digest *claim)
-{
-    char text[CLAIM_TEXT];
-    claim_print(claim, text);
-    key_fixed(key, tag, "once:claim:", slice_of(text));
+    char text[KEY_DIGEST_TEXT];
+    key_digest_print(digest, text);
+    key_fixed(key, tag, "key:", slice_of(text));
 }

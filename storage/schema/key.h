@@ -34,8 +34,6 @@
  *     t:{p}:pass                        hash          the rollup pass: see the fields below
  *     t:{p}:open                        set           <site>:<bucket> that a rollup must visit
  *     t:{p}:sites                       set           the sites whose whole site lies here
- *     t:{p}:once:<writer>               string        last sequence number that was applied of a
- *                                                     writer's parts; expires
  *
  * Fields of t:{p}:state:
  *
@@ -92,17 +90,15 @@
  *     t:{p}:bfl:<site>:<name>:<id>:<layer>.<segment>
  *                                       string        the bits of a shard
  *
- * Requests with an Idempotency-Key.  <claim> is 32 hexadecimal digits, a digest of the key and of
- * whose key it is, so no text of a client stands in a key of Redis:
+ * Logs: requests that are acknowledged, and counted later (log/PROTOCOL.md).  <log> is 16
+ * hexadecimal digits, random.  A digest of an Idempotency-Key, and of whose key it is, stands for
+ * the key, so no text of a client stands in a key of Redis:
  *
- *     t:{p}:claim:<claim>               string        the record, in the partition of <claim>: I
- *                                                     (in flight) or D (done), gen (13 digits),
- *                                                     end of the lease (13), owner (16 bytes),
- *                                                     digest of the body (16), the answer; expires
- *     t:{p}:once:claim:<claim>          string        a marker, in each partition that the request
- *                                                     touches: gen (13 digits), how many of its
- *                                                     tasks were applied (7), digest of the body
- *                                                     (16 bytes); expires
+ *     t:{0}:heads                       hash          <log> -> number of its last entry, the era of
+ *                                                     the connection that appended it, ms of its
+ *                                                     writer's last sign of life
+ *     t:{0}:log:<log>                   stream        entries that are not counted yet (log/entry.h)
+ *     t:{0}:key:<digest>                string        the record of a key (log/record.h); expires
  *
  * Rate limits, in the partition of the key.  A policy has no ':'; without a policy <policy> is
  * empty:
@@ -123,6 +119,9 @@
  *     t:{0}:lock:<hash of the secret>   string        the same on the servers of --lock-redis;
  *                                                     expires
  *     t:{0}:fence                       integer       the last fencing token that was drawn
+ *     t:{0}:heads                       hash          log -> its head (log_state.h): the register of
+ *                                                     all logs
+ *     t:{0}:log:<log>                   stream        entries of acknowledged requests, <n>-0 each
  *     t:{0}:wish                        string        somebody asks for a pass of the rollups;
  *                                                     expires
  *     t:{0}:probe                       string        written by /readyz; expires
@@ -131,8 +130,8 @@
 #define STORAGE_SCHEMA_KEY_H
 
 #include "storage/base/compiler.h"
-#include "storage/job/claim.h"
 #include "storage/job/event.h"
+#include "storage/job/request_key.h"
 #include "storage/schema/partition.h"
 #include "storage/job/job.h"
 #include "storage/time/bucket.h"
@@ -177,12 +176,8 @@ void key_activity_prefix(struct key *key, const char *tag);
  * site and its ':', a part of @member. */
 bool key_member_of(struct slice member, struct slice site, struct slice *ret_rest) MUST_CHECK;
 
-/* The partition in which the record of a claim lies. */
-unsigned claim_partition(const struct partitions *partitions, const struct claim_digest *claim);
-
-/* t:{tag}:claim:<claim> and t:{tag}:once:claim:<claim> */
-void key_claim(struct key *key, const char *tag, const struct claim_digest *claim);
-void key_unit(struct key *key, const char *tag, const struct claim_digest *claim);
+/* t:{tag}:key:<digest> */
+void key_record(struct key *key, const char *tag, const struct key_digest *digest);
 
 /* t:{tag}:sets:<site> */
 void key_page_sets(struct key *key, const char *tag, struct slice site);

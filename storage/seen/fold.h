@@ -3,9 +3,9 @@
  * Layer: storage.  See seen/layout.h for what lies where.
  *
  * Any process may fold any log at any time, or die while it does.  The log (renamed to `old`) is
- * deleted only when all its fingerprints are in the bits.  Every step compares `ver` and changes it,
- * so of two processes that fold the same month one gives up.  A log is folded in pieces, so it may
- * have any length.
+ * deleted only when all its fingerprints are in the bits.  Every step compares `ver` and changes
+ * it, so of two processes that fold the same month one gives up.  A log is folded in pieces, so it
+ * may have any length.
  *
  * The process whose event made a log pass a multiple of SEEN_LOG_BYTES is told to fold it.  If that
  * process fails, or dies, the one that passes the next multiple is told.

@@ -44,7 +44,7 @@
  *
  * Source of the rules: RedisBloom's documentation and its figures (BF.INFO).  Source of the
  * algorithms: Bloom 1970; Kirsch, Mitzenmacher 2006 (two hashes make all); Dillinger, Manolios 2004
- * (what two hashes cost where bits are few); MurmurHash64A: A. Appleby, public domain; the mixture:
+ * (what that costs); MurmurHash64A: A. Appleby, public domain; the mixture:
  * D. Stafford's variant 13, as in SplitMix64.
  */
 #ifndef STORAGE_SKETCH_BLOOM_H

@@ -18,10 +18,7 @@ struct activity_day {
     int64_t expire_ms; /* UTC milliseconds: the end of its keep time; 0: it never expires */
 };
 
-/* The day that holds @at_s: the date on which the day of @zone begins. */
-int64_t activity_day_of(const struct zone *zone, int64_t at_s);
-
-/* The day that holds @at_s, and when it expires by @retention. */
+/* The day that holds @at_s (see bucket_day()), and when it expires by @retention. */
 struct activity_day activity_day_make(
     const struct zone *zone, const struct retention *retention, int64_t at_s);
 

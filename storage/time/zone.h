@@ -67,8 +67,8 @@ struct zone_change {
  * era.  Otherwise the last change holds for ever.
  *
  * Free with zone_free.  NULL: *ret_fault says why, a static text.  There is no memory, or the
- * changes are out of order, or one is larger than a day, or two are less than a day apart (a day
- * would have too many hours). */
+ * changes are out of order, or one is larger than a day, or two are less than a day apart: a day
+ * would have too many hours then. */
 struct zone *zone_make(const char *name, int64_t first_offset_s, const struct zone_change *changes,
     size_t n, bool repeats, int64_t repeats_s, const char **ret_fault) MUST_CHECK;
 void zone_free(struct zone *zone); /* NULL is harmless */

@@ -3,7 +3,7 @@
 #include "storage/core/reply_fault.h"
 #include "storage/redis/resp.h"
 #include <stdio.h>
-#include "storage/time/day.h"
+#include "storage/time/bucket.h"
 
 void activity_begin(
     struct activity *a, struct core *core, struct session *session, int64_t deadline_ms)
@@ -46,7 +46,7 @@ bool activity_sizes(struct activity *a, struct slice site, uint64_t ret[static P
 int64_t activity_oldest_day(const struct core *core, const struct zone *zone, int64_t now_s)
 {
     int64_t keep_s = core->config.retention.keep_s[LEVEL_DAY];
-    return keep_s >= now_s ? 0 : activity_day_of(zone, now_s - keep_s);
+    return keep_s >= now_s ? 0 : bucket_day(zone, now_s - keep_s);
 }
 
 /* What a partition says of its settings, and before which day bitmaps were swept away. */

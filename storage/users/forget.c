@@ -35,9 +35,9 @@ static bool parse_gone(struct slice member, struct slice *ret_site, struct slice
     return key_member_of(member, *ret_site, ret_index);
 }
 
-/* Clear the index's bits in @n bitmaps of the site, whose keys are @keys.  @last: they were the last,
- * and the index leaves `gone`.  An index that stays in `gone` is cleared again by the next job, so a
- * script without an answer leaves no doubt to be told of. */
+/* Clear the index's bits in @n bitmaps of the site, whose keys are @keys.  @last: they were the
+ * last, and the index leaves `gone`.  An index that stays in `gone` is cleared again by the next
+ * job, so a script without an answer leaves no doubt to be told of. */
 static bool clear_some(struct clearing *c, const struct buffer *keys, size_t n, bool last)
 {
     struct pipeline *p = &c->activity->pipe;

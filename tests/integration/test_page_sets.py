@@ -83,7 +83,7 @@ def test_a_thousand_pages_over_all_partitions(http, site):
 
 
 def test_many_pages_in_a_window_that_is_not_kept(start_redis, start_tallyd):
-    """A set and more pages than fit into one: several shards of each partition have to agree on what can be answered."""
+    """A set and more pages than fit into one: several portions of each partition have to agree on what can be answered."""
     client = start_tallyd("--partitions", "64", "--keep-minutes", "2h", redis=start_redis()).client()
     put(client, "all", [f"/{i}" for i in range(1000)])
     day = int(time.time()) // 86400 * 86400 - 3 * 86400

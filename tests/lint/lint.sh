@@ -11,6 +11,8 @@ complain() {
 
 complain "not formatted (make format):" "$(clang-format --dry-run "$@" 2>&1 | grep -E 'warning|error' | cut -d: -f1 | sort -u)"
 
+complain "lines of more than 100 columns:" "$(awk 'length($0) > 100 {print FILENAME":"FNR}' "$@")"
+
 # Every source of a layer, however deep its folder lies.  A tool that the build runs is no part of the service.
 storage=$(find storage -name '*.[ch]')
 handlers=$(find handlers -name '*.[ch]')

@@ -273,7 +273,8 @@ Test(cover, outer_moves_inwards_where_nothing_is_kept)
 }
 
 /* The property: random scenes against a naive model that looks at every minute and knows nothing of
- * zones, greed or nesting, only the two conditions of storage/read/README.md, "What may be read". */
+ * zones, greed or nesting, only the two conditions of storage/read/README.md, "What may be read".
+ * */
 
 static uint64_t random_state;
 

@@ -8,11 +8,11 @@ TestSuite(activity_day, .timeout = 60);
 
 Test(activity_day, days_are_dates)
 {
-    cr_expect_eq(activity_day_of(zone_utc(), 0), 0);
-    cr_expect_eq(activity_day_of(zone_utc(), DAY_S - 1), 0);
-    cr_expect_eq(activity_day_of(zone_utc(), DAY_S), 1);
-    cr_expect_eq(activity_day_of(zone_utc(), -1), -1);
-    cr_expect_eq(activity_day_of(zone_utc(), INT64_C(1795187834)),
+    cr_expect_eq(bucket_day(zone_utc(), 0), 0);
+    cr_expect_eq(bucket_day(zone_utc(), DAY_S - 1), 0);
+    cr_expect_eq(bucket_day(zone_utc(), DAY_S), 1);
+    cr_expect_eq(bucket_day(zone_utc(), -1), -1);
+    cr_expect_eq(bucket_day(zone_utc(), INT64_C(1795187834)),
         civil_to_days((struct civil_date){2026, 11, 20}));
 }
 

@@ -3,8 +3,8 @@
  * Layer: storage, pure.  One owner.  Redis answers in the order of commands; who sends several
  * kinds of them on one connection notes here, run by run, whose they were.
  */
-#ifndef STORAGE_WRITE_REPLY_ORDER_H
-#define STORAGE_WRITE_REPLY_ORDER_H
+#ifndef STORAGE_LOG_REPLY_ORDER_H
+#define STORAGE_LOG_REPLY_ORDER_H
 
 #include <stdbool.h>
 #include <stddef.h>

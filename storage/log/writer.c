@@ -1,14 +1,16 @@
-#include "storage/write/writer.h"
+#include "storage/log/writer.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "storage/base/clock.h"
 #include "storage/base/cond.h"
-#include "storage/write/writer_state.h"
+#include "storage/log/writer_state.h"
 
-#define FLUSH_EVENTS_MAX 10000
+#define ENTRY_EVENTS_MAX 10000
+#define KEYED_EVENTS_MAX 1000 /* of an entry with keys: each is two arguments of a script */
 #define LIMITS_MAX       1000 /* taken at once */
 
 /* ---- what waits ---- */
@@ -37,10 +39,7 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
     bool wake = false;
     *ret_err = STORAGE_OK;
     pthread_mutex_lock(&w->lock);
-    /* Who has claimed a key was taken before, and is let through. */
-    bool claimed = job->op == STORAGE_WRITE && job->u.write.claim != NULL &&
-                   monotonic_ms() < w->drain_deadline_ms;
-    if ((w->draining && !claimed) || w->stop) {
+    if (w->draining || w->stop) {
         *ret_err = STORAGE_SHUTDOWN;
     } else if (w->queue.events + w->limits.events > 0 &&
                w->queue.events + w->limits.events + job->cost > w->core->config.queue_events) {
@@ -58,18 +57,18 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
     return *ret_err == STORAGE_OK;
 }
 
-/* A flush with direct requests must fit into one script: it is kept small, or ends before them. */
+/* An entry of requests with a key is kept small, or ends before them. */
 static size_t most_events(const struct job_queue *queue)
 {
     size_t events = 0;
-    for (const struct storage_job *job = queue->first; job != NULL && events < FLUSH_EVENTS_MAX;
+    for (const struct storage_job *job = queue->first; job != NULL && events < ENTRY_EVENTS_MAX;
          job = job->next) {
-        if (job->u.write.claim != NULL && job->u.write.claim->direct) {
-            return events < FLUSH_DIRECT_MAX ? FLUSH_DIRECT_MAX : events;
+        if (job->u.write.keyed != NULL) {
+            return events < KEYED_EVENTS_MAX ? KEYED_EVENTS_MAX : events;
         }
         events += job->cost;
     }
-    return FLUSH_EVENTS_MAX;
+    return ENTRY_EVENTS_MAX;
 }
 
 struct storage_job *writer_take_jobs(struct writer *w, size_t min_events)
@@ -99,8 +98,8 @@ void writer_fail_jobs(struct storage_job *jobs, enum storage_err err)
 {
     while (jobs != NULL) {
         struct storage_job *next = jobs->next;
-        free(jobs->rows);
-        jobs->rows = NULL;
+        free((void *)(uintptr_t)jobs->chunk.p);
+        jobs->chunk = (struct slice){NULL, 0};
         job_done(jobs, err);
         jobs = next;
     }
@@ -145,7 +144,7 @@ int64_t writer_next_deadline_ms(struct writer *w)
     pthread_mutex_unlock(&w->lock);
     int64_t limits = limiter_deadline_ms(&w->limiter);
     next = limits < next ? limits : next;
-    int64_t under_way = delivery_deadline_ms(&w->delivery);
+    int64_t under_way = appender_due_ms(&w->appender);
     return under_way < next ? under_way : next;
 }
 
@@ -154,8 +153,7 @@ int64_t writer_next_deadline_ms(struct writer *w)
 static void writer_free(struct writer *w)
 {
     session_close(&w->session);
-    delivery_release(&w->delivery);
-    flush_maker_free(w->maker);
+    appender_release(&w->appender);
     limiter_release(&w->limiter);
     free(w->order.runs);
     if (w->wake_fd >= 0) {
@@ -166,7 +164,7 @@ static void writer_free(struct writer *w)
     free(w);
 }
 
-struct writer *writer_start(struct core *core, struct seen_fold *seen_fold)
+struct writer *writer_start(struct core *core, struct unfolded *unfolded)
 {
     struct writer *w = calloc(1, sizeof(*w));
     if (w == NULL) {
@@ -180,9 +178,8 @@ struct writer *writer_start(struct core *core, struct seen_fold *seen_fold)
     w->disconnected_ms = monotonic_ms();
     limiter_init(&w->limiter, core);
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    w->maker = flush_maker_new(core, &w->delivery.pace);
-    if (!delivery_init(&w->delivery, core, seen_fold) || w->maker == NULL || w->wake_fd < 0 ||
-        pthread_create(&w->thread, NULL, writer_main, w) != 0) {
+    appender_init(&w->appender, core, unfolded);
+    if (w->wake_fd < 0 || pthread_create(&w->thread, NULL, writer_main, w) != 0) {
         writer_free(w);
         return NULL;
     }
@@ -219,4 +216,12 @@ void writer_stop(struct writer *w)
     (void)eventfd_write(w->wake_fd, 1);
     pthread_join(w->thread, NULL);
     writer_free(w);
+}
+
+void writer_folded(struct writer *w, const char *id, uint64_t n)
+{
+    pthread_mutex_lock(&w->lock);
+    memcpy(w->folded_id, id, LOG_ID_TEXT + 1);
+    w->folded_n = n;
+    pthread_mutex_unlock(&w->lock);
 }

@@ -1,14 +1,14 @@
-#include "storage/job/claim.h"
+#include "storage/job/request_key.h"
 
 #include <sodium.h>
 #include <stdlib.h>
 #include <xxhash.h>
 
-_Static_assert(sizeof(XXH128_canonical_t) == sizeof(struct claim_digest), "128 bits");
+_Static_assert(sizeof(XXH128_canonical_t) == sizeof(struct key_digest), "128 bits");
 
-struct claim_digest claim_key(struct slice owner, struct slice key)
+struct key_digest request_key_digest(struct slice owner, struct slice key)
 {
-    struct claim_digest ret;
+    struct key_digest ret;
     crypto_generichash_state state;
     uint64_t n = owner.n;
     /* These functions fail only for sizes out of range, and the sizes are constants. */
@@ -24,9 +24,9 @@ struct claim_digest claim_key(struct slice owner, struct slice key)
     return ret;
 }
 
-struct claim_digest claim_body(uint64_t how, struct slice body)
+struct key_digest request_body_digest(uint64_t how, struct slice body)
 {
-    struct claim_digest ret;
+    struct key_digest ret;
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(
         &canonical, XXH3_128bits_withSeed(body.n == 0 ? "" : body.p, body.n, how));
@@ -34,14 +34,14 @@ struct claim_digest claim_body(uint64_t how, struct slice body)
     return ret;
 }
 
-void claim_print(const struct claim_digest *digest, char text[CLAIM_TEXT])
+void key_digest_print(const struct key_digest *digest, char text[KEY_DIGEST_TEXT])
 {
-    (void)sodium_bin2hex(text, CLAIM_TEXT, digest->bytes, sizeof(digest->bytes));
+    (void)sodium_bin2hex(text, KEY_DIGEST_TEXT, digest->bytes, sizeof(digest->bytes));
 }
 
-void claim_release(struct claim *claim)
+void request_key_release(struct request_key *key)
 {
-    free(claim->replay);
-    claim->replay = NULL;
-    claim->replay_n = 0;
+    free(key->replay);
+    key->replay = NULL;
+    key->replay_n = 0;
 }

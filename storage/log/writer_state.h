@@ -1,22 +1,22 @@
 /* writer_state.h - the writer's insides, and what its three files ask of each other.
  *
- * Layer: storage, private to writer.c (what waits for the thread, and its life), writer_loop.c
- * (what it does) and writer_connection.c (its connection, and patience where there is none).
+ * Layer: storage, private to writer.c (what waits for the thread, and its life), loop.c (what the
+ * thread does) and connection.c (its connection, and patience where there is none).
  *
- * Ownership: a job belongs to its queue until it is taken, then to the flush or the limiter it went
+ * Ownership: a job belongs to its queue until it is taken, then to the entry or the limiter it went
  * into.  Thread safety: what is under `lock` from any thread; the rest is the writer thread's own,
  * and all functions here are called on it.
  */
-#ifndef STORAGE_WRITE_WRITER_STATE_H
-#define STORAGE_WRITE_WRITER_STATE_H
+#ifndef STORAGE_LOG_WRITER_STATE_H
+#define STORAGE_LOG_WRITER_STATE_H
 
 #include "storage/core/prepare.h"
 #include "storage/core/session.h"
 #include "storage/job/queue.h"
 #include "storage/limit/limiter.h"
-#include "storage/write/delivery.h"
-#include "storage/write/reply_order.h"
-#include "storage/write/writer.h"
+#include "storage/log/append.h"
+#include "storage/log/reply_order.h"
+#include "storage/log/writer.h"
 
 #define WRITER_RETRY_MIN_MS 10 /* between two attempts to connect, at first */
 
@@ -36,11 +36,12 @@ struct writer {
     bool busy;      /* jobs are waiting or under way */
     bool draining, stop;
     int64_t drain_deadline_ms;
+    char folded_id[LOG_ID_TEXT + 1]; /* of this log all up to folded_n is folded */
+    uint64_t folded_n;
 
     /* The thread's own. */
     struct session session;
-    struct flush_maker *maker;
-    struct delivery delivery;
+    struct appender appender;
     struct limiter limiter;
     struct reply_order order; /* of enum reply_owner */
     bool prepared_once;
@@ -56,7 +57,7 @@ struct writer {
 
 /* ---- writer.c: what waits ---- */
 
-/* The jobs of the next flush, if @min_events wait; else NULL. */
+/* The jobs of the next entry, if @min_events wait; else NULL. */
 struct storage_job *writer_take_jobs(struct writer *writer, size_t min_events);
 
 /* The same for limits. */

@@ -1,29 +1,29 @@
 #include "storage/base/clock.h"
-#include "storage/write/writer_state.h"
+#include "storage/log/writer_state.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/eventfd.h>
 
-#define FLUSHES_MAX 2    /* under way at once */
-#define ROUNDS_MAX  2    /* of limits under way at once, but for those that go with a flush */
-#define LOOK_MS     50   /* while no flush can begin: how often deadlines are looked at */
-#define SILENCE_MS  5000 /* no reply for so long: the connection is dead, or as good as */
+#define ROUNDS_MAX 2    /* of limits under way at once, but for those that go with a flush */
+#define LOOK_MS    50   /* while no flush can begin: how often deadlines are looked at */
+#define SILENCE_MS 5000 /* no reply for so long: the connection is dead, or as good as */
 
 /* Whose a reply is. */
-enum reply_owner { REPLY_OF_LIMITER, REPLY_OF_DELIVERY };
+enum reply_owner { REPLY_OF_LIMITER, REPLY_OF_APPENDER };
 
-/* How many events must wait before a flush begins.  One while Redis is free; while it works on one,
- * as many as that had: then it finds the next one when it is done, and neither is smaller for it.
+/* How many events must wait before an entry is made.  One while Redis is free; while it works on one,
+ * as many as that has: then it finds the next one when it is done, and neither is smaller for it.
  */
 static size_t events_to_begin(const struct writer *w)
 {
     size_t under_way = 0;
-    if (w->session.redis == NULL || w->delivery.n_flushes >= FLUSHES_MAX) {
+    if (w->session.redis == NULL || !appender_has_room(&w->appender)) {
         return SIZE_MAX;
     }
-    for (const struct flush *flush = w->delivery.flushes; flush != NULL; flush = flush->next) {
-        under_way += flush->n_rows;
+    for (const struct log_entry *e = w->appender.first; e != NULL; e = e->next) {
+        under_way += e->state == ENTRY_ANSWERED ? 0 : e->n_plain + e->n_keyed;
     }
     return under_way == 0 ? 1 : under_way;
 }
@@ -38,21 +38,28 @@ static size_t limits_to_begin(const struct writer *w)
     return under_way == 0 ? 1 : under_way;
 }
 
-/* True: a flush goes out. */
-static bool start_flush(struct writer *w)
+/* True: an entry goes out. */
+static bool begin_entry(struct writer *w)
 {
     struct storage_job *jobs = writer_take_jobs(w, events_to_begin(w));
     if (jobs == NULL) {
         return false;
     }
-    struct flush *flush = flush_make(w->maker, jobs, redis_clock_ms(&w->core->clock));
-    if (flush == NULL) {
+    if (!appender_add(&w->appender, jobs, redis_clock_ms(&w->core->clock))) {
         writer_fail_jobs(jobs, STORAGE_NOMEM);
         return false;
     }
-    flush->sent_us = monotonic_us();
-    delivery_add(&w->delivery, flush);
     return true;
+}
+
+/* What is folded is cut off the log. */
+static void note_folded(struct writer *w)
+{
+    pthread_mutex_lock(&w->lock);
+    if (strcmp(w->folded_id, w->appender.id) == 0) {
+        appender_trim(&w->appender, w->folded_n);
+    }
+    pthread_mutex_unlock(&w->lock);
 }
 
 /* ---- sending ---- */
@@ -76,12 +83,13 @@ static void send_limits(struct writer *w, int64_t now_ms, bool with_flush)
     queue_commands(w, &w->limiter.out, REPLY_OF_LIMITER, w->limiter.scripts);
 }
 
-static void send_flushes(struct writer *w, int64_t now_ms)
+static void send_entries(struct writer *w, int64_t now_ms)
 {
-    if (!delivery_pump(&w->delivery, &w->session, now_ms)) {
+    note_folded(w);
+    if (!appender_pump(&w->appender, &w->session, now_ms)) {
         w->lost = true;
     }
-    queue_commands(w, &w->delivery.out, REPLY_OF_DELIVERY, w->delivery.scripts);
+    queue_commands(w, &w->appender.out, REPLY_OF_APPENDER, w->appender.n_out);
     if (w->lost) {
         return;
     }
@@ -99,7 +107,7 @@ static bool take_reply(struct writer *w, const struct reply *reply)
         return false; /* an answer nobody asked for */
     }
     return owner == REPLY_OF_LIMITER ? limiter_take_reply(&w->limiter, reply)
-                                     : delivery_take_reply(&w->delivery, reply);
+                                     : appender_take_reply(&w->appender, reply);
 }
 
 static void read_replies(struct writer *w)
@@ -135,7 +143,7 @@ static void call_tick(struct writer *w, int64_t now_ms)
 static void answer_late(struct writer *w, int64_t now_ms)
 {
     writer_fail_late(w, now_ms);
-    delivery_answer_late(&w->delivery, now_ms);
+    appender_answer_late(&w->appender, now_ms);
     limiter_answer_late(&w->limiter, now_ms);
 }
 
@@ -167,20 +175,20 @@ static void work(struct writer *w)
         writer_try_connect(w, now_ms);
         now_ms = monotonic_ms();
     }
-    struct flush *done = delivery_take_done(&w->delivery);
     if (w->session.redis == NULL) {
         writer_lose_patience(w, now_ms);
     } else if (!w->lost) {
         w->heard_ms = w->order.n == 0 ? now_ms : w->heard_ms;
         w->lost = now_ms - w->heard_ms > SILENCE_MS;
         if (!w->lost) {
-            send_limits(w, now_ms, start_flush(w));
-            send_flushes(w, now_ms);
+            send_limits(w, now_ms, begin_entry(w));
+            send_entries(w, now_ms);
         }
     }
     limiter_finish(&w->limiter);
-    delivery_finish(&w->delivery, done); /* after sending: Redis works while clients are answered */
     answer_late(w, now_ms);
+    appender_finish(&w->appender); /* after sending: Redis works while clients are answered */
+    appender_let_go(&w->appender, now_ms);
     if (w->lost) {
         writer_disconnect(w, now_ms);
     }
@@ -196,15 +204,15 @@ static int patience(struct writer *w)
         wake_ms = w->next_connect_ms;
     }
     wake_ms = w->tick_ms < wake_ms ? w->tick_ms : wake_ms;
-    int64_t hold_ms = w->delivery.hold_until_ms;
-    if (hold_ms > now_ms && w->delivery.flushes != NULL && hold_ms < wake_ms) {
+    int64_t hold_ms = w->appender.hold_until_ms;
+    if (hold_ms > now_ms && w->appender.first != NULL && hold_ms < wake_ms) {
         wake_ms = hold_ms;
     }
     hold_ms = w->limiter.hold_until_ms;
     if (hold_ms > now_ms && w->limiter.again.first != NULL && hold_ms < wake_ms) {
         wake_ms = hold_ms;
     }
-    if ((w->delivery.n_flushes > 0 || limiter_pending(&w->limiter) > 0) &&
+    if ((w->appender.n_awaited > 0 || limiter_pending(&w->limiter) > 0) &&
         now_ms + LOOK_MS < wake_ms) {
         wake_ms = now_ms + LOOK_MS; /* who comes now does not wake us, but has a deadline */
     }
@@ -224,7 +232,7 @@ static bool may_sleep(struct writer *w)
     bool sleep = w->queue.events < begin && w->limits.events < begin_limits && !w->stop;
     w->wake_at = !sleep ? SIZE_MAX : !connected ? 1 : begin;
     w->wake_at_limits = !sleep ? SIZE_MAX : !connected ? 1 : begin_limits;
-    if (w->queue.first == NULL && w->limits.first == NULL && w->delivery.flushes == NULL &&
+    if (w->queue.first == NULL && w->limits.first == NULL && !appender_has_jobs(&w->appender) &&
         limiter_pending(&w->limiter) == 0) {
         w->busy = false;
         pthread_cond_broadcast(&w->idle);
@@ -260,7 +268,7 @@ static void wait_for_events(struct writer *w)
 static void give_up(struct writer *w)
 {
     writer_fail_waiting(w, STORAGE_SHUTDOWN);
-    delivery_answer_late(&w->delivery, INT64_MAX);
+    appender_answer_late(&w->appender, INT64_MAX);
     limiter_answer_late(&w->limiter, INT64_MAX);
 }
 

@@ -1,5 +1,5 @@
 #include "storage/base/clock.h"
-#include "storage/write/writer_state.h"
+#include "storage/log/writer_state.h"
 
 #define CONNECT_MS   1000 /* one attempt to connect and prepare */
 #define STEADY_MS    1000 /* a connection that held so long was a good one */
@@ -15,7 +15,7 @@ static void back_off(struct writer *w, int64_t now_ms)
 void writer_disconnect(struct writer *w, int64_t now_ms)
 {
     session_close(&w->session);
-    delivery_lost(&w->delivery);
+    appender_lost(&w->appender);
     limiter_lost(&w->limiter);
     reply_order_clear(&w->order);
     w->lost = false;
@@ -39,7 +39,8 @@ void writer_try_connect(struct writer *w, int64_t now_ms)
     int64_t deadline_ms = now_ms + CONNECT_MS;
     if (session_open(&w->session, w->core, deadline_ms, error, sizeof(error))) {
         if (session_prepare(&w->session, w->core, &w->replaced, !w->prepared_once, deadline_ms,
-                error, sizeof(error))) {
+                error, sizeof(error)) &&
+            appender_connected(&w->appender, &w->session, deadline_ms)) {
             w->prepared_once = true;
             w->disconnected_ms = 0;
             w->connected_ms = monotonic_ms();

@@ -1,4 +1,4 @@
-#include "storage/write/reply_order.h"
+#include "storage/log/reply_order.h"
 
 #include <stdlib.h>
 

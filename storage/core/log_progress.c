@@ -1,0 +1,197 @@
+#include "storage/core/log_progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "storage/base/index.h"
+#include "storage/core/reply_fault.h"
+#include "storage/redis/ask.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+void log_progress_release(struct log_progress *progress)
+{
+    free(progress->logs);
+    free(progress->next);
+    buffer_release(&progress->out);
+    *progress = (struct log_progress){.logs = NULL};
+}
+
+/* The one of @n logs; where they stand as in another list, that is found at once at @hint. */
+static struct log_standing *find(struct log_standing *logs, size_t n, const char *id, size_t hint)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct log_standing *log = &logs[(hint + i) % n];
+        if (memcmp(log->head.id, id, LOG_ID_TEXT) == 0) {
+            return log;
+        }
+    }
+    return NULL;
+}
+
+const struct log_standing *log_progress_find(const struct log_progress *progress, const char *id)
+{
+    return find(progress->logs, progress->n, id, 0);
+}
+
+/* ---- one round trip ---- */
+
+struct reading {
+    struct log_progress *progress;
+    size_t n_fresh;             /* of progress->next: what the heads say now */
+    struct log_standing *asked; /* whose cursors are read */
+    size_t n_asked;
+    bool heads;           /* the first reply has the heads */
+    enum storage_err err; /* the first fault */
+    bool lost;
+};
+
+static enum storage_err foreign(struct reading *r, const char *what)
+{
+    (void)snprintf(r->progress->detail, sizeof(r->progress->detail), "%s holds foreign data", what);
+    return STORAGE_REFUSED;
+}
+
+static enum storage_err take_heads(struct reading *r, const struct reply *reply)
+{
+    if (reply->type != REPLY_ARRAY || reply->n % 2 != 0) {
+        return foreign(r, "heads");
+    }
+    for (size_t i = 0; i < reply->n; i += 2) {
+        struct log_head head;
+        if (!log_head_parse(reply->items[i].text, reply->items[i + 1].text, &head)) {
+            return foreign(r, "heads");
+        }
+        struct log_progress *p = r->progress;
+        if (!array_reserve(&p->next, &p->next_capacity, r->n_fresh, sizeof(*p->next))) {
+            return STORAGE_NOMEM;
+        }
+        p->next[r->n_fresh++] = (struct log_standing){.head = head};
+    }
+    return STORAGE_OK;
+}
+
+static enum storage_err take_cursors(struct reading *r, const struct reply *reply)
+{
+    if (reply->type != REPLY_ARRAY || reply->n != r->n_asked) {
+        return foreign(r, "a partition's state");
+    }
+    for (size_t i = 0; i < reply->n; i++) {
+        struct log_cursor cursor;
+        if (!log_cursor_parse(&reply->items[i], &cursor)) {
+            return foreign(r, "a cursor");
+        }
+        uint64_t *counted = &r->asked[i].counted;
+        *counted = cursor.whole < *counted ? cursor.whole : *counted;
+    }
+    return STORAGE_OK;
+}
+
+/* All replies are taken, so that none is left on the connection. */
+static bool take_reply(void *data, size_t i, const struct reply *reply)
+{
+    struct reading *r = data;
+    enum storage_err err = STORAGE_OK;
+    if (reply->type == REPLY_ERROR) {
+        err = reply_err(reply, &r->lost);
+        (void)snprintf(r->progress->detail, sizeof(r->progress->detail), "%s", reply->text.p);
+    } else {
+        err = r->heads && i == 0 ? take_heads(r, reply) : take_cursors(r, reply);
+    }
+    r->err = r->err == STORAGE_OK ? err : r->err;
+    return true;
+}
+
+static void ask_heads(const struct core *core, struct buffer *out)
+{
+    struct key key;
+    key_fixed(&key, core->partitions.tag[0], "heads", SLICE(""));
+    resp_head(out, 2);
+    resp_text(out, "HGETALL");
+    resp_word(out, key.p, key.n);
+}
+
+/* Ask each partition for the cursors of r->asked. */
+static void ask_cursors(const struct core *core, const struct reading *r, struct buffer *out)
+{
+    for (unsigned p = 0; r->n_asked > 0 && p < core->partitions.n; p++) {
+        struct key key;
+        key_fixed(&key, core->partitions.tag[p], "state", SLICE(""));
+        resp_head(out, 2 + r->n_asked);
+        resp_text(out, "HMGET");
+        resp_word(out, key.p, key.n);
+        for (size_t i = 0; i < r->n_asked; i++) {
+            resp_word(out, r->asked[i].head.id, LOG_ID_TEXT);
+        }
+    }
+}
+
+static enum storage_err run_trip(
+    struct reading *r, struct core *core, struct session *session, int64_t deadline_ms)
+{
+    struct buffer *out = &r->progress->out;
+    size_t n = (r->heads ? 1 : 0) + (r->n_asked > 0 ? core->partitions.n : 0);
+    for (size_t i = 0; i < r->n_asked; i++) {
+        r->asked[i].counted = UINT64_MAX;
+    }
+    if (r->heads) {
+        ask_heads(core, out);
+    }
+    ask_cursors(core, r, out);
+    enum redis_status status = redis_ask_all(session->redis, out, n, deadline_ms, take_reply, r);
+    if (status != REDIS_OK_STATUS) {
+        r->lost = true;
+        return status == REDIS_TIMEOUT ? STORAGE_LATE : STORAGE_DOWN;
+    }
+    return r->err;
+}
+
+/* What was learnt of the logs that were known before; the others go to the front, to be asked for.
+ * Returns their number. */
+static size_t sort_known(struct reading *r)
+{
+    struct log_standing *fresh = r->progress->next;
+    size_t n_new = 0;
+    for (size_t i = 0; i < r->n_fresh; i++) {
+        struct log_standing log = fresh[i];
+        const struct log_standing *known = find(r->asked, r->n_asked, log.head.id, i);
+        if (known != NULL) {
+            fresh[i].counted = known->counted;
+        } else if (log.head.n > 0) { /* of an empty log there is nothing to be counted */
+            fresh[i] = fresh[n_new];
+            fresh[n_new++] = log;
+        }
+    }
+    return n_new;
+}
+
+enum storage_err log_progress_read(struct log_progress *progress, struct core *core,
+    struct session *session, int64_t deadline_ms, bool *ret_lost)
+{
+    struct reading r = {.progress = progress,
+        .asked = progress->logs,
+        .n_asked = progress->n,
+        .heads = true,
+        .err = STORAGE_OK};
+    progress->detail[0] = '\0';
+    enum storage_err err = run_trip(&r, core, session, deadline_ms);
+    size_t n_new = err == STORAGE_OK ? sort_known(&r) : 0;
+    if (n_new > 0) {
+        r.asked = progress->next;
+        r.n_asked = n_new;
+        r.heads = false;
+        err = run_trip(&r, core, session, deadline_ms);
+    }
+    *ret_lost = *ret_lost || r.lost;
+    if (err != STORAGE_OK) {
+        return err;
+    }
+    struct log_standing *before = progress->logs;
+    size_t capacity = progress->capacity;
+    progress->logs = progress->next;
+    progress->n = r.n_fresh;
+    progress->capacity = progress->next_capacity;
+    progress->next = before;
+    progress->next_capacity = capacity;
+    return STORAGE_OK;
+}

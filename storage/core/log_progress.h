@@ -1,0 +1,46 @@
+/* log_progress.h - which logs are open, and how much of each is counted in all partitions.
+ *
+ * Layer: storage.  Not thread-safe: one owner.
+ *
+ * Requests are acknowledged when they are in a log, and counted later, partition by partition
+ * (schema/log_state.h).  Whoever must know whether everything is counted reads heads and cursors:
+ * a question before it is answered, the leader before it closes a log.
+ *
+ * The cursors are read after the heads, over the same connection.  A cursor only grows, unless
+ * Redis goes back, and that ends the connection.  So what is counted by a reading stays counted for
+ * as long as the connection lives.
+ */
+#ifndef STORAGE_CORE_LOG_PROGRESS_H
+#define STORAGE_CORE_LOG_PROGRESS_H
+
+#include "storage/core/session.h"
+#include "storage/schema/log_state.h"
+
+struct log_standing {
+    struct log_head head;
+    uint64_t counted; /* in all partitions: entries up to this number */
+};
+
+/* Zeroed at first. */
+struct log_progress {
+    struct log_standing *logs; /* owned; all that are open */
+    size_t n, capacity;
+    struct log_standing *next; /* owned; where the next reading goes */
+    size_t next_capacity;
+    struct buffer out;
+    char detail[96]; /* with STORAGE_REFUSED: why */
+};
+
+void log_progress_release(struct log_progress *progress);
+
+/* Read anew which logs are open, and how far they are.  One round trip; a second one if there is a
+ * log that was not there at the last reading.  @session is connected; *ret_lost becomes true if it
+ * must be closed.  Where it fails, progress->logs are the logs of the last reading, and what is
+ * counted of them is void. */
+enum storage_err log_progress_read(struct log_progress *progress, struct core *core,
+    struct session *session, int64_t deadline_ms, bool *ret_lost) MUST_CHECK;
+
+/* The log @id; NULL: it is not open. */
+const struct log_standing *log_progress_find(const struct log_progress *progress, const char *id);
+
+#endif

@@ -1,0 +1,555 @@
+#include "storage/log/append.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/base/clock.h"
+#include "storage/base/index.h"
+#include "storage/core/reply_fault.h"
+#include "storage/log/record.h"
+#include "storage/redis/ask.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+#define UNDER_WAY_MAX 2  /* entries */
+#define AGAIN_MS      20 /* after LOADING, BUSY and the like */
+#define BEAT_MS       5000
+#define PROOF_MS      1000 /* a command so often while entries are held that are not safe */
+#define OUT_KEEP      (512 * 1024)
+
+/* What append.lua answers. */
+enum append_code { APPEND_OK, APPEND_DUP, APPEND_GAP, APPEND_GONE };
+
+static void random_id(char ret[LOG_ID_TEXT + 1])
+{
+    unsigned char bytes[LOG_ID_TEXT / 2];
+    randombytes_buf(bytes, sizeof(bytes));
+    sodium_bin2hex(ret, LOG_ID_TEXT + 1, bytes, sizeof(bytes));
+}
+
+void appender_init(struct appender *a, struct core *core, struct unfolded *unfolded)
+{
+    *a = (struct appender){.core = core, .unfolded = unfolded, .next_n = 1};
+}
+
+void appender_release(struct appender *a)
+{
+    while (a->first != NULL) {
+        struct log_entry *next = a->first->next;
+        entry_release(a->first);
+        a->first = next;
+    }
+    for (size_t i = 0; i < a->n_awaited; i++) {
+        entry_release(a->sent[a->sent_first + i].entry);
+    }
+    free(a->sent);
+    buffer_release(&a->out);
+}
+
+/* ---- entries that are held ---- */
+
+static void append_held(struct appender *a, struct log_entry *entry)
+{
+    entry->next = NULL;
+    if (a->last == NULL) {
+        a->first = entry;
+    } else {
+        a->last->next = entry;
+    }
+    a->last = entry;
+}
+
+bool appender_has_room(const struct appender *a)
+{
+    size_t unanswered = 0;
+    for (const struct log_entry *e = a->first; e != NULL; e = e->next) {
+        unanswered += e->state != ENTRY_ANSWERED;
+    }
+    return a->id[0] != '\0' && !a->is_gone && unanswered < UNDER_WAY_MAX &&
+           !unfolded_is_full(a->unfolded);
+}
+
+bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms)
+{
+    struct log_entry *entry = entry_new(jobs, arrival_ms);
+    if (entry == NULL) {
+        return false;
+    }
+    memcpy(entry->id, a->id, sizeof(entry->id));
+    entry->n = a->next_n++;
+    append_held(a, entry);
+    return true;
+}
+
+void appender_trim(struct appender *a, uint64_t n)
+{
+    a->trim_n = n > a->trim_n ? n : a->trim_n;
+}
+
+static int64_t go_back_ms(const struct appender *a)
+{
+    return atomic_load(&a->core->go_back_ms);
+}
+
+static bool entry_is_safe(const struct appender *a, const struct log_entry *entry)
+{
+    return entry->state == ENTRY_ANSWERED &&
+           (go_back_ms(a) == 0 || entry->answered_ms + go_back_ms(a) <= a->proved_ms);
+}
+
+void appender_let_go(struct appender *a, int64_t now_ms)
+{
+    (void)now_ms;
+    while (a->first != NULL && entry_is_safe(a, a->first)) {
+        struct log_entry *entry = a->first;
+        a->first = entry->next;
+        a->last = a->first == NULL ? NULL : a->last;
+        entry_release(entry);
+    }
+}
+
+/* ---- answers to jobs ---- */
+
+static void done_with(struct appender *a, struct storage_job *job, enum storage_err err)
+{
+    job->err = err;
+    job_queue_append(&a->done, job);
+}
+
+void appender_finish(struct appender *a)
+{
+    struct storage_job *next;
+    struct storage_job *job = a->done.first;
+    a->done = (struct job_queue){0};
+    for (; job != NULL; job = next) {
+        next = job->next;
+        job_done(job, job->err);
+    }
+}
+
+static void answer_all(struct appender *a, struct log_entry *entry, enum storage_err err)
+{
+    struct storage_job *next;
+    for (struct storage_job *job = entry->jobs; job != NULL; job = next) {
+        next = job->next;
+        done_with(a, job, err);
+    }
+    entry->jobs = NULL;
+    entry->n_jobs = 0;
+    for (size_t i = 0; i < entry->n_keyed; i++) {
+        if (entry->keyed[i].job != NULL) {
+            done_with(a, entry->keyed[i].job, err);
+            entry->keyed[i].job = NULL;
+        }
+    }
+}
+
+/* ---- sending ---- */
+
+static bool note_sent(
+    struct appender *a, enum append_command command, struct log_entry *entry, int64_t now_ms)
+{
+    if (a->sent_first > 0 && a->sent_first + a->n_awaited == a->sent_capacity) {
+        memmove(a->sent, a->sent + a->sent_first, a->n_awaited * sizeof(*a->sent));
+        a->sent_first = 0;
+    }
+    if (!array_reserve(
+            &a->sent, &a->sent_capacity, a->sent_first + a->n_awaited, sizeof(*a->sent))) {
+        return false;
+    }
+    a->sent[a->sent_first + a->n_awaited++] =
+        (struct append_sent){command, entry == NULL ? NULL : entry_reference(entry), now_ms};
+    a->n_out++;
+    return true;
+}
+
+static void put_key(struct appender *a, const char *name, const char *suffix)
+{
+    struct key key;
+    key_fixed(&key, a->core->partitions.tag[0], name, slice_of(suffix));
+    resp_word(&a->out, key.p, key.n);
+}
+
+static void put_append(struct appender *a, const struct session *session, struct log_entry *entry)
+{
+    uint8_t head[ENTRY_HEAD];
+    struct key key;
+    entry_print_head(entry, head);
+    script_head(
+        &a->out, &session->scripts, SCRIPT_APPEND, 2 + entry->n_keyed, 7 + 2 * entry->n_keyed);
+    put_key(a, "heads", "");
+    put_key(a, "log:", entry->id);
+    for (size_t i = 0; i < entry->n_keyed; i++) {
+        key_record(&key, a->core->partitions.tag[0], &entry->keyed[i].key);
+        resp_word(&a->out, key.p, key.n);
+    }
+    resp_text(&a->out, entry->id);
+    resp_decimal(&a->out, (int64_t)entry->n);
+    resp_text(&a->out, a->era);
+    resp_text(&a->out, a->may_jump && entry == a->first ? "1" : "");
+    resp_word(&a->out, head, sizeof(head));
+    resp_word(&a->out, entry->plain.p, entry->plain.n);
+    resp_decimal(&a->out, RECORD_TTL_MS);
+    for (size_t i = 0; i < entry->n_keyed; i++) {
+        record_put(&a->out, entry, i);
+        resp_word(&a->out, entry->keyed[i].chunk.p, entry->keyed[i].chunk.n);
+    }
+}
+
+static bool send_entries(struct appender *a, const struct session *session, int64_t now_ms)
+{
+    for (struct log_entry *e = a->first; e != NULL && a->n_sent < UNDER_WAY_MAX; e = e->next) {
+        if (e->state != ENTRY_WAITING) {
+            continue;
+        }
+        put_append(a, session, e);
+        if (!note_sent(a, COMMAND_APPEND, e, now_ms)) {
+            return false;
+        }
+        e->state = ENTRY_SENT;
+        e->sent_ms = now_ms;
+        a->n_sent++;
+    }
+    return true;
+}
+
+/* A heartbeat keeps the log from being closed, and its answer proves how old what is held is. */
+static bool send_heartbeat(struct appender *a, const struct session *session, int64_t now_ms)
+{
+    bool unsafe = a->first != NULL && go_back_ms(a) > 0;
+    if (now_ms - a->beat_ms < (unsafe ? PROOF_MS : BEAT_MS)) {
+        return true;
+    }
+    a->beat_ms = now_ms;
+    script_head(&a->out, &session->scripts, SCRIPT_HEARTBEAT, 1, 1);
+    put_key(a, "heads", "");
+    resp_text(&a->out, a->id);
+    return note_sent(a, COMMAND_HEARTBEAT, NULL, now_ms);
+}
+
+static bool send_trim(struct appender *a, int64_t now_ms)
+{
+    if (a->trim_n <= a->trimmed_n) {
+        return true;
+    }
+    char least[32];
+    (void)snprintf(least, sizeof(least), "%llu-0", (unsigned long long)a->trim_n + 1);
+    a->trimmed_n = a->trim_n;
+    resp_head(&a->out, 4);
+    resp_text(&a->out, "XTRIM");
+    put_key(a, "log:", a->id);
+    resp_text(&a->out, "MINID");
+    resp_text(&a->out, least);
+    return note_sent(a, COMMAND_TRIM, NULL, now_ms);
+}
+
+bool appender_pump(struct appender *a, const struct session *session, int64_t now_ms)
+{
+    buffer_clear(&a->out, OUT_KEEP);
+    a->n_out = 0;
+    if (a->id[0] == '\0' || a->is_gone || now_ms < a->hold_until_ms) {
+        return true;
+    }
+    return send_entries(a, session, now_ms) && send_heartbeat(a, session, now_ms) &&
+           send_trim(a, now_ms) && !a->out.failed;
+}
+
+/* ---- replies ---- */
+
+/* What the records of an entry's requests with a key say, behind the code and the time. */
+static void take_records(struct appender *a, struct log_entry *entry, const struct reply *reply)
+{
+    for (size_t i = 0; i < entry->n_keyed; i++) {
+        struct entry_keyed *keyed = &entry->keyed[i];
+        struct slice record = 3 + i < reply->n ? reply->items[3 + i].text : SLICE("");
+        enum key_outcome outcome = record_judge(record, entry, i);
+        keyed->is_in = outcome == KEY_MINE;
+        if (keyed->job != NULL) {
+            struct storage_job *job = keyed->job;
+            bool ok = record_tell(record, outcome, job->u.write.keyed);
+            done_with(a, job, ok ? STORAGE_OK : STORAGE_NOMEM);
+            keyed->job = NULL;
+        }
+    }
+}
+
+/* The entry is in Redis. */
+static void take_appended(struct appender *a, struct log_entry *entry, const struct reply *reply)
+{
+    bool first_time = entry->era[0] == '\0';
+    entry->state = ENTRY_ANSWERED;
+    entry->answered_ms = monotonic_ms();
+    if (!first_time) { /* from then on folds share it: nothing of it changes */
+        atomic_fetch_add(&a->core->stats.appends_repeated, 1);
+        return;
+    }
+    take_records(a, entry, reply);
+    atomic_fetch_add(&a->core->stats.appends, 1);
+    atomic_fetch_add(&a->core->stats.append_events, (int64_t)entry_events(entry));
+    atomic_fetch_add(&a->core->stats.append_us, (monotonic_ms() - entry->sent_ms) * 1000);
+    memcpy(entry->era, a->era, sizeof(entry->era));
+    (void)unfolded_put(a->unfolded, entry); /* without memory it is read from the stream */
+    answer_all(a, entry, STORAGE_OK);
+}
+
+static void take_gap(struct appender *a, struct log_entry *entry)
+{
+    entry->state = ENTRY_WAITING; /* behind one that goes again, as a rule */
+    if (entry == a->first) {
+        a->may_jump = true;
+    }
+}
+
+/* Nothing of it is in Redis, and nothing is under way: its clients can be told, and its number is
+ * free. */
+static bool give_up_last(struct appender *a, enum storage_err err)
+{
+    struct log_entry **at = &a->first;
+    struct log_entry *before = NULL;
+    while (*at != NULL && (*at)->next != NULL) {
+        before = *at;
+        at = &(*at)->next;
+    }
+    struct log_entry *entry = *at;
+    if (entry == NULL || entry->state != ENTRY_WAITING || entry->on_lost) {
+        return false;
+    }
+    *at = NULL;
+    a->last = before;
+    a->next_n = entry->n;
+    answer_all(a, entry, err);
+    entry_release(entry);
+    return true;
+}
+
+/* An error: the script did not run.  False: the connection must be given up. */
+static bool take_error(struct appender *a, struct log_entry *entry, const struct reply *reply)
+{
+    bool lost = false;
+    enum storage_err err = reply_err(reply, &lost);
+    entry->state = ENTRY_WAITING;
+    atomic_fetch_add(&a->core->stats.redis_errors, 1);
+    if (lost) {
+        return false;
+    }
+    a->hold_until_ms = monotonic_ms() + AGAIN_MS;
+    core_write_failed(a->core, err);
+    if (err != STORAGE_DOWN) {
+        core_notice(a->core, STORAGE_REFUSING, reply->text.p);
+        a->refusal = err;
+    }
+    return true;
+}
+
+static bool take_append(struct appender *a, struct log_entry *entry, const struct reply *reply)
+{
+    a->n_sent--;
+    if (reply->type == REPLY_ERROR) {
+        return take_error(a, entry, reply);
+    }
+    if (reply->type != REPLY_ARRAY || reply->n < 3) {
+        return false;
+    }
+    if (reply->items[1].type == REPLY_INTEGER) {
+        core_time_seen(a->core,
+            reply_integer(&reply->items[1], 0) * 1000000 + reply_integer(&reply->items[2], 0));
+    }
+    switch (reply_integer(&reply->items[0], -1)) {
+    case APPEND_OK:
+    case APPEND_DUP:
+        a->may_jump = entry == a->first ? false : a->may_jump;
+        take_appended(a, entry, reply);
+        return true;
+    case APPEND_GAP:
+        take_gap(a, entry);
+        return true;
+    case APPEND_GONE:
+        entry->state = ENTRY_WAITING;
+        a->is_gone = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The id is dead, and nothing is under way under it: a new log begins.  What was acknowledged is
+ * folded, or lost with all data.  What was never on a lost connection goes again.  Of what is in
+ * doubt only requests with a key go again: their records decide. */
+static void begin_again(struct appender *a)
+{
+    struct log_entry *next;
+    struct log_entry *held = a->first;
+    a->first = a->last = NULL;
+    a->next_n = 1;
+    a->id[0] = '\0';
+    a->is_gone = a->may_jump = false;
+    for (; held != NULL; held = next) {
+        next = held->next;
+        bool again = held->state != ENTRY_ANSWERED && !held->on_lost && held->era[0] == '\0';
+        if (!again) {
+            answer_all(a, held, STORAGE_UNKNOWN);
+            entry_release(held);
+            continue;
+        }
+        held->n = a->next_n++;
+        append_held(a, held);
+    }
+}
+
+bool appender_take_reply(struct appender *a, const struct reply *reply)
+{
+    if (a->n_awaited == 0) {
+        return false; /* an answer nobody asked for */
+    }
+    struct append_sent sent = a->sent[a->sent_first++];
+    a->n_awaited--;
+    a->proved_ms = sent.sent_ms;
+    bool ok = true;
+    if (sent.command == COMMAND_APPEND) {
+        ok = take_append(a, sent.entry, reply);
+    } else if (sent.command == COMMAND_HEARTBEAT && reply->type == REPLY_INTEGER) {
+        a->is_gone = a->is_gone || reply->integer == 0;
+    }
+    entry_release(sent.entry);
+    while (ok && a->refusal != STORAGE_OK && a->n_sent == 0 && give_up_last(a, a->refusal)) {
+    }
+    a->refusal = a->n_sent == 0 ? STORAGE_OK : a->refusal;
+    if (ok && a->is_gone && a->n_awaited == 0) {
+        begin_again(a);
+        ok = false; /* the next connection registers the new log */
+    }
+    return ok;
+}
+
+void appender_lost(struct appender *a)
+{
+    for (size_t i = 0; i < a->n_awaited; i++) {
+        entry_release(a->sent[a->sent_first + i].entry);
+    }
+    a->n_awaited = a->sent_first = a->n_sent = 0;
+    a->hold_until_ms = 0;
+    for (struct log_entry *e = a->first; e != NULL; e = e->next) {
+        e->on_lost = e->on_lost || e->state == ENTRY_SENT;
+        e->state = ENTRY_WAITING;
+    }
+    if (a->is_gone) {
+        begin_again(a);
+    }
+}
+
+/* ---- a connection ---- */
+
+bool appender_connected(struct appender *a, struct session *session, int64_t deadline_ms)
+{
+    random_id(a->era);
+    a->beat_ms = monotonic_ms();
+    if (a->id[0] != '\0') {
+        return true;
+    }
+    char id[LOG_ID_TEXT + 1];
+    char head[64];
+    const struct reply *reply = NULL;
+    random_id(id);
+    (void)snprintf(
+        head, sizeof(head), "0 %s %lld", a->era, (long long)redis_clock_ms(&a->core->clock));
+    buffer_clear(&a->out, OUT_KEEP);
+    resp_head(&a->out, 4);
+    resp_text(&a->out, "HSETNX");
+    put_key(a, "heads", "");
+    resp_text(&a->out, id);
+    resp_text(&a->out, head);
+    if (redis_ask(session->redis, &a->out, deadline_ms, &reply) != REDIS_OK_STATUS ||
+        reply_integer(reply, 0) != 1) {
+        return false; /* the id is not used again: an answer may be lost, the registration not */
+    }
+    memcpy(a->id, id, sizeof(a->id));
+    a->trim_n = a->trimmed_n = 0;
+    unfolded_begin(a->unfolded, id);
+    for (struct log_entry *e = a->first; e != NULL; e = e->next) {
+        memcpy(e->id, id, sizeof(e->id));
+    }
+    return true;
+}
+
+/* ---- jobs whose time is up ---- */
+
+static bool is_late(const struct storage_job *job, int64_t now_ms)
+{
+    return job->deadline_ms <= now_ms;
+}
+
+static bool all_late(const struct log_entry *entry, int64_t now_ms)
+{
+    for (const struct storage_job *job = entry->jobs; job != NULL; job = job->next) {
+        if (!is_late(job, now_ms)) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < entry->n_keyed; i++) {
+        if (entry->keyed[i].job != NULL && !is_late(entry->keyed[i].job, now_ms)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool appender_has_jobs(const struct appender *a)
+{
+    bool any = a->done.first != NULL;
+    for (const struct log_entry *e = a->first; e != NULL && !any; e = e->next) {
+        any = e->jobs != NULL;
+        for (size_t i = 0; i < e->n_keyed; i++) {
+            any = any || e->keyed[i].job != NULL;
+        }
+    }
+    return any;
+}
+
+static void answer_late_jobs(struct appender *a, struct log_entry *entry, int64_t now_ms)
+{
+    struct storage_job **at = &entry->jobs;
+    while (*at != NULL) {
+        struct storage_job *job = *at;
+        if (is_late(job, now_ms)) {
+            *at = job->next;
+            entry->n_jobs--;
+            done_with(a, job, STORAGE_UNKNOWN);
+        } else {
+            at = &job->next;
+        }
+    }
+    for (size_t i = 0; i < entry->n_keyed; i++) {
+        struct storage_job *job = entry->keyed[i].job;
+        if (job != NULL && is_late(job, now_ms)) {
+            entry->keyed[i].job = NULL;
+            done_with(a, job, STORAGE_UNKNOWN);
+        }
+    }
+}
+
+void appender_answer_late(struct appender *a, int64_t now_ms)
+{
+    while (a->last != NULL && a->last->state == ENTRY_WAITING && all_late(a->last, now_ms) &&
+           give_up_last(a, STORAGE_LATE)) {
+    }
+    for (struct log_entry *e = a->first; e != NULL; e = e->next) {
+        answer_late_jobs(a, e, now_ms);
+    }
+}
+
+int64_t appender_due_ms(const struct appender *a)
+{
+    int64_t due_ms = a->beat_ms + (a->first != NULL && go_back_ms(a) > 0 ? PROOF_MS : BEAT_MS);
+    for (const struct log_entry *e = a->first; e != NULL; e = e->next) {
+        for (const struct storage_job *job = e->jobs; job != NULL; job = job->next) {
+            due_ms = job->deadline_ms < due_ms ? job->deadline_ms : due_ms;
+        }
+        for (size_t i = 0; i < e->n_keyed; i++) {
+            const struct storage_job *job = e->keyed[i].job;
+            due_ms = job != NULL && job->deadline_ms < due_ms ? job->deadline_ms : due_ms;
+        }
+    }
+    return due_ms;
+}

@@ -1,0 +1,107 @@
+/* append.h - entries on their way into this process's log, each once.
+ *
+ * Layer: storage.  Belongs to the writer's thread, which moves the bytes: no I/O of its own.
+ * Source: the log's protocol (log/PROTOCOL.md, "Append"), model-checked in tests/model/log_append.pml.
+ *
+ * A writer numbers its entries 1, 2, 3.. and sends them in order, several at once.  Redis takes an
+ * entry only behind the one before (lua/append.lua), so whatever is sent twice is there once.
+ *
+ *                  send                  OK, DUP
+ *     WAITING ------------> SENT -------------------> ANSWERED ----> let go, when safe
+ *        ^                   |                            |
+ *        +-------------------+----------------------------+
+ *          GAP, an error, or the connection is lost
+ *
+ * - An entry keeps its number and its content until it is answered, whatever its clients were told.
+ * - A lost connection makes every entry WAITING that is held: all go again, in order.
+ * - An answered entry is held until it is safe: Redis may go back (a crash with fsync everysec), but
+ *   not behind what an answer on this same connection has proved to be old enough.
+ * - A refused entry is given up (its clients get 503) only if it has the highest number and no copy
+ *   of it was ever on a lost connection; then its number is free.
+ * - GAP to the lowest entry held: what was before it is lost.  It is sent again with leave to jump.
+ * - GONE: the log was closed.  Its id is dead; a new log begins when no reply is awaited any more.
+ */
+#ifndef STORAGE_LOG_APPEND_H
+#define STORAGE_LOG_APPEND_H
+
+#include "storage/core/session.h"
+#include "storage/job/queue.h"
+#include "storage/log/entry.h"
+#include "storage/log/unfolded.h"
+
+/* A command whose reply is awaited. */
+enum append_command { COMMAND_APPEND, COMMAND_HEARTBEAT, COMMAND_TRIM };
+struct append_sent {
+    enum append_command command;
+    struct log_entry *entry; /* of COMMAND_APPEND: held until then */
+    int64_t sent_ms;
+};
+
+struct appender {
+    struct core *core;
+    struct unfolded *unfolded;
+    char id[LOG_ID_TEXT + 1]; /* of the log; "": none is registered */
+    char era[LOG_ID_TEXT + 1];
+    bool is_gone; /* the id is dead */
+
+    struct log_entry *first, *last; /* held, in order of number */
+    uint64_t next_n;
+    size_t n_sent;            /* entries under way */
+    bool may_jump;            /* the first one held is sent with leave to jump */
+    enum storage_err refusal; /* why the last refused entry was */
+
+    struct append_sent
+        *sent; /* [sent_first .. sent_first + n_awaited): replies come in this order */
+    size_t sent_first, n_awaited, sent_capacity;
+    uint64_t trim_n, trimmed_n; /* cut off what is below; what was */
+    int64_t proved_ms;     /* sending of the newest command that this connection has answered */
+    int64_t beat_ms;       /* of the last heartbeat */
+    int64_t hold_until_ms; /* send nothing before: Redis asked for patience */
+    struct buffer out;
+    size_t n_out;          /* commands in out */
+    struct job_queue done; /* answered, their err is set */
+};
+
+void appender_init(struct appender *a, struct core *core, struct unfolded *unfolded);
+void appender_release(struct appender *a);
+
+/* A connection stands: register a log, unless one is, and begin an era.  Blocking.  False: the
+ * connection must be given up. */
+bool appender_connected(
+    struct appender *a, struct session *session, int64_t deadline_ms) MUST_CHECK;
+
+/* May another entry be made now? */
+bool appender_has_room(const struct appender *a);
+
+/* Make an entry of a list of jobs.  False: no memory, and the jobs are as they were. */
+bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms) MUST_CHECK;
+
+/* Everything up to number @n is folded in all partitions: cut it off the stream. */
+void appender_trim(struct appender *a, uint64_t n);
+
+/* Encode what is to be sent into a->out, a->n_out commands.  False: no memory; the connection must
+ * be given up, as half a command must not be sent. */
+bool appender_pump(struct appender *a, const struct session *session, int64_t now_ms) MUST_CHECK;
+
+/* The next reply came.  False: the connection must be given up. */
+bool appender_take_reply(struct appender *a, const struct reply *reply) MUST_CHECK;
+
+/* The connection is gone. */
+void appender_lost(struct appender *a);
+
+/* Let go of what is safe. */
+void appender_let_go(struct appender *a, int64_t now_ms);
+
+/* Does any job wait for an answer? */
+bool appender_has_jobs(const struct appender *a);
+
+/* Answer the jobs whose time is up; what may be in Redis is appended all the same. */
+void appender_answer_late(struct appender *a, int64_t now_ms);
+
+/* Answer the jobs that are done. */
+void appender_finish(struct appender *a);
+
+/* Earliest deadline of a job, or time of the next heartbeat; INT64_MAX: none. */
+int64_t appender_due_ms(const struct appender *a);
+
+#endif

@@ -1,0 +1,45 @@
+#!lua
+-- append.lua - append an entry to a log, once, and take the keys of its requests: LOG.md, "Append".
+-- KEYS: heads  log  then the record of each request with a key
+-- ARGV: 1 id of the log  2 number of the entry  3 era  4 '1': go on though entries before it are missing  5 head of the entry
+--       6 chunks of the requests without a key  7 how long a record lives (ms)  then for each request with a key: record, chunk
+-- Answers: code, Redis's time (s, us), and for each request with a key its record, '' if this very call has written it.
+--
+-- | code | what it means |
+-- |---|---|
+-- | 0 OK | the entry is appended |
+-- | 1 DUP | it was appended before |
+-- | 2 GAP | an entry before it is missing: nothing was done |
+-- | 3 GONE | the log was closed, or the data is gone: nothing was done |
+local call = redis.call
+local t = call('TIME')
+local reply = {0, tonumber(t[1]), tonumber(t[2])}
+local n = tonumber(ARGV[2])
+local head = call('HGET', KEYS[1], ARGV[1])
+if not head then
+    reply[1] = 3
+    return reply
+end
+local last = tonumber(string.match(head, '^%d+'))
+if n <= last then
+    reply[1] = 1
+    for i = 3, #KEYS do reply[i + 1] = call('GET', KEYS[i]) or '' end
+    return reply
+end
+if n > last + 1 and ARGV[4] ~= '1' then
+    reply[1] = 2
+    return reply
+end
+local fields = {'h', ARGV[5], 'p', ARGV[6]}
+for i = 3, #KEYS do
+    local a = 2 * i + 2
+    if call('SET', KEYS[i], ARGV[a], 'NX', 'PX', ARGV[7]) then
+        fields[#fields + 1], fields[#fields + 2] = 'k', ARGV[a + 1]
+        reply[i + 1] = ''
+    else
+        reply[i + 1] = call('GET', KEYS[i])
+    end
+end
+call('XADD', KEYS[2], ARGV[2] .. '-0', unpack(fields))
+call('HSET', KEYS[1], ARGV[1], string.format('%s %s %.0f', ARGV[2], ARGV[3], t[1] * 1000 + math.floor(t[2] / 1000)))
+return reply

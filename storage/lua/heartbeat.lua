@@ -1,0 +1,11 @@
+#!lua
+-- heartbeat.lua - a writer lives: its log is not to be closed.
+-- KEYS: heads
+-- ARGV: 1 id of the log
+-- Answers 1; 0: the heads have no such log any more.
+local head = redis.call('HGET', KEYS[1], ARGV[1])
+if not head then return 0 end
+local t = redis.call('TIME')
+local rest = string.match(head, '^%d+ %S+ ')
+redis.call('HSET', KEYS[1], ARGV[1], string.format('%s%.0f', rest, t[1] * 1000 + math.floor(t[2] / 1000)))
+return 1

@@ -1,0 +1,178 @@
+#include "storage/pages/gather.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/base/index.h"
+#include "storage/job/event.h"
+#include "storage/pages/table.h"
+
+struct staged {
+    uint32_t sum;
+    uint64_t pv;
+};
+
+void slot_release(struct slot *slot)
+{
+    free(slot->staged);
+}
+
+/* ---- sums ---- */
+
+/* The sum of a page in those of the question; INDEX_NONE: it is not asked for. */
+static enum storage_err find_asked(const struct gathering *g, struct slice page, uint32_t *ret)
+{
+    struct page_sums *sums = g->sums;
+    *ret = INDEX_NONE;
+    if (page.n < g->prefix.n ||
+        (g->prefix.n > 0 && memcmp(page.p, g->prefix.p, g->prefix.n) != 0)) {
+        return STORAGE_OK;
+    }
+    if (sums->n >= g->n_most) {
+        return STORAGE_TOO_BROAD;
+    }
+    if (!page_sums_find(sums, g->r->asked->site, page, !g->chosen, ret)) {
+        return STORAGE_NOMEM;
+    }
+    bool ok = *ret == INDEX_NONE || page_sums_reserve_present(sums, *ret, g->n_buckets);
+    return ok ? STORAGE_OK : STORAGE_NOMEM;
+}
+
+/* The sum of a page in those of a run of @n buckets, which has all pages. */
+static enum storage_err find_own(
+    const struct gathering *g, struct page_sums *own, size_t n, struct slice page, uint32_t *ret)
+{
+    if (own->n >= g->n_most) {
+        return STORAGE_TOO_BROAD;
+    }
+    bool ok = page_sums_find(own, g->r->asked->site, page, true, ret) &&
+              page_sums_reserve_present(own, *ret, n);
+    return ok ? STORAGE_OK : STORAGE_NOMEM;
+}
+
+/* All that a run's table has, to the sums of the question. */
+static enum storage_err add_table(
+    struct gathering *g, const struct remembered_run *run, struct slice table)
+{
+    enum storage_err err = STORAGE_OK;
+    struct page_entry entry;
+    size_t at = 0;
+    while (err == STORAGE_OK && page_table_next(table, run->n, &at, &entry)) {
+        uint32_t i;
+        err = find_asked(g, entry.page, &i);
+        if (err != STORAGE_OK || i == INDEX_NONE) {
+            continue;
+        }
+        struct page_sum *sum = &g->sums->all[i];
+        sum->pv += entry.pv;
+        for (size_t b = 0; b < run->n; b++) {
+            size_t to = run->first + b;
+            sum->present[to / 8] |= (uint8_t)((entry.present[b / 8] >> (b & 7) & 1) << (to & 7));
+        }
+    }
+    return err;
+}
+
+static enum storage_err finish_run(struct gathering *g, unsigned p, struct remembered_run *run)
+{
+    struct slice table;
+    if (!pages_memory_table(&g->memory, p, run, &table)) {
+        return STORAGE_NOMEM;
+    }
+    return add_table(g, run, table);
+}
+
+enum storage_err gathering_add_recalled(struct gathering *g)
+{
+    enum storage_err err = STORAGE_OK;
+    for (unsigned p = 0; p < g->r->core->partitions.n; p++) {
+        const struct remembered_runs *runs = &g->memory.of[p].runs;
+        for (size_t i = 0; err == STORAGE_OK && i < runs->n; i++) {
+            if (runs->all[i].recalled) {
+                err = finish_run(g, p, &runs->all[i]);
+            }
+        }
+    }
+    return err;
+}
+
+/* ---- a bucket ---- */
+
+/* Nothing has come of it so far. */
+void slot_begin(struct gathering *g, unsigned p, struct slot *slot, size_t bucket)
+{
+    struct remembered_run *run = pages_memory_run(&g->memory, p, bucket);
+    bool own = run != NULL &&
+               pages_memory_has_room(&g->memory, pages_memory_sums(&g->memory, p, run), run->n);
+    slot->busy = true;
+    slot->bucket = bucket;
+    slot->run = own ? run : NULL;
+    slot->n_staged = 0;
+    memcpy(slot->cursor, "0", 2);
+}
+
+/* All that came of one bucket: a page that came twice has the greater of its values. */
+static enum storage_err slot_end(struct gathering *g, unsigned p, struct slot *slot)
+{
+    struct remembered_run *run = pages_memory_run(&g->memory, p, slot->bucket);
+    struct run_sums *of_run = run != NULL ? pages_memory_sums(&g->memory, p, run) : NULL;
+    struct page_sums *sums = slot->run != NULL ? &of_run->own : g->sums;
+    size_t bucket = slot->bucket - (slot->run != NULL ? slot->run->first : 0);
+    g->turn++;
+    for (size_t i = 0; i < slot->n_staged; i++) {
+        page_sums_take(sums, slot->staged[i].sum, g->turn, bucket, slot->staged[i].pv);
+    }
+    slot->n_staged = 0;
+    slot->busy = false;
+    g->buckets_read++;
+    return of_run != NULL && --of_run->left == 0 ? finish_run(g, p, run) : STORAGE_OK;
+}
+
+static enum storage_err slot_stage(struct gathering *g, unsigned p, struct slot *slot,
+    struct slice page, const struct reply *value)
+{
+    uint32_t sum = INDEX_NONE;
+    int64_t pv = reply_integer(value, -1);
+    if (pv < 0 || page.n > EVENT_PAGE_MAX) {
+        return proved_foreign(g->r);
+    }
+    if (page.n == 0 || pv == 0) { /* no bytes: the whole site */
+        return STORAGE_OK;
+    }
+    enum storage_err err = slot->run == NULL
+                               ? find_asked(g, page, &sum)
+                               : find_own(g, &pages_memory_sums(&g->memory, p, slot->run)->own,
+                                     slot->run->n, page, &sum);
+    if (err != STORAGE_OK || sum == INDEX_NONE) {
+        return err;
+    }
+    if (!array_reserve(
+            &slot->staged, &slot->staged_capacity, slot->n_staged, sizeof(*slot->staged))) {
+        return STORAGE_NOMEM;
+    }
+    slot->staged[slot->n_staged++] = (struct staged){sum, (uint64_t)pv};
+    return STORAGE_OK;
+}
+
+/* A step: a cursor, and names and numbers by turns. */
+bool slot_is_step(const struct slot *slot, const struct reply *step)
+{
+    return step->type == REPLY_ARRAY && step->n == 2 &&
+           step->items[0].text.n < sizeof(slot->cursor) && step->items[1].n % 2 == 0;
+}
+
+/* One step of one bucket. */
+enum storage_err slot_take_step(
+    struct gathering *g, unsigned p, struct slot *slot, const struct reply *step)
+{
+    enum storage_err err = STORAGE_OK;
+    if (!slot_is_step(slot, step)) {
+        return proved_foreign(g->r);
+    }
+    const struct reply *entries = &step->items[1];
+    for (size_t i = 0; err == STORAGE_OK && i < entries->n; i += 2) {
+        err = slot_stage(g, p, slot, entries->items[i].text, &entries->items[i + 1]);
+    }
+    memcpy(slot->cursor, step->items[0].text.p, step->items[0].text.n + 1);
+    return err == STORAGE_OK && strcmp(slot->cursor, "0") == 0 ? slot_end(g, p, slot) : err;
+}

@@ -1,0 +1,152 @@
+#include "storage/read/settled.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "storage/base/clock.h"
+#include "storage/base/index.h"
+#include "storage/redis/ask.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+#define PAUSE_MAX_MS 16
+#define MARGIN_MS    20 /* before the deadline: a reading that it cuts off would cost the connection */
+
+void settled_release(struct settled *settled)
+{
+    log_progress_release(&settled->progress);
+    free(settled->missing);
+    *settled = (struct settled){.missing = NULL};
+}
+
+/* One wait. */
+struct wait {
+    struct settled *settled;
+    struct core *core;
+    struct session *session;
+    struct storage_job *job;
+    bool *ret_lost;
+    int64_t begun_ms;
+    int64_t age_ms, aged_ms; /* of the oldest entry that is missing, and when that was so */
+    enum storage_err why;    /* what kept it from being counted, at the last attempt */
+};
+
+/* After the first reading: the logs of which something is missing. */
+static enum storage_err find_missing(struct settled *s)
+{
+    s->n = 0;
+    for (size_t i = 0; i < s->progress.n; i++) {
+        const struct log_standing *log = &s->progress.logs[i];
+        if (log->counted >= log->head.n) {
+            continue;
+        }
+        if (!array_reserve(&s->missing, &s->capacity, s->n, sizeof(*s->missing))) {
+            return STORAGE_NOMEM;
+        }
+        s->missing[s->n++] = log->head;
+    }
+    return STORAGE_OK;
+}
+
+/* After a later reading: those of which something is still missing.  A log that is not open any
+ * more was closed, so it is counted. */
+static void keep_missing(struct settled *s)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct log_standing *log = log_progress_find(&s->progress, s->missing[i].id);
+        if (log != NULL && log->counted < s->missing[i].n) {
+            s->missing[kept++] = s->missing[i];
+        }
+    }
+    s->n = kept;
+}
+
+static bool take_age(void *data, size_t i, const struct reply *reply)
+{
+    struct wait *w = data;
+    int64_t age_ms = reply->type == REPLY_INTEGER ? reply->integer : -1;
+    if (age_ms < 0) { /* at least since its writer was heard of last */
+        age_ms = redis_clock_ms(&w->core->clock) - w->settled->missing[i].time_ms;
+    }
+    w->age_ms = age_ms > w->age_ms ? age_ms : w->age_ms;
+    return true;
+}
+
+/* How old is the oldest entry that is missing?  Asked once a wait. */
+static enum storage_err ask_age(struct wait *w)
+{
+    struct settled *s = w->settled;
+    struct buffer *out = &s->progress.out;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct log_standing *log = log_progress_find(&s->progress, s->missing[i].id);
+        struct key key;
+        key_fixed(&key, w->core->partitions.tag[0], "log:", slice_of(s->missing[i].id));
+        script_head(out, &w->session->scripts, SCRIPT_LOG_AGE, 1, 1);
+        resp_word(out, key.p, key.n);
+        resp_decimal(out, (int64_t)log->counted + 1);
+    }
+    w->aged_ms = monotonic_ms();
+    enum redis_status status =
+        redis_ask_all(w->session->redis, out, s->n, w->job->deadline_ms, take_age, w);
+    *w->ret_lost = *w->ret_lost || status != REDIS_OK_STATUS;
+    return status == REDIS_OK_STATUS ? STORAGE_OK : STORAGE_DOWN;
+}
+
+static enum storage_err read_again(struct wait *w, bool first)
+{
+    struct settled *s = w->settled;
+    enum storage_err err =
+        log_progress_read(&s->progress, w->core, w->session, w->job->deadline_ms, w->ret_lost);
+    if (err != STORAGE_OK) {
+        (void)snprintf(w->job->detail, sizeof(w->job->detail), "%s", s->progress.detail);
+        return err;
+    }
+    if (first) {
+        return find_missing(s);
+    }
+    keep_missing(s);
+    return s->n > 0 && w->aged_ms == 0 ? ask_age(w) : STORAGE_OK;
+}
+
+static enum storage_err give_up(struct wait *w)
+{
+    int64_t now_ms = monotonic_ms();
+    int64_t age_ms = now_ms - w->begun_ms;
+    bool told = w->why != STORAGE_OK && w->why != STORAGE_BEHIND && w->why != STORAGE_LATE;
+    if (w->aged_ms != 0 && w->age_ms + now_ms - w->aged_ms > age_ms) {
+        age_ms = w->age_ms + now_ms - w->aged_ms;
+    }
+    (void)snprintf(w->job->detail, sizeof(w->job->detail), "the log is %lld s behind%s%s",
+        (long long)(age_ms + 999) / 1000, told ? ": " : "", told ? storage_err_text(w->why) : "");
+    return STORAGE_BEHIND;
+}
+
+enum storage_err settled_await(struct settled *settled, struct core *core, struct session *session,
+    struct storage_job *job, bool *ret_lost)
+{
+    struct wait w = {.settled = settled,
+        .core = core,
+        .session = session,
+        .job = job,
+        .ret_lost = ret_lost,
+        .begun_ms = monotonic_ms(),
+        .why = STORAGE_OK};
+    int pause_ms = 0;
+    job->detail[0] = '\0';
+    enum storage_err err = read_again(&w, true);
+    while (err == STORAGE_OK && settled->n > 0) {
+        w.why = core_catch_up(core, job->deadline_ms - MARGIN_MS);
+        /* Where nothing was counted, or what was counted was not all, another process may do it. */
+        if (w.why != STORAGE_OK || pause_ms > 0) {
+            (void)poll(NULL, 0, pause_ms);
+        }
+        pause_ms = pause_ms == 0 ? 1 : pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
+        if (monotonic_ms() + MARGIN_MS >= job->deadline_ms) {
+            return give_up(&w);
+        }
+        err = read_again(&w, false);
+    }
+    return err;
+}

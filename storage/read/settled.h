@@ -1,0 +1,36 @@
+/* settled.h - before a question is read: is all counted that was acknowledged before it came?
+ *
+ * Layer: storage.  Belongs to a reader thread.
+ *
+ * A request is acknowledged when it is in a log.  It is counted a little later, partition by
+ * partition (core/log_progress.h).  An answer must hold everything that was acknowledged before its
+ * question came, whichever process took it.  So each question first reads the heads of all logs,
+ * and the cursors of all partitions: mostly one round trip, and everything is counted.
+ *
+ * Otherwise what is missing is counted first (core_catch_up()), and the reading begins again.  What
+ * is appended meanwhile is not waited for: the question came earlier.
+ *
+ * The question itself must be read over the same connection.  Redis may go back to an earlier state
+ * when it is restarted or replaced, and every connection ends then.
+ */
+#ifndef STORAGE_READ_SETTLED_H
+#define STORAGE_READ_SETTLED_H
+
+#include "storage/core/log_progress.h"
+
+/* Zeroed at first. */
+struct settled {
+    struct log_progress progress;
+    struct log_head *missing; /* owned; logs of which the question needs more than is counted */
+    size_t n, capacity;
+};
+
+void settled_release(struct settled *settled);
+
+/* Wait until everything is counted that was acknowledged before this call.  @session is connected;
+ * *ret_lost becomes true if it must be closed.  At @job's deadline STORAGE_BEHIND: the job's detail
+ * then says how far the log is behind. */
+enum storage_err settled_await(struct settled *settled, struct core *core, struct session *session,
+    struct storage_job *job, bool *ret_lost) MUST_CHECK;
+
+#endif

@@ -1,0 +1,50 @@
+/* log_state.h - what Redis says about a log beside its entries: its head, and the cursors in it.
+ *
+ * Layer: storage, pure.  Thread-safe: no state.
+ *
+ * A log is a stream of requests that were acknowledged and are to be counted in the partitions.  Its
+ * entries have the numbers 1, 2, 3 and so on.  Two hashes tell how far a log is:
+ *
+ *     t:{0}:heads   a field for each log that is open: its head, "n era time"
+ *     t:{p}:state   a field for each log of which partition p has counted something: its cursor
+ *
+ * Everything that was acknowledged is counted once the cursor of every partition has reached the
+ * head.  A log without a head is closed: everything in it is counted.
+ */
+#ifndef STORAGE_SCHEMA_LOG_STATE_H
+#define STORAGE_SCHEMA_LOG_STATE_H
+
+#include "storage/base/compiler.h"
+#include "storage/base/slice.h"
+#include "storage/redis/reply.h"
+
+#define LOG_ID_TEXT 16 /* hex digits of 64 random bits: of a log's id, and of an era */
+
+/* Is @text the id of a log?  No other field of t:{p}:state reads as one. */
+bool log_id_is(struct slice text) MUST_CHECK;
+
+struct log_head {
+    char id[LOG_ID_TEXT + 1];
+    char era[LOG_ID_TEXT + 1]; /* of the connection that appended the last entry; "0": none */
+    uint64_t n;                /* number of the last entry; 0: there is none */
+    int64_t time_ms;           /* Redis's clock when its writer was heard of last */
+};
+
+/* Read a field of t:{0}:heads.  False, with @ret untouched: it is no such field. */
+bool log_head_parse(struct slice id, struct slice value, struct log_head *ret) MUST_CHECK;
+
+/* How much of a log a partition has counted.  Zeroed: nothing. */
+struct log_cursor {
+    uint64_t whole;  /* all entries up to this number, */
+    uint64_t events; /* and so many events of the next one */
+};
+
+/* As text: "n", or "n:i" where entry n is not complete.  A NUL is appended.  Returns the length. */
+#define LOG_CURSOR_TEXT 44
+size_t log_cursor_print(const struct log_cursor *cursor, char text[LOG_CURSOR_TEXT]);
+
+/* Read the reply that has such a field; nil: nothing is counted.  False, with @ret untouched: it is
+ * no cursor. */
+bool log_cursor_parse(const struct reply *field, struct log_cursor *ret) MUST_CHECK;
+
+#endif

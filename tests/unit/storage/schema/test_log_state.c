@@ -1,0 +1,128 @@
+#include "storage/schema/log_state.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+
+#include "tests/lib/dice.h"
+
+TestSuite(log_state, .timeout = 60);
+
+#define ID SLICE("0123456789abcdef")
+
+Test(log_state, ids)
+{
+    cr_expect(log_id_is(ID));
+    static const char *const none[] = {"", "0123456789abcde", "0123456789abcdef0",
+        "0123456789abcdeF", "0123456789abcdeg", "cfg", "st", "ver", "over", "kept", "zones",
+        "users", "swept"};
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+        cr_expect_not(log_id_is(slice_of(none[i])), "%s", none[i]);
+    }
+}
+
+/* ---- heads ---- */
+
+Test(log_state, a_head)
+{
+    struct log_head head;
+    cr_assert(log_head_parse(ID, SLICE("17 fedcba9876543210 1795187834123"), &head));
+    cr_expect_str_eq(head.id, "0123456789abcdef");
+    cr_expect_str_eq(head.era, "fedcba9876543210");
+    cr_expect_eq(head.n, 17u);
+    cr_expect_eq(head.time_ms, INT64_C(1795187834123));
+    cr_assert(log_head_parse(ID, SLICE("0 0 1795187834123"), &head)); /* as it is registered */
+    cr_expect_str_eq(head.era, "0");
+    cr_expect_eq(head.n, 0u);
+    cr_assert(log_head_parse(ID, SLICE("999999999999999999 0 0"), &head));
+    cr_expect_eq(head.n, UINT64_C(999999999999999999));
+}
+
+Test(log_state, no_head)
+{
+    static const char *const none[] = {"", " ", "17", "17 ", "17 a", "17 a ", "17  5", "17 a x",
+        "17 a 5 ", "17 a 5x", " 17 a 5", "-1 a 5", "+1 a 5", "x a 5", "17 a -5", "17 a 5 5",
+        "1000000000000000000 a 5", "17 a 1000000000000000000", "17 fedcba98765432100 5"};
+    struct log_head head = {.n = 4711};
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+        cr_expect_not(log_head_parse(ID, slice_of(none[i]), &head), "\"%s\"", none[i]);
+    }
+    cr_expect_not(log_head_parse(SLICE("cfg"), SLICE("17 a 5"), &head));
+    cr_expect_eq(head.n, 4711u);
+}
+
+/* ---- cursors ---- */
+
+static struct reply text_of(const char *text)
+{
+    return (struct reply){.type = REPLY_TEXT, .text = slice_of(text)};
+}
+
+Test(log_state, cursors)
+{
+    static const struct {
+        const char *text;
+        struct log_cursor cursor;
+    } cases[] = {
+        {"0", {0, 0}},
+        {"1", {1, 0}},
+        {"17", {17, 0}},
+        {"1:5", {0, 5}},
+        {"17:200000", {16, 200000}},
+        {"999999999999999999:1", {UINT64_C(999999999999999998), 1}},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct reply field = text_of(cases[i].text);
+        struct log_cursor cursor;
+        char text[LOG_CURSOR_TEXT];
+        cr_assert(log_cursor_parse(&field, &cursor), "%s", cases[i].text);
+        cr_expect_eq(cursor.whole, cases[i].cursor.whole, "%s", cases[i].text);
+        cr_expect_eq(cursor.events, cases[i].cursor.events, "%s", cases[i].text);
+        cr_expect_eq(log_cursor_print(&cursor, text), strlen(cases[i].text));
+        cr_expect_str_eq(text, cases[i].text);
+    }
+}
+
+Test(log_state, entry_n_is_not_complete)
+{
+    struct log_cursor cursor = {4711, 4711};
+    struct reply field = text_of("17:0"); /* begun, and of it nothing is counted */
+    cr_assert(log_cursor_parse(&field, &cursor));
+    cr_expect_eq(cursor.whole, 16u);
+    cr_expect_eq(cursor.events, 0u);
+    field = (struct reply){.type = REPLY_NIL};
+    cr_assert(log_cursor_parse(&field, &cursor));
+    cr_expect_eq(cursor.whole, 0u);
+    cr_expect_eq(cursor.events, 0u);
+}
+
+Test(log_state, no_cursor)
+{
+    static const char *const none[] = {"", ":", "17:", ":5", "0:5", "17:5:", "17:5:5", "17 ", " 17",
+        "17:x", "x", "-1", "1000000000000000000", "17:1000000000000000000"};
+    struct log_cursor cursor = {4711, 0};
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+        struct reply field = text_of(none[i]);
+        cr_expect_not(log_cursor_parse(&field, &cursor), "\"%s\"", none[i]);
+    }
+    struct reply number = {.type = REPLY_INTEGER, .integer = 17};
+    cr_expect_not(log_cursor_parse(&number, &cursor));
+    cr_expect_eq(cursor.whole, 4711u);
+}
+
+Test(log_state, any_cursor_comes_back)
+{
+    struct dice dice = dice_make(dice_seed());
+    for (int i = 0; i < 10000; i++) {
+        int64_t whole = dice_below(&dice, INT64_C(1) << dice_below(&dice, 59));
+        int64_t events = dice_below(&dice, INT64_C(1) << dice_below(&dice, 59));
+        struct log_cursor cursor = {(uint64_t)whole, (uint64_t)events};
+        struct log_cursor back;
+        char text[LOG_CURSOR_TEXT];
+        size_t n = log_cursor_print(&cursor, text);
+        struct reply field = text_of(text);
+        cr_assert_eq(n, strlen(text));
+        cr_assert(log_cursor_parse(&field, &back), "%s", text);
+        cr_assert_eq(back.whole, cursor.whole, "%s", text);
+        cr_assert_eq(back.events, cursor.events, "%s", text);
+    }
+}
