@@ -67,6 +67,10 @@ void redis_news_storage(void *data, enum storage_notice what, const char *detail
     case STORAGE_LEADER_LOST:
         log_info(news->logger, "not leading the rollups any more", log_text("reason", detail));
         break;
+    case STORAGE_LOG_BROKEN:
+        log_warn(news->logger, "a log has an entry that cannot be read: it is not counted further",
+            log_text("log", detail));
+        break;
     case STORAGE_SEEN_FAILED:
         log_warn(
             news->logger, "a log of who saw what could not be folded", log_text("reason", detail));

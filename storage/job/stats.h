@@ -26,6 +26,12 @@
         "Time from sending an entry to its answer.")                                               \
     X(appends_repeated, COUNTER, "tallyd_appends_repeated_total",                                  \
         "Entries appended again after a lost connection.")                                         \
+    X(folds, COUNTER, "tallyd_folds_total", "Folds of logs into counts.")                          \
+    X(fold_events, COUNTER, "tallyd_fold_events_total", "Events in these folds.")                  \
+    X(fold_transactions, COUNTER, "tallyd_fold_transactions_total",                                \
+        "Transactions of these folds.")                                                            \
+    X(fold_again, COUNTER, "tallyd_fold_again_total",                                              \
+        "Transactions begun again because a partition's state had changed.")                       \
     X(redis_errors, COUNTER, "tallyd_redis_errors_total", "Error replies of Redis.")               \
     X(redis_oom, COUNTER, "tallyd_redis_oom_total", "Writes refused by Redis for want of memory.") \
     X(redis_connects, COUNTER, "tallyd_redis_connects_total", "Connections made to Redis.")        \
@@ -53,10 +59,41 @@
     X(rollup_failures, COUNTER, "tallyd_rollup_failures_total", "Rollup passes given up.")         \
     X(rollup_leader, GAUGE, "tallyd_rollup_leader", "1 while this process leads the rollups.")
 
+/* Upper bounds of a histogram's buckets. */
+/*   us      seconds, as text */
+#define STORAGE_BOUNDS(X)                                                                          \
+    X(500, "0.0005")                                                                               \
+    X(1000, "0.001")                                                                               \
+    X(2500, "0.0025")                                                                              \
+    X(5000, "0.005")                                                                               \
+    X(10000, "0.01")                                                                               \
+    X(25000, "0.025")                                                                              \
+    X(50000, "0.05")                                                                               \
+    X(100000, "0.1")                                                                               \
+    X(250000, "0.25")                                                                              \
+    X(500000, "0.5")                                                                               \
+    X(1000000, "1")                                                                                \
+    X(2500000, "2.5")
+
+enum {
+#define X(us, text) +1
+    STORAGE_N_BOUNDS = 0 STORAGE_BOUNDS(X)
+#undef X
+};
+
+/* How often something took how long. */
+struct storage_histogram {
+    _Atomic int64_t slower_than[STORAGE_N_BOUNDS + 1]; /* [i]: above bound i - 1, up to bound i */
+    _Atomic int64_t sum_us;
+};
+
+void storage_histogram_observe(struct storage_histogram *histogram, int64_t us);
+
 struct storage_stats {
 #define X(field, kind, name, help) _Atomic int64_t field;
     STORAGE_STATS(X)
 #undef X
+    struct storage_histogram fold_seconds; /* tallyd_fold_seconds: see fold/fold.h */
 };
 
 #endif

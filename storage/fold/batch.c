@@ -1,0 +1,273 @@
+#include "storage/fold/batch.h"
+
+#include <stdlib.h>
+
+#include "storage/base/index.h"
+#include "storage/log/chunk.h"
+
+#define ROWS_KEPT 4096 /* more rows than that are given back */
+
+/* ---- entries ---- */
+
+static void drop_entries(struct batch *batch, size_t from)
+{
+    while (batch->n_entries > from) {
+        entry_release(batch->entries[--batch->n_entries].entry);
+    }
+}
+
+void batch_clear(struct batch *batch)
+{
+    drop_entries(batch, 0);
+    arena_clear(&batch->arena);
+    if (batch->rows_capacity > ROWS_KEPT) {
+        free(batch->rows);
+        batch->rows = NULL;
+        batch->rows_capacity = 0;
+    }
+    for (unsigned p = 0; p < PARTITIONS_MAX; p++) {
+        if (batch->tasks[p].capacity > ROWS_KEPT) {
+            free(batch->tasks[p].tasks);
+            batch->tasks[p] = (struct batch_tasks){0};
+        }
+        batch->tasks[p].n = 0;
+    }
+    batch->n_logs = batch->n_rows = 0;
+}
+
+void batch_release(struct batch *batch)
+{
+    batch_clear(batch);
+    for (unsigned p = 0; p < PARTITIONS_MAX; p++) {
+        free(batch->tasks[p].tasks);
+    }
+    arena_release(&batch->arena);
+    free(batch->entries);
+    free(batch->rows);
+    *batch = (struct batch){0};
+}
+
+struct batch_log *batch_add_log(struct batch *batch, const char *id, uint64_t from)
+{
+    if (batch->n_logs == BATCH_LOGS) {
+        return NULL;
+    }
+    struct batch_log *log = &batch->logs[batch->n_logs++];
+    *log = (struct batch_log){.from = from, .to = from};
+    memcpy(log->id, id, sizeof(log->id));
+    return log;
+}
+
+bool batch_add(struct batch *batch, struct log_entry *entry)
+{
+    uint32_t log = (uint32_t)batch->n_logs - 1;
+    if (!array_reserve(&batch->entries, &batch->entries_capacity, batch->n_entries,
+            sizeof(*batch->entries))) {
+        entry_release(entry);
+        return false;
+    }
+    const struct batch_entry *last =
+        batch->n_entries == 0 ? NULL : &batch->entries[batch->n_entries - 1];
+    bool later = last == NULL || last->log != log || last->order_ms < entry->arrival_ms;
+    batch->entries[batch->n_entries++] = (struct batch_entry){.entry = entry,
+        .log = log,
+        .arrival_s = entry->arrival_ms / 1000,
+        .order_ms = later ? entry->arrival_ms : last->order_ms};
+    batch->logs[log].to = entry->n;
+    return true;
+}
+
+/* By arrival; entries of a log stay in their order. */
+static int compare_entries(const void *a, const void *b)
+{
+    const struct batch_entry *x = a;
+    const struct batch_entry *y = b;
+    if (x->order_ms != y->order_ms) {
+        return x->order_ms < y->order_ms ? -1 : 1;
+    }
+    if (x->log != y->log) {
+        return x->log < y->log ? -1 : 1;
+    }
+    return x->entry->n < y->entry->n ? -1 : x->entry->n > y->entry->n;
+}
+
+/* Where a log goes on behind the batch, what arrived later in others is left for the next batch. */
+static void drop_later(struct batch *batch)
+{
+    int64_t limit_ms[BATCH_LOGS] = {0}; /* of those that go on: the last arrival */
+    int64_t least_ms = INT64_MAX;
+    for (size_t i = 0; i < batch->n_entries; i++) {
+        limit_ms[batch->entries[i].log] = batch->entries[i].order_ms;
+    }
+    for (size_t l = 0; l < batch->n_logs; l++) {
+        if (batch->logs[l].more && limit_ms[l] < least_ms) {
+            least_ms = limit_ms[l];
+        }
+    }
+    size_t n = batch->n_entries;
+    while (n > 0 && batch->entries[n - 1].order_ms > least_ms) {
+        n--;
+        struct batch_log *log = &batch->logs[batch->entries[n].log];
+        log->more = true;
+        log->to = batch->entries[n].entry->n - 1; /* sorted: the first one is dropped last */
+    }
+    drop_entries(batch, n);
+}
+
+/* ---- rows ---- */
+
+static bool add_task(struct batch *batch, unsigned partition, size_t row, enum task_kind kind)
+{
+    struct batch_tasks *tasks = &batch->tasks[partition];
+    if (!array_reserve(&tasks->tasks, &tasks->capacity, tasks->n, sizeof(*tasks->tasks))) {
+        return false;
+    }
+    tasks->tasks[tasks->n++] = (uint32_t)(row << 2 | kind);
+    return true;
+}
+
+static bool copy_actions(struct batch *batch, const struct chunk_event *event, struct row *row)
+{
+    if (event->n_actions == 0) {
+        return true;
+    }
+    struct slice *actions = arena_alloc(&batch->arena, event->n_actions * sizeof(*actions));
+    if (actions == NULL) {
+        return false;
+    }
+    memcpy(actions, event->actions, event->n_actions * sizeof(*actions));
+    row->actions = actions;
+    row->n_actions = event->n_actions;
+    return true;
+}
+
+/* The row of @event, which belongs to entry @entry. */
+static void make_row(const struct core *core, const struct secret *secret,
+    const struct chunk_event *event, uint32_t entry, struct row *ret)
+{
+    *ret = (struct row){.at_s = event->at_s,
+        .site = event->site,
+        .page = event->page,
+        .user = event->user,
+        .unit = entry,
+        .zone = site_zones_get(&core->sites, event->site),
+        .page_hash = page_hash(event->site, event->page),
+        .site_hash = page_hash(event->site, (struct slice){NULL, 0}),
+        .has_address = event->has_address,
+        .address = event->address,
+        .has_visitor = event->has_visitor,
+        .visitor = event->visitor};
+    if (event->user.n > 0) {
+        const struct event named = {.site = event->site, .user = event->user};
+        ret->has_visitor = identity_visitor(secret, ROTATE_NEVER, &named, &ret->visitor);
+    }
+    ret->page_partition = (uint8_t)partition_of(&core->partitions, ret->page_hash);
+    ret->site_partition = (uint8_t)partition_of(&core->partitions, ret->site_hash);
+    if (ret->has_visitor) {
+        ret->visitor_partition = (uint8_t)visitor_partition(&core->partitions, &ret->visitor);
+    }
+}
+
+/* Make the next row. */
+static bool add_row(struct batch *batch, const struct core *core, const struct secret *secret,
+    const struct chunk_event *event, uint32_t entry)
+{
+    if (!array_reserve(&batch->rows, &batch->rows_capacity, batch->n_rows, sizeof(*batch->rows))) {
+        return false;
+    }
+    struct row *row = &batch->rows[batch->n_rows];
+    make_row(core, secret, event, entry, row);
+    size_t number = batch->n_rows++;
+    return copy_actions(batch, event, row) &&
+           add_task(batch, row->page_partition, number, TASK_PAGE) &&
+           add_task(batch, row->site_partition, number, TASK_SITE) &&
+           (!row->has_visitor || add_task(batch, row->visitor_partition, number, TASK_VISIT));
+}
+
+enum decoded { DECODED, DECODED_BROKEN, DECODED_NOMEM };
+
+/* The events of some chunks. */
+static enum decoded decode_chunks(struct batch *batch, const struct core *core,
+    const struct secret *secret, struct slice chunks, uint32_t entry)
+{
+    struct chunk_reader reader;
+    bool ok = true;
+    chunk_reader_init(&reader, chunks);
+    while (ok && chunk_next(&reader)) {
+        while (ok && chunk_next_event(&reader)) {
+            ok = add_row(batch, core, secret, &reader.event, entry);
+        }
+    }
+    enum decoded result = !ok ? DECODED_NOMEM : reader.failed ? DECODED_BROKEN : DECODED;
+    chunk_reader_release(&reader);
+    return result;
+}
+
+/* Take the rows from @n_rows on away again. */
+static void undo_rows(struct batch *batch, size_t n_rows)
+{
+    for (unsigned p = 0; p < PARTITIONS_MAX; p++) {
+        struct batch_tasks *tasks = &batch->tasks[p];
+        while (tasks->n > 0 && tasks->tasks[tasks->n - 1] >> 2 >= n_rows) {
+            tasks->n--;
+        }
+    }
+    batch->n_rows = n_rows;
+}
+
+static bool decode_entry(
+    struct batch *batch, const struct core *core, const struct secret *secret, uint32_t number)
+{
+    struct batch_entry *entry = &batch->entries[number];
+    struct batch_log *log = &batch->logs[entry->log];
+    enum decoded result = DECODED;
+    struct slice chunks;
+    entry->first_row = (uint32_t)batch->n_rows;
+    if (log->broken) {
+        return true; /* not behind one that cannot be read */
+    }
+    for (size_t i = 0; result == DECODED && entry_chunks(entry->entry, i, &chunks); i++) {
+        result = decode_chunks(batch, core, secret, chunks, number);
+    }
+    if (result == DECODED_BROKEN) {
+        undo_rows(batch, entry->first_row);
+        log->broken = true;
+        log->to = entry->entry->n - 1;
+    }
+    entry->n_rows = (uint32_t)batch->n_rows - entry->first_row;
+    return result != DECODED_NOMEM;
+}
+
+bool batch_finish(struct batch *batch, const struct core *core)
+{
+    const struct secret *secret = atomic_load(&core->secret);
+    if (secret == NULL) {
+        return false;
+    }
+    if (batch->n_entries > 1) {
+        qsort(batch->entries, batch->n_entries, sizeof(*batch->entries), compare_entries);
+    }
+    drop_later(batch);
+    for (size_t i = 0; i < batch->n_entries; i++) {
+        if (!decode_entry(batch, core, secret, (uint32_t)i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct log_cursor batch_cursor(const struct batch *batch, uint32_t log, uint32_t row)
+{
+    const struct batch_log *is = &batch->logs[log];
+    if (row >= batch->n_rows) {
+        return (struct log_cursor){is->to, 0};
+    }
+    for (size_t i = 0; i < batch->n_entries; i++) {
+        const struct batch_entry *entry = &batch->entries[i];
+        if (entry->log == log && entry->first_row + entry->n_rows > row) {
+            uint32_t events = row > entry->first_row ? row - entry->first_row : 0;
+            return (struct log_cursor){entry->entry->n - 1, events};
+        }
+    }
+    return (struct log_cursor){is->to, 0};
+}

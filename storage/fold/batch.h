@@ -1,0 +1,81 @@
+/* batch.h - entries of logs that are folded together, as events sorted by partition.
+ *
+ * Layer: storage.  Belongs to the fold's thread.
+ *
+ * A batch holds entries of one or several logs in the order of their arrival.  Their events are its
+ * rows, numbered through.  So a row's number says how far a partition has come in all logs at once:
+ * all rows below are counted there.  A row is counted for its page, for its site and, if it has a
+ * visitor, for the visitor: these tasks lie in up to three partitions.
+ */
+#ifndef STORAGE_FOLD_BATCH_H
+#define STORAGE_FOLD_BATCH_H
+
+#include "storage/base/arena.h"
+#include "storage/core/core.h"
+#include "storage/schema/log_state.h"
+#include "storage/log/entry.h"
+#include "storage/schema/hashed_event.h"
+
+#define BATCH_LOGS 32 /* of one batch; more of them wait for the next */
+
+/* What a task does with a row.  A task is row << 2 | kind. */
+enum task_kind { TASK_PAGE, TASK_SITE, TASK_VISIT };
+
+struct batch_entry {
+    struct log_entry *entry; /* an owned reference */
+    uint32_t log;            /* number of its log in the batch */
+    uint32_t first_row, n_rows;
+    int64_t arrival_s;
+    int64_t order_ms; /* its arrival, but not before that of an earlier entry of the log */
+};
+
+/* The batch has all entries of the log behind @from up to @to. */
+struct batch_log {
+    char id[LOG_ID_TEXT + 1];
+    uint64_t from, to;
+    bool in_memory; /* the entries were not read from the stream */
+    bool more;      /* there are more entries behind @to: what arrived after them has to wait */
+    bool broken;    /* the entry behind @to cannot be read */
+};
+
+struct batch_tasks {
+    uint32_t *tasks; /* owned */
+    size_t n, capacity;
+};
+
+/* Zeroed it is empty. */
+struct batch {
+    struct batch_log logs[BATCH_LOGS];
+    size_t n_logs;
+    struct batch_entry *entries; /* owned */
+    size_t n_entries, entries_capacity;
+    struct row *rows; /* owned; row->unit is the number of its entry */
+    size_t n_rows, rows_capacity;
+    struct batch_tasks tasks[PARTITIONS_MAX]; /* by partition, in order of rows */
+    struct arena arena;                       /* actions */
+};
+
+/* Forget all, and release the references. */
+void batch_clear(struct batch *batch);
+void batch_release(struct batch *batch);
+
+/* Begin a log.  NULL: the batch has BATCH_LOGS of them already. */
+struct batch_log *batch_add_log(struct batch *batch, const char *id, uint64_t from);
+
+/* Add an entry of the log that was begun last, with a number above all before.  The batch takes over
+ * the caller's reference, also on failure.  False: out of memory. */
+bool batch_add(struct batch *batch, struct log_entry *entry) MUST_CHECK;
+
+/* All logs are in: make the rows.  False: out of memory, and the batch can only be cleared. */
+bool batch_finish(struct batch *batch, const struct core *core) MUST_CHECK;
+
+/* The cursor of log @log once all rows below @row are counted. */
+struct log_cursor batch_cursor(const struct batch *batch, uint32_t log, uint32_t row);
+
+/* The first row of the entry that row @row belongs to. */
+static inline uint32_t batch_entry_start(const struct batch *batch, uint32_t row)
+{
+    return batch->entries[batch->rows[row].unit].first_row;
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* cut.h - cuts a batch into transactions that hold Redis for some milliseconds only.
+ *
+ * Layer: storage, pure.  Belongs to the fold's thread.
+ *
+ * Redis does nothing else while it carries out a transaction.  So a transaction gets as many
+ * partitions as fit by an estimate, and a partition with too much for one transaction is cut: behind
+ * an entry, or, where the part of one entry is too large, behind an event.
+ */
+#ifndef STORAGE_FOLD_CUT_H
+#define STORAGE_FOLD_CUT_H
+
+#include "storage/fold/batch.h"
+#include "storage/time/write_plan.h"
+
+/* Tasks [from, to) of a partition.  All rows below to_row are counted there afterwards. */
+struct cut {
+    unsigned partition;
+    uint32_t from, to;
+    uint32_t to_row;
+    uint32_t us; /* what it is estimated to cost Redis */
+};
+
+/* How far the partitions of a batch have come. */
+struct cutter {
+    struct core *core;
+    const struct batch *batch;
+    unsigned partition; /* the first one that is not done.. */
+    uint32_t task;      /* ..and its first task that is not done */
+};
+
+void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch);
+
+/* Take the next transaction, of at most about @limit_us: ret[0 .. result).  0: all is done.
+ * *ret_last: nothing comes behind it. */
+unsigned cutter_next(
+    struct cutter *cutter, uint32_t limit_us, struct cut ret[PARTITIONS_MAX], bool *ret_last);
+
+#endif

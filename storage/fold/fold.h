@@ -1,0 +1,48 @@
+/* fold.h - the thread that counts what was acknowledged.
+ *
+ * Layer: storage.
+ *
+ * A request is acknowledged when its entry stands in a log (log/log.h).  What is in logs is counted
+ * later, many entries at a time, by whoever needs it; that is a fold.  Each process folds its own
+ * log, from memory, at the first of these:
+ *
+ *     half a second after the oldest entry that waits
+ *     50,000 events, or 4 MB, wait
+ *     somebody asks: a question waits for what was acknowledged before it
+ *
+ * but no sooner after the last fold than that one took.  Who asks waits for the logs of other
+ * processes too.  Without being asked the thread folds such a log when its last entry is some
+ * seconds old: its process died, or sleeps.
+ *
+ * Folds are exact: see transaction.h.  TALLYD_TEST_FOLD_HOLD, milliseconds in the environment, holds
+ * each fold up for so long (tests/README.md).
+ */
+#ifndef STORAGE_FOLD_FOLD_H
+#define STORAGE_FOLD_FOLD_H
+
+#include "storage/base/compiler.h"
+#include "storage/core/core.h"
+#include "storage/log/unfolded.h"
+
+struct fold;
+struct seen_fold;
+
+/* Start the thread.  @unfolded: what waits of this process's log; it outlives the fold, as do the
+ * others.  @seen_fold may be NULL.  NULL: no memory, or no thread. */
+struct fold *fold_start(
+    struct core *core, struct unfolded *unfolded, struct seen_fold *seen_fold) MUST_CHECK;
+
+/* Stop the thread and free.  core->stopping is set before.  What is not folded stays in the log. */
+void fold_stop(struct fold *fold);
+
+/* The functions below are thread-safe. */
+
+/* An entry was put into @unfolded.  Cheap: wakes the thread only if that changes its plans. */
+void fold_wake(struct fold *fold);
+
+/* Count all that was acknowledged before the call, by this process and by others.  Waits until
+ * @deadline_ms (CLOCK_MONOTONIC).  STORAGE_OK: it is counted.  STORAGE_CONFIG at once; any other
+ * error at the deadline: what kept the thread from it, or STORAGE_LATE. */
+enum storage_err fold_catch_up(struct fold *fold, int64_t deadline_ms) MUST_CHECK;
+
+#endif

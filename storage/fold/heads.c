@@ -1,0 +1,37 @@
+#include "storage/fold/heads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/base/index.h"
+
+void heads_release(struct heads *heads)
+{
+    free(heads->heads);
+    *heads = (struct heads){0};
+}
+
+bool heads_take(struct heads *heads, const struct reply *reply)
+{
+    heads->n = 0;
+    bool ok = reply->type == REPLY_ARRAY && reply->n % 2 == 0;
+    for (size_t i = 0; ok && i < reply->n; i += 2) {
+        ok = array_reserve(&heads->heads, &heads->capacity, heads->n, sizeof(*heads->heads)) &&
+             log_head_parse(reply->items[i].text, reply->items[i + 1].text, &heads->heads[heads->n]);
+        heads->n += ok;
+    }
+    if (!ok) {
+        heads->n = 0;
+    }
+    return ok;
+}
+
+const struct log_head *heads_find(const struct heads *heads, const char *id)
+{
+    for (size_t i = 0; i < heads->n; i++) {
+        if (strcmp(heads->heads[i].id, id) == 0) {
+            return &heads->heads[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,30 @@
+/* heads.h - the register of logs: which logs are open, and how far each was written.
+ *
+ * Layer: storage, pure.  One owner.
+ *
+ * The register is the hash t:{0}:heads (schema/log_state.h).
+ */
+#ifndef STORAGE_FOLD_HEADS_H
+#define STORAGE_FOLD_HEADS_H
+
+#include <stddef.h>
+
+#include "storage/base/compiler.h"
+#include "storage/redis/reply.h"
+#include "storage/schema/log_state.h"
+
+/* Zeroed it is empty. */
+struct heads {
+    struct log_head *heads; /* owned */
+    size_t n, capacity;
+};
+
+/* Take the place of what was read before.  False: the reply to HGETALL is none of ours, or memory is
+ * out; @heads is empty then. */
+bool heads_take(struct heads *heads, const struct reply *reply) MUST_CHECK;
+void heads_release(struct heads *heads);
+
+/* NULL: there is no such log. */
+const struct log_head *heads_find(const struct heads *heads, const char *id);
+
+#endif

@@ -1,0 +1,317 @@
+#include "storage/fold/round.h"
+
+#include <stdlib.h>
+
+#include "storage/base/clock.h"
+
+#define CONNECT_MS  1000
+#define STEP_MS     5000  /* no step takes so long on a Redis that lives */
+#define SILENCE_MS  3000
+#define FORSAKEN_MS 3000  /* a log's own process folds sooner */
+#define EVENTS_MAX  50000 /* of a batch, about */
+
+bool round_init(struct round *r, struct core *core, struct unfolded *unfolded,
+    struct seen_fold *seen_fold)
+{
+    *r = (struct round){.core = core, .unfolded = unfolded};
+    r->session.look = (struct redis_look){core_runs, core};
+    r->tx = transaction_new(core, seen_fold);
+    return r->tx != NULL;
+}
+
+static void round_disconnect(struct round *r)
+{
+    session_close(&r->session);
+    transaction_forget(r->tx);
+    streams_forget(&r->streams);
+    r->heads.n = 0;
+}
+
+void round_release(struct round *r)
+{
+    if (r->tx != NULL) {
+        round_disconnect(r);
+    }
+    transaction_free(r->tx);
+    streams_release(&r->streams);
+    heads_release(&r->heads);
+    batch_release(&r->batch);
+}
+
+static bool round_connect(struct round *r)
+{
+    char error[160];
+    int64_t deadline_ms = monotonic_ms() + CONNECT_MS;
+    if (r->session.redis != NULL) {
+        return true;
+    }
+    if (!session_open(&r->session, r->core, deadline_ms, error, sizeof(error))) {
+        return false;
+    }
+    redis_limit_silence(r->session.redis, SILENCE_MS);
+    return true;
+}
+
+static enum storage_err round_lost(struct round *r)
+{
+    round_disconnect(r);
+    return STORAGE_DOWN;
+}
+
+/* ---- what is to be folded ---- */
+
+/* What a round has to reach. */
+struct goal {
+    enum round_reach reach;
+    char own[LOG_ID_TEXT + 1];
+    uint64_t own_last; /* the last entry that was answered when the round began */
+    bool looked;       /* the heads were read since.. */
+    struct heads heads; /* ..and were these; owned */
+};
+
+static bool is_own(const struct goal *goal, const char *id)
+{
+    return strcmp(goal->own, id) == 0;
+}
+
+/* How far the log is to be folded: an own entry that Redis does not have yet is appended again. */
+static uint64_t goal_of(const struct round *r, const struct goal *goal, const struct log_head *head)
+{
+    if (is_own(goal, head->id)) {
+        return goal->own_last < head->n ? goal->own_last : head->n;
+    }
+    int64_t age_ms = redis_clock_ms(&r->core->clock) - head->time_ms;
+    bool in_reach = goal->reach == ROUND_ALL ||
+                    (goal->reach == ROUND_FORSAKEN && age_ms >= FORSAKEN_MS);
+    return in_reach ? head->n : 0;
+}
+
+/* Take what memory has of the own log, without a gap. */
+static bool gather_own(struct round *r, struct goal *goal)
+{
+    struct log_entry **entries;
+    size_t n;
+    struct stream *stream = streams_find(&r->streams, goal->own);
+    if (stream == NULL) {
+        return false;
+    }
+    char id[LOG_ID_TEXT + 1];
+    uint64_t last =
+        unfolded_take(r->unfolded, stream->folded, EVENTS_MAX, id, &entries, &n);
+    bool ok = strcmp(id, goal->own) == 0; /* else another log has begun: in the next round */
+    struct batch_log *log = NULL;
+    size_t i = 0;
+    if (ok && n > 0 && stream->must_read < entries[0]->n) {
+        log = batch_add_log(&r->batch, goal->own, entries[0]->n - 1);
+    }
+    for (; log != NULL && i < n && entries[i]->n == log->to + 1 && ok; i++) {
+        ok = batch_add(&r->batch, entries[i]);
+        log->in_memory = true;
+    }
+    if (log != NULL) {
+        log->more = log->to < last;
+    }
+    for (; i < n; i++) {
+        entry_release(entries[i]);
+    }
+    free(entries);
+    return ok;
+}
+
+/* Read a piece of the logs that are behind their goal, and are not in the batch from memory. */
+static enum redis_status gather_streams(struct round *r, const struct goal *goal)
+{
+    enum redis_status status = REDIS_OK_STATUS;
+    int64_t deadline_ms = monotonic_ms() + STEP_MS;
+    bool from_memory = r->batch.n_logs > 0;
+    for (size_t i = 0; status == REDIS_OK_STATUS && i < r->heads.n; i++) {
+        const struct log_head *head = &r->heads.heads[i];
+        uint64_t to = goal_of(r, goal, head);
+        struct stream *stream = streams_find(&r->streams, head->id);
+        if (stream == NULL) {
+            return REDIS_LOST;
+        }
+        if (stream->is_broken || (is_own(goal, head->id) && from_memory)) {
+            continue;
+        }
+        if (!stream->is_known && stream->folded < to) {
+            status = streams_learn(r->core, &r->session, deadline_ms, stream);
+        }
+        if (status == REDIS_OK_STATUS && stream->folded < to) {
+            status = streams_read(
+                &r->streams, r->core, &r->session, deadline_ms, stream, to, &r->batch);
+        }
+    }
+    return status;
+}
+
+/* ---- folding a batch ---- */
+
+/* All partitions have counted the batch. */
+static void batch_is_folded(struct round *r, const struct goal *goal)
+{
+    for (size_t l = 0; l < r->batch.n_logs; l++) {
+        const struct batch_log *log = &r->batch.logs[l];
+        struct stream *stream = streams_find(&r->streams, log->id);
+        if (stream != NULL && stream->folded < log->to) {
+            stream->folded = log->to;
+        }
+        if (is_own(goal, log->id)) { /* also where it is closed: what was acknowledged was folded */
+            unfolded_done(r->unfolded, log->id, log->to);
+        }
+        if (stream != NULL && log->broken && !stream->is_broken) {
+            stream->is_broken = stream->folded == log->to;
+            core_notice(r->core, STORAGE_LOG_BROKEN, log->id);
+        }
+    }
+}
+
+static int own_number(const struct round *r, const struct goal *goal)
+{
+    for (size_t l = 0; l < r->batch.n_logs; l++) {
+        if (is_own(goal, r->batch.logs[l].id)) {
+            return (int)l;
+        }
+    }
+    return -1;
+}
+
+/* The batch lacks entries of @log: read them from Redis. */
+static void batch_is_stale(struct round *r, uint32_t log)
+{
+    const char *id = r->batch.logs[log].id;
+    struct stream *stream = streams_find(&r->streams, id);
+    const struct log_head *head = heads_find(&r->heads, id);
+    if (stream != NULL) {
+        stream->is_known = false;
+        stream->folded = 0;
+        stream->must_read = head != NULL ? head->n : 0;
+    }
+}
+
+static enum storage_err fold_batch(struct round *r, const struct goal *goal)
+{
+    struct cutter cutter;
+    struct cut cuts[PARTITIONS_MAX];
+    enum fold_end end = FOLD_DONE;
+    enum storage_err err = STORAGE_OK;
+    bool last = false;
+    cutter_begin(&cutter, r->core, &r->batch);
+    while (end == FOLD_DONE && !last) {
+        uint32_t log = 0;
+        unsigned n = cutter_next(&cutter, transaction_limit_us(r->tx), cuts, &last);
+        int trim = last ? own_number(r, goal) : -1;
+        end = transaction_run(r->tx, &r->session, &r->batch, cuts, n, trim,
+            monotonic_ms() + STEP_MS, &r->heads, &log, &err);
+        if (end == FOLD_STALE) {
+            batch_is_stale(r, log);
+        }
+    }
+    if (end == FOLD_DONE) {
+        batch_is_folded(r, goal);
+    }
+    return end == FOLD_LOST ? round_lost(r) : end == FOLD_ERR ? err : STORAGE_OK;
+}
+
+/* ---- the round ---- */
+
+/* The heads were read for the first time in the round: this is what is to be reached. */
+static bool set_goal(struct round *r, struct goal *goal)
+{
+    if (goal->looked) {
+        return true;
+    }
+    goal->looked = true;
+    goal->heads.n = r->heads.n;
+    goal->heads.heads = calloc(r->heads.n + 1, sizeof(*r->heads.heads));
+    if (goal->heads.heads == NULL) {
+        return false;
+    }
+    if (r->heads.n > 0) {
+        memcpy(goal->heads.heads, r->heads.heads, r->heads.n * sizeof(*r->heads.heads));
+    }
+    return true;
+}
+
+/* Is all folded that the round has to reach?  What a log lost since, its process appends again. */
+static bool is_reached(struct round *r, const struct goal *goal, enum storage_err *ret_err)
+{
+    *ret_err = STORAGE_OK;
+    for (size_t i = 0; i < goal->heads.n; i++) {
+        const struct log_head *now = heads_find(&r->heads, goal->heads.heads[i].id);
+        if (now == NULL) {
+            continue; /* closed, so all of it was counted */
+        }
+        struct log_head head = goal->heads.heads[i];
+        head.n = now->n < head.n ? now->n : head.n;
+        const struct stream *stream = streams_find(&r->streams, head.id);
+        uint64_t to = goal_of(r, goal, &head);
+        if (stream == NULL) {
+            *ret_err = STORAGE_NOMEM;
+        } else if (stream->is_broken) {
+            *ret_err = to > stream->folded ? STORAGE_REFUSED : *ret_err;
+        } else if (stream->folded < to) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Are there logs of others, as far as is known? */
+static bool has_others(const struct round *r, const struct goal *goal)
+{
+    for (size_t i = 0; i < r->heads.n; i++) {
+        if (!is_own(goal, r->heads.heads[i].id)) {
+            return true;
+        }
+    }
+    return r->heads.n == 0;
+}
+
+/* Fill the batch. */
+static enum storage_err gather(struct round *r, struct goal *goal)
+{
+    batch_clear(&r->batch);
+    if (!gather_own(r, goal)) {
+        return STORAGE_NOMEM;
+    }
+    bool needs_look = r->batch.n_logs == 0 || (goal->reach != ROUND_OWN && has_others(r, goal));
+    if (!goal->looked && needs_look) {
+        if (streams_look(&r->streams, r->core, &r->session, monotonic_ms() + STEP_MS, &r->heads) !=
+            REDIS_OK_STATUS) {
+            return round_lost(r);
+        }
+        if (!set_goal(r, goal)) {
+            return STORAGE_NOMEM;
+        }
+    }
+    if (goal->looked && gather_streams(r, goal) != REDIS_OK_STATUS) {
+        return round_lost(r);
+    }
+    return batch_finish(&r->batch, r->core) ? STORAGE_OK : STORAGE_NOMEM;
+}
+
+enum storage_err round_run(struct round *r, enum round_reach reach)
+{
+    struct goal goal = {.reach = reach};
+    struct log_entry **none;
+    size_t n;
+    enum storage_err err = STORAGE_OK;
+    goal.own_last = unfolded_take(r->unfolded, UINT64_MAX, 0, goal.own, &none, &n);
+    free(none);
+    if (!round_connect(r)) {
+        return STORAGE_DOWN;
+    }
+    do {
+        err = gather(r, &goal);
+        if (err == STORAGE_OK && r->batch.n_logs > 0) {
+            err = fold_batch(r, &goal);
+            if (err == STORAGE_OK && !set_goal(r, &goal)) { /* the transaction has read the heads */
+                err = STORAGE_NOMEM;
+            }
+        }
+        batch_clear(&r->batch);
+    } while (err == STORAGE_OK && !is_reached(r, &goal, &err) && core_runs(r->core));
+    heads_release(&goal.heads);
+    return err;
+}

@@ -1,0 +1,39 @@
+/* round.h - one round of folding: everything that waits is counted.
+ *
+ * Layer: storage.  Belongs to the fold's thread.
+ */
+#ifndef STORAGE_FOLD_ROUND_H
+#define STORAGE_FOLD_ROUND_H
+
+#include "storage/fold/cut.h"
+#include "storage/fold/streams.h"
+#include "storage/fold/transaction.h"
+#include "storage/log/unfolded.h"
+
+struct round {
+    struct core *core;
+    struct unfolded *unfolded; /* the process's own log */
+    struct session session;
+    struct transaction *tx;
+    struct streams streams;
+    struct heads heads; /* as last read */
+    struct batch batch;
+};
+
+/* False: out of memory; the caller releases all the same. */
+bool round_init(struct round *round, struct core *core, struct unfolded *unfolded,
+    struct seen_fold *seen_fold) MUST_CHECK;
+void round_release(struct round *round);
+
+/* Which logs of other processes are folded. */
+enum round_reach {
+    ROUND_OWN,       /* none */
+    ROUND_FORSAKEN,  /* those whose last entry is some seconds old */
+    ROUND_ALL,
+};
+
+/* Fold what was answered, or stands in the logs in reach, when the round begins.  Connects if there
+ * is no connection.  Anything but STORAGE_OK: some is not folded, and may be tried again. */
+enum storage_err round_run(struct round *round, enum round_reach reach);
+
+#endif

@@ -1,0 +1,76 @@
+/* share.h - what one partition gets of a batch, in one transaction.
+ *
+ * Layer: storage, pure.  Belongs to the fold's thread.
+ *
+ * The share of a partition is a run of its tasks.  It goes through these steps:
+ *
+ *     share_begin             which tasks
+ *     share_write_questions   what is asked of Redis before anything is decided, behind a WATCH of
+ *     share_take              the partition's state; and the answers
+ *     share_decide            merges what no cursor says is counted, by the state that was read
+ *     share_write_commands    the commands of the transaction
+ *     share_done              the transaction was carried out
+ */
+#ifndef STORAGE_FOLD_SHARE_H
+#define STORAGE_FOLD_SHARE_H
+
+#include "storage/fold/announced.h"
+#include "storage/fold/batch.h"
+#include "storage/fold/cut.h"
+#include "storage/fold/known_users.h"
+#include "storage/schema/partition_state.h"
+
+/* What the fold's thread knows of Redis's data: true for as long as its connection lives. */
+struct fold_memory {
+    struct announced announced;
+    struct known_users users;
+    char id[33];    /* random: ids that are new begin with it.. */
+    uint64_t n_ids; /* ..and end with this number */
+};
+
+/* The data may have gone back, or may be another's. */
+void fold_memory_forget(struct fold_memory *memory);
+
+/* What becomes of a log in a transaction, by its head. */
+enum log_fate { LOG_COUNTS, LOG_GONE };
+
+enum share_look {
+    SHARE_FOLDS,
+    SHARE_NOTHING, /* all of it is counted */
+    SHARE_AGAIN,   /* a user was forgotten: once more, from the WATCH */
+    SHARE_STALE,   /* the batch lacks entries that the partition has not counted */
+    SHARE_CONFIG,  /* the data is kept with other settings */
+    SHARE_EMPTIED, /* the partition has no state any more */
+    SHARE_NOMEM,
+};
+
+struct share;
+
+struct share *share_new(struct core *core, struct fold_memory *memory) MUST_CHECK;
+void share_free(struct share *share);
+
+/* False: out of memory.  @batch must stay until the share is done. */
+bool share_begin(
+    struct share *share, const struct batch *batch, const struct cut *cut) MUST_CHECK;
+
+/* Append the questions to @out; returns how many. */
+size_t share_write_questions(struct share *share, struct buffer *out);
+
+/* The answer to question @i.  False: it is none. */
+bool share_take(struct share *share, size_t i, const struct reply *reply) MUST_CHECK;
+
+/* @fates: of the batch's logs.  @now_ms: Redis's clock, read behind the WATCH.  With SHARE_STALE,
+ * *ret_log is the log that lacks entries. */
+enum share_look share_decide(struct share *share, const enum log_fate fates[BATCH_LOGS],
+    int64_t now_ms, uint32_t *ret_log) MUST_CHECK;
+
+/* Append the commands to @out; returns how many. */
+size_t share_write_commands(struct share *share, struct buffer *out);
+
+/* The commands' answers are @replies.  Appends to @ret_due the logs of seen/ that are due. */
+void share_done(struct share *share, const struct reply *replies, struct buffer *ret_due);
+
+/* How many events this share counted for their sites: each event is counted by one share. */
+size_t share_events(const struct share *share);
+
+#endif

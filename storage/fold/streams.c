@@ -1,0 +1,214 @@
+#include "storage/fold/streams.h"
+
+#include <stdlib.h>
+
+#include "storage/base/index.h"
+#include "storage/redis/ask.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+/* Entries are read until they have about so many bytes: pieces bound memory, and how long Redis is
+ * held. */
+#define PIECE_BYTES ((size_t)1024 * 1024)
+#define COUNT_FIRST 64
+#define COUNT_MAX   4096
+
+void streams_forget(struct streams *streams)
+{
+    streams->n = 0;
+    streams->count = 0;
+}
+
+void streams_release(struct streams *streams)
+{
+    free(streams->streams);
+    *streams = (struct streams){0};
+}
+
+struct stream *streams_find(struct streams *streams, const char *id)
+{
+    for (size_t i = 0; i < streams->n; i++) {
+        if (strcmp(streams->streams[i].id, id) == 0) {
+            return &streams->streams[i];
+        }
+    }
+    if (!array_reserve(
+            &streams->streams, &streams->capacity, streams->n, sizeof(*streams->streams))) {
+        return NULL;
+    }
+    struct stream *stream = &streams->streams[streams->n++];
+    *stream = (struct stream){0};
+    memcpy(stream->id, id, sizeof(stream->id));
+    return stream;
+}
+
+/* ---- heads ---- */
+
+struct look {
+    struct heads *heads;
+    struct core *core;
+};
+
+static bool take_heads(void *data, size_t i, const struct reply *reply)
+{
+    struct look *look = data;
+    if (i == 0) {
+        return heads_take(look->heads, reply);
+    }
+    core_time_seen(look->core, reply_time_us(reply));
+    return reply->type == REPLY_ARRAY;
+}
+
+static void forget_closed(struct streams *streams, const struct heads *heads)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < streams->n; i++) {
+        if (heads_find(heads, streams->streams[i].id) != NULL) {
+            streams->streams[n++] = streams->streams[i];
+        }
+    }
+    streams->n = n;
+}
+
+enum redis_status streams_look(struct streams *streams, struct core *core, struct session *session,
+    int64_t deadline_ms, struct heads *ret)
+{
+    struct look look = {ret, core};
+    struct buffer out;
+    struct key key;
+    buffer_init(&out);
+    key_fixed(&key, core->partitions.tag[0], "heads", SLICE(""));
+    resp_head(&out, 2);
+    resp_text(&out, "HGETALL");
+    resp_word(&out, key.p, key.n);
+    resp_command(&out, "TIME", NULL);
+    enum redis_status status =
+        redis_ask_all(session->redis, &out, 2, deadline_ms, take_heads, &look);
+    buffer_release(&out);
+    if (status == REDIS_OK_STATUS) {
+        forget_closed(streams, ret);
+    }
+    return status;
+}
+
+/* ---- cursors ---- */
+
+static bool take_cursor(void *data, size_t i, const struct reply *reply)
+{
+    uint64_t *least = data;
+    struct log_cursor cursor;
+    (void)i;
+    if (!log_cursor_parse(reply, &cursor)) {
+        return false;
+    }
+    *least = cursor.whole < *least ? cursor.whole : *least;
+    return true;
+}
+
+enum redis_status streams_learn(
+    struct core *core, struct session *session, int64_t deadline_ms, struct stream *stream)
+{
+    uint64_t least = UINT64_MAX;
+    struct buffer out;
+    buffer_init(&out);
+    for (unsigned p = 0; p < core->partitions.n; p++) {
+        struct key key;
+        key_fixed(&key, core->partitions.tag[p], "state", SLICE(""));
+        resp_head(&out, 3);
+        resp_text(&out, "HGET");
+        resp_word(&out, key.p, key.n);
+        resp_text(&out, stream->id);
+    }
+    enum redis_status status = redis_ask_all(
+        session->redis, &out, core->partitions.n, deadline_ms, take_cursor, &least);
+    buffer_release(&out);
+    if (status == REDIS_OK_STATUS) {
+        stream->folded = least;
+        stream->is_known = true;
+    }
+    return status;
+}
+
+/* ---- entries ---- */
+
+static size_t item_bytes(const struct reply *item)
+{
+    size_t n = 0;
+    const struct reply *fields = item->n == 2 ? &item->items[1] : item;
+    for (size_t i = 0; i < fields->n; i++) {
+        n += fields->items[i].text.n;
+    }
+    return n;
+}
+
+/* Read twice as much the next time, or half. */
+static void learn_count(struct streams *streams, size_t bytes, bool full)
+{
+    if (bytes > PIECE_BYTES && streams->count > 1) {
+        streams->count /= 2;
+    } else if (full && bytes < PIECE_BYTES / 4 && streams->count < COUNT_MAX) {
+        streams->count *= 2;
+    }
+}
+
+/* Put the items into the batch.  False: out of memory. */
+static bool take_items(
+    struct batch *batch, struct batch_log *log, const char *id, const struct reply *reply)
+{
+    for (size_t i = 0; i < reply->n; i++) {
+        bool foreign;
+        struct log_entry *entry = entry_parse(id, &reply->items[i], &foreign);
+        if (entry == NULL && foreign) {
+            log->broken = true;
+            return true;
+        }
+        if (entry == NULL || !batch_add(batch, entry)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void write_range(
+    const struct core *core, const struct stream *stream, uint64_t to, unsigned count, struct buffer *out)
+{
+    struct key key;
+    key_fixed(&key, core->partitions.tag[0], "log:", slice_of(stream->id));
+    resp_head(out, 6);
+    resp_text(out, "XRANGE");
+    resp_word(out, key.p, key.n);
+    resp_decimal(out, (int64_t)stream->folded + 1);
+    resp_decimal(out, (int64_t)to);
+    resp_text(out, "COUNT");
+    resp_decimal(out, count);
+}
+
+enum redis_status streams_read(struct streams *streams, struct core *core, struct session *session,
+    int64_t deadline_ms, struct stream *stream, uint64_t to, struct batch *batch)
+{
+    const struct reply *reply;
+    struct buffer out;
+    struct batch_log *log = batch_add_log(batch, stream->id, stream->folded);
+    if (log == NULL) {
+        return REDIS_OK_STATUS; /* in the next batch */
+    }
+    streams->count = streams->count == 0 ? COUNT_FIRST : streams->count;
+    buffer_init(&out);
+    write_range(core, stream, to, streams->count, &out);
+    enum redis_status status = redis_ask(session->redis, &out, deadline_ms, &reply);
+    buffer_release(&out);
+    if (status != REDIS_OK_STATUS) {
+        return status;
+    }
+    if (reply->type != REPLY_ARRAY || !take_items(batch, log, stream->id, reply)) {
+        return REDIS_LOST;
+    }
+    size_t bytes = 0;
+    for (size_t i = 0; i < reply->n; i++) {
+        bytes += item_bytes(&reply->items[i]);
+    }
+    log->more = reply->n == streams->count || log->broken;
+    log->to = log->more ? log->to : to; /* entries that are not there never were, or are lost */
+    learn_count(streams, bytes, reply->n == streams->count);
+    return REDIS_OK_STATUS;
+}

@@ -1,0 +1,388 @@
+#include "storage/fold/transaction.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "storage/base/clock.h"
+#include "storage/core/reply_fault.h"
+#include "storage/redis/ask.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+#include "storage/seen/fold.h"
+
+#define OUT_KEPT ((size_t)256 * 1024)
+
+/* What one look, or one EXEC, found. */
+struct findings {
+    bool lost;
+    enum storage_err err;
+    bool is_void; /* EXEC did nothing: a state was changed */
+    bool done;
+};
+
+struct transaction {
+    struct core *core;
+    struct seen_fold *seen_fold;
+    struct fold_memory memory;
+    struct pace pace;
+    struct share *shares[PARTITIONS_MAX]; /* by place in the transaction; made when needed */
+    struct buffer out, due;
+
+    /* Of the run at hand. */
+    const struct batch *batch;
+    const struct cut *cuts;
+    unsigned n_cuts;
+    struct heads *heads;
+    size_t n_questions[PARTITIONS_MAX];
+    size_t n_commands[PARTITIONS_MAX]; /* 0: nothing to count */
+    size_t n_queued;
+    int64_t now_ms;
+    enum log_fate fates[BATCH_LOGS];
+    struct findings found;
+
+    /* Whose answer comes next. */
+    unsigned at;
+    size_t question;
+};
+
+struct transaction *transaction_new(struct core *core, struct seen_fold *seen_fold)
+{
+    struct transaction *tx = calloc(1, sizeof(*tx));
+    unsigned char bytes[16];
+    if (tx != NULL) {
+        tx->core = core;
+        tx->seen_fold = seen_fold;
+        randombytes_buf(bytes, sizeof(bytes));
+        sodium_bin2hex(tx->memory.id, sizeof(tx->memory.id), bytes, sizeof(bytes));
+    }
+    return tx;
+}
+
+void transaction_free(struct transaction *tx)
+{
+    if (tx == NULL) {
+        return;
+    }
+    transaction_forget(tx);
+    known_users_release(&tx->memory.users);
+    for (unsigned i = 0; i < PARTITIONS_MAX; i++) {
+        share_free(tx->shares[i]);
+    }
+    buffer_release(&tx->out);
+    buffer_release(&tx->due);
+    free(tx);
+}
+
+void transaction_forget(struct transaction *tx)
+{
+    fold_memory_forget(&tx->memory);
+}
+
+uint32_t transaction_limit_us(const struct transaction *tx)
+{
+    return pace_limit_us(&tx->pace);
+}
+
+/* ---- the look ---- */
+
+/* An error reply: nothing was done.  False: go on with no further reply. */
+static bool note_error(struct transaction *tx, const struct reply *reply)
+{
+    atomic_fetch_add(&tx->core->stats.redis_errors, 1);
+    if (tx->found.err == STORAGE_OK) { /* the first one tells why */
+        tx->found.err = reply_err(reply, &tx->found.lost);
+        if (tx->found.err == STORAGE_OOM || tx->found.err == STORAGE_REFUSED) {
+            core_notice(tx->core, STORAGE_REFUSING, reply->text.p);
+        }
+    }
+    return !tx->found.lost;
+}
+
+static bool take_time(struct transaction *tx, const struct reply *reply)
+{
+    int64_t us = reply_time_us(reply);
+    core_time_seen(tx->core, us);
+    tx->now_ms = us / 1000;
+    return us > 0;
+}
+
+static bool take_look(void *data, size_t i, const struct reply *reply)
+{
+    struct transaction *tx = data;
+    if (reply->type == REPLY_ERROR) {
+        return note_error(tx, reply);
+    }
+    if (tx->found.err != STORAGE_OK || i < 2) { /* UNWATCH, WATCH */
+        return true;
+    }
+    if (i == 2) {
+        return heads_take(tx->heads, reply);
+    }
+    if (i == 3) {
+        return take_time(tx, reply);
+    }
+    while (tx->question == tx->n_questions[tx->at]) {
+        tx->at++;
+        tx->question = 0;
+    }
+    return share_take(tx->shares[tx->at], tx->question++, reply);
+}
+
+static void write_watch(struct transaction *tx, struct buffer *out)
+{
+    struct key key;
+    resp_command(out, "UNWATCH", NULL); /* of an attempt that came to no EXEC */
+    resp_head(out, 1 + tx->n_cuts);
+    resp_text(out, "WATCH");
+    for (unsigned i = 0; i < tx->n_cuts; i++) {
+        key_fixed(&key, tx->core->partitions.tag[tx->cuts[i].partition], "state", SLICE(""));
+        resp_word(out, key.p, key.n);
+    }
+    key_fixed(&key, tx->core->partitions.tag[0], "heads", SLICE(""));
+    resp_head(out, 2);
+    resp_text(out, "HGETALL");
+    resp_word(out, key.p, key.n);
+    resp_command(out, "TIME", NULL);
+}
+
+/* Watch, and read all that is needed to decide.  False: out of memory. */
+static bool begin_shares(struct transaction *tx)
+{
+    for (unsigned i = 0; i < tx->n_cuts; i++) {
+        if (tx->shares[i] == NULL) {
+            tx->shares[i] = share_new(tx->core, &tx->memory);
+        }
+        if (tx->shares[i] == NULL || !share_begin(tx->shares[i], tx->batch, &tx->cuts[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum redis_status look(struct transaction *tx, struct session *session, int64_t deadline_ms)
+{
+    size_t n = 4;
+    buffer_clear(&tx->out, OUT_KEPT);
+    write_watch(tx, &tx->out);
+    for (unsigned i = 0; i < tx->n_cuts; i++) {
+        tx->n_questions[i] = share_write_questions(tx->shares[i], &tx->out);
+        n += tx->n_questions[i];
+    }
+    tx->at = 0;
+    tx->question = 0;
+    return redis_ask_all(session->redis, &tx->out, n, deadline_ms, take_look, tx);
+}
+
+/* ---- deciding ---- */
+
+/* Do the entries of log @log hold by what its head says? */
+static bool agrees(const struct batch *batch, uint32_t log, const struct log_head *head)
+{
+    if (head->n < batch->logs[log].to) {
+        return false;
+    }
+    for (size_t i = 0; batch->logs[log].in_memory && i < batch->n_entries; i++) {
+        if (batch->entries[i].log == log && strcmp(batch->entries[i].entry->era, head->era) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* False: the batch is stale for *ret_log. */
+static bool judge_logs(struct transaction *tx, uint32_t *ret_log)
+{
+    for (uint32_t l = 0; l < tx->batch->n_logs; l++) {
+        const struct log_head *head = heads_find(tx->heads, tx->batch->logs[l].id);
+        tx->fates[l] = head == NULL ? LOG_GONE : LOG_COUNTS;
+        if (head != NULL && !agrees(tx->batch, l, head)) {
+            *ret_log = l;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Ask the shares.  *ret_any: some count something; *ret_again: begin again from the WATCH. */
+static enum fold_end decide(struct transaction *tx, bool *ret_again, bool *ret_any,
+    uint32_t *ret_log, enum storage_err *ret_err)
+{
+    *ret_again = *ret_any = false;
+    if (!judge_logs(tx, ret_log)) {
+        return FOLD_STALE;
+    }
+    for (unsigned i = 0; i < tx->n_cuts; i++) {
+        tx->n_commands[i] = 0;
+        switch (share_decide(tx->shares[i], tx->fates, tx->now_ms, ret_log)) {
+        case SHARE_FOLDS:
+            tx->n_commands[i] = 1; /* or more: when they are written */
+            *ret_any = true;
+            break;
+        case SHARE_NOTHING:
+            break;
+        case SHARE_AGAIN:
+            *ret_again = true;
+            break;
+        case SHARE_STALE:
+            return FOLD_STALE;
+        case SHARE_CONFIG:
+            atomic_store(&tx->core->settings_differ, true);
+            *ret_err = STORAGE_CONFIG;
+            return FOLD_ERR;
+        case SHARE_EMPTIED:
+            return FOLD_LOST;
+        case SHARE_NOMEM:
+            *ret_err = STORAGE_NOMEM;
+            return FOLD_ERR;
+        }
+    }
+    return FOLD_DONE;
+}
+
+/* ---- MULTI .. EXEC ---- */
+
+/* The answers to TIME, to the commands of the shares, and to TIME. */
+static bool take_done(struct transaction *tx, const struct reply *reply)
+{
+    size_t at = 1;
+    uint64_t us = 0;
+    if (reply->n != tx->n_queued) {
+        return false;
+    }
+    for (size_t i = 0; i < reply->n; i++) {
+        if (reply->items[i].type == REPLY_ERROR) { /* a key of another type: never by us */
+            atomic_fetch_add(&tx->core->stats.redis_errors, 1);
+            core_notice(tx->core, STORAGE_REFUSING, reply->items[i].text.p);
+        }
+    }
+    for (unsigned i = 0; i < tx->n_cuts; i++) {
+        if (tx->n_commands[i] > 0) {
+            buffer_clear(&tx->due, OUT_KEPT);
+            share_done(tx->shares[i], reply->items + at, &tx->due);
+            seen_fold_due(tx->seen_fold, tx->cuts[i].partition, (struct slice){tx->due.p, tx->due.n});
+            at += tx->n_commands[i];
+            us += tx->cuts[i].us;
+        }
+    }
+    pace_learn(&tx->pace, us, 0,
+        reply_time_us(&reply->items[reply->n - 1]) - reply_time_us(&reply->items[0]));
+    tx->found.done = true;
+    return true;
+}
+
+static bool take_exec(void *data, size_t i, const struct reply *reply)
+{
+    struct transaction *tx = data;
+    bool is_exec = i == 1 + tx->n_queued; /* MULTI, QUEUED.. */
+    if (reply->type == REPLY_ERROR) {
+        return note_error(tx, reply);
+    }
+    if (!is_exec) {
+        return true;
+    }
+    tx->found.is_void = reply->type == REPLY_NIL;
+    return tx->found.is_void || (reply->type == REPLY_ARRAY && take_done(tx, reply));
+}
+
+/* All partitions have counted the entries of @log. */
+static void write_trim(struct transaction *tx, uint32_t log, struct buffer *out)
+{
+    struct key key;
+    key_fixed(&key, tx->core->partitions.tag[0], "log:", slice_of(tx->batch->logs[log].id));
+    resp_head(out, 4);
+    resp_text(out, "XTRIM");
+    resp_word(out, key.p, key.n);
+    resp_text(out, "MINID");
+    resp_decimal(out, (int64_t)tx->batch->logs[log].to + 1);
+}
+
+static enum redis_status execute(
+    struct transaction *tx, struct session *session, int trim, int64_t deadline_ms)
+{
+    bool trims = trim >= 0 && tx->fates[trim] == LOG_COUNTS;
+    buffer_clear(&tx->out, OUT_KEPT);
+    resp_command(&tx->out, "MULTI", NULL);
+    resp_command(&tx->out, "TIME", NULL);
+    tx->n_queued = 2 + trims;
+    for (unsigned i = 0; i < tx->n_cuts; i++) {
+        if (tx->n_commands[i] > 0) {
+            tx->n_commands[i] = share_write_commands(tx->shares[i], &tx->out);
+            tx->n_queued += tx->n_commands[i];
+        }
+    }
+    if (trims) {
+        write_trim(tx, (uint32_t)trim, &tx->out);
+    }
+    resp_command(&tx->out, "TIME", NULL);
+    resp_command(&tx->out, "EXEC", NULL);
+    return redis_ask_all(
+        session->redis, &tx->out, tx->n_queued + 2, deadline_ms, take_exec, tx);
+}
+
+static void count(struct transaction *tx)
+{
+    atomic_fetch_add(&tx->core->stats.fold_transactions, 1);
+    for (unsigned i = 0; i < tx->n_cuts; i++) {
+        if (tx->n_commands[i] > 0) {
+            atomic_fetch_add(
+                &tx->core->stats.fold_events, (int64_t)share_events(tx->shares[i]));
+        }
+    }
+}
+
+/* One attempt.  *ret_again: another one. */
+static enum fold_end attempt(struct transaction *tx, struct session *session, int trim,
+    int64_t deadline_ms, bool *ret_again, uint32_t *ret_log, enum storage_err *ret_err)
+{
+    bool any;
+    *ret_again = false;
+    tx->found = (struct findings){.err = STORAGE_OK};
+    if (!begin_shares(tx)) {
+        *ret_err = STORAGE_NOMEM;
+        return FOLD_ERR;
+    }
+    if (look(tx, session, deadline_ms) != REDIS_OK_STATUS || tx->found.lost) {
+        return FOLD_LOST;
+    }
+    if (tx->found.err != STORAGE_OK) {
+        *ret_err = tx->found.err;
+        return FOLD_ERR;
+    }
+    enum fold_end end = decide(tx, ret_again, &any, ret_log, ret_err);
+    if (end != FOLD_DONE || *ret_again || !any) {
+        return end;
+    }
+    if (execute(tx, session, trim, deadline_ms) != REDIS_OK_STATUS || tx->found.lost) {
+        return FOLD_LOST;
+    }
+    if (tx->found.done) {
+        count(tx);
+        return FOLD_DONE;
+    }
+    *ret_again = tx->found.is_void;
+    *ret_err = tx->found.err;
+    return *ret_again ? FOLD_DONE : FOLD_ERR;
+}
+
+enum fold_end transaction_run(struct transaction *tx, struct session *session,
+    const struct batch *batch, const struct cut *cuts, unsigned n_cuts, int trim,
+    int64_t deadline_ms, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err)
+{
+    bool again;
+    enum fold_end end;
+    tx->batch = batch;
+    tx->cuts = cuts;
+    tx->n_cuts = n_cuts;
+    tx->heads = heads;
+    do {
+        end = attempt(tx, session, trim, deadline_ms, &again, ret_log, ret_err);
+        if (again) {
+            atomic_fetch_add(&tx->core->stats.fold_again, 1);
+            end = FOLD_LOST; /* if it is too late to begin again */
+        }
+    } while (again && monotonic_ms() < deadline_ms);
+    if (end == FOLD_LOST) {
+        transaction_forget(tx);
+    }
+    return end;
+}

@@ -1,0 +1,62 @@
+/* transaction.h - counts shares of a batch in Redis: WATCH, read, decide, MULTI .. EXEC.
+ *
+ * Layer: storage.  Belongs to the fold's thread.
+ *
+ * All that a decision rests on is in the states of the partitions, and these are watched: whoever
+ * changes it makes the EXEC void, and the transaction begins again.  Counts and cursors change in
+ * one EXEC.  So an event is counted once, whoever folds, and whenever a connection is lost.  Two
+ * round trips:
+ *
+ *     WATCH of the states; heads, TIME, states, and what the shares ask
+ *     MULTI, the commands of the shares, EXEC
+ *
+ * Rules (storage/write/PROTOCOL.md, "Fold"; model-checked in tests/model):
+ *
+ *     a log has no head                        nothing of it is counted: it is closed, or lost
+ *     its head is behind the batch             the batch is stale: Redis went back
+ *     an entry in memory was answered under    stale: the entry in the stream may be another one
+ *     another era than the head's
+ *     a cursor is before the batch's first     stale: entries are missing
+ *     entry
+ *
+ * Entries that were read from the stream hold for as long as the connection lives over which they
+ * were read: nobody changes an entry.
+ */
+#ifndef STORAGE_FOLD_TRANSACTION_H
+#define STORAGE_FOLD_TRANSACTION_H
+
+#include "storage/core/session.h"
+#include "storage/fold/heads.h"
+#include "storage/fold/pace.h"
+#include "storage/fold/share.h"
+
+struct seen_fold;
+
+enum fold_end {
+    FOLD_DONE,
+    FOLD_STALE, /* nothing was done: read the entries of a log from the stream */
+    FOLD_LOST,  /* the connection must be given up: done or not */
+    FOLD_ERR,   /* nothing was done: see *ret_err */
+};
+
+struct transaction;
+
+/* @seen_fold may be NULL.  NULL: out of memory. */
+struct transaction *transaction_new(struct core *core, struct seen_fold *seen_fold) MUST_CHECK;
+void transaction_free(struct transaction *tx);
+
+/* The connection is another one, or the data may have gone back. */
+void transaction_forget(struct transaction *tx);
+
+/* How much a transaction may be estimated to cost: see pace.h. */
+uint32_t transaction_limit_us(const struct transaction *tx);
+
+/* Count @cuts of @batch, by @deadline_ms.  @trim: number of the log in the batch whose entries all
+ * partitions have counted once this is done, so that its stream is cut; -1: none.  With FOLD_STALE
+ * *ret_log is the log.  @heads are replaced by what was read. */
+enum fold_end transaction_run(struct transaction *tx, struct session *session,
+    const struct batch *batch, const struct cut *cuts, unsigned n_cuts, int trim,
+    int64_t deadline_ms, struct heads *heads, uint32_t *ret_log,
+    enum storage_err *ret_err) MUST_CHECK;
+
+#endif
