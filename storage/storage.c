@@ -7,6 +7,7 @@
 
 #include "storage/base/clock.h"
 #include "storage/core/core.h"
+#include "storage/fold/fold.h"
 #include "storage/hot/hot_pages.h"
 #include "storage/limit/guard.h"
 #include "storage/lock/leader.h"
@@ -30,6 +31,7 @@ struct storage {
     struct readers *readers;
     struct leader *leader;    /* NULL: this process never leads */
     struct unfolded unfolded; /* acknowledged, and not counted yet */
+    struct fold *fold;
     struct rollup *rollup;
     struct zone_store *zones;
 };
@@ -79,10 +81,30 @@ static bool set_endpoint(struct storage *s, const char *url)
     return true;
 }
 
-/* Start what writes: the fold of who saw what, the writer, the guard. */
+static void entry_arrived(void *data)
+{
+    struct storage *s = data;
+    fold_wake(s->fold);
+}
+
+static enum storage_err catch_up(void *data, int64_t deadline_ms)
+{
+    struct storage *s = data;
+    return fold_catch_up(s->fold, deadline_ms);
+}
+
+/* Start what writes: the fold of who saw what, the fold of the log, the writer, the guard. */
 static bool start_writing(struct storage *s)
 {
     s->seen_fold = s->core.config.seen.on ? seen_fold_start(&s->core) : NULL;
+    s->fold = fold_start(&s->core, &s->unfolded, s->seen_fold);
+    if (s->fold == NULL) {
+        return false;
+    }
+    s->unfolded.arrived = entry_arrived;
+    s->unfolded.arrived_data = s;
+    s->core.catch_up = catch_up;
+    s->core.catch_up_data = s;
     s->writer = writer_start(&s->core, &s->unfolded);
     if (s->writer == NULL || s->core.config.guard_by == GUARD_OFF) {
         return s->writer != NULL;
@@ -362,7 +384,10 @@ void storage_close(struct storage *s)
         readers_stop(s->readers);
     }
     if (s->writer != NULL) {
-        writer_stop(s->writer);
+        writer_stop(s->writer); /* it tells the fold what has arrived */
+    }
+    if (s->fold != NULL) {
+        fold_stop(s->fold);
     }
     guard_free(s->guard);
     if (s->seen_fold != NULL) {

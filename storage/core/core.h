@@ -54,10 +54,6 @@ struct core {
     enum storage_err (*catch_up)(void *data, int64_t deadline_ms);
     void *catch_up_data;
 
-    /* See core_catch_up().  Set before a thread starts that asks questions; NULL: nothing counts. */
-    enum storage_err (*catch_up)(void *data, int64_t deadline_ms);
-    void *catch_up_data;
-
     pthread_mutex_t view_lock; /* guards views */
     struct partition_view views[PARTITIONS_MAX];
 
