@@ -12,6 +12,7 @@
 #include "storage/limit/guard.h"
 #include "storage/lock/leader.h"
 #include "storage/log/chunk.h"
+#include "storage/log/close.h"
 #include "storage/log/writer.h"
 #include "storage/read/cache.h"
 #include "storage/operations.h"
@@ -21,6 +22,9 @@
 #include "storage/schema/settings.h"
 #include "storage/seen/fold.h"
 #include "storage/time/zone_store.h"
+
+#define CATCH_UP_MS  2000 /* at the end: for counting what was acknowledged.. */
+#define CLOSE_LOG_MS 500  /* ..and for closing the log */
 
 struct storage {
     struct core core;
@@ -361,6 +365,10 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
         guard_give_back(s->guard);
     }
     writer_drain(s->writer, deadline_ms);
+    if (unfolded_age_ms(&s->unfolded) >
+        0) { /* what is not counted now, another process will count */
+        (void)!fold_catch_up(s->fold, monotonic_ms() + CATCH_UP_MS);
+    }
     readers_drain(s->readers, deadline_ms);
     if (s->rollup != NULL) {
         rollup_drain(s->rollup);
@@ -385,6 +393,7 @@ void storage_close(struct storage *s)
     }
     if (s->writer != NULL) {
         writer_stop(s->writer); /* it tells the fold what has arrived */
+        log_close_own(&s->core, s->unfolded.id, monotonic_ms() + CLOSE_LOG_MS);
     }
     if (s->fold != NULL) {
         fold_stop(s->fold);

@@ -51,6 +51,10 @@ struct core {
     _Atomic uint64_t write_fault;
     struct leader *_Atomic leader; /* NULL: this process takes no part in rollups */
 
+    /* See core_catch_up().  Set before a thread starts that asks questions; NULL: nothing counts. */
+    enum storage_err (*catch_up)(void *data, int64_t deadline_ms);
+    void *catch_up_data;
+
     pthread_mutex_t view_lock; /* guards views */
     struct partition_view views[PARTITIONS_MAX];
 

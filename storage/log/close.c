@@ -84,7 +84,8 @@ static size_t put_delete_cursors(struct closing *c, const char *id)
 
 static bool is_silent(struct closing *c, const struct log_head *head)
 {
-    return redis_clock_ms(&c->core->clock) - head->time_ms >= LOG_SILENCE_MS;
+    return strcmp(head->id, c->closer->own) == 0 ||
+           redis_clock_ms(&c->core->clock) - head->time_ms >= LOG_SILENCE_MS;
 }
 
 static bool take_closed(void *data, size_t i, const struct reply *reply)
@@ -236,4 +237,18 @@ bool log_close_silent(
         closer->next_count_ms = err == STORAGE_OK ? 0 : now_ms + COUNT_EVERY_MS;
     }
     return !c.lost;
+}
+
+void log_close_own(struct core *core, const char *id, int64_t deadline_ms)
+{
+    struct session session = {.redis = NULL};
+    struct log_closer closer = {.strays = NULL};
+    char error[160];
+    if (id[0] == '\0' || !session_open(&session, core, deadline_ms, error, sizeof(error))) {
+        return;
+    }
+    memcpy(closer.own, id, sizeof(closer.own));
+    (void)!log_close_silent(&closer, core, &session, deadline_ms);
+    session_close(&session);
+    log_closer_release(&closer);
 }

@@ -39,6 +39,7 @@ struct log_closer {
     size_t n_strays, capacity;
     uint64_t connection; /* on which the strays were seen: session->n_opened */
     int64_t next_count_ms;
+    char own[LOG_ID_TEXT + 1]; /* a log that is closed although its writer was heard of; "": none */
 };
 
 void log_closer_release(struct log_closer *closer);
@@ -47,5 +48,10 @@ void log_closer_release(struct log_closer *closer);
  * closed at a later call.  @session is connected.  False: it must be closed. */
 bool log_close_silent(struct log_closer *closer, struct core *core, struct session *session,
     int64_t deadline_ms) MUST_CHECK;
+
+/* The process ends: close its own log @id, over a connection of its own, if everything in it is
+ * counted.  Its writer has stopped.  Otherwise the leader of another process, or a later one, closes
+ * the log. */
+void log_close_own(struct core *core, const char *id, int64_t deadline_ms);
 
 #endif
