@@ -224,24 +224,6 @@ static bool send_heartbeat(struct appender *a, const struct session *session, in
     return note_sent(a, COMMAND_HEARTBEAT, NULL, now_ms);
 }
 
-/* What all partitions have counted is cut off. */
-static bool send_trim(struct appender *a, int64_t now_ms)
-{
-    uint64_t folded = unfolded_folded(a->unfolded, a->id);
-    if (folded <= a->trimmed_n) {
-        return true;
-    }
-    char least[32];
-    (void)snprintf(least, sizeof(least), "%llu-0", (unsigned long long)folded + 1);
-    a->trimmed_n = folded;
-    resp_head(&a->out, 4);
-    resp_text(&a->out, "XTRIM");
-    put_key(a, "log:", a->id);
-    resp_text(&a->out, "MINID");
-    resp_text(&a->out, least);
-    return note_sent(a, COMMAND_TRIM, NULL, now_ms);
-}
-
 bool appender_pump(struct appender *a, const struct session *session, int64_t now_ms)
 {
     buffer_clear(&a->out, OUT_KEEP);
@@ -249,8 +231,7 @@ bool appender_pump(struct appender *a, const struct session *session, int64_t no
     if (a->id[0] == '\0' || a->is_gone || now_ms < a->hold_until_ms) {
         return true;
     }
-    return send_entries(a, session, now_ms) && send_heartbeat(a, session, now_ms) &&
-           send_trim(a, now_ms) && !a->out.failed;
+    return send_entries(a, session, now_ms) && send_heartbeat(a, session, now_ms) && !a->out.failed;
 }
 
 /* ---- replies ---- */
@@ -462,7 +443,6 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
         return false; /* the id is not used again: an answer may be lost, the registration not */
     }
     memcpy(a->id, id, sizeof(a->id));
-    a->trimmed_n = 0;
     unfolded_begin(a->unfolded, id);
     for (struct log_entry *e = a->first; e != NULL; e = e->next) {
         memcpy(e->id, id, sizeof(e->id));

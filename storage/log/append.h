@@ -30,7 +30,7 @@
 #include "storage/log/unfolded.h"
 
 /* A command whose reply is awaited. */
-enum append_command { COMMAND_APPEND, COMMAND_HEARTBEAT, COMMAND_TRIM };
+enum append_command { COMMAND_APPEND, COMMAND_HEARTBEAT };
 struct append_sent {
     enum append_command command;
     struct log_entry *entry; /* of COMMAND_APPEND: held until then */
@@ -53,7 +53,6 @@ struct appender {
     struct append_sent
         *sent; /* [sent_first .. sent_first + n_awaited): replies come in this order */
     size_t sent_first, n_awaited, sent_capacity;
-    uint64_t trimmed_n;    /* entries up to this one are cut off the stream */
     int64_t proved_ms;     /* sending of the newest command that this connection has answered */
     int64_t beat_ms;       /* of the last heartbeat */
     int64_t hold_until_ms; /* send nothing before: Redis asked for patience */
