@@ -8,6 +8,7 @@
 #include "storage/base/clock.h"
 #include "storage/base/index.h"
 #include "storage/core/reply_fault.h"
+#include "storage/log/append_jobs.h"
 #include "storage/log/record.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
@@ -102,42 +103,6 @@ void appender_let_go(struct appender *a, int64_t now_ms)
         a->first = entry->next;
         a->last = a->first == NULL ? NULL : a->last;
         entry_release(entry);
-    }
-}
-
-/* ---- answers to jobs ---- */
-
-static void done_with(struct appender *a, struct storage_job *job, enum storage_err err)
-{
-    job->err = err;
-    job_queue_append(&a->done, job);
-}
-
-void appender_finish(struct appender *a)
-{
-    struct storage_job *next;
-    struct storage_job *job = a->done.first;
-    a->done = (struct job_queue){0};
-    for (; job != NULL; job = next) {
-        next = job->next;
-        job_done(job, job->err);
-    }
-}
-
-static void answer_all(struct appender *a, struct log_entry *entry, enum storage_err err)
-{
-    struct storage_job *next;
-    for (struct storage_job *job = entry->jobs; job != NULL; job = next) {
-        next = job->next;
-        done_with(a, job, err);
-    }
-    entry->jobs = NULL;
-    entry->n_jobs = 0;
-    for (size_t i = 0; i < entry->n_keyed; i++) {
-        if (entry->keyed[i].job != NULL) {
-            done_with(a, entry->keyed[i].job, err);
-            entry->keyed[i].job = NULL;
-        }
     }
 }
 
@@ -247,7 +212,7 @@ static void take_records(struct appender *a, struct log_entry *entry, const stru
         if (keyed->job != NULL) {
             struct storage_job *job = keyed->job;
             bool ok = record_tell(record, outcome, job->u.write.keyed);
-            done_with(a, job, ok ? STORAGE_OK : STORAGE_NOMEM);
+            append_done_with(a, job, ok ? STORAGE_OK : STORAGE_NOMEM);
             keyed->job = NULL;
         }
     }
@@ -269,7 +234,7 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
     atomic_fetch_add(&a->core->stats.append_us, (monotonic_ms() - entry->sent_ms) * 1000);
     memcpy(entry->era, a->era, sizeof(entry->era));
     (void)unfolded_put(a->unfolded, entry); /* without memory it is read from the stream */
-    answer_all(a, entry, STORAGE_OK);
+    append_answer_all(a, entry, STORAGE_OK);
 }
 
 static void take_gap(struct appender *a, struct log_entry *entry)
@@ -278,28 +243,6 @@ static void take_gap(struct appender *a, struct log_entry *entry)
     if (entry == a->first) {
         a->may_jump = true;
     }
-}
-
-/* Nothing of it is in Redis, and nothing is under way: its clients can be told, and its number is
- * free. */
-static bool give_up_last(struct appender *a, enum storage_err err)
-{
-    struct log_entry **at = &a->first;
-    struct log_entry *before = NULL;
-    while (*at != NULL && (*at)->next != NULL) {
-        before = *at;
-        at = &(*at)->next;
-    }
-    struct log_entry *entry = *at;
-    if (entry == NULL || entry->state != ENTRY_WAITING || entry->on_lost) {
-        return false;
-    }
-    *at = NULL;
-    a->last = before;
-    a->next_n = entry->n;
-    answer_all(a, entry, err);
-    entry_release(entry);
-    return true;
 }
 
 /* An error: the script did not run.  False: the connection must be given up. */
@@ -367,7 +310,7 @@ static void begin_again(struct appender *a)
         next = held->next;
         bool again = held->state != ENTRY_ANSWERED && !held->on_lost && held->era[0] == '\0';
         if (!again) {
-            answer_all(a, held, STORAGE_UNKNOWN);
+            append_answer_all(a, held, STORAGE_UNKNOWN);
             entry_release(held);
             continue;
         }
@@ -391,7 +334,7 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
         a->is_gone = a->is_gone || reply->integer == 0;
     }
     entry_release(sent.entry);
-    while (ok && a->refusal != STORAGE_OK && a->n_sent == 0 && give_up_last(a, a->refusal)) {
+    while (ok && a->refusal != STORAGE_OK && a->n_sent == 0 && append_give_up_last(a, a->refusal)) {
     }
     a->refusal = a->n_sent == 0 ? STORAGE_OK : a->refusal;
     if (ok && a->is_gone && a->n_awaited == 0) {
@@ -448,72 +391,6 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
         memcpy(e->id, id, sizeof(e->id));
     }
     return true;
-}
-
-/* ---- jobs whose time is up ---- */
-
-static bool is_late(const struct storage_job *job, int64_t now_ms)
-{
-    return job->deadline_ms <= now_ms;
-}
-
-static bool all_late(const struct log_entry *entry, int64_t now_ms)
-{
-    for (const struct storage_job *job = entry->jobs; job != NULL; job = job->next) {
-        if (!is_late(job, now_ms)) {
-            return false;
-        }
-    }
-    for (size_t i = 0; i < entry->n_keyed; i++) {
-        if (entry->keyed[i].job != NULL && !is_late(entry->keyed[i].job, now_ms)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-bool appender_has_jobs(const struct appender *a)
-{
-    bool any = a->done.first != NULL;
-    for (const struct log_entry *e = a->first; e != NULL && !any; e = e->next) {
-        any = e->jobs != NULL;
-        for (size_t i = 0; i < e->n_keyed; i++) {
-            any = any || e->keyed[i].job != NULL;
-        }
-    }
-    return any;
-}
-
-static void answer_late_jobs(struct appender *a, struct log_entry *entry, int64_t now_ms)
-{
-    struct storage_job **at = &entry->jobs;
-    while (*at != NULL) {
-        struct storage_job *job = *at;
-        if (is_late(job, now_ms)) {
-            *at = job->next;
-            entry->n_jobs--;
-            done_with(a, job, STORAGE_UNKNOWN);
-        } else {
-            at = &job->next;
-        }
-    }
-    for (size_t i = 0; i < entry->n_keyed; i++) {
-        struct storage_job *job = entry->keyed[i].job;
-        if (job != NULL && is_late(job, now_ms)) {
-            entry->keyed[i].job = NULL;
-            done_with(a, job, STORAGE_UNKNOWN);
-        }
-    }
-}
-
-void appender_answer_late(struct appender *a, int64_t now_ms)
-{
-    while (a->last != NULL && a->last->state == ENTRY_WAITING && all_late(a->last, now_ms) &&
-           give_up_last(a, STORAGE_LATE)) {
-    }
-    for (struct log_entry *e = a->first; e != NULL; e = e->next) {
-        answer_late_jobs(a, e, now_ms);
-    }
 }
 
 int64_t appender_due_ms(const struct appender *a)
