@@ -35,7 +35,9 @@ struct transaction {
     struct heads *heads;
     size_t n_questions[PARTITIONS_MAX];
     size_t n_commands[PARTITIONS_MAX]; /* 0: nothing to count */
+    size_t n_look;
     size_t n_queued;
+    bool is_open; /* MULTI was answered, and neither EXEC nor DISCARD was sent */
     int64_t now_ms;
     enum log_fate fates[BATCH_LOGS];
     struct findings found;
@@ -112,13 +114,17 @@ static bool take_look(void *data, size_t i, const struct reply *reply)
     if (reply->type == REPLY_ERROR) {
         return note_error(tx, reply);
     }
-    if (tx->found.err != STORAGE_OK || i < 2) { /* UNWATCH, WATCH */
+    if (i + 1 == tx->n_look) { /* MULTI */
+        tx->is_open = true;
         return true;
     }
-    if (i == 2) {
+    if (tx->found.err != STORAGE_OK || i < 1) { /* WATCH */
+        return true;
+    }
+    if (i == 1) {
         return heads_take(tx->heads, reply);
     }
-    if (i == 3) {
+    if (i == 2) {
         return take_time(tx, reply);
     }
     while (tx->question == tx->n_questions[tx->at]) {
@@ -131,7 +137,6 @@ static bool take_look(void *data, size_t i, const struct reply *reply)
 static void write_watch(struct transaction *tx, struct buffer *out)
 {
     struct key key;
-    resp_command(out, "UNWATCH", NULL); /* of an attempt that came to no EXEC */
     resp_head(out, 1 + tx->n_cuts);
     resp_text(out, "WATCH");
     for (unsigned i = 0; i < tx->n_cuts; i++) {
@@ -159,18 +164,34 @@ static bool begin_shares(struct transaction *tx)
     return true;
 }
 
+/* MULTI goes at the end of the look, and its answer is seen before anything else is sent.  Were it
+ * sent with the commands, a Redis that refuses it (BUSY, LOADING) and recovers a moment later would
+ * run those behind it one by one: a cursor would move without its data. */
 static enum redis_status look(struct transaction *tx, struct session *session, int64_t deadline_ms)
 {
-    size_t n = 4;
+    tx->n_look = 4;
     buffer_clear(&tx->out, OUT_KEPT);
     write_watch(tx, &tx->out);
     for (unsigned i = 0; i < tx->n_cuts; i++) {
         tx->n_questions[i] = share_write_questions(tx->shares[i], &tx->out);
-        n += tx->n_questions[i];
+        tx->n_look += tx->n_questions[i];
     }
+    resp_command(&tx->out, "MULTI", NULL);
     tx->at = 0;
     tx->question = 0;
-    return redis_ask_all(session->redis, &tx->out, n, deadline_ms, take_look, tx);
+    tx->is_open = false;
+    return redis_ask_all(session->redis, &tx->out, tx->n_look, deadline_ms, take_look, tx);
+}
+
+/* End an attempt that comes to no EXEC.  False: the connection is lost. */
+static bool discard(struct transaction *tx, struct session *session, int64_t deadline_ms)
+{
+    const struct reply *reply;
+    buffer_clear(&tx->out, OUT_KEPT);
+    resp_command(&tx->out, tx->is_open ? "DISCARD" : "UNWATCH", NULL);
+    tx->is_open = false;
+    return redis_ask(session->redis, &tx->out, deadline_ms, &reply) == REDIS_OK_STATUS &&
+           reply->type != REPLY_ERROR;
 }
 
 /* ---- deciding ---- */
@@ -259,7 +280,8 @@ static bool take_done(struct transaction *tx, const struct reply *reply)
         if (tx->n_commands[i] > 0) {
             buffer_clear(&tx->due, OUT_KEPT);
             share_done(tx->shares[i], reply->items + at, &tx->due);
-            seen_fold_due(tx->seen_fold, tx->cuts[i].partition, (struct slice){tx->due.p, tx->due.n});
+            seen_fold_due(
+                tx->seen_fold, tx->cuts[i].partition, (struct slice){tx->due.p, tx->due.n});
             at += tx->n_commands[i];
             us += tx->cuts[i].us;
         }
@@ -273,7 +295,7 @@ static bool take_done(struct transaction *tx, const struct reply *reply)
 static bool take_exec(void *data, size_t i, const struct reply *reply)
 {
     struct transaction *tx = data;
-    bool is_exec = i == 1 + tx->n_queued; /* MULTI, QUEUED.. */
+    bool is_exec = i == tx->n_queued; /* behind QUEUED.. */
     if (reply->type == REPLY_ERROR) {
         return note_error(tx, reply);
     }
@@ -301,7 +323,6 @@ static enum redis_status execute(
 {
     bool trims = trim >= 0 && tx->fates[trim] == LOG_COUNTS;
     buffer_clear(&tx->out, OUT_KEPT);
-    resp_command(&tx->out, "MULTI", NULL);
     resp_command(&tx->out, "TIME", NULL);
     tx->n_queued = 2 + trims;
     for (unsigned i = 0; i < tx->n_cuts; i++) {
@@ -315,8 +336,8 @@ static enum redis_status execute(
     }
     resp_command(&tx->out, "TIME", NULL);
     resp_command(&tx->out, "EXEC", NULL);
-    return redis_ask_all(
-        session->redis, &tx->out, tx->n_queued + 2, deadline_ms, take_exec, tx);
+    tx->is_open = false;
+    return redis_ask_all(session->redis, &tx->out, tx->n_queued + 1, deadline_ms, take_exec, tx);
 }
 
 static void count(struct transaction *tx)
@@ -324,8 +345,7 @@ static void count(struct transaction *tx)
     atomic_fetch_add(&tx->core->stats.fold_transactions, 1);
     for (unsigned i = 0; i < tx->n_cuts; i++) {
         if (tx->n_commands[i] > 0) {
-            atomic_fetch_add(
-                &tx->core->stats.fold_events, (int64_t)share_events(tx->shares[i]));
+            atomic_fetch_add(&tx->core->stats.fold_events, (int64_t)share_events(tx->shares[i]));
         }
     }
 }
@@ -346,11 +366,11 @@ static enum fold_end attempt(struct transaction *tx, struct session *session, in
     }
     if (tx->found.err != STORAGE_OK) {
         *ret_err = tx->found.err;
-        return FOLD_ERR;
+        return discard(tx, session, deadline_ms) ? FOLD_ERR : FOLD_LOST;
     }
     enum fold_end end = decide(tx, ret_again, &any, ret_log, ret_err);
     if (end != FOLD_DONE || *ret_again || !any) {
-        return end;
+        return discard(tx, session, deadline_ms) ? end : FOLD_LOST;
     }
     if (execute(tx, session, trim, deadline_ms) != REDIS_OK_STATUS || tx->found.lost) {
         return FOLD_LOST;
