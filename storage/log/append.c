@@ -257,6 +257,9 @@ static bool take_error(struct appender *a, struct log_entry *entry, const struct
     }
     a->hold_until_ms = monotonic_ms() + AGAIN_MS;
     core_write_failed(a->core, err);
+    if (err == STORAGE_UNKNOWN) { /* the script may have broken off: its repeat tells */
+        entry->on_lost = true;
+    }
     if (err != STORAGE_DOWN) {
         core_notice(a->core, STORAGE_REFUSING, reply->text.p);
         a->refusal = err;

@@ -205,6 +205,9 @@ static int patience(struct writer *w)
         now_ms + LOOK_MS < wake_ms) {
         wake_ms = now_ms + LOOK_MS; /* who comes now does not wake us, but has a deadline */
     }
+    if (unfolded_is_full(w->appender.unfolded) && now_ms + FULL_MS < wake_ms) {
+        wake_ms = now_ms + FULL_MS; /* nobody says when there is room again */
+    }
     if (wake_ms == INT64_MAX) {
         return -1;
     }
