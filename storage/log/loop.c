@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 
 #define ROUNDS_MAX 2    /* of limits under way at once, but for those that go with a flush */
+#define FULL_MS    10   /* while no entry may be made: how often there may be room again */
 #define LOOK_MS    50   /* while no flush can begin: how often deadlines are looked at */
 #define SILENCE_MS 5000 /* no reply for so long: the connection is dead, or as good as */
 
