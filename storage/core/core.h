@@ -49,7 +49,6 @@ struct core {
      * the enum storage_err of the last time. */
     _Atomic uint64_t write_fault;
     struct leader *_Atomic leader; /* NULL: this process takes no part in rollups */
-    _Atomic int64_t go_back_ms;    /* how much Redis may forget when it crashes (LOG_GO_BACK_MS) */
 
     /* See core_catch_up().  Set before a thread starts that asks questions; NULL: nothing counts. */
     enum storage_err (*catch_up)(void *data, int64_t deadline_ms);
