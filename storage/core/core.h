@@ -43,12 +43,15 @@ struct core {
     _Atomic bool refusing;        /* Redis has been away for a while: refuse new jobs at once */
     _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve */
     _Atomic bool stopping;
-    _Atomic int64_t go_back_ms; /* how far Redis can go back when it crashes; 0: it cannot */
     _Atomic unsigned questions; /* that are being read now */
     /* 256 times how often Redis has refused a write or the connection for writing was lost, plus
      * the enum storage_err of the last time. */
     _Atomic uint64_t write_fault;
     struct leader *_Atomic leader; /* NULL: this process takes no part in rollups */
+
+    /* See core_catch_up().  Set before a thread starts that asks questions; NULL: nothing counts. */
+    enum storage_err (*catch_up)(void *data, int64_t deadline_ms);
+    void *catch_up_data;
 
     /* See core_catch_up().  Set before a thread starts that asks questions; NULL: nothing counts. */
     enum storage_err (*catch_up)(void *data, int64_t deadline_ms);

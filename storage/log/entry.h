@@ -23,7 +23,6 @@
 #include "storage/redis/reply.h"
 #include "storage/schema/log_state.h"
 
-
 #define ENTRY_VERSION 1
 #define ENTRY_HEAD    9
 

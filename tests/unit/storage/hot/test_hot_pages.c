@@ -9,7 +9,7 @@
 #include <criterion/criterion.h>
 
 #include "storage/hot/space_saving.h"
-#include "storage/schema/hashed_event.h"
+#include "storage/job/event.h"
 #include "tests/lib/dice.h"
 
 #define PAGES 20000
@@ -83,8 +83,8 @@ static void write_page(struct hot_pages *hot, unsigned core, int64_t now_ms, int
 {
     char text[32];
     struct slice page = page_of(number, text);
-    struct row row = {.site = SITE, .page = page, .page_hash = page_hash(SITE, page)};
-    hot_pages_writes(hot, core, now_ms, &row, 1);
+    struct event event = {.site = SITE, .page = page};
+    hot_pages_writes(hot, core, now_ms, &event, 1);
 }
 
 static void read_page(struct hot_pages *hot, unsigned core, int64_t now_ms, int number)
