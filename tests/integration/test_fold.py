@@ -16,7 +16,6 @@ import pytest
 
 from lib.process import ROOT
 
-HEADS = "t:{0}:heads"
 TIMEOUT_S = 1800
 MINUTE, HOUR, DAY = 60, 3600, 86400
 KEEP_S = {"m": 2 * DAY, "h": 62 * DAY, "d": 1100 * DAY}
@@ -100,6 +99,7 @@ class Model:
     """Counts one event at a time.  `closed_s`: level -> all buckets of it that end by then are closed, for writers and readers."""
 
     def __init__(self, now_s):
+        self.now_s = now_s
         self.closed_s = {level: start_of(level, now_s) for level in "hdM"}
         self.pv, self.visits = collections.Counter(), collections.Counter()
         self.uv, self.ip = collections.defaultdict(set), collections.defaultdict(set)
@@ -116,7 +116,10 @@ class Model:
                 return
             name = bucket(level, e.at)
             if self.closed(PARENT[level], e.at):
-                self.expiry[e.site, name] = (end_of(level, e.at) + KEEP_S[level]) * 1000 if level != "M" else -1
+                over_s = end_of(level, e.at) + KEEP_S[level] if level != "M" else None
+                if over_s is not None and over_s <= self.now_s:
+                    continue  # its time is over
+                self.expiry[e.site, name] = -1 if over_s is None else over_s * 1000
             else:
                 self.expiry[e.site, name] = -1
                 self.open.add(f"{e.site}:{bucket(PARENT[level], e.at)}")
@@ -150,16 +153,22 @@ class Model:
 
 # ---- what is in Redis ----
 
+def only(r, name):
+    """The one key of this name."""
+    [key] = r.command("KEYS", f"t:{{*}}:{name}")
+    return key
+
+
 def keys_of(r, kind):
     """(partition, rest, key) of all keys of a kind."""
     for key in r.command("KEYS", f"t:{{*}}:{kind}:*"):
-        text = key.decode() if isinstance(key, bytes) else key
-        found = re.fullmatch(r"t:\{(\d+)\}:" + kind + ":(.*)", text)
-        yield found[1], found[2], text
+        found = re.fullmatch(r"t:\{(\d+)\}:" + kind + ":(.*)", key)
+        yield found[1], found[2], key
 
 
-def text(value):
-    return value.decode() if isinstance(value, bytes) else value
+def octets(value):
+    """A string that the client has decoded, as bytes."""
+    return value.encode("utf-8", "surrogateescape")
 
 
 def counter(r, kind):
@@ -168,7 +177,7 @@ def counter(r, kind):
         site, name = rest.split(":")
         flat = r.command("HGETALL", key) if name[0] == "m" else r.command("ZRANGE", key, 0, -1, "WITHSCORES")
         for page, n in zip(flat[::2], flat[1::2]):
-            found[site, name, text(page)] += int(float(text(n)))
+            found[site, name, page] += int(float(n))
     return found
 
 
@@ -181,11 +190,11 @@ def users(r):
     found = collections.defaultdict(dict)
     for p, site, key in keys_of(r, "uid"):
         flat = r.command("HGETALL", key)
-        index = {text(name): int(text(i)) for name, i in zip(flat[::2], flat[1::2])}
+        index = {name: int(i) for name, i in zip(flat[::2], flat[1::2])}
         assert index.pop("") == len(index)
         assert sorted(index.values()) == list(range(len(index)))
         for name, i in index.items():
-            assert text(r.command("LINDEX", f"t:{{{p}}}:ids:{site}:{i // 128}", i % 128)) == name
+            assert r.command("LINDEX", f"t:{{{p}}}:ids:{site}:{i // 128}", i % 128) == name
             found[site][name] = (p, i)
     return found
 
@@ -203,9 +212,9 @@ def check(r, model):
         for _, rest, key in keys_of(r, kind):
             assert r.command("PEXPIRETIME", key) == model.expiry[tuple(rest.split(":")[:2])], key
     check_users(r, model)
-    members = {text(m) for key in r.command("KEYS", "t:{*}:open") for m in r.command("SMEMBERS", key)}
+    members = {m for key in r.command("KEYS", "t:{*}:open") for m in r.command("SMEMBERS", key)}
     assert members == model.open
-    sites = {text(m) for key in r.command("KEYS", "t:{*}:sites") for m in r.command("SMEMBERS", key)}
+    sites = {m for key in r.command("KEYS", "t:{*}:sites") for m in r.command("SMEMBERS", key)}
     assert sites == {site for site, _, _ in model.pv}
 
 
@@ -214,9 +223,8 @@ def check_users(r, model):
     assert {site: set(names) for site, names in index.items()} == {site: set(names) for site, names in model.users.items()}
     bits, where = collections.defaultdict(set), {(site, *is_): name for site, names in index.items() for name, is_ in names.items()}
     for p, rest, key in keys_of(r, "act"):
-        site, action, day = rest.split(":")
-        value = r.command("GET", key)
-        value = value if isinstance(value, bytes) else value.encode("latin-1")
+        site, action, day = re.fullmatch(r"([^:]+):(.+):(\d{8})", rest).groups()
+        value = octets(r.command("GET", key))
         for i in range(8 * len(value)):
             if value[i // 8] >> (7 - i % 8) & 1:
                 bits[site, action, day].add(where[site, p, i])
@@ -226,14 +234,13 @@ def check_users(r, model):
     for _, rest, key in keys_of(r, "seen"):
         site, _, what = rest.split(":")
         assert what == "log" and r.command("PEXPIRETIME", key) > 0
-        log = r.command("GETRANGE", key, 0, -1)
-        log = log if isinstance(log, bytes) else log.encode("latin-1")
+        log = octets(r.command("GETRANGE", key, 0, -1))
         pairs[site] += len({log[i:i + 8] for i in range(0, len(log), 8)})
     assert pairs == {site: len(is_) for site, is_ in model.pairs.items()}
 
 
 def cursors(r, log):
-    return {text(r.command("HGET", key, log) or b"0") for key in r.command("KEYS", "t:{*}:state")}
+    return {r.command("HGET", key, log) or "0" for key in r.command("KEYS", "t:{*}:state")}
 
 
 # ---- events ----
@@ -253,6 +260,7 @@ def traffic(rng, n, now_s, *, users_n=40, late=0.1):
 
 def arrange(redis, tool, **options):
     """(tool, model, now): not just before a minute ends, for what is over is said by minutes."""
+    redis.command("FLUSHALL")
     t = tool(redis.url, **options)
     return t, Model(int(redis.time())), int(redis.time())
 
@@ -279,8 +287,8 @@ def test_counts_are_those_of_counting_one_by_one(redis, tool, partitions):
         assert t.fold() == "ok"
         check(redis, model)
     assert cursors(redis, OWN) == {str(n)}
-    assert redis.command("XLEN", f"t:{{0}}:log:{OWN}") == 0
-    assert t.stats()["events"] == sum(count for (_, name, page), count in model.pv.items() if page == "" and name[0] == "m")
+    assert redis.command("XLEN", only(redis, f"log:{OWN}")) == 0
+    assert t.stats()["events"] == 3 * (1 + 5 + 300 + 2 + 1500)
 
 
 def test_a_large_entry_is_cut_into_transactions_that_redis_bears(redis, tool):
@@ -309,8 +317,7 @@ def test_visits_go_by_the_order_and_the_time_of_arrival(redis, tool):
     assert t.fold() == "ok"
     check(redis, model)
     for _, rest, key in keys_of(redis, "visit"):
-        value = redis.command("HVALS", key)[0]
-        value = value if isinstance(value, bytes) else value.encode("latin-1")
+        value = octets(redis.command("HVALS", key)[0])
         assert len(value) == 10
         arrival = int.from_bytes(value[5:], "big")
         assert int(rest.split(":")[1]) == arrival // TIMEOUT_S
@@ -326,7 +333,7 @@ def test_another_process_folds_what_this_one_left(redis, tool):
     assert t.fold() == "ok"
     check(redis, model)
     assert cursors(redis, OTHER) == {"199"}
-    assert redis.command("XLEN", f"t:{{0}}:log:{OTHER}") == 199  # its own process trims it
+    assert redis.command("XLEN", only(redis, f"log:{OTHER}")) == 199  # its own process trims it
 
 
 def test_two_processes_fold_the_same_log_at_once(redis, tool):
@@ -368,7 +375,7 @@ def test_entries_that_were_counted_are_not_counted_again(redis, tool):
     t, model, now = arrange(redis, tool, partitions=1)
     t.do(f"begin {OWN}")
     first, second = traffic(rng, 50, now), traffic(rng, 50, now)
-    redis.command("HSET", "t:{0}:state", OWN, "2:20")
+    redis.command("HSET", only(redis, "state"), OWN, "2:20")
     t.entry(1, first, now)
     t.entry(2, second, now)
     for e in second[20:]:
@@ -380,8 +387,8 @@ def test_entries_that_were_counted_are_not_counted_again(redis, tool):
 def test_a_log_without_a_head_is_not_counted(redis, tool):
     t, model, now = arrange(redis, tool)
     t.do(f"begin {OWN}")
-    t.entry(1, traffic(random.Random(SEED), 50, now), now, how="memory")
-    redis.command("HDEL", HEADS, OWN)
+    t.entry(1, traffic(random.Random(SEED), 50, now), now)
+    assert redis.command("HDEL", only(redis, "heads"), OWN) == 1
     assert t.fold() == "ok"
     check(redis, model)
     assert cursors(redis, OWN) == {"0"}
@@ -413,10 +420,10 @@ def test_an_entry_that_cannot_be_read_stops_its_log_and_no_other(redis, tool):
     t, model, now = arrange(redis, tool)
     t.do(f"foreign {OTHER}")
     put(t, model, 1, traffic(rng, 30, now), now)
-    redis.command("XADD", f"t:{{0}}:log:{OTHER}", "2-0", "h", struct.pack("<BQ", 1, now * 1000), "p", b"\x05nonsense")
-    redis.command("HSET", HEADS, OTHER, f"2 e1 {now * 1000}")
+    redis.command("XADD", only(redis, f"log:{OTHER}"), "2-0", "h", struct.pack("<BQ", 1, now * 1000), "p", b"\x05nonsense")
+    redis.command("HSET", only(redis, "heads"), OTHER, f"2 e1 {now * 1000}")
     t.do(f"begin {OWN}")
-    put(t, model, 1, traffic(rng, 30, now), now)
+    put(t, model, 1, traffic(rng, 30, now), now + 1)
     assert t.fold(600) != "ok"
     check(redis, model)
     assert cursors(redis, OTHER) == {"1"}
@@ -426,9 +433,9 @@ def test_logs_of_others_are_folded_unasked_when_their_process_is_silent(redis, t
     rng = random.Random(SEED)
     t, model, now = arrange(redis, tool)
     t.do(f"foreign {OTHER}")
-    put(t, model, 1, traffic(rng, 30, now), now)
+    put(t, model, 1, [Event(now, "shop", "/", None, f"user{i}", ()) for i in range(30)], now)
     t.do(f"begin {OWN}")
-    put(t, model, 1, traffic(rng, 30, now), now)
+    put(t, model, 1, [Event(now, "shop", "/", f"10.0.0.{i}", None, ()) for i in range(30)], now)
     deadline = time.monotonic() + 15
     while cursors(redis, OWN) | cursors(redis, OTHER) != {"1"} and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -442,8 +449,8 @@ def test_over_moves_on_with_an_id_and_gets_a_new_one_for_what_is_late(redis, too
     def fold(n, at):
         t.entry(n, [Event(at, "shop", "/", None, None, ())], now)
         assert t.fold() == "ok"
-        over, ver = redis.command("HMGET", "t:{0}:state", "over", "ver")
-        return text(over)[:11], text(over)[12:], ver
+        over, ver = redis.command("HMGET", only(redis, "state"), "over", "ver")
+        return over[:11], over[12:], ver
 
     at, first, ver = fold(1, now)
     if int(redis.time()) % 60 < 50:
@@ -468,7 +475,7 @@ def test_lost_connections_lose_and_double_nothing(redis, tool, cleanup, cut):
             t.process.stdin.write("fold 20000\n")
             t.process.stdin.flush()
             time.sleep(rng.random() * 0.004)
-            for line in text(admin.command("CLIENT", "LIST")).splitlines():
+            for line in admin.command("CLIENT", "LIST").splitlines():
                 if re.search(r" cmd=(exec|watch|hmget|unwatch|multi|hgetall|time|exists|evalsha) ", line) and " cmd=client" not in line:
                     newest = re.search(r"id=(\d+)", line)[1]
                     if int(newest) > 3 and " cmd=xadd" not in line and " cmd=hset" not in line:
