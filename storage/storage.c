@@ -7,10 +7,12 @@
 
 #include "storage/base/clock.h"
 #include "storage/core/core.h"
+#include "storage/fold/fold.h"
 #include "storage/hot/hot_pages.h"
 #include "storage/limit/guard.h"
 #include "storage/lock/leader.h"
 #include "storage/log/chunk.h"
+#include "storage/log/close.h"
 #include "storage/log/writer.h"
 #include "storage/read/cache.h"
 #include "storage/operations.h"
@@ -21,6 +23,9 @@
 #include "storage/seen/fold.h"
 #include "storage/time/zone_store.h"
 
+#define CATCH_UP_MS  2000 /* at the end: for counting what was acknowledged.. */
+#define CLOSE_LOG_MS 500  /* ..and for closing the log */
+
 struct storage {
     struct core core;
     struct hot_pages *hot;
@@ -30,6 +35,7 @@ struct storage {
     struct readers *readers;
     struct leader *leader;    /* NULL: this process never leads */
     struct unfolded unfolded; /* acknowledged, and not counted yet */
+    struct fold *fold;
     struct rollup *rollup;
     struct zone_store *zones;
 };
@@ -79,10 +85,30 @@ static bool set_endpoint(struct storage *s, const char *url)
     return true;
 }
 
-/* Start what writes: the fold of who saw what, the writer, the guard. */
+static void entry_arrived(void *data)
+{
+    struct storage *s = data;
+    fold_wake(s->fold);
+}
+
+static enum storage_err catch_up(void *data, int64_t deadline_ms)
+{
+    struct storage *s = data;
+    return fold_catch_up(s->fold, deadline_ms);
+}
+
+/* Start what writes: the fold of who saw what, the fold of the log, the writer, the guard. */
 static bool start_writing(struct storage *s)
 {
     s->seen_fold = s->core.config.seen.on ? seen_fold_start(&s->core) : NULL;
+    s->fold = fold_start(&s->core, &s->unfolded, s->seen_fold);
+    if (s->fold == NULL) {
+        return false;
+    }
+    s->unfolded.arrived = entry_arrived;
+    s->unfolded.arrived_data = s;
+    s->core.catch_up = catch_up;
+    s->core.catch_up_data = s;
     s->writer = writer_start(&s->core, &s->unfolded);
     if (s->writer == NULL || s->core.config.guard_by == GUARD_OFF) {
         return s->writer != NULL;
@@ -339,6 +365,10 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
         guard_give_back(s->guard);
     }
     writer_drain(s->writer, deadline_ms);
+    if (unfolded_age_ms(&s->unfolded) >
+        0) { /* what is not counted now, another process will count */
+        (void)!fold_catch_up(s->fold, monotonic_ms() + CATCH_UP_MS);
+    }
     readers_drain(s->readers, deadline_ms);
     if (s->rollup != NULL) {
         rollup_drain(s->rollup);
@@ -362,7 +392,11 @@ void storage_close(struct storage *s)
         readers_stop(s->readers);
     }
     if (s->writer != NULL) {
-        writer_stop(s->writer);
+        writer_stop(s->writer); /* it tells the fold what has arrived */
+        log_close_own(&s->core, s->unfolded.id, monotonic_ms() + CLOSE_LOG_MS);
+    }
+    if (s->fold != NULL) {
+        fold_stop(s->fold);
     }
     guard_free(s->guard);
     if (s->seen_fold != NULL) {

@@ -43,15 +43,13 @@ struct core {
     _Atomic bool refusing;        /* Redis has been away for a while: refuse new jobs at once */
     _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve */
     _Atomic bool stopping;
-    _Atomic unsigned questions; /* that are being read now */
+    _Atomic int64_t go_back_ms;     /* how far Redis can go back when it crashes; 0: it cannot */
+    const char *durability_warning; /* the writer's: what was told of that; static, NULL: nothing */
+    _Atomic unsigned questions;     /* that are being read now */
     /* 256 times how often Redis has refused a write or the connection for writing was lost, plus
      * the enum storage_err of the last time. */
     _Atomic uint64_t write_fault;
     struct leader *_Atomic leader; /* NULL: this process takes no part in rollups */
-
-    /* See core_catch_up().  Set before a thread starts that asks questions; NULL: nothing counts. */
-    enum storage_err (*catch_up)(void *data, int64_t deadline_ms);
-    void *catch_up_data;
 
     /* See core_catch_up().  Set before a thread starts that asks questions; NULL: nothing counts. */
     enum storage_err (*catch_up)(void *data, int64_t deadline_ms);
@@ -86,7 +84,7 @@ bool core_parse_state(
 /* Have everything counted that was acknowledged before this call, by any process, until
  * @deadline_ms.  Anything but STORAGE_OK: something is left, and this is why; with STORAGE_BEHIND it
  * takes longer, or this process counts nothing. */
-enum storage_err core_catch_up(struct core *core, int64_t deadline_ms) MUST_CHECK;
+enum storage_err core_catch_up(struct core *core, int64_t deadline_ms);
 
 /* Redis has just refused to write, or cannot be reached.  /readyz says so until a write is taken.
  * Counts STORAGE_OOM. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "storage/core/durability.h"
 #include "storage/core/moved_zones.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
@@ -35,6 +36,7 @@ struct preparation {
         struct retention retention;
     } changed[PARTITIONS_MAX];
     unsigned n_changed;
+    bool has_aof;
     struct zone_moves moves; /* of the sites in the partitions that changed */
 };
 
@@ -85,13 +87,31 @@ static struct slice info_field(struct slice info, const char *name)
     return (struct slice){found, strcspn(found, "\r\n")};
 }
 
+/* How much Redis may forget; told when it is another warning than last. */
+static void note_durability(struct preparation *p, const struct reply *config)
+{
+    struct core *core = p->core;
+    struct durability is = durability_of(p->has_aof, config);
+    atomic_store(&core->go_back_ms, is.go_back_ms);
+    if (is.warning != NULL && is.warning != core->durability_warning) {
+        core_notice(core, STORAGE_MAY_FORGET, is.warning);
+    }
+    core->durability_warning = is.warning;
+}
+
+enum { REPLY_OF_INFO, REPLY_OF_TIME, REPLY_OF_SCHEMA, REPLY_OF_CONFIG, SERVER_REPLIES };
+
 static bool take_server(void *data, size_t i, const struct reply *reply)
 {
     struct preparation *p = data;
+    if (i == REPLY_OF_CONFIG) {
+        note_durability(p, reply); /* an error, too */
+        return true;
+    }
     if (reply->type == REPLY_ERROR) {
         return preparation_complain(p, reply->text.p);
     }
-    if (i == 0) {
+    if (i == REPLY_OF_INFO) {
         struct slice version = info_field(reply->text, "redis_version:");
         struct slice policy = info_field(reply->text, "maxmemory_policy:");
         if (version.n < 2 || (version.p[0] < '7' && version.p[1] == '.')) {
@@ -101,12 +121,13 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
             return preparation_refuse(
                 p, "maxmemory-policy must be noeviction: eviction would take counts away");
         }
+        p->has_aof = !slice_equal(info_field(reply->text, "aof_enabled:"), SLICE("0"));
         return true;
     }
-    if (i == 1) {
+    if (i == REPLY_OF_TIME) {
         core_time_seen(p->core, reply_time_us(reply));
     }
-    if (i == 2) {
+    if (i == REPLY_OF_SCHEMA) {
         if (reply->type != REPLY_ARRAY || reply->n != 2) {
             return preparation_complain(p, "no answer of ours");
         }
@@ -147,7 +168,8 @@ static bool check_server(struct session *session, struct preparation *p, int64_t
     resp_word(&b, secret.p, secret.n);
     resp_text(&b, p->meta);
     resp_word(&b, p->secret.bytes, SECRET_SIZE);
-    bool ok = ask_and_take(session, &b, 3, deadline_ms, take_server, p);
+    resp_command(&b, "CONFIG", "GET", "appendfsync", NULL);
+    bool ok = ask_and_take(session, &b, SERVER_REPLIES, deadline_ms, take_server, p);
     buffer_release(&b);
     return ok;
 }

@@ -5,6 +5,7 @@
  * The writer connects first of all threads, and prepares the Redis before anything is written:
  *
  *     the server        must be new enough and must not evict keys
+ *                       how much it may forget is learnt (durability.h)
  *     the schema        and the number of partitions must be ours
  *     the secret        is made, or learnt
  *     each partition    gets its first state if it is empty; otherwise its state is learnt

@@ -14,6 +14,7 @@ bool session_open(
         session_close(session);
         return false;
     }
+    session->n_opened++;
     atomic_fetch_add(&core->stats.redis_connects, 1);
     return true;
 }

@@ -38,6 +38,7 @@ enum storage_notice {
     STORAGE_LEADING,
     STORAGE_LEADER_LOST,
     STORAGE_SETTINGS_CHANGED,
+    STORAGE_MAY_FORGET, /* what Redis may lose when it crashes */
 };
 
 /* The reporting zone of a site, both by name. */

@@ -83,11 +83,6 @@ bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_
     return true;
 }
 
-void appender_trim(struct appender *a, uint64_t n)
-{
-    a->trim_n = n > a->trim_n ? n : a->trim_n;
-}
-
 static int64_t go_back_ms(const struct appender *a)
 {
     return atomic_load(&a->core->go_back_ms);
@@ -229,14 +224,16 @@ static bool send_heartbeat(struct appender *a, const struct session *session, in
     return note_sent(a, COMMAND_HEARTBEAT, NULL, now_ms);
 }
 
+/* What all partitions have counted is cut off. */
 static bool send_trim(struct appender *a, int64_t now_ms)
 {
-    if (a->trim_n <= a->trimmed_n) {
+    uint64_t folded = unfolded_folded(a->unfolded, a->id);
+    if (folded <= a->trimmed_n) {
         return true;
     }
     char least[32];
-    (void)snprintf(least, sizeof(least), "%llu-0", (unsigned long long)a->trim_n + 1);
-    a->trimmed_n = a->trim_n;
+    (void)snprintf(least, sizeof(least), "%llu-0", (unsigned long long)folded + 1);
+    a->trimmed_n = folded;
     resp_head(&a->out, 4);
     resp_text(&a->out, "XTRIM");
     put_key(a, "log:", a->id);
@@ -465,7 +462,7 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
         return false; /* the id is not used again: an answer may be lost, the registration not */
     }
     memcpy(a->id, id, sizeof(a->id));
-    a->trim_n = a->trimmed_n = 0;
+    a->trimmed_n = 0;
     unfolded_begin(a->unfolded, id);
     for (struct log_entry *e = a->first; e != NULL; e = e->next) {
         memcpy(e->id, id, sizeof(e->id));

@@ -53,7 +53,7 @@ struct appender {
     struct append_sent
         *sent; /* [sent_first .. sent_first + n_awaited): replies come in this order */
     size_t sent_first, n_awaited, sent_capacity;
-    uint64_t trim_n, trimmed_n; /* cut off what is below; what was */
+    uint64_t trimmed_n;    /* entries up to this one are cut off the stream */
     int64_t proved_ms;     /* sending of the newest command that this connection has answered */
     int64_t beat_ms;       /* of the last heartbeat */
     int64_t hold_until_ms; /* send nothing before: Redis asked for patience */
@@ -75,9 +75,6 @@ bool appender_has_room(const struct appender *a);
 
 /* Make an entry of a list of jobs.  False: no memory, and the jobs are as they were. */
 bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms) MUST_CHECK;
-
-/* Everything up to number @n is folded in all partitions: cut it off the stream. */
-void appender_trim(struct appender *a, uint64_t n);
 
 /* Encode what is to be sent into a->out, a->n_out commands.  False: no memory; the connection must
  * be given up, as half a command must not be sent. */

@@ -52,16 +52,6 @@ static bool begin_entry(struct writer *w)
     return true;
 }
 
-/* What is folded is cut off the log. */
-static void note_folded(struct writer *w)
-{
-    pthread_mutex_lock(&w->lock);
-    if (strcmp(w->folded_id, w->appender.id) == 0) {
-        appender_trim(&w->appender, w->folded_n);
-    }
-    pthread_mutex_unlock(&w->lock);
-}
-
 /* ---- sending ---- */
 
 /* @n commands of @owner, encoded, go out next. */
@@ -85,7 +75,6 @@ static void send_limits(struct writer *w, int64_t now_ms, bool with_flush)
 
 static void send_entries(struct writer *w, int64_t now_ms)
 {
-    note_folded(w);
     if (!appender_pump(&w->appender, &w->session, now_ms)) {
         w->lost = true;
     }

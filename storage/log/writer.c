@@ -217,11 +217,3 @@ void writer_stop(struct writer *w)
     pthread_join(w->thread, NULL);
     writer_free(w);
 }
-
-void writer_folded(struct writer *w, const char *id, uint64_t n)
-{
-    pthread_mutex_lock(&w->lock);
-    memcpy(w->folded_id, id, LOG_ID_TEXT + 1);
-    w->folded_n = n;
-    pthread_mutex_unlock(&w->lock);
-}

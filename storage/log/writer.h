@@ -19,9 +19,6 @@ struct writer;
  * them.  NULL: no memory or no thread. */
 struct writer *writer_start(struct core *core, struct unfolded *unfolded);
 
-/* All entries up to number @n of log @id are folded: cut them off.  Thread-safe. */
-void writer_folded(struct writer *writer, const char *id, uint64_t n);
-
 /* Take a job with its chunk made.  Thread-safe.  False (and *ret_err): not taken, done() was not
  * called. */
 bool writer_submit(struct writer *writer, struct storage_job *job, enum storage_err *ret_err);

@@ -36,8 +36,6 @@ struct writer {
     bool busy;      /* jobs are waiting or under way */
     bool draining, stop;
     int64_t drain_deadline_ms;
-    char folded_id[LOG_ID_TEXT + 1]; /* of this log all up to folded_n is folded */
-    uint64_t folded_n;
 
     /* The thread's own. */
     struct session session;

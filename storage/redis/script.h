@@ -42,7 +42,8 @@
     X(SCRIPT_FILTER_ADD, "filter_add")                                                             \
     X(SCRIPT_FILTER_DROP, "filter_drop")                                                           \
     X(SCRIPT_SEEN_FOLD, "seen_fold")                                                               \
-    X(SCRIPT_LOG_AGE, "log_age")
+    X(SCRIPT_LOG_AGE, "log_age")                                                                   \
+    X(SCRIPT_CLOSE_LOG, "close_log")
 
 enum script {
 #define X(name, file) name,

@@ -6,6 +6,7 @@
 #include "storage/base/clock.h"
 #include "storage/core/session.h"
 #include "storage/lock/leader.h"
+#include "storage/log/close.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/rollup/jobs.h"
@@ -20,6 +21,8 @@
 #define WISH_LOOK_MS 50
 #define WISH_MS      60000 /* a wish that nobody took away */
 #define SLEEP_MAX_MS (3600 * 1000)
+#define CATCH_UP_MS  2000 /* for what was acknowledged before a pass was asked for */
+#define CLOSE_MS     5000 /* how often to look for logs whose writers are gone */
 #define WISH_ID      33
 
 struct rollup {
@@ -31,6 +34,8 @@ struct rollup {
     int64_t token;       /* the pass's fencing token */
     int64_t clean_token; /* under which all partitions were looked at */
     bool wishing;        /* the jobs begun wait for a pass of another process */
+    struct log_closer closer;
+    int64_t close_ms; /* when to look for such logs next */
 };
 
 static bool connected(struct rollup *r)
@@ -179,6 +184,8 @@ static bool lead(struct rollup *r, bool asked)
     if (asked) {
         rollup_jobs_begin(&r->jobs);
         read_wish(r, wish);
+        /* So that the pass finds it.  What is late goes into what the pass has closed. */
+        (void)core_catch_up(r->core, monotonic_ms() + CATCH_UP_MS);
     }
     for (unsigned p = 0; r->session.redis != NULL && p < r->core->partitions.n; p++) {
         ok = roll_partition(r, p, &leadership) && ok;
@@ -212,6 +219,23 @@ static int64_t due_in_ms(struct core *core)
     return due_ms > now_ms ? due_ms - now_ms : 0;
 }
 
+/* Close the logs of writers that are gone.  Returns how long to wait before the next time. */
+static int64_t close_logs(struct rollup *r)
+{
+    int64_t now_ms = monotonic_ms();
+    if (now_ms < r->close_ms) {
+        return r->close_ms - now_ms;
+    }
+    if (!atomic_load(&r->core->ready) || !connected(r) || !still_mine(r)) {
+        return RETRY_MS;
+    }
+    if (!log_close_silent(&r->closer, r->core, &r->session, now_ms + ASK_MS)) {
+        session_close(&r->session);
+    }
+    r->close_ms = now_ms + CLOSE_MS;
+    return CLOSE_MS;
+}
+
 /* A leader's turn; returns how long to sleep. */
 static int64_t turn_of_leader(struct rollup *r, int64_t token)
 {
@@ -226,7 +250,8 @@ static int64_t turn_of_leader(struct rollup *r, int64_t token)
         wait_ms = ok ? due_in_ms(r->core) : RETRY_MS;
         wait_ms = wait_ms == 0 ? RETRY_MS : wait_ms;
     }
-    return wait_ms;
+    int64_t close_in_ms = close_logs(r);
+    return close_in_ms < wait_ms ? close_in_ms : wait_ms;
 }
 
 /* ---- while another process leads ---- */
@@ -294,6 +319,7 @@ static void *rollup_main(void *argument)
         wake_sleep(&r->core->rollup_wake, monotonic_ms() + wait_ms);
     }
     session_close(&r->session);
+    log_closer_release(&r->closer);
     return NULL;
 }
 

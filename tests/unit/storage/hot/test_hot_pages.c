@@ -10,6 +10,7 @@
 
 #include "storage/hot/space_saving.h"
 #include "storage/job/event.h"
+#include "storage/schema/partition.h"
 #include "tests/lib/dice.h"
 
 #define PAGES 20000

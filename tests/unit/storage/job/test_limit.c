@@ -3,7 +3,7 @@
 
 #include "storage/job/limit.h"
 #include "storage/schema/key.h"
-#include "storage/write/reply_order.h"
+#include "storage/log/reply_order.h"
 
 static struct limit funnel(int64_t count, int64_t period_us, int64_t burst)
 {

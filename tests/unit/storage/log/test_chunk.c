@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "tests/lib/dice.h"
 
@@ -68,7 +69,7 @@ Test(chunk, requests_come_back_one_behind_the_other)
         size_t n = 0;
         buffer_init(&bytes);
         for (int c = 0; c < 3; c++) {
-            sizes[c] = dice_below(&dice, 100);
+            sizes[c] = (size_t)dice_below(&dice, 100);
             for (size_t i = 0; i < sizes[c]; i++) {
                 draw_event(&dice, &events[n + i]);
             }
@@ -170,7 +171,7 @@ Test(chunk, garbage_is_refused_or_read_and_never_harms)
     char bytes[200];
     for (int round = 0; round < 20000; round++) {
         bool failed;
-        size_t n = dice_below(&dice, sizeof(bytes));
+        size_t n = (size_t)dice_below(&dice, sizeof(bytes));
         for (size_t i = 0; i < n; i++) {
             bytes[i] = (char)dice_below(&dice, dice_below(&dice, 2) == 0 ? 8 : 256);
         }

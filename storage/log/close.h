@@ -1,0 +1,57 @@
+/* close.h - close the logs of writers that are gone.
+ *
+ * Layer: storage.  Belongs to the rollup's thread, while this process leads.
+ * Source: the log's protocol (log/PROTOCOL.md, "Register, close").
+ *
+ * A writer that ends, or dies, leaves its log behind.  A log whose writer was not heard of for
+ * LOG_SILENCE_MS is closed, in this order, over one connection:
+ *
+ *     count     everything in the log is counted in all partitions (core/log_progress.h)
+ *     close     its head is still the same: the head and the stream are deleted (close_log.lua)
+ *     clean     its cursors are deleted in all partitions
+ *
+ * The order matters.  A log with a head and without its cursors would be counted again.  A leader
+ * may die between the last two steps; so a cursor that was seen twice without a head, as far apart
+ * as Redis can go back, is deleted too.
+ *
+ * A writer whose log was closed while it slept finds out with its next append (GONE), and begins a
+ * new log.
+ */
+#ifndef STORAGE_LOG_CLOSE_H
+#define STORAGE_LOG_CLOSE_H
+
+#include "storage/core/log_progress.h"
+
+#define LOG_SILENCE_MS 30000
+
+/* A cursor that was seen without a head. */
+struct stray_cursor {
+    char id[LOG_ID_TEXT + 1];
+    int64_t seen_ms; /* CLOCK_MONOTONIC: for the first time */
+    bool is_seen;    /* this time */
+    bool is_old;     /* before this time, too */
+};
+
+/* Zeroed at first. */
+struct log_closer {
+    struct log_progress progress;
+    struct stray_cursor *strays; /* owned */
+    size_t n_strays, capacity;
+    uint64_t connection; /* on which the strays were seen: session->n_opened */
+    int64_t next_count_ms;
+    char own[LOG_ID_TEXT + 1]; /* a log that is closed although its writer was heard of; "": none */
+};
+
+void log_closer_release(struct log_closer *closer);
+
+/* Close what there is to close, by @deadline_ms.  A log of which something is not counted yet is
+ * closed at a later call.  @session is connected.  False: it must be closed. */
+bool log_close_silent(struct log_closer *closer, struct core *core, struct session *session,
+    int64_t deadline_ms) MUST_CHECK;
+
+/* The process ends: close its own log @id, over a connection of its own, if everything in it is
+ * counted.  Its writer has stopped.  Otherwise the leader of another process, or a later one, closes
+ * the log. */
+void log_close_own(struct core *core, const char *id, int64_t deadline_ms);
+
+#endif
