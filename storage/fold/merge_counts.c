@@ -228,8 +228,8 @@ static void write_expiry(struct bucket_writer *w, const struct key *key)
     }
 }
 
-static void write_counter(struct bucket_writer *w, const struct key *key, struct slice page,
-    uint32_t count)
+static void write_counter(
+    struct bucket_writer *w, const struct key *key, struct slice page, uint32_t count)
 {
     bool minute = w->bucket->target.bucket.level == LEVEL_MINUTE;
     resp_head(w->out, 4);
@@ -274,7 +274,8 @@ static size_t write_bucket(const struct merge_counts *merge, const struct site_b
 {
     struct bucket_writer w = {merge, bucket, tag, out, 0};
     struct key key;
-    key_bucket(&key, tag, merge->kind, bucket->site, bucket->target.bucket, (struct slice){NULL, 0});
+    key_bucket(
+        &key, tag, merge->kind, bucket->site, bucket->target.bucket, (struct slice){NULL, 0});
     for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
         write_counter(&w, &key, merge->pages[p].page, merge->pages[p].views);
     }

@@ -11,9 +11,9 @@
 #include "storage/redis/resp.h"
 
 #define MINUTE_S    60
-#define MEMBERS_MAX 1000                   /* in one SADD */
+#define MEMBERS_MAX 1000 /* in one SADD */
 #define OLDEST_NONE INT64_MAX
-#define LOG_FIELDS  (STATE_FIELDS + 1)     /* the first cursor, behind `users` */
+#define LOG_FIELDS  (STATE_FIELDS + 1) /* the first cursor, behind `users` */
 
 /* Members for one of the sets `open` and `sites`, not known to be in it. */
 struct members {
@@ -307,8 +307,8 @@ static void show_view(struct share *s)
     }
 }
 
-enum share_look share_decide(struct share *s, const enum log_fate fates[BATCH_LOGS], int64_t now_ms,
-    uint32_t *ret_log)
+enum share_look share_decide(
+    struct share *s, const enum log_fate fates[BATCH_LOGS], int64_t now_ms, uint32_t *ret_log)
 {
     bool any = false;
     if (!s->has_state) {
@@ -340,8 +340,8 @@ enum share_look share_decide(struct share *s, const enum log_fate fates[BATCH_LO
 static void write_new_id(struct share *s, struct buffer *out, const char *before)
 {
     char id[96];
-    int n = snprintf(id, sizeof(id), "%s%s.%llu", before, s->memory->id,
-        (unsigned long long)++s->memory->n_ids);
+    int n = snprintf(
+        id, sizeof(id), "%s%s.%llu", before, s->memory->id, (unsigned long long)++s->memory->n_ids);
     resp_word(out, id, (size_t)n);
 }
 
@@ -400,8 +400,8 @@ static void announce(struct share *s, struct members *members, struct slice memb
         return;
     }
     char *copy = arena_alloc(&s->arena, member.n);
-    if (copy == NULL || !array_reserve(&members->texts, &members->capacity, members->n,
-                            sizeof(*members->texts))) {
+    if (copy == NULL ||
+        !array_reserve(&members->texts, &members->capacity, members->n, sizeof(*members->texts))) {
         s->failed = true;
         return;
     }
@@ -474,8 +474,7 @@ size_t share_write_commands(struct share *s, struct buffer *out)
     return n;
 }
 
-static void learn_user(
-    void *data, const struct visitor_id *id, uint32_t index, int32_t active_day)
+static void learn_user(void *data, const struct visitor_id *id, uint32_t index, int32_t active_day)
 {
     struct share *s = data;
     known_users_add(&s->memory->users, s->cut.partition, id, index, active_day);
@@ -493,8 +492,8 @@ void share_done(struct share *s, const struct reply *replies, struct buffer *ret
     learn_members(s, &s->open);
     learn_members(s, &s->sites);
     merge_activity_users(s->activity, learn_user, s);
-    merge_seen_due(s->seen, s->tag, s->core->config.seen.keep_s, s->now_ms,
-        replies + s->seen_reply, ret_due);
+    merge_seen_due(
+        s->seen, s->tag, s->core->config.seen.keep_s, s->now_ms, replies + s->seen_reply, ret_due);
 }
 
 size_t share_events(const struct share *s)

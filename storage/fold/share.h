@@ -50,8 +50,7 @@ struct share *share_new(struct core *core, struct fold_memory *memory) MUST_CHEC
 void share_free(struct share *share);
 
 /* False: out of memory.  @batch must stay until the share is done. */
-bool share_begin(
-    struct share *share, const struct batch *batch, const struct cut *cut) MUST_CHECK;
+bool share_begin(struct share *share, const struct batch *batch, const struct cut *cut) MUST_CHECK;
 
 /* Append the questions to @out; returns how many. */
 size_t share_write_questions(struct share *share, struct buffer *out);

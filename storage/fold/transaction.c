@@ -259,7 +259,8 @@ static bool take_done(struct transaction *tx, const struct reply *reply)
         if (tx->n_commands[i] > 0) {
             buffer_clear(&tx->due, OUT_KEPT);
             share_done(tx->shares[i], reply->items + at, &tx->due);
-            seen_fold_due(tx->seen_fold, tx->cuts[i].partition, (struct slice){tx->due.p, tx->due.n});
+            seen_fold_due(
+                tx->seen_fold, tx->cuts[i].partition, (struct slice){tx->due.p, tx->due.n});
             at += tx->n_commands[i];
             us += tx->cuts[i].us;
         }
@@ -315,8 +316,7 @@ static enum redis_status execute(
     }
     resp_command(&tx->out, "TIME", NULL);
     resp_command(&tx->out, "EXEC", NULL);
-    return redis_ask_all(
-        session->redis, &tx->out, tx->n_queued + 2, deadline_ms, take_exec, tx);
+    return redis_ask_all(session->redis, &tx->out, tx->n_queued + 2, deadline_ms, take_exec, tx);
 }
 
 static void count(struct transaction *tx)
@@ -324,8 +324,7 @@ static void count(struct transaction *tx)
     atomic_fetch_add(&tx->core->stats.fold_transactions, 1);
     for (unsigned i = 0; i < tx->n_cuts; i++) {
         if (tx->n_commands[i] > 0) {
-            atomic_fetch_add(
-                &tx->core->stats.fold_events, (int64_t)share_events(tx->shares[i]));
+            atomic_fetch_add(&tx->core->stats.fold_events, (int64_t)share_events(tx->shares[i]));
         }
     }
 }
