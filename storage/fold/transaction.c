@@ -265,7 +265,7 @@ static bool take_done(struct transaction *tx, const struct reply *reply)
             us += tx->cuts[i].us;
         }
     }
-    pace_learn(&tx->pace, us, 0,
+    pace_learn(&tx->pace, us,
         reply_time_us(&reply->items[reply->n - 1]) - reply_time_us(&reply->items[0]));
     tx->found.done = true;
     return true;
