@@ -61,8 +61,8 @@ struct batch_log *batch_add_log(struct batch *batch, const char *id, uint64_t fr
 bool batch_add(struct batch *batch, struct log_entry *entry)
 {
     uint32_t log = (uint32_t)batch->n_logs - 1;
-    if (!array_reserve(&batch->entries, &batch->entries_capacity, batch->n_entries,
-            sizeof(*batch->entries))) {
+    if (!array_reserve(
+            &batch->entries, &batch->entries_capacity, batch->n_entries, sizeof(*batch->entries))) {
         entry_release(entry);
         return false;
     }

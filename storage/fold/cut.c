@@ -1,19 +1,21 @@
 #include "storage/fold/cut.h"
 
-/* Rough cost in Redis of counting one event in one bucket, in microseconds, measured with the slow
- * log.  Late events go to up to four buckets; expiries and long names cost too. */
-#define PAGE_US      5   /* an increment, two PFADD, and their keys */
-#define SAME_PAGE_US 1   /* one more element for what is there already */
-#define VISIT_US     1   /* an entry written */
-#define START_US     3   /* a visit counted, where the minute is new */
-#define SEEN_US      3   /* another log of who saw what */
-#define EXPIRY_US    3   /* PEXPIREAT of what is written late */
-#define USER_US      2   /* a user's index given, and a bit */
-#define ACTION_US    1   /* a further bit */
-#define USERS_US     10  /* the first user of a site and day: indices are given, a bitmap is made */
-#define BITMAP_US    3   /* a further bitmap */
-#define STATE_US     3   /* a partition's state: its cursors */
-#define BYTES_PER_US 256 /* of a name, which stands in several keys */
+/* Rough cost in Redis of counting one event in one bucket, in tenths of a microsecond, measured.
+ * Late events go to up to four buckets; expiries and long names cost too. */
+#define PAGE_COST      30 /* an increment, two PFADD, and their keys */
+#define SAME_PAGE_COST 3  /* one more element for what is there already */
+#define SPARSE_COST    14 /* the same, while a sketch is small: Redis moves its bytes each time.. */
+#define SPARSE         1500 /* ..up to about so many elements */
+#define VISIT_COST     5    /* an entry written */
+#define START_COST     8    /* a visit counted, where the page is new */
+#define EXPIRY_COST    16   /* PEXPIREAT of what is written late */
+#define USER_COST      8    /* a user's index given, and a bit */
+#define ACTION_COST    2    /* a further bit */
+#define USERS_COST     60 /* the first user of a site and day: indices are given, a bitmap is made */
+#define BITMAP_COST    20 /* a further bitmap */
+#define STATE_COST     30 /* a partition's state: its cursors */
+#define BYTES_PER_COST 64 /* of a name, which stands in several keys */
+#define COST_PER_US    10
 
 #define PAGES_SEEN 512 /* a page that is forgotten among so many is taken for a new one */
 
@@ -21,11 +23,12 @@
 struct estimate {
     struct write_plan plan; /* which buckets an event goes to, as far as is known now */
     struct partition_view view;
-    uint64_t pages[PAGES_SEEN];    /* hashes of some pages, with their minutes; 0: none */
-    struct slice site, visit_site; /* of the last TASK_SITE and TASK_VISIT.. */
-    int64_t minute_s, visit_minute_s;
-    struct slice user_site; /* of the last user.. */
-    int64_t user_day;       /* ..and the day, of UTC: this is a guess of costs */
+    uint64_t pages[PAGES_SEEN]; /* hashes of some pages, with their minutes; 0: none */
+    struct slice site;          /* of the last TASK_SITE.. */
+    int64_t minute_s;           /* ..its minute.. */
+    size_t n_same;              /* ..and how many there were of it */
+    struct slice user_site;     /* of the last user.. */
+    int64_t user_day;           /* ..and the day, of UTC: this is a guess of costs */
 };
 
 static void estimate_init(struct estimate *e, struct core *core, unsigned partition)
@@ -33,8 +36,9 @@ static void estimate_init(struct estimate *e, struct core *core, unsigned partit
     memset(e->pages, 0, sizeof(e->pages));
     e->view = core_view(core, partition);
     write_plan_init(&e->plan, zone_utc(), &e->view.retention, &e->view.state);
-    e->site = e->visit_site = e->user_site = (struct slice){NULL, 0};
-    e->minute_s = e->visit_minute_s = e->user_day = INT64_MIN;
+    e->site = e->user_site = (struct slice){NULL, 0};
+    e->minute_s = e->user_day = INT64_MIN;
+    e->n_same = 0;
 }
 
 /* Is @row of the same site and time as the last one?  Remembers it. */
@@ -61,16 +65,19 @@ static size_t activity_cost(struct estimate *e, const struct row *row)
     if (row->user.n == 0) {
         return 0;
     }
-    size_t us = USER_US + row->n_actions * (size_t)ACTION_US + row->user.n / BYTES_PER_US;
+    size_t cost = USER_COST + row->n_actions * (size_t)ACTION_COST + row->user.n / BYTES_PER_COST;
     bool more = continues(&e->user_site, &e->user_day, row, row->at_s / 86400);
-    return more ? us : us + USERS_US + row->n_actions * (size_t)BITMAP_US;
+    return more ? cost : cost + USERS_COST + row->n_actions * (size_t)BITMAP_COST;
 }
 
-static size_t visit_cost(struct estimate *e, const struct row *row, size_t start_us)
+/* All of a site and minute go to one key, so its sketches get large. */
+static size_t site_cost(struct estimate *e, const struct row *row, size_t expiry)
 {
-    size_t us = VISIT_US + activity_cost(e, row) + row->page.n / BYTES_PER_US;
-    bool more = continues(&e->visit_site, &e->visit_minute_s, row, e->plan.minute_s);
-    return more ? us : us + SEEN_US + start_us;
+    if (!continues(&e->site, &e->minute_s, row, e->plan.minute_s)) {
+        e->n_same = 0;
+        return PAGE_COST + expiry;
+    }
+    return e->n_same++ < SPARSE ? SPARSE_COST : SAME_PAGE_COST;
 }
 
 static size_t task_cost(struct estimate *e, const struct row *row, enum task_kind kind)
@@ -78,20 +85,19 @@ static size_t task_cost(struct estimate *e, const struct row *row, enum task_kin
     write_plan_in(&e->plan, row->zone);
     write_plan_at(&e->plan, row->at_s);
     size_t targets = e->plan.n;
-    size_t expiry = targets > 1 ? EXPIRY_US : 0;
-    size_t name = row->page.n / BYTES_PER_US;
+    size_t expiry = targets > 1 ? EXPIRY_COST : 0;
+    size_t name = row->page.n / BYTES_PER_COST;
     switch (kind) {
     case TASK_PAGE:
         return targets *
-               (repeats(e, row, e->plan.minute_s) ? SAME_PAGE_US : PAGE_US + expiry + name);
+               (repeats(e, row, e->plan.minute_s) ? SAME_PAGE_COST : PAGE_COST + expiry + name);
     case TASK_SITE:
-        return targets * (continues(&e->site, &e->minute_s, row, e->plan.minute_s)
-                                 ? SAME_PAGE_US
-                                 : PAGE_US + expiry);
-    case TASK_VISIT:
-        return visit_cost(e, row, targets * (START_US + expiry + name));
+        return targets * site_cost(e, row, expiry);
+    case TASK_VISIT: /* its starts go to a page of their own key */
+        return VISIT_COST + activity_cost(e, row) +
+               (repeats(e, row, ~e->plan.minute_s) ? 0 : targets * (START_COST + expiry + name));
     }
-    return PAGE_US;
+    return PAGE_COST;
 }
 
 void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch)
@@ -111,7 +117,7 @@ static bool cut_partition(const struct cutter *cutter, size_t limit_us, struct c
     const struct batch *batch = cutter->batch;
     const struct batch_tasks *tasks = &batch->tasks[cutter->partition];
     struct estimate e;
-    size_t us = STATE_US;
+    size_t cost = STATE_COST;
     uint32_t entry_end = cutter->task; /* a cut behind an entry, and behind an event */
     uint32_t event_end = cutter->task;
     estimate_init(&e, cutter->core, cutter->partition);
@@ -123,18 +129,18 @@ static bool cut_partition(const struct cutter *cutter, size_t limit_us, struct c
             bool starts = row_of(batch, tasks, i - 1) < batch_entry_start(batch, row);
             entry_end = starts ? i : entry_end;
         }
-        us += task_cost(&e, &batch->rows[row], (enum task_kind)(tasks->tasks[i] & 3));
-        if (us > limit_us && event_end > cutter->task) {
+        cost += task_cost(&e, &batch->rows[row], (enum task_kind)(tasks->tasks[i] & 3));
+        if (cost > limit_us * COST_PER_US && event_end > cutter->task) {
             ret->to = entry_end > cutter->task ? entry_end : event_end;
             row = row_of(batch, tasks, ret->to);
             ret->to_row = entry_end > cutter->task ? batch_entry_start(batch, row) : row;
-            ret->us = (uint32_t)us;
+            ret->us = (uint32_t)(cost / COST_PER_US);
             return false;
         }
     }
     ret->to = (uint32_t)tasks->n;
     ret->to_row = (uint32_t)batch->n_rows;
-    ret->us = (uint32_t)us;
+    ret->us = (uint32_t)(cost / COST_PER_US);
     return true;
 }
 

@@ -17,11 +17,11 @@ struct fold {
     struct core *core;
     struct unfolded *unfolded;
     pthread_t thread;
-    struct round round;     /* the thread's own */
-    int64_t hold_ms;        /* for tests */
-    int64_t not_before_us;  /* the next fold, also if it is asked for */
+    struct round round;    /* the thread's own */
+    int64_t hold_ms;       /* for tests */
+    int64_t not_before_us; /* the next fold, also if it is asked for */
     int64_t next_poll_ms;
-    _Atomic bool is_awake;  /* it knows that something waits, or is at work */
+    _Atomic bool is_awake; /* it knows that something waits, or is at work */
 
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t work, done;

@@ -16,8 +16,9 @@ bool heads_take(struct heads *heads, const struct reply *reply)
     heads->n = 0;
     bool ok = reply->type == REPLY_ARRAY && reply->n % 2 == 0;
     for (size_t i = 0; ok && i < reply->n; i += 2) {
-        ok = array_reserve(&heads->heads, &heads->capacity, heads->n, sizeof(*heads->heads)) &&
-             log_head_parse(reply->items[i].text, reply->items[i + 1].text, &heads->heads[heads->n]);
+        ok =
+            array_reserve(&heads->heads, &heads->capacity, heads->n, sizeof(*heads->heads)) &&
+            log_head_parse(reply->items[i].text, reply->items[i + 1].text, &heads->heads[heads->n]);
         heads->n += ok;
     }
     if (!ok) {

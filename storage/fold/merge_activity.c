@@ -7,7 +7,7 @@
 #include "storage/schema/key.h"
 
 #define USERS_AT_ONCE 1000 /* in a command: Redis does nothing else meanwhile */
-#define RUN_BITS      32   /* bits that are set at once where users got indices one after the other */
+#define RUN_BITS      32 /* bits that are set at once where users got indices one after the other */
 
 /* A site, and the users of it who are asked for by name. */
 struct site_users {
@@ -15,7 +15,7 @@ struct site_users {
     uint64_t site_hash;
     uint32_t first_name, last_name, n_names;
     uint32_t first_bitmap, last_bitmap;
-    int64_t next_index;             /* that Redis would give now */
+    int64_t next_index;           /* that Redis would give now */
     int64_t first_given, n_given; /* here */
 };
 
@@ -528,8 +528,7 @@ size_t merge_activity_write(
 }
 
 void merge_activity_users(const struct merge_activity *merge,
-    void (*visit)(
-        void *data, const struct visitor_id *id, uint32_t index, int32_t active_day),
+    void (*visit)(void *data, const struct visitor_id *id, uint32_t index, int32_t active_day),
     void *data)
 {
     for (size_t i = 0; i < merge->n_users; i++) {

@@ -29,8 +29,8 @@ void merge_activity_clear(struct merge_activity *merge);
 
 /* The user of @row is to be asked for, unless @known (NULL: not known) says the index.  False: out
  * of memory. */
-bool merge_activity_ask(struct merge_activity *merge, const struct row *row,
-    const struct known_user *known) MUST_CHECK;
+bool merge_activity_ask(
+    struct merge_activity *merge, const struct row *row, const struct known_user *known) MUST_CHECK;
 
 /* Append the questions to @out, and return how many they are. */
 size_t merge_activity_write_questions(

@@ -93,9 +93,8 @@ bool merge_seen_add(struct merge_seen *merge, const struct row *row, int64_t arr
     return true;
 }
 
-static void write_append(
-    const struct merge_seen *merge, const struct site_pairs *site, const struct key *key,
-    struct buffer *out)
+static void write_append(const struct merge_seen *merge, const struct site_pairs *site,
+    const struct key *key, struct buffer *out)
 {
     size_t n = site->n * sizeof(merge->pairs[0].fingerprint);
     resp_head(out, 3);

@@ -188,7 +188,8 @@ static int64_t read_time(const char *bytes)
 }
 
 /* The newest slot is answered first: what an older one says of the same visitor is over. */
-static bool take_visitors(struct merge_visits *merge, const struct group *group, const struct reply *reply)
+static bool take_visitors(
+    struct merge_visits *merge, const struct group *group, const struct reply *reply)
 {
     const struct reply *value = reply->items;
     if (reply->type != REPLY_ARRAY || reply->n != group->n_visitors) {
@@ -221,10 +222,8 @@ bool merge_visits_take(struct merge_visits *merge, size_t i, const struct reply 
 bool merge_visits_add(struct merge_visits *merge, const struct row *row, int64_t arrival_s)
 {
     uint64_t hash;
-    struct visitor *visitor =
-        &merge->visitors[find_visitor(merge, &row->visitor, &hash)->item];
-    bool remembered =
-        visitor->is_known && arrival_s - visitor->arrival_s <= 2 * merge->timeout_s;
+    struct visitor *visitor = &merge->visitors[find_visitor(merge, &row->visitor, &hash)->item];
+    bool remembered = visitor->is_known && arrival_s - visitor->arrival_s <= 2 * merge->timeout_s;
     bool begins = !remembered || row->at_s > visitor->last_s + merge->timeout_s;
     if (!remembered || row->at_s > visitor->last_s) {
         visitor->last_s = row->at_s;
@@ -253,8 +252,8 @@ static void write_visitor(const struct visitor *visitor, struct buffer *out)
 }
 
 /* A slot is asked for until the next two are over. */
-static void write_expiry(
-    const struct merge_visits *merge, const char *tag, struct slice site, int64_t slot, struct buffer *out)
+static void write_expiry(const struct merge_visits *merge, const char *tag, struct slice site,
+    int64_t slot, struct buffer *out)
 {
     resp_head(out, 4);
     resp_text(out, "EXPIRE");

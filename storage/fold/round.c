@@ -5,13 +5,13 @@
 #include "storage/base/clock.h"
 
 #define CONNECT_MS  1000
-#define STEP_MS     5000  /* no step takes so long on a Redis that lives */
+#define STEP_MS     5000 /* no step takes so long on a Redis that lives */
 #define SILENCE_MS  3000
 #define FORSAKEN_MS 3000  /* a log's own process folds sooner */
 #define EVENTS_MAX  50000 /* of a batch, about */
 
-bool round_init(struct round *r, struct core *core, struct unfolded *unfolded,
-    struct seen_fold *seen_fold)
+bool round_init(
+    struct round *r, struct core *core, struct unfolded *unfolded, struct seen_fold *seen_fold)
 {
     *r = (struct round){.core = core, .unfolded = unfolded};
     r->session.look = (struct redis_look){core_runs, core};
@@ -64,8 +64,8 @@ static enum storage_err round_lost(struct round *r)
 struct goal {
     enum round_reach reach;
     char own[LOG_ID_TEXT + 1];
-    uint64_t own_last; /* the last entry that was answered when the round began */
-    bool looked;       /* the heads were read since.. */
+    uint64_t own_last;  /* the last entry that was answered when the round began */
+    bool looked;        /* the heads were read since.. */
     struct heads heads; /* ..and were these; owned */
 };
 
@@ -81,8 +81,8 @@ static uint64_t goal_of(const struct round *r, const struct goal *goal, const st
         return goal->own_last < head->n ? goal->own_last : head->n;
     }
     int64_t age_ms = redis_clock_ms(&r->core->clock) - head->time_ms;
-    bool in_reach = goal->reach == ROUND_ALL ||
-                    (goal->reach == ROUND_FORSAKEN && age_ms >= FORSAKEN_MS);
+    bool in_reach =
+        goal->reach == ROUND_ALL || (goal->reach == ROUND_FORSAKEN && age_ms >= FORSAKEN_MS);
     return in_reach ? head->n : 0;
 }
 
@@ -96,8 +96,7 @@ static bool gather_own(struct round *r, struct goal *goal)
         return false;
     }
     char id[LOG_ID_TEXT + 1];
-    uint64_t last =
-        unfolded_take(r->unfolded, stream->folded, EVENTS_MAX, id, &entries, &n);
+    uint64_t last = unfolded_take(r->unfolded, stream->folded, EVENTS_MAX, id, &entries, &n);
     bool ok = strcmp(id, goal->own) == 0; /* else another log has begun: in the next round */
     struct batch_log *log = NULL;
     size_t i = 0;
@@ -138,8 +137,8 @@ static enum redis_status gather_streams(struct round *r, const struct goal *goal
             status = streams_learn(r->core, &r->session, deadline_ms, stream);
         }
         if (status == REDIS_OK_STATUS && stream->folded < to) {
-            status = streams_read(
-                &r->streams, r->core, &r->session, deadline_ms, stream, to, &r->batch);
+            status =
+                streams_read(&r->streams, r->core, &r->session, deadline_ms, stream, to, &r->batch);
         }
     }
     return status;

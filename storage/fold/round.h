@@ -27,8 +27,8 @@ void round_release(struct round *round);
 
 /* Which logs of other processes are folded. */
 enum round_reach {
-    ROUND_OWN,       /* none */
-    ROUND_FORSAKEN,  /* those whose last entry is some seconds old */
+    ROUND_OWN,      /* none */
+    ROUND_FORSAKEN, /* those whose last entry is some seconds old */
     ROUND_ALL,
 };
 

@@ -50,8 +50,7 @@ struct share *share_new(struct core *core, struct fold_memory *memory) MUST_CHEC
 void share_free(struct share *share);
 
 /* False: out of memory.  @batch must stay until the share is done. */
-bool share_begin(
-    struct share *share, const struct batch *batch, const struct cut *cut) MUST_CHECK;
+bool share_begin(struct share *share, const struct batch *batch, const struct cut *cut) MUST_CHECK;
 
 /* Append the questions to @out; returns how many. */
 size_t share_write_questions(struct share *share, struct buffer *out);
@@ -66,6 +65,10 @@ enum share_look share_decide(struct share *share, const enum log_fate fates[BATC
 
 /* Append the commands to @out; returns how many. */
 size_t share_write_commands(struct share *share, struct buffer *out);
+
+/* What the state was expected to be, for fold.lua: append for each field its name and its value as
+ * words, behind their number; returns how many words. */
+size_t share_write_expected(const struct share *share, struct buffer *out);
 
 /* The commands' answers are @replies.  Appends to @ret_due the logs of seen/ that are due. */
 void share_done(struct share *share, const struct reply *replies, struct buffer *ret_due);

@@ -119,8 +119,8 @@ enum redis_status streams_learn(
         resp_word(&out, key.p, key.n);
         resp_text(&out, stream->id);
     }
-    enum redis_status status = redis_ask_all(
-        session->redis, &out, core->partitions.n, deadline_ms, take_cursor, &least);
+    enum redis_status status =
+        redis_ask_all(session->redis, &out, core->partitions.n, deadline_ms, take_cursor, &least);
     buffer_release(&out);
     if (status == REDIS_OK_STATUS) {
         stream->folded = least;
@@ -169,8 +169,8 @@ static bool take_items(
     return true;
 }
 
-static void write_range(
-    const struct core *core, const struct stream *stream, uint64_t to, unsigned count, struct buffer *out)
+static void write_range(const struct core *core, const struct stream *stream, uint64_t to,
+    unsigned count, struct buffer *out)
 {
     struct key key;
     key_fixed(&key, core->partitions.tag[0], "log:", slice_of(stream->id));

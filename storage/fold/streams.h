@@ -15,9 +15,9 @@
 /* A log, as far as it is known on the connection. */
 struct stream {
     char id[LOG_ID_TEXT + 1];
-    uint64_t folded; /* all partitions have counted the entries up to this one, at least.. */
-    bool is_known;   /* ..and somebody has looked */
-    bool is_broken;  /* the entry behind `folded` cannot be read */
+    uint64_t folded;    /* all partitions have counted the entries up to this one, at least.. */
+    bool is_known;      /* ..and somebody has looked */
+    bool is_broken;     /* the entry behind `folded` cannot be read */
     uint64_t must_read; /* entries up to this one are read from Redis, not taken from memory */
 };
 

@@ -44,7 +44,10 @@ struct appender {
     char era[LOG_ID_TEXT + 1];
     bool is_gone; /* the id is dead */
 
-    struct log_entry *first, *last; /* held, in order of number */
+    struct log_entry *first,
+        *last;              /* held, in order of number: answered ones, then the open ones.. */
+    struct log_entry *open; /* ..from this one on; NULL: all are answered */
+    size_t n_open;
     uint64_t next_n;
     size_t n_sent;            /* entries under way */
     bool may_jump;            /* the first one held is sent with leave to jump */

@@ -111,8 +111,8 @@ static void set_head(struct tool *t, uint64_t n, const char *era, const char *co
     struct key key;
     buffer_init(&out);
     key_fixed(&key, t->core.partitions.tag[0], "heads", SLICE(""));
-    (void)snprintf(value, sizeof(value), "%" PRIu64 " %s %" PRId64, n, era,
-        redis_clock_ms(&t->core.clock));
+    (void)snprintf(
+        value, sizeof(value), "%" PRIu64 " %s %" PRId64, n, era, redis_clock_ms(&t->core.clock));
     resp_head(&out, 4);
     resp_text(&out, command);
     resp_word(&out, key.p, key.n);
@@ -121,8 +121,7 @@ static void set_head(struct tool *t, uint64_t n, const char *era, const char *co
     ask(t, &out);
 }
 
-static struct log_entry *make_entry(
-    struct tool *t, uint64_t n, int64_t arrival_ms, const char *era)
+static struct log_entry *make_entry(struct tool *t, uint64_t n, int64_t arrival_ms, const char *era)
 {
     struct log_entry *entry = calloc(1, sizeof(*entry));
     if (entry == NULL || !chunk_write(&entry->plain, t->events, t->n, atomic_load(&t->core.secret),
@@ -233,8 +232,8 @@ static void start(struct tool *t, char **argv)
     core_init(&t->core);
     t->core.config.partitions = (unsigned)strtoul(argv[2], NULL, 10);
     t->core.config.visit_timeout_s = strtoll(argv[3], NULL, 10);
-    t->core.config.retention = (struct retention){
-        .keep_s = {2 * 86400, 62 * 86400, 1100 * INT64_C(86400), KEEP_FOREVER}};
+    t->core.config.retention =
+        (struct retention){.keep_s = {2 * 86400, 62 * 86400, 1100 * INT64_C(86400), KEEP_FOREVER}};
     t->core.config.seen =
         (struct seen_config){.on = true, .capacity = 100000, .error = 0.01, .keep_s = 90 * 86400};
     t->core.one_node = true;
@@ -245,11 +244,10 @@ static void start(struct tool *t, char **argv)
         t->core.endpoint.resolver = resolver_new(t->core.endpoint.host, NULL);
     }
     partitions_make(t->core.config.partitions, &t->core.partitions);
-    settings_print(
-        t->core.config.partitions, &t->core.config.retention, 0, t->core.cfg);
+    settings_print(t->core.config.partitions, &t->core.config.retention, 0, t->core.cfg);
     if (!session_open(&t->session, &t->core, monotonic_ms() + 5000, error, sizeof(error)) ||
-        !session_prepare(&t->session, &t->core, &replaced, true, monotonic_ms() + 5000, error,
-            sizeof(error))) {
+        !session_prepare(
+            &t->session, &t->core, &replaced, true, monotonic_ms() + 5000, error, sizeof(error))) {
         fail(error);
     }
     unfolded_init(&t->unfolded, &t->core.stats);
