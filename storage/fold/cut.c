@@ -4,11 +4,13 @@
  * Late events go to up to four buckets; expiries and long names cost too. */
 #define PAGE_COST      30 /* an increment, two PFADD, and their keys */
 #define SAME_PAGE_COST 3  /* one more element for what is there already */
-#define VISIT_COST     5  /* an entry written */
-#define START_COST     8  /* a visit counted, where the page is new */
-#define EXPIRY_COST    16 /* PEXPIREAT of what is written late */
-#define USER_COST      8  /* a user's index given, and a bit */
-#define ACTION_COST    2  /* a further bit */
+#define SPARSE_COST    14 /* the same, while a sketch is small: Redis moves its bytes each time.. */
+#define SPARSE         1500 /* ..up to about so many elements */
+#define VISIT_COST     5    /* an entry written */
+#define START_COST     8    /* a visit counted, where the page is new */
+#define EXPIRY_COST    16   /* PEXPIREAT of what is written late */
+#define USER_COST      8    /* a user's index given, and a bit */
+#define ACTION_COST    2    /* a further bit */
 #define USERS_COST     60 /* the first user of a site and day: indices are given, a bitmap is made */
 #define BITMAP_COST    20 /* a further bitmap */
 #define STATE_COST     30 /* a partition's state: its cursors */
@@ -23,7 +25,8 @@ struct estimate {
     struct partition_view view;
     uint64_t pages[PAGES_SEEN]; /* hashes of some pages, with their minutes; 0: none */
     struct slice site;          /* of the last TASK_SITE.. */
-    int64_t minute_s;           /* ..and its minute */
+    int64_t minute_s;           /* ..its minute.. */
+    size_t n_same;              /* ..and how many there were of it */
     struct slice user_site;     /* of the last user.. */
     int64_t user_day;           /* ..and the day, of UTC: this is a guess of costs */
 };
@@ -35,6 +38,7 @@ static void estimate_init(struct estimate *e, struct core *core, unsigned partit
     write_plan_init(&e->plan, zone_utc(), &e->view.retention, &e->view.state);
     e->site = e->user_site = (struct slice){NULL, 0};
     e->minute_s = e->user_day = INT64_MIN;
+    e->n_same = 0;
 }
 
 /* Is @row of the same site and time as the last one?  Remembers it. */
@@ -66,6 +70,16 @@ static size_t activity_cost(struct estimate *e, const struct row *row)
     return more ? cost : cost + USERS_COST + row->n_actions * (size_t)BITMAP_COST;
 }
 
+/* All of a site and minute go to one key, so its sketches get large. */
+static size_t site_cost(struct estimate *e, const struct row *row, size_t expiry)
+{
+    if (!continues(&e->site, &e->minute_s, row, e->plan.minute_s)) {
+        e->n_same = 0;
+        return PAGE_COST + expiry;
+    }
+    return e->n_same++ < SPARSE ? SPARSE_COST : SAME_PAGE_COST;
+}
+
 static size_t task_cost(struct estimate *e, const struct row *row, enum task_kind kind)
 {
     write_plan_in(&e->plan, row->zone);
@@ -78,9 +92,7 @@ static size_t task_cost(struct estimate *e, const struct row *row, enum task_kin
         return targets *
                (repeats(e, row, e->plan.minute_s) ? SAME_PAGE_COST : PAGE_COST + expiry + name);
     case TASK_SITE:
-        return targets * (continues(&e->site, &e->minute_s, row, e->plan.minute_s)
-                                 ? SAME_PAGE_COST
-                                 : PAGE_COST + expiry);
+        return targets * site_cost(e, row, expiry);
     case TASK_VISIT: /* its starts go to a page of their own key */
         return VISIT_COST + activity_cost(e, row) +
                (repeats(e, row, ~e->plan.minute_s) ? 0 : targets * (START_COST + expiry + name));

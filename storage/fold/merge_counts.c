@@ -6,6 +6,9 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
+#define ELEMENTS_AT_ONCE 4000 /* in a command: fold.lua cannot take more than 8,000 words */
+#define SKETCH_ELEMENT   8    /* bytes */
+
 /* A bucket of a site, with its pages as a list. */
 struct site_bucket {
     struct slice site;
@@ -245,27 +248,43 @@ static void write_counter(
     w->n++;
 }
 
+/* The next element of a sketch of @kind from member *m on, which moves behind it. */
+static const uint8_t *next_element(
+    const struct merge_counts *merge, enum key_kind kind, uint32_t *m)
+{
+    for (;;) {
+        const struct member *member = &merge->members[*m];
+        *m = member->next;
+        if (kind == KEY_UV && member->visitor) {
+            return member->row->visitor.bytes;
+        }
+        if (kind == KEY_IP && member->address) {
+            return member->row->address.bytes;
+        }
+    }
+}
+
 /* Add the visitors, or the addresses, of @page to its sketch: @n of them. */
 static void write_sketch(
     struct bucket_writer *w, const struct page_count *page, enum key_kind kind, uint32_t n)
 {
-    const struct member *members = w->merge->members;
     struct key key;
+    uint32_t m = page->first_member;
     if (n == 0) {
         return;
     }
     key_bucket(&key, w->tag, kind, w->bucket->site, w->bucket->target.bucket, page->page);
-    resp_head(w->out, 2 + n);
-    resp_text(w->out, "PFADD");
-    resp_word(w->out, key.p, key.n);
-    for (uint32_t m = page->first_member; m != INDEX_NONE; m = members[m].next) {
-        if (kind == KEY_UV && members[m].visitor) {
-            resp_word(w->out, members[m].row->visitor.bytes, 8);
-        } else if (kind == KEY_IP && members[m].address) {
-            resp_word(w->out, members[m].row->address.bytes, 8);
+    while (n > 0) {
+        uint32_t now = n < ELEMENTS_AT_ONCE ? n : ELEMENTS_AT_ONCE;
+        n -= now;
+        resp_head(w->out, 2 + now);
+        resp_text(w->out, "PFADD");
+        resp_word(w->out, key.p, key.n);
+        for (; now > 0; now--) {
+            resp_word(w->out, next_element(w->merge, kind, &m), SKETCH_ELEMENT);
         }
+        w->n++;
     }
-    w->n++;
     write_expiry(w, &key);
 }
 

@@ -1,22 +1,18 @@
 #include "storage/fold/pace.h"
 
-/* Small scripts say more of what a script costs by itself than of what is in it. */
+/* Small ones say more of what a transaction costs by itself than of what is in it. */
 #define TELLING_US 500
-/* Of the sums, this part is forgotten with each script: about the last 16 count. */
+/* Of the sums, this part is forgotten with each transaction: about the last 16 count. */
 #define FORGET 16
-/* A script that was interrupted says nothing about its content beyond this. */
+/* One that was interrupted says nothing about its content beyond this. */
 #define SLOWEST 8
 
-/* Arguments that become Lua strings in a microsecond: SLOWLOG's time less the script's own, for
- * scripts of 1 MB (1.4 to 2.5 ms). */
-#define BYTES_PER_US 400
-
-void pace_learn(struct pace *pace, uint64_t estimated_us, size_t bytes, int64_t measured_us)
+void pace_learn(struct pace *pace, uint64_t estimated_us, int64_t measured_us)
 {
     if (estimated_us < TELLING_US || measured_us <= 0) {
         return;
     }
-    uint64_t measured = (uint64_t)measured_us + bytes / BYTES_PER_US;
+    uint64_t measured = (uint64_t)measured_us;
     if (measured > SLOWEST * estimated_us) {
         measured = SLOWEST * estimated_us;
     }

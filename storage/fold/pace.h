@@ -1,23 +1,23 @@
-/* pace.h - how fast this Redis is, beside what scripts were estimated to cost.
+/* pace.h - how fast this Redis is, beside what transactions were estimated to cost.
  *
  * Layer: storage, pure.  One owner.
- * flush.c cuts scripts by constants that were measured on one machine.  A slower Redis, or one that
- * shares its processor, would be held up longer by the same script; so each script says how long it
- * took, and the cut follows: the limit on the estimate is PACE_GOAL_US divided by what a
- * microsecond of estimate took lately.
+ *
+ * Transactions are cut by constants that were measured on one machine (cut.c).  A slower Redis, or
+ * one that shares its processor, would be held up longer by the same transaction.  So each of them
+ * says how long it took, and the cut follows: the limit on the estimate is PACE_GOAL_US divided by
+ * what a microsecond of estimate took lately.
  */
 #ifndef STORAGE_FOLD_PACE_H
 #define STORAGE_FOLD_PACE_H
 
-#include <stddef.h>
 #include <stdint.h>
 
-/* A script holds Redis for about so long at most: half of the 5 ms allowed, for some take longer
+/* A transaction holds Redis for about so long: a third of the 5 ms allowed, for some take longer
  * than their kind does. */
-#define PACE_GOAL_US 2500
+#define PACE_GOAL_US 1800
 
-/* The limit stays within these: what is cheap now may be followed by what is not, and a script has
- * a cost of its own that small ones pay too often. */
+/* The limit stays within these: what is cheap now may be followed by what is not, and a
+ * transaction has a cost of its own that small ones pay too often. */
 #define PACE_MIN_US 750
 #define PACE_MAX_US 4500
 
@@ -28,12 +28,10 @@ struct pace {
     uint64_t estimated_us, measured_us; /* sums that forget */
 };
 
-/* A script of @bytes that was estimated at @estimated_us says that it took @measured_us; 0: its
- * Redis did not say.  (What Redis does before the script's first line, to make Lua strings of its
- * arguments, is added by their length.) */
-void pace_learn(struct pace *pace, uint64_t estimated_us, size_t bytes, int64_t measured_us);
+/* A transaction that was estimated at @estimated_us took @measured_us; 0: its Redis did not say. */
+void pace_learn(struct pace *pace, uint64_t estimated_us, int64_t measured_us);
 
-/* What a script may be estimated to cost at most. */
+/* What a transaction may be estimated to cost at most. */
 uint32_t pace_limit_us(const struct pace *pace);
 
 #endif

@@ -35,6 +35,7 @@ struct share {
     size_t n_visit_questions;
 
     /* What was read. */
+    struct slice read[LOG_FIELDS + BATCH_LOGS]; /* as fold.lua expects it, in the arena */
     bool has_state, is_ours;
     bool relies_on_users; /* what is known of users was used */
     struct partition_view view;
@@ -172,6 +173,23 @@ static void take_generation(struct share *s, const struct reply *users)
     known_users_generation(&s->memory->users, p, generation);
 }
 
+/* Keep the value of a field: fold.lua compares it. */
+static bool keep_read(struct share *s, size_t field, const struct reply *value)
+{
+    bool is = value->type == REPLY_TEXT;
+    size_t n = is ? value->text.n + 1 : 1;
+    char *copy = arena_alloc(&s->arena, n);
+    if (copy == NULL) {
+        return false;
+    }
+    copy[0] = is ? '=' : '-';
+    if (is) {
+        memcpy(copy + 1, value->text.p, value->text.n);
+    }
+    s->read[field] = (struct slice){copy, n};
+    return true;
+}
+
 static bool take_state(struct share *s, const struct reply *reply)
 {
     if (reply->type != REPLY_ARRAY || reply->n != LOG_FIELDS + s->batch->n_logs) {
@@ -179,6 +197,11 @@ static bool take_state(struct share *s, const struct reply *reply)
     }
     struct reply fields = *reply;
     fields.n = STATE_FIELDS;
+    for (size_t i = 0; i < reply->n; i++) {
+        if (!keep_read(s, i, &reply->items[i])) {
+            return false;
+        }
+    }
     s->has_state = reply->items[0].type == REPLY_TEXT;
     s->is_ours = core_parse_state(s->core, &fields, &s->view);
     take_generation(s, &reply->items[STATE_FIELDS]);
@@ -472,6 +495,18 @@ size_t share_write_commands(struct share *s, struct buffer *out)
     n += merge_seen_write(s->seen, s->tag, s->core->config.seen.keep_s, s->now_ms, out);
     out->failed = out->failed || s->failed;
     return n;
+}
+
+size_t share_write_expected(const struct share *s, struct buffer *out)
+{
+    static const char *const names[LOG_FIELDS] = {"cfg", "st", "ver", "kept", "over", "users"};
+    size_t n = LOG_FIELDS + s->batch->n_logs;
+    resp_decimal(out, (int64_t)n);
+    for (size_t i = 0; i < n; i++) {
+        resp_text(out, i < LOG_FIELDS ? names[i] : s->batch->logs[i - LOG_FIELDS].id);
+        resp_word(out, s->read[i].p, s->read[i].n);
+    }
+    return 1 + 2 * n;
 }
 
 static void learn_user(void *data, const struct visitor_id *id, uint32_t index, int32_t active_day)

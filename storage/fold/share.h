@@ -66,6 +66,10 @@ enum share_look share_decide(struct share *share, const enum log_fate fates[BATC
 /* Append the commands to @out; returns how many. */
 size_t share_write_commands(struct share *share, struct buffer *out);
 
+/* What the state was expected to be, for fold.lua: append for each field its name and its value as
+ * words, behind their number; returns how many words. */
+size_t share_write_expected(const struct share *share, struct buffer *out);
+
 /* The commands' answers are @replies.  Appends to @ret_due the logs of seen/ that are due. */
 void share_done(struct share *share, const struct reply *replies, struct buffer *ret_due);
 

@@ -27,6 +27,8 @@ struct transaction {
     struct pace pace;
     struct share *shares[PARTITIONS_MAX]; /* by place in the transaction; made when needed */
     struct buffer out, due;
+    struct buffer commands; /* of the transaction, between MULTI and EXEC */
+    struct buffer words;    /* the same as arguments of fold.lua */
 
     /* Of the run at hand. */
     const struct batch *batch;
@@ -35,7 +37,7 @@ struct transaction {
     struct heads *heads;
     size_t n_questions[PARTITIONS_MAX];
     size_t n_commands[PARTITIONS_MAX]; /* 0: nothing to count */
-    size_t n_queued;
+    size_t n_all;                      /* commands of all shares, and the trim */
     int64_t now_ms;
     enum log_fate fates[BATCH_LOGS];
     struct findings found;
@@ -70,6 +72,8 @@ void transaction_free(struct transaction *tx)
     }
     buffer_release(&tx->out);
     buffer_release(&tx->due);
+    buffer_release(&tx->commands);
+    buffer_release(&tx->words);
     free(tx);
 }
 
@@ -241,48 +245,61 @@ static enum fold_end decide(struct transaction *tx, bool *ret_again, bool *ret_a
 
 /* ---- MULTI .. EXEC ---- */
 
-/* The answers to TIME, to the commands of the shares, and to TIME. */
-static bool take_done(struct transaction *tx, const struct reply *reply)
+/* The answers to the commands. */
+static bool take_done(struct transaction *tx, const struct reply *replies, size_t n)
 {
-    size_t at = 1;
-    uint64_t us = 0;
-    if (reply->n != tx->n_queued) {
+    size_t at = 0;
+    if (n != tx->n_all) {
         return false;
     }
-    for (size_t i = 0; i < reply->n; i++) {
-        if (reply->items[i].type == REPLY_ERROR) { /* a key of another type: never by us */
+    for (size_t i = 0; i < n; i++) {
+        if (replies[i].type == REPLY_ERROR) { /* a key of another type: never by us */
             atomic_fetch_add(&tx->core->stats.redis_errors, 1);
-            core_notice(tx->core, STORAGE_REFUSING, reply->items[i].text.p);
+            core_notice(tx->core, STORAGE_REFUSING, replies[i].text.p);
         }
     }
     for (unsigned i = 0; i < tx->n_cuts; i++) {
         if (tx->n_commands[i] > 0) {
             buffer_clear(&tx->due, OUT_KEPT);
-            share_done(tx->shares[i], reply->items + at, &tx->due);
-            seen_fold_due(
-                tx->seen_fold, tx->cuts[i].partition, (struct slice){tx->due.p, tx->due.n});
+            share_done(tx->shares[i], replies + at, &tx->due);
+            struct slice due = {tx->due.p, tx->due.n};
+            seen_fold_due(tx->seen_fold, tx->cuts[i].partition, due);
             at += tx->n_commands[i];
-            us += tx->cuts[i].us;
         }
     }
-    pace_learn(&tx->pace, us, 0,
-        reply_time_us(&reply->items[reply->n - 1]) - reply_time_us(&reply->items[0]));
     tx->found.done = true;
     return true;
 }
 
+/* How long the transaction took, by the TIME at its ends. */
+static void learn_pace(struct transaction *tx, const struct reply *first, const struct reply *last)
+{
+    uint64_t us = 0;
+    for (unsigned i = 0; i < tx->n_cuts; i++) {
+        us += tx->n_commands[i] > 0 ? tx->cuts[i].us : 0;
+    }
+    pace_learn(&tx->pace, us, reply_time_us(last) - reply_time_us(first));
+}
+
+/* MULTI, TIME, the commands, TIME, EXEC. */
 static bool take_exec(void *data, size_t i, const struct reply *reply)
 {
     struct transaction *tx = data;
-    bool is_exec = i == 1 + tx->n_queued; /* MULTI, QUEUED.. */
     if (reply->type == REPLY_ERROR) {
         return note_error(tx, reply);
     }
-    if (!is_exec) {
+    if (i < tx->n_all + 3) { /* QUEUED */
         return true;
     }
     tx->found.is_void = reply->type == REPLY_NIL;
-    return tx->found.is_void || (reply->type == REPLY_ARRAY && take_done(tx, reply));
+    if (tx->found.is_void) {
+        return true;
+    }
+    if (reply->type != REPLY_ARRAY || reply->n != tx->n_all + 2) {
+        return false;
+    }
+    learn_pace(tx, &reply->items[0], &reply->items[reply->n - 1]);
+    return take_done(tx, reply->items + 1, tx->n_all);
 }
 
 /* All partitions have counted the entries of @log. */
@@ -297,26 +314,119 @@ static void write_trim(struct transaction *tx, uint32_t log, struct buffer *out)
     resp_decimal(out, (int64_t)tx->batch->logs[log].to + 1);
 }
 
-static enum redis_status execute(
-    struct transaction *tx, struct session *session, int trim, int64_t deadline_ms)
+/* The commands of all shares, and the trim. */
+static void write_commands(struct transaction *tx, int trim)
 {
-    bool trims = trim >= 0 && tx->fates[trim] == LOG_COUNTS;
+    buffer_clear(&tx->commands, OUT_KEPT);
+    tx->n_all = 0;
+    for (unsigned i = 0; i < tx->n_cuts; i++) {
+        if (tx->n_commands[i] > 0) {
+            tx->n_commands[i] = share_write_commands(tx->shares[i], &tx->commands);
+            tx->n_all += tx->n_commands[i];
+        }
+    }
+    if (trim >= 0 && tx->fates[trim] == LOG_COUNTS) {
+        write_trim(tx, (uint32_t)trim, &tx->commands);
+        tx->n_all++;
+    }
+}
+
+static enum redis_status execute(
+    struct transaction *tx, struct session *session, int64_t deadline_ms)
+{
     buffer_clear(&tx->out, OUT_KEPT);
     resp_command(&tx->out, "MULTI", NULL);
     resp_command(&tx->out, "TIME", NULL);
-    tx->n_queued = 2 + trims;
-    for (unsigned i = 0; i < tx->n_cuts; i++) {
-        if (tx->n_commands[i] > 0) {
-            tx->n_commands[i] = share_write_commands(tx->shares[i], &tx->out);
-            tx->n_queued += tx->n_commands[i];
-        }
-    }
-    if (trims) {
-        write_trim(tx, (uint32_t)trim, &tx->out);
-    }
+    buffer_append(&tx->out, tx->commands.p, tx->commands.n);
     resp_command(&tx->out, "TIME", NULL);
     resp_command(&tx->out, "EXEC", NULL);
-    return redis_ask_all(session->redis, &tx->out, tx->n_queued + 2, deadline_ms, take_exec, tx);
+    tx->out.failed = tx->out.failed || tx->commands.failed;
+    return redis_ask_all(session->redis, &tx->out, tx->n_all + 4, deadline_ms, take_exec, tx);
+}
+
+/* ---- where memory is full ---- */
+
+/* The number behind the sign at *at, which moves behind its line. */
+static size_t take_number(const struct buffer *b, size_t *at)
+{
+    size_t n = 0;
+    for ((*at)++; b->p[*at] != '\r'; (*at)++) {
+        n = n * 10 + (size_t)(b->p[*at] - '0');
+    }
+    *at += 2;
+    return n;
+}
+
+/* The commands as words, each behind the number of its words.  Returns how many words. */
+static size_t flatten(const struct buffer *commands, struct buffer *out)
+{
+    size_t n = 0;
+    for (size_t at = 0; at < commands->n;) {
+        size_t words = take_number(commands, &at);
+        resp_decimal(out, (int64_t)words);
+        n += 1 + words;
+        size_t begin = at;
+        for (; words > 0; words--) {
+            size_t bytes = take_number(commands, &at);
+            at += bytes + 2;
+        }
+        buffer_append(out, commands->p + begin, at - begin);
+    }
+    return n;
+}
+
+static size_t write_expected(struct transaction *tx, struct buffer *out)
+{
+    size_t n_logs = 0;
+    size_t n = 1;
+    for (size_t l = 0; l < tx->batch->n_logs; l++) {
+        n_logs += tx->fates[l] == LOG_COUNTS;
+    }
+    resp_decimal(out, (int64_t)n_logs);
+    for (size_t l = 0; l < tx->batch->n_logs; l++) {
+        if (tx->fates[l] == LOG_COUNTS) {
+            resp_text(out, tx->batch->logs[l].id);
+        }
+    }
+    for (unsigned i = 0; i < tx->n_cuts; i++) {
+        n += share_write_expected(tx->shares[i], out);
+    }
+    return n + n_logs;
+}
+
+static bool take_script(void *data, size_t i, const struct reply *reply)
+{
+    struct transaction *tx = data;
+    (void)i;
+    if (reply->type == REPLY_ERROR) {
+        return note_error(tx, reply);
+    }
+    tx->found.is_void = reply->type == REPLY_INTEGER;
+    return tx->found.is_void ||
+           (reply->type == REPLY_ARRAY && take_done(tx, reply->items, reply->n));
+}
+
+/* What has been acknowledged is counted also beyond maxmemory: it is bounded, and takes less memory
+ * then than in the log. */
+static enum redis_status execute_beyond(
+    struct transaction *tx, struct session *session, int64_t deadline_ms)
+{
+    struct key key;
+    buffer_clear(&tx->words, OUT_KEPT);
+    buffer_clear(&tx->out, OUT_KEPT);
+    size_t n = write_expected(tx, &tx->words);
+    n += flatten(&tx->commands, &tx->words);
+    script_head(&tx->out, &session->scripts, SCRIPT_FOLD, 1 + tx->n_cuts, n);
+    key_fixed(&key, tx->core->partitions.tag[0], "heads", SLICE(""));
+    resp_word(&tx->out, key.p, key.n);
+    for (unsigned i = 0; i < tx->n_cuts; i++) {
+        key_fixed(&key, tx->core->partitions.tag[tx->cuts[i].partition], "state", SLICE(""));
+        resp_word(&tx->out, key.p, key.n);
+    }
+    buffer_append(&tx->out, tx->words.p, tx->words.n);
+    tx->out.failed = tx->out.failed || tx->words.failed;
+    tx->found = (struct findings){.err = STORAGE_OK};
+    return redis_ask_all(session->redis, &tx->out, 1, deadline_ms, take_script, tx);
 }
 
 static void count(struct transaction *tx)
@@ -351,7 +461,12 @@ static enum fold_end attempt(struct transaction *tx, struct session *session, in
     if (end != FOLD_DONE || *ret_again || !any) {
         return end;
     }
-    if (execute(tx, session, trim, deadline_ms) != REDIS_OK_STATUS || tx->found.lost) {
+    write_commands(tx, trim);
+    if (execute(tx, session, deadline_ms) != REDIS_OK_STATUS || tx->found.lost) {
+        return FOLD_LOST;
+    }
+    if (tx->found.err == STORAGE_OOM &&
+        (execute_beyond(tx, session, deadline_ms) != REDIS_OK_STATUS || tx->found.lost)) {
         return FOLD_LOST;
     }
     if (tx->found.done) {

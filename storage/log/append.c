@@ -54,6 +54,9 @@ void appender_release(struct appender *a)
 static void append_held(struct appender *a, struct log_entry *entry)
 {
     entry->next = NULL;
+    entry->before = a->last;
+    a->open = a->open == NULL ? entry : a->open;
+    a->n_open++;
     if (a->last == NULL) {
         a->first = entry;
     } else {
@@ -64,11 +67,7 @@ static void append_held(struct appender *a, struct log_entry *entry)
 
 bool appender_has_room(const struct appender *a)
 {
-    size_t unanswered = 0;
-    for (const struct log_entry *e = a->first; e != NULL; e = e->next) {
-        unanswered += e->state != ENTRY_ANSWERED;
-    }
-    return a->id[0] != '\0' && !a->is_gone && unanswered < UNDER_WAY_MAX &&
+    return a->id[0] != '\0' && !a->is_gone && a->n_open < UNDER_WAY_MAX &&
            !unfolded_is_full(a->unfolded);
 }
 
@@ -101,7 +100,11 @@ void appender_let_go(struct appender *a, int64_t now_ms)
     while (a->first != NULL && entry_is_safe(a, a->first)) {
         struct log_entry *entry = a->first;
         a->first = entry->next;
-        a->last = a->first == NULL ? NULL : a->last;
+        if (a->first == NULL) {
+            a->last = NULL;
+        } else {
+            a->first->before = NULL;
+        }
         entry_release(entry);
     }
 }
@@ -160,7 +163,7 @@ static void put_append(struct appender *a, const struct session *session, struct
 
 static bool send_entries(struct appender *a, const struct session *session, int64_t now_ms)
 {
-    for (struct log_entry *e = a->first; e != NULL && a->n_sent < UNDER_WAY_MAX; e = e->next) {
+    for (struct log_entry *e = a->open; e != NULL && a->n_sent < UNDER_WAY_MAX; e = e->next) {
         if (e->state != ENTRY_WAITING) {
             continue;
         }
@@ -224,6 +227,9 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
     bool first_time = entry->era[0] == '\0';
     entry->state = ENTRY_ANSWERED;
     entry->answered_ms = monotonic_ms();
+    for (; a->open != NULL && a->open->state == ENTRY_ANSWERED; a->n_open--) {
+        a->open = a->open->next; /* answers come in order, and so do entries in Redis */
+    }
     if (!first_time) { /* from then on folds share it: nothing of it changes */
         atomic_fetch_add(&a->core->stats.appends_repeated, 1);
         return;
@@ -305,7 +311,8 @@ static void begin_again(struct appender *a)
 {
     struct log_entry *next;
     struct log_entry *held = a->first;
-    a->first = a->last = NULL;
+    a->first = a->last = a->open = NULL;
+    a->n_open = 0;
     a->next_n = 1;
     a->id[0] = '\0';
     a->is_gone = a->may_jump = false;
@@ -356,8 +363,10 @@ void appender_lost(struct appender *a)
     a->hold_until_ms = 0;
     for (struct log_entry *e = a->first; e != NULL; e = e->next) {
         e->on_lost = e->on_lost || e->state == ENTRY_SENT;
+        a->n_open += e->state == ENTRY_ANSWERED;
         e->state = ENTRY_WAITING;
     }
+    a->open = a->first;
     if (a->is_gone) {
         begin_again(a);
     }
@@ -399,7 +408,7 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
 int64_t appender_due_ms(const struct appender *a)
 {
     int64_t due_ms = a->beat_ms + (a->first != NULL && go_back_ms(a) > 0 ? PROOF_MS : BEAT_MS);
-    for (const struct log_entry *e = a->first; e != NULL; e = e->next) {
+    for (const struct log_entry *e = a->open; e != NULL; e = e->next) {
         for (const struct storage_job *job = e->jobs; job != NULL; job = job->next) {
             due_ms = job->deadline_ms < due_ms ? job->deadline_ms : due_ms;
         }

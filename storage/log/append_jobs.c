@@ -38,18 +38,18 @@ void append_answer_all(struct appender *a, struct log_entry *entry, enum storage
  * free. */
 bool append_give_up_last(struct appender *a, enum storage_err err)
 {
-    struct log_entry **at = &a->first;
-    struct log_entry *before = NULL;
-    while (*at != NULL && (*at)->next != NULL) {
-        before = *at;
-        at = &(*at)->next;
-    }
-    struct log_entry *entry = *at;
+    struct log_entry *entry = a->last;
     if (entry == NULL || entry->state != ENTRY_WAITING || entry->on_lost) {
         return false;
     }
-    *at = NULL;
-    a->last = before;
+    a->last = entry->before;
+    if (a->last == NULL) {
+        a->first = NULL;
+    } else {
+        a->last->next = NULL;
+    }
+    a->open = a->open == entry ? NULL : a->open;
+    a->n_open--;
     a->next_n = entry->n;
     append_answer_all(a, entry, err);
     entry_release(entry);
@@ -79,7 +79,7 @@ static bool all_late(const struct log_entry *entry, int64_t now_ms)
 bool appender_has_jobs(const struct appender *a)
 {
     bool any = a->done.first != NULL;
-    for (const struct log_entry *e = a->first; e != NULL && !any; e = e->next) {
+    for (const struct log_entry *e = a->open; e != NULL && !any; e = e->next) {
         any = e->jobs != NULL;
         for (size_t i = 0; i < e->n_keyed; i++) {
             any = any || e->keyed[i].job != NULL;
@@ -115,7 +115,7 @@ void appender_answer_late(struct appender *a, int64_t now_ms)
     while (a->last != NULL && a->last->state == ENTRY_WAITING && all_late(a->last, now_ms) &&
            append_give_up_last(a, STORAGE_LATE)) {
     }
-    for (struct log_entry *e = a->first; e != NULL; e = e->next) {
+    for (struct log_entry *e = a->open; e != NULL; e = e->next) {
         answer_late_jobs(a, e, now_ms);
     }
 }

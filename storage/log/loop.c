@@ -23,8 +23,8 @@ static size_t events_to_begin(const struct writer *w)
     if (w->session.redis == NULL || !appender_has_room(&w->appender)) {
         return SIZE_MAX;
     }
-    for (const struct log_entry *e = w->appender.first; e != NULL; e = e->next) {
-        under_way += e->state == ENTRY_ANSWERED ? 0 : e->n_plain + e->n_keyed;
+    for (const struct log_entry *e = w->appender.open; e != NULL; e = e->next) {
+        under_way += e->n_plain + e->n_keyed;
     }
     return under_way == 0 ? 1 : under_way;
 }
