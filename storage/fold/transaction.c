@@ -95,7 +95,7 @@ static bool note_error(struct transaction *tx, const struct reply *reply)
     atomic_fetch_add(&tx->core->stats.redis_errors, 1);
     if (tx->found.err == STORAGE_OK) { /* the first one tells why */
         tx->found.err = reply_err(reply, &tx->found.lost);
-        if (tx->found.err == STORAGE_OOM || tx->found.err == STORAGE_REFUSED) {
+        if (tx->found.err == STORAGE_REFUSED) { /* what memory is too full for goes by script */
             core_notice(tx->core, STORAGE_REFUSING, reply->text.p);
         }
     }

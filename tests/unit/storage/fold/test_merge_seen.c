@@ -80,7 +80,8 @@ Test(merge_seen, logs_that_are_due)
         {.type = REPLY_INTEGER}, {.type = REPLY_INTEGER, .integer = 2 * SEEN_LOG_BYTES},
         {.type = REPLY_INTEGER}};
     merge_seen_due(merge, "7", KEEP_S, NOW_S * 1000, replies, &due);
-    cr_expect(slice_equal((struct slice){due.p, due.n}, SLICE("t:{7}:seen:blog:M202611010000:log ")),
+    cr_expect(
+        slice_equal((struct slice){due.p, due.n}, SLICE("t:{7}:seen:blog:M202611010000:log ")),
         "%.*s", (int)due.n, due.p);
     buffer_release(&out);
     buffer_release(&due);
