@@ -323,6 +323,11 @@ uint64_t storage_write_fault(struct storage *s, enum storage_err *ret_err)
     return ready ? fault : STORAGE_NO_WRITER;
 }
 
+int64_t storage_log_age_ms(struct storage *s)
+{
+    return unfolded_age_ms(&s->unfolded);
+}
+
 /* The end of the last bucket of @level that is over, in any zone in use. */
 static int64_t complete_s(const struct core *core, enum level level, int64_t now_s)
 {

@@ -82,6 +82,10 @@ int64_t storage_oldest_s(struct storage *storage, int64_t now_s);
 #define STORAGE_NO_WRITER UINT64_MAX
 uint64_t storage_write_fault(struct storage *storage, enum storage_err *ret_err);
 
+/* For how long the oldest page view has waited that this process has acknowledged and that is not
+ * counted yet, ms; 0: none waits. */
+int64_t storage_log_age_ms(struct storage *storage);
+
 /* How many seconds the rollups lag behind: from the instant up to which the buckets of @level are
  * complete in the slowest partition, to the end of the last bucket that is over.  Also 0 before
  * Redis's clock was seen. */

@@ -27,7 +27,7 @@
     X(ignored_custom, "tallyd_events_ignored_total", "{reason=\"custom\"}", NULL)                  \
     X(rejected_malformed, "tallyd_requests_rejected_total", "{reason=\"malformed\"}",              \
         "Requests with page views that were not answered 202, by reason: nothing of them was "     \
-        "counted, but for unknown_outcome, where some or all may be.")                             \
+        "counted, but for unknown_outcome, where all or nothing is.")                              \
     X(rejected_too_many, "tallyd_requests_rejected_total", "{reason=\"too_many\"}", NULL)          \
     X(rejected_limited, "tallyd_requests_rejected_total", "{reason=\"limited\"}", NULL)            \
     X(rejected_unavailable, "tallyd_requests_rejected_total", "{reason=\"unavailable\"}", NULL)    \

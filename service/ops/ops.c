@@ -124,21 +124,44 @@ static void readyz_finish(struct http_exchange *exchange)
 /* ---- /metrics ---- */
 
 /* Times are counted in microseconds and shown in seconds, Prometheus's unit. */
-enum metric_kind { COUNTER, COUNTER_US, GAUGE };
+enum metric_kind { COUNTER, COUNTER_US, GAUGE, GAUGE_US };
 
 static void metric(struct buffer *out, const char *name, const char *labels, enum metric_kind kind,
     const char *help, int64_t value)
 {
     char text[512];
-    const char *type = kind == GAUGE ? "gauge" : "counter";
+    bool is_time = kind == COUNTER_US || kind == GAUGE_US;
+    const char *type = kind == GAUGE || kind == GAUGE_US ? "gauge" : "counter";
     if (help != NULL) {
         int n =
             snprintf(text, sizeof(text), "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
         buffer_append(out, text, (size_t)n);
     }
-    int n = kind == COUNTER_US
-                ? snprintf(text, sizeof(text), "%s%s %.6f\n", name, labels, (double)value / 1e6)
-                : snprintf(text, sizeof(text), "%s%s %lld\n", name, labels, (long long)value);
+    int n = is_time ? snprintf(text, sizeof(text), "%s%s %.6f\n", name, labels, (double)value / 1e6)
+                    : snprintf(text, sizeof(text), "%s%s %lld\n", name, labels, (long long)value);
+    buffer_append(out, text, (size_t)n);
+}
+
+static void print_histogram(struct buffer *out, const char *name, const char *help,
+    const struct storage_histogram *histogram)
+{
+    static const char *const bounds[] = {
+#define X(us, text) text,
+        STORAGE_BOUNDS(X)
+#undef X
+            "+Inf"};
+    char text[512];
+    int64_t total = 0;
+    int n = snprintf(text, sizeof(text), "# HELP %s %s\n# TYPE %s histogram\n", name, help, name);
+    buffer_append(out, text, (size_t)n);
+    for (size_t i = 0; i <= STORAGE_N_BOUNDS; i++) {
+        total += atomic_load(&histogram->slower_than[i]);
+        n = snprintf(
+            text, sizeof(text), "%s_bucket{le=\"%s\"} %lld\n", name, bounds[i], (long long)total);
+        buffer_append(out, text, (size_t)n);
+    }
+    n = snprintf(text, sizeof(text), "%s_sum %.6f\n%s_count %lld\n", name,
+        (double)atomic_load(&histogram->sum_us) / 1e6, name, (long long)total);
     buffer_append(out, text, (size_t)n);
 }
 
@@ -148,6 +171,10 @@ static void print_storage(struct storage *storage, struct buffer *out)
 #define X(field, kind, name, help) metric(out, name, "", kind, help, atomic_load(&s->field));
     STORAGE_STATS(X)
 #undef X
+    metric(out, "tallyd_ingest_log_age_seconds", "", GAUGE_US,
+        "For how long the oldest event that waits to be folded has waited.",
+        storage_log_age_ms(storage) * 1000);
+    print_histogram(out, "tallyd_fold_seconds", "Time that a fold took.", &s->fold_seconds);
     static const char name[] = "tallyd_rollup_lag_seconds";
     static const char help[] = "How far the slowest partition's watermark lies behind.";
     for (int level = LEVEL_HOUR; level < LEVELS; level++) {

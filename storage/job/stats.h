@@ -14,12 +14,12 @@
 
 /*   field                kind     metric's name                          help */
 #define STORAGE_STATS(X)                                                                           \
-    X(queue_events, GAUGE, "tallyd_queue_events", "Events that wait for the next flush.")          \
+    X(queue_events, GAUGE, "tallyd_queue_events", "Events that wait for the next entry.")          \
     X(queue_refused, COUNTER, "tallyd_queue_refused_total",                                        \
         "Requests refused because the queue was full.")                                            \
     X(log_events, GAUGE, "tallyd_ingest_log_events",                                               \
         "Events that are acknowledged and not folded yet.")                                        \
-    X(log_bytes, GAUGE, "tallyd_ingest_log_bytes", "Memory that they take.")                       \
+    X(log_bytes, GAUGE, "tallyd_ingest_log_bytes", "Memory that these events take.")               \
     X(appends, COUNTER, "tallyd_appends_total", "Entries appended to the log.")                    \
     X(append_events, COUNTER, "tallyd_append_events_total", "Events in them.")                     \
     X(append_us, COUNTER_US, "tallyd_append_seconds_total",                                        \

@@ -8,6 +8,7 @@
 #include "storage/base/clock.h"
 #include "storage/base/index.h"
 #include "storage/core/reply_fault.h"
+#include "storage/log/append_jobs.h"
 #include "storage/log/record.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
@@ -53,6 +54,9 @@ void appender_release(struct appender *a)
 static void append_held(struct appender *a, struct log_entry *entry)
 {
     entry->next = NULL;
+    entry->before = a->last;
+    a->open = a->open == NULL ? entry : a->open;
+    a->n_open++;
     if (a->last == NULL) {
         a->first = entry;
     } else {
@@ -63,11 +67,7 @@ static void append_held(struct appender *a, struct log_entry *entry)
 
 bool appender_has_room(const struct appender *a)
 {
-    size_t unanswered = 0;
-    for (const struct log_entry *e = a->first; e != NULL; e = e->next) {
-        unanswered += e->state != ENTRY_ANSWERED;
-    }
-    return a->id[0] != '\0' && !a->is_gone && unanswered < UNDER_WAY_MAX &&
+    return a->id[0] != '\0' && !a->is_gone && a->n_open < UNDER_WAY_MAX &&
            !unfolded_is_full(a->unfolded);
 }
 
@@ -100,44 +100,12 @@ void appender_let_go(struct appender *a, int64_t now_ms)
     while (a->first != NULL && entry_is_safe(a, a->first)) {
         struct log_entry *entry = a->first;
         a->first = entry->next;
-        a->last = a->first == NULL ? NULL : a->last;
-        entry_release(entry);
-    }
-}
-
-/* ---- answers to jobs ---- */
-
-static void done_with(struct appender *a, struct storage_job *job, enum storage_err err)
-{
-    job->err = err;
-    job_queue_append(&a->done, job);
-}
-
-void appender_finish(struct appender *a)
-{
-    struct storage_job *next;
-    struct storage_job *job = a->done.first;
-    a->done = (struct job_queue){0};
-    for (; job != NULL; job = next) {
-        next = job->next;
-        job_done(job, job->err);
-    }
-}
-
-static void answer_all(struct appender *a, struct log_entry *entry, enum storage_err err)
-{
-    struct storage_job *next;
-    for (struct storage_job *job = entry->jobs; job != NULL; job = next) {
-        next = job->next;
-        done_with(a, job, err);
-    }
-    entry->jobs = NULL;
-    entry->n_jobs = 0;
-    for (size_t i = 0; i < entry->n_keyed; i++) {
-        if (entry->keyed[i].job != NULL) {
-            done_with(a, entry->keyed[i].job, err);
-            entry->keyed[i].job = NULL;
+        if (a->first == NULL) {
+            a->last = NULL;
+        } else {
+            a->first->before = NULL;
         }
+        entry_release(entry);
     }
 }
 
@@ -195,7 +163,7 @@ static void put_append(struct appender *a, const struct session *session, struct
 
 static bool send_entries(struct appender *a, const struct session *session, int64_t now_ms)
 {
-    for (struct log_entry *e = a->first; e != NULL && a->n_sent < UNDER_WAY_MAX; e = e->next) {
+    for (struct log_entry *e = a->open; e != NULL && a->n_sent < UNDER_WAY_MAX; e = e->next) {
         if (e->state != ENTRY_WAITING) {
             continue;
         }
@@ -224,24 +192,6 @@ static bool send_heartbeat(struct appender *a, const struct session *session, in
     return note_sent(a, COMMAND_HEARTBEAT, NULL, now_ms);
 }
 
-/* What all partitions have counted is cut off. */
-static bool send_trim(struct appender *a, int64_t now_ms)
-{
-    uint64_t folded = unfolded_folded(a->unfolded, a->id);
-    if (folded <= a->trimmed_n) {
-        return true;
-    }
-    char least[32];
-    (void)snprintf(least, sizeof(least), "%llu-0", (unsigned long long)folded + 1);
-    a->trimmed_n = folded;
-    resp_head(&a->out, 4);
-    resp_text(&a->out, "XTRIM");
-    put_key(a, "log:", a->id);
-    resp_text(&a->out, "MINID");
-    resp_text(&a->out, least);
-    return note_sent(a, COMMAND_TRIM, NULL, now_ms);
-}
-
 bool appender_pump(struct appender *a, const struct session *session, int64_t now_ms)
 {
     buffer_clear(&a->out, OUT_KEEP);
@@ -249,8 +199,7 @@ bool appender_pump(struct appender *a, const struct session *session, int64_t no
     if (a->id[0] == '\0' || a->is_gone || now_ms < a->hold_until_ms) {
         return true;
     }
-    return send_entries(a, session, now_ms) && send_heartbeat(a, session, now_ms) &&
-           send_trim(a, now_ms) && !a->out.failed;
+    return send_entries(a, session, now_ms) && send_heartbeat(a, session, now_ms) && !a->out.failed;
 }
 
 /* ---- replies ---- */
@@ -266,7 +215,7 @@ static void take_records(struct appender *a, struct log_entry *entry, const stru
         if (keyed->job != NULL) {
             struct storage_job *job = keyed->job;
             bool ok = record_tell(record, outcome, job->u.write.keyed);
-            done_with(a, job, ok ? STORAGE_OK : STORAGE_NOMEM);
+            append_done_with(a, job, ok ? STORAGE_OK : STORAGE_NOMEM);
             keyed->job = NULL;
         }
     }
@@ -278,6 +227,9 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
     bool first_time = entry->era[0] == '\0';
     entry->state = ENTRY_ANSWERED;
     entry->answered_ms = monotonic_ms();
+    for (; a->open != NULL && a->open->state == ENTRY_ANSWERED; a->n_open--) {
+        a->open = a->open->next; /* answers come in order, and so do entries in Redis */
+    }
     if (!first_time) { /* from then on folds share it: nothing of it changes */
         atomic_fetch_add(&a->core->stats.appends_repeated, 1);
         return;
@@ -288,7 +240,7 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
     atomic_fetch_add(&a->core->stats.append_us, (monotonic_ms() - entry->sent_ms) * 1000);
     memcpy(entry->era, a->era, sizeof(entry->era));
     (void)unfolded_put(a->unfolded, entry); /* without memory it is read from the stream */
-    answer_all(a, entry, STORAGE_OK);
+    append_answer_all(a, entry, STORAGE_OK);
 }
 
 static void take_gap(struct appender *a, struct log_entry *entry)
@@ -297,28 +249,6 @@ static void take_gap(struct appender *a, struct log_entry *entry)
     if (entry == a->first) {
         a->may_jump = true;
     }
-}
-
-/* Nothing of it is in Redis, and nothing is under way: its clients can be told, and its number is
- * free. */
-static bool give_up_last(struct appender *a, enum storage_err err)
-{
-    struct log_entry **at = &a->first;
-    struct log_entry *before = NULL;
-    while (*at != NULL && (*at)->next != NULL) {
-        before = *at;
-        at = &(*at)->next;
-    }
-    struct log_entry *entry = *at;
-    if (entry == NULL || entry->state != ENTRY_WAITING || entry->on_lost) {
-        return false;
-    }
-    *at = NULL;
-    a->last = before;
-    a->next_n = entry->n;
-    answer_all(a, entry, err);
-    entry_release(entry);
-    return true;
 }
 
 /* An error: the script did not run.  False: the connection must be given up. */
@@ -333,6 +263,9 @@ static bool take_error(struct appender *a, struct log_entry *entry, const struct
     }
     a->hold_until_ms = monotonic_ms() + AGAIN_MS;
     core_write_failed(a->core, err);
+    if (err == STORAGE_UNKNOWN) { /* the script may have broken off: its repeat tells */
+        entry->on_lost = true;
+    }
     if (err != STORAGE_DOWN) {
         core_notice(a->core, STORAGE_REFUSING, reply->text.p);
         a->refusal = err;
@@ -378,7 +311,8 @@ static void begin_again(struct appender *a)
 {
     struct log_entry *next;
     struct log_entry *held = a->first;
-    a->first = a->last = NULL;
+    a->first = a->last = a->open = NULL;
+    a->n_open = 0;
     a->next_n = 1;
     a->id[0] = '\0';
     a->is_gone = a->may_jump = false;
@@ -386,7 +320,7 @@ static void begin_again(struct appender *a)
         next = held->next;
         bool again = held->state != ENTRY_ANSWERED && !held->on_lost && held->era[0] == '\0';
         if (!again) {
-            answer_all(a, held, STORAGE_UNKNOWN);
+            append_answer_all(a, held, STORAGE_UNKNOWN);
             entry_release(held);
             continue;
         }
@@ -410,7 +344,7 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
         a->is_gone = a->is_gone || reply->integer == 0;
     }
     entry_release(sent.entry);
-    while (ok && a->refusal != STORAGE_OK && a->n_sent == 0 && give_up_last(a, a->refusal)) {
+    while (ok && a->refusal != STORAGE_OK && a->n_sent == 0 && append_give_up_last(a, a->refusal)) {
     }
     a->refusal = a->n_sent == 0 ? STORAGE_OK : a->refusal;
     if (ok && a->is_gone && a->n_awaited == 0) {
@@ -429,8 +363,10 @@ void appender_lost(struct appender *a)
     a->hold_until_ms = 0;
     for (struct log_entry *e = a->first; e != NULL; e = e->next) {
         e->on_lost = e->on_lost || e->state == ENTRY_SENT;
+        a->n_open += e->state == ENTRY_ANSWERED;
         e->state = ENTRY_WAITING;
     }
+    a->open = a->first;
     if (a->is_gone) {
         begin_again(a);
     }
@@ -462,7 +398,6 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
         return false; /* the id is not used again: an answer may be lost, the registration not */
     }
     memcpy(a->id, id, sizeof(a->id));
-    a->trimmed_n = 0;
     unfolded_begin(a->unfolded, id);
     for (struct log_entry *e = a->first; e != NULL; e = e->next) {
         memcpy(e->id, id, sizeof(e->id));
@@ -470,76 +405,10 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
     return true;
 }
 
-/* ---- jobs whose time is up ---- */
-
-static bool is_late(const struct storage_job *job, int64_t now_ms)
-{
-    return job->deadline_ms <= now_ms;
-}
-
-static bool all_late(const struct log_entry *entry, int64_t now_ms)
-{
-    for (const struct storage_job *job = entry->jobs; job != NULL; job = job->next) {
-        if (!is_late(job, now_ms)) {
-            return false;
-        }
-    }
-    for (size_t i = 0; i < entry->n_keyed; i++) {
-        if (entry->keyed[i].job != NULL && !is_late(entry->keyed[i].job, now_ms)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-bool appender_has_jobs(const struct appender *a)
-{
-    bool any = a->done.first != NULL;
-    for (const struct log_entry *e = a->first; e != NULL && !any; e = e->next) {
-        any = e->jobs != NULL;
-        for (size_t i = 0; i < e->n_keyed; i++) {
-            any = any || e->keyed[i].job != NULL;
-        }
-    }
-    return any;
-}
-
-static void answer_late_jobs(struct appender *a, struct log_entry *entry, int64_t now_ms)
-{
-    struct storage_job **at = &entry->jobs;
-    while (*at != NULL) {
-        struct storage_job *job = *at;
-        if (is_late(job, now_ms)) {
-            *at = job->next;
-            entry->n_jobs--;
-            done_with(a, job, STORAGE_UNKNOWN);
-        } else {
-            at = &job->next;
-        }
-    }
-    for (size_t i = 0; i < entry->n_keyed; i++) {
-        struct storage_job *job = entry->keyed[i].job;
-        if (job != NULL && is_late(job, now_ms)) {
-            entry->keyed[i].job = NULL;
-            done_with(a, job, STORAGE_UNKNOWN);
-        }
-    }
-}
-
-void appender_answer_late(struct appender *a, int64_t now_ms)
-{
-    while (a->last != NULL && a->last->state == ENTRY_WAITING && all_late(a->last, now_ms) &&
-           give_up_last(a, STORAGE_LATE)) {
-    }
-    for (struct log_entry *e = a->first; e != NULL; e = e->next) {
-        answer_late_jobs(a, e, now_ms);
-    }
-}
-
 int64_t appender_due_ms(const struct appender *a)
 {
     int64_t due_ms = a->beat_ms + (a->first != NULL && go_back_ms(a) > 0 ? PROOF_MS : BEAT_MS);
-    for (const struct log_entry *e = a->first; e != NULL; e = e->next) {
+    for (const struct log_entry *e = a->open; e != NULL; e = e->next) {
         for (const struct storage_job *job = e->jobs; job != NULL; job = job->next) {
             due_ms = job->deadline_ms < due_ms ? job->deadline_ms : due_ms;
         }

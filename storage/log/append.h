@@ -24,43 +24,7 @@
 #ifndef STORAGE_LOG_APPEND_H
 #define STORAGE_LOG_APPEND_H
 
-#include "storage/core/session.h"
-#include "storage/job/queue.h"
-#include "storage/log/entry.h"
-#include "storage/log/unfolded.h"
-
-/* A command whose reply is awaited. */
-enum append_command { COMMAND_APPEND, COMMAND_HEARTBEAT, COMMAND_TRIM };
-struct append_sent {
-    enum append_command command;
-    struct log_entry *entry; /* of COMMAND_APPEND: held until then */
-    int64_t sent_ms;
-};
-
-struct appender {
-    struct core *core;
-    struct unfolded *unfolded;
-    char id[LOG_ID_TEXT + 1]; /* of the log; "": none is registered */
-    char era[LOG_ID_TEXT + 1];
-    bool is_gone; /* the id is dead */
-
-    struct log_entry *first, *last; /* held, in order of number */
-    uint64_t next_n;
-    size_t n_sent;            /* entries under way */
-    bool may_jump;            /* the first one held is sent with leave to jump */
-    enum storage_err refusal; /* why the last refused entry was */
-
-    struct append_sent
-        *sent; /* [sent_first .. sent_first + n_awaited): replies come in this order */
-    size_t sent_first, n_awaited, sent_capacity;
-    uint64_t trimmed_n;    /* entries up to this one are cut off the stream */
-    int64_t proved_ms;     /* sending of the newest command that this connection has answered */
-    int64_t beat_ms;       /* of the last heartbeat */
-    int64_t hold_until_ms; /* send nothing before: Redis asked for patience */
-    struct buffer out;
-    size_t n_out;          /* commands in out */
-    struct job_queue done; /* answered, their err is set */
-};
+#include "storage/log/append_state.h"
 
 void appender_init(struct appender *a, struct core *core, struct unfolded *unfolded);
 void appender_release(struct appender *a);
@@ -88,15 +52,6 @@ void appender_lost(struct appender *a);
 
 /* Let go of what is safe. */
 void appender_let_go(struct appender *a, int64_t now_ms);
-
-/* Does any job wait for an answer? */
-bool appender_has_jobs(const struct appender *a);
-
-/* Answer the jobs whose time is up; what may be in Redis is appended all the same. */
-void appender_answer_late(struct appender *a, int64_t now_ms);
-
-/* Answer the jobs that are done. */
-void appender_finish(struct appender *a);
 
 /* Earliest deadline of a job, or time of the next heartbeat; INT64_MAX: none. */
 int64_t appender_due_ms(const struct appender *a);

@@ -42,7 +42,7 @@ enum entry_state {
 };
 
 struct log_entry {
-    struct log_entry *next; /* of its owner */
+    struct log_entry *next, *before; /* of its owner */
     _Atomic unsigned references;
 
     char id[LOG_ID_TEXT + 1]; /* of the log */

@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 
 #define ROUNDS_MAX 2    /* of limits under way at once, but for those that go with a flush */
+#define FULL_MS    10   /* while no entry may be made: how often there may be room again */
 #define LOOK_MS    50   /* while no flush can begin: how often deadlines are looked at */
 #define SILENCE_MS 5000 /* no reply for so long: the connection is dead, or as good as */
 
@@ -22,8 +23,8 @@ static size_t events_to_begin(const struct writer *w)
     if (w->session.redis == NULL || !appender_has_room(&w->appender)) {
         return SIZE_MAX;
     }
-    for (const struct log_entry *e = w->appender.first; e != NULL; e = e->next) {
-        under_way += e->state == ENTRY_ANSWERED ? 0 : e->n_plain + e->n_keyed;
+    for (const struct log_entry *e = w->appender.open; e != NULL; e = e->next) {
+        under_way += e->n_plain + e->n_keyed;
     }
     return under_way == 0 ? 1 : under_way;
 }
@@ -204,6 +205,9 @@ static int patience(struct writer *w)
     if ((w->appender.n_awaited > 0 || limiter_pending(&w->limiter) > 0) &&
         now_ms + LOOK_MS < wake_ms) {
         wake_ms = now_ms + LOOK_MS; /* who comes now does not wake us, but has a deadline */
+    }
+    if (unfolded_is_full(w->appender.unfolded) && now_ms + FULL_MS < wake_ms) {
+        wake_ms = now_ms + FULL_MS; /* nobody says when there is room again */
     }
     if (wake_ms == INT64_MAX) {
         return -1;

@@ -47,7 +47,7 @@ void unfolded_begin(struct unfolded *u, const char *id)
         unfolded_drop_first(u);
     }
     memcpy(u->id, id, sizeof(u->id));
-    u->last = u->folded = 0;
+    u->last = 0;
     unfolded_show(u);
     pthread_mutex_unlock(&u->lock);
 }
@@ -116,17 +116,8 @@ void unfolded_done(struct unfolded *u, const char *id, uint64_t n)
     while (u->n > 0 && strcmp(u->id, id) == 0 && u->entries[u->first]->n <= n) {
         unfolded_drop_first(u);
     }
-    u->folded = strcmp(u->id, id) == 0 && n > u->folded ? n : u->folded;
     unfolded_show(u);
     pthread_mutex_unlock(&u->lock);
-}
-
-uint64_t unfolded_folded(struct unfolded *u, const char *id)
-{
-    pthread_mutex_lock(&u->lock);
-    uint64_t n = strcmp(u->id, id) == 0 ? u->folded : 0;
-    pthread_mutex_unlock(&u->lock);
-    return n;
 }
 
 int64_t unfolded_age_ms(struct unfolded *u)

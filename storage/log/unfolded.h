@@ -25,7 +25,6 @@ struct unfolded {
     size_t n_events, n_bytes;
     uint64_t last;     /* number of the last entry that was put in; 0: none of this log */
     int64_t oldest_ms; /* CLOCK_MONOTONIC: since when the first one waits */
-    uint64_t folded;   /* all up to this number are folded */
 
     void (*arrived)(
         void *data); /* called, without the lock, when an entry was put in; NULL: nobody */
@@ -52,9 +51,6 @@ uint64_t unfolded_take(struct unfolded *unfolded, uint64_t after, size_t max_eve
 
 /* All entries of log @id up to @n are folded. */
 void unfolded_done(struct unfolded *unfolded, const char *id, uint64_t n);
-
-/* All entries of log @id up to this number are folded. */
-uint64_t unfolded_folded(struct unfolded *unfolded, const char *id);
 
 /* For how long the oldest one has waited, ms; 0: none waits. */
 int64_t unfolded_age_ms(struct unfolded *unfolded);

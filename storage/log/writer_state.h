@@ -15,8 +15,8 @@
 #include "storage/job/queue.h"
 #include "storage/limit/limiter.h"
 #include "storage/log/append.h"
+#include "storage/log/append_jobs.h"
 #include "storage/log/reply_order.h"
-#include "storage/log/writer.h"
 
 #define WRITER_RETRY_MIN_MS 10 /* between two attempts to connect, at first */
 

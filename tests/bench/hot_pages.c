@@ -33,6 +33,7 @@ int main(int argc, char **argv)
     }
     size_t n = 10000; /* rows, used again and again: 1 MB, as of the requests under way */
     struct row *rows = calloc(n, sizeof(*rows));
+    struct event *made_of = calloc(n, sizeof(*made_of));
     char(*names)[32] = calloc((size_t)pages, sizeof(*names));
     struct hot_pages *hot = hot_pages_new(2, 0);
     struct partitions partitions;
@@ -42,7 +43,7 @@ int main(int argc, char **argv)
     if (!site_zones_init(&zones)) {
         return 1;
     }
-    if (rows == NULL || names == NULL || hot == NULL) {
+    if (rows == NULL || made_of == NULL || names == NULL || hot == NULL) {
         return 1;
     }
     for (long p = 0; p < pages; p++) {
@@ -60,12 +61,13 @@ int main(int argc, char **argv)
                 .page = {names[p], strlen(names[p])},
                 .user = {names[p], strlen(names[p])}};
             row_make(&event, &secret, ROTATE_NEVER, &partitions, &zones, &rows[i]);
+            made_of[i] = event;
         }
         double made = (now_ns() - start) / (double)n;
         for (size_t batch = 1; batch <= 1000; batch *= 1000) {
             start = now_ns();
             for (size_t i = 0; i < (size_t)events / n * n; i += batch) {
-                hot_pages_writes(hot, 0, (int64_t)(i / 100), rows + i % n, batch);
+                hot_pages_writes(hot, 0, (int64_t)(i / 100), made_of + i % n, batch);
             }
             printf("%-11s pages, %4zu events a request: %.1f ns an event (drawing and row_make "
                    "%.1f)\n",
@@ -76,6 +78,7 @@ int main(int argc, char **argv)
     hot_pages_free(hot);
     free(names);
     site_zones_release(&zones);
+    free(made_of);
     free(rows);
     return 0;
 }

@@ -1,0 +1,121 @@
+#include "storage/log/append_jobs.h"
+
+void append_done_with(struct appender *a, struct storage_job *job, enum storage_err err)
+{
+    job->err = err;
+    job_queue_append(&a->done, job);
+}
+
+void appender_finish(struct appender *a)
+{
+    struct storage_job *next;
+    struct storage_job *job = a->done.first;
+    a->done = (struct job_queue){0};
+    for (; job != NULL; job = next) {
+        next = job->next;
+        job_done(job, job->err);
+    }
+}
+
+void append_answer_all(struct appender *a, struct log_entry *entry, enum storage_err err)
+{
+    struct storage_job *next;
+    for (struct storage_job *job = entry->jobs; job != NULL; job = next) {
+        next = job->next;
+        append_done_with(a, job, err);
+    }
+    entry->jobs = NULL;
+    entry->n_jobs = 0;
+    for (size_t i = 0; i < entry->n_keyed; i++) {
+        if (entry->keyed[i].job != NULL) {
+            append_done_with(a, entry->keyed[i].job, err);
+            entry->keyed[i].job = NULL;
+        }
+    }
+}
+
+/* Nothing of it is in Redis, and nothing is under way: its clients can be told, and its number is
+ * free. */
+bool append_give_up_last(struct appender *a, enum storage_err err)
+{
+    struct log_entry *entry = a->last;
+    if (entry == NULL || entry->state != ENTRY_WAITING || entry->on_lost) {
+        return false;
+    }
+    a->last = entry->before;
+    if (a->last == NULL) {
+        a->first = NULL;
+    } else {
+        a->last->next = NULL;
+    }
+    a->open = a->open == entry ? NULL : a->open;
+    a->n_open--;
+    a->next_n = entry->n;
+    append_answer_all(a, entry, err);
+    entry_release(entry);
+    return true;
+}
+
+static bool is_late(const struct storage_job *job, int64_t now_ms)
+{
+    return job->deadline_ms <= now_ms;
+}
+
+static bool all_late(const struct log_entry *entry, int64_t now_ms)
+{
+    for (const struct storage_job *job = entry->jobs; job != NULL; job = job->next) {
+        if (!is_late(job, now_ms)) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < entry->n_keyed; i++) {
+        if (entry->keyed[i].job != NULL && !is_late(entry->keyed[i].job, now_ms)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool appender_has_jobs(const struct appender *a)
+{
+    bool any = a->done.first != NULL;
+    for (const struct log_entry *e = a->open; e != NULL && !any; e = e->next) {
+        any = e->jobs != NULL;
+        for (size_t i = 0; i < e->n_keyed; i++) {
+            any = any || e->keyed[i].job != NULL;
+        }
+    }
+    return any;
+}
+
+static void answer_late_jobs(struct appender *a, struct log_entry *entry, int64_t now_ms)
+{
+    struct storage_job **at = &entry->jobs;
+    while (*at != NULL) {
+        struct storage_job *job = *at;
+        if (is_late(job, now_ms)) {
+            *at = job->next;
+            entry->n_jobs--;
+            append_done_with(a, job, STORAGE_UNKNOWN);
+        } else {
+            at = &job->next;
+        }
+    }
+    for (size_t i = 0; i < entry->n_keyed; i++) {
+        struct storage_job *job = entry->keyed[i].job;
+        if (job != NULL && is_late(job, now_ms)) {
+            entry->keyed[i].job = NULL;
+            append_done_with(a, job, STORAGE_UNKNOWN);
+        }
+    }
+}
+
+void appender_answer_late(struct appender *a, int64_t now_ms)
+{
+    while (a->last != NULL && a->last->state == ENTRY_WAITING && all_late(a->last, now_ms) &&
+           append_give_up_last(a, STORAGE_LATE)) {
+    }
+    for (struct log_entry *e = a->open; e != NULL; e = e->next) {
+        answer_late_jobs(a, e, now_ms);
+    }
+}

@@ -1,0 +1,49 @@
+/* append_state.h - what the appender holds: entries, and commands whose replies are awaited.
+ *
+ * Layer: storage, private to append.c (entries and Redis) and append_jobs.c (entries and clients).
+ * Belongs to the writer's thread.
+ */
+#ifndef STORAGE_LOG_APPEND_STATE_H
+#define STORAGE_LOG_APPEND_STATE_H
+
+#include "storage/core/session.h"
+#include "storage/job/queue.h"
+#include "storage/log/entry.h"
+#include "storage/log/unfolded.h"
+
+/* A command whose reply is awaited. */
+enum append_command { COMMAND_APPEND, COMMAND_HEARTBEAT };
+struct append_sent {
+    enum append_command command;
+    struct log_entry *entry; /* of COMMAND_APPEND: held until then */
+    int64_t sent_ms;
+};
+
+struct appender {
+    struct core *core;
+    struct unfolded *unfolded;
+    char id[LOG_ID_TEXT + 1]; /* of the log; "": none is registered */
+    char era[LOG_ID_TEXT + 1];
+    bool is_gone; /* the id is dead */
+
+    struct log_entry *first,
+        *last;              /* held, in order of number: answered ones, then the open ones.. */
+    struct log_entry *open; /* ..from this one on; NULL: all are answered */
+    size_t n_open;
+    uint64_t next_n;
+    size_t n_sent;            /* entries under way */
+    bool may_jump;            /* the first one held is sent with leave to jump */
+    enum storage_err refusal; /* why the last refused entry was */
+
+    struct append_sent
+        *sent; /* [sent_first .. sent_first + n_awaited): replies come in this order */
+    size_t sent_first, n_awaited, sent_capacity;
+    int64_t proved_ms;     /* sending of the newest command that this connection has answered */
+    int64_t beat_ms;       /* of the last heartbeat */
+    int64_t hold_until_ms; /* send nothing before: Redis asked for patience */
+    struct buffer out;
+    size_t n_out;          /* commands in out */
+    struct job_queue done; /* answered, their err is set */
+};
+
+#endif

@@ -1,0 +1,133 @@
+"""The leader closes the logs of writers that are gone, and nobody else's; what a Redis may lose is known and told."""
+
+import re
+
+import pytest
+
+from lib.logs import FakeLog, commands, states
+from lib.process import ROOT, Redis, short_directory
+from lib.waiting import wait_until
+
+FOUR = ("--partitions", "4")
+
+
+def leads(tallyd):
+    return tallyd.client().get("/rollup").json["leader"]
+
+
+@pytest.fixture
+def server(start_redis):
+    return start_redis(appendonly=True)  # fsync always: it never goes back
+
+
+def settled(tallyd):
+    """No log is missing anything: a question is answered."""
+    return tallyd.client().get("/uv", site="s", from_="now-1h", to="now").status == 200
+
+
+def test_a_silent_log_is_closed(server, start_tallyd):
+    tallyd = start_tallyd(*FOUR, redis=server)
+    keys = states(server)
+    fields = {key: sorted(server.command("HKEYS", key)) for key in keys}
+    gone, empty, young, uncounted = (FakeLog(server, n, silent_s=s) for n, s in ((3, 31), (0, 31), (3, 5), (3, 31)))
+    for log in (gone, young, uncounted):
+        log.cursor("3")
+    uncounted.cursor("3:1", keys[2:3])
+    wait_until(lambda: not gone.is_open() and not empty.is_open(), "both are closed")
+    wait_until(lambda: set(gone.cursors()) == {None}, "and their cursors are gone")
+    assert server.command("EXISTS", gone.stream) == 0 and server.command("EXISTS", young.stream) == 1
+    assert young.is_open() and young.cursors() == ["3"] * 4
+    assert uncounted.is_open() and sorted(uncounted.cursors()) == ["3", "3", "3", "3:1"]
+    uncounted.cursor("4", keys[2:3])  # more than there is: a head that went back.  Nothing is missing
+    wait_until(lambda: not uncounted.is_open(), "what is counted now is closed", deadline_s=10)
+    wait_until(lambda: set(uncounted.cursors()) == {None}, "and its cursors are gone")
+    young.head(3, silent_s=31)
+    wait_until(lambda: not young.is_open() and set(young.cursors()) == {None}, "what was young is old now", deadline_s=10)
+    assert all(set(server.command("HKEYS", key)) >= set(fields[key]) for key in keys)
+    assert tallyd.alive() and settled(tallyd)
+
+
+@pytest.mark.parametrize("fsync", ["always", "everysec"])
+def test_cursors_without_a_head_go(start_redis, start_tallyd, fsync):
+    """A leader died between the head and the cursors."""
+    server = start_redis(appendonly=True, options=("--appendfsync", fsync))
+    start_tallyd(*FOUR, redis=server)
+    stray, open_log = FakeLog(server, 1), FakeLog(server, 1)
+    stray.cursor("1", states(server)[1:3])
+    open_log.cursor("1")
+    stray.close()
+    before = {key: sorted(set(server.command("HKEYS", key)) - {stray.id}) for key in states(server)}
+    wait_until(lambda: set(stray.cursors()) == {None}, "they are gone", deadline_s=20)
+    assert open_log.cursors() == ["1"] * 4
+    assert {key: sorted(server.command("HKEYS", key)) for key in states(server)} == before
+
+
+def test_a_log_whose_head_has_moved_stays(server, start_tallyd):
+    """Compare and delete: the head is another one than when the cursors were read."""
+    start_tallyd(*FOUR, redis=server).terminate()
+    lua = (ROOT / "storage/lua/close_log.lua").read_text()
+    log = FakeLog(server, 3, silent_s=31)
+    log.cursor("3")
+    seen = server.command("HGET", log.heads, log.id)
+    for head in (seen.replace("3 ", "4 ", 1), re.sub(r"\d+$", lambda m: str(int(m[0]) + 1), seen), ""):
+        server.command("HSET", log.heads, log.id, head)
+        assert server.command("EVAL", lua, 2, log.heads, log.stream, log.id, seen) == 0
+        assert log.is_open() and server.command("XLEN", log.stream) == 3
+    server.command("HSET", log.heads, log.id, seen)
+    assert server.command("EVAL", lua, 2, log.heads, log.stream, log.id, seen) == 1
+    assert not log.is_open() and server.command("EXISTS", log.stream) == 0
+    assert server.command("EVAL", lua, 2, log.heads, log.stream, log.id, seen) == 0
+
+
+def refusals(redis):
+    """How often a command was refused for want of memory."""
+    found = re.search(r"errorstat_OOM:count=(\d+)", redis.command("INFO", "errorstats"))
+    return int(found[1]) if found else 0
+
+
+def test_a_full_redis_does_not_look_like_a_dead_writer(server, start_tallyd):
+    """Nobody can append or beat there.  Nothing is closed until there is memory again."""
+    tallyd = start_tallyd(*FOUR, redis=server)
+    wait_until(lambda: leads(tallyd), "it leads")
+    server.command("CONFIG", "SET", "maxmemory", "0")
+    log = FakeLog(server, 1)
+    log.cursor("1")
+    log.head(1, silent_s=31)
+    server.command("CONFIG", "SET", "maxmemory", "1")
+    looked = commands(server, "hkeys")
+    wait_until(lambda: commands(server, "hkeys") > looked + 4 or not log.is_open(), "the leader has looked twice", deadline_s=20)
+    assert log.is_open() and log.cursors() == ["1"] * 4 and refusals(server) > 0
+    server.command("CONFIG", "SET", "maxmemory", "0")
+    wait_until(lambda: not log.is_open() and set(log.cursors()) == {None}, "then it is closed", deadline_s=10)
+
+
+WARNINGS = {
+    "no file": ({}, (), "no append-only file"),
+    "no fsync": ({"appendonly": True}, ("--appendfsync", "no"), "appendfsync is no"),
+    "every second": ({"appendonly": True}, ("--appendfsync", "everysec"), None),
+    "always": ({"appendonly": True}, (), None),
+}
+
+
+@pytest.mark.parametrize("name", WARNINGS)
+def test_what_a_redis_may_lose_is_told_once(start_redis, start_tallyd, name):
+    how, options, warning = WARNINGS[name]
+    server = start_redis(options=options, **how)
+    tallyd = start_tallyd(*FOUR, redis=server)
+    told = "Redis may lose what was acknowledged"
+    assert tallyd.log_text().count(told) == (warning is not None) and (warning or "") in tallyd.log_text()
+    server.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    wait_until(lambda: tallyd.log_text().count("connected to Redis") == 2, "it is connected again")
+    assert tallyd.log_text().count(told) == (warning is not None)
+    if warning is None:
+        server.command("CONFIG", "SET", "appendfsync", "no")
+        server.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        wait_until(lambda: "appendfsync is no" in tallyd.log_text(), "a change is told")
+
+
+def test_a_redis_that_does_not_tell(cleanup, start_tallyd):
+    redis = Redis(short_directory(), appendonly=True, options=("--rename-command", "CONFIG", '""'))
+    cleanup.append(redis.stop)
+    redis.start()
+    tallyd = start_tallyd(*FOUR, redis=redis)
+    assert "CONFIG GET appendfsync is not permitted" in tallyd.log_text()
