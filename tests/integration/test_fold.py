@@ -8,13 +8,14 @@ import collections
 import os
 import random
 import re
+import shutil
 import struct
 import subprocess
 import time
 
 import pytest
 
-from lib.process import ROOT
+from lib.process import ROOT, short_directory
 from lib.proxy import CUTS, Fault, Proxy
 
 TIMEOUT_S = 1800
@@ -491,7 +492,9 @@ def test_lost_connections_lose_and_double_nothing(redis, tool, cleanup, step, po
     name, nth = STEPS[step]
     rng = random.Random(f"{SEED} {step} {point}")
     redis.command("FLUSHALL")
-    proxy = Proxy(redis.directory, redis.path)
+    directory = short_directory()
+    cleanup.append(lambda: shutil.rmtree(directory))
+    proxy = Proxy(directory, redis.path)
     cleanup.append(proxy.close)
     t, model, now = tool(proxy.url), Model(int(redis.time())), int(redis.time())
     t.do(f"begin {OWN}")
