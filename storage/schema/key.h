@@ -91,8 +91,8 @@
  *                                       string        the bits of a shard
  *
  * Logs: requests that are acknowledged, and counted later (storage/log/PROTOCOL.md).  <log>
- * is 16 hexadecimal digits, random.  A digest of an Idempotency-Key, and of whose key it is, stands for
- * the key, so no text of a client stands in a key of Redis:
+ * is 16 hexadecimal digits, random.  A digest of an Idempotency-Key, and of whose key it is, stands
+ * for the key, so no text of a client stands in a key of Redis:
  *
  *     t:{0}:heads                       hash          <log> -> its head (log_state.h): the register
  *                                                     of all logs
