@@ -159,7 +159,7 @@ void key_user_index(struct key *key, const char *tag, struct slice site);
 
 /* The prefix t:{tag}:ids:<site>: that a block's number completes. */
 void key_user_ids(struct key *key, const char *tag, struct slice site);
-#define KEY_IDS_BLOCK 128 /* users in a block; write.lua and forget_user.lua have this number too */
+#define KEY_IDS_BLOCK 128 /* users in a block; forget_user.lua has this number too */
 
 /* The bitmap of @action on @day: days since 1970-01-01, until 9999-12-31. */
 void key_activity(
