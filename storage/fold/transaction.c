@@ -37,7 +37,9 @@ struct transaction {
     struct heads *heads;
     size_t n_questions[PARTITIONS_MAX];
     size_t n_commands[PARTITIONS_MAX]; /* 0: nothing to count */
-    size_t n_all;                      /* commands of all shares, and the trim */
+    size_t n_look;
+    bool is_open; /* MULTI was answered, and neither EXEC nor DISCARD was sent */
+    size_t n_all; /* commands of all shares, and the trim */
     int64_t now_ms;
     enum log_fate fates[BATCH_LOGS];
     struct findings found;
@@ -116,13 +118,17 @@ static bool take_look(void *data, size_t i, const struct reply *reply)
     if (reply->type == REPLY_ERROR) {
         return note_error(tx, reply);
     }
-    if (tx->found.err != STORAGE_OK || i < 2) { /* UNWATCH, WATCH */
+    if (i + 1 == tx->n_look) { /* MULTI */
+        tx->is_open = true;
         return true;
     }
-    if (i == 2) {
+    if (tx->found.err != STORAGE_OK || i < 1) { /* WATCH */
+        return true;
+    }
+    if (i == 1) {
         return heads_take(tx->heads, reply);
     }
-    if (i == 3) {
+    if (i == 2) {
         return take_time(tx, reply);
     }
     while (tx->question == tx->n_questions[tx->at]) {
@@ -135,7 +141,6 @@ static bool take_look(void *data, size_t i, const struct reply *reply)
 static void write_watch(struct transaction *tx, struct buffer *out)
 {
     struct key key;
-    resp_command(out, "UNWATCH", NULL); /* of an attempt that came to no EXEC */
     resp_head(out, 1 + tx->n_cuts);
     resp_text(out, "WATCH");
     for (unsigned i = 0; i < tx->n_cuts; i++) {
@@ -163,18 +168,34 @@ static bool begin_shares(struct transaction *tx)
     return true;
 }
 
+/* MULTI goes at the end of the look, and its answer is seen before anything else is sent.  Were it
+ * sent with the commands, a Redis that refuses it (BUSY, LOADING) and recovers a moment later would
+ * run those behind it one by one: a cursor would move without its data. */
 static enum redis_status look(struct transaction *tx, struct session *session, int64_t deadline_ms)
 {
-    size_t n = 4;
+    tx->n_look = 4;
     buffer_clear(&tx->out, OUT_KEPT);
     write_watch(tx, &tx->out);
     for (unsigned i = 0; i < tx->n_cuts; i++) {
         tx->n_questions[i] = share_write_questions(tx->shares[i], &tx->out);
-        n += tx->n_questions[i];
+        tx->n_look += tx->n_questions[i];
     }
+    resp_command(&tx->out, "MULTI", NULL);
     tx->at = 0;
     tx->question = 0;
-    return redis_ask_all(session->redis, &tx->out, n, deadline_ms, take_look, tx);
+    tx->is_open = false;
+    return redis_ask_all(session->redis, &tx->out, tx->n_look, deadline_ms, take_look, tx);
+}
+
+/* End an attempt that comes to no EXEC.  False: the connection is lost. */
+static bool discard(struct transaction *tx, struct session *session, int64_t deadline_ms)
+{
+    const struct reply *reply;
+    buffer_clear(&tx->out, OUT_KEPT);
+    resp_command(&tx->out, tx->is_open ? "DISCARD" : "UNWATCH", NULL);
+    tx->is_open = false;
+    return redis_ask(session->redis, &tx->out, deadline_ms, &reply) == REDIS_OK_STATUS &&
+           reply->type != REPLY_ERROR;
 }
 
 /* ---- deciding ---- */
@@ -281,14 +302,14 @@ static void learn_pace(struct transaction *tx, const struct reply *first, const 
     pace_learn(&tx->pace, us, reply_time_us(last) - reply_time_us(first));
 }
 
-/* MULTI, TIME, the commands, TIME, EXEC. */
+/* Behind MULTI: TIME, the commands, TIME, EXEC. */
 static bool take_exec(void *data, size_t i, const struct reply *reply)
 {
     struct transaction *tx = data;
     if (reply->type == REPLY_ERROR) {
         return note_error(tx, reply);
     }
-    if (i < tx->n_all + 3) { /* QUEUED */
+    if (i < tx->n_all + 2) { /* QUEUED */
         return true;
     }
     tx->found.is_void = reply->type == REPLY_NIL;
@@ -335,13 +356,13 @@ static enum redis_status execute(
     struct transaction *tx, struct session *session, int64_t deadline_ms)
 {
     buffer_clear(&tx->out, OUT_KEPT);
-    resp_command(&tx->out, "MULTI", NULL);
     resp_command(&tx->out, "TIME", NULL);
     buffer_append(&tx->out, tx->commands.p, tx->commands.n);
     resp_command(&tx->out, "TIME", NULL);
     resp_command(&tx->out, "EXEC", NULL);
+    tx->is_open = false;
     tx->out.failed = tx->out.failed || tx->commands.failed;
-    return redis_ask_all(session->redis, &tx->out, tx->n_all + 4, deadline_ms, take_exec, tx);
+    return redis_ask_all(session->redis, &tx->out, tx->n_all + 3, deadline_ms, take_exec, tx);
 }
 
 /* ---- where memory is full ---- */
@@ -455,11 +476,11 @@ static enum fold_end attempt(struct transaction *tx, struct session *session, in
     }
     if (tx->found.err != STORAGE_OK) {
         *ret_err = tx->found.err;
-        return FOLD_ERR;
+        return discard(tx, session, deadline_ms) ? FOLD_ERR : FOLD_LOST;
     }
     enum fold_end end = decide(tx, ret_again, &any, ret_log, ret_err);
     if (end != FOLD_DONE || *ret_again || !any) {
-        return end;
+        return discard(tx, session, deadline_ms) ? end : FOLD_LOST;
     }
     write_commands(tx, trim);
     if (execute(tx, session, deadline_ms) != REDIS_OK_STATUS || tx->found.lost) {

@@ -46,7 +46,9 @@ class Fault:
     match: object = is_script
     text: str = ""
     late_s: float = 0.2
+    at: int = None     # reply-inside: so many bytes instead of half
     then: object = None  # the Fault that is armed when this one is over
+    length: int = 0    # reply-inside: of the whole reply
     fired: int = 0
     done: threading.Event = field(default_factory=threading.Event)
 
@@ -288,7 +290,8 @@ class Connection:
                         if fault.point == "reply-hole":
                             return
                     if fault is not None and fault.point == "reply-inside":
-                        self.client.sendall(frame[:max(1, len(frame) // 2)])
+                        self.client.sendall(frame[:max(1, len(frame) // 2) if fault.at is None else fault.at])
+                        fault.length = len(frame)
                         return
                     self.client.sendall(frame)
                     if fault is not None and fault.point != "reply-late":
