@@ -35,11 +35,12 @@ void append_answer_all(struct appender *a, struct log_entry *entry, enum storage
 }
 
 /* Nothing of it is in Redis, and nothing is under way: its clients can be told, and its number is
- * free. */
+ * free.  An entry that was answered once is held, also while it waits to go again. */
 bool append_give_up_last(struct appender *a, enum storage_err err)
 {
     struct log_entry *entry = a->last;
-    if (entry == NULL || entry->state != ENTRY_WAITING || entry->on_lost || entry->era[0] != '\0') {
+    bool was_answered = entry != NULL && entry->era[0] != '\0';
+    if (entry == NULL || entry->state != ENTRY_WAITING || entry->on_lost || was_answered) {
         return false;
     }
     a->last = entry->before;
