@@ -8,6 +8,7 @@ import shutil
 import threading
 
 from lib.clock import FakeClock, epoch, rfc3339
+from lib.logs import is_exec
 from lib.process import Redis, Tallyd, sanitized, short_directory
 from lib.remembering import START, clients, events, questions, window, world
 from lib.waiting import wait_until
@@ -171,11 +172,12 @@ def test_a_question_joins_an_identical_one_only_before_that_is_sent(start_redis,
         threads.append(threading.Thread(target=run, daemon=True))
         threads[-1].start()
 
-    proxy.hold_replies()
+    proxy.hold_replies_at(is_exec)
     sent = list(proxy.commands).count("EXEC")
     ask("first")
     wait_until(lambda: list(proxy.commands).count("EXEC") > sent, "the first question is sent")
     direct.accept([{"site": site, "page": "/", "user": i} for i in range(2, 12)])
+    assert direct.count("pv", **asked) == 11, "it is folded: the slow one has nothing to fold"
     for i in range(20):
         ask(i)
     for i in range(5):

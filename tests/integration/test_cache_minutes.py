@@ -4,6 +4,7 @@ import threading
 
 import pytest
 from lib.clock import FakeClock, epoch
+from lib.logs import is_exec
 from lib.process import Redis, short_directory
 from lib.remembering import clients, events, window, world
 from lib.waiting import wait_until
@@ -121,12 +122,13 @@ def test_pages_between_whose_two_round_trips_something_comes(start_proxy, start_
     # what is over is known, and nothing of this window remembered
     for _ in range(3):
         http.count("pv", site=site, page="/a", **window(last - 60, last))
-    proxy.hold_replies()
+    proxy.hold_replies_at(is_exec)
     sent = list(proxy.commands).count("EXEC")
     thread = threading.Thread(target=lambda: http.question("/pages", **asked), daemon=True)
     thread.start()
     wait_until(lambda: list(proxy.commands).count("EXEC") >= sent + 16, "the first round is sent")
     direct.accept([{"site": site, "page": "/a", "user": f"late {i}", "ts": epoch(at)} for i in range(50)])
+    assert direct.count("pv", page="/a", **asked) >= 50, "and is folded"
     proxy.hold_replies(False)
     thread.join(20)
     for _ in range(3):

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from lib.clock import epoch, rfc3339
+from lib.logs import is_exec
 from lib.remembering import clients, events, questions, window, world
 from lib.waiting import wait_until
 from lib.world import FOREVER
@@ -171,11 +172,12 @@ def test_series_that_are_asked_at_once_are_one(start_redis, start_proxy, start_t
         threads[-1].start()
 
     slow.client().question("/pv", **asked)
-    proxy.hold_replies()
+    proxy.hold_replies_at(is_exec)
     sent = list(proxy.commands).count("EXEC")
     later("first", "/pv")
     wait_until(lambda: list(proxy.commands).count("EXEC") > sent, "the first question is sent")
     direct.accept([{"site": site, "page": "/", "user": i} for i in range(2, 12)])
+    assert direct.count("pv", **asked) == 11, "it is folded: the slow one has nothing to fold"
     for i in range(10):
         later(("stats", i), "/stats", step="1h")
         later(("zone", i), "/stats", step="1h", tz="Asia/Kolkata")

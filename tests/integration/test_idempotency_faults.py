@@ -11,7 +11,7 @@ import time
 import pytest
 
 from lib.client import Unknown
-from lib.log import HELD, OfTheLog, ends_a_fold, is_append, records
+from lib.logs import HELD, OfTheLog, is_append, is_exec, records
 from lib.proxy import CUTS, Fault, is_any
 from lib.raw import Raw
 from lib.waiting import wait_until
@@ -347,7 +347,7 @@ def test_the_deadline_holds_behind_what_nobody_waits_for(scene, start_tallyd):
     of_the_log = OfTheLog()
 
     def judge_and_stop(args):
-        if of_the_log(args) and ends_a_fold(args):
+        if of_the_log(args) and is_exec(args):
             s.proxy.black_hole()
             folded.set()
         return judge(args)

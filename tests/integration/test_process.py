@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from lib.logs import entries
 from lib.process import Redis, alive, free_port, orphans, run
 from lib.raw import Raw
 from lib.resp import encode
@@ -254,7 +255,7 @@ def test_sigterm_lets_requests_in_flight_finish(start_redis, start_proxy, start_
     with Raw(tallyd.port) as raw:
         body = f'{{"page":"/","site":"{site}"}}'
         raw.send(f"POST /events HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}")
-        wait_until(lambda: redis.command("KEYS", f"*:{site}:*"), "Redis has the event")
+        wait_until(lambda: entries(redis) == 1, "Redis has the event")
         tallyd.signal(signal.SIGTERM)
 
         def refused():
@@ -532,7 +533,9 @@ def test_metrics(tallyd, http, site):
         assert family in types or match[1] in types, line
     assert set(types) == helped and all(name.startswith("tallyd_") for name in types if not name.startswith("process_"))
     for name in ("tallyd_events_accepted_total", "tallyd_events_rejected_total", "tallyd_redis_connects_total",
-                 "tallyd_flushes_total", "tallyd_flush_events_total", "tallyd_queue_events", "tallyd_redis_errors_total"):
+                 "tallyd_appends_total", "tallyd_append_events_total", "tallyd_appends_repeated_total", "tallyd_folds_total",
+                 "tallyd_fold_events_total", "tallyd_fold_seconds", "tallyd_ingest_log_events", "tallyd_ingest_log_bytes",
+                 "tallyd_ingest_log_age_seconds", "tallyd_queue_events", "tallyd_redis_errors_total"):
         assert name in types, name
     histograms = [name for name, kind in types.items() if kind == "histogram"]
     assert histograms, "a latency histogram by route"

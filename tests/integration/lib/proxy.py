@@ -79,6 +79,7 @@ class Proxy:
         self.commands = deque(maxlen=10000)  # names, for a test's own assertions
         self.flow = threading.Event()  # cleared: nothing passes (a black hole)
         self.replies_flow = threading.Event()  # cleared: commands pass, replies wait
+        self.hold_match = None  # the first command that matches has the replies held
         self.delay_s = 0.0  # each piece of a reply is held so long
         self.flow.set()
         self.replies_flow.set()
@@ -107,6 +108,11 @@ class Proxy:
     def hold_replies(self, on=True):
         """Redis works, but its answers wait."""
         (self.replies_flow.clear if on else self.replies_flow.set)()
+
+    def hold_replies_at(self, match):
+        """From the first command on that matches; hold_replies(False) ends it."""
+        with self.lock:
+            self.hold_match = match
 
     def freeze(self):
         """The connections that are there now take everything and give nothing, silently; new ones work."""
@@ -160,6 +166,9 @@ class Proxy:
         """The fault that strikes this command, or None."""
         with self.lock:
             self.commands.append(args[0].upper().decode())
+            if self.hold_match is not None and self.hold_match(args):
+                self.hold_match = None
+                self.replies_flow.clear()
             fault = self.fault
             if fault is None or not fault.hits(args):
                 return None
