@@ -39,7 +39,7 @@ void append_answer_all(struct appender *a, struct log_entry *entry, enum storage
 bool append_give_up_last(struct appender *a, enum storage_err err)
 {
     struct log_entry *entry = a->last;
-    if (entry == NULL || entry->state != ENTRY_WAITING || entry->on_lost) {
+    if (entry == NULL || entry->state != ENTRY_WAITING || entry->on_lost || entry->era[0] != '\0') {
         return false;
     }
     a->last = entry->before;
