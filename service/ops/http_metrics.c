@@ -7,7 +7,7 @@
 #define STATUS_MIN 100
 #define STATUS_MAX 600
 
-/* Upper bounds of the histogram's buckets: from far below one flush to the default deadline. */
+/* Upper bounds of the histogram's buckets: from far below one append to the default deadline. */
 static const struct {
     int64_t us;
     const char *text; /* seconds */

@@ -5,8 +5,8 @@
  * A kill in the middle of a write can leave MULTI and some of its commands, with the last command
  * cut off.  Redis 7.0 runs none of these at its next start.  But it cuts the file only behind the
  * last whole command, and goes on writing there.  At the start after that, Redis runs the remains
- * together with the first transaction written since (valkey-io/valkey#4342).  A flush of which half
- * had remained, and which was sent again, would be counted once more.
+ * together with the first transaction written since (valkey-io/valkey#4342).  A fold of which half
+ * had remained, and which was done again, would be counted once more.
  *
  * redis-check-aof cuts in front of the MULTI, so redis_mend() runs redis-check-aof before every
  * start.  That program is the server's own binary, by another name.

@@ -57,9 +57,11 @@ static bool preparation_refuse(struct preparation *p, const char *text)
 static bool refuse_meta(struct preparation *p, struct slice theirs)
 {
     char text[320];
-    int schema = 0;
-    char more = '\0';
-    if (theirs.n == 0 || sscanf(theirs.p, "schema=%d%c", &schema, &more) != 2 || more != ' ') {
+    static const char before[] = "schema=";
+    char *end = NULL;
+    bool is_ours = theirs.n > sizeof(before) && strncmp(theirs.p, before, sizeof(before) - 1) == 0;
+    long schema = is_ours ? strtol(theirs.p + sizeof(before) - 1, &end, 10) : 0;
+    if (!is_ours || schema < 1 || schema > 999 || *end != ' ') {
         return preparation_refuse(p, "the key meta is not one of ours");
     }
     if (schema == KEY_SCHEMA) {
@@ -69,7 +71,7 @@ static bool refuse_meta(struct preparation *p, struct slice theirs)
             (int)theirs.n, theirs.p);
     } else {
         (void)snprintf(text, sizeof(text),
-            "the data has schema %d, and this version reads and writes schema %d only: start with "
+            "the data has schema %ld, and this version reads and writes schema %d only: start with "
             "an empty Redis or data directory, or run the version that made the data",
             schema, KEY_SCHEMA);
     }

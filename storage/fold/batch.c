@@ -66,13 +66,13 @@ bool batch_add(struct batch *batch, struct log_entry *entry)
         entry_release(entry);
         return false;
     }
-    const struct batch_entry *last =
-        batch->n_entries == 0 ? NULL : &batch->entries[batch->n_entries - 1];
-    bool later = last == NULL || last->log != log || last->order_ms < entry->arrival_ms;
-    batch->entries[batch->n_entries++] = (struct batch_entry){.entry = entry,
-        .log = log,
-        .arrival_s = entry->arrival_ms / 1000,
-        .order_ms = later ? entry->arrival_ms : last->order_ms};
+    int64_t order_ms = entry->arrival_ms;
+    if (batch->n_entries > 0) {
+        const struct batch_entry *last = &batch->entries[batch->n_entries - 1];
+        order_ms = last->log == log && last->order_ms > order_ms ? last->order_ms : order_ms;
+    }
+    batch->entries[batch->n_entries++] = (struct batch_entry){
+        .entry = entry, .log = log, .arrival_s = entry->arrival_ms / 1000, .order_ms = order_ms};
     batch->logs[log].to = entry->n;
     return true;
 }

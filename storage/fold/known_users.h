@@ -1,15 +1,16 @@
 /* known_users.h - indices of users that Redis is known to have given, and whose bits are set.
  *
- * Layer: storage, pure.  Belongs to the writer's thread.
- * A bounded memory of the write path: who is in it need not be looked up by name again, and an
- * event of a user whose bit for `active` and that day is set sets nothing.  Users go by their
- * 128-bit keyed hash, which has the site in it.  4 MB, given when the first user comes; the memory
- * of a set of four that is full replaces one of them.
+ * Layer: storage, pure.  Belongs to the fold's thread.
+ *
+ * A bounded memory: a user in it need not be looked up by name again, and an event of a user whose
+ * bit for `active` and that day is set sets nothing.  Users go by their 128-bit keyed hash, which
+ * has the site in it.  4 MB, given when the first user comes; the memory of a set of four that is
+ * full replaces one of them.
  *
  * What is known of a partition holds for one generation of its users (field `users` of
- * t:{p}:state, "-" at first): it is changed whenever a user is forgotten, and write.lua does
- * nothing for who relies on another one.  All is dropped when a connection was lost or Redis's data
- * may have gone back.
+ * t:{p}:state, "-" at first), which is changed whenever a user is forgotten: a fold that relied on
+ * another one asks again.  All is dropped when a connection was lost or Redis's data may have gone
+ * back.
  */
 #ifndef STORAGE_FOLD_KNOWN_USERS_H
 #define STORAGE_FOLD_KNOWN_USERS_H

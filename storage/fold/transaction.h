@@ -10,7 +10,7 @@
  *     WATCH of the states; heads, TIME, states, and what the shares ask
  *     MULTI, the commands of the shares, EXEC
  *
- * Rules (storage/write/PROTOCOL.md, "Fold"; model-checked in tests/model):
+ * Rules (storage/log/PROTOCOL.md, "Fold"; model-checked in tests/model):
  *
  *     a log has no head                        nothing of it is counted: it is closed, or lost
  *     its head is behind the batch             the batch is stale: Redis went back

@@ -76,9 +76,10 @@
     X(2500000, "2.5")
 
 enum {
-#define X(us, text) +1
-    STORAGE_N_BOUNDS = 0 STORAGE_BOUNDS(X)
+#define X(us, text) STORAGE_BOUND_##us,
+    STORAGE_BOUNDS(X)
 #undef X
+        STORAGE_N_BOUNDS
 };
 
 /* How often something took how long. */

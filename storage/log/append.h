@@ -1,7 +1,8 @@
 /* append.h - entries on their way into this process's log, each once.
  *
  * Layer: storage.  Belongs to the writer's thread, which moves the bytes: no I/O of its own.
- * Source: the log's protocol (log/PROTOCOL.md, "Append"), model-checked in tests/model/log_append.pml.
+ * Source: the log's protocol (storage/log/PROTOCOL.md, "Append"), model-checked in
+ * tests/model/log_append.pml.
  *
  * A writer numbers its entries 1, 2, 3.. and sends them in order, several at once.  Redis takes an
  * entry only behind the one before (lua/append.lua), so whatever is sent twice is there once.

@@ -42,7 +42,7 @@ static bool was_answered(const struct log_entry *entry)
 }
 
 /* Nothing of it is in Redis, and nothing is under way: its clients can be told, and its number is
- * free. */
+ * free.  An entry that was answered once is held, also while it waits to go again. */
 bool append_give_up_last(struct appender *a, enum storage_err err)
 {
     struct log_entry *entry = a->last;

@@ -1,7 +1,7 @@
 /* close.h - close the logs of writers that are gone.
  *
  * Layer: storage.  Belongs to the rollup's thread, while this process leads.
- * Source: the log's protocol (log/PROTOCOL.md, "Register, close").
+ * Source: the log's protocol (storage/log/PROTOCOL.md, "Register, close").
  *
  * A writer that ends, or dies, leaves its log behind.  A log whose writer was not heard of for
  * LOG_SILENCE_MS is closed, in this order, over one connection:

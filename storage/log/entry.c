@@ -46,6 +46,9 @@ static bool copy_text(struct arena *arena, struct slice from, struct slice *ret)
 static bool entry_add_keyed(struct log_entry *entry, struct storage_job *job)
 {
     const struct write_job *write = &job->u.write;
+    if (entry->keyed == NULL) {
+        return false;
+    }
     struct entry_keyed *keyed = &entry->keyed[entry->n_keyed];
     *keyed = (struct entry_keyed){
         .key = write->keyed->key, .body = write->keyed->body, .n_events = write->n, .job = job};
@@ -90,7 +93,7 @@ struct log_entry *entry_new(struct storage_job *jobs, int64_t arrival_ms)
     }
     entry->arrival_ms = arrival_ms;
     entry->keyed = n_keyed == 0 ? NULL : calloc(n_keyed, sizeof(*entry->keyed));
-    bool ok = n_keyed == 0 || entry->keyed != NULL;
+    bool ok = true;
     for (struct storage_job *job = jobs; ok && job != NULL; job = job->next) {
         if (job->u.write.keyed != NULL) {
             ok = entry_add_keyed(entry, job);
@@ -149,8 +152,11 @@ static bool entry_take_fields(struct log_entry *entry, const struct reply *field
 {
     buffer_append(&entry->plain, fields->items[3].text.p, fields->items[3].text.n);
     entry->n_keyed = (fields->n - 4) / 2;
-    entry->keyed = entry->n_keyed == 0 ? NULL : calloc(entry->n_keyed, sizeof(*entry->keyed));
-    bool ok = !entry->plain.failed && (entry->n_keyed == 0 || entry->keyed != NULL);
+    if (entry->plain.failed || entry->n_keyed == 0) {
+        return !entry->plain.failed;
+    }
+    entry->keyed = calloc(entry->n_keyed, sizeof(*entry->keyed));
+    bool ok = entry->keyed != NULL;
     for (size_t i = 0; ok && i < entry->n_keyed; i++) {
         entry->keyed[i].is_in = true;
         ok = copy_text(&entry->arena, fields->items[5 + 2 * i].text, &entry->keyed[i].chunk);

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#define ROUNDS_MAX 2    /* of limits under way at once, but for those that go with a flush */
+#define ROUNDS_MAX 2    /* of limits under way at once, but for those that go with an entry */
 #define FULL_MS    10   /* while no entry may be made: how often there may be room again */
-#define LOOK_MS    50   /* while no flush can begin: how often deadlines are looked at */
+#define LOOK_MS    50   /* while no entry can begin: how often deadlines are looked at */
 #define DIFFER_MS  1000 /* how often the settings are looked at that other threads have found */
 #define SILENCE_MS 5000 /* no reply for so long: the connection is dead, or as good as */
 
@@ -67,10 +67,10 @@ static void queue_commands(
     w->lost = !redis_queue(w->session.redis, out) || !reply_order_push(&w->order, (int)owner, n);
 }
 
-/* Limits go with the flush, in one write. */
-static void send_limits(struct writer *w, int64_t now_ms, bool with_flush)
+/* Limits go with the entry, in one write. */
+static void send_limits(struct writer *w, int64_t now_ms, bool with_entry)
 {
-    struct storage_job *jobs = writer_take_limits(w, with_flush ? 1 : limits_to_begin(w));
+    struct storage_job *jobs = writer_take_limits(w, with_entry ? 1 : limits_to_begin(w));
     w->lost = !limiter_pump(&w->limiter, &w->session, jobs, now_ms) || w->lost;
     queue_commands(w, &w->limiter.out, REPLY_OF_LIMITER, w->limiter.scripts);
 }

@@ -56,10 +56,10 @@ void unfolded_begin(struct unfolded *u, const char *id)
 static bool unfolded_reserve(struct unfolded *u)
 {
     if (u->first > 0 && u->first + u->n == u->capacity) {
-        memmove(u->entries, u->entries + u->first, u->n * sizeof(*u->entries));
+        memmove(u->entries, u->entries + u->first, u->n * sizeof(void *));
         u->first = 0;
     }
-    return array_reserve(&u->entries, &u->capacity, u->first + u->n, sizeof(*u->entries));
+    return array_reserve(&u->entries, &u->capacity, u->first + u->n, sizeof(void *));
 }
 
 bool unfolded_put(struct unfolded *u, struct log_entry *entry)
@@ -97,7 +97,7 @@ uint64_t unfolded_take(struct unfolded *u, uint64_t after, size_t max_events,
     *ret_n = 0;
     pthread_mutex_lock(&u->lock);
     memcpy(ret_id, u->id, sizeof(u->id));
-    *ret = u->n == 0 ? NULL : malloc(u->n * sizeof(**ret));
+    *ret = u->n == 0 ? NULL : malloc(u->n * sizeof(void *));
     for (size_t i = 0; *ret != NULL && i < u->n && events < max_events; i++) {
         struct log_entry *entry = u->entries[u->first + i];
         if (entry->n > after) {

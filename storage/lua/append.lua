@@ -1,5 +1,5 @@
 #!lua
--- append.lua - append an entry to a log, once, and take the keys of its requests: LOG.md, "Append".
+-- append.lua - append an entry to a log, once, and take the keys of its requests: storage/log/PROTOCOL.md, "Append".
 -- KEYS: heads  log  then the record of each request with a key
 -- ARGV: 1 id of the log  2 number of the entry  3 era  4 '1': go on though entries before it are missing  5 head of the entry
 --       6 chunks of the requests without a key  7 how long a record lives (ms)  then for each request with a key: record, chunk

@@ -1,10 +1,9 @@
-/* hashed_event.h - an event ready to be written: names hashed, partitions known.
+/* hashed_event.h - an event ready to be counted: names hashed, partitions known.
  *
  * Layer: storage, pure.  Thread-safe.
  *
- * A row is made of an event on the thread that submits it, so that hashing runs in parallel.  The
- * writer's one thread then merges the rows of many requests.  The slices of a row point into the
- * request until the writer has copied them into its flush, the memory of what it writes at a time.
+ * A fold makes rows of the events in entries (fold/batch.h), and merges them.  The slices of a row
+ * point into the entry.
  */
 #ifndef STORAGE_SCHEMA_HASHED_EVENT_H
 #define STORAGE_SCHEMA_HASHED_EVENT_H
@@ -25,7 +24,7 @@ struct row {
     bool has_visitor, has_address;
     uint8_t page_partition, site_partition, visitor_partition;
     uint8_t n_actions;
-    uint32_t unit; /* number of its keyed request in the flush, from 1; 0: no Idempotency-Key */
+    uint32_t unit; /* number of its entry in the batch */
 };
 
 /* Make the row of a validated event.  Its slices are those of the event. */
@@ -34,12 +33,5 @@ void row_make(const struct event *event, const struct secret *secret, enum rotat
 
 /* The partition in which the data of a visitor lies. */
 unsigned visitor_partition(const struct partitions *partitions, const struct visitor_id *visitor);
-
-/* The partitions that a row touches: bit p stands for partition p. */
-static inline uint64_t row_partitions(const struct row *row)
-{
-    uint64_t bits = (uint64_t)1 << row->page_partition | (uint64_t)1 << row->site_partition;
-    return row->has_visitor ? bits | (uint64_t)1 << row->visitor_partition : bits;
-}
 
 #endif

@@ -90,13 +90,12 @@
  *     t:{p}:bfl:<site>:<name>:<id>:<layer>.<segment>
  *                                       string        the bits of a shard
  *
- * Logs: requests that are acknowledged, and counted later (log/PROTOCOL.md).  <log> is 16
- * hexadecimal digits, random.  A digest of an Idempotency-Key, and of whose key it is, stands for
- * the key, so no text of a client stands in a key of Redis:
+ * Logs: requests that are acknowledged, and counted later (storage/log/PROTOCOL.md).  <log>
+ * is 16 hexadecimal digits, random.  A digest of an Idempotency-Key, and of whose key it is, stands
+ * for the key, so no text of a client stands in a key of Redis:
  *
- *     t:{0}:heads                       hash          <log> -> number of its last entry, the era of
- *                                                     the connection that appended it, ms of its
- *                                                     writer's last sign of life
+ *     t:{0}:heads                       hash          <log> -> its head (log_state.h): the register
+ *                                                     of all logs
  *     t:{0}:log:<log>                   stream        entries that are not counted yet (log/entry.h)
  *     t:{0}:key:<digest>                string        the record of a key (log/record.h); expires
  *
@@ -119,9 +118,6 @@
  *     t:{0}:lock:<hash of the secret>   string        the same on the servers of --lock-redis;
  *                                                     expires
  *     t:{0}:fence                       integer       the last fencing token that was drawn
- *     t:{0}:heads                       hash          log -> its head (log_state.h): the register of
- *                                                     all logs
- *     t:{0}:log:<log>                   stream        entries of acknowledged requests, <n>-0 each
  *     t:{0}:wish                        string        somebody asks for a pass of the rollups;
  *                                                     expires
  *     t:{0}:probe                       string        written by /readyz; expires
@@ -163,7 +159,7 @@ void key_user_index(struct key *key, const char *tag, struct slice site);
 
 /* The prefix t:{tag}:ids:<site>: that a block's number completes. */
 void key_user_ids(struct key *key, const char *tag, struct slice site);
-#define KEY_IDS_BLOCK 128 /* users in a block; write.lua and forget_user.lua have this number too */
+#define KEY_IDS_BLOCK 128 /* users in a block; forget_user.lua has this number too */
 
 /* The bitmap of @action on @day: days since 1970-01-01, until 9999-12-31. */
 void key_activity(

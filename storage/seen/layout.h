@@ -34,7 +34,7 @@
 #include "storage/sketch/bloom.h"
 #include "storage/time/bucket.h"
 
-#define SEEN_LOG_BYTES    131072 /* write.lua has this number too */
+#define SEEN_LOG_BYTES    131072
 #define SEEN_SEGMENT_BITS BLOOM_STRING_BITS(128 << 10)
 #define SEEN_MONTHS_MAX   16
 

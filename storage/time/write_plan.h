@@ -4,8 +4,8 @@
  *
  * An event is written into the bucket of its minute.  A rollup fills coarser buckets later, so most
  * events need no other.  An event that is late comes when coarser buckets are complete already, and
- * must be added to those too.  The rules (storage/write/PROTOCOL.md, "Writing exactly once";
- * "closed" is explained in closed.h):
+ * must be added to those too.  The rules (storage/log/PROTOCOL.md, "Fold"; "closed" is
+ * explained in closed.h):
  *
  *     bucket                                      is written
  *     the event's minute                          always
