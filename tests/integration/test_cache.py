@@ -8,7 +8,7 @@ import shutil
 import threading
 
 from lib.clock import FakeClock, epoch, rfc3339
-from lib.logs import is_exec
+from lib.log import is_exec
 from lib.process import Redis, Tallyd, sanitized, short_directory
 from lib.remembering import START, clients, events, questions, window, world
 from lib.waiting import wait_until

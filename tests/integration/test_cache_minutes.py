@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from lib.clock import FakeClock, epoch
-from lib.logs import is_exec
+from lib.log import is_exec
 from lib.process import Redis, short_directory
 from lib.remembering import clients, events, window, world
 from lib.waiting import wait_until

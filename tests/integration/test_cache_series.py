@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from lib.clock import epoch, rfc3339
-from lib.logs import is_exec
+from lib.log import is_exec
 from lib.remembering import clients, events, questions, window, world
 from lib.waiting import wait_until
 from lib.world import FOREVER

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from lib.client import query
-from lib.logs import OfAFold, is_append
+from lib.log import OfAFold, is_append
 from lib.process import Tallyd
 from lib.proxy import Fault, Proxy
 from lib.waiting import wait_until

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from lib.ledger import EVENTS, Clients, Ledger
-from lib.logs import OfTheLog, is_append
+from lib.log import OfTheLog, is_append
 from lib.proxy import CUTS, Fault, is_any
 from lib.raw import Raw
 from lib.resp import RespError

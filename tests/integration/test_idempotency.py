@@ -9,7 +9,7 @@ import pytest
 from lib.client import NDJSON, Unknown
 from lib.clock import epoch, rfc3339
 from lib.process import Tallyd
-from lib.logs import HELD, append_of, records
+from lib.log import HELD, append_of, records
 from lib.proxy import Proxy
 from lib.raw import Raw  # a client library merges fields that stand twice
 from lib.waiting import wait_until

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from lib.client import Unknown
-from lib.logs import HELD, OfTheLog, is_append, is_exec, records
+from lib.log import HELD, OfTheLog, is_append, is_exec, records
 from lib.proxy import CUTS, Fault, is_any
 from lib.raw import Raw
 from lib.waiting import wait_until

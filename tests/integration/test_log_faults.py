@@ -10,7 +10,7 @@ import pytest
 
 from lib.client import Unknown
 from lib.ledger import EVENTS, Clients, Ledger
-from lib.logs import HELD, OfAFold, append_of, cursors, entries, heads, is_append, logs, records
+from lib.log import HELD, OfAFold, append_of, cursors, entries, heads, is_append, logs, records
 from lib.proxy import CUTS, Fault, Proxy
 from lib.process import Tallyd
 from lib.waiting import wait_until

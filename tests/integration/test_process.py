@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from lib.logs import entries
+from lib.log import entries
 from lib.process import Redis, alive, free_port, orphans, run
 from lib.raw import Raw
 from lib.resp import encode

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 
 from .ledger import EVENTS, Clients, Ledger
-from .logs import OfTheLog
+from .log import OfTheLog
 from .process import Redis, Tallyd
 from .proxy import CUTS, Fault, Proxy
 from .waiting import wait_until

@@ -31,7 +31,7 @@ static void check_log(
     }
 }
 
-/* A log a site and month of arrival, its pairs in order; a pair that repeats at once is there once. */
+/* A log a site and month of arrival; a pair that repeats at once is there once. */
 Test(merge_seen, logs_of_two_sites_and_months)
 {
     const struct row rows[] = {row_of("shop", 1, 1), row_of("shop", 1, 1), row_of("blog", 1, 1),
@@ -45,6 +45,8 @@ Test(merge_seen, logs_of_two_sites_and_months)
     struct commands commands;
     buffer_init(&out);
     cr_assert(merge != NULL);
+    cr_assert(merge_seen_add(merge, &rows[0], NOW_S));
+    merge_seen_clear(merge);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         cr_assert(merge_seen_add(merge, &rows[i], i == 7 ? NOW_S - 30 * 86400 : NOW_S));
     }
@@ -57,7 +59,7 @@ Test(merge_seen, logs_of_two_sites_and_months)
     const struct command *expiry = &commands.commands[1];
     cr_expect(command_is(expiry, 0, "PEXPIREAT") && command_is(expiry, 3, "NX"));
     cr_expect(slice_equal(expiry->words[1], commands.commands[0].words[1]));
-    cr_expect_gt(command_number(expiry, 2), NOW_S * 1000);
+    cr_expect_eq(command_number(expiry, 2), 1804032000000); /* 92 days after the month */
     commands_release(&commands);
     buffer_release(&out);
     merge_seen_free(merge);
