@@ -18,7 +18,7 @@ from lib.waiting import wait_until
 
 FEW = ("--partitions", "4", "--request-timeout", "1s")
 SMALL, LARGE = 6, 300  # events
-POSITIONS = [*range(1, 12), *(int(12 * 1.35 ** i) for i in range(30))]  # commands of append and fold at which it is cut
+POSITIONS = [*range(1, 12), *(int(12 * 1.7 ** i) for i in range(14))]  # commands of append and fold at which it is cut
 LEAST = 12  # positions that there are at least
 
 
