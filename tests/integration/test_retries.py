@@ -1,4 +1,4 @@
-"""What tallyd believes that Redis knows (scripts, sequence numbers, announced hours, state) and Redis does not any more.
+"""What tallyd believes that Redis knows (scripts, logs, announced hours, state) and Redis does not any more.
 
 Every event that is acknowledged afterwards counts once, and is rolled up.  What Redis itself has lost is lost; nothing
 else is, and nothing counts twice.  (Bytes of a dead connection that arrive after the resend: test_delivery.py, "a silent
@@ -25,9 +25,14 @@ def flush_all(redis):
     redis.command("FLUSHALL")
 
 
-def lose_markers(redis):
-    for key in redis.command("KEYS", "t:*:once:*"):
+def lose_logs(redis):
+    """The heads, so that no log is known, and the streams."""
+    for key in redis.command("KEYS", "t:*:heads") + redis.command("KEYS", "t:*:log:*"):
         redis.command("DEL", key)
+
+
+def lose_one_state(redis):
+    redis.command("DEL", sorted(redis.command("KEYS", "t:*:state"))[1])
 
 
 def lose_state(redis):
@@ -35,18 +40,19 @@ def lose_state(redis):
         redis.command("DEL", key)
 
 
-@pytest.mark.parametrize("loss", [flush_all, lose_markers, lose_state])
+@pytest.mark.parametrize("loss", [flush_all, lose_logs, lose_state, lose_one_state])
 def test_a_loss_on_a_living_connection(start_redis, start_tallyd, site, loss):
     """Between two requests, nothing under way: the next is counted, once, for page, site and visits."""
     redis = start_redis()
     tallyd = start_tallyd(*FEW, redis=redis)
     http = tallyd.client()
     for round_ in range(3):
-        before = Ledger(f"{site}-{round_}")
+        before = Ledger(f"{round_}-{site[-40:]}")
         for i in range(3):
             assert before.send(http, f"before/{i}") == 202
+        assert total(http, before.site) == 3 * EVENTS, "it is folded"
         loss(redis)
-        after = Ledger(f"{site}-{round_}-after")
+        after = Ledger(f"{before.site}-after")
         for i in range(3):
             assert after.send(http, f"after/{i}") == 202, "it is no failure of the client's"
         after.check(tallyd)
