@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from lib.clock import epoch, rfc3339
+from lib.log import counted
 from lib.process import Tallyd, short_directory
 from lib.truth import is_close
 from lib.waiting import wait_until
@@ -116,6 +117,7 @@ def wait_rolled(world, at_s):
         month = max(midnight(z, local(z, w["d"]).date().replace(day=1)) for z in ZONES.values())
         passes = [world.redis.command("HGET", key, "pass") for key in world.redis.command("KEYS", "t:*:pass")]
         return w["h"] >= hour and w["d"] >= day and w["M"] >= month and not any(passes)
+    counted(world.http)  # also what is counted late is in the keys
     wait_until(rolled, f"everything is rolled up to {rfc3339(at_s)}", deadline_s=120)
 
 
