@@ -196,7 +196,8 @@ static enum storage_err make_chunk(struct storage *s, struct storage_job *job)
     return STORAGE_OK;
 }
 
-/* Hand a write with its chunk to the writer.  Frees the chunk if the writer does not take the job. */
+/* Hand a write with its chunk to the writer.  Frees the chunk if the writer does not take the job.
+ * */
 static enum storage_err send_write(struct storage *s, struct storage_job *job)
 {
     enum storage_err err;

@@ -15,8 +15,9 @@
 /* Whose a reply is. */
 enum reply_owner { REPLY_OF_LIMITER, REPLY_OF_APPENDER };
 
-/* How many events must wait before an entry is made.  One while Redis is free; while it works on one,
- * as many as that has: then it finds the next one when it is done, and neither is smaller for it.
+/* How many events must wait before an entry is made.  One while Redis is free; while it works on
+ * one, as many as that has: then it finds the next one when it is done, and neither is smaller for
+ * it.
  */
 static size_t events_to_begin(const struct writer *w)
 {
@@ -158,8 +159,9 @@ bool writer_look(void *data)
     return !must_end(w, &stop);
 }
 
-/* Must the connection be given up?  Also where another thread has found the data with other settings
- * than this process's: the next connection decides whether they are replaced, or none is had. */
+/* Must the connection be given up?  Also where another thread has found the data with other
+ * settings than this process's: the next connection decides whether they are replaced, or none is
+ * had. */
 static bool must_leave(struct writer *w, int64_t now_ms)
 {
     return now_ms - w->heard_ms > SILENCE_MS || atomic_load(&w->core->settings_differ);

@@ -12,7 +12,8 @@
 
 #define COUNT_MS     250 /* then the cursors are read again: another process may have counted */
 #define PAUSE_MAX_MS 16
-#define MARGIN_MS    20 /* before the deadline: a reading that it cuts off would cost the connection */
+/* Before the deadline: a reading that the deadline cuts off would cost the connection. */
+#define MARGIN_MS 20
 
 void settled_release(struct settled *settled)
 {

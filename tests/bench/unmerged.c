@@ -3,7 +3,7 @@
  *	unmerged [-c CONNECTIONS] [-d SECONDS] [-b EVENTS_A_PIPELINE] [-P PAGES] [-U USERS] [-S
  *SEED] SOCKET
  *
- * The commands are those that tallyd's write.lua comes to for one event: PFADD of the visitor and
+ * The commands are those that a fold of tallyd comes to for one event: PFADD of the visitor and
  *of the address, HINCRBY of the page views, each for the page and for the site, the visitor's entry
  * read and written, the user's index read, the bit of the user's day, the pair for "seen?"; and
  * HINCRBY of the visits, page and site, and the user's index made, if the entry says that a visit

@@ -230,7 +230,7 @@ def test_the_user_may_do_nothing_else(directory, cleanup):
     redis = shipped(directory)
     cleanup.append(redis.stop)
     redis.start()
-    for command in (("FLUSHALL",), ("CONFIG", "GET", "*"), ("KEYS", "*"), ("SHUTDOWN",), ("GET", "other"), ("SET", "x", "1"),
+    for command in (("FLUSHALL",), ("CONFIG", "SET", "appendonly", "no"), ("KEYS", "*"), ("SHUTDOWN",), ("GET", "other"), ("SET", "x", "1"),
                     ("SCRIPT", "FLUSH"), ("ACL", "LIST"), ("PUBLISH", "c", "m"), ("EVAL", "return 1", "0")):
         with pytest.raises(Exception, match="NOPERM"):
             redis.command(*command)

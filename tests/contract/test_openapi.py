@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import json
 import re
-import threading
 
 import pytest
 
@@ -461,11 +460,18 @@ def outages(without_redis, without_answers, operation):
     body = b'{"page":"/"}' if operation is POST_EVENTS else operation.example_body()
     target = target_of(operation)
     yield 503 if needs_redis else 200, without_redis.client().request(operation.method, target, body)
-    readers_ops = ("deleteUser", "putPageSet", "deletePageSet")
+    readers_ops = ("putPageSet", "deletePageSet")
     if operation.id in readers_ops or operation in (POST_EVENTS, POST_ROLLUP):
         hear_once(without_answers)
     if operation.id in readers_ops:
         yield 504, without_answers.client().request(operation.method, target, body)
+    if operation.id == "deleteUser":  # it is told that all is counted; then nothing more
+        hear_once(without_answers)
+        without_answers.proxy.hold_replies(False)
+        without_answers.proxy.arm(
+            Fault("reply-hole", late_s=2, match=lambda args: args[0] == b"EVALSHA" and any(b":uid:" in arg for arg in args)))
+        yield 504, without_answers.client().request(operation.method, target)
+        without_answers.proxy.hold_replies()
     if operation is POST_EVENTS:
         yield 504, without_answers.client().post(body)
         yield from unheard(without_answers, body)
@@ -507,7 +513,7 @@ def unheard(tallyd, body):
     hear_once(tallyd)
     yield 504, tallyd.client().post(body, headers=headers)
     again = tallyd.beside.client().post(body, headers=headers)
-    assert again.header("Idempotency-Replayed") == "true"
+    assert again.headers["Idempotency-Replayed"] == "true"
     yield 202, again
     yield 422, tallyd.beside.client().post(b"[]", headers=headers)
 
