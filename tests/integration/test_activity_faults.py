@@ -32,7 +32,9 @@ def partitions(redis, site):
 
 def check_store(redis, site):
     """Names and indices are each other's inverse, given once; no bit is nobody's."""
-    for users, back, following, bits in partitions(redis, site):
+    found = partitions(redis, site)
+    assert found, "nothing is counted"
+    for users, back, following, bits in found:
         assert {index: user for user, index in users.items()} == back and len(back) == len(users)
         assert all(index < following for index in back)
         for bitmap, indices in bits.items():

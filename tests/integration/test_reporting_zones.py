@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from lib.clock import epoch, rfc3339
+from lib.log import HELD, counted
 from lib.process import Tallyd, short_directory
 from lib.truth import is_close
 from lib.waiting import wait_until
@@ -116,6 +117,7 @@ def wait_rolled(world, at_s):
         month = max(midnight(z, local(z, w["d"]).date().replace(day=1)) for z in ZONES.values())
         passes = [world.redis.command("HGET", key, "pass") for key in world.redis.command("KEYS", "t:*:pass")]
         return w["h"] >= hour and w["d"] >= day and w["M"] >= month and not any(passes)
+    counted(world.http)  # also what is counted late is in the keys
     wait_until(rolled, f"everything is rolled up to {rfc3339(at_s)}", deadline_s=120)
 
 
@@ -305,6 +307,24 @@ def test_processes_must_agree(start_redis, start_tallyd, site):
     time.sleep(1)
     assert http.post({"site": "shop", "page": "/"}).status == 503, "and it stays so"
     assert new.client().post({"site": "shop", "page": "/"}).status == 202
+
+
+def test_what_waits_in_a_log_is_counted_in_the_zone_that_holds_then(start_redis, start_tallyd, site):
+    """A site has data once some is counted.  Until then its zone can change, and what was acknowledged is counted in the
+    new one, whole; from then on it is fixed."""
+    redis = start_redis(appendonly=True)
+    dead = start_tallyd(*FEW, redis=redis, name="dead", env=HELD)
+    at = int(redis.time()) - 40 * 3600
+    begin = midnight("Asia/Kathmandu", local("Asia/Kathmandu", at).date())
+    events = [{"site": site, "page": "/", "user": f"u{h}", "ts": begin + h * 3600 + 1} for h in range(24)]
+    dead.client().accept(events)
+    dead.kill()
+    kathmandu = zones_config({site: "Asia/Kathmandu"})
+    http = start_tallyd(*FEW, "--config", kathmandu, redis=redis, name="heir").client()
+    day = str(local("Asia/Kathmandu", at).date())
+    assert http.question("/dau", site=site, date=day)["users"] == 24, "the day in Kathmandu, whole"
+    assert http.count("pv", site=site, from_=rfc3339(begin), to=rfc3339(begin + 86400)) == 24
+    assert f"site {site} has data, cut in Asia/Kathmandu" in refuses(redis)
 
 
 def test_a_zone_that_is_added_while_hours_are_rolled_up(start_world, chance):

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from lib.clock import epoch, rfc3339
+from lib.log import counted
 from lib.waiting import wait_until
 
 # few partitions: less work for each hour that a jump of the clock closes
@@ -196,7 +197,9 @@ def test_expiry_is_the_bucket_s_end_plus_what_is_kept(start_world, site):
     wait_until(lambda: not [k for k in world.redis.command("KEYS", f"*{site}:m202603100[8]*")
                             if world.redis.command("PTTL", k) == -1], "all kinds of minute keys have one")
     late = {"site": site, "page": "/new", "user": "late", "ts": epoch("2026-03-10 08:10")}
-    world.post([late])  # a new key in a closed hour gets its expiry with the write
+    world.post([late])
+    counted(world.http)  # a new key in a closed hour gets its expiry with what is counted
+    assert [k for k in world.redis.command("KEYS", f"*{site}:m202603100810*") if k.endswith(":/new")]
     for key in world.redis.command("KEYS", f"*{site}:m20260310081*"):
         assert world.redis.command("PEXPIRETIME", key) > 0, key
     hour = keys_of(world, site, "hour", "2026-03-10T08:00:00Z", "2026-03-10T09:00:00Z")

@@ -265,6 +265,7 @@ def test_killed_at_any_moment(start_redis, start_tallyd, site, chance):
         killer.join()
     http = start_tallyd(*ONE, redis=redis, name="last").client()
     assert len(acknowledged) > 2000
+    wait_until(lambda: http.get("/sites").status == 200, "what four processes left behind is counted", deadline_s=60)
     assert not missing(http, acknowledged, max(1, len(acknowledged) // 1500))
 
 
