@@ -196,7 +196,8 @@ static enum storage_err make_chunk(struct storage *s, struct storage_job *job)
     return STORAGE_OK;
 }
 
-/* Hand a write with its chunk to the writer.  Frees the chunk if the writer does not take the job. */
+/* Hand a write with its chunk to the writer.  Frees the chunk if the writer does not take the job.
+ * */
 static enum storage_err send_write(struct storage *s, struct storage_job *job)
 {
     enum storage_err err;
@@ -370,8 +371,8 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
         guard_give_back(s->guard);
     }
     writer_drain(s->writer, deadline_ms);
-    if (unfolded_age_ms(&s->unfolded) >
-        0) { /* what is not counted now, another process will count */
+    if (atomic_load(&s->core.stats.log_events) > 0 || unfolded_age_ms(&s->unfolded) > 0) {
+        /* What is not counted now, another process will count. */
         (void)!fold_catch_up(s->fold, monotonic_ms() + CATCH_UP_MS);
     }
     readers_drain(s->readers, deadline_ms);

@@ -51,7 +51,8 @@ struct core {
     _Atomic uint64_t write_fault;
     struct leader *_Atomic leader; /* NULL: this process takes no part in rollups */
 
-    /* See core_catch_up().  Set before a thread starts that asks questions; NULL: nothing counts. */
+    /* See core_catch_up().  Set before a thread starts that asks questions; NULL: nothing counts.
+     * */
     enum storage_err (*catch_up)(void *data, int64_t deadline_ms);
     void *catch_up_data;
 
@@ -82,8 +83,8 @@ bool core_parse_state(
     struct core *core, const struct reply *fields, struct partition_view *ret) MUST_CHECK;
 
 /* Have everything counted that was acknowledged before this call, by any process, until
- * @deadline_ms.  Anything but STORAGE_OK: something is left, and this is why; with STORAGE_BEHIND it
- * takes longer, or this process counts nothing. */
+ * @deadline_ms.  Anything but STORAGE_OK: something is left, and this is why; with STORAGE_BEHIND
+ * it takes longer, or this process counts nothing. */
 enum storage_err core_catch_up(struct core *core, int64_t deadline_ms);
 
 /* Redis has just refused to write, or cannot be reached.  /readyz says so until a write is taken.

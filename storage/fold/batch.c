@@ -66,14 +66,13 @@ bool batch_add(struct batch *batch, struct log_entry *entry)
         entry_release(entry);
         return false;
     }
-    struct batch_entry *added = &batch->entries[batch->n_entries++];
-    *added = (struct batch_entry){.entry = entry,
-        .log = log,
-        .arrival_s = entry->arrival_ms / 1000,
-        .order_ms = entry->arrival_ms};
-    if (batch->n_entries > 1 && added[-1].log == log && added[-1].order_ms > added->order_ms) {
-        added->order_ms = added[-1].order_ms;
+    int64_t order_ms = entry->arrival_ms;
+    if (batch->n_entries > 0) {
+        const struct batch_entry *last = &batch->entries[batch->n_entries - 1];
+        order_ms = last->log == log && last->order_ms > order_ms ? last->order_ms : order_ms;
     }
+    batch->entries[batch->n_entries++] = (struct batch_entry){
+        .entry = entry, .log = log, .arrival_s = entry->arrival_ms / 1000, .order_ms = order_ms};
     batch->logs[log].to = entry->n;
     return true;
 }

@@ -62,8 +62,8 @@ void batch_release(struct batch *batch);
 /* Begin a log.  NULL: the batch has BATCH_LOGS of them already. */
 struct batch_log *batch_add_log(struct batch *batch, const char *id, uint64_t from);
 
-/* Add an entry of the log that was begun last, with a number above all before.  The batch takes over
- * the caller's reference, also on failure.  False: out of memory. */
+/* Add an entry of the log that was begun last, with a number above all before.  The batch takes
+ * over the caller's reference, also on failure.  False: out of memory. */
 bool batch_add(struct batch *batch, struct log_entry *entry) MUST_CHECK;
 
 /* All logs are in: make the rows.  False: out of memory, and the batch can only be cleared. */

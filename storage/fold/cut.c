@@ -11,10 +11,10 @@
 #define EXPIRY_COST    16   /* PEXPIREAT of what is written late */
 #define USER_COST      8    /* a user's index given, and a bit */
 #define ACTION_COST    2    /* a further bit */
-#define USERS_COST     60 /* the first user of a site and day: indices are given, a bitmap is made */
-#define BITMAP_COST    20 /* a further bitmap */
-#define STATE_COST     30 /* a partition's state: its cursors */
-#define BYTES_PER_COST 64 /* of a name, which stands in several keys */
+#define USERS_COST     60   /* the first user of a site and day: indices, a bitmap */
+#define BITMAP_COST    20   /* a further bitmap */
+#define STATE_COST     30   /* a partition's state: its cursors */
+#define BYTES_PER_COST 64   /* of a name, which stands in several keys */
 #define COST_PER_US    10
 
 #define PAGES_SEEN 512 /* a page that is forgotten among so many is taken for a new one */

@@ -3,8 +3,8 @@
  * Layer: storage, pure.  Belongs to the fold's thread.
  *
  * Redis does nothing else while it carries out a transaction.  So a transaction gets as many
- * partitions as fit by an estimate, and a partition with too much for one transaction is cut: behind
- * an entry, or, where the part of one entry is too large, behind an event.
+ * partitions as fit by an estimate, and a partition with too much for one transaction is cut:
+ * behind an entry, or, where the part of one entry is too large, behind an event.
  */
 #ifndef STORAGE_FOLD_CUT_H
 #define STORAGE_FOLD_CUT_H

@@ -14,8 +14,8 @@
  * processes too.  Without being asked the thread folds such a log when its last entry is some
  * seconds old: its process died, or sleeps.
  *
- * Folds are exact: see transaction.h.  TALLYD_TEST_FOLD_HOLD, milliseconds in the environment, holds
- * each fold up for so long (tests/README.md).
+ * Folds are exact: see transaction.h.  TALLYD_TEST_FOLD_HOLD, milliseconds in the environment,
+ * holds each fold up for so long (tests/README.md).
  */
 #ifndef STORAGE_FOLD_FOLD_H
 #define STORAGE_FOLD_FOLD_H

@@ -19,8 +19,8 @@ struct heads {
     size_t n, capacity;
 };
 
-/* Take the place of what was read before.  False: the reply to HGETALL is none of ours, or memory is
- * out; @heads is empty then. */
+/* Take the place of what was read before.  False: the reply to HGETALL is none of ours, or memory
+ * is out; @heads is empty then. */
 bool heads_take(struct heads *heads, const struct reply *reply) MUST_CHECK;
 void heads_release(struct heads *heads);
 

@@ -3,8 +3,8 @@
  * Layer: storage, pure.  One owner; scratch memory is kept between uses.
  *
  * Every event with a user sets the user's bit in the bitmap of `active` and its day, and in those
- * of its actions.  A bit is set once, whatever number of events ask for it.  Its place is the user's
- * index, which a user gets with the first event and keeps: dense, never given again.  Use:
+ * of its actions.  A bit is set once, whatever number of events ask for it.  Its place is the
+ * user's index, which a user gets with the first event and keeps: dense, never given again.  Use:
  *
  *     merge_activity_ask     each user that will come: may be one too many
  *     merge_activity_write_questions, merge_activity_take   their indices

@@ -28,8 +28,8 @@ bool merge_seen_add(struct merge_seen *merge, const struct row *row, int64_t arr
 size_t merge_seen_write(const struct merge_seen *merge, const char *tag, int64_t keep_s,
     int64_t now_ms, struct buffer *out);
 
-/* The answers to these commands are @replies.  Append to @ret_keys the key of each log that has just
- * passed a multiple of SEEN_LOG_BYTES, with a blank behind it: for seen_fold_due(). */
+/* The answers to these commands are @replies.  Append to @ret_keys the key of each log that has
+ * just passed a multiple of SEEN_LOG_BYTES, with a blank behind it: for seen_fold_due(). */
 void merge_seen_due(const struct merge_seen *merge, const char *tag, int64_t keep_s, int64_t now_ms,
     const struct reply *replies, struct buffer *ret_keys);
 

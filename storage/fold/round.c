@@ -248,7 +248,7 @@ static bool is_reached(struct round *r, const struct goal *goal, enum storage_er
         if (stream == NULL) {
             *ret_err = STORAGE_NOMEM;
         } else if (stream->is_broken) {
-            *ret_err = to > stream->folded ? STORAGE_REFUSED : *ret_err;
+            *ret_err = to > stream->folded ? STORAGE_BEHIND : *ret_err;
         } else if (stream->folded < to) {
             return false;
         }

@@ -5,6 +5,7 @@
 
 #include "storage/base/clock.h"
 #include "storage/core/reply_fault.h"
+#include "storage/fold/command_words.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
@@ -97,7 +98,7 @@ static bool note_error(struct transaction *tx, const struct reply *reply)
     atomic_fetch_add(&tx->core->stats.redis_errors, 1);
     if (tx->found.err == STORAGE_OK) { /* the first one tells why */
         tx->found.err = reply_err(reply, &tx->found.lost);
-        if (tx->found.err == STORAGE_OOM || tx->found.err == STORAGE_REFUSED) {
+        if (tx->found.err == STORAGE_REFUSED) { /* what memory is too full for goes by script */
             core_notice(tx->core, STORAGE_REFUSING, reply->text.p);
         }
     }
@@ -367,35 +368,6 @@ static enum redis_status execute(
 
 /* ---- where memory is full ---- */
 
-/* The number behind the sign at *at, which moves behind its line. */
-static size_t take_number(const struct buffer *b, size_t *at)
-{
-    size_t n = 0;
-    for ((*at)++; b->p[*at] != '\r'; (*at)++) {
-        n = n * 10 + (size_t)(b->p[*at] - '0');
-    }
-    *at += 2;
-    return n;
-}
-
-/* The commands as words, each behind the number of its words.  Returns how many words. */
-static size_t flatten(const struct buffer *commands, struct buffer *out)
-{
-    size_t n = 0;
-    for (size_t at = 0; at < commands->n;) {
-        size_t words = take_number(commands, &at);
-        resp_decimal(out, (int64_t)words);
-        n += 1 + words;
-        size_t begin = at;
-        for (; words > 0; words--) {
-            size_t bytes = take_number(commands, &at);
-            at += bytes + 2;
-        }
-        buffer_append(out, commands->p + begin, at - begin);
-    }
-    return n;
-}
-
 static size_t write_expected(struct transaction *tx, struct buffer *out)
 {
     size_t n_logs = 0;
@@ -436,7 +408,7 @@ static enum redis_status execute_beyond(
     buffer_clear(&tx->words, OUT_KEPT);
     buffer_clear(&tx->out, OUT_KEPT);
     size_t n = write_expected(tx, &tx->words);
-    n += flatten(&tx->commands, &tx->words);
+    n += command_words(&tx->commands, &tx->words);
     script_head(&tx->out, &session->scripts, SCRIPT_FOLD, 1 + tx->n_cuts, n);
     key_fixed(&key, tx->core->partitions.tag[0], "heads", SLICE(""));
     resp_word(&tx->out, key.p, key.n);

@@ -362,7 +362,7 @@ void appender_lost(struct appender *a)
     a->n_awaited = a->sent_first = a->n_sent = 0;
     a->hold_until_ms = 0;
     for (struct log_entry *e = a->first; e != NULL; e = e->next) {
-        e->on_lost = e->on_lost || e->state == ENTRY_SENT;
+        e->on_lost = e->on_lost || e->state != ENTRY_WAITING;
         a->n_open += e->state == ENTRY_ANSWERED;
         e->state = ENTRY_WAITING;
     }

@@ -15,7 +15,8 @@
  *
  * - An entry keeps its number and its content until it is answered, whatever its clients were told.
  * - A lost connection makes every entry WAITING that is held: all go again, in order.
- * - An answered entry is held until it is safe: Redis may go back (a crash with fsync everysec), but
+ * - An answered entry is held until it is safe: Redis may go back (a crash with fsync everysec),
+ * but
  *   not behind what an answer on this same connection has proved to be old enough.
  * - A refused entry is given up (its clients get 503) only if it has the highest number and no copy
  *   of it was ever on a lost connection; then its number is free.

@@ -34,12 +34,19 @@ void append_answer_all(struct appender *a, struct log_entry *entry, enum storage
     }
 }
 
+/* Was the entry ever answered?  After a lost connection it waits to be appended again, by the same
+ * number: what was acknowledged is never given up. */
+static bool was_answered(const struct log_entry *entry)
+{
+    return entry->era[0] != '\0';
+}
+
 /* Nothing of it is in Redis, and nothing is under way: its clients can be told, and its number is
- * free. */
+ * free.  An entry that was answered once is held, also while it waits to go again. */
 bool append_give_up_last(struct appender *a, enum storage_err err)
 {
     struct log_entry *entry = a->last;
-    if (entry == NULL || entry->state != ENTRY_WAITING || entry->on_lost) {
+    if (entry == NULL || entry->state != ENTRY_WAITING || entry->on_lost || was_answered(entry)) {
         return false;
     }
     a->last = entry->before;

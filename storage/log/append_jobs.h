@@ -15,8 +15,9 @@ void append_done_with(struct appender *a, struct storage_job *job, enum storage_
 /* So are all jobs of @entry that are not answered yet. */
 void append_answer_all(struct appender *a, struct log_entry *entry, enum storage_err err);
 
-/* Give up the last entry held, if nothing of it is in Redis and nothing can be under way: its jobs are
- * done with @err, and its number is free.  False: it is none of these. */
+/* Give up the last entry held, if it was never acknowledged, nothing of it is in Redis and nothing
+ * can be under way: its jobs are done with @err, and its number is free.  False: it is none of
+ * these. */
 bool append_give_up_last(struct appender *a, enum storage_err err);
 
 /* Does any job wait for an answer? */

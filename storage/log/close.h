@@ -50,8 +50,8 @@ bool log_close_silent(struct log_closer *closer, struct core *core, struct sessi
     int64_t deadline_ms) MUST_CHECK;
 
 /* The process ends: close its own log @id, over a connection of its own, if everything in it is
- * counted.  Its writer has stopped.  Otherwise the leader of another process, or a later one, closes
- * the log. */
+ * counted.  Its writer has stopped.  Otherwise the leader of another process, or a later one,
+ * closes the log. */
 void log_close_own(struct core *core, const char *id, int64_t deadline_ms);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * Layer: storage.  A request is never cut over two entries, so it is in Redis whole or not at all.
  *
- * An entry is made by the thread that appends, and has one owner until it is answered.  From then on
- * its content does not change, and folds (fold/fold.h) share it: references are counted.
+ * An entry is made by the thread that appends, and has one owner until it is answered.  From then
+ * on its content does not change, and folds (fold/fold.h) share it: references are counted.
  *
  * In the stream an entry has these fields, in this order:
  *

@@ -9,13 +9,15 @@
 #define ROUNDS_MAX 2    /* of limits under way at once, but for those that go with an entry */
 #define FULL_MS    10   /* while no entry may be made: how often there may be room again */
 #define LOOK_MS    50   /* while no entry can begin: how often deadlines are looked at */
+#define DIFFER_MS  1000 /* how often the settings are looked at that other threads have found */
 #define SILENCE_MS 5000 /* no reply for so long: the connection is dead, or as good as */
 
 /* Whose a reply is. */
 enum reply_owner { REPLY_OF_LIMITER, REPLY_OF_APPENDER };
 
-/* How many events must wait before an entry is made.  One while Redis is free; while it works on one,
- * as many as that has: then it finds the next one when it is done, and neither is smaller for it.
+/* How many events must wait before an entry is made.  One while Redis is free; while it works on
+ * one, as many as that has: then it finds the next one when it is done, and neither is smaller for
+ * it.
  */
 static size_t events_to_begin(const struct writer *w)
 {
@@ -157,6 +159,14 @@ bool writer_look(void *data)
     return !must_end(w, &stop);
 }
 
+/* Must the connection be given up?  Also where another thread has found the data with other
+ * settings than this process's: the next connection decides whether they are replaced, or none is
+ * had. */
+static bool must_leave(struct writer *w, int64_t now_ms)
+{
+    return now_ms - w->heard_ms > SILENCE_MS || atomic_load(&w->core->settings_differ);
+}
+
 /* One turn's work.  It waits where it connects only. */
 static void work(struct writer *w)
 {
@@ -169,7 +179,7 @@ static void work(struct writer *w)
         writer_lose_patience(w, now_ms);
     } else if (!w->lost) {
         w->heard_ms = w->order.n == 0 ? now_ms : w->heard_ms;
-        w->lost = now_ms - w->heard_ms > SILENCE_MS;
+        w->lost = must_leave(w, now_ms);
         if (!w->lost) {
             send_limits(w, now_ms, begin_entry(w));
             send_entries(w, now_ms);
@@ -208,6 +218,9 @@ static int patience(struct writer *w)
     }
     if (unfolded_is_full(w->appender.unfolded) && now_ms + FULL_MS < wake_ms) {
         wake_ms = now_ms + FULL_MS; /* nobody says when there is room again */
+    }
+    if (w->session.redis != NULL && now_ms + DIFFER_MS < wake_ms) {
+        wake_ms = now_ms + DIFFER_MS; /* who finds that settings differ does not wake us */
     }
     if (wake_ms == INT64_MAX) {
         return -1;

@@ -9,8 +9,8 @@
  *     16 bytes        digest of the body
  *     the rest        the answer
  *
- * Log, number and place name one attempt: by them a writer knows its own record again when an answer
- * was lost.  A record takes 52 bytes and the answer.
+ * Log, number and place name one attempt: by them a writer knows its own record again when an
+ * answer was lost.  A record takes 52 bytes and the answer.
  */
 #ifndef STORAGE_LOG_RECORD_H
 #define STORAGE_LOG_RECORD_H

@@ -15,8 +15,8 @@
 
 struct writer;
 
-/* Start the thread; it connects at once.  Answered entries go into @unfolded, and @wake is called for
- * them.  NULL: no memory or no thread. */
+/* Start the thread; it connects at once.  Answered entries go into @unfolded, and @wake is called
+ * for them.  NULL: no memory or no thread. */
 struct writer *writer_start(struct core *core, struct unfolded *unfolded);
 
 /* Take a job with its chunk made.  Thread-safe.  False (and *ret_err): not taken, done() was not

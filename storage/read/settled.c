@@ -10,8 +10,10 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
+#define COUNT_MS     250 /* then the cursors are read again: another process may have counted */
 #define PAUSE_MAX_MS 16
-#define MARGIN_MS    20 /* before the deadline: a reading that it cuts off would cost the connection */
+/* Before the deadline: a reading that the deadline cuts off would cost the connection. */
+#define MARGIN_MS 20
 
 void settled_release(struct settled *settled)
 {
@@ -137,7 +139,9 @@ enum storage_err settled_await(struct settled *settled, struct core *core, struc
     job->detail[0] = '\0';
     enum storage_err err = read_again(&w, true);
     while (err == STORAGE_OK && settled->n > 0) {
-        w.why = core_catch_up(core, job->deadline_ms - MARGIN_MS);
+        int64_t until_ms = monotonic_ms() + COUNT_MS;
+        int64_t last_ms = job->deadline_ms - MARGIN_MS;
+        w.why = core_catch_up(core, until_ms < last_ms ? until_ms : last_ms);
         /* Where nothing was counted, or what was counted was not all, another process may do it. */
         if (w.why != STORAGE_OK || pause_ms > 0) {
             (void)poll(NULL, 0, pause_ms);

@@ -96,7 +96,8 @@
  *
  *     t:{0}:heads                       hash          <log> -> its head (log_state.h): the register
  *                                                     of all logs
- *     t:{0}:log:<log>                   stream        entries that are not counted yet (log/entry.h)
+ *     t:{0}:log:<log>                   stream        entries that are not counted yet
+ * (log/entry.h)
  *     t:{0}:key:<digest>                string        the record of a key (log/record.h); expires
  *
  * Rate limits, in the partition of the key.  A policy has no ':'; without a policy <policy> is

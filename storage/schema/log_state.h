@@ -2,8 +2,8 @@
  *
  * Layer: storage, pure.  Thread-safe: no state.
  *
- * A log is a stream of requests that were acknowledged and are to be counted in the partitions.  Its
- * entries have the numbers 1, 2, 3 and so on.  Two hashes tell how far a log is:
+ * A log is a stream of requests that were acknowledged and are to be counted in the partitions.
+ * Its entries have the numbers 1, 2, 3 and so on.  Two hashes tell how far a log is:
  *
  *     t:{0}:heads   a field for each log that is open: its head, "n era time"
  *     t:{p}:state   a field for each log of which partition p has counted something: its cursor

@@ -6,6 +6,7 @@ import pytest
 
 from lib.activity import DAY_S, ActivityModel, date_of, indices, pages, streaks
 from lib.client import JSON
+from lib.log import counted
 
 ACTIONS = ["checkin", "buy", "a.b:c_d-e"]
 # one user each, also those that look alike
@@ -281,6 +282,7 @@ def test_what_is_known_is_not_sent_again(redis, http, site):
     """A second event of the same users and day asks for no name and sets no bit."""
     events = [{"page": "/", "user": f"k{i}", "site": site} for i in range(200)]
     http.accept(events)
+    counted(http)
 
     def calls():
         stats = {line.split(":")[0]: int(line.split("calls=")[1].split(",")[0])
@@ -289,8 +291,10 @@ def test_what_is_known_is_not_sent_again(redis, http, site):
 
     before = calls()
     http.accept(events)
+    counted(http)
     assert calls() == before
     http.accept([{**e, "actions": ["more"]} for e in events])
+    counted(http)
     assert before < calls() <= before + 16 and http.question("/dau", site=site, action="more")["users"] == 200
     check_indices(redis, site)
 

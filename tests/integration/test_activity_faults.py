@@ -1,5 +1,6 @@
 """Activity while things break: who was acknowledged is counted, nobody has another one's index, nothing is left behind."""
 
+import signal
 import threading
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from lib.activity import DAY_S, date_of, indices, pages
 from lib.client import Unknown
 from lib.clock import epoch
+from lib.log import counted
 from lib.proxy import CUTS, Fault
 from lib.waiting import wait_until
 
@@ -117,20 +119,31 @@ def test_cut_while_users_come(start_redis, start_proxy, start_tallyd, site, poin
 
 
 def test_data_that_goes_back(start_redis, start_tallyd, site):
-    """Redis lost its last users; another process gave their indices to others.  What was remembered is of no use."""
+    """Redis lost its last users; another process gave their indices to others.  What was remembered is of no use: who was
+    acknowledged by a process that lives comes back, with an index of his own."""
     redis = start_redis()
     one = start_tallyd("--partitions", "1", redis=redis, name="one")
     two = start_tallyd("--partitions", "1", redis=redis, name="two")
     first, second = one.client(), two.client()
     first.accept({"site": site, "page": "/", "user": "kept"})
+    counted(first)
     redis.command("SAVE")
     first.accept([{"site": site, "page": "/", "user": u} for u in ("lost-1", "lost-2")])
+    counted(first)  # it knows their indices
+    one.signal(signal.SIGSTOP)
     redis.kill()
     redis.start()
-    wait_until(lambda: second.post([{"site": site, "page": "/", "user": "other"}]).status == 202, "counted again")
+    try:
+        wait_until(lambda: second.post([{"site": site, "page": "/", "user": u} for u in ("other-1", "other-2")]).status == 202,
+                   "counted again")
+        assert sorted(second.question("/active/users", site=site)["users"]) == ["kept", "other-1", "other-2"]
+    finally:
+        one.signal(signal.SIGCONT)
     wait_until(lambda: first.post([{"site": site, "page": "/", "user": u} for u in ("kept", "lost-1")]).status == 202, "counted again")
-    assert sorted(second.question("/active/users", site=site)["users"]) == ["kept", "lost-1", "other"]
-    assert second.question("/dau", site=site)["users"] == 3
+    everybody = ["kept", "lost-1", "lost-2", "other-1", "other-2"]
+    assert sorted(second.question("/active/users", site=site)["users"]) == everybody
+    assert second.question("/dau", site=site)["users"] == 5
+    assert second.count("pv", site=site, from_="now-1h") == 7
     check_store(redis, site)
 
 
@@ -167,6 +180,7 @@ def test_forgetting_that_was_broken_off_is_finished(start_redis, start_tallyd, s
     tallyd = start_tallyd(*FEW, redis=redis)
     http = tallyd.client()
     http.accept([{"site": site, "page": "/", "user": u, "actions": ["x"]} for u in ("a", "b")])
+    counted(http)
     half_forgotten(redis, site, "a")
     assert http.question("/dau", site=site)["users"] == 2
     if who == "the leader":
@@ -220,6 +234,7 @@ def test_a_redis_that_is_full(start_redis, start_tallyd, site):
 def test_questions_leave_nothing_behind(redis, tallyd, http, site):
     """No key is made by a question, temporary or not."""
     http.accept([{"site": site, "page": "/", "user": i} for i in range(100)])
+    counted(http)
 
     def keys():
         return {k for k in redis.command("KEYS", "*") if k.rpartition(":")[2] not in ("lock", "fence", "probe")}
@@ -238,6 +253,7 @@ def test_days_are_kept_as_long_as_was_said(start_world, site):
     world = start_world("2026-03-01 10:00:10", *FEW, "--keep-minutes", "2h", "--keep-hours", "2d", "--keep-days", "32d")
     http, begin = world.http, epoch("2026-03-01") // DAY_S
     http.accept([{"site": s, "page": "/", "user": "u", "ts": (begin - back) * DAY_S} for s in (site, site + "-dead") for back in (0, 5, 31)])
+    counted(http)
 
     def bitmaps(of):
         return sorted(k.rpartition(":")[2] for k in world.redis.command("KEYS", f"t:*:act:{of}:*"))
@@ -252,6 +268,7 @@ def test_days_are_kept_as_long_as_was_said(start_world, site):
     assert [dau(begin - back) for back in (0, 5, 23, 24, 31)] == [1, 1, 0, 422, 422]
     wait_until(lambda: bitmaps(site) == bitmaps(site + "-dead") == ["20260224", "20260301"], "the old day is swept away", deadline_s=30)
     http.accept({"site": site, "page": "/", "user": "u", "ts": (begin - 31) * DAY_S})  # months are kept: it counts there
+    counted(http)
     assert bitmaps(site) == ["20260224", "20260301"]
     answer = http.get("/active", site=site, from_=date_of(begin - 31), to=date_of(begin))
     assert answer.status == 422 and date_of(begin - 23) in answer.json["detail"], answer

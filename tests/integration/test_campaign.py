@@ -6,7 +6,7 @@ import pytest
 
 from lib.campaign import Report, kills, positions
 
-EVENTS = 300  # a flush of a few scripts
+STEPS = 6  # of so many positions one, in each way another one
 
 
 @pytest.mark.parametrize("embedded", [True, False], ids=["its own Redis", "another Redis"])
@@ -18,13 +18,13 @@ def test_kills(chance, seed, embedded):
     assert report.kills >= 8 and report.acknowledged > 100
 
 
-def test_every_position_of_a_flush(seed):
+def test_positions_of_an_append_and_its_fold(seed):
     report = Report(seed)
     positions(report, only={"command-before", "command-inside", "command-after", "reply-before", "reply-inside", "reply-after",
-                            "delay", "LOADING", "OOM", "READONLY", "MISCONF", "BUSY", "NOSCRIPT"}, events=EVENTS)
+                            "delay", "LOADING", "OOM", "READONLY", "MISCONF", "BUSY", "NOSCRIPT"}, steps=STEPS)
     print(report.line())
     report.check()
-    assert report.positions >= 12  # how many scripts a flush has, depends on what they take here (pace.h)
+    assert report.positions >= 13 * 6  # how many commands a fold has, depends on what they take here (pace.h)
 
 
 def test_a_report_that_finds_something():

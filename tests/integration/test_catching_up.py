@@ -5,6 +5,7 @@ import time
 import pytest
 
 from lib.clock import epoch, rfc3339
+from lib.log import counted
 from lib.waiting import wait_until
 
 FEW = ("--partitions", "4")
@@ -30,6 +31,7 @@ def test_down_for_longer_than_anything_is_kept(start_world, site, down):
     world = start_world("2026-01-10 08:00:10", *SHORT)
     world.move("2026-01-10 08:58:00")
     world.post(some(site, epoch("2026-01-10 08:00")))
+    counted(world.http)
     world.tallyd.kill()
     written = {k: world.redis.command("PTTL", k) for k in keys(world, site, "m")}
     assert written and set(written.values()) == {-1}

@@ -1,8 +1,8 @@
 """What an answer to a write promises while Redis does not take it: 202 is counted once, 503 never (also not later),
 504 at most once.
 
-Requests come at set times, so that those of one flush have different deadlines: who is late is answered while the flush
-goes on for the others.  One partition: then a 202 behind the others means that they were all dealt with.
+Requests come at set times, so that those of one entry have different deadlines: who is late is answered while the entry
+goes on for the others.  A log has an order: a 202 behind the others means that they were all dealt with.
 """
 
 import signal
@@ -17,7 +17,7 @@ from lib.resp import RespError
 from lib.waiting import wait_until
 
 ONE = ("--partitions", "1")
-BIG = 9000  # events: so many must wait before a second flush begins behind a first one of as many
+BIG = 9000  # events: so many must wait before a second entry begins behind a first one of as many
 
 
 class Volley:
@@ -67,7 +67,7 @@ class Volley:
         assert set(self.answers) == set(self.sent) and None not in self.answers.values(), self.answers
         assert set(self.answers.values()) <= {202, 503, 504}, self.answers
         http = self.tallyd.client()
-        # behind all others in the lane of the partition: what stands before it is applied or given up
+        # behind all others in the log: what stands before it is appended or given up
         wait_until(lambda: self.post(f"end/{time.monotonic_ns()}") == 202, "a last request is accepted")
         wait_until(lambda: http.get("/pv").status == 200, "questions are answered")
         for name, n in self.sent.items():
@@ -129,8 +129,8 @@ def between(start_redis, start_proxy, start_tallyd):
     return start
 
 
-def test_busy_while_a_flush_has_several_deadlines(between, site):
-    """Two flushes are under way and refused (BUSY); when the first one's client has given up, those who wait make the
+def test_busy_while_an_entry_has_several_deadlines(between, site):
+    """Two entries are under way and refused (BUSY); when the first one's client has given up, those who wait make the
     third.  Its early clients are late before its last one, for whom it is sent until Redis takes it."""
     tallyd, _, busy = between("2s", Busy)
     assert Volley(tallyd, site).post("before") == 202
@@ -149,8 +149,8 @@ def test_busy_while_a_flush_has_several_deadlines(between, site):
     assert volley.answers["last"] == 202, "Redis was well again before its deadline"
 
 
-def test_stopped_while_a_flush_has_several_deadlines(between, site):
-    """A big flush is on its way; the next one, behind it and not sent yet, has clients with different deadlines."""
+def test_stopped_while_an_entry_has_several_deadlines(between, site):
+    """A big entry is on its way; the next one, behind it and not sent yet, has clients with different deadlines."""
     tallyd, _, stopped = between("2s", Stopped)
     assert Volley(tallyd, site).post("before") == 202
     stopped.begin()

@@ -8,13 +8,15 @@ import collections
 import os
 import random
 import re
+import shutil
 import struct
 import subprocess
 import time
 
 import pytest
 
-from lib.process import ROOT
+from lib.process import ROOT, short_directory
+from lib.proxy import CUTS, Fault, Proxy
 
 TIMEOUT_S = 1800
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -479,22 +481,56 @@ def test_over_moves_on_with_an_id_and_gets_a_new_one_for_what_is_late(redis, too
         assert third != second and ver3 != ver
 
 
-@pytest.mark.parametrize("cut", range(0, 24))
-def test_lost_connections_lose_and_double_nothing(redis, tool, cleanup, cut):
-    """The connections of the tool are killed again and again while it folds."""
-    rng = random.Random(SEED * 100 + cut)
+STEPS = {  # which command is cut, and which one of them
+    "watch": (b"WATCH", 1), "heads": (b"HGETALL", 1), "look": (b"HMGET", 3), "multi": (b"MULTI", 1), "state": (b"HSET", 2),
+    "counts": (b"PFADD", 5), "exec": (b"EXEC", 1), "next": (b"EXEC", 2), "unasked": (b"TIME", 3)}
+
+
+@pytest.mark.parametrize("point", CUTS)
+@pytest.mark.parametrize("step", STEPS)
+def test_lost_connections_lose_and_double_nothing(redis, tool, cleanup, step, point):
+    name, nth = STEPS[step]
+    rng = random.Random(f"{SEED} {step} {point}")
+    redis.command("FLUSHALL")
+    directory = short_directory()
+    cleanup.append(lambda: shutil.rmtree(directory))
+    proxy = Proxy(directory, redis.path)
+    cleanup.append(proxy.close)
+    t, model, now = tool(proxy.url), Model(int(redis.time())), int(redis.time())
+    t.do(f"begin {OWN}")
+    fired = 0
+    for n in range(1, 7):
+        put(t, model, n, traffic(rng, 200, now), now)
+        fault = Fault(point, nth=nth, match=lambda args: args[0].upper() == name)
+        if n % 2:
+            proxy.arm(fault)
+        assert t.fold() == "ok"
+        proxy.disarm()
+        fired += fault.fired
+    assert fired > 0 or nth > 1
+    check(redis, model)
+
+
+def test_connections_that_are_killed_at_any_time(redis, tool):
+    """All of the tool's but the one that it appends over; a process that is cut off from all is killed elsewhere."""
+    rng = random.Random(SEED)
     t, model, now = arrange(redis, tool)
     t.do(f"begin {OWN}")
+    killed = 0
     with redis.connect() as admin:
-        for n in range(1, 15):
+        for n in range(1, 80):
             put(t, model, n, traffic(rng, 60, now), now)
             t.process.stdin.write("fold 20000\n")
             t.process.stdin.flush()
             time.sleep(rng.random() * 0.004)
             for line in admin.command("CLIENT", "LIST").splitlines():
-                if re.search(r" cmd=(exec|watch|hmget|unwatch|multi|hgetall|time|exists|evalsha) ", line) and " cmd=client" not in line:
-                    newest = re.search(r"id=(\d+)", line)[1]
-                    if int(newest) > 3 and " cmd=xadd" not in line and " cmd=hset" not in line:
-                        admin.command("CLIENT", "KILL", "ID", newest)
+                number, command = re.search(r"id=(\d+) .* cmd=(\S+)", line).groups()
+                if command.split("|")[0] not in ("client", "xadd", "hset", "hsetnx"):
+                    killed += admin.command("CLIENT", "KILL", "ID", number) if alive(admin, number) else 0
             assert t.process.stdout.readline() == "ok\n"
     check(redis, model)
+    assert killed > 20
+
+
+def alive(admin, number):
+    return f"id={number} " in admin.command("CLIENT", "LIST", "ID", number)

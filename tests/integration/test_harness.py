@@ -82,6 +82,26 @@ def test_proxy_injects_errors_in_order(start_redis, start_proxy):
     assert answers == [1, "OOM command not allowed", "OOM command not allowed", 2, 3]
 
 
+@pytest.mark.parametrize("nth, answers, n", [
+    (1, ["OOM", 1, 2, "ERR EXEC without MULTI"], "2"), (2, ["OK", "OOM", "QUEUED", "EXECABORT"], None),
+    (4, ["OK", "QUEUED", "QUEUED", "OOM"], None)], ids=["MULTI", "in it", "EXEC"])
+def test_a_transaction_of_which_a_command_is_refused(start_redis, start_proxy, nth, answers, n):
+    """As Redis does it: nothing is done; but where MULTI is refused, the others are no transaction."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    with Resp.unix(proxy.path, 5) as connection:
+        proxy.arm(Fault("error", nth=nth, text="OOM", match=is_any))
+        found = []
+        for words in (("MULTI",), ("INCR", "n"), ("INCR", "n"), ("EXEC",)):
+            try:
+                found.append(connection.command(*words))
+            except RespError as error:
+                found.append(str(error).split()[0] if answers[len(found)] == "EXECABORT" else str(error))
+        assert found == answers
+        assert redis.command("GET", "n") == n
+        assert connection.command("PING") == "PONG"
+
+
 def test_proxy_holds(start_redis, start_proxy):
     redis = start_redis()
     proxy = start_proxy(redis)

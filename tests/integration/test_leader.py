@@ -7,6 +7,7 @@ import time
 import pytest
 
 from lib.clock import FakeClock, epoch
+from lib.log import counted
 from lib.process import ROOT, run, short_directory
 from lib.resp import RespError
 from lib.waiting import wait_until
@@ -233,6 +234,7 @@ def test_a_leader_that_stood_still_does_not_write(start_redis, start_proxy, star
     stale = start_tallyd(*ONE, redis=proxy, name="stale")
     wait_until(lambda: leads(stale), "the first one leads")
     stale.client().accept([{"site": site, "page": f"/{i}", "user": i} for i in range(500)])
+    counted(stale.client())
     of_pass = redis.command("KEYS", "t:*:state")[0].replace(":state", ":pass")
     clock.set("2026-03-10 09:00:40")
     proxy.delay_s = 0.1  # so that the pass can be caught in the middle
@@ -245,13 +247,14 @@ def test_a_leader_that_stood_still_does_not_write(start_redis, start_proxy, star
     heir = start_tallyd(*ONE, redis=redis, name="heir")
     http = heir.client()
     http.accept({"site": site, "page": "/0"})
+    counted(http)
     wait_until(lambda: leads(heir), "the other one leads", deadline_s=LEASE_S + 5)
     wait_until(lambda: redis.command("HGET", of_pass, "pass") is None, "it finishes the pass")
     assert int(redis.command("HGET", of_pass, "ftok")) > int(stuck[2])
 
     def state():
-        """What rollups write, key by key."""
-        keys = [k for k in redis.command("KEYS", "*") if not any(f":{kind}" in k for kind in ("once:", "lock", "visit:", "wish"))]
+        """What rollups write, key by key.  Logs have a heartbeat."""
+        keys = [k for k in redis.command("KEYS", "*") if not any(f":{kind}" in k for kind in ("heads", "lock", "visit:", "wish"))]
         with redis.connect() as connection:
             return {k: connection.command("DUMP", k, raw=True) for k in keys}
 

@@ -7,6 +7,7 @@ import threading
 
 from lib.clock import FakeClock, epoch, rfc3339
 from lib.process import Redis, short_directory
+from lib.proxy import Fault
 from lib.remembering import clients, questions, window, world
 from lib.waiting import wait_until
 from lib.world import FOREVER
@@ -199,9 +200,10 @@ def test_little_memory_and_a_large_site(start_redis, start_tallyd, site, chance)
         assert pages_of(small, limit=40, **question) == pages_of(plain, limit=40, **question)
 
 
-def test_a_question_for_top_pages_takes_two_round_trips(start_proxy, start_tallyd, cleanup, site, chance):
-    """Of a day with an hour under way: one for pages, one for the visitors of the first of them.  No reply to the first one
-    is there before all of it is sent, and so with the second: what waits for an answer would never come."""
+def test_a_question_for_top_pages_takes_three_round_trips(start_proxy, start_tallyd, cleanup, site, chance):
+    """Of a day with an hour under way: one that tells whether all that was acknowledged is counted, one for pages, one for the
+    visitors of the first of them.  No reply to any of them is there before all of it is sent: what waits for an answer would
+    not come so soon."""
     directory = short_directory()
     directory.mkdir(exist_ok=True)
     redis = Redis(directory, clock=FakeClock(directory, "2026-03-10 10:30:10")).start()
@@ -215,12 +217,17 @@ def test_a_question_for_top_pages_takes_two_round_trips(start_proxy, start_tally
     taken = []
     thread = threading.Thread(target=lambda: taken.append(pages_of(http, **asked)), daemon=True)
     proxy.hold_replies()
-    sent = list(proxy.commands).count("EXEC")
+    sent = {name: list(proxy.commands).count(name) for name in ("HGETALL", "HMGET")}
     thread.start()
-    wait_until(lambda: list(proxy.commands).count("EXEC") == sent + 16, "all partitions are asked, in one piece each")
+    wait_until(lambda: list(proxy.commands).count("HMGET") == sent["HMGET"] + 16, "all partitions are asked for their cursors")
+    assert list(proxy.commands).count("HGETALL") == sent["HGETALL"] + 1, "and the logs for their heads"
+    sent = list(proxy.commands).count("EXEC")
+    late = proxy.arm(Fault("reply-late", match=lambda args: args[0] == b"EXEC", late_s=3))  # the next replies wait again
+    proxy.hold_replies(False)
+    wait_until(lambda: list(proxy.commands).count("EXEC") == sent + 16, "all partitions are asked, in one piece each", deadline_s=2.5)
+    assert late.fired == 1 and thread.is_alive()
     sent += 16
     scans = list(proxy.commands).count("HSCAN")
-    proxy.hold_replies(False)
     thread.join(20)
     assert taken[0][1] > 40
     assert list(proxy.commands).count("EXEC") - sent <= 10, "then the first pages that are in minutes of this hour"

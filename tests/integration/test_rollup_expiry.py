@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from lib.clock import epoch
+from lib.log import counted
 from lib.proxy import is_script
 from lib.waiting import wait_until
 
@@ -42,6 +43,7 @@ def test_a_part_s_time_ends_between_the_advance_and_the_second_list(start_world,
     world.move("2026-03-10 10:02:00")
     at = epoch("2026-03-10 10:00:30")
     world.post([{"site": site, "page": p, "user": f"u{p}", "ip": "192.0.2.7", "ts": at} for p in PAGES])
+    counted(world.http)
     before = minutes(world, site)
     assert len(before) >= 2 * len(PAGES) + 4 and set(before.values()) == {-1}
     world.tallyd.stop()
@@ -59,6 +61,7 @@ def test_a_part_s_time_ends_between_the_advance_and_the_second_list(start_world,
     there = sorted(k.split(":", 5)[5] for k in before if k.startswith(f"t:{gate.tag}:uv:") and k.count(":/") == 1)
     assert len(there) >= 2, before
     world.post([{"site": site, "page": there[0], "user": "late", "ip": "192.0.2.8", "ts": at}])
+    counted(world.http)
     after = minutes(world, site)
     views = f"t:{gate.tag}:pv:{site}:m202603101000"
     assert after[views] > 0 and after[f"t:{gate.tag}:uv:{site}:m202603101000:{there[1]}"] == -1

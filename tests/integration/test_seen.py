@@ -8,6 +8,7 @@ import pytest
 
 from lib.client import Unknown
 from lib.clock import epoch
+from lib.log import counted
 from lib.proxy import Fault
 from lib.waiting import wait_until
 
@@ -70,6 +71,7 @@ def test_it_is_visible_when_the_202_arrives(http, site):
 
 def test_visitors_without_user_are_not_remembered(redis, http, site):
     http.accept({"site": site, "page": "/a", "ip": "192.0.2.1"})
+    counted(http)
     assert not keys(redis, site)
 
 
@@ -93,6 +95,7 @@ def test_bad_questions(http, params, parameter):
 def test_off(redis, start_tallyd, site):
     tallyd = start_tallyd("--seen", "off", redis=redis)
     tallyd.client().accept({"site": site, "page": "/a", "user": "u"})
+    counted(tallyd.client())
     assert not keys(redis, site)
     response = tallyd.client().get("/seen", user="u", page="/a")
     assert response.status == 422 and "--seen off" in response.json["detail"]
@@ -100,6 +103,8 @@ def test_off(redis, start_tallyd, site):
 
 def test_no_names_are_stored(redis, http, site):
     http.accept([{"site": site, "page": "/a-page-of-its-own", "user": f"a-user-of-his-own-{i}"} for i in range(50)])
+    counted(http)
+    assert keys(redis, site)
     for key in keys(redis, site):
         assert "own" not in key and "own" not in str(redis.command("GET", key))
 
@@ -156,6 +161,7 @@ def test_segments(start_redis, start_tallyd, site, rules, least, longest):
     http = tallyd.client()
     events = pairs(10 * LOG, "a", site)
     post(http, events[:1])
+    counted(http)
     filter_ = keys(redis, site, ":log")[0].replace(":log", ":filter")
     if rules == "2":
         redis.command("HSET", filter_, "ver", "", "capacity", "1000000", "error", "0.002", "rules", rules, "n", "0")
@@ -175,6 +181,7 @@ def test_what_somebody_left_half_folded(start_redis, start_tallyd, site):
     http = tallyd.client()
     first = pairs(1000, "a", site)
     post(http, first)
+    counted(http)
     (log,) = keys(redis, site, ":log")
     redis.command("RENAME", log, log.replace(":log", ":old"))
     assert not missing(http, first, 7)
@@ -350,6 +357,7 @@ def test_a_month_that_begins_meanwhile(start_world):
     wait_until(lambda: other.question("/pv", from_="now-1m")["to"] > "2026-02", "the other has heard of February")
     other.accept({"site": "s", "page": "/a", "user": "u", "ts": epoch("2026-01-31T23:59:00Z")})
     other.accept({"site": "s", "page": "/b", "user": "u"})
+    counted(other)
     assert month_keys(world, "s") == {"202602"}
     assert seen(world.http, "u", "/a", site="s") and seen(world.http, "u", "/b", site="s")
 

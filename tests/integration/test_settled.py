@@ -114,7 +114,7 @@ def test_what_is_appended_meanwhile_is_not_waited_for(server, tallyd, site):
     log = FakeLog(server, 3)
     asking = Asking(tallyd, WAITING["uv"], site)
     still_waits(server, asking)
-    log.head(1000)
+    log.append()
     FakeLog(server, 5)
     still_waits(server, asking)
     log.cursor("3")
@@ -140,7 +140,7 @@ def test_many_logs(server, tallyd, site):
     for log in logs:
         log.cursor("1")
     assert tallyd.client().get("/uv", site=site, **HOUR).status == 200
-    logs[17].head(2)
+    logs[17].append()
     asking = Asking(tallyd, WAITING["uv"], site)
     still_waits(server, asking)
     logs[17].cursor("2")

@@ -3,8 +3,8 @@ audited.  Everything by chance comes from one seed.
 
 kills(): SIGKILL of tallyd, of Redis, of both, and again while they come back.  Half of the clients send Idempotency-Keys, and
 each batch until it is acknowledged.
-positions(): a flush is harmed at its first command, its second.. until none is left that it could be, as SQLite tests I/O
-errors; in each way that the proxy knows.
+positions(): an append and the fold behind it are harmed at their first command, the second.. until none is left that could
+be, as SQLite tests I/O errors; in each way that the proxy knows.
 """
 
 import os
@@ -12,7 +12,8 @@ import signal
 import time
 from dataclasses import dataclass, field
 
-from .ledger import Clients, Ledger
+from .ledger import EVENTS, Clients, Ledger
+from .log import OfTheLog
 from .process import Redis, Tallyd
 from .proxy import CUTS, Fault, Proxy
 from .waiting import wait_until
@@ -20,7 +21,6 @@ from .waiting import wait_until
 FEW = ("--partitions", "4")
 FIRST_S = 2.0  # the first 202 after a fault ended
 TIMEOUT_S = 10.0  # --request-timeout's default
-MANY = 700  # events of a flush that needs several scripts
 ERRORS = (
     "LOADING Redis is loading the dataset in memory",
     "OOM command not allowed when used memory > 'maxmemory'.",
@@ -126,7 +126,7 @@ def kills(report, chance, goal, embedded, clients=4):
             while done < goal:
                 load.more(4)
                 what = chance.choice(["tallyd", "redis", "tallyd redis"])
-                time.sleep(chance.uniform(0, 0.03))  # somewhere in a flush
+                time.sleep(chance.uniform(0, 0.03))  # somewhere in an append or a fold
                 done += victims.kill(what)
                 while chance.random() < 0.4:  # again while it recovers
                     victims.spawn()
@@ -148,46 +148,67 @@ def kills(report, chance, goal, embedded, clients=4):
 
 
 def ways():
-    """(name, fault at a position, statuses that may be answered)."""
+    """(name, fault at a position, statuses that a request may be answered whose append is harmed)."""
     for point in CUTS:
-        yield point, (lambda n, p=point: Fault(p, nth=n)), {202, 504}
-    yield "delay", (lambda n: Fault("reply-late", nth=n, late_s=0.1)), {202}
-    yield "delay beyond the deadline", (lambda n: Fault("reply-late", nth=n, late_s=1.3)), {202, 504}
-    yield "black hole", (lambda n: Fault("reply-hole", nth=n, late_s=1.3)), {202, 504}
+        yield point, (lambda n, p=point: Fault(p, nth=n, match=OfTheLog())), {202, 504}
+    yield "delay", (lambda n: Fault("reply-late", nth=n, late_s=0.1, match=OfTheLog())), {202}
+    yield "delay beyond the deadline", (lambda n: Fault("reply-late", nth=n, late_s=1.3, match=OfTheLog())), {202, 504}
+    yield "black hole", (lambda n: Fault("reply-hole", nth=n, late_s=1.3, match=OfTheLog())), {202, 504}
     for text in ERRORS:
         transient = text.split()[0] in ("LOADING", "BUSY", "NOSCRIPT", "READONLY")
-        yield text.split()[0], (lambda n, t=text: Fault("error", nth=n, text=t)), {202} if transient else {503, 504}
+        yield text.split()[0], (lambda n, t=text: Fault("error", nth=n, text=t, match=OfTheLog())), {202} if transient else {503, 504}
 
 
-def positions(report, only=None, most=10**9, events=MANY):
-    """Every position of a flush, in every way (or those whose names are in `only`)."""
+def folded(http, site):
+    """Wait until all is counted that was acknowledged."""
+    wait_until(lambda: http.get("/pv", site=site).status == 200, "a question is answered", pause_s=0.002)
+
+
+def position(report, http, ledger, name, nth, fault, allowed):
+    """One request and one question while the fault is armed."""
+    status = ledger.send(http, f"{nth}")
+    begin = time.monotonic()
+    asked = http.get("/pv", site=ledger.site, from_="now-1h")
+    took_s = max(time.monotonic() - begin, ledger.slowest_s)
+    least, most = len(ledger.counted), len(ledger.counted) + len(ledger.unknown)
+    if status not in (allowed if nth == 1 else {202}):  # the first command is the append
+        report.faults.append(f"{name} at {nth}: {status}")
+    if asked.status != 503 and not (asked.status == 200 and least <= asked.json["pv"] <= most):
+        report.faults.append(f"{name} at {nth}: {asked}, not {least} to {most}")
+    if took_s > 1.15:
+        report.faults.append(f"{name} at {nth}: answered after {took_s:.2f} s, not within 1 s")
+    return fault.fired
+
+
+def positions(report, only=None, steps=1):
+    """Every position of an append and its fold, in every way (or those whose names are in `only`); with `steps` the first
+    ones, and then one of so many."""
     redis = Redis().start()
     proxy = Proxy(redis.directory, redis.path)
     tallyd = Tallyd(*FEW, "--request-timeout", "1s", redis=proxy)
     try:
         tallyd.start()
         http = tallyd.client()
-        for name, fault_at, allowed in ways():
+        for way, (name, fault_at, allowed) in enumerate(ways()):
             if only is not None and name not in only:
                 continue
-            ledger = Ledger("positions-" + name.lower().replace(" ", "-"), events)
+            ledger = Ledger("positions-" + name.lower().replace(" ", "-"), EVENTS)
             after = Ledger(ledger.site + "-after", 1)
             assert ledger.send(http, "warm") == 202
-            for nth in range(1, most + 1):
+            nth = 1
+            while True:
+                folded(http, ledger.site)
                 fault = proxy.arm(fault_at(nth))
-                status = ledger.send(http, f"{nth}")
+                fired = position(report, http, ledger, name, nth, fault, allowed)
                 proxy.disarm()
-                if not fault.fired:
-                    break  # the flush has no such position
+                if not fired:
+                    break  # append and fold have no such position
                 report.positions += 1
-                if status not in allowed:
-                    report.faults.append(f"{name} at {nth}: {status}")
-                if ledger.slowest_s > 1.1:
-                    report.faults.append(f"{name} at {nth}: answered after {ledger.slowest_s:.2f} s, not within 1 s")
                 begin = time.monotonic() + (fault.late_s if name == "black hole" else 0)
                 again = iter(range(10**6))
                 wait_until(lambda n=nth, a=again: after.send(http, f"{n}/{next(a)}") == 202, "a first 202", pause_s=0.002)
                 report.first(f"{name} at {nth}", time.monotonic() - begin)
+                nth += 1 if nth < 4 else steps if nth > 4 else 1 + way % steps
             report.rounds += 1
             report.add(ledger, tallyd)
             report.add(after, tallyd)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from .client import Unknown
 from .waiting import wait_until
 
-EVENTS = 8  # of a batch: over several partitions, in one script
+EVENTS = 8  # of a batch: over several partitions
 AT_ONCE = 50  # pages asked for together
 SAMPLE = 100  # pairs (user, page) that are asked for
 
@@ -53,7 +53,7 @@ class Ledger:
                 self.counted += pages
                 self.open_keyed.pop(name, None)
             elif keyed:
-                assert status in (409, 503, 504, None), answer
+                assert status in (503, 504, None), answer
                 self.open_keyed[name] = pages
             elif status == 503:
                 assert int(answer.headers["Retry-After"]) >= 1

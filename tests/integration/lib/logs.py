@@ -37,6 +37,12 @@ class FakeLog:
         redis = self.redis
         redis.command("HSET", self.heads, self.id, f"{n} 0123456789abcdef {int((redis.time() - silent_s) * 1000)}")
 
+    def append(self):
+        """One more entry."""
+        self.n += 1
+        self.redis.command("XADD", self.stream, f"{self.n}-0", "h", b"\xff", "p", b"\xff\xff\xff")
+        self.head(self.n)
+
     def cursor(self, text, keys=None):
         """Set the cursor of all partitions, or of those with these keys."""
         for key in keys or states(self.redis):

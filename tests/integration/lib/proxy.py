@@ -11,7 +11,8 @@ Points:  command-before  the command and what follows is not sent on
          reply-before    Redis has answered; nothing of it is given back
          reply-inside    half of the answer's bytes are given back
          reply-after     all of it is given back
-         error           the command is not sent on; `text` is the answer; the connection stays
+         error           the command is not sent on; `text` is the answer; the connection stays.  As in Redis, a
+                         MULTI that was refused a command, or its EXEC, comes to nothing
          reply-late      Redis has answered; this answer and those behind it come `late_s` later
          reply-hole      no answer comes any more, for `late_s`; then the connection is cut
 At all up to reply-after the connection is cut on both sides.
@@ -167,12 +168,22 @@ class Proxy:
             return fault
 
 
+@dataclass
+class Swap:
+    """What stands in place of Redis's reply."""
+
+    reply: bytes
+    point: str = "swap"
+
+
 class Connection:
     """Two threads: commands up, replies down.  `expected` has one entry for each reply to give back."""
 
     def __init__(self, proxy, client, server):
         self.proxy, self.client, self.server = proxy, client, server
-        self.expected = deque()  # None: a plain reply; Fault: harm it; bytes: give these instead
+        # None: a plain reply; Fault: harm it; bytes: give these, Redis was not asked; Swap: give these instead of its reply
+        self.expected = deque()
+        self.in_multi = self.is_void = False  # MULTI was sent on; one of its commands was refused
         self.lock = threading.Lock()
         self.thawed = threading.Event()  # cleared: frozen
         self.thawed.set()
@@ -212,9 +223,11 @@ class Connection:
             while (end := frame_end(data, at)) is not None:
                 frame = data[at:end]
                 at = end
-                fault = self.proxy.judge(parse(frame)[0])
-                if fault is None:
-                    self._expect(None)
+                args = parse(frame)[0]
+                fault = self.proxy.judge(args)
+                frame, fault = self._transaction(args[0].upper(), frame, fault)
+                if fault is None or fault.point == "swap":
+                    self._expect(fault)
                 elif fault.point == "error":
                     # what stands before it must be answered first: send that on, then queue the error
                     self._send_up(pass_on)
@@ -231,6 +244,21 @@ class Connection:
             del data[:at]
             self._send_up(pass_on)
         self.thawed.wait()
+
+    def _transaction(self, name, frame, fault):
+        """(what is sent on, what becomes of its reply), with regard to MULTI."""
+        refused = fault is not None and fault.point == "error"
+        if not self.in_multi:
+            self.in_multi, self.is_void = name == b"MULTI" and not refused, False
+            return frame, fault
+        if name not in (b"EXEC", b"DISCARD"):
+            self.is_void = self.is_void or refused
+            return frame, fault
+        self.in_multi = False
+        if name == b"DISCARD" or not (refused or self.is_void):
+            return frame, fault
+        text = fault.text if refused else "EXECABORT Transaction discarded because of previous errors."
+        return encode((b"DISCARD",)), Swap(b"-" + text.encode() + b"\r\n") if fault is None or refused else fault
 
     def _send_up(self, data):
         self.proxy.flow.wait()
@@ -285,6 +313,8 @@ class Connection:
                     fault = self.expected.popleft() if self.expected else None
                     if fault is not None and (fault.point == "reply-before" or fault.point.startswith("command")):
                         return
+                    if fault is not None and fault.point == "swap":
+                        frame, fault = fault.reply, None
                     if fault is not None and fault.point in ("reply-late", "reply-hole"):
                         time.sleep(fault.late_s)  # the fault itself
                         if fault.point == "reply-hole":

@@ -49,8 +49,7 @@ class World:
         return self.clock.now()
 
     def stroll(self, at):
-        """move() in steps of 20 minutes, for the times when writers are at work: a write that was sent when
-        tallyd's time was 30 minutes behind is not applied (STALE), and its client gets a 504."""
+        """move() in steps of 20 minutes, for the times when writers are at work: they meet the rollups at each step."""
         while self.now() + 1200 < at:
             self.move(int(self.now()) + 1200)
         self.move(at)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "tests/lib/commands.h"
 #include "tests/lib/dice.h"
-#include "tests/lib/resp_words.h"
 #include "tests/lib/text_lines.h"
 
 TestSuite(merge_counts, .timeout = 60);
@@ -44,11 +44,6 @@ static void plan_make(struct write_plan *plan)
 
 /* ---- what was written, as lines ---- */
 
-struct section {
-    struct buffer keys, args;
-    size_t n_keys, n_args;
-};
-
 static void hex(struct slice bytes, char *text)
 {
     for (size_t i = 0; i < bytes.n; i++) {
@@ -56,71 +51,30 @@ static void hex(struct slice bytes, char *text)
     }
 }
 
-static const char *read_members(
-    struct resp_words *args, struct resp_words *keys, struct text_lines *ret)
+static const char *read_command(const struct command *c, struct text_lines *ret)
 {
-    int64_t n = resp_words_number(args);
-    struct slice key = n > 0 ? resp_words_take(keys) : SLICE("");
-    for (; n > 0 && !args->failed; n--) {
-        struct slice member = resp_words_take(args);
-        char text[17] = "";
-        if (member.n != 8) {
-            return "a member of a sketch is not 8 bytes";
+    struct slice key = c->n > 1 ? c->words[1] : SLICE("");
+    if (command_is(c, 0, "HINCRBY") && c->n == 4) {
+        text_lines_add(ret, "%.*s: H %.*s + %lld", (int)key.n, key.p, (int)c->words[2].n,
+            c->words[2].p, command_number(c, 3));
+    } else if (command_is(c, 0, "ZINCRBY") && c->n == 4) {
+        text_lines_add(ret, "%.*s: Z %.*s + %lld", (int)key.n, key.p, (int)c->words[3].n,
+            c->words[3].p, command_number(c, 2));
+    } else if (command_is(c, 0, "PEXPIREAT") && c->n == 4 && command_is(c, 3, "NX")) {
+        text_lines_add(ret, "%.*s expires %lld", (int)key.n, key.p, command_number(c, 2));
+    } else if (command_is(c, 0, "PFADD") && c->n > 2) {
+        for (size_t i = 2; i < c->n; i++) {
+            char text[17] = "";
+            if (c->words[i].n != 8) {
+                return "a member of a sketch is not 8 bytes";
+            }
+            hex(c->words[i], text);
+            text_lines_add(ret, "%.*s has %s", (int)key.n, key.p, text);
         }
-        hex(member, text);
-        text_lines_add(ret, "%.*s has %s", (int)key.n, key.p, text);
+    } else {
+        return "a command that is none of these";
     }
     return NULL;
-}
-
-static const char *read_bucket(
-    struct resp_words *keys, struct resp_words *args, struct text_lines *ret)
-{
-    struct slice increment = resp_words_take(args);
-    int64_t expire_ms = resp_words_number(args);
-    int64_t pages = resp_words_number(args);
-    struct slice pv = resp_words_take(keys);
-    const char *fault = NULL;
-    if (pages <= 0) {
-        return "a bucket without pages";
-    }
-    text_lines_add(ret, "%.*s is a %.*s and expires %" PRId64, (int)pv.n, pv.p, (int)increment.n,
-        increment.p, expire_ms);
-    const struct slice *page = args->words + args->next;
-    for (int64_t i = 0; i < pages && !args->failed; i++) {
-        (void)resp_words_take(args);
-    }
-    for (int64_t i = 0; i < pages && !args->failed; i++, page++) {
-        text_lines_add(ret, "%.*s: %.*s + %" PRId64, (int)pv.n, pv.p, (int)page->n, page->p,
-            resp_words_number(args));
-    }
-    for (int64_t i = 0; i < 2 * pages && fault == NULL && !args->failed; i++) {
-        fault = read_members(args, keys, ret); /* visitors and addresses in turn */
-    }
-    return fault;
-}
-
-/* The section as lines; the order of words is that of write.lua.  A fault, or NULL. */
-static const char *read_section(const struct section *s, struct text_lines *ret)
-{
-    struct resp_words keys;
-    struct resp_words args;
-    const char *fault = NULL;
-    if (!resp_words_read(&s->keys, &keys) || !resp_words_read(&s->args, &args)) {
-        return "not words";
-    }
-    if (keys.n != s->n_keys || args.n != s->n_args) {
-        fault = "the numbers of words are wrong";
-    }
-    for (int64_t n = resp_words_number(&args); n > 0 && fault == NULL; n--) {
-        fault = read_bucket(&keys, &args, ret);
-    }
-    if (fault == NULL && !(resp_words_over(&keys) && resp_words_over(&args))) {
-        fault = "too many words, or too few";
-    }
-    resp_words_release(&keys);
-    resp_words_release(&args);
-    return fault;
 }
 
 /* A bucket, or a page in it, that comes twice; a visitor of a page may. */
@@ -136,18 +90,22 @@ static const char *find_twice(struct text_lines *lines)
     return NULL;
 }
 
-/* Written behind something else, whose words are counted already. */
+/* The commands as lines.  A fault, or NULL. */
 static const char *written(const struct merge_counts *merge, struct text_lines *ret)
 {
-    struct section s = {.n_keys = 4, .n_args = 6};
-    buffer_init(&s.keys);
-    buffer_init(&s.args);
-    merge_counts_write(merge, TAG, &s.keys, &s.n_keys, &s.args, &s.n_args);
-    s.n_keys -= 4;
-    s.n_args -= 6;
-    const char *fault = read_section(&s, ret);
-    buffer_release(&s.keys);
-    buffer_release(&s.args);
+    struct buffer out;
+    struct commands commands;
+    const char *fault = NULL;
+    buffer_init(&out);
+    size_t n = merge_counts_write(merge, TAG, NOW_S * 1000, &out);
+    if (!commands_read(&out, &commands) || commands.n != n) {
+        fault = "no commands, or another number of them";
+    }
+    for (size_t i = 0; fault == NULL && i < n; i++) {
+        fault = read_command(&commands.commands[i], ret);
+    }
+    commands_release(&commands);
+    buffer_release(&out);
     return fault;
 }
 
@@ -179,6 +137,10 @@ static void expect_member(
     print_bucket(key, sizeof(key), kind, view->site, view->target.bucket);
     hex((struct slice){(const char *)bytes, 8}, text);
     text_lines_add(ret, "%s:%.*s has %s", key, (int)view->page.n, view->page.p, text);
+    if (view->target.expire_ms > 0) {
+        text_lines_add(ret, "%s:%.*s expires %" PRId64, key, (int)view->page.n, view->page.p,
+            view->target.expire_ms);
+    }
 }
 
 static void expect(const struct view *views, size_t n, struct text_lines *ret)
@@ -186,6 +148,9 @@ static void expect(const struct view *views, size_t n, struct text_lines *ret)
     for (size_t i = 0; i < n; i++) {
         const struct view *view = &views[i];
         char pv[128];
+        if (view->target.expire_ms > 0 && view->target.expire_ms <= NOW_S * 1000) {
+            continue; /* its time is over */
+        }
         unsigned same = 0;
         print_bucket(pv, sizeof(pv), "pv", view->site, view->target.bucket);
         for (size_t k = 0; k < n; k++) {
@@ -194,9 +159,12 @@ static void expect(const struct view *views, size_t n, struct text_lines *ret)
                     views[k].target.bucket.level == view->target.bucket.level &&
                     views[k].target.bucket.start_s == view->target.bucket.start_s;
         }
-        text_lines_add(ret, "%s is a %s and expires %" PRId64, pv,
-            view->target.bucket.level == LEVEL_MINUTE ? "H" : "Z", view->target.expire_ms);
-        text_lines_add(ret, "%s: %.*s + %u", pv, (int)view->page.n, view->page.p, same);
+        if (view->target.expire_ms > 0) {
+            text_lines_add(ret, "%s expires %" PRId64, pv, view->target.expire_ms);
+        }
+        text_lines_add(ret, "%s: %s %.*s + %u", pv,
+            view->target.bucket.level == LEVEL_MINUTE ? "H" : "Z", (int)view->page.n, view->page.p,
+            same);
         if (view->row->has_visitor) {
             expect_member(ret, view, "uv", view->row->visitor.bytes);
         }
@@ -211,7 +179,7 @@ static void expect(const struct view *views, size_t n, struct text_lines *ret)
 
 Test(merge_counts, nothing)
 {
-    struct merge_counts *merge = merge_counts_new();
+    struct merge_counts *merge = merge_counts_new(KEY_PV);
     struct text_lines lines = {0};
     cr_assert_not_null(merge);
     merge_counts_clear(merge);
@@ -222,39 +190,51 @@ Test(merge_counts, nothing)
     text_lines_release(&lines);
 }
 
-/* The words themselves, once. */
-Test(merge_counts, words_of_a_small_section)
+/* The commands themselves, once. */
+Test(merge_counts, commands_of_a_small_fold)
 {
     const struct row rows[] = {row_of("shop", "/a", NOW_S, 1, 2),
         row_of("shop", "/a", NOW_S + 1, 0, 2), row_of("shop", "/b", NOW_S, 0, 0)};
-    struct merge_counts *merge = merge_counts_new();
-    struct section s = {.n_keys = 4, .n_args = 6};
+    struct merge_counts *merge = merge_counts_new(KEY_PV);
+    struct buffer out;
     struct write_plan plan;
     plan_make(&plan);
-    buffer_init(&s.keys);
-    buffer_init(&s.args);
+    buffer_init(&out);
     for (size_t i = 0; i < 3; i++) {
         write_plan_at(&plan, rows[i].at_s);
         cr_assert(merge_counts_add(merge, &rows[i], false, plan.targets, plan.n));
     }
-    merge_counts_write(merge, TAG, &s.keys, &s.n_keys, &s.args, &s.n_args);
-    cr_expect_eq(s.n_keys, 4u + 3);
-    cr_expect_eq(s.n_args, 6u + 1 + 3 + (4 + 1 + 1) + 4);
-    cr_expect(slice_equal((struct slice){s.keys.p, s.keys.n},
-                  SLICE("$27\r\nt:{7}:pv:shop:m202611201517\r\n"
-                        "$30\r\nt:{7}:uv:shop:m202611201517:/a\r\n"
-                        "$30\r\nt:{7}:ip:shop:m202611201517:/a\r\n")),
-        "%.*s", (int)s.keys.n, s.keys.p);
-    cr_expect(slice_equal((struct slice){s.args.p, s.args.n},
-                  SLICE("$1\r\n1\r\n"
-                        "$1\r\nH\r\n$1\r\n0\r\n$1\r\n2\r\n"
-                        "$2\r\n/a\r\n$2\r\n/b\r\n$1\r\n2\r\n$1\r\n1\r\n"
-                        "$1\r\n1\r\n$8\r\n\1\0\0\0\0\0\0\0\r\n"
-                        "$1\r\n1\r\n$8\r\n\2\0\0\0\0\0\0\0\r\n" /* the same one again */
-                        "$1\r\n0\r\n$1\r\n0\r\n")),
-        "%.*s", (int)s.args.n, s.args.p);
-    buffer_release(&s.keys);
-    buffer_release(&s.args);
+    cr_expect_eq(merge_counts_write(merge, TAG, NOW_S * 1000, &out), 4u);
+    cr_expect(slice_equal((struct slice){out.p, out.n},
+                  SLICE("*4\r\n$7\r\nHINCRBY\r\n$27\r\nt:{7}:pv:shop:m202611201517\r\n$2\r\n/"
+                        "a\r\n$1\r\n2\r\n"
+                        "*4\r\n$7\r\nHINCRBY\r\n$27\r\nt:{7}:pv:shop:m202611201517\r\n$2\r\n/"
+                        "b\r\n$1\r\n1\r\n"
+                        "*3\r\n$5\r\nPFADD\r\n$30\r\nt:{7}:uv:shop:m202611201517:/a\r\n"
+                        "$8\r\n\1\0\0\0\0\0\0\0\r\n"
+                        "*3\r\n$5\r\nPFADD\r\n$30\r\nt:{7}:ip:shop:m202611201517:/a\r\n"
+                        "$8\r\n\2\0\0\0\0\0\0\0\r\n")), /* the same one again is left out */
+        "%.*s", (int)out.n, out.p);
+    buffer_release(&out);
+    merge_counts_free(merge);
+}
+
+/* Visits have a key of their own, and no sketches. */
+Test(merge_counts, visits)
+{
+    const struct row row = row_of("shop", "/a", NOW_S, 1, 2);
+    struct merge_counts *merge = merge_counts_new(KEY_VV);
+    struct text_lines lines = {0};
+    struct write_plan plan;
+    plan_make(&plan);
+    write_plan_at(&plan, NOW_S);
+    cr_assert(merge_counts_add(merge, &row, false, plan.targets, plan.n));
+    cr_assert(merge_counts_add(merge, &row, true, plan.targets, plan.n));
+    cr_expect_null(written(merge, &lines));
+    cr_assert_eq(lines.n, 2u);
+    cr_expect_str_eq(lines.lines[0], "t:{7}:vv:shop:m202611201517: H /a + 1");
+    cr_expect_str_eq(lines.lines[1], "t:{7}:vv:shop:m202611201517: H  + 1");
+    text_lines_release(&lines);
     merge_counts_free(merge);
 }
 
@@ -335,7 +315,7 @@ Test(merge_counts, agrees_with_counting_one_by_one)
 {
     uint64_t seed = dice_seed();
     static struct scene scene;
-    struct merge_counts *merge = merge_counts_new();
+    struct merge_counts *merge = merge_counts_new(KEY_PV);
     struct text_lines found = {0};
     struct text_lines expected = {0};
     scene.dice = dice_make(seed);
@@ -361,12 +341,12 @@ Test(merge_counts, agrees_with_counting_one_by_one)
     merge_counts_free(merge);
 }
 
-/* A flush as large as they come, all on one page. */
+/* More than fit into one command. */
 Test(merge_counts, many_visitors_of_one_page)
 {
     enum { N = 10000 };
     struct row *rows = calloc(N, sizeof(*rows));
-    struct merge_counts *merge = merge_counts_new();
+    struct merge_counts *merge = merge_counts_new(KEY_PV);
     struct text_lines lines = {0};
     struct write_plan plan;
     plan_make(&plan);
@@ -377,8 +357,8 @@ Test(merge_counts, many_visitors_of_one_page)
     }
     cr_expect_null(written(merge, &lines));
     text_lines_unite(&lines);
-    cr_expect_eq(lines.n, 1u + 1 + N + 1);
-    cr_expect_str_eq(lines.lines[2], "t:{7}:pv:shop:m202611201517: / + 10000");
+    cr_expect_eq(lines.n, 1u + N + 1);
+    cr_expect_str_eq(lines.lines[1], "t:{7}:pv:shop:m202611201517: H / + 10000");
     text_lines_release(&lines);
     merge_counts_free(merge);
     free(rows);

@@ -18,8 +18,8 @@ Test(request_key, a_key_belongs_to_its_owner)
     cr_expect_not(same(k, request_key_digest(SLICE("ab"), SLICE("c"))));
     cr_expect_not(same(k, request_key_digest(SLICE(""), SLICE("abc"))));
     cr_expect_not(same(k, request_key_digest(SLICE("abc"), SLICE(""))));
-    cr_expect(
-        same(request_key_digest((struct slice){NULL, 0}, SLICE("k")), request_key_digest(SLICE(""), SLICE("k"))));
+    cr_expect(same(request_key_digest((struct slice){NULL, 0}, SLICE("k")),
+        request_key_digest(SLICE(""), SLICE("k"))));
 }
 
 /* They are compared with what another version of the program has stored. */

@@ -1,11 +1,8 @@
 #include "storage/seen/filter.h"
 #include "storage/seen/layout.h"
-#include "storage/fold/merge_seen.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
-
-#include "tests/lib/resp_words.h"
 
 TestSuite(seen, .timeout = 60);
 
@@ -164,50 +161,4 @@ Test(seen, foreign_filters_are_refused)
     }
     struct seen_filter filter;
     cr_expect_not(read(cases[0], 1, &filter));
-}
-
-/* ---- the section of write.lua ---- */
-
-Test(seen, sections)
-{
-    struct merge_seen *merge = merge_seen_new();
-    struct buffer keys;
-    struct buffer args;
-    size_t n_keys = 0;
-    size_t n_args = 0;
-    buffer_init(&keys);
-    buffer_init(&args);
-    struct row rows[] = {{.site = SLICE("a"), .site_hash = 1, .page_hash = 10},
-        {.site = SLICE("b"), .site_hash = 2, .page_hash = 11},
-        {.site = SLICE("a"), .site_hash = 1, .page_hash = 12}};
-    for (int round = 0; round < 2; round++) {
-        merge_seen_clear(merge);
-        for (size_t i = 0; i < 3; i++) {
-            cr_assert(merge_seen_add(merge, &rows[i]));
-        }
-    }
-    merge_seen_write(merge, "7", at(2026, 11, 20), DAY_S, &keys, &n_keys, &args, &n_args);
-    struct resp_words k;
-    struct resp_words a;
-    cr_assert(resp_words_read(&keys, &k) && resp_words_read(&args, &a));
-    cr_assert(n_keys == 2 && k.n == 2 && n_args == 5 && a.n == 5);
-    cr_expect(slice_equal(k.words[0], SLICE("t:{7}:seen:a:M202611010000:log")));
-    cr_expect(slice_equal(k.words[1], SLICE("t:{7}:seen:b:M202611010000:log")));
-    cr_expect(slice_equal(a.words[0], SLICE("2")));
-    cr_expect(
-        slice_equal(a.words[1], SLICE("1796169600000")), "%.*s", (int)a.words[1].n, a.words[1].p);
-    cr_assert_eq(a.words[2].n, 16);
-    cr_expect(seen_in_log(a.words[2].p, 16, seen_fingerprint(&rows[0].visitor, 10)));
-    cr_expect(seen_in_log(a.words[2].p, 16, seen_fingerprint(&rows[2].visitor, 12)));
-    cr_assert_eq(a.words[4].n, 8);
-    cr_expect(seen_in_log(a.words[4].p, 8, seen_fingerprint(&rows[1].visitor, 11)));
-    resp_words_release(&k);
-    resp_words_release(&a);
-    merge_seen_clear(merge);
-    buffer_clear(&args, 0);
-    merge_seen_write(merge, "7", at(2026, 11, 20), DAY_S, &keys, &n_keys, &args, &n_args);
-    cr_expect_eq(args.n, strlen("$1\r\n0\r\n"));
-    buffer_release(&keys);
-    buffer_release(&args);
-    merge_seen_free(merge);
 }

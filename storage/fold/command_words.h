@@ -1,0 +1,14 @@
+/* command_words.h - commands as arguments of a script.
+ *
+ * Layer: storage, pure.  Thread-safe: no state.
+ */
+#ifndef STORAGE_FOLD_COMMAND_WORDS_H
+#define STORAGE_FOLD_COMMAND_WORDS_H
+
+#include "storage/base/buffer.h"
+
+/* Append the commands in @commands (written with resp.h) to @out as words, each command behind the
+ * number of its words.  Returns how many words. */
+size_t command_words(const struct buffer *commands, struct buffer *out);
+
+#endif

@@ -1,0 +1,75 @@
+/* share_state.h - the insides of a share.
+ *
+ * Layer: storage, private to share.c (what a partition's share reads and decides) and share_write.c
+ * (the commands that come of it).
+ */
+#ifndef STORAGE_FOLD_SHARE_STATE_H
+#define STORAGE_FOLD_SHARE_STATE_H
+
+#include "storage/fold/merge_activity.h"
+#include "storage/fold/merge_counts.h"
+#include "storage/fold/merge_seen.h"
+#include "storage/fold/merge_visits.h"
+#include "storage/fold/batch.h"
+#include "storage/fold/cut.h"
+#include "storage/schema/partition_state.h"
+
+struct fold_memory;
+
+#define MINUTE_S    60
+#define MEMBERS_MAX 1000 /* in one SADD */
+#define OLDEST_NONE INT64_MAX
+#define LOG_FIELDS  (STATE_FIELDS + 1) /* the first cursor, behind `users` */
+
+/* Members for one of the sets `open` and `sites`, not known to be in it. */
+struct members {
+    struct slice *texts; /* owned array; the bytes are the arena's */
+    size_t n, capacity;
+};
+
+struct share {
+    struct core *core;
+    struct fold_memory *memory;
+    struct merge_counts *counts, *starts;
+    struct merge_visits *visits;
+    struct merge_activity *activity;
+    struct merge_seen *seen;
+
+    const struct batch *batch;
+    struct cut cut;
+    const char *tag;
+    size_t n_visit_questions;
+
+    /* What was read. */
+    struct slice read[LOG_FIELDS + BATCH_LOGS]; /* as fold.lua expects it, in the arena */
+    bool has_state, is_ours;
+    bool relies_on_users; /* what is known of users was used */
+    struct partition_view view;
+    struct log_cursor cursors[BATCH_LOGS];
+    bool generation_held; /* the users are those of before */
+
+    /* What was decided. */
+    int64_t now_ms;
+    struct log_cursor targets[BATCH_LOGS];
+    bool moves[BATCH_LOGS]; /* the cursor */
+    bool late;              /* a bucket closed for writers is written to */
+    int64_t oldest_s;       /* the oldest minute that is written to */
+    size_t n_rows, n_events;
+    struct activity_day day; /* of day_minute_s in day_zone */
+    int64_t day_minute_s;
+    const struct zone *day_zone;
+    struct members open, sites;
+    struct arena arena;
+    bool failed;       /* memory was short */
+    size_t seen_reply; /* the first answer that belongs to `seen` */
+};
+
+static inline const struct row *task_row(
+    const struct share *s, uint32_t task, enum task_kind *ret_kind)
+{
+    uint32_t is = s->batch->tasks[s->cut.partition].tasks[task];
+    *ret_kind = (enum task_kind)(is & 3);
+    return &s->batch->rows[is >> 2];
+}
+
+#endif

@@ -1,0 +1,185 @@
+#include "storage/fold/share.h"
+
+#include <stdio.h>
+
+#include "storage/base/index.h"
+#include "storage/fold/share_state.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+/* Never used before: what was remembered under an id must not come true again. */
+static void write_new_id(struct share *s, struct buffer *out, const char *before)
+{
+    char id[96];
+    int n = snprintf(
+        id, sizeof(id), "%s%s.%llu", before, s->memory->id, (unsigned long long)++s->memory->n_ids);
+    resp_word(out, id, (size_t)n);
+}
+
+/* Minutes that end by `over` are taken for over, a minute's grace included.  It is moved on by this
+ * fold's clock, or gets a new id where this fold writes to such a minute.  Returns the new instant,
+ * or -1 where it stays. */
+static int64_t new_over_s(const struct share *s)
+{
+    int64_t over_s = (s->now_ms / 1000 / MINUTE_S - 1) * MINUTE_S;
+    int64_t was_s = s->view.over.n == 0 ? 0 : s->view.over_s;
+    if (s->n_rows > 0 && (over_s > was_s || s->oldest_s < was_s)) {
+        return over_s > was_s ? over_s : was_s;
+    }
+    return -1;
+}
+
+static void write_state(struct share *s, struct buffer *out)
+{
+    struct key key;
+    int64_t over_s = new_over_s(s);
+    size_t n = (size_t)s->late + (over_s >= 0);
+    for (size_t l = 0; l < s->batch->n_logs; l++) {
+        n += s->moves[l];
+    }
+    key_fixed(&key, s->tag, "state", SLICE(""));
+    resp_head(out, 2 + 2 * n);
+    resp_text(out, "HSET");
+    resp_word(out, key.p, key.n);
+    for (size_t l = 0; l < s->batch->n_logs; l++) {
+        char text[LOG_CURSOR_TEXT];
+        if (s->moves[l]) {
+            resp_text(out, s->batch->logs[l].id);
+            resp_word(out, text, log_cursor_print(&s->targets[l], text));
+        }
+    }
+    if (s->late) {
+        resp_text(out, "ver");
+        write_new_id(s, out, "");
+    }
+    if (over_s >= 0) {
+        char text[32];
+        (void)snprintf(text, sizeof(text), "%011lld ", (long long)over_s);
+        resp_text(out, "over");
+        write_new_id(s, out, text);
+    }
+}
+
+/* Have @member added to a set, unless it is known to be there. */
+static void announce(struct share *s, struct members *members, struct slice member)
+{
+    bool is_new = !announced_has(&s->memory->announced, s->cut.partition, member);
+    for (size_t i = members->n; is_new && i > 0 && i + 8 > members->n; i--) {
+        is_new = !slice_equal(members->texts[i - 1], member);
+    }
+    if (!is_new || s->failed) {
+        return;
+    }
+    char *copy = arena_alloc(&s->arena, member.n);
+    if (copy == NULL ||
+        !array_reserve(&members->texts, &members->capacity, members->n, sizeof(*members->texts))) {
+        s->failed = true;
+        return;
+    }
+    memcpy(copy, member.p, member.n);
+    members->texts[members->n++] = (struct slice){copy, member.n};
+}
+
+static void announce_target(void *data, struct slice site, const struct write_target *target)
+{
+    struct share *s = data;
+    if (target->announce) {
+        struct key member;
+        key_open_member(&member, site, target->parent);
+        announce(s, &s->open, (struct slice){member.p, member.n});
+    }
+}
+
+static void announce_sites(struct share *s)
+{
+    struct slice last = {NULL, 0};
+    for (uint32_t i = s->cut.from; i < s->cut.to; i++) {
+        enum task_kind kind;
+        const struct row *row = task_row(s, i, &kind);
+        if (kind == TASK_SITE && !slice_equal(row->site, last)) {
+            last = row->site;
+            announce(s, &s->sites, row->site);
+        }
+    }
+}
+
+/* SADD of the members, some at a time.  Returns how many commands. */
+static size_t write_members(
+    struct share *s, const struct members *members, const char *set, struct buffer *out)
+{
+    struct key key;
+    size_t n = 0;
+    key_fixed(&key, s->tag, set, SLICE(""));
+    for (size_t i = 0; i < members->n; n++) {
+        size_t end = members->n - i > MEMBERS_MAX ? i + MEMBERS_MAX : members->n;
+        resp_head(out, 2 + end - i);
+        resp_text(out, "SADD");
+        resp_word(out, key.p, key.n);
+        for (; i < end; i++) {
+            resp_word(out, members->texts[i].p, members->texts[i].n);
+        }
+    }
+    return n;
+}
+
+size_t share_write_commands(struct share *s, struct buffer *out)
+{
+    size_t n = 1;
+    write_state(s, out);
+    if (s->n_rows == 0) {
+        s->seen_reply = n;
+        return n;
+    }
+    merge_counts_targets(s->counts, announce_target, s);
+    merge_counts_targets(s->starts, announce_target, s);
+    announce_sites(s);
+    n += write_members(s, &s->open, "open", out);
+    n += write_members(s, &s->sites, "sites", out);
+    n += merge_counts_write(s->counts, s->tag, s->now_ms, out);
+    n += merge_counts_write(s->starts, s->tag, s->now_ms, out);
+    n += merge_visits_write(s->visits, s->tag, out);
+    n += merge_activity_write(s->activity, s->tag, s->now_ms, out);
+    s->seen_reply = n;
+    n += merge_seen_write(s->seen, s->tag, s->core->config.seen.keep_s, s->now_ms, out);
+    out->failed = out->failed || s->failed;
+    return n;
+}
+
+size_t share_write_expected(const struct share *s, struct buffer *out)
+{
+    static const char *const names[LOG_FIELDS] = {"cfg", "st", "ver", "kept", "over", "users"};
+    size_t n = LOG_FIELDS + s->batch->n_logs;
+    resp_decimal(out, (int64_t)n);
+    for (size_t i = 0; i < n; i++) {
+        resp_text(out, i < LOG_FIELDS ? names[i] : s->batch->logs[i - LOG_FIELDS].id);
+        resp_word(out, s->read[i].p, s->read[i].n);
+    }
+    return 1 + 2 * n;
+}
+
+static void learn_user(void *data, const struct visitor_id *id, uint32_t index, int32_t active_day)
+{
+    struct share *s = data;
+    known_users_add(&s->memory->users, s->cut.partition, id, index, active_day);
+}
+
+static void learn_members(struct share *s, const struct members *members)
+{
+    for (size_t i = 0; i < members->n; i++) {
+        announced_add(&s->memory->announced, s->cut.partition, members->texts[i]);
+    }
+}
+
+void share_done(struct share *s, const struct reply *replies, struct buffer *ret_due)
+{
+    learn_members(s, &s->open);
+    learn_members(s, &s->sites);
+    merge_activity_users(s->activity, learn_user, s);
+    merge_seen_due(
+        s->seen, s->tag, s->core->config.seen.keep_s, s->now_ms, replies + s->seen_reply, ret_due);
+}
+
+size_t share_events(const struct share *s)
+{
+    return s->n_events;
+}

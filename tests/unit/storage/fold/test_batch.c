@@ -1,0 +1,244 @@
+#include "storage/fold/batch.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "storage/fold/cut.h"
+#include "storage/log/chunk.h"
+#include "tests/lib/dice.h"
+
+/* Batches of entries, and how they are cut into transactions. */
+TestSuite(batch, .timeout = 60);
+
+#define NOW_S INT64_C(1795187834)
+#define A     "00000000000000aa"
+#define B     "00000000000000bb"
+
+static struct secret secret = {{1, 2, 3}};
+
+static struct core *core_make(unsigned partitions)
+{
+    struct core *core = calloc(1, sizeof(*core));
+    cr_assert_not_null(core);
+    core_init(core);
+    partitions_make(partitions, &core->partitions);
+    core->config.retention =
+        (struct retention){.keep_s = {KEEP_FOREVER, KEEP_FOREVER, KEEP_FOREVER, KEEP_FOREVER}};
+    cr_assert(site_zones_init(&core->sites));
+    atomic_store(&core->secret, &secret);
+    core_time_seen(core, NOW_S * 1000000);
+    return core;
+}
+
+static void core_drop(struct core *core)
+{
+    atomic_store(&core->secret, NULL);
+    core_release(core);
+    free(core);
+}
+
+/* An entry of @n events: pages "/0", "/1" and so on; every third one has a user. */
+static struct log_entry *entry_of(const char *id, uint64_t n, int64_t arrival_s, size_t events)
+{
+    static const char *const pages[] = {"/0", "/1", "/2", "/3", "/4", "/5", "/6"};
+    struct log_entry *entry = calloc(1, sizeof(*entry));
+    struct event *list = calloc(events + 1, sizeof(*list));
+    cr_assert(entry != NULL && list != NULL);
+    atomic_init(&entry->references, 1);
+    memcpy(entry->id, id, sizeof(entry->id));
+    entry->n = n;
+    entry->arrival_ms = arrival_s * 1000;
+    entry->n_plain = events;
+    for (size_t i = 0; i < events; i++) {
+        list[i] = (struct event){.at_s = arrival_s,
+            .site = SLICE("shop"),
+            .page = slice_of(pages[i % 7]),
+            .user = i % 3 == 0 ? SLICE("ann") : SLICE(""),
+            .address = {.len = 4, .bytes = {10, 0, 0, (uint8_t)i}}};
+    }
+    cr_assert(events == 0 || chunk_write(&entry->plain, list, events, &secret, ROTATE_NEVER));
+    free(list);
+    return entry;
+}
+
+static void add(struct batch *batch, const char *id, uint64_t n, int64_t arrival_s, size_t events)
+{
+    cr_assert(batch_add(batch, entry_of(id, n, arrival_s, events)));
+}
+
+Test(batch, orders_by_arrival_and_within_a_log_by_number)
+{
+    struct core *core = core_make(4);
+    struct batch batch = {0};
+    cr_assert_not_null(batch_add_log(&batch, A, 3));
+    add(&batch, A, 4, NOW_S + 10, 2);
+    add(&batch, A, 5, NOW_S, 1); /* the clock was set back */
+    cr_assert_not_null(batch_add_log(&batch, B, 0));
+    add(&batch, B, 1, NOW_S + 5, 3);
+    add(&batch, B, 2, NOW_S + 20, 0);
+    cr_assert(batch_finish(&batch, core));
+    cr_assert_eq(batch.n_entries, 4u);
+    cr_assert_eq(batch.n_rows, 6u);
+    static const uint64_t numbers[] = {1, 4, 5, 2};
+    for (size_t i = 0; i < 4; i++) {
+        cr_expect_eq(batch.entries[i].entry->n, numbers[i]);
+    }
+    cr_expect_eq(batch.logs[0].from, 3u);
+    cr_expect_eq(batch.logs[0].to, 5u);
+    cr_expect_eq(batch.logs[1].to, 2u);
+    batch_release(&batch);
+    core_drop(core);
+}
+
+Test(batch, cursors_follow_the_rows)
+{
+    struct core *core = core_make(1);
+    struct batch batch = {0};
+    cr_assert_not_null(batch_add_log(&batch, A, 0));
+    add(&batch, A, 1, NOW_S, 2);
+    add(&batch, A, 2, NOW_S + 1, 0);
+    add(&batch, A, 3, NOW_S + 2, 3);
+    cr_assert_not_null(batch_add_log(&batch, B, 6));
+    add(&batch, B, 7, NOW_S + 1, 2);
+    cr_assert(batch_finish(&batch, core)); /* rows: A1 A1, B7 B7, A3 A3 A3 */
+    static const struct {
+        uint32_t row;
+        struct log_cursor a, b;
+    } cases[] = {{0, {0, 0}, {6, 0}}, {1, {0, 1}, {6, 0}}, {2, {2, 0}, {6, 0}}, {3, {2, 0}, {6, 1}},
+        {4, {2, 0}, {7, 0}}, {6, {2, 2}, {7, 0}}, {7, {3, 0}, {7, 0}}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct log_cursor a = batch_cursor(&batch, 0, cases[i].row);
+        struct log_cursor b = batch_cursor(&batch, 1, cases[i].row);
+        cr_expect(a.whole == cases[i].a.whole && a.events == cases[i].a.events, "row %u: %" PRIu64,
+            cases[i].row, a.whole);
+        cr_expect(b.whole == cases[i].b.whole && b.events == cases[i].b.events, "row %u: %" PRIu64,
+            cases[i].row, b.whole);
+    }
+    batch_release(&batch);
+    core_drop(core);
+}
+
+/* What arrived behind the end of a log that goes on is left for the next batch. */
+Test(batch, leaves_what_is_later_than_a_log_that_goes_on)
+{
+    struct core *core = core_make(1);
+    struct batch batch = {0};
+    struct batch_log *a = batch_add_log(&batch, A, 0);
+    add(&batch, A, 1, NOW_S, 1);
+    add(&batch, A, 2, NOW_S + 5, 1);
+    a->more = true;
+    cr_assert_not_null(batch_add_log(&batch, B, 0));
+    add(&batch, B, 1, NOW_S + 5, 1);
+    add(&batch, B, 2, NOW_S + 6, 1);
+    add(&batch, B, 3, NOW_S + 7, 1);
+    cr_assert(batch_finish(&batch, core));
+    cr_expect_eq(batch.n_rows, 3u);
+    cr_expect_eq(batch.logs[0].to, 2u);
+    cr_expect_eq(batch.logs[1].to, 1u);
+    cr_expect(batch.logs[1].more);
+    batch_release(&batch);
+    core_drop(core);
+}
+
+Test(batch, stops_a_log_at_an_entry_that_cannot_be_read)
+{
+    struct core *core = core_make(1);
+    struct batch batch = {0};
+    struct log_entry *broken = entry_of(A, 2, NOW_S, 5);
+    broken->plain.n -= 3;
+    cr_assert_not_null(batch_add_log(&batch, A, 0));
+    add(&batch, A, 1, NOW_S, 2);
+    cr_assert(batch_add(&batch, broken));
+    add(&batch, A, 3, NOW_S, 2);
+    cr_assert_not_null(batch_add_log(&batch, B, 0));
+    add(&batch, B, 1, NOW_S + 1, 4);
+    cr_assert(batch_finish(&batch, core));
+    cr_expect(batch.logs[0].broken && !batch.logs[1].broken);
+    cr_expect_eq(batch.logs[0].to, 1u);
+    cr_expect_eq(batch.n_rows, 6u);
+    cr_expect_eq(batch.tasks[0].n, 18u);
+    cr_expect_eq(batch_cursor(&batch, 0, (uint32_t)batch.n_rows).whole, 1u);
+    cr_expect_eq(batch_cursor(&batch, 0, 3).whole, 1u);
+    batch_release(&batch);
+    core_drop(core);
+}
+
+/* ---- cuts ---- */
+
+static void check_cut(const struct batch *batch, const struct cut *cut, uint32_t *done)
+{
+    const struct batch_tasks *tasks = &batch->tasks[cut->partition];
+    cr_assert_eq(cut->from, *done);
+    cr_assert(cut->to <= tasks->n && (cut->to > cut->from || tasks->n == 0 || cut->to == tasks->n));
+    for (uint32_t i = cut->from; i < tasks->n; i++) {
+        cr_assert_eq(tasks->tasks[i] >> 2 < cut->to_row, i < cut->to);
+    }
+    *done = cut->to;
+}
+
+static void cut_all(struct core *core, const struct batch *batch, uint32_t limit_us)
+{
+    struct cutter cutter;
+    struct cut cuts[PARTITIONS_MAX];
+    uint32_t done[PARTITIONS_MAX] = {0};
+    unsigned complete = 0;
+    bool last = false;
+    cutter_begin(&cutter, core, batch);
+    while (!last) {
+        unsigned n = cutter_next(&cutter, limit_us, cuts, &last);
+        size_t us = 0;
+        cr_assert_gt(n, 0u);
+        for (unsigned i = 0; i < n; i++) {
+            cr_assert(i == 0 || cuts[i].partition > cuts[i - 1].partition);
+            check_cut(batch, &cuts[i], &done[cuts[i].partition]);
+            complete += cuts[i].to_row == batch->n_rows;
+            us += cuts[i].us;
+        }
+        cr_assert(n == 1 || us <= limit_us);
+    }
+    cr_expect_eq(cutter_next(&cutter, limit_us, cuts, &last), 0u);
+    cr_expect_eq(complete, core->partitions.n);
+    for (unsigned p = 0; p < core->partitions.n; p++) {
+        cr_expect_eq(done[p], batch->tasks[p].n);
+    }
+}
+
+Test(batch, cuts_hold_every_task_once)
+{
+    static const unsigned partitions[] = {1, 4, 64};
+    struct dice dice = dice_make(dice_seed());
+    for (size_t i = 0; i < 12; i++) {
+        struct core *core = core_make(partitions[i % 3]);
+        struct batch batch = {0};
+        cr_assert_not_null(batch_add_log(&batch, A, 0));
+        for (uint64_t n = 1; n <= 1 + i * 3; n++) {
+            add(&batch, A, n, NOW_S + (int64_t)n,
+                (size_t)dice_below(&dice, dice_chance(&dice, 100) ? 900 : 20));
+        }
+        cr_assert(batch_finish(&batch, core));
+        cut_all(core, &batch, 20);
+        cut_all(core, &batch, 300);
+        cut_all(core, &batch, UINT32_MAX / 100);
+        batch_release(&batch);
+        core_drop(core);
+    }
+}
+
+/* A small fold is one transaction over all partitions, also where some get nothing. */
+Test(batch, a_small_fold_is_one_transaction)
+{
+    struct core *core = core_make(64);
+    struct batch batch = {0};
+    struct cutter cutter;
+    struct cut cuts[PARTITIONS_MAX];
+    bool last = false;
+    cr_assert_not_null(batch_add_log(&batch, A, 0));
+    add(&batch, A, 1, NOW_S, 3);
+    cr_assert(batch_finish(&batch, core));
+    cutter_begin(&cutter, core, &batch);
+    cr_expect_eq(cutter_next(&cutter, 2000, cuts, &last), 64u);
+    cr_expect(last);
+    batch_release(&batch);
+    core_drop(core);
+}

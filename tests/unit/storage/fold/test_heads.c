@@ -1,0 +1,55 @@
+#include "storage/fold/heads.h"
+
+#include <criterion/criterion.h>
+
+TestSuite(heads, .timeout = 60);
+
+static struct reply text(const char *is)
+{
+    return (struct reply){.type = REPLY_TEXT, .text = slice_of(is)};
+}
+
+static bool take(struct heads *heads, const char *const *words, size_t n)
+{
+    struct reply items[8];
+    for (size_t i = 0; i < n; i++) {
+        items[i] = text(words[i]);
+    }
+    struct reply reply = {.type = REPLY_ARRAY, .items = items, .n = n};
+    return heads_take(heads, &reply);
+}
+
+Test(heads, of_two_logs)
+{
+    static const char *const words[] = {"00000000000000aa", "12 00000000000000e1 1795187834000",
+        "00000000000000bb", "0 0 1795187834001"};
+    struct heads heads = {0};
+    cr_assert(take(&heads, words, 4));
+    cr_assert_eq(heads.n, 2u);
+    const struct log_head *head = heads_find(&heads, "00000000000000aa");
+    cr_assert_not_null(head);
+    cr_expect_eq(head->n, 12u);
+    cr_expect_str_eq(head->era, "00000000000000e1");
+    cr_expect_eq(head->time_ms, 1795187834000);
+    cr_expect_eq(heads_find(&heads, "00000000000000bb")->n, 0u);
+    cr_expect_null(heads_find(&heads, "00000000000000cc"));
+    heads_release(&heads);
+}
+
+/* What was read before is gone. */
+Test(heads, that_are_none)
+{
+    static const char *const good[] = {"00000000000000aa", "12 00000000000000e1 1795187834000"};
+    static const char *const bad[] = {"00000000000000aa", "12", "x", "12 0 1"};
+    struct heads heads = {0};
+    struct reply number = {.type = REPLY_INTEGER, .integer = 5};
+    cr_assert(take(&heads, good, 2));
+    cr_expect_not(take(&heads, bad, 2));
+    cr_expect_eq(heads.n, 0u);
+    cr_expect_not(take(&heads, bad + 2, 2));
+    cr_expect_not(take(&heads, good, 1));
+    cr_expect_not(heads_take(&heads, &number));
+    cr_assert(take(&heads, good, 0));
+    cr_expect_eq(heads.n, 0u);
+    heads_release(&heads);
+}
