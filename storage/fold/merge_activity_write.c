@@ -133,7 +133,7 @@ static size_t write_bits(const struct merge_activity *merge, const struct day_bi
     return n;
 }
 
-/* The bitmap's member of `acts`: what follows "t:{p}:act:" in its key. */
+/* The bitmap as a member of `acts`: the end of its key, behind the prefix. */
 static void write_member(
     const struct day_bitmap *bitmap, const struct key *bits, const char *tag, struct buffer *out)
 {

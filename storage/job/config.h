@@ -34,7 +34,7 @@ enum storage_notice {
     STORAGE_ROLLUP_FAILED,
     STORAGE_SEEN_FAILED,
     STORAGE_LOG_BROKEN, /* an entry of a log cannot be read: its id */
-    STORAGE_CLOCK, /* Redis's clock was seen for the first time, or was set */
+    STORAGE_CLOCK,      /* Redis's clock was seen for the first time, or was set */
     STORAGE_LEADING,
     STORAGE_LEADER_LOST,
     STORAGE_SETTINGS_CHANGED,
