@@ -196,6 +196,7 @@ def use_filters(tallyd, redis):
             assert http.request(method, f"/filters/{name}{tail}", items if tail else None).status == status
     assert http.request("POST", "/filters/small/add", items).status == 200  # where one was deleted
     http.accept({"page": "/seen", "user": "u", "site": "seen"})
+    assert http.question("/seen", page="/seen", user="u", site="seen")["seen"]  # so it is folded
     (log,) = admin(redis, "KEYS", "t:*:seen:seen:*:log")
     admin(redis, "APPEND", log, "x" * ((128 << 10) - 16))
     http.accept({"page": "/seen", "user": "u", "site": "seen"})

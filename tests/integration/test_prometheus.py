@@ -64,13 +64,15 @@ def test_what_promtool_does_not_see(exposition):
             assert (name, labels) not in series, line
             series[name, labels] = float(value)
             if name.endswith("_bucket"):
-                rest, le = re.match(r'\{(.*),le="(.*)"\}$', labels).groups()
+                rest, le = re.match(r'\{(?:(.*),)?le="(.*)"\}$', labels).groups()
                 buckets.setdefault((name.removesuffix("_bucket"), rest), []).append((float(le), float(value)))
     assert len(families) == len(set(families)) > 40
     for (name, labels), points in buckets.items():
         assert points == sorted(points) and [n for _, n in points] == sorted(n for _, n in points), labels
-        assert points[-1] == (float("inf"), series[name + "_count", "{" + labels + "}"])
-    assert series["tallyd_flush_seconds_total", None] > 0
+        assert points[-1] == (float("inf"), series[name + "_count", labels and "{" + labels + "}"])
+    assert series["tallyd_append_seconds_total", None] > 0
+    assert series["tallyd_fold_seconds_count", None] == series["tallyd_folds_total", None] > 0
+    assert series["tallyd_fold_events_total", None] > 0
     assert series["tallyd_http_requests_total", '{method="",route="",code="404"}'] >= 1
 
 
