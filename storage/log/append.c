@@ -405,9 +405,10 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
     return true;
 }
 
-int64_t appender_due_ms(const struct appender *a)
+int64_t appender_due_ms(const struct appender *a, bool connected)
 {
-    int64_t due_ms = a->beat_ms + (a->first != NULL && go_back_ms(a) > 0 ? PROOF_MS : BEAT_MS);
+    int64_t beat_ms = a->beat_ms + (a->first != NULL && go_back_ms(a) > 0 ? PROOF_MS : BEAT_MS);
+    int64_t due_ms = connected && !a->is_gone ? beat_ms : INT64_MAX;
     for (const struct log_entry *e = a->open; e != NULL; e = e->next) {
         for (const struct storage_job *job = e->jobs; job != NULL; job = job->next) {
             due_ms = job->deadline_ms < due_ms ? job->deadline_ms : due_ms;

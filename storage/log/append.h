@@ -56,6 +56,6 @@ void appender_lost(struct appender *a);
 void appender_let_go(struct appender *a, int64_t now_ms);
 
 /* Earliest deadline of a job, or time of the next heartbeat; INT64_MAX: none. */
-int64_t appender_due_ms(const struct appender *a);
+int64_t appender_due_ms(const struct appender *a, bool connected);
 
 #endif

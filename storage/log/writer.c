@@ -144,7 +144,7 @@ int64_t writer_next_deadline_ms(struct writer *w)
     pthread_mutex_unlock(&w->lock);
     int64_t limits = limiter_deadline_ms(&w->limiter);
     next = limits < next ? limits : next;
-    int64_t under_way = appender_due_ms(&w->appender);
+    int64_t under_way = appender_due_ms(&w->appender, w->session.redis != NULL);
     return under_way < next ? under_way : next;
 }
 
