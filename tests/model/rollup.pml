@@ -1,7 +1,7 @@
 /* rollup.pml - one partition: writers, rollup passes (minute -> hour -> day -> month), expiry, readers, crashes.
  *
- * Follows: storage/lua/{write,mark,takeover,merge,advance,expire}.lua, rollup/pass.c, rollup/list.c, rollup/expire.c,
- * time/write_plan.c, encode.c (announcements), announced.c, storage/read/proved_read.c, cover.c.
+ * Follows: storage/lua/{mark,takeover,merge,advance,expire}.lua, rollup/pass.c, rollup/list.c, rollup/expire.c, fold/share.c,
+ * fold/merge_counts.c (announcements), fold/announced.c, time/write_plan.c, storage/read/proved_read.c, cover.c.
  *
  * Redis is the global state; a `d_step` is one script or MULTI.  A leader may leave after any step, the step done or not (reply or
  * request lost), and comes back as whoever reads `state` next.  A process may stop for ever anywhere.
@@ -56,7 +56,7 @@ byte mi[E], pg[E];                       /* constants: minute and page of an eve
 /* ------------------------------------------------------------------ Redis */
 byte m[E], h[E], d[E], y[E];             /* sums */
 bit um[E], uh[E], ud[E], uy[E];          /* sketches */
-bit once[E];                             /* applied: the marker */
+bit once[E];                             /* counted: the cursor */
 bit pm[2], ph[2], pd[2], py;             /* keys of sums that have an expiry */
 bit xm[4], xh[4], xd[4], xy[2];          /* keys of sketches (bucket * 2 + page) that have one */
 byte open;                               /* t:{p}:open: hours 1 2, days 4 8, month 16 */
@@ -198,7 +198,7 @@ again:
     ep = epoch
 #endif
   };
-  d_step {                                                 /* write.lua */
+  d_step {                                                 /* a fold's EXEC */
     if
 #ifdef CRASH
     :: ep != epoch -> r = 0                                /* sent on a connection that died with the data */
@@ -221,7 +221,7 @@ again:
     fi };
   if :: r == 0 -> goto again :: r == 1 fi;
 #ifdef M_ONCESEP
-  once[e] = 1;                                             /* the marker in a command of its own */
+  once[e] = 1;                                             /* the cursor in a command of its own */
 #endif
 #ifdef RESEND
   if :: atomic { r == 1 -> r = 0; known = 0 } goto again :: r == 1 fi;
