@@ -6,6 +6,8 @@ KEEP = ("rate", "p50_us", "p99_us")
 
 
 def summary(values):
+    if not values:  # a ratio of figures of which none is above a clock tick
+        return {"median": None, "min": None, "max": None, "runs": []}
     return {"median": statistics.median(values), "min": min(values), "max": max(values), "runs": values}
 
 
