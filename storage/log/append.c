@@ -304,9 +304,14 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
     }
 }
 
-/* The id is dead, and nothing is under way under it: a new log begins.  What was acknowledged is
- * folded, or lost with all data.  What was never on a lost connection goes again.  Of what is in
- * doubt only requests with a key go again: their records decide. */
+/* The id is dead, and nothing is under way under it: a new log begins.  What was acknowledged was
+ * counted before the log was closed, or is lost with all data.
+ *
+ * An entry goes into the new log if it was never on a lost connection: then the old log does not
+ * have it.  Any other entry is in doubt, because the log that could tell is gone: the entry may
+ * have been counted.  All its requests end with STORAGE_UNKNOWN (504), also those with a key.  That
+ * is true: such a request counts now, or never.  The client that sends it again with its key asks
+ * the record, and counts once; this writer need not try on the client's behalf. */
 static void begin_again(struct appender *a)
 {
     struct log_entry *next;

@@ -244,7 +244,7 @@ def test_a_redis_that_went_back(start_proxy, cleanup, site):
     plain = Tallyd("--cache-mb", "0", *FOREVER, redis=redis, name="plain")
     cleanup.append(plain.stop)
     plain.start()
-    wait_until(lambda: plain.client().count("uv", **asked) == 3, "the part in doubt is sent again")
+    wait_until(lambda: plain.client().count("uv", **asked) == 3, "the entry in doubt is appended again")
     # another window of the same page: the reader learns the partition's ver of now
     http.count("uv", site=site, page="/", **window(at - 90000, at - 86400))
     assert http.count("uv", **asked) == 3
