@@ -196,7 +196,7 @@ def test_a_question_joins_an_identical_one_only_before_that_is_sent(start_redis,
 
 
 def test_a_redis_that_went_back(start_proxy, cleanup, site):
-    """A part applied, read and remembered, then lost; sent again after another one that is not in what was remembered.
+    """An entry appended, read and remembered, then lost; appended again after another one that is not in what was remembered.
 
     The memory must not take the second time for the first: a `ver` comes never twice."""
     directory = short_directory()
