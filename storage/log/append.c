@@ -68,7 +68,7 @@ static void append_held(struct appender *a, struct log_entry *entry)
 bool appender_has_room(const struct appender *a)
 {
     return a->id[0] != '\0' && !a->is_gone && a->n_open < UNDER_WAY_MAX &&
-           !unfolded_is_full(a->unfolded);
+           unfolded_room(a->unfolded) > 0;
 }
 
 bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms)
