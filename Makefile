@@ -49,9 +49,13 @@ $(B)/tallyd: $(OBJ)
 	@echo "  LINK $@"
 	$(V)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 
+# tests/lib/stand_in.h: a test may put its own clock and Redis in the place of these.
+UNIT_WRAP = $(foreach f,monotonic_us monotonic_ms redis_ask redis_ask_all redis_limit_silence session_open session_close \
+  transaction_run,-Wl,--wrap=$(f))
+
 $(B)/unit-tests: $(UNIT_OBJ) $(LIB_OBJ)
 	@echo "  LINK $@"
-	$(V)$(CC) $(LDFLAGS) -o $@ $^ -lcriterion $(LDLIBS_ALL)
+	$(V)$(CC) $(LDFLAGS) $(UNIT_WRAP) -o $@ $^ -lcriterion $(LDLIBS_ALL)
 
 $(B)/tools/%: $(B)/tests/tools/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
