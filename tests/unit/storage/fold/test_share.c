@@ -155,23 +155,32 @@ static const struct {
     size_t events;             /* counted */
     const char *a_new, *b_new; /* cursors that are written; "": none */
 } decisions[] = {
-    {NULL, "6", 0, 7, SHARE_FOLDS, 7, "3", "7"}, {"1", "6", 0, 7, SHARE_FOLDS, 5, "3", "7"},
+    {NULL, "6", 0, 7, SHARE_FOLDS, 7, "3", "7"},
+    {"1", "6", 0, 7, SHARE_FOLDS, 5, "3", "7"},
     {"2", "6", 0, 7, SHARE_FOLDS, 5, "3", "7"},
     /* some events of an entry are counted */
-    {"1:1", "6", 0, 7, SHARE_FOLDS, 6, "3", "7"}, {"3:2", "6", 0, 7, SHARE_FOLDS, 3, "3", "7"},
-    {"3:2", "7:1", 0, 7, SHARE_FOLDS, 2, "3", "7"}, {"3", "7:1", 0, 7, SHARE_FOLDS, 1, "", "7"},
+    {"1:1", "6", 0, 7, SHARE_FOLDS, 6, "3", "7"},
+    {"3:2", "6", 0, 7, SHARE_FOLDS, 3, "3", "7"},
+    {"3:2", "7:1", 0, 7, SHARE_FOLDS, 2, "3", "7"},
+    {"3", "7:1", 0, 7, SHARE_FOLDS, 1, "", "7"},
     {"3:3", "7", 0, 7, SHARE_FOLDS, 0, "3", ""},
     /* one log is counted, or all are, or more than the batch has */
-    {"3", "6", 0, 7, SHARE_FOLDS, 2, "", "7"}, {"3", "7", 0, 7, SHARE_NOTHING, 0, "", ""},
-    {"9", "7:5", 0, 7, SHARE_FOLDS, 0, "", "7"}, {"9:1", "12", 0, 7, SHARE_NOTHING, 0, "", ""},
+    {"3", "6", 0, 7, SHARE_FOLDS, 2, "", "7"},
+    {"3", "7", 0, 7, SHARE_NOTHING, 0, "", ""},
+    {"9", "7:5", 0, 7, SHARE_FOLDS, 0, "", "7"},
+    {"9:1", "12", 0, 7, SHARE_NOTHING, 0, "", ""},
     /* entries are missing */
-    {NULL, NULL, 0, 7, SHARE_STALE, 0, "", ""}, {NULL, "5", 0, 7, SHARE_STALE, 0, "", ""},
+    {NULL, NULL, 0, 7, SHARE_STALE, 0, "", ""},
+    {NULL, "5", 0, 7, SHARE_STALE, 0, "", ""},
     {"3", "6:1", 0, 7, SHARE_STALE, 0, "", ""},
     {"3", "5", 0, 1, SHARE_STALE, 0, "", ""},
     /* the cut is within an entry, behind one, and of what is left */
-    {NULL, "6", 0, 1, SHARE_FOLDS, 1, "1:1", ""}, {"1:1", "6", 0, 1, SHARE_NOTHING, 0, "", ""},
-    {"1:1", "6", 1, 3, SHARE_FOLDS, 2, "2", "7:1"}, {NULL, "6", 0, 2, SHARE_FOLDS, 2, "2", ""},
-    {"2", "7:1", 3, 6, SHARE_FOLDS, 3, "3:2", "7"}, {"3:2", "7", 6, 7, SHARE_FOLDS, 1, "3", ""},
+    {NULL, "6", 0, 1, SHARE_FOLDS, 1, "1:1", ""},
+    {"1:1", "6", 0, 1, SHARE_NOTHING, 0, "", ""},
+    {"1:1", "6", 1, 3, SHARE_FOLDS, 2, "2", "7:1"},
+    {NULL, "6", 0, 2, SHARE_FOLDS, 2, "2", ""},
+    {"2", "7:1", 3, 6, SHARE_FOLDS, 3, "3:2", "7"},
+    {"3:2", "7", 6, 7, SHARE_FOLDS, 1, "3", ""},
 };
 
 Test(share, counts_what_no_cursor_says_is_counted, .init = setup, .fini = teardown)
