@@ -251,7 +251,15 @@ static void take_gap(struct appender *a, struct log_entry *entry)
     }
 }
 
-/* An error: the script did not run.  False: the connection must be given up. */
+/* The entry is in Redis, but an entry before it was refused: a late copy of that one came in
+ * between.  Entries are answered in order, so this one goes again, behind the other. */
+static void take_early(struct log_entry *entry)
+{
+    entry->state = ENTRY_WAITING;
+    entry->on_lost = true; /* not to be given up */
+}
+
+/* An error: as a rule the script did not run.  False: the connection must be given up. */
 static bool take_error(struct appender *a, struct log_entry *entry, const struct reply *reply)
 {
     bool lost = false;
@@ -263,7 +271,7 @@ static bool take_error(struct appender *a, struct log_entry *entry, const struct
     }
     a->hold_until_ms = monotonic_ms() + AGAIN_MS;
     core_write_failed(a->core, err);
-    if (err == STORAGE_UNKNOWN) { /* the script may have broken off: its repeat tells */
+    if (reply_fault(reply) == REPLY_FAILED) { /* it may have broken off: its repeat tells */
         entry->on_lost = true;
     }
     if (err != STORAGE_DOWN) {
@@ -289,6 +297,10 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
     switch (reply_integer(&reply->items[0], -1)) {
     case APPEND_OK:
     case APPEND_DUP:
+        if (entry != a->open) {
+            take_early(entry);
+            return true;
+        }
         a->may_jump = entry == a->first ? false : a->may_jump;
         take_appended(a, entry, reply);
         return true;
@@ -371,6 +383,7 @@ void appender_lost(struct appender *a)
     if (a->is_gone) {
         begin_again(a);
     }
+    appender_finish(a); /* nobody knows when there is a connection again */
 }
 
 /* ---- a connection ---- */
