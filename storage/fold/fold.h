@@ -2,7 +2,7 @@
  *
  * Layer: storage.
  *
- * A request is acknowledged when its entry stands in a log (log/log.h).  What is in logs is counted
+ * A request is acknowledged when its entry stands in a log (log/entry.h).  What is in logs is counted
  * later, many entries at a time, by whoever needs it; that is a fold.  Each process folds its own
  * log, from memory, at the first of these:
  *

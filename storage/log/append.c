@@ -172,7 +172,7 @@ static bool send_entries(struct appender *a, const struct session *session, int6
             return false;
         }
         e->state = ENTRY_SENT;
-        e->sent_ms = now_ms;
+        e->sent_us = monotonic_us();
         a->n_sent++;
     }
     return true;
@@ -237,7 +237,7 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
     take_records(a, entry, reply);
     atomic_fetch_add(&a->core->stats.appends, 1);
     atomic_fetch_add(&a->core->stats.append_events, (int64_t)entry_events(entry));
-    atomic_fetch_add(&a->core->stats.append_us, (monotonic_ms() - entry->sent_ms) * 1000);
+    atomic_fetch_add(&a->core->stats.append_us, monotonic_us() - entry->sent_us);
     memcpy(entry->era, a->era, sizeof(entry->era));
     (void)unfolded_put(a->unfolded, entry); /* without memory it is read from the stream */
     append_answer_all(a, entry, STORAGE_OK);
@@ -305,8 +305,9 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
 }
 
 /* The id is dead, and nothing is under way under it: a new log begins.  What was acknowledged is
- * folded, or lost with all data.  What was never on a lost connection goes again.  Of what is in
- * doubt only requests with a key go again: their records decide. */
+ * folded, or lost with all data.  What was never on a lost connection goes again.  The rest may
+ * have been appended before the log was closed: its clients get 504, and a client that repeats its
+ * key asks the record. */
 static void begin_again(struct appender *a)
 {
     struct log_entry *next;

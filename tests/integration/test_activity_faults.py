@@ -105,7 +105,7 @@ def test_processes_and_redis_are_killed(start_redis, start_tallyd, site, chance)
 
 @pytest.mark.parametrize("point", CUTS)
 def test_cut_while_users_come(start_redis, start_proxy, start_tallyd, site, point):
-    """A script that is cut anywhere is sent again: the same users, the same indices."""
+    """The connection is cut anywhere in an append: the same users, the same indices."""
     redis = start_redis()
     proxy = start_proxy(redis)
     http = start_tallyd(*FEW, redis=proxy).client()

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lib.logs import FakeLog, commands, states
+from lib.log import FakeLog, commands, states
 from lib.process import ROOT, Redis, short_directory
 from lib.waiting import wait_until
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from lib.client import query
-from lib.logs import FakeLog, commands, states
+from lib.log import FakeLog, commands, states
 from lib.process import Redis, short_directory
 from lib.waiting import wait_until
 
