@@ -309,10 +309,10 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
  *
  * An entry goes into the new log if it was never on a lost connection: then the old log does not
  * have it.  Any other entry is in doubt, because the log that could tell is gone: the entry may
- * have been counted.  All its requests end with STORAGE_UNKNOWN (504), also those with a key.  A 504
- * says that a request counts now, later or never, and that is true here.  The client that repeats
- * the request with its key asks the record, and counts once.  So this writer need not try on the
- * client's behalf. */
+ * have been counted.  All its requests end with STORAGE_UNKNOWN (504), also those with a key.  A
+ * 504 says that a request counts now, later or never, and that is true here.  The client that
+ * repeats the request with its key asks the record, and counts once.  So this writer need not try
+ * on the client's behalf. */
 static void begin_again(struct appender *a)
 {
     struct log_entry *next;
