@@ -22,6 +22,17 @@ void buffer_clear(struct buffer *b, size_t keep)
     b->failed = false;
 }
 
+bool buffer_expect(struct buffer *b, size_t n)
+{
+    if (n > b->capacity) {
+        char *p = realloc(b->p, n);
+        b->failed = p == NULL;
+        b->p = p == NULL ? b->p : p;
+        b->capacity = p == NULL ? b->capacity : n;
+    }
+    return !b->failed;
+}
+
 static bool buffer_reserve(struct buffer *b, size_t n)
 {
     if (b->failed) {

@@ -68,7 +68,7 @@ static void append_held(struct appender *a, struct log_entry *entry)
 bool appender_has_room(const struct appender *a)
 {
     return a->id[0] != '\0' && !a->is_gone && a->n_open < UNDER_WAY_MAX &&
-           !unfolded_is_full(a->unfolded);
+           unfolded_room(a->unfolded) > 0;
 }
 
 bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms)
@@ -172,7 +172,7 @@ static bool send_entries(struct appender *a, const struct session *session, int6
             return false;
         }
         e->state = ENTRY_SENT;
-        e->sent_ms = now_ms;
+        e->sent_us = monotonic_us();
         a->n_sent++;
     }
     return true;
@@ -237,7 +237,7 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
     take_records(a, entry, reply);
     atomic_fetch_add(&a->core->stats.appends, 1);
     atomic_fetch_add(&a->core->stats.append_events, (int64_t)entry_events(entry));
-    atomic_fetch_add(&a->core->stats.append_us, (monotonic_ms() - entry->sent_ms) * 1000);
+    atomic_fetch_add(&a->core->stats.append_us, monotonic_us() - entry->sent_us);
     memcpy(entry->era, a->era, sizeof(entry->era));
     (void)unfolded_put(a->unfolded, entry); /* without memory it is read from the stream */
     append_answer_all(a, entry, STORAGE_OK);
@@ -251,7 +251,15 @@ static void take_gap(struct appender *a, struct log_entry *entry)
     }
 }
 
-/* An error: the script did not run.  False: the connection must be given up. */
+/* The entry is in Redis, but an entry before it was refused: a late copy of that one came in
+ * between.  Entries are answered in order, so this one goes again, behind the other. */
+static void take_early(struct log_entry *entry)
+{
+    entry->state = ENTRY_WAITING;
+    entry->on_lost = true; /* not to be given up */
+}
+
+/* An error: as a rule the script did not run.  False: the connection must be given up. */
 static bool take_error(struct appender *a, struct log_entry *entry, const struct reply *reply)
 {
     bool lost = false;
@@ -263,7 +271,7 @@ static bool take_error(struct appender *a, struct log_entry *entry, const struct
     }
     a->hold_until_ms = monotonic_ms() + AGAIN_MS;
     core_write_failed(a->core, err);
-    if (err == STORAGE_UNKNOWN) { /* the script may have broken off: its repeat tells */
+    if (reply_fault(reply) == REPLY_FAILED) { /* it may have broken off: its repeat tells */
         entry->on_lost = true;
     }
     if (err != STORAGE_DOWN) {
@@ -289,6 +297,10 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
     switch (reply_integer(&reply->items[0], -1)) {
     case APPEND_OK:
     case APPEND_DUP:
+        if (entry != a->open) {
+            take_early(entry);
+            return true;
+        }
         a->may_jump = entry == a->first ? false : a->may_jump;
         take_appended(a, entry, reply);
         return true;
@@ -376,6 +388,7 @@ void appender_lost(struct appender *a)
     if (a->is_gone) {
         begin_again(a);
     }
+    appender_finish(a); /* nobody knows when there is a connection again */
 }
 
 /* ---- a connection ---- */

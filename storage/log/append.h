@@ -49,7 +49,7 @@ bool appender_pump(struct appender *a, const struct session *session, int64_t no
 /* The next reply came.  False: the connection must be given up. */
 bool appender_take_reply(struct appender *a, const struct reply *reply) MUST_CHECK;
 
-/* The connection is gone. */
+/* The connection is gone.  Answers the jobs that are done. */
 void appender_lost(struct appender *a);
 
 /* Let go of what is safe. */

@@ -125,4 +125,5 @@ void appender_answer_late(struct appender *a, int64_t now_ms)
     for (struct log_entry *e = a->open; e != NULL; e = e->next) {
         answer_late_jobs(a, e, now_ms);
     }
+    appender_finish(a);
 }
