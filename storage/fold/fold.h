@@ -2,9 +2,9 @@
  *
  * Layer: storage.
  *
- * A request is acknowledged when its entry stands in a log (log/entry.h).  What is in logs is counted
- * later, many entries at a time, by whoever needs it; that is a fold.  Each process folds its own
- * log, from memory, at the first of these:
+ * A request is acknowledged when its entry stands in a log (log/entry.h).  What is in logs is
+ * counted later, many entries at a time, by whoever needs it; that is a fold.  Each process folds
+ * its own log, from memory, at the first of these:
  *
  *     half a second after the oldest entry that waits
  *     50,000 events, or 4 MB, wait
