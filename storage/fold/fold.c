@@ -18,6 +18,7 @@
 #define ASKED_US     15000 /* ..or this, while questions come: each waits for it */
 #define ASKED_FOR_MS 1000  /* questions come: the last one came within so long */
 #define LIMIT_MIN    1000  /* events; and fewer say more of what a fold costs by itself */
+#define FIRST_US     8.0   /* an event, until a fold has shown it */
 
 struct fold {
     struct core *core;
@@ -57,7 +58,7 @@ static void set_limit(void *data)
     struct fold *fold = data;
     int64_t since_ms = monotonic_ms() - atomic_load(&fold->asked_ms);
     int64_t ahead_us = since_ms < ASKED_FOR_MS ? ASKED_US : AHEAD_US;
-    double events = fold->us_per_event == 0 ? EVENTS_MAX : (double)ahead_us / fold->us_per_event;
+    double events = (double)ahead_us / fold->us_per_event;
     size_t limit = events < LIMIT_MIN             ? LIMIT_MIN
                    : events > UNFOLDED_EVENTS_MAX ? UNFOLDED_EVENTS_MAX
                                                   : (size_t)events;
@@ -70,7 +71,7 @@ static void learn(struct fold *fold, int64_t events, int64_t us)
 {
     double now = (double)us / (double)events;
     if (events >= LIMIT_MIN) {
-        fold->us_per_event = fold->us_per_event == 0 ? now : (3 * fold->us_per_event + now) / 4;
+        fold->us_per_event = (3 * fold->us_per_event + now) / 4;
     }
 }
 
@@ -245,10 +246,13 @@ struct fold *fold_start(struct core *core, struct unfolded *unfolded, struct see
     fold->unfolded = unfolded;
     fold->hold_ms = hold_ms == NULL ? 0 : strtol(hold_ms, NULL, 10);
     fold->next_poll_ms = monotonic_ms() + POLL_MS;
+    fold->us_per_event = FIRST_US;
     atomic_store(&fold->limit, EVENTS_MAX);
     atomic_store(&fold->asked_ms, INT64_MIN / 2);
-    if (!round_init(&fold->round, core, unfolded, seen_fold, set_limit, fold) ||
-        pthread_create(&fold->thread, NULL, fold_main, fold) != 0) {
+    bool ok = round_init(&fold->round, core, unfolded, seen_fold);
+    fold->round.moved = set_limit;
+    fold->round.moved_data = fold;
+    if (!ok || pthread_create(&fold->thread, NULL, fold_main, fold) != 0) {
         fold_free(fold);
         return NULL;
     }

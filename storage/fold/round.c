@@ -10,10 +10,10 @@
 #define FORSAKEN_MS 3000  /* a log's own process folds sooner */
 #define EVENTS_MAX  50000 /* of a batch, about */
 
-bool round_init(struct round *r, struct core *core, struct unfolded *unfolded,
-    struct seen_fold *seen_fold, void (*moved)(void *data), void *data)
+bool round_init(
+    struct round *r, struct core *core, struct unfolded *unfolded, struct seen_fold *seen_fold)
 {
-    *r = (struct round){.core = core, .unfolded = unfolded, .moved = moved, .moved_data = data};
+    *r = (struct round){.core = core, .unfolded = unfolded};
     r->session.look = (struct redis_look){core_runs, core};
     r->tx = transaction_new(core, seen_fold);
     return r->tx != NULL;
@@ -204,7 +204,7 @@ static enum storage_err fold_batch(struct round *r, const struct goal *goal)
             monotonic_ms() + STEP_MS, &r->heads, &log, &err);
         if (end == FOLD_STALE) {
             batch_is_stale(r, log);
-        } else if (end == FOLD_DONE) {
+        } else if (end == FOLD_DONE && r->moved != NULL) {
             r->moved(r->moved_data);
         }
     }

@@ -18,14 +18,13 @@ struct round {
     struct streams streams;
     struct heads heads; /* as last read */
     struct batch batch;
-    void (*moved)(void *data); /* a transaction was done */
+    void (*moved)(void *data); /* called when a transaction was done; NULL: nobody */
     void *moved_data;
 };
 
-/* @moved is called after each transaction.  False: out of memory; the caller releases all the
- * same. */
+/* False: out of memory; the caller releases all the same. */
 bool round_init(struct round *round, struct core *core, struct unfolded *unfolded,
-    struct seen_fold *seen_fold, void (*moved)(void *data), void *data) MUST_CHECK;
+    struct seen_fold *seen_fold) MUST_CHECK;
 void round_release(struct round *round);
 
 /* Which logs of other processes are folded. */
