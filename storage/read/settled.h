@@ -33,9 +33,9 @@ struct settled {
 
 void settled_release(struct settled *settled);
 
-/* Wait until everything is counted that was acknowledged before @job arrived.  @session is connected;
- * *ret_lost becomes true if it must be closed.  At @job's deadline STORAGE_BEHIND: the job's detail
- * then says how far the log is behind. */
+/* Wait until everything is counted that was acknowledged before @job arrived.  @session is
+ * connected; *ret_lost becomes true if it must be closed.  At @job's deadline STORAGE_BEHIND: the
+ * job's detail then says how far the log is behind. */
 enum storage_err settled_await(struct settled *settled, struct core *core, struct session *session,
     struct storage_job *job, bool *ret_lost) MUST_CHECK;
 
