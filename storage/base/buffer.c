@@ -24,13 +24,17 @@ void buffer_clear(struct buffer *b, size_t keep)
 
 bool buffer_expect(struct buffer *b, size_t n)
 {
-    if (n > b->capacity) {
-        char *p = realloc(b->p, n);
-        b->failed = p == NULL;
-        b->p = p == NULL ? b->p : p;
-        b->capacity = p == NULL ? b->capacity : n;
+    if (b->failed || n <= b->capacity) {
+        return !b->failed;
     }
-    return !b->failed;
+    char *p = realloc(b->p, n);
+    if (p == NULL) {
+        b->failed = true;
+        return false;
+    }
+    b->p = p;
+    b->capacity = n;
+    return true;
 }
 
 static bool buffer_reserve(struct buffer *b, size_t n)
