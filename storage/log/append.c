@@ -14,11 +14,12 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define UNDER_WAY_MAX 2  /* entries */
-#define AGAIN_MS      20 /* after LOADING, BUSY and the like */
-#define BEAT_MS       5000
-#define PROOF_MS      1000 /* a command so often while entries are held that are not safe */
-#define OUT_KEEP      (512 * 1024)
+#define UNDER_WAY_MAX  2  /* entries */
+#define AGAIN_MS       20 /* after LOADING, BUSY and the like */
+#define BEAT_MS        5000
+#define PROOF_MS       250 /* a command so often while entries are held that are not safe */
+#define HELD_BYTES_MAX (2 * UNFOLDED_BYTES_MAX) /* of entries that wait, or are not safe */
+#define OUT_KEEP       (512 * 1024)
 
 /* What append.lua answers. */
 enum append_code { APPEND_OK, APPEND_DUP, APPEND_GAP, APPEND_GONE };
@@ -55,6 +56,7 @@ static void append_held(struct appender *a, struct log_entry *entry)
 {
     entry->next = NULL;
     entry->before = a->last;
+    a->held_bytes += entry_bytes(entry);
     a->open = a->open == NULL ? entry : a->open;
     a->n_open++;
     if (a->last == NULL) {
@@ -68,7 +70,7 @@ static void append_held(struct appender *a, struct log_entry *entry)
 bool appender_has_room(const struct appender *a)
 {
     return a->id[0] != '\0' && !a->is_gone && a->n_open < UNDER_WAY_MAX &&
-           unfolded_room(a->unfolded) > 0;
+           a->held_bytes < HELD_BYTES_MAX && unfolded_room(a->unfolded) > 0;
 }
 
 bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms)
@@ -105,6 +107,8 @@ void appender_let_go(struct appender *a, int64_t now_ms)
         } else {
             a->first->before = NULL;
         }
+        a->held_bytes -= entry_bytes(entry);
+        atomic_fetch_add(&a->core->log_safe, 1);
         entry_release(entry);
     }
 }
@@ -235,6 +239,7 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
         return;
     }
     take_records(a, entry, reply);
+    atomic_fetch_add(&a->core->log_answered, 1);
     atomic_fetch_add(&a->core->stats.appends, 1);
     atomic_fetch_add(&a->core->stats.append_events, (int64_t)entry_events(entry));
     atomic_fetch_add(&a->core->stats.append_us, monotonic_us() - entry->sent_us);
@@ -246,8 +251,9 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
 static void take_gap(struct appender *a, struct log_entry *entry)
 {
     entry->state = ENTRY_WAITING; /* behind one that goes again, as a rule */
-    if (entry == a->first) {
+    if (entry == a->first && !a->may_jump) {
         a->may_jump = true;
+        atomic_fetch_add(&a->core->stats.log_jumps, 1);
     }
 }
 
@@ -331,13 +337,18 @@ static void begin_again(struct appender *a)
     struct log_entry *held = a->first;
     a->first = a->last = a->open = NULL;
     a->n_open = 0;
+    a->held_bytes = 0;
     a->next_n = 1;
     a->id[0] = '\0';
     a->is_gone = a->may_jump = false;
+    atomic_fetch_add(&a->core->stats.logs_gone, 1);
     for (; held != NULL; held = next) {
         next = held->next;
         bool again = held->state != ENTRY_ANSWERED && !held->on_lost && held->era[0] == '\0';
         if (!again) {
+            bool answered = held->era[0] != '\0';
+            atomic_fetch_add(&a->core->log_safe, answered); /* it is not appended again */
+            atomic_fetch_add(&a->core->stats.entries_in_doubt, !answered);
             append_answer_all(a, held, STORAGE_UNKNOWN);
             entry_release(held);
             continue;

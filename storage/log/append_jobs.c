@@ -57,6 +57,7 @@ bool append_give_up_last(struct appender *a, enum storage_err err)
     }
     a->open = a->open == entry ? NULL : a->open;
     a->n_open--;
+    a->held_bytes -= entry_bytes(entry);
     a->next_n = entry->n;
     append_answer_all(a, entry, err);
     entry_release(entry);
