@@ -341,12 +341,19 @@ fuzz: $(FUZZ)
 # What one would build instead; a system's own nginx and webdis that apt may start are not used.
 PACKAGES_PEERS = wrk webdis nginx libnginx-mod-http-lua lua-nginx-redis lua-cjson
 
-.PHONY: bench bench-peers
+.PHONY: bench bench-against bench-peers
 
 bench: deps-run
 	@$(call need,python3 wrk)
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(BENCH)
 	@BENCH_BUILD=$(abspath $(B)) $(PYTHON) -B tests/bench/bench.py
+
+# The same loads with another build, in turn: make bench-against BASE=../tallyd-before/build/tallyd
+bench-against: deps-run
+	@test -x "$(BASE)" || { echo "make bench-against BASE=PROGRAM: the tallyd of another build" >&2; exit 2; }
+	@$(call need,python3 wrk)
+	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(BENCH)
+	@BENCH_BUILD=$(abspath $(B)) $(PYTHON) -B tests/bench/against.py $(BASE)
 
 bench-peers: deps-run
 	@$(call need,$(PACKAGES_PEERS))

@@ -101,8 +101,8 @@ static enum storage_err run_job(struct readers *readers, struct reader *r, struc
 }
 
 /* Under the lock: take those of the first waiting jobs that ask what @job asks and may wait as
- * long.  Nothing of @job was sent yet. */
-static struct storage_job *take_same(struct readers *readers, const struct storage_job *job)
+ * long.  Nothing of @job was sent yet, and its answer is now one for the last of them. */
+static struct storage_job *take_same(struct readers *readers, struct storage_job *job)
 {
     operation_same_fn *is_same = readers->operations[job->op].same;
     struct storage_job *same = NULL;
@@ -118,6 +118,12 @@ static struct storage_job *take_same(struct readers *readers, const struct stora
             before = at;
         }
         at = next;
+    }
+    for (at = same; at != NULL; at = at->next) {
+        job->arrived_us = at->arrived_us > job->arrived_us ? at->arrived_us : job->arrived_us;
+    }
+    for (at = same; at != NULL; at = at->next) { /* one of them may be read instead */
+        at->arrived_us = job->arrived_us;
     }
     return same;
 }
@@ -278,6 +284,7 @@ bool readers_submit(struct readers *readers, struct storage_job *job, enum stora
 {
     *ret_err = STORAGE_OK;
     job->cost = 1;
+    job->arrived_us = monotonic_us();
     operation_hash_fn *hash = readers->operations[job->op].hash;
     job->question = hash != NULL ? hash(job) : 0;
     pthread_mutex_lock(&readers->lock);

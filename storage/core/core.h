@@ -46,6 +46,7 @@ struct core {
     _Atomic int64_t go_back_ms;     /* how far Redis can go back when it crashes; 0: it cannot */
     const char *durability_warning; /* the writer's: what was told of that; static, NULL: nothing */
     _Atomic unsigned questions;     /* that are being read now */
+    _Atomic int64_t settled_us;     /* see read/settled.h; CLOCK_MONOTONIC */
     /* 256 times how often Redis has refused a write or the connection for writing was lost, plus
      * the enum storage_err of the last time. */
     _Atomic uint64_t write_fault;

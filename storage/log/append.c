@@ -68,7 +68,7 @@ static void append_held(struct appender *a, struct log_entry *entry)
 bool appender_has_room(const struct appender *a)
 {
     return a->id[0] != '\0' && !a->is_gone && a->n_open < UNDER_WAY_MAX &&
-           !unfolded_is_full(a->unfolded);
+           unfolded_room(a->unfolded) > 0;
 }
 
 bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms)
@@ -316,10 +316,15 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
     }
 }
 
-/* The id is dead, and nothing is under way under it: a new log begins.  What was acknowledged is
- * folded, or lost with all data.  What was never on a lost connection goes again.  The rest may
- * have been appended before the log was closed: its clients get 504, and a client that repeats its
- * key asks the record. */
+/* The id is dead, and nothing is under way under it: a new log begins.  What was acknowledged was
+ * counted before the log was closed, or is lost with all data.
+ *
+ * An entry goes into the new log if it was never on a lost connection: then the old log does not
+ * have it.  Any other entry is in doubt, because the log that could tell is gone: the entry may
+ * have been counted.  All its requests end with STORAGE_UNKNOWN (504), also those with a key.  A
+ * 504 says that a request counts now, later or never, and that is true here.  The client that
+ * repeats the request with its key asks the record, and counts once.  So this writer need not try
+ * on the client's behalf. */
 static void begin_again(struct appender *a)
 {
     struct log_entry *next;

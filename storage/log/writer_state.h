@@ -56,7 +56,7 @@ struct writer {
 /* ---- writer.c: what waits ---- */
 
 /* The jobs of the next entry, if @min_events wait; else NULL. */
-struct storage_job *writer_take_jobs(struct writer *writer, size_t min_events);
+struct storage_job *writer_take_jobs(struct writer *writer, size_t min_events, size_t room);
 
 /* The same for limits. */
 struct storage_job *writer_take_limits(struct writer *writer, size_t min);
