@@ -16,6 +16,7 @@ TestSuite(round, .timeout = 60);
 
 #define OWN   "00000000000000aa"
 #define OTHER "00000000000000bb"
+#define THIRD "00000000000000cc"
 
 static struct core *core;
 static struct unfolded unfolded;
@@ -26,6 +27,7 @@ static struct {
     enum storage_err err;
     unsigned n, n_from_memory, n_trims;
     bool closes_other; /* the other's log is closed meanwhile */
+    uint64_t other_n;  /* not 0: the other's log has lost what is behind */
     unsigned n_broken; /* notices.. */
     char broken[LOG_ID_TEXT + 1];
 } seen;
@@ -74,6 +76,9 @@ static enum fold_end run_transaction(const struct batch *batch, const struct cut
     enum fold_end end = seen.ends[seen.n++ % 8];
     cr_assert_leq(seen.n, 8u, "the round does not end");
     cr_assert(n_cuts == 1 && cuts[0].to_row == batch->n_rows);
+    if (seen.other_n > 0) {
+        log_of(OTHER)->n = seen.other_n;
+    }
     cr_assert(heads_take(heads, fake_streams_heads()));
     *ret_err = seen.err;
     for (uint32_t l = 0; end == FOLD_DONE && l < batch->n_logs; l++) {
@@ -197,6 +202,19 @@ Test(round, does_not_wait_for_what_redis_lost, .init = setup, .fini = teardown)
     cr_expect_eq(unfolded.n, 1u, "entry 2 waits");
 }
 
+/* What is thought to be counted is not: all of it is read again. */
+Test(round, learns_cursors_anew_when_it_was_wrong, .init = setup, .fini = teardown)
+{
+    acknowledge(1, true);
+    acknowledge(2, true);
+    expect_round(ROUND_OWN, STORAGE_OK, 1);
+    log_of(OWN)->cursor = NULL;
+    acknowledge(3, true);
+    expect_round(ROUND_OWN, STORAGE_OK, 2);
+    cr_expect_str_eq(fake_streams.last, "1 3 64");
+    cr_expect_eq(cursor_of(OWN), 3u);
+}
+
 /* ---- the logs of others ---- */
 
 Test(round, reaches_others_as_it_is_told, .init = setup, .fini = teardown)
@@ -227,14 +245,24 @@ Test(round, takes_a_log_that_was_closed_for_counted, .init = setup, .fini = tear
     expect_round(ROUND_ALL, STORAGE_OK, 2);
 }
 
+Test(round, does_not_wait_for_what_another_log_lost, .init = setup, .fini = teardown)
+{
+    (void)fake_streams_add(OTHER, 5);
+    seen.other_n = 3;
+    expect_round(ROUND_ALL, STORAGE_OK, 2);
+    cr_expect_eq(cursor_of(OTHER), 3u);
+}
+
 Test(round, a_broken_entry_stops_its_log_alone, .init = setup, .fini = teardown)
 {
     fake_streams_add(OTHER, 5)->is_foreign[3] = true;
+    (void)fake_streams_add(THIRD, 100);
     acknowledge(1, true);
     seen.n = 0;
     cr_expect_eq(round_run(&fold_round, ROUND_ALL), STORAGE_BEHIND);
     cr_expect_eq(cursor_of(OWN), 1u);
     cr_expect_eq(cursor_of(OTHER), 2u);
+    cr_expect_eq(cursor_of(THIRD), 100u, "in a second piece");
     cr_expect_eq(seen.n_broken, 1u);
     cr_expect_str_eq(seen.broken, OTHER);
     acknowledge(2, true);
