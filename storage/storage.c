@@ -91,10 +91,10 @@ static void entry_arrived(void *data)
     fold_wake(s->fold);
 }
 
-static enum storage_err catch_up(void *data, int64_t deadline_ms)
+static enum storage_err catch_up(void *data, int64_t before_us, int64_t deadline_ms)
 {
     struct storage *s = data;
-    return fold_catch_up(s->fold, deadline_ms);
+    return fold_catch_up(s->fold, before_us, deadline_ms);
 }
 
 /* Start what writes: the fold of who saw what, the fold of the log, the writer, the guard. */
@@ -373,7 +373,7 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
     writer_drain(s->writer, deadline_ms);
     if (atomic_load(&s->core.stats.log_events) > 0 || unfolded_age_ms(&s->unfolded) > 0) {
         /* What is not counted now, another process will count. */
-        (void)!fold_catch_up(s->fold, monotonic_ms() + CATCH_UP_MS);
+        (void)!fold_catch_up(s->fold, monotonic_us(), monotonic_ms() + CATCH_UP_MS);
     }
     readers_drain(s->readers, deadline_ms);
     if (s->rollup != NULL) {

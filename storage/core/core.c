@@ -55,10 +55,10 @@ bool core_parse_state(struct core *core, const struct reply *fields, struct part
         fields, core->cfg, &core->config.retention, redis_clock_ms(&core->clock) / 1000, ret);
 }
 
-enum storage_err core_catch_up(struct core *core, int64_t deadline_ms)
+enum storage_err core_catch_up(struct core *core, int64_t before_us, int64_t deadline_ms)
 {
     return core->catch_up == NULL ? STORAGE_BEHIND
-                                  : core->catch_up(core->catch_up_data, deadline_ms);
+                                  : core->catch_up(core->catch_up_data, before_us, deadline_ms);
 }
 
 void core_write_failed(struct core *core, enum storage_err err)
@@ -83,4 +83,11 @@ bool core_runs(void *data)
 {
     struct core *core = data;
     return !atomic_load(&core->stopping);
+}
+
+void core_settled(struct core *core, int64_t us)
+{
+    int64_t known_us = atomic_load(&core->settled_us);
+    while (known_us < us && !atomic_compare_exchange_weak(&core->settled_us, &known_us, us)) {
+    }
 }

@@ -57,7 +57,7 @@ struct core {
 
     /* See core_catch_up().  Set before a thread starts that asks questions; NULL: nothing counts.
      * */
-    enum storage_err (*catch_up)(void *data, int64_t deadline_ms);
+    enum storage_err (*catch_up)(void *data, int64_t before_us, int64_t deadline_ms);
     void *catch_up_data;
 
     pthread_mutex_t view_lock; /* guards views */
@@ -86,10 +86,13 @@ void core_set_view(struct core *core, unsigned partition, struct partition_view 
 bool core_parse_state(
     struct core *core, const struct reply *fields, struct partition_view *ret) MUST_CHECK;
 
-/* Have everything counted that was acknowledged before this call, by any process, until
- * @deadline_ms.  Anything but STORAGE_OK: something is left, and this is why; with STORAGE_BEHIND
- * it takes longer, or this process counts nothing. */
-enum storage_err core_catch_up(struct core *core, int64_t deadline_ms);
+/* Have everything counted that was acknowledged before @before_us (CLOCK_MONOTONIC, not in the
+ * future), by any process, until @deadline_ms.  Anything but STORAGE_OK: something is left, and
+ * this is why; with STORAGE_BEHIND it takes longer, or this process counts nothing. */
+enum storage_err core_catch_up(struct core *core, int64_t before_us, int64_t deadline_ms);
+
+/* Everything that was acknowledged before @us is counted: core->settled_us. */
+void core_settled(struct core *core, int64_t us);
 
 /* Redis has just refused to write, or cannot be reached.  /readyz says so until a write is taken.
  * Counts STORAGE_OOM. */

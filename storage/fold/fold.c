@@ -6,19 +6,20 @@
 #include "storage/base/cond.h"
 #include "storage/fold/round.h"
 
-#define WAIT_MS    500 /* the oldest entry waits so long.. */
-#define EVENTS_MAX 50000
-#define BYTES_MAX  ((int64_t)4 * 1024 * 1024) /* ..or until there is so much */
-#define POLL_MS    2000                       /* how often logs of others are looked at */
-#define AGAIN_MS   50                         /* after a fold that failed */
-#define IDLE_MS    20 /* after one that counted nothing: Redis lacks what memory has */
+#define WAIT_MS      500 /* the oldest entry waits so long.. */
+#define EVENTS_MAX   50000
+#define BATCH_EVENTS 25000 /* folded at a time: more would merge little better, and take memory */
+#define BYTES_MAX    ((int64_t)4 * 1024 * 1024) /* ..or until there is so much */
+#define POLL_MS      2000                       /* how often logs of others are looked at */
+#define AGAIN_MS     50                         /* after a fold that failed */
+#define IDLE_MS      20 /* after one that counted nothing: Redis lacks what memory has */
 
-/* No more is acknowledged ahead of the folds than they count in about this time.. */
-#define AHEAD_US     250000
-#define ASKED_US     15000 /* ..or this, while questions come: each waits for it */
-#define ASKED_FOR_MS 1000  /* questions come: the last one came within so long */
-#define LIMIT_MIN    1000  /* events; and fewer say more of what a fold costs by itself */
-#define FIRST_US     8.0   /* an event, until a fold has shown it */
+/* While questions come, no more is acknowledged ahead of the folds than they count in about this
+ * time: each question waits for it. */
+#define ASKED_US     15000
+#define ASKED_FOR_MS 1000 /* questions come: the last one came within so long */
+#define LIMIT_MIN    1000 /* events; and fewer say more of what a fold costs by itself */
+#define FIRST_US     8.0  /* an event, until a fold has shown it */
 
 struct fold {
     struct core *core;
@@ -30,38 +31,39 @@ struct fold {
     int64_t again_us;         /* ..and also if much waits */
     double us_per_event;      /* of the last folds */
     _Atomic size_t limit;     /* so many events may wait */
-    _Atomic int64_t asked_ms; /* the last question */
+    _Atomic int64_t asked_ms; /* the last question, CLOCK_MONOTONIC */
     int64_t next_poll_ms;
     _Atomic bool is_awake; /* it knows that something waits, or is at work */
 
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t work, done;
     bool stop, woken;
-    uint64_t asked, answered; /* calls of fold_catch_up(); those up to `answered` are answered */
-    enum storage_err err;     /* of the last round */
+    /* CLOCK_MONOTONIC, us: what was acknowledged before this instant.. */
+    int64_t asked_us;     /* ..is to be counted */
+    int64_t reached_us;   /* ..is counted */
+    int64_t tried_us;     /* when the last round began.. */
+    enum storage_err err; /* ..and its end */
 };
 
 static bool is_much(const struct fold *fold)
 {
-    size_t limit = atomic_load(&fold->limit);
-    int64_t much = limit < EVENTS_MAX ? (int64_t)limit : EVENTS_MAX;
-    return atomic_load(&fold->core->stats.log_events) >= much ||
+    int64_t half = (int64_t)atomic_load(&fold->limit) / 2;
+    return atomic_load(&fold->core->stats.log_events) >= half ||
            atomic_load(&fold->core->stats.log_bytes) >= BYTES_MAX;
 }
 
 /* ---- how much may wait ---- */
 
 /* A question waits until what was acknowledged before it is folded.  So no more is acknowledged
- * ahead of the folds than they count in a moment, which is shorter while questions come. */
+ * ahead of the folds than lets them work on without a pause: what a fold takes at a time, twice. */
 static void set_limit(void *data)
 {
     struct fold *fold = data;
-    int64_t since_ms = monotonic_ms() - atomic_load(&fold->asked_ms);
-    int64_t ahead_us = since_ms < ASKED_FOR_MS ? ASKED_US : AHEAD_US;
-    double events = (double)ahead_us / fold->us_per_event;
-    size_t limit = events < LIMIT_MIN             ? LIMIT_MIN
-                   : events > UNFOLDED_EVENTS_MAX ? UNFOLDED_EVENTS_MAX
-                                                  : (size_t)events;
+    size_t limit = 2 * EVENTS_MAX;
+    if (monotonic_ms() - atomic_load(&fold->asked_ms) < ASKED_FOR_MS) {
+        double events = ASKED_US / fold->us_per_event;
+        limit = events < LIMIT_MIN ? LIMIT_MIN : events < (double)limit ? (size_t)events : limit;
+    }
     atomic_store(&fold->limit, limit);
     unfolded_limit(fold->unfolded, limit);
 }
@@ -92,15 +94,14 @@ static int64_t due_us(struct fold *fold)
     if (is_much(fold)) {
         return now_us > fold->again_us ? now_us : fold->again_us;
     }
-    if (fold->asked > fold->answered) {
+    if (fold->asked_us > fold->reached_us) {
         due = now_us;
     }
     return due > fold->not_before_us ? due : fold->not_before_us;
 }
 
-/* Sleep until a round is due.  False: it is time to stop.  *ret_asked: calls up to this one are
- * answered by the round. */
-static bool wait_for_round(struct fold *fold, uint64_t *ret_asked)
+/* Sleep until a round is due.  False: it is time to stop.  *ret_asked: somebody waits for it. */
+static bool wait_for_round(struct fold *fold, bool *ret_asked)
 {
     pthread_mutex_lock(&fold->lock);
     for (;;) {
@@ -115,7 +116,7 @@ static bool wait_for_round(struct fold *fold, uint64_t *ret_asked)
         }
     }
     atomic_store(&fold->is_awake, true);
-    *ret_asked = fold->asked;
+    *ret_asked = fold->asked_us > fold->reached_us;
     bool stop = fold->stop;
     pthread_mutex_unlock(&fold->lock);
     return !stop;
@@ -134,12 +135,19 @@ void fold_wake(struct fold *fold)
 
 /* ---- the thread ---- */
 
-static void answer(struct fold *fold, uint64_t asked, enum storage_err err)
+/* A round that began at @begun_us has ended.  @all: everything was in its reach. */
+static void answer(struct fold *fold, int64_t begun_us, bool all, enum storage_err err)
 {
+    if (all && err == STORAGE_OK) {
+        core_settled(fold->core, begun_us);
+    }
     pthread_mutex_lock(&fold->lock);
     fold->err = err;
-    if (err == STORAGE_OK || err == STORAGE_CONFIG) {
-        fold->answered = asked;
+    fold->tried_us = begun_us;
+    if (all && err == STORAGE_OK) {
+        fold->reached_us = begun_us;
+    }
+    if (all) {
         pthread_cond_broadcast(&fold->done);
     }
     pthread_mutex_unlock(&fold->lock);
@@ -166,11 +174,13 @@ static enum round_reach reach_of(struct fold *fold, bool asked)
     return ROUND_OWN;
 }
 
-static void run(struct fold *fold, uint64_t asked)
+static void run(struct fold *fold, bool asked)
 {
     int64_t begun_us = monotonic_us();
     int64_t events = atomic_load(&fold->core->stats.fold_events);
-    enum round_reach reach = reach_of(fold, asked > fold->answered);
+    enum round_reach reach = reach_of(fold, asked);
+    size_t half = atomic_load(&fold->limit) / 2; /* so that more may come in meanwhile */
+    fold->round.events_max = half < BATCH_EVENTS ? half : BATCH_EVENTS;
     enum storage_err err = round_run(&fold->round, reach);
     int64_t now_us = monotonic_us();
     int64_t pause_us = now_us - begun_us;
@@ -179,7 +189,7 @@ static void run(struct fold *fold, uint64_t asked)
         learn(fold, events, now_us - begun_us);
         atomic_fetch_add(&fold->core->stats.folds, 1);
         storage_histogram_observe(&fold->core->stats.fold_seconds, now_us - begun_us);
-    } else if (asked == fold->answered) {
+    } else if (!asked) {
         pause_us = IDLE_MS * 1000;
     }
     fold->again_us = now_us + (err == STORAGE_OK && events > 0 ? 0 : AGAIN_MS * 1000);
@@ -187,13 +197,13 @@ static void run(struct fold *fold, uint64_t asked)
     if (reach != ROUND_OWN) {
         fold->next_poll_ms = now_us / 1000 + POLL_MS;
     }
-    answer(fold, asked, err);
+    answer(fold, begun_us, reach == ROUND_ALL, err);
 }
 
 static void *fold_main(void *argument)
 {
     struct fold *fold = argument;
-    uint64_t asked;
+    bool asked;
     while (wait_for_round(fold, &asked)) {
         hold(fold);
         run(fold, asked);
@@ -201,22 +211,28 @@ static void *fold_main(void *argument)
     return NULL;
 }
 
-enum storage_err fold_catch_up(struct fold *fold, int64_t deadline_ms)
+/* Under the lock: is the wait over that began at @now_us? */
+static bool is_answered(const struct fold *fold, int64_t before_us, int64_t now_us)
 {
-    atomic_store(&fold->asked_ms, monotonic_ms());
+    bool refused = fold->err == STORAGE_CONFIG && fold->tried_us >= now_us;
+    return fold->reached_us >= before_us || refused || fold->stop;
+}
+
+enum storage_err fold_catch_up(struct fold *fold, int64_t before_us, int64_t deadline_ms)
+{
+    int64_t now_us = monotonic_us();
+    atomic_store(&fold->asked_ms, now_us / 1000);
     pthread_mutex_lock(&fold->lock);
-    uint64_t mine = ++fold->asked;
+    fold->asked_us = before_us > fold->asked_us ? before_us : fold->asked_us;
     fold->woken = true;
     pthread_cond_signal(&fold->work);
-    while (fold->answered < mine && !fold->stop && monotonic_ms() < deadline_ms) {
+    while (!is_answered(fold, before_us, now_us) && monotonic_ms() < deadline_ms) {
         cond_wait_until_ms(&fold->done, &fold->lock, deadline_ms);
     }
-    enum storage_err err = fold->err == STORAGE_OK ? STORAGE_LATE : fold->err;
-    if (fold->stop) {
-        err = STORAGE_SHUTDOWN;
-    } else if (fold->answered >= mine && fold->err != STORAGE_CONFIG) {
-        err = STORAGE_OK;
-    }
+    enum storage_err err = fold->reached_us >= before_us ? STORAGE_OK
+                           : fold->stop                  ? STORAGE_SHUTDOWN
+                           : fold->err == STORAGE_OK     ? STORAGE_LATE
+                                                         : fold->err;
     pthread_mutex_unlock(&fold->lock);
     return err;
 }
@@ -247,7 +263,7 @@ struct fold *fold_start(struct core *core, struct unfolded *unfolded, struct see
     fold->hold_ms = hold_ms == NULL ? 0 : strtol(hold_ms, NULL, 10);
     fold->next_poll_ms = monotonic_ms() + POLL_MS;
     fold->us_per_event = FIRST_US;
-    atomic_store(&fold->limit, EVENTS_MAX);
+    atomic_store(&fold->limit, 2 * EVENTS_MAX);
     atomic_store(&fold->asked_ms, INT64_MIN / 2);
     bool ok = round_init(&fold->round, core, unfolded, seen_fold);
     fold->round.moved = set_limit;

@@ -14,9 +14,9 @@
  * logs of other processes too.  Without a question the thread folds such a log when its last entry
  * is some seconds old: its process died, or sleeps.
  *
- * While folds get on, no more is acknowledged ahead of them than they count in 250 ms, and in 15 ms
- * while questions come, for each of these waits for it.  While folds stall, log/unfolded.h bounds
- * what waits.
+ * While folds get on, no more is acknowledged ahead of them than twice that; and while questions
+ * come, no more than they count in 15 ms, for each question waits for it.  While folds stall,
+ * log/unfolded.h bounds what waits.
  *
  * Folds are exact: see transaction.h.  TALLYD_TEST_FOLD_HOLD, milliseconds in the environment,
  * holds each fold up for so long (tests/README.md).
@@ -44,9 +44,10 @@ void fold_stop(struct fold *fold);
 /* An entry was put into @unfolded.  Cheap: wakes the thread only if that changes its plans. */
 void fold_wake(struct fold *fold);
 
-/* Count all that was acknowledged before the call, by this process and by others.  Waits until
- * @deadline_ms (CLOCK_MONOTONIC).  STORAGE_OK: it is counted.  STORAGE_CONFIG at once; any other
- * error at the deadline: what kept the thread from it, or STORAGE_LATE. */
-enum storage_err fold_catch_up(struct fold *fold, int64_t deadline_ms) MUST_CHECK;
+/* Count all that was acknowledged before @before_us (CLOCK_MONOTONIC, not in the future), by this
+ * process and by others.  Waits until @deadline_ms.  STORAGE_OK: it is counted.  STORAGE_CONFIG at
+ * once; any other error at the deadline: what kept the thread from it, or STORAGE_LATE. */
+enum storage_err fold_catch_up(
+    struct fold *fold, int64_t before_us, int64_t deadline_ms) MUST_CHECK;
 
 #endif

@@ -7,13 +7,12 @@
 #define CONNECT_MS  1000
 #define STEP_MS     5000 /* no step takes so long on a Redis that lives */
 #define SILENCE_MS  3000
-#define FORSAKEN_MS 3000  /* a log's own process folds sooner */
-#define EVENTS_MAX  50000 /* of a batch, about */
+#define FORSAKEN_MS 3000 /* a log's own process folds sooner */
 
 bool round_init(
     struct round *r, struct core *core, struct unfolded *unfolded, struct seen_fold *seen_fold)
 {
-    *r = (struct round){.core = core, .unfolded = unfolded};
+    *r = (struct round){.core = core, .unfolded = unfolded, .events_max = SIZE_MAX};
     r->session.look = (struct redis_look){core_runs, core};
     r->tx = transaction_new(core, seen_fold);
     return r->tx != NULL;
@@ -97,7 +96,7 @@ static bool gather_own(struct round *r, struct goal *goal)
         return false;
     }
     char id[LOG_ID_TEXT + 1];
-    uint64_t last = unfolded_take(r->unfolded, stream->folded, EVENTS_MAX, id, &entries, &n);
+    uint64_t last = unfolded_take(r->unfolded, stream->folded, r->events_max, id, &entries, &n);
     bool ok = strcmp(id, goal->own) == 0; /* else another log has begun: in the next round */
     struct batch_log *log = NULL;
     size_t i = 0;
@@ -189,19 +188,33 @@ static void batch_is_stale(struct round *r, uint32_t log)
     }
 }
 
+/* What the next transaction counts; none at the end. */
+static struct fold_cuts next_cuts(
+    const struct round *r, struct cutter *cutter, struct cut cuts[PARTITIONS_MAX], bool *no_more)
+{
+    if (*no_more) {
+        return (struct fold_cuts){.n = 0};
+    }
+    unsigned n = cutter_next(cutter, transaction_limit_us(r->tx), cuts, no_more);
+    return (struct fold_cuts){cuts, n};
+}
+
 static enum storage_err fold_batch(struct round *r, struct goal *goal)
 {
     struct cutter cutter;
-    struct cut cuts[PARTITIONS_MAX];
+    struct cut cuts[2][PARTITIONS_MAX]; /* of this transaction and the next, in turn */
+    struct fold_cuts now;
     enum fold_end end = FOLD_DONE;
     enum storage_err err = STORAGE_OK;
-    bool last = false;
+    bool no_more = false;
     cutter_begin(&cutter, r->core, &r->batch);
-    while (end == FOLD_DONE && !last) {
+    struct fold_cuts next = next_cuts(r, &cutter, cuts[0], &no_more);
+    for (unsigned i = 1; end == FOLD_DONE && next.n > 0; i++) {
         uint32_t log = 0;
-        unsigned n = cutter_next(&cutter, transaction_limit_us(r->tx), cuts, &last);
-        int trim = last ? own_number(r, goal) : -1;
-        end = transaction_run(r->tx, &r->session, &r->batch, cuts, n, trim,
+        now = next;
+        next = next_cuts(r, &cutter, cuts[i % 2], &no_more);
+        int trim = next.n == 0 ? own_number(r, goal) : -1;
+        end = transaction_run(r->tx, &r->session, &r->batch, now, next, trim,
             monotonic_ms() + STEP_MS, &r->heads, &log, &err);
         if (end == FOLD_STALE) {
             batch_is_stale(r, log);

@@ -18,6 +18,7 @@ struct round {
     struct streams streams;
     struct heads heads; /* as last read */
     struct batch batch;
+    size_t events_max;         /* of this process's log in one batch, about */
     void (*moved)(void *data); /* called when a transaction was done; NULL: nobody */
     void *moved_data;
 };

@@ -9,7 +9,7 @@
  *     share_take              the partition's state; and the answers
  *     share_decide            merges what no cursor says is counted, by the state that was read
  *     share_write_commands    the commands of the transaction
- *     share_done              the transaction was carried out
+ *     share_done, _learn      the transaction was carried out
  */
 #ifndef STORAGE_FOLD_SHARE_H
 #define STORAGE_FOLD_SHARE_H
@@ -72,6 +72,11 @@ size_t share_write_expected(const struct share *share, struct buffer *out);
 
 /* The commands' answers are @replies.  Appends to @ret_due the logs of seen/ that are due. */
 void share_done(struct share *share, const struct reply *replies, struct buffer *ret_due);
+
+/* It was done: put what Redis now has into the memory.  Not while another share rests on the
+ * memory, that is, between its share_begin() and its share_decide(): the memory is bounded, and
+ * forgets one user for another. */
+void share_learn(struct share *share);
 
 /* How many events this share counted for their sites: each event is counted by one share. */
 size_t share_events(const struct share *share);

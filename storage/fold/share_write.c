@@ -172,11 +172,15 @@ static void learn_members(struct share *s, const struct members *members)
 
 void share_done(struct share *s, const struct reply *replies, struct buffer *ret_due)
 {
+    merge_seen_due(
+        s->seen, s->tag, s->core->config.seen.keep_s, s->now_ms, replies + s->seen_reply, ret_due);
+}
+
+void share_learn(struct share *s)
+{
     learn_members(s, &s->open);
     learn_members(s, &s->sites);
     merge_activity_users(s->activity, learn_user, s);
-    merge_seen_due(
-        s->seen, s->tag, s->core->config.seen.keep_s, s->now_ms, replies + s->seen_reply, ret_due);
 }
 
 size_t share_events(const struct share *s)

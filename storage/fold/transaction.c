@@ -13,7 +13,7 @@
 
 #define OUT_KEPT ((size_t)256 * 1024)
 
-/* What one look, or one EXEC, found. */
+/* What one EXEC found. */
 struct findings {
     bool lost;
     enum storage_err err;
@@ -26,29 +26,33 @@ struct transaction {
     struct seen_fold *seen_fold;
     struct fold_memory memory;
     struct pace pace;
-    struct share *shares[PARTITIONS_MAX]; /* by place in the transaction; made when needed */
+    struct look looks[2]; /* of the transaction at hand, and ahead of the next one */
+    unsigned side;        /* the one at hand */
+    bool learns;          /* what the other one's shares did is not in the memory yet */
     struct buffer out, due;
     struct buffer commands; /* of the transaction, between MULTI and EXEC */
     struct buffer words;    /* the same as arguments of fold.lua */
 
     /* Of the run at hand. */
+    struct session *session;
+    int64_t deadline_ms;
     const struct batch *batch;
-    const struct cut *cuts;
-    unsigned n_cuts;
     struct heads *heads;
-    size_t n_questions[PARTITIONS_MAX];
     size_t n_commands[PARTITIONS_MAX]; /* 0: nothing to count */
-    size_t n_look;
-    bool is_open; /* MULTI was answered, and neither EXEC nor DISCARD was sent */
-    size_t n_all; /* commands of all shares, and the trim */
-    int64_t now_ms;
+    size_t n_all;                      /* commands of all shares, and the trim */
     enum log_fate fates[BATCH_LOGS];
     struct findings found;
-
-    /* Whose answer comes next. */
-    unsigned at;
-    size_t question;
 };
+
+static struct look *at_hand(struct transaction *tx)
+{
+    return &tx->looks[tx->side];
+}
+
+static struct look *the_other(struct transaction *tx)
+{
+    return &tx->looks[1 - tx->side];
+}
 
 struct transaction *transaction_new(struct core *core, struct seen_fold *seen_fold)
 {
@@ -70,9 +74,8 @@ void transaction_free(struct transaction *tx)
     }
     transaction_forget(tx);
     known_users_release(&tx->memory.users);
-    for (unsigned i = 0; i < PARTITIONS_MAX; i++) {
-        share_free(tx->shares[i]);
-    }
+    look_release(&tx->looks[0]);
+    look_release(&tx->looks[1]);
     buffer_release(&tx->out);
     buffer_release(&tx->due);
     buffer_release(&tx->commands);
@@ -83,6 +86,8 @@ void transaction_free(struct transaction *tx)
 void transaction_forget(struct transaction *tx)
 {
     fold_memory_forget(&tx->memory);
+    tx->looks[0].is_sent = tx->looks[1].is_sent = false;
+    tx->learns = false;
 }
 
 uint32_t transaction_limit_us(const struct transaction *tx)
@@ -92,111 +97,53 @@ uint32_t transaction_limit_us(const struct transaction *tx)
 
 /* ---- the look ---- */
 
-/* An error reply: nothing was done.  False: go on with no further reply. */
-static bool note_error(struct transaction *tx, const struct reply *reply)
+/* Put what the transaction before has done into the memory. */
+static void learn(struct transaction *tx)
 {
-    atomic_fetch_add(&tx->core->stats.redis_errors, 1);
-    if (tx->found.err == STORAGE_OK) { /* the first one tells why */
-        tx->found.err = reply_err(reply, &tx->found.lost);
-        if (tx->found.err == STORAGE_REFUSED) { /* what memory is too full for goes by script */
-            core_notice(tx->core, STORAGE_REFUSING, reply->text.p);
-        }
+    const struct look *look = the_other(tx);
+    for (unsigned i = 0; tx->learns && i < look->cuts.n; i++) {
+        share_learn(look->shares[i]);
     }
-    return !tx->found.lost;
+    tx->learns = false;
 }
 
-static bool take_time(struct transaction *tx, const struct reply *reply)
+/* Watch, and read all that is needed to decide, unless that went out before.  False: see
+ * tx->found. */
+static bool look(struct transaction *tx, struct fold_cuts cuts)
 {
-    int64_t us = reply_time_us(reply);
-    core_time_seen(tx->core, us);
-    tx->now_ms = us / 1000;
-    return us > 0;
-}
-
-static bool take_look(void *data, size_t i, const struct reply *reply)
-{
-    struct transaction *tx = data;
-    if (reply->type == REPLY_ERROR) {
-        return note_error(tx, reply);
-    }
-    if (i + 1 == tx->n_look) { /* MULTI */
-        tx->is_open = true;
-        return true;
-    }
-    if (tx->found.err != STORAGE_OK || i < 1) { /* WATCH */
-        return true;
-    }
-    if (i == 1) {
-        return heads_take(tx->heads, reply);
-    }
-    if (i == 2) {
-        return take_time(tx, reply);
-    }
-    while (tx->question == tx->n_questions[tx->at]) {
-        tx->at++;
-        tx->question = 0;
-    }
-    return share_take(tx->shares[tx->at], tx->question++, reply);
-}
-
-static void write_watch(struct transaction *tx, struct buffer *out)
-{
-    struct key key;
-    resp_head(out, 1 + tx->n_cuts);
-    resp_text(out, "WATCH");
-    for (unsigned i = 0; i < tx->n_cuts; i++) {
-        key_fixed(&key, tx->core->partitions.tag[tx->cuts[i].partition], "state", SLICE(""));
-        resp_word(out, key.p, key.n);
-    }
-    key_fixed(&key, tx->core->partitions.tag[0], "heads", SLICE(""));
-    resp_head(out, 2);
-    resp_text(out, "HGETALL");
-    resp_word(out, key.p, key.n);
-    resp_command(out, "TIME", NULL);
-}
-
-/* Watch, and read all that is needed to decide.  False: out of memory. */
-static bool begin_shares(struct transaction *tx)
-{
-    for (unsigned i = 0; i < tx->n_cuts; i++) {
-        if (tx->shares[i] == NULL) {
-            tx->shares[i] = share_new(tx->core, &tx->memory);
-        }
-        if (tx->shares[i] == NULL || !share_begin(tx->shares[i], tx->batch, &tx->cuts[i])) {
+    struct look *look = at_hand(tx);
+    buffer_clear(&tx->out, OUT_KEPT);
+    if (!look->is_sent) {
+        learn(tx);
+        if (!look_write(look, tx->core, &tx->memory, tx->batch, cuts, &tx->out)) {
+            tx->found.err = STORAGE_NOMEM;
             return false;
         }
     }
-    return true;
+    enum redis_status status = look_read(look, tx->session, &tx->out, tx->deadline_ms, tx->heads);
+    tx->found.lost = status != REDIS_OK_STATUS || look->is_lost;
+    tx->found.err = look->err;
+    return !tx->found.lost && look->err == STORAGE_OK;
 }
 
-/* MULTI goes at the end of the look, and its answer is seen before anything else is sent.  Were it
- * sent with the commands, a Redis that refuses it (BUSY, LOADING) and recovers a moment later would
- * run those behind it one by one: a cursor would move without its data. */
-static enum redis_status look(struct transaction *tx, struct session *session, int64_t deadline_ms)
+/* False: the connection is lost. */
+static bool discard(struct transaction *tx, struct look *look)
 {
-    tx->n_look = 4;
     buffer_clear(&tx->out, OUT_KEPT);
-    write_watch(tx, &tx->out);
-    for (unsigned i = 0; i < tx->n_cuts; i++) {
-        tx->n_questions[i] = share_write_questions(tx->shares[i], &tx->out);
-        tx->n_look += tx->n_questions[i];
+    return look_discard(look, tx->session, tx->deadline_ms, &tx->out);
+}
+
+/* The transaction at hand was not carried out: what was read ahead is of no use.  False: the
+ * connection is lost. */
+static bool drop_ahead(struct transaction *tx)
+{
+    struct look *look = the_other(tx);
+    if (!look->is_sent) {
+        return true;
     }
-    resp_command(&tx->out, "MULTI", NULL);
-    tx->at = 0;
-    tx->question = 0;
-    tx->is_open = false;
-    return redis_ask_all(session->redis, &tx->out, tx->n_look, deadline_ms, take_look, tx);
-}
-
-/* End an attempt that comes to no EXEC.  False: the connection is lost. */
-static bool discard(struct transaction *tx, struct session *session, int64_t deadline_ms)
-{
-    const struct reply *reply;
     buffer_clear(&tx->out, OUT_KEPT);
-    resp_command(&tx->out, tx->is_open ? "DISCARD" : "UNWATCH", NULL);
-    tx->is_open = false;
-    return redis_ask(session->redis, &tx->out, deadline_ms, &reply) == REDIS_OK_STATUS &&
-           reply->type != REPLY_ERROR;
+    return look_read(look, tx->session, &tx->out, tx->deadline_ms, tx->heads) == REDIS_OK_STATUS &&
+           discard(tx, look);
 }
 
 /* ---- deciding ---- */
@@ -233,13 +180,14 @@ static bool judge_logs(struct transaction *tx, uint32_t *ret_log)
 static enum fold_end decide(struct transaction *tx, bool *ret_again, bool *ret_any,
     uint32_t *ret_log, enum storage_err *ret_err)
 {
+    const struct look *look = at_hand(tx);
     *ret_again = *ret_any = false;
     if (!judge_logs(tx, ret_log)) {
         return FOLD_STALE;
     }
-    for (unsigned i = 0; i < tx->n_cuts; i++) {
+    for (unsigned i = 0; i < look->cuts.n; i++) {
         tx->n_commands[i] = 0;
-        switch (share_decide(tx->shares[i], tx->fates, tx->now_ms, ret_log)) {
+        switch (share_decide(look->shares[i], tx->fates, look->now_ms, ret_log)) {
         case SHARE_FOLDS:
             tx->n_commands[i] = 1; /* or more: when they are written */
             *ret_any = true;
@@ -281,12 +229,13 @@ static bool take_done(struct transaction *tx, const struct reply *replies, size_
             core_notice(tx->core, STORAGE_REFUSING, replies[i].text.p);
         }
     }
-    for (unsigned i = 0; i < tx->n_cuts; i++) {
+    const struct look *look = at_hand(tx);
+    for (unsigned i = 0; i < look->cuts.n; i++) {
         if (tx->n_commands[i] > 0) {
             buffer_clear(&tx->due, OUT_KEPT);
-            share_done(tx->shares[i], replies + at, &tx->due);
+            share_done(look->shares[i], replies + at, &tx->due);
             struct slice due = {tx->due.p, tx->due.n};
-            seen_fold_due(tx->seen_fold, tx->cuts[i].partition, due);
+            seen_fold_due(tx->seen_fold, look->cuts.cuts[i].partition, due);
             at += tx->n_commands[i];
         }
     }
@@ -298,8 +247,9 @@ static bool take_done(struct transaction *tx, const struct reply *replies, size_
 static void learn_pace(struct transaction *tx, const struct reply *first, const struct reply *last)
 {
     uint64_t us = 0;
-    for (unsigned i = 0; i < tx->n_cuts; i++) {
-        us += tx->n_commands[i] > 0 ? tx->cuts[i].us : 0;
+    const struct look *look = at_hand(tx);
+    for (unsigned i = 0; i < look->cuts.n; i++) {
+        us += tx->n_commands[i] > 0 ? look->cuts.cuts[i].us : 0;
     }
     pace_learn(&tx->pace, us, reply_time_us(last) - reply_time_us(first));
 }
@@ -309,7 +259,8 @@ static bool take_exec(void *data, size_t i, const struct reply *reply)
 {
     struct transaction *tx = data;
     if (reply->type == REPLY_ERROR) {
-        return note_error(tx, reply);
+        tx->found.lost = !fold_note_error(tx->core, reply, &tx->found.err);
+        return !tx->found.lost;
     }
     if (i < tx->n_all + 2) { /* QUEUED */
         return true;
@@ -340,11 +291,12 @@ static void write_trim(struct transaction *tx, uint32_t log, struct buffer *out)
 /* The commands of all shares, and the trim. */
 static void write_commands(struct transaction *tx, int trim)
 {
+    const struct look *look = at_hand(tx);
     buffer_clear(&tx->commands, OUT_KEPT);
     tx->n_all = 0;
-    for (unsigned i = 0; i < tx->n_cuts; i++) {
+    for (unsigned i = 0; i < look->cuts.n; i++) {
         if (tx->n_commands[i] > 0) {
-            tx->n_commands[i] = share_write_commands(tx->shares[i], &tx->commands);
+            tx->n_commands[i] = share_write_commands(look->shares[i], &tx->commands);
             tx->n_all += tx->n_commands[i];
         }
     }
@@ -354,17 +306,22 @@ static void write_commands(struct transaction *tx, int trim)
     }
 }
 
-static enum redis_status execute(
-    struct transaction *tx, struct session *session, int64_t deadline_ms)
+/* Behind EXEC goes the look for @next. */
+static enum redis_status execute(struct transaction *tx, struct fold_cuts next)
 {
     buffer_clear(&tx->out, OUT_KEPT);
     resp_command(&tx->out, "TIME", NULL);
     buffer_append(&tx->out, tx->commands.p, tx->commands.n);
     resp_command(&tx->out, "TIME", NULL);
     resp_command(&tx->out, "EXEC", NULL);
-    tx->is_open = false;
     tx->out.failed = tx->out.failed || tx->commands.failed;
-    return redis_ask_all(session->redis, &tx->out, tx->n_all + 3, deadline_ms, take_exec, tx);
+    at_hand(tx)->is_open = false;
+    if (next.n > 0 &&
+        !look_write(the_other(tx), tx->core, &tx->memory, tx->batch, next, &tx->out)) {
+        return REDIS_LOST; /* out of memory */
+    }
+    return redis_ask_all(
+        tx->session->redis, &tx->out, tx->n_all + 3, tx->deadline_ms, take_exec, tx);
 }
 
 /* ---- where memory is full ---- */
@@ -382,8 +339,8 @@ static size_t write_expected(struct transaction *tx, struct buffer *out)
             resp_text(out, tx->batch->logs[l].id);
         }
     }
-    for (unsigned i = 0; i < tx->n_cuts; i++) {
-        n += share_write_expected(tx->shares[i], out);
+    for (unsigned i = 0; i < at_hand(tx)->cuts.n; i++) {
+        n += share_write_expected(at_hand(tx)->shares[i], out);
     }
     return n + n_logs;
 }
@@ -393,7 +350,8 @@ static bool take_script(void *data, size_t i, const struct reply *reply)
     struct transaction *tx = data;
     (void)i;
     if (reply->type == REPLY_ERROR) {
-        return note_error(tx, reply);
+        tx->found.lost = !fold_note_error(tx->core, reply, &tx->found.err);
+        return !tx->found.lost;
     }
     tx->found.is_void = reply->type == REPLY_INTEGER;
     return tx->found.is_void ||
@@ -402,65 +360,51 @@ static bool take_script(void *data, size_t i, const struct reply *reply)
 
 /* What has been acknowledged is counted also beyond maxmemory: it is bounded, and takes less memory
  * then than in the log. */
-static enum redis_status execute_beyond(
-    struct transaction *tx, struct session *session, int64_t deadline_ms)
+static enum redis_status execute_beyond(struct transaction *tx)
 {
     struct key key;
+    struct fold_cuts cuts = at_hand(tx)->cuts;
     buffer_clear(&tx->words, OUT_KEPT);
     buffer_clear(&tx->out, OUT_KEPT);
     size_t n = write_expected(tx, &tx->words);
     n += command_words(&tx->commands, &tx->words);
-    script_head(&tx->out, &session->scripts, SCRIPT_FOLD, 1 + tx->n_cuts, n);
+    script_head(&tx->out, &tx->session->scripts, SCRIPT_FOLD, 1 + cuts.n, n);
     key_fixed(&key, tx->core->partitions.tag[0], "heads", SLICE(""));
     resp_word(&tx->out, key.p, key.n);
-    for (unsigned i = 0; i < tx->n_cuts; i++) {
-        key_fixed(&key, tx->core->partitions.tag[tx->cuts[i].partition], "state", SLICE(""));
+    for (unsigned i = 0; i < cuts.n; i++) {
+        key_fixed(&key, tx->core->partitions.tag[cuts.cuts[i].partition], "state", SLICE(""));
         resp_word(&tx->out, key.p, key.n);
     }
     buffer_append(&tx->out, tx->words.p, tx->words.n);
     tx->out.failed = tx->out.failed || tx->words.failed;
     tx->found = (struct findings){.err = STORAGE_OK};
-    return redis_ask_all(session->redis, &tx->out, 1, deadline_ms, take_script, tx);
+    return redis_ask_all(tx->session->redis, &tx->out, 1, tx->deadline_ms, take_script, tx);
 }
 
 static void count(struct transaction *tx)
 {
+    const struct look *look = at_hand(tx);
     atomic_fetch_add(&tx->core->stats.fold_transactions, 1);
-    for (unsigned i = 0; i < tx->n_cuts; i++) {
+    for (unsigned i = 0; i < look->cuts.n; i++) {
         if (tx->n_commands[i] > 0) {
-            atomic_fetch_add(&tx->core->stats.fold_events, (int64_t)share_events(tx->shares[i]));
+            size_t events = share_events(look->shares[i]);
+            atomic_fetch_add(&tx->core->stats.fold_events, (int64_t)events);
         }
     }
 }
 
-/* One attempt.  *ret_again: another one. */
-static enum fold_end attempt(struct transaction *tx, struct session *session, int trim,
-    int64_t deadline_ms, bool *ret_again, uint32_t *ret_log, enum storage_err *ret_err)
+/* The commands of the transaction at hand. */
+static enum fold_end carry_out(struct transaction *tx, struct fold_cuts next, int trim,
+    bool *ret_again, enum storage_err *ret_err)
 {
-    bool any;
-    *ret_again = false;
-    tx->found = (struct findings){.err = STORAGE_OK};
-    if (!begin_shares(tx)) {
-        *ret_err = STORAGE_NOMEM;
-        return FOLD_ERR;
-    }
-    if (look(tx, session, deadline_ms) != REDIS_OK_STATUS || tx->found.lost) {
-        return FOLD_LOST;
-    }
-    if (tx->found.err != STORAGE_OK) {
-        *ret_err = tx->found.err;
-        return discard(tx, session, deadline_ms) ? FOLD_ERR : FOLD_LOST;
-    }
-    enum fold_end end = decide(tx, ret_again, &any, ret_log, ret_err);
-    if (end != FOLD_DONE || *ret_again || !any) {
-        return discard(tx, session, deadline_ms) ? end : FOLD_LOST;
-    }
     write_commands(tx, trim);
-    if (execute(tx, session, deadline_ms) != REDIS_OK_STATUS || tx->found.lost) {
+    if (execute(tx, next) != REDIS_OK_STATUS || tx->found.lost) {
         return FOLD_LOST;
     }
-    if (tx->found.err == STORAGE_OOM &&
-        (execute_beyond(tx, session, deadline_ms) != REDIS_OK_STATUS || tx->found.lost)) {
+    if (!tx->found.done && !drop_ahead(tx)) {
+        return FOLD_LOST;
+    }
+    if (tx->found.err == STORAGE_OOM && (execute_beyond(tx) != REDIS_OK_STATUS || tx->found.lost)) {
         return FOLD_LOST;
     }
     if (tx->found.done) {
@@ -472,18 +416,37 @@ static enum fold_end attempt(struct transaction *tx, struct session *session, in
     return *ret_again ? FOLD_DONE : FOLD_ERR;
 }
 
+/* One attempt.  *ret_again: another one. */
+static enum fold_end attempt(struct transaction *tx, struct fold_cuts cuts, struct fold_cuts next,
+    int trim, bool *ret_again, uint32_t *ret_log, enum storage_err *ret_err)
+{
+    bool any;
+    *ret_again = false;
+    tx->found = (struct findings){.err = STORAGE_OK};
+    if (!look(tx, cuts)) {
+        *ret_err = tx->found.err;
+        return tx->found.lost || !discard(tx, at_hand(tx)) ? FOLD_LOST : FOLD_ERR;
+    }
+    enum fold_end end = decide(tx, ret_again, &any, ret_log, ret_err);
+    if (end != FOLD_DONE || *ret_again || !any) {
+        return discard(tx, at_hand(tx)) ? end : FOLD_LOST;
+    }
+    learn(tx); /* no share rests on the memory now */
+    return carry_out(tx, next, trim, ret_again, ret_err);
+}
+
 enum fold_end transaction_run(struct transaction *tx, struct session *session,
-    const struct batch *batch, const struct cut *cuts, unsigned n_cuts, int trim,
+    const struct batch *batch, struct fold_cuts cuts, struct fold_cuts next, int trim,
     int64_t deadline_ms, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err)
 {
     bool again;
     enum fold_end end;
+    tx->session = session;
+    tx->deadline_ms = deadline_ms;
     tx->batch = batch;
-    tx->cuts = cuts;
-    tx->n_cuts = n_cuts;
     tx->heads = heads;
     do {
-        end = attempt(tx, session, trim, deadline_ms, &again, ret_log, ret_err);
+        end = attempt(tx, cuts, next, trim, &again, ret_log, ret_err);
         if (again) {
             atomic_fetch_add(&tx->core->stats.fold_again, 1);
             end = FOLD_LOST; /* if it is too late to begin again */
@@ -492,5 +455,7 @@ enum fold_end transaction_run(struct transaction *tx, struct session *session,
     if (end == FOLD_LOST) {
         transaction_forget(tx);
     }
+    tx->learns = end == FOLD_DONE && tx->found.done;
+    tx->side = 1 - tx->side;
     return end;
 }

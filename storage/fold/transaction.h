@@ -4,11 +4,10 @@
  *
  * All that a decision rests on is in the states of the partitions, and these are watched: whoever
  * changes it makes the EXEC void, and the transaction begins again.  Counts and cursors change in
- * one EXEC.  So an event is counted once, whoever folds, and whenever a connection is lost.  Two
- * round trips:
+ * one EXEC.  So an event is counted once, whoever folds, and whenever a connection is lost.  Each
+ * transaction is one round trip, because the look for the next one goes out behind the EXEC:
  *
- *     WATCH of the states; heads, TIME, states, and what the shares ask
- *     MULTI, the commands of the shares, EXEC
+ *     the commands of the shares, EXEC; WATCH of the next states, what their shares ask, MULTI
  *
  * Rules (storage/log/PROTOCOL.md, "Fold"; model-checked in tests/model):
  *
@@ -26,9 +25,8 @@
 #define STORAGE_FOLD_TRANSACTION_H
 
 #include "storage/core/session.h"
-#include "storage/fold/heads.h"
+#include "storage/fold/look.h"
 #include "storage/fold/pace.h"
-#include "storage/fold/share.h"
 
 struct seen_fold;
 
@@ -51,11 +49,12 @@ void transaction_forget(struct transaction *tx);
 /* How much a transaction may be estimated to cost: see pace.h. */
 uint32_t transaction_limit_us(const struct transaction *tx);
 
-/* Count @cuts of @batch, by @deadline_ms.  @trim: number of the log in the batch whose entries all
+/* Count @cuts of @batch, by @deadline_ms.  @next (none where @next.n is 0) are what the following
+ * call counts, of the same batch, if this one ends with FOLD_DONE.  @trim: number of the log in the batch whose entries all
  * partitions have counted once this is done, so that its stream is cut; -1: none.  With FOLD_STALE
  * *ret_log is the log.  @heads are replaced by what was read. */
 enum fold_end transaction_run(struct transaction *tx, struct session *session,
-    const struct batch *batch, const struct cut *cuts, unsigned n_cuts, int trim,
+    const struct batch *batch, struct fold_cuts cuts, struct fold_cuts next, int trim,
     int64_t deadline_ms, struct heads *heads, uint32_t *ret_log,
     enum storage_err *ret_err) MUST_CHECK;
 

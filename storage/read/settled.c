@@ -133,12 +133,14 @@ static bool is_known(
     return job->arrived_us < settled_us && session->opened_us < settled_us;
 }
 
-/* All is counted that was acknowledged before @us. */
-static void make_known(struct core *core, int64_t us)
+/* Have it counted.  True: that is known. */
+static bool catch_up(struct wait *w)
 {
-    int64_t known_us = atomic_load(&core->settled_us);
-    while (known_us < us && !atomic_compare_exchange_weak(&core->settled_us, &known_us, us)) {
-    }
+    int64_t until_ms = monotonic_ms() + COUNT_MS;
+    int64_t last_ms = w->job->deadline_ms - MARGIN_MS;
+    until_ms = until_ms < last_ms ? until_ms : last_ms;
+    w->why = core_catch_up(w->core, w->job->arrived_us, until_ms);
+    return w->why == STORAGE_OK && is_known(w->core, w->session, w->job);
 }
 
 /* Wait until nothing is missing any more. */
@@ -148,9 +150,9 @@ static enum storage_err await_folds(struct wait *w)
     struct storage_job *job = w->job;
     enum storage_err err = read_again(w, true);
     while (err == STORAGE_OK && w->settled->n > 0) {
-        int64_t until_ms = monotonic_ms() + COUNT_MS;
-        int64_t last_ms = job->deadline_ms - MARGIN_MS;
-        w->why = core_catch_up(w->core, until_ms < last_ms ? until_ms : last_ms);
+        if (catch_up(w)) {
+            return STORAGE_OK;
+        }
         /* Where nothing was counted, or what was counted was not all, another process may do it. */
         if (w->why != STORAGE_OK || pause_ms > 0) {
             (void)poll(NULL, 0, pause_ms);
@@ -179,9 +181,12 @@ enum storage_err settled_await(struct settled *settled, struct core *core, struc
     if (is_known(core, session, job)) {
         return STORAGE_OK;
     }
+    if (atomic_load(&core->stats.log_events) > 0 && catch_up(&w)) {
+        return STORAGE_OK; /* what waits in memory is missing, without asking Redis */
+    }
     enum storage_err err = await_folds(&w);
     if (err == STORAGE_OK) {
-        make_known(core, now_us);
+        core_settled(core, now_us);
     }
     return err;
 }

@@ -13,8 +13,8 @@
  * The question itself must be read over the same connection.  Redis may go back to an earlier state
  * when it is restarted or replaced, and every connection ends then.
  *
- * What one reader finds holds for all: core->settled_us is an instant, and everything that was
- * acknowledged before the instant is counted.  A question that came before the instant needs no
+ * What one reader or fold finds holds for all: core->settled_us is an instant, and everything that
+ * was acknowledged before the instant is counted.  A question that came before the instant needs no
  * round trip and no wait, if its reader's connection stood at the instant: so Redis has not gone
  * back since, as long as that connection answers.  Beside writing, one fold thus serves all
  * questions that came before the fold.

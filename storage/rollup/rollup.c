@@ -185,7 +185,7 @@ static bool lead(struct rollup *r, bool asked)
         rollup_jobs_begin(&r->jobs);
         read_wish(r, wish);
         /* So that the pass finds it.  What is late goes into what the pass has closed. */
-        (void)core_catch_up(r->core, monotonic_ms() + CATCH_UP_MS);
+        (void)core_catch_up(r->core, monotonic_us(), monotonic_ms() + CATCH_UP_MS);
     }
     for (unsigned p = 0; r->session.redis != NULL && p < r->core->partitions.n; p++) {
         ok = roll_partition(r, p, &leadership) && ok;

@@ -105,19 +105,19 @@ void __wrap_redis_limit_silence(struct redis *redis, int64_t ms)
 /* ---- transactions ---- */
 
 enum fold_end __real_transaction_run(struct transaction *tx, struct session *session,
-    const struct batch *batch, const struct cut *cuts, unsigned n_cuts, int trim,
+    const struct batch *batch, struct fold_cuts cuts, struct fold_cuts next, int trim,
     int64_t deadline_ms, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err);
 enum fold_end __wrap_transaction_run(struct transaction *tx, struct session *session,
-    const struct batch *batch, const struct cut *cuts, unsigned n_cuts, int trim,
+    const struct batch *batch, struct fold_cuts cuts, struct fold_cuts next, int trim,
     int64_t deadline_ms, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err);
 
 enum fold_end __wrap_transaction_run(struct transaction *tx, struct session *session,
-    const struct batch *batch, const struct cut *cuts, unsigned n_cuts, int trim,
+    const struct batch *batch, struct fold_cuts cuts, struct fold_cuts next, int trim,
     int64_t deadline_ms, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err)
 {
     if (stand_in.transaction == NULL) {
         return __real_transaction_run(
-            tx, session, batch, cuts, n_cuts, trim, deadline_ms, heads, ret_log, ret_err);
+            tx, session, batch, cuts, next, trim, deadline_ms, heads, ret_log, ret_err);
     }
-    return stand_in.transaction(batch, cuts, n_cuts, trim, heads, ret_log, ret_err);
+    return stand_in.transaction(batch, cuts.cuts, cuts.n, trim, heads, ret_log, ret_err);
 }

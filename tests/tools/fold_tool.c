@@ -216,7 +216,7 @@ static void obey(struct tool *t, const char *line)
         begin_log(t, line);
     } else if (strncmp(line, "fold ", 5) == 0) {
         int64_t ms = strtoll(line + 5, NULL, 10);
-        puts(storage_err_text(fold_catch_up(t->fold, monotonic_ms() + ms)));
+        puts(storage_err_text(fold_catch_up(t->fold, monotonic_us(), monotonic_ms() + ms)));
     } else if (strncmp(line, "stats", 5) == 0) {
         show_stats(t);
     } else {

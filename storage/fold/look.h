@@ -1,0 +1,63 @@
+/* look.h - the first half of a transaction: WATCH the states, and read what the decision needs.
+ *
+ * Layer: storage.  Belongs to the fold's thread.
+ *
+ * A look is one write:
+ *
+ *     WATCH of the states; HGETALL of the heads; TIME; what the shares ask; MULTI
+ *
+ * MULTI is answered before a command of the transaction is sent.  Were both sent together, a Redis
+ * that refuses MULTI (BUSY, LOADING) and recovers a moment later would run the commands behind it
+ * one by one: a cursor would move without its data.
+ *
+ * A look may go out behind the EXEC of the transaction before it.  Redis then reads for the next
+ * transaction as soon as it has carried out this one.
+ */
+#ifndef STORAGE_FOLD_LOOK_H
+#define STORAGE_FOLD_LOOK_H
+
+#include "storage/core/session.h"
+#include "storage/fold/heads.h"
+#include "storage/fold/share.h"
+
+/* Cuts of one batch that are counted together.  The array stays until they are counted. */
+struct fold_cuts {
+    const struct cut *cuts;
+    unsigned n;
+};
+
+/* Zeroed it is empty. */
+struct look {
+    struct share *shares[PARTITIONS_MAX]; /* owned; by place in the cuts; made when needed */
+    struct fold_cuts cuts;
+    bool is_sent;         /* its answers are awaited */
+    bool is_open;         /* MULTI was answered, and neither EXEC nor DISCARD was sent */
+    int64_t now_ms;       /* Redis's clock */
+    enum storage_err err; /* of an error reply: nothing was done */
+    bool is_lost;         /* and the connection must be given up */
+
+    size_t n_questions[PARTITIONS_MAX], n_replies;
+    struct core *core;
+    struct heads *heads;
+    unsigned at;     /* whose answer comes next.. */
+    size_t question; /* ..and which */
+};
+
+void look_release(struct look *look);
+
+/* Begin shares for @cuts of @batch, and append the commands to @out.  False: out of memory. */
+bool look_write(struct look *look, struct core *core, struct fold_memory *memory,
+    const struct batch *batch, struct fold_cuts cuts, struct buffer *out) MUST_CHECK;
+
+/* Send @out, which may be empty, and take the look's answers.  @heads are replaced. */
+enum redis_status look_read(struct look *look, struct session *session, struct buffer *out,
+    int64_t deadline_ms, struct heads *heads) MUST_CHECK;
+
+/* End a look that comes to no EXEC; its answers were read.  False: the connection is lost. */
+bool look_discard(
+    struct look *look, struct session *session, int64_t deadline_ms, struct buffer *out) MUST_CHECK;
+
+/* An error reply.  *err becomes the first one's.  False: the connection must be given up. */
+bool fold_note_error(struct core *core, const struct reply *reply, enum storage_err *err);
+
+#endif
