@@ -133,7 +133,7 @@ const struct option option_table[] = {
     {"threads", OPTION_INTEGER, AT(threads), .fallback = "0", RANGE(0, 256), .unit = "threads",
         .help = "HTTP threads, each for up to 64 connections, and as many for the rest; 0: one a "
                 "core, at most 4"},
-    {"readers", OPTION_INTEGER, AT(readers), .fallback = "3", RANGE(1, 64), .unit = "threads",
+    {"readers", OPTION_INTEGER, AT(readers), .fallback = "6", RANGE(1, 64), .unit = "threads",
         .help = "threads that read, each with a connection to Redis"},
     {"cache-mb", OPTION_INTEGER, AT(cache_mb), .fallback = "12", RANGE(0, 65536), .unit = "MiB",
         .help = "memory for what was read of buckets that are over; 0: read again each time"},

@@ -6,9 +6,8 @@
 #include "storage/base/cond.h"
 #include "storage/fold/round.h"
 
-#define WAIT_MS      500 /* the oldest entry waits so long.. */
-#define EVENTS_MAX   50000
-#define BATCH_EVENTS 25000 /* folded at a time: more would merge little better, and take memory */
+#define WAIT_MS      500   /* the oldest entry waits so long.. */
+#define BATCH_EVENTS 12500 /* folded at a time: more would merge a little better, and wait longer */
 #define BYTES_MAX    ((int64_t)4 * 1024 * 1024) /* ..or until there is so much */
 #define POLL_MS      2000                       /* how often logs of others are looked at */
 #define AGAIN_MS     50                         /* after a fold that failed */
@@ -16,22 +15,22 @@
 
 /* While questions come, no more is acknowledged ahead of the folds than they count in about this
  * time: each question waits for it. */
-#define ASKED_US     15000
+#define ASKED_US     20000
 #define ASKED_FOR_MS 1000 /* questions come: the last one came within so long */
 #define LIMIT_MIN    1000 /* events; and fewer say more of what a fold costs by itself */
-#define FIRST_US     8.0  /* an event, until a fold has shown it */
+#define FIRST_NS     8000 /* an event, until a fold has shown it */
 
 struct fold {
     struct core *core;
     struct unfolded *unfolded;
     pthread_t thread;
-    struct round round;       /* the thread's own */
-    int64_t hold_ms;          /* for tests */
-    int64_t not_before_us;    /* the next fold, also if it is asked for.. */
-    int64_t again_us;         /* ..and also if much waits */
-    double us_per_event;      /* of the last folds */
-    _Atomic size_t limit;     /* so many events may wait */
-    _Atomic int64_t asked_ms; /* the last question, CLOCK_MONOTONIC */
+    struct round round;           /* the thread's own */
+    int64_t hold_ms;              /* for tests */
+    int64_t not_before_us;        /* the next fold, also if it is asked for.. */
+    int64_t again_us;             /* ..and also if much waits */
+    _Atomic int64_t ns_per_event; /* of the last folds */
+    _Atomic size_t limit;         /* so many events may wait */
+    _Atomic int64_t asked_ms;     /* the last question, CLOCK_MONOTONIC */
     int64_t next_poll_ms;
     _Atomic bool is_awake; /* it knows that something waits, or is at work */
 
@@ -56,24 +55,32 @@ static bool is_much(const struct fold *fold)
 
 /* A question waits until what was acknowledged before it is folded.  So no more is acknowledged
  * ahead of the folds than lets them work on without a pause: what a fold takes at a time, twice. */
-static void set_limit(void *data)
+static void set_limit(struct fold *fold)
+{
+    size_t limit = 2 * BATCH_EVENTS;
+    if (monotonic_ms() - atomic_load(&fold->asked_ms) < ASKED_FOR_MS) {
+        size_t asked = (size_t)(ASKED_US * 1000 / atomic_load(&fold->ns_per_event));
+        limit = asked < LIMIT_MIN ? LIMIT_MIN : asked < limit ? asked : limit;
+    }
+    if (atomic_exchange(&fold->limit, limit) != limit) {
+        unfolded_limit(fold->unfolded, limit);
+    }
+}
+
+/* A transaction was done. */
+static void moved(void *data)
 {
     struct fold *fold = data;
-    size_t limit = 2 * EVENTS_MAX;
-    if (monotonic_ms() - atomic_load(&fold->asked_ms) < ASKED_FOR_MS) {
-        double events = ASKED_US / fold->us_per_event;
-        limit = events < LIMIT_MIN ? LIMIT_MIN : events < (double)limit ? (size_t)events : limit;
-    }
-    atomic_store(&fold->limit, limit);
-    unfolded_limit(fold->unfolded, limit);
+    unfolded_moves(fold->unfolded);
+    set_limit(fold);
 }
 
 /* A fold of @events took @us. */
 static void learn(struct fold *fold, int64_t events, int64_t us)
 {
-    double now = (double)us / (double)events;
     if (events >= LIMIT_MIN) {
-        fold->us_per_event = (3 * fold->us_per_event + now) / 4;
+        int64_t before = atomic_load(&fold->ns_per_event);
+        atomic_store(&fold->ns_per_event, (3 * before + us * 1000 / events) / 4 + 1);
     }
 }
 
@@ -222,6 +229,7 @@ enum storage_err fold_catch_up(struct fold *fold, int64_t before_us, int64_t dea
 {
     int64_t now_us = monotonic_us();
     atomic_store(&fold->asked_ms, now_us / 1000);
+    set_limit(fold);
     pthread_mutex_lock(&fold->lock);
     fold->asked_us = before_us > fold->asked_us ? before_us : fold->asked_us;
     fold->woken = true;
@@ -262,11 +270,11 @@ struct fold *fold_start(struct core *core, struct unfolded *unfolded, struct see
     fold->unfolded = unfolded;
     fold->hold_ms = hold_ms == NULL ? 0 : strtol(hold_ms, NULL, 10);
     fold->next_poll_ms = monotonic_ms() + POLL_MS;
-    fold->us_per_event = FIRST_US;
-    atomic_store(&fold->limit, 2 * EVENTS_MAX);
+    atomic_store(&fold->ns_per_event, FIRST_NS);
+    atomic_store(&fold->limit, 2 * BATCH_EVENTS);
     atomic_store(&fold->asked_ms, INT64_MIN / 2);
     bool ok = round_init(&fold->round, core, unfolded, seen_fold);
-    fold->round.moved = set_limit;
+    fold->round.moved = moved;
     fold->round.moved_data = fold;
     if (!ok || pthread_create(&fold->thread, NULL, fold_main, fold) != 0) {
         fold_free(fold);

@@ -115,8 +115,14 @@ void unfolded_limit(struct unfolded *u, size_t events)
 {
     pthread_mutex_lock(&u->lock);
     u->limit = events < UNFOLDED_EVENTS_MAX ? events : UNFOLDED_EVENTS_MAX;
-    u->moved_ms = monotonic_ms();
     unfolded_tell_room(u);
+    pthread_mutex_unlock(&u->lock);
+}
+
+void unfolded_moves(struct unfolded *u)
+{
+    pthread_mutex_lock(&u->lock);
+    u->moved_ms = monotonic_ms();
     pthread_mutex_unlock(&u->lock);
 }
 

@@ -51,9 +51,12 @@ bool unfolded_put(struct unfolded *unfolded, struct log_entry *entry);
  * folded.  Nobody says when folds stall: look again after a while. */
 size_t unfolded_room(struct unfolded *unfolded);
 
-/* A fold gets on, and from now on @events may wait.  To acknowledge more would only make questions
+/* From now on @events may wait while folds get on: to acknowledge more would only make questions
  * wait.  When no fold gets on for UNFOLDED_STALL_MS, up to UNFOLDED_EVENTS_MAX may wait. */
 void unfolded_limit(struct unfolded *unfolded, size_t events);
+
+/* A fold gets on. */
+void unfolded_moves(struct unfolded *unfolded);
 
 /* Call @has_room when there is room again; NULL: no longer.  When this returns, an earlier one is
  * not called any more. */
