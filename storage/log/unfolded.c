@@ -23,7 +23,8 @@ static void unfolded_show(struct unfolded *u)
 /* Under the lock. */
 static size_t room(const struct unfolded *u)
 {
-    bool stalls = monotonic_ms() - u->moved_ms >= UNFOLDED_STALL_MS;
+    int64_t since_ms = u->moved_ms > u->oldest_ms ? u->moved_ms : u->oldest_ms;
+    bool stalls = u->n > 0 && monotonic_ms() - since_ms >= UNFOLDED_STALL_MS;
     size_t limit = stalls ? UNFOLDED_EVENTS_MAX : u->limit;
     return u->n_events >= limit || u->n_bytes >= UNFOLDED_BYTES_MAX ? 0 : limit - u->n_events;
 }
