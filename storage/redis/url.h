@@ -19,16 +19,11 @@
 #include <stddef.h>
 
 #include "storage/base/compiler.h"
+#include "storage/redis/address.h"
 
 #define REDIS_SEEDS_MAX 16
 
 enum redis_kind { REDIS_ONE, REDIS_CLUSTER, REDIS_SENTINEL };
-
-/* Where a server listens. */
-struct redis_address {
-    char host[256]; /* a name or an address; without brackets */
-    int port;       /* 0: host is the path of a unix socket, of at most 107 bytes */
-};
 
 /* As whom to log in; "" for none. */
 struct redis_login {
