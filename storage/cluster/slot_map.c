@@ -58,13 +58,14 @@ static int node_place(struct slot_map *map, const struct cluster_node *node)
     if (map->n_nodes == CLUSTER_NODES_MAX) {
         return -1;
     }
-    if ((map->n_nodes & (map->n_nodes - 1)) == 0) { /* a power of two: full */
-        size_t room = map->n_nodes == 0 ? 1 : 2 * map->n_nodes;
+    if (map->n_nodes == map->room) {
+        size_t room = map->room == 0 ? 8 : 2 * map->room;
         struct cluster_node *more = realloc(map->nodes, room * sizeof(*more));
         if (more == NULL) {
             return -1;
         }
         map->nodes = more;
+        map->room = room;
     }
     map->nodes[map->n_nodes] = *node;
     return (int)map->n_nodes++;
@@ -131,11 +132,42 @@ bool slot_map_parse(const struct reply *reply, const char *asked_host, const uin
     return true;
 }
 
+bool slot_map_of_one(const struct cluster_node *node, unsigned n_partitions, struct slot_map *ret)
+{
+    struct slot_map map = {.n_partitions = n_partitions};
+    if (node != NULL && node_place(&map, node) < 0) {
+        return false;
+    }
+    map.n_owned = node != NULL ? n_partitions : 0;
+    for (unsigned p = 0; p < n_partitions; p++) {
+        map.owner[p] = node != NULL ? 0 : SLOT_MAP_NOBODY;
+    }
+    *ret = map;
+    return true;
+}
+
+bool slot_map_set_owner(
+    struct slot_map *map, unsigned partition, const struct redis_address *address)
+{
+    const struct cluster_node *node = slot_map_at(map, address);
+    int place = node != NULL ? (int)(node - map->nodes) : -1;
+    if (node == NULL) {
+        place = node_place(map, &(struct cluster_node){.address = *address});
+    }
+    if (place < 0) {
+        return false;
+    }
+    map->nodes[place].is_replica = false;
+    map->n_owned += map->owner[partition] == SLOT_MAP_NOBODY;
+    map->owner[partition] = (uint16_t)place;
+    return true;
+}
+
 void slot_map_release(struct slot_map *map)
 {
     free(map->nodes);
     map->nodes = NULL;
-    map->n_nodes = 0;
+    map->n_nodes = map->room = 0;
     map->n_partitions = map->n_owned = 0;
 }
 
@@ -145,6 +177,16 @@ const struct cluster_node *slot_map_owner(const struct slot_map *map, unsigned p
 {
     uint16_t node = map->owner[partition];
     return node == SLOT_MAP_NOBODY ? NULL : &map->nodes[node];
+}
+
+struct cluster_node *slot_map_at(const struct slot_map *map, const struct redis_address *address)
+{
+    for (size_t i = 0; i < map->n_nodes; i++) {
+        if (redis_address_equal(&map->nodes[i].address, address)) {
+            return &map->nodes[i];
+        }
+    }
+    return NULL;
 }
 
 const struct cluster_node *slot_map_find(const struct slot_map *map, const char *id)

@@ -32,11 +32,12 @@ struct cluster_node {
     struct redis_address address; /* host "": nobody knows how to reach the node */
     unsigned n_replicas;          /* that are well; at most as many as there are */
     bool is_replica;
+    bool doubted; /* for the topology: the owner of some partition, and has been lost */
 };
 
 struct slot_map {
     struct cluster_node *nodes; /* owned; first a primary, then its replicas, and so on */
-    size_t n_nodes;
+    size_t n_nodes, room;
     unsigned n_partitions;
     unsigned n_owned;               /* partitions whose owner can be reached */
     uint16_t owner[PARTITIONS_MAX]; /* a partition's node; SLOT_MAP_NOBODY */
@@ -51,11 +52,24 @@ struct slot_map {
 bool slot_map_parse(const struct reply *reply, const char *asked_host, const uint16_t *slots,
     unsigned n_partitions, struct slot_map *ret) MUST_CHECK;
 
+/* Make a map in which one node owns all partitions, or nobody does if @node is NULL.  False: out of
+ * memory. */
+bool slot_map_of_one(
+    const struct cluster_node *node, unsigned n_partitions, struct slot_map *ret) MUST_CHECK;
+
+/* Make the node at @address the owner of a partition.  A node that the map does not have is added
+ * without its id.  False: out of memory, or too many nodes; the map is unchanged. */
+bool slot_map_set_owner(
+    struct slot_map *map, unsigned partition, const struct redis_address *address) MUST_CHECK;
+
 /* Free the nodes.  The map is empty then: no nodes and no partitions. */
 void slot_map_release(struct slot_map *map);
 
 /* The owner of a partition; NULL: nobody's. */
 const struct cluster_node *slot_map_owner(const struct slot_map *map, unsigned partition);
+
+/* The node at this address; NULL: none. */
+struct cluster_node *slot_map_at(const struct slot_map *map, const struct redis_address *address);
 
 /* The node with this id; NULL: none, or @id is "". */
 const struct cluster_node *slot_map_find(const struct slot_map *map, const char *id);
