@@ -190,7 +190,7 @@ static enum redis_status ask_over(struct asking *asking)
     return status;
 }
 
-/* A connection that was kept may have broken since, so its loss says nothing: ask over a new one. */
+/* A connection that was kept may have broken since: its loss says nothing, a new one is tried. */
 static void *asking_run(void *data)
 {
     struct asking *asking = data;

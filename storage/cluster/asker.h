@@ -1,6 +1,7 @@
 /* asker.h - asks real nodes and Sentinels on behalf of a topology.
  *
- * Layer: storage.  Not thread-safe, but for what topology_io says: it belongs to the topology's thread.
+ * Layer: storage.  Not thread-safe, but for what topology_io says: it belongs to the topology's
+ * thread.
  *
  * Connections stay open for the next time, and are closed when nobody has asked for a minute.  The
  * questions of one round are asked at the same time, each by a thread that lives as long as the

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "storage/cluster/topology.h"
 #include "storage/cluster/topology_state.h"
 
 #define PLACES_IDLE     2

@@ -18,6 +18,7 @@ enum question_kind {
 
 #define QUESTIONS_MAX       (REDIS_SEEDS_MAX + 1) /* at once */
 #define QUESTION_ERROR_SIZE 96
+#define TROUBLE_SIZE        (ADDRESS_TEXT_SIZE + 2 + QUESTION_ERROR_SIZE) /* "host:port: why" */
 
 struct question {
     enum question_kind kind;

@@ -17,7 +17,7 @@ size_t sentinels_ask(struct sentinels *s, struct question *ret)
         ret[i] = (struct question){
             .kind = QUESTION_SENTINEL, .address = s->addresses[(s->turn + i) % s->n]};
     }
-    s->turn = (unsigned)((s->turn + n) % s->n);
+    s->turn += (unsigned)n;
     s->ask_all = false;
     return n;
 }
@@ -43,7 +43,6 @@ static void take_others(
     for (size_t i = 0; i < view->n_others; i++) {
         add_address(s, &view->others[i]);
     }
-    s->turn = s->turn % (unsigned)s->n;
 }
 
 static bool names(const struct question *q, const struct sentinel_view *wanted)

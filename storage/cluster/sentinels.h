@@ -5,8 +5,8 @@
  * The Sentinels are those of the URL and those that the last believed one knows, at most 16.  Of
  * several answers the one with the highest config-epoch is believed: a Sentinel in a minority still
  * names the old master.  The epoch grows with each failover.  A master of a lower epoch, or another
- * one of the same epoch, is believed only if a majority of the Sentinels names it: somebody has then
- * told them of a new master by hand.
+ * one of the same epoch, is believed only if a majority of the Sentinels names it: somebody has
+ * then told them of a new master by hand.
  */
 #ifndef STORAGE_CLUSTER_SENTINELS_H
 #define STORAGE_CLUSTER_SENTINELS_H
@@ -26,8 +26,8 @@ struct sentinels {
 
 void sentinels_init(struct sentinels *sentinels, const struct redis_url *url);
 
-/* Write questions to the Sentinels that are to be asked now: two by turns, or all while no master is
- * known or they disagree.  @ret has room for REDIS_SEEDS_MAX.  Returns how many. */
+/* Write questions to the Sentinels that are to be asked now: two by turns, or all while no master
+ * is known or they disagree.  @ret has room for REDIS_SEEDS_MAX.  Returns how many. */
 size_t sentinels_ask(struct sentinels *sentinels, struct question *ret);
 
 /* Take the answers.  Returns how many Sentinels have answered. */

@@ -45,30 +45,30 @@ static bool node_parse(const char *asked_host, const struct reply *reply, struct
     return redis_address_set_host(&ret->address, absent ? slice_of(asked_host) : endpoint->text);
 }
 
-/* The index of the node among those of the map, where it is put if it is new; -1: no room. */
-static int node_place(struct slot_map *map, const struct cluster_node *node)
+/* The node among those of the map, where it is put if it is new; NULL: no room. */
+static struct cluster_node *node_place(struct slot_map *map, const struct cluster_node *node)
 {
     for (size_t i = 0; i < map->n_nodes; i++) {
-        const struct cluster_node *other = &map->nodes[i];
+        struct cluster_node *other = &map->nodes[i];
         if (node->id[0] != '\0' ? strcmp(node->id, other->id) == 0
                                 : redis_address_equal(&node->address, &other->address)) {
-            return (int)i;
+            return other;
         }
     }
     if (map->n_nodes == CLUSTER_NODES_MAX) {
-        return -1;
+        return NULL;
     }
-    if (map->n_nodes == map->room) {
+    if (map->nodes == NULL || map->n_nodes == map->room) {
         size_t room = map->room == 0 ? 8 : 2 * map->room;
         struct cluster_node *more = realloc(map->nodes, room * sizeof(*more));
         if (more == NULL) {
-            return -1;
+            return NULL;
         }
         map->nodes = more;
         map->room = room;
     }
     map->nodes[map->n_nodes] = *node;
-    return (int)map->n_nodes++;
+    return &map->nodes[map->n_nodes++];
 }
 
 /* [first slot, last slot, primary, replica, ..] */
@@ -83,28 +83,28 @@ static bool range_parse(struct slot_reader *r, const struct reply *reply)
         return false;
     }
     unsigned n_replicas = (unsigned)reply->n - 3;
-    int primary = -1;
+    uint16_t primary = SLOT_MAP_NOBODY;
     for (size_t i = 2; i < reply->n; i++) {
-        struct cluster_node node;
-        if (!node_parse(r->asked_host, &reply->items[i], &node)) {
+        struct cluster_node read;
+        if (!node_parse(r->asked_host, &reply->items[i], &read)) {
             return false;
         }
-        node.is_replica = true;
-        int place = node_place(&r->map, &node);
-        if (place < 0) {
+        read.is_replica = true;
+        struct cluster_node *node = node_place(&r->map, &read);
+        if (node == NULL) {
             return false;
         }
         if (i == 2) {
-            primary = place;
-            r->map.nodes[place].is_replica = false;
-            r->map.nodes[place].n_replicas = n_replicas;
+            primary = (uint16_t)(node - r->map.nodes);
+            node->is_replica = false;
+            node->n_replicas = n_replicas;
         }
     }
     for (int64_t slot = first; slot <= last; slot++) {
         if (r->owner[slot] != SLOT_MAP_NOBODY) {
             return false;
         }
-        r->owner[slot] = (uint16_t)primary;
+        r->owner[slot] = primary;
     }
     return true;
 }
@@ -124,7 +124,7 @@ bool slot_map_parse(const struct reply *reply, const char *asked_host, const uin
     }
     for (unsigned p = 0; p < n_partitions; p++) {
         uint16_t node = r.owner[slots[p]];
-        bool owned = node != SLOT_MAP_NOBODY && r.map.nodes[node].address.host[0] != '\0';
+        bool owned = node < r.map.n_nodes && r.map.nodes[node].address.host[0] != '\0';
         r.map.owner[p] = owned ? node : SLOT_MAP_NOBODY;
         r.map.n_owned += owned;
     }
@@ -135,7 +135,7 @@ bool slot_map_parse(const struct reply *reply, const char *asked_host, const uin
 bool slot_map_of_one(const struct cluster_node *node, unsigned n_partitions, struct slot_map *ret)
 {
     struct slot_map map = {.n_partitions = n_partitions};
-    if (node != NULL && node_place(&map, node) < 0) {
+    if (node != NULL && node_place(&map, node) == NULL) {
         return false;
     }
     map.n_owned = node != NULL ? n_partitions : 0;
@@ -149,17 +149,16 @@ bool slot_map_of_one(const struct cluster_node *node, unsigned n_partitions, str
 bool slot_map_set_owner(
     struct slot_map *map, unsigned partition, const struct redis_address *address)
 {
-    const struct cluster_node *node = slot_map_at(map, address);
-    int place = node != NULL ? (int)(node - map->nodes) : -1;
+    struct cluster_node *node = slot_map_at(map, address);
     if (node == NULL) {
-        place = node_place(map, &(struct cluster_node){.address = *address});
+        node = node_place(map, &(struct cluster_node){.address = *address});
     }
-    if (place < 0) {
+    if (node == NULL) {
         return false;
     }
-    map->nodes[place].is_replica = false;
+    node->is_replica = false;
     map->n_owned += map->owner[partition] == SLOT_MAP_NOBODY;
-    map->owner[partition] = (uint16_t)place;
+    map->owner[partition] = (uint16_t)(node - map->nodes);
     return true;
 }
 

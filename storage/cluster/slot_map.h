@@ -43,9 +43,9 @@ struct slot_map {
     uint16_t owner[PARTITIONS_MAX]; /* a partition's node; SLOT_MAP_NOBODY */
 };
 
-/* Read the reply that the node at @asked_host gave to CLUSTER SLOTS.  @slots has the slot of each of
- * the @n_partitions partitions.  A node without an endpoint is at @asked_host, with the port that
- * the reply names.  The endpoint "?" is unknown: the partitions of such a node are nobody's.
+/* Read the reply that the node at @asked_host gave to CLUSTER SLOTS.  @slots has the slot of each
+ * of the @n_partitions partitions.  A node without an endpoint is at @asked_host, with the port
+ * that the reply names.  The endpoint "?" is unknown: the partitions of such a node are nobody's.
  *
  * False: the reply has another form, a slot has two owners, or memory is short; @ret is untouched.
  * Else the caller owns *ret and releases it with slot_map_release(). */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "storage/base/cond.h"
+#include "storage/cluster/topology.h"
 #include "storage/cluster/topology_state.h"
 
 #define GAP_MS          200   /* between the beginnings of two rounds: at most 5 a second */
@@ -338,10 +339,10 @@ int64_t topology_unserved_since(struct topology *t, unsigned partition)
     return since_ms;
 }
 
-void topology_trouble(struct topology *t, char text[TOPOLOGY_TROUBLE_SIZE])
+void topology_trouble(struct topology *t, char text[TROUBLE_SIZE])
 {
     pthread_mutex_lock(&t->lock);
-    memcpy(text, t->trouble, TOPOLOGY_TROUBLE_SIZE);
+    memcpy(text, t->trouble, TROUBLE_SIZE);
     pthread_mutex_unlock(&t->lock);
 }
 

@@ -17,9 +17,9 @@
  * A round asks 2 or 3 nodes of a cluster: one in doubt, one known, one of the URL, each by turns.
  * No round is too late: it goes on while any partition is not served.
  *
- * A partition is served if its owner is known and not in doubt.  A node comes into doubt when a hint
- * or a question finds it lost.  It leaves the doubt when a question reaches it, when a hint says
- * that a connection stands, or when it owns nothing any more.
+ * A partition is served if its owner is known and not in doubt.  A node comes into doubt when a
+ * hint or a question finds it lost.  It leaves the doubt when a question reaches it, when a hint
+ * says that a connection stands, or when it owns nothing any more.
  */
 #ifndef STORAGE_CLUSTER_TOPOLOGY_H
 #define STORAGE_CLUSTER_TOPOLOGY_H
@@ -72,10 +72,9 @@ unsigned topology_n_unserved(const struct topology *topology);
 /* Since when a partition is not served, by the io's clock; 0: it is. */
 int64_t topology_unserved_since(struct topology *topology, unsigned partition);
 
-/* Why partitions are not served, as far as is known: a sentence that names a server.  "" if all are,
- * or nothing is known yet. */
-#define TOPOLOGY_TROUBLE_SIZE 400
-void topology_trouble(struct topology *topology, char text[TOPOLOGY_TROUBLE_SIZE]);
+/* Why partitions are not served, as far as is known: a text that names a server.  "" if all are, or
+ * nothing is known yet. */
+void topology_trouble(struct topology *topology, char text[TROUBLE_SIZE]);
 
 /* A descriptor that can be read after the version or what is served has changed, until
  * topology_event_clear().  For the poll of one thread. */
@@ -93,7 +92,7 @@ enum topology_hint {
     HINT_UP,       /* a connection to the node stands, and the node is the one that was meant */
 };
 
-/* Tell what happened on a connection to the node at @address; of a MOVED, the address that it names.
+/* Tell what happened on a connection to the node at @address; of MOVED, the address that it names.
  * @partition counts for HINT_MOVED only.  Never waits. */
 void topology_hint(struct topology *topology, enum topology_hint hint, unsigned partition,
     const struct redis_address *address);

@@ -10,7 +10,7 @@
 
 #include "storage/cluster/map_choice.h"
 #include "storage/cluster/sentinels.h"
-#include "storage/cluster/topology.h"
+#include "storage/schema/partition.h"
 
 #define ASK_MS 300 /* for all questions of one go */
 
@@ -38,7 +38,7 @@ struct topology {
     int64_t unserved_ms[PARTITIONS_MAX]; /* since when; 0: served */
     bool hinted;                         /* since the last round began */
     bool corrected;                      /* by a MOVED, since the last round began */
-    char trouble[TOPOLOGY_TROUBLE_SIZE];
+    char trouble[TROUBLE_SIZE];
 
     /* the thread's own */
     pthread_t thread;

@@ -27,7 +27,7 @@ static int64_t started_ms;
 
 static void print_map(struct topology *t)
 {
-    char text[TOPOLOGY_TROUBLE_SIZE];
+    char text[TROUBLE_SIZE];
     int64_t ms = monotonic_ms() - started_ms;
     printf("%" PRId64 " version %u unserved %u owners ", ms, topology_version(t),
         topology_n_unserved(t));

@@ -224,10 +224,9 @@ class Cluster:
 
     def failover(self, replica, how=None):
         """An ordered failover to `replica`; how: None, "FORCE" or "TAKEOVER".  Waits until it is a primary."""
-        def promoted():
-            if replica.is_primary():
-                return True
-            replica.command("CLUSTER", "FAILOVER", *([how] if how else []))
+        def promoted():  # an ordered one gives up after a while, and is asked for again
+            if not replica.is_primary():
+                replica.command("CLUSTER", "FAILOVER", *([how] if how else []))
             return wait_until(replica.is_primary, "promoted", deadline_s=2)
 
         wait_until(promoted, f"{replica.name} is a primary")

@@ -38,8 +38,8 @@ struct fake {
 
 extern struct fake fake;
 
-/* A cluster of n nodes named "n0", "n1", ..: three primaries with two partitions each, or as many as
- * there are, in agreement.  The topology knows only the seeds of @url. */
+/* A cluster of n nodes named "n0", "n1", ..: three primaries with two partitions each, or as many
+ * as there are, in agreement.  The topology knows only the seeds of @url. */
 void fake_start(int n, const char *url);
 void fake_stop(void);
 

@@ -194,7 +194,7 @@ Test(sentinel_round, the_highest_epoch_is_believed)
 
 Test(sentinel_round, nobody_answers_at_first)
 {
-    char trouble[TOPOLOGY_TROUBLE_SIZE];
+    char trouble[TROUBLE_SIZE];
     start(THREE);
     for (int i = 0; i < 3; i++) {
         fake.sentinels[i].silent = true;
@@ -211,7 +211,7 @@ Test(sentinel_round, nobody_answers_at_first)
 
 Test(sentinel_round, no_sentinel_knows_the_name)
 {
-    char trouble[TOPOLOGY_TROUBLE_SIZE];
+    char trouble[TROUBLE_SIZE];
     start(THREE);
     for (int i = 0; i < 3; i++) {
         fake.sentinels[i].knows_none = true;
@@ -291,7 +291,7 @@ Test(sentinel_round, a_new_master)
 /* The old master says for ten seconds more that it is one, and takes writes. */
 Test(sentinel_round, the_old_master_is_left_at_once_and_for_good)
 {
-    char trouble[TOPOLOGY_TROUBLE_SIZE];
+    char trouble[TROUBLE_SIZE];
     start(THREE);
     run_for(10);
     fail_over(1, 6);

@@ -60,7 +60,7 @@ Test(topology, one_redis_has_everything_and_is_not_asked)
 
 Test(topology, a_cluster_that_is_not_ok_yet_is_asked_until_it_is)
 {
-    char trouble[TOPOLOGY_TROUBLE_SIZE];
+    char trouble[TROUBLE_SIZE];
     fake_start(3, SEED);
     fake_expect_owners("- - - - - -");
     cr_expect_eq(unserved(), FAKE_PARTITIONS);
@@ -88,7 +88,7 @@ Test(topology, a_cluster_that_is_not_ok_yet_is_asked_until_it_is)
 
 Test(topology, a_round_that_fails_is_repeated)
 {
-    char trouble[TOPOLOGY_TROUBLE_SIZE];
+    char trouble[TROUBLE_SIZE];
     fake_start(3, "redis-cluster://gone,n1");
     fake.nodes[1].silent = true;
     fake_run(3000);
@@ -104,7 +104,7 @@ Test(topology, a_round_that_fails_is_repeated)
 
 Test(topology, slots_that_nobody_has_are_nobodys)
 {
-    char trouble[TOPOLOGY_TROUBLE_SIZE];
+    char trouble[TROUBLE_SIZE];
     fake_start(3, SEED);
     fake_set_owner(5, -1, 3);
     fake_run(2000);
@@ -379,7 +379,7 @@ Test(topology, another_cluster_at_an_address_of_the_url)
 
 Test(topology, another_node_at_a_known_address)
 {
-    char trouble[TOPOLOGY_TROUBLE_SIZE];
+    char trouble[TROUBLE_SIZE];
     start_settled(3, SEED);
     add_foreign(1, "n1");
     fake.nodes[0].owner[2] = fake.nodes[0].owner[3] = 0;
