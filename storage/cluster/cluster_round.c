@@ -53,7 +53,8 @@ static void ask_next_of(
     }
 }
 
-/* One in doubt, one known, one of the URL; then whoever there is, until the places are taken. */
+/* One in doubt, one known, one of the URL; then whoever there is, until the places are taken.  There
+ * is always a place left for one of the URL. */
 static void choose_asked(struct topology *t, bool troubled, struct asked *ret)
 {
     ret->n = 0;
@@ -66,7 +67,6 @@ static void choose_asked(struct topology *t, bool troubled, struct asked *ret)
     if (t->map.n_nodes == 0) {
         ask_next_of(ret, t->heard, t->n_heard, &t->turn_known);
     }
-    ask_next_of(ret, t->url.seeds, t->url.n_seeds, &t->turn_seed);
     for (size_t n = 0; n < ret->places && ret->n < ret->places; n++) {
         ask_next_of(ret, t->url.seeds, t->url.n_seeds, &t->turn_seed);
         ask_next_node(t, ret, false);

@@ -313,6 +313,9 @@ Test(sentinel_round, the_old_master_is_left_at_once_and_for_good)
         run_for(300);
         cr_assert_eq(master(), 1);
     }
+    fake.sentinels[1].silent = fake.sentinels[2].silent = true;
+    run_for(20000);
+    cr_expect_eq(master(), 1, "nor when the others are down");
 }
 
 Test(sentinel_round, read_only_is_a_reason_to_ask)
@@ -358,6 +361,22 @@ Test(sentinel_round, a_lower_epoch_needs_a_majority)
     run_for(4000);
     cr_expect_eq(master(), 2);
     cr_expect_eq(unserved(), 0);
+}
+
+Test(sentinel_round, when_sentinels_disagree_all_are_asked)
+{
+    start("redis-sentinel://h:8000,h:8001,h:8002,h:8003,h:8004/m");
+    for (int i = 0; i < 5; i++) {
+        fake.sentinels[i].n_others = 5;
+    }
+    run_for(10);
+    fake.servers[2].is_master = true;
+    for (int i = 0; i < 5; i++) {
+        fake.sentinels[i].master = 2;
+        fake.sentinels[i].epoch = 0;
+    }
+    run_for(2000);
+    cr_expect_eq(master(), 2);
 }
 
 Test(sentinel_round, moved_means_nothing_here)

@@ -283,6 +283,9 @@ Test(topology, a_lower_epoch_does_not_count)
         fake_run(300);
     }
     cr_expect(fake_was_asked(1));
+    fake.nodes[0].silent = fake.nodes[2].silent = fake.nodes[3].silent = true;
+    fake_hint(HINT_LOST, 0, "n0");
+    fake_run(5000);
     fake_expect_owners("n0 n0 n3 n3 n2 n2");
     cr_expect_eq(topology_version(fake.topology), version);
 }
