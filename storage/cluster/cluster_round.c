@@ -110,18 +110,7 @@ static void judge_asked(struct topology *t, const struct asked *asked)
     }
 }
 
-/* Take a map into place, but not over a MOVED that came while its node was asked: the map may be
- * older.  With the lock held. */
-static bool place_map(struct topology *t, struct cluster_view *view)
-{
-    if (t->corrected) {
-        return slot_map_equal(&t->map, &view->map);
-    }
-    topology_put(t, &view->map);
-    return true;
-}
-
-static bool take_views(struct topology *t, struct asked *asked)
+static void take_views(struct topology *t, struct asked *asked)
 {
     struct cluster_view *views[PLACES_TROUBLED];
     size_t n = 0;
@@ -131,11 +120,10 @@ static bool take_views(struct topology *t, struct asked *asked)
         }
     }
     pthread_mutex_lock(&t->lock);
-    bool placed = true;
     struct cluster_view *best =
         map_choice_make(&t->choice, &t->map, views, n, t->io->now_ms(t->io_data));
-    if (best != NULL) {
-        placed = place_map(t, best);
+    if (best != NULL && !t->corrected) { /* by a MOVED, which is newer than what was asked before */
+        topology_put(t, &best->map);
     } else if (t->map.n_nodes == 0 && n > 0) {
         remember_heard(t, &views[0]->map);
     }
@@ -146,7 +134,6 @@ static bool take_views(struct topology *t, struct asked *asked)
         (void)snprintf(t->trouble, sizeof(t->trouble), "no node of the cluster has all slots");
     }
     pthread_mutex_unlock(&t->lock);
-    return placed;
 }
 
 enum round_end cluster_round(struct topology *t, bool troubled)
@@ -154,9 +141,9 @@ enum round_end cluster_round(struct topology *t, bool troubled)
     struct asked asked;
     choose_asked(t, troubled, &asked);
     t->io->ask(t->io_data, asked.questions, asked.n, t->io->now_ms(t->io_data) + ASK_MS);
-    bool placed = take_views(t, &asked);
+    take_views(t, &asked);
     for (size_t i = 0; i < asked.n; i++) {
         slot_map_release(&asked.questions[i].cluster.map);
     }
-    return placed && !map_choice_is_open(&t->choice) ? ROUND_SETTLED : ROUND_OPEN;
+    return map_choice_is_open(&t->choice) ? ROUND_OPEN : ROUND_SETTLED;
 }

@@ -54,6 +54,17 @@ def free_ports(n, above=0):
     return found
 
 
+def wait_ready(ready, what, deadline_s):
+    """wait_until() for servers that may close connections meanwhile, or still load."""
+    def attempt():
+        try:
+            return ready()
+        except (OSError, RespError) as error:
+            raise AssertionError(f"not yet: {error}") from error
+
+    wait_until(attempt, what, deadline_s=deadline_s)
+
+
 class TcpServer(Process):
     """A server on a port of 127.0.0.1."""
 
@@ -187,7 +198,7 @@ class Cluster:
             assert all(n.is_primary() or n.in_sync() for n in living), "replicas in sync"
             return True
 
-        wait_until(ready, "the cluster is ready", deadline_s=deadline_s)
+        wait_ready(ready, "the cluster is ready", deadline_s)
         return self
 
     def stop(self):

@@ -2,9 +2,8 @@
 
 import shutil
 
-from .cluster import TcpServer, free_ports, server_binary
+from .cluster import TcpServer, free_ports, server_binary, wait_ready
 from .process import short_directory
-from .waiting import wait_until
 
 MASTER = "mymaster"
 DOWN_AFTER_MS = 1000
@@ -82,7 +81,7 @@ class SentinelGroup:
             assert all(s.is_master() or s.in_sync() for s in living), "replicas in sync"
             return True
 
-        wait_until(ready, "master, replicas and Sentinels are ready", deadline_s=deadline_s)
+        wait_ready(ready, "master, replicas and Sentinels are ready", deadline_s)
         return self
 
     def master(self):
@@ -103,9 +102,10 @@ class SentinelGroup:
     def wait_new_master(self, old, deadline_s=20):
         def named():
             ports = {s.master_port() for s in self.sentinels if s.alive()}
-            return len(ports) == 1 and old.port not in ports and self.master().is_master() and self.master()
+            return len(ports) == 1 and old.port not in ports and self.master().is_master()
 
-        return wait_until(named, "the Sentinels name a new master", deadline_s=deadline_s)
+        wait_ready(named, "the Sentinels name a new master", deadline_s)
+        return self.master()
 
     def stop(self):
         for process in [*self.sentinels, *self.servers]:

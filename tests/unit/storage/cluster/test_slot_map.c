@@ -141,6 +141,42 @@ Test(slot_map, refused)
     }
 }
 
+/* ---- changing ---- */
+
+Test(slot_map, an_owner_is_set)
+{
+    struct slot_map map;
+    const struct redis_address a = {.host = "a", .port = 1}, x = {.host = "x", .port = 2};
+    cr_assert(read_map("[[1, 16382, ['a', 1, '" ID_A "', []], ['r', 1, '" ID_R "', []]]]", &map));
+    cr_expect(slot_map_set_owner(&map, 0, &a));
+    cr_expect_eq(map.n_owned, 3);
+    cr_expect_eq(map.n_nodes, 2);
+    for (int i = 0; i < 2; i++) {
+        cr_expect(slot_map_set_owner(&map, 1, &x));
+        cr_expect_eq(map.n_owned, 3, "somebody else's, but owned as before");
+        cr_expect_eq(map.n_nodes, 3);
+    }
+    expect_owners(&map, "a:1 x:2 a:1 -");
+    const struct redis_address r = {.host = "R", .port = 1};
+    cr_expect(slot_map_set_owner(&map, 3, &r));
+    cr_expect_not(slot_map_owner(&map, 3)->is_replica);
+    slot_map_release(&map);
+}
+
+Test(slot_map, of_one_node_and_of_nobody)
+{
+    struct slot_map map;
+    const struct cluster_node node = {.id = "7", .address = {.host = "a", .port = 1}};
+    cr_assert(slot_map_of_one(&node, 4, &map));
+    expect_owners(&map, "a:1 a:1 a:1 a:1");
+    cr_expect_eq(map.n_owned, 4);
+    slot_map_release(&map);
+    cr_assert(slot_map_of_one(NULL, 4, &map));
+    expect_owners(&map, "- - - -");
+    cr_expect_eq(map.n_owned, 0);
+    slot_map_release(&map);
+}
+
 /* ---- comparing ---- */
 
 Test(slot_map, maps_are_equal_by_owner_and_place)

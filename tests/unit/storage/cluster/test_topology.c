@@ -151,6 +151,23 @@ Test(topology, a_silent_owner_is_found_without_a_hint)
     fake_expect_owners(AGREED);
 }
 
+Test(topology, a_silent_replica_is_no_trouble)
+{
+    start_settled(4, "redis-cluster://n0");
+    fake.nodes[3].silent = true;
+    fake_hint(HINT_LOST, 0, "n3");
+    fake_run(300);
+    cr_expect_eq(unserved(), 0);
+    fake_forget();
+    fake_run(200000);
+    size_t n_asked = 0;
+    for (size_t i = 0; i < fake.n_asked; i++) {
+        n_asked += fake.asked[i] == 3;
+    }
+    cr_expect(fake.n_rounds <= 41, "%zu", fake.n_rounds);
+    cr_expect(n_asked > 0 && n_asked <= fake.n_rounds / 2, "by turns: %zu", n_asked);
+}
+
 /* ---- a failover ---- */
 
 /* The refresh right after the loss finds nothing new: the promotion is seconds away. */

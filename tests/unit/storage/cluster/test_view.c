@@ -27,9 +27,9 @@ static void clear_arena(void)
 Test(view, cluster_info, .fini = clear_arena)
 {
     struct cluster_view view = {.ok = false};
-    cr_assert(cluster_view_take_info(
-        &view, reply_of("'cluster_state:ok\r\ncluster_slots_ok:16384\r\n"
-                        "cluster_current_epoch:7\r\ncluster_my_epoch:3\r\n'")));
+    cr_assert(cluster_view_take_info(&view,
+        reply_of("'cluster_state_of_mind:fail\r\ncluster_state:ok\r\ncluster_slots_ok:16384\r\n"
+                 "cluster_current_epoch:7\r\ncluster_my_epoch:3\r\n'")));
     cr_expect(view.ok);
     cr_expect_eq(view.current_epoch, 7);
     cr_expect_eq(view.my_epoch, 3);
