@@ -49,9 +49,13 @@ $(B)/tallyd: $(OBJ)
 	@echo "  LINK $@"
 	$(V)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 
+# tests/lib/stand_in.h: a test may put its own clock and Redis in the place of these.
+UNIT_WRAP = $(foreach f,monotonic_us monotonic_ms redis_ask redis_ask_all redis_limit_silence session_open session_close \
+  transaction_run,-Wl,--wrap=$(f))
+
 $(B)/unit-tests: $(UNIT_OBJ) $(LIB_OBJ)
 	@echo "  LINK $@"
-	$(V)$(CC) $(LDFLAGS) -o $@ $^ -lcriterion $(LDLIBS_ALL)
+	$(V)$(CC) $(LDFLAGS) $(UNIT_WRAP) -o $@ $^ -lcriterion $(LDLIBS_ALL)
 
 $(B)/tools/%: $(B)/tests/tools/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
@@ -309,8 +313,8 @@ FUZZ_CC = clang -std=c11 -D_GNU_SOURCE -I. -O1 -g -ffp-contract=off \
   -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 FUZZED := storage/time/zone.c storage/time/zone_rule.c storage/time/zone_file.c storage/time/bucket.c storage/sketch/bloom.c storage/sketch/hll.c storage/sketch/hll_simd.c \
   $(wildcard handlers/ingest/event_*.c) handlers/text/json_scan.c handlers/text/json_text.c handlers/text/check.c handlers/reply/json_memory.c handlers/grafana/names.c handlers/limit/limit_json.c handlers/ingest/plausible_event.c storage/job/limit.c handlers/text/params.c handlers/text/timestamp.c handlers/text/utf8.c service/client/access_log.c \
-  storage/cluster/slot_map.c storage/cluster/redirect.c storage/cluster/view.c storage/redis/address.c storage/redis/reply.c \
-  storage/base/arena.c tests/lib/reply_notation.c
+  $(addprefix storage/,log/chunk.c log/entry.c redis/reply.c schema/identity.c schema/partition.c base/arena.c base/buffer.c base/index.c) \
+  $(addprefix storage/,cluster/slot_map.c cluster/redirect.c cluster/view.c redis/address.c) tests/lib/reply_notation.c
 FUZZED_OBJ := $(FUZZED:%.c=$(B)/fuzz/obj/%.o)
 
 $(B)/fuzz/obj/%.o: %.c | have-clang
@@ -320,7 +324,7 @@ $(B)/fuzz/obj/%.o: %.c | have-clang
 
 $(B)/fuzz/%: tests/fuzz/fuzz_%.c $(FUZZED_OBJ)
 	@echo "  FUZZ $@"
-	$(V)$(FUZZ_CC) -o $@ $^ -ljansson
+	$(V)$(FUZZ_CC) -o $@ $^ -ljansson -lxxhash -lsodium
 
 -include $(FUZZED_OBJ:.o=.d)
 
@@ -338,12 +342,19 @@ fuzz: $(FUZZ)
 # What one would build instead; a system's own nginx and webdis that apt may start are not used.
 PACKAGES_PEERS = wrk webdis nginx libnginx-mod-http-lua lua-nginx-redis lua-cjson
 
-.PHONY: bench bench-peers
+.PHONY: bench bench-against bench-peers
 
 bench: deps-run
 	@$(call need,python3 wrk)
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(BENCH)
 	@BENCH_BUILD=$(abspath $(B)) $(PYTHON) -B tests/bench/bench.py
+
+# The same loads with another build, in turn: make bench-against BASE=../tallyd-before/build/tallyd
+bench-against: deps-run
+	@test -x "$(BASE)" || { echo "make bench-against BASE=PROGRAM: the tallyd of another build" >&2; exit 2; }
+	@$(call need,python3 wrk)
+	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(BENCH)
+	@BENCH_BUILD=$(abspath $(B)) $(PYTHON) -B tests/bench/against.py $(BASE)
 
 bench-peers: deps-run
 	@$(call need,$(PACKAGES_PEERS))

@@ -226,7 +226,7 @@ static int serve(struct service *s)
     return status;
 }
 
-/* Large blocks, bodies and flushes, go back to the system when they are freed.  By default glibc
+/* Large blocks, bodies and entries, go back to the system when they are freed.  By default glibc
  * begins to keep such blocks once the first of them was freed: 33 MiB resident instead of 27, with
  * a full cache and requests of 10,000 events.  By default, too, each thread gets an arena of its
  * own and keeps the most that it ever needed: 2 MiB more, with dashboards polling. */

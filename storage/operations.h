@@ -10,7 +10,8 @@
 /* One operation; see OPERATIONS for what the members mean. */
 struct operation {
     operation_run_fn *run; /* NULL: not for reader threads */
-    bool again, settled;
+    bool again;
+    enum operation_after after;
     operation_same_fn *same; /* NULL, and so are hash and share: each job has its own answer */
     operation_hash_fn *hash;
     operation_share_fn *share;

@@ -12,7 +12,8 @@
 #define CONNECT_MS 1000
 #define SILENCE_MS 5000 /* no reply for so long: the connection is dead, or as good as */
 #define RETRY_MS   50
-#define JOIN_AMONG 256 /* waiting jobs that are looked at for the same question */
+#define SAFE_US    10000 /* how often it is seen whether entries are safe */
+#define JOIN_AMONG 256   /* waiting jobs that are looked at for the same question */
 
 struct readers {
     struct core *core;
@@ -60,7 +61,7 @@ static enum storage_err run_job_once(
         return STORAGE_DOWN;
     }
     enum storage_err err = STORAGE_OK;
-    if (operation->settled) {
+    if (operation->after != AFTER_NOTHING) {
         err = settled_await(&r->settled, r->core, &r->session, job, ret_lost);
     }
     if (err == STORAGE_OK) {
@@ -101,8 +102,8 @@ static enum storage_err run_job(struct readers *readers, struct reader *r, struc
 }
 
 /* Under the lock: take those of the first waiting jobs that ask what @job asks and may wait as
- * long.  Nothing of @job was sent yet. */
-static struct storage_job *take_same(struct readers *readers, const struct storage_job *job)
+ * long.  Nothing of @job was sent yet, and its answer is now one for the last of them. */
+static struct storage_job *take_same(struct readers *readers, struct storage_job *job)
 {
     operation_same_fn *is_same = readers->operations[job->op].same;
     struct storage_job *same = NULL;
@@ -119,7 +120,25 @@ static struct storage_job *take_same(struct readers *readers, const struct stora
         }
         at = next;
     }
+    for (at = same; at != NULL; at = at->next) {
+        job->arrived_us = at->arrived_us > job->arrived_us ? at->arrived_us : job->arrived_us;
+    }
+    for (at = same; at != NULL; at = at->next) { /* one of them may be read instead */
+        at->arrived_us = job->arrived_us;
+    }
     return same;
+}
+
+/* Under the lock: how long @job has to wait for its turn; not above 0: no longer. */
+static int64_t wait_us_of(struct readers *readers, const struct storage_job *job, int64_t now_us)
+{
+    if (job->after > atomic_load(&readers->core->log_safe)) {
+        return SAFE_US;
+    }
+    if (readers->draining || readers->stop) {
+        return 0;
+    }
+    return repeat_due_us(&readers->repeats, job->question) - now_us;
 }
 
 /* Under the lock: take the first job that may be begun now.  NULL: none; *ret_wait_us: then look
@@ -130,8 +149,8 @@ static struct storage_job *take_due(struct readers *readers, int64_t *ret_wait_u
     struct storage_job *before = NULL;
     *ret_wait_us = INT64_MAX;
     for (struct storage_job *at = readers->waiting.first; at != NULL; before = at, at = at->next) {
-        int64_t wait_us = repeat_due_us(&readers->repeats, at->question) - now_us;
-        if (wait_us <= 0 || readers->draining || readers->stop) {
+        int64_t wait_us = wait_us_of(readers, at, now_us);
+        if (wait_us <= 0) {
             repeat_begin(&readers->repeats, at->question, now_us);
             return job_queue_remove(&readers->waiting, before);
         }
@@ -278,6 +297,9 @@ bool readers_submit(struct readers *readers, struct storage_job *job, enum stora
 {
     *ret_err = STORAGE_OK;
     job->cost = 1;
+    job->arrived_us = monotonic_us();
+    bool safe = readers->operations[job->op].after == AFTER_SAFE;
+    job->after = safe ? atomic_load(&readers->core->log_answered) : 0;
     operation_hash_fn *hash = readers->operations[job->op].hash;
     job->question = hash != NULL ? hash(job) : 0;
     pthread_mutex_lock(&readers->lock);

@@ -406,7 +406,7 @@ void storage_close(struct storage *s)
     }
     guard_free(s->guard);
     if (s->seen_fold != NULL) {
-        seen_fold_stop(s->seen_fold); /* the writer tells it what is due */
+        seen_fold_stop(s->seen_fold); /* the fold tells it what is due */
     }
     cache_free(s->core.cache);
     unfolded_release(&s->unfolded);

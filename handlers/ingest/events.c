@@ -217,8 +217,8 @@ static enum handler_result prepare(struct http_exchange *exchange)
     if (!may_write(exchange, batch)) {
         return HANDLER_REPLY;
     }
-    /* The answer is made before anything is sent: once events are applied, memory must not run
-     * out. */
+    /* The answer is made before anything is sent: once the request is in the log, memory must not
+     * run out. */
     reply_accepted(exchange, batch);
     if (exchange->response.status != 202) {
         return HANDLER_REPLY;

@@ -184,7 +184,6 @@ static enum import_upload_result judge(
         return json_integer_value(json_object_get(answer, "retry_after_s")) < 0
                    ? IMPORT_UPLOAD_TOO_LARGE
                    : IMPORT_UPLOAD_BUSY;
-    case 409: /* an earlier attempt is still under way */
     case 503:
         return IMPORT_UPLOAD_BUSY;
     default: /* 504, and what a proxy or a fault answers, leaves open what happened */

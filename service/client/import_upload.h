@@ -14,7 +14,7 @@
 
 enum import_upload_result {
     IMPORT_UPLOAD_ANSWERED,    /* every event was accepted or rejected: the answer has the counts */
-    IMPORT_UPLOAD_BUSY,        /* 503, 429, 409: try again after retry_after_s */
+    IMPORT_UPLOAD_BUSY,        /* 503, 429: try again after retry_after_s */
     IMPORT_UPLOAD_UNREACHABLE, /* nothing was applied: the server did not get all of the request */
     IMPORT_UPLOAD_TOO_LARGE,   /* nothing was applied; fewer events at a time might pass */
     IMPORT_UPLOAD_KEY_USED,    /* nothing was applied: the key stands for another body */

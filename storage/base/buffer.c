@@ -22,6 +22,21 @@ void buffer_clear(struct buffer *b, size_t keep)
     b->failed = false;
 }
 
+bool buffer_expect(struct buffer *b, size_t n)
+{
+    if (b->failed || n <= b->capacity) {
+        return !b->failed;
+    }
+    char *p = realloc(b->p, n);
+    if (p == NULL) {
+        b->failed = true;
+        return false;
+    }
+    b->p = p;
+    b->capacity = n;
+    return true;
+}
+
 static bool buffer_reserve(struct buffer *b, size_t n)
 {
     if (b->failed) {

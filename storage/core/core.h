@@ -46,6 +46,10 @@ struct core {
     _Atomic int64_t go_back_ms;     /* how far Redis can go back when it crashes; 0: it cannot */
     const char *durability_warning; /* the writer's: what was told of that; static, NULL: nothing */
     _Atomic unsigned questions;     /* that are being read now */
+    _Atomic int64_t settled_us;     /* see read/settled.h; CLOCK_MONOTONIC */
+    /* Entries of this process that were answered, and those of them that Redis cannot lose any
+     * more: the first ones are (log/append.h). */
+    _Atomic uint64_t log_answered, log_safe;
     /* 256 times how often Redis has refused a write or the connection for writing was lost, plus
      * the enum storage_err of the last time. */
     _Atomic uint64_t write_fault;

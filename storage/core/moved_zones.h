@@ -6,7 +6,8 @@
  * zone.  At the start of a process its list of zones is compared with the list that each partition
  * keeps.  A move is a site whose zones differ.  Whether the site has data is known in one
  * partition, that of its whole-site page: its name is in the set t:{p}:sites from the first event
- * on.
+ * on that is counted.  Events that only stand in a log are not cut yet: such a site may move, and
+ * its events will be counted in the new zone.
  */
 #ifndef STORAGE_CORE_MOVED_ZONES_H
 #define STORAGE_CORE_MOVED_ZONES_H

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "storage/base/clock.h"
+
 bool session_open(
     struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n)
 {
@@ -15,6 +17,7 @@ bool session_open(
         return false;
     }
     session->n_opened++;
+    session->opened_us = monotonic_us();
     atomic_fetch_add(&core->stats.redis_connects, 1);
     return true;
 }

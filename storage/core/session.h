@@ -13,6 +13,7 @@ struct session {
     struct redis_look look; /* set by the thread, for its next connection; zeroed: none */
     struct script_digests scripts;
     uint64_t n_opened; /* connections so far: tells one from the next */
+    int64_t opened_us; /* CLOCK_MONOTONIC: the connection stood then */
 };
 
 /* Connect and load the scripts by @deadline_ms (CLOCK_MONOTONIC).  The session is not connected

@@ -1,7 +1,7 @@
 /* announced.h - what is in a partition's sets `open` and `sites` for sure, so that it need not be
  * added again.
  *
- * Layer: storage.  Belongs to the writer's thread.  Remembers a few members (a busy service has
+ * Layer: storage.  Belongs to the fold's thread.  Remembers a few members (a busy service has
  * few: the current hour of each site); forgotten whenever the connection was lost or the data may
  * have gone back.
  */

@@ -49,7 +49,7 @@ struct batch {
     size_t n_logs;
     struct batch_entry *entries; /* owned */
     size_t n_entries, entries_capacity;
-    struct row *rows; /* owned; row->unit is the number of its entry */
+    struct row *rows; /* owned; row->entry is the number of its entry */
     size_t n_rows, rows_capacity;
     struct batch_tasks tasks[PARTITIONS_MAX]; /* by partition, in order of rows */
     struct arena arena;                       /* actions */
@@ -75,7 +75,7 @@ struct log_cursor batch_cursor(const struct batch *batch, uint32_t log, uint32_t
 /* The first row of the entry that row @row belongs to. */
 static inline uint32_t batch_entry_start(const struct batch *batch, uint32_t row)
 {
-    return batch->entries[batch->rows[row].unit].first_row;
+    return batch->entries[batch->rows[row].entry].first_row;
 }
 
 #endif

@@ -13,13 +13,24 @@
 #define AGAIN_MS   50                         /* after a fold that failed */
 #define IDLE_MS    20 /* after one that counted nothing: Redis lacks what memory has */
 
+/* No more is acknowledged ahead of the folds than they count in about this time.. */
+#define AHEAD_US     250000
+#define ASKED_US     15000 /* ..or this, while questions come: each waits for it */
+#define ASKED_FOR_MS 1000  /* questions come: the last one came within so long */
+#define LIMIT_MIN    1000  /* events; and fewer say more of what a fold costs by itself */
+#define FIRST_US     8.0   /* an event, until a fold has shown it */
+
 struct fold {
     struct core *core;
     struct unfolded *unfolded;
     pthread_t thread;
-    struct round round;    /* the thread's own */
-    int64_t hold_ms;       /* for tests */
-    int64_t not_before_us; /* the next fold, also if it is asked for */
+    struct round round;       /* the thread's own */
+    int64_t hold_ms;          /* for tests */
+    int64_t not_before_us;    /* the next fold, also if it is asked for.. */
+    int64_t again_us;         /* ..and also if much waits */
+    double us_per_event;      /* of the last folds */
+    _Atomic size_t limit;     /* so many events may wait */
+    _Atomic int64_t asked_ms; /* the last question */
     int64_t next_poll_ms;
     _Atomic bool is_awake; /* it knows that something waits, or is at work */
 
@@ -32,8 +43,36 @@ struct fold {
 
 static bool is_much(const struct fold *fold)
 {
-    return atomic_load(&fold->core->stats.log_events) >= EVENTS_MAX ||
+    size_t limit = atomic_load(&fold->limit);
+    int64_t much = limit < EVENTS_MAX ? (int64_t)limit : EVENTS_MAX;
+    return atomic_load(&fold->core->stats.log_events) >= much ||
            atomic_load(&fold->core->stats.log_bytes) >= BYTES_MAX;
+}
+
+/* ---- how much may wait ---- */
+
+/* A question waits until what was acknowledged before it is folded.  So no more is acknowledged
+ * ahead of the folds than they count in a moment, which is shorter while questions come. */
+static void set_limit(void *data)
+{
+    struct fold *fold = data;
+    int64_t since_ms = monotonic_ms() - atomic_load(&fold->asked_ms);
+    int64_t ahead_us = since_ms < ASKED_FOR_MS ? ASKED_US : AHEAD_US;
+    double events = (double)ahead_us / fold->us_per_event;
+    size_t limit = events < LIMIT_MIN             ? LIMIT_MIN
+                   : events > UNFOLDED_EVENTS_MAX ? UNFOLDED_EVENTS_MAX
+                                                  : (size_t)events;
+    atomic_store(&fold->limit, limit);
+    unfolded_limit(fold->unfolded, limit);
+}
+
+/* A fold of @events took @us. */
+static void learn(struct fold *fold, int64_t events, int64_t us)
+{
+    double now = (double)us / (double)events;
+    if (events >= LIMIT_MIN) {
+        fold->us_per_event = (3 * fold->us_per_event + now) / 4;
+    }
 }
 
 /* ---- when ---- */
@@ -50,7 +89,10 @@ static int64_t due_us(struct fold *fold)
         due = old_enough_us < due ? old_enough_us : due;
         atomic_store(&fold->is_awake, true);
     }
-    if (fold->asked > fold->answered || is_much(fold)) {
+    if (is_much(fold)) {
+        return now_us > fold->again_us ? now_us : fold->again_us;
+    }
+    if (fold->asked > fold->answered) {
         due = now_us;
     }
     return due > fold->not_before_us ? due : fold->not_before_us;
@@ -132,14 +174,16 @@ static void run(struct fold *fold, uint64_t asked)
     enum storage_err err = round_run(&fold->round, reach);
     int64_t now_us = monotonic_us();
     int64_t pause_us = now_us - begun_us;
-    bool counted = atomic_load(&fold->core->stats.fold_events) > events;
-    if (counted) {
+    events = atomic_load(&fold->core->stats.fold_events) - events;
+    if (events > 0) {
+        learn(fold, events, now_us - begun_us);
         atomic_fetch_add(&fold->core->stats.folds, 1);
         storage_histogram_observe(&fold->core->stats.fold_seconds, now_us - begun_us);
     } else if (asked == fold->answered) {
         pause_us = IDLE_MS * 1000;
     }
-    fold->not_before_us = now_us + (err == STORAGE_OK ? pause_us : AGAIN_MS * 1000);
+    fold->again_us = now_us + (err == STORAGE_OK && events > 0 ? 0 : AGAIN_MS * 1000);
+    fold->not_before_us = err == STORAGE_OK ? now_us + pause_us : fold->again_us;
     if (reach != ROUND_OWN) {
         fold->next_poll_ms = now_us / 1000 + POLL_MS;
     }
@@ -159,6 +203,7 @@ static void *fold_main(void *argument)
 
 enum storage_err fold_catch_up(struct fold *fold, int64_t deadline_ms)
 {
+    atomic_store(&fold->asked_ms, monotonic_ms());
     pthread_mutex_lock(&fold->lock);
     uint64_t mine = ++fold->asked;
     fold->woken = true;
@@ -201,8 +246,13 @@ struct fold *fold_start(struct core *core, struct unfolded *unfolded, struct see
     fold->unfolded = unfolded;
     fold->hold_ms = hold_ms == NULL ? 0 : strtol(hold_ms, NULL, 10);
     fold->next_poll_ms = monotonic_ms() + POLL_MS;
-    if (!round_init(&fold->round, core, unfolded, seen_fold) ||
-        pthread_create(&fold->thread, NULL, fold_main, fold) != 0) {
+    fold->us_per_event = FIRST_US;
+    atomic_store(&fold->limit, EVENTS_MAX);
+    atomic_store(&fold->asked_ms, INT64_MIN / 2);
+    bool ok = round_init(&fold->round, core, unfolded, seen_fold);
+    fold->round.moved = set_limit;
+    fold->round.moved_data = fold;
+    if (!ok || pthread_create(&fold->thread, NULL, fold_main, fold) != 0) {
         fold_free(fold);
         return NULL;
     }

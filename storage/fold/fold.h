@@ -2,17 +2,21 @@
  *
  * Layer: storage.
  *
- * A request is acknowledged when its entry stands in a log (log/log.h).  What is in logs is counted
- * later, many entries at a time, by whoever needs it; that is a fold.  Each process folds its own
- * log, from memory, at the first of these:
+ * A request is acknowledged when its entry stands in a log (log/entry.h).  What is in logs is
+ * counted later, many entries at a time, by whoever needs it; that is a fold.  Each process folds
+ * its own log, from memory, at the first of these:
  *
  *     half a second after the oldest entry that waits
  *     50,000 events, or 4 MB, wait
  *     somebody asks: a question waits for what was acknowledged before it
  *
- * but no sooner after the last fold than that one took.  Who asks waits for the logs of other
- * processes too.  Without being asked the thread folds such a log when its last entry is some
- * seconds old: its process died, or sleeps.
+ * and for questions no sooner after the last fold than that one took.  A question waits for the
+ * logs of other processes too.  Without a question the thread folds such a log when its last entry
+ * is some seconds old: its process died, or sleeps.
+ *
+ * While folds get on, no more is acknowledged ahead of them than they count in 250 ms, and in 15 ms
+ * while questions come, for each of these waits for it.  While folds stall, log/unfolded.h bounds
+ * what waits.
  *
  * Folds are exact: see transaction.h.  TALLYD_TEST_FOLD_HOLD, milliseconds in the environment,
  * holds each fold up for so long (tests/README.md).

@@ -65,6 +65,7 @@ struct goal {
     enum round_reach reach;
     char own[LOG_ID_TEXT + 1];
     uint64_t own_last;  /* the last entry that was answered when the round began */
+    bool counted;       /* a batch */
     bool looked;        /* the heads were read since.. */
     struct heads heads; /* ..and were these; owned */
 };
@@ -188,7 +189,7 @@ static void batch_is_stale(struct round *r, uint32_t log)
     }
 }
 
-static enum storage_err fold_batch(struct round *r, const struct goal *goal)
+static enum storage_err fold_batch(struct round *r, struct goal *goal)
 {
     struct cutter cutter;
     struct cut cuts[PARTITIONS_MAX];
@@ -204,10 +205,13 @@ static enum storage_err fold_batch(struct round *r, const struct goal *goal)
             monotonic_ms() + STEP_MS, &r->heads, &log, &err);
         if (end == FOLD_STALE) {
             batch_is_stale(r, log);
+        } else if (end == FOLD_DONE && r->moved != NULL) {
+            r->moved(r->moved_data);
         }
     }
     if (end == FOLD_DONE) {
         batch_is_folded(r, goal);
+        goal->counted = true;
     }
     return end == FOLD_LOST ? round_lost(r) : end == FOLD_ERR ? err : STORAGE_OK;
 }
@@ -310,6 +314,9 @@ enum storage_err round_run(struct round *r, enum round_reach reach)
             }
         }
         batch_clear(&r->batch);
+        if (reach == ROUND_OWN && goal.counted) {
+            break;
+        }
     } while (err == STORAGE_OK && !is_reached(r, &goal, &err) && core_runs(r->core));
     heads_release(&goal.heads);
     return err;

@@ -18,6 +18,8 @@ struct round {
     struct streams streams;
     struct heads heads; /* as last read */
     struct batch batch;
+    void (*moved)(void *data); /* called when a transaction was done; NULL: nobody */
+    void *moved_data;
 };
 
 /* False: out of memory; the caller releases all the same. */
@@ -27,7 +29,7 @@ void round_release(struct round *round);
 
 /* Which logs of other processes are folded. */
 enum round_reach {
-    ROUND_OWN,      /* none */
+    ROUND_OWN,      /* none; and of the own log one batch: a question may have come meanwhile */
     ROUND_FORSAKEN, /* those whose last entry is some seconds old */
     ROUND_ALL,
 };

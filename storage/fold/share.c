@@ -62,7 +62,7 @@ static const struct known_user *find_known(const struct share *s, const struct r
 /* Ask for the visitor, and the user, of a task. */
 static bool ask(struct share *s, const struct row *row)
 {
-    int64_t arrival_s = s->batch->entries[row->unit].arrival_s;
+    int64_t arrival_s = s->batch->entries[row->entry].arrival_s;
     if (!merge_visits_ask(s->visits, row, arrival_s)) {
         return false;
     }
@@ -216,7 +216,7 @@ static bool merge_task(
     s->n_rows++;
     s->n_events += kind == TASK_SITE;
     if (kind == TASK_VISIT) {
-        return add_visit(s, row, plan, s->batch->entries[row->unit].arrival_s);
+        return add_visit(s, row, plan, s->batch->entries[row->entry].arrival_s);
     }
     return merge_counts_add(s->counts, row, kind == TASK_SITE, plan->targets, plan->n);
 }
@@ -233,7 +233,7 @@ static bool merge_tasks(struct share *s, const enum log_fate fates[BATCH_LOGS])
     for (uint32_t i = s->cut.from; i < s->cut.to; i++) {
         enum task_kind kind;
         const struct row *row = task_row(s, i, &kind);
-        const struct batch_entry *entry = &s->batch->entries[row->unit];
+        const struct batch_entry *entry = &s->batch->entries[row->entry];
         uint32_t event = (uint32_t)(row - s->batch->rows) - entry->first_row;
         if (fates[entry->log] == LOG_COUNTS &&
             !has_event(s->cursors[entry->log], entry->entry->n, event) &&

@@ -188,7 +188,8 @@ enum redis_status streams_read(struct streams *streams, struct core *core, struc
 {
     const struct reply *reply;
     struct buffer out;
-    struct batch_log *log = batch_add_log(batch, stream->id, stream->folded);
+    uint64_t from = stream->folded;
+    struct batch_log *log = batch_add_log(batch, stream->id, from);
     if (log == NULL) {
         return REDIS_OK_STATUS; /* in the next batch */
     }
@@ -209,6 +210,9 @@ enum redis_status streams_read(struct streams *streams, struct core *core, struc
     }
     log->more = reply->n == streams->count || log->broken;
     log->to = log->more ? log->to : to; /* entries that are not there never were, or are lost */
+    if (!log->broken) {
+        atomic_fetch_add(&core->stats.entries_missing, (int64_t)(log->to - from - reply->n));
+    }
     learn_count(streams, bytes, reply->n == streams->count);
     return REDIS_OK_STATUS;
 }

@@ -84,6 +84,8 @@ struct storage_job {
     size_t cost;        /* in the queues that bound what waits: events, or 1 */
     struct slice chunk; /* of a write: its events as bytes (log/chunk.h), owned */
     uint64_t question;  /* see question_hash() */
+    int64_t arrived_us; /* CLOCK_MONOTONIC */
+    uint64_t after;     /* begun only when so many entries of this process's log are safe */
 };
 
 /* Free what the results own, after done().  Harmless on a zeroed job that was never submitted. */

@@ -26,6 +26,14 @@
         "Time from sending an entry to its answer.")                                               \
     X(appends_repeated, COUNTER, "tallyd_appends_repeated_total",                                  \
         "Entries appended again after a lost connection.")                                         \
+    X(log_jumps, COUNTER, "tallyd_log_jumps_total",                                                \
+        "Times that entries before those held were lost with Redis.")                              \
+    X(logs_gone, COUNTER, "tallyd_logs_gone_total",                                                \
+        "Logs of this process that were closed while it slept, or deleted.")                       \
+    X(entries_in_doubt, COUNTER, "tallyd_entries_in_doubt_total",                                  \
+        "Entries given up with such a log that may have been counted.")                            \
+    X(entries_missing, COUNTER, "tallyd_entries_missing_total",                                    \
+        "Entries that a fold looked for, and that were not in the log.")                           \
     X(folds, COUNTER, "tallyd_folds_total", "Folds of logs into counts.")                          \
     X(fold_events, COUNTER, "tallyd_fold_events_total", "Events in these folds.")                  \
     X(fold_transactions, COUNTER, "tallyd_fold_transactions_total",                                \

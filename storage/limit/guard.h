@@ -47,7 +47,7 @@ bool guard_closed(struct guard *guard, struct slice who, struct limit_state *ret
 /* Tell how the limit of @who stands, without taking, asking or remembering anything. */
 void guard_peek(struct guard *guard, struct slice who, struct limit_state *ret_state);
 
-/* Take a write job whose rows are made.  Once Redis has granted its charges it goes to the writer.
+/* Take a write job whose chunk is made.  Once Redis has granted its charges it goes to the writer.
  * Otherwise it is done: with STORAGE_LIMITED, and job->u.write.guard says more, or with the error
  * for which the guard could not be asked. */
 void guard_submit(struct guard *guard, struct storage_job *job);

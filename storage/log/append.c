@@ -14,11 +14,12 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define UNDER_WAY_MAX 2  /* entries */
-#define AGAIN_MS      20 /* after LOADING, BUSY and the like */
-#define BEAT_MS       5000
-#define PROOF_MS      1000 /* a command so often while entries are held that are not safe */
-#define OUT_KEEP      (512 * 1024)
+#define UNDER_WAY_MAX  2  /* entries */
+#define AGAIN_MS       20 /* after LOADING, BUSY and the like */
+#define BEAT_MS        5000
+#define PROOF_MS       250 /* a command so often while entries are held that are not safe */
+#define HELD_BYTES_MAX (2 * UNFOLDED_BYTES_MAX) /* of entries that wait, or are not safe */
+#define OUT_KEEP       (512 * 1024)
 
 /* What append.lua answers. */
 enum append_code { APPEND_OK, APPEND_DUP, APPEND_GAP, APPEND_GONE };
@@ -55,6 +56,7 @@ static void append_held(struct appender *a, struct log_entry *entry)
 {
     entry->next = NULL;
     entry->before = a->last;
+    a->held_bytes += entry_bytes(entry);
     a->open = a->open == NULL ? entry : a->open;
     a->n_open++;
     if (a->last == NULL) {
@@ -68,7 +70,7 @@ static void append_held(struct appender *a, struct log_entry *entry)
 bool appender_has_room(const struct appender *a)
 {
     return a->id[0] != '\0' && !a->is_gone && a->n_open < UNDER_WAY_MAX &&
-           !unfolded_is_full(a->unfolded);
+           a->held_bytes < HELD_BYTES_MAX && unfolded_room(a->unfolded) > 0;
 }
 
 bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms)
@@ -105,6 +107,8 @@ void appender_let_go(struct appender *a, int64_t now_ms)
         } else {
             a->first->before = NULL;
         }
+        a->held_bytes -= entry_bytes(entry);
+        atomic_fetch_add(&a->core->log_safe, 1);
         entry_release(entry);
     }
 }
@@ -172,7 +176,7 @@ static bool send_entries(struct appender *a, const struct session *session, int6
             return false;
         }
         e->state = ENTRY_SENT;
-        e->sent_ms = now_ms;
+        e->sent_us = monotonic_us();
         a->n_sent++;
     }
     return true;
@@ -235,9 +239,10 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
         return;
     }
     take_records(a, entry, reply);
+    atomic_fetch_add(&a->core->log_answered, 1);
     atomic_fetch_add(&a->core->stats.appends, 1);
     atomic_fetch_add(&a->core->stats.append_events, (int64_t)entry_events(entry));
-    atomic_fetch_add(&a->core->stats.append_us, (monotonic_ms() - entry->sent_ms) * 1000);
+    atomic_fetch_add(&a->core->stats.append_us, monotonic_us() - entry->sent_us);
     memcpy(entry->era, a->era, sizeof(entry->era));
     (void)unfolded_put(a->unfolded, entry); /* without memory it is read from the stream */
     append_answer_all(a, entry, STORAGE_OK);
@@ -246,12 +251,21 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
 static void take_gap(struct appender *a, struct log_entry *entry)
 {
     entry->state = ENTRY_WAITING; /* behind one that goes again, as a rule */
-    if (entry == a->first) {
+    if (entry == a->first && !a->may_jump) {
         a->may_jump = true;
+        atomic_fetch_add(&a->core->stats.log_jumps, 1);
     }
 }
 
-/* An error: the script did not run.  False: the connection must be given up. */
+/* The entry is in Redis, but an entry before it was refused: a late copy of that one came in
+ * between.  Entries are answered in order, so this one goes again, behind the other. */
+static void take_early(struct log_entry *entry)
+{
+    entry->state = ENTRY_WAITING;
+    entry->on_lost = true; /* not to be given up */
+}
+
+/* An error: as a rule the script did not run.  False: the connection must be given up. */
 static bool take_error(struct appender *a, struct log_entry *entry, const struct reply *reply)
 {
     bool lost = false;
@@ -263,7 +277,7 @@ static bool take_error(struct appender *a, struct log_entry *entry, const struct
     }
     a->hold_until_ms = monotonic_ms() + AGAIN_MS;
     core_write_failed(a->core, err);
-    if (err == STORAGE_UNKNOWN) { /* the script may have broken off: its repeat tells */
+    if (reply_fault(reply) == REPLY_FAILED) { /* it may have broken off: its repeat tells */
         entry->on_lost = true;
     }
     if (err != STORAGE_DOWN) {
@@ -289,6 +303,10 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
     switch (reply_integer(&reply->items[0], -1)) {
     case APPEND_OK:
     case APPEND_DUP:
+        if (entry != a->open) {
+            take_early(entry);
+            return true;
+        }
         a->may_jump = entry == a->first ? false : a->may_jump;
         take_appended(a, entry, reply);
         return true;
@@ -304,22 +322,33 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
     }
 }
 
-/* The id is dead, and nothing is under way under it: a new log begins.  What was acknowledged is
- * folded, or lost with all data.  What was never on a lost connection goes again.  Of what is in
- * doubt only requests with a key go again: their records decide. */
+/* The id is dead, and nothing is under way under it: a new log begins.  What was acknowledged was
+ * counted before the log was closed, or is lost with all data.
+ *
+ * An entry goes into the new log if it was never on a lost connection: then the old log does not
+ * have it.  Any other entry is in doubt, because the log that could tell is gone: the entry may
+ * have been counted.  All its requests end with STORAGE_UNKNOWN (504), also those with a key.  A
+ * 504 says that a request counts now, later or never, and that is true here.  The client that
+ * repeats the request with its key asks the record, and counts once.  So this writer need not try
+ * on the client's behalf. */
 static void begin_again(struct appender *a)
 {
     struct log_entry *next;
     struct log_entry *held = a->first;
     a->first = a->last = a->open = NULL;
     a->n_open = 0;
+    a->held_bytes = 0;
     a->next_n = 1;
     a->id[0] = '\0';
     a->is_gone = a->may_jump = false;
+    atomic_fetch_add(&a->core->stats.logs_gone, 1);
     for (; held != NULL; held = next) {
         next = held->next;
         bool again = held->state != ENTRY_ANSWERED && !held->on_lost && held->era[0] == '\0';
         if (!again) {
+            bool answered = held->era[0] != '\0';
+            atomic_fetch_add(&a->core->log_safe, answered); /* it is not appended again */
+            atomic_fetch_add(&a->core->stats.entries_in_doubt, !answered);
             append_answer_all(a, held, STORAGE_UNKNOWN);
             entry_release(held);
             continue;
@@ -370,6 +399,7 @@ void appender_lost(struct appender *a)
     if (a->is_gone) {
         begin_again(a);
     }
+    appender_finish(a); /* nobody knows when there is a connection again */
 }
 
 /* ---- a connection ---- */

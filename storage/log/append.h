@@ -15,13 +15,13 @@
  *
  * - An entry keeps its number and its content until it is answered, whatever its clients were told.
  * - A lost connection makes every entry WAITING that is held: all go again, in order.
- * - An answered entry is held until it is safe: Redis may go back (a crash with fsync everysec),
- * but
- *   not behind what an answer on this same connection has proved to be old enough.
+ * - An answered entry is held until it is safe.  Redis may go back (a crash with fsync everysec),
+ *   but not behind what an answer on this same connection has proved to be old enough.
  * - A refused entry is given up (its clients get 503) only if it has the highest number and no copy
  *   of it was ever on a lost connection; then its number is free.
  * - GAP to the lowest entry held: what was before it is lost.  It is sent again with leave to jump.
  * - GONE: the log was closed.  Its id is dead; a new log begins when no reply is awaited any more.
+ *   What is in doubt then is answered with STORAGE_UNKNOWN, and does not go into the new log.
  */
 #ifndef STORAGE_LOG_APPEND_H
 #define STORAGE_LOG_APPEND_H
@@ -49,7 +49,7 @@ bool appender_pump(struct appender *a, const struct session *session, int64_t no
 /* The next reply came.  False: the connection must be given up. */
 bool appender_take_reply(struct appender *a, const struct reply *reply) MUST_CHECK;
 
-/* The connection is gone. */
+/* The connection is gone.  Answers the jobs that are done. */
 void appender_lost(struct appender *a);
 
 /* Let go of what is safe. */

@@ -57,6 +57,7 @@ bool append_give_up_last(struct appender *a, enum storage_err err)
     }
     a->open = a->open == entry ? NULL : a->open;
     a->n_open--;
+    a->held_bytes -= entry_bytes(entry);
     a->next_n = entry->n;
     append_answer_all(a, entry, err);
     entry_release(entry);
@@ -125,4 +126,5 @@ void appender_answer_late(struct appender *a, int64_t now_ms)
     for (struct log_entry *e = a->open; e != NULL; e = e->next) {
         answer_late_jobs(a, e, now_ms);
     }
+    appender_finish(a);
 }

@@ -9,7 +9,7 @@
 
 #include "storage/log/append_state.h"
 
-/* @job is done with @err: appender_finish() will tell. */
+/* @job is done with @err: appender_answer_late() or appender_finish() will tell. */
 void append_done_with(struct appender *a, struct storage_job *job, enum storage_err err);
 
 /* So are all jobs of @entry that are not answered yet. */
@@ -23,7 +23,8 @@ bool append_give_up_last(struct appender *a, enum storage_err err);
 /* Does any job wait for an answer? */
 bool appender_has_jobs(const struct appender *a);
 
-/* Answer the jobs whose time is up; what may be in Redis is appended all the same. */
+/* Answer the jobs that are done, and those whose time is up; what may be in Redis is appended all
+ * the same. */
 void appender_answer_late(struct appender *a, int64_t now_ms);
 
 /* Answer the jobs that are done. */

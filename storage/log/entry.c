@@ -57,11 +57,15 @@ static bool entry_add_keyed(struct log_entry *entry, struct storage_job *job)
            copy_text(&entry->arena, job->chunk, &keyed->chunk);
 }
 
-static size_t count_keyed(const struct storage_job *jobs)
+/* How many requests have a key; *ret_plain: the bytes of those that have none. */
+static size_t count_keyed(const struct storage_job *jobs, size_t *ret_plain)
 {
     size_t n = 0;
+    *ret_plain = 0;
     for (; jobs != NULL; jobs = jobs->next) {
-        n += jobs->u.write.keyed != NULL;
+        bool keyed = jobs->u.write.keyed != NULL;
+        n += keyed;
+        *ret_plain += keyed ? 0 : jobs->chunk.n;
     }
     return n;
 }
@@ -87,13 +91,14 @@ static void entry_take_jobs(struct log_entry *entry, struct storage_job *jobs)
 struct log_entry *entry_new(struct storage_job *jobs, int64_t arrival_ms)
 {
     struct log_entry *entry = entry_make();
-    size_t n_keyed = count_keyed(jobs);
+    size_t n_plain;
+    size_t n_keyed = count_keyed(jobs, &n_plain);
     if (entry == NULL) {
         return NULL;
     }
     entry->arrival_ms = arrival_ms;
     entry->keyed = n_keyed == 0 ? NULL : calloc(n_keyed, sizeof(*entry->keyed));
-    bool ok = true;
+    bool ok = buffer_expect(&entry->plain, n_plain);
     for (struct storage_job *job = jobs; ok && job != NULL; job = job->next) {
         if (job->u.write.keyed != NULL) {
             ok = entry_add_keyed(entry, job);

@@ -57,8 +57,8 @@ struct log_entry {
 
     /* The appender's. */
     enum entry_state state;
-    bool on_lost;             /* a copy may be under way on a connection that was lost */
-    int64_t sent_ms;          /* of the last copy */
+    bool on_lost;             /* a copy may be in Redis, or under way on a lost connection */
+    int64_t sent_us;          /* CLOCK_MONOTONIC, of the last copy */
     int64_t answered_ms;      /* CLOCK_MONOTONIC */
     struct storage_job *jobs; /* lent, without a key, not answered yet */
     size_t n_jobs;

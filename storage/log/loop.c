@@ -7,7 +7,7 @@
 #include <sys/eventfd.h>
 
 #define ROUNDS_MAX 2    /* of limits under way at once, but for those that go with an entry */
-#define FULL_MS    10   /* while no entry may be made: how often there may be room again */
+#define FULL_MS    50   /* while no entry may be made: how often it is seen whether folds stall */
 #define LOOK_MS    50   /* while no entry can begin: how often deadlines are looked at */
 #define DIFFER_MS  1000 /* how often the settings are looked at that other threads have found */
 #define SILENCE_MS 5000 /* no reply for so long: the connection is dead, or as good as */
@@ -44,7 +44,8 @@ static size_t limits_to_begin(const struct writer *w)
 /* True: an entry goes out. */
 static bool begin_entry(struct writer *w)
 {
-    struct storage_job *jobs = writer_take_jobs(w, events_to_begin(w));
+    size_t room = unfolded_room(w->appender.unfolded);
+    struct storage_job *jobs = writer_take_jobs(w, events_to_begin(w), room);
     if (jobs == NULL) {
         return false;
     }
@@ -186,8 +187,7 @@ static void work(struct writer *w)
         }
     }
     limiter_finish(&w->limiter);
-    answer_late(w, now_ms);
-    appender_finish(&w->appender); /* after sending: Redis works while clients are answered */
+    answer_late(w, now_ms); /* after sending: Redis works while clients are answered */
     appender_let_go(&w->appender, now_ms);
     if (w->lost) {
         writer_disconnect(w, now_ms);
@@ -216,8 +216,8 @@ static int patience(struct writer *w)
         now_ms + LOOK_MS < wake_ms) {
         wake_ms = now_ms + LOOK_MS; /* who comes now does not wake us, but has a deadline */
     }
-    if (unfolded_is_full(w->appender.unfolded) && now_ms + FULL_MS < wake_ms) {
-        wake_ms = now_ms + FULL_MS; /* nobody says when there is room again */
+    if (unfolded_room(w->appender.unfolded) == 0 && now_ms + FULL_MS < wake_ms) {
+        wake_ms = now_ms + FULL_MS;
     }
     if (w->session.redis != NULL && now_ms + DIFFER_MS < wake_ms) {
         wake_ms = now_ms + DIFFER_MS; /* who finds that settings differ does not wake us */

@@ -9,7 +9,7 @@
 
 void unfolded_init(struct unfolded *u, struct storage_stats *stats)
 {
-    *u = (struct unfolded){.stats = stats};
+    *u = (struct unfolded){.stats = stats, .limit = UNFOLDED_EVENTS_MAX};
     mutex_init(&u->lock);
 }
 
@@ -18,6 +18,25 @@ static void unfolded_show(struct unfolded *u)
 {
     atomic_store(&u->stats->log_events, (int64_t)u->n_events);
     atomic_store(&u->stats->log_bytes, (int64_t)u->n_bytes);
+}
+
+/* Under the lock. */
+static size_t room(const struct unfolded *u)
+{
+    bool stalls = monotonic_ms() - u->moved_ms >= UNFOLDED_STALL_MS;
+    size_t limit = stalls ? UNFOLDED_EVENTS_MAX : u->limit;
+    return u->n_events >= limit || u->n_bytes >= UNFOLDED_BYTES_MAX ? 0 : limit - u->n_events;
+}
+
+/* Under the lock: tell that there is room, if anybody waits for that. */
+static void unfolded_tell_room(struct unfolded *u)
+{
+    if (u->was_full && room(u) > 0) {
+        u->was_full = false;
+        if (u->has_room != NULL) {
+            u->has_room(u->has_room_data);
+        }
+    }
 }
 
 /* Under the lock: let go of the first entry. */
@@ -49,6 +68,7 @@ void unfolded_begin(struct unfolded *u, const char *id)
     memcpy(u->id, id, sizeof(u->id));
     u->last = 0;
     unfolded_show(u);
+    unfolded_tell_room(u);
     pthread_mutex_unlock(&u->lock);
 }
 
@@ -82,12 +102,30 @@ bool unfolded_put(struct unfolded *u, struct log_entry *entry)
     return ok;
 }
 
-bool unfolded_is_full(struct unfolded *u)
+size_t unfolded_room(struct unfolded *u)
 {
     pthread_mutex_lock(&u->lock);
-    bool full = u->n_events >= UNFOLDED_EVENTS_MAX || u->n_bytes >= UNFOLDED_BYTES_MAX;
+    size_t events = room(u);
+    u->was_full = u->was_full || events == 0;
     pthread_mutex_unlock(&u->lock);
-    return full;
+    return events;
+}
+
+void unfolded_limit(struct unfolded *u, size_t events)
+{
+    pthread_mutex_lock(&u->lock);
+    u->limit = events < UNFOLDED_EVENTS_MAX ? events : UNFOLDED_EVENTS_MAX;
+    u->moved_ms = monotonic_ms();
+    unfolded_tell_room(u);
+    pthread_mutex_unlock(&u->lock);
+}
+
+void unfolded_on_room(struct unfolded *u, void (*has_room)(void *data), void *data)
+{
+    pthread_mutex_lock(&u->lock);
+    u->has_room = has_room;
+    u->has_room_data = data;
+    pthread_mutex_unlock(&u->lock);
 }
 
 uint64_t unfolded_take(struct unfolded *u, uint64_t after, size_t max_events,
@@ -117,6 +155,7 @@ void unfolded_done(struct unfolded *u, const char *id, uint64_t n)
         unfolded_drop_first(u);
     }
     unfolded_show(u);
+    unfolded_tell_room(u);
     pthread_mutex_unlock(&u->lock);
 }
 

@@ -3,7 +3,7 @@
  * Layer: storage.  Thread-safe.
  *
  * The appender puts each entry in when it is answered.  A fold takes references to what waits, and
- * says what is folded.  What waits is bounded: while it is full no further entry is made.
+ * says what is folded.  What waits is bounded: while there is no room no further entry is made.
  */
 #ifndef STORAGE_LOG_UNFOLDED_H
 #define STORAGE_LOG_UNFOLDED_H
@@ -15,6 +15,7 @@
 
 #define UNFOLDED_EVENTS_MAX 200000
 #define UNFOLDED_BYTES_MAX  ((size_t)16 * 1024 * 1024)
+#define UNFOLDED_STALL_MS   250
 
 struct unfolded {
     pthread_mutex_t lock; /* a leaf; guards all below */
@@ -23,12 +24,17 @@ struct unfolded {
     struct log_entry **entries; /* [first .. first + n), in order of number; owned references */
     size_t first, n, capacity;
     size_t n_events, n_bytes;
+    size_t limit;      /* of events, while folds get on */
+    int64_t moved_ms;  /* CLOCK_MONOTONIC: when one last did */
+    bool was_full;     /* somebody was told that there is no room */
     uint64_t last;     /* number of the last entry that was put in; 0: none of this log */
     int64_t oldest_ms; /* CLOCK_MONOTONIC: since when the first one waits */
 
     void (*arrived)(
         void *data); /* called, without the lock, when an entry was put in; NULL: nobody */
     void *arrived_data;
+    void (*has_room)(void *data); /* called under the lock when there is room again */
+    void *has_room_data;
 };
 
 void unfolded_init(struct unfolded *unfolded, struct storage_stats *stats);
@@ -41,7 +47,17 @@ void unfolded_begin(struct unfolded *unfolded, const char *id);
  * no memory.  The entry is then read from the stream. */
 bool unfolded_put(struct unfolded *unfolded, struct log_entry *entry);
 
-bool unfolded_is_full(struct unfolded *unfolded);
+/* How many events there is room for; 0: it is full.  Then has_room() is called when something is
+ * folded.  Nobody says when folds stall: look again after a while. */
+size_t unfolded_room(struct unfolded *unfolded);
+
+/* A fold gets on, and from now on @events may wait.  To acknowledge more would only make questions
+ * wait.  When no fold gets on for UNFOLDED_STALL_MS, up to UNFOLDED_EVENTS_MAX may wait. */
+void unfolded_limit(struct unfolded *unfolded, size_t events);
+
+/* Call @has_room when there is room again; NULL: no longer.  When this returns, an earlier one is
+ * not called any more. */
+void unfolded_on_room(struct unfolded *unfolded, void (*has_room)(void *data), void *data);
 
 /* Take references to entries with numbers above @after, at most about @max_events of them, in an
  * array that the caller frees: *ret has *ret_n.  @ret_id: of their log.  Returns the number of the

@@ -57,26 +57,28 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
     return *ret_err == STORAGE_OK;
 }
 
-/* An entry of requests with a key is kept small, or ends before them. */
-static size_t most_events(const struct job_queue *queue)
+/* An entry of requests with a key is kept small, or ends before them; no entry is much larger than
+ * @room. */
+static size_t most_events(const struct job_queue *queue, size_t room)
 {
     size_t events = 0;
-    for (const struct storage_job *job = queue->first; job != NULL && events < ENTRY_EVENTS_MAX;
+    size_t most = room < ENTRY_EVENTS_MAX ? room : ENTRY_EVENTS_MAX;
+    for (const struct storage_job *job = queue->first; job != NULL && events < most;
          job = job->next) {
         if (job->u.write.keyed != NULL) {
             return events < KEYED_EVENTS_MAX ? KEYED_EVENTS_MAX : events;
         }
         events += job->cost;
     }
-    return ENTRY_EVENTS_MAX;
+    return most;
 }
 
-struct storage_job *writer_take_jobs(struct writer *w, size_t min_events)
+struct storage_job *writer_take_jobs(struct writer *w, size_t min_events, size_t room)
 {
     struct storage_job *jobs = NULL;
     pthread_mutex_lock(&w->lock);
     if (w->queue.events >= min_events) {
-        jobs = job_queue_take(&w->queue, most_events(&w->queue));
+        jobs = job_queue_take(&w->queue, most_events(&w->queue, room));
     }
     show_queue(w);
     pthread_mutex_unlock(&w->lock);
@@ -118,8 +120,8 @@ void writer_fail_late(struct writer *w, int64_t now_ms)
 
 void writer_fail_waiting(struct writer *w, enum storage_err err)
 {
-    for (struct storage_job *jobs = writer_take_jobs(w, 1); jobs != NULL;
-         jobs = writer_take_jobs(w, 1)) {
+    for (struct storage_job *jobs = writer_take_jobs(w, 1, SIZE_MAX); jobs != NULL;
+         jobs = writer_take_jobs(w, 1, SIZE_MAX)) {
         writer_fail_jobs(jobs, err);
     }
     for (struct storage_job *jobs = writer_take_limits(w, 1); jobs != NULL;
@@ -150,8 +152,18 @@ int64_t writer_next_deadline_ms(struct writer *w)
 
 /* ---- life ---- */
 
+/* There may be work again. */
+static void writer_wake(void *data)
+{
+    const struct writer *w = data;
+    (void)eventfd_write(w->wake_fd, 1);
+}
+
 static void writer_free(struct writer *w)
 {
+    if (w->appender.unfolded != NULL) {
+        unfolded_on_room(w->appender.unfolded, NULL, NULL);
+    }
     session_close(&w->session);
     appender_release(&w->appender);
     limiter_release(&w->limiter);
@@ -179,6 +191,7 @@ struct writer *writer_start(struct core *core, struct unfolded *unfolded)
     limiter_init(&w->limiter, core);
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     appender_init(&w->appender, core, unfolded);
+    unfolded_on_room(unfolded, writer_wake, w);
     if (w->wake_fd < 0 || pthread_create(&w->thread, NULL, writer_main, w) != 0) {
         writer_free(w);
         return NULL;

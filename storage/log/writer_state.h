@@ -56,7 +56,7 @@ struct writer {
 /* ---- writer.c: what waits ---- */
 
 /* The jobs of the next entry, if @min_events wait; else NULL. */
-struct storage_job *writer_take_jobs(struct writer *writer, size_t min_events);
+struct storage_job *writer_take_jobs(struct writer *writer, size_t min_events, size_t room);
 
 /* The same for limits. */
 struct storage_job *writer_take_limits(struct writer *writer, size_t min);
@@ -75,7 +75,7 @@ void writer_fail_waiting(struct writer *writer, enum storage_err err);
  * harm. */
 int64_t writer_next_deadline_ms(struct writer *writer);
 
-/* ---- writer_connection.c ---- */
+/* ---- connection.c ---- */
 
 /* One attempt.  Who is late meanwhile is answered. */
 void writer_try_connect(struct writer *writer, int64_t now_ms);
@@ -85,7 +85,7 @@ void writer_disconnect(struct writer *writer, int64_t now_ms);
 /* Without a connection for too long: answer who waits, and refuse who comes, at once. */
 void writer_lose_patience(struct writer *writer, int64_t now_ms);
 
-/* ---- writer_loop.c ---- */
+/* ---- loop.c ---- */
 
 /* The thread; @argument is the writer. */
 void *writer_main(void *argument);

@@ -37,7 +37,11 @@ for i = 3, #KEYS do
         fields[#fields + 1], fields[#fields + 2] = 'k', ARGV[a + 1]
         reply[i + 1] = ''
     else
-        reply[i + 1] = call('GET', KEYS[i])
+        local record = call('GET', KEYS[i])
+        if record == ARGV[a] then -- of this request: an earlier run broke off behind its SET
+            fields[#fields + 1], fields[#fields + 2] = 'k', ARGV[a + 1]
+        end
+        reply[i + 1] = record
     end
 end
 call('XADD', KEYS[2], ARGV[2] .. '-0', unpack(fields))

@@ -43,34 +43,40 @@ typedef uint64_t operation_hash_fn(const struct storage_job *job);
 /* Give @to, which asks the same, a copy of the result of @from.  False: no memory. */
 typedef bool operation_share_fn(const struct storage_job *from, struct storage_job *to);
 
+enum operation_after {
+    AFTER_NOTHING,
+    AFTER_COUNTED, /* it is counted, whichever process took it: settled.h */
+    AFTER_SAFE,    /* and what this process took cannot be lost by Redis and appended again */
+};
+
 /* The list: each operation is ALONE or SHARED.
  *
  *     again              after a lost connection it is done once more: twice is the same as once
- *     settled            it comes after everything that was acknowledged before it: see settled.h
+ *     after              what has to be so of everything that was acknowledged before it
  *     same, hash, share  SHARED: jobs that ask the same and wait at the same time are answered
  *                        together */
 #define OPERATIONS(ALONE, SHARED)                                                                  \
-    /* operation, run, again, settled; same, hash, share */                                        \
-    SHARED(STORAGE_COUNT, count_run, true, true, count_same, count_hash, count_share)              \
-    SHARED(STORAGE_PAGES, pages_run, true, true, pages_same, pages_hash, pages_share)              \
-    ALONE(STORAGE_OVERLAP, overlap_run, true, true)                                                \
-    ALONE(STORAGE_SITES, sites_run, true, true)                                                    \
-    ALONE(STORAGE_PAGE_SET_PUT, page_set_put_run, true, false)                                     \
-    ALONE(STORAGE_PAGE_SET_GET, page_set_get_run, true, false)                                     \
-    ALONE(STORAGE_PAGE_SET_DELETE, page_set_delete_run, true, false)                               \
-    ALONE(STORAGE_ACTIVITY, activity_run, true, true)                                              \
-    ALONE(STORAGE_ACTIVE_USERS, active_users_run, true, true)                                      \
-    ALONE(STORAGE_USER_DAYS, user_days_run, true, true)                                            \
-    ALONE(STORAGE_FORGET_USER, forget_user_run, true, true)                                        \
-    ALONE(STORAGE_FILTER_READ, filter_run, true, false)                                            \
-    ALONE(STORAGE_FILTER_WRITE, filter_run, false, false)                                          \
-    ALONE(STORAGE_SEEN, seen_run, true, true)                                                      \
-    ALONE(STORAGE_ROLLUP_STATUS, rollup_status_run, true, false)                                   \
-    ALONE(STORAGE_LOOK_KEY, look_key_run, true, false)                                             \
-    ALONE(STORAGE_PROBE, probe_run, false, false)
+    /* operation, run, again, after; same, hash, share */                                          \
+    SHARED(STORAGE_COUNT, count_run, true, AFTER_COUNTED, count_same, count_hash, count_share)     \
+    SHARED(STORAGE_PAGES, pages_run, true, AFTER_COUNTED, pages_same, pages_hash, pages_share)     \
+    ALONE(STORAGE_OVERLAP, overlap_run, true, AFTER_COUNTED)                                       \
+    ALONE(STORAGE_SITES, sites_run, true, AFTER_COUNTED)                                           \
+    ALONE(STORAGE_PAGE_SET_PUT, page_set_put_run, true, AFTER_NOTHING)                             \
+    ALONE(STORAGE_PAGE_SET_GET, page_set_get_run, true, AFTER_NOTHING)                             \
+    ALONE(STORAGE_PAGE_SET_DELETE, page_set_delete_run, true, AFTER_NOTHING)                       \
+    ALONE(STORAGE_ACTIVITY, activity_run, true, AFTER_COUNTED)                                     \
+    ALONE(STORAGE_ACTIVE_USERS, active_users_run, true, AFTER_COUNTED)                             \
+    ALONE(STORAGE_USER_DAYS, user_days_run, true, AFTER_COUNTED)                                   \
+    ALONE(STORAGE_FORGET_USER, forget_user_run, true, AFTER_SAFE)                                  \
+    ALONE(STORAGE_FILTER_READ, filter_run, true, AFTER_NOTHING)                                    \
+    ALONE(STORAGE_FILTER_WRITE, filter_run, false, AFTER_NOTHING)                                  \
+    ALONE(STORAGE_SEEN, seen_run, true, AFTER_COUNTED)                                             \
+    ALONE(STORAGE_ROLLUP_STATUS, rollup_status_run, true, AFTER_NOTHING)                           \
+    ALONE(STORAGE_LOOK_KEY, look_key_run, true, AFTER_NOTHING)                                     \
+    ALONE(STORAGE_PROBE, probe_run, false, AFTER_NOTHING)
 
-#define OPERATION_DECLARE_ALONE(op, run, again, settled) operation_run_fn run;
-#define OPERATION_DECLARE_SHARED(op, run, again, settled, same, hash, share)                       \
+#define OPERATION_DECLARE_ALONE(op, run, again, after) operation_run_fn run;
+#define OPERATION_DECLARE_SHARED(op, run, again, after, same, hash, share)                         \
     operation_run_fn run;                                                                          \
     operation_same_fn same;                                                                        \
     operation_hash_fn hash;                                                                        \

@@ -125,32 +125,63 @@ static enum storage_err give_up(struct wait *w)
     return STORAGE_BEHIND;
 }
 
+/* Is it known that all is counted that was acknowledged before @job arrived? */
+static bool is_known(
+    const struct core *core, const struct session *session, const struct storage_job *job)
+{
+    int64_t settled_us = atomic_load(&core->settled_us);
+    return job->arrived_us < settled_us && session->opened_us < settled_us;
+}
+
+/* All is counted that was acknowledged before @us. */
+static void make_known(struct core *core, int64_t us)
+{
+    int64_t known_us = atomic_load(&core->settled_us);
+    while (known_us < us && !atomic_compare_exchange_weak(&core->settled_us, &known_us, us)) {
+    }
+}
+
+/* Wait until nothing is missing any more. */
+static enum storage_err await_folds(struct wait *w)
+{
+    int pause_ms = 0;
+    struct storage_job *job = w->job;
+    enum storage_err err = read_again(w, true);
+    while (err == STORAGE_OK && w->settled->n > 0) {
+        int64_t until_ms = monotonic_ms() + COUNT_MS;
+        int64_t last_ms = job->deadline_ms - MARGIN_MS;
+        w->why = core_catch_up(w->core, until_ms < last_ms ? until_ms : last_ms);
+        /* Where nothing was counted, or what was counted was not all, another process may do it. */
+        if (w->why != STORAGE_OK || pause_ms > 0) {
+            (void)poll(NULL, 0, pause_ms);
+        }
+        pause_ms = pause_ms == 0 ? 1 : pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
+        if (monotonic_ms() + MARGIN_MS >= job->deadline_ms) {
+            return give_up(w);
+        }
+        err = read_again(w, false);
+    }
+    return err;
+}
+
 enum storage_err settled_await(struct settled *settled, struct core *core, struct session *session,
     struct storage_job *job, bool *ret_lost)
 {
+    int64_t now_us = monotonic_us();
     struct wait w = {.settled = settled,
         .core = core,
         .session = session,
         .job = job,
         .ret_lost = ret_lost,
-        .begun_ms = monotonic_ms(),
+        .begun_ms = now_us / 1000,
         .why = STORAGE_OK};
-    int pause_ms = 0;
     job->detail[0] = '\0';
-    enum storage_err err = read_again(&w, true);
-    while (err == STORAGE_OK && settled->n > 0) {
-        int64_t until_ms = monotonic_ms() + COUNT_MS;
-        int64_t last_ms = job->deadline_ms - MARGIN_MS;
-        w.why = core_catch_up(core, until_ms < last_ms ? until_ms : last_ms);
-        /* Where nothing was counted, or what was counted was not all, another process may do it. */
-        if (w.why != STORAGE_OK || pause_ms > 0) {
-            (void)poll(NULL, 0, pause_ms);
-        }
-        pause_ms = pause_ms == 0 ? 1 : pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
-        if (monotonic_ms() + MARGIN_MS >= job->deadline_ms) {
-            return give_up(&w);
-        }
-        err = read_again(&w, false);
+    if (is_known(core, session, job)) {
+        return STORAGE_OK;
+    }
+    enum storage_err err = await_folds(&w);
+    if (err == STORAGE_OK) {
+        make_known(core, now_us);
     }
     return err;
 }

@@ -12,6 +12,12 @@
  *
  * The question itself must be read over the same connection.  Redis may go back to an earlier state
  * when it is restarted or replaced, and every connection ends then.
+ *
+ * What one reader finds holds for all: core->settled_us is an instant, and everything that was
+ * acknowledged before the instant is counted.  A question that came before the instant needs no
+ * round trip and no wait, if its reader's connection stood at the instant: so Redis has not gone
+ * back since, as long as that connection answers.  Beside writing, one fold thus serves all
+ * questions that came before the fold.
  */
 #ifndef STORAGE_READ_SETTLED_H
 #define STORAGE_READ_SETTLED_H
@@ -27,9 +33,9 @@ struct settled {
 
 void settled_release(struct settled *settled);
 
-/* Wait until everything is counted that was acknowledged before this call.  @session is connected;
- * *ret_lost becomes true if it must be closed.  At @job's deadline STORAGE_BEHIND: the job's detail
- * then says how far the log is behind. */
+/* Wait until everything is counted that was acknowledged before @job arrived.  @session is
+ * connected; *ret_lost becomes true if it must be closed.  At @job's deadline STORAGE_BEHIND: the
+ * job's detail then says how far the log is behind. */
 enum storage_err settled_await(struct settled *settled, struct core *core, struct session *session,
     struct storage_job *job, bool *ret_lost) MUST_CHECK;
 

@@ -24,7 +24,7 @@ struct row {
     bool has_visitor, has_address;
     uint8_t page_partition, site_partition, visitor_partition;
     uint8_t n_actions;
-    uint32_t unit; /* number of its entry in the batch */
+    uint32_t entry; /* its number in the batch */
 };
 
 /* Make the row of a validated event.  Its slices are those of the event. */

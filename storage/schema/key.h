@@ -25,7 +25,8 @@
  *     t:{p}:vv:<site>:<bucket>          hash (m)      page -> visits that began there; kept
  *                                       zset (h d M)
  *     t:{p}:visit:<site>:<slot>         hash          visitor (16 bytes) -> time of the last event
- *                                                     and of its arrival, 11 digits each; expires.
+ *                                                     and of its arrival, in seconds: 40 bits
+ *                                                     each, big endian; expires.
  *                                                     slot = arrival / visit timeout, in seconds
  *
  * The state of each partition:
@@ -96,8 +97,8 @@
  *
  *     t:{0}:heads                       hash          <log> -> its head (log_state.h): the register
  *                                                     of all logs
- *     t:{0}:log:<log>                   stream        entries that are not counted yet
- * (log/entry.h)
+ *     t:{0}:log:<log>                   stream        entries (log/entry.h); those that are
+ *                                                     counted in all partitions are cut off
  *     t:{0}:key:<digest>                string        the record of a key (log/record.h); expires
  *
  * Rate limits, in the partition of the key.  A policy has no ':'; without a policy <policy> is

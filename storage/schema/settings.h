@@ -4,9 +4,9 @@
  *
  * Some settings decide how the data lies in Redis: the version of the schema, the number of
  * partitions, how long each level is kept, the zones of the sites.  All processes must have the
- * same.  So each partition keeps them as a text in field `cfg` of t:{p}:state, and every script
- * compares that text with the caller's.  Field `kept` remembers keep times that were shorter
- * before.
+ * same.  So each partition keeps them as a text in field `cfg` of t:{p}:state, and every fold and
+ * every script compares that text with the caller's.  Field `kept` remembers keep times that were
+ * shorter before.
  */
 #ifndef STORAGE_SCHEMA_SETTINGS_H
 #define STORAGE_SCHEMA_SETTINGS_H
@@ -16,7 +16,7 @@
 
 #define SETTINGS_TEXT 192 /* bytes that hold any of these texts and a NUL */
 
-/* Write the text of cfg, such as "schema=1 partitions=16 keep=172800,5356800,95040000,-": the keep
+/* Write the text of cfg, such as "schema=2 partitions=16 keep=172800,5356800,95040000,-": the keep
  * times of minutes, hours, days and months in seconds, '-' for ever.  If @zones_digest
  * (site_zones_digest()) is not 0, " zones=0123456789abcdef" follows. */
 void settings_print(unsigned partitions, const struct retention *retention, uint64_t zones_digest,

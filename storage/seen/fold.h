@@ -7,8 +7,8 @@
  * it, so of two processes that fold the same month one gives up.  A log is folded in pieces, so it
  * may have any length.
  *
- * The process whose event made a log pass a multiple of SEEN_LOG_BYTES is told to fold it.  If that
- * process fails, or dies, the one that passes the next multiple is told.
+ * The process whose transaction made a log pass a multiple of SEEN_LOG_BYTES is told to fold it.
+ * If that process fails, or dies, the one that passes the next multiple is told.
  */
 #ifndef STORAGE_SEEN_FOLD_H
 #define STORAGE_SEEN_FOLD_H

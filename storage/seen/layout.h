@@ -14,7 +14,7 @@
  *   t:{p}:seen:<site>:<month>:bits:<layer>.<segment>
  *                                     string  the bits
  *
- * Events append to the log, in the same script that counts them.  That costs some hundredths of a
+ * Events append to the log, in the transaction that counts them.  That costs some hundredths of a
  * microsecond an event; to set the bits of a Bloom filter one by one would cost more than all else.
  * Once a log has SEEN_LOG_BYTES it is folded (seen/fold.h).  It is renamed to `old`; its
  * fingerprints are set in the bits, which are read, changed here and written back in whole strings;

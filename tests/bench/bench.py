@@ -7,10 +7,11 @@ import signal
 import sys
 import tempfile
 
-from benchlib import activity, dashboards, decoder, filters, growth, ingest, limits, machine, overlap, query, report, sketch
+from benchlib import (activity, aof, ask, beside, dashboards, decoder, filters, growth, imports, ingest, limits, log, machine,
+                      overlap, query, report, sketch)
 from benchlib.bench import Bench
 from benchlib.load import LoadFailed
-from benchlib.servers import Nginx, Webdis
+from benchlib.servers import Nginx, Unknown, Webdis
 from benchlib.settings import BENCH, BUILD, PROGRAMS, ROOT, Settings
 
 SECTIONS = {
@@ -18,6 +19,11 @@ SECTIONS = {
     "batch": lambda b: [ingest.batch(b, "always")],
     "keyed": ingest.keyed,
     "everysec": lambda b: [ingest.single(b, "everysec"), ingest.single_random(b, "everysec"), ingest.batch(b, "everysec")],
+    "log": log.log,
+    "ask": ask.ask,
+    "seen_beside": lambda b: [beside.seen_beside(b)],
+    "aof": lambda b: [aof.aof(b)],
+    "import": imports.imports,
     "rate": ingest.fixed_rates,
     "uv": lambda b: [query.uv(b)],
     "dashboards": lambda b: [dashboards.dashboards(b)],
@@ -33,7 +39,7 @@ SECTIONS = {
 }
 
 
-def check(settings):
+def check(settings, sections):
     """One clear line for what is missing."""
     packages = [package for program, package in (("wrk", "wrk"), ("redis-server", "redis-server"))
                 if shutil.which(program) is None]
@@ -42,9 +48,12 @@ def check(settings):
     files = [p for p in [BUILD / "tallyd", *(PROGRAMS / c.stem for c in BENCH.glob("*.c"))] if not p.exists()]
     if files:
         sys.exit(f"bench: not built: {' '.join(map(str, files))}; run make bench")
-    unknown = [s for s in settings.only if s not in SECTIONS]
+    unknown = [s for s in settings.only if s not in sections]
     if unknown:
-        sys.exit(f"bench: BENCH_ONLY: no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
+        sys.exit(f"bench: BENCH_ONLY: no section {', '.join(unknown)}; there are {', '.join(sections)}")
+
+
+def check_peers(settings):
     absent = [name for name, peer in (("webdis", Webdis), ("nginx with Lua", Nginx)) if not peer.installed(settings)]
     if absent:
         print(f"bench: without {' and '.join(absent)}, not installed: `make bench-peers` installs", file=sys.stderr)
@@ -54,9 +63,9 @@ def end(number, _frame):
     sys.exit(128 + number)
 
 
-def main():
-    settings = Settings()
-    check(settings)
+def run(settings, sections, tell=lambda bench: None):
+    """Run {name: section(bench)} as the settings say, and report.  tell(bench) has the last word.  The exit status."""
+    check(settings, sections)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end)
     directory = pathlib.Path(tempfile.mkdtemp(prefix="tbench-", dir="/tmp"))  # short: sockets' paths are
@@ -64,12 +73,12 @@ def main():
     described = machine.describe(directory, ROOT)
     problems = []
     try:
-        for name, run in SECTIONS.items():
+        for name, section in sections.items():
             if settings.only and name not in settings.only or name == "growth" and not settings.scale:
                 continue
             try:
-                bench.sections += run(bench)
-            except (LoadFailed, AssertionError, RuntimeError, OSError) as error:
+                bench.sections += section(bench)
+            except (LoadFailed, Unknown, AssertionError, RuntimeError, OSError) as error:
                 problems.append(f"{name}: {error}")
     except KeyboardInterrupt:
         problems.append("interrupted: the sections behind it are missing")
@@ -77,7 +86,14 @@ def main():
         shutil.rmtree(directory, ignore_errors=True)
     problems += bench.errors
     report.report(bench, described, problems)
+    tell(bench)
     return 1 if problems else 0
+
+
+def main():
+    settings = Settings()
+    check_peers(settings)
+    return run(settings, SECTIONS)
 
 
 if __name__ == "__main__":

@@ -1,22 +1,24 @@
 /* rate.c - HTTP load at a fixed rate (open loop) or as fast as answers come (closed loop).
  *
  *	rate [-c CONNECTIONS] [-r REQUESTS_A_SECOND] [-d SECONDS] [-e EVENTS] [-b BATCH] [-P PAGES]
- *	     [-U USERS] [-S SEED] [-k] PORT TARGET [EVENT]
+ *	     [-U USERS] [-S SEED] [-a AGE] [-k] PORT TARGET [EVENT]
  *
  * Without EVENT it GETs TARGET, else it POSTs EVENT, or arrays of BATCH of them.  Each {page} (7
  * digits, few of the PAGES often: log-uniform, which is near Zipf's law), {user} (8 digits,
- *uniform) and {ip} (one of a million) in EVENT is written anew for every event, in place: a few ns
- *each, so that the server is the limit.
+ * uniform), {ip} (one of a million) and {ts} (seconds since 1970) in EVENT is written anew for
+ * every event, in place: a few ns each, so that the server is the limit.
  *
  * Without EVENT, TARGET may be several, a line each: a dashboard.  They are asked in turn, and
- *those of one round are all due at once; the result has the latencies of each, too.
+ * those of one round are all due at once; the result has the latencies of each, too.
+ *
+ * -a: {ts} is AGE to twice AGE seconds ago, uniform; without -a it is now.
  *
  * -k: each request has an Idempotency-Key of its own.
  *
  * -r: request i is due at start + i / rate, whatever became of the earlier ones.  It goes out on
- *any connection that is free and waits for one otherwise; its latency counts from when it was due,
- *so a server that stalls is charged for all it kept waiting.  -d and -e end the run, whichever
- *comes first.  127.0.0.1 only.  The result is one line of JSON; 1 if nothing could be measured.
+ * any connection that is free and waits for one otherwise; its latency counts from when it was due,
+ * so a server that stalls is charged for all it kept waiting.  -d and -e end the run, whichever
+ * comes first.  127.0.0.1 only.  The result is one line of JSON; 1 if nothing could be measured.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -45,7 +47,7 @@
 #define TARGETS_MAX   100
 #define KEY_FIELD     "Idempotency-Key: 0000000000000000\r\n"
 
-enum field { FIELD_PAGE, FIELD_USER, FIELD_IP, FIELDS };
+enum field { FIELD_PAGE, FIELD_USER, FIELD_IP, FIELD_TS, FIELDS };
 
 static const struct {
     const char *token, *blank;
@@ -53,6 +55,7 @@ static const struct {
     [FIELD_PAGE] = {"{page}", "0000000"},
     [FIELD_USER] = {"{user}", "00000000"},
     [FIELD_IP] = {"{ip}", "10.100.100.100"},
+    [FIELD_TS] = {"{ts}", "1700000000"},
 };
 
 struct place {
@@ -82,7 +85,7 @@ struct connection {
 struct load {
     unsigned port, connections, batch;
     double rate, seconds;
-    uint64_t events_max, pages, users, random;
+    uint64_t events_max, pages, users, random, age_s;
     double log_pages;
     char *targets[TARGETS_MAX];  /* requests without an event */
     struct histogram *of_target; /* one each */
@@ -243,8 +246,16 @@ static void put_digits(char *to, size_t n, uint64_t value)
     }
 }
 
+/* From 0 to @n - 1; 0 for none. */
+static uint64_t draw_below(struct load *load, uint64_t n)
+{
+    return n == 0 ? 0 : next_random(&load->random) % n;
+}
+
 static void draw_events(struct load *load, char *request)
 {
+    uint64_t now_s = (uint64_t)time(NULL);
+
     for (unsigned i = 0; i < load->batch && load->n_places > 0; i++) {
         char *event = request + load->events_at + i * load->event_step;
         double u = (double)(next_random(&load->random) >> 11) * 0x1p-53;
@@ -265,6 +276,9 @@ static void draw_events(struct load *load, char *request)
                 put_digits(to + 4, 2, ip / 10000);
                 put_digits(to + 8, 2, ip / 100);
                 put_digits(to + 12, 2, ip);
+                break;
+            case FIELD_TS:
+                put_digits(to, 10, now_s - load->age_s - draw_below(load, load->age_s));
                 break;
             case FIELDS:
                 break;
@@ -539,7 +553,7 @@ int main(int argc, char **argv)
         .users = 1000000,
         .random = 20261120};
 
-    for (int o; (o = getopt(argc, argv, "c:r:d:e:b:P:U:S:k")) != -1;) {
+    for (int o; (o = getopt(argc, argv, "c:r:d:e:b:P:U:S:a:k")) != -1;) {
         switch (o) {
         case 'c':
             load.connections = (unsigned)number(optarg, 1, 1000);
@@ -564,6 +578,9 @@ int main(int argc, char **argv)
             break;
         case 'S':
             load.random = (uint64_t)number(optarg, 1, 1e9) * 0x9e3779b97f4a7c15u;
+            break;
+        case 'a':
+            load.age_s = (uint64_t)number(optarg, 0, 1e9);
             break;
         case 'k':
             load.keyed = true;

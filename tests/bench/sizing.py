@@ -16,6 +16,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+from lib.log import counted  # noqa: E402
 from lib.process import Tallyd, children  # noqa: E402
 from lib.resp import Resp  # noqa: E402
 
@@ -45,6 +46,7 @@ def stop(daemon):
 def send(http, events):
     for i in range(0, len(events), 10_000):
         http.accept(events[i:i + 10_000])
+    counted(http)
 
 
 def pages_cost(age_s, visitors, pages):
@@ -53,7 +55,7 @@ def pages_cost(age_s, visitors, pages):
     try:
         http = daemon.client()
         at = int(time.time()) - age_s
-        http.accept([{"site": SITE, "page": "/warm", "ip": "192.0.2.1", "ts": at}])
+        send(http, [{"site": SITE, "page": "/warm", "ip": "192.0.2.1", "ts": at}])
         # Visitors are the same for every page: what is kept of each apart, for visits, is not counted twice.
         who = [{"ip": f"10.{i >> 16}.{i >> 8 & 255}.{i & 255}", "ua": "x"} for i in range(visitors)]
         send(http, [{"site": SITE, "page": "/warm", "ts": at, **w} for w in who])
@@ -70,7 +72,7 @@ def users_cost(n):
     try:
         http = daemon.client()
         old = int(time.time()) - 200 * DAY
-        http.accept([{"site": SITE, "page": "/", "user": "warm", "ts": old}])
+        send(http, [{"site": SITE, "page": "/", "user": "warm", "ts": old}])
         before = used_memory(daemon)
         send(http, [{"site": SITE, "page": "/", "user": f"user-{i:07}", "ts": old} for i in range(n)])
         return (used_memory(daemon) - before) / n
@@ -83,7 +85,7 @@ def visitors_cost(n):
     daemon = started()
     try:
         http = daemon.client()
-        http.accept([{"site": SITE, "page": "/", "ip": "192.0.2.1"}])
+        send(http, [{"site": SITE, "page": "/", "ip": "192.0.2.1"}])
         before = used_memory(daemon)
         send(http, [{"site": SITE, "page": "/", "ip": f"10.{i >> 16}.{i >> 8 & 255}.{i & 255}", "ua": "x"} for i in range(n)])
         return (used_memory(daemon) - before) / n
@@ -107,9 +109,11 @@ def event_cost(batch, requests):
                               for i in range(batch)]) for r in range(50)]
         for body in bodies[:10]:
             http.post(body)
+        counted(http)
         before = cpu_us(daemon.pid), cpu_us(redis)
         for r in range(requests):
             assert http.post(bodies[r % len(bodies)]).status == 202
+        counted(http)
         return [(cpu_us(pid) - b) / (batch * requests) for pid, b in zip((daemon.pid, redis), before)]
     finally:
         stop(daemon)
@@ -125,6 +129,7 @@ def crowd_cost(rate, connections, seconds):
         done = subprocess.run([rate, "-c", str(connections), "-d", str(seconds), "-P", "1000", str(daemon.port), "/events", event],
                               capture_output=True, text=True, check=True)
         events = json.loads(done.stdout)["events"]
+        counted(daemon.client(60))
         return [(cpu_us(pid) - b) / events for pid, b in zip((daemon.pid, redis), before)]
     finally:
         stop(daemon)

@@ -339,9 +339,11 @@ def test_forgetting_leaves_the_other_sites_user(http, site):
     assert [http.question("/dau", site=s)["users"] for s in (site, site + "-x", site + "x")] == [0, 1, 1]
 
 
-def test_forgetting_against_writers(redis, tallyd, other, site):
+def test_forgetting_against_writers(start_redis, start_tallyd, site):
     """While two processes write the user's events, it is forgotten again and again: what an index is and whose,
     stays true all the while."""
+    redis = start_redis(appendonly=True)  # it loses nothing, so a deletion does not wait
+    tallyd, other = (start_tallyd(redis=redis, name=name) for name in ("one", "two"))
     stop = threading.Event()
     errors = []
 

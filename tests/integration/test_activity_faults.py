@@ -105,7 +105,7 @@ def test_processes_and_redis_are_killed(start_redis, start_tallyd, site, chance)
 
 @pytest.mark.parametrize("point", CUTS)
 def test_cut_while_users_come(start_redis, start_proxy, start_tallyd, site, point):
-    """A script that is cut anywhere is sent again: the same users, the same indices."""
+    """The connection is cut anywhere in an append: the same users, the same indices."""
     redis = start_redis()
     proxy = start_proxy(redis)
     http = start_tallyd(*FEW, redis=proxy).client()
@@ -178,7 +178,7 @@ def half_forgotten(redis, site, user):
 
 @pytest.mark.parametrize("who", ["the same request again", "the leader"])
 def test_forgetting_that_was_broken_off_is_finished(start_redis, start_tallyd, site, who):
-    redis = start_redis()
+    redis = start_redis(appendonly=True)
     tallyd = start_tallyd(*FEW, redis=redis)
     http = tallyd.client()
     http.accept([{"site": site, "page": "/", "user": u, "actions": ["x"]} for u in ("a", "b")])
@@ -201,7 +201,7 @@ def test_forgetting_that_was_broken_off_is_finished(start_redis, start_tallyd, s
 @pytest.mark.parametrize("point", ["command-before", "command-after", "reply-before", "reply-inside"])
 def test_forgetting_is_cut(start_redis, start_proxy, start_tallyd, site, point, nth):
     """Cut at each of its steps it is done again, to its end."""
-    redis = start_redis()
+    redis = start_redis(appendonly=True)
     proxy = start_proxy(redis)
     http = start_tallyd(*FEW, "--readers", "1", redis=proxy).client()
     http.accept([{"site": site, "page": "/", "user": u, "actions": ["x", "y"]} for u in ("a", "b")])

@@ -196,7 +196,7 @@ def test_a_question_joins_an_identical_one_only_before_that_is_sent(start_redis,
 
 
 def test_a_redis_that_went_back(start_proxy, cleanup, site):
-    """A part applied, read and remembered, then lost; sent again after another one that is not in what was remembered.
+    """An entry appended, read and remembered, then lost; appended again after another one that is not in what was remembered.
 
     The memory must not take the second time for the first: a `ver` comes never twice."""
     directory = short_directory()
@@ -244,7 +244,7 @@ def test_a_redis_that_went_back(start_proxy, cleanup, site):
     plain = Tallyd("--cache-mb", "0", *FOREVER, redis=redis, name="plain")
     cleanup.append(plain.stop)
     plain.start()
-    wait_until(lambda: plain.client().count("uv", **asked) == 3, "the part in doubt is sent again")
+    wait_until(lambda: plain.client().count("uv", **asked) == 3, "the entry in doubt is appended again")
     # another window of the same page: the reader learns the partition's ver of now
     http.count("uv", site=site, page="/", **window(at - 90000, at - 86400))
     assert http.count("uv", **asked) == 3

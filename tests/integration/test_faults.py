@@ -477,7 +477,7 @@ def test_script_flush_and_client_kill(start_redis, start_tallyd, site):
     http = tallyd.client()
     for i in range(5):
         redis.command("SCRIPT", "FLUSH")
-        assert ledger.send(http, f"flush/{i}") == 202
+        assert ledger.send(http, f"unknown-script/{i}") == 202
         redis.command("CLIENT", "KILL", "TYPE", "normal")
         assert ledger.send(http, f"kill/{i}") == 202
         assert http.count("pv", site=site, from_="now-1h") == (2 * i + 2) * EVENTS

@@ -81,7 +81,7 @@ class Scene:
         self.sites = []
 
     def warm_up(self):
-        """All connections stand: the next script is the first of what a test does."""
+        """All connections stand: the next append is the first of what a test does."""
         self.proxy.disarm()
         until_202([self.cut], [{"site": "warm-up", "page": "/"}], f"warm-up {len(self.sites)} {time.time()}")
         count(self.cut.client(), "pv", site="warm-up")  # so that it is folded

@@ -518,3 +518,42 @@ def test_in_doubt_while_it_oversleeps(sleeper, site, key, reached):
         assert keyed(tallyd.client(), batch, site) == (202, counted == 5)
         assert world.http.count("pv", site=site, from_="now-1h") == 6
     assert log not in logs(world.redis)
+
+
+# What an append leaves behind that breaks off, and what a deletion has to wait for
+
+
+def test_an_append_that_broke_off_behind_its_record(start_redis, start_tallyd, site):
+    """Redis may not XADD for a while: the script ends behind SET.  The repeat finds the record, and must append."""
+    redis = start_redis(appendonly=True)
+    tallyd = start_tallyd(*FEW, redis=redis, env=HELD)
+    tallyd.client().accept({"site": site, "page": "/"})
+    redis.command("ACL", "SETUSER", "default", "-xadd")
+    asked, answers = in_background(keyed, tallyd.client(timeout_s=30), {"site": site, "page": "/"}, "k")
+    wait_until(lambda: records(redis), "the record stands")
+    redis.command("ACL", "SETUSER", "default", "+xadd")
+    asked.join()
+    assert answers[0][0] in (202, 504)
+    wait_until(lambda: entries(redis) == 2, "the entry is appended")
+    tallyd.kill()
+    other = start_tallyd(*FEW, redis=redis).client()
+    assert pv(other, site) == 2
+    assert keyed(other, {"site": site, "page": "/"}, "k") == (202, True)
+    assert pv(other, site) == 2
+
+
+def test_a_deletion_waits_until_nothing_can_bring_the_user_back(start_redis, start_tallyd, site):
+    """With everysec Redis may go back, and entries are appended again: not those of a user who was deleted."""
+    tallyd = start_tallyd(*FEW, redis=start_redis(appendonly=True, options=EVERYSEC))
+    http = tallyd.client(timeout_s=30)
+    http.accept({"site": site, "page": "/", "user": "u"})
+    begun = time.monotonic()
+    assert http.request("DELETE", f"/users/u?site={site}").status == 200
+    assert time.monotonic() - begun > 1.9
+    assert http.request("GET", f"/users/u/activity?site={site}").json["days"] == []
+
+
+def test_a_deletion_does_not_wait_where_nothing_is_lost(start_redis, start_tallyd, site):
+    tallyd = start_tallyd(*FEW, "--request-timeout", "1s", redis=start_redis(appendonly=True))
+    tallyd.client().accept({"site": site, "page": "/", "user": "u"})
+    assert tallyd.client().request("DELETE", f"/users/u?site={site}").status == 200

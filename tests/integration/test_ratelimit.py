@@ -255,7 +255,7 @@ def test_exactly_so_many_pass_together(start, start_tallyd):
 
 
 def test_limits_and_events_in_one_pipeline(start):
-    """Flushes and limits mixed on one connection: every reply finds its own."""
+    """Entries and limits mixed on one connection: every reply finds its own."""
     tallyd = start(clock=False)
     failed = []
 

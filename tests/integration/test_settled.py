@@ -223,3 +223,18 @@ def test_the_heads_are_read_once_when_nothing_is_missing(server, tallyd, site):
         assert http.get("/uv", site=site, **HOUR).status == 200
     assert n + 20 <= commands(server, "hgetall") <= n + 22  # the leader looks now and then, too
     assert commands(server, "hmget") >= 4 * 20
+
+
+def test_what_one_question_finds_counted_holds_for_those_that_wait(server, start_tallyd, site):
+    """Few readers, many questions: each fold answers all that came before it, not one a reader."""
+    tallyd = start_tallyd("--partitions", "4", redis=server)
+    log = FakeLog(server, 3)
+    first = [Asking(tallyd, ("GET", "/uv", {**HOUR, "page": f"/{i}"}), site) for i in range(8)]
+    still_waits(server, first[0])  # all readers have one
+    behind = [Asking(tallyd, ("GET", "/pv", {**HOUR, "page": f"/{i}"}), site) for i in range(40)]
+    still_waits(server, behind[0])
+    log.cursor("3")
+    before = commands(server, "hgetall")
+    wait_until(lambda: all(a.done() for a in first + behind), "all are answered")
+    assert {a.answer.status for a in first + behind} == {200}
+    assert commands(server, "hgetall") - before < 20

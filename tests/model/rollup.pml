@@ -11,8 +11,8 @@
  * and in their keys: one key of sums a bucket, a key of sketches a bucket and page.  Two pages, so two chunks a list.
  *
  * Flags.  E=n events.  HOURS2: the two minutes lie in two hours of one day; DAYS2: of two days.  TOP=n: levels above the minute.
- * INSCRIPT: buckets are chosen inside the write script (same effect as sending the expected st, fewer states).  DUP: event 0 is
- * sent twice.  RESEND: a reply is lost, the part sent again.  TWO: two leaders.  ZOMBIE: a step of a leader arrives when nobody waits for it.
+ * INSCRIPT: a fold chooses buckets in the step that writes (same effect as watching st, fewer states).  DUP: event 0 is folded by
+ * two.  RESEND: an answer is lost, the fold done again.  TWO: two leaders.  ZOMBIE: a step of a leader arrives when nobody waits for it.
  * CRASH: Redis goes back to any earlier moment, once; RECONN: a pass ends with its leader's connection.  READER.  M_*: a wrong rule.
  */
 #ifndef E
@@ -211,7 +211,7 @@ again:
        apply(e, st); open = open | ann; known = known | ann; r = 1;
 #else
 #ifndef M_WNOCHK
-    :: c != st -> c = st; r = 0                            /* REPLAN */
+    :: c != st -> c = st; r = 0                            /* the EXEC is void */
 #endif
     :: else -> apply(e, c); open = open | ann; known = known | ann; r = 1;
 #endif

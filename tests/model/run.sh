@@ -7,7 +7,7 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 LIMIT=${LIMIT:-900}     # seconds a run
-MEMORY=${MEMORY:-4000}  # MB a run
+MEMORY=${MEMORY:-6000}  # MB a run
 DEPTH=${DEPTH:-1000000} # of the search
 export LIMIT MEMORY DEPTH
 

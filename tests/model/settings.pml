@@ -1,6 +1,6 @@
 /* settings.pml - keep times that change: cfg and `kept` in t:{p}:state.
  *
- * Follows: storage/lua/{settings,write,advance,expire}.lua, settings.c (retention_changed), session.c, time/closed.h
+ * Follows: storage/lua/{settings,advance,expire}.lua, settings.c (retention_changed), core/prepare.c, time/closed.h
  * (retention_keep_s), time/write_plan.c, fold/share.c (an EXEC that is void begins again with the new state), cover.c (bucket_kept).
  *
  * Two buckets of one level, each with a parent that is complete one after the other.  Buckets end at 1 and 2; keep times are 1, 2 or 3.
@@ -73,7 +73,7 @@ proctype Writer(byte e, b) {              /* its own keep time is what it plans 
 #endif
        :: else ->
           if
-          :: w != ow -> ow = w                                      /* REPLAN: the state only */
+          :: w != ow -> ow = w                                      /* the EXEC is void: the state only */
           :: else ->
              if
              :: w > b && clk >= b + 1 + k -> skip                   /* its time is over */

@@ -129,8 +129,8 @@ static void judge(struct bench *b, const struct kind *kind, unsigned long n, int
     }
 }
 
-/* The request, with its key, until it is a 202: 409 until the lease of one that got a 504 is over,
- * 503 or 504 where the machine stood still.  Returns the last status. */
+/* The request, with its key, until it is a 202: 503 or 504 where the connection is not back yet, or
+ * the machine stood still.  Returns the last status. */
 static int until_accepted(struct bench *b, const struct kind *kind, const char *key)
 {
     int status = post(b, kind, key);

@@ -105,6 +105,7 @@ def memory(bench, section):
     with bench.serving(TallydServer, "--fsync", "everysec") as tallyd:
         for i in range(0, n, BATCH):
             tallyd.client.accept([{"page": "/", "user": f"user-{u}"} for u in range(i, i + BATCH)])
+        tallyd.settle()
 
         def bytes_of(pattern):
             return sum(int(tallyd.redis("MEMORY", "USAGE", key, "SAMPLES", "0")) for key in tallyd.redis("KEYS", pattern))

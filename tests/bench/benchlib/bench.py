@@ -27,10 +27,10 @@ class Bench:
         self.errors = []
 
     @contextlib.contextmanager
-    def serving(self, make, *args):
+    def serving(self, make, *args, **more):
         """A server in a directory of its own."""
         self.used += 1
-        server = make(self.directory / str(self.used), *args)
+        server = make(self.directory / str(self.used), *args, **more)
         try:
             yield server.start()
         finally:
@@ -43,11 +43,14 @@ class Bench:
         kib = memory_kib(pid)
         self.peak_kib[section] = max(kib, self.peak_kib.get(section, 0))
 
-    def in_turn(self, section, contenders, seconds=None):
-        """Warm each up, then run them in turn, the order reversed every other time; their series."""
+    def in_turn(self, section, contenders, seconds=None, warm_up=True):
+        """Warm each up, then run them in turn, the order reversed every other time; their series.
+
+        warm_up: False where a run begins with a fresh server.
+        """
         seconds = seconds or self.settings.seconds
         records = {c.key: [] for c in contenders}
-        if self.settings.warm_up_s:
+        if self.settings.warm_up_s and warm_up:
             for contender in contenders:
                 self.seed += 1
                 contender.run(self.seed, self.settings.warm_up_s)
@@ -58,11 +61,13 @@ class Bench:
                 time.sleep(0.2)  # what the one before left to be done
                 record = contender.run(self.seed, seconds)
                 if record.get("errors"):
-                    self.errors.append(f"{section.key}: {contender.label}: {record['errors']} requests failed")
+                    self.errors.append(f"{section.key}: {contender.label}: {record['errors']} requests failed: " +
+                                       ", ".join(f"{record[k]} {k}" for k in load.FAILURES if k in record))
                 records[contender.key].append(record)
         section.series += [Series(c.key, c.label, records[c.key]) for c in contenders]
 
     def http(self, key, label, server, argv_of):
-        """A contender that answers HTTP; argv_of(seed, seconds) is the load."""
+        """A contender that answers HTTP; argv_of(seed, seconds) is the load.  A tallyd's run ends when it has counted."""
+        settle = getattr(server, "settle", None)
         return Contender(key, label, lambda seed, seconds: load.measure(
-            server.roles, argv_of(seed, seconds), seconds))
+            server.roles, argv_of(seed, seconds), seconds, settle))

@@ -41,7 +41,7 @@ def seen(bench):
             bench.in_turn(section, list(contenders.values()))
             for server, tally in sums.items():
                 check_sum(bench, section, server, before[server], tally.events, 64 * tally.runs)
-            section.ratio("rate: on / off", "on", "off", must=least)
+            section.ratio("rate: on / off", "on", "off", metric="counted_rate", must=least)
             section.ratio("Redis's CPU an event: on / off", "on", "off", metric="redis_us")
             section.ratio("tallyd's CPU an event: on / off", "on", "off", metric="tallyd_us")
             bench.note_memory(key, on.pid)

@@ -27,10 +27,10 @@ def growth(bench):
     for pages, users in points(s.quick):
         bench.say(f"growth: {pages:,} pages, {users:,} users")
         with bench.serving(TallydServer, "--fsync", "always") as tallyd:
-            load.measure(tallyd.roles, load.batches(tallyd.port, 1, 1, "-e", 8000, "-P", 1, "-U", 1), 1)
+            load.measure(tallyd.roles, load.batches(tallyd.port, 1, 1, "-e", 8000, "-P", 1, "-U", 1), 1, tallyd.settle)
             before = used_memory(tallyd)
             record = load.measure(tallyd.roles, load.batches(
-                tallyd.port, s.growth_s, 2, "-e", s.growth_events, "-P", pages, "-U", users), s.growth_s)
+                tallyd.port, s.growth_s, 2, "-e", s.growth_events, "-P", pages, "-U", users), s.growth_s, tallyd.settle)
             record["redis_bytes"] = (used_memory(tallyd) - before) / record["events"]
             if record["errors"]:
                 bench.errors.append(f"growth: {pages} pages, {users} users: {record['errors']} requests failed")

@@ -99,7 +99,7 @@ def keyed(bench):
             acknowledged = sum(t.events for t in sums)
             check_sum(bench, section, tallyd, before, acknowledged, in_flight * sum(t.runs for t in sums))
             before += section.extra["counted"]["counted"]
-            section.ratio("with / without Idempotency-Keys", "with", "without", goal=goal)
+            section.ratio("with / without Idempotency-Keys", "with", "without", metric="counted_rate", goal=goal)
             bench.note_memory(section.key, tallyd.pid)
             sections.append(section)
     return sections
@@ -134,10 +134,10 @@ def batch(bench, fsync):
         check_sum(bench, section, tallyd, 0, total.events, 0)
         bench.note_memory(section.key, tallyd.pid)
     always = fsync == "always"
-    section.ratio("tallyd / Redis with unmerged commands on 8 connections", "tallyd", "unmerged",
+    section.ratio("tallyd / Redis with unmerged commands on 8 connections", "tallyd", "unmerged", metric="counted_rate",
                   must=1.5 if always else None, goal=3 if always else None)
-    section.ratio("tallyd / Redis with unmerged commands on 1 connection", "tallyd", "unmerged_1")
-    section.ratio("tallyd / nginx + Lua", "tallyd", "nginx")
+    section.ratio("tallyd / Redis with unmerged commands on 1 connection", "tallyd", "unmerged_1", metric="counted_rate")
+    section.ratio("tallyd / nginx + Lua", "tallyd", "nginx", metric="counted_rate")
     section.ratio("Redis's CPU an event: unmerged / tallyd's", "unmerged", "tallyd", metric="redis_us")
     return section
 

@@ -41,6 +41,7 @@ def offer(server, seconds, seed):
         time.sleep(seconds - 1.5)
         two = look()
         figures = run.result()
+    server.settle()
     used, admitted = meter.stop(), look()[0] - first[0]
     return {"admitted": admitted, "refused": figures["refused"], "rate": (two[0] - one[0]) / (two[1] - one[1]),
             "cpu_us": sum(used["cpu_s"].values()) / (admitted + figures["refused"]) * 1e6}

@@ -3,7 +3,6 @@
 import calendar
 import datetime
 import random
-import re
 import time
 import urllib.parse
 
@@ -171,15 +170,10 @@ def uv(bench):
 
 
 def held(tallyd, command, times, run):
-    """What run() measures, and for how long `command` held Redis by its own account, without what it takes to send its
-    replies; EXEC's time is that of all that it runs."""
-    def usec():
-        stats = re.search(rf"^cmdstat_{command}:calls=\d+,usec=(\d+)", tallyd.redis("INFO", "commandstats"), re.M)
-        return int(stats[1]) if stats else 0
-
-    before = usec()
+    """What run() measures, and for how long `command` held Redis, without what it takes to send its replies."""
+    before = tallyd.command_us(command)
     record = run()
-    return {**record, "held_us": (usec() - before) / times}
+    return {**record, "held_us": (tallyd.command_us(command) - before) / times}
 
 
 def on_redis(what, tallyd, keys, times):

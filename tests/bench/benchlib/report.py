@@ -7,13 +7,21 @@ from .results import Limit
 # metric, head, how it is written; a column stands where any row of the section has it
 COLUMNS = (
     ("rate", "a second", lambda v: f"{v:,.0f}"),
+    ("counted_rate", "counted a second", lambda v: f"{v:,.0f}"),
     ("ns", "ns an event", lambda v: f"{v:.1f}"),
+    ("to_bare", "to bare", lambda v: f"{v:.2f}"),
+    ("kept", "of events alone", lambda v: f"{v:.2f}"),
     ("p50_us", "p50 us", lambda v: f"{v:,.0f}"),
     ("p99_us", "p99 us", lambda v: f"{v:,.0f}"),
     ("lag_p99_us", "client late p99", lambda v: f"{v:,.0f}"),
     ("tallyd_us", "tallyd us CPU", lambda v: f"{v:.2f}"),
     ("server_us", "server us CPU", lambda v: f"{v:.2f}"),
     ("redis_us", "Redis us CPU", lambda v: f"{v:.2f}"),
+    ("held_us", "Redis us in commands", lambda v: f"{v:.2f}"),
+    ("append_events", "events an append", lambda v: f"{v:,.0f}"),
+    ("fold_events", "events a fold", lambda v: f"{v:,.0f}"),
+    ("aof_bytes", "bytes of AOF", lambda v: f"{v:.0f}"),
+    ("peak_mib", "tallyd's MiB", lambda v: f"{v:.1f}"),
     ("tallyd_cores", "tallyd cores", lambda v: f"{v:.2f}"),
     ("redis_cores", "Redis cores", lambda v: f"{v:.2f}"),
     ("client_cores", "clients' cores", lambda v: f"{v:.2f}"),
@@ -22,8 +30,8 @@ COLUMNS = (
     ("events", "events", lambda v: f"{v:,.0f}"),
     ("others_percent", "others %", lambda v: f"{v:.0f}"),
 )
-HIDDEN = {"decoder": {"rate"}, "uv": {"rate", "client_us", "events", "lag_p99_us"},
-          "activity": {"rate", "client_us", "events", "lag_p99_us"}}
+HIDDEN = {"decoder": {"rate"}, "uv": {"rate", "client_us", "events", "lag_p99_us", "held_us"},
+          "ask_after_202": {"rate", "tallyd_us", "redis_us", "client_us"}, "activity": {"rate", "client_us", "events", "lag_p99_us"}}
 
 
 def cell(series, metric, write):
@@ -46,6 +54,9 @@ def section_lines(section):
     yield ""
     yield section.title
     hidden = HIDDEN.get(section.key, set()) | (set() if section.key == "growth" else {"events"})
+    if not any(v < 0.99 * rate for s in section.series if "counted_rate" in s.metrics()
+               for v, rate in zip(s.values("counted_rate"), s.values("rate"))):
+        hidden = hidden | {"counted_rate"}
     if not section.key.startswith("rate_"):
         hidden = hidden | {"lag_p99_us"}
     columns = [c for c in COLUMNS if c[0] not in hidden and any(c[0] in s.metrics() for s in section.series)]

@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import re
 import shutil
 import sys
 import sysconfig
@@ -12,7 +13,9 @@ from .settings import BENCH, BUILD, PROGRAMS, ROOT
 sys.path.insert(0, str(ROOT / "tests" / "integration"))
 os.environ.setdefault("TALLYD_BIN", str(BUILD / "tallyd"))
 
-from lib.process import Process, Redis, Tallyd, children, free_port  # noqa: E402
+from lib.client import Unknown  # noqa: E402, F401
+from lib.log import HELD  # noqa: E402, F401
+from lib.process import Process, Redis, Tallyd, children, environment, free_port  # noqa: E402, F401
 from lib.waiting import wait_until  # noqa: E402
 
 import socket  # noqa: E402
@@ -33,14 +36,27 @@ def listens(port):
         return s.connect_ex(("127.0.0.1", port)) == 0
 
 
+class BuiltTallyd(Tallyd):
+    """A tallyd of any build."""
+
+    def __init__(self, program, *args, **more):
+        super().__init__(*args, **more)
+        self.program = program
+
+    def command_line(self):
+        return [self.program, *super().command_line()[1:]]
+
+
 class TallydServer:
-    def __init__(self, directory, *options):
-        self.tallyd = Tallyd(*options, "--log-level", "warn", directory=directory)
+    """program: of which build; more: what Tallyd takes beside its options."""
+
+    def __init__(self, directory, *options, program=BUILD / "tallyd", **more):
+        self.tallyd = BuiltTallyd(program, *options, "--log-level", "warn", directory=directory, **more)
 
     def start(self):
         self.tallyd.start()
         self.port = self.tallyd.port
-        self.socket = None if "--redis" in self.tallyd.args else self.tallyd.redis_socket()
+        self.socket = None if self.tallyd.redis_url or "--redis" in self.tallyd.args else self.tallyd.redis_socket()
         self.client = self.tallyd.client()
         return self
 
@@ -58,6 +74,22 @@ class TallydServer:
 
     def redis(self, *args):
         return self.tallyd.redis_command(*args)
+
+    def settle(self):
+        """Everything that was acknowledged is counted when this returns: a question is answered no sooner."""
+        def counted():
+            http = self.tallyd.client(60)  # of its own: one that was idle may be closed
+            try:
+                return http.get("/pv", from_="now-1m").status == 200  # 503: it is not counted at the deadline yet
+            finally:
+                http.close()
+
+        wait_until(counted, "all events are counted", deadline_s=120, pause_s=0)
+
+    def command_us(self, command):
+        """For how long the command held Redis so far, by Redis's own account; EXEC's time is that of all that it runs."""
+        stats = re.search(rf"^cmdstat_{command}:calls=\d+,usec=(\d+)", self.redis("INFO", "commandstats"), re.M)
+        return int(stats[1]) if stats else 0
 
     def redis_options(self):
         words = []

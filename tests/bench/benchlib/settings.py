@@ -29,8 +29,14 @@ def number(name, default, least, most):
     return value
 
 
+# With {ts} the events have a time: rate.c -a says how old they are.
+TIMED_EVENT = EVENT.replace("{", '{"ts":{ts},', 1)
+
+
 class Settings:
-    def __init__(self):
+    """out: the name of the JSON file, where BENCH_OUT does not say."""
+
+    def __init__(self, out="bench.json"):
         self.quick = os.environ.get("BENCH_QUICK", "") not in ("", "0")
         self.runs = number("BENCH_RUNS", 2 if self.quick else 3, 1, 20)
         self.seconds = number("BENCH_SECONDS", 1.0 if self.quick else 6.0, 0.2, 60.0)
@@ -41,7 +47,8 @@ class Settings:
         self.growth_events = 200_000 if self.quick else 1_000_000
         self.growth_s = 2.0 if self.quick else 12.0
         self.only = [s for s in os.environ.get("BENCH_ONLY", "").split(",") if s]
-        self.out = pathlib.Path(os.environ.get("BENCH_OUT", BUILD / "bench.json")).resolve()
+        self.out = pathlib.Path(os.environ.get("BENCH_OUT", BUILD / out)).resolve()
+        self.log = pathlib.Path(os.environ.get("BENCH_LOG", "") or "access.log").resolve()
         self.peers_root = os.environ.get("BENCH_PEERS_ROOT", "")
         self.cores = len(os.sched_getaffinity(0))
         self.threads = max(1, min(4, self.cores))  # tallyd's default

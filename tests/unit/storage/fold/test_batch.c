@@ -2,74 +2,26 @@
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "storage/fold/cut.h"
-#include "storage/log/chunk.h"
 #include "tests/lib/dice.h"
+#include "tests/lib/fold_fixture.h"
 
 /* Batches of entries, and how they are cut into transactions. */
 TestSuite(batch, .timeout = 60);
 
-#define NOW_S INT64_C(1795187834)
+#define NOW_S FOLD_NOW_S
 #define A     "00000000000000aa"
 #define B     "00000000000000bb"
 
-static struct secret secret = {{1, 2, 3}};
-
-static struct core *core_make(unsigned partitions)
-{
-    struct core *core = calloc(1, sizeof(*core));
-    cr_assert_not_null(core);
-    core_init(core);
-    partitions_make(partitions, &core->partitions);
-    core->config.retention =
-        (struct retention){.keep_s = {KEEP_FOREVER, KEEP_FOREVER, KEEP_FOREVER, KEEP_FOREVER}};
-    cr_assert(site_zones_init(&core->sites));
-    atomic_store(&core->secret, &secret);
-    core_time_seen(core, NOW_S * 1000000);
-    return core;
-}
-
-static void core_drop(struct core *core)
-{
-    atomic_store(&core->secret, NULL);
-    core_release(core);
-    free(core);
-}
-
-/* An entry of @n events: pages "/0", "/1" and so on; every third one has a user. */
-static struct log_entry *entry_of(const char *id, uint64_t n, int64_t arrival_s, size_t events)
-{
-    static const char *const pages[] = {"/0", "/1", "/2", "/3", "/4", "/5", "/6"};
-    struct log_entry *entry = calloc(1, sizeof(*entry));
-    struct event *list = calloc(events + 1, sizeof(*list));
-    cr_assert(entry != NULL && list != NULL);
-    atomic_init(&entry->references, 1);
-    memcpy(entry->id, id, sizeof(entry->id));
-    entry->n = n;
-    entry->arrival_ms = arrival_s * 1000;
-    entry->n_plain = events;
-    for (size_t i = 0; i < events; i++) {
-        list[i] = (struct event){.at_s = arrival_s,
-            .site = SLICE("shop"),
-            .page = slice_of(pages[i % 7]),
-            .user = i % 3 == 0 ? SLICE("ann") : SLICE(""),
-            .address = {.len = 4, .bytes = {10, 0, 0, (uint8_t)i}}};
-    }
-    cr_assert(events == 0 || chunk_write(&entry->plain, list, events, &secret, ROTATE_NEVER));
-    free(list);
-    return entry;
-}
-
 static void add(struct batch *batch, const char *id, uint64_t n, int64_t arrival_s, size_t events)
 {
-    cr_assert(batch_add(batch, entry_of(id, n, arrival_s, events)));
+    cr_assert(batch_add(batch, fold_entry(id, n, arrival_s, events)));
 }
 
 Test(batch, orders_by_arrival_and_within_a_log_by_number)
 {
-    struct core *core = core_make(4);
+    struct core *core = fold_core_make(4);
     struct batch batch = {0};
     cr_assert_not_null(batch_add_log(&batch, A, 3));
     add(&batch, A, 4, NOW_S + 10, 2);
@@ -88,12 +40,12 @@ Test(batch, orders_by_arrival_and_within_a_log_by_number)
     cr_expect_eq(batch.logs[0].to, 5u);
     cr_expect_eq(batch.logs[1].to, 2u);
     batch_release(&batch);
-    core_drop(core);
+    fold_core_drop(core);
 }
 
 Test(batch, cursors_follow_the_rows)
 {
-    struct core *core = core_make(1);
+    struct core *core = fold_core_make(1);
     struct batch batch = {0};
     cr_assert_not_null(batch_add_log(&batch, A, 0));
     add(&batch, A, 1, NOW_S, 2);
@@ -116,13 +68,13 @@ Test(batch, cursors_follow_the_rows)
             cases[i].row, b.whole);
     }
     batch_release(&batch);
-    core_drop(core);
+    fold_core_drop(core);
 }
 
 /* What arrived behind the end of a log that goes on is left for the next batch. */
 Test(batch, leaves_what_is_later_than_a_log_that_goes_on)
 {
-    struct core *core = core_make(1);
+    struct core *core = fold_core_make(1);
     struct batch batch = {0};
     struct batch_log *a = batch_add_log(&batch, A, 0);
     add(&batch, A, 1, NOW_S, 1);
@@ -138,14 +90,14 @@ Test(batch, leaves_what_is_later_than_a_log_that_goes_on)
     cr_expect_eq(batch.logs[1].to, 1u);
     cr_expect(batch.logs[1].more);
     batch_release(&batch);
-    core_drop(core);
+    fold_core_drop(core);
 }
 
 Test(batch, stops_a_log_at_an_entry_that_cannot_be_read)
 {
-    struct core *core = core_make(1);
+    struct core *core = fold_core_make(1);
     struct batch batch = {0};
-    struct log_entry *broken = entry_of(A, 2, NOW_S, 5);
+    struct log_entry *broken = fold_entry(A, 2, NOW_S, 5);
     broken->plain.n -= 3;
     cr_assert_not_null(batch_add_log(&batch, A, 0));
     add(&batch, A, 1, NOW_S, 2);
@@ -161,7 +113,7 @@ Test(batch, stops_a_log_at_an_entry_that_cannot_be_read)
     cr_expect_eq(batch_cursor(&batch, 0, (uint32_t)batch.n_rows).whole, 1u);
     cr_expect_eq(batch_cursor(&batch, 0, 3).whole, 1u);
     batch_release(&batch);
-    core_drop(core);
+    fold_core_drop(core);
 }
 
 /* ---- cuts ---- */
@@ -209,7 +161,7 @@ Test(batch, cuts_hold_every_task_once)
     static const unsigned partitions[] = {1, 4, 64};
     struct dice dice = dice_make(dice_seed());
     for (size_t i = 0; i < 12; i++) {
-        struct core *core = core_make(partitions[i % 3]);
+        struct core *core = fold_core_make(partitions[i % 3]);
         struct batch batch = {0};
         cr_assert_not_null(batch_add_log(&batch, A, 0));
         for (uint64_t n = 1; n <= 1 + i * 3; n++) {
@@ -221,14 +173,14 @@ Test(batch, cuts_hold_every_task_once)
         cut_all(core, &batch, 300);
         cut_all(core, &batch, UINT32_MAX / 100);
         batch_release(&batch);
-        core_drop(core);
+        fold_core_drop(core);
     }
 }
 
 /* A small fold is one transaction over all partitions, also where some get nothing. */
 Test(batch, a_small_fold_is_one_transaction)
 {
-    struct core *core = core_make(64);
+    struct core *core = fold_core_make(64);
     struct batch batch = {0};
     struct cutter cutter;
     struct cut cuts[PARTITIONS_MAX];
@@ -240,5 +192,5 @@ Test(batch, a_small_fold_is_one_transaction)
     cr_expect_eq(cutter_next(&cutter, 2000, cuts, &last), 64u);
     cr_expect(last);
     batch_release(&batch);
-    core_drop(core);
+    fold_core_drop(core);
 }

@@ -72,8 +72,8 @@ Test(key, others)
     check(&key, "t:{131}:state");
     key_fixed(&key, "0", "meta", (struct slice){NULL, 0});
     check(&key, "t:{0}:meta");
-    key_fixed(&key, "12", "once:", SLICE("00ff"));
-    check(&key, "t:{12}:once:00ff");
+    key_fixed(&key, "12", "log:", SLICE("00ff"));
+    check(&key, "t:{12}:log:00ff");
     key_visit_prefix(&key, "12", SLICE("a.b-c_d"));
     check(&key, "t:{12}:visit:a.b-c_d:");
     key_open_member(&key, SLICE("shop"), at(LEVEL_HOUR));
@@ -180,7 +180,8 @@ Test(key, no_site_and_no_page_forges_another)
 Test(key, no_bucket_reads_as_a_fixed_key)
 {
     static const char *const fixed[] = {"t:{0}:state", "t:{0}:open", "t:{0}:sites", "t:{0}:meta",
-        "t:{0}:once:", "t:{0}:visit:", "t:{0}:secret", "t:{0}:lock", "t:{0}:fence", "t:{0}:probe"};
+        "t:{0}:log:", "t:{0}:heads", "t:{0}:key:", "t:{0}:pass", "t:{0}:visit:", "t:{0}:secret",
+        "t:{0}:lock", "t:{0}:fence", "t:{0}:probe"};
     struct dice dice = dice_make(dice_seed());
     for (int i = 0; i < 2000; i++) {
         struct named named;

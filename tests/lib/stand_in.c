@@ -1,0 +1,123 @@
+#include "tests/lib/stand_in.h"
+
+#include "storage/base/clock.h"
+
+struct stand_in stand_in;
+
+int64_t __real_monotonic_us(void);
+int64_t __real_monotonic_ms(void);
+int64_t __wrap_monotonic_us(void);
+int64_t __wrap_monotonic_ms(void);
+
+int64_t __wrap_monotonic_us(void)
+{
+    return stand_in.now_us != NULL ? stand_in.now_us() : __real_monotonic_us();
+}
+
+int64_t __wrap_monotonic_ms(void)
+{
+    return stand_in.now_us != NULL ? stand_in.now_us() / 1000 : __real_monotonic_ms();
+}
+
+/* ---- questions ---- */
+
+enum redis_status __real_redis_ask(
+    struct redis *redis, struct buffer *out, int64_t deadline_ms, const struct reply **ret);
+enum redis_status __wrap_redis_ask(
+    struct redis *redis, struct buffer *out, int64_t deadline_ms, const struct reply **ret);
+enum redis_status __real_redis_ask_all(struct redis *redis, struct buffer *out, size_t n,
+    int64_t deadline_ms, redis_take_fn *take, void *data);
+enum redis_status __wrap_redis_ask_all(struct redis *redis, struct buffer *out, size_t n,
+    int64_t deadline_ms, redis_take_fn *take, void *data);
+
+enum redis_status __wrap_redis_ask(
+    struct redis *redis, struct buffer *out, int64_t deadline_ms, const struct reply **ret)
+{
+    if (stand_in.answer == NULL) {
+        return __real_redis_ask(redis, out, deadline_ms, ret);
+    }
+    const struct reply *reply = stand_in.answer(out, 0);
+    buffer_clear(out, SIZE_MAX);
+    if (reply == NULL) {
+        return REDIS_LOST;
+    }
+    *ret = reply;
+    return REDIS_OK_STATUS;
+}
+
+enum redis_status __wrap_redis_ask_all(struct redis *redis, struct buffer *out, size_t n,
+    int64_t deadline_ms, redis_take_fn *take, void *data)
+{
+    if (stand_in.answer == NULL) {
+        return __real_redis_ask_all(redis, out, n, deadline_ms, take, data);
+    }
+    bool ok = true;
+    for (size_t i = 0; ok && i < n; i++) {
+        const struct reply *reply = stand_in.answer(out, i);
+        ok = reply != NULL && take(data, i, reply);
+    }
+    buffer_clear(out, SIZE_MAX);
+    return ok ? REDIS_OK_STATUS : REDIS_LOST;
+}
+
+/* ---- connections ---- */
+
+struct redis *stand_in_redis(void)
+{
+    static char nothing;
+    return (struct redis *)(void *)&nothing;
+}
+
+bool __real_session_open(
+    struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n);
+bool __wrap_session_open(
+    struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n);
+void __real_session_close(struct session *session);
+void __wrap_session_close(struct session *session);
+void __real_redis_limit_silence(struct redis *redis, int64_t ms);
+void __wrap_redis_limit_silence(struct redis *redis, int64_t ms);
+
+bool __wrap_session_open(
+    struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n)
+{
+    if (stand_in.connect == NULL) {
+        return __real_session_open(session, core, deadline_ms, error, error_n);
+    }
+    session->redis = stand_in.connect() ? stand_in_redis() : NULL;
+    return session->redis != NULL;
+}
+
+void __wrap_session_close(struct session *session)
+{
+    if (stand_in.connect == NULL) {
+        __real_session_close(session);
+    }
+    session->redis = NULL;
+}
+
+void __wrap_redis_limit_silence(struct redis *redis, int64_t ms)
+{
+    if (stand_in.connect == NULL) {
+        __real_redis_limit_silence(redis, ms);
+    }
+}
+
+/* ---- transactions ---- */
+
+enum fold_end __real_transaction_run(struct transaction *tx, struct session *session,
+    const struct batch *batch, const struct cut *cuts, unsigned n_cuts, int trim,
+    int64_t deadline_ms, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err);
+enum fold_end __wrap_transaction_run(struct transaction *tx, struct session *session,
+    const struct batch *batch, const struct cut *cuts, unsigned n_cuts, int trim,
+    int64_t deadline_ms, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err);
+
+enum fold_end __wrap_transaction_run(struct transaction *tx, struct session *session,
+    const struct batch *batch, const struct cut *cuts, unsigned n_cuts, int trim,
+    int64_t deadline_ms, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err)
+{
+    if (stand_in.transaction == NULL) {
+        return __real_transaction_run(
+            tx, session, batch, cuts, n_cuts, trim, deadline_ms, heads, ret_log, ret_err);
+    }
+    return stand_in.transaction(batch, cuts, n_cuts, trim, heads, ret_log, ret_err);
+}

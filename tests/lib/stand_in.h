@@ -1,0 +1,31 @@
+/* stand_in.h - what a unit test puts in the place of the clock and of Redis.
+ *
+ * The unit tests are linked with --wrap for the functions below (UNIT_WRAP in the Makefile).  A
+ * member that is NULL leaves the real function in its place.  Each test is a process of its own, so
+ * none meets the stand-ins of another.
+ */
+#ifndef TESTS_LIB_STAND_IN_H
+#define TESTS_LIB_STAND_IN_H
+
+#include "storage/fold/transaction.h"
+#include "storage/redis/ask.h"
+
+struct stand_in {
+    /* of monotonic_us() and monotonic_ms() */
+    int64_t (*now_us)(void);
+    /* of redis_ask() and redis_ask_all(): the reply to the next command in @out, whatever the
+     * connection is.  NULL: the connection is lost. */
+    const struct reply *(*answer)(const struct buffer *out, size_t i);
+    /* of transaction_run() */
+    enum fold_end (*transaction)(const struct batch *batch, const struct cut *cuts, unsigned n_cuts,
+        int trim, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err);
+    /* of session_open(): may it connect?  With it session_close() only forgets the connection. */
+    bool (*connect)(void);
+};
+
+extern struct stand_in stand_in;
+
+/* A connection that is none. */
+struct redis *stand_in_redis(void);
+
+#endif

@@ -1,0 +1,325 @@
+#include "storage/fold/share.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/lib/commands.h"
+#include "tests/lib/fold_fixture.h"
+
+/* What a partition's share decides by the state that it has read, and what it writes of it. */
+TestSuite(share, .timeout = 60);
+
+#define A         "00000000000000aa"
+#define B         "00000000000000bb"
+#define ROWS      7
+#define NOW_MS    (FOLD_NOW_S * 1000)
+#define MINUTE_MS INT64_C(60000)
+
+static struct core *core;
+static struct fold_memory memory;
+static struct batch batch;
+static struct share *share;
+
+/* One partition, and the rows A1 A1 B7 B7 A3 A3 A3. */
+static void setup(void)
+{
+    core = fold_core_make(1);
+    share = share_new(core, &memory);
+    cr_assert_not_null(share);
+    cr_assert_not_null(batch_add_log(&batch, A, 0));
+    cr_assert(batch_add(&batch, fold_entry(A, 1, FOLD_NOW_S, 2)) &&
+              batch_add(&batch, fold_entry(A, 2, FOLD_NOW_S + 1, 0)) &&
+              batch_add(&batch, fold_entry(A, 3, FOLD_NOW_S + 2, 3)));
+    cr_assert_not_null(batch_add_log(&batch, B, 6));
+    cr_assert(batch_add(&batch, fold_entry(B, 7, FOLD_NOW_S + 1, 2)));
+    cr_assert(batch_finish(&batch, core));
+    cr_assert_eq(batch.n_rows, ROWS);
+}
+
+static void teardown(void)
+{
+    share_free(share);
+    batch_release(&batch);
+    fold_memory_forget(&memory);
+    known_users_release(&memory.users);
+    fold_core_drop(core);
+}
+
+/* What Redis has: fields of the partition's state. */
+struct state {
+    const char *cfg, *over, *users, *a, *b;
+};
+
+/* The share of rows [from, to) begins. */
+static void begin(uint32_t from, uint32_t to)
+{
+    struct cut cut = {.to_row = to};
+    while (cut.to < batch.tasks[0].n && batch.tasks[0].tasks[cut.to] >> 2 < to) {
+        cut.from += batch.tasks[0].tasks[cut.to] >> 2 < from;
+        cut.to++;
+    }
+    cr_assert(share_begin(share, &batch, &cut));
+}
+
+static bool take_state(const struct state *state)
+{
+    char st[ROLLUP_STATE_TEXT];
+    struct rollup_state closed = rollup_state_initial(zone_utc(), FOLD_NOW_S);
+    (void)rollup_state_print(&closed, st);
+    struct reply fields[] = {fold_text(state->cfg), fold_text(st), fold_text("v"), fold_text(NULL),
+        fold_text(state->over), fold_text(state->users), fold_text(state->a), fold_text(state->b)};
+    struct reply reply = fold_array(fields, 8);
+    return share_take(share, 0, &reply);
+}
+
+/* Nobody was seen before: each question but the state gets nils, or 0. */
+static void take_nothing(const struct command *question, size_t i)
+{
+    struct reply items[32] = {{.type = REPLY_NIL}};
+    struct reply reply = {.type = REPLY_INTEGER, .integer = 0};
+    if (command_is(question, 0, "HMGET")) {
+        cr_assert_leq(question->n, 32u);
+        reply = fold_array(items, question->n - 2);
+    } else {
+        cr_assert(command_is(question, 0, "EXISTS"));
+    }
+    cr_assert(share_take(share, i, &reply));
+}
+
+/* Ask, and answer. */
+static void look(const struct state *state)
+{
+    struct buffer out;
+    struct commands questions;
+    buffer_init(&out);
+    size_t n = share_write_questions(share, &out);
+    cr_assert(commands_read(&out, &questions));
+    cr_assert_eq(questions.n, n);
+    cr_assert_eq(questions.commands[0].n, 2u + STATE_FIELDS + 1 + 2);
+    cr_assert(command_is(&questions.commands[0], 2 + STATE_FIELDS + 1, A));
+    cr_assert(take_state(state));
+    for (size_t i = 1; i < n; i++) {
+        take_nothing(&questions.commands[i], i);
+    }
+    commands_release(&questions);
+    buffer_release(&out);
+}
+
+static enum share_look decide(const struct state *state, enum log_fate a, int64_t now_ms)
+{
+    enum log_fate fates[BATCH_LOGS] = {a, LOG_COUNTS};
+    uint32_t log = BATCH_LOGS;
+    look(state);
+    enum share_look result = share_decide(share, fates, now_ms, &log);
+    cr_expect_eq(log, result == SHARE_STALE ? 1u : BATCH_LOGS);
+    return result;
+}
+
+/* The value that the share's commands give a field of the state; "" if none. */
+static void written(const char *field, char ret[100])
+{
+    struct buffer out;
+    struct commands commands;
+    buffer_init(&out);
+    size_t n = share_write_commands(share, &out);
+    cr_assert(commands_read(&out, &commands));
+    cr_assert_eq(commands.n, n);
+    const struct command *first = &commands.commands[0];
+    cr_assert(command_is(first, 0, "HSET") && first->n % 2 == 0);
+    ret[0] = '\0';
+    for (size_t i = 2; i < first->n; i += 2) {
+        if (command_is(first, i, field)) {
+            cr_assert_lt(first->words[i + 1].n, 100u);
+            memcpy(ret, first->words[i + 1].p, first->words[i + 1].n);
+            ret[first->words[i + 1].n] = '\0';
+        }
+    }
+    commands_release(&commands);
+    buffer_release(&out);
+}
+
+static void expect_written(const char *field, const char *value, const char *what)
+{
+    char is[100];
+    written(field, is);
+    cr_expect_str_eq(is, value, "%s of %s", field, what);
+}
+
+/* ---- cursors ---- */
+
+static const struct {
+    const char *a, *b; /* cursors that were read */
+    uint32_t from, to; /* rows of the share */
+    enum share_look look;
+    size_t events;             /* counted */
+    const char *a_new, *b_new; /* cursors that are written; "": none */
+} decisions[] = {
+    {NULL, "6", 0, 7, SHARE_FOLDS, 7, "3", "7"},
+    {"1", "6", 0, 7, SHARE_FOLDS, 5, "3", "7"},
+    {"2", "6", 0, 7, SHARE_FOLDS, 5, "3", "7"},
+    /* some events of an entry are counted */
+    {"1:1", "6", 0, 7, SHARE_FOLDS, 6, "3", "7"},
+    {"3:2", "6", 0, 7, SHARE_FOLDS, 3, "3", "7"},
+    {"3:2", "7:1", 0, 7, SHARE_FOLDS, 2, "3", "7"},
+    {"3", "7:1", 0, 7, SHARE_FOLDS, 1, "", "7"},
+    {"3:3", "7", 0, 7, SHARE_FOLDS, 0, "3", ""},
+    /* one log is counted, or all are, or more than the batch has */
+    {"3", "6", 0, 7, SHARE_FOLDS, 2, "", "7"},
+    {"3", "7", 0, 7, SHARE_NOTHING, 0, "", ""},
+    {"9", "7:5", 0, 7, SHARE_FOLDS, 0, "", "7"},
+    {"9:1", "12", 0, 7, SHARE_NOTHING, 0, "", ""},
+    /* entries are missing */
+    {NULL, NULL, 0, 7, SHARE_STALE, 0, "", ""},
+    {NULL, "5", 0, 7, SHARE_STALE, 0, "", ""},
+    {"3", "6:1", 0, 7, SHARE_STALE, 0, "", ""},
+    {"3", "5", 0, 1, SHARE_STALE, 0, "", ""},
+    /* the cut is within an entry, behind one, and of what is left */
+    {NULL, "6", 0, 1, SHARE_FOLDS, 1, "1:1", ""},
+    {"1:1", "6", 0, 1, SHARE_NOTHING, 0, "", ""},
+    {"1:1", "6", 1, 3, SHARE_FOLDS, 2, "2", "7:1"},
+    {NULL, "6", 0, 2, SHARE_FOLDS, 2, "2", ""},
+    {"2", "7:1", 3, 6, SHARE_FOLDS, 3, "3:2", "7"},
+    {"3:2", "7", 6, 7, SHARE_FOLDS, 1, "3", ""},
+};
+
+Test(share, counts_what_no_cursor_says_is_counted, .init = setup, .fini = teardown)
+{
+    for (size_t i = 0; i < sizeof(decisions) / sizeof(decisions[0]); i++) {
+        struct state state = {.cfg = FOLD_CFG, .a = decisions[i].a, .b = decisions[i].b};
+        char what[40];
+        (void)snprintf(what, sizeof(what), "case %zu", i);
+        begin(decisions[i].from, decisions[i].to);
+        enum share_look result = decide(&state, LOG_COUNTS, NOW_MS);
+        cr_expect_eq(result, decisions[i].look, "%s: %d", what, result);
+        if (result == SHARE_FOLDS) {
+            cr_expect_eq(
+                share_events(share), decisions[i].events, "%s: %zu", what, share_events(share));
+            expect_written(A, decisions[i].a_new, what);
+            expect_written(B, decisions[i].b_new, what);
+        }
+    }
+}
+
+Test(share, counts_nothing_of_a_log_without_a_head, .init = setup, .fini = teardown)
+{
+    struct state state = {.cfg = FOLD_CFG, .b = "6"};
+    begin(0, ROWS);
+    cr_expect_eq(decide(&state, LOG_GONE, NOW_MS), SHARE_FOLDS);
+    cr_expect_eq(share_events(share), 2u);
+    expect_written(A, "", "a log that is gone");
+    expect_written(B, "7", "the other");
+    state.b = "7";
+    begin(0, ROWS);
+    cr_expect_eq(decide(&state, LOG_GONE, NOW_MS), SHARE_NOTHING);
+}
+
+/* ---- states ---- */
+
+Test(share, refuses_a_state_that_is_not_ours, .init = setup, .fini = teardown)
+{
+    struct state state = {.b = "6"};
+    begin(0, ROWS);
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_EMPTIED);
+    state.cfg = "other settings";
+    begin(0, ROWS);
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_CONFIG);
+}
+
+Test(share, takes_no_reply_that_is_none, .init = setup, .fini = teardown)
+{
+    struct state state = {.cfg = FOLD_CFG, .a = "x", .b = "6"};
+    struct reply error = {.type = REPLY_ERROR, .text = SLICE("ERR")};
+    struct reply items[7] = {{.type = REPLY_NIL}};
+    struct reply few = fold_array(items, 7);
+    struct buffer out;
+    buffer_init(&out);
+    begin(0, ROWS);
+    cr_assert_gt(share_write_questions(share, &out), 1u);
+    cr_expect_not(take_state(&state));
+    cr_expect_not(share_take(share, 0, &error));
+    cr_expect_not(share_take(share, 0, &few));
+    buffer_release(&out);
+}
+
+/* An index that is known holds for one generation of users. */
+Test(share, begins_again_when_a_user_was_forgotten, .init = setup, .fini = teardown)
+{
+    struct state state = {.cfg = FOLD_CFG, .users = "g1", .b = "6"};
+    known_users_generation(&memory.users, 0, SLICE("g1"));
+    known_users_add(&memory.users, 0, &batch.rows[0].visitor, 5, ACTIVE_DAY_NONE);
+    cr_assert_eq(batch.rows[0].user.n, 3u);
+    begin(0, ROWS);
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    state.users = "g2";
+    begin(0, ROWS);
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_AGAIN);
+    begin(0, ROWS);
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+}
+
+/* ---- over ---- */
+
+/* The instant that is written to `over`, and an id that never was there; -1: none. */
+static long long new_over(const char *was, int64_t now_ms)
+{
+    static char last[100];
+    struct state state = {.cfg = FOLD_CFG, .over = was, .b = "6"};
+    char is[100];
+    begin(0, ROWS);
+    cr_assert_eq(decide(&state, LOG_COUNTS, now_ms), SHARE_FOLDS);
+    written("over", is);
+    if (is[0] == '\0') {
+        return -1;
+    }
+    cr_expect_str_neq(is, last);
+    memcpy(last, is, sizeof(last));
+    cr_expect_eq(is[11], ' ');
+    return strtoll(is, NULL, 10);
+}
+
+Test(share, moves_over_on_or_gives_it_a_new_id, .init = setup, .fini = teardown)
+{
+    const int64_t minute_s = FOLD_NOW_S / 60 * 60; /* all events are in it */
+    char was[40];
+    cr_expect_eq(new_over(NULL, NOW_MS), minute_s - 60);
+    (void)snprintf(was, sizeof(was), "%011lld x", (long long)minute_s - 60);
+    cr_expect_eq(new_over(was, NOW_MS), -1, "it stays");
+    cr_expect_eq(new_over(was, NOW_MS + MINUTE_MS), minute_s);
+    (void)snprintf(was, sizeof(was), "%011lld x", (long long)minute_s);
+    cr_expect_eq(new_over(was, NOW_MS), -1, "minutes that end by it are not written to");
+    (void)snprintf(was, sizeof(was), "%011lld x", (long long)minute_s + 60);
+    cr_expect_eq(new_over(was, NOW_MS), minute_s + 60, "one of them is");
+    cr_expect_eq(new_over(was, NOW_MS + 5 * MINUTE_MS), minute_s + 4 * 60);
+}
+
+/* ---- where memory is full ---- */
+
+Test(share, says_what_it_has_read, .init = setup, .fini = teardown)
+{
+    static const char *const expected[] = {
+        "cfg", "=" FOLD_CFG, "ver", "=v", "kept", "-", "over", "-", "users", "=g", A, "-", B, "=6"};
+    struct state state = {.cfg = FOLD_CFG, .users = "g", .b = "6"};
+    struct buffer out;
+    struct commands words;
+    buffer_init(&out);
+    begin(0, ROWS);
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    cr_assert_eq(share_write_expected(share, &out), 17u);
+    struct buffer command;
+    buffer_init(&command);
+    buffer_append(&command, "*17\r\n", 5);
+    buffer_append(&command, out.p, out.n);
+    cr_assert(commands_read(&command, &words) && words.n == 1);
+    cr_expect(command_is(&words.commands[0], 0, "8"));
+    size_t at = 1;
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i += 2) {
+        at += command_is(&words.commands[0], at, "st") ? 2 : 0;
+        cr_expect(command_is(&words.commands[0], at, expected[i]), "%s", expected[i]);
+        cr_expect(command_is(&words.commands[0], at + 1, expected[i + 1]), "%s", expected[i]);
+        at += 2;
+    }
+    commands_release(&words);
+    buffer_release(&command);
+    buffer_release(&out);
+}
