@@ -53,8 +53,8 @@ static void ask_next_of(
     }
 }
 
-/* One in doubt, one known, one of the URL; then whoever there is, until the places are taken.  There
- * is always a place left for one of the URL. */
+/* One in doubt, one known, one of the URL; then whoever there is, until the places are taken.
+ * There is always a place left for one of the URL. */
 static void choose_asked(struct topology *t, bool troubled, struct asked *ret)
 {
     ret->n = 0;

@@ -62,7 +62,8 @@ int64_t topology_step(struct topology *topology);
 unsigned topology_version(const struct topology *topology);
 
 /* Copy the owner of a partition: its address, its id (of a node of a cluster; of a master its run
- * id; else ""), and how many replicas it has at least.  False: nobody, as far as is known. */
+ * id; else ""), and how many replicas it had at least when it was asked last.  False: nobody, as
+ * far as is known. */
 bool topology_owner(
     struct topology *topology, unsigned partition, struct cluster_node *ret) MUST_CHECK;
 

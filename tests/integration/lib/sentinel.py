@@ -79,6 +79,7 @@ class SentinelGroup:
                 assert int(fields["num-slaves"]) >= len(living) - 1 and fields["flags"] == "master", fields
             assert sum(s.is_master() for s in living) == 1, "one master"
             assert all(s.is_master() or s.in_sync() for s in living), "replicas in sync"
+            assert len(self.master().command("ROLE")[2]) == len(living) - 1, "replicas online, as the master says"
             return True
 
         wait_ready(ready, "master, replicas and Sentinels are ready", deadline_s)
@@ -96,7 +97,8 @@ class SentinelGroup:
     def failover(self):
         """An ordered failover; the new master, when all Sentinels name it and it is one."""
         old = self.master()
-        self.sentinels[0].command("SENTINEL", "FAILOVER", MASTER)
+        # a Sentinel looks at replicas each 10 s and may not trust one yet: NOGOODSLAVE
+        wait_ready(lambda: self.sentinels[0].command("SENTINEL", "FAILOVER", MASTER) == "OK", "an ordered failover", 20)
         return self.wait_new_master(old)
 
     def wait_new_master(self, old, deadline_s=20):
