@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-#include "storage/redis/endpoint.h"
+#include "storage/redis/url.h"
 
 #define URL_ROOM    512 /* bytes of one URL in a list */
 #define MAX_SERVERS 9   /* the most that storage takes */
@@ -19,6 +19,16 @@ static const char *behind(const char *text, const char *prefix)
     return strncmp(text, prefix, n) == 0 ? text + n : NULL;
 }
 
+/* A URL of several servers.  A malformed one is told what is wrong with it. */
+static const char *check_many(const char *url)
+{
+    struct redis_url parsed;
+    const char *fault = redis_url_parse(url, &parsed);
+    return fault != NULL                  ? fault
+           : parsed.kind == REDIS_CLUSTER ? "redis-cluster:// is not supported yet"
+                                          : "redis-sentinel:// is not supported yet";
+}
+
 const char *redis_url_check(const char *url)
 {
     static const char form[] = "redis://[user:password@]host:port[/db], unix:/path, or nothing for "
@@ -26,11 +36,8 @@ const char *redis_url_check(const char *url)
     if (*url == '\0') {
         return NULL;
     }
-    if (behind(url, "redis-cluster://") != NULL) {
-        return "redis-cluster:// is not supported yet";
-    }
-    if (behind(url, "redis-sentinel://") != NULL) {
-        return "redis-sentinel:// is not supported yet";
+    if (behind(url, "redis-cluster://") != NULL || behind(url, "redis-sentinel://") != NULL) {
+        return check_many(url);
     }
     const char *path = behind(url, "unix:");
     if (path != NULL) {
@@ -39,8 +46,8 @@ const char *redis_url_check(const char *url)
         }
         return path[0] == '/' && path[1] != '/' && path[1] != '\0' ? NULL : form;
     }
-    struct redis_endpoint endpoint;
-    return redis_endpoint_parse(url, &endpoint) ? NULL : form;
+    struct redis_url parsed;
+    return redis_url_parse(url, &parsed) == NULL ? NULL : form;
 }
 
 /* In a malformed URL nearly anything may be the password: show only what surely is none. */
@@ -111,19 +118,71 @@ static void mask_list(const char *urls, char *text, size_t room)
     }
 }
 
+/* ---- well-formed URLs ---- */
+
+/* Append to @text, which holds *used of @room bytes; what does not fit is cut off. */
+static void append(char *text, size_t room, size_t *used, const char *p, size_t n)
+{
+    size_t fits = n < room - *used - 1 ? n : room - *used - 1;
+    memcpy(text + *used, p, fits);
+    *used += fits;
+    text[*used] = '\0';
+}
+
+/* The password in the query of a Sentinel URL, NULL if there is none. */
+static const char *find_sentinel_password(const char *path)
+{
+    const char *at = strchr(path, '?');
+    while (at != NULL) {
+        const char *password = behind(at + 1, "sentinel_password=");
+        if (password != NULL) {
+            return password;
+        }
+        at = strchr(at + 1, '&');
+    }
+    return NULL;
+}
+
+/* Hide the password before the hosts, and the one behind "sentinel_password=". */
+static void mask_good(const char *url, char *text, size_t room)
+{
+    const char *authority = strstr(url, "://") + 3;
+    const char *end = url + strlen(url);
+    const char *path = authority + strcspn(authority, "/");
+    const char *at = memrchr(authority, '@', (size_t)(path - authority));
+    const char *secret = find_sentinel_password(path);
+    size_t used = 0;
+    text[0] = '\0';
+    if (at != NULL) {
+        append(text, room, &used, url, (size_t)(strchr(authority, ':') + 1 - url));
+        append(text, room, &used, hidden, sizeof(hidden) - 1);
+        url = at;
+    }
+    if (secret != NULL) {
+        append(text, room, &used, url, (size_t)(secret - url));
+        append(text, room, &used, hidden, sizeof(hidden) - 1);
+        url = secret + strcspn(secret, "&");
+    }
+    append(text, room, &used, url, (size_t)(end - url));
+}
+
+/* Is it a URL that storage can read, though --redis may not take it yet? */
+static bool is_well_formed(const char *url)
+{
+    struct redis_url parsed;
+    return behind(url, "unix:") == NULL && redis_url_parse(url, &parsed) == NULL;
+}
+
 void redis_url_mask(const char *url, char *text, size_t room)
 {
-    const char *userinfo = behind(url, "redis://");
-    const char *at = userinfo != NULL ? strrchr(userinfo, '@') : NULL;
-    if (redis_url_check(url) != NULL && strchr(url, ',') != NULL &&
-        redis_url_list_check(url) == NULL) {
+    if (is_well_formed(url)) {
+        mask_good(url, text, room);
+    } else if (redis_url_check(url) != NULL && strchr(url, ',') != NULL &&
+               redis_url_list_check(url) == NULL) {
         mask_list(url, text, room);
     } else if (redis_url_check(url) != NULL) {
         mask_malformed(url, text, room);
-    } else if (at == NULL) {
-        (void)snprintf(text, room, "%s", url);
     } else {
-        (void)snprintf(
-            text, room, "%.*s:%s%s", (int)(strchr(userinfo, ':') - url), url, hidden, at);
+        (void)snprintf(text, room, "%s", url); /* "" or unix: */
     }
 }

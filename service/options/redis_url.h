@@ -1,10 +1,12 @@
 /* redis_url.h - check the value of --redis before anybody connects, and show it without a password.
  *
- * Layer: service, pure.  Thread-safe.  storage/redis/endpoint.h says what the second form holds.
+ * Layer: service, pure.  Thread-safe.  storage/redis/url.h says what a URL holds.
  *
  *     ""                                       the embedded Redis
  *     redis://[user:password@]host:port[/db]   user may be empty; user and password percent-encoded
  *     unix:/path                               at most 107 bytes of path
+ *
+ * redis-cluster:// and redis-sentinel:// are understood and masked, and refused: not supported yet.
  */
 #ifndef SERVICE_OPTIONS_REDIS_URL_H
 #define SERVICE_OPTIONS_REDIS_URL_H

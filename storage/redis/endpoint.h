@@ -1,4 +1,4 @@
-/* endpoint.h - where Redis is, and as whom to log in: what a Redis URL says.
+/* endpoint.h - one server to connect to: where it is, and as whom to log in.
  *
  * Layer: storage, pure.  Thread-safe.
  */
@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "storage/base/compiler.h"
+#include "storage/redis/url.h"
 
 struct redis_endpoint {
     char unix_path[108]; /* "" for TCP */
@@ -18,15 +19,15 @@ struct redis_endpoint {
     struct resolver *resolver; /* of the host: set and owned by the code that connects; else NULL */
 };
 
-/* Read a URL of one of these forms:
- *
- *     redis://host:port
- *     redis://user:password@host:port/db
- *     unix:path
- *
- * The user may be empty, and "user:password@" and "/db" may be left out.  An IPv6 address stands in
- * brackets.  db is 0 to 100000.  Percent-escapes in user and password are decoded.  False, with
- * @ret untouched: @url is not such a URL. */
+/* Read a URL of one server, redis:// or unix: (url.h).  False, with @ret untouched: @url is not
+ * such a URL. */
 bool redis_endpoint_parse(const char *url, struct redis_endpoint *ret) MUST_CHECK;
+
+/* The server at @address, with the login that @url has for servers that hold data, and its
+ * database; or the Sentinel at @address, with the login for Sentinels. */
+void redis_endpoint_of_server(
+    const struct redis_url *url, const struct redis_address *address, struct redis_endpoint *ret);
+void redis_endpoint_of_sentinel(
+    const struct redis_url *url, const struct redis_address *address, struct redis_endpoint *ret);
 
 #endif

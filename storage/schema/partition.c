@@ -34,6 +34,11 @@ void partitions_make(unsigned n, struct partitions *ret)
     }
 }
 
+unsigned partition_slot(const struct partitions *parts, unsigned p)
+{
+    return crc16(parts->tag[p], strlen(parts->tag[p])) % SLOTS;
+}
+
 uint64_t page_hash(struct slice site, struct slice page)
 {
     /* A site has no NUL in it, so no two pairs make the same text. */

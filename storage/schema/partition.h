@@ -27,6 +27,9 @@ struct partitions {
 /* Find the tags of @n partitions, 1..PARTITIONS_MAX. */
 void partitions_make(unsigned n, struct partitions *ret);
 
+/* The slot of a cluster, 0 to 16383, in which all keys of partition @p lie. */
+unsigned partition_slot(const struct partitions *parts, unsigned p);
+
 /* The partition of a 64-bit hash.  Each partition has an equal range of hashes. */
 static inline unsigned partition_of(const struct partitions *parts, uint64_t hash)
 {

@@ -4,9 +4,11 @@ import random
 
 import pytest
 
+from lib.cluster import Cluster, server_missing
 from lib.clock import FakeClock, epoch, rfc3339
 from lib.proxy import CUTS, Fault, is_any
 from lib.resp import Resp, RespError, encode, frame_end, parse
+from lib.sentinel import SentinelGroup
 from lib.truth import Estimates, Model, collisions, is_close
 from lib.waiting import wait_until
 
@@ -173,3 +175,65 @@ def test_half_a_transaction_in_redis_s_file_is_none(start_redis):
     redis.kill()
     redis.start()
     assert [redis.command("EXISTS", key) for key in ("before", "half", "other", "behind")] == [1, 0, 0, 1]
+
+
+# Clusters and Sentinels
+
+NEEDS_SERVER = pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+
+
+@NEEDS_SERVER
+def test_a_cluster_fails_over_and_reshards(cleanup):
+    cluster = Cluster()
+    cleanup.append(cluster.stop)
+    cluster.start()
+    assert len(cluster.primaries()) == 3 and all(len(cluster.replicas_of(n)) == 1 for n in cluster.nodes[:3])
+    slot = cluster.nodes[0].command("CLUSTER", "KEYSLOT", "x")
+    source = cluster.owner(slot)
+    target = next(n for n in cluster.primaries() if n is not source)
+    for i in range(30):
+        source.command("SET", f"{{x}}{i}", i)
+
+    cluster.open_slot(slot, target)
+    assert cluster.move_keys(slot, source, target, most=10) == 10
+    gone = next(i for i in range(30) if not source.command("CLUSTER", "GETKEYSINSLOT", slot, 30).count(f"{{x}}{i}"))
+    with pytest.raises(RespError, match=f"ASK {slot} {target.address}"):
+        source.command("GET", f"{{x}}{gone}")
+    with pytest.raises(RespError, match="TRYAGAIN"):
+        source.command("MGET", *(f"{{x}}{i}" for i in range(30)))
+    assert cluster.move_keys(slot, source, target) == 20
+    cluster.close_slot(slot, target)
+    assert cluster.owner(slot, asked=source) is target and target.command("GET", "{x}29") == "29"
+    cluster.move_slots(slot, slot, source)
+    cluster.wait_ok()
+
+    replica = cluster.replicas_of(source)[0]
+    wait_until(lambda: replica.info("replication")["slave_repl_offset"] == source.info("replication")["master_repl_offset"], "in step")
+    source.pause()
+    wait_until(replica.is_primary, "promoted")
+    source.resume()
+    cluster.wait_ok()
+    assert cluster.owner(slot) is replica and replica.command("GET", "{x}7") == "7"
+    source.kill()
+    source.start()
+    cluster.wait_ok()
+    assert cluster.replicas_of(replica) == [source], "the node that it was"
+    cluster.failover(source)
+    cluster.wait_ok()
+    assert cluster.owner(slot) is source
+
+
+@NEEDS_SERVER
+def test_sentinels_fail_over(cleanup):
+    group = SentinelGroup()
+    cleanup.append(group.stop)
+    group.start()
+    old = group.master()
+    old.command("SET", "x", "1")
+    wait_until(lambda: group.servers[1].info("replication")["slave_repl_offset"] == old.info("replication")["master_repl_offset"], "in step")
+    old.kill()
+    new = group.wait_new_master(old)
+    assert new is group.servers[1] and new.command("GET", "x") == "1"
+    old.start()
+    group.wait_ok()
+    assert not old.is_master()

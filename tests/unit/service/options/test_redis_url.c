@@ -21,6 +21,47 @@ Test(redis_url, good_and_masked)
     }
 }
 
+Test(redis_url, several_servers_are_masked_and_not_supported_yet)
+{
+    static const char *const cases[][2] = {{"redis-cluster://a:1,b:2", "redis-cluster://a:1,b:2"},
+        {"redis-cluster://u:s%40,cret@a:1,[::1]", "redis-cluster://u:***@a:1,[::1]"},
+        {"redis-sentinel://:s3cret@a,b/m/2", "redis-sentinel://:***@a,b/m/2"},
+        {"redis-sentinel://a/m?sentinel_password=s3@cret",
+            "redis-sentinel://a/m?sentinel_password=***"},
+        {"redis-sentinel://u:s@a/m?sentinel_password=cret&sentinel_user=w",
+            "redis-sentinel://u:***@a/m?sentinel_password=***&sentinel_user=w"},
+        {"redis-sentinel://a/m?sentinel_user=?sentinel_password=w&sentinel_password=cret",
+            "redis-sentinel://a/m?sentinel_user=?sentinel_password=w&sentinel_password=***"},
+        {"redis-sentinel://u:s@a/m?sentinel_user=w&sentinel_password=cret",
+            "redis-sentinel://u:***@a/m?sentinel_user=w&sentinel_password=***"}};
+    char text[100];
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *fault = redis_url_check(cases[i][0]);
+        cr_expect(fault != NULL && strstr(fault, "not supported yet") != NULL, "%s", cases[i][0]);
+        redis_url_mask(cases[i][0], text, sizeof(text));
+        cr_expect_str_eq(text, cases[i][1]);
+    }
+    redis_url_mask(cases[4][0], text, 24);
+    cr_expect_str_eq(text, "redis-sentinel://u:***@");
+}
+
+Test(redis_url, malformed_ones_of_several_servers_say_why_and_show_no_password)
+{
+    static const char *const cases[][2] = {{"redis-cluster://u:s3cret@a/1", "no databases"},
+        {"redis-cluster://u:s3/cret@a", "user:password"},
+        {"redis-sentinel://a/m?sentinel_password=s3cret&x=1", "sentinel_password="},
+        {"redis-sentinel://u:s3cret@a", "name of the master"}};
+    char text[100];
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *fault = redis_url_check(cases[i][0]);
+        cr_expect(fault != NULL && strstr(fault, cases[i][1]) != NULL, "%s", cases[i][0]);
+        redis_url_mask(cases[i][0], text, sizeof(text));
+        cr_expect(strstr(text, "s3") == NULL && strstr(text, "cret") == NULL, "%s", text);
+    }
+}
+
 /* ---- what is refused ---- */
 
 Test(redis_url, refused)

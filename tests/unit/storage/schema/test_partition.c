@@ -65,6 +65,7 @@ Test(partition, tags_lie_in_equal_ranges_and_differ)
             unsigned slot = cluster_slot(slice_of(parts.tag[p]));
             cr_expect(slot >= p * SLOTS / n && slot < (p + 1) * SLOTS / n, "%u of %u: slot %u", p,
                 n, slot);
+            cr_expect_eq(partition_slot(&parts, p), slot, "%u of %u", p, n);
             cr_expect_eq(strspn(parts.tag[p], "0123456789"), strlen(parts.tag[p]));
             cr_expect(strlen(parts.tag[p]) > 0);
             for (unsigned q = 0; q < p; q++) {

@@ -1,0 +1,30 @@
+/* asker.h - asks real nodes and Sentinels on behalf of a topology.
+ *
+ * Layer: storage.  Not thread-safe, but for what topology_io says: it belongs to the topology's
+ * thread.
+ *
+ * Connections stay open for the next time, and are closed when nobody has asked for a minute.  The
+ * questions of one round are asked at the same time, each by a thread that lives as long as the
+ * question.  So a server that is silent delays no answer of another one.
+ */
+#ifndef STORAGE_CLUSTER_ASKER_H
+#define STORAGE_CLUSTER_ASKER_H
+
+#include "storage/cluster/question.h"
+#include "storage/redis/url.h"
+#include "storage/schema/partition.h"
+
+struct asker;
+
+/* Make an asker that logs in as @url says, and wants to know the owners of @partitions; both are
+ * copied.  NULL: out of memory. */
+struct asker *asker_new(
+    const struct redis_url *url, const struct partitions *partitions) MUST_CHECK;
+
+/* Free it when nothing is asked any more.  NULL is harmless. */
+void asker_free(struct asker *asker);
+
+/* The functions for topology_new(); their data is the asker. */
+extern const struct topology_io asker_io;
+
+#endif

@@ -1,0 +1,30 @@
+/* redirect.h - the errors by which a node of a cluster names another one: MOVED and ASK.
+ *
+ * Layer: storage, pure.  Thread-safe.
+ *
+ *     MOVED 3999 10.0.0.7:6381     the slot is that node's, from now on
+ *     ASK 3999 10.0.0.7:6381       this key, this once, behind ASKING
+ *
+ * Both say that nothing was done.
+ */
+#ifndef STORAGE_CLUSTER_REDIRECT_H
+#define STORAGE_CLUSTER_REDIRECT_H
+
+#include "storage/base/compiler.h"
+#include "storage/base/slice.h"
+#include "storage/redis/address.h"
+
+enum redirect_kind { REDIRECT_NONE, REDIRECT_MOVED, REDIRECT_ASK };
+
+struct redirect {
+    unsigned slot;
+    struct redis_address address; /* host "": a node that nobody knows how to reach */
+};
+
+/* Read the text of an error reply from the node at @asked_host.  An endpoint without a host is at
+ * @asked_host, with the port that the error names; an IPv6 address stands without brackets.
+ * REDIRECT_NONE: it is no such error, or a malformed one; @ret is untouched. */
+enum redirect_kind redirect_parse(
+    struct slice error, const char *asked_host, struct redirect *ret) MUST_CHECK;
+
+#endif

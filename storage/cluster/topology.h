@@ -1,0 +1,101 @@
+/* topology.h - which server has each partition: the map that all threads share.
+ *
+ * Layer: storage.  Thread-safe, but for what says otherwise.
+ *
+ * The URL tells what there is: one Redis, which has every partition for ever; a cluster, whose
+ * nodes share the partitions; or a master that Sentinels name, which has every partition until they
+ * name another one.  The map is kept by one thread, which asks nodes or Sentinels.  It learns from
+ * other threads, by hints, what they meet on their connections.
+ *
+ * How often the thread asks:
+ *
+ *     a hint, a partition not served, a map not settled    at most 5 times a second; after 10 s of
+ *                                                          trouble about twice a second
+ *     all is well                                          a cluster 5 to 15 s apart, Sentinels
+ *                                                          about 1 s apart
+ *
+ * A round asks 2 or 3 nodes of a cluster: one in doubt, one known, one of the URL, each by turns.
+ * No round is too late: it goes on while any partition is not served.
+ *
+ * A partition is served if its owner is known and not in doubt.  A node comes into doubt when a
+ * hint or a question finds it lost.  It leaves the doubt when a question reaches it, when a hint
+ * says that a connection stands, or when it owns nothing any more.
+ */
+#ifndef STORAGE_CLUSTER_TOPOLOGY_H
+#define STORAGE_CLUSTER_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "storage/base/compiler.h"
+#include "storage/cluster/question.h"
+#include "storage/redis/url.h"
+#include "storage/schema/partition.h"
+
+struct topology;
+
+/* ---- life ---- */
+
+/* Make the topology of @url; what is pointed to is copied, @io and @io_data must outlive it.  All
+ * partitions of one Redis are served at once, those of a cluster or a master by nobody yet.  NULL:
+ * no memory or no file descriptor. */
+struct topology *topology_new(const struct redis_url *url, const struct partitions *partitions,
+    const struct topology_io *io, void *io_data) MUST_CHECK;
+
+/* Start the thread.  For one Redis there is nothing to ask, and no thread.  False: no thread. */
+bool topology_start(struct topology *topology) MUST_CHECK;
+
+/* Interrupt what the thread asks, and end it.  Harmless without a thread. */
+void topology_stop(struct topology *topology);
+
+/* Free it, without a thread and with no other user.  NULL is harmless. */
+void topology_free(struct topology *topology);
+
+/* What the thread does over and over: ask, if it is time, and take what is answered.  Returns when
+ * to be called again, in milliseconds of the io's clock; a hint makes it earlier.  Only for the
+ * thread, and for tests, which have none. */
+int64_t topology_step(struct topology *topology);
+
+/* ---- the map ---- */
+
+/* A number that changes whenever a partition's owner does, be it to nobody. */
+unsigned topology_version(const struct topology *topology);
+
+/* Copy the owner of a partition: its address, its id (of a node of a cluster; of a master its run
+ * id; else ""), and how many replicas it had at least when it was asked last.  False: nobody, as
+ * far as is known. */
+bool topology_owner(
+    struct topology *topology, unsigned partition, struct cluster_node *ret) MUST_CHECK;
+
+/* How many partitions are not served.  Costs next to nothing. */
+unsigned topology_n_unserved(const struct topology *topology);
+
+/* Since when a partition is not served, by the io's clock; 0: it is. */
+int64_t topology_unserved_since(struct topology *topology, unsigned partition);
+
+/* Why partitions are not served, as far as is known: a text that names a server.  "" if all are, or
+ * nothing is known yet. */
+void topology_trouble(struct topology *topology, char text[TROUBLE_SIZE]);
+
+/* A descriptor that can be read after the version or what is served has changed, until
+ * topology_event_clear().  For the poll of one thread. */
+int topology_event_fd(const struct topology *topology);
+void topology_event_clear(struct topology *topology);
+
+/* ---- hints ---- */
+
+enum topology_hint {
+    HINT_MOVED,    /* MOVED: the partition belongs to the node at the address; that is believed */
+    HINT_LOST,     /* a connection to the node was refused, closed or reset */
+    HINT_SILENT,   /* something is asked of the node, and nothing has come for long */
+    HINT_DOWN,     /* the node says CLUSTERDOWN */
+    HINT_READONLY, /* the node takes no writes: READONLY, UNBLOCKED */
+    HINT_UP,       /* a connection to the node stands, and the node is the one that was meant */
+};
+
+/* Tell what happened on a connection to the node at @address; of MOVED, the address that it names.
+ * @partition counts for HINT_MOVED only.  Never waits. */
+void topology_hint(struct topology *topology, enum topology_hint hint, unsigned partition,
+    const struct redis_address *address);
+
+#endif

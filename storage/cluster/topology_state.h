@@ -1,0 +1,72 @@
+/* topology_state.h - what is inside of a topology, for the files that keep it.
+ *
+ * Layer: storage, private to topology.c, cluster_round.c and sentinel_round.c.
+ */
+#ifndef STORAGE_CLUSTER_TOPOLOGY_STATE_H
+#define STORAGE_CLUSTER_TOPOLOGY_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "storage/cluster/map_choice.h"
+#include "storage/cluster/sentinels.h"
+#include "storage/schema/partition.h"
+
+#define ASK_MS 300 /* for all questions of one go */
+
+/* What a round has left. */
+enum round_end {
+    ROUND_SETTLED, /* as far as this round could see */
+    ROUND_OPEN,    /* something must be asked again soon */
+};
+
+struct topology {
+    struct redis_url url;
+    unsigned n_partitions;
+    uint16_t slots[PARTITIONS_MAX];
+    const struct topology_io *io;
+    void *io_data;
+    int event_fd; /* eventfd: for the writer's poll */
+    int wake_fd;  /* eventfd: ends the thread's sleep */
+
+    _Atomic unsigned version;
+    _Atomic unsigned n_unserved;
+    atomic_bool stopping;
+
+    pthread_mutex_t lock;                /* a leaf; guards what follows up to `trouble` */
+    struct slot_map map;                 /* owned; its n_partitions is the topology's */
+    int64_t unserved_ms[PARTITIONS_MAX]; /* since when; 0: served */
+    bool hinted;                         /* since the last round began */
+    bool corrected;                      /* by a MOVED, since the last round began */
+    char trouble[TROUBLE_SIZE];
+
+    /* the thread's own */
+    pthread_t thread;
+    bool running;
+    bool hint_seen;      /* the next round is because of a hint */
+    int64_t last_ms;     /* when the last round began; INT64_MIN / 2: none has */
+    int64_t next_ms;     /* when the next one is due */
+    int64_t troubled_ms; /* since when rounds have left something; 0: the last one did not */
+    struct map_choice choice;
+    struct sentinels sentinels;
+    unsigned turn_doubted, turn_known, turn_seed;
+    struct redis_address heard[REDIS_SEEDS_MAX]; /* nodes to ask while there is no map */
+    size_t n_heard;
+};
+
+/* Put @map into place, and leave @map what was there before, for the caller to release.  Nodes that
+ * are in both stay in doubt.  With the lock held. */
+void topology_put(struct topology *topology, struct slot_map *map);
+
+/* Doubt the node, if it owns a partition, or trust it again.  With the lock held. */
+void topology_doubt(struct topology *topology, struct cluster_node *node, bool doubted);
+
+/* Remember why partitions are not served; the text is cut to fit.  With the lock held. */
+void topology_blame(
+    struct topology *topology, const struct redis_address *address, const char *error);
+
+/* One round: ask and take the answers.  Called without the lock. */
+enum round_end cluster_round(struct topology *topology, bool troubled);
+enum round_end sentinel_round(struct topology *topology, bool troubled);
+
+#endif

@@ -1,0 +1,133 @@
+#include "storage/cluster/view.h"
+
+#include <string.h>
+
+/* ---- lines of "name:value" ---- */
+
+/* The value of @name; p is NULL if there is no such line. */
+static struct slice info_find(struct slice text, const char *name)
+{
+    size_t n = strlen(name);
+    while (text.n > 0) {
+        const char *end = memchr(text.p, '\n', text.n);
+        struct slice line = {text.p, end == NULL ? text.n : (size_t)(end - text.p)};
+        text.p += line.n + (end != NULL);
+        text.n -= line.n + (end != NULL);
+        if (line.n > n && memcmp(line.p, name, n) == 0 && line.p[n] == ':') {
+            line.p += n + 1;
+            line.n -= n + 1;
+            line.n -= line.n > 0 && line.p[line.n - 1] == '\r';
+            return line;
+        }
+    }
+    return (struct slice){NULL, 0};
+}
+
+static int64_t info_number(struct slice text, const char *name)
+{
+    const struct reply value = {.type = REPLY_TEXT, .text = info_find(text, name)};
+    return reply_integer(&value, -1);
+}
+
+/* An id is 1 to 40 bytes without blanks and controls. */
+static bool id_take(struct slice text, char id[CLUSTER_ID_SIZE])
+{
+    if (text.n == 0 || text.n >= CLUSTER_ID_SIZE) {
+        return false;
+    }
+    for (size_t i = 0; i < text.n; i++) {
+        if ((unsigned char)text.p[i] <= ' ' || text.p[i] == 0x7f) {
+            return false;
+        }
+    }
+    memcpy(id, text.p, text.n);
+    id[text.n] = '\0';
+    return true;
+}
+
+/* ---- a node of a cluster ---- */
+
+bool cluster_view_take_id(struct cluster_view *view, const struct reply *reply)
+{
+    return reply->type == REPLY_TEXT && id_take(reply->text, view->id);
+}
+
+bool cluster_view_take_info(struct cluster_view *view, const struct reply *reply)
+{
+    if (reply->type != REPLY_TEXT) {
+        return false;
+    }
+    struct slice state = info_find(reply->text, "cluster_state");
+    view->ok = slice_equal(state, SLICE("ok"));
+    view->current_epoch = info_number(reply->text, "cluster_current_epoch");
+    view->my_epoch = info_number(reply->text, "cluster_my_epoch");
+    return state.p != NULL && view->current_epoch >= 0 && view->my_epoch >= 0;
+}
+
+/* ---- a server that may be the master ---- */
+
+bool role_view_take_role(struct role_view *view, const struct reply *reply)
+{
+    if (reply->type != REPLY_ARRAY || reply->n < 3 || reply->items[0].type != REPLY_TEXT) {
+        return false;
+    }
+    view->is_master = slice_equal(reply->items[0].text, SLICE("master"));
+    view->n_replicas =
+        view->is_master && reply->items[2].type == REPLY_ARRAY ? (unsigned)reply->items[2].n : 0;
+    return true;
+}
+
+bool role_view_take_info(struct role_view *view, const struct reply *reply)
+{
+    return reply->type == REPLY_TEXT && id_take(info_find(reply->text, "run_id"), view->run_id);
+}
+
+/* ---- a Sentinel ---- */
+
+/* The value of a field in a flat list of fields and values; NULL if it is not there. */
+static const struct reply *field_find(const struct reply *list, const char *name)
+{
+    for (size_t i = 0; list->type == REPLY_ARRAY && i + 1 < list->n; i += 2) {
+        if (list->items[i].type == REPLY_TEXT && slice_equal(list->items[i].text, slice_of(name))) {
+            return &list->items[i + 1];
+        }
+    }
+    return NULL;
+}
+
+/* The fields "ip", which may be a host's name, and "port". */
+static bool address_take(const struct reply *list, struct redis_address *ret)
+{
+    const struct reply *host = field_find(list, "ip");
+    const struct reply *port = field_find(list, "port");
+    int64_t number = port == NULL ? -1 : reply_integer(port, -1);
+    if (host == NULL || host->type != REPLY_TEXT || number <= 0 || number > 65535 ||
+        !redis_address_set_host(ret, host->text)) {
+        return false;
+    }
+    ret->port = (int)number;
+    return true;
+}
+
+bool sentinel_view_take_master(struct sentinel_view *view, const struct reply *reply)
+{
+    const struct reply *epoch = field_find(reply, "config-epoch");
+    view->known = false;
+    if (reply_is_error(reply, "ERR")) {
+        return true;
+    }
+    view->config_epoch = epoch == NULL ? -1 : reply_integer(epoch, -1);
+    view->known = view->config_epoch >= 0 && address_take(reply, &view->master);
+    return view->known;
+}
+
+void sentinel_view_take_others(struct sentinel_view *view, const struct reply *reply)
+{
+    view->n_others = 0;
+    for (size_t i = 0; reply->type == REPLY_ARRAY && i < reply->n; i++) {
+        if (view->n_others < REDIS_SEEDS_MAX &&
+            address_take(&reply->items[i], &view->others[view->n_others])) {
+            view->n_others++;
+        }
+    }
+}

@@ -1,0 +1,115 @@
+"""A master, its replicas and Sentinels on loopback.  `TALLYD_REDIS_SERVER=` names the server, as for lib/cluster.py."""
+
+import shutil
+
+from .cluster import TcpServer, free_ports, server_binary, wait_ready
+from .process import short_directory
+
+MASTER = "mymaster"
+DOWN_AFTER_MS = 1000
+
+
+class Server(TcpServer):
+    """A master or a replica."""
+
+    def __init__(self, root, number, port, options):
+        directory = root / f"s{number}"
+        super().__init__(directory, f"server{number}", port, [
+            server_binary(), "--port", port, "--bind", "127.0.0.1", "--dir", directory, "--save", "", "--loglevel", "notice",
+            "--repl-diskless-sync-delay", "0", *options])
+
+    def is_master(self):
+        return self.command("ROLE")[0] == "master"
+
+    def in_sync(self):
+        return self.info("replication").get("master_link_status") == "up"
+
+
+class Sentinel(TcpServer):
+    """A Sentinel: the server itself, with a configuration of its own that it rewrites."""
+
+    def __init__(self, root, number, port):
+        self.configuration = root / f"sentinel{number}.conf"
+        super().__init__(root / f"t{number}", f"sentinel{number}", port, [server_binary(), self.configuration, "--sentinel"])
+
+    def configure(self, master, quorum, failover_timeout_ms):
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.configuration.write_text(
+            f"port {self.port}\nbind 127.0.0.1\ndir {self.directory}\n"
+            f"sentinel monitor {MASTER} {master.host} {master.port} {quorum}\n"
+            f"sentinel down-after-milliseconds {MASTER} {DOWN_AFTER_MS}\n"
+            f"sentinel failover-timeout {MASTER} {failover_timeout_ms}\n")
+
+    def master_port(self):
+        return int(self.command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER)[1])
+
+    def master_fields(self):
+        flat = self.command("SENTINEL", "MASTER", MASTER)
+        return dict(zip(flat[::2], flat[1::2]))
+
+
+class SentinelGroup:
+    """servers[0] begins as the master, the others as its replicas."""
+
+    def __init__(self, replicas=1, sentinels=3, *, failover_timeout_ms=3000, options=()):
+        self.directory = short_directory()
+        ports = free_ports(1 + replicas + sentinels)
+        self.servers = [Server(self.directory, i, port, options) for i, port in enumerate(ports[:1 + replicas])]
+        self.sentinels = [Sentinel(self.directory, i, port) for i, port in enumerate(ports[1 + replicas:])]
+        self.failover_timeout_ms = failover_timeout_ms
+
+    def start(self):
+        first = self.servers[0].start()
+        for replica in self.servers[1:]:
+            replica.start().command("REPLICAOF", first.host, first.port)
+        for sentinel in self.sentinels:
+            sentinel.configure(first, len(self.sentinels) // 2 + 1, self.failover_timeout_ms)
+            sentinel.start()
+        return self.wait_ok()
+
+    def wait_ok(self, deadline_s=30):
+        """All Sentinels that run agree on the master and know each other; every replica that runs is in sync and known."""
+        living = [s for s in self.servers if s.alive()]
+        watching = [s for s in self.sentinels if s.alive()]
+
+        def ready():
+            assert len({s.master_port() for s in watching}) == 1, "Sentinels agree"
+            for fields in (s.master_fields() for s in watching):
+                assert int(fields["num-other-sentinels"]) == len(self.sentinels) - 1, fields
+                assert int(fields["num-slaves"]) >= len(living) - 1 and fields["flags"] == "master", fields
+            assert sum(s.is_master() for s in living) == 1, "one master"
+            assert all(s.is_master() or s.in_sync() for s in living), "replicas in sync"
+            assert len(self.master().command("ROLE")[2]) == len(living) - 1, "replicas online, as the master says"
+            return True
+
+        wait_ready(ready, "master, replicas and Sentinels are ready", deadline_s)
+        return self
+
+    def master(self):
+        """The server that the Sentinels name."""
+        port = next(s for s in self.sentinels if s.alive()).master_port()
+        return next(s for s in self.servers if s.port == port)
+
+    @property
+    def url(self):
+        return "redis-sentinel://" + ",".join(s.address for s in self.sentinels) + f"/{MASTER}"
+
+    def failover(self):
+        """An ordered failover; the new master, when all Sentinels name it and it is one."""
+        old = self.master()
+        # a Sentinel looks at replicas each 10 s and may not trust one yet: NOGOODSLAVE
+        wait_ready(lambda: self.sentinels[0].command("SENTINEL", "FAILOVER", MASTER) == "OK", "an ordered failover", 20)
+        return self.wait_new_master(old)
+
+    def wait_new_master(self, old, deadline_s=20):
+        def named():
+            ports = {s.master_port() for s in self.sentinels if s.alive()}
+            return len(ports) == 1 and old.port not in ports and self.master().is_master()
+
+        wait_ready(named, "the Sentinels name a new master", deadline_s)
+        return self.master()
+
+    def stop(self):
+        for process in [*self.sentinels, *self.servers]:
+            process.stop()
+        shutil.rmtree(self.directory, ignore_errors=True)
