@@ -40,6 +40,8 @@ struct merge_counts {
     size_t n_buckets, n_pages, n_members;
     size_t buckets_capacity, pages_capacity, members_capacity;
     struct index bucket_index, page_index;
+    uint64_t *expiries; /* hashes of the keys that were given one: see known_expiries.h */
+    size_t n_expiries, expiries_capacity;
 };
 
 struct merge_counts *merge_counts_new(enum key_kind kind)
@@ -57,6 +59,7 @@ void merge_counts_free(struct merge_counts *merge)
         free(merge->buckets);
         free(merge->pages);
         free(merge->members);
+        free(merge->expiries);
         index_release(&merge->bucket_index);
         index_release(&merge->page_index);
         free(merge);
@@ -65,7 +68,7 @@ void merge_counts_free(struct merge_counts *merge)
 
 void merge_counts_clear(struct merge_counts *merge)
 {
-    merge->n_buckets = merge->n_pages = merge->n_members = 0;
+    merge->n_buckets = merge->n_pages = merge->n_members = merge->n_expiries = 0;
     index_clear(&merge->bucket_index);
     index_clear(&merge->page_index);
 }
@@ -210,9 +213,11 @@ bool merge_counts_add(struct merge_counts *merge, const struct row *row, bool wh
 
 /* A bucket as it is written. */
 struct bucket_writer {
-    const struct merge_counts *merge;
+    struct merge_counts *merge;
     const struct site_bucket *bucket;
     const char *tag;
+    const struct known_expiries *known;
+    struct slice state;
     struct buffer *out;
     size_t n; /* commands */
 };
@@ -220,8 +225,17 @@ struct bucket_writer {
 /* Have @key expire with its bucket.  One that has an expiry keeps it: see retention_keep_s(). */
 static void write_expiry(struct bucket_writer *w, const struct key *key)
 {
+    struct merge_counts *merge = w->merge;
     int64_t expire_ms = w->bucket->target.expire_ms;
     if (expire_ms > 0) {
+        uint64_t hash = page_hash(w->state, (struct slice){key->p, key->n});
+        if (known_expiries_has(w->known, hash)) {
+            return;
+        }
+        if (array_reserve(&merge->expiries, &merge->expiries_capacity, merge->n_expiries,
+                sizeof(*merge->expiries))) { /* else it is set again */
+            merge->expiries[merge->n_expiries++] = hash;
+        }
         resp_head(w->out, 4);
         resp_text(w->out, "PEXPIREAT");
         resp_word(w->out, key->p, key->n);
@@ -288,36 +302,46 @@ static void write_sketch(
     write_expiry(w, &key);
 }
 
-static size_t write_bucket(const struct merge_counts *merge, const struct site_bucket *bucket,
-    const char *tag, struct buffer *out)
+static size_t write_bucket(struct bucket_writer *w)
 {
-    struct bucket_writer w = {merge, bucket, tag, out, 0};
+    const struct merge_counts *merge = w->merge;
+    const struct site_bucket *bucket = w->bucket;
     struct key key;
+    w->n = 0;
     key_bucket(
-        &key, tag, merge->kind, bucket->site, bucket->target.bucket, (struct slice){NULL, 0});
+        &key, w->tag, merge->kind, bucket->site, bucket->target.bucket, (struct slice){NULL, 0});
     for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
-        write_counter(&w, &key, merge->pages[p].page, merge->pages[p].views);
+        write_counter(w, &key, merge->pages[p].page, merge->pages[p].views);
     }
-    write_expiry(&w, &key);
+    write_expiry(w, &key);
     for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
         const struct page_count *page = &merge->pages[p];
-        write_sketch(&w, page, KEY_UV, page->n_visitors);
-        write_sketch(&w, page, KEY_IP, page->n_addresses);
+        write_sketch(w, page, KEY_UV, page->n_visitors);
+        write_sketch(w, page, KEY_IP, page->n_addresses);
     }
-    return w.n;
+    return w->n;
 }
 
-size_t merge_counts_write(
-    const struct merge_counts *merge, const char *tag, int64_t now_ms, struct buffer *out)
+size_t merge_counts_write(struct merge_counts *merge, const char *tag, int64_t now_ms,
+    const struct known_expiries *known, struct slice state, struct buffer *out)
 {
     size_t n = 0;
+    merge->n_expiries = 0;
     for (size_t i = 0; i < merge->n_buckets; i++) {
         int64_t expire_ms = merge->buckets[i].target.expire_ms;
         if (expire_ms == 0 || now_ms < expire_ms) { /* else PEXPIREAT would delete it at once */
-            n += write_bucket(merge, &merge->buckets[i], tag, out);
+            struct bucket_writer w = {merge, &merge->buckets[i], tag, known, state, out, 0};
+            n += write_bucket(&w);
         }
     }
     return n;
+}
+
+void merge_counts_learn(const struct merge_counts *merge, struct known_expiries *known)
+{
+    for (size_t i = 0; i < merge->n_expiries; i++) {
+        known_expiries_add(known, merge->expiries[i]);
+    }
 }
 
 void merge_counts_targets(const struct merge_counts *merge,

@@ -9,6 +9,7 @@
 #define STORAGE_FOLD_MERGE_COUNTS_H
 
 #include "storage/base/buffer.h"
+#include "storage/fold/known_expiries.h"
 #include "storage/schema/hashed_event.h"
 #include "storage/schema/key.h"
 #include "storage/time/write_plan.h"
@@ -28,10 +29,14 @@ bool merge_counts_add(struct merge_counts *merge, const struct row *row, bool wh
     const struct write_target *targets, unsigned n_targets) MUST_CHECK;
 
 /* Append the commands to @out, and return how many they are: HINCRBY (minutes) or ZINCRBY (coarser
- * buckets), PFADD, and PEXPIREAT NX where a target has an expiry.  A bucket whose time is over at
- * @now_ms (Redis's clock) is passed over. */
-size_t merge_counts_write(
-    const struct merge_counts *merge, const char *tag, int64_t now_ms, struct buffer *out);
+ * buckets), PFADD, and PEXPIREAT NX where a target has an expiry that is not @known under @state,
+ * the text of the rollup's state.  A bucket whose time is over at @now_ms (Redis's clock) is passed
+ * over. */
+size_t merge_counts_write(struct merge_counts *merge, const char *tag, int64_t now_ms,
+    const struct known_expiries *known, struct slice state, struct buffer *out);
+
+/* The commands were carried out: remember the expiries that they set. */
+void merge_counts_learn(const struct merge_counts *merge, struct known_expiries *known);
 
 /* Call @visit for each bucket that something was counted in. */
 void merge_counts_targets(const struct merge_counts *merge,

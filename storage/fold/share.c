@@ -14,6 +14,7 @@ void fold_memory_forget(struct fold_memory *memory)
 {
     announced_forget(&memory->announced);
     known_users_forget_all(&memory->users);
+    known_expiries_forget(&memory->expiries);
 }
 
 struct share *share_new(struct core *core, struct fold_memory *memory)

@@ -17,6 +17,7 @@
 #include "storage/fold/announced.h"
 #include "storage/fold/batch.h"
 #include "storage/fold/cut.h"
+#include "storage/fold/known_expiries.h"
 #include "storage/fold/known_users.h"
 #include "storage/schema/partition_state.h"
 
@@ -24,6 +25,7 @@
 struct fold_memory {
     struct announced announced;
     struct known_users users;
+    struct known_expiries expiries;
     char id[33];    /* random: ids that are new begin with it.. */
     uint64_t n_ids; /* ..and end with this number */
 };

@@ -135,8 +135,11 @@ size_t share_write_commands(struct share *s, struct buffer *out)
     announce_sites(s);
     n += write_members(s, &s->open, "open", out);
     n += write_members(s, &s->sites, "sites", out);
-    n += merge_counts_write(s->counts, s->tag, s->now_ms, out);
-    n += merge_counts_write(s->starts, s->tag, s->now_ms, out);
+    char text[ROLLUP_STATE_TEXT];
+    rollup_state_print(&s->view.state, text);
+    const struct known_expiries *known = &s->memory->expiries;
+    n += merge_counts_write(s->counts, s->tag, s->now_ms, known, slice_of(text), out);
+    n += merge_counts_write(s->starts, s->tag, s->now_ms, known, slice_of(text), out);
     n += merge_visits_write(s->visits, s->tag, out);
     n += merge_activity_write(s->activity, s->tag, s->now_ms, out);
     s->seen_reply = n;
@@ -181,6 +184,8 @@ void share_learn(struct share *s)
     learn_members(s, &s->open);
     learn_members(s, &s->sites);
     merge_activity_users(s->activity, learn_user, s);
+    merge_counts_learn(s->counts, &s->memory->expiries);
+    merge_counts_learn(s->starts, &s->memory->expiries);
 }
 
 size_t share_events(const struct share *s)

@@ -74,6 +74,7 @@ void transaction_free(struct transaction *tx)
     }
     transaction_forget(tx);
     known_users_release(&tx->memory.users);
+    known_expiries_release(&tx->memory.expiries);
     look_release(&tx->looks[0]);
     look_release(&tx->looks[1]);
     buffer_release(&tx->out);

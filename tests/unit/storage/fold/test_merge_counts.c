@@ -90,14 +90,16 @@ static const char *find_twice(struct text_lines *lines)
     return NULL;
 }
 
+static const struct known_expiries none;
+
 /* The commands as lines.  A fault, or NULL. */
-static const char *written(const struct merge_counts *merge, struct text_lines *ret)
+static const char *written(struct merge_counts *merge, struct text_lines *ret)
 {
     struct buffer out;
     struct commands commands;
     const char *fault = NULL;
     buffer_init(&out);
-    size_t n = merge_counts_write(merge, TAG, NOW_S * 1000, &out);
+    size_t n = merge_counts_write(merge, TAG, NOW_S * 1000, &none, SLICE("state"), &out);
     if (!commands_read(&out, &commands) || commands.n != n) {
         fault = "no commands, or another number of them";
     }
@@ -204,7 +206,7 @@ Test(merge_counts, commands_of_a_small_fold)
         write_plan_at(&plan, rows[i].at_s);
         cr_assert(merge_counts_add(merge, &rows[i], false, plan.targets, plan.n));
     }
-    cr_expect_eq(merge_counts_write(merge, TAG, NOW_S * 1000, &out), 4u);
+    cr_expect_eq(merge_counts_write(merge, TAG, NOW_S * 1000, &none, SLICE("state"), &out), 4u);
     cr_expect(slice_equal((struct slice){out.p, out.n},
                   SLICE("*4\r\n$7\r\nHINCRBY\r\n$27\r\nt:{7}:pv:shop:m202611201517\r\n$2\r\n/"
                         "a\r\n$1\r\n2\r\n"
@@ -235,6 +237,38 @@ Test(merge_counts, visits)
     cr_expect_str_eq(lines.lines[0], "t:{7}:vv:shop:m202611201517: H /a + 1");
     cr_expect_str_eq(lines.lines[1], "t:{7}:vv:shop:m202611201517: H  + 1");
     text_lines_release(&lines);
+    merge_counts_free(merge);
+}
+
+static size_t commands_with(
+    struct merge_counts *merge, const struct known_expiries *known, struct slice state)
+{
+    struct buffer out;
+    buffer_init(&out);
+    size_t n = merge_counts_write(merge, TAG, NOW_S * 1000, known, state, &out);
+    buffer_release(&out);
+    return n;
+}
+
+/* What is written late gets its expiry once, as long as no rollup may have made a key anew. */
+Test(merge_counts, an_expiry_is_set_once)
+{
+    const struct row row = row_of("shop", "/a", NOW_S - 40 * 86400, 1, 2);
+    struct merge_counts *merge = merge_counts_new(KEY_PV);
+    struct known_expiries known = {0};
+    struct write_plan plan;
+    plan_make(&plan);
+    write_plan_at(&plan, row.at_s);
+    cr_assert(merge_counts_add(merge, &row, false, plan.targets, plan.n));
+    size_t first = commands_with(merge, &known, SLICE("state"));
+    cr_expect_eq(commands_with(merge, &known, SLICE("state")), first, "it was not carried out");
+    merge_counts_learn(merge, &known);
+    size_t again = commands_with(merge, &known, SLICE("state"));
+    cr_expect_geq(first, again + 3, "%zu, then %zu", first, again);
+    cr_expect_eq(commands_with(merge, &known, SLICE("another")), first);
+    known_expiries_forget(&known);
+    cr_expect_eq(commands_with(merge, &known, SLICE("state")), first);
+    known_expiries_release(&known);
     merge_counts_free(merge);
 }
 
