@@ -22,7 +22,7 @@
 #define PACE_MAX_US 4500
 
 /* Zeroed: nothing is known, the limit is PACE_START_US. */
-#define PACE_START_US 2000
+#define PACE_START_US 1500
 struct pace {
     uint32_t limit_us;                  /* 0: nothing known */
     uint64_t estimated_us, measured_us; /* sums that forget */

@@ -145,7 +145,8 @@ def test_permissions_are_the_commands_that_the_source_names(redis):
     """No command is missing, none is allowed for nothing."""
     known = {str(name).upper() for name in redis.command("COMMAND", "LIST")}
     named = set()
-    for path in [*(ROOT / "storage").rglob("*.c"), *(ROOT / "storage/lua").glob("*.lua")]:
+    sources = [p for p in (ROOT / "storage").rglob("*.c") if p.parent.name != "cluster"]  # no URL leads there yet
+    for path in [*sources, *(ROOT / "storage/lua").glob("*.lua")]:
         named |= set(re.findall(r"""["']([A-Z_]{3,})["']""", path.read_text())) & known
     named -= {"AUTH", "SELECT"}  # always allowed; only with a database number in the URL
     named -= {"READONLY"}  # an error's code

@@ -206,7 +206,7 @@ def without_redis():
 @pytest.fixture(scope="module")
 def without_answers():
     """A tallyd whose Redis takes everything and answers nothing; `beside` is another one that is answered."""
-    redis = Redis().start()
+    redis = Redis(appendonly=True).start()
     proxy = Proxy(redis.directory, redis.path)
     daemon = Tallyd("--request-timeout", "1s", "--readers", "1", *TALLYD_ARGS[2:], redis=proxy, name="unheard")
     try:

@@ -8,7 +8,7 @@ import pytest
 
 from lib.client import query
 from lib.log import OfAFold, is_append
-from lib.process import Tallyd
+from lib.process import Redis, Tallyd
 from lib.proxy import Fault, Proxy
 from lib.waiting import wait_until
 
@@ -57,7 +57,8 @@ def of_a_request(args):
 
 
 @pytest.fixture(scope="module")
-def behind_a_proxy(redis):
+def behind_a_proxy():
+    redis = Redis(appendonly=True).start()  # it loses nothing, so a deletion does not wait
     proxy = Proxy(redis.directory, redis.path)
     tallyd = Tallyd("--partitions", "2", "--request-timeout", "2s", redis=proxy, name="behind-a-proxy")
     try:
@@ -65,6 +66,7 @@ def behind_a_proxy(redis):
     finally:
         tallyd.stop()
         proxy.close()
+        redis.stop()
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +157,7 @@ def about(*names):
     ("DELETE", "/users/u1", None, about(b"u1", b"u2"))], ids=["write a page set", "delete it", "forget"])
 def test_refused_after_an_answer_that_was_lost(start_redis, start_proxy, start_tallyd, method, path, body, match, text):
     """The first try was applied, its answer is lost, and the second one is refused: that it was is no reason for a 503."""
-    redis = start_redis()
+    redis = start_redis(appendonly=True)
     proxy = start_proxy(redis)
     http = start_tallyd("--request-timeout", "2s", "--readers", "1", redis=proxy).client()
     http.accept([{"page": "/", "user": "u1"}])

@@ -227,7 +227,8 @@ def test_a_question_for_top_pages_takes_three_round_trips(start_proxy, start_tal
     def sent(name):
         return list(proxy.commands).count(name)
 
-    pages_of(http, **asked)
+    pages_of(http, **asked)  # counts what was appended
+    pages_of(http, **asked)  # learns which logs there are
     proxy.commands.clear()  # it holds the last ones only
     taken = []
     thread = threading.Thread(target=lambda: taken.append(pages_of(http, **asked)), daemon=True)
