@@ -10,8 +10,9 @@
 #include "storage/log/writer_state.h"
 
 #define ENTRY_EVENTS_MAX 10000
-#define KEYED_EVENTS_MAX 1000 /* of an entry with keys: each is two arguments of a script */
-#define LIMITS_MAX       1000 /* taken at once */
+#define ENTRY_BYTES_MAX  524288 /* Redis copies them: a ms or two.  One request may be longer */
+#define KEYED_EVENTS_MAX 1000   /* of an entry with keys: each is two arguments of a script */
+#define LIMITS_MAX       1000   /* taken at once */
 
 /* ---- what waits ---- */
 
@@ -58,10 +59,11 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
 }
 
 /* An entry of requests with a key is kept small, or ends before them; no entry is much larger than
- * @room. */
+ * @room, and none of several requests much larger than Redis copies in a moment. */
 static size_t most_events(const struct job_queue *queue, size_t room)
 {
     size_t events = 0;
+    size_t bytes = 0;
     size_t most = room < ENTRY_EVENTS_MAX ? room : ENTRY_EVENTS_MAX;
     for (const struct storage_job *job = queue->first; job != NULL && events < most;
          job = job->next) {
@@ -69,6 +71,8 @@ static size_t most_events(const struct job_queue *queue, size_t room)
             return events < KEYED_EVENTS_MAX ? KEYED_EVENTS_MAX : events;
         }
         events += job->cost;
+        bytes += job->chunk.n;
+        most = bytes >= ENTRY_BYTES_MAX ? events : most;
     }
     return most;
 }
