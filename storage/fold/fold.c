@@ -29,7 +29,6 @@ struct fold {
     int64_t not_before_us;        /* the next fold, also if it is asked for.. */
     int64_t again_us;             /* ..and also if much waits */
     _Atomic int64_t ns_per_event; /* of the last folds */
-    _Atomic size_t limit;         /* so many events may wait */
     _Atomic int64_t asked_ms;     /* the last question, CLOCK_MONOTONIC */
     int64_t next_poll_ms;
     _Atomic bool is_awake; /* it knows that something waits, or is at work */
@@ -46,7 +45,7 @@ struct fold {
 
 static bool is_much(const struct fold *fold)
 {
-    int64_t half = (int64_t)atomic_load(&fold->limit) / 2;
+    int64_t half = (int64_t)atomic_load(&fold->unfolded->limit) / 2;
     return atomic_load(&fold->core->stats.log_events) >= half ||
            atomic_load(&fold->core->stats.log_bytes) >= BYTES_MAX;
 }
@@ -62,9 +61,7 @@ static void set_limit(struct fold *fold)
         size_t asked = (size_t)(ASKED_US * 1000 / atomic_load(&fold->ns_per_event));
         limit = asked < LIMIT_MIN ? LIMIT_MIN : asked < limit ? asked : limit;
     }
-    if (atomic_exchange(&fold->limit, limit) != limit) {
-        unfolded_limit(fold->unfolded, limit);
-    }
+    unfolded_limit(fold->unfolded, limit);
 }
 
 /* A transaction was done. */
@@ -186,7 +183,7 @@ static void run(struct fold *fold, bool asked)
     int64_t begun_us = monotonic_us();
     int64_t events = atomic_load(&fold->core->stats.fold_events);
     enum round_reach reach = reach_of(fold, asked);
-    size_t half = atomic_load(&fold->limit) / 2; /* so that more may come in meanwhile */
+    size_t half = atomic_load(&fold->unfolded->limit) / 2; /* so that more may come in meanwhile */
     fold->round.events_max = half < BATCH_EVENTS ? half : BATCH_EVENTS;
     enum storage_err err = round_run(&fold->round, reach);
     int64_t now_us = monotonic_us();
@@ -271,8 +268,8 @@ struct fold *fold_start(struct core *core, struct unfolded *unfolded, struct see
     fold->hold_ms = hold_ms == NULL ? 0 : strtol(hold_ms, NULL, 10);
     fold->next_poll_ms = monotonic_ms() + POLL_MS;
     atomic_store(&fold->ns_per_event, FIRST_NS);
-    atomic_store(&fold->limit, 2 * BATCH_EVENTS);
     atomic_store(&fold->asked_ms, INT64_MIN / 2);
+    set_limit(fold);
     bool ok = round_init(&fold->round, core, unfolded, seen_fold);
     fold->round.moved = moved;
     fold->round.moved_data = fold;

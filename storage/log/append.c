@@ -96,9 +96,8 @@ static bool entry_is_safe(const struct appender *a, const struct log_entry *entr
            (go_back_ms(a) == 0 || entry->answered_ms + go_back_ms(a) <= a->proved_ms);
 }
 
-void appender_let_go(struct appender *a, int64_t now_ms)
+void appender_let_go(struct appender *a)
 {
-    (void)now_ms;
     while (a->first != NULL && entry_is_safe(a, a->first)) {
         struct log_entry *entry = a->first;
         a->first = entry->next;

@@ -53,7 +53,7 @@ bool appender_take_reply(struct appender *a, const struct reply *reply) MUST_CHE
 void appender_lost(struct appender *a);
 
 /* Let go of what is safe. */
-void appender_let_go(struct appender *a, int64_t now_ms);
+void appender_let_go(struct appender *a);
 
 /* Earliest deadline of a job, or time of the next heartbeat; INT64_MAX: none. */
 int64_t appender_due_ms(const struct appender *a, bool connected);

@@ -188,7 +188,7 @@ static void work(struct writer *w)
     }
     limiter_finish(&w->limiter);
     answer_late(w, now_ms); /* after sending: Redis works while clients are answered */
-    appender_let_go(&w->appender, now_ms);
+    appender_let_go(&w->appender);
     if (w->lost) {
         writer_disconnect(w, now_ms);
     }

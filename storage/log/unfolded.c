@@ -25,7 +25,7 @@ static size_t room(const struct unfolded *u)
 {
     int64_t since_ms = u->moved_ms > u->oldest_ms ? u->moved_ms : u->oldest_ms;
     bool stalls = u->n > 0 && monotonic_ms() - since_ms >= UNFOLDED_STALL_MS;
-    size_t limit = stalls ? UNFOLDED_EVENTS_MAX : u->limit;
+    size_t limit = stalls ? UNFOLDED_EVENTS_MAX : atomic_load(&u->limit);
     return u->n_events >= limit || u->n_bytes >= UNFOLDED_BYTES_MAX ? 0 : limit - u->n_events;
 }
 
@@ -115,7 +115,7 @@ size_t unfolded_room(struct unfolded *u)
 void unfolded_limit(struct unfolded *u, size_t events)
 {
     pthread_mutex_lock(&u->lock);
-    u->limit = events < UNFOLDED_EVENTS_MAX ? events : UNFOLDED_EVENTS_MAX;
+    atomic_store(&u->limit, events < UNFOLDED_EVENTS_MAX ? events : UNFOLDED_EVENTS_MAX);
     unfolded_tell_room(u);
     pthread_mutex_unlock(&u->lock);
 }

@@ -24,11 +24,11 @@ struct unfolded {
     struct log_entry **entries; /* [first .. first + n), in order of number; owned references */
     size_t first, n, capacity;
     size_t n_events, n_bytes;
-    size_t limit;      /* of events, while folds get on */
-    int64_t moved_ms;  /* CLOCK_MONOTONIC: when one last did */
-    bool was_full;     /* somebody was told that there is no room */
-    uint64_t last;     /* number of the last entry that was put in; 0: none of this log */
-    int64_t oldest_ms; /* CLOCK_MONOTONIC: since when the first one waits */
+    _Atomic size_t limit; /* of events, while folds get on; written under the lock */
+    int64_t moved_ms;     /* CLOCK_MONOTONIC: when one last did */
+    bool was_full;        /* somebody was told that there is no room */
+    uint64_t last;        /* number of the last entry that was put in; 0: none of this log */
+    int64_t oldest_ms;    /* CLOCK_MONOTONIC: since when the first one waits */
 
     void (*arrived)(
         void *data); /* called, without the lock, when an entry was put in; NULL: nobody */

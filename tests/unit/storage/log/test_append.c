@@ -397,7 +397,7 @@ static void turn(void)
     }
     fail_late(job_queue_take_late(&w.queue, now_ms()));
     appender_answer_late(&w.appender, now_ms());
-    appender_let_go(&w.appender, now_ms());
+    appender_let_go(&w.appender);
     if (w.is_connected && w.must_fail) {
         disconnect();
     }
