@@ -42,6 +42,7 @@ struct core {
     _Atomic bool ready;           /* the writer's connection stands and the schema was checked */
     _Atomic bool refusing;        /* Redis has been away for a while: refuse new jobs at once */
     _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve */
+    _Atomic bool emptied; /* a partition has no state: the writer prepares all of them anew */
     _Atomic bool stopping;
     _Atomic int64_t go_back_ms;     /* how far Redis can go back when it crashes; 0: it cannot */
     const char *durability_warning; /* the writer's: what was told of that; static, NULL: nothing */

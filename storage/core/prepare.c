@@ -410,6 +410,7 @@ bool session_prepare(struct session *session, struct core *core, struct replaced
         (void)snprintf(error, error_n, "out of memory");
         return false;
     }
+    atomic_store(&core->emptied, false); /* before it is looked: what is lost later counts again */
     p->core = core;
     p->replaced = replaced;
     p->error = error;

@@ -204,8 +204,8 @@ static enum fold_end decide(struct transaction *tx, bool *ret_again, bool *ret_a
             atomic_store(&tx->core->settings_differ, true);
             *ret_err = STORAGE_CONFIG;
             return FOLD_ERR;
-        case SHARE_EMPTIED: /* the writer prepares it anew */
-            atomic_store(&tx->core->settings_differ, true);
+        case SHARE_EMPTIED:
+            atomic_store(&tx->core->emptied, true);
             return FOLD_LOST;
         case SHARE_NOMEM:
             *ret_err = STORAGE_NOMEM;

@@ -9,7 +9,7 @@
 #define ROUNDS_MAX 2    /* of limits under way at once, but for those that go with an entry */
 #define FULL_MS    50   /* while no entry may be made: how often it is seen whether folds stall */
 #define LOOK_MS    50   /* while no entry can begin: how often deadlines are looked at */
-#define DIFFER_MS  1000 /* how often the settings are looked at that other threads have found */
+#define DIFFER_MS  1000 /* how often it is seen what other threads have found of the data */
 #define SILENCE_MS 5000 /* no reply for so long: the connection is dead, or as good as */
 
 /* Whose a reply is. */
@@ -160,12 +160,13 @@ bool writer_look(void *data)
     return !must_end(w, &stop);
 }
 
-/* Must the connection be given up?  Also where another thread has found the data with other
- * settings than this process's: the next connection decides whether they are replaced, or none is
- * had. */
+/* Must the connection be given up?  Also where another thread has found the data gone, or with
+ * other settings than this process's.  The next connection prepares the data anew.  It decides
+ * whether the settings are replaced, or no connection is had. */
 static bool must_leave(struct writer *w, int64_t now_ms)
 {
-    return now_ms - w->heard_ms > SILENCE_MS || atomic_load(&w->core->settings_differ);
+    return now_ms - w->heard_ms > SILENCE_MS || atomic_load(&w->core->settings_differ) ||
+           atomic_load(&w->core->emptied);
 }
 
 /* One turn's work.  It waits where it connects only. */
@@ -220,7 +221,7 @@ static int patience(struct writer *w)
         wake_ms = now_ms + FULL_MS;
     }
     if (w->session.redis != NULL && now_ms + DIFFER_MS < wake_ms) {
-        wake_ms = now_ms + DIFFER_MS; /* who finds that settings differ does not wake us */
+        wake_ms = now_ms + DIFFER_MS; /* who finds the data changed does not wake us */
     }
     if (wake_ms == INT64_MAX) {
         return -1;

@@ -7,6 +7,7 @@ connection is given up"; Redis restarted empty: test_faults.py, "comes back empt
 
 import shutil
 import threading
+import time
 
 import pytest
 
@@ -212,3 +213,19 @@ def test_a_reader_between_the_losses(start_redis, start_tallyd, site):
     stop.set()
     asking.join(20)
     assert not wrong, wrong
+
+
+def test_nobody_is_refused_because_a_fold_found_the_data_gone(start_redis, start_tallyd, site):
+    """A fold may find the loss before the writer does: what is posted then waits until all is prepared anew."""
+    redis = start_redis()
+    tallyd = start_tallyd(*FEW, redis=redis, env={"TALLYD_TEST_FOLD_HOLD": "20"})
+    http, asker = tallyd.client(), tallyd.client()
+    for _ in range(5):
+        http.accept({"site": site, "page": "/lost"})
+        redis.command("FLUSHALL")
+        asking = threading.Thread(target=asker.get, args=("/pv",), kwargs={"site": site, "from_": "now-1h"})
+        asking.start()
+        time.sleep(0.1)  # the fold that is asked for looks now; the writer does so within a second, or when it is woken
+        http.accept({"site": site, "page": "/after"})
+        asking.join(20)
+    assert total(http, site) == 1
