@@ -42,13 +42,35 @@ static void reading_pass(struct reading *reading, size_t n)
     reading->cut->to += (int64_t)n;
 }
 
+/* Is @line the header of a W3C log? */
+static bool names_fields(struct slice line)
+{
+    static const char fields[] = "#Fields:";
+    return line.n >= sizeof(fields) - 1 && memcmp(line.p, fields, sizeof(fields) - 1) == 0;
+}
+
+void follow_read_header(int fd, const struct follow_file *file, struct import_lines *lines)
+{
+    char text[LINE_READER_MAX];
+    ssize_t n = file->header < 0 ? 0 : pread(fd, text, sizeof(text), (off_t)file->header);
+    const char *newline = n > 0 ? memchr(text, '\n', (size_t)n) : NULL;
+    if (newline != NULL) {
+        size_t length = (size_t)(newline - text);
+        struct slice line = {text, length > 0 && newline[-1] == '\r' ? length - 1 : length};
+        struct log_line ignored;
+        const char *detail;
+        enum log_result result = log_parser_read(&lines->parser, line, &ignored, &detail);
+        (void)result; /* the line was judged when it was read first */
+    }
+}
+
 /* Take the line of @n bytes at start, behind which the next begins after @ending bytes. */
 static void reading_take(struct reading *reading, size_t n, size_t ending)
 {
     struct follow_cut *cut = reading->cut;
     struct slice line = {reading->buffer + reading->start, n};
     size_t before = import_batch_count(reading->lines->batch);
-    bool is_first = cut->to == 0;
+    int64_t at = cut->to;
     reading_pass(reading, n + ending);
     cut->lines++;
     if (line.n > 0 && line.p[line.n - 1] == '\r') {
@@ -59,9 +81,12 @@ static void reading_take(struct reading *reading, size_t n, size_t ending)
         import_report_malformed(reading->lines->report, cut->lines, "longer than 64 KiB");
         return;
     }
-    if (is_first && line.n >= 3 && memcmp(line.p, "\xef\xbb\xbf", 3) == 0) {
+    if (at == 0 && line.n >= 3 && memcmp(line.p, "\xef\xbb\xbf", 3) == 0) {
         line.p += 3; /* a byte order mark */
         line.n -= 3;
+    }
+    if (names_fields(line)) {
+        cut->header = at;
     }
     import_lines_take(reading->lines, line, cut->lines);
     if (import_batch_count(reading->lines->batch) > before) {
@@ -119,6 +144,7 @@ bool follow_read(struct follow_reader *reader, int fd, const struct follow_file 
     struct reading reading = {.lines = lines, .cut = ret, .buffer = reader->buffer};
     ret->from = ret->to = file->offset;
     ret->lines = file->lines;
+    ret->header = file->header;
     ret->in_long_line = file->in_long_line;
     ssize_t n = 1;
     while (n > 0 && !reading_is_full(&reading)) {

@@ -28,6 +28,7 @@ enum follow_end {
 struct follow_cut {
     int64_t from, to;                        /* in the file; equal if there was no whole line */
     uint64_t lines;                          /* before to */
+    int64_t header;                          /* as in struct follow_file, before to */
     bool in_long_line;                       /* to is inside a line that is too long */
     bool is_full;                            /* the piece ended before the file did */
     int64_t ends[IMPORT_BATCH_EVENTS];       /* behind the line of each event of the batch */
@@ -39,6 +40,10 @@ struct follow_reader;
 /* NULL: out of memory. */
 struct follow_reader *follow_reader_new(void) MUST_CHECK;
 void follow_reader_free(struct follow_reader *reader); /* NULL is fine */
+
+/* Tell the parser of @lines which fields the lines of @file have, if a line before its offset said
+ * so. */
+void follow_read_header(int fd, const struct follow_file *file, struct import_lines *lines);
 
 /* Read @file, open as @fd, from its offset on, up to @limit at most.  Events go to the batch of
  * @lines, which is empty before.  False: the file could not be read, and errno says why; lines

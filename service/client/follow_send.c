@@ -22,14 +22,26 @@ void follow_sender_init(struct follow_sender *ret, struct import_upload *upload,
     ret->is_doubted = state->has_piece && state->piece.sent_at_s != 0;
 }
 
-void follow_sender_begin(
-    struct follow_sender *sender, const struct follow_cut *cut, size_t file, bool is_last)
+static size_t total(const struct follow_sender *sender)
 {
-    sender->cut = *cut;
+    return import_batch_count(sender->lines->batch);
+}
+
+void follow_sender_begin(struct follow_sender *sender, size_t file, bool is_last)
+{
+    const struct follow_cut *cut = &sender->cut;
     sender->file = file;
     sender->is_last = is_last;
     sender->first = 0;
     sender->is_sending = true;
+    if (total(sender) == 0) {
+        struct follow_file *known = &sender->state->files[file];
+        known->offset = cut->to;
+        known->lines = cut->lines;
+        known->header = cut->header;
+        known->in_long_line = cut->in_long_line;
+        sender->is_sending = false;
+    }
 }
 
 static bool save(struct follow_sender *sender)
@@ -66,11 +78,6 @@ static void said_well(struct follow_sender *sender)
     sender->wait_ms = 0;
 }
 
-static size_t total(const struct follow_sender *sender)
-{
-    return import_batch_count(sender->lines->batch);
-}
-
 /* Name the next piece, @n events of the batch. */
 static void name_piece(struct follow_sender *sender, size_t n)
 {
@@ -102,6 +109,8 @@ static void pass(struct follow_sender *sender, size_t n)
     bool is_all = sender->first == total(sender);
     file->offset = sender->state->piece.to;
     file->lines = is_all ? sender->cut.lines : sender->cut.end_lines[sender->first - 1];
+    /* A header before the cut's end, but behind this piece, is found again in its place. */
+    file->header = sender->cut.header < file->offset ? sender->cut.header : file->header;
     file->in_long_line = is_all && sender->cut.in_long_line;
     sender->state->has_piece = sender->is_doubted = sender->is_doubt_ours = false;
 }

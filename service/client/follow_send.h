@@ -37,14 +37,18 @@ struct follow_sender {
     const char *path;
     size_t request_max; /* the most events that the server takes at once */
 
+    struct follow_cut cut; /* what is in the batch */
+    size_t file;           /* of the cut */
+    bool is_sending;       /* a part of the cut is not dealt with */
+    int64_t try_at_ms;     /* when to try next (monotonic) */
+
     /* Fields below are the sender's own. */
-    struct follow_cut cut; /* in the batch */
-    size_t file, first;    /* event first is the first that is not dealt with */
-    bool is_last, is_sending;
+    size_t first; /* event of the batch that is not dealt with */
+    bool is_last;
     bool is_doubted;    /* the piece may be counted, since piece.sent_at_s */
     bool is_doubt_ours; /* by an attempt of this process */
     bool is_waiting;    /* and it was said that the server is waited for */
-    int64_t wait_ms, try_at_ms;
+    int64_t wait_ms;
 };
 
 enum follow_sent {
@@ -58,10 +62,10 @@ void follow_sender_init(struct follow_sender *ret, struct import_upload *upload,
     struct import_lines *lines, struct follow_store *store, struct follow_state *state,
     const char *path);
 
-/* The batch has @cut of file @file, from its offset on; @is_last as in follow_piece.  If the state
- * has a piece, @cut is the same bytes. */
-void follow_sender_begin(
-    struct follow_sender *sender, const struct follow_cut *cut, size_t file, bool is_last);
+/* The batch has the bytes sender->cut of file @file, from its offset on; @is_last as in struct
+ * follow_piece.  If the state has a piece, these are its bytes.  Bytes without an event are dealt
+ * with at once: is_sending is false then. */
+void follow_sender_begin(struct follow_sender *sender, size_t file, bool is_last);
 
 /* Send what was begun, as much as the server takes, at @now_ms (monotonic).  Offsets move on as it
  * is dealt with. */

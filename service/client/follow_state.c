@@ -43,12 +43,13 @@ static json_t *hex(const uint8_t *bytes, size_t n)
 
 static json_t *print_file(const struct follow_file *file)
 {
-    return json_pack("{so,sI,sI,so,sI,sI,sI,sI,sb,sb}", "id",
+    return json_pack("{so,sI,sI,so,sI,sI,sI,sI,sI,sb,sb}", "id",
         hex(file->id.bytes, sizeof(file->id.bytes)), "inode", (json_int_t)file->inode, "head_bytes",
         (json_int_t)file->head.n, "head", hex(file->head.digest, sizeof(file->head.digest)),
-        "offset", (json_int_t)file->offset, "lines", (json_int_t)file->lines, "size",
-        (json_int_t)file->size, "mtime_ns", (json_int_t)file->mtime_ns, "in_long_line",
-        (int)file->in_long_line, "done", (int)file->is_done);
+        "offset", (json_int_t)file->offset, "lines", (json_int_t)file->lines, "header",
+        (json_int_t)file->header, "size", (json_int_t)file->size, "mtime_ns",
+        (json_int_t)file->mtime_ns, "in_long_line", (int)file->in_long_line, "done",
+        (int)file->is_done);
 }
 
 size_t follow_state_print(const struct follow_state *state, char ret[FOLLOW_STATE_BYTES])
@@ -115,7 +116,10 @@ static bool parse_file(const json_t *object, struct follow_file *ret)
     ret->lines = (uint64_t)lines;
     ret->in_long_line = json_is_true(in_long_line);
     ret->is_done = json_is_true(done);
-    return head_n <= FOLLOW_HEAD;
+    const json_t *header = json_object_get(object, "header");
+    ret->header = json_integer_value(header);
+    return head_n <= FOLLOW_HEAD && json_is_integer(header) && ret->header >= -1 &&
+           ret->header < INT64_MAX;
 }
 
 static bool parse_piece(const json_t *object, struct follow_state *ret)
