@@ -31,6 +31,7 @@ struct follow {
     struct follow_files *files;
     struct follow_reader *reader;
     struct follow_sender sender;
+    bool is_said;     /* where the log is taken up */
     size_t read_last; /* the file that was read last */
     uint64_t n_lines; /* that were read */
 };
@@ -204,6 +205,15 @@ static void sleep_tick(void)
     (void)nanosleep(&tick, NULL); /* a signal may end it */
 }
 
+/* Say where the log is taken up. */
+static void say_begin(struct follow *follow)
+{
+    const struct follow_state *state = &follow->state;
+    import_report_say(&follow->report, "following %s from byte %" PRId64 " on",
+        follow->options->path, state->n == 0 ? 0 : state->files[state->n - 1].offset);
+    follow->is_said = true;
+}
+
 /* Follow until a signal comes.  False: it was said why that is not possible. */
 static bool follow_loop(struct follow *follow, bool is_first)
 {
@@ -216,6 +226,9 @@ static bool follow_loop(struct follow *follow, bool is_first)
         if (!follow_files_watch(follow->files, is_first, now_ms) ||
             (is_first && !follow_save(follow))) {
             return false;
+        }
+        if (!follow->is_said) {
+            say_begin(follow);
         }
         is_first = false;
         enum step step = follow_step(follow, now_ms);

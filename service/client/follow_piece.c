@@ -151,7 +151,7 @@ bool follow_read(struct follow_reader *reader, int fd, const struct follow_file 
         n = reading_fill(&reading, fd, limit);
         reading_take_lines(&reading);
     }
-    ret->is_full = reading_is_full(&reading);
+    ret->is_full = reading_is_full(&reading) || ret->to == limit;
     if (n == 0 && end == FOLLOW_END_LAST && !ret->is_full &&
         (reading.start < reading.end || ret->in_long_line)) {
         reading_take(&reading, reading.end - reading.start, 0);

@@ -30,7 +30,7 @@ struct follow_cut {
     uint64_t lines;                          /* before to */
     int64_t header;                          /* as in struct follow_file, before to */
     bool in_long_line;                       /* to is inside a line that is too long */
-    bool is_full;                            /* the piece ended before the file did */
+    bool is_full;                            /* the file did not end the piece: there may be more */
     int64_t ends[IMPORT_BATCH_EVENTS];       /* behind the line of each event of the batch */
     uint64_t end_lines[IMPORT_BATCH_EVENTS]; /* lines before these places */
 };
