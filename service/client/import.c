@@ -306,7 +306,8 @@ static void find_oldest(struct import *import)
 static bool set_up(struct import *import)
 {
     const struct import_options *options = &import->options;
-    log_parser_init(&import->parser, options->format);
+    log_parser_init(
+        &import->parser, options->format, options->nginx.n > 0 ? &options->nginx : NULL);
     find_oldest(import);
     import_report_init(&import->report);
     import->reader = line_reader_open(options->path);
