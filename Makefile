@@ -340,7 +340,7 @@ fuzz: $(FUZZ)
 
 # ---- benchmark -------------------------------------------------------------------------------------
 # What one would build instead; a system's own nginx and webdis that apt may start are not used.
-PACKAGES_PEERS = wrk webdis nginx libnginx-mod-http-lua lua-nginx-redis lua-cjson
+PACKAGES_PEERS = wrk webdis nginx libnginx-mod-http-lua lua-nginx-redis lua-cjson goaccess
 
 .PHONY: bench bench-against bench-peers
 

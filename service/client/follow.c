@@ -68,19 +68,20 @@ static void find_state_path(struct follow *follow)
     }
 }
 
-/* A log has the format that its first line has shown, also to those who read on. */
+/* A log has the format that its first line has shown, also to the process that reads on. */
 static void take_format(struct follow *follow)
 {
     enum log_format format;
-    if (follow->options->format == LOG_FORMAT_AUTO &&
+    if (follow->lines.parser.format == LOG_FORMAT_AUTO &&
         log_format_find(follow->state.format, &format)) {
-        log_parser_init(&follow->lines.parser, format);
+        log_parser_init(&follow->lines.parser, format, NULL);
     }
 }
 
 static void note_format(struct follow *follow)
 {
-    if (follow->lines.parser.format != LOG_FORMAT_AUTO) {
+    if (follow->lines.parser.format < LOG_FORMAT_COUNT &&
+        follow->lines.parser.format != LOG_FORMAT_AUTO) {
         (void)snprintf(follow->state.format, sizeof(follow->state.format), "%s",
             log_format_name(follow->lines.parser.format));
     }

@@ -31,6 +31,11 @@ static const char *take_format(struct import_options *options, const char *value
     return expected;
 }
 
+static const char *take_nginx_format(struct import_options *options, const char *value)
+{
+    return nginx_template_compile(value, &options->nginx);
+}
+
 /* "on", also for a flag on the command line, or "off". */
 static const char *take_flag(bool *flag, const char *value)
 {
@@ -141,6 +146,8 @@ static const struct {
 } option_table[] = {
     {"format", "TALLYD_FORMAT", "FORMAT", take_format, NULL,
         "what FILE holds, see below; auto (default): the format of its first readable line"},
+    {"nginx-format", "TALLYD_NGINX_FORMAT", "LOG_FORMAT", take_nginx_format, NULL,
+        "what FILE holds, in nginx's words: '$remote_addr [$time_local] \"$request\" $status..'"},
     {"site", "TALLYD_SITE", "SITE", take_site, NULL,
         "site of the events of an access log, and of NDJSON lines without a site"},
     {"site-from-host", "TALLYD_SITE_FROM_HOST", NULL, take_site_from_host, NULL,
@@ -198,8 +205,11 @@ void import_options_print_help(FILE *out)
         "\n"
         "  ndjson is one event of POST /events a line, sent as it stands; all others are access "
         "logs.\n"
-        "  vhost is combined with the host that was asked in front; nginx's default is "
-        "combined.\n\n"
+        "  vhost is combined with the host that was asked in front; nginx's default is combined.\n"
+        "  nginx-json has members named as nginx's variables; alb, cloudfront and cloudflare are "
+        "the\n"
+        "  logs of Amazon's load balancer, of CloudFront, and of Cloudflare's Logpush; iis is "
+        "W3C.\n\n"
         "Of an access log page views of people count.  The other lines are left out and counted, "
         "each\n"
         "in the first CLASS that fits: malformed; method (not GET or POST); robot (known agents);\n"
@@ -342,6 +352,10 @@ enum import_options_result import_options_parse(
         } else {
             options.path = argv[i];
         }
+    }
+    if (options.nginx.n > 0 && options.format != LOG_FORMAT_AUTO) {
+        (void)snprintf(ret_error, error_n, "--nginx-format is a format: --format is one too many");
+        return IMPORT_OPTIONS_WRONG;
     }
     if (options.path == NULL) {
         (void)snprintf(ret_error, error_n, "FILE is missing (- for standard input)");

@@ -22,6 +22,7 @@
 /* Texts point into argv, the environment or static storage. */
 struct import_options {
     enum log_format format;
+    struct nginx_template nginx; /* the format, if it has parts */
     struct import_filter filter; /* what counts */
     bool site_from_host;         /* the site is the host that was asked; else `site` */
     bool json;                   /* the summary is one JSON object */

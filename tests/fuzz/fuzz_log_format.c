@@ -1,5 +1,6 @@
 /* fuzz_log_format.c - any bytes as lines of an access log.  The first byte names the format: 'a' is
- * the first of LOG_FORMATS, and so on.  No byte outside the lines is read, and what is called a
+ * the first of LOG_FORMATS, and so on; behind the last of them, the first line is a log_format of
+ * nginx.  No byte outside the lines is read, and what is called a
  * request keeps the promises of log_line.h.
  */
 #include <stdint.h>
@@ -50,15 +51,38 @@ static void check(struct log_parser *parser, struct slice text)
     free(copy);
 }
 
+/* Begin with a template, the first line.  False: it is none. */
+static bool begin_template(struct log_parser *parser, const char **p, const char *end)
+{
+    static char format[1024];
+    static struct nginx_template tmpl;
+    const char *newline = memchr(*p, '\n', (size_t)(end - *p));
+
+    if (newline == NULL || (size_t)(newline - *p) >= sizeof(format)) {
+        return false;
+    }
+    memcpy(format, *p, (size_t)(newline - *p));
+    format[newline - *p] = '\0';
+    *p = newline + 1;
+    if (nginx_template_compile(format, &tmpl) != NULL) {
+        return false;
+    }
+    log_parser_init(parser, LOG_FORMAT_AUTO, &tmpl);
+    return true;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     static struct log_parser parser;
 
-    if (n == 0 || data[0] < 'a' || data[0] - 'a' >= LOG_FORMAT_COUNT) {
+    if (n == 0 || data[0] < 'a' || data[0] - 'a' > LOG_FORMAT_COUNT) {
         return -1;
     }
-    log_parser_init(&parser, (enum log_format)(data[0] - 'a'));
     const char *p = (const char *)data + 1, *end = (const char *)data + n;
+    log_parser_init(&parser, (enum log_format)(data[0] - 'a'), NULL);
+    if (data[0] - 'a' == LOG_FORMAT_COUNT && !begin_template(&parser, &p, end)) {
+        return 0;
+    }
     while (p < end) {
         const char *newline = memchr(p, '\n', (size_t)(end - p));
         const char *stop = newline != NULL ? newline : end;
