@@ -68,22 +68,24 @@ static void find_state_path(struct follow *follow)
     }
 }
 
-/* A log has the format that its first line has shown, also to the process that reads on. */
-static void take_format(struct follow *follow)
+/* Make the parser ready for file @file, which is open as @fd: for the format that its lines were
+ * seen to have, and what a line before its offset said of the fields. */
+static void begin_file(struct follow *follow, const struct follow_file *file, int fd)
 {
-    enum log_format format;
-    if (follow->lines.parser.format == LOG_FORMAT_AUTO &&
-        log_format_find(follow->state.format, &format)) {
-        log_parser_init(&follow->lines.parser, format, NULL);
+    enum log_format format = follow->options->format;
+    const struct nginx_template *tmpl = &follow->options->nginx;
+    if (format == LOG_FORMAT_AUTO && !log_format_find(file->format, &format)) {
+        format = LOG_FORMAT_AUTO;
     }
+    log_parser_init(&follow->lines.parser, format, tmpl->n > 0 ? tmpl : NULL);
+    follow_read_header(fd, file, &follow->lines);
 }
 
-static void note_format(struct follow *follow)
+static void note_format(const struct follow *follow, struct follow_file *file)
 {
-    if (follow->lines.parser.format < LOG_FORMAT_COUNT &&
-        follow->lines.parser.format != LOG_FORMAT_AUTO) {
-        (void)snprintf(follow->state.format, sizeof(follow->state.format), "%s",
-            log_format_name(follow->lines.parser.format));
+    enum log_format format = follow->lines.parser.format;
+    if (format < LOG_FORMAT_COUNT && format != LOG_FORMAT_AUTO) {
+        (void)snprintf(file->format, sizeof(file->format), "%s", log_format_name(format));
     }
 }
 
@@ -100,11 +102,11 @@ static bool follow_save(struct follow *follow)
 /* Read file @index up to @limit into the batch.  False: it was said why not. */
 static bool follow_take(struct follow *follow, size_t index, int64_t limit, enum follow_end end)
 {
-    const struct follow_file *file = &follow->state.files[index];
+    struct follow_file *file = &follow->state.files[index];
     struct follow_cut cut;
     int fd = follow->files->open[index].fd;
     if (index != follow->read_last) {
-        follow_read_header(fd, file, &follow->lines);
+        begin_file(follow, file, fd);
         follow->read_last = index;
     }
     if (!follow_read(follow->reader, fd, file, limit, end, &follow->lines, &cut)) {
@@ -112,7 +114,7 @@ static bool follow_take(struct follow *follow, size_t index, int64_t limit, enum
             &follow->report, "cannot read %s: %s", follow->options->path, strerror(errno));
         return false;
     }
-    note_format(follow);
+    note_format(follow, file);
     follow->n_lines += cut.lines - file->lines;
     follow->sender.cut = cut;
     return true;
@@ -167,7 +169,9 @@ static enum step take_next(struct follow *follow, int64_t now_ms)
     enum follow_end end;
     size_t index = follow_files_due(follow->files, now_ms, stop_asked != 0 ? 0 : PATIENCE_MS, &end);
     if (index == FOLLOW_NONE) {
-        follow_files_forget(follow->files);
+        if (follow_files_forget(follow->files)) {
+            follow->read_last = FOLLOW_NONE;
+        }
         return !follow->files->is_changed || follow_save(follow) ? STEP_IDLE : STEP_STOP;
     }
     if (!follow_take(follow, index, INT64_MAX, end)) {
@@ -266,7 +270,6 @@ static bool follow_set_up(struct follow *follow, bool *ret_is_first)
     }
     import_upload_stop_at(follow->upload, &stop_asked, FAREWELL_MS);
     import_lines_init(&follow->lines, options, follow->batch, &follow->report);
-    take_format(follow);
     follow_sender_init(&follow->sender, follow->upload, &follow->lines, &follow->store,
         &follow->state, options->path);
     return true;

@@ -360,9 +360,10 @@ void follow_files_read(struct follow_files *files, size_t index, const struct fo
     files->is_changed = true;
 }
 
-void follow_files_forget(struct follow_files *files)
+bool follow_files_forget(struct follow_files *files)
 {
     struct follow_state *state = files->state;
+    bool has_changed = false;
     for (size_t i = 0; i < state->n && state->n > KEPT_FILES;) {
         if (!state->files[i].is_done) {
             i++;
@@ -372,6 +373,7 @@ void follow_files_forget(struct follow_files *files)
         follow_state_remove(state, i);
         memmove(&files->open[i], &files->open[i + 1], (state->n - i) * sizeof(files->open[0]));
         files->open[state->n] = not_open;
-        files->is_changed = true;
+        files->is_changed = has_changed = true;
     }
+    return has_changed;
 }

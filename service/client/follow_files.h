@@ -58,8 +58,8 @@ size_t follow_files_due(const struct follow_files *files, int64_t now_ms, int64_
 /* File @index was read up to @cut's end, which has become its offset. */
 void follow_files_read(struct follow_files *files, size_t index, const struct follow_cut *cut);
 
-/* Forget files that are done, the oldest first, if there are many.  Indices change. */
-void follow_files_forget(struct follow_files *files);
+/* Forget files that are done, the oldest first, if there are many.  True: indices have changed. */
+bool follow_files_forget(struct follow_files *files);
 
 /* File @index is gone, and the state has no piece of it any more: say what is missing. */
 void follow_files_give_up(struct follow_files *files, size_t index);

@@ -43,13 +43,13 @@ static json_t *hex(const uint8_t *bytes, size_t n)
 
 static json_t *print_file(const struct follow_file *file)
 {
-    return json_pack("{so,sI,sI,so,sI,sI,sI,sI,sI,sb,sb}", "id",
-        hex(file->id.bytes, sizeof(file->id.bytes)), "inode", (json_int_t)file->inode, "head_bytes",
-        (json_int_t)file->head.n, "head", hex(file->head.digest, sizeof(file->head.digest)),
-        "offset", (json_int_t)file->offset, "lines", (json_int_t)file->lines, "header",
-        (json_int_t)file->header, "size", (json_int_t)file->size, "mtime_ns",
-        (json_int_t)file->mtime_ns, "in_long_line", (int)file->in_long_line, "done",
-        (int)file->is_done);
+    return json_pack("{so,ss,sI,sI,so,sI,sI,sI,sI,sI,sb,sb}", "id",
+        hex(file->id.bytes, sizeof(file->id.bytes)), "format", file->format, "inode",
+        (json_int_t)file->inode, "head_bytes", (json_int_t)file->head.n, "head",
+        hex(file->head.digest, sizeof(file->head.digest)), "offset", (json_int_t)file->offset,
+        "lines", (json_int_t)file->lines, "header", (json_int_t)file->header, "size",
+        (json_int_t)file->size, "mtime_ns", (json_int_t)file->mtime_ns, "in_long_line",
+        (int)file->in_long_line, "done", (int)file->is_done);
 }
 
 size_t follow_state_print(const struct follow_state *state, char ret[FOLLOW_STATE_BYTES])
@@ -61,8 +61,7 @@ size_t follow_state_print(const struct follow_state *state, char ret[FOLLOW_STAT
             return 0;
         }
     }
-    json_t *all =
-        json_pack("{si,ss,so}", "version", VERSION, "format", state->format, "files", files);
+    json_t *all = json_pack("{si,so}", "version", VERSION, "files", files);
     if (all != NULL && state->has_piece) {
         json_t *piece = json_pack("{sI,sI,sI,sb}", "file", (json_int_t)state->piece.file, "to",
             (json_int_t)state->piece.to, "sent_at", (json_int_t)state->piece.sent_at_s, "last",
@@ -116,6 +115,11 @@ static bool parse_file(const json_t *object, struct follow_file *ret)
     ret->lines = (uint64_t)lines;
     ret->in_long_line = json_is_true(in_long_line);
     ret->is_done = json_is_true(done);
+    const char *format = json_string_value(json_object_get(object, "format"));
+    if (format == NULL || strlen(format) >= sizeof(ret->format)) {
+        return false;
+    }
+    (void)snprintf(ret->format, sizeof(ret->format), "%s", format);
     const json_t *header = json_object_get(object, "header");
     ret->header = json_integer_value(header);
     return head_n <= FOLLOW_HEAD && json_is_integer(header) && ret->header >= -1 &&
@@ -141,13 +145,10 @@ static bool parse_all(const json_t *all, struct follow_state *ret)
 {
     const json_t *version = json_object_get(all, "version");
     const json_t *files = json_object_get(all, "files"), *piece = json_object_get(all, "piece");
-    const char *format = json_string_value(json_object_get(all, "format"));
     if (!json_is_integer(version) || json_integer_value(version) != VERSION ||
-        !json_is_array(files) || json_array_size(files) > FOLLOW_FILES || format == NULL ||
-        strlen(format) >= sizeof(ret->format)) {
+        !json_is_array(files) || json_array_size(files) > FOLLOW_FILES) {
         return false;
     }
-    (void)snprintf(ret->format, sizeof(ret->format), "%s", format);
     ret->n = json_array_size(files);
     for (size_t i = 0; i < ret->n; i++) {
         if (!parse_file(json_array_get(files, i), &ret->files[i])) {

@@ -30,6 +30,7 @@ struct follow_head {
 
 struct follow_file {
     struct import_file_id id; /* made when the file was first seen: its pieces' keys have it */
+    char format[16]; /* that its lines have, as a value of --format; empty: not known yet */
     uint64_t inode;
     struct follow_head head; /* of bytes that were seen: they may be behind offset */
     int64_t offset;          /* what is before is dealt with */
@@ -41,7 +42,6 @@ struct follow_file {
 };
 
 struct follow_state {
-    char format[16]; /* that the lines have, as --format has it; empty: not known yet */
     size_t n;
     struct follow_file files[FOLLOW_FILES]; /* the oldest first */
 
