@@ -120,6 +120,14 @@ static bool follow_take(struct follow *follow, size_t index, int64_t limit, enum
     return true;
 }
 
+/* No piece of file @index is being sent any more. */
+static void give_up_if_gone(struct follow *follow, size_t index)
+{
+    if (follow->files->open[index].is_gone) {
+        follow_files_give_up(follow->files, index);
+    }
+}
+
 /* The piece that another process may have sent cannot be sent again as it was. */
 static enum step resolve_piece(struct follow *follow, int64_t now_ms)
 {
@@ -133,9 +141,7 @@ static enum step resolve_piece(struct follow *follow, int64_t now_ms)
     case FOLLOW_SENT_ALL:
         break;
     }
-    if (follow->files->open[index].is_gone) {
-        follow_files_give_up(follow->files, index);
-    }
+    give_up_if_gone(follow, index);
     return follow_save(follow) ? STEP_DONE : STEP_STOP;
 }
 
@@ -195,6 +201,7 @@ static enum step follow_step(struct follow *follow, int64_t now_ms)
     switch (follow_sender_try(&follow->sender, now_ms)) {
     case FOLLOW_SENT_ALL:
         follow_files_read(follow->files, follow->sender.file, &follow->sender.cut);
+        give_up_if_gone(follow, follow->sender.file);
         return STEP_DONE;
     case FOLLOW_SENT_WAIT:
         return STEP_IDLE;

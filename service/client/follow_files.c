@@ -89,7 +89,7 @@ static void watch_file(struct follow_files *files, size_t index, int64_t now_ms)
     }
     int64_t size = (int64_t)about.st_size;
     int64_t mtime_ns = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
-    if (size != file->size || mtime_ns != file->mtime_ns || file->head.n == 0) {
+    if (size != file->size || mtime_ns != open->mtime_ns) {
         if (!check_head(file, open->fd, size)) {
             open_close(open); /* truncated: the next look finds out what became of the rest */
             return;
@@ -97,7 +97,10 @@ static void watch_file(struct follow_files *files, size_t index, int64_t now_ms)
         open->grew_ms = now_ms;
         open->has_half_line = false;
         file->size = size;
-        file->mtime_ns = mtime_ns;
+        open->mtime_ns = mtime_ns;
+        if (!open->is_replaced) {
+            file->mtime_ns = mtime_ns; /* follow_plan.h: no later file was written before that */
+        }
     }
     if (size > file->offset && !open->has_half_line && open->noticed_ms < 0) {
         open->noticed_ms = now_ms;
@@ -256,6 +259,22 @@ static void add_files(struct follow_files *files, bool is_first, int64_t now_ms)
     }
 }
 
+/* Can the log itself be read, now or later?  False: it was said why not. */
+static bool may_read(struct follow_files *files)
+{
+    const struct follow_entry *first = &files->listing.entries[0];
+    if (files->listing.n == 0 || !first->is_log || first->kind == FOLLOW_PLAIN) {
+        return true;
+    }
+    if (first->kind == FOLLOW_UNREADABLE) {
+        say_once(files, SAID_UNREADABLE, "open", EACCES);
+        files->must_look = true;
+        return true;
+    }
+    import_report_say(files->report, "cannot follow %s: it is compressed", files->path);
+    return false;
+}
+
 static bool look(struct follow_files *files, bool is_first, int64_t now_ms)
 {
     char error[512];
@@ -263,13 +282,11 @@ static bool look(struct follow_files *files, bool is_first, int64_t now_ms)
         import_report_say(files->report, "%s", error);
         return false;
     }
-    if (files->listing.n > 0 && files->listing.entries[0].is_log &&
-        files->listing.entries[0].kind == FOLLOW_UNREADABLE) {
-        say_once(files, SAID_UNREADABLE, "open", EACCES);
-        files->must_look = true;
-    }
     if (!files->listing.is_complete && files->listing.n < FOLLOW_ENTRIES) {
         say_once(files, SAID_DIRECTORY, "read", EACCES);
+    }
+    if (!may_read(files)) {
+        return false;
     }
     follow_plan(files->state, is_first, &files->listing, &files->plan);
     for (size_t i = 0; i < files->state->n; i++) {

@@ -29,6 +29,7 @@ struct follow_files {
         bool is_replaced;   /* the log's path leads elsewhere */
         bool has_half_line; /* the bytes from offset to the end are no whole line */
         int64_t grew_ms;    /* when the file was last seen to be longer (monotonic) */
+        int64_t mtime_ns;   /* when it was last written */
         int64_t noticed_ms; /* when bytes behind offset were first seen; -1: there are none */
     } open[FOLLOW_FILES];
     bool must_look; /* something was not as it should be at the last look */

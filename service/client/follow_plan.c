@@ -92,17 +92,6 @@ static void find_copies(struct planner *planner)
     }
 }
 
-/* When the newest remembered file was last written, as far as is known. */
-static int64_t newest_mtime(const struct planner *planner)
-{
-    if (planner->state->n == 0) {
-        return INT64_MIN;
-    }
-    size_t last = planner->state->n - 1, entry = planner->plan->entries[last];
-    return entry == FOLLOW_NONE ? planner->state->files[last].mtime_ns
-                                : planner->listing->entries[entry].mtime_ns;
-}
-
 /* Put @entry where its time belongs among the @n of @list. */
 static void insert(const struct planner *planner, size_t *list, size_t *n, size_t entry)
 {
@@ -150,8 +139,10 @@ void follow_plan(const struct follow_state *state, bool is_first,
     if (is_first) {
         find_rotated(&planner, INT64_MIN);
         ret->n_unread = 0;
-    } else if (state->n == 0 || !log_stays(&planner)) {
-        find_rotated(&planner, newest_mtime(&planner));
+    } else if (state->n == 0) {
+        find_rotated(&planner, INT64_MIN);
+    } else if (!log_stays(&planner)) {
+        find_rotated(&planner, state->files[state->n - 1].mtime_ns);
     }
     for (size_t e = 0; e < listing->n; e++) {
         if (listing->entries[e].is_log && !planner.is_used[e] &&

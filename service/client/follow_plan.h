@@ -14,7 +14,8 @@
  * The same search then finds nothing, and the file is gone.
  *
  * A file that is not remembered is new: the log itself, and, when the log was replaced since the
- * last look, rotated files that were written after the newest one that is remembered.  At the first
+ * last look, rotated files that were written after the newest remembered one, as long as that was
+ * the log.  At the first
  * look of all, what has rotated already is none of the follower's.
  */
 #ifndef SERVICE_CLIENT_FOLLOW_PLAN_H

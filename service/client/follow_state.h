@@ -35,10 +35,11 @@ struct follow_file {
     struct follow_head head; /* of bytes that were seen: they may be behind offset */
     int64_t offset;          /* what is before is dealt with */
     uint64_t lines;          /* before offset */
-    int64_t header;         /* before offset: the last line that names the fields (W3C); -1: none */
-    int64_t size, mtime_ns; /* when the file was last looked at */
-    bool in_long_line;      /* the line at offset began earlier, and is too long to be read */
-    bool is_done;           /* another file has taken its place, and nothing more was written */
+    int64_t header;    /* before offset: the last line that names the fields (W3C); -1: none */
+    int64_t size;      /* when the file was last looked at */
+    int64_t mtime_ns;  /* when it was last written, seen while it was the log itself */
+    bool in_long_line; /* the line at offset began earlier, and is too long to be read */
+    bool is_done;      /* another file has taken its place, and nothing more was written */
 };
 
 struct follow_state {
