@@ -172,7 +172,9 @@ DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/OP
   deploy/backup.sh deploy/Dockerfile deploy/compose.yaml deploy/kubernetes/tallyd.yaml deploy/kubernetes/redis.yaml \
   deploy/kubernetes/kustomization.yaml deploy/demo.sh deploy/demo.py
 
-# The directories go into the unit file, where other characters would have to be escaped.
+UNITS = tallyd.service tallyd-follow@.service
+
+# The directories go into the unit files, where other characters would have to be escaped.
 plain = for d in "$(BINDIR)" "$(UNITDIR)" "$(DOCDIR)"; do case "$$d" in \
     [!/]*|""|*[!A-Za-z0-9/._+-]*) \
       echo "PREFIX (BINDIR, UNITDIR, DOCDIR) must begin with / and have letters, digits and / . _ + - only: $$d" >&2; \
@@ -182,16 +184,17 @@ install: $(B)/tallyd
 	@$(plain)
 	install -D -m 755 $(B)/tallyd "$(DESTDIR)$(BINDIR)/tallyd"
 	@install -d "$(DESTDIR)$(UNITDIR)"
-	sed -e 's|^ExecStart=/usr/bin/|ExecStart=$(BINDIR)/|' -e 's|file:/usr/share/doc/tallyd/|file:$(DOCDIR)/|' \
-	  deploy/tallyd.service >"$(DESTDIR)$(UNITDIR)/tallyd.service"
-	@chmod 644 "$(DESTDIR)$(UNITDIR)/tallyd.service"
+	for u in $(UNITS); do \
+	  sed -e 's|^ExecStart=/usr/bin/|ExecStart=$(BINDIR)/|' -e 's|file:/usr/share/doc/tallyd/|file:$(DOCDIR)/|' \
+	    deploy/$$u >"$(DESTDIR)$(UNITDIR)/$$u" && chmod 644 "$(DESTDIR)$(UNITDIR)/$$u" || exit 1; done
 	@for f in $(DOCS); do install -D -m 644 $$f "$(DESTDIR)$(DOCDIR)/$$f" || exit 1; done
 	@echo "  installed below $(DESTDIR)$(PREFIX)"
 
 # What install has put there, and no data.
 uninstall:
 	@$(plain)
-	rm -f "$(DESTDIR)$(BINDIR)/tallyd" "$(DESTDIR)$(UNITDIR)/tallyd.service"
+	rm -f "$(DESTDIR)$(BINDIR)/tallyd"
+	for u in $(UNITS); do rm -f "$(DESTDIR)$(UNITDIR)/$$u"; done
 	@for f in $(DOCS); do rm -f "$(DESTDIR)$(DOCDIR)/$$f"; done
 	@[ ! -d "$(DESTDIR)$(DOCDIR)" ] || find "$(DESTDIR)$(DOCDIR)" -depth -type d -empty -delete
 
