@@ -17,6 +17,8 @@
 #include "service/client/site_of_host.h"
 #include "service/formats/log_format.h"
 
+_Static_assert(LINE_READER_MAX <= LOG_LINE_MAX, "every line that is read can be parsed");
+
 enum exit_status { EXIT_DONE = 0, EXIT_INCOMPLETE = 1, EXIT_USAGE = 2 };
 
 struct import {
