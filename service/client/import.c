@@ -15,6 +15,8 @@
 #include "service/client/import_upload.h"
 #include "service/client/line_reader.h"
 
+_Static_assert(LINE_READER_MAX <= LOG_LINE_MAX, "every line that is read can be parsed");
+
 enum exit_status { EXIT_DONE = 0, EXIT_INCOMPLETE = 1, EXIT_USAGE = 2 };
 
 struct import {

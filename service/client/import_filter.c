@@ -1,7 +1,5 @@
 #include "service/client/import_filter.h"
 
-#include "handlers/ingest/bots.h"
-
 #define SUFFIX_MAX 5
 
 #define IMPORT_CLASS_NAME(name, text) text,
@@ -11,6 +9,12 @@ static const char *const class_names[] = {IMPORT_CLASSES(IMPORT_CLASS_NAME)};
 const char *import_class_name(enum import_class class)
 {
     return class_names[class];
+}
+
+void import_filter_init(struct import_filter *filter)
+{
+    *filter = (struct import_filter){0};
+    robots_init(&filter->robots);
 }
 
 /* The class that a user may name, IMPORT_CLASS_COUNT if there is none. */
@@ -111,7 +115,7 @@ static bool fits(
     case IMPORT_METHOD:
         return line->method != LOG_GET && line->method != LOG_POST;
     case IMPORT_ROBOT:
-        return bots_known(line->ua);
+        return robots_known(&filter->robots, line->ua);
     case IMPORT_ERROR:
         return line->status >= 400 && line->status <= 599;
     case IMPORT_REDIRECT:

@@ -7,7 +7,7 @@
  *
  *   malformed  no line of the format
  *   method     not GET or POST
- *   robot      the user agent is a known robot's (bots.h)
+ *   robot      the user agent is a known robot's (robots.h)
  *   error      status 4xx or 5xx
  *   redirect   status 3xx but 304, which is a page that the browser has already
  *   file       the path ends in a suffix of what pages consist of: .css, .png..
@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 
+#include "handlers/text/robots.h"
 #include "service/formats/log_line.h"
 #include "storage/base/compiler.h"
 
@@ -40,14 +41,17 @@ enum import_class { IMPORT_CLASSES(IMPORT_CLASS_VALUE) IMPORT_CLASS_COUNT };
 #define IMPORT_CLASSES_EXPECTED "method, robot, error, redirect or file"
 #define IMPORT_PREFIXES_MAX     64
 
-/* Zeroed it leaves out what no person looked at. */
 struct import_filter {
+    struct robots robots;
     bool all;                    /* GET, HEAD and POST count, whatever else they are */
     unsigned included, excluded; /* classes that --include and --exclude name, as bits */
     size_t n_only, n_exclude;
     struct slice only[IMPORT_PREFIXES_MAX];    /* beginnings of paths; borrowed */
     struct slice exclude[IMPORT_PREFIXES_MAX]; /* likewise */
 };
+
+/* Leave out what no person looked at. */
+void import_filter_init(struct import_filter *filter);
 
 const char *import_class_name(enum import_class class);
 

@@ -333,6 +333,7 @@ enum import_options_result import_options_parse(
     struct import_options options = {.url = SERVER_URL_DEFAULT,
         .keep = {{(int64_t)48 * 3600, "48h"}, {(int64_t)62 * 86400, "62d"},
             {(int64_t)1100 * 86400, "1100d"}, {IMPORT_KEEP_FOREVER, "forever"}}};
+    import_filter_init(&options.filter);
     if (!take_environment(&options, ret_error, error_n)) {
         return IMPORT_OPTIONS_WRONG;
     }

@@ -2,8 +2,8 @@
  *
  * Layer: service/client, pure but for getenv().
  * Every option is also TALLYD_<NAME> in the environment.  The command line goes before the
- * environment.  An empty variable counts as not set.  The variable of an option that may be repeated
- * holds its values with commas between, and that of a flag is on or off.
+ * environment.  An empty variable counts as not set.  The variable of an option that may be
+ * repeated holds its values with commas between, and that of a flag is on or off.
  */
 #ifndef SERVICE_CLIENT_IMPORT_OPTIONS_H
 #define SERVICE_CLIENT_IMPORT_OPTIONS_H

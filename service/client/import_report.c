@@ -122,7 +122,7 @@ static void print_left_out(const struct import_report *report, uint64_t lines)
         }
     }
     puts(left_out > report->left_out[IMPORT_MALFORMED] + report->left_out[IMPORT_PATH]
-             ? " (--include CLASS counts a class, --all counts all that servers answered)"
+             ? " (--include CLASS counts one, --all all that are GET, HEAD or POST)"
              : "");
 }
 

@@ -2,14 +2,14 @@
  *
  * Layer: service/formats, pure: no I/O, no clock, no allocation.  Thread-safe.
  *
- *     TYPE TIME ELB CLIENT:PORT TARGET:PORT SECONDS SECONDS SECONDS STATUS TARGET-STATUS BYTES BYTES
- *     "METHOD SCHEME://HOST:PORT/TARGET HTTP/x" "USER AGENT" ..
+ *     TYPE TIME ELB CLIENT:PORT TARGET:PORT SECONDS SECONDS SECONDS STATUS TARGET-STATUS
+ *     BYTES BYTES "METHOD SCHEME://HOST:PORT/TARGET HTTP/x" "USER AGENT" ..
  *
  * What follows the user agent is not looked at.  The page is the path of the URL, and the host is
  * the URL's.  STATUS is what the client got.
  *
- * Source: docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-access-logs.html
- * (access log entries: syntax).
+ * Source: docs.aws.amazon.com/elasticloadbalancing/latest/application/
+ * load-balancer-access-logs.html (access log entries: syntax).
  */
 #ifndef SERVICE_FORMATS_ALB_H
 #define SERVICE_FORMATS_ALB_H

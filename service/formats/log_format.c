@@ -4,7 +4,7 @@
 #include "service/formats/apache.h"
 #include "service/formats/json_log.h"
 
-#define LOG_FORMAT_NAME(name, text) [LOG_FORMAT_##name] = text,
+#define LOG_FORMAT_NAME(name, text) [LOG_FORMAT_##name] = (text),
 static const char *const format_names[] = {LOG_FORMATS(LOG_FORMAT_NAME)};
 #undef LOG_FORMAT_NAME
 

@@ -10,7 +10,7 @@
  * That is undone, so that a browser is the same visitor in every log.  An IIS plus before "http"
  * stays: robots begin their address so.  A page is as the server wrote it.
  *
- * Sources: www.w3.org/TR/WD-logfile.html; learn.microsoft.com, "W3C Extended Log File Format (IIS)";
+ * Sources: www.w3.org/TR/WD-logfile.html; learn.microsoft.com, "W3C Extended Log File Format";
  * docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/standard-logs-reference.html.
  */
 #ifndef SERVICE_FORMATS_W3C_H
@@ -34,8 +34,8 @@ bool w3c_is_directive(struct slice line) MUST_CHECK;
 /* Take a directive.  True: it named the columns, and *ret_server writes such. */
 bool w3c_take_directive(struct w3c *w3c, struct slice line, enum w3c_server *ret_server);
 
-/* Parse @line.  @scratch, LOG_LINE_MAX bytes, holds what is unescaped; *ret points there or into the
- * line.  NULL, or what is wrong (static); then *ret is untouched. */
+/* Parse @line.  @scratch, LOG_LINE_MAX bytes, holds what is unescaped; *ret points there or into
+ * the line.  NULL, or what is wrong (static); then *ret is untouched. */
 const char *w3c_parse(const struct w3c *w3c, enum w3c_server server, struct slice line,
     char *scratch, struct log_line *ret) MUST_CHECK;
 

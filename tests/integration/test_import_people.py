@@ -79,7 +79,7 @@ def test_a_sentence_says_what_was_left_out(tallyd, site, log):
     done = run("import", "--site", site, "--url", tallyd.url, *KEEP, log(*MIXED))
     assert done.stdout.splitlines()[-1] == (
         "4 of 14 lines are page views; left out: 1 malformed, 2 method, 2 robot, 2 error, 1 redirect, 2 file "
-        "(--include CLASS counts a class, --all counts all that servers answered)"), done.stdout
+        "(--include CLASS counts one, --all all that are GET, HEAD or POST)"), done.stdout
     done = run("import", "--site", site, "--url", tallyd.url, *KEEP, log(line()))
     assert done.stdout.splitlines()[-1] == "1 of 1 lines are page views"
 

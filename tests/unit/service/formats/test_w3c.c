@@ -28,7 +28,7 @@ static void expect_blank(const char *text)
 
 #define IIS_(stem, agent)                                                                          \
     "2002-05-24 20:18:01 172.224.24.114 GET " stem " q=1 80 - 206.73.118.24 " agent " - 200 0 0 "  \
-                                                                                    "31"
+    "31"
 
 Test(w3c, iis)
 {
