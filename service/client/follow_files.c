@@ -137,7 +137,10 @@ static void say_packed(
 
 static void say_unread(struct follow_files *files, const struct follow_entry *entry)
 {
-    if (entry->kind == FOLLOW_GZIP) {
+    if (entry->kind == FOLLOW_UNREADABLE) {
+        import_report_say(files->report, "missing: %" PRId64 " bytes of %s%s: it may not be read",
+            entry->size, files->listing.directory, entry->name);
+    } else if (entry->kind == FOLLOW_GZIP) {
         say_packed(files, entry, follow_entry_unpacked_size(&files->listing, entry), 0);
     } else {
         import_report_say(files->report,
@@ -294,8 +297,13 @@ static bool look(struct follow_files *files, bool is_first, int64_t now_ms)
             files->must_look = true;
         }
     }
-    for (size_t i = 0; i < files->plan.n_unread && !files->has_looked; i++) {
-        say_unread(files, &files->listing.entries[files->plan.unread[i]]);
+    for (size_t i = 0; i < files->plan.n_unread; i++) {
+        const struct follow_entry *entry = &files->listing.entries[files->plan.unread[i]];
+        /* While nothing has taken its place, a file may still become readable.  Later, only files
+         * that this follower has read are compressed. */
+        if (entry->kind == FOLLOW_UNREADABLE ? files->plan.n_new > 0 : !files->has_looked) {
+            say_unread(files, entry);
+        }
     }
     add_files(files, is_first, now_ms);
     return true;

@@ -111,7 +111,7 @@ static void find_rotated(struct planner *planner, int64_t after_ns)
     for (size_t e = 0; e < planner->listing->n; e++) {
         const struct follow_entry *entry = &planner->listing->entries[e];
         if (planner->is_used[e] || entry->is_log || !entry->has_rotated_name || entry->size == 0 ||
-            entry->mtime_ns < after_ns || entry->kind == FOLLOW_UNREADABLE) {
+            entry->mtime_ns < after_ns) {
             continue;
         }
         if (entry->kind == FOLLOW_PLAIN) {

@@ -35,7 +35,7 @@ struct follow_plan {
     /* Entries to remember from now on, behind the files that are: the oldest first.  Those that a
      * first look finds already rotated are to be passed over. */
     size_t n_new, new_entries[FOLLOW_ENTRIES];
-    /* Compressed entries that were never read. */
+    /* Entries that were never read, because they are compressed or may not be read. */
     size_t n_unread, unread[FOLLOW_ENTRIES];
 };
 

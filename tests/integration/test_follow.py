@@ -4,14 +4,16 @@ import gzip
 import hashlib
 import json
 import os
+import shutil
 import signal
 import stat
+import subprocess
 import time
 
 import pytest
 
 from lib.follow import KEEP, Follower, Log, Replay, row
-from lib.process import free_port, run
+from lib.process import binary, free_port, run
 from lib.waiting import wait_until
 
 TALLYD_ARGS = KEEP
@@ -51,11 +53,13 @@ def test_what_is_written_counts_within_a_second(http, site, log, follow):
     log.write(rows(5))
     follower = follow()
     await_pv(http, site, 5)
-    for n in (6, 9, 2000):
+    took_s = []
+    for n in (6, 9, 700, 800, 2000):
         log.write(rows(n - pv(http, site), pv(http, site)))
         begin = time.monotonic()
         await_pv(http, site, n)
-        assert time.monotonic() - begin < 1.0
+        took_s.append(time.monotonic() - begin)
+    assert sorted(took_s)[2] < 1.0, took_s  # the median: a machine that is shared may stand still
     summary = follower.end()
     assert summary["lines"] == summary["events accepted"] == 2000
 
@@ -283,14 +287,39 @@ def test_a_log_that_is_not_there_yet(http, site, tmp_path, follow):
     await_pv(http, site, 3)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_log_that_may_not_be_read(http, site, log, follow):
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups") if os.geteuid() == 0 else ()
+
+
+@pytest.mark.skipif(NOBODY != () and subprocess.run([*NOBODY, binary(), "--version"], capture_output=True, check=False).returncode != 0,
+                    reason="root may read everything, and nobody else may run this tallyd")
+def test_a_log_that_may_not_be_read(tallyd, http, site, directory, cleanup):
+    """Neither at the first look nor after a rotation; what was written meanwhile counts when it may be.  If the log is replaced
+    before, its bytes are missing."""
+    directory.chmod(0o777)
+    log = Log(directory)
+    cleanup.append(lambda: shutil.rmtree(directory))
     log.path.chmod(0)
-    follower = follow()
+    follower = Follower(log.path, tallyd.url, site=site)
+    follower.argv = [*NOBODY, *follower.argv]
+    cleanup.append(follower.stop)
+    follower.start()
     log.write(rows(3))
     wait_until(lambda: follower.said("Permission denied"), "it says so")
     log.path.chmod(0o644)
     await_pv(http, site, 3)
+    log.rename()
+    log.path.chmod(0)
+    log.write(rows(2, 3))
+    log.path.chmod(0o644)
+    await_pv(http, site, 5)
+    log.rename()
+    log.path.chmod(0)
+    log.write(rows(2, 5))
+    log.rename()
+    log.write(rows(2, 7))
+    await_pv(http, site, 7)
+    log.close()
+    assert follower.said(f"missing: {log.rotated(1).stat().st_size} bytes of {log.rotated(1)}: it may not be read")
 
 
 @pytest.mark.parametrize("make, options, status, word", [
