@@ -24,8 +24,7 @@ void import_lines_init(struct import_lines *ret, const struct import_options *op
     struct import_batch *batch, struct import_report *report)
 {
     *ret = (struct import_lines){.options = options, .batch = batch, .report = report};
-    log_parser_init(
-        &ret->parser, options->format, options->nginx.n > 0 ? &options->nginx : NULL);
+    log_parser_init(&ret->parser, options->format, options->nginx.n > 0 ? &options->nginx : NULL);
     find_oldest(ret);
 }
 
