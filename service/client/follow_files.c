@@ -89,6 +89,10 @@ static void watch_file(struct follow_files *files, size_t index, int64_t now_ms)
     }
     int64_t size = (int64_t)about.st_size;
     int64_t mtime_ns = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
+    if (file->head.n == 0 && size > 0) {
+        files->is_unsure = true; /* it may have been truncated since it was seen empty */
+        return;
+    }
     if (size != file->size || mtime_ns != open->mtime_ns) {
         if (!check_head(file, open->fd, size)) {
             open_close(open); /* truncated: the next look finds out what became of the rest */
@@ -293,7 +297,12 @@ static bool look(struct follow_files *files, bool is_first, int64_t now_ms)
     }
     follow_plan(files->state, is_first, &files->listing, &files->plan);
     for (size_t i = 0; i < files->state->n; i++) {
-        if (files->open[i].fd < 0 && !find_file(files, i, now_ms)) {
+        if (files->plan.is_copy[i]) {
+            open_close(&files->open[i]);
+        }
+        if (files->open[i].fd >= 0) {
+            (void)check_head(&files->state->files[i], files->open[i].fd, INT64_MAX);
+        } else if (!find_file(files, i, now_ms)) {
             files->must_look = true;
         }
     }
@@ -329,6 +338,7 @@ bool follow_files_watch(struct follow_files *files, bool is_first, int64_t now_m
 {
     const struct follow_state *state = files->state;
     bool is_lost = false;
+    files->is_unsure = false;
     uint64_t inode = log_inode(files);
     for (size_t i = 0; i < state->n; i++) {
         files->open[i].is_replaced = i + 1 < state->n || state->files[i].inode != inode;
@@ -338,7 +348,8 @@ bool follow_files_watch(struct follow_files *files, bool is_first, int64_t now_m
         }
     }
     bool is_replaced = state->n == 0 || state->files[state->n - 1].inode != inode;
-    bool is_news = !files->has_looked || is_lost || (is_replaced && inode != files->looked_inode);
+    bool is_news = !files->has_looked || is_lost || files->is_unsure ||
+                   (is_replaced && inode != files->looked_inode);
     bool is_due = (is_replaced || files->must_look) && now_ms - files->looked_ms >= LOOK_AGAIN_MS;
     if (!is_news && !is_due) {
         return true;

@@ -32,6 +32,7 @@ struct follow_files {
         int64_t mtime_ns;   /* when it was last written */
         int64_t noticed_ms; /* when bytes behind offset were first seen; -1: there are none */
     } open[FOLLOW_FILES];
+    bool is_unsure; /* a file that was seen only empty has grown */
     bool must_look; /* something was not as it should be at the last look */
     bool has_looked;
     uint64_t looked_inode; /* of the log then; 0: there was none */

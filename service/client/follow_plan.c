@@ -129,6 +129,39 @@ static bool log_stays(const struct planner *planner)
     return entry != FOLLOW_NONE && planner->listing->entries[entry].is_log;
 }
 
+/* May @entry be a copy of what @log has now, perhaps one that is still being made? */
+static bool may_be_copy(const struct follow_entry *entry, const struct follow_entry *log)
+{
+    size_t n = entry->head_n < log->head_n ? entry->head_n : log->head_n;
+    return entry->size <= log->size && memcmp(entry->head, log->head, n) == 0;
+}
+
+/* The log was seen only empty.  Rotated files that are newer, and no copies of it, have what it
+ * held before it was truncated: the oldest takes the place of the remembered file, and the log is
+ * new. */
+static void find_first_copies(struct planner *planner)
+{
+    struct follow_plan *plan = planner->plan;
+    size_t last = planner->state->n - 1, log = plan->entries[last], n = 0;
+    find_rotated(planner, planner->state->files[last].mtime_ns);
+    for (size_t i = 0; i < plan->n_new; i++) {
+        if (!may_be_copy(&planner->listing->entries[plan->new_entries[i]],
+                &planner->listing->entries[log])) {
+            plan->new_entries[n++] = plan->new_entries[i];
+        }
+    }
+    plan->n_new = n;
+    plan->n_unread = 0;
+    if (n == 0) {
+        return;
+    }
+    planner->is_used[log] = false;
+    plan->is_copy[last] = true;
+    use(planner, last, plan->new_entries[0]);
+    plan->n_new--;
+    memmove(plan->new_entries, plan->new_entries + 1, plan->n_new * sizeof(plan->new_entries[0]));
+}
+
 void follow_plan(const struct follow_state *state, bool is_first,
     const struct follow_listing *listing, struct follow_plan *ret)
 {
@@ -143,6 +176,8 @@ void follow_plan(const struct follow_state *state, bool is_first,
         find_rotated(&planner, INT64_MIN);
     } else if (!log_stays(&planner)) {
         find_rotated(&planner, state->files[state->n - 1].mtime_ns);
+    } else if (state->files[state->n - 1].head.n == 0) {
+        find_first_copies(&planner);
     }
     for (size_t e = 0; e < listing->n; e++) {
         if (listing->entries[e].is_log && !planner.is_used[e] &&

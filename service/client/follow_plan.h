@@ -8,6 +8,8 @@
  *   same inode, its first bytes, not shorter   the file, whatever its name is now
  *   same inode, else another file               it was truncated: a rotated file with its first
  *                                               bytes is the copy (logrotate's copytruncate)
+ *   same inode, and never seen but empty        as it is; but a newer rotated file, not a copy of
+ *                                               what is there now, is one of what was there before
  *   no such inode                               it is gone; a gzipped file may have its first bytes
  *
  * An inode without its first bytes may also be another file that got the inode of a deleted one.

@@ -146,6 +146,31 @@ def test_rotation_by_truncation(http, site, log, follow):
     await_pv(http, site, 217)
 
 
+@pytest.mark.parametrize("is_killed", [False, True])
+@pytest.mark.parametrize("times", [1, 2])
+def test_truncation_of_a_log_that_was_seen_only_empty(http, site, log, follow, is_killed, times):
+    """Nothing tells its content from what comes behind, but that there is a rotated file that nobody has seen."""
+    follower = follow()
+    log.write(rows(10))
+    await_pv(http, site, 10)
+    log.rename()
+    path = log.path.with_name(".access.log.tallyd")
+    wait_until(lambda: len(json.loads(path.read_text())["files"]) == 2, "the empty log was seen")
+    if is_killed:
+        follower.kill()
+    else:
+        follower.signal(signal.SIGSTOP)
+    for n in range(times):
+        log.write(rows(5, 10 + 5 * n))
+        log.copytruncate()
+    log.write(rows(3, 10 + 5 * times))
+    if is_killed:
+        follower.start()
+    else:
+        follower.signal(signal.SIGCONT)
+    await_pv(http, site, 13 + 5 * times)
+
+
 def test_truncation_without_a_copy_is_said_in_bytes(http, site, log, follow):
     follower = follow()
     log.write(rows(3))

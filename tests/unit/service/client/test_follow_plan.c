@@ -138,6 +138,31 @@ Test(follow_plan, truncated_twice, .init = begin)
     expect_new("a.log.1 a.log");
 }
 
+Test(follow_plan, a_log_that_was_seen_only_empty_may_have_been_truncated, .init = begin)
+{
+    remember(2, "b", 1, 20);
+    remember(3, "", 0, 30);
+    lies("a.log", FOLLOW_PLAIN, 3, "f", 1, 60);
+    lies("a.log.1", FOLLOW_PLAIN, 9, "e", 5, 50);
+    lies("a.log.2", FOLLOW_PLAIN, 8, "d", 5, 40);
+    lies("a.log.3", FOLLOW_PLAIN, 2, "b", 1, 20);
+    lies("a.log.4", FOLLOW_PLAIN, 1, "a", 1, 10);
+    follow_plan(&state, false, &listing, &plan);
+    expect_found(0, "a.log.3", false);
+    expect_found(1, "a.log.2", true);
+    expect_new("a.log.1 a.log");
+}
+
+Test(follow_plan, a_copy_in_the_making_is_no_earlier_content, .init = begin)
+{
+    remember(3, "", 0, 30);
+    lies("a.log", FOLLOW_PLAIN, 3, "fgh", 3, 60);
+    lies("a.log.1", FOLLOW_PLAIN, 9, "fg", 2, 61);
+    follow_plan(&state, false, &listing, &plan);
+    expect_found(0, "a.log", false);
+    expect_new("");
+}
+
 Test(follow_plan, a_compressed_file_is_known_by_its_first_bytes, .init = begin)
 {
     remember(3, "c", 5, 30);
