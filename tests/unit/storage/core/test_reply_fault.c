@@ -17,7 +17,7 @@ static const struct {
     {"NOAUTH Authentication required.", REPLY_RECONNECT, STORAGE_REFUSED, true},
     {"LOADING Redis is loading the dataset in memory", REPLY_LATER, STORAGE_DOWN, false},
     {"BUSY Redis is busy running a script.", REPLY_LATER, STORAGE_DOWN, false},
-    {"MASTERDOWN Link with MASTER is down", REPLY_LATER, STORAGE_DOWN, false},
+    {"MASTERDOWN Link with MASTER is down", REPLY_RECONNECT, STORAGE_DOWN, true},
     {"TRYAGAIN Multiple keys request during rehashing of slot", REPLY_LATER, STORAGE_DOWN, false},
     {"CLUSTERDOWN The cluster is down", REPLY_LATER, STORAGE_DOWN, false},
     {"OOM command not allowed when used memory > 'maxmemory'.", REPLY_FULL, STORAGE_OOM, false},
