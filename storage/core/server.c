@@ -71,7 +71,7 @@ bool server_find(struct core *core, struct server *server, struct redis_endpoint
         return true;
     }
     server->version = topology_version(core->topology); /* before the owner: it may change since */
-    if (!topology_owner(core->topology, server->partition, &server->node)) {
+    if (!server->is_named && !topology_owner(core->topology, server->partition, &server->node)) {
         char trouble[TROUBLE_SIZE];
         topology_trouble(core->topology, trouble);
         (void)snprintf(error, error_n, "%s",
@@ -153,8 +153,11 @@ bool server_is_current(const struct core *core, struct server *server)
     if (version == server->version) {
         return true;
     }
-    if (!topology_owner(core->topology, server->partition, &owner) ||
-        !cluster_node_equal(&owner, &server->node)) {
+    bool is_current = server->is_named
+                          ? topology_owns(core->topology, &server->node)
+                          : topology_owner(core->topology, server->partition, &owner) &&
+                                cluster_node_equal(&owner, &server->node);
+    if (!is_current) {
         return false;
     }
     server->version = version; /* what has changed was another partition */

@@ -21,6 +21,7 @@
 /* Where a connection leads.  Zeroed: nowhere yet. */
 struct server {
     unsigned partition;       /* whose server it is: set by the thread; 0, the first one's */
+    bool is_named;            /* or: the thread has set the node, of a cluster, whatever it owns */
     struct cluster_node node; /* of one Redis nothing is known */
     unsigned version;         /* of the topology, when the node was its partition's owner */
 };
@@ -51,7 +52,8 @@ bool server_find(struct core *core, struct server *server, struct redis_endpoint
 bool server_prove(struct core *core, struct server *server, struct redis *redis,
     int64_t deadline_ms, char *error, size_t error_n) MUST_CHECK;
 
-/* Does the connection still lead to the server that has the partition?  Costs next to nothing. */
+/* Does the connection still lead to the server that has the partition, or to the named node while
+ * that one owns any?  Costs next to nothing. */
 bool server_is_current(const struct core *core, struct server *server);
 
 /* Tell the topology what was met, so that it looks at the server.  Harmless for one Redis. */
