@@ -228,6 +228,11 @@ static void *reader_main(void *argument)
 {
     struct readers *readers = argument;
     struct reader r = {.core = readers->core};
+    const struct redis_look none = {NULL, NULL};
+    if (readers->core->url.kind == REDIS_CLUSTER) {
+        dispatcher_init(&r.dispatcher, readers->core, &none, SILENCE_MS);
+        r.session.dispatcher = &r.dispatcher;
+    }
     struct storage_job *job;
     struct storage_job *same;
     while ((job = next_job(readers, &same)) != NULL) {

@@ -197,8 +197,16 @@ static bool flush(struct dispatcher_link *link)
     return ok;
 }
 
+static void note_version(struct dispatcher *d)
+{
+    unsigned version = topology_version(d->core->topology);
+    d->changes += version != d->version;
+    d->version = version;
+}
+
 void dispatcher_send(struct dispatcher *d, int64_t deadline_ms)
 {
+    note_version(d);
     for (size_t i = d->first; i < d->n; i++) {
         struct dispatcher_group *group = &d->groups[i];
         struct dispatcher_link *link =
@@ -337,6 +345,7 @@ static enum redis_status go_elsewhere(struct dispatcher *d, struct dispatcher_gr
     enum verdict verdict, struct redis_address ask, int64_t deadline_ms, const struct reply **ret)
 {
     struct pauses pauses = {.redirects = 0};
+    d->changes++;
     while (verdict != VERDICT_ANSWER) {
         struct cluster_node node = {.address = ask};
         bool asking = verdict == VERDICT_ASK;

@@ -1,4 +1,4 @@
-/* dispatcher.h - commands to the servers of many partitions, from a thread that waits for the replies.
+/* dispatcher.h - commands to the servers of many partitions, and their replies in order.
  *
  * Layer: storage.  Belongs to one thread.
  * Source: the Redis Cluster specification, "Redirection and resharding" (redis.io).
@@ -27,6 +27,7 @@
 
 #include "storage/core/session.h"
 
+/* How the commands of a group belong together. */
 enum dispatcher_kind {
     DISPATCH_SINGLE, /* one command */
     /* MULTI .. EXEC.  One reply is handed out: EXEC's, or the first error among the replies. */
@@ -48,6 +49,9 @@ struct dispatcher {
     struct buffer bytes; /* of the groups that are not answered; emptied when all are */
     char error[128];     /* the text of an error that is handed out for a DISPATCH_MULTI */
     struct reply error_reply;
+    /* Grows with all that may have brought a group to another server than the group before. */
+    uint64_t changes;
+    unsigned version;   /* of the topology, at the last sending */
     int64_t silence_ms; /* see redis_limit_silence() */
 };
 

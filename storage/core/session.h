@@ -8,11 +8,16 @@
 #include "storage/core/server.h"
 #include "storage/redis/script.h"
 
+struct dispatcher;
+
 struct session {
     struct redis *redis;    /* NULL: not connected */
     struct redis_look look; /* set by the thread, for its next connection; zeroed: none */
     struct server server;   /* where it leads; its partition is set by the thread */
     struct core *core;      /* once it was connected */
+    /* Where several servers share the partitions: connections to all of them, the thread's own; set
+     * by the thread.  NULL: one server has all. */
+    struct dispatcher *dispatcher;
     struct script_digests scripts;
     uint64_t n_opened; /* connections so far: tells one from the next */
     int64_t opened_us; /* CLOCK_MONOTONIC: the connection stood then */

@@ -13,6 +13,7 @@ struct question {
     struct core *core;
     struct pipeline pipe;
     struct seen_job *job;
+    unsigned partition;
     const char *tag;
     uint64_t *fingerprints; /* of the user and each page; owned */
     int64_t now_s;
@@ -34,7 +35,8 @@ static bool prepare(struct question *q)
     for (size_t i = 0; q->fingerprints != NULL && i < q->job->n_pages; i++) {
         q->fingerprints[i] = seen_fingerprint(&user, page_hash(q->job->site, q->job->pages[i]));
     }
-    q->tag = core->partitions.tag[visitor_partition(&core->partitions, &user)];
+    q->partition = visitor_partition(&core->partitions, &user);
+    q->tag = core->partitions.tag[q->partition];
     q->now_s = redis_clock_ms(&core->clock) / 1000;
     return true;
 }
@@ -53,7 +55,7 @@ static void ask_key(struct question *q, const char *command, struct bucket month
 {
     struct key key;
     key_seen(&key, q->tag, q->job->site, month, what);
-    resp_word(pipeline_command(&q->pipe, command, 1), key.p, key.n);
+    resp_word(pipeline_command(&q->pipe, q->partition, command, 1), key.p, key.n);
 }
 
 /* Redis's clock says which months may hold what was acknowledged before. */
@@ -79,7 +81,7 @@ static bool read_logs(struct question *q, const struct bloom_params *params)
         ask_key(q, "GET", q->months[m], "old");
         ask_key(q, "HGETALL", q->months[m], "filter");
     }
-    (void)pipeline_command(p, "TIME", 0);
+    (void)pipeline_command(p, q->partition, "TIME", 0);
     if (!pipeline_send(p, false)) {
         return false;
     }
@@ -119,7 +121,8 @@ static void ask_layer(struct question *q, unsigned m, unsigned index, uint64_t f
     struct bloom_hash hash = seen_hash(fingerprint);
     struct key key;
     key_seen_bits(&key, q->tag, q->job->site, q->months[m], index, bloom_segment(&layer, hash));
-    struct buffer *out = pipeline_command(&q->pipe, "BITFIELD_RO", 1 + 3 * (size_t)layer.hashes);
+    struct buffer *out =
+        pipeline_command(&q->pipe, q->partition, "BITFIELD_RO", 1 + 3 * (size_t)layer.hashes);
     resp_word(out, key.p, key.n);
     for (unsigned i = 0; i < layer.hashes; i++) {
         resp_text(out, "GET");
@@ -199,6 +202,7 @@ enum storage_err seen_run(struct reader *reader, struct storage_job *job, bool *
         return STORAGE_NOMEM;
     }
     pipeline_init(&q.pipe, &reader->session, job->deadline_ms);
+    pipeline_keep_order(&q.pipe);
     read_all(&q, &params);
     free(q.fingerprints);
     q.job->false_positives = 1 - true_negatives(&q);

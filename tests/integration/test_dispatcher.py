@@ -20,16 +20,16 @@ pytestmark = pytest.mark.skipif(server_missing() is not None, reason=str(server_
 
 
 class Tool:
-    def __init__(self, url):
+    def __init__(self, url, *more):
         tool = (ROOT / os.environ.get("TALLYD_TOOLS", "build/tools") / "dispatcher_tool").resolve()
-        self.process = subprocess.Popen([tool, url, str(PARTITIONS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([tool, url, str(PARTITIONS), *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, *groups, ms=WAIT_MS):
         """([reply, ..], "end" or why it ended early); groups as dispatcher_tool takes them, words separated by blanks."""
         self.process.stdin.write("".join(g + "\n" for g in groups) + f"go {ms}\n")
         self.process.stdin.flush()
         lines = []
-        while not lines or lines[-1] not in ("end", "lost", "late"):
+        while not lines or lines[-1] not in ("end", "lost", "late", "refused"):
             line = self.process.stdout.readline()
             assert line, f"dispatcher_tool ended with {self.process.wait()}"
             lines.append(line.rstrip("\n"))
@@ -73,6 +73,14 @@ def healed(cluster):
 @pytest.fixture
 def tool(healed, cleanup):
     one = Tool(healed.url)
+    cleanup.append(one.close)
+    return one
+
+
+@pytest.fixture
+def pipeline(healed, cleanup):
+    """storage/read's pipeline over the dispatcher."""
+    one = Tool(healed.url, "pipeline")
     cleanup.append(one.close)
     return one
 
@@ -212,3 +220,59 @@ def test_nobody_answers(cleanup):
     began = time.monotonic()
     assert one.ask("0 single GET a{}", "1 single GET a{}", ms=600) == ([], "late")
     assert time.monotonic() - began < 2
+
+
+# The pipeline, through which most questions go
+
+
+def test_a_pipeline_over_all_nodes(pipeline):
+    order = [7, 0, 15, 8, 1, 9, 7, 3]
+    assert pipeline.all(*[f"{p} single SET a{{}} of{p};INCR n{{}}" for p in range(PARTITIONS)]) == ["OK", "1"] * PARTITIONS
+    assert pipeline.all(*[f"{p} single GET a{{}}" for p in order]) == [f"of{p}" for p in order]
+    assert pipeline.all(*[f"{p} ordered INCR n{{}};INCR n{{}}" for p in (3, 14, 2)]) == ["2", "3"] * 3
+    replies, end = pipeline.ask("3 single GET a{}", "4 single LPUSH a{} x", "5 single GET a{}")
+    assert (replies, end) == (["of3"], "refused"), "an error ends it, and what follows is taken and dropped"
+    assert pipeline.all("5 single GET a{}", "4 single GET a{}") == ["of5", "of4"]
+
+
+def test_a_cursor_is_good_on_one_node_only(healed, pipeline):
+    """A slot moves between two pieces of a scan: it begins anew, and is whole then."""
+    slot = tag_and_slot(healed, 4)[1]
+    for i in range(50):
+        pipeline.all("4 single SADD s{} " + " ".join(f"m{i}x{j}" for j in range(40)))
+    source = healed.owner(slot)
+    replies = pipeline.all("4 single SSCAN s{} 0 COUNT 100")
+    cursor = replies[0].split()[0]
+    healed.move_slots(slot, slot, other(healed, source))
+    assert pipeline.ask(f"4 single SSCAN s{{}} {cursor} COUNT 100") == ([], "lost")
+
+    def scan():
+        at, found = "0", set()
+        while True:
+            lines, end = pipeline.ask(f"4 single SSCAN s{{}} {at} COUNT 100")
+            if end == "lost":
+                return None  # begun anew, as operations are
+            at, *members = lines[0].split()
+            found.update(members)
+            if at == "0":
+                return found
+
+    assert len(wait_until(scan, "a whole scan")) == 2000
+    healed.move_slots(slot, slot, source)
+
+
+def test_a_pipeline_that_keeps_its_order(healed, pipeline):
+    """Where half of its keys have moved it is not carried out in another order, but ends; after the slot is closed it goes."""
+    slot = tag_and_slot(healed, 10)[1]
+    pipeline.all(*[f"10 single SET k{i}{{}} {i}" for i in range(10)])
+    source = healed.owner(slot)
+    target = other(healed, source)
+    healed.open_slot(slot, target)
+    healed.move_keys(slot, source, target, most=5)
+    ordered = "10 ordered " + ";".join(f"GET k{i}{{}}" for i in range(10))
+    assert pipeline.ask(ordered, ms=1000)[1] == "lost"
+    assert pipeline.all(*[f"10 single GET k{i}{{}}" for i in range(10)]) == [str(i) for i in range(10)]
+    healed.move_keys(slot, source, target)
+    healed.close_slot(slot, target)
+    wait_until(lambda: pipeline.ask(ordered)[1] == "end", "in order at the new owner")
+    healed.move_slots(slot, slot, source)

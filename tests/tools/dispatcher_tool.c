@@ -1,7 +1,7 @@
 /* dispatcher_tool.c - storage/core's dispatcher on standard input and output, for
  * integration/test_dispatcher.py.
  *
- *     dispatcher_tool URL PARTITIONS
+ *     dispatcher_tool URL PARTITIONS [pipeline]
  *
  * Input, a line each:
  *
@@ -9,6 +9,8 @@
  *     go MS                                                             send all, await all
  *
  * "{}" in a word stands for the partition's tag.  A group that is multi gets its MULTI and EXEC.
+ * With `pipeline` the commands go through storage/read's pipeline, which knows no multi; all of one
+ * `go` are ordered if the first group is.  Its "refused" means that a command had an error.
  * Output for each `go`: a line for each reply in order, and then "end" or the status by which it
  * ended early, "lost" or "late".  An error's line begins with "-".
  */
@@ -18,6 +20,7 @@
 #include <string.h>
 
 #include "storage/base/clock.h"
+#include "storage/read/pipeline.h"
 #include "storage/core/dispatcher.h"
 #include "storage/redis/resp.h"
 
@@ -37,19 +40,22 @@ static void put_word(struct buffer *out, const char *word, const char *tag)
     resp_text(out, text);
 }
 
-static void put_command(struct buffer *out, char *text, const char *tag)
+/* The words of @text, which is cut up. */
+static void put_words(struct buffer *out, char *text, const char *tag)
 {
-    char *words[64];
-    size_t n = 0;
     char *rest = NULL;
-    for (char *w = strtok_r(text, " ", &rest); w != NULL && n < 64;
-         w = strtok_r(NULL, " ", &rest)) {
-        words[n++] = w;
+    for (char *w = strtok_r(text, " ", &rest); w != NULL; w = strtok_r(NULL, " ", &rest)) {
+        put_word(out, w, tag);
     }
-    resp_head(out, n);
-    for (size_t i = 0; i < n; i++) {
-        put_word(out, words[i], tag);
+}
+
+static size_t count_words(const char *text)
+{
+    size_t n = text[0] != '\0';
+    for (; *text != '\0'; text++) {
+        n += *text == ' ';
     }
+    return n;
 }
 
 static void add_group(char *line)
@@ -67,7 +73,8 @@ static void add_group(char *line)
         resp_command(out, "MULTI", NULL);
     }
     for (char *c = strtok_r(rest, ";", &more); c != NULL; c = strtok_r(NULL, ";", &more)) {
-        put_command(out, c, core.partitions.tag[partition]);
+        resp_head(out, count_words(c));
+        put_words(out, c, core.partitions.tag[partition]);
         n++;
     }
     if (kind == DISPATCH_MULTI) {
@@ -122,6 +129,51 @@ static void go(int64_t ms)
     (void)fflush(stdout);
 }
 
+/* ---- the pipeline ---- */
+
+static struct session session;
+static struct pipeline pipeline;
+static bool is_begun;
+
+static void add_commands(char *line)
+{
+    char *rest = NULL;
+    char *more = NULL;
+    unsigned partition = (unsigned)strtoul(line, &line, 10);
+    const char *kind = strtok_r(line, " ", &rest);
+    if (!is_begun) {
+        pipeline_init(&pipeline, &session, INT64_MAX);
+        is_begun = true;
+        if (strcmp(kind, "ordered") == 0) {
+            pipeline_keep_order(&pipeline);
+        }
+    }
+    for (char *c = strtok_r(rest, ";", &more); c != NULL; c = strtok_r(NULL, ";", &more)) {
+        char *words = NULL;
+        const char *name = strtok_r(c, " ", &words);
+        struct buffer *out = pipeline_command(&pipeline, partition, name, count_words(words));
+        put_words(out, words, core.partitions.tag[partition]);
+        n_awaited++;
+    }
+}
+
+static void pipeline_go(int64_t ms)
+{
+    bool lost = false;
+    const struct reply *reply = NULL;
+    pipeline.deadline_ms = monotonic_ms() + ms;
+    bool ok = pipeline_send(&pipeline, false);
+    for (; ok && n_awaited > 0 && (reply = pipeline_take(&pipeline)) != NULL; n_awaited--) {
+        print_reply(reply);
+        printf("\n");
+    }
+    n_awaited = 0;
+    is_begun = false;
+    enum storage_err err = pipeline_end(&pipeline, &lost);
+    printf("%s\n", err == STORAGE_OK ? "end" : lost ? "lost" : "refused");
+    (void)fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     static char line[1 << 20];
@@ -129,17 +181,19 @@ int main(int argc, char **argv)
     struct redis_look none = {NULL, NULL};
     (void)signal(SIGPIPE, SIG_IGN);
     core_init(&core);
-    partitions_make(argc == 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 1, &core.partitions);
-    if (argc != 3 || !servers_start(&core, argv[1], &error)) {
+    partitions_make(argc >= 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 1, &core.partitions);
+    bool is_pipeline = argc == 4;
+    if (argc < 3 || !servers_start(&core, argv[1], &error)) {
         return 2;
     }
     dispatcher_init(&dispatcher, &core, &none, 3000);
+    session.dispatcher = &dispatcher;
     while (fgets(line, sizeof(line), stdin) != NULL) {
         line[strcspn(line, "\n")] = '\0';
         if (strncmp(line, "go ", 3) == 0) {
-            go(strtoll(line + 3, NULL, 10));
+            (is_pipeline ? pipeline_go : go)(strtoll(line + 3, NULL, 10));
         } else {
-            add_group(line);
+            (is_pipeline ? add_commands : add_group)(line);
         }
     }
     dispatcher_release(&dispatcher);
