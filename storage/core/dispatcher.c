@@ -121,6 +121,7 @@ static struct dispatcher_link *link_to(
             error, sizeof(error))) {
         return NULL;
     }
+    d->changes++;
     redis_limit_silence(link->session.redis, d->silence_ms);
     return link;
 }
