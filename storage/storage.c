@@ -144,7 +144,6 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     s->core.config = *config;
     s->core.config.redis_url = NULL;  /* the endpoint has what is needed */
     s->core.config.site_zones = NULL; /* so has core.sites */
-    s->core.one_node = true;
     core_init(&s->core);
     unfolded_init(&s->unfolded, &s->core.stats);
     if (!storage_start(s, config, ret_error)) {

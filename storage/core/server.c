@@ -27,6 +27,7 @@ bool servers_start(struct core *core, const char *url, const char **ret_error)
     if (*ret_error != NULL) {
         return false;
     }
+    core->one_node = core->url.kind != REDIS_CLUSTER;
     *ret_error = "threads could not be started, or no memory";
     if (core->url.kind == REDIS_ONE) {
         return set_endpoint(core, &core->url);

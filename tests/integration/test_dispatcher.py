@@ -276,3 +276,26 @@ def test_a_pipeline_that_keeps_its_order(healed, pipeline):
     healed.close_slot(slot, target)
     wait_until(lambda: pipeline.ask(ordered)[1] == "end", "in order at the new owner")
     healed.move_slots(slot, slot, source)
+
+
+def test_a_script_in_an_open_slot_is_whole(healed, tool):
+    """A key that a script deletes cannot be made again there: the script would break off half way.  So none deletes a key that
+    it goes on with."""
+    tag, slot = tag_and_slot(healed, 6)
+    source = healed.owner(slot)
+
+    def call(script, *words):
+        sha = hashlib.sha1((ROOT / f"storage/lua/{script}.lua").read_bytes()).hexdigest()
+        return tool.all(f"6 single EVALSHA {sha} {' '.join(words)}")[0]
+
+    tool.all("6 single HSET old{} last 7", "6 single EXPIRE old{} 1000", "6 single HSET shard{} id 9 n 2 0 5 last 3 drop 1")
+    healed.open_slot(slot, other(healed, source))
+    assert call("filter_create", "1", "old{}", "1000", "0.01", "2", "1", "1") == "1"
+    assert call("filter_drop", "1", "shard{}", "9", "over") == "2"
+    fields = source.command("HGETALL", f"old{{{tag}}}")
+    assert sorted(fields[::2]) == ["capacity", "error", "expansion", "id", "rules", "shards"]
+    assert source.command("TTL", f"old{{{tag}}}") == -1
+    assert source.command("HGETALL", f"shard{{{tag}}}") == ["last", "9"]
+    assert source.command("TTL", f"shard{{{tag}}}") > 7000
+    for node in (source, other(healed, source)):
+        node.command("CLUSTER", "SETSLOT", slot, "STABLE")

@@ -236,7 +236,6 @@ static void start(struct tool *t, char **argv)
         (struct retention){.keep_s = {2 * 86400, 62 * 86400, 1100 * INT64_C(86400), KEEP_FOREVER}};
     t->core.config.seen =
         (struct seen_config){.on = true, .capacity = 100000, .error = 0.01, .keep_s = 90 * 86400};
-    t->core.one_node = true;
     partitions_make(t->core.config.partitions, &t->core.partitions);
     if (!servers_start(&t->core, argv[1], &fault) || !site_zones_init(&t->core.sites)) {
         fail("no such Redis");
