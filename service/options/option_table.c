@@ -74,7 +74,8 @@ const struct option option_table[] = {
         .unit = "address", .help = "HOST:PORT or [IPV6]:PORT to serve HTTP on; port 0 picks one"},
     {"redis", OPTION_STRING, AT(redis), .fallback = "", .check = redis_url_check, .secret = true,
         .unit = "URL",
-        .help = "redis://[user:password@]host:port[/db] or unix:/path; empty: an embedded Redis"},
+        .help = "redis://[user:password@]host:port[/db], unix:/path, or "
+                "redis-sentinel://host[:port]../master; empty: an embedded Redis"},
     {"lock-redis", OPTION_STRING, AT(lock_redis), .fallback = "", .check = redis_url_list_check,
         .secret = true, .unit = "URLs",
         .help = "further Redis servers, commas between, of which most must have the leader's lock"},
@@ -140,6 +141,11 @@ const struct option option_table[] = {
     {"queue", OPTION_INTEGER, AT(queue), .fallback = "50000", RANGE(MAX_EVENTS, 100000000),
         .unit = "events",
         .help = "events that may wait to be written; one request may bring 10000"},
+    {"log-hold", OPTION_MILLISECONDS, AT(log_hold_ms), .fallback = "10s", RANGE(1000, 60 * 1000),
+        .unit = "duration",
+        .help =
+            "with Sentinels: what was acknowledged is kept so long, to be appended again when a "
+            "replica takes over"},
     {"log-format", OPTION_ENUM, AT(log_format), .fallback = "logfmt", .words = format_words,
         .unit = "format", .help = "form of a log line"},
     {"log-level", OPTION_ENUM, AT(log_level), .fallback = "info", .words = level_words,

@@ -17,7 +17,7 @@ static void ask_range(struct activity *a, const struct activity_who *who, unsign
 {
     struct key key;
     key_activity(&key, a->core->partitions.tag[partition], who->site, who->actions[action], day);
-    struct buffer *out = pipeline_command(&a->pipe, "GETRANGE", 3);
+    struct buffer *out = pipeline_command(&a->pipe, partition, "GETRANGE", 3);
     resp_word(out, key.p, key.n);
     resp_decimal(out, (int64_t)at);
     resp_decimal(out, (int64_t)(at + n - 1));
@@ -101,7 +101,7 @@ static void ask_count(struct activity *a, const struct activity_job *job, unsign
     struct key key;
     key_activity(&key, a->core->partitions.tag[partition], job->who.site, job->who.actions[0],
         job->sets[job->counts[number].a].first);
-    struct buffer *out = pipeline_command(&a->pipe, "BITCOUNT", 3);
+    struct buffer *out = pipeline_command(&a->pipe, partition, "BITCOUNT", 3);
     resp_word(out, key.p, key.n);
     resp_decimal(out, (int64_t)(piece * COUNT_PIECE));
     resp_decimal(out, (int64_t)((piece + 1) * COUNT_PIECE - 1));
