@@ -34,6 +34,7 @@ enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE };
     X(FIELD_REQUEST_HEADERS, "access-control-request-headers")                                     \
     X(FIELD_REQUEST_METHOD, "access-control-request-method")                                       \
     X(FIELD_SEC_GPC, "sec-gpc")                                                                    \
+    X(FIELD_SEC_PURPOSE, "sec-purpose")                                                            \
     X(FIELD_USER_AGENT, "user-agent")
 
 enum http_field_name {

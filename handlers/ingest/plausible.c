@@ -4,9 +4,8 @@
  *
  *     202 `ok`                                 the page view is counted
  *     202 `ok` and X-Plausible-Dropped: n      n page views are not counted, although the event is
- *                                              well-formed: a custom event, a robot, a visitor
- *                                              who asked not to be counted.  Plausible's trackers
- *                                              expect 202 here
+ *                                              well-formed: a custom event, or one of the reasons
+ *                                              in beacon.h.  Plausible's trackers expect 202 here
  *     400 {"errors":{"member":["detail"]}}     the event has a fault
  *     others                                   a problem document, as for all endpoints */
 #include "handlers/routes.h"
@@ -134,7 +133,7 @@ enum handler_result plausible_start(struct http_exchange *exchange)
     }
     (void)as_events(state);
     enum beacon_verdict verdict = beacon_start(exchange, &state->beacon);
-    if (verdict == BEACON_IGNORED) {
+    if (verdict == BEACON_DROPPED) {
         reply_ok(exchange, state->beacon.n);
     }
     return verdict == BEACON_WAIT ? HANDLER_WAIT : HANDLER_REPLY;

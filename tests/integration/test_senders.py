@@ -88,7 +88,7 @@ def test_a_head_of_the_pixel_tells_and_does_not_count(start_tallyd, redis, site)
     for _ in range(3):
         assert head() == (202, "accepted", "r=2")
     assert head("&user=") == (422, "rejected", "r=2")
-    assert head(agent=GOOGLEBOT) == (422, "rejected", "r=2")
+    assert head(agent=GOOGLEBOT) == (202, "dropped", "r=2")
     assert pixel(http, page="/", site=site) == pixel(http, page="/", site=site) == "accepted"
     assert pixel(http, 429, page="/", site=site) == "limited"
     assert head() == (429, "limited", "r=0")
@@ -203,7 +203,7 @@ def test_without_trust_the_header_is_nothing(start_tallyd, redis, site):
 def test_known_bots_are_not_counted_but_by_a_counter(http, site):
     name = 'tallyd_events_dropped_total{reason="robot"}'
     before = http.metric(name)
-    assert pixel(http, 422, page="/", site=site, headers={"User-Agent": GOOGLEBOT}) == "rejected"
+    assert pixel(http, page="/", site=site, headers={"User-Agent": GOOGLEBOT}) == "dropped"
     assert view(http, site, headers={"User-Agent": GOOGLEBOT}).headers["X-Plausible-Dropped"] == "1"
     assert view(http, f"{site},x", headers={"User-Agent": GOOGLEBOT}).headers["X-Plausible-Dropped"] == "2"
     assert http.metric(name) == before + 4
@@ -216,7 +216,7 @@ def test_do_not_track(start_tallyd, redis, site):
     polite = start_tallyd("--respect-dnt", redis=redis, name="polite").client()
     plain = start_tallyd(redis=redis, name="plain").client()
     for headers in ({"DNT": "1"}, {"Sec-GPC": "1"}):
-        assert pixel(polite, 422, page="/", site=site, headers=headers) == "rejected"
+        assert pixel(polite, page="/", site=site, headers=headers) == "dropped"
         assert view(polite, site, headers=headers).headers["X-Plausible-Dropped"] == "1"
         assert pixel(plain, page="/", site=site, headers=headers) == "accepted"
     assert polite.metric('tallyd_events_dropped_total{reason="dnt"}') == 4
