@@ -112,6 +112,7 @@ static bool make_sites(struct live *live)
             if (site->origins == NULL) {
                 return false;
             }
+            live->app.sites.any_origins = true;
         }
     }
     if (live->sites == NULL) {
@@ -119,7 +120,8 @@ static bool make_sites(struct live *live)
     }
     qsort(live->sites, live->n_sites, sizeof(*live->sites), by_name);
     join_sites(live);
-    live->app.sites = (struct declared_sites){live->sites, live->n_sites};
+    live->app.sites.at = live->sites;
+    live->app.sites.n = live->n_sites;
     live->app.only_declared_sites = o->only_declared_sites != 0;
     return true;
 }

@@ -57,6 +57,7 @@ struct declared_sites {
         size_t n_origins;
     } * at;
     size_t n;
+    bool any_origins; /* one of them has origins */
 };
 
 struct ops; /* of the service: for its own endpoints */

@@ -91,6 +91,8 @@ struct access; /* the token that came with a request: see access.h */
 struct http_exchange {
     const struct app *app;
     const struct access *access; /* NULL: no tokens are in use, or the route needs none */
+    bool tokenless; /* tokens are in use, and none was shown: where the request comes from says
+                       which sites it may touch; see access.h */
     struct http_request request;
     struct http_response response;
     struct storage_job job; /* to submit it: fill it and return HANDLER_WAIT */

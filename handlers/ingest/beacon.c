@@ -19,8 +19,7 @@ static bool is_prefetch(struct slice purpose)
            (purpose.n == word.n || purpose.p[word.n] == ';');
 }
 
-/* May the client send page views of all sites of @beacon?  False: the response says why not. */
-static bool may_send(struct http_exchange *exchange, const struct beacon *beacon)
+bool beacon_allowed(struct http_exchange *exchange, const struct beacon *beacon)
 {
     for (size_t i = 0; i < beacon->n; i++) {
         struct slice site = beacon->events[i].site;
@@ -62,7 +61,7 @@ enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *
 {
     const struct http_request *request = &exchange->request;
     struct event_address address = client_address(exchange);
-    if (!may_send(exchange, beacon)) {
+    if (!beacon_allowed(exchange, beacon)) {
         return BEACON_REFUSED;
     }
     for (size_t i = 0; i < beacon->n; i++) {
@@ -90,7 +89,7 @@ enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *
 
 enum beacon_verdict beacon_foretell(struct http_exchange *exchange, const struct beacon *beacon)
 {
-    if (!may_send(exchange, beacon)) {
+    if (!beacon_allowed(exchange, beacon)) {
         return BEACON_REFUSED;
     }
     struct event_address address = client_address(exchange);

@@ -35,6 +35,9 @@ enum beacon_verdict {
     BEACON_REFUSED, /* the response says why: limited, not for this site, Redis never seen */
 };
 
+/* May the client send page views of all sites of @beacon?  False: the response says why not. */
+bool beacon_allowed(struct http_exchange *exchange, const struct beacon *beacon) MUST_CHECK;
+
 /* Complete the events of @beacon, which are filled and checked, and fill the job. */
 enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *beacon) MUST_CHECK;
 

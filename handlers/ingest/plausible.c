@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "handlers/access/access.h"
 #include "handlers/http/app.h"
 #include "handlers/ingest/beacon.h"
 #include "handlers/ingest/plausible_event.h"
@@ -93,15 +92,13 @@ static const struct event *as_events(struct plausible_state *state)
 static enum handler_result drop_custom(
     struct http_exchange *exchange, struct plausible_state *state)
 {
-    const struct plausible_event *event = &state->event;
-    for (size_t i = 0; i < event->n_domains; i++) {
-        if (!access_site(exchange, event->domains[i])) {
-            return HANDLER_REPLY;
-        }
+    const struct event *events = as_events(state);
+    if (!beacon_allowed(exchange, &state->beacon)) {
+        return HANDLER_REPLY;
     }
     (void)atomic_fetch_add_explicit(&exchange->app->stats->dropped_custom, 1, memory_order_relaxed);
     reply_ok(exchange, 1);
-    ingest_guard_tell(exchange, as_events(state), event->n_domains);
+    ingest_guard_tell(exchange, events, state->beacon.n);
     return HANDLER_REPLY;
 }
 
