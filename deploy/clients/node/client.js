@@ -48,7 +48,8 @@ class Client {
   #counts = { tracked: 0, recovered: 0, accepted: 0, rejected: 0, robots: 0, left: 0, requests: 0, retries: 0, unspooled: 0 };
   #dropped = {};
   #said = {};
-  #atExit = () => { if (this.#holds()) this.close(); };
+  #beforeExit = () => { if (this.#holds()) this.close(); };
+  #atExit = () => { if (!this.#holds()) this.#keep(() => this.#own.spool?.close(false)); };
 
   constructor(url, { token, site, bots = 'drop', spool, queueEvents = 10_000, queueBytes = 16 << 20, batchEvents = 500,
     intervalMs = 1000, timeoutMs = 15_000, exitMs = 5000, log = console.warn } = {}) {
@@ -58,7 +59,8 @@ class Client {
     const { own, left } = spool ? takeAll(spool) : { own: null, left: [] };
     this.#lanes = [...left.map((file) => new Lane(file)), new Lane(own)];
     this.#counts.recovered = this.#lanes.reduce((n, lane) => n + lane.lines.length, 0);
-    process.on('beforeExit', this.#atExit);
+    process.on('beforeExit', this.#beforeExit);
+    process.on('exit', this.#atExit);
     this.#schedule();
   }
 
@@ -156,7 +158,7 @@ class Client {
   async close(timeoutMs = this.#options.exitMs) {
     if (this.#closeBy === Infinity) {
       this.#closeBy = performance.now() + timeoutMs;
-      process.removeListener('beforeExit', this.#atExit);
+      process.removeListener('beforeExit', this.#beforeExit);
       this.#pausing?.(true);
       this.#schedule();
     }
@@ -175,6 +177,7 @@ class Client {
       if (lane.spool !== null) this.#keep(() => lane.spool.close(kept > 0));
       lane.spool = null;
     }
+    process.removeListener('exit', this.#atExit);
     this.#endpoint.close();
     return this.#counts.left + whole(this.#dropped.exit) === 0;
   }

@@ -22,7 +22,7 @@ log = logging.getLogger("tallyd_client")
 EVENT_BYTES = 64 << 10  # one event
 BATCH_BYTES = 1 << 20   # one request, before gzip
 KEY_LIFE_S = 23 * 3600  # tallyd knows a key for 24 hours; one of them is for clocks that differ
-LOCK_S = 1.0            # so long track() waits at most: for a slow disk, or where a signal's handler calls it
+LOCK_S = 1.0            # so long track() waits at most, for a slow disk
 BACK_OFF_S, BACK_OFF_MAX_S = 0.25, 30.0
 
 _clients = weakref.WeakSet()
@@ -76,6 +76,7 @@ class Client:
     def _begin(self):
         """Nothing queued, no thread.  In the child of a fork too, where another thread may have held the lock."""
         self._changed = threading.Condition(threading.Lock())
+        self._mine = threading.local()  # .tracking: this thread is in track()
         self._lanes = [Lane()]  # the last one is this process's own, the ones before were left behind
         self._thread = None
         self._opened = False
@@ -109,8 +110,19 @@ class Client:
     def track(self, page=None, *, ts=None, **members):
         """Queue an event of POST /events: page, user, ip, ua, actions and so on; members that are None are left out.  `ts` is
         now if it is not given.  False: the event is dropped, and stats() says why.  Never raises, never waits for the network."""
+        event = {"page": page, "ts": ts, **members}
+        if getattr(self._mine, "tracking", False):  # a signal's handler, and this thread has the lock already
+            self._dropped["busy"] += 1
+            return False
+        self._mine.tracking = True
         try:
-            line = self._line({"page": page, "ts": ts, **members})
+            return self._track(event)
+        finally:
+            self._mine.tracking = False
+
+    def _track(self, event):
+        try:
+            line = self._line(event)
         except (TypeError, ValueError, RecursionError) as error:
             line = None
             self._complain("invalid", f"an event cannot be sent: {error}")
@@ -133,7 +145,8 @@ class Client:
             if ts.tzinfo is None:
                 raise ValueError("ts has no time zone")
             event["ts"] = ts.isoformat()
-        event.setdefault("site", self._site)
+        if event.get("site") is None:
+            event["site"] = self._site
         line = json.dumps({k: v for k, v in event.items() if v is not None}, allow_nan=False, separators=(",", ":")).encode()
         if len(line) > EVENT_BYTES:
             raise ValueError(f"{len(line)} bytes, {EVENT_BYTES} at most")

@@ -12,6 +12,7 @@ A batch in doubt must be sent again with the same key and the same bytes, or not
 """
 
 import email.utils
+import encodings.idna  # noqa: F401  # the first connection would load it: a fork meanwhile leaves half of it in the child
 import enum
 import http.client
 import json
@@ -64,9 +65,13 @@ class Endpoint:
     def post(self, body, key, timeout_s):
         """Send `body`, gzipped NDJSON, under the Idempotency-Key: an Outcome.  Never raises for what the network does."""
         kept = self._connection is not None
-        outcome = self._try(body, key, timeout_s)
-        if kept and outcome is None:  # the other end had closed a connection that was idle: no fault yet
+        try:
             outcome = self._try(body, key, timeout_s)
+            if kept and outcome is None:  # the other end had closed a connection that was idle: no fault yet
+                outcome = self._try(body, key, timeout_s)
+        except Exception as error:  # pylint: disable=broad-exception-caught  # no memory, say: the thread goes on
+            self._connection = None
+            return Outcome(Verdict.AGAIN, f"no answer: {error!r}", in_doubt=True)
         return outcome or Outcome(Verdict.AGAIN, "the connection was closed without an answer", in_doubt=True)
 
     def _try(self, body, key, timeout_s):

@@ -25,7 +25,8 @@ def client_address(peer, forwarded, trusted):
             parsed = ipaddress.ip_address(host)
         except ValueError:
             break
-        address = host
+        parsed = getattr(parsed, "ipv4_mapped", None) or parsed
+        address = str(parsed)
         if not any(parsed in network for network in trusted):
             break
     return address
