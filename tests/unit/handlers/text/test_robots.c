@@ -1,11 +1,18 @@
-#include "handlers/ingest/bots.h"
+#include "handlers/text/robots.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+static bool known(struct slice user_agent)
+{
+    struct robots robots;
+    robots_init(&robots);
+    return robots_known(&robots, user_agent);
+}
+
 #define MOZILLA "Mozilla/5.0 "
 
-Test(bots, those_that_say_so)
+Test(robots, those_that_say_so)
 {
     static const char *const rows[] = {
         MOZILLA "(compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
@@ -26,11 +33,11 @@ Test(bots, those_that_say_so)
         "bot",
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        cr_expect(bots_known(slice_of(rows[i])), "%s", rows[i]);
+        cr_expect(known(slice_of(rows[i])), "%s", rows[i]);
     }
 }
 
-Test(bots, browsers_and_libraries_are_none)
+Test(robots, browsers_and_libraries_are_none)
 {
     static const char *const rows[] = {
         "",
@@ -59,19 +66,32 @@ Test(bots, browsers_and_libraries_are_none)
         "bottle",
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        cr_expect_not(bots_known(slice_of(rows[i])), "%s", rows[i]);
+        cr_expect_not(known(slice_of(rows[i])), "%s", rows[i]);
     }
 }
 
-Test(bots, what_is_very_long_is_looked_at_from_its_beginning)
+Test(robots, what_is_very_long_is_looked_at_from_its_beginning)
 {
     size_t n = 16384;
     char *text = malloc(n);
     memset(text, 'x', n);
     memcpy(text, "Googlebot/2.1", 13);
-    cr_expect(bots_known((struct slice){text, n}));
+    cr_expect(known((struct slice){text, n}));
     memset(text, 'x', 13);
     memcpy(text + n - 13, "Googlebot/2.1", 13);
-    cr_expect_not(bots_known((struct slice){text, n}));
+    cr_expect_not(known((struct slice){text, n}));
     free(text);
+}
+
+/* A NUL in the text ends nothing, and what stands at the very end is found. */
+Test(robots, at_the_edges)
+{
+    static const char nul[] = "x\0y+http";
+    cr_expect(known((struct slice){nul, sizeof(nul) - 1}));
+    cr_expect(known(SLICE("Xzgrab")));
+    cr_expect_not(known(SLICE("Xzgra")));
+    cr_expect_not(known(SLICE("zg")));
+    cr_expect(known(SLICE("cubot bot")));
+    cr_expect(known(SLICE("a \xff\xfe"
+                          "crawl")));
 }
