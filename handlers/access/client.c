@@ -67,7 +67,7 @@ struct slice client_mirrored_path(const struct http_exchange *exchange)
     const struct app *app = exchange->app;
     struct event_address address = {0};
     (void)event_parse_address(request->peer, &address);
-    if (!trusted(app, &address)) {
+    if (!networks_hold(app->trusted, app->n_trusted, &address)) {
         return SLICE("");
     }
     enum http_field_name name =

@@ -97,7 +97,7 @@ def test_robots_are_left_out_and_said(start, proxy, http, site):
     sender.track("/b", ua="Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", ip="192.0.2.1")
     assert sender.flush()
     assert proxy.requests[0].line == "POST /events?bots=drop HTTP/1.1"
-    assert views(http, site) == {"/b": 1} and sender.stats()["robots"] == 1
+    assert views(http, site) == {"/b": 1} and sender.stats()["filtered"] == 1
 
 
 def test_what_tallyd_rejects_is_counted_and_logged(start, proxy, http, site):

@@ -45,7 +45,7 @@ class Client {
   #timer = null;
   #pausing = null;
   #waiting = new Set(); // of flush(): called whenever lines are done with
-  #counts = { tracked: 0, recovered: 0, accepted: 0, rejected: 0, robots: 0, left: 0, requests: 0, retries: 0, unspooled: 0 };
+  #counts = { tracked: 0, recovered: 0, accepted: 0, rejected: 0, filtered: 0, left: 0, requests: 0, retries: 0, unspooled: 0 };
   #dropped = {};
   #said = {};
   #beforeExit = () => { if (this.#holds()) this.close(); };
@@ -118,7 +118,7 @@ class Client {
 
   // ---- what became of them ----------------------------------------------------------------------------
 
-  /** Counters: tracked + recovered === queued + accepted + rejected + robots + the sum of dropped + left. */
+  /** Counters: tracked + recovered === queued + accepted + rejected + filtered + the sum of dropped + left. */
   stats() {
     return { ...this.#counts, queued: this.#lanes.reduce((n, lane) => n + lane.lines.length, 0), dropped: { ...this.#dropped } };
   }
@@ -312,11 +312,11 @@ class Client {
     if (why !== null) {
       this.#drop(why, n, text);
     } else {
-      const [robots, rejected] = [whole(answer.dropped_total), whole(answer.rejected)];
+      const [filtered, rejected] = [whole(answer.dropped_total), whole(answer.rejected)];
       delete this.#said.again;
-      this.#counts.robots += robots;
+      this.#counts.filtered += filtered;
       this.#counts.rejected += rejected;
-      this.#counts.accepted += n - robots - rejected;
+      this.#counts.accepted += n - filtered - rejected;
       if (rejected > 0) this.#complain('rejected', `tallyd rejects ${rejected} of ${n} events, the first ones: ${JSON.stringify(answer.errors?.slice(0, 3))}`);
     }
     const gone = lane.lines.splice(0, n);

@@ -52,7 +52,7 @@ class Sender:
     def stats(self):
         """The counters, which must add up."""
         stats = self.ask("stats")
-        there = sum(stats[k] for k in ("queued", "accepted", "rejected", "robots", "left")) + sum(stats["dropped"].values())
+        there = sum(stats[k] for k in ("queued", "accepted", "rejected", "filtered", "left")) + sum(stats["dropped"].values())
         assert stats["tracked"] + stats["recovered"] == there, stats
         return stats
 

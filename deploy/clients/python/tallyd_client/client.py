@@ -183,10 +183,10 @@ class Client:
     # ---- what became of them --------------------------------------------------------------------------
 
     def stats(self):
-        """Counters: tracked + recovered == queued + accepted + rejected + robots + the sum of dropped + left."""
+        """Counters: tracked + recovered == queued + accepted + rejected + filtered + the sum of dropped + left."""
         with self._changed:
             counts = {name: self._counts[name] for name in
-                      ("tracked", "recovered", "accepted", "rejected", "robots", "left", "requests", "retries", "unspooled")}
+                      ("tracked", "recovered", "accepted", "rejected", "filtered", "left", "requests", "retries", "unspooled")}
             counts["tracked"] += self._dropped["busy"]
             return {**counts, "queued": sum(len(lane.lines) for lane in self._lanes), "dropped": dict(self._dropped)}
 
@@ -334,8 +334,8 @@ class Client:
                 self._drop(why, n, text)
             else:
                 self._said.pop("again", None)
-                robots, rejected = (answer.get(name) if isinstance(answer.get(name), int) else 0 for name in ("dropped_total", "rejected"))
-                self._counts.update(robots=robots, rejected=rejected, accepted=n - robots - rejected)
+                filtered, rejected = (answer.get(name) if isinstance(answer.get(name), int) else 0 for name in ("dropped_total", "rejected"))
+                self._counts.update(filtered=filtered, rejected=rejected, accepted=n - filtered - rejected)
                 if rejected:
                     self._complain("rejected", f"tallyd rejects {rejected} of {n} events, the first ones: {answer.get('errors', [])[:3]}")
             for _ in range(n):
