@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 import urllib.error
 import urllib.request
 
@@ -204,20 +205,35 @@ const tally = new Client('{tallyd.url}', {{ site: '{site}', intervalMs: 60000, s
 
 
 def test_who_has_lost_its_file_does_not_send_what_was_in_it(script, directory, proxy, http, site):
-    """A process that stood still for so long that another one took its file: what is in the file is that one's to send."""
-    proxy.plan = harm(Answer(503, (("Retry-After", "1"),)))
-    process = script(f"""
+    """A process stood still for so long that another one took its file: what is in the file is that one's to send, and is not
+    touched any more.  What comes later is in memory only."""
+    proxy.plan = harm(Answer(503, (("Retry-After", "2"),)))
+    program = f"""
 const {{ Client }} = require('tallyd-client');
 const tally = new Client('{proxy.url}', {{ site: '{site}', intervalMs: 5, batchEvents: 1, spool: 'spool' }});
+"""
+    process = script(program + """
 tally.track('/first');
 tally.track('/second');
-process.stdin.once('data', async () => {{ await tally.flush(); console.log(JSON.stringify(tally.stats())); process.exit(); }});
+process.stdin.once('data', async () => {
+  tally.track('/third');
+  await tally.flush();
+  console.log(JSON.stringify(tally.stats()));
+  process.exit();
+});
 """)
     wait_until(lambda: proxy.requests, "the first batch is under way")
     (file,) = directory.glob("spool.*")
-    file.rename(directory / "taken")
+    since = time.monotonic()
+    taken = file.rename(directory / "taken")
+    before = taken.read_bytes()
+    wait_until(lambda: time.monotonic() - since > 1.1, "it looks whose the file is")
     stats = json.loads(process.communicate("\n", timeout=20)[0].splitlines()[-1])
-    assert (stats["accepted"], stats["left"]) == (1, 1) and views(http, site) == {"/first": 1}
+    assert (stats["accepted"], stats["left"], stats["unspooled"]) == (1, 2, 1)
+    assert views(http, site) == {"/third": 1} and taken.read_bytes() == before
+    taken.rename(file)
+    assert script(program).communicate(timeout=20)[0] == ""
+    assert views(http, site) == {"/first": 1, "/second": 1, "/third": 1}
 
 
 def test_bad_arguments_and_events(script, tallyd):

@@ -376,7 +376,7 @@ def test_counts_are_exact_whatever_dies(start, directory, start_redis, cleanup, 
     between.plan = lambda _request: chance.choice(harms) if chance.random() < 0.5 else None
     sure, open_ = [], []
     options = {"spool": str(directory / "spool"), "intervalMs": 5, "batchEvents": 9, "timeoutMs": 250}
-    for round_ in range(14):
+    for round_ in range(10):
         senders = [start(between.url, **options) for _ in range(chance.choice([1, 1, 2]))]
         for step in range(chance.randrange(2, 7)):
             for i, sender in enumerate(senders):
@@ -389,7 +389,7 @@ def test_counts_are_exact_whatever_dies(start, directory, start_redis, cleanup, 
                     sender.kill()
                     open_ += names
                     senders[i] = start(between.url, **options)
-        if round_ % 5 == 4:
+        if round_ % 4 == 3:
             tallyd.kill()
             tallyd.start()
             between.upstream = tallyd.port
@@ -402,4 +402,4 @@ def test_counts_are_exact_whatever_dies(start, directory, start_redis, cleanup, 
     counted = views(tallyd.client(), site)
     assert {page: counted.get(page) for page in sure} == dict.fromkeys(sure, 1)
     assert all(counted[page] == 1 for page in counted) and set(counted) <= {*sure, *open_}
-    assert len(sure) > 50 and len({request.key for request in between.requests}) < len(between.requests)
+    assert len(sure) > 40 and len({request.key for request in between.requests}) < len(between.requests)

@@ -216,7 +216,12 @@ class Client {
   }
 
   async #run() {
-    while (this.#due() && await this.#deliver(this.#choose()));
+    try {
+      while (this.#due() && await this.#deliver(this.#choose()));
+    } catch (error) { // no memory, say
+      this.#complain('again', `page views wait: ${error.stack}`);
+      await this.#pause(1000);
+    }
     this.#running = false;
     this.#schedule();
     for (const look of [...this.#waiting]) look();
@@ -243,10 +248,11 @@ class Client {
 
   /** Try until the batch is done with or is found too large.  False: close() has no more time for it. */
   async #deliver(batch) {
-    if (batch.spooled && batch.doubtSince === null && !batch.lane.spool.isOwn()) return this.#lose(batch.lane);
     const body = await gzip(batch.lines.join('\n') + '\n');
     for (let attempt = 1; ; attempt++) {
       const now = Date.now();
+      if (batch.spooled && batch.lane.spool === null) return false; // close() has given up on it
+      if (batch.spooled && !batch.lane.spool.isOwn()) return this.#lose(batch.lane);
       if (batch.doubtSince !== null && now + this.#options.timeoutMs > batch.doubtSince + KEY_LIFE_MS) {
         return this.#finish(batch, 'expired', 'an attempt a day ago was not answered, and tallyd has forgotten its key: sent again the '
           + 'events might count twice');

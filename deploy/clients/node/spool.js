@@ -16,6 +16,7 @@ const HEAD_BYTES = 256;
 const REWRITE_BYTES = 4 << 20; // so much that is done may stand before what is not
 const HEARTBEAT_MS = 10_000;
 const GONE_MS = 60_000;
+const LOOK_MS = 1000; // so long a file that was this process's is taken to be it still
 
 const read = (name) => { try { return fs.readFileSync(name, 'latin1').trim(); } catch { return ''; } };
 const started = (pid) => read(`/proc/${pid}/stat`).replace(/^.*\) /s, '').split(' ')[19] || '0';
@@ -43,6 +44,7 @@ class Spool {
   #end = HEAD_BYTES;
   #broken = false; // half a line could not be taken back: no more lines until it is empty
   #heartbeat;
+  #looked = 0; // Date.now() when the file was last seen to be this process's
   lines = [];
   batch = null;
 
@@ -83,7 +85,7 @@ class Spool {
 
   /** Keep a line; false: it is not kept, because the disk is full, say. */
   append(line) {
-    if (this.#broken) return false;
+    if (this.#broken || (Math.abs(Date.now() - this.#looked) > LOOK_MS && !this.isOwn())) return false;
     const data = Buffer.from(line + '\n');
     let written = 0;
     try {
@@ -106,8 +108,10 @@ class Spool {
   /** Is the file this process's still?  Not if the process stood still for so long that another one took the file. */
   isOwn() {
     try {
+      this.#looked = Date.now();
       return fs.statSync(this.#path).ino === fs.fstatSync(this.#fd).ino;
     } catch {
+      this.#broken = true;
       return false;
     }
   }
@@ -119,6 +123,7 @@ class Spool {
 
   /** The oldest `lines` need not be kept any more. */
   done(lines) {
+    if (!this.isOwn()) return;
     this.#from += bytesOf(lines);
     if (this.#from >= this.#end) {
       fs.ftruncateSync(this.#fd, HEAD_BYTES); // before the head: a `from` behind the end means that nothing is left

@@ -241,7 +241,12 @@ class Client:
                     return
                 lane, n, key, since = self._choose()
                 run = [lane.lines[i] for i in range(n)]
-            if not self._deliver(Batch(lane, [line for line, _ in run], run[0][1], key, since)):
+            try:
+                goes_on = self._deliver(Batch(lane, [line for line, _ in run], run[0][1], key, since))
+            except Exception as error:  # pylint: disable=broad-exception-caught  # no memory, say: the thread goes on
+                self._complain("again", f"page views wait: {error!r}")
+                goes_on = self._pause(1.0)
+            if not goes_on:
                 return
 
     def _over(self):
