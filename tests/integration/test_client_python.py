@@ -333,9 +333,9 @@ def test_answers_that_are_no_json(proxy, site, cleanup):
 
 
 def test_it_can_be_installed(directory, cleanup):
-    """`pip install` of this folder, where pip and setuptools are there."""
-    if subprocess.run([PYTHON, "-c", "import pip, setuptools"], capture_output=True, check=False).returncode:
-        pytest.skip("pip and setuptools are not installed (apt-get install python3-pip python3-setuptools)")
+    """`pip install` of this folder, where pip, setuptools and wheel are there."""
+    if subprocess.run([PYTHON, "-c", "import setuptools, wheel, pip"], capture_output=True, check=False).returncode:
+        pytest.skip("pip, setuptools and wheel are not installed (apt-get install python3-pip python3-setuptools python3-wheel)")
     directory.mkdir(exist_ok=True)
     cleanup.append(lambda: shutil.rmtree(directory, ignore_errors=True))
     source = pathlib.Path(shutil.copytree(FOLDER, directory / "source"))
