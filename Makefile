@@ -15,8 +15,8 @@ PACKAGES_BUILD = gcc libc6-dev libmicrohttpd-dev libjansson-dev libhiredis-dev l
 PACKAGES_RUN = redis-server tzdata
 PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-pytest-xdist python3-yaml python3-jsonschema libfaketime curl openssl \
   clang-format clang-tidy cppcheck clang libclang-rt-14-dev spin
-# What a test skips, with a word, where it is missing: a browser for the dashboard, a Prometheus.
-PACKAGES_LOOK = chromium chromium-driver python3-selenium prometheus
+# What a test skips, with a word, where it is missing: a browser for the dashboard, a Prometheus, Node for its client.
+PACKAGES_LOOK = chromium chromium-driver python3-selenium prometheus nodejs
 
 # ---- how it is built -------------------------------------------------------------------------------
 CFLAGS_WARN = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
@@ -166,7 +166,9 @@ BINDIR ?= $(PREFIX)/bin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 DOCDIR ?= $(PREFIX)/share/doc/tallyd
 DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/OPTIONS.md deploy/METRICS.md deploy/redis.conf deploy/nginx.conf \
-  deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml deploy/tallyd.conf \
+  deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml deploy/nginx-mirror.conf deploy/tallyd.conf \
+  deploy/vector.yaml deploy/fluent-bit.conf deploy/fluent-bit-parsers.conf \
+  $(shell find deploy/clients -type f ! -path '*/__pycache__/*' | sort) \
   deploy/prometheus/prometheus.yml deploy/prometheus/tallyd.rules.yml deploy/prometheus/tallyd.rules.test.yml \
   deploy/screenshots/dashboard-light.png deploy/screenshots/dashboard-dark-narrow.png $(shell find deploy/grafana -type f | sort) \
   deploy/backup.sh deploy/Dockerfile deploy/compose.yaml deploy/kubernetes/tallyd.yaml deploy/kubernetes/redis.yaml \

@@ -27,9 +27,11 @@ enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE };
     X(FIELD_AUTHORIZATION, "authorization")                                                        \
     X(FIELD_CONTENT_TYPE, "content-type")                                                          \
     X(FIELD_DNT, "dnt")                                                                            \
+    X(FIELD_FORWARDED_URI, "x-forwarded-uri")                                                      \
     X(FIELD_IDEMPOTENCY_KEY, "idempotency-key")                                                    \
     X(FIELD_IF_NONE_MATCH, "if-none-match")                                                        \
     X(FIELD_ORIGIN, "origin")                                                                      \
+    X(FIELD_ORIGINAL_URI, "x-original-uri")                                                        \
     X(FIELD_REFERER, "referer")                                                                    \
     X(FIELD_REQUEST_HEADERS, "access-control-request-headers")                                     \
     X(FIELD_REQUEST_METHOD, "access-control-request-method")                                       \

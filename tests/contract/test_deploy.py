@@ -416,10 +416,11 @@ def test_make_install_and_uninstall(tmp_path, prefix):
         **{f"{here}/share/doc/tallyd/{name}": 0o644 for name in (
             "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "deploy/README.md", "deploy/OPTIONS.md",
             "deploy/METRICS.md", "deploy/redis.conf", "deploy/nginx.conf", "deploy/nginx-ratelimit.conf", "deploy/traefik-ratelimit.yml", "deploy/tallyd.conf",
+            "deploy/nginx-mirror.conf", "deploy/vector.yaml", "deploy/fluent-bit.conf", "deploy/fluent-bit-parsers.conf",
             "deploy/backup.sh", "deploy/Dockerfile", "deploy/compose.yaml", "deploy/kubernetes/tallyd.yaml",
             "deploy/kubernetes/redis.yaml", "deploy/kubernetes/kustomization.yaml", "deploy/demo.sh", "deploy/demo.py", *(
-                str(path.relative_to(ROOT)) for part in ("grafana", "prometheus", "screenshots")
-                for path in (ROOT / "deploy" / part).rglob("*") if path.is_file()))}}
+                str(path.relative_to(ROOT)) for part in ("clients", "grafana", "prometheus", "screenshots")
+                for path in (ROOT / "deploy" / part).rglob("*") if path.is_file() and path.parent.name != "__pycache__"))}}
     text = (destination / unit).read_text()
     assert f"\nExecStart={prefix}/bin/tallyd serve " in text
     assert f"file:{prefix}/share/doc/tallyd/deploy/README.md\n" in text and "/usr/bin" not in text
