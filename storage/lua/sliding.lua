@@ -62,10 +62,10 @@ for i = 1, #KEYS do
         call('ZADD', key, at, string.format('%016.0f:%.0f', total + cost, cost))
         call('PEXPIRE', key, ceil(period / 1000) + 1)
     else
-        retry = time_of(key, oldest, total + cost - limit) + period - at
+        retry = time_of(key, oldest, total + cost - limit) + period - now
     end
     local r = 4 * (i - 1) + 2
     reply[r + 1], reply[r + 2], reply[r + 3] = granted, max(0, limit - used), retry
-    reply[r + 4] = used > 0 and newest + period - at or 0
+    reply[r + 4] = used > 0 and newest + period - now or 0
 end
 return reply
