@@ -70,7 +70,7 @@ local function sliding_look(p, key)
     local last = call('ZRANGE', key, -1, -1, 'WITHSCORES')
     if last[1] then
         total[p], newest[p] = total_of(last[1]), tonumber(last[2])
-        at[p] = max(now, newest[p]) -- Redis's clock may have been set back
+        at[p] = max(now, newest[p])
         local gone = call('ZREVRANGEBYSCORE', key, at[p] - period[p], '-inf', 'LIMIT', 0, 1)
         if gone[1] then
             base[p], oldest[p] = total_of(gone[1]), call('ZRANK', key, gone[1]) + 1
@@ -79,7 +79,16 @@ local function sliding_look(p, key)
             base[p] = total_of(first) - tonumber(string.sub(first, 18))
         end
     end
-    return max(0, capacity[p] - (total[p] - base[p]))
+    local used = total[p] - base[p]
+    if newest[p] > now + period[p] then
+        call('DEL', key)
+        at[p], newest[p], oldest[p] = now, now, 0
+        if used > 0 then
+            call('ZADD', key, now, string.format('%016.0f:%.0f', total[p], used))
+            call('PEXPIRE', key, ceil(period[p] / 1000) + 1)
+        end
+    end
+    return max(0, capacity[p] - used)
 end
 
 local function sliding_wait(p, key, n)
@@ -102,7 +111,7 @@ local function sliding_take(p, key, n)
         if oldest[p] > 1 then call('ZREMRANGEBYRANK', key, 0, min(oldest[p] - 1, 1000) - 1) end
         total[p], newest[p] = total[p] + n, at[p]
         call('ZADD', key, at[p], string.format('%016.0f:%.0f', total[p], n))
-        call('PEXPIRE', key, ceil(period[p] / 1000) + 1)
+        call('PEXPIRE', key, ceil((at[p] + period[p] - now) / 1000) + 1)
     end
     local used = total[p] - base[p]
     return max(0, capacity[p] - used), used > 0 and newest[p] + period[p] - now or 0

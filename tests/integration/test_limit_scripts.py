@@ -234,15 +234,36 @@ def test_sliding_is_exact(script, chance, redis, limit):
 
 
 def test_sliding_while_the_clock_is_set_back(script):
-    """The log's time stands still: nothing leaves, nothing is forgotten, and the time to wait is that until it would pass."""
-    run, period, back = script("sliding"), 10**6, START - 5 * 10**6
+    """By less than the period: the log's time stands still, nothing is forgotten, and the time to wait is a true one."""
+    run, period, back = script("sliding"), 10**6, START - 500_000
     assert [sliding(run, START + t, "k", 3, period) for t in (0, 400_000)] == [(1, 2, 0, period), (1, 1, 0, period)]
-    assert sliding(run, back, "k", 3, period) == (1, 0, 0, 6_400_000)
-    assert sliding(run, back, "k", 3, period) == (-1, 0, 6_000_000, 6_400_000)
-    assert sliding(run, back + 5_999_999, "k", 3, period) == (-1, 0, 1, 400_001)
-    assert sliding(run, back + 6_000_000, "k", 3, period) == (1, 0, 0, period)  # of three calls one has left
-    assert sliding(run, back + 6_000_000, "k", 3, period) == (-1, 0, 400_000, period)
-    assert sliding(run, back + 6_400_000, "k", 3, period, 2) == (2, 0, 0, period)
+    assert sliding(run, back, "k", 3, period) == (1, 0, 0, 1_900_000)
+    assert sliding(run, back, "k", 3, period) == (-1, 0, 1_500_000, 1_900_000)
+    assert sliding(run, back + 1_499_999, "k", 3, period) == (-1, 0, 1, 400_001)
+    assert sliding(run, back + 1_500_000, "k", 3, period) == (1, 0, 0, period)  # of three calls one has left
+    assert sliding(run, back + 1_500_000, "k", 3, period) == (-1, 0, 400_000, period)
+    assert sliding(run, back + 1_900_000, "k", 3, period, 2) == (2, 0, 0, period)
+
+
+def test_sliding_after_the_clock_was_set_back_for_long(script, redis):
+    """What the window held counts as of now, so nobody is locked out until the clock is there again."""
+    run, period, back = script("sliding"), 10**6, START - 3600 * 10**6
+    for t in range(5):
+        sliding(run, START + t * 300_000, "k", 5, period)
+    assert sliding(run, back, "k", 5, period, 0) == (0, 1, 0, period)  # the first one had left
+    assert sliding(run, back + 1, "k", 5, period) == (1, 0, 0, period)
+    assert sliding(run, back + 1, "k", 5, period) == (-1, 0, period - 1, period)
+    assert redis.command("ZCARD", "k") == 2
+    assert sliding(run, back + period, "k", 5, period, 4) == (4, 0, 0, period)
+
+
+def test_what_stays_of_a_log_expires_when_the_last_call_leaves(script, redis):
+    run, period = script("sliding", True), 10**6
+    sliding(run, START, "k", 5, period)
+    sliding(run, START - 900_000, "k", 5, period)
+    assert 1500 < redis.command("PTTL", "k") <= 1901
+    sliding(run, START - 10 * period, "k", 5, period, 0)
+    assert 500 < redis.command("PTTL", "k") <= 1001
 
 
 @pytest.mark.parametrize("limit", [1, 3, 20])

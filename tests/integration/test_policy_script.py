@@ -82,6 +82,7 @@ def test_one_limit_is_what_it_is_alone(script, chance, redis, algorithm):
     limits = [Funnel(7, 10_000, 4), Funnel(2, 30_000, 9)] if algorithm == "funnel" else [Sliding(5, 10_000), Sliding(9, 30_000)]
     for step in range(600):
         now += chance.choice([0, 1, chance.randint(0, 6000), -chance.randint(0, 3000)])
+        now -= chance.choice([0] * 50 + [100_000])
         limit = limits[step // 60 % 2]  # the configuration changes
         n = chance.choice([0, 1, 1, 2, 6])
         if algorithm == "funnel":

@@ -1,7 +1,8 @@
 """Naive models of rate limits, in whole microseconds and fractions: what every answer must be.
 
 A clock may step back.  A funnel then pays its debt from the new time on; a sliding limit's time stands still until the
-clock is there again; a penalty lasts no longer than a new one would.
+clock is there again, or all its calls are one of now where that is further than the period; a penalty lasts no longer
+than a new one would.  expire() forgets what Redis has forgotten; then a step back does not bring it back.
 """
 
 import math
@@ -18,6 +19,10 @@ class Funnel:
 
     def reset(self):
         self.at, self.debt = 0, Fraction(0)  # microseconds until all is paid back, at that time
+
+    def expire(self, now):
+        if now > self.at + self.debt:
+            self.reset()
 
     def words(self):
         divisor = math.gcd(self.count, self.period_us)
@@ -56,7 +61,13 @@ class Sliding:
         return [time for time, n in self.log if time > self.time(now) - self.period_us for _ in range(n)]
 
     def left(self, now):
+        if self.log and self.log[-1][0] > now + self.period_us:
+            self.log = [(now, len(self.window(now)))]
         return self.capacity - len(self.window(now))
+
+    def expire(self, now):
+        if self.log and now > self.log[-1][0] + self.period_us:
+            self.reset()
 
     def wait(self, now, n):
         within = self.window(now)
@@ -79,6 +90,10 @@ class Penalty:
 
     def words(self):
         return ["penalty", self.most, self.within_us, self.lasts_us]
+
+    def expire(self, now):
+        if now > max(self.ends, self.refusals[-1] + self.within_us if self.refusals else 0):
+            self.reset()
 
     def left(self, now):
         self.ends = min(self.ends, now + self.lasts_us)
@@ -104,10 +119,15 @@ class Policy:
         for part in self.parts():
             part.reset()
 
+    def expire(self, now):
+        for part in self.parts():
+            part.expire(now)
+
     def ask(self, now, n):
         """(granted, remaining, retry_us, reset_us, strictest): `strictest` is the set of those that may be named."""
         rest = self.penalty.left(now) if self.penalty else 0
-        waits = [math.inf if n > limit.capacity else limit.wait(now, n) if n > limit.left(now) else 0 for limit in self.limits]
+        lefts = [limit.left(now) for limit in self.limits]
+        waits = [math.inf if n > limit.capacity else limit.wait(now, n) if n > left else 0 for limit, left in zip(self.limits, lefts)]
         worst, granted = max(waits), n
         if worst > 0 or rest > 0:
             granted = PENALISED if rest > 0 and worst < math.inf else DENIED
