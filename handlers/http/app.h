@@ -42,10 +42,15 @@ struct app_stats {
 #undef X
 };
 
-/* A limit with a name. */
+#define LIMIT_TEXT_SIZE 128
+
+/* Limits with a name, and each part in the configuration's words: NUL-terminated, one blank between
+ * two words, nothing that JSON would escape. */
 struct limit_policy {
     struct slice name;
-    struct limit limit;
+    struct limit_set set;
+    char limit_text[LIMIT_SET_MAX][LIMIT_TEXT_SIZE];
+    char penalty_text[LIMIT_TEXT_SIZE];
 };
 
 /* The sites that the configuration names, in the order of slice_compare(): see

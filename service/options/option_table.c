@@ -212,8 +212,8 @@ static const char *check_site_origins(struct slice name, const char *value)
 
 static const char *check_policy(struct slice name, const char *value)
 {
-    struct limit limit;
-    return name_valid(name) ? limit_option_policy(value, &limit)
+    struct limit_policy policy;
+    return name_valid(name) ? limit_option_policy(value, &policy)
                             : "the name must be [A-Za-z0-9._-]{1,64}";
 }
 
@@ -223,7 +223,7 @@ const struct option_family option_families[] = {
     [OPTION_FAMILY_SITE_ORIGINS] = {OPTION_SITE, ".origins", check_site_origins, "origins",
         "pages whose browsers need no token for the site, as https://blog.example.org"},
     [OPTION_FAMILY_POLICY] = {"policy.", "", check_policy, "limit",
-        "a named rate limit, as funnel 5/60s burst 4"},
+        "a named rate limit, as funnel 5/60s burst 4 + sliding 100/1d + penalty 15m after 3/1h"},
 };
 const size_t option_families_n = sizeof(option_families) / sizeof(option_families[0]);
 
