@@ -180,7 +180,7 @@ bool date_params_new_within(
         bool digit = text.p[i] >= '0' && text.p[i] <= '9';
         days = digit ? days * 10 + (size_t)(text.p[i] - '0') : ACTIVITY_PAIRS_MAX + 1;
     }
-    if (days == 0 || days > ACTIVITY_PAIRS_MAX || text.p[text.n - 1] != 'd') {
+    if (text.p[0] == '0' || days == 0 || days > ACTIVITY_PAIRS_MAX || text.p[text.n - 1] != 'd') {
         problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, "new_within",
             "must be a number of days, 1d to %dd", ACTIVITY_PAIRS_MAX);
         return false;
