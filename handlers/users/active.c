@@ -109,13 +109,18 @@ enum handler_result dau_start(struct http_exchange *exchange)
         return HANDLER_REPLY;
     }
     size_t n = state->window.n;
-    if (!make_sets(exchange, state, state->new_days > 0 ? 2 * n : n)) {
+    bool new = state->new_days > 0;
+    if (!make_sets(exchange, state, new ? 2 * n : n)) {
         return HANDLER_REPLY;
     }
-    for (size_t i = 0; i < state->n_sets; i++) {
-        state->sets[i] = (struct activity_set){.n_actions = 1,
-            .days = {.first = state->window.first + (int64_t)(i % n), .n = 1},
-            .only_new = i >= n};
+    for (size_t i = 0; i < n; i++) {
+        struct activity_set *day = &state->sets[i];
+        *day = (struct activity_set){
+            .n_actions = 1, .days = {.first = state->window.first + (int64_t)i, .n = 1}};
+        if (new) {
+            day[n] = *day;
+            day[n].only_new = true;
+        }
     }
     return ask(exchange, state);
 }
