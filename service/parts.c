@@ -153,6 +153,8 @@ static bool start_server(struct service *s)
     s->app.rotation = o->visitor_rotation;
     s->app.seen = o->seen != 0;
     s->app.stats = &s->stats;
+    robots_init(&s->robots);
+    s->app.robots = &s->robots;
     s->app.guard_by = s->guard_by;
     s->app.guard_limit = s->guard_limit;
     s->ops.started_ms = log_now_ms();

@@ -3,7 +3,6 @@
 #include "handlers/access/access.h"
 #include "handlers/access/client.h"
 #include "handlers/http/app.h"
-#include "handlers/ingest/bots.h"
 #include "handlers/reply/problem.h"
 
 static void count(_Atomic int64_t *counter, size_t n)
@@ -18,9 +17,9 @@ static _Atomic int64_t *why_ignored(const struct http_exchange *exchange)
     const struct slice *fields = exchange->request.fields;
     if (app->respect_dnt && (slice_equal(fields[FIELD_DNT], SLICE("1")) ||
                                 slice_equal(fields[FIELD_SEC_GPC], SLICE("1")))) {
-        return &app->stats->ignored_dnt;
+        return &app->stats->dropped_dnt;
     }
-    return bots_known(fields[FIELD_USER_AGENT]) ? &app->stats->ignored_bot : NULL;
+    return robots_known(app->robots, fields[FIELD_USER_AGENT]) ? &app->stats->dropped_robot : NULL;
 }
 
 enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *beacon)

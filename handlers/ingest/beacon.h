@@ -5,7 +5,7 @@
  * This is what /pixel.gif and /api/event have in common.  The ingestion guard limits them as it
  * limits POST /events.  Some page views are not counted; each reason has a counter of its own:
  *
- *     a known bot                                   see bots.h
+ *     a known robot                                 see text/robots.h
  *     with --respect-dnt, DNT: 1 or Sec-GPC: 1      the visitor asks not to be tracked
  */
 #ifndef HANDLERS_INGEST_BEACON_H

@@ -4,7 +4,7 @@
  *
  *     202 `ok`                                 the page view is counted
  *     202 `ok` and X-Plausible-Dropped: n      n page views are not counted, although the event is
- *                                              well-formed: a custom event, a known bot, a visitor
+ *                                              well-formed: a custom event, a robot, a visitor
  *                                              who asked not to be counted.  Plausible's trackers
  *                                              expect 202 here
  *     400 {"errors":{"member":["detail"]}}     the event has a fault
@@ -100,7 +100,7 @@ static enum handler_result drop_custom(
             return HANDLER_REPLY;
         }
     }
-    (void)atomic_fetch_add_explicit(&exchange->app->stats->ignored_custom, 1, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&exchange->app->stats->dropped_custom, 1, memory_order_relaxed);
     reply_ok(exchange, 1);
     ingest_guard_tell(exchange, as_events(state), event->n_domains);
     return HANDLER_REPLY;

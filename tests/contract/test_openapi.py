@@ -410,6 +410,7 @@ WITHOUT_REDIS = {"/tally.js", "/healthz", "/metrics", "/openapi.yaml", "/openapi
 
 FILTER_STATUSES = {
     "getSeen": [(200, "", None), (400, "", None), (404, "?user=u&pageset=none", None)],
+    "postSeen": [(200, "", '{"user":"u","pages":["/a"]}'), (400, "", "["), (422, "", '{"user":"u","pages":[]}')],
     "putFilter": [(200, "", "{}"), (201, "?site=new", "{}"), (409, "", '{"capacity":1}'), (422, "", '{"capacity":0}'),
                   (400, "", "{")],
     "getFilter": [(200, "", None), (404, "?site=none", None), (400, "?site=A", None)],
@@ -565,6 +566,8 @@ VALUES = {
     "user": (["u1", "42", "u" * 256, "ä b"], ["u\n", "\x7f", "u" * 257], ["ä" * 129]),
     "from": (TIMES, NO_TIMES, NO_SUCH_TIMES),
     "to": (TIMES, NO_TIMES, NO_SUCH_TIMES),
+    "from2": (TIMES, NO_TIMES, NO_SUCH_TIMES),
+    "to2": (TIMES, NO_TIMES, NO_SUCH_TIMES),
     "tz": (["UTC", "Europe/Berlin", "Asia/Kathmandu"], ["../UTC", "+01:00", "Europe/"], ["utc", "Mars/Olympus", "localtime"]),
     "explain": (FLAGS, NO_FLAGS, []),
     "step": (["1m", "5m", "15m", "1h", "1d", "1w", "1M", "auto"], ["2h", "1H", "60", "1", "1y", "AUTO"], []),
@@ -625,7 +628,8 @@ def surroundings(operation, name):
     needed = {p["name"]: p["example"] for p in operation.in_query().values() if operation.needs(p)}
     if name == "pageset" and operation.id == "getOverlap":
         needed["page"] = "/a"
-    return {**needed, **{"from": {"to": "9999-01-01"}, "to": {"from": "0"}}.get(name, {})}
+    beside = {"from": {"to": "9999-01-01"}, "to": {"from": "0"}, "from2": {"to2": "9999-01-01"}, "to2": {"from2": "0"}}
+    return {**needed, **beside.get(name, {})}
 
 
 @each_parameter

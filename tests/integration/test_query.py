@@ -91,6 +91,11 @@ def test_users_and_their_days(tallyd, http, site):
     assert "--new-within: must be a number of days" in asked(tallyd, "dau", "--new-within", "x", status=1).stderr
 
 
+def test_overlap_of_two_windows(tallyd, filled):
+    done = asked(tallyd, "overlap", "--site", filled, "--from2", "now-2d", "--to2", "now-1d")
+    assert [line.split()[0] for line in done.stdout.splitlines()[2:8]] == ["a", "b", "union", "intersection", "new", "jaccard"], done.stdout
+
+
 def test_overlap_and_sites(tallyd, filled):
     done = asked(tallyd, "overlap", "--site", filled, "--page", "/a", "--page", "/ä")
     table = [line.rsplit(None, 3) for line in done.stdout.splitlines()]

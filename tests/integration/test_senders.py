@@ -94,7 +94,7 @@ def test_a_head_of_the_pixel_tells_and_does_not_count(start_tallyd, redis, site)
     assert head() == (429, "limited", "r=0")
     assert figures(http, site)[0] == 2
     metrics = http.metrics()
-    assert metrics['tallyd_events_ignored_total{reason="bot"}'] == 0
+    assert metrics['tallyd_events_dropped_total{reason="robot"}'] == 0
     assert metrics['tallyd_requests_rejected_total{reason="limited"}'] == 1
 
 
@@ -162,7 +162,7 @@ def test_what_is_no_page_view_counts_nothing_and_says_so(http, site):
         assert view(http, site, n=name, sd=10, e=3000).headers["X-Plausible-Dropped"] == "1"
     assert view(http, site).headers["X-Plausible-Dropped"] is None
     assert figures(http, site) == [1, 1, 1, 1]
-    assert http.metric('tallyd_events_ignored_total{reason="custom"}') >= 4
+    assert http.metric('tallyd_events_dropped_total{reason="custom"}') >= 4
 
 
 def test_faults_are_named_as_plausible_does(http, site):
@@ -201,7 +201,7 @@ def test_without_trust_the_header_is_nothing(start_tallyd, redis, site):
 
 
 def test_known_bots_are_not_counted_but_by_a_counter(http, site):
-    name = 'tallyd_events_ignored_total{reason="bot"}'
+    name = 'tallyd_events_dropped_total{reason="robot"}'
     before = http.metric(name)
     assert pixel(http, 422, page="/", site=site, headers={"User-Agent": GOOGLEBOT}) == "rejected"
     assert view(http, site, headers={"User-Agent": GOOGLEBOT}).headers["X-Plausible-Dropped"] == "1"
@@ -219,7 +219,7 @@ def test_do_not_track(start_tallyd, redis, site):
         assert pixel(polite, 422, page="/", site=site, headers=headers) == "rejected"
         assert view(polite, site, headers=headers).headers["X-Plausible-Dropped"] == "1"
         assert pixel(plain, page="/", site=site, headers=headers) == "accepted"
-    assert polite.metric('tallyd_events_ignored_total{reason="dnt"}') == 4
+    assert polite.metric('tallyd_events_dropped_total{reason="dnt"}') == 4
     assert pixel(polite, page="/", site=site, headers={"DNT": "0"}) == "accepted"
     assert figures(plain, site)[0] == 3
     scripts = [c.get("/tally.js").body for c in (plain, polite)]
