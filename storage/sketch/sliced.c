@@ -3,8 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A loop over SLICED_WORDS words is made of vectors by the compiler. */
-#define EACH_WORD(k) for (size_t k = 0; k < SLICED_WORDS; k++)
+/* The compiler makes vectors of the loops over SLICED_WORDS words. */
 
 unsigned sliced_digits(size_t most)
 {
@@ -18,8 +17,7 @@ unsigned sliced_digits(size_t most)
 static bool any(const uint64_t words[static SLICED_WORDS])
 {
     uint64_t all = 0;
-    EACH_WORD(k)
-    {
+    for (size_t k = 0; k < SLICED_WORDS; k++) {
         all |= words[k];
     }
     return all != 0;
@@ -32,8 +30,7 @@ void sliced_add(struct sliced *s, size_t n, const uint64_t *users)
         memcpy(carry, users + i, sizeof(carry));
         for (unsigned j = 0; j < s->digits && any(carry); j++) {
             uint64_t *slice = s->words + j * s->stride + i;
-            EACH_WORD(k)
-            {
+            for (size_t k = 0; k < SLICED_WORDS; k++) {
                 uint64_t before = slice[k];
                 slice[k] = before ^ carry[k];
                 carry[k] &= before;
@@ -48,8 +45,7 @@ static void nonzero(const struct sliced *s, size_t at, uint64_t ret[static SLICE
     memset(ret, 0, SLICED_WORDS * sizeof(*ret));
     for (unsigned j = 0; j < s->digits; j++) {
         const uint64_t *slice = s->words + j * s->stride + at;
-        EACH_WORD(k)
-        {
+        for (size_t k = 0; k < SLICED_WORDS; k++) {
             ret[k] |= slice[k];
         }
     }
@@ -63,8 +59,7 @@ void sliced_countdown(struct sliced *s, size_t n, const uint64_t *users, size_t 
         for (unsigned j = 0; j < s->digits; j++) {
             uint64_t *slice = s->words + j * s->stride + i;
             uint64_t digit = (number >> j & 1) != 0 ? UINT64_MAX : 0;
-            EACH_WORD(k)
-            {
+            for (size_t k = 0; k < SLICED_WORDS; k++) {
                 uint64_t less = slice[k] ^ borrow[k];
                 borrow[k] &= less; /* a digit that was 0 became 1, and borrows from the next */
                 slice[k] = (less & ~users[i + k]) | (digit & users[i + k]);
@@ -82,14 +77,12 @@ void sliced_at_least(const struct sliced *s, size_t n, size_t number, uint64_t *
         for (unsigned j = s->digits; j-- > 0;) {
             const uint64_t *slice = s->words + j * s->stride + i;
             uint64_t digit = (number >> j & 1) != 0 ? UINT64_MAX : 0;
-            EACH_WORD(k)
-            {
+            for (size_t k = 0; k < SLICED_WORDS; k++) {
                 more[k] |= equal[k] & slice[k] & ~digit;
                 equal[k] &= ~(slice[k] ^ digit);
             }
         }
-        EACH_WORD(k)
-        {
+        for (size_t k = 0; k < SLICED_WORDS; k++) {
             ret_users[i + k] = more[k] | equal[k];
         }
     }

@@ -1,4 +1,4 @@
-/* active.c - how many users are in sets, and in two of them both; by how many days they are in one. */
+/* active.c - how many users are in sets, and in two of them both; on how many days users were. */
 #include <stdlib.h>
 
 #include "storage/redis/resp.h"
