@@ -59,6 +59,8 @@
     WAITS(HTTP_GET, "/active", "getActive", active_start, active_finish, 0)                        \
     WAITS(HTTP_GET, "/active/users", "getActiveUsers", active_users_start, active_users_finish, 0) \
     WAITS(HTTP_GET, "/retention", "getRetention", retention_start, retention_finish, 0)            \
+    WAITS(HTTP_GET, "/funnel", "getFunnel", funnel_start, funnel_finish, 0)                        \
+    WAITS(HTTP_GET, "/frequency", "getFrequency", frequency_start, frequency_finish, 0)            \
     WAITS(HTTP_GET, "/users/{user}/activity", "getUserActivity", user_activity_start,              \
         user_activity_finish, 0)                                                                   \
     WAITS(HTTP_DELETE, "/users/{user}", "deleteUser", delete_user_start, delete_user_finish, 0)    \

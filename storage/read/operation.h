@@ -66,6 +66,7 @@ enum operation_after {
     ALONE(STORAGE_PAGE_SET_GET, page_set_get_run, true, AFTER_NOTHING)                             \
     ALONE(STORAGE_PAGE_SET_DELETE, page_set_delete_run, true, AFTER_NOTHING)                       \
     ALONE(STORAGE_ACTIVITY, activity_run, true, AFTER_COUNTED)                                     \
+    ALONE(STORAGE_FREQUENCY, frequency_run, true, AFTER_COUNTED)                                   \
     ALONE(STORAGE_ACTIVE_USERS, active_users_run, true, AFTER_COUNTED)                             \
     ALONE(STORAGE_USER_DAYS, user_days_run, true, AFTER_COUNTED)                                   \
     ALONE(STORAGE_FORGET_USER, forget_user_run, true, AFTER_SAFE)                                  \

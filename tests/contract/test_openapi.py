@@ -319,6 +319,8 @@ STATUSES = {
                422: [*WINDOW_OF_DAYS[422], {"date": "2000-01-01"}]},
     "getActive": WINDOW_OF_DAYS,
     "getActiveUsers": WINDOW_OF_DAYS,
+    "getFrequency": WINDOW_OF_DAYS,
+    "getFunnel": {status: [{"step": ["a", "b"], **params} for params in questions] for status, questions in WINDOW_OF_DAYS.items()},
     "getUserActivity": WINDOW_OF_DAYS,
     "getRetention": {200: [{"cohort": "9999-12-31", "period": "month"}], 400: [{"cohort": "now"}], 422: [{"cohort": "2000-01-01"}]},
     "deleteUser": {200: [{}, {}]},
@@ -600,12 +602,22 @@ VALUES = {
     "period": (["day", "week", "month"], ["year", "days", "Day"], []),
     "days": (["1", "7", "366"], ["0", "367", "-1", "07", "1.5", "x", "1" * 30], []),
     "cohorts": (["1", "7", "30"], ["0", "367", "-1", "07", "1.5", "x"], []),
+    "return": (["active", "a" * 64], ["A", "a b", "a" * 65], []),
+    "new_within": (["1d", "90d", "1000d"], ["0d", "01d", "90", "d", "-1d", "1.5d", "11001d", "2w", "1D", "1dd"], []),
+    "min_days": (["1", "30", "11000"], ["0", "01", "11001", "-1", "1.5", "x"], []),
     "cursor": (["0.0.759edb6e", "63.4294967295.759edb6e"], ["0", "0.", ".0", "0.0", "64.0.759edb6e", "00.0.759edb6e", "0.00.759edb6e", "0.1.2", "-1.0.759edb6e", "x"],
                ["0.4294967296.759edb6e", "0.0.00000000"]),  # the end is of the site and action of the default
     "limit": (["1", "100", "1000"], ["0", "1001", "-1", "07", "1e2"], []),
 }
 # Words of other operations, of the contract's future, and of mistakes
 OTHER_NAMES = {"Site", "pages", "form", "x", "page[]"}
+
+
+
+def values_of(operation, name):
+    """A funnel's steps are actions; other steps are times."""
+    return VALUES["action" if operation.id == "getFunnel" and name == "step" else name]
+
 
 PARAMETERS = [(o, p) for o in PLAIN if o is not PIXEL for p in o.in_query().values()]
 each_parameter = pytest.mark.parametrize("operation, parameter", PARAMETERS, ids=[f"{o.id}-{p['name']}" for o, p in PARAMETERS])
@@ -624,7 +636,8 @@ def examples_of(parameter):
 
 def given(operation, name, value):
     """One value, and what must be beside it."""
-    return [value, "/"] if operation.id == "getOverlap" and name == "page" else value
+    beside = {("getOverlap", "page"): "/", ("getFunnel", "step"): "active"}.get((operation.id, name))
+    return [value, beside] if beside else value
 
 
 def surroundings(operation, name):
@@ -639,7 +652,8 @@ def surroundings(operation, name):
 @each_parameter
 def test_values_of_a_parameter(http, operation, parameter):
     """The schema and the server agree on what is good and bad."""
-    name, (good, bad, beyond) = parameter["name"], VALUES[parameter["name"]]
+    name = parameter["name"]
+    good, bad, beyond = values_of(operation, name)
     for value in good + examples_of(parameter):
         assert not API.faults(item_schema(parameter), value), value
         response = ask(http, operation, {**surroundings(operation, name), name: given(operation, name, value)})
@@ -651,7 +665,8 @@ def test_values_of_a_parameter(http, operation, parameter):
 
 @each_parameter
 def test_a_parameter_that_is_empty_or_given_twice(http, operation, parameter):
-    name, good = parameter["name"], VALUES[parameter["name"]][0]
+    name = parameter["name"]
+    good = values_of(operation, name)[0]
     assert_names(ask(http, operation, {name: ""}, status=400), name)
     others = {"page": None} if operation.id == "getOverlap" else {}
     twice = ask(http, operation, {**others, name: good[:1] * 2})
