@@ -89,7 +89,7 @@ const struct option option_table[] = {
         .help = "most the embedded Redis may hold; half: of the machine's memory"},
     {"redis-server", OPTION_PATH, AT(redis_server), .fallback = "redis-server", .unit = "path",
         .help = "binary of the embedded Redis"},
-    {"partitions", OPTION_INTEGER, AT(partitions), .fallback = "16", RANGE(1, 64),
+    {"partitions", OPTION_INTEGER, AT(partitions), .fallback = "16", RANGE(1, PARTITIONS_MAX),
         .unit = "partitions", .help = "parts the data is cut into; fixed once there is data"},
     {"keep-minutes", OPTION_SECONDS, AT(retention.keep_s[LEVEL_MINUTE]), .fallback = "48h",
         RANGE(MIN_MINUTES_S, MAX_KEEP_S), FOREVER, .unit = "duration",

@@ -145,11 +145,11 @@ static bool cut_partition(const struct cutter *cutter, size_t limit_us, struct c
 }
 
 unsigned cutter_next(
-    struct cutter *cutter, uint32_t limit_us, struct cut ret[PARTITIONS_MAX], bool *ret_last)
+    struct cutter *cutter, uint32_t limit_us, struct cut ret[CUTS_MAX], bool *ret_last)
 {
     unsigned n = 0;
     size_t us = 0;
-    while (cutter->partition < cutter->core->partitions.n) {
+    while (n < CUTS_MAX && cutter->partition < cutter->core->partitions.n) {
         bool whole = cut_partition(cutter, limit_us, &ret[n]);
         if (n > 0 && (!whole || us + ret[n].us > limit_us)) {
             break; /* the next transaction begins with it */

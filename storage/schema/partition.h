@@ -16,8 +16,7 @@
 #include <stdint.h>
 
 #include "storage/base/slice.h"
-
-#define PARTITIONS_MAX 64
+#include "storage/job/config.h"
 
 struct partitions {
     unsigned n;
