@@ -266,7 +266,7 @@ Test(options, refused_flags_are_named)
     refuses(2, none, NO_ENV, "--data-dir needs a value", "path");
     refuses(2, LIST(arg("--insecure"), arg("off")), NO_ENV, "unexpected argument", "\"off\"");
     refuses_flag("--partitions=0", "--partitions: \"0\"", "from 1 to 1024");
-    refuses_flag("--partitions=1025", "\"1025\"", "from 1 to 1024");
+    refuses_flag("--partitions=1025", "\"1025\"", "from 1 to 1024, or auto");
     refuses_flag("--partitions=1x", "\"1x\"", "from 1 to 1024");
     refuses_flag("--partitions=-1", "\"-1\"", "from 1 to 1024");
     refuses_flag("--partitions=", "\"\"", "from 1 to 1024");
