@@ -7,8 +7,10 @@
 #define STORAGE_CORE_PREPARE_STATE_H
 
 #include "storage/core/moved_zones.h"
-#include "storage/core/prepare.h"
+#include "storage/core/session.h"
 #include "storage/redis/ask.h"
+
+struct replaced_settings;
 
 struct preparation {
     struct core *core;
