@@ -120,8 +120,10 @@ static bool cut_partition(const struct cutter *cutter, size_t limit_us, struct c
     size_t cost = STATE_COST;
     uint32_t entry_end = cutter->task; /* a cut behind an entry, and behind an event */
     uint32_t event_end = cutter->task;
-    estimate_init(&e, cutter->core, cutter->partition);
     *ret = (struct cut){.partition = cutter->partition, .from = cutter->task};
+    if (cutter->task < tasks->n) { /* most partitions get nothing of a small batch */
+        estimate_init(&e, cutter->core, cutter->partition);
+    }
     for (uint32_t i = cutter->task; i < tasks->n; i++) {
         uint32_t row = row_of(batch, tasks, i);
         if (i > cutter->task && row != row_of(batch, tasks, i - 1)) {
