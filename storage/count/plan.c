@@ -46,20 +46,12 @@ static const struct portion *planned_alike(
     return NULL;
 }
 
-static bool copy_plan(
-    const struct count_question *q, const struct portion *from, struct portion *to)
+static void lend_plan(const struct portion *from, struct portion *to)
 {
-    size_t n = q->tally.n_points;
-    if (!cover_copy(&from->cover, &to->cover)) {
-        return false;
-    }
-    while (to->ends_capacity < n) {
-        if (!array_reserve(&to->ends, &to->ends_capacity, to->ends_capacity, sizeof(*to->ends))) {
-            return false;
-        }
-    }
-    memcpy(to->ends, from->ends, n * sizeof(*to->ends));
-    return true;
+    portion_drop_plan(to);
+    to->cover = from->cover;
+    to->ends = from->ends;
+    to->plan_lent = true;
 }
 
 /* The covers of all points, one behind the other. */
@@ -68,7 +60,11 @@ static enum storage_err plan_portion(
 {
     const struct portion *alike = planned_alike(q, portion);
     if (alike != NULL) {
-        return copy_plan(q, alike, portion) ? STORAGE_OK : STORAGE_NOMEM;
+        lend_plan(alike, portion);
+        return STORAGE_OK;
+    }
+    if (portion->plan_lent) {
+        portion_drop_plan(portion);
     }
     struct cover_basis basis = plan_basis(q->read.zone, portion_view(q, portion), now_s);
     cover_clear(&portion->cover);
