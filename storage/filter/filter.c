@@ -106,8 +106,7 @@ static void run_add(struct filter_state *state, struct filter_job *job)
 enum storage_err filter_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct filter_job *asked = &job->u.filter;
-    struct filter_state *state =
-        calloc(1, sizeof(*state) + reader->core->partitions.n * sizeof(state->shards[0]));
+    struct filter_state *state = calloc(1, sizeof(*state));
     if (state == NULL) {
         return STORAGE_NOMEM;
     }

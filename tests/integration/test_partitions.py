@@ -1,9 +1,11 @@
 """How many partitions there are: 1 to 1024, what `auto` is, what a refused start writes."""
 
 import datetime
+import json
 
 import pytest
 
+from lib.clock import epoch
 from lib.process import run
 from lib.waiting import wait_until
 
@@ -99,6 +101,32 @@ def test_many_partitions(start_redis, start_tallyd, n):
         listed += answer["users"]
         more = {"cursor": answer["next_cursor"]} if answer["next_cursor"] else None
     assert sorted(listed) == sorted({event["user"] for event in events})
+    assert http.request("PUT", "/filters/large", b'{"capacity": 100000000, "error_rate": 0.01}').status == 201
+    items = [f"item {i}" for i in range(500)]
+    for client, was in ((http, False), (other, True)):
+        answer = client.request("POST", "/filters/large/add", json.dumps({"items": items}).encode())
+        assert answer.json == {"added": [not was] * 500}
+    assert other.question("/filters/large")["items"] == 500
+    assert http.request("DELETE", "/filters/large").status == 204
+    assert redis.command("KEYS", "t:*:bfl:*") == [], "none of its bits"
     assert http.get("/rollup").status == 200
     assert http.request("POST", "/rollup").status == 200
     assert http.question("/stats", from_="now-1h", to="now")["visits"] == 2000
+
+
+def test_many_partitions_are_rolled_up(start_world, site):
+    world = start_world("2026-03-10 08:30:10", "--partitions", "100")
+    world.post([{"site": site, "page": f"/{i % 50}", "user": f"u{i}", "ip": "192.0.2.1", "ts": epoch("2026-03-10 08:30")} for i in range(300)])
+
+    def check():
+        world.check(site, "2026-03-10 08:00", "2026-03-10 11:00")
+        world.check(site, "2026-03-10 08:00", "2026-03-10 09:00", ["/7", "/49"])
+
+    check()
+    world.move("2026-03-10 09:01:30")
+    world.wait_cover(site, "2026-03-10T08:00:00Z", "2026-03-10T09:00:00Z", check, hour=1)
+    hour = {"site": site, "from_": "2026-03-10T08:00:00Z", "to": "2026-03-10T09:00:00Z"}
+    wait_until(lambda: world.http.question("/visits", **hour)["cover"]["hour"] == 100, "in all of them")
+    check()
+    world.post([{"site": site, "page": "/7", "user": "late", "ip": "192.0.2.9", "ts": epoch("2026-03-10 08:30")}])
+    check()
