@@ -2,7 +2,7 @@
 """What partitions cost: CPU an event and a question, how long Redis is held, memory; a fresh Redis for each number.
 
 The table of README.md, "What partitions cost".  CPU is that of Redis's main thread and of all threads of tallyd in ns,
-so a busy machine moves it little.  About eight minutes.
+so a busy machine moves it little.  About ten minutes.
 
     tests/bench/partitions.py [NUMBER ..]      with build/tallyd and build/bench/rate, or TALLYD_BIN
 """
@@ -22,9 +22,10 @@ from lib.process import Redis, Tallyd  # noqa: E402
 from lib.waiting import wait_until  # noqa: E402
 from lib.world import World  # noqa: E402
 
-NUMBERS = (1, 16, 64, 256, 1024)
+NUMBERS = (1, 16, 64, 128, 256, 1024)
 EVERYSEC = ("--appendfsync", "everysec")
-LOAD_S = 6
+LOAD_S = 4
+RUNS = 3
 QUIET_S = 10
 QUESTIONS = 60
 
@@ -54,21 +55,32 @@ def rate(*args):
     return json.loads(done.stdout)
 
 
-def loaded(redis, tallyd, name, row, *args):
-    """A load and the folds of it: us an event of both, ms a fold."""
+def median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def run(redis, tallyd, *args):
+    """One run of a load, until all of it is counted: us an event of both, ms and events of a fold."""
     http = tallyd.client()
     before = http.metrics()
-    redis.command("CONFIG", "RESETSTAT")
     clocks = Clocks(redis, tallyd)
-    events = rate("-d", LOAD_S, *args, tallyd.port, "/events", SINGLE if "-b" not in args else EVENT)["events"]
+    rate("-d", LOAD_S, *args, tallyd.port, "/events", EVENT if "-b" in args else SINGLE)
     counted(tallyd.client())
     used = clocks.used()
     after = http.metrics()
-    folds = after["tallyd_folds_total"] - before["tallyd_folds_total"]
-    row[f"{name} redis us"], row[f"{name} tallyd us"] = (s * 1e6 / events for s in used)
-    row[f"{name} fold ms"] = (after["tallyd_fold_seconds_sum"] - before["tallyd_fold_seconds_sum"]) / folds * 1e3
-    row[f"{name} fold events"] = events / folds
-    row[f"{name} exec p99.9 ms"] = redis.longest_turns()["p99.9"] / 1e3
+    events, folds, folds_s = (after[name] - before[name] for name in (
+        "tallyd_fold_events_total", "tallyd_folds_total", "tallyd_fold_seconds_sum"))
+    return *(s * 1e6 / events for s in used), folds_s / folds * 1e3, events / folds
+
+
+def loaded(redis, tallyd, name, row, *args):
+    """The medians of some runs behind one that warms up."""
+    run(redis, tallyd, *args)
+    redis.command("CONFIG", "RESETSTAT")
+    figures = zip(*(run(redis, tallyd, *args) for _ in range(RUNS)))
+    for what, values in zip(("redis us", "tallyd us", "fold ms", "fold events"), figures):
+        row[f"{name} {what}"] = median(values)
+    row[f"{name} exec p50 ms"] = redis.longest_turns()["p50"] / 1e3
 
 
 def trickle(redis, tallyd, row):
@@ -85,7 +97,6 @@ def trickle(redis, tallyd, row):
 def asked(redis, tallyd, name, row, path, **params):
     """The first answer, and the median of further ones; CPU of these."""
     http = tallyd.client()
-    redis.command("CONFIG", "RESETSTAT")
     began = time.monotonic()
     http.question(path, **params)
     row[f"{name} first ms"] = (time.monotonic() - began) * 1e3
@@ -96,10 +107,8 @@ def asked(redis, tallyd, name, row, path, **params):
         http.question(path, **params)
         times.append(time.monotonic() - began)
     used = clocks.used()
-    row[f"{name} ms"] = sorted(times)[len(times) // 2] * 1e3
+    row[f"{name} ms"] = median(times) * 1e3
     row[f"{name} redis us"], row[f"{name} tallyd us"] = (s * 1e6 / QUESTIONS for s in used)
-    if path != "/dau":  # it has no MULTI
-        row[f"{name} turn ms"] = redis.longest_turns()["p99.9"] / 1e3
 
 
 def behind_a_write(redis, tallyd, row):
@@ -113,7 +122,7 @@ def behind_a_write(redis, tallyd, row):
         assert http.count("pv", page=f"/written/{i}", from_="now-1h", to="now") == 1
         times.append(time.monotonic() - began)
     used = clocks.used()
-    row["written ms"] = sorted(times)[len(times) // 2] * 1e3
+    row["written ms"] = median(times) * 1e3
     row["written redis us"], row["written tallyd us"] = (s * 1e6 / QUESTIONS for s in used)
 
 
@@ -140,27 +149,25 @@ def served(n, row):
         redis.stop()
 
 
+def is_closed(http, hour):
+    return http.request("POST", "/rollup").json.get("watermarks", {}).get("hour") == hour
+
+
 def rolled_up(n, row):
-    """Three hours of 10,000 pages become hours: an hour's pass, in CPU and time.  Redis's clock is moved by libfaketime."""
+    """An hour of 10,000 pages in one minute is rolled up, then an hour without events.  libfaketime moves Redis's clock."""
     world = World("2026-03-10 08:05:00", "--partitions", n)
     try:
         events = [{"page": f"/page/{i % 10000}", "user": f"u{i}", "ts": world.clock.now() - 60 + i % 60} for i in range(40000)]
         for i in range(0, len(events), 10000):
             world.http.accept(events[i:i + 10000])
         counted(world.http)
-        world.clock.set("2026-03-10 09:04:00")
-        clocks = Clocks(world.redis, world.tallyd)
-        world.redis.command("CONFIG", "RESETSTAT")
-        began = time.monotonic()
-        wait_until(lambda: world.http.request("POST", "/rollup").json["watermarks"]["hour"] == "2026-03-10T09:00:00Z", "it is closed", 60)
-        row["rollup s"] = time.monotonic() - began
-        row["rollup redis s"], row["rollup tallyd s"] = clocks.used()
-        world.clock.set("2026-03-10 10:04:00")
-        clocks = Clocks(world.redis, world.tallyd)
-        began = time.monotonic()
-        wait_until(lambda: world.http.request("POST", "/rollup").json["watermarks"]["hour"] == "2026-03-10T10:00:00Z", "it is closed", 60)
-        row["empty rollup s"] = time.monotonic() - began
-        row["empty rollup redis s"], row["empty rollup tallyd s"] = clocks.used()
+        for name, hour in (("rollup", "09"), ("empty rollup", "10")):
+            world.clock.set(f"2026-03-10 {hour}:04:00")
+            clocks = Clocks(world.redis, world.tallyd)
+            began = time.monotonic()
+            wait_until(lambda h=hour: is_closed(world.http, f"2026-03-10T{h}:00:00Z"), "it is rolled up", 60)
+            row[f"{name} s"] = time.monotonic() - began
+            row[f"{name} redis s"], row[f"{name} tallyd s"] = clocks.used()
     finally:
         world.close()
 

@@ -8,6 +8,7 @@ import pytest
 from lib.clock import epoch
 from lib.process import run
 from lib.waiting import wait_until
+from lib.world import FOREVER
 
 SOME = (1, 4, 16, 64, 255, 256, 1024)
 
@@ -112,6 +113,18 @@ def test_many_partitions(start_redis, start_tallyd, n):
     assert http.get("/rollup").status == 200
     assert http.request("POST", "/rollup").status == 200
     assert http.question("/stats", from_="now-1h", to="now")["visits"] == 2000
+
+
+def test_thirteen_months_of_a_thousand_partitions(start_redis, start_tallyd):
+    """The window that takes most keys: 235 in each."""
+    http = start_tallyd("--partitions", "1024", *FOREVER, "--request-timeout", "60s", redis=start_redis()).client(60)
+    events = [{"page": f"/{i % 300}", "user": f"u{i}", "ts": f"2025-{1 + i % 12:02}-{1 + i % 28:02}T0{i % 10}:{10 + i % 50}:00Z"} for i in range(900)]
+    http.accept(events)
+    window = {"from_": "2025-01-01T00:01:00Z", "to": "2026-01-31T23:59:00Z"}
+    pages = http.question("/pages", limit=300, **window)
+    assert pages["total_pages"] == 300 and [row["pv"] for row in pages["pages"]] == [3] * 300
+    assert pages["cover"]["keys"] > 1024 * 200
+    assert http.count("visits", **window) == 900
 
 
 def test_many_partitions_are_rolled_up(start_world, site):
