@@ -3,12 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "handlers/reply/json_body.h"
+#include "handlers/reply/json_object.h"
 #include "handlers/reply/problem.h"
-#include "handlers/text/media_type.h"
 #include "storage/job/filter_job.h"
-
-#define MEMBER_SHOWN 64 /* bytes of the longest name that an answer repeats */
 
 void filter_items_release(struct filter_items *items)
 {
@@ -16,57 +13,6 @@ void filter_items_release(struct filter_items *items)
     free(items->items);
     free(items->numbers);
     *items = (struct filter_items){0};
-}
-
-/* Answer 422 with a pointer to the member at fault.  Returns false. */
-static bool refuse(struct http_exchange *exchange, const char *pointer, const char *detail)
-{
-    problem_reply_errors(&exchange->response, PROBLEM_UNACCEPTABLE,
-        json_pack("[{s:s,s:s}]", "pointer", pointer, "detail", detail), "%s", detail);
-    return false;
-}
-
-/* Read the body, an object.  NULL: the response says what is wrong. */
-static json_t *read_object(struct http_exchange *exchange)
-{
-    struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
-    if (type.n > 0 && !media_type_is(type, "application/json")) {
-        problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE, "the body must be application/json");
-        return NULL;
-    }
-    json_t *root = json_body_read(exchange, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES);
-    if (root == NULL) {
-        return NULL;
-    }
-    if (!json_is_object(root)) {
-        json_decref(root);
-        (void)refuse(exchange, "", "the body must be an object");
-        return NULL;
-    }
-    return root;
-}
-
-/* Has @root no other members than the @n of @names?  A member that nobody looks at is a typo. */
-static bool only(struct http_exchange *exchange, json_t *root, const char *const *names, size_t n)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach(root, name, value)
-    {
-        bool known = false;
-        for (size_t i = 0; i < n; i++) {
-            known = known || strcmp(name, names[i]) == 0;
-        }
-        if (!known) {
-            char detail[128] = "the body has a member that is not known here";
-            if (strlen(name) <= MEMBER_SHOWN) {
-                (void)snprintf(detail, sizeof(detail),
-                    "the body has a member that is not known here: %s", name);
-            }
-            return refuse(exchange, "", detail);
-        }
-    }
-    return true;
 }
 
 /* ---- parameters ---- */
@@ -80,7 +26,8 @@ static bool read_capacity(struct http_exchange *exchange, json_t *root, struct f
     }
     json_int_t capacity = json_integer_value(value);
     if (!json_is_integer(value) || capacity < 1 || (uint64_t)capacity > BLOOM_CAPACITY_MAX) {
-        return refuse(exchange, "/capacity", "capacity must be an integer from 1 to 1073741824");
+        return json_object_refuse(
+            exchange, "/capacity", "capacity must be an integer from 1 to 1073741824");
     }
     job->capacity = (uint64_t)capacity;
     return true;
@@ -95,10 +42,11 @@ static bool read_error_rate(struct http_exchange *exchange, json_t *root, struct
     }
     double rate = json_number_value(value);
     if (!json_is_number(value) || !(rate > 0) || rate > BLOOM_ERROR_MAX) {
-        return refuse(exchange, "/error_rate", "error_rate must be a number above 0, at most 0.25");
+        return json_object_refuse(
+            exchange, "/error_rate", "error_rate must be a number above 0, at most 0.25");
     }
     if (rate < BLOOM_ERROR_MIN) {
-        return refuse(exchange, "/error_rate",
+        return json_object_refuse(exchange, "/error_rate",
             "error_rate must be at least 1e-15: hashes of 64 bits cannot keep less");
     }
     job->error = rate;
@@ -114,7 +62,7 @@ static bool read_expansion(struct http_exchange *exchange, json_t *root, struct 
     }
     json_int_t expansion = json_integer_value(value);
     if (!json_is_integer(value) || (expansion != 0 && expansion != BLOOM_EXPANSION)) {
-        return refuse(exchange, "/expansion",
+        return json_object_refuse(exchange, "/expansion",
             "expansion must be 2 (grows: each layer twice the last) or 0 (does not grow)");
     }
     job->expansion = (unsigned)expansion;
@@ -124,8 +72,8 @@ static bool read_expansion(struct http_exchange *exchange, json_t *root, struct 
 bool filter_body_parameters(struct http_exchange *exchange, struct filter_job *job)
 {
     static const char *const names[] = {"capacity", "error_rate", "expansion"};
-    json_t *root = read_object(exchange);
-    bool ok = root != NULL && only(exchange, root, names, 3) &&
+    json_t *root = json_object_body(exchange);
+    bool ok = root != NULL && json_object_only(exchange, root, names, 3) &&
               read_capacity(exchange, root, job) && read_error_rate(exchange, root, job) &&
               read_expansion(exchange, root, job);
     json_decref(root);
@@ -150,7 +98,7 @@ static bool read_item(struct http_exchange *exchange, struct filter_items *items
     if (fault != NULL) {
         char pointer[32];
         (void)snprintf(pointer, sizeof(pointer), "/items/%zu", i);
-        return refuse(exchange, pointer, fault);
+        return json_object_refuse(exchange, pointer, fault);
     }
     return true;
 }
@@ -159,12 +107,12 @@ static bool read_items(struct http_exchange *exchange, struct filter_items *item
 {
     static const char *const names[] = {"items"};
     json_t *array = json_object_get(items->root, "items");
-    if (!only(exchange, items->root, names, 1)) {
+    if (!json_object_only(exchange, items->root, names, 1)) {
         return false;
     }
     if (!json_is_array(array) || json_array_size(array) == 0 ||
         json_array_size(array) > FILTER_ITEMS_MAX) {
-        return refuse(exchange, "/items", "items must be an array of 1 to 1000 items");
+        return json_object_refuse(exchange, "/items", "items must be an array of 1 to 1000 items");
     }
     items->n = json_array_size(array);
     items->items = calloc(items->n, sizeof(*items->items));
@@ -183,6 +131,6 @@ static bool read_items(struct http_exchange *exchange, struct filter_items *item
 
 bool filter_body_items(struct http_exchange *exchange, struct filter_items *ret)
 {
-    ret->root = read_object(exchange);
+    ret->root = json_object_body(exchange);
     return ret->root != NULL && read_items(exchange, ret);
 }

@@ -101,8 +101,19 @@ static const char *take_date(struct slice *rest, int64_t *ret_days)
     return NULL;
 }
 
-/* Take "15:30:00.125", as seconds since midnight. */
-static const char *take_clock(struct slice *rest, int64_t *ret_s)
+/* Are these digits, behind a dot, more than 0? */
+static bool is_part(struct slice digits)
+{
+    for (size_t i = 0; i < digits.n; i++) {
+        if (digits.p[i] != '0') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Take "15:30:00.125", as seconds since midnight.  *ret_part: there is a part of a second more. */
+static const char *take_clock(struct slice *rest, int64_t *ret_s, bool *ret_part)
 {
     int64_t hour, minute, second;
     if (!take_digits(rest, 2, &hour) || !take(rest, ':') || !take_digits(rest, 2, &minute) ||
@@ -114,6 +125,7 @@ static const char *take_clock(struct slice *rest, int64_t *ret_s)
         if (n == 0) {
             return not_a_time;
         }
+        *ret_part = is_part((struct slice){rest->p, n});
         skip(rest, n);
     }
     if (hour > 23 || minute > 59 || second > 60) {
@@ -151,7 +163,9 @@ static const char *take_offset(struct slice *rest, bool blank_is_plus, int64_t *
     return NULL;
 }
 
-static const char *read_rfc3339(struct slice text, bool blank_is_plus, int64_t *ret_s)
+/* *ret_part: see take_clock(). */
+static const char *read_rfc3339(
+    struct slice text, bool blank_is_plus, int64_t *ret_s, bool *ret_part)
 {
     int64_t days, clock_s, offset_s;
     const char *fault = take_date(&text, &days);
@@ -161,7 +175,7 @@ static const char *read_rfc3339(struct slice text, bool blank_is_plus, int64_t *
     if (!take(&text, 'T') && !take(&text, 't')) {
         return not_a_time;
     }
-    fault = take_clock(&text, &clock_s);
+    fault = take_clock(&text, &clock_s, ret_part);
     if (fault != NULL) {
         return fault;
     }
@@ -182,7 +196,8 @@ static const char *read_rfc3339(struct slice text, bool blank_is_plus, int64_t *
 
 bool timestamp_rfc3339(struct slice text, int64_t *ret_s)
 {
-    return read_rfc3339(text, false, ret_s) == NULL;
+    bool part = false; /* is cut off */
+    return read_rfc3339(text, false, ret_s, &part) == NULL;
 }
 
 int64_t timestamp_from_number(int64_t number)
@@ -190,13 +205,15 @@ int64_t timestamp_from_number(int64_t number)
     return number >= FIRST_AS_MS ? number / 1000 : number;
 }
 
-static const char *read_number(struct slice text, int64_t *ret_s)
+/* *ret_part: milliseconds are left beside the seconds. */
+static const char *read_number(struct slice text, int64_t *ret_s, bool *ret_part)
 {
     int64_t number;
     if (text.n > NUMBER_DIGITS || !take_digits(&text, text.n, &number)) {
         return too_late;
     }
     *ret_s = timestamp_from_number(number);
+    *ret_part = number >= FIRST_AS_MS && number % 1000 != 0;
     return range_fault(*ret_s);
 }
 
@@ -347,16 +364,17 @@ static const char *read_steps(
     return fault;
 }
 
-/* Is @text digits, and maybe a fraction behind a dot?  *ret is what stands before the dot. */
-static bool is_number(struct slice text, struct slice *ret)
+/* Is @text digits, and maybe a fraction behind a dot?  *ret is what stands before the dot, and
+ * *ret_fraction the digits behind it. */
+static bool is_number(struct slice text, struct slice *ret, struct slice *ret_fraction)
 {
     size_t n = count_digits(text);
     struct slice fraction = {text.p + n, text.n - n};
     *ret = (struct slice){text.p, n};
-    if (fraction.n == 0) {
-        return n > 0;
-    }
-    return n > 0 && take(&fraction, '.') && fraction.n > 0 && count_digits(fraction) == fraction.n;
+    bool is = n > 0 && (fraction.n == 0 || (take(&fraction, '.') && fraction.n > 0 &&
+                                               count_digits(fraction) == fraction.n));
+    *ret_fraction = fraction;
+    return is;
 }
 
 static bool starts_with_now(struct slice text)
@@ -369,19 +387,22 @@ bool timestamp_parameter(struct slice text, const struct zone *zone, int64_t now
 {
     int64_t at_s = now_ms / 1000;
     bool border = true; /* a time at second 0 stays, also if rounded up */
+    bool part = false;
     const char *fault;
-    struct slice number;
+    struct slice number, fraction;
     if (starts_with_now(text)) {
         /* now lies within its minute, even at second 0, and so does now-15m */
         border = false;
         fault = read_steps((struct slice){text.p + 3, text.n - 3}, zone, &at_s, &border);
-    } else if (is_number(text, &number)) {
-        fault = read_number(number, &at_s);
+    } else if (is_number(text, &number, &fraction)) {
+        fault = read_number(number, &at_s, &part);
+        part = part || is_part(fraction);
     } else if (text.n == sizeof "2026-11-20" - 1) {
         fault = read_midnight(text, zone, &at_s);
     } else {
-        fault = read_rfc3339(text, true, &at_s);
+        fault = read_rfc3339(text, true, &at_s, &part);
     }
+    border = border && !part;
     if (fault == NULL) {
         struct bucket minute = bucket_at(zone, LEVEL_MINUTE, at_s);
         if (round == TIMESTAMP_DOWN || (border && at_s == minute.start_s)) {

@@ -27,14 +27,15 @@ enum timestamp_round { TIMESTAMP_DOWN, TIMESTAMP_UP };
  *
  *     2026-11-20T15:30:00+01:00    RFC 3339; a blank where the offset's sign stands is a '+'
  *     2026-11-20                   midnight in @zone
- *     1795185000, 1795185000000    epoch seconds or milliseconds; a fraction is cut off
+ *     1795185000, 1795185000000    epoch seconds or milliseconds, maybe with a fraction
  *     now, now-15m, now/d-1d+6h    now, and steps from left to right
  *
  * A step goes so many units later (+) or earlier (-), or down to the beginning of its unit (/).
  * The units are s m h d w M y.  Days and longer units are those of @zone's calendar; a day that a
  * month does not have becomes the month's last; weeks begin on Monday.
  *
- * The result is rounded to the minute, by @round.  "now" stands for the current minute: rounded up
+ * The result is rounded to the minute, by @round: a part of a second counts, so 10:20:00.001 is
+ * 10:21 where it is rounded up.  "now" stands for the current minute: rounded up
  * it is the end of that minute, also at second 0.  The same holds for now-15m, but now/d is
  * midnight itself.  *ret_is_now: the text was just "now", so the window follows the clock.
  *

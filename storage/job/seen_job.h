@@ -27,8 +27,8 @@ struct seen_config {
     int64_t keep_s;    /* a month is kept for so long after its end */
 };
 
-/* Input and result of STORAGE_SEEN: did `user` view any of the pages, in the months that are kept?
- * There must be a page or a set. */
+/* Input and result of STORAGE_SEEN: did `user` view any of the pages, or which of them, in the
+ * months that are kept?  There must be a page or a set. */
 struct seen_job {
     struct slice site, user;
     const struct slice *pages; /* the caller's; storage adds those of the set */
@@ -36,8 +36,10 @@ struct seen_job {
     struct page_set_ref set;
 
     /* Written by storage. */
-    bool seen;              /* false is certain */
-    double false_positives; /* the rate at which such a "yes" is wrong: expected from the content */
+    bool seen;              /* any of them; false is certain */
+    bool *each;             /* which: n_pages, the caller's; NULL: any is all that is asked */
+    double false_positives; /* the rate at which a "yes", of each or of any, is wrong: expected from
+                               the content */
 };
 
 #endif

@@ -22,16 +22,6 @@ struct bloom_hash seen_hash(uint64_t fingerprint)
         fingerprint, murmur_hash64a(&fingerprint, sizeof(fingerprint), fingerprint)};
 }
 
-bool seen_in_log(const char *log, size_t n, uint64_t fingerprint)
-{
-    for (size_t i = 0; i + sizeof(fingerprint) <= n; i += sizeof(fingerprint)) {
-        if (memcmp(log + i, &fingerprint, sizeof(fingerprint)) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 int64_t seen_expire_ms(struct bucket month, int64_t keep_s)
 {
     return (month.end_s + keep_s) * 1000;

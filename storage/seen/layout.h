@@ -51,9 +51,6 @@ uint64_t seen_fingerprint(const struct visitor_id *user, uint64_t page_hash);
 /* Where a fingerprint, which is a hash already, lies in a Bloom filter. */
 struct bloom_hash seen_hash(uint64_t fingerprint);
 
-/* Is @fingerprint in a log of @n bytes? */
-bool seen_in_log(const char *log, size_t n, uint64_t fingerprint);
-
 /* When what arrived in @month goes: UTC milliseconds. */
 int64_t seen_expire_ms(struct bucket month, int64_t keep_s);
 

@@ -1,52 +1,42 @@
 #include "storage/read/operation.h"
 
-#include <stdlib.h>
-
 #include "storage/read/page_sets.h"
 #include "storage/read/pipeline.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/hashed_event.h"
 #include "storage/schema/key.h"
-#include "storage/seen/filter.h"
+#include "storage/seen/bits.h"
 
 struct question {
     struct core *core;
     struct pipeline pipe;
     struct seen_job *job;
     const char *tag;
-    uint64_t *fingerprints; /* of the user and each page; owned */
+    struct wanted wanted; /* the pages */
     int64_t now_s;
     struct bucket months[SEEN_MONTHS_MAX];
     struct seen_filter filters[SEEN_MONTHS_MAX];
     unsigned n_months;
 };
 
-static bool prepare(struct question *q)
+static enum storage_err prepare(struct question *q)
 {
     struct core *core = q->core;
     const struct secret *secret = atomic_load(&core->secret);
     struct event event = {.site = q->job->site, .user = q->job->user};
     struct visitor_id user;
     if (secret == NULL || !identity_visitor(secret, ROTATE_NEVER, &event, &user)) {
-        return false;
+        return STORAGE_DOWN;
     }
-    q->fingerprints = malloc((q->job->n_pages + 1) * sizeof(*q->fingerprints));
-    for (size_t i = 0; q->fingerprints != NULL && i < q->job->n_pages; i++) {
-        q->fingerprints[i] = seen_fingerprint(&user, page_hash(q->job->site, q->job->pages[i]));
+    for (size_t i = 0; i < q->job->n_pages; i++) {
+        uint64_t page = page_hash(q->job->site, q->job->pages[i]);
+        if (!wanted_add(&q->wanted, seen_fingerprint(&user, page))) {
+            return STORAGE_NOMEM;
+        }
     }
     q->tag = core->partitions.tag[visitor_partition(&core->partitions, &user)];
     q->now_s = redis_clock_ms(&core->clock) / 1000;
-    return true;
-}
-
-static bool is_in_log(const struct question *q, const struct reply *log)
-{
-    for (size_t i = 0; log->type == REPLY_TEXT && i < q->job->n_pages; i++) {
-        if (seen_in_log(log->text.p, log->text.n, q->fingerprints[i])) {
-            return true;
-        }
-    }
-    return false;
+    return STORAGE_OK;
 }
 
 static void ask_key(struct question *q, const char *command, struct bucket month, const char *what)
@@ -89,7 +79,9 @@ static bool read_logs(struct question *q, const struct bloom_params *params)
             if (log == NULL) {
                 return false;
             }
-            q->job->seen = q->job->seen || is_in_log(q, log);
+            if (log->type == REPLY_TEXT) {
+                wanted_find_in_log(&q->wanted, log->text.p, log->text.n);
+            }
         }
         const struct reply *filter = pipeline_take(p);
         if (filter == NULL) {
@@ -113,70 +105,47 @@ static bool read_all_logs(struct question *q, const struct bloom_params *params)
     return true;
 }
 
-static void ask_layer(struct question *q, unsigned m, unsigned index, uint64_t fingerprint)
+/* Is the answer known before any bit was read? */
+static bool is_decided(const struct question *q)
 {
-    struct bloom_layer layer = bloom_layer(&q->filters[m].params, index);
-    struct bloom_hash hash = seen_hash(fingerprint);
-    struct key key;
-    key_seen_bits(&key, q->tag, q->job->site, q->months[m], index, bloom_segment(&layer, hash));
-    struct buffer *out = pipeline_command(&q->pipe, "BITFIELD_RO", 1 + 3 * (size_t)layer.hashes);
-    resp_word(out, key.p, key.n);
-    for (unsigned i = 0; i < layer.hashes; i++) {
-        resp_text(out, "GET");
-        resp_text(out, "u1");
-        resp_decimal(out, (int64_t)bloom_redis_bit(bloom_bit(&layer, hash, i)));
-    }
+    size_t enough = q->job->each == NULL ? 1 : q->wanted.n_first;
+    return q->wanted.n_found >= enough;
 }
 
-/* Pages whose bits are asked for in one round trip. */
-#define PAGES_AT_ONCE 32
-
-/* The bits of pages [@first, @last). */
-static bool read_bits(struct question *q, size_t first, size_t last)
+/* False: after a fault of the pipeline. */
+static bool read_all(struct question *q, const struct bloom_params *params)
 {
-    size_t asked = 0;
-    for (size_t page = first; page < last; page++) {
-        for (unsigned m = 0; m < q->n_months; m++) {
-            for (unsigned i = 0; i < q->filters[m].n; i++, asked++) {
-                ask_layer(q, m, i, q->fingerprints[page]);
-            }
-        }
-    }
-    if (!pipeline_send(&q->pipe, false)) {
-        return false;
-    }
-    for (; asked > 0; asked--) {
-        const struct reply *bits = pipeline_take(&q->pipe);
-        if (bits == NULL) {
-            return false;
-        }
-        bool all = bits->type == REPLY_ARRAY;
-        for (size_t i = 0; i < bits->n; i++) {
-            all = all && bits->items[i].integer != 0;
-        }
-        q->job->seen = q->job->seen || all;
-    }
-    return true;
-}
-
-static void read_all(struct question *q, const struct bloom_params *params)
-{
-    size_t n = q->job->n_pages;
+    struct seen_bits bits = {.tag = q->tag,
+        .site = q->job->site,
+        .months = q->months,
+        .filters = q->filters,
+        .any = q->job->each == NULL};
     bool ok = read_all_logs(q, params);
-    for (size_t i = 0; ok && !q->job->seen && i < n; i += PAGES_AT_ONCE) {
-        ok = read_bits(q, i, i + PAGES_AT_ONCE < n ? i + PAGES_AT_ONCE : n);
+    bits.n_months = q->n_months;
+    if (ok && !is_decided(q)) {
+        ok = seen_bits_find(&bits, &q->pipe, &q->wanted);
+    }
+    return ok;
+}
+
+static void tell(const struct question *q)
+{
+    q->job->seen = q->wanted.n_found > 0;
+    for (size_t i = 0; q->job->each != NULL && i < q->job->n_pages; i++) {
+        q->job->each[i] = wanted_found(&q->wanted, i);
     }
 }
 
-/* No filter says yes for any of the pages. */
+/* No filter says yes: for a page, or for any of the pages where one is enough. */
 static double true_negatives(const struct question *q)
 {
     double of_page = 1;
     double of_all = 1;
+    size_t n = q->job->each == NULL ? q->job->n_pages : 1;
     for (unsigned m = 0; m < q->n_months; m++) {
         of_page *= 1 - seen_filter_false_positives(&q->filters[m]);
     }
-    for (size_t i = 0; i < q->job->n_pages; i++) {
+    for (size_t i = 0; i < n; i++) {
         of_all *= of_page;
     }
     return of_all;
@@ -186,21 +155,21 @@ enum storage_err seen_run(struct reader *reader, struct storage_job *job, bool *
 {
     struct question q = {.core = reader->core, .job = &job->u.seen};
     struct bloom_params params = seen_params(&q.core->config.seen, q.core->partitions.n);
-    q.job->seen = false;
     enum storage_err err = page_set_resolve(
         reader, job, &q.job->set, q.job->site, &q.job->pages, &q.job->n_pages, ret_lost);
     if (err != STORAGE_OK) {
         return err;
     }
-    if (!prepare(&q)) {
-        return STORAGE_DOWN;
-    }
-    if (q.fingerprints == NULL) {
-        return STORAGE_NOMEM;
+    err = prepare(&q);
+    if (err != STORAGE_OK) {
+        wanted_release(&q.wanted);
+        return err;
     }
     pipeline_init(&q.pipe, &reader->session, job->deadline_ms);
-    read_all(&q, &params);
-    free(q.fingerprints);
+    if (read_all(&q, &params)) {
+        tell(&q);
+    }
+    wanted_release(&q.wanted);
     q.job->false_positives = 1 - true_negatives(&q);
     return pipeline_answer(&q.pipe, job, ret_lost);
 }

@@ -408,6 +408,7 @@ WITHOUT_REDIS = {"/tally.js", "/healthz", "/metrics", "/openapi.yaml", "/openapi
 
 FILTER_STATUSES = {
     "getSeen": [(200, "", None), (400, "", None), (404, "?user=u&pageset=none", None)],
+    "postSeen": [(200, "", '{"user":"u","pages":["/a"]}'), (400, "", "["), (422, "", '{"user":"u","pages":[]}')],
     "putFilter": [(200, "", "{}"), (201, "?site=new", "{}"), (409, "", '{"capacity":1}'), (422, "", '{"capacity":0}'),
                   (400, "", "{")],
     "getFilter": [(200, "", None), (404, "?site=none", None), (400, "?site=A", None)],

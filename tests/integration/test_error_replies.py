@@ -31,6 +31,7 @@ REQUESTS = {
     "who": ("GET", "/active/users", DAYS, None, False),
     "days of a user": ("GET", "/users/u1/activity", DAYS, None, False),
     "seen": ("GET", "/seen", {"site": SITE, "user": "u1", "page": "/b"}, None, False),
+    "seen of many": ("POST", "/seen", {"site": SITE}, b'{"user":"u1","pages":["/b","/never"]}', False),
     "filter": ("GET", "/filters/f", {"site": SITE}, None, False),
     "check": ("POST", "/filters/f/check", {"site": SITE}, b'{"items":["x","y"]}', False),
     "add": ("POST", "/filters/f/add", {"site": SITE}, b'{"items":["x"]}', True),

@@ -450,7 +450,7 @@ def test_body_memory_is_given_back(hasty, site):
     wait_until(lambda: hasty.client().post((EVENT % site).ljust(size)).status == 202, "a body is taken again")
 
 
-BODIES = [("PUT", "/filters/f"), ("POST", "/filters/f/add"), ("POST", "/filters/f/check"), ("PUT", "/pagesets/s"),
+BODIES = [("PUT", "/filters/f"), ("POST", "/filters/f/add"), ("POST", "/filters/f/check"), ("POST", "/seen"), ("PUT", "/pagesets/s"),
           ("POST", "/grafana/query"), ("POST", "/grafana/search")]
 
 

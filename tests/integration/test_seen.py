@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from lib.client import Unknown
+from lib.client import Unknown, query
 from lib.clock import epoch
 from lib.log import counted
 from lib.proxy import Fault
@@ -97,8 +97,9 @@ def test_off(redis, start_tallyd, site):
     tallyd.client().accept({"site": site, "page": "/a", "user": "u"})
     counted(tallyd.client())
     assert not keys(redis, site)
-    response = tallyd.client().get("/seen", user="u", page="/a")
-    assert response.status == 422 and "--seen off" in response.json["detail"]
+    for response in (tallyd.client().get("/seen", user="u", page="/a"),
+                     tallyd.client().request("POST", "/seen", '{"user":"u","pages":["/a"]}')):
+        assert response.status == 422 and "--seen off" in response.json["detail"]
 
 
 def test_no_names_are_stored(redis, http, site):
@@ -107,6 +108,72 @@ def test_no_names_are_stored(redis, http, site):
     assert keys(redis, site)
     for key in keys(redis, site):
         assert "own" not in key and "own" not in str(redis.command("GET", key))
+
+
+# Many pages at once
+
+
+def which(http, user, pages, **params):
+    """POST /seen: the answers, in the order of the pages."""
+    answer = http.request("POST", "/seen" + query(params), json.dumps({"user": user, "pages": pages}), {"Content-Type": "application/json"})
+    assert answer.status == 200, answer
+    assert answer.json.keys() == {"seen", "false_positive_rate"} and 0 <= answer.json["false_positive_rate"] <= 1
+    assert len(answer.json["seen"]) == len(pages)
+    return answer.json["seen"]
+
+
+def test_many_pages_are_answered_in_their_order(http, site):
+    http.accept([{"site": site, "page": f"/{i}", "user": "u"} for i in range(0, 1000, 3)] + [{"site": site, "page": "/1", "user": "v"}])
+    pages = [f"/{i}" for i in range(1000)]
+    assert which(http, "u", pages, site=site) == [i % 3 == 0 for i in range(1000)]
+    assert which(http, "u", list(reversed(pages)), site=site) == [i % 3 == 0 for i in reversed(range(1000))]
+    assert which(http, "u", ["/3", "/1", "/3", "/1"], site=site) == [True, False, True, False]
+    assert which(http, "w", ["/3"], site=site) == [False]
+    assert which(http, "u", ["/3"]) == [False], "another site"
+    body = json.dumps({"site": site, "user": "v", "pages": ["/1", "/3"]})
+    assert http.request("POST", "/seen", body).json["seen"] == [True, False], "the site in the body"
+
+
+def test_a_user_may_be_a_number_there_too(http, site):
+    http.accept({"site": site, "page": "/a", "user": 42})
+    assert which(http, 42, ["/a", "/b"], site=site) == which(http, "42", ["/a", "/b"], site=site) == [True, False]
+
+
+@pytest.mark.parametrize("body, pointer", [
+    ('{"user":"u"}', "/pages"), ('{"user":"u","pages":[]}', "/pages"), ('{"user":"u","pages":"/a"}', "/pages"),
+    ('{"user":"u","pages":["/a",3]}', "/pages/1"), ('{"user":"u","pages":["/a",""]}', "/pages/1"),
+    ('{"user":"u","pages":["\\u0000"]}', "/pages/0"), ('{"user":"u","pages":["%s"]}' % ("x" * 2049), "/pages/0"),
+    ('{"user":"u","pages":[%s]}' % ",".join(['"/a"'] * 1001), "/pages"), ('{"pages":["/a"]}', "/user"),
+    ('{"user":"","pages":["/a"]}', "/user"), ('{"user":null,"pages":["/a"]}', "/user"), ('{"user":1.5,"pages":["/a"]}', "/user"),
+    ('{"user":"u","pages":["/a"],"page":"/b"}', ""), ('{"user":"u","pages":["/a"],"site":"no such"}', "/site"),
+    ('{"user":"u","pages":["/a"],"site":7}', "/site"), ("[]", "")])
+def test_a_body_that_asks_nothing(http, body, pointer):
+    answer = http.request("POST", "/seen", body)
+    assert answer.status == 422 and [e["pointer"] for e in answer.json["errors"]] == [pointer], answer
+
+
+def test_a_site_in_the_body_and_in_the_query(http, site):
+    answer = http.request("POST", f"/seen?site={site}", json.dumps({"site": site, "user": "u", "pages": ["/a"]}))
+    assert answer.status == 422 and answer.json["errors"][0]["pointer"] == "/site", answer
+
+
+def test_many_pages_behind_logs_and_layers(start_redis, start_tallyd, site):
+    """The same answers as one by one, while pairs lie in the log, in a log that was folded, and in layers of filters."""
+    redis = start_redis()
+    tallyd = start_tallyd(*ONE, "--seen-capacity", "1000", "--seen-error", "0.02", redis=redis)
+    http = tallyd.client()
+    for i in range(3):  # of one user, far more pages than one string of bits takes
+        post(http, [{"site": site, "page": f"/{i}/{k}", "user": "reader"} for k in range(LOG)])
+    wait_until(lambda: folds(tallyd) >= 1 and not keys(redis, site, ":old"), "folded")
+    http.accept({"site": site, "page": "/last", "user": "reader"})
+    assert layers(redis, site)[0] >= 3 and keys(redis, site, ":log")
+    pages = [f"/{i}/{k}" for i in range(5) for k in range(0, LOG, 97)] + ["/last"]
+    answers = [a for at in range(0, len(pages), 1000) for a in which(http, "reader", pages[at:at + 1000], site=site)]
+    known = [not p.startswith(("/3", "/4")) for p in pages]
+    assert all(a for a, k in zip(answers, known) if k), "a false no"
+    assert sum(a for a, k in zip(answers, known) if not k) <= 40
+    for page, answer in list(zip(pages, answers))[::17]:
+        assert seen(http, "reader", page, site=site) == answer
 
 
 # Folding

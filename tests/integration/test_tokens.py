@@ -107,7 +107,7 @@ EVERYTHING = line("t-site", "ingest,read,admin", "owner", "site=shop ")
     ("GET", "/seen?user=u&page=/", None), ("GET", "/dau", None), ("GET", "/active", None), ("GET", "/active/users", None),
     ("GET", "/retention?cohort=2026-11-20", None), ("GET", "/users/u/activity", None), ("DELETE", "/users/u", None),
     ("PUT", "/filters/f", "{}"), ("GET", "/filters/f", None), ("POST", "/filters/f/add", '{"items":["a"]}'),
-    ("POST", "/filters/f/check", '{"items":["a"]}'), ("DELETE", "/filters/f", None),
+    ("POST", "/filters/f/check", '{"items":["a"]}'), ("POST", "/seen", '{"user":"u","pages":["/"]}'), ("DELETE", "/filters/f", None),
     ("PUT", "/pagesets/p", '{"pages":["/"]}'), ("GET", "/pagesets/p", None), ("DELETE", "/pagesets/p", None)])
 def test_a_token_of_one_site_reaches_no_other(start, method, target, body):
     """Every operation that takes a site, also by default."""

@@ -16,7 +16,7 @@ static int64_t at(int64_t year, int month, int day)
 static const struct seen_config defaults = {
     .on = true, .capacity = 1000000, .error = 0.01, .keep_s = 92 * DAY_S};
 
-/* ---- fingerprints and logs ---- */
+/* ---- fingerprints ---- */
 
 Test(seen, fingerprints_tell_users_and_pages_apart)
 {
@@ -30,18 +30,6 @@ Test(seen, fingerprints_tell_users_and_pages_apart)
     cr_expect_neq(f, seen_fingerprint(&a, 5));
     cr_expect_eq(seen_hash(f).a, f);
     cr_expect_neq(seen_hash(f).b, seen_hash(f + 1).b);
-}
-
-Test(seen, logs_are_searched_by_whole_fingerprints)
-{
-    static const uint64_t log[] = {1, UINT64_C(0x0200000000000000), 3};
-    const char *p = (const char *)log;
-    cr_expect(seen_in_log(p, sizeof(log), 1));
-    cr_expect(seen_in_log(p, sizeof(log), 3));
-    cr_expect_not(seen_in_log(p, sizeof(log), 2), "2 stands there, between two fingerprints");
-    cr_expect_not(seen_in_log(p, 16, 3));
-    cr_expect_not(seen_in_log(p, 23, 3), "half a fingerprint is none");
-    cr_expect_not(seen_in_log(NULL, 0, 0));
 }
 
 /* ---- months ---- */

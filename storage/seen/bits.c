@@ -1,0 +1,253 @@
+#include "storage/seen/bits.h"
+
+#include <stdlib.h>
+
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+#define PLACES_MAX 1024 /* in one round trip; all in one string hold Redis for less than 1 ms */
+#define BITS_FIRST 3
+#define FEW        8   /* places: a second round trip costs more than their bits */
+#define MANY       128 /* places in one string: to read it whole costs Redis less than their bits */
+
+/* A page in a layer. */
+struct place {
+    uint32_t page;
+    uint16_t month, index; /* of the filter, and of the layer in the filter */
+    uint32_t segment;
+    bool out;  /* a bit is unset */
+    bool done; /* all bits were read */
+};
+
+/* One conversation. */
+struct look {
+    const struct seen_bits *bits;
+    struct pipeline *pipe;
+    struct wanted *wanted;
+    struct place *places; /* PLACES_MAX, or what one page has */
+    size_t n;
+};
+
+static struct bloom_layer layer_of(const struct look *look, const struct place *place)
+{
+    return bloom_layer(&look->bits->filters[place->month].params, place->index);
+}
+
+static bool same_string(const struct place *a, const struct place *b)
+{
+    return a->month == b->month && a->index == b->index && a->segment == b->segment;
+}
+
+static int by_string(const void *left, const void *right)
+{
+    const struct place *a = left;
+    const struct place *b = right;
+    if (a->month != b->month) {
+        return a->month < b->month ? -1 : 1;
+    }
+    if (a->index != b->index) {
+        return a->index < b->index ? -1 : 1;
+    }
+    return a->segment < b->segment ? -1 : a->segment > b->segment;
+}
+
+/* Layers of all months. */
+static size_t layers(const struct seen_bits *bits)
+{
+    size_t n = 0;
+    for (unsigned m = 0; m < bits->n_months; m++) {
+        n += bits->filters[m].n;
+    }
+    return n;
+}
+
+static void add_places(struct look *look, size_t page)
+{
+    struct bloom_hash hash = seen_hash(look->wanted->pages[page].fingerprint);
+    for (unsigned m = 0; m < look->bits->n_months; m++) {
+        for (unsigned i = 0; i < look->bits->filters[m].n; i++) {
+            struct place *place = &look->places[look->n++];
+            *place =
+                (struct place){.page = (uint32_t)page, .month = (uint16_t)m, .index = (uint16_t)i};
+            struct bloom_layer layer = layer_of(look, place);
+            place->segment = (uint32_t)bloom_segment(&layer, hash);
+        }
+    }
+}
+
+/* Of a place's bits, those from @from up to @to. */
+static unsigned end_of(const struct bloom_layer *layer, unsigned to)
+{
+    return to < layer->hashes ? to : layer->hashes;
+}
+
+/* Ask for bits [@from, @to) of @n places, which lie in one string. */
+static void ask_string(
+    struct look *look, const struct place *places, size_t n, unsigned from, unsigned to)
+{
+    struct key key;
+    const struct seen_bits *bits = look->bits;
+    struct bloom_layer layer = layer_of(look, places);
+    unsigned end = end_of(&layer, to);
+    key_seen_bits(
+        &key, bits->tag, bits->site, bits->months[places->month], places->index, places->segment);
+    struct buffer *out = pipeline_command(look->pipe, "BITFIELD_RO", 1 + 3 * n * (end - from));
+    resp_word(out, key.p, key.n);
+    for (size_t i = 0; i < n; i++) {
+        struct bloom_hash hash = seen_hash(look->wanted->pages[places[i].page].fingerprint);
+        for (unsigned bit = from; bit < end; bit++) {
+            resp_text(out, "GET");
+            resp_text(out, "u1");
+            resp_decimal(out, (int64_t)bloom_redis_bit(bloom_bit(&layer, hash, bit)));
+        }
+    }
+}
+
+/* Are all bits of an item set in a string of Redis, which may be shorter than the layer? */
+static bool has_item(const struct bloom_layer *layer, struct slice string, struct bloom_hash hash)
+{
+    for (unsigned i = 0; i < layer->hashes; i++) {
+        uint64_t bit = bloom_bit(layer, hash, i);
+        if (bit / 8 >= string.n || ((unsigned char)string.p[bit / 8] >> bit % 8 & 1) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The same for a string that is read whole. */
+static void ask_whole(struct look *look, const struct place *places)
+{
+    struct key key;
+    const struct seen_bits *bits = look->bits;
+    key_seen_bits(
+        &key, bits->tag, bits->site, bits->months[places->month], places->index, places->segment);
+    resp_word(pipeline_command(look->pipe, "GET", 1), key.p, key.n);
+}
+
+static bool take_whole(struct look *look, struct place *places, size_t n)
+{
+    const struct reply *reply = pipeline_take(look->pipe);
+    struct bloom_layer layer = layer_of(look, places);
+    if (reply == NULL) {
+        return false;
+    }
+    if (reply->type != REPLY_TEXT && reply->type != REPLY_NIL) {
+        return pipeline_foreign(look->pipe, "a filter's key");
+    }
+    struct slice string = reply->type == REPLY_TEXT ? reply->text : SLICE("");
+    for (size_t i = 0; i < n; i++) {
+        struct bloom_hash hash = seen_hash(look->wanted->pages[places[i].page].fingerprint);
+        places[i].out = !has_item(&layer, string, hash);
+        places[i].done = true;
+    }
+    return true;
+}
+
+static bool take_string(
+    struct look *look, struct place *places, size_t n, unsigned from, unsigned to)
+{
+    const struct reply *reply = pipeline_take(look->pipe);
+    struct bloom_layer layer = layer_of(look, places);
+    unsigned each = end_of(&layer, to) - from;
+    if (reply == NULL) {
+        return false;
+    }
+    if (reply->type != REPLY_ARRAY || reply->n != n * each) {
+        return pipeline_foreign(look->pipe, "a filter's key");
+    }
+    for (size_t i = 0; i < reply->n; i++) {
+        places[i / each].out = places[i / each].out || reply->items[i].integer == 0;
+    }
+    return true;
+}
+
+/* How many places from @at on lie in the same string, if bits from @from on are left there. */
+static size_t string_at(const struct look *look, size_t at)
+{
+    size_t n = 1;
+    while (at + n < look->n && same_string(&look->places[at], &look->places[at + n])) {
+        n++;
+    }
+    return n;
+}
+
+static bool has_bits(const struct look *look, size_t at, unsigned from)
+{
+    return !look->places[at].done && layer_of(look, &look->places[at]).hashes > from;
+}
+
+/* Read bits [@from, @to) of all places, and drop those where one is unset. */
+static bool read_places(struct look *look, unsigned from, unsigned to)
+{
+    size_t n;
+    for (size_t at = 0; at < look->n; at += n) {
+        n = string_at(look, at);
+        if (has_bits(look, at, from) && n >= MANY) {
+            ask_whole(look, &look->places[at]);
+        } else if (has_bits(look, at, from)) {
+            ask_string(look, &look->places[at], n, from, to);
+        }
+    }
+    if (look->pipe->n == 0) {
+        return true;
+    }
+    if (!pipeline_send(look->pipe, false)) {
+        return false;
+    }
+    for (size_t at = 0; at < look->n; at += n) {
+        n = string_at(look, at);
+        struct place *places = &look->places[at];
+        if (has_bits(look, at, from) &&
+            !(n >= MANY ? take_whole(look, places, n) : take_string(look, places, n, from, to))) {
+            return false;
+        }
+    }
+    size_t left = 0;
+    for (size_t at = 0; at < look->n; at++) {
+        if (!look->places[at].out) {
+            look->places[left++] = look->places[at];
+        }
+    }
+    look->n = left;
+    return true;
+}
+
+static bool look_at_places(struct look *look)
+{
+    unsigned first = look->n <= FEW ? BLOOM_HASHES_MAX : BITS_FIRST;
+    qsort(look->places, look->n, sizeof(*look->places), by_string);
+    if (!read_places(look, 0, first) || !read_places(look, first, BLOOM_HASHES_MAX)) {
+        return false;
+    }
+    for (size_t at = 0; at < look->n; at++) {
+        wanted_find(look->wanted, look->places[at].page);
+    }
+    look->n = 0;
+    return true;
+}
+
+bool seen_bits_find(const struct seen_bits *bits, struct pipeline *pipe, struct wanted *wanted)
+{
+    size_t each = layers(bits);
+    struct look look = {.bits = bits, .pipe = pipe, .wanted = wanted};
+    bool ok = true;
+    if (each == 0) {
+        return true;
+    }
+    look.places = malloc((PLACES_MAX > each ? PLACES_MAX : each) * sizeof(*look.places));
+    if (look.places == NULL) {
+        return pipeline_fail(pipe, STORAGE_NOMEM);
+    }
+    for (size_t i = 0; ok && i < wanted->n && !(bits->any && wanted->n_found > 0); i++) {
+        if (wanted->pages[i].first == i && !wanted->pages[i].found) {
+            add_places(&look, i);
+        }
+        if (look.n + each > PLACES_MAX) {
+            ok = look_at_places(&look);
+        }
+    }
+    ok = ok && (look.n == 0 || look_at_places(&look));
+    free(look.places);
+    return ok;
+}

@@ -1,0 +1,33 @@
+/* bits.h - reads the bits of pages in the Bloom filters of a user's months.
+ *
+ * Layer: storage.  Belongs to a reader thread: the question's.
+ *
+ * All pages whose bits lie in one string are asked for by one BITFIELD_RO.  Of many pages the first
+ * bits are read at first: of a page that is not in the filter, which is the usual case, one of
+ * BITS_FIRST is unset in 7 of 8 cases at least, and the other bits need not be read.  A string with
+ * the bits of very many pages is read whole: it has 128 KiB at most.
+ */
+#ifndef STORAGE_SEEN_BITS_H
+#define STORAGE_SEEN_BITS_H
+
+#include "storage/base/slice.h"
+#include "storage/read/pipeline.h"
+#include "storage/seen/filter.h"
+#include "storage/seen/wanted.h"
+
+/* Where bits are read. */
+struct seen_bits {
+    const char *tag; /* of the user's partition */
+    struct slice site;
+    const struct bucket *months; /* n_months of them */
+    const struct seen_filter *filters;
+    unsigned n_months;
+    bool any; /* one page that is found is enough */
+};
+
+/* Find the pages that are in a filter; those that were found before are not asked for.  False:
+ * after a fault of the pipeline. */
+bool seen_bits_find(
+    const struct seen_bits *bits, struct pipeline *pipe, struct wanted *wanted) MUST_CHECK;
+
+#endif
