@@ -16,9 +16,9 @@
  * longer where the machine has to find the memory.  filter/add.c sees to it that a script that
  * makes a string does little else.
  *
- * h is the partition of hash(site, name).  Shard s of S lies in partition (h + s * (P / S)) mod P: a
- * filter of one shard has everything in one partition, and one of several is spread evenly.  Every
- * request reads the hashes of all shards, so there are no more of them than a few dozen.
+ * h is the partition of hash(site, name).  Shard s of S lies in partition (h + s * (P / S)) mod P.
+ * So a filter of one shard has everything in one partition, and one of several is spread evenly.
+ * Every request reads the hashes of all shards, so there are no more than FILTER_SHARDS_MAX.
  *
  * `id` is the time of creation in microseconds, always later than that of an earlier filter of the
  * name.  It stands in every hash and in the bits' keys.  So a process that still goes by an earlier

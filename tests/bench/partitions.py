@@ -23,10 +23,10 @@ from lib.waiting import wait_until  # noqa: E402
 from lib.world import World  # noqa: E402
 
 NUMBERS = (1, 16, 64, 128, 256, 1024)
-EVERYSEC = ("--appendfsync", "everysec")
-LOAD_S = 4
-RUNS = 3
-QUIET_S = 10
+EVERYSEC = ("--appendfsync", "everysec", "--hash-max-listpack-entries", "128")  # as deploy/redis.conf has it
+LOAD_S = 3
+RUNS = 5
+QUIET_S = 5
 QUESTIONS = 60
 
 
