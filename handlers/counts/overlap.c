@@ -1,4 +1,5 @@
-/* overlap.c - GET /overlap: how many visitors two pages, or two sets of pages, have in common. */
+/* overlap.c - GET /overlap: how many visitors two pages, or two sets of pages, have in common; or a
+ * page, or the site, in two windows: who came back, and who is new. */
 #include "handlers/routes.h"
 
 #include <jansson.h>
@@ -13,7 +14,8 @@
 #include "handlers/text/check.h"
 
 static const struct param_spec specs[] = {{"site", false}, {"page", true}, {"pageset", true},
-    {"from", false}, {"to", false}, {"tz", false}, {"explain", false}, {"round", false}};
+    {"from", false}, {"to", false}, {"from2", false}, {"to2", false}, {"tz", false},
+    {"explain", false}, {"round", false}};
 
 static void release(struct http_exchange *exchange)
 {
@@ -22,13 +24,19 @@ static void release(struct http_exchange *exchange)
     free(exchange->state);
 }
 
-/* Read the two sides: two pages, two sets, or one of each, in the order of the query. */
-static bool read_sides(
-    struct http_exchange *exchange, const struct window_params *asked, struct overlap_side sides[2])
+/* Read the two sides: two pages, two sets, or one of each, in the order of the query.  In two
+ * windows they may be one page or set, which stands on both sides, or none: then it is the site. */
+static bool read_sides(struct http_exchange *exchange, const struct window_params *asked,
+    bool two_windows, struct overlap_side sides[2])
 {
     const struct params *params = &asked->params;
     size_t n_sets = params_count(params, "pageset");
-    if (asked->n_pages + n_sets != 2) {
+    size_t n_sides = asked->n_pages + n_sets;
+    if (two_windows && n_sides > 2) {
+        return query_refuse(exchange, n_sets == 0 ? "page" : "pageset",
+            "page and pageset must be given at most twice, taken together");
+    }
+    if (!two_windows && n_sides != 2) {
         return n_sets == 0 ? query_refuse(exchange, "page", "must be given exactly twice")
                            : query_refuse(exchange, "pageset",
                                  "page and pageset must be given exactly twice, taken together");
@@ -44,6 +52,22 @@ static bool read_sides(
             sides[n++].set.name = param->value;
         }
     }
+    if (n_sides == 1) {
+        sides[1] = sides[0];
+    }
+    return true;
+}
+
+/* True: the question has a second window, for side b, or it has none and needs none. */
+static bool read_second_window(
+    struct http_exchange *exchange, struct window_params *asked, struct overlap_job *job)
+{
+    struct window_question second = window_params_question(asked);
+    if (!window_params_read_second(exchange, asked, "from2", "to2", &second.window,
+            &second.to_is_now, &job->two_windows)) {
+        return false;
+    }
+    job->asked_b = second;
     return true;
 }
 
@@ -53,7 +77,8 @@ enum handler_result overlap_start(struct http_exchange *exchange)
     struct overlap_job job = {0};
     if (asked == NULL ||
         !window_params_read_with(exchange, specs, sizeof(specs) / sizeof(specs[0]), asked) ||
-        !read_sides(exchange, asked, job.sides)) {
+        !read_second_window(exchange, asked, &job) ||
+        !read_sides(exchange, asked, job.two_windows, job.sides)) {
         return HANDLER_REPLY;
     }
     job.asked = window_params_question(asked);
@@ -109,7 +134,8 @@ static json_t *side_json(const struct overlap_side *side, const struct hll_figur
 {
     bool is_set = side->set.name.n > 0;
     struct slice name = is_set ? side->set.name : side->page;
-    json_t *root = json_pack("{s:o}", is_set ? "pageset" : "page", json_stringn(name.p, name.n));
+    json_t *root = json_pack("{s:o}", is_set ? "pageset" : "page",
+        name.n > 0 ? json_stringn(name.p, name.n) : json_null());
     json_object_update_new(root, count_json(figure));
     return root;
 }
@@ -124,6 +150,24 @@ static json_t *share_json(const struct hll_figure *figure)
     return root;
 }
 
+/* Members of an answer about two windows. */
+static void add_second_window(
+    const struct http_exchange *exchange, const struct overlap_job *job, json_t *root)
+{
+    const struct window_question *b = &job->asked_b;
+    struct window all = job->asked.answered;
+    all.from_s = b->answered.from_s < all.from_s ? b->answered.from_s : all.from_s;
+    all.to_s = b->answered.to_s > all.to_s ? b->answered.to_s : all.to_s;
+    json_object_set_new(root, "from2", window_time_json(b->answered.from_s));
+    json_object_set_new(root, "to2", window_time_json(b->answered.to_s));
+    json_object_set_new(root, "new", count_json(&job->joint.only_a));
+    json_object_set_new(
+        root, "cover2", window_cover_json(b->per_level, b->explain, b->keys, b->n_keys));
+    if (window_spans_rotation(exchange->app, all)) {
+        json_object_set_new(root, "spans_rotation", json_true());
+    }
+}
+
 void overlap_finish(struct http_exchange *exchange)
 {
     const struct overlap_job *job = &exchange->job.u.overlap;
@@ -131,6 +175,10 @@ void overlap_finish(struct http_exchange *exchange)
     if (exchange->job.err != STORAGE_OK) {
         if (exchange->job.err == STORAGE_NO_SET) {
             window_no_set(exchange, asked->site, job->sides[job->unknown].set.name);
+            return;
+        }
+        if (exchange->job.err == STORAGE_NOT_KEPT && job->two_windows && job->unknown == 1) {
+            window_second_not_kept(exchange, job->asked_b.answered);
             return;
         }
         window_failed(exchange, exchange->state, asked->answered);
@@ -143,5 +191,8 @@ void overlap_finish(struct http_exchange *exchange)
     json_object_set_new(root, "intersection", count_json(&job->joint.both));
     json_object_set_new(root, "jaccard", share_json(&job->joint.jaccard));
     window_tail_json(exchange, asked, root);
+    if (job->two_windows) {
+        add_second_window(exchange, job, root);
+    }
     reply_json(&exchange->response, 200, root);
 }

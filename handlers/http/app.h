@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "handlers/text/network.h"
+#include "handlers/text/robots.h"
 #include "storage/storage.h"
 
 /* What handlers count.  A line without help belongs to the same metric as the line before.
@@ -21,10 +22,12 @@
     X(rejected_invalid, "tallyd_events_rejected_total", "{reason=\"invalid\"}",                    \
         "Events rejected, by reason.")                                                             \
     X(rejected_strict, "tallyd_events_rejected_total", "{reason=\"strict\"}", NULL)                \
-    X(ignored_bot, "tallyd_events_ignored_total", "{reason=\"bot\"}",                              \
-        "Page views from browsers that were not to be counted, by reason.")                        \
-    X(ignored_dnt, "tallyd_events_ignored_total", "{reason=\"dnt\"}", NULL)                        \
-    X(ignored_custom, "tallyd_events_ignored_total", "{reason=\"custom\"}", NULL)                  \
+    X(dropped_robot, "tallyd_events_dropped_total", "{reason=\"robot\"}",                          \
+        "Events that were valid but not to be counted, by reason.")                                \
+    X(dropped_ignored, "tallyd_events_dropped_total", "{reason=\"ignored\"}", NULL)                \
+    X(dropped_prefetch, "tallyd_events_dropped_total", "{reason=\"prefetch\"}", NULL)              \
+    X(dropped_dnt, "tallyd_events_dropped_total", "{reason=\"dnt\"}", NULL)                        \
+    X(dropped_custom, "tallyd_events_dropped_total", "{reason=\"custom\"}", NULL)                  \
     X(rejected_malformed, "tallyd_requests_rejected_total", "{reason=\"malformed\"}",              \
         "Requests with page views that were not answered 202, by reason: nothing of them was "     \
         "counted, but for unknown_outcome, where all or nothing is.")                              \
@@ -45,6 +48,18 @@ struct limit_policy {
     struct limit limit;
 };
 
+/* The sites that the configuration names, in the order of slice_compare(): see
+ * access/declared_site.h. */
+struct declared_sites {
+    const struct declared_site {
+        struct slice name;
+        struct slice *origins; /* n_origins whose browsers need no token */
+        size_t n_origins;
+    } * at;
+    size_t n;
+    bool any_origins; /* one of them has origins */
+};
+
 struct ops; /* of the service: for its own endpoints */
 
 struct app {
@@ -55,6 +70,7 @@ struct app {
     enum rotation rotation;
     bool seen; /* events are remembered for GET /seen */
     struct app_stats *stats;
+    const struct robots *robots;
     enum guard_by guard_by;              /* whom the ingestion guard limits; GUARD_OFF: nobody */
     struct limit guard_limit;            /* of the ingestion guard */
     const struct limit_policy *policies; /* n_policies of them */
@@ -65,6 +81,11 @@ struct app {
     const struct slice *origins; /* n_origins whose pages may read answers; see cors.h */
     size_t n_origins;
     bool respect_dnt; /* --respect-dnt: browsers that send DNT or Sec-GPC are not counted */
+    const struct network *ignored; /* n_ignored whose page views are dropped */
+    size_t n_ignored;
+    bool drop_robots; /* POST /events drops them unless it is told otherwise */
+    struct declared_sites sites;
+    bool only_declared_sites; /* events of others are rejected */
 };
 
 #endif

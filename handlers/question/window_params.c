@@ -131,6 +131,26 @@ bool window_params_read_with(struct http_exchange *exchange, const struct param_
            read_window(exchange, ret);
 }
 
+bool window_params_read_second(struct http_exchange *exchange, struct window_params *p,
+    const char *from, const char *to, struct window *ret, bool *ret_to_is_now, bool *ret_given)
+{
+    bool from_is_now = false;
+    bool has_from = params_count(&p->params, from) > 0;
+    bool has_to = params_count(&p->params, to) > 0;
+    *ret_to_is_now = false;
+    *ret_given = has_from && has_to;
+    if (!read_time(exchange, p, from, TIMESTAMP_DOWN, &ret->from_s, &from_is_now) ||
+        !read_time(exchange, p, to, TIMESTAMP_UP, &ret->to_s, ret_to_is_now)) {
+        return false;
+    }
+    if (has_from != has_to) {
+        return query_refuse(
+            exchange, has_from ? to : from, "from2 and to2 are given together, or not at all");
+    }
+    return !*ret_given || ret->to_s > ret->from_s ||
+           query_refuse(exchange, to, "must be later than from2");
+}
+
 struct window_question window_params_question(const struct window_params *p)
 {
     return (struct window_question){

@@ -41,6 +41,12 @@ bool window_params_read(struct http_exchange *exchange, struct window_params *re
 bool window_params_read_with(struct http_exchange *exchange, const struct param_spec *specs,
     size_t n_specs, struct window_params *ret) MUST_CHECK;
 
+/* Read a second window of the question: the parameters @from and @to, in the question's zone, both
+ * or none.  *ret_given: they are there.  False: the response says what is wrong. */
+bool window_params_read_second(struct http_exchange *exchange, struct window_params *p,
+    const char *from, const char *to, struct window *ret, bool *ret_to_is_now,
+    bool *ret_given) MUST_CHECK;
+
 void window_params_release(struct window_params *p);
 
 /* The same question as storage takes it.  Its slices live as long as @p. */

@@ -1,6 +1,7 @@
 #include "handlers/question/window_reply.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "handlers/reply/problem.h"
 #include "handlers/text/timestamp.h"
@@ -101,22 +102,36 @@ bool window_spans_rotation(const struct app *app, struct window window)
            rotation_start_s(app->rotation, window.to_s - 1);
 }
 
-void window_not_kept(struct http_exchange *exchange, struct window nearest, const char *how)
+/* The parameters of the window are from@number and to@number. */
+static void not_kept(
+    struct http_exchange *exchange, struct window nearest, const char *number, const char *how)
 {
     struct http_response *response = &exchange->response;
+    char name[8];
     char from[32];
     char to[32];
+    (void)snprintf(name, sizeof(name), "from%s", number);
     if (nearest.from_s == nearest.to_s) {
         problem_reply_parameter(
-            response, PROBLEM_UNACCEPTABLE, "from", "nothing of this window is kept any more");
+            response, PROBLEM_UNACCEPTABLE, name, "nothing of this window is kept any more");
         return;
     }
     timestamp_print(nearest.from_s, from);
     timestamp_print(nearest.to_s, to);
-    problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "from",
+    problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, name,
         "the window is not kept at this precision any more; the nearest one that can be answered "
-        "is from=%s&to=%s%s",
-        from, to, how);
+        "is from%s=%s&to%s=%s%s",
+        number, from, number, to, how);
+}
+
+void window_not_kept(struct http_exchange *exchange, struct window nearest, const char *how)
+{
+    not_kept(exchange, nearest, "", how);
+}
+
+void window_second_not_kept(struct http_exchange *exchange, struct window nearest)
+{
+    not_kept(exchange, nearest, "2", WINDOW_OUTER);
 }
 
 void window_tail_json(

@@ -53,6 +53,9 @@ void window_no_set(struct http_exchange *exchange, struct slice site, struct sli
 void window_not_kept(struct http_exchange *exchange, struct window nearest, const char *how);
 #define WINDOW_OUTER " (round=outer takes it)"
 
+/* The same for a second window of the question, from2 and to2. */
+void window_second_not_kept(struct http_exchange *exchange, struct window nearest);
+
 /* Answer 422: the question needs too many keys.  @without_step: without a step it would not. */
 void window_too_broad(
     struct http_exchange *exchange, const struct window_params *asked, bool without_step);

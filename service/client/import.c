@@ -7,24 +7,29 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "service/client/access_log.h"
 #include "service/client/import_batch.h"
+#include "service/client/import_filter.h"
 #include "service/client/import_options.h"
 #include "service/client/import_report.h"
 #include "service/client/import_send.h"
 #include "service/client/import_upload.h"
 #include "service/client/line_reader.h"
+#include "service/client/site_of_host.h"
+#include "service/formats/log_format.h"
+
+_Static_assert(LINE_READER_MAX <= LOG_LINE_MAX, "every line that is read can be parsed");
 
 enum exit_status { EXIT_DONE = 0, EXIT_INCOMPLETE = 1, EXIT_USAGE = 2 };
 
 struct import {
     struct import_options options;
-    enum import_format format; /* IMPORT_FORMAT_AUTO until a line has shown it */
+    struct log_parser parser;
     struct line_reader *reader;
     struct import_batch *batch;
     struct import_upload *upload;
     struct import_report report;
     int64_t oldest_s[IMPORT_LEVELS]; /* the level keeps nothing older */
+    uint64_t without_host;           /* page views whose log line names no host, for the site */
     bool has_open_end; /* the last event's line has no line end, and may be a piece of a line */
     struct import_sender sender;
 };
@@ -34,7 +39,8 @@ struct import {
 static void take_reject(struct import *import, size_t index, const char *detail)
 {
     uint64_t number = import_batch_line(import->batch, index);
-    if (import->format == IMPORT_FORMAT_NDJSON && !import_batch_is_object(import->batch, index)) {
+    if (import->parser.format == LOG_FORMAT_NDJSON &&
+        !import_batch_is_object(import->batch, index)) {
         import_report_malformed(&import->report, number, "not a JSON object");
     } else {
         import->report.rejected++;
@@ -53,7 +59,7 @@ static void take_answer(
         next = answer->rejects[i].index + 1;
     }
     /* The server lists only the first rejects.  The others may still be seen to be no JSON. */
-    for (; unlisted > 0 && next < count && import->format == IMPORT_FORMAT_NDJSON; next++) {
+    for (; unlisted > 0 && next < count && import->parser.format == LOG_FORMAT_NDJSON; next++) {
         if (!import_batch_is_object(import->batch, first + next)) {
             take_reject(import, first + next, "");
             unlisted--;
@@ -120,32 +126,6 @@ static bool flush(struct import *import)
     return sent;
 }
 
-static bool starts_object(struct slice line)
-{
-    size_t blanks = 0;
-    while (blanks < line.n && (line.p[blanks] == ' ' || line.p[blanks] == '\t')) {
-        blanks++;
-    }
-    return blanks < line.n && line.p[blanks] == '{';
-}
-
-/* The format of @line; IMPORT_FORMAT_AUTO if the line has none of them. */
-static enum import_format detect(struct slice line)
-{
-    struct access_log_line ignored;
-    const char *detail;
-    if (starts_object(line)) {
-        return IMPORT_FORMAT_NDJSON;
-    }
-    if (access_log_parse(line, ACCESS_LOG_COMBINED, &ignored, &detail) != ACCESS_LOG_MALFORMED) {
-        return IMPORT_FORMAT_COMBINED;
-    }
-    if (access_log_parse(line, ACCESS_LOG_COMMON, &ignored, &detail) != ACCESS_LOG_MALFORMED) {
-        return IMPORT_FORMAT_COMMON;
-    }
-    return IMPORT_FORMAT_AUTO;
-}
-
 /* The levels that keep the time @at_s, as bits of import_report.kept. */
 static unsigned kept_of(const struct import *import, int64_t at_s)
 {
@@ -156,50 +136,47 @@ static unsigned kept_of(const struct import *import, int64_t at_s)
     return levels;
 }
 
-static void take_log_line(struct import *import, struct slice text, uint64_t number)
+/* Take a request: its line is left out, or added to the batch. */
+static void take_request(struct import *import, const struct log_line *line, uint64_t number)
 {
-    enum access_log_format format =
-        import->format == IMPORT_FORMAT_COMMON ? ACCESS_LOG_COMMON : ACCESS_LOG_COMBINED;
-    struct access_log_line line;
-    const char *detail;
-    switch (access_log_parse(text, format, &line, &detail)) {
-    case ACCESS_LOG_EVENT:
-        import->report.kept[kept_of(import, line.at_s)]++;
-        import_batch_add_event(import->batch, &line, number);
-        break;
-    case ACCESS_LOG_OTHER_METHOD:
-        import->report.other_methods++;
-        break;
-    case ACCESS_LOG_MALFORMED:
-        import_report_malformed(&import->report, number, detail);
-        break;
+    char host[SITE_OF_HOST_MAX];
+    struct slice site = {0};
+    enum import_class class = import_filter_class(&import->options.filter, line);
+    if (class != IMPORT_PAGE_VIEW) {
+        import->report.left_out[class]++;
+        return;
     }
-}
-
-static void take_json_line(struct import *import, struct slice text, uint64_t number)
-{
-    size_t blanks = 0;
-    while (blanks < text.n && (text.p[blanks] == ' ' || text.p[blanks] == '\t')) {
-        blanks++;
+    if (import->options.site_from_host && line->host.n == 0) {
+        import->without_host++;
+    } else if (import->options.site_from_host && !site_of_host(line->host, host, &site)) {
+        import_report_malformed(&import->report, number, "the host is not the name of a site");
+        return;
     }
-    if (blanks == text.n) {
-        import->report.blank++;
-    } else if (!import_batch_add_json(import->batch, text, number)) {
-        import_report_malformed(&import->report, number, "not a JSON object");
-    }
+    import->report.kept[kept_of(import, line->at_s)]++;
+    import_batch_add_event(import->batch, line, site, number);
 }
 
 static void take_line(struct import *import, struct slice text)
 {
     uint64_t number = line_reader_number(import->reader);
     size_t before = import_batch_count(import->batch);
-    if (import->format == IMPORT_FORMAT_AUTO) {
-        import->format = detect(text);
-    }
-    if (import->format == IMPORT_FORMAT_NDJSON) {
-        take_json_line(import, text, number);
-    } else {
-        take_log_line(import, text, number);
+    struct log_line line;
+    const char *detail;
+    switch (log_parser_read(&import->parser, text, &line, &detail)) {
+    case LOG_REQUEST:
+        take_request(import, &line, number);
+        break;
+    case LOG_EVENT:
+        if (!import_batch_add_json(import->batch, text, number)) {
+            import_report_malformed(&import->report, number, "not a JSON object");
+        }
+        break;
+    case LOG_BLANK:
+        import->report.blank++;
+        break;
+    case LOG_MALFORMED:
+        import_report_malformed(&import->report, number, detail);
+        break;
     }
     import->has_open_end =
         line_reader_is_open(import->reader) && import_batch_count(import->batch) > before;
@@ -286,10 +263,15 @@ static void say_old(struct import *import, unsigned levels)
         report->kept[levels], import->options.keep[coarsest].text, kept, gone, longer);
 }
 
+static bool filters(const struct import_filter *filter)
+{
+    return filter->excluded != 0 || filter->n_exclude > 0 || filter->n_only > 0;
+}
+
 static void finish(struct import *import)
 {
     struct import_report *report = &import->report;
-    if (report->malformed > 0 && import->format == IMPORT_FORMAT_AUTO) {
+    if (report->left_out[IMPORT_MALFORMED] > 0 && import->parser.format == LOG_FORMAT_AUTO) {
         import_report_say(report, "no line is in a format that is known; see --format");
     }
     /* The server rejects lines whose time no level keeps. */
@@ -299,7 +281,15 @@ static void finish(struct import *import)
             say_old(import, levels);
         }
     }
-    import_report_finish(report, line_reader_number(import->reader));
+    if (import->without_host > 0) {
+        import_report_say(report,
+            "%" PRIu64 " page views are of lines that name no host: their site is %s",
+            import->without_host, import->options.site != NULL ? import->options.site : "default");
+    }
+    if (import->parser.format == LOG_FORMAT_NDJSON && filters(&import->options.filter)) {
+        import_report_say(report, "the lines are events, so no class and no path was left out");
+    }
+    import_report_finish(report, line_reader_number(import->reader), import->options.json);
 }
 
 /* The server cuts hours and days in its sites' zones.  Here they are those of UTC. */
@@ -318,7 +308,8 @@ static void find_oldest(struct import *import)
 static bool set_up(struct import *import)
 {
     const struct import_options *options = &import->options;
-    import->format = options->format;
+    log_parser_init(
+        &import->parser, options->format, options->nginx.n > 0 ? &options->nginx : NULL);
     find_oldest(import);
     import_report_init(&import->report);
     import->reader = line_reader_open(options->path);

@@ -80,13 +80,13 @@ static char *put_escaped(char *p, struct slice text)
     return p;
 }
 
-static char *put_host_user(char *p, const struct access_log_line *line)
+static char *put_host_user(char *p, const struct log_line *line)
 {
     unsigned char hash[HOST_HASH_BYTES];
     crypto_generichash_state state;
     /* Fails only for sizes out of range, and these are constants. */
     (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
-    (void)crypto_generichash_update(&state, (const unsigned char *)line->host.p, line->host.n);
+    (void)crypto_generichash_update(&state, (const unsigned char *)line->client.p, line->client.n);
     (void)crypto_generichash_update(&state, (const unsigned char *)"|", 1);
     if (line->ua.n > 0) {
         (void)crypto_generichash_update(&state, (const unsigned char *)line->ua.p, line->ua.n);
@@ -98,13 +98,13 @@ static char *put_host_user(char *p, const struct access_log_line *line)
     return put(p, SLICE("\""));
 }
 
-static char *put_visitor(char *p, const struct access_log_line *line)
+static char *put_visitor(char *p, const struct log_line *line)
 {
-    if (!line->host_is_ip) {
+    if (!line->client_is_ip) {
         return put_host_user(p, line);
     }
     p = put(p, SLICE(",\"ip\":\""));
-    p = put(p, line->host);
+    p = put(p, line->client);
     p = put(p, SLICE("\""));
     if (line->ua.p == NULL) {
         return p;
@@ -114,10 +114,10 @@ static char *put_visitor(char *p, const struct access_log_line *line)
     return put(p, SLICE("\""));
 }
 
-static char *put_site(char *p, const char *site)
+static char *put_site(char *p, struct slice site)
 {
     p = put(p, SLICE("\"site\":\""));
-    p = put(p, slice_of(site));
+    p = put(p, site);
     return put(p, SLICE("\""));
 }
 
@@ -129,7 +129,7 @@ static void end_event(struct import_batch *batch, char *end, uint64_t number)
 }
 
 void import_batch_add_event(
-    struct import_batch *batch, const struct access_log_line *line, uint64_t number)
+    struct import_batch *batch, const struct log_line *line, struct slice site, uint64_t number)
 {
     char *p = batch->body + batch->starts[batch->count];
     p = put(p, SLICE("{\"page\":\""));
@@ -139,9 +139,12 @@ void import_batch_add_event(
     char ts[32];
     (void)snprintf(ts, sizeof(ts), ",\"ts\":%" PRId64, line->at_s);
     p = put(p, slice_of(ts));
-    if (batch->site != NULL) {
+    if (site.n == 0 && batch->site != NULL) {
+        site = slice_of(batch->site);
+    }
+    if (site.n > 0) {
         *p++ = ',';
-        p = put_site(p, batch->site);
+        p = put_site(p, site);
     }
     *p++ = '}';
     end_event(batch, p, number);
@@ -167,7 +170,7 @@ bool import_batch_add_json(struct import_batch *batch, struct slice line, uint64
         }
         if (!has_site) {
             *p++ = '{';
-            p = put_site(p, batch->site);
+            p = put_site(p, slice_of(batch->site));
             if (!is_empty) {
                 *p++ = ',';
             }

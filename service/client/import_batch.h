@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "service/client/access_log.h"
+#include "service/formats/log_line.h"
 #include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
@@ -33,14 +33,15 @@ void import_batch_clear(struct import_batch *batch);
  * only on the events in the batch. */
 bool import_batch_full(const struct import_batch *batch);
 
-/* Add line @number, an ACCESS_LOG_EVENT, as an event.  Its visitor is `ip` and `ua` as in the log.
+/* Add the request of line @number as an event of @site, or of the batch's site if @site is empty.
+ * Its visitor is `ip` and `ua` as in the log.
  *
  * A host that is no address cannot be an `ip`, and counts no address.  Such a host becomes the
  * `user` "host-<32 hex digits>", BLAKE2b-128 of "HOST|UA".  So the same host with the same browser
  * is one visitor, and its name is not in the clear.  The hash has no key: a guessed name can be
  * checked. */
 void import_batch_add_event(
-    struct import_batch *batch, const struct access_log_line *line, uint64_t number);
+    struct import_batch *batch, const struct log_line *line, struct slice site, uint64_t number);
 
 /* Add line @number of an NDJSON file as it stands.  If the batch has a site and the line has none,
  * the site is put in front.  False: nothing was added, because the site is to be put into a line

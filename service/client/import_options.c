@@ -11,21 +11,51 @@
 /* Check @value and store it.  NULL, or what the value should have been. */
 typedef const char *option_taker(struct import_options *options, const char *value);
 
+/* The same for one of several values. */
+typedef const char *option_adder(struct import_filter *filter, struct slice value);
+
 static const char *take_format(struct import_options *options, const char *value)
 {
-    static const char *const names[] = {
-        [IMPORT_FORMAT_AUTO] = "auto",
-        [IMPORT_FORMAT_COMBINED] = "combined",
-        [IMPORT_FORMAT_COMMON] = "common",
-        [IMPORT_FORMAT_NDJSON] = "ndjson",
-    };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(value, names[i]) == 0) {
-            options->format = (enum import_format)i;
-            return NULL;
-        }
+    static char expected[256];
+    if (log_format_find(value, &options->format)) {
+        return NULL;
     }
-    return "combined, common, ndjson or auto";
+    size_t n = 0;
+    for (enum log_format format = 0; format < LOG_FORMAT_COUNT; format++) {
+        n += (size_t)snprintf(expected + n, sizeof(expected) - n, "%s%s",
+            format == 0                      ? ""
+            : format == LOG_FORMAT_COUNT - 1 ? " or "
+                                             : ", ",
+            log_format_name(format));
+    }
+    return expected;
+}
+
+static const char *take_nginx_format(struct import_options *options, const char *value)
+{
+    return nginx_template_compile(value, &options->nginx);
+}
+
+/* "on", also for a flag on the command line, or "off". */
+static const char *take_flag(bool *flag, const char *value)
+{
+    *flag = strcmp(value, "on") == 0;
+    return *flag || strcmp(value, "off") == 0 ? NULL : "on or off";
+}
+
+static const char *take_all(struct import_options *options, const char *value)
+{
+    return take_flag(&options->filter.all, value);
+}
+
+static const char *take_json(struct import_options *options, const char *value)
+{
+    return take_flag(&options->json, value);
+}
+
+static const char *take_site_from_host(struct import_options *options, const char *value)
+{
+    return take_flag(&options->site_from_host, value);
 }
 
 static const char *take_site(struct import_options *options, const char *value)
@@ -96,25 +126,40 @@ static const char *take_keep_months(struct import_options *options, const char *
     return take_keep(&options->keep[3], value);
 }
 
+/* A flag has no value_name.  An option that may be repeated has `add` in place of `take`. */
 static const struct {
     const char *name, *variable, *value_name;
     option_taker *take;
+    option_adder *add;
     const char *help;
 } option_table[] = {
-    {"format", "TALLYD_FORMAT", "combined|common|ndjson|auto", take_format,
-        "what FILE holds; auto (default): the format of its first readable line"},
-    {"site", "TALLYD_SITE", "SITE", take_site,
+    {"format", "TALLYD_FORMAT", "FORMAT", take_format, NULL,
+        "what FILE holds, see below; auto (default): the format of its first readable line"},
+    {"nginx-format", "TALLYD_NGINX_FORMAT", "LOG_FORMAT", take_nginx_format, NULL,
+        "what FILE holds, in nginx's words: '$remote_addr [$time_local] \"$request\" $status..'"},
+    {"site", "TALLYD_SITE", "SITE", take_site, NULL,
         "site of the events of an access log, and of NDJSON lines without a site"},
-    {"url", "TALLYD_URL", "URL", take_url, "the server (default http://127.0.0.1:8080)"},
-    {"token", "TALLYD_TOKEN", "TOKEN", take_token,
+    {"site-from-host", "TALLYD_SITE_FROM_HOST", NULL, take_site_from_host, NULL,
+        "the site is the host that was asked: lower case, no port; --site where the log has none"},
+    {"include", "TALLYD_INCLUDE", "CLASS", NULL, import_filter_include,
+        "count a class of lines, too (repeat it for several)"},
+    {"all", "TALLYD_ALL", NULL, take_all, NULL,
+        "count GET, HEAD and POST lines whatever their status, robots and files too"},
+    {"exclude", "TALLYD_EXCLUDE", "CLASS|/PREFIX", NULL, import_filter_exclude,
+        "leave out a class whatever else counts, or paths that begin so (repeat it)"},
+    {"only", "TALLYD_ONLY", "/PREFIX", NULL, import_filter_only,
+        "leave out paths that do not begin so (repeat it for several)"},
+    {"json", "TALLYD_JSON", NULL, take_json, NULL, "print the summary as a JSON object"},
+    {"url", "TALLYD_URL", "URL", take_url, NULL, "the server (default http://127.0.0.1:8080)"},
+    {"token", "TALLYD_TOKEN", "TOKEN", take_token, NULL,
         "bearer token with scope ingest (other users can see arguments: rather TALLYD_TOKEN)"},
-    {"keep-minutes", "TALLYD_KEEP_MINUTES", "DURATION", take_keep_minutes,
+    {"keep-minutes", "TALLYD_KEEP_MINUTES", "DURATION", take_keep_minutes, NULL,
         "the server's --keep-minutes (default 48h): only decides which lines are named as older"},
-    {"keep-hours", "TALLYD_KEEP_HOURS", "DURATION", take_keep_hours,
+    {"keep-hours", "TALLYD_KEEP_HOURS", "DURATION", take_keep_hours, NULL,
         "the server's --keep-hours (default 62d), for the same"},
-    {"keep-days", "TALLYD_KEEP_DAYS", "DURATION", take_keep_days,
+    {"keep-days", "TALLYD_KEEP_DAYS", "DURATION", take_keep_days, NULL,
         "the server's --keep-days (default 1100d), for the same"},
-    {"keep-months", "TALLYD_KEEP_MONTHS", "DURATION", take_keep_months,
+    {"keep-months", "TALLYD_KEEP_MONTHS", "DURATION", take_keep_months, NULL,
         "the server's --keep-months (default forever), for the same"},
 };
 
@@ -128,21 +173,40 @@ void import_options_print_help(FILE *out)
         "tallyd; - is standard input.\n\n",
         out);
     for (size_t i = 0; i < N_OPTIONS; i++) {
-        fprintf(out, "  --%s %s\n        %s\n", option_table[i].name, option_table[i].value_name,
-            option_table[i].help);
+        const char *value = option_table[i].value_name;
+        fprintf(out, "  --%s%s%s\n        %s\n", option_table[i].name, value != NULL ? " " : "",
+            value != NULL ? value : "", option_table[i].help);
+    }
+    fputs("  --help\n        print this\n\n"
+          "Each option is also TALLYD_<NAME> in the environment, as in TALLYD_URL; flags are on or "
+          "off,\n"
+          "values that repeat have commas between.\n\n"
+          "FORMAT:",
+        out);
+    for (enum log_format format = 0; format < LOG_FORMAT_COUNT; format++) {
+        fprintf(out, " %s", log_format_name(format));
     }
     fputs(
-        "  --help\n        print this\n\n"
-        "Each option is also TALLYD_<NAME> in the environment, as in TALLYD_URL.\n\n"
-        "Access logs: GET, HEAD and POST lines count whatever their status; other methods are\n"
-        "skipped. The page is the target without its query, the visitor is address and user "
-        "agent;\n"
-        "a host name in place of the address counts as a user named by a hash of both.\n"
-        "NDJSON: one event of POST /events a line, sent as it stands.\n\n"
+        "\n"
+        "  ndjson is one event of POST /events a line, sent as it stands; all others are access "
+        "logs.\n"
+        "  vhost is combined with the host that was asked in front; nginx's default is combined.\n"
+        "  nginx-json has members named as nginx's variables; alb, cloudfront and cloudflare are "
+        "the\n"
+        "  logs of Amazon's load balancer, of CloudFront, and of Cloudflare's Logpush; iis is "
+        "W3C.\n\n"
+        "Of an access log page views of people count.  The other lines are left out and counted, "
+        "each\n"
+        "in the first CLASS that fits: malformed; method (not GET or POST); robot (known agents);\n"
+        "error (4xx, 5xx); redirect (3xx but 304); file (.css, .js, .png..); path (--exclude, "
+        "--only).\n"
+        "The page is the target without its query, the visitor is address and user agent; a host "
+        "name\n"
+        "in place of the address counts as a user named by a hash of both.\n\n"
         "Run again within a day, after an interruption or when FILE has grown, it counts what is\n"
         "missing: what was counted, each piece for 24 hours, counts nothing again.  That takes "
         "the\n"
-        "same lines at the beginning, the same --site and the same token.\n\n"
+        "same lines at the beginning, the same options for site and classes, the same token.\n\n"
         "Exit status: 0; 1 if a line was rejected for another reason than being malformed, or not\n"
         "everything could be sent; 2 for a wrong command line.\n",
         out);
@@ -162,6 +226,12 @@ static bool names_option(const char *arg, size_t i, const char **ret_value)
     return true;
 }
 
+static const char *take_value(struct import_options *options, size_t i, const char *value)
+{
+    return option_table[i].add != NULL ? option_table[i].add(&options->filter, slice_of(value))
+                                       : option_table[i].take(options, value);
+}
+
 /* Take an option, and perhaps the argument behind it.  Returns how many arguments were taken, 0 if
  * one is wrong. */
 static int take_option(
@@ -173,7 +243,9 @@ static int take_option(
             continue;
         }
         int taken = 1;
-        if (value == NULL && left > 1) {
+        if (value == NULL && option_table[i].value_name == NULL) {
+            value = "on";
+        } else if (value == NULL && left > 1) {
             value = args[1];
             taken = 2;
         }
@@ -181,7 +253,7 @@ static int take_option(
             (void)snprintf(ret_error, error_n, "--%s needs a value", option_table[i].name);
             return 0;
         }
-        const char *expected = option_table[i].take(options, value);
+        const char *expected = take_value(options, i, value);
         if (expected == NULL) {
             return taken;
         }
@@ -192,12 +264,27 @@ static int take_option(
     return 0;
 }
 
+/* Take what the variable of option @i holds. */
+static const char *take_variable(struct import_options *options, size_t i, const char *value)
+{
+    if (option_table[i].add == NULL) {
+        return option_table[i].take(options, value);
+    }
+    const char *expected = NULL;
+    for (const char *end = value; *end != '\0' && expected == NULL; value = end + 1) {
+        end = strchrnul(value, ',');
+        struct slice piece = {value, (size_t)(end - value)};
+        expected = option_table[i].add(&options->filter, piece);
+    }
+    return expected;
+}
+
 static bool take_environment(struct import_options *options, char *ret_error, size_t error_n)
 {
     for (size_t i = 0; i < N_OPTIONS; i++) {
         const char *value = getenv(option_table[i].variable);
         const char *expected =
-            value != NULL && *value != '\0' ? option_table[i].take(options, value) : NULL;
+            value != NULL && *value != '\0' ? take_variable(options, i, value) : NULL;
         if (expected != NULL) {
             (void)snprintf(ret_error, error_n, "%s must be %s", option_table[i].variable, expected);
             return false;
@@ -225,6 +312,7 @@ enum import_options_result import_options_parse(
     struct import_options options = {.url = SERVER_URL_DEFAULT,
         .keep = {{(int64_t)48 * 3600, "48h"}, {(int64_t)62 * 86400, "62d"},
             {(int64_t)1100 * 86400, "1100d"}, {IMPORT_KEEP_FOREVER, "forever"}}};
+    import_filter_init(&options.filter);
     if (!take_environment(&options, ret_error, error_n)) {
         return IMPORT_OPTIONS_WRONG;
     }
@@ -244,6 +332,10 @@ enum import_options_result import_options_parse(
         } else {
             options.path = argv[i];
         }
+    }
+    if (options.nginx.n > 0 && options.format != LOG_FORMAT_AUTO) {
+        (void)snprintf(ret_error, error_n, "--nginx-format is a format: --format is one too many");
+        return IMPORT_OPTIONS_WRONG;
     }
     if (options.path == NULL) {
         (void)snprintf(ret_error, error_n, "FILE is missing (- for standard input)");

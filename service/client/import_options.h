@@ -2,33 +2,34 @@
  *
  * Layer: service/client, pure but for getenv().
  * Every option is also TALLYD_<NAME> in the environment.  The command line goes before the
- * environment.  An empty variable counts as not set.
+ * environment.  An empty variable counts as not set.  The variable of an option that may be
+ * repeated holds its values with commas between, and that of a flag is on or off.
  */
 #ifndef SERVICE_CLIENT_IMPORT_OPTIONS_H
 #define SERVICE_CLIENT_IMPORT_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "service/client/import_filter.h"
+#include "service/formats/log_format.h"
 #include "storage/base/compiler.h"
-
-enum import_format {
-    IMPORT_FORMAT_AUTO, /* the format of the first line that has one */
-    IMPORT_FORMAT_COMBINED,
-    IMPORT_FORMAT_COMMON,
-    IMPORT_FORMAT_NDJSON,
-};
 
 #define IMPORT_KEEP_FOREVER INT64_MAX
 #define IMPORT_LEVELS       4
 
 /* Texts point into argv, the environment or static storage. */
 struct import_options {
-    enum import_format format;
-    const char *site;  /* NULL: not given */
-    const char *url;   /* of the server, as given: it may end in '/' */
-    const char *token; /* NULL: none */
-    const char *path;  /* "-": standard input */
+    enum log_format format;
+    struct nginx_template nginx; /* the format, if it has parts */
+    struct import_filter filter; /* what counts */
+    bool site_from_host;         /* the site is the host that was asked; else `site` */
+    bool json;                   /* the summary is one JSON object */
+    const char *site;            /* NULL: not given */
+    const char *url;             /* of the server, as given: it may end in '/' */
+    const char *token;           /* NULL: none */
+    const char *path;            /* "-": standard input */
     /* How long the server keeps minutes, hours, days and months.  For messages only. */
     struct import_keep {
         int64_t s; /* or IMPORT_KEEP_FOREVER */

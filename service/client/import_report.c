@@ -44,7 +44,7 @@ void import_report_say(struct import_report *report, const char *format, ...)
 
 void import_report_malformed(struct import_report *report, uint64_t number, const char *detail)
 {
-    report->malformed++;
+    report->left_out[IMPORT_MALFORMED]++;
     if (report->malformed_named++ < IMPORT_REPORT_NAMED) {
         import_report_say(report, "line %" PRIu64 " is malformed: %s", number, detail);
     }
@@ -98,15 +98,72 @@ static void print_count(const char *name, uint64_t count)
     printf("%-15s %" PRIu64 "\n", name, count);
 }
 
-void import_report_finish(struct import_report *report, uint64_t lines)
+static uint64_t sum_left_out(const struct import_report *report)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < IMPORT_CLASS_COUNT; i++) {
+        sum += report->left_out[i];
+    }
+    return sum;
+}
+
+/* "2161 of 10000 lines are page views; left out: 1 malformed, 2169 robot, 5699 file (..)" */
+static void print_left_out(const struct import_report *report, uint64_t lines)
+{
+    uint64_t left_out = sum_left_out(report);
+    const char *separator = "; left out: ";
+    printf("%" PRIu64 " of %" PRIu64 " lines are page views", lines - report->blank - left_out,
+        lines - report->blank);
+    for (enum import_class class = 0; class < IMPORT_CLASS_COUNT; class ++) {
+        if (report->left_out[class] > 0) {
+            printf(
+                "%s%" PRIu64 " %s", separator, report->left_out[class], import_class_name(class));
+            separator = ", ";
+        }
+    }
+    puts(left_out > report->left_out[IMPORT_MALFORMED] + report->left_out[IMPORT_PATH]
+             ? " (--include CLASS counts one, --all all that are GET, HEAD or POST)"
+             : "");
+}
+
+static void print_member(const char *name, uint64_t count)
+{
+    if (count > 0) {
+        printf(",\"%s\":%" PRIu64, name, count);
+    }
+}
+
+static void print_object(const struct import_report *report, uint64_t lines)
+{
+    printf(
+        "{\"lines\":%" PRIu64 ",\"counted\":%" PRIu64 ",\"left_out\":{", lines, report->accepted);
+    for (enum import_class class = 0; class < IMPORT_CLASS_COUNT; class ++) {
+        if (class != IMPORT_PATH || report->left_out[class] > 0) {
+            printf("%s\"%s\":%" PRIu64, class == 0 ? "" : ",", import_class_name(class),
+                report->left_out[class]);
+        }
+    }
+    putchar('}');
+    print_member("blank", report->blank);
+    print_member("rejected", report->rejected);
+    print_member("counted_before", report->before);
+    print_member("in_doubt", report->in_doubt);
+    puts("}");
+}
+
+void import_report_finish(struct import_report *report, uint64_t lines, bool json)
 {
     double seconds = elapsed_s(report);
     wipe(report);
+    if (json) {
+        print_object(report, lines);
+        return;
+    }
     print_count("lines", lines);
     print_count("events accepted", report->accepted);
     print_count("rejected", report->rejected);
-    print_count("malformed", report->malformed);
-    print_count("other methods", report->other_methods);
+    print_count("malformed", report->left_out[IMPORT_MALFORMED]);
+    print_count("other methods", report->left_out[IMPORT_METHOD]);
     if (report->blank > 0) {
         print_count("blank", report->blank);
     }
@@ -118,4 +175,5 @@ void import_report_finish(struct import_report *report, uint64_t lines)
     }
     printf("%-15s %.1f\n%-15s %.0f\n", "seconds", seconds, "events/s",
         (double)report->accepted / seconds);
+    print_left_out(report, lines);
 }

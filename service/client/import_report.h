@@ -10,14 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "service/client/import_filter.h"
+
 /* So many malformed lines are named, and as many rejected ones. */
 #define IMPORT_REPORT_NAMED 10
 
 struct import_report {
-    uint64_t accepted, rejected, malformed, other_methods;
-    uint64_t before;   /* counted by an earlier import */
-    uint64_t in_doubt; /* sent, and not known to be counted */
-    uint64_t blank;
+    uint64_t accepted, rejected;
+    uint64_t before;                       /* counted by an earlier import */
+    uint64_t in_doubt;                     /* sent, and not known to be counted */
+    uint64_t blank;                        /* lines that need not be anything */
+    uint64_t left_out[IMPORT_CLASS_COUNT]; /* lines of each class */
     uint64_t kept[16]; /* events by the levels that keep their time: 1 minutes, 2 hours, .. */
 
     /* Fields below are the report's own. */
@@ -45,7 +48,10 @@ bool import_report_due(const struct import_report *report);
 /* Draw the bar.  @total is -1 if not known. */
 void import_report_progress(struct import_report *report, int64_t consumed, int64_t total);
 
-/* Wipe the bar, and print the summary. */
-void import_report_finish(struct import_report *report, uint64_t lines);
+/* Wipe the bar, and print the summary of @lines lines, and a sentence that says what was left out.
+ * @json: print one object instead, {"lines", "counted", "left_out": {CLASS: n..}}.  Each line is in
+ * "counted", in "left_out", or in a member that is there only if it is not 0: "blank", "rejected",
+ * "counted_before", "in_doubt". */
+void import_report_finish(struct import_report *report, uint64_t lines, bool json);
 
 #endif

@@ -40,6 +40,8 @@ static const struct option {
     {"pageset", "NAME", "the pages of a set"},
     {"from", "TIME", "the window's beginning: 2026-11-20, now-7d, now/d.. (default: 24 hours)"},
     {"to", "TIME", "its end (default: now)"},
+    {"from2", "TIME", "of overlap: the beginning of a second window, for the second page"},
+    {"to2", "TIME", "its end"},
     {"tz", "ZONE", "where days begin: Europe/Berlin"},
     {"step", "STEP", "a series: 1m 5m 15m 1h 1d 1w 1M or auto"},
     {"round", "outer", "take the nearest window that can be answered"},

@@ -54,16 +54,20 @@ static const json_t *list_of(const json_t *answer)
 /* Make a row of each figure of /overlap. */
 static json_t *rows_of_overlap(const json_t *answer)
 {
-    static const char *const names[] = {"a", "b", "union", "intersection", "jaccard"};
+    static const char *const names[] = {"a", "b", "union", "intersection", "new", "jaccard"};
     json_t *rows = json_array();
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const json_t *figure = json_object_get(answer, names[i]);
+        if (figure == NULL) { /* new: of two windows only */
+            continue;
+        }
         json_t *page = json_object_get(figure, "page");
         json_t *set = json_object_get(figure, "pageset");
         json_t *uv = json_object_get(figure, "uv");
         json_t *row = json_object();
         page = page != NULL ? page : set;
-        json_object_set_new(row, "of", page != NULL ? json_incref(page) : json_string(names[i]));
+        json_object_set_new(
+            row, "of", json_is_string(page) ? json_incref(page) : json_string(names[i]));
         json_object_set(row, "uv", uv != NULL ? uv : json_object_get(figure, "value"));
         json_object_set(row, "error", json_object_get(figure, "error"));
         json_array_append_new(rows, row);

@@ -38,6 +38,7 @@ void storage_job_release(struct storage_job *job)
         break;
     case STORAGE_OVERLAP:
         counted_keys_release(&job->u.overlap.asked.keys, &job->u.overlap.asked.n_keys);
+        counted_keys_release(&job->u.overlap.asked_b.keys, &job->u.overlap.asked_b.n_keys);
         release_set(&job->u.overlap.sides[0].set.resolved);
         release_set(&job->u.overlap.sides[1].set.resolved);
         break;

@@ -76,23 +76,25 @@ struct pages_job {
     struct arena arena; /* storage_job_release() frees it */
 };
 
-/* A page, or a set of pages. */
+/* A page, a set of pages, or the whole site. */
 struct overlap_side {
-    struct slice page;         /* empty: the set is asked for */
+    struct slice page;         /* empty: the set is asked for; without one, the whole site */
     const struct slice *pages; /* written by storage: the pages of the set */
     size_t n_pages;
     struct page_set_ref set;
 };
 
-/* Input and result of STORAGE_OVERLAP: the visitors that two pages, or sets of pages, have in
- * common. */
+/* Input and result of STORAGE_OVERLAP: the visitors that two sides have in common.  Both sides are
+ * asked over one window, or each over a window of its own: then they may be the same pages. */
 struct overlap_job {
     struct window_question asked;
     struct overlap_side sides[2];
+    bool two_windows;
+    struct window_question asked_b; /* with two_windows: for side 1; of the same site */
 
     /* Written by storage. */
     struct hll_joint joint;
-    size_t unknown; /* on STORAGE_NO_SET: the side whose set does not exist, 0 or 1 */
+    size_t unknown; /* on an error: the side at fault, 0 or 1 */
 };
 
 #define PAGE_SET_MAX 1000 /* pages in a set */

@@ -1,7 +1,8 @@
-/* overlap.c - how many visitors two pages, or two sets of pages, have in common over a window.
+/* overlap.c - how many visitors two pages, or two sets of pages, have in common.
  *
- * The sketches of both sides are read by one proved reading (read/proved_read.h); the estimate of
- * what they have in common is sketch/hll_joint.h. */
+ * Over one window the sketches of both sides are read by one proved reading (read/proved_read.h).
+ * With a window for each side there is a reading for each.  The estimate of what the sides have in
+ * common is sketch/hll_joint.h. */
 #include "storage/read/operation.h"
 
 #include <stdlib.h>
@@ -27,10 +28,11 @@ static void overlap_take(void *data, size_t i, const struct hll *sketch)
     hll_unite(&pair->sketches[i < pair->n_first ? 0 : 1], sketch);
 }
 
-/* The pages of both sides; NULL: no memory. */
-static struct pair *pair_of(const struct overlap_job *overlap)
+/* The pages of sides [@from, @to); NULL: no memory. */
+static struct pair *pair_of(const struct overlap_job *overlap, size_t from, size_t to)
 {
-    size_t n[2] = {overlap->sides[0].n_pages, overlap->sides[1].n_pages};
+    size_t n[2] = {
+        from == 0 ? overlap->sides[0].n_pages : 0, to == 2 ? overlap->sides[1].n_pages : 0};
     struct pair *pair = malloc(sizeof(*pair) + (n[0] + n[1]) * sizeof(pair->pages[0]));
     if (pair == NULL) {
         return NULL;
@@ -100,7 +102,7 @@ static enum storage_err overlap_resolve(
     for (size_t i = 0; i < 2 && err == STORAGE_OK; i++) {
         struct overlap_side *side = &overlap->sides[i];
         if (side->set.name.n == 0) {
-            side->pages = &side->page;
+            side->pages = &side->page; /* the whole site is the page without a name */
             side->n_pages = 1;
         }
         overlap->unknown = i;
@@ -110,26 +112,45 @@ static enum storage_err overlap_resolve(
     return err;
 }
 
-enum storage_err overlap_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
+/* Read sides [@from, @to) over the window of @asked, into sketches of the same numbers. */
+static enum storage_err overlap_read(struct reader *reader, struct storage_job *job, size_t from,
+    size_t to, struct window_question *asked, struct hll sketches[2], bool *ret_lost)
 {
     struct overlap_job *overlap = &job->u.overlap;
-    enum storage_err err = overlap_resolve(reader, job, overlap, ret_lost);
-    if (err != STORAGE_OK) {
-        return err;
-    }
-    struct pair *pair = pair_of(overlap);
+    struct pair *pair = pair_of(overlap, from, to);
     if (pair == NULL) {
         return STORAGE_NOMEM;
     }
-    bool begun = proved_begin(&pair->r, reader, job, &overlap->asked, ret_lost);
-    err = begun ? proved_attempts(&pair->r, read_pair, pair) : STORAGE_NOMEM;
+    overlap->unknown = from;
+    bool begun = proved_begin(&pair->r, reader, job, asked, ret_lost);
+    enum storage_err err = begun ? proved_attempts(&pair->r, read_pair, pair) : STORAGE_NOMEM;
     err = err == STORAGE_OK ? overlap_count_keys(pair) : err;
-    if (err == STORAGE_OK) {
-        hll_joint_estimate(&pair->sketches[0], &pair->sketches[1], &overlap->joint);
-        atomic_fetch_add(&reader->core->stats.queries, 1);
+    for (size_t i = from; err == STORAGE_OK && i < to; i++) {
+        sketches[i] = pair->sketches[i];
     }
     proved_end(&pair->r);
     proved_release(&pair->r);
     free(pair);
+    return err;
+}
+
+enum storage_err overlap_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
+{
+    struct overlap_job *overlap = &job->u.overlap;
+    size_t at_once = overlap->two_windows ? 1 : 2;
+    enum storage_err err = overlap_resolve(reader, job, overlap, ret_lost);
+    struct hll *sketches = err == STORAGE_OK ? malloc(2 * sizeof(*sketches)) : NULL;
+    if (sketches == NULL) {
+        return err == STORAGE_OK ? STORAGE_NOMEM : err;
+    }
+    err = overlap_read(reader, job, 0, at_once, &overlap->asked, sketches, ret_lost);
+    if (err == STORAGE_OK && overlap->two_windows) {
+        err = overlap_read(reader, job, 1, 2, &overlap->asked_b, sketches, ret_lost);
+    }
+    if (err == STORAGE_OK) {
+        hll_joint_estimate(&sketches[0], &sketches[1], &overlap->joint);
+        atomic_fetch_add(&reader->core->stats.queries, 1);
+    }
+    free(sketches);
     return err;
 }

@@ -18,7 +18,7 @@ static void ask_range(struct activity *a, const struct activity_who *who, unsign
 {
     struct key key;
     key_activity(&key, a->core->partitions.tag[partition], who->site, who->actions[action], day);
-    struct buffer *out = pipeline_command(&a->pipe, "GETRANGE", 3);
+    struct buffer *out = pipeline_command(&a->pipe, partition, "GETRANGE", 3);
     resp_word(out, key.p, key.n);
     resp_decimal(out, (int64_t)at);
     resp_decimal(out, (int64_t)(at + n - 1));
@@ -165,7 +165,7 @@ static void ask_count(const struct counting *c, const struct place *place)
     struct key key;
     key_activity(&key, c->a->core->partitions.tag[place->partition], job->who.site,
         job->who.actions[0], job->sets[job->counts[place->set].a].first);
-    struct buffer *out = pipeline_command(&c->a->pipe, "BITCOUNT", 3);
+    struct buffer *out = pipeline_command(&c->a->pipe, place->partition, "BITCOUNT", 3);
     resp_word(out, key.p, key.n);
     resp_decimal(out, (int64_t)place->at);
     resp_decimal(out, (int64_t)(place->at + c->piece - 1));

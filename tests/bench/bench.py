@@ -55,8 +55,9 @@ def check(settings, sections):
 
 def check_peers(settings):
     absent = [name for name, peer in (("webdis", Webdis), ("nginx with Lua", Nginx)) if not peer.installed(settings)]
+    absent += [] if shutil.which("goaccess") else ["goaccess"]
     if absent:
-        print(f"bench: without {' and '.join(absent)}, not installed: `make bench-peers` installs", file=sys.stderr)
+        print(f"bench: without {', '.join(absent)}, not installed: `make bench-peers` installs", file=sys.stderr)
 
 
 def end(number, _frame):

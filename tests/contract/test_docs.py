@@ -109,9 +109,11 @@ def test_commands_run_and_answers_are_as_shown(reader, text):
     done = follow(reader, commands_of(text))
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     page = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = re.match(r"\s*```json\n(.*?)^```$", page[page.index(text) + len(text) + len("```"):], re.M | re.S)
-    if shown:
-        assert [shape(d) for d in documents(done.stdout)] == [shape(d) for d in documents(shown[1])]
+    shown = re.match(r"\s*```(json|text)\n(.*?)^```$", page[page.index(text) + len(text) + len("```"):], re.M | re.S)
+    if shown and shown[1] == "json":
+        assert [shape(d) for d in documents(done.stdout)] == [shape(d) for d in documents(shown[2])]
+    elif shown:
+        assert done.stdout.endswith(shown[2])
 
 
 def test_a_wrong_command_would_be_found(reader):

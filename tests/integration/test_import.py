@@ -89,12 +89,12 @@ def test_time_and_offset(tallyd, http, site, file):
 
 
 def test_methods_and_malformed_lines(tallyd, http, site, file):
-    """GET, HEAD and POST count whatever their status; the rest is counted as what it is, with line numbers."""
+    """With --all GET, HEAD and POST count whatever their status; the rest is counted as what it is, with line numbers."""
     lines = [line(), line(method="HEAD"), line(method="POST"), line(method="PUT"), line(method="OPTIONS", target="*"),
              "nonsense", line(time="32/Mar/2026:10:56:20 +0000"), line(time="10/Mar/2026:10:56:20"),
              line(target="/with?query=1"), line(target="?x"), line() + ' "more" fields', line()[:-20],
              line(ua='a \\"quoted\\" agent'), line(method=""), line().replace(" 200 ", " 404 ")]
-    summary, said = imported(tallyd, site, file("a.log", "\n".join(lines)), "--format", "combined")
+    summary, said = imported(tallyd, site, file("a.log", "\n".join(lines)), "--format", "combined", "--all")
     malformed = [i for i, text in enumerate(lines, 1) if access_log.parse(text) == "malformed"]
     others = sum(access_log.parse(text) == "other_method" for text in lines)
     assert summary["malformed"] == len(malformed) and summary["other methods"] == others == 2
@@ -212,7 +212,7 @@ def test_sample_log_against_a_naive_reading(tallyd, http, site):
             kinds[event] += 1
         else:
             model.add({"site": site, **event})
-    summary, _ = imported(tallyd, site, SAMPLE)
+    summary, _ = imported(tallyd, site, SAMPLE, "--all")
     assert summary["events accepted"] == len(model.events) > 0
     assert (summary["malformed"], summary["other methods"]) == (kinds["malformed"], kinds["other_method"])
     begin, end = min(e.at_s for e in model.events) // 60 * 60, max(e.at_s for e in model.events) // 60 * 60 + 60
@@ -239,7 +239,7 @@ def real(tallyd):
         log, truth = access_log.real(name)
         if name not in done:
             site = name.replace("_", "-").lower()
-            done[name] = (json.loads(truth.read_text()), site, *imported(tallyd, site, log))
+            done[name] = (json.loads(truth.read_text()), site, *imported(tallyd, site, log, "--all"))
         return done[name]
 
     return load

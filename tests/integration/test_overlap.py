@@ -1,9 +1,11 @@
 """GET /overlap: what two pages have in common, with honest errors."""
 
 import json
+import random
 
 import pytest
 
+from lib.clock import epoch
 from lib.truth import SIGMA
 
 
@@ -123,3 +125,68 @@ def test_sets_that_are_refused(http, site):
         assert refused.status == status and refused.errors[0]["parameter"] == "pageset", query
         assert status == 400 or "none" in refused.errors[0]["detail"]
     assert http.get(f"/overlap?site={site}&pageset=s&pageset=s").status == 200
+
+
+# Two windows
+
+
+def test_who_came_back(start_world):
+    """New and returning visitors of the site, a page and a set, known users and strangers, beside sets of Python."""
+    world = start_world("2026-03-16 00:00:10")
+    chance = random.Random(7)
+    weeks = {"a": ("2026-03-09", 0, 3000), "b": ("2026-03-02", 2000, 5000)}  # of a, 1,000 were there the week before
+    seen = {(week, page): set() for week in weeks for page in (None, "/a", "/b")}
+    for week, (start, first, last) in sorted(weeks.items(), key=lambda item: item[1][0]):
+        events = []
+        for i in range(first, last):
+            page = chance.choice(("/a", "/b"))
+            who = {"user": f"u{i}"} if i % 2 else {"ip": f"198.18.{i // 250}.{i % 250}", "ua": "Firefox"}
+            events.append({"site": "shop", "page": page, "ts": epoch(start) + 200 * (i - first), **who})
+            seen[week, None].add(i)
+            seen[week, page].add(i)
+        world.post(events)
+    put_set(world.http, "shop", "both", ["/a", "/b", "/none"])
+    window = {"site": "shop", "from_": "2026-03-09", "to": "2026-03-16", "from2": "2026-03-02", "to2": "2026-03-09"}
+    for asked, a, b in (({}, None, None), ({"page": "/a"}, "/a", "/a"), ({"page": ["/a", "/b"]}, "/a", "/b"),
+                        ({"pageset": "both"}, None, None), ({"page": ["/b", "/b"]}, "/b", "/b")):
+        answer = world.http.question("/overlap", **window, **asked)
+        of_a, of_b = seen["a", a], seen["b", b]
+        truth = {"a": len(of_a), "b": len(of_b), "union": len(of_a | of_b), "intersection": len(of_a & of_b), "new": len(of_a - of_b)}
+        for name, value in truth.items():
+            error = answer[name]["error"]
+            assert abs(answer[name]["uv"] - value) <= 4.5 * error["relative"] * answer[name]["uv"] + 0.6, (asked, name, answer)
+            assert error["low"] <= answer[name]["uv"] <= error["high"]
+        assert (answer["from2"], answer["to2"]) == ("2026-03-02T00:00:00Z", "2026-03-09T00:00:00Z")
+        assert "spans_rotation" not in answer
+    assert world.http.question("/overlap", **window)["a"]["page"] is None
+
+
+def test_a_second_window_is_read_as_the_first_one(http, site):
+    http.accept([{"site": site, "page": "/a", "user": i} for i in range(50)])
+    answer = http.question("/overlap", site=site, page="/a", from_="now-1h", from2="now-1h", to2="now", explain="1")
+    assert answer["new"]["uv"] == 0 and answer["intersection"]["uv"] == 50
+    for cover in ("cover", "cover2"):
+        assert answer[cover]["keys"] == len(answer[cover]["list"]) > 0
+    alone = http.question("/overlap", site=site, page=["/a", "/b"])
+    assert not {"from2", "to2", "new", "cover2"} & alone.keys()
+
+
+@pytest.mark.parametrize("query, parameter", [
+    ("from2=now-2h", "to2"), ("to2=now", "from2"), ("from2=now&to2=now-1h", "to2"), ("from2=x&to2=now", "from2"),
+    ("page=/a&page=/b&page=/c&from2=now-2h&to2=now", "page"), ("pageset=a&page=/b&page=/c&from2=now-2h&to2=now", "pageset")])
+def test_second_windows_that_are_refused(http, site, query, parameter):
+    refused = http.get(f"/overlap?site={site}&{query}")
+    assert refused.status == 400 and refused.errors[0]["parameter"] == parameter, refused
+
+
+def test_a_second_window_that_is_not_kept(http, site):
+    refused = http.get("/overlap", site=site, from2="2020-01-01T10:07:00Z", to2="2020-01-01T10:30:00Z")
+    assert refused.status == 422 and refused.errors[0]["parameter"] == "from2", refused
+
+
+def test_a_border_of_rotation_between_the_windows(start_world):
+    world = start_world("2026-03-02 12:00:10", "--visitor-rotation", "day")
+    windows = {"from_": "2026-03-02T11:00:00Z", "to": "2026-03-02T12:00:00Z"}
+    assert "spans_rotation" not in world.http.question("/overlap", **windows, from2="2026-03-02T08:00:00Z", to2="2026-03-02T09:00:00Z")
+    between = world.http.question("/overlap", **windows, from2="2026-03-01T08:00:00Z", to2="2026-03-01T09:00:00Z")
+    assert between["spans_rotation"] is True

@@ -75,6 +75,11 @@ def test_series_and_days(tallyd, filled):
     assert columns(asked(tallyd, "dau", "--site", filled).stdout.splitlines()[0]) == ["date", "users"]
 
 
+def test_overlap_of_two_windows(tallyd, filled):
+    done = asked(tallyd, "overlap", "--site", filled, "--from2", "now-2d", "--to2", "now-1d")
+    assert [line.split()[0] for line in done.stdout.splitlines()[2:8]] == ["a", "b", "union", "intersection", "new", "jaccard"], done.stdout
+
+
 def test_overlap_and_sites(tallyd, filled):
     done = asked(tallyd, "overlap", "--site", filled, "--page", "/a", "--page", "/ä")
     table = [line.rsplit(None, 3) for line in done.stdout.splitlines()]

@@ -58,7 +58,9 @@ static bool open_all(struct service *s)
         .max_future_s = 300,
         .policy_names = &no_policy,
         .seen = true,
-        .stats = &s->stats};
+        .stats = &s->stats,
+        .robots = &s->robots};
+    robots_init(&s->robots);
     if (s->app.storage == NULL) {
         return false;
     }

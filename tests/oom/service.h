@@ -20,6 +20,7 @@ struct service {
     struct redis_child *redis;
     struct app app;
     struct app_stats stats;
+    struct robots robots;
     struct http_server *server;
 };
 

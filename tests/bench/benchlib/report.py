@@ -7,6 +7,7 @@ from .results import Limit
 # metric, head, how it is written; a column stands where any row of the section has it
 COLUMNS = (
     ("rate", "a second", lambda v: f"{v:,.0f}"),
+    ("line_rate", "lines a second", lambda v: f"{v:,.0f}"),
     ("counted_rate", "counted a second", lambda v: f"{v:,.0f}"),
     ("ns", "ns an event", lambda v: f"{v:.1f}"),
     ("to_bare", "to bare", lambda v: f"{v:.2f}"),

@@ -27,7 +27,7 @@ Test(import_options, defaults)
 {
     struct import_options o = {0};
     cr_assert_eq(parse(ARGS("-"), &o), IMPORT_OPTIONS_RUN, "%s", error);
-    cr_expect_eq(o.format, IMPORT_FORMAT_AUTO);
+    cr_expect_eq(o.format, LOG_FORMAT_AUTO);
     cr_expect(o.site == NULL && o.token == NULL);
     cr_expect_str_eq(o.url, "http://127.0.0.1:8080");
     cr_expect_str_eq(o.path, "-");
@@ -41,7 +41,7 @@ Test(import_options, each_option_in_both_forms)
                            "--token", "t", "--keep-minutes=7d"),
                      &o),
         IMPORT_OPTIONS_RUN, "%s", error);
-    cr_expect_eq(o.format, IMPORT_FORMAT_COMMON);
+    cr_expect_eq(o.format, LOG_FORMAT_COMMON);
     cr_expect_str_eq(o.site, "a.b-2");
     cr_expect_str_eq(o.url, "https://h/t/");
     cr_expect_str_eq(o.token, "t");
@@ -85,11 +85,11 @@ Test(import_options, the_environment_gives_way_to_the_command_line)
     (void)setenv("TALLYD_TOKEN", "", 1); /* as if it were not set */
     cr_assert_eq(parse(ARGS("--site=line", "-"), &o), IMPORT_OPTIONS_RUN, "%s", error);
     cr_expect_str_eq(o.site, "line");
-    cr_expect_eq(o.format, IMPORT_FORMAT_NDJSON);
+    cr_expect_eq(o.format, LOG_FORMAT_NDJSON);
     cr_expect(o.token == NULL);
     (void)setenv("TALLYD_FORMAT", "xml", 1);
     cr_expect_eq(parse(ARGS("-"), &o), IMPORT_OPTIONS_WRONG);
-    cr_expect_str_eq(error, "TALLYD_FORMAT must be combined, common, ndjson or auto");
+    cr_expect(strstr(error, "TALLYD_FORMAT must be auto, ndjson, combined") == error, "%s", error);
     (void)unsetenv("TALLYD_SITE");
     (void)unsetenv("TALLYD_FORMAT");
     (void)unsetenv("TALLYD_TOKEN");
@@ -118,6 +118,16 @@ Test(import_options, what_is_wrong_is_named)
         {{"--keep-minutes", "1hh", "-"}, "--keep-minutes must be"},
         {{"--keep-minutes=99999999999999999999h", "-"}, "--keep-minutes must be"},
         {{"-", "--site"}, "--site needs a value"},
+        {{"-", "--include", "nonsense"},
+            "--include must be method, robot, error, redirect or file"},
+        {{"-", "--include", "malformed"}, "--include must be"},
+        {{"-", "--include=path"}, "--include must be"},
+        {{"-", "--include=/a"}, "--include must be"},
+        {{"-", "--exclude", "admin"}, "--exclude must be"},
+        {{"-", "--exclude="}, "--exclude must be"},
+        {{"-", "--only", "robot"}, "--only must be /PREFIX"},
+        {{"-", "--all=yes"}, "--all must be on or off"},
+        {{"-", "--only"}, "--only needs a value"},
         {{"--sites", "a", "-"}, "unknown option --sites"},
         {{"-x", "-"}, "unknown option -x"},
         {{"a", "b"}, "one FILE at a time, and there is also b"},
@@ -134,4 +144,60 @@ Test(import_options, what_is_wrong_is_named)
     struct import_options o = {0};
     cr_expect_eq(parse((const char *[]){"import", NULL}, &o), IMPORT_OPTIONS_WRONG);
     cr_expect(error[0] != '\0');
+}
+
+Test(import_options, flags_and_what_may_be_repeated)
+{
+    struct import_options o = {0};
+    cr_assert_eq(
+        parse(ARGS("--include", "robot", "--json", "--exclude=/a,b", "--site-from-host",
+                  "--include=file", "--exclude", "error", "--only", "/x", "--only=/y", "-"),
+            &o),
+        IMPORT_OPTIONS_RUN, "%s", error);
+    cr_expect(o.json && o.site_from_host && !o.filter.all);
+    cr_expect_eq(o.filter.included, 1u << IMPORT_ROBOT | 1u << IMPORT_FILE);
+    cr_expect_eq(o.filter.excluded, 1u << IMPORT_ERROR);
+    cr_assert(o.filter.n_exclude == 1 && o.filter.n_only == 2);
+    cr_expect(slice_equal(o.filter.exclude[0], SLICE("/a,b")));
+    cr_expect(slice_equal(o.filter.only[1], SLICE("/y")));
+    cr_assert_eq(parse(ARGS("--all", "--all=off", "-"), &o), IMPORT_OPTIONS_RUN, "%s", error);
+    cr_expect_not(o.filter.all);
+}
+
+Test(import_options, flags_and_lists_in_the_environment)
+{
+    struct import_options o = {0};
+    (void)setenv("TALLYD_ALL", "on", 1);
+    (void)setenv("TALLYD_JSON", "off", 1);
+    (void)setenv("TALLYD_EXCLUDE", "robot,/a,/b", 1);
+    for (int i = 0; i < 2; i++) { /* nothing is changed by reading it */
+        cr_assert_eq(parse(ARGS("--exclude=/c", "-"), &o), IMPORT_OPTIONS_RUN, "%s", error);
+        cr_expect(o.filter.all && !o.json);
+        cr_expect_eq(o.filter.excluded, 1u << IMPORT_ROBOT);
+        cr_assert_eq(o.filter.n_exclude, 3);
+        cr_expect(slice_equal(o.filter.exclude[1], SLICE("/b")));
+    }
+    (void)setenv("TALLYD_EXCLUDE", "robot,", 1);
+    cr_expect_eq(parse(ARGS("-"), &o), IMPORT_OPTIONS_WRONG);
+    cr_expect(strstr(error, "TALLYD_EXCLUDE must be") == error, "%s", error);
+    (void)setenv("TALLYD_EXCLUDE", "", 1);
+    (void)setenv("TALLYD_ALL", "1", 1);
+    cr_expect_eq(parse(ARGS("-"), &o), IMPORT_OPTIONS_WRONG);
+    cr_expect_str_eq(error, "TALLYD_ALL must be on or off");
+    (void)unsetenv("TALLYD_ALL");
+    (void)unsetenv("TALLYD_JSON");
+    (void)unsetenv("TALLYD_EXCLUDE");
+}
+
+Test(import_options, prefixes_have_a_bound)
+{
+    const char *args[IMPORT_PREFIXES_MAX + 4] = {"import", "-"};
+    struct import_options o = {0};
+    for (int i = 0; i < IMPORT_PREFIXES_MAX; i++) {
+        args[i + 2] = "--only=/a";
+    }
+    cr_expect_eq(parse(args, &o), IMPORT_OPTIONS_RUN, "%s", error);
+    args[IMPORT_PREFIXES_MAX + 2] = "--only=/b";
+    cr_expect_eq(parse(args, &o), IMPORT_OPTIONS_WRONG);
+    cr_expect_str_eq(error, "--only must be given at most 64 times with a path");
 }

@@ -1,0 +1,95 @@
+#include "service/formats/alb.h"
+
+#include "service/formats/log_time.h"
+
+enum alb_field {
+    ALB_TYPE,
+    ALB_TIME,
+    ALB_CLIENT = 3,
+    ALB_STATUS = 8,
+    ALB_REQUEST = 12,
+    ALB_UA,
+    ALB_FIELDS, /* so many are looked at */
+};
+
+/* Cut the next field off @rest: a word, or a quoted text in which a backslash takes the next byte
+ * with it.  False: there is none, or no blank behind. */
+static bool cut_field(struct slice *rest, struct slice *ret)
+{
+    bool is_quoted = rest->n > 0 && rest->p[0] == '"';
+    size_t start = is_quoted ? 1 : 0, n = start;
+    char stop = is_quoted ? '"' : ' ';
+    while (n < rest->n && rest->p[n] != stop) {
+        n += is_quoted && rest->p[n] == '\\' ? 2 : 1;
+    }
+    if (n > rest->n || (is_quoted && n == rest->n) || (!is_quoted && n == 0)) {
+        return false;
+    }
+    *ret = (struct slice){rest->p + start, n - start};
+    size_t behind = n + start; /* behind the closing quote, too */
+    if (behind < rest->n && rest->p[behind] != ' ') {
+        return false;
+    }
+    behind += behind < rest->n ? 1 : 0;
+    rest->p += behind;
+    rest->n -= behind;
+    return true;
+}
+
+static bool is_type(struct slice type)
+{
+    return slice_equal(type, SLICE("http")) || slice_equal(type, SLICE("https")) ||
+           slice_equal(type, SLICE("h2")) || slice_equal(type, SLICE("grpcs")) ||
+           slice_equal(type, SLICE("ws")) || slice_equal(type, SLICE("wss"));
+}
+
+/* Take the URL "SCHEME://HOST/PATH", which has been taken for the page, apart.  An empty path is
+ * "/". */
+static const char *split_url(struct log_line *line)
+{
+    const char *end = line->page.p + line->page.n;
+    const char *host = memmem(line->page.p, line->page.n, "://", 3);
+    if (host == NULL) {
+        return "no valid request";
+    }
+    host += 3;
+    const char *path = memchr(host, '/', (size_t)(end - host));
+    line->host = (struct slice){host, (size_t)((path != NULL ? path : end) - host)};
+    line->page = path != NULL ? (struct slice){path, (size_t)(end - path)} : SLICE("/");
+    return NULL;
+}
+
+const char *alb_parse(struct slice text, struct log_line *ret)
+{
+    struct slice fields[ALB_FIELDS];
+    for (size_t i = 0; i < ALB_FIELDS; i++) {
+        if (!cut_field(&text, &fields[i])) {
+            return "not all fields of a load balancer's log";
+        }
+    }
+    struct log_line line = {.ua = fields[ALB_UA]};
+    if (!is_type(fields[ALB_TYPE])) {
+        return "no type of a request";
+    }
+    if (!log_time_any(fields[ALB_TIME], &line.at_s)) {
+        return "no valid time";
+    }
+    const char *fault = log_line_take_request(&line, fields[ALB_REQUEST]);
+    if (fields[ALB_REQUEST].p[0] == '-') { /* the client sent no request, or half of one */
+        fault = "no valid request";
+    }
+    if (fault == NULL) {
+        fault = split_url(&line);
+    }
+    if (fault == NULL) {
+        fault = log_line_take_client(&line, log_without_port(fields[ALB_CLIENT]));
+    }
+    if (fault == NULL) {
+        log_line_take_status(&line, fields[ALB_STATUS]);
+        fault = log_line_check(&line);
+    }
+    if (fault == NULL) {
+        *ret = line;
+    }
+    return fault;
+}

@@ -1,0 +1,159 @@
+#include "service/formats/log_line.h"
+
+#include <arpa/inet.h>
+
+#include "handlers/text/utf8.h"
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* May @text be a method?  RFC 9110 section 5.6.2. */
+static bool is_token(struct slice text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (c == '\0' || (!letter && !is_digit(c) && strchr("!#$%&'*+-.^_`|~", c) == NULL)) {
+            return false;
+        }
+    }
+    return text.n > 0;
+}
+
+const char *log_line_take_method(struct log_line *line, struct slice name)
+{
+    if (!is_token(name)) {
+        return "no valid request";
+    }
+    line->method = slice_equal(name, SLICE("GET"))    ? LOG_GET
+                   : slice_equal(name, SLICE("HEAD")) ? LOG_HEAD
+                   : slice_equal(name, SLICE("POST")) ? LOG_POST
+                                                      : LOG_OTHER;
+    return NULL;
+}
+
+const char *log_line_take_target(struct log_line *line, struct slice target)
+{
+    const char *query = target.n > 0 ? memchr(target.p, '?', target.n) : NULL;
+    if (query != NULL) {
+        target.n = (size_t)(query - target.p);
+    }
+    line->page = target;
+    return target.n > 0 ? NULL : "no valid request";
+}
+
+/* Is @text "HTTP/1.1", "HTTP/2"..? */
+static bool is_protocol(struct slice text)
+{
+    if (text.n < sizeof("HTTP/1") - 1 || memcmp(text.p, "HTTP/", 5) != 0) {
+        return false;
+    }
+    for (size_t i = 5; i < text.n; i++) {
+        if (!is_digit(text.p[i]) && text.p[i] != '.') {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The target ends at the protocol, not at the first blank. */
+const char *log_line_take_request(struct log_line *line, struct slice request)
+{
+    const char *end = request.p + request.n;
+    const char *blank = request.n > 0 ? memchr(request.p, ' ', request.n) : NULL;
+    if (blank == NULL) {
+        return "no valid request";
+    }
+    struct slice method = {request.p, (size_t)(blank - request.p)};
+    const char *fault = log_line_take_method(line, method);
+    if (fault != NULL) {
+        return fault;
+    }
+    const char *last = memrchr(blank, ' ', (size_t)(end - blank));
+    if (is_protocol((struct slice){last + 1, (size_t)(end - last - 1)})) {
+        end = last;
+    }
+    const char *target = blank;
+    while (target < end && *target == ' ') {
+        target++;
+    }
+    return log_line_take_target(line, (struct slice){target, (size_t)(end - target)});
+}
+
+static bool is_ip(struct slice client)
+{
+    char text[INET6_ADDRSTRLEN];
+    if (client.n >= sizeof(text) || memchr(client.p, '\0', client.n) != NULL) {
+        return false;
+    }
+    memcpy(text, client.p, client.n);
+    text[client.n] = '\0';
+    unsigned char address[16];
+    return inet_pton(AF_INET, text, address) == 1 || inet_pton(AF_INET6, text, address) == 1;
+}
+
+const char *log_line_take_client(struct log_line *line, struct slice client)
+{
+    if (client.n == 0) {
+        return "no host";
+    }
+    line->client = client;
+    line->client_is_ip = is_ip(client);
+    return NULL;
+}
+
+void log_line_take_status(struct log_line *line, struct slice status)
+{
+    line->status = 0;
+    if (status.n != 3 || !is_digit(status.p[0]) || !is_digit(status.p[1]) ||
+        !is_digit(status.p[2])) {
+        return;
+    }
+    line->status = (unsigned)(status.p[0] - '0') * 100 + (unsigned)(status.p[1] - '0') * 10 +
+                   (unsigned)(status.p[2] - '0');
+}
+
+static bool has_control(struct slice text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *log_line_check(const struct log_line *line)
+{
+    if (!utf8_valid(line->page) || !utf8_valid(line->ua) || !utf8_valid(line->client)) {
+        return "not UTF-8";
+    }
+    if (has_control(line->page)) {
+        return "control character in the target";
+    }
+    if (line->ua.n > 0 && memchr(line->ua.p, '\0', line->ua.n) != NULL) {
+        return "NUL in the user agent";
+    }
+    return NULL;
+}
+
+struct slice log_without_port(struct slice address)
+{
+    if (address.n == 0) {
+        return address;
+    }
+    const char *end = address.p + address.n;
+    const char *port = end;
+    while (port > address.p && is_digit(port[-1])) {
+        port--;
+    }
+    bool has_port = port < end && port > address.p && port[-1] == ':';
+    struct slice host = {address.p, has_port ? (size_t)(port - 1 - address.p) : address.n};
+    if (host.n >= 2 && host.p[0] == '[' && host.p[host.n - 1] == ']') {
+        return (struct slice){host.p + 1, host.n - 2};
+    }
+    /* A second colon without brackets: the digits are the end of an IPv6 address. */
+    return has_port && memchr(host.p, ':', host.n) != NULL ? address : host;
+}
