@@ -198,7 +198,7 @@ static bool read_cursor(struct http_exchange *exchange, const struct users_state
         return true;
     }
     (void)snprintf(hash, sizeof(hash), "%08x", (unsigned)question_hash(state));
-    if (!take_decimal(&text, '.', 63, &partition) ||
+    if (!take_decimal(&text, '.', PARTITIONS_MAX - 1, &partition) ||
         !take_decimal(&text, '.', UINT32_MAX, &index) || !slice_equal(text, slice_of(hash))) {
         return query_refuse(exchange, "cursor",
             "must be the next_cursor of an answer to the same question (site, action, match and "

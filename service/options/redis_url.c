@@ -50,6 +50,12 @@ const char *redis_url_check(const char *url)
     return redis_url_parse(url, &parsed) == NULL ? NULL : form;
 }
 
+int64_t redis_url_partitions(const char *url)
+{
+    /* A cluster spreads partitions over its nodes, and moves them one by one. */
+    return behind(url, "redis-cluster://") != NULL ? 256 : 16;
+}
+
 /* In a malformed URL nearly anything may be the password: show only what surely is none. */
 static void mask_malformed(const char *url, char *text, size_t room)
 {

@@ -37,7 +37,7 @@ struct options {
     enum redis_fsync fsync;
     int64_t redis_memory; /* bytes; `half` has become a number */
     const char *redis_server;
-    int64_t partitions;
+    int64_t partitions;         /* `auto` has become a number */
     struct retention retention; /* `forever` is KEEP_FOREVER */
     int64_t max_body, max_body_memory;
     int64_t max_future_s;

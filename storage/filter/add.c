@@ -182,7 +182,7 @@ static bool add_round(struct items *it, bool *ret_any, bool *ret_gone)
  * @known. */
 static bool probe_full(struct items *it, unsigned *known)
 {
-    unsigned full[PARTITIONS_MAX] = {0};
+    unsigned full[FILTER_SHARDS_MAX] = {0};
     bool ok = true;
     for (unsigned s = 0; s < it->state->shape.shards; s++) {
         full[s] = it->state->shards[s].n > 1 ? it->state->shards[s].n - 1 : 0;
@@ -204,7 +204,7 @@ static bool probe_full(struct items *it, unsigned *known)
 bool filter_add_items(struct filter_state *state, struct filter_job *job, bool *ret_gone)
 {
     struct items it;
-    unsigned known[PARTITIONS_MAX] = {0};
+    unsigned known[FILTER_SHARDS_MAX] = {0};
     bool ok = items_init(&it, state, job);
     for (bool any = true; ok && any && !*ret_gone;) {
         ok = probe_full(&it, known) && add_round(&it, &any, ret_gone);

@@ -196,7 +196,7 @@ static bool unlink_layer(struct filter_state *state, unsigned shard, unsigned in
 
 bool filter_drop(struct filter_state *state)
 {
-    unsigned layers[PARTITIONS_MAX] = {0};
+    unsigned layers[FILTER_SHARDS_MAX] = {0};
     if (!drop_home(state, "fence") || !drop_shards(state, "fence", layers)) {
         return false;
     }

@@ -17,7 +17,7 @@ struct filter_state {
     struct pipeline pipe;
     const struct filter_job *asked;
     struct filter_shape shape;
-    struct filter_shard shards[PARTITIONS_MAX];
+    struct filter_shard shards[FILTER_SHARDS_MAX];
 };
 
 /* Functions that return a bool return false after a fault: see state->pipe.err. */

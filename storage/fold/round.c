@@ -194,7 +194,7 @@ static void batch_is_stale(struct round *r, uint32_t log)
 
 /* What the next transaction counts; none at the end. */
 static struct fold_cuts next_cuts(
-    const struct round *r, struct cutter *cutter, struct cut cuts[PARTITIONS_MAX], bool *no_more)
+    const struct round *r, struct cutter *cutter, struct cut cuts[CUTS_MAX], bool *no_more)
 {
     if (*no_more) {
         return (struct fold_cuts){.n = 0};
@@ -206,7 +206,7 @@ static struct fold_cuts next_cuts(
 static enum storage_err fold_batch(struct round *r, struct goal *goal)
 {
     struct cutter cutter;
-    struct cut cuts[2][PARTITIONS_MAX]; /* of this transaction and the next, in turn */
+    struct cut cuts[2][CUTS_MAX]; /* of this transaction and the next, in turn */
     struct fold_cuts now;
     enum fold_end end = FOLD_DONE;
     enum storage_err err = STORAGE_OK;

@@ -46,9 +46,11 @@ struct storage_site_zone {
     const char *site, *zone;
 };
 
+#define PARTITIONS_MAX 1024
+
 struct storage_config {
     const char *redis_url; /* see storage/redis/url.h */
-    unsigned partitions;   /* 1..64 */
+    unsigned partitions;   /* 1..PARTITIONS_MAX */
     struct retention retention;
     int64_t visit_timeout_s; /* a visit ends after so long without an event */
     enum rotation rotation;

@@ -21,12 +21,13 @@ static void drain_pieces(struct proved_read *r);
 
 static bool reserve_partitions(struct proved_read *r)
 {
+    size_t n = r->core->partitions.n;
     if (r->known == NULL) {
-        r->known = calloc(PARTITIONS_MAX, sizeof(*r->known));
+        r->known = calloc(n, sizeof(*r->known));
     }
     if (r->covers == NULL) {
-        r->covers = calloc(PARTITIONS_MAX, sizeof(*r->covers));
-        for (size_t i = 0; r->covers != NULL && i < PARTITIONS_MAX; i++) {
+        r->covers = calloc(n, sizeof(*r->covers));
+        for (size_t i = 0; r->covers != NULL && i < n; i++) {
             cover_init(&r->covers[i]);
         }
     }
@@ -56,7 +57,7 @@ void proved_end(struct proved_read *r)
 void proved_release(struct proved_read *r)
 {
     free(r->pieces);
-    for (size_t i = 0; r->covers != NULL && i < PARTITIONS_MAX; i++) {
+    for (size_t i = 0; r->covers != NULL && i < r->core->partitions.n; i++) {
         cover_release(&r->covers[i]);
     }
     free(r->covers);

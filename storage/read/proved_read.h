@@ -64,8 +64,8 @@ struct proved_read {
     bool full;               /* Redis's memory is full: read by script */
     size_t page_bytes;       /* of the pages' names in asked->keys */
 
-    struct proved_partition *known; /* owned, PARTITIONS_MAX; of those that were planned */
-    struct cover *covers;           /* owned, PARTITIONS_MAX; of one window: see window.h */
+    struct proved_partition *known; /* owned, one a partition; of those that were planned */
+    struct cover *covers;           /* owned, one a partition; of one window: see window.h */
 
     struct buffer out; /* not sent yet */
     struct buffer keys, args;

@@ -5,8 +5,9 @@
 #include "storage/sketch/bitmap.h"
 #include "storage/users/day_sets.h"
 
-#define COUNT_PIECE (1024 * 1024) /* of BITCOUNT: 0.2 ms */
-#define COUNT_AHEAD (4 * 1024 * 1024)
+#define COUNT_PIECE   (1024 * 1024) /* of BITCOUNT: 0.2 ms */
+#define COUNT_AHEAD   (4 * 1024 * 1024)
+#define COMMAND_BYTES 2048 /* for so many a command counts, beside those of the bitmap */
 
 /* Is each figure that of one bitmap? */
 static bool is_plain(const struct activity_job *job)
@@ -23,50 +24,90 @@ static bool is_plain(const struct activity_job *job)
     return plain;
 }
 
-static void ask_count(struct activity *a, const struct activity_job *job, unsigned partition,
-    size_t number, uint64_t piece)
+/* Where Redis counts: one BITCOUNT. */
+struct plain_place {
+    unsigned partition;
+    size_t count;   /* which figure */
+    uint64_t piece; /* of its bitmap */
+};
+
+/* All BITCOUNTs of a question: partition by partition, figure by figure, piece by piece.  They are
+ * asked ahead over all of these, since most partitions have but a few bytes. */
+struct plain_counting {
+    struct activity *a;
+    struct activity_job *job;
+    uint64_t users[PARTITIONS_MAX]; /* of each partition */
+};
+
+/* The place, or the first one behind it whose partition has users. */
+static void skip_empty(const struct plain_counting *c, struct plain_place *place)
+{
+    unsigned n = c->a->core->partitions.n;
+    while (place->partition < n && c->users[place->partition] == 0) {
+        place->partition++;
+    }
+}
+
+static void go_on(const struct plain_counting *c, struct plain_place *place)
+{
+    uint64_t bytes = (c->users[place->partition] + 7) / 8;
+    place->piece++;
+    if (place->piece * COUNT_PIECE < bytes) {
+        return;
+    }
+    place->piece = 0;
+    place->count++;
+    if (place->count == c->job->n_counts) {
+        place->count = 0;
+        place->partition++;
+        skip_empty(c, place);
+    }
+}
+
+static void ask_count(const struct plain_counting *c, const struct plain_place *place)
 {
     struct key key;
-    const struct activity_set *set = &job->asked.sets[job->counts[number].a];
-    key_activity(&key, a->core->partitions.tag[partition], job->asked.site,
-        job->asked.actions[set->action], set->days.first);
-    struct buffer *out = pipeline_command(&a->pipe, partition, "BITCOUNT", 3);
+    const struct activity_question *asked = &c->job->asked;
+    const struct activity_set *set = &asked->sets[c->job->counts[place->count].a];
+    key_activity(&key, c->a->core->partitions.tag[place->partition], asked->site,
+        asked->actions[set->action], set->days.first);
+    struct buffer *out = pipeline_command(&c->a->pipe, place->partition, "BITCOUNT", 3);
     resp_word(out, key.p, key.n);
-    resp_decimal(out, (int64_t)(piece * COUNT_PIECE));
-    resp_decimal(out, (int64_t)((piece + 1) * COUNT_PIECE - 1));
+    resp_decimal(out, (int64_t)(place->piece * COUNT_PIECE));
+    resp_decimal(out, (int64_t)((place->piece + 1) * COUNT_PIECE - 1));
 }
 
-/* Redis counts the bitmaps of one partition. */
-static bool count_bitmaps(
-    struct activity *a, struct activity_job *job, unsigned partition, uint64_t users)
+/* What a command that is not answered counts for. */
+static size_t weight(const struct plain_counting *c, const struct plain_place *place)
 {
-    uint64_t bytes = (users + 7) / 8;
-    uint64_t pieces = (bytes + COUNT_PIECE - 1) / COUNT_PIECE;
-    uint64_t total = pieces * job->n_counts;
-    uint64_t ahead = COUNT_AHEAD / (bytes < COUNT_PIECE ? bytes : COUNT_PIECE) + 1;
-    uint64_t asked = 0;
-    ahead = ahead > 1000 ? 1000 : ahead;
-    for (uint64_t i = 0; i < total; i++) {
-        uint64_t users_here = 0;
-        for (; asked < total && asked < i + ahead; asked++) {
-            ask_count(a, job, partition, (size_t)(asked / pieces), asked % pieces);
-        }
-        if (!pipeline_send(&a->pipe, false) || !pipeline_number(&a->pipe, &users_here)) {
-            return false;
-        }
-        job->counts[i / pieces].users += users_here;
-    }
-    return true;
+    uint64_t left = (c->users[place->partition] + 7) / 8 - place->piece * COUNT_PIECE;
+    return COMMAND_BYTES + (left < COUNT_PIECE ? (size_t)left : COUNT_PIECE);
 }
 
+/* Redis counts.  False: see pipe.err. */
 static bool count_plain(struct activity *a, struct activity_job *job)
 {
-    uint64_t users[PARTITIONS_MAX];
-    bool ok = activity_sizes(a, job->asked.site, users);
-    for (unsigned p = 0; ok && p < a->core->partitions.n; p++) {
-        ok = users[p] == 0 || count_bitmaps(a, job, p, users[p]);
+    struct plain_counting c = {.a = a, .job = job};
+    struct plain_place asked = {0};
+    size_t ahead = 0;
+    if (job->n_counts == 0 || !activity_sizes(a, job->asked.site, c.users)) {
+        return job->n_counts == 0;
     }
-    return ok;
+    skip_empty(&c, &asked);
+    for (struct plain_place taken = asked; taken.partition < a->core->partitions.n;
+         go_on(&c, &taken)) {
+        for (; asked.partition < a->core->partitions.n && ahead < COUNT_AHEAD; go_on(&c, &asked)) {
+            ask_count(&c, &asked);
+            ahead += weight(&c, &asked);
+        }
+        uint64_t users = 0;
+        if (!pipeline_send(&a->pipe, false) || !pipeline_number(&a->pipe, &users)) {
+            return false;
+        }
+        ahead -= weight(&c, &taken);
+        job->counts[taken.count].users += users;
+    }
+    return true;
 }
 
 /* A piece of the sets: count the users. */

@@ -21,6 +21,15 @@ Test(redis_url, good_and_masked)
     }
 }
 
+Test(redis_url, partitions_are_more_in_a_cluster)
+{
+    cr_expect_eq(redis_url_partitions(""), 16);
+    cr_expect_eq(redis_url_partitions("unix:/redis-cluster://a"), 16);
+    cr_expect_eq(redis_url_partitions("redis://redis-cluster:1"), 16);
+    cr_expect_eq(redis_url_partitions("redis-sentinel://a:1/m"), 16);
+    cr_expect_eq(redis_url_partitions("redis-cluster://a:1,b:2"), 256);
+}
+
 Test(redis_url, several_servers_are_masked)
 {
     static const char *const cases[][2] = {{"redis-cluster://a:1,b:2", "redis-cluster://a:1,b:2"},
