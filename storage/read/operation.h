@@ -8,14 +8,15 @@
 #ifndef STORAGE_READ_OPERATION_H
 #define STORAGE_READ_OPERATION_H
 
-#include "storage/core/core.h"
+#include "storage/core/dispatcher.h"
 #include "storage/core/session.h"
 #include "storage/read/settled.h"
 
 /* A reader thread's own. */
 struct reader {
     struct core *core;
-    struct session session; /* connected, when an operation runs */
+    struct session session;       /* connected, when an operation runs */
+    struct dispatcher dispatcher; /* of a cluster: the session's */
     struct settled settled;
 
     /* What an operation keeps between its jobs, such as large arrays, by enum storage_op: its own

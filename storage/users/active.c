@@ -30,7 +30,7 @@ static void ask_count(struct activity *a, const struct activity_job *job, unsign
     const struct activity_set *set = &job->asked.sets[job->counts[number].a];
     key_activity(&key, a->core->partitions.tag[partition], job->asked.site,
         job->asked.actions[set->action], set->days.first);
-    struct buffer *out = pipeline_command(&a->pipe, "BITCOUNT", 3);
+    struct buffer *out = pipeline_command(&a->pipe, partition, "BITCOUNT", 3);
     resp_word(out, key.p, key.n);
     resp_decimal(out, (int64_t)(piece * COUNT_PIECE));
     resp_decimal(out, (int64_t)((piece + 1) * COUNT_PIECE - 1));

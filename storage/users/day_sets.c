@@ -233,7 +233,7 @@ static void ask_range(
     struct key key;
     key_activity(&key, s->activity->core->partitions.tag[partition], s->asked->site,
         s->asked->actions[use->action], use->day);
-    struct buffer *out = pipeline_command(&s->activity->pipe, "GETRANGE", 3);
+    struct buffer *out = pipeline_command(&s->activity->pipe, partition, "GETRANGE", 3);
     resp_word(out, key.p, key.n);
     resp_decimal(out, (int64_t)at);
     resp_decimal(out, (int64_t)(at + n - 1));

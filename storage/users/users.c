@@ -34,7 +34,7 @@ static size_t ask_block(struct walk *w, size_t from)
     while (from + n < w->n && w->found[from + n] / KEY_IDS_BLOCK == block) {
         n++;
     }
-    struct buffer *out = pipeline_command(&w->activity->pipe, "LRANGE", 3);
+    struct buffer *out = pipeline_command(&w->activity->pipe, w->job->partition, "LRANGE", 3);
     memcpy(key.p + key.n, digits, n_digits);
     resp_word(out, key.p, key.n + n_digits);
     resp_decimal(out, (int64_t)(w->found[from] % KEY_IDS_BLOCK));
@@ -177,15 +177,16 @@ enum storage_err active_users_run(struct reader *reader, struct storage_job *job
 /* ---- one user's days ---- */
 
 static bool read_days(
-    struct activity *a, const struct user_days_job *job, const char *tag, int64_t index)
+    struct activity *a, const struct user_days_job *job, unsigned partition, int64_t index)
 {
     size_t asked = 0;
     for (size_t i = 0; i < job->days.n; i++) {
         uint64_t bit = 0;
         for (; asked < job->days.n && asked < i + DAYS_AHEAD; asked++) {
             struct key key;
-            key_activity(&key, tag, job->site, job->action, job->days.first + (int64_t)asked);
-            struct buffer *out = pipeline_command(&a->pipe, "GETBIT", 2);
+            key_activity(&key, a->core->partitions.tag[partition], job->site, job->action,
+                job->days.first + (int64_t)asked);
+            struct buffer *out = pipeline_command(&a->pipe, partition, "GETBIT", 2);
             resp_word(out, key.p, key.n);
             resp_decimal(out, index);
         }
@@ -199,11 +200,11 @@ static bool read_days(
 
 /* The user's index; -1 where there is none. */
 static bool read_index(
-    struct activity *a, const struct user_days_job *job, const char *tag, int64_t *ret)
+    struct activity *a, const struct user_days_job *job, unsigned partition, int64_t *ret)
 {
     struct key key;
-    key_user_index(&key, tag, job->site);
-    struct buffer *out = pipeline_command(&a->pipe, "HGET", 2);
+    key_user_index(&key, a->core->partitions.tag[partition], job->site);
+    struct buffer *out = pipeline_command(&a->pipe, partition, "HGET", 2);
     resp_word(out, key.p, key.n);
     resp_word(out, job->user.p, job->user.n);
     const struct reply *reply = pipeline_ask(&a->pipe, false);
@@ -222,10 +223,10 @@ enum storage_err user_days_run(struct reader *reader, struct storage_job *job, b
     if (err != STORAGE_OK) {
         return err;
     }
-    const char *tag = core->partitions.tag[partition];
     memset(days->active, 0, days->days.n);
     activity_begin(&a, core, &reader->session, job->deadline_ms);
-    if (read_index(&a, days, tag, &index) && (index < 0 || read_days(&a, days, tag, index))) {
+    if (read_index(&a, days, partition, &index) &&
+        (index < 0 || read_days(&a, days, partition, index))) {
         (void)activity_were_kept(
             &a, days->site, partition, partition + 1, days->days.first, &days->oldest_day);
     }

@@ -19,7 +19,7 @@ TALLYD_ARGS = ("--max-body", "1MiB", "--config", ROOT / "tests/contract/tallyd.c
 API = Description((ROOT / "openapi.yaml").read_text(encoding="utf-8"))
 OPERATIONS = {operation.id: operation for operation in API.operations}
 POST_EVENTS = OPERATIONS["postEvents"]
-PLAUSIBLE, PIXEL = OPERATIONS["postPlausibleEvent"], OPERATIONS["getPixel"]
+PLAUSIBLE, PIXEL, SEGMENT = OPERATIONS["postPlausibleEvent"], OPERATIONS["getPixel"], OPERATIONS["postSegment"]
 TAKES_ANY_QUERY = {"getPixel", "getScript"}
 POST_ROLLUP = OPERATIONS["postRollup"]
 # The dashboard's and Grafana's have rules of their own: test_dashboard_files.py, test_grafana_api.py
@@ -96,7 +96,8 @@ def test_answers_have_no_members_that_are_not_listed():
     open_ones = [place for place, schema in API.schemas()
                  if schema.get("type") == "object" and schema.get("additionalProperties") is not False]
     in_json = [place for place in open_ones if place.startswith("#/paths//openapi.json/")]
-    assert set(open_ones) - set(in_json) == {f"#/components/schemas/{name}" for name in ("Event", "GrafanaBody", "PlausibleEvent")}
+    assert set(open_ones) - set(in_json) == {
+        f"#/components/schemas/{name}" for name in ("Event", "GrafanaBody", "PlausibleEvent", "SegmentMessage", "SegmentBatch")}
 
 
 def test_headers_of_every_answer_are_said_once():
@@ -263,6 +264,9 @@ def refused(guarded, operation):
     if operation is PLAUSIBLE:
         body = b'{"n":"pageview","u":"https://x/","d":"a,b"}'
         yield 429, guarded.client().request("POST", operation.path, body, {"Authorization": "Bearer ingest"})
+    if operation is SEGMENT:
+        body = b'{"batch":[%s,%s]}' % (MESSAGE, MESSAGE)
+        yield 429, guarded.client().request("POST", operation.target, body, {"Authorization": "Bearer ingest"})
     if operation is PIXEL:
         bearer = {"Authorization": "Bearer ingest-a", "User-Agent": "Mozilla/5.0"}
         yield 202, guarded.client().request("GET", "/pixel.gif?page=/&site=a", headers=bearer)
@@ -339,7 +343,7 @@ def everywhere(tallyd, operation):
     yield 400, send("Host: x\r\n")
     yield 405, send("", method="PATCH")
     yield 413, send("Content-Length: 99999999\r\n")
-    if operation.body and operation not in (POST_EVENTS, PLAUSIBLE):
+    if operation.body and operation not in (POST_EVENTS, PLAUSIBLE, SEGMENT):
         yield 415, send("Content-Type: text/plain\r\n")
     if operation.body:
         yield 415, send("Content-Encoding: br\r\n")
@@ -366,11 +370,13 @@ def good_and_bad(http, operation):
             for body in bodies:
                 yield status, http.post(body)
         yield 422, http.post(b'[{"page":"/"},{"page":""}]', strict="1")
+        yield 422, http.post(b'{"page":"/"}', dedupe="body")
+        yield 202, http.post(b'[{"page":"/","ua":"Somebot/1.0"},{"page":"/"}]', bots="drop")
         yield 415, http.post(b"[]", content_type="text/plain")
         yield 415, http.post(b"[]", headers={"Content-Encoding": "br"})
         yield 400, http.post(b"[]", headers={"Content-Encoding": "gzip"})
         return
-    if operation in (PLAUSIBLE, PIXEL):
+    if operation in (PLAUSIBLE, PIXEL, SEGMENT):
         for status, method, target, body, headers in BROWSERS[operation.id]:
             yield status, http.request(method, target, body, headers)
         return
@@ -389,11 +395,18 @@ def good_and_bad(http, operation):
 
 # What a browser sends: (status, method, target, body, headers)
 VIEW = b'{"name":"pageview","url":"https://example.org/a","domain":"example.org"}'
+MESSAGE = b'{"type":"page","userId":"u","properties":{"url":"https://example.org/a"}}'
 BROWSERS = {
+    "postSegment": [
+        (200, "POST", "/v1/page", MESSAGE, {}), (200, "POST", "/v1/batch?site=s", b'{"batch":[%s]}' % MESSAGE, {"Content-Type": "text/plain"}),
+        (200, "POST", "/v1/batch", b'{"batch":[%s,{}]}' % MESSAGE, {}), (200, "POST", "/v1/alias", b"{}", {}),
+        (200, "POST", "/v1/track", b'{"event":"e","messageId":"m"}', {}), (400, "POST", "/v1/track", b"{}", {}),
+        (400, "POST", "/v1/batch", b"{}", {}), (400, "POST", "/v1/page", b"", {}), (400, "POST", "/v1/page?site=A", MESSAGE, {}),
+        (404, "POST", "/v1/other", MESSAGE, {}), (415, "POST", "/v1/page", MESSAGE, {"Content-Type": "text/html"})],
     "getPixel": [(202, "GET", "/pixel.gif?page=/", None, {}), (202, "GET", "/pixel.gif?page=/&user=u&site=s&utm=1&x", None, {}),
                  (400, "GET", "/pixel.gif?page=%2", None, {}), (422, "GET", "/pixel.gif?page=/&page=/", None, {}),
                  (422, "GET", "/pixel.gif", None, {}), (422, "GET", "/pixel.gif?page=%FF", None, {}), (422, "GET", "/pixel.gif?page=", None, {}),
-                 (422, "GET", "/pixel.gif?page=/", None, {"User-Agent": "Somebot/1.0"})],
+                 (202, "GET", "/pixel.gif?page=/", None, {"User-Agent": "Somebot/1.0"})],
     "postPlausibleEvent": [
         (202, "POST", "/api/event", VIEW, {"Content-Type": "text/plain"}), (202, "POST", "/api/event", VIEW, {}),
         (202, "POST", "/api/event", VIEW.replace(b"pageview", b"Signup"), {"Content-Type": "application/json"}),
@@ -453,7 +466,7 @@ def outages(without_redis, without_answers, operation):
         hear_once(without_answers)
         yield 504, without_answers.client().request(operation.method, operation.path + target, body)
         return
-    if operation in (PLAUSIBLE, PIXEL):
+    if operation in (PLAUSIBLE, PIXEL, SEGMENT):
         _, method, target, body, headers = BROWSERS[operation.id][0]
         yield 503, without_redis.client().request(method, target, body, headers)
         hear_once(without_answers)
@@ -484,10 +497,10 @@ def outages(without_redis, without_answers, operation):
 
 @pytest.fixture(scope="module")
 def forgetful():
-    """A tallyd without /seen, behind a proxy that loses the answer to the first script about a filter, if told so."""
+    """A tallyd without /seen and without sites, behind a proxy that loses the answer to the first script about a filter, if told so."""
     redis = Redis().start()
     proxy = Proxy(redis.directory, redis.path)
-    daemon = Tallyd("--readers", "1", "--seen", "off", redis=proxy, name="forgetful")
+    daemon = Tallyd("--readers", "1", "--seen", "off", "--only-declared-sites", "on", redis=proxy, name="forgetful")
     try:
         yield daemon.start(), proxy
     finally:
@@ -500,6 +513,8 @@ def unsure(forgetful, operation):
     """What an operation answers that may have been done, or that was turned off."""
     daemon, proxy = forgetful
     http = daemon.client()
+    if operation is PLAUSIBLE:
+        yield 422, http.request("POST", operation.target, VIEW)
     if operation.id == "getSeen":
         yield 422, http.request("GET", target_of(operation))
     if operation.id in ("putFilter", "deleteFilter", "addToFilter"):
@@ -576,6 +591,8 @@ VALUES = {
     "by": (["pv", "uv"], ["ips", "PV", "visits"], []),
     "prefix": (["/", "/ä", "p" * 2048], ["a\n", "p" * 2049], ["ä" * 1025]),
     "strict": (FLAGS, NO_FLAGS, []),
+    "bots": (["drop", "count"], ["Drop", "1", "robot"], []),
+    "dedupe": (["body"], ["Body", "1", "key"], []),
     "key": (["k", "k" * 256, "a b", "ä", "}:{"], ["k" * 257], ["ä" * 129]),
     "policy": (["login", "no-such.Policy_1"], ["a b", "p" * 65, "ä", "a\n"], []),
     "date": (DATES, NO_DATES, NO_SUCH_DATES),
