@@ -295,3 +295,71 @@ def test_days_that_are_swept_away(start_world, site):
         assert date_of(begin - 23) in refused.errors[0]["detail"]
     assert http.question("/dau", site=site, date=date_of(begin), new_within="23d")["new"] == 1
     assert http.get("/frequency", site=site, from_=date_of(begin - 31)).status == 422
+
+
+# More users than one piece of a bitmap has: straight into Redis, as sets of bits in whole numbers
+
+CROWD = 1_048_576 + 70_003  # in one partition
+
+
+def crowded(redis, site, today, chance, days):
+    """{(action, day): bits}, the first user's bit the greatest."""
+    n_bytes = (CROWD + 7) // 8
+    everybody = (1 << 8 * n_bytes) - (1 << 8 * n_bytes - CROWD)
+    bits = {}
+    with redis.connect() as connection:
+        connection.command("HSET", f"t:{{0}}:uid:{site}", "", CROWD)
+        for back in range(days):
+            for action in ("active", "x"):
+                value = chance.getrandbits(8 * n_bytes) & chance.getrandbits(8 * n_bytes) & everybody
+                name = f"{site}:{action}:{date_of(today - back).replace('-', '')}"
+                connection.command("SET", f"t:{{0}}:act:{name}", value.to_bytes(n_bytes, "big"))
+                connection.command("ZADD", "t:{0}:acts", today - back, name)
+                bits[action, today - back] = value
+    return bits
+
+
+def union(bits, action, first, end):
+    found = 0
+    for day in range(first, end):
+        found |= bits.get((action, day), 0)
+    return found
+
+
+def test_more_users_than_a_piece_has(start_redis, start_tallyd, site, chance):
+    redis = start_redis()
+    http = start_tallyd("--partitions", "1", redis=redis).client()
+    http.accept({"site": "another", "page": "/", "user": "u"})
+    today = int(redis.time()) // DAY_S
+    bits = crowded(redis, site, today, chance, 6)
+    first, window = today - 5, {"site": site, "from_": date_of(today - 5), "to": date_of(today + 1)}
+
+    def size(value):
+        return bin(value).count("1")
+
+    active, x = (union(bits, action, first, today + 1) for action in ("active", "x"))
+    steps = http.question("/funnel", step=["active", "x"], **window)["steps"]
+    assert [step["users"] for step in steps] == [size(active), size(active & x)]
+
+    on = [active] + [0] * 6  # on[n]: the users of n days
+    for day in range(first, today + 1):
+        there = bits["active", day]
+        on = [on[n] & ~there | (on[n - 1] & there if n else 0) for n in range(7)]
+    assert [d["users"] for d in http.question("/frequency", **window)["days"]] == [size(users) for users in on[1:]]
+
+    # many sets: shorter pieces
+    days = http.question("/dau", site=site, new_within="2d", from_=date_of(today - 400), to=date_of(today + 1))["series"]
+    assert [(d["users"], d["new"]) for d in days] == [
+        (size(bits.get(("active", day), 0)), size(bits.get(("active", day), 0) & ~union(bits, "active", day - 2, day)))
+        for day in range(today - 400, today + 1)]
+
+    answer = http.question("/retention", site=site, cohort=date_of(first + 1), days=4, new_within="1d", **{"return": "x"})
+    cohort = bits["active", first + 1] & ~bits["active", first]
+    assert (answer["size"], [r["users"] for r in answer["returned"]]) == (
+        size(cohort), [size(cohort & bits["x", day]) for day in range(first + 2, today + 1)])
+
+    # one who came every day, the last of all, has a name
+    for day in range(first, today + 1):
+        redis.command("SETBIT", f"t:{{0}}:act:{site}:active:{date_of(day).replace('-', '')}", CROWD - 1, 1)
+    redis.command("RPUSH", f"t:{{0}}:ids:{site}:{(CROWD - 1) // 128}", *([""] * ((CROWD - 1) % 128)), "the last")
+    assert http.question("/active/users", min_days=6, **window)["users"] == ["the last"]
