@@ -26,7 +26,7 @@ static const char *check_many(const char *url)
     const char *fault = redis_url_parse(url, &parsed);
     return fault != NULL                  ? fault
            : parsed.kind == REDIS_CLUSTER ? "redis-cluster:// is not supported yet"
-                                          : "redis-sentinel:// is not supported yet";
+                                          : NULL;
 }
 
 const char *redis_url_check(const char *url)
@@ -97,7 +97,7 @@ const char *redis_url_list_check(const char *urls)
     unsigned n = 0;
     while (*at != '\0') {
         if (!next_url(&at, url) || url[0] == '\0' || redis_url_check(url) != NULL ||
-            stands_twice(urls, url)) {
+            behind(url, "redis-sentinel://") != NULL || stands_twice(urls, url)) {
             return form;
         }
         n++;

@@ -6,7 +6,9 @@
  *     redis://[user:password@]host:port[/db]   user may be empty; user and password percent-encoded
  *     unix:/path                               at most 107 bytes of path
  *
- * redis-cluster:// and redis-sentinel:// are understood and masked, and refused: not supported yet.
+ *     redis-sentinel://..                      the master that Sentinels name
+ *
+ * redis-cluster:// is understood and masked, and refused: not supported yet.
  */
 #ifndef SERVICE_OPTIONS_REDIS_URL_H
 #define SERVICE_OPTIONS_REDIS_URL_H

@@ -123,6 +123,10 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
             return preparation_refuse(
                 p, "maxmemory-policy must be noeviction: eviction would take counts away");
         }
+        if (slice_equal(info_field(reply->text, "cluster_enabled:"), SLICE("1"))) {
+            return preparation_refuse(
+                p, "this Redis is a node of a cluster, and the URL is that of a single Redis");
+        }
         p->has_aof = !slice_equal(info_field(reply->text, "aof_enabled:"), SLICE("0"));
         return true;
     }

@@ -77,8 +77,8 @@ static void write_script(struct items *it, unsigned s, bool first, uint32_t *at)
     bool grows = shape->expansion > 0 && index + 1 < BLOOM_LAYERS_MAX;
     struct key key;
     gather(it, s, index, &layer, first, at, sent);
-    struct buffer *out = pipeline_script(
-        p, SCRIPT_FILTER_ADD, 1 + groups->n_strings, 8 + sent->n * (1 + layer.hashes));
+    struct buffer *out = pipeline_script(p, filter_place(it->state, s), SCRIPT_FILTER_ADD,
+        1 + groups->n_strings, 8 + sent->n * (1 + layer.hashes));
     key_filter_shard(&key, tag, shape->site, shape->name);
     resp_word(out, key.p, key.n);
     for (size_t i = 0; i < groups->n_strings; i++) {

@@ -63,7 +63,8 @@ static void ask_groups(
         struct key key;
         key_filter_bits(&key, filter_tag(it->state, shard), shape->site, shape->name, shape->id,
             index, groups->segments[group.string]);
-        struct buffer *out = pipeline_command(p, "BITFIELD_RO", 1 + 3 * n * layer->hashes);
+        struct buffer *out = pipeline_command(
+            p, filter_place(it->state, shard), "BITFIELD_RO", 1 + 3 * n * layer->hashes);
         resp_word(out, key.p, key.n);
         it->sent[it->n_sent++] =
             (struct items_sent){shard, layer->hashes, (size_t)(asked - it->asked), n};

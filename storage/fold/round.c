@@ -18,9 +18,9 @@ bool round_init(
     return r->tx != NULL;
 }
 
-static void round_disconnect(struct round *r)
+/* The connection is closed: nothing is known any more. */
+static void round_forget(struct round *r)
 {
-    session_close(&r->session);
     transaction_forget(r->tx);
     streams_forget(&r->streams);
     r->heads.n = 0;
@@ -28,8 +28,9 @@ static void round_disconnect(struct round *r)
 
 void round_release(struct round *r)
 {
+    session_close(&r->session);
     if (r->tx != NULL) {
-        round_disconnect(r);
+        round_forget(r);
     }
     transaction_free(r->tx);
     streams_release(&r->streams);
@@ -41,9 +42,11 @@ static bool round_connect(struct round *r)
 {
     char error[160];
     int64_t deadline_ms = monotonic_ms() + CONNECT_MS;
-    if (r->session.redis != NULL) {
+    if (session_is_current(&r->session)) {
         return true;
     }
+    session_close(&r->session);
+    round_forget(r);
     if (!session_open(&r->session, r->core, deadline_ms, error, sizeof(error))) {
         return false;
     }
@@ -53,7 +56,8 @@ static bool round_connect(struct round *r)
 
 static enum storage_err round_lost(struct round *r)
 {
-    round_disconnect(r);
+    session_lost(&r->session);
+    round_forget(r);
     return STORAGE_DOWN;
 }
 

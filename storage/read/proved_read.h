@@ -36,6 +36,7 @@ struct proved_piece {
     size_t first, n;
     size_t n_commands;
     bool by_script;
+    size_t at; /* of its commands, in the bytes that are not sent yet */
 };
 
 /* What is known of a partition: by what it was planned, then by the newest reply. */
@@ -72,7 +73,9 @@ struct proved_read {
     struct buffer *keys_to, *args_to; /* of the command at hand */
     struct proved_piece *pieces;      /* owned: not taken yet, from next on; the last may be open */
     size_t n_pieces, pieces_capacity, next;
-    size_t n_sent; /* of pieces */
+    size_t n_sent;    /* of pieces */
+    bool scans;       /* a command of this attempt has a cursor, which is good on one server.. */
+    uint64_t changes; /* ..and so long as this is the dispatcher's */
 };
 
 /* Begin a question.  False: no memory.  End in either case: that reads, and drops, replies that

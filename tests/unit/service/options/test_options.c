@@ -282,7 +282,8 @@ Test(options, refused_flags_are_named)
     refuses_flag("--queue=9999", "\"9999\"", "from 10000");
     refuses_flag("--listen=:80", "\":80\"", "HOST:PORT");
     refuses_flag("--redis=redis-cluster://a:1,b:2", "--redis", "not supported yet");
-    refuses_flag("--redis=redis-sentinel://a:1/m", "--redis", "not supported yet");
+    refuses_flag("--redis=redis-sentinel://a:1", "--redis", "name of the master");
+    refuses_flag("--log-hold=10", "--log-hold", "\"10\"");
     refuses_flag("--max-body=65MiB", "max-body-memory: \"64MiB\"", "max-body, \"65MiB\"");
 }
 
