@@ -65,8 +65,8 @@ struct part {
 
 _Static_assert(WORDS_MAX *WORD_SIZE <= LIMIT_TEXT_SIZE, "the words of a part fit its text");
 
-/* Split the part at the beginning of @text, up to a '+' or the end.  Returns what is behind the '+',
- * or NULL at the end.  A part with too many or too long words gets none, and so has no form. */
+/* Split the part at the beginning of @text, up to a '+' or the end.  Returns what is behind the
+ * '+', or NULL at the end.  A part with too many or too long words gets none: it has no form. */
 static const char *split_part(const char *text, struct part *ret)
 {
     bool fits = true;
@@ -85,12 +85,14 @@ static const char *split_part(const char *text, struct part *ret)
 
 static void join_words(const struct part *part, char *text)
 {
-    char *end = text;
+    size_t at = 0;
     for (size_t i = 0; i < part->n; i++) {
-        end = stpcpy(end, part->words[i]);
-        *end++ = ' ';
+        size_t n = strlen(part->words[i]);
+        memcpy(text + at, part->words[i], n);
+        text[at + n] = ' ';
+        at += n + 1;
     }
-    end[-1] = '\0';
+    text[at - 1] = '\0';
 }
 
 static bool has_form(const struct part *part, const char *kind, size_t n, const char *third)

@@ -1,7 +1,7 @@
 /* limit_option.h - parse rate limits: `funnel 5/60s burst 4 + sliding 100/1d`, `1000/1s`.
  *
- * Layer: service, pure.  Thread-safe.  storage/job/limit.h says what a funnel, a sliding limit and a
- * penalty are.
+ * Layer: service, pure.  Thread-safe.  storage/job/limit.h says what a funnel, a sliding limit and
+ * a penalty are.
  *
  *     policy   part { "+" part }             1 to LIMIT_SET_MAX limits, at most one penalty
  *     part     "funnel" rate [ "burst" N ]   without `burst` one request passes at once

@@ -64,9 +64,9 @@ static void add_keys(
     add_key(out, partitions, kind, 0, job->policy, job->key);
 }
 
-static size_t n_parts(const struct limit_set *set)
+static size_t n_parts(const struct limit_job *job)
 {
-    return set->n + (set->penalty.refusals > 0);
+    return job->set == NULL ? 1 : job->set->n + (job->set->penalty.refusals > 0);
 }
 
 /* ---- runs: jobs that follow each other and ask for the same limit and number ---- */
@@ -97,7 +97,7 @@ static size_t run_words(enum limit_script script, const struct limit_job *job, s
     case LIMIT_SCRIPT_SLIDING:
         return SLIDING_WORDS * length;
     case LIMIT_SCRIPT_POLICY:
-        return POLICY_WORDS + PART_WORDS * n_parts(job->set);
+        return POLICY_WORDS + PART_WORDS * n_parts(job);
     }
     return FUNNEL_WORDS;
 }
@@ -137,7 +137,7 @@ static void add_policy_run(struct buffer *out, const struct limit_job *job, size
     const struct limit_penalty *penalty = &set->penalty;
     resp_decimal(out, (int64_t)length);
     resp_decimal(out, job->need);
-    resp_decimal(out, (int64_t)n_parts(set));
+    resp_decimal(out, (int64_t)n_parts(job));
     for (size_t i = 0; i < set->n; i++) {
         const struct limit *limit = &set->limits[i];
         int64_t cost, rate;
@@ -170,7 +170,7 @@ void limit_script_write(struct buffer *out, const struct script_digests *digests
     for (size_t i = 0; i < n; i += length) {
         const struct limit_job *job = &jobs[i]->u.limit;
         length = run_length(jobs + i, n - i);
-        keys += length * (job->set != NULL ? n_parts(job->set) : 1);
+        keys += length * n_parts(job);
         words += run_words(script, job, length);
     }
     script_head(out, digests, scripts[script], keys, words);

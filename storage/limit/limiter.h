@@ -3,8 +3,8 @@
  * Layer: storage, private to the writer.  Not thread-safe: the writer's thread only.
  *
  * Many clients ask for rate limits at the same time.  The jobs that wait are sent together: those
- * of one script share a call (limit_script.h).  The scripts go out in the same write as an entry, so a
- * request has no round trip of its own, and Redis no fsync for it alone.
+ * of one script share a call (limit_script.h).  The calls go out in the same write as an entry, so
+ * a request has no round trip of its own, and Redis no fsync for it alone.
  *
  * A script is sent once.  If the connection is lost before the reply, its jobs end with
  * STORAGE_UNKNOWN: the script may have taken from the limit, and a second copy could take twice.  A

@@ -290,7 +290,7 @@ FUNNEL = b'{"key":"k","algorithm":"funnel","limit":1000,"period_s":1,"burst":100
 NEVER = b'{"key":"k","algorithm":"sliding","limit":1,"period_s":1,"cost":2}'
 LIMITS = {  # operation: status: [(query string, body)..]
     "postRateLimit": {200: [("", FUNNEL), ("", b'{"key":"k","policy":"login","cost":0}')], 400: [("", b""), ("", b"[")],
-                      415: [], 422: [("", b"{}"), ("", b'{"key":"k","policy":"no"}')], 429: [("", NEVER)]},
+                      415: [], 422: [("", b"{}"), ("", b'{"key":"k","policy":"no"}')], 429: [("", NEVER)] + [("", b'{"key":"k","policy":"several"}')] * 3},
     "checkRateLimit": {204: [("?key=k&policy=login", None)], 400: [("", None), ("?key=k", None), ("?policy=login", None)],
                        422: [("?key=k&policy=no", None)], 429: [("?key=k&policy=used", None)]},
     "deleteRateLimit": {204: [("?key=k", None), ("?key=k&policy=login", None)], 400: [("", None)],
@@ -353,7 +353,8 @@ def everywhere(tallyd, operation):
 def good_and_bad(http, operation):
     """What an operation answers to its own requests."""
     if operation.id in LIMITS:
-        http.request("GET", "/ratelimit/check?key=k&policy=used")
+        for policy in ("used", "several"):
+            http.request("GET", f"/ratelimit/check?key=k&policy={policy}")
         for status, requests in LIMITS[operation.id].items():
             for target, body in requests:
                 yield status, http.request(operation.method, operation.path + target, body)
