@@ -1,4 +1,5 @@
-/* active.c - how many users are in sets, and in two of them both; how many came on how many days. */
+/* active.c - how many users are in sets, and in two of them both; how many came on how many days.
+ */
 #include <stdlib.h>
 
 #include "storage/redis/resp.h"
