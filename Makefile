@@ -174,7 +174,9 @@ DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/OP
   deploy/backup.sh deploy/Dockerfile deploy/compose.yaml deploy/kubernetes/tallyd.yaml deploy/kubernetes/redis.yaml \
   deploy/kubernetes/kustomization.yaml deploy/demo.sh deploy/demo.py
 
-# The directories go into the unit file, where other characters would have to be escaped.
+UNITS = tallyd.service tallyd-follow@.service
+
+# The directories go into the unit files, where other characters would have to be escaped.
 plain = for d in "$(BINDIR)" "$(UNITDIR)" "$(DOCDIR)"; do case "$$d" in \
     [!/]*|""|*[!A-Za-z0-9/._+-]*) \
       echo "PREFIX (BINDIR, UNITDIR, DOCDIR) must begin with / and have letters, digits and / . _ + - only: $$d" >&2; \
@@ -184,16 +186,17 @@ install: $(B)/tallyd
 	@$(plain)
 	install -D -m 755 $(B)/tallyd "$(DESTDIR)$(BINDIR)/tallyd"
 	@install -d "$(DESTDIR)$(UNITDIR)"
-	sed -e 's|^ExecStart=/usr/bin/|ExecStart=$(BINDIR)/|' -e 's|file:/usr/share/doc/tallyd/|file:$(DOCDIR)/|' \
-	  deploy/tallyd.service >"$(DESTDIR)$(UNITDIR)/tallyd.service"
-	@chmod 644 "$(DESTDIR)$(UNITDIR)/tallyd.service"
+	for u in $(UNITS); do \
+	  sed -e 's|^ExecStart=/usr/bin/|ExecStart=$(BINDIR)/|' -e 's|file:/usr/share/doc/tallyd/|file:$(DOCDIR)/|' \
+	    deploy/$$u >"$(DESTDIR)$(UNITDIR)/$$u" && chmod 644 "$(DESTDIR)$(UNITDIR)/$$u" || exit 1; done
 	@for f in $(DOCS); do install -D -m 644 $$f "$(DESTDIR)$(DOCDIR)/$$f" || exit 1; done
 	@echo "  installed below $(DESTDIR)$(PREFIX)"
 
 # What install has put there, and no data.
 uninstall:
 	@$(plain)
-	rm -f "$(DESTDIR)$(BINDIR)/tallyd" "$(DESTDIR)$(UNITDIR)/tallyd.service"
+	rm -f "$(DESTDIR)$(BINDIR)/tallyd"
+	for u in $(UNITS); do rm -f "$(DESTDIR)$(UNITDIR)/$$u"; done
 	@for f in $(DOCS); do rm -f "$(DESTDIR)$(DOCDIR)/$$f"; done
 	@[ ! -d "$(DESTDIR)$(DOCDIR)" ] || find "$(DESTDIR)$(DOCDIR)" -depth -type d -empty -delete
 
@@ -314,7 +317,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_CC = clang -std=c11 -D_GNU_SOURCE -I. -O1 -g -ffp-contract=off \
   -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 FUZZED := storage/time/zone.c storage/time/zone_rule.c storage/time/zone_file.c storage/time/bucket.c storage/sketch/bloom.c storage/sketch/hll.c storage/sketch/hll_simd.c \
-  $(wildcard handlers/ingest/event_*.c) handlers/text/json_scan.c handlers/text/json_text.c handlers/text/check.c handlers/reply/json_memory.c handlers/grafana/names.c handlers/limit/limit_json.c handlers/ingest/plausible_event.c storage/job/limit.c service/options/limit_option.c service/options/option_value.c handlers/text/params.c handlers/text/timestamp.c handlers/text/utf8.c handlers/text/network.c handlers/text/robots.c handlers/text/url.c handlers/ingest/segment_json.c handlers/access/declared_site.c $(wildcard service/formats/*.c) \
+  $(wildcard handlers/ingest/event_*.c) handlers/text/json_scan.c handlers/text/json_text.c handlers/text/check.c handlers/reply/json_memory.c handlers/grafana/names.c handlers/limit/limit_json.c handlers/ingest/plausible_event.c storage/job/limit.c service/options/limit_option.c service/options/option_value.c handlers/text/params.c handlers/text/timestamp.c handlers/text/utf8.c handlers/text/network.c handlers/text/robots.c handlers/text/url.c handlers/ingest/segment_json.c handlers/access/declared_site.c $(wildcard service/formats/*.c) service/client/follow_state.c \
   $(addprefix storage/,log/chunk.c log/entry.c redis/reply.c schema/identity.c schema/partition.c base/arena.c base/buffer.c base/index.c) \
   $(addprefix storage/,cluster/slot_map.c cluster/redirect.c cluster/view.c redis/address.c) tests/lib/reply_notation.c
 FUZZED_OBJ := $(FUZZED:%.c=$(B)/fuzz/obj/%.o)
