@@ -14,7 +14,7 @@ static void refuse(struct http_exchange *exchange, const struct limit_state *sta
 {
     const struct app *app = exchange->app;
     (void)atomic_fetch_add_explicit(&app->stats->rejected_limited, 1, memory_order_relaxed);
-    limit_reply_refused(&exchange->response, LIMIT_NAME_GUARD, &app->guard_limit, state);
+    limit_reply_refused(&exchange->response, LIMIT_NAME_GUARD, &app->guard_limit, state, NULL);
 }
 
 /* Whose limit it is, where that does not depend on the events: an address, or a token's name. */
@@ -47,11 +47,8 @@ bool ingest_guard_open(struct http_exchange *exchange, size_t body_n)
 
 static int by_site(const void *a, const void *b)
 {
-    const struct slice *x = &((const struct guard_charge *)a)->who;
-    const struct slice *y = &((const struct guard_charge *)b)->who;
-    size_t n = x->n < y->n ? x->n : y->n;
-    int order = n > 0 ? memcmp(x->p, y->p, n) : 0;
-    return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
+    return slice_compare(
+        ((const struct guard_charge *)a)->who, ((const struct guard_charge *)b)->who);
 }
 
 /* Make one charge for each site of the events.  False: out of memory. */
@@ -196,7 +193,7 @@ bool ingest_guard_foretell(struct http_exchange *exchange, const struct event *e
             app->guard_by == GUARD_SITE ? events[i].site : who(exchange, &address), &state);
     }
     if (closed) {
-        limit_reply_refused(&exchange->response, LIMIT_NAME_GUARD, &app->guard_limit, &state);
+        limit_reply_refused(&exchange->response, LIMIT_NAME_GUARD, &app->guard_limit, &state, NULL);
     } else {
         ingest_guard_tell(exchange, events, n);
     }

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "handlers/access/client.h"
 #include "handlers/http/app.h"
 #include "handlers/ingest/beacon.h"
 #include "handlers/reply/problem.h"
@@ -71,6 +72,17 @@ static bool read_query(struct http_exchange *exchange, struct params *params)
     return false;
 }
 
+/* The page that the query names; else that of the request which a trusted proxy mirrors here. */
+static bool find_page(
+    struct http_exchange *exchange, const struct params *params, struct slice *ret_page)
+{
+    if (params_get(params, "page", ret_page)) {
+        return true;
+    }
+    *ret_page = client_mirrored_path(exchange);
+    return ret_page->n > 0;
+}
+
 /* Read the event.  The rules are those of POST /events, and so is the 422. */
 static bool read_event(
     struct http_exchange *exchange, const struct params *params, struct event *event)
@@ -78,8 +90,8 @@ static bool read_event(
     const char *fault = NULL;
     const char *name = "page";
     *event = (struct event){.site = EVENT_SITE_DEFAULT};
-    fault =
-        params_get(params, name, &event->page) ? event_check_page(event->page) : "page is required";
+    fault = find_page(exchange, params, &event->page) ? event_check_page(event->page)
+                                                      : "page is required";
     if (fault == NULL && params_get(params, "user", &event->user)) {
         name = "user";
         fault = event_check_user(event->user);
@@ -94,11 +106,12 @@ static bool read_event(
     return fault == NULL;
 }
 
-static void reply_ignored(struct http_exchange *exchange)
+#define WORD_FIELD "X-Tallyd"
+
+static void reply_dropped(struct http_exchange *exchange)
 {
-    problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
-        "not counted: a known bot, or a "
-        "visitor who asked not to be");
+    reply_empty(&exchange->response, 202);
+    reply_header(&exchange->response, WORD_FIELD, "dropped");
 }
 
 /* Answer HEAD, which is safe (RFC 9110 section 9.2.1): say what a GET would be told, and count
@@ -109,8 +122,8 @@ static enum handler_result foretell(struct http_exchange *exchange, const struct
     case BEACON_WAIT:
         reply_empty(&exchange->response, 202);
         break;
-    case BEACON_IGNORED:
-        reply_ignored(exchange);
+    case BEACON_DROPPED:
+        reply_dropped(exchange);
         break;
     case BEACON_REFUSED:
         break;
@@ -138,8 +151,8 @@ enum handler_result pixel_start(struct http_exchange *exchange)
     switch (beacon_start(exchange, &state->beacon)) {
     case BEACON_WAIT:
         return HANDLER_WAIT;
-    case BEACON_IGNORED:
-        reply_ignored(exchange);
+    case BEACON_DROPPED:
+        reply_dropped(exchange);
         break;
     case BEACON_REFUSED:
         break;
@@ -171,6 +184,16 @@ static const char *word_of(unsigned status)
     }
 }
 
+static bool has_word(const struct http_response *response)
+{
+    for (unsigned i = 0; i < response->n_headers; i++) {
+        if (strcmp(response->headers[i].name, WORD_FIELD) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void pixel_dress(struct http_response *response)
 {
     char *image = malloc(GIF_SIZE);
@@ -184,5 +207,7 @@ void pixel_dress(struct http_response *response)
     }
     (void)problem_add_header(response, "Cache-Control", "no-store");
     (void)problem_add_header(response, "Cross-Origin-Resource-Policy", "cross-origin");
-    (void)problem_add_header(response, "X-Tallyd", word_of(response->status));
+    if (!has_word(response)) {
+        (void)problem_add_header(response, WORD_FIELD, word_of(response->status));
+    }
 }

@@ -39,6 +39,7 @@ static const char *const rotation_words[] = {"never", "month", "week", "day", NU
 static const char *const format_words[] = {"logfmt", "json", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
 
+static const char *const bots_words[] = {"count", "drop", NULL};
 static const char *const guard_words[] = {"token", "ip", "site", NULL};
 
 static const char *check_ingest_limit(const char *text)
@@ -46,7 +47,7 @@ static const char *check_ingest_limit(const char *text)
     struct limit limit;
     return *text == '\0' ? NULL : limit_option_rate(text, &limit);
 }
-/* For a switch whose default is on: `--seen off`.  An OPTION_BOOL would take no word. */
+/* For a switch that takes its word: `--seen off`.  An OPTION_BOOL would take none. */
 static const char *const off_on_words[] = {"off", "on", NULL};
 
 static const char *check_listen(const char *text)
@@ -74,7 +75,8 @@ const struct option option_table[] = {
         .unit = "address", .help = "HOST:PORT or [IPV6]:PORT to serve HTTP on; port 0 picks one"},
     {"redis", OPTION_STRING, AT(redis), .fallback = "", .check = redis_url_check, .secret = true,
         .unit = "URL",
-        .help = "redis://[user:password@]host:port[/db] or unix:/path; empty: an embedded Redis"},
+        .help = "redis://[user:password@]host:port[/db], unix:/path, or "
+                "redis-sentinel://host[:port]../master; empty: an embedded Redis"},
     {"lock-redis", OPTION_STRING, AT(lock_redis), .fallback = "", .check = redis_url_list_check,
         .secret = true, .unit = "URLs",
         .help = "further Redis servers, commas between, of which most must have the leader's lock"},
@@ -89,8 +91,9 @@ const struct option option_table[] = {
         .help = "most the embedded Redis may hold; half: of the machine's memory"},
     {"redis-server", OPTION_PATH, AT(redis_server), .fallback = "redis-server", .unit = "path",
         .help = "binary of the embedded Redis"},
-    {"partitions", OPTION_INTEGER, AT(partitions), .fallback = "16", RANGE(1, 64),
-        .unit = "partitions", .help = "parts the data is cut into; fixed once there is data"},
+    {"partitions", OPTION_INTEGER, AT(partitions), .fallback = "auto", RANGE(1, PARTITIONS_MAX),
+        .word = "auto", .word_value = OPTION_AUTO, .unit = "partitions",
+        .help = "parts the data is cut into, fixed once there is data; auto: 16, in a cluster 256"},
     {"keep-minutes", OPTION_SECONDS, AT(retention.keep_s[LEVEL_MINUTE]), .fallback = "48h",
         RANGE(MIN_MINUTES_S, MAX_KEEP_S), FOREVER, .unit = "duration",
         .help = "how long single minutes are kept"},
@@ -140,6 +143,11 @@ const struct option option_table[] = {
     {"queue", OPTION_INTEGER, AT(queue), .fallback = "50000", RANGE(MAX_EVENTS, 100000000),
         .unit = "events",
         .help = "events that may wait to be written; one request may bring 10000"},
+    {"log-hold", OPTION_MILLISECONDS, AT(log_hold_ms), .fallback = "10s", RANGE(1000, 60 * 1000),
+        .unit = "duration",
+        .help =
+            "with Sentinels: what was acknowledged is kept so long, to be appended again when a "
+            "replica takes over"},
     {"log-format", OPTION_ENUM, AT(log_format), .fallback = "logfmt", .words = format_words,
         .unit = "format", .help = "form of a log line"},
     {"log-level", OPTION_ENUM, AT(log_level), .fallback = "info", .words = level_words,
@@ -170,6 +178,15 @@ const struct option option_table[] = {
             "pages that may read answers, as https://example.org,https://www.example.org, or *"},
     {"respect-dnt", OPTION_BOOL, AT(respect_dnt), .fallback = "off", .live = true, .unit = "switch",
         .help = "browsers that send DNT or Sec-GPC are not counted by their page views"},
+    {"bots", OPTION_ENUM, AT(bots), .fallback = "count", .words = bots_words, .live = true,
+        .unit = "policy",
+        .help = "whether POST /events counts or drops the page views of known robots"},
+    {"ignore-ip", OPTION_STRING, AT(ignore_ip), .fallback = "", .check = list_option_check_networks,
+        .live = true, .unit = "networks",
+        .help = "page views from there are dropped, as 203.0.113.0/24,2001:db8::/32"},
+    {"only-declared-sites", OPTION_ENUM, AT(only_declared_sites), .fallback = "off",
+        .words = off_on_words, .live = true, .unit = "switch",
+        .help = "events of a site that no line site.<name>. names are rejected"},
 };
 const size_t option_table_n = sizeof(option_table) / sizeof(option_table[0]);
 
@@ -188,18 +205,26 @@ static const char *check_site_tz(struct slice name, const char *value)
     return fault;
 }
 
+static const char *check_site_origins(struct slice name, const char *value)
+{
+    const char *fault = event_check_site(name);
+    return fault != NULL ? fault : list_option_check_site_origins(value);
+}
+
 static const char *check_policy(struct slice name, const char *value)
 {
-    struct limit limit;
-    return name_valid(name) ? limit_option_policy(value, &limit)
+    struct limit_policy policy;
+    return name_valid(name) ? limit_option_policy(value, &policy)
                             : "the name must be [A-Za-z0-9._-]{1,64}";
 }
 
 const struct option_family option_families[] = {
-    [OPTION_FAMILY_SITE_TZ] = {"site.", ".tz", check_site_tz, "zone",
+    [OPTION_FAMILY_SITE_TZ] = {OPTION_SITE, ".tz", check_site_tz, "zone",
         "reporting zone of a site, as Europe/Berlin"},
+    [OPTION_FAMILY_SITE_ORIGINS] = {OPTION_SITE, ".origins", check_site_origins, "origins",
+        "pages whose browsers need no token for the site, as https://blog.example.org"},
     [OPTION_FAMILY_POLICY] = {"policy.", "", check_policy, "limit",
-        "a named rate limit, as funnel 5/60s burst 4"},
+        "a named rate limit, as funnel 5/60s burst 4 + sliding 100/1d + penalty 15m after 3/1h"},
 };
 const size_t option_families_n = sizeof(option_families) / sizeof(option_families[0]);
 

@@ -52,13 +52,20 @@ struct option_family {
     const char *unit, *help; /* for people */
 };
 
-enum { OPTION_FAMILY_SITE_TZ, OPTION_FAMILY_POLICY }; /* positions in option_families */
+enum {
+    OPTION_FAMILY_SITE_TZ,
+    OPTION_FAMILY_SITE_ORIGINS,
+    OPTION_FAMILY_POLICY
+}; /* positions in option_families */
+
+#define OPTION_SITE "site." /* families that begin so are about a site */
 
 extern const struct option_family option_families[];
 extern const size_t option_families_n;
 
 #define OPTION_AS_LIMIT (-1) /* ingest-burst: one less than ingest-limit counts */
 #define OPTION_HALF     0    /* redis-memory: half of the machine's */
+#define OPTION_AUTO     0    /* partitions: what is good for the Redis */
 
 extern const struct option option_table[];
 extern const size_t option_table_n;

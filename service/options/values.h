@@ -37,7 +37,7 @@ struct options {
     enum redis_fsync fsync;
     int64_t redis_memory; /* bytes; `half` has become a number */
     const char *redis_server;
-    int64_t partitions;
+    int64_t partitions;         /* `auto` has become a number */
     struct retention retention; /* `forever` is KEEP_FOREVER */
     int64_t max_body, max_body_memory;
     int64_t max_future_s;
@@ -53,6 +53,7 @@ struct options {
     int64_t readers;
     int64_t cache_mb;
     int64_t queue; /* events */
+    int64_t log_hold_ms;
     enum log_format log_format;
     enum log_level log_level;
     bool insecure;
@@ -63,6 +64,9 @@ struct options {
     enum guard_by ingest_limit_by;              /* counted from GUARD_TOKEN on: see live_guard() */
     const char *trusted_proxies, *cors_origins; /* see list_option.h */
     bool respect_dnt;
+    unsigned bots;                /* 0 count, 1 drop */
+    const char *ignore_ip;        /* see list_option.h */
+    unsigned only_declared_sites; /* 0 off, 1 on */
 
     /* Lines as `site.<name>.tz = value`, in the order of the file. */
     struct option_entry {

@@ -161,10 +161,10 @@ static void make_row(const struct core *core, const struct secret *secret,
         const struct event named = {.site = event->site, .user = event->user};
         ret->has_visitor = identity_visitor(secret, ROTATE_NEVER, &named, &ret->visitor);
     }
-    ret->page_partition = (uint8_t)partition_of(&core->partitions, ret->page_hash);
-    ret->site_partition = (uint8_t)partition_of(&core->partitions, ret->site_hash);
+    ret->page_partition = (uint16_t)partition_of(&core->partitions, ret->page_hash);
+    ret->site_partition = (uint16_t)partition_of(&core->partitions, ret->site_hash);
     if (ret->has_visitor) {
-        ret->visitor_partition = (uint8_t)visitor_partition(&core->partitions, &ret->visitor);
+        ret->visitor_partition = (uint16_t)visitor_partition(&core->partitions, &ret->visitor);
     }
 }
 

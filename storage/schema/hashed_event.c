@@ -26,9 +26,9 @@ void row_make(const struct event *event, const struct secret *secret, enum rotat
     };
     ret->has_visitor = identity_visitor(secret, rotation, event, &ret->visitor);
     ret->has_address = identity_address(secret, event, &ret->address);
-    ret->page_partition = (uint8_t)partition_of(partitions, ret->page_hash);
-    ret->site_partition = (uint8_t)partition_of(partitions, ret->site_hash);
+    ret->page_partition = (uint16_t)partition_of(partitions, ret->page_hash);
+    ret->site_partition = (uint16_t)partition_of(partitions, ret->site_hash);
     if (ret->has_visitor) {
-        ret->visitor_partition = (uint8_t)visitor_partition(partitions, &ret->visitor);
+        ret->visitor_partition = (uint16_t)visitor_partition(partitions, &ret->visitor);
     }
 }

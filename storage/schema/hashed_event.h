@@ -22,8 +22,8 @@ struct row {
     struct visitor_id visitor;
     struct address_id address;
     bool has_visitor, has_address;
-    uint8_t page_partition, site_partition, visitor_partition;
     uint8_t n_actions;
+    uint16_t page_partition, site_partition, visitor_partition;
     uint32_t entry; /* its number in the batch */
 };
 
