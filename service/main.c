@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "service/client/import.h"
-#include "service/client/query.h"
+#include "service/client/query/query.h"
 #include "service/client/token_command.h"
 #include "service/ops/version.h"
 #include "service/options/options.h"

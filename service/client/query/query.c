@@ -1,4 +1,4 @@
-#include "service/client/query.h"
+#include "service/client/query/query.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "service/client/query_http.h"
-#include "service/client/query_table.h"
+#include "service/client/query/query_http.h"
+#include "service/client/query/query_table.h"
 
 enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 

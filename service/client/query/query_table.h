@@ -6,8 +6,8 @@
  * itself is the only row.  A column is a member.  The error of an estimate becomes the columns low
  * and high.
  */
-#ifndef SERVICE_CLIENT_QUERY_TABLE_H
-#define SERVICE_CLIENT_QUERY_TABLE_H
+#ifndef SERVICE_CLIENT_QUERY_QUERY_TABLE_H
+#define SERVICE_CLIENT_QUERY_QUERY_TABLE_H
 
 #include <jansson.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * Layer: service/client.  The command speaks HTTP like any client, and knows nothing of the
  * server's inside.
  */
-#ifndef SERVICE_CLIENT_QUERY_H
-#define SERVICE_CLIENT_QUERY_H
+#ifndef SERVICE_CLIENT_QUERY_QUERY_H
+#define SERVICE_CLIENT_QUERY_QUERY_H
 
 /* Run the command; argv[0] is "query".  Returns the exit status:
  *

@@ -1,4 +1,4 @@
-#include "service/client/query_http.h"
+#include "service/client/query/query_http.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

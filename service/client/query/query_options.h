@@ -7,8 +7,8 @@
  * Only the server knows which parameters a question takes, and what they may be.  Options are
  * handed on as they are, and the server's answer names a wrong one.
  */
-#ifndef SERVICE_CLIENT_QUERY_OPTIONS_H
-#define SERVICE_CLIENT_QUERY_OPTIONS_H
+#ifndef SERVICE_CLIENT_QUERY_QUERY_OPTIONS_H
+#define SERVICE_CLIENT_QUERY_QUERY_OPTIONS_H
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "service/client/query_table.h"
+#include "service/client/query/query_table.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "service/client/query_options.h"
+#include "service/client/query/query_options.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

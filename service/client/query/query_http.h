@@ -2,10 +2,10 @@
  *
  * Layer: service/client.  Blocking.  Not thread-safe.
  */
-#ifndef SERVICE_CLIENT_QUERY_HTTP_H
-#define SERVICE_CLIENT_QUERY_HTTP_H
+#ifndef SERVICE_CLIENT_QUERY_QUERY_HTTP_H
+#define SERVICE_CLIENT_QUERY_QUERY_HTTP_H
 
-#include "service/client/query_options.h"
+#include "service/client/query/query_options.h"
 
 /* What came back.  Zeroed it is empty.  query_answer_release() frees it. */
 struct query_answer {
