@@ -15,6 +15,9 @@ struct live {
     struct slice *policy_names;
     struct network *trusted;
     struct slice *origins;
+    struct network *ignored;
+    struct declared_site *sites; /* n_sites, each with origins of its own */
+    size_t n_sites;
     struct live *older;
 };
 
@@ -63,9 +66,64 @@ static bool make_lists(struct live *live)
     struct app *app = &live->app;
     live->trusted = list_option_networks(live->options->trusted_proxies, &app->n_trusted);
     live->origins = list_option_origins(live->options->cors_origins, &app->n_origins);
+    live->ignored = list_option_networks(live->options->ignore_ip, &app->n_ignored);
     app->trusted = live->trusted;
     app->origins = live->origins;
-    return live->trusted != NULL && live->origins != NULL;
+    app->ignored = live->ignored;
+    return live->trusted != NULL && live->origins != NULL && live->ignored != NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return slice_compare(
+        ((const struct declared_site *)a)->name, ((const struct declared_site *)b)->name);
+}
+
+/* One site of all neighbours with its name.  At most one of them has origins. */
+static void join_sites(struct live *live)
+{
+    size_t last = 0;
+    for (size_t i = 1; i < live->n_sites; i++) {
+        struct declared_site *site = &live->sites[i], *before = &live->sites[last];
+        if (!slice_equal(site->name, before->name)) {
+            live->sites[++last] = *site;
+        } else if (site->origins != NULL) {
+            before->origins = site->origins;
+            before->n_origins = site->n_origins;
+        }
+    }
+    live->n_sites = live->n_sites == 0 ? 0 : last + 1;
+}
+
+/* The sites that the file's lines `site.<name>. ..` name, which were checked when it was read. */
+static bool make_sites(struct live *live)
+{
+    const struct options *o = live->options;
+    live->sites = calloc(o->n_entries + 1, sizeof(*live->sites));
+    for (size_t i = 0; live->sites != NULL && i < o->n_entries; i++) {
+        const struct option_entry *entry = &o->entries[i];
+        if (strcmp(entry->family->before, OPTION_SITE) != 0) {
+            continue;
+        }
+        struct declared_site *site = &live->sites[live->n_sites++];
+        site->name = slice_of(entry->name);
+        if (entry->family == &option_families[OPTION_FAMILY_SITE_ORIGINS]) {
+            site->origins = list_option_origins(entry->value, &site->n_origins);
+            if (site->origins == NULL) {
+                return false;
+            }
+            live->app.sites.any_origins = true;
+        }
+    }
+    if (live->sites == NULL) {
+        return false;
+    }
+    qsort(live->sites, live->n_sites, sizeof(*live->sites), by_name);
+    join_sites(live);
+    live->app.sites.at = live->sites;
+    live->app.sites.n = live->n_sites;
+    live->app.only_declared_sites = o->only_declared_sites != 0;
+    return true;
 }
 
 static void free_one(struct live *live)
@@ -74,6 +132,11 @@ static void free_one(struct live *live)
     free(live->policy_names);
     free(live->trusted);
     free(live->origins);
+    free(live->ignored);
+    for (size_t i = 0; live->sites != NULL && i < live->n_sites; i++) {
+        free(live->sites[i].origins);
+    }
+    free(live->sites);
     options_release(&live->own);
     free(live);
 }
@@ -90,10 +153,11 @@ struct live *live_new(const struct app *base, const struct options *options, str
     live->app = *base;
     live->app.max_future_s = options->max_future_s;
     live->app.respect_dnt = options->respect_dnt;
+    live->app.drop_robots = options->bots != 0;
     if (base->guard_by != GUARD_OFF && live_guard(options, &by, &limit) && by != GUARD_OFF) {
         live->app.guard_limit = limit;
     }
-    if (!make_policies(live) || !make_lists(live)) {
+    if (!make_policies(live) || !make_lists(live) || !make_sites(live)) {
         free_one(live);
         return NULL;
     }
@@ -152,7 +216,8 @@ static bool has_entry(const struct options *options, const struct option_entry *
 
 static bool is_live(const struct option_entry *entry)
 {
-    return entry->family == &option_families[OPTION_FAMILY_POLICY];
+    return entry->family == &option_families[OPTION_FAMILY_POLICY] ||
+           entry->family == &option_families[OPTION_FAMILY_SITE_ORIGINS];
 }
 
 /* Has @a a live entry that @b lacks, or has with another value? */

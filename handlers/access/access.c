@@ -1,5 +1,7 @@
 #include "handlers/access/access.h"
 
+#include "handlers/access/declared_site.h"
+#include "handlers/http/app.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/text/check.h"
@@ -35,6 +37,13 @@ const char *access_scope_name(enum access_scope scope)
     return "";
 }
 
+/* Where the page lies that made the browser send this; empty: the browser does not say. */
+static struct slice page_origin(const struct http_request *request)
+{
+    struct slice origin = request->fields[FIELD_ORIGIN];
+    return origin.n > 0 ? origin : request->fields[FIELD_REFERER];
+}
+
 bool access_has_site(const struct http_exchange *exchange, struct slice site)
 {
     const struct access *access = exchange->access;
@@ -49,8 +58,35 @@ bool access_has_site(const struct http_exchange *exchange, struct slice site)
     return false;
 }
 
+bool access_tokenless(const struct route *route, const struct http_exchange *exchange)
+{
+    return (route->flags & ROUTE_BEACON) != 0 && exchange->app->sites.any_origins &&
+           exchange->request.fields[FIELD_AUTHORIZATION].p == NULL &&
+           page_origin(&exchange->request).n > 0;
+}
+
+static bool site_by_origin(struct http_exchange *exchange, struct slice name)
+{
+    struct slice origin = page_origin(&exchange->request);
+    const struct declared_site *site = declared_site_find(&exchange->app->sites, name);
+    if (site == NULL || site->n_origins == 0) {
+        problem_reply(&exchange->response, PROBLEM_UNAUTHORIZED, ACCESS_NEEDED);
+        (void)problem_add_header(&exchange->response, "WWW-Authenticate", ACCESS_CHALLENGE);
+        return false;
+    }
+    if (declared_site_has_origin(site, origin)) {
+        return true;
+    }
+    problem_reply_parameter(&exchange->response, PROBLEM_FORBIDDEN, "site",
+        "pages of %.*s may not send for site %.*s", (int)origin.n, origin.p, (int)name.n, name.p);
+    return false;
+}
+
 bool access_site(struct http_exchange *exchange, struct slice site)
 {
+    if (exchange->tokenless) {
+        return site_by_origin(exchange, site);
+    }
     if (access_has_site(exchange, site)) {
         return true;
     }

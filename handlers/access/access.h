@@ -5,6 +5,11 @@
  * The service finds out which token was shown, and whether its scopes suffice, before a handler
  * runs (service/tokens/tokens.h).  But only the handler knows which site a request is about.  So
  * every handler that reads or writes a site asks access_site() as soon as it knows the site.
+ *
+ * Browsers cannot keep a token secret.  So the routes that browsers send page views to take a
+ * request without one, if its page belongs to the site: if Origin, else Referer, is one of the
+ * site's origins (`site.<name>.origins`).  This keeps the pages of others from counting for the
+ * site.  It keeps no program from it, for a program can send any Origin.
  */
 #ifndef HANDLERS_ACCESS_ACCESS_H
 #define HANDLERS_ACCESS_ACCESS_H
@@ -15,6 +20,10 @@
 #include "handlers/http/http.h"
 #include "handlers/text/params.h"
 #include "storage/base/compiler.h"
+
+/* The value of WWW-Authenticate for a request without a token (RFC 6750 section 3). */
+#define ACCESS_CHALLENGE "Bearer realm=\"tallyd\""
+#define ACCESS_NEEDED    "a token is needed: Authorization: Bearer TOKEN"
 
 enum access_scope { ACCESS_INGEST = 1, ACCESS_READ = 2, ACCESS_ADMIN = 4 };
 
@@ -37,11 +46,16 @@ unsigned access_needed(const struct route *route, bool open_too) MUST_CHECK;
 /* "ingest", "read", "admin". */
 const char *access_scope_name(enum access_scope scope);
 
+/* May the request go on without a token, to be judged by access_site()?  Its route is one of the
+ * browsers', some site has origins, and the request says which page it comes from. */
+bool access_tokenless(const struct route *route, const struct http_exchange *exchange) MUST_CHECK;
+
 /* May the exchange's token touch @site?  Where no tokens are in use everybody may; a token that is
  * bound to no site may touch all. */
 bool access_has_site(const struct http_exchange *exchange, struct slice site) MUST_CHECK;
 
-/* The same.  False: the response is a 403 that names the site. */
+/* The same, also for a request without a token.  False: the response is a 403 that names the site,
+ * or a 401 where no token was shown and the site has no origins. */
 bool access_site(struct http_exchange *exchange, struct slice site) MUST_CHECK;
 
 /* Read the parameter `site`, or take the default site.  False: the name is bad (400), or the token

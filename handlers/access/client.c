@@ -2,17 +2,6 @@
 
 #include "handlers/http/app.h"
 #include "handlers/text/check.h"
-#include "handlers/text/network.h"
-
-static bool trusted(const struct app *app, const struct event_address *address)
-{
-    for (size_t i = 0; i < app->n_trusted; i++) {
-        if (network_holds(&app->trusted[i], address)) {
-            return true;
-        }
-    }
-    return false;
-}
 
 static struct slice trim(struct slice text)
 {
@@ -60,7 +49,7 @@ struct event_address client_address(const struct http_exchange *exchange)
     for (unsigned i = request->n_forwarded; i > 0; i--) {
         struct slice list = request->forwarded[i - 1];
         while (list.n > 0) {
-            if (!trusted(app, &address)) {
+            if (!networks_hold(app->trusted, app->n_trusted, &address)) {
                 return address;
             }
             struct slice entry = take_last(&list);

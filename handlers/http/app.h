@@ -24,6 +24,8 @@
     X(rejected_strict, "tallyd_events_rejected_total", "{reason=\"strict\"}", NULL)                \
     X(dropped_robot, "tallyd_events_dropped_total", "{reason=\"robot\"}",                          \
         "Events that were valid but not to be counted, by reason.")                                \
+    X(dropped_ignored, "tallyd_events_dropped_total", "{reason=\"ignored\"}", NULL)                \
+    X(dropped_prefetch, "tallyd_events_dropped_total", "{reason=\"prefetch\"}", NULL)              \
     X(dropped_dnt, "tallyd_events_dropped_total", "{reason=\"dnt\"}", NULL)                        \
     X(dropped_custom, "tallyd_events_dropped_total", "{reason=\"custom\"}", NULL)                  \
     X(rejected_malformed, "tallyd_requests_rejected_total", "{reason=\"malformed\"}",              \
@@ -44,6 +46,18 @@ struct app_stats {
 struct limit_policy {
     struct slice name;
     struct limit limit;
+};
+
+/* The sites that the configuration names, in the order of slice_compare(): see
+ * access/declared_site.h. */
+struct declared_sites {
+    const struct declared_site {
+        struct slice name;
+        struct slice *origins; /* n_origins whose browsers need no token */
+        size_t n_origins;
+    } * at;
+    size_t n;
+    bool any_origins; /* one of them has origins */
 };
 
 struct ops; /* of the service: for its own endpoints */
@@ -67,6 +81,11 @@ struct app {
     const struct slice *origins; /* n_origins whose pages may read answers; see cors.h */
     size_t n_origins;
     bool respect_dnt; /* --respect-dnt: browsers that send DNT or Sec-GPC are not counted */
+    const struct network *ignored; /* n_ignored whose page views are dropped */
+    size_t n_ignored;
+    bool drop_robots; /* POST /events drops them unless it is told otherwise */
+    struct declared_sites sites;
+    bool only_declared_sites; /* events of others are rejected */
 };
 
 #endif

@@ -34,6 +34,7 @@ enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE };
     X(FIELD_REQUEST_HEADERS, "access-control-request-headers")                                     \
     X(FIELD_REQUEST_METHOD, "access-control-request-method")                                       \
     X(FIELD_SEC_GPC, "sec-gpc")                                                                    \
+    X(FIELD_SEC_PURPOSE, "sec-purpose")                                                            \
     X(FIELD_USER_AGENT, "user-agent")
 
 enum http_field_name {
@@ -90,6 +91,8 @@ struct access; /* the token that came with a request: see access.h */
 struct http_exchange {
     const struct app *app;
     const struct access *access; /* NULL: no tokens are in use, or the route needs none */
+    bool tokenless; /* tokens are in use, and none was shown: where the request comes from says
+                       which sites it may touch; see access.h */
     struct http_request request;
     struct http_response response;
     struct storage_job job; /* to submit it: fill it and return HANDLER_WAIT */

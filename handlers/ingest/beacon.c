@@ -2,6 +2,7 @@
 
 #include "handlers/access/access.h"
 #include "handlers/access/client.h"
+#include "handlers/access/declared_site.h"
 #include "handlers/http/app.h"
 #include "handlers/reply/problem.h"
 
@@ -10,14 +11,48 @@ static void count(_Atomic int64_t *counter, size_t n)
     (void)atomic_fetch_add_explicit(counter, (int64_t)n, memory_order_relaxed);
 }
 
+/* Does a browser fetch the page for later, perhaps for never? */
+static bool is_prefetch(struct slice purpose)
+{
+    static const struct slice word = {"prefetch", sizeof("prefetch") - 1};
+    return purpose.n >= word.n && memcmp(purpose.p, word.p, word.n) == 0 &&
+           (purpose.n == word.n || purpose.p[word.n] == ';');
+}
+
+bool beacon_allowed(struct http_exchange *exchange, const struct beacon *beacon)
+{
+    for (size_t i = 0; i < beacon->n; i++) {
+        struct slice site = beacon->events[i].site;
+        if (!access_site(exchange, site)) {
+            return false;
+        }
+        if (!declared_site_takes(exchange->app, site)) {
+            json_t *error =
+                json_pack("[{s:s,s:s}]", "pointer", "/site", "detail", DECLARED_SITE_DETAIL);
+            problem_reply_errors(
+                &exchange->response, PROBLEM_UNACCEPTABLE, error, "site: %s", DECLARED_SITE_DETAIL);
+            count(&exchange->app->stats->rejected_invalid, beacon->n);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The counter of the reason why the page views are not counted; NULL: they are. */
-static _Atomic int64_t *why_ignored(const struct http_exchange *exchange)
+static _Atomic int64_t *why_dropped(
+    const struct http_exchange *exchange, const struct event_address *address)
 {
     const struct app *app = exchange->app;
     const struct slice *fields = exchange->request.fields;
+    if (is_prefetch(fields[FIELD_SEC_PURPOSE])) {
+        return &app->stats->dropped_prefetch;
+    }
     if (app->respect_dnt && (slice_equal(fields[FIELD_DNT], SLICE("1")) ||
                                 slice_equal(fields[FIELD_SEC_GPC], SLICE("1")))) {
         return &app->stats->dropped_dnt;
+    }
+    if (networks_hold(app->ignored, app->n_ignored, address)) {
+        return &app->stats->dropped_ignored;
     }
     return robots_known(app->robots, fields[FIELD_USER_AGENT]) ? &app->stats->dropped_robot : NULL;
 }
@@ -26,20 +61,20 @@ enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *
 {
     const struct http_request *request = &exchange->request;
     struct event_address address = client_address(exchange);
+    if (!beacon_allowed(exchange, beacon)) {
+        return BEACON_REFUSED;
+    }
     for (size_t i = 0; i < beacon->n; i++) {
         struct event *event = &beacon->events[i];
-        if (!access_site(exchange, event->site)) {
-            return BEACON_REFUSED;
-        }
         event->at_s = request->now_ms / 1000;
         event->address = address;
         event->agent = request->fields[FIELD_USER_AGENT];
     }
-    _Atomic int64_t *ignored = why_ignored(exchange);
-    if (ignored != NULL) {
-        count(ignored, beacon->n);
+    _Atomic int64_t *dropped = why_dropped(exchange, &address);
+    if (dropped != NULL) {
+        count(dropped, beacon->n);
         ingest_guard_tell(exchange, beacon->events, beacon->n);
-        return BEACON_IGNORED;
+        return BEACON_DROPPED;
     }
     if (request->now_ms == 0) { /* Redis, whose clock gives the time of arrival, was never seen */
         problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
@@ -54,14 +89,13 @@ enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *
 
 enum beacon_verdict beacon_foretell(struct http_exchange *exchange, const struct beacon *beacon)
 {
-    for (size_t i = 0; i < beacon->n; i++) {
-        if (!access_site(exchange, beacon->events[i].site)) {
-            return BEACON_REFUSED;
-        }
+    if (!beacon_allowed(exchange, beacon)) {
+        return BEACON_REFUSED;
     }
-    if (why_ignored(exchange) != NULL) {
+    struct event_address address = client_address(exchange);
+    if (why_dropped(exchange, &address) != NULL) {
         ingest_guard_tell(exchange, beacon->events, beacon->n);
-        return BEACON_IGNORED;
+        return BEACON_DROPPED;
     }
     if (exchange->request.now_ms == 0 ||
         atomic_load(&storage_stats(exchange->app->storage)->redis_connected) == 0) {

@@ -3,10 +3,15 @@
  * Layer: handlers.  A struct belongs to its request.
  *
  * This is what /pixel.gif and /api/event have in common.  The ingestion guard limits them as it
- * limits POST /events.  Some page views are not counted; each reason has a counter of its own:
+ * limits POST /events.  Some page views are dropped; each reason has a counter of its own:
  *
- *     a known robot                                 see text/robots.h
+ *     Sec-Purpose: prefetch                         nobody looks at the page, or not yet
  *     with --respect-dnt, DNT: 1 or Sec-GPC: 1      the visitor asks not to be tracked
+ *     the address is one of --ignore-ip             one's own visits
+ *     a known robot                                 see text/robots.h
+ *
+ * Source of Sec-Purpose: the Fetch standard, section "Sec-Purpose" (a list of tokens with
+ * parameters: `prefetch`, `prefetch;prerender`).
  */
 #ifndef HANDLERS_INGEST_BEACON_H
 #define HANDLERS_INGEST_BEACON_H
@@ -26,9 +31,12 @@ struct beacon {
 
 enum beacon_verdict {
     BEACON_WAIT,    /* the job is filled */
-    BEACON_IGNORED, /* not to be counted, see above; the response has the guard's fields, no more */
+    BEACON_DROPPED, /* not to be counted, see above; the response has the guard's fields, no more */
     BEACON_REFUSED, /* the response says why: limited, not for this site, Redis never seen */
 };
+
+/* May the client send page views of all sites of @beacon?  False: the response says why not. */
+bool beacon_allowed(struct http_exchange *exchange, const struct beacon *beacon) MUST_CHECK;
 
 /* Complete the events of @beacon, which are filled and checked, and fill the job. */
 enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *beacon) MUST_CHECK;

@@ -28,6 +28,7 @@ void event_batch_release(struct event_batch *batch)
     free(batch->events);
     free(batch->actions);
     free(batch->rejects);
+    free(batch->drops);
     event_batch_init(batch);
 }
 
@@ -141,9 +142,26 @@ static enum event_json_result reject_line(struct decoder *d, size_t index)
     return result;
 }
 
+static enum event_json_result drop_event(
+    struct event_batch *batch, size_t index, enum drop_reason reason)
+{
+    if (batch->drops == NULL) {
+        batch->drops = calloc(EVENT_DROPS_LISTED, sizeof(*batch->drops));
+        if (batch->drops == NULL) {
+            return EVENT_JSON_NOMEM;
+        }
+    }
+    batch->dropped++;
+    batch->dropped_robots += reason == DROP_ROBOT;
+    if (batch->n_drops < EVENT_DROPS_LISTED) {
+        batch->drops[batch->n_drops++] = (struct event_drop){index, reason};
+    }
+    return EVENT_JSON_OK;
+}
+
 static enum event_json_result begin_event(struct decoder *d)
 {
-    if (d->batch->n + d->batch->rejected >= d->rules->max_events) {
+    if (d->batch->n + d->batch->rejected + d->batch->dropped >= d->rules->max_events) {
         return EVENT_JSON_TOO_MANY;
     }
     if (!reserve_event(d)) {
@@ -155,7 +173,12 @@ static enum event_json_result begin_event(struct decoder *d)
 
 static enum event_json_result end_event(struct decoder *d, size_t index)
 {
-    return d->reader.detail == NULL ? accept_event(d) : reject_event(d, index);
+    d->batch->untimed = d->batch->untimed || d->reader.untimed;
+    if (d->reader.detail != NULL) {
+        return reject_event(d, index);
+    }
+    enum drop_reason reason = event_drop_reason(d->rules, d->reader.event);
+    return reason == DROP_NOT ? accept_event(d) : drop_event(d->batch, index, reason);
 }
 
 static enum event_json_result decode_event(struct decoder *d, size_t index)
@@ -282,6 +305,7 @@ enum event_json_result event_json_decode(char *body, size_t n, enum event_body f
         return result;
     }
     batch->n = batch->n_actions = batch->n_rejects = batch->rejected = 0;
+    batch->n_drops = batch->dropped = batch->dropped_robots = 0;
     if (result == EVENT_JSON_MALFORMED) {
         json_scan_position(&d.scan, &batch->line, &batch->column);
         batch->detail = d.scan.error;

@@ -13,6 +13,8 @@
  *       pair, in any member
  *     an event is no object                                the event is rejected, alone
  *     a member that is not known                           nothing: it is ignored
+ *
+ * A valid event that is not to be counted is dropped: see event_rules.h.
  */
 #ifndef HANDLERS_INGEST_EVENT_JSON_H
 #define HANDLERS_INGEST_EVENT_JSON_H
@@ -30,6 +32,7 @@
 #define EVENT_DEPTH_MAX 32
 
 #define EVENT_REJECTS_LISTED 100 /* of one body */
+#define EVENT_DROPS_LISTED   100
 
 enum event_body { EVENT_BODY_JSON, EVENT_BODY_NDJSON };
 
@@ -43,6 +46,11 @@ struct event_batch {
     size_t rejected;              /* how many events were rejected, exactly */
     struct event_reject *rejects; /* the first EVENT_REJECTS_LISTED of them */
     size_t n_rejects;
+    bool untimed;             /* an event has no ts, and rules->needs_time */
+    size_t dropped;           /* how many valid events are not counted, exactly */
+    struct event_drop *drops; /* the first EVENT_DROPS_LISTED of them */
+    size_t n_drops;
+    size_t dropped_robots; /* so many of the dropped ones */
     /* Where and why, after EVENT_JSON_MALFORMED. */
     size_t line, column; /* from 1; column counts bytes */
     const char *detail;  /* static */

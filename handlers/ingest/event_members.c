@@ -1,5 +1,6 @@
 #include "handlers/ingest/event_members.h"
 
+#include "handlers/access/declared_site.h"
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
 
@@ -295,10 +296,11 @@ static bool read_member(struct event_reader *reader)
     if (reader->detail == NULL && scan->fault != NULL) {
         refuse(reader, "", scan->fault);
     }
+    enum member member = find_member(name);
     if (reader->detail != NULL) {
+        reader->seen |= 1u << member; /* so that a ts is seen */
         return json_scan_skip(scan);
     }
-    enum member member = find_member(name);
     if (member == MEMBER_UNKNOWN) {
         return read_unknown(reader, name);
     }
@@ -321,6 +323,24 @@ static bool read_members(struct event_reader *reader)
     return step == SCAN_CLOSED;
 }
 
+/* The rules that can be judged only where all members are known. */
+static void check_whole(struct event_reader *reader)
+{
+    const struct event_rules *rules = reader->rules;
+    reader->untimed = rules->needs_time && (reader->seen & 1u << MEMBER_TS) == 0;
+    if (reader->detail != NULL) {
+        return;
+    }
+    if ((reader->seen & 1u << MEMBER_PAGE) == 0) {
+        refuse(reader, "/page", "page is required");
+    } else if (reader->untimed) {
+        refuse(reader, "/ts", "ts is required with dedupe=body");
+    } else if (rules->sites != NULL &&
+               declared_site_find(rules->sites, reader->event->site) == NULL) {
+        refuse(reader, "/site", DECLARED_SITE_DETAIL);
+    }
+}
+
 bool event_read(struct event_reader *reader)
 {
     *reader->event = (struct event){
@@ -328,6 +348,7 @@ bool event_read(struct event_reader *reader)
         .site = EVENT_SITE_DEFAULT,
     };
     reader->seen = 0;
+    reader->untimed = false;
     reader->detail = NULL;
     reader->scan->fault = NULL;
     if (json_scan_peek(reader->scan) != SCAN_OBJECT) {
@@ -337,8 +358,6 @@ bool event_read(struct event_reader *reader)
     if (!read_members(reader)) {
         return false;
     }
-    if (reader->detail == NULL && (reader->seen & 1u << MEMBER_PAGE) == 0) {
-        refuse(reader, "/page", "page is required");
-    }
+    check_whole(reader);
     return true;
 }

@@ -19,6 +19,7 @@ struct event_reader {
     struct slice actions[EVENT_ACTIONS_MAX]; /* event->n_actions of them: kept by the caller, and
                                                 only where the event is accepted */
     unsigned seen;                           /* the known members that were read, one bit each */
+    bool untimed;                            /* it has no ts, and rules->needs_time */
     const char *detail; /* why the event is rejected: the first fault, static; NULL: it is not */
     char pointer[EVENT_POINTER_SIZE]; /* to the member at fault */
 };

@@ -1,22 +1,33 @@
 /* event_rules.h - which events are acceptable, and what is said of one that is not.
  *
- * Layer: handlers: plain values.
+ * Layer: handlers: plain values, and functions without I/O.  Thread-safe.
  *
  * The rules that are the same for every request are functions of text/check.h; these depend on the
- * time of the request and on the options.
+ * time of the request, on its parameters and on the options.  An event that breaks a rule is
+ * rejected.  One that breaks none may still be dropped: it is valid, but not to be counted.
  */
 #ifndef HANDLERS_INGEST_EVENT_RULES_H
 #define HANDLERS_INGEST_EVENT_RULES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "handlers/http/app.h"
+#include "storage/base/compiler.h"
+#include "storage/job/event.h"
+
 /* Times are UTC epoch seconds. */
 struct event_rules {
-    int64_t now_s;     /* time of arrival: an event without ts gets it, unchecked */
-    int64_t latest_s;  /* a ts after this is rejected */
-    int64_t oldest_s;  /* a ts before this is rejected; INT64_MIN: nothing is too old */
-    size_t max_events; /* in one request, accepted and rejected together */
+    int64_t now_s;                 /* time of arrival: an event without ts gets it, unchecked */
+    int64_t latest_s;              /* a ts after this is rejected */
+    int64_t oldest_s;              /* a ts before this is rejected; INT64_MIN: nothing is too old */
+    size_t max_events;             /* in one request, whatever becomes of them */
+    bool needs_time;               /* an event without ts is rejected, and all others with it */
+    const struct robots *robots;   /* which are dropped; NULL: they count */
+    const struct network *ignored; /* n_ignored; events from there are dropped */
+    size_t n_ignored;
+    const struct declared_sites *sites; /* an event of another is rejected; NULL: none is */
 };
 
 #define EVENT_POINTER_SIZE 80
@@ -29,5 +40,31 @@ struct event_reject {
                                          whole.  May hold the name of a member as it was sent */
     char detail[EVENT_DETAIL_SIZE];   /* never holds input */
 };
+
+/* Why a valid event is not counted; the names are those of the answer.
+ *    value         name */
+#define DROP_REASONS(X)                                                                            \
+    X(DROP_ROBOT, "robot")                                                                         \
+    X(DROP_IGNORED, "ignored")
+
+enum drop_reason {
+    DROP_NOT, /* it is counted */
+#define X(value, name) value,
+    DROP_REASONS(X)
+#undef X
+};
+
+/* One event that was dropped. */
+struct event_drop {
+    size_t index; /* as in struct event_reject */
+    enum drop_reason reason;
+};
+
+/* Is the valid event @event to be counted? */
+enum drop_reason event_drop_reason(
+    const struct event_rules *rules, const struct event *event) MUST_CHECK;
+
+/* The name of a reason; "" for DROP_NOT. */
+const char *drop_reason_name(enum drop_reason reason);
 
 #endif

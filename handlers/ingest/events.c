@@ -9,24 +9,19 @@
 
 #include "handlers/access/access.h"
 #include "handlers/http/app.h"
-#include "handlers/ingest/event_json.h"
+#include "handlers/ingest/events_query.h"
+#include "handlers/ingest/events_reply.h"
 #include "handlers/ingest/idempotency.h"
 #include "handlers/ingest/ingest_guard.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
-#include "handlers/text/media_type.h"
-#include "handlers/text/params.h"
-#include "storage/base/buffer.h"
-
-static const struct param_spec specs[] = {{"strict", false}};
 
 struct events_state {
     struct event_batch batch;
     struct ingest_guard guard;
-    enum event_body form;
-    bool strict;
-    bool keyed; /* the request has an Idempotency-Key */
+    struct events_query query;
+    bool keyed; /* the request has an Idempotency-Key, or dedupe=body makes one */
     bool decoded;
     struct request_key key;
 };
@@ -45,91 +40,6 @@ static void count(_Atomic int64_t *counter, size_t n)
     atomic_fetch_add_explicit(counter, (int64_t)n, memory_order_relaxed);
 }
 
-/* ---- what was asked ---- */
-
-static bool read_form(struct http_exchange *exchange, enum event_body *ret)
-{
-    struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
-    if (type.n == 0 || media_type_is(type, "application/json")) {
-        *ret = EVENT_BODY_JSON;
-        return true;
-    }
-    if (media_type_is(type, "application/x-ndjson")) {
-        *ret = EVENT_BODY_NDJSON;
-        return true;
-    }
-    problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE,
-        "the body must be application/json or application/x-ndjson");
-    return false;
-}
-
-static bool read_strict(struct http_exchange *exchange, bool *ret)
-{
-    *ret = false;
-    if (exchange->request.query.n == 0) {
-        return true;
-    }
-    struct params params = {0};
-    bool ok = query_read(exchange, specs, 1, &params) &&
-              (params_flag(&params, "strict", ret) ||
-                  query_refuse(exchange, "strict", PARAMS_FLAG_DETAIL));
-    params_release(&params);
-    return ok;
-}
-
-/* ---- answers ---- */
-
-static json_t *list_errors(const struct event_batch *batch)
-{
-    json_t *errors = json_array();
-    for (size_t i = 0; errors != NULL && i < batch->n_rejects; i++) {
-        const struct event_reject *reject = &batch->rejects[i];
-        json_array_append_new(errors, json_pack("{s:I,s:s,s:s}", "index", (json_int_t)reject->index,
-                                          "pointer", reject->pointer, "detail", reject->detail));
-    }
-    return errors;
-}
-
-static void reply_accepted(struct http_exchange *exchange, const struct event_batch *batch)
-{
-    if (batch->rejected == 0) { /* the usual answer, without a tree */
-        static const char before[] = "{\"accepted\":", behind[] = ",\"rejected\":0,\"errors\":[]}";
-        char text[sizeof(before) + 20 + sizeof(behind)];
-        size_t n = sizeof(before) - 1;
-        memcpy(text, before, n);
-        n += decimal_print((int64_t)batch->n, text + n);
-        memcpy(text + n, behind, sizeof(behind) - 1);
-        reply_text(&exchange->response, 202, "application/json", text, n + sizeof(behind) - 1);
-        return;
-    }
-    reply_json(&exchange->response, 202,
-        json_pack("{s:I,s:I,s:o}", "accepted", (json_int_t)batch->n, "rejected",
-            (json_int_t)batch->rejected, "errors", list_errors(batch)));
-}
-
-static void reply_rejected(
-    struct http_exchange *exchange, const struct event_batch *batch, bool strict)
-{
-    problem_reply_errors(&exchange->response, PROBLEM_UNACCEPTABLE, list_errors(batch),
-        strict && batch->n > 0 ? "%zu of the events are not acceptable, and strict was asked for"
-                               : "none of the %zu events is acceptable",
-        batch->rejected);
-}
-
-static void reply_malformed(struct http_exchange *exchange, const struct event_batch *batch)
-{
-    problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %zu, column %zu: %s", batch->line,
-        batch->column, batch->detail);
-}
-
-static void refuse_site(struct http_exchange *exchange, struct slice site)
-{
-    json_t *detail = json_sprintf("the token is not for site %.*s", (int)site.n, site.p);
-    problem_reply_errors(&exchange->response, PROBLEM_FORBIDDEN,
-        json_pack("[{s:s,s:o?}]", "pointer", "/site", "detail", detail),
-        "site: the token is not for site %.*s", (int)site.n, site.p);
-}
-
 /* May the token write to the sites of all events?  False: nothing of the request is counted, and
  * the response says so. */
 static bool may_write(struct http_exchange *exchange, const struct event_batch *batch)
@@ -139,7 +49,7 @@ static bool may_write(struct http_exchange *exchange, const struct event_batch *
             continue;
         }
         if (!access_has_site(exchange, batch->events[i].site)) {
-            refuse_site(exchange, batch->events[i].site);
+            events_reply_forbidden(&exchange->response, batch->events[i].site);
             return false;
         }
     }
@@ -148,28 +58,20 @@ static bool may_write(struct http_exchange *exchange, const struct event_batch *
 
 /* ---- the life of a request ---- */
 
-static struct event_rules rules_at(const struct app *app, int64_t now_s)
-{
-    return (struct event_rules){
-        .now_s = now_s,
-        .latest_s = now_s + app->max_future_s,
-        .oldest_s = storage_oldest_s(app->storage, now_s),
-        .max_events = app->max_events,
-    };
-}
-
 /* False: the response says why. */
-static bool decode(struct http_exchange *exchange, enum event_body form, struct event_batch *batch)
+static bool decode(struct http_exchange *exchange, struct events_state *state)
 {
     const struct app *app = exchange->app;
     struct http_request *request = &exchange->request;
-    struct event_rules rules = rules_at(app, request->now_ms / 1000);
-    switch (event_json_decode(request->body_bytes, request->body.n, form, &rules, batch)) {
+    struct event_batch *batch = &state->batch;
+    struct event_rules rules = events_query_rules(&state->query, app, request->now_ms / 1000);
+    switch (
+        event_json_decode(request->body_bytes, request->body.n, state->query.form, &rules, batch)) {
     case EVENT_JSON_OK:
         return true;
     case EVENT_JSON_MALFORMED:
         count(&app->stats->rejected_malformed, 1);
-        reply_malformed(exchange, batch);
+        events_reply_malformed(&exchange->response, batch);
         return false;
     case EVENT_JSON_TOO_MANY:
         count(&app->stats->rejected_too_many, 1);
@@ -183,10 +85,23 @@ static bool decode(struct http_exchange *exchange, enum event_body form, struct 
     return false;
 }
 
-/* Are there events, or is strictness, that reject the whole request? */
+/* Is the whole request rejected: is nothing left of it, or does a bad event take all others with
+ * it? */
 static bool is_rejected(const struct events_state *state)
 {
-    return state->batch.rejected > 0 && (state->strict || state->batch.n == 0);
+    const struct event_batch *batch = &state->batch;
+    return batch->rejected > 0 &&
+           (state->query.strict || batch->untimed || batch->n + batch->dropped == 0);
+}
+
+static void count_counted(const struct http_exchange *exchange, const struct event_batch *batch)
+{
+    struct app_stats *stats = exchange->app->stats;
+    count(&stats->events_accepted, batch->n);
+    if (batch->dropped > 0) {
+        count(&stats->dropped_robot, batch->dropped_robots);
+        count(&stats->dropped_ignored, batch->dropped - batch->dropped_robots);
+    }
 }
 
 /* Count what was rejected, once it is known that the request is no repeat. */
@@ -205,12 +120,12 @@ static enum handler_result prepare(struct http_exchange *exchange)
 {
     struct events_state *state = exchange->state;
     struct event_batch *batch = &state->batch;
-    if (!decode(exchange, state->form, batch)) {
+    if (!decode(exchange, state)) {
         return HANDLER_REPLY;
     }
     state->decoded = true;
     if (is_rejected(state)) {
-        reply_rejected(exchange, batch, state->strict);
+        events_reply_rejected(&exchange->response, batch, state->query.strict);
         ingest_guard_tell(exchange, batch->events, batch->n);
         return HANDLER_REPLY;
     }
@@ -219,7 +134,7 @@ static enum handler_result prepare(struct http_exchange *exchange)
     }
     /* The answer is made before anything is sent: once the request is in the log, memory must not
      * run out. */
-    reply_accepted(exchange, batch);
+    events_reply_accepted(&exchange->response, batch);
     if (exchange->response.status != 202) {
         return HANDLER_REPLY;
     }
@@ -232,35 +147,44 @@ static enum handler_result prepare(struct http_exchange *exchange)
         return HANDLER_REPLY;
     }
     if (batch->n == 0 && !state->keyed) {
+        count_counted(exchange, batch);
         ingest_guard_headers(exchange, &state->guard);
         return HANDLER_REPLY;
     }
     return HANDLER_WAIT;
 }
 
-/* False: the response says why. */
+/* Read the Idempotency-Key, or make it of the body.  False: the response says why. */
 static bool read_key(struct http_exchange *exchange, struct events_state *state)
 {
     const struct http_request *request = &exchange->request;
+    const struct access *access = exchange->access;
+    uint64_t how = events_query_how(&state->query);
+    struct slice owner = {NULL, 0}; /* without tokens all keys lie in one space */
     char key[IDEMPOTENCY_KEY_MAX];
     size_t n = 0;
+    if (access != NULL) {
+        owner = (struct slice){(const char *)access->hash, sizeof(access->hash)};
+    }
     switch (idempotency_key_read(request, key, &n)) {
     case IDEMPOTENCY_NONE:
-        return true;
+        if (!state->query.key_of_body) {
+            return true;
+        }
+        state->key.key = request_key_of_body(owner, how, request->body);
+        break;
     case IDEMPOTENCY_MALFORMED:
         problem_reply(&exchange->response, PROBLEM_MALFORMED, IDEMPOTENCY_DETAIL);
         return false;
     case IDEMPOTENCY_KEY:
+        if (state->query.key_of_body) {
+            return query_refuse(
+                exchange, "dedupe", "body makes the key: send no Idempotency-Key beside it");
+        }
+        state->key.key = request_key_digest(owner, (struct slice){key, n});
         break;
     }
-    struct slice owner = {NULL, 0}; /* without tokens all keys lie in one space */
-    if (exchange->access != NULL) {
-        owner =
-            (struct slice){(const char *)exchange->access->hash, sizeof(exchange->access->hash)};
-    }
-    uint64_t how = (state->form == EVENT_BODY_NDJSON ? 1u : 0u) | (state->strict ? 2u : 0u);
     state->keyed = true;
-    state->key.key = request_key_digest(owner, (struct slice){key, n});
     state->key.body = request_body_digest(how, request->body);
     return true;
 }
@@ -276,8 +200,7 @@ static void look_key(struct http_exchange *exchange, struct events_state *state)
 enum handler_result events_start(struct http_exchange *exchange)
 {
     struct events_state fresh = {0};
-    if (!read_form(exchange, &fresh.form) || !read_strict(exchange, &fresh.strict) ||
-        !read_key(exchange, &fresh)) {
+    if (!events_query_read(exchange, &fresh.query) || !read_key(exchange, &fresh)) {
         return HANDLER_REPLY;
     }
     /* Redis, whose clock gives the time of arrival, was never seen. */
@@ -321,9 +244,10 @@ static void tell_repeat(struct http_exchange *exchange, struct events_state *sta
     const struct http_request *request = &exchange->request;
     struct event_batch *batch = &state->batch;
     if (exchange->app->guard_by == GUARD_SITE) {
-        struct event_rules rules = rules_at(exchange->app, request->now_ms / 1000);
-        bool whole = event_json_decode(request->body_bytes, request->body.n, state->form, &rules,
-                         batch) == EVENT_JSON_OK;
+        struct event_rules rules =
+            events_query_rules(&state->query, exchange->app, request->now_ms / 1000);
+        bool whole = event_json_decode(request->body_bytes, request->body.n, state->query.form,
+                         &rules, batch) == EVENT_JSON_OK;
         ingest_guard_tell(exchange, batch->events, whole ? batch->n : 0);
     }
 }
@@ -377,7 +301,7 @@ void events_finish(struct http_exchange *exchange)
     } else if (state->keyed && state->key.outcome != KEY_MINE) {
         reply_repeat(exchange, state);
     } else {
-        count(&exchange->app->stats->events_accepted, state->batch.n);
+        count_counted(exchange, &state->batch);
         if (state->keyed) {
             count_rejected(exchange, state);
         }

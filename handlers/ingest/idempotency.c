@@ -77,7 +77,8 @@ void idempotency_reply(struct http_response *response, const struct request_key 
 {
     if (key->outcome == KEY_OTHER_BODY) {
         problem_reply(response, PROBLEM_UNACCEPTABLE,
-            "this Idempotency-Key was used with another body, Content-Type or strict in the last "
+            "this Idempotency-Key was used with another body, Content-Type or parameters in the "
+            "last "
             "24 hours");
         return;
     }

@@ -47,11 +47,8 @@ bool ingest_guard_open(struct http_exchange *exchange, size_t body_n)
 
 static int by_site(const void *a, const void *b)
 {
-    const struct slice *x = &((const struct guard_charge *)a)->who;
-    const struct slice *y = &((const struct guard_charge *)b)->who;
-    size_t n = x->n < y->n ? x->n : y->n;
-    int order = n > 0 ? memcmp(x->p, y->p, n) : 0;
-    return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
+    return slice_compare(
+        ((const struct guard_charge *)a)->who, ((const struct guard_charge *)b)->who);
 }
 
 /* Make one charge for each site of the events.  False: out of memory. */

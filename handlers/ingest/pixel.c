@@ -94,11 +94,12 @@ static bool read_event(
     return fault == NULL;
 }
 
-static void reply_ignored(struct http_exchange *exchange)
+#define WORD_FIELD "X-Tallyd"
+
+static void reply_dropped(struct http_exchange *exchange)
 {
-    problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
-        "not counted: a known bot, or a "
-        "visitor who asked not to be");
+    reply_empty(&exchange->response, 202);
+    reply_header(&exchange->response, WORD_FIELD, "dropped");
 }
 
 /* Answer HEAD, which is safe (RFC 9110 section 9.2.1): say what a GET would be told, and count
@@ -109,8 +110,8 @@ static enum handler_result foretell(struct http_exchange *exchange, const struct
     case BEACON_WAIT:
         reply_empty(&exchange->response, 202);
         break;
-    case BEACON_IGNORED:
-        reply_ignored(exchange);
+    case BEACON_DROPPED:
+        reply_dropped(exchange);
         break;
     case BEACON_REFUSED:
         break;
@@ -138,8 +139,8 @@ enum handler_result pixel_start(struct http_exchange *exchange)
     switch (beacon_start(exchange, &state->beacon)) {
     case BEACON_WAIT:
         return HANDLER_WAIT;
-    case BEACON_IGNORED:
-        reply_ignored(exchange);
+    case BEACON_DROPPED:
+        reply_dropped(exchange);
         break;
     case BEACON_REFUSED:
         break;
@@ -171,6 +172,16 @@ static const char *word_of(unsigned status)
     }
 }
 
+static bool has_word(const struct http_response *response)
+{
+    for (unsigned i = 0; i < response->n_headers; i++) {
+        if (strcmp(response->headers[i].name, WORD_FIELD) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void pixel_dress(struct http_response *response)
 {
     char *image = malloc(GIF_SIZE);
@@ -184,5 +195,7 @@ void pixel_dress(struct http_response *response)
     }
     (void)problem_add_header(response, "Cache-Control", "no-store");
     (void)problem_add_header(response, "Cross-Origin-Resource-Policy", "cross-origin");
-    (void)problem_add_header(response, "X-Tallyd", word_of(response->status));
+    if (!has_word(response)) {
+        (void)problem_add_header(response, WORD_FIELD, word_of(response->status));
+    }
 }

@@ -4,9 +4,8 @@
  *
  *     202 `ok`                                 the page view is counted
  *     202 `ok` and X-Plausible-Dropped: n      n page views are not counted, although the event is
- *                                              well-formed: a custom event, a robot, a visitor
- *                                              who asked not to be counted.  Plausible's trackers
- *                                              expect 202 here
+ *                                              well-formed: a custom event, or one of the reasons
+ *                                              in beacon.h.  Plausible's trackers expect 202 here
  *     400 {"errors":{"member":["detail"]}}     the event has a fault
  *     others                                   a problem document, as for all endpoints */
 #include "handlers/routes.h"
@@ -15,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "handlers/access/access.h"
 #include "handlers/http/app.h"
 #include "handlers/ingest/beacon.h"
 #include "handlers/ingest/plausible_event.h"
@@ -94,15 +92,13 @@ static const struct event *as_events(struct plausible_state *state)
 static enum handler_result drop_custom(
     struct http_exchange *exchange, struct plausible_state *state)
 {
-    const struct plausible_event *event = &state->event;
-    for (size_t i = 0; i < event->n_domains; i++) {
-        if (!access_site(exchange, event->domains[i])) {
-            return HANDLER_REPLY;
-        }
+    const struct event *events = as_events(state);
+    if (!beacon_allowed(exchange, &state->beacon)) {
+        return HANDLER_REPLY;
     }
     (void)atomic_fetch_add_explicit(&exchange->app->stats->dropped_custom, 1, memory_order_relaxed);
     reply_ok(exchange, 1);
-    ingest_guard_tell(exchange, as_events(state), event->n_domains);
+    ingest_guard_tell(exchange, events, state->beacon.n);
     return HANDLER_REPLY;
 }
 
@@ -134,7 +130,7 @@ enum handler_result plausible_start(struct http_exchange *exchange)
     }
     (void)as_events(state);
     enum beacon_verdict verdict = beacon_start(exchange, &state->beacon);
-    if (verdict == BEACON_IGNORED) {
+    if (verdict == BEACON_DROPPED) {
         reply_ok(exchange, state->beacon.n);
     }
     return verdict == BEACON_WAIT ? HANDLER_WAIT : HANDLER_REPLY;

@@ -58,3 +58,13 @@ bool network_holds(const struct network *network, const struct event_address *ad
     unsigned mask = 0xffu << (8 - rest) & 0xffu;
     return ((address->bytes[whole] ^ network->address.bytes[whole]) & mask) == 0;
 }
+
+bool networks_hold(const struct network *networks, size_t n, const struct event_address *address)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (network_holds(&networks[i], address)) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -23,4 +23,8 @@ const char *network_parse(struct slice text, struct network *ret) MUST_CHECK;
 /* Is @address in the network?  An address of length 0 is in none. */
 bool network_holds(const struct network *network, const struct event_address *address) MUST_CHECK;
 
+/* Is it in one of @n networks? */
+bool networks_hold(
+    const struct network *networks, size_t n, const struct event_address *address) MUST_CHECK;
+
 #endif

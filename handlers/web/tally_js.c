@@ -11,6 +11,11 @@
  * history.pushState(), after replaceState() and on going back.  Another is sent when the page comes
  * back from the browser's cache of pages.  A page that is rendered ahead sends when it is shown.
  *
+ * Nothing is sent from localhost, 127.0.0.1, [::1] or a file, unless the script has data-local.
+ * Nothing is sent where localStorage has `tally_ignore`, the mark of a visitor who does not want to
+ * be counted: the owner, for one.  The address `#tally-ignore` sets the mark for the page's origin,
+ * and `#tally-count` removes it.
+ *
  * With --respect-dnt nothing is sent where the browser says Do-Not-Track or Global Privacy Control.
  * One line of the script sees to that; the Makefile cuts the line out for all others.  Both scripts
  * are less than 1 KiB, as openapi.yaml promises.

@@ -237,7 +237,8 @@ void request_finish(struct request *request)
 void request_dress(struct request *request)
 {
     unsigned flags = request->route != NULL ? request->route->flags : 0;
-    bool known = request->context->tokens == NULL || request->exchange.access != NULL;
+    bool known = request->context->tokens == NULL || request->exchange.access != NULL ||
+                 request->exchange.tokenless;
     answer_dress(&request->exchange, flags, request->message.fields[FIELD_ORIGIN], known);
 }
 

@@ -51,6 +51,18 @@ const char *list_option_check_origins(const char *text)
     return NULL;
 }
 
+const char *list_option_check_site_origins(const char *text)
+{
+    struct slice rest = slice_of(text);
+    while (rest.n > 0) {
+        struct slice entry = take_entry(&rest);
+        if (slice_equal(entry, SLICE("*")) || !cors_origin_valid(entry)) {
+            return "origins as browsers write them with commas between: https://example.org";
+        }
+    }
+    return NULL;
+}
+
 struct network *list_option_networks(const char *text, size_t *ret_n)
 {
     struct slice rest = slice_of(text);

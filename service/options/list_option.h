@@ -1,4 +1,4 @@
-/* list_option.h - parse options that are lists: --trusted-proxies and --cors-origins.
+/* list_option.h - parse options that are lists, as --trusted-proxies and --cors-origins.
  *
  * Layer: service, pure.  Thread-safe.  Commas stand between the entries of a list, and blanks
  * around an entry do not count.  An empty text is the empty list; an empty entry is a fault.
@@ -15,6 +15,7 @@
 /* NULL, or what is wrong with the list, a static text. */
 const char *list_option_check_networks(const char *text) MUST_CHECK;
 const char *list_option_check_origins(const char *text) MUST_CHECK;
+const char *list_option_check_site_origins(const char *text) MUST_CHECK; /* without "*" */
 
 /* The *ret_n entries of a checked text.  The caller frees the array.  NULL: out of memory. */
 struct network *list_option_networks(const char *text, size_t *ret_n) MUST_CHECK;

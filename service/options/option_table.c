@@ -39,6 +39,7 @@ static const char *const rotation_words[] = {"never", "month", "week", "day", NU
 static const char *const format_words[] = {"logfmt", "json", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
 
+static const char *const bots_words[] = {"count", "drop", NULL};
 static const char *const guard_words[] = {"token", "ip", "site", NULL};
 
 static const char *check_ingest_limit(const char *text)
@@ -46,7 +47,7 @@ static const char *check_ingest_limit(const char *text)
     struct limit limit;
     return *text == '\0' ? NULL : limit_option_rate(text, &limit);
 }
-/* For a switch whose default is on: `--seen off`.  An OPTION_BOOL would take no word. */
+/* For a switch that takes its word: `--seen off`.  An OPTION_BOOL would take none. */
 static const char *const off_on_words[] = {"off", "on", NULL};
 
 static const char *check_listen(const char *text)
@@ -170,6 +171,15 @@ const struct option option_table[] = {
             "pages that may read answers, as https://example.org,https://www.example.org, or *"},
     {"respect-dnt", OPTION_BOOL, AT(respect_dnt), .fallback = "off", .live = true, .unit = "switch",
         .help = "browsers that send DNT or Sec-GPC are not counted by their page views"},
+    {"bots", OPTION_ENUM, AT(bots), .fallback = "count", .words = bots_words, .live = true,
+        .unit = "policy",
+        .help = "whether POST /events counts or drops the page views of known robots"},
+    {"ignore-ip", OPTION_STRING, AT(ignore_ip), .fallback = "", .check = list_option_check_networks,
+        .live = true, .unit = "networks",
+        .help = "page views from there are dropped, as 203.0.113.0/24,2001:db8::/32"},
+    {"only-declared-sites", OPTION_ENUM, AT(only_declared_sites), .fallback = "off",
+        .words = off_on_words, .live = true, .unit = "switch",
+        .help = "events of a site that no line site.<name>. names are rejected"},
 };
 const size_t option_table_n = sizeof(option_table) / sizeof(option_table[0]);
 
@@ -188,6 +198,12 @@ static const char *check_site_tz(struct slice name, const char *value)
     return fault;
 }
 
+static const char *check_site_origins(struct slice name, const char *value)
+{
+    const char *fault = event_check_site(name);
+    return fault != NULL ? fault : list_option_check_site_origins(value);
+}
+
 static const char *check_policy(struct slice name, const char *value)
 {
     struct limit limit;
@@ -196,8 +212,10 @@ static const char *check_policy(struct slice name, const char *value)
 }
 
 const struct option_family option_families[] = {
-    [OPTION_FAMILY_SITE_TZ] = {"site.", ".tz", check_site_tz, "zone",
+    [OPTION_FAMILY_SITE_TZ] = {OPTION_SITE, ".tz", check_site_tz, "zone",
         "reporting zone of a site, as Europe/Berlin"},
+    [OPTION_FAMILY_SITE_ORIGINS] = {OPTION_SITE, ".origins", check_site_origins, "origins",
+        "pages whose browsers need no token for the site, as https://blog.example.org"},
     [OPTION_FAMILY_POLICY] = {"policy.", "", check_policy, "limit",
         "a named rate limit, as funnel 5/60s burst 4"},
 };

@@ -52,7 +52,13 @@ struct option_family {
     const char *unit, *help; /* for people */
 };
 
-enum { OPTION_FAMILY_SITE_TZ, OPTION_FAMILY_POLICY }; /* positions in option_families */
+enum {
+    OPTION_FAMILY_SITE_TZ,
+    OPTION_FAMILY_SITE_ORIGINS,
+    OPTION_FAMILY_POLICY
+}; /* positions in option_families */
+
+#define OPTION_SITE "site." /* families that begin so are about a site */
 
 extern const struct option_family option_families[];
 extern const size_t option_families_n;

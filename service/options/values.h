@@ -63,6 +63,9 @@ struct options {
     enum guard_by ingest_limit_by;              /* counted from GUARD_TOKEN on: see live_guard() */
     const char *trusted_proxies, *cors_origins; /* see list_option.h */
     bool respect_dnt;
+    unsigned bots;                /* 0 count, 1 drop */
+    const char *ignore_ip;        /* see list_option.h */
+    unsigned only_declared_sites; /* 0 off, 1 on */
 
     /* Lines as `site.<name>.tz = value`, in the order of the file. */
     struct option_entry {

@@ -8,8 +8,6 @@
 
 #include "handlers/reply/problem.h"
 
-#define CHALLENGE "Bearer realm=\"tallyd\""
-
 struct tokens {
     char *path;
     bool open_too;
@@ -116,7 +114,7 @@ static bool lacks_scope(struct http_response *response, const char *scope)
     char challenge[sizeof(((struct http_header *)0)->value)];
     problem_reply(response, PROBLEM_FORBIDDEN, "the token lacks the scope %s", scope);
     (void)snprintf(challenge, sizeof(challenge),
-        CHALLENGE ", error=\"insufficient_scope\", scope=\"%s\"", scope);
+        ACCESS_CHALLENGE ", error=\"insufficient_scope\", scope=\"%s\"", scope);
     (void)problem_add_header(response, "WWW-Authenticate", challenge);
     return false;
 }
@@ -136,13 +134,15 @@ bool tokens_admit(struct tokens *tokens, const struct route *route, struct http_
         return false;
     }
     if (!read_bearer(exchange->request.fields[FIELD_AUTHORIZATION], &shown)) {
-        return refuse(response, "a token is needed: Authorization: Bearer TOKEN", CHALLENGE);
+        exchange->tokenless = access_tokenless(route, exchange);
+        return exchange->tokenless || refuse(response, ACCESS_NEEDED, ACCESS_CHALLENGE);
     }
     struct token_set *set = hold(tokens);
     exchange->access = token_set_find(set, shown);
     if (exchange->access == NULL) {
         tokens_let_go(set);
-        return refuse(response, "the token is not known", CHALLENGE ", error=\"invalid_token\"");
+        return refuse(
+            response, "the token is not known", ACCESS_CHALLENGE ", error=\"invalid_token\"");
     }
     *ret_held = set;
     return (exchange->access->scopes & needed) != 0 ||

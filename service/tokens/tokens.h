@@ -31,6 +31,7 @@ size_t tokens_count(struct tokens *tokens);
  *
  *   result  exchange->access    response
  *   true    the token's, or NULL if the route needs none
+ *   true    NULL, and exchange->tokenless: access_site() judges
  *   false                       401 with WWW-Authenticate, or 403 (RFC 6750)
  *   false                       400, if the request has two Authorization fields */
 bool tokens_admit(struct tokens *tokens, const struct route *route, struct http_exchange *exchange,

@@ -31,6 +31,14 @@ static inline bool slice_equal(struct slice a, struct slice b)
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
+/* The order of @a and @b, byte by byte as memcmp(); what is shorter comes first. */
+static inline int slice_compare(struct slice a, struct slice b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int order = n == 0 ? 0 : memcmp(a.p, b.p, n);
+    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
+}
+
 /* The value of a hexadecimal digit, -1 for any other character. */
 static inline int hex_digit(char c)
 {

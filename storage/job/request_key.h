@@ -47,6 +47,10 @@ struct request_key {
  * clients share.  BLAKE2b-128, because clients choose keys, perhaps with malice. */
 struct key_digest request_key_digest(struct slice owner, struct slice key);
 
+/* The key of a request that is its own key: the digest of @body and of @how the body is read, as
+ * @owner sent it.  No key that a client can choose is equal to it. */
+struct key_digest request_key_of_body(struct slice owner, uint64_t how, struct slice body);
+
 /* The digest of a request's body and of @how the body is read: of all that decides the outcome.
  * XXH3-128, because a client that makes bodies collide fools only itself. */
 struct key_digest request_body_digest(uint64_t how, struct slice body);

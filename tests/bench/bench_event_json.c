@@ -86,7 +86,8 @@ static size_t make_body(char *body, enum shape shape, uint64_t *state)
  */
 static size_t decode_ours(char *body, size_t n)
 {
-    struct event_rules rules = {1763650000, INT64_MAX, INT64_MIN, EVENTS};
+    struct event_rules rules = {
+        .now_s = 1763650000, .latest_s = INT64_MAX, .oldest_s = INT64_MIN, .max_events = EVENTS};
     struct event_batch batch;
     size_t sum = 0;
 

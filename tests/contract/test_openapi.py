@@ -364,6 +364,8 @@ def good_and_bad(http, operation):
             for body in bodies:
                 yield status, http.post(body)
         yield 422, http.post(b'[{"page":"/"},{"page":""}]', strict="1")
+        yield 422, http.post(b'{"page":"/"}', dedupe="body")
+        yield 202, http.post(b'[{"page":"/","ua":"Somebot/1.0"},{"page":"/"}]', bots="drop")
         yield 415, http.post(b"[]", content_type="text/plain")
         yield 415, http.post(b"[]", headers={"Content-Encoding": "br"})
         yield 400, http.post(b"[]", headers={"Content-Encoding": "gzip"})
@@ -391,7 +393,7 @@ BROWSERS = {
     "getPixel": [(202, "GET", "/pixel.gif?page=/", None, {}), (202, "GET", "/pixel.gif?page=/&user=u&site=s&utm=1&x", None, {}),
                  (400, "GET", "/pixel.gif?page=%2", None, {}), (422, "GET", "/pixel.gif?page=/&page=/", None, {}),
                  (422, "GET", "/pixel.gif", None, {}), (422, "GET", "/pixel.gif?page=%FF", None, {}), (422, "GET", "/pixel.gif?page=", None, {}),
-                 (422, "GET", "/pixel.gif?page=/", None, {"User-Agent": "Somebot/1.0"})],
+                 (202, "GET", "/pixel.gif?page=/", None, {"User-Agent": "Somebot/1.0"})],
     "postPlausibleEvent": [
         (202, "POST", "/api/event", VIEW, {"Content-Type": "text/plain"}), (202, "POST", "/api/event", VIEW, {}),
         (202, "POST", "/api/event", VIEW.replace(b"pageview", b"Signup"), {"Content-Type": "application/json"}),
@@ -482,10 +484,10 @@ def outages(without_redis, without_answers, operation):
 
 @pytest.fixture(scope="module")
 def forgetful():
-    """A tallyd without /seen, behind a proxy that loses the answer to the first script about a filter, if told so."""
+    """A tallyd without /seen and without sites, behind a proxy that loses the answer to the first script about a filter, if told so."""
     redis = Redis().start()
     proxy = Proxy(redis.directory, redis.path)
-    daemon = Tallyd("--readers", "1", "--seen", "off", redis=proxy, name="forgetful")
+    daemon = Tallyd("--readers", "1", "--seen", "off", "--only-declared-sites", "on", redis=proxy, name="forgetful")
     try:
         yield daemon.start(), proxy
     finally:
@@ -498,6 +500,8 @@ def unsure(forgetful, operation):
     """What an operation answers that may have been done, or that was turned off."""
     daemon, proxy = forgetful
     http = daemon.client()
+    if operation is PLAUSIBLE:
+        yield 422, http.request("POST", operation.target, VIEW)
     if operation.id == "getSeen":
         yield 422, http.request("GET", target_of(operation))
     if operation.id in ("putFilter", "deleteFilter", "addToFilter"):
@@ -574,6 +578,8 @@ VALUES = {
     "by": (["pv", "uv"], ["ips", "PV", "visits"], []),
     "prefix": (["/", "/ä", "p" * 2048], ["a\n", "p" * 2049], ["ä" * 1025]),
     "strict": (FLAGS, NO_FLAGS, []),
+    "bots": (["drop", "count"], ["Drop", "1", "robot"], []),
+    "dedupe": (["body"], ["Body", "1", "key"], []),
     "key": (["k", "k" * 256, "a b", "ä", "}:{"], ["k" * 257], ["ä" * 129]),
     "policy": (["login", "no-such.Policy_1"], ["a b", "p" * 65, "ä", "a\n"], []),
     "date": (DATES, NO_DATES, NO_SUCH_DATES),

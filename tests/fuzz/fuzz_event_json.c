@@ -3,10 +3,10 @@
  *     clang -fsanitize=fuzzer,address,undefined -I. tests/fuzz/fuzz_event_json.c ...
  *     ./a.out tests/fuzz/corpus/event_json
  *
- * The first byte chooses the form (bit 0: NDJSON) and, with bit 1, a small limit of events; the
- * rest is the body, in a block of exactly its size.  Beyond memory safety: every slice lies inside
- * the body (or is static), every accepted event passes the checks again, and the counts fit
- * together.
+ * The first byte chooses the form (bit 0: NDJSON) and, with bit 1, a small limit of events; without
+ * bit 1, bit 2 drops robots and one network, and bit 3 asks for times.  The rest is the body, in a
+ * block of exactly its size.  Beyond memory safety: every slice lies inside the body (or is
+ * static), every accepted event passes the checks again, and the counts fit together.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -75,7 +75,10 @@ static void check_reject(const struct event_reject *reject)
 
 static void check_batch(const struct body *body, const struct event_batch *batch, size_t max_events)
 {
-    require(batch->n + batch->rejected <= max_events);
+    require(batch->n + batch->rejected + batch->dropped <= max_events);
+    require(batch->dropped_robots <= batch->dropped);
+    require(batch->n_drops ==
+            (batch->dropped < EVENT_DROPS_LISTED ? batch->dropped : EVENT_DROPS_LISTED));
     require(batch->n_rejects ==
             (batch->rejected < EVENT_REJECTS_LISTED ? batch->rejected : EVENT_REJECTS_LISTED));
     for (size_t i = 0; i < batch->n; i++) {
@@ -89,7 +92,10 @@ static void check_batch(const struct body *body, const struct event_batch *batch
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    struct event_rules rules = {NOW, NOW + 300, NOW - 86400, 10000};
+    struct event_rules rules = {
+        .now_s = NOW, .latest_s = NOW + 300, .oldest_s = NOW - 86400, .max_events = 10000};
+    struct robots robots;
+    struct network network;
     struct event_batch batch;
     enum event_json_result result;
     struct body body;
@@ -99,6 +105,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     }
     if (data[0] & 2) {
         rules.max_events = data[0] >> 2;
+    } else if (data[0] & 12) {
+        robots_init(&robots);
+        require(network_parse(SLICE("192.0.2.0/24"), &network) == NULL);
+        rules.robots = data[0] & 4 ? &robots : NULL;
+        rules.ignored = &network;
+        rules.n_ignored = data[0] & 4 ? 1 : 0;
+        rules.needs_time = (data[0] & 8) != 0;
     }
     body = (struct body){malloc(n > 1 ? n - 1 : 1), n - 1};
     require(body.bytes != NULL);
@@ -109,7 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (result == EVENT_JSON_OK) {
         check_batch(&body, &batch, rules.max_events);
     } else {
-        require(batch.n == 0 && batch.rejected == 0 && batch.n_rejects == 0);
+        require(batch.n == 0 && batch.rejected == 0 && batch.n_rejects == 0 && batch.dropped == 0);
     }
     if (result == EVENT_JSON_MALFORMED) {
         require(batch.line >= 1 && batch.line <= n && batch.column >= 1 && batch.column <= n);

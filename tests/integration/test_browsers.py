@@ -108,6 +108,35 @@ def test_tally_js_respects_who_asks_not_to_be_tracked(browser, pages, start_tall
     see(tallyd.client(), site, {"/yes": 1, "/no": 0})
 
 
+def quiet(browser):
+    """Nothing was put into the queue of beacons, and no request was made by fetch()."""
+    return browser.run("return performance.getEntriesByType('resource').filter(e => e.name.endsWith('/api/event')).length") == 0
+
+
+def test_tally_js_leaves_out_who_has_the_mark(browser, pages, tallyd, http, site):
+    origin = pages({}, f'<!doctype html><script src="http://tally.test:{tallyd.port}/tally.js" data-site="{site}"></script>')
+    for path in ("/a#tally-ignore", "/b", "/b#tally-ignore"):
+        browser.open(origin + path)
+        browser.run("history.pushState({}, '', '/c')")
+        assert browser.run("return 'tally_ignore' in localStorage") and quiet(browser)
+    browser.open(origin + "/d#tally-count")
+    browser.open(origin + "/e")
+    see(http, site, {"/d": 1, "/e": 1, "/a": 0, "/b": 0, "/c": 0})
+
+
+def test_tally_js_is_silent_on_localhost_unless_asked(browser, pages, tallyd, http, site):
+    def origin(more):
+        page = f'<!doctype html><script src="http://tally.test:{tallyd.port}/tally.js" data-site="{site}"{more}></script>'
+        return pages({}, page).replace("www.test", "{}").format
+
+    for host in ("localhost", "127.0.0.1", "sub.localhost"):
+        browser.open(origin("")(host) + "/no")
+        browser.run("history.pushState({}, '', '/no-2')")
+        assert quiet(browser)
+    browser.open(origin(" data-local")("localhost") + "/yes")
+    see(http, site, {"/yes": 1, "/no": 0, "/no-2": 0})
+
+
 def test_the_pixel_is_shown(browser, pages, tallyd, http, site):
     origin = pages({}, f'<!doctype html><img src="http://tally.test:{tallyd.port}/pixel.gif?page=/p&site={site}">'
                        f'<img src="http://tally.test:{tallyd.port}/pixel.gif?site={site}">')

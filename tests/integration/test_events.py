@@ -651,3 +651,88 @@ def test_requests_at_once_are_all_counted(tallyd, site):
     assert counts(http, site)[0] == sent == 960
     assert counts(http, site)[3] == 320
     wait_until(lambda: http.metric("tallyd_queue_events") == 0, "the queue is empty")
+
+
+# What is valid and yet not counted
+
+GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+
+
+def dropped(http, reason):
+    return http.metric(f'tallyd_events_dropped_total{{reason="{reason}"}}')
+
+
+def test_robots_count_unless_told_otherwise(http, site):
+    events = [{"page": "/", "site": site, "ua": ua, "user": "u"} for ua in (GOOGLEBOT, FIREFOX, None)]
+    http.accept(events)
+    http.accept(events, bots="count")
+    assert total(http, site) == 6
+
+
+@pytest.mark.parametrize("form", ["application/json", NDJSON])
+def test_dropped_robots_are_listed(http, site, form):
+    before = dropped(http, "robot")
+    events = [{"page": "/", "site": site, "ua": ua} for ua in (FIREFOX, GOOGLEBOT, None, "Googlebot")] + [{"site": site, "ua": GOOGLEBOT}]
+    body = "\n\n".join(json.dumps(e) for e in events) if form == NDJSON else json.dumps(events)
+    step = 2 if form == NDJSON else 1
+    response = http.post(body, form, bots="drop")
+    assert response.status == 202
+    assert response.json == {
+        "accepted": 2, "rejected": 1, "errors": [{"index": 4 * step, "pointer": "/page", "detail": "page is required"}],
+        "dropped": [{"index": step, "reason": "robot"}, {"index": 3 * step, "reason": "robot"}], "dropped_total": 2}
+    assert total(http, site) == 2 and dropped(http, "robot") == before + 2
+
+
+def test_all_of_a_request_dropped_is_a_202(http, site):
+    events = [{"page": "/", "site": site, "ua": GOOGLEBOT}] * (LISTED + 50)
+    for headers in ({}, {"Idempotency-Key": site}, {"Idempotency-Key": site}):
+        response = http.post(events, bots="drop", headers=headers)
+        assert response.status == 202 and response.json["accepted"] == response.json["rejected"] == 0
+        assert response.json["dropped_total"] == LISTED + 50 and len(response.json["dropped"]) == LISTED
+    assert response.headers["Idempotency-Replayed"] == "true"
+    one_is_bad = http.post([{"page": "/", "site": site, "ua": GOOGLEBOT}, {"site": site}], bots="drop")
+    assert one_is_bad.status == 202 and one_is_bad.json["dropped_total"] == one_is_bad.json["rejected"] == 1
+    strict = http.post([{"page": "/", "site": site, "ua": GOOGLEBOT}, {"site": site}], bots="drop", strict=1)
+    assert strict.status == 422 and [e["index"] for e in strict.errors] == [1]
+    assert total(http, site) == 0
+    assert http.post([{"page": "/", "site": site}] * MAX_EVENTS + [{"page": "/", "site": site, "ua": GOOGLEBOT}], bots="drop").status == 413
+
+
+@pytest.mark.parametrize("value", ["", "1", "yes", "Drop", "drop,count"])
+def test_other_words_for_bots_are_400(http, site, value):
+    response = http.post({"page": "/", "site": site}, bots=value)
+    assert response.status == 400 and response.errors[0]["parameter"] == "bots"
+    assert http.request("POST", "/events?bots=drop&bots=drop", text(site)).status == 400
+
+
+def test_options_say_what_is_dropped(start_tallyd, redis, site):
+    http = start_tallyd("--bots", "drop", "--ignore-ip", "203.0.113.0/24, 2001:db8::/32", redis=redis).client()
+    events = [{"page": "/", "site": site, **more} for more in (
+        {"ua": GOOGLEBOT}, {"ip": "203.0.113.7"}, {"ip": "2001:db8::1"}, {"ip": "::ffff:203.0.113.9"}, {"ip": "203.0.114.1"}, {})]
+    response = http.post(events)
+    assert response.json["dropped"] == [{"index": 0, "reason": "robot"}] + [{"index": i, "reason": "ignored"} for i in (1, 2, 3)]
+    assert response.json["accepted"] == 2 and response.json["dropped_total"] == 4
+    assert dropped(http, "robot") == 1 and dropped(http, "ignored") == 3
+    assert http.post(events[:1], bots="count").json == {"accepted": 1, "rejected": 0, "errors": []}
+    assert total(http, site) == 3
+
+
+def test_only_declared_sites(start_tallyd, redis, directory, site):
+    directory.mkdir(exist_ok=True)
+    path = directory / "tallyd.conf"
+    path.write_text(f"only-declared-sites = on\nsite.{site}.tz = UTC\nsite.{site}-2.origins = https://b.example\n"
+                    f"site.{site}-2.tz = UTC\n")
+    http = start_tallyd("--config", path, redis=redis).client()
+    names = [site, f"{site}-2", f"{site}-3", site[:-1], f"{site}x"]
+    response = http.post([{"page": "/", "site": name} for name in names] + [{"page": "/"}])
+    assert response.status == 202 and response.json["accepted"] == 2
+    assert [(e["index"], e["pointer"]) for e in response.errors] == [(i, "/site") for i in (2, 3, 4, 5)]
+    response = http.post({"page": "/"})
+    assert response.status == 422 and response.errors[0]["pointer"] == "/site"
+    assert http.request("GET", f"/pixel.gif?page=/&site={site}-3").status == 422
+    assert http.request("GET", f"/pixel.gif?page=/&site={site}").status == 202
+    for name, status in ((f"{site}-3", 422), (f"{site},{site}-3", 422), (site, 202)):
+        response = http.request("POST", "/api/event", json.dumps({"n": "pageview", "u": "https://a.example/", "d": name}))
+        assert response.status == status and (status == 202 or response.errors[0]["pointer"] == "/site")
+    assert total(http, site) == 3

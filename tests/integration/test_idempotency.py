@@ -1,8 +1,10 @@
 """Idempotency-Keys of POST /events: what a repeat is told, and for how long it is one."""
 
 import gzip
+import hashlib
 import json
 import threading
+import time
 
 import pytest
 
@@ -94,7 +96,7 @@ def test_another_body(http, site):
     for body, more in (({"site": site, "page": "/b"}, {}), ([event], {}), (event, {"strict": "1"}),
                        (json.dumps(event), {"content_type": NDJSON}), ("{", {}), ([], {})):
         answer = keyed(http, body, site, **more)
-        assert answer.status == 422 and "another body, Content-Type or strict" in answer.json["detail"], answer
+        assert answer.status == 422 and "another body, Content-Type or parameters" in answer.json["detail"], answer
     again = keyed(http, event, site)
     assert again.status == 202 and replayed(again)
     packed = keyed(http, event, site, zipped=True)  # the same bytes, packed
@@ -315,3 +317,64 @@ def test_an_event_keeps_the_arrival_of_the_first_try(start_world, cleanup):
     assert world.http.count("visits", **minute) == 800
     assert world.http.count("pv", from_="2026-03-10", to="2026-03-11") == 800
     assert rfc3339(world.now())[:13] == "2026-03-10T11"
+
+
+# The body as the key
+
+
+def by_body(http, body, *args, **more):
+    return http.post(body, *args, dedupe="body", **more)
+
+
+def test_a_body_is_its_own_key(http, site):
+    body = json.dumps({"site": site, "page": "/", "ts": epoch_now()})
+    first = by_body(http, body)
+    assert first.status == 202 and first.json["accepted"] == 1 and not replayed(first)
+    for again in (by_body(http, body), by_body(http, body, zipped=True)):
+        assert again.status == 202 and replayed(again) and again.body == first.body
+    others = [by_body(http, body + " "), by_body(http, body, NDJSON), by_body(http, body, strict=1), by_body(http, body, bots="drop"),
+              by_body(http, body, bots="count"), http.post(body), http.post(body)]
+    assert all(other.status == 202 and not replayed(other) for other in others)
+    assert pv(http, site) == 1 + len(others)
+
+
+def epoch_now():
+    return int(time.time())
+
+
+def test_a_body_without_a_time_is_no_key(http, site):
+    timed = {"site": site, "page": "/", "ts": epoch_now()}
+    for bad in ({"site": site, "page": "/"}, {"site": site}, {"site": site, "page": 1}):
+        for events in ([timed, bad], [bad, timed], [bad]):
+            response = by_body(http, events)
+            assert response.status == 422 and "every event must have a ts" in response.json["detail"], response
+            assert len(response.errors) == 1
+            lines = "\n".join(json.dumps(e) for e in events)
+            assert by_body(http, lines, NDJSON).status == 422
+    assert by_body(http, [{"site": site, "page": "/"}]).errors == [{"index": 0, "pointer": "/ts", "detail": "ts is required with dedupe=body"}]
+    assert pv(http, site) == 0
+    # a bad event with its time takes nothing with it, and a line that is no JSON is no event
+    assert by_body(http, [timed, {"site": site, "page": 1, "ts": 1}]).json["accepted"] == 1
+    assert by_body(http, json.dumps(timed) + "\n{", NDJSON).json["rejected"] == 1
+    assert pv(http, site) == 2
+
+
+def test_dedupe_and_a_key_do_not_go_together(http, site):
+    event = {"site": site, "page": "/", "ts": epoch_now()}
+    response = keyed(http, event, "k", dedupe="body")
+    assert response.status == 400 and response.errors[0]["parameter"] == "dedupe"
+    for value in ("", "Body", "1", "id"):
+        response = http.post(event, dedupe=value)
+        assert response.status == 400 and response.errors[0]["parameter"] == "dedupe"
+    assert pv(http, site) == 0
+
+
+def test_a_body_is_a_key_of_its_token(start_tallyd, redis, directory, site):
+    directory.mkdir(exist_ok=True)
+    path = directory / "tokens"
+    path.write_text("".join(f"{hashlib.sha256(t.encode()).hexdigest()} ingest,read {t}\n" for t in ("a", "b")))
+    http = start_tallyd("--tokens", path, redis=redis).client()
+    event = {"site": site, "page": "/", "ts": epoch_now()}
+    for token, again in (("a", False), ("b", False), ("a", True), ("b", True)):
+        answer = by_body(http, event, headers={"Authorization": f"Bearer {token}"})
+        assert answer.status == 202 and replayed(answer) == again

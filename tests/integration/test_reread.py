@@ -109,12 +109,12 @@ def test_lists_and_switches(start):
     future = {"page": "/", "ts": int(time.time()) + 3000}
     asked = {"Origin": "https://a.example"}
     assert http.request("GET", "/uv", headers=asked).headers["Vary"] == "Accept"
-    assert view(DNT="1").status == 202 and http.post(future).status == 422
+    assert view(DNT="1").headers["X-Tallyd"] == "accepted" and http.post(future).status == 422
     log = tallyd.reread("cors-origins = https://a.example\ntrusted-proxies = 127.0.0.1\nrespect-dnt = on\nmax-future = 1h\n"
                         "log-level = debug\n")
     assert "level=warn" not in log
     assert http.request("GET", "/uv", headers=asked).headers["Access-Control-Allow-Origin"] == "https://a.example"
-    assert view(DNT="1").status == 422 and http.post(future).status == 202
+    assert view(DNT="1").headers["X-Tallyd"] == "dropped" and http.post(future).status == 202
     for address in ("192.0.2.1", "192.0.2.2"):
         assert view(**{"X-Forwarded-For": address}).status == 202
     assert http.count("ips", from_="now-1h") == 3  # ours, before, and these

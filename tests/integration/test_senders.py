@@ -88,7 +88,7 @@ def test_a_head_of_the_pixel_tells_and_does_not_count(start_tallyd, redis, site)
     for _ in range(3):
         assert head() == (202, "accepted", "r=2")
     assert head("&user=") == (422, "rejected", "r=2")
-    assert head(agent=GOOGLEBOT) == (422, "rejected", "r=2")
+    assert head(agent=GOOGLEBOT) == (202, "dropped", "r=2")
     assert pixel(http, page="/", site=site) == pixel(http, page="/", site=site) == "accepted"
     assert pixel(http, 429, page="/", site=site) == "limited"
     assert head() == (429, "limited", "r=0")
@@ -203,7 +203,7 @@ def test_without_trust_the_header_is_nothing(start_tallyd, redis, site):
 def test_known_bots_are_not_counted_but_by_a_counter(http, site):
     name = 'tallyd_events_dropped_total{reason="robot"}'
     before = http.metric(name)
-    assert pixel(http, 422, page="/", site=site, headers={"User-Agent": GOOGLEBOT}) == "rejected"
+    assert pixel(http, page="/", site=site, headers={"User-Agent": GOOGLEBOT}) == "dropped"
     assert view(http, site, headers={"User-Agent": GOOGLEBOT}).headers["X-Plausible-Dropped"] == "1"
     assert view(http, f"{site},x", headers={"User-Agent": GOOGLEBOT}).headers["X-Plausible-Dropped"] == "2"
     assert http.metric(name) == before + 4
@@ -212,11 +212,31 @@ def test_known_bots_are_not_counted_but_by_a_counter(http, site):
     assert figures(http, site)[0] == 1
 
 
+@pytest.mark.parametrize("value, counts", [("prefetch", False), ("prefetch;prerender", False), ("prefetch;anonymous-client-ip", False),
+                                           ("prefetched", True), ("", True), ("x;prefetch", True)])
+def test_a_page_that_is_fetched_ahead_is_no_view(http, site, value, counts):
+    before = http.metric('tallyd_events_dropped_total{reason="prefetch"}')
+    headers = {"Sec-Purpose": value}
+    assert pixel(http, page="/", site=site, headers=headers) == ("accepted" if counts else "dropped")
+    assert view(http, site, headers=headers).headers["X-Plausible-Dropped"] == (None if counts else "1")
+    assert figures(http, site)[0] == (2 if counts else 0)
+    assert http.metric('tallyd_events_dropped_total{reason="prefetch"}') == before + (0 if counts else 2)
+
+
+def test_ones_own_visits_are_dropped(start_tallyd, redis, site):
+    http = start_tallyd("--ignore-ip", "203.0.113.0/24", "--trusted-proxies", "127.0.0.1", redis=redis).client()
+    for address, counts in (("203.0.113.7", False), ("203.0.114.7", True)):
+        headers = from_(address)
+        assert pixel(http, page="/", site=site, headers=headers) == ("accepted" if counts else "dropped")
+        assert view(http, site, headers=headers).headers["X-Plausible-Dropped"] == (None if counts else "1")
+    assert figures(http, site)[0] == 2 and http.metric('tallyd_events_dropped_total{reason="ignored"}') == 2
+
+
 def test_do_not_track(start_tallyd, redis, site):
     polite = start_tallyd("--respect-dnt", redis=redis, name="polite").client()
     plain = start_tallyd(redis=redis, name="plain").client()
     for headers in ({"DNT": "1"}, {"Sec-GPC": "1"}):
-        assert pixel(polite, 422, page="/", site=site, headers=headers) == "rejected"
+        assert pixel(polite, page="/", site=site, headers=headers) == "dropped"
         assert view(polite, site, headers=headers).headers["X-Plausible-Dropped"] == "1"
         assert pixel(plain, page="/", site=site, headers=headers) == "accepted"
     assert polite.metric('tallyd_events_dropped_total{reason="dnt"}') == 4
@@ -288,7 +308,8 @@ def test_all_origins(start_tallyd, redis):
 
 
 @pytest.mark.parametrize("option, value", [("trusted-proxies", "localhost"), ("trusted-proxies", "10.0.0.0/33"),
-                                           ("cors-origins", "example.org"), ("cors-origins", "https://a.example/")])
+                                           ("cors-origins", "example.org"), ("ignore-ip", "office"),
+                                           ("cors-origins", "https://a.example/")])
 def test_lists_that_are_none(start_tallyd, redis, option, value):
     tallyd = start_tallyd(f"--{option}", value, redis=redis, wait_ready=False)
     assert tallyd.wait() == 2

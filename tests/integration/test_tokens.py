@@ -225,3 +225,87 @@ def test_nothing_secret_is_logged(start):
     for text in (tallyd.log_text(), tallyd.out.read_text()):
         for secret in ("t-ingest", "t-read", "t-unknown", AGENT, USER, ADDRESS, hashlib.sha256(b"t-read").hexdigest()):
             assert secret not in text, text
+
+
+# Browsers without a token
+
+PAGE = "https://blog.example.org"
+
+
+@pytest.fixture
+def with_origins(start, directory):
+    def begin(text, *args):
+        directory.mkdir(exist_ok=True)
+        (directory / "tallyd.conf").write_text(text)
+        return start(LINES, "--config", directory / "tallyd.conf", *args)
+
+    return begin
+
+
+ORIGINS = f"site.blog.origins = {PAGE}, http://b.example:8080\nsite.zone.tz = UTC\nsite.other.origins = https://other.example\n"
+
+
+def ask(http, headers, site="blog"):
+    """The statuses of the pixel and of /api/event."""
+    event = json.dumps({"n": "pageview", "u": "https://x.example/", "d": site})
+    pixel = http.request("GET", f"/pixel.gif?page=/&site={site}", headers=headers)
+    return pixel.status, http.request("POST", "/api/event", event, {"Content-Type": "text/plain", **headers}).status
+
+
+def views_of(http, site="blog"):
+    return http.request("GET", f"/pv?site={site}", headers=bearer("t-read")).json["pv"]
+
+
+@pytest.mark.parametrize("headers, status", [
+    ({"Origin": PAGE}, 202), ({"Referer": f"{PAGE}/a?b#c"}, 202), ({"Referer": f"{PAGE}?b"}, 202), ({"Referer": PAGE}, 202),
+    ({"Origin": f"{PAGE}:443"}, 202), ({"Origin": "HTTPS://Blog.Example.Org"}, 202), ({"Origin": "http://b.example:8080"}, 202),
+    ({"Origin": PAGE, "Referer": "https://evil.example/"}, 202), ({"Origin": "https://evil.example", "Referer": f"{PAGE}/"}, 403),
+    ({"Origin": "http://blog.example.org"}, 403), ({"Origin": f"{PAGE}:8443"}, 403), ({"Origin": "http://b.example"}, 403),
+    ({"Origin": f"{PAGE}.evil.example"}, 403), ({"Origin": "https://x.blog.example.org"}, 403), ({"Origin": "null"}, 403),
+    ({"Referer": f"https://evil.example/{PAGE}/"}, 403), ({"Referer": "https://blog.example.org@evil.example/"}, 403),
+    ({"Origin": "https://other.example"}, 403), ({"Referer": "blog.example.org"}, 403), ({"Origin": "://"}, 403),
+    ({}, 401), ({"Origin": ""}, 401), ({"Origin": PAGE, "Authorization": "Bearer wrong"}, 401), ({"Origin": PAGE, "Authorization": ""}, 401),
+    ({"Origin": "https://evil.example", **bearer("t-ingest")}, 202), (bearer("t-ingest"), 202), (bearer("t-read"), 403),
+])
+def test_browsers_of_a_declared_site_need_no_token(with_origins, headers, status):
+    http = with_origins(ORIGINS).client()
+    assert ask(http, headers) == (status, status)
+    assert views_of(http) == (2 if status == 202 else 0)
+    for site in ("zone", "nobody", "default"):  # without origins all is as it was
+        assert ask(http, headers, site)[0] == (401 if "Authorization" not in headers else status)
+
+
+def test_an_origin_opens_nothing_else(with_origins):
+    http = with_origins(ORIGINS).client()
+    headers = {"Origin": PAGE, "Referer": f"{PAGE}/"}
+    event = json.dumps({"page": "/", "site": "blog"})
+    assert http.request("POST", "/events", event, headers).status == 401
+    for path in ("/pv?site=blog", "/sites", "/ratelimit/check?policy=x&key=y"):
+        response = http.request("GET", path, headers=headers)
+        assert response.status == 401 and response.headers["WWW-Authenticate"] == 'Bearer realm="tallyd"'
+    assert ask(http, headers, "blog,other")[1] == 403 and ask(http, headers, "blog,zone")[1] == 401
+    refused = http.request("POST", "/api/event", json.dumps({"n": "x", "u": "https://x.example/", "d": "other"}), headers)
+    assert refused.status == 403 and PAGE in refused.json["detail"]
+    pixel = http.request("GET", "/pixel.gif?page=/&site=zone", headers=headers)
+    assert pixel.headers["WWW-Authenticate"] == 'Bearer realm="tallyd"' and pixel.headers["X-Tallyd"] == "rejected"
+    assert views_of(http) == 0
+
+
+def test_origins_are_read_again(with_origins, directory):
+    tallyd = with_origins("")
+    http = tallyd.client()
+    assert ask(http, {"Origin": PAGE}) == (401, 401)
+    (directory / "tallyd.conf").write_text(ORIGINS)
+    tallyd.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: ask(http, {"Origin": PAGE}) == (202, 202), "the origins are in effect")
+
+
+@pytest.mark.parametrize("text", ["site.blog.origins = *", "site.blog.origins = https://a.example/", "site.blog.origins = a.example",
+                                  "site.blog.origins = https://a.example,,https://b.example", "site.Blog.origins = https://a.example",
+                                  "site.blog.origins = https://a.example\nsite.blog.origins = https://b.example"])
+def test_origins_that_are_none(start_tallyd, redis, directory, text):
+    directory.mkdir(exist_ok=True)
+    (directory / "tallyd.conf").write_text(text + "\n")
+    tallyd = start_tallyd("--config", directory / "tallyd.conf", redis=redis, wait_ready=False)
+    assert tallyd.wait() == 2
+    assert "tallyd.conf:" in tallyd.log_text() and "origins" in tallyd.log_text()

@@ -21,7 +21,8 @@ struct decoded {
 
 static inline struct decoded decode_form(struct slice text, enum event_body form, size_t max_events)
 {
-    struct event_rules rules = {NOW, LATEST, OLDEST, max_events};
+    struct event_rules rules = {
+        .now_s = NOW, .latest_s = LATEST, .oldest_s = OLDEST, .max_events = max_events};
     struct decoded d = {.body = text.n > 0 ? malloc(text.n) : NULL};
 
     if (text.n > 0)

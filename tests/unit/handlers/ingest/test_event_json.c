@@ -318,3 +318,67 @@ Test(event_json, too_many_events_are_refused)
     cr_expect_eq(d.result, EVENT_JSON_TOO_MANY);
     release(&d);
 }
+
+/* ---- what is dropped, and what else the rules ask for ---- */
+
+static struct decoded decode_with(struct slice text, struct event_rules rules)
+{
+    struct decoded d = {.body = malloc(text.n)};
+    rules.now_s = NOW;
+    rules.latest_s = LATEST;
+    rules.oldest_s = OLDEST;
+    rules.max_events = 100;
+    memcpy(d.body, text.p, text.n);
+    event_batch_init(&d.batch);
+    d.result = event_json_decode(d.body, text.n, EVENT_BODY_JSON, &rules, &d.batch);
+    return d;
+}
+
+Test(event_json, robots_and_networks_are_dropped)
+{
+    struct robots robots;
+    struct network network;
+    robots_init(&robots);
+    cr_assert_null(network_parse(SLICE("192.0.2.0/24"), &network));
+    struct slice text =
+        SLICE("[{\"page\":\"/\",\"ua\":\"Googlebot/2\",\"actions\":[\"a\"]},"
+              "{\"page\":\"/\",\"ip\":\"192.0.2.9\"},{\"page\":\"/a\",\"actions\":[\"b\"]},"
+              "{\"ua\":\"Googlebot/2\"}]");
+    struct decoded d = decode_with(
+        text, (struct event_rules){.robots = &robots, .ignored = &network, .n_ignored = 1});
+    cr_assert_eq(d.result, EVENT_JSON_OK);
+    cr_assert(d.batch.n == 1 && d.batch.rejected == 1 && d.batch.dropped == 2);
+    cr_expect(slice_equal(d.batch.events[0].actions[0], SLICE("b")));
+    cr_assert_eq(d.batch.n_drops, 2);
+    cr_expect(d.batch.drops[0].index == 0 && d.batch.drops[0].reason == DROP_ROBOT);
+    cr_expect(d.batch.drops[1].index == 1 && d.batch.drops[1].reason == DROP_IGNORED);
+    cr_expect_eq(d.batch.dropped_robots, 1);
+    release(&d);
+    d = decode_with(text, (struct event_rules){0});
+    cr_expect(d.batch.n == 3 && d.batch.dropped == 0);
+    release(&d);
+}
+
+Test(event_json, a_time_is_seen_behind_a_fault)
+{
+    static const struct {
+        const char *text;
+        bool untimed;
+    } rows[] = {
+        {"{\"page\":1,\"ts\":1763650000}", false},
+        {"{\"ts\":1763650000,\"page\":1}", false},
+        {"{\"page\":\"\\ud800\",\"ts\":1763650000}", false},
+        {"{\"page\":\"/\",\"ts\":\"never\"}", false},
+        {"{\"page\":\"/\"}", true},
+        {"{\"user\":\"u\"}", true},
+        {"{\"page\":1,\"t\":1}", true},
+        {"1", false},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        char text[100];
+        (void)snprintf(text, sizeof(text), "[%s]", rows[i].text);
+        struct decoded d = decode_with(slice_of(text), (struct event_rules){.needs_time = true});
+        cr_expect_eq(d.batch.untimed, rows[i].untimed, "%s", text);
+        release(&d);
+    }
+}

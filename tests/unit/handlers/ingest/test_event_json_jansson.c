@@ -273,7 +273,8 @@ struct met {
 static void compare(unsigned seed, const struct document *text, struct met *met)
 {
     static struct document soft;
-    struct event_rules rules = {NOW, LATEST, OLDEST, 10000};
+    struct event_rules rules = {
+        .now_s = NOW, .latest_s = LATEST, .oldest_s = OLDEST, .max_events = 10000};
     unsigned depth = soften(text, &soft);
     json_t *softened = json_loadb(soft.bytes, soft.n, 0, NULL);
     json_t *original = json_loadb(text->bytes, text->n, JSON_REJECT_DUPLICATES, NULL);

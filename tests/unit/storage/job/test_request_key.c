@@ -32,6 +32,9 @@ Test(request_key, digests_do_not_change)
     cr_expect_str_eq(text, "ba080320d33ff664e834c6dc1842cb46");
     key_digest_print(&b, text);
     cr_expect_str_eq(text, "1687b07156b463e6d6049a7c875f96d6");
+    k = request_key_of_body(SLICE("token"), 3, SLICE("{\"page\":\"/\"}"));
+    key_digest_print(&k, text);
+    cr_expect_str_eq(text, "06dfe03b664adcacce2f153ea2168e29");
 }
 
 Test(request_key, a_body_is_another_one_if_it_is_read_otherwise)

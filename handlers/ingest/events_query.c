@@ -1,0 +1,98 @@
+#include "handlers/ingest/events_query.h"
+
+#include "handlers/http/app.h"
+#include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
+#include "handlers/text/media_type.h"
+
+static const struct param_spec specs[] = {{"strict", false}, {"bots", false}, {"dedupe", false}};
+
+static bool read_form(struct http_exchange *exchange, enum event_body *ret)
+{
+    struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
+    if (type.n == 0 || media_type_is(type, "application/json")) {
+        *ret = EVENT_BODY_JSON;
+        return true;
+    }
+    if (media_type_is(type, "application/x-ndjson")) {
+        *ret = EVENT_BODY_NDJSON;
+        return true;
+    }
+    problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE,
+        "the body must be application/json or application/x-ndjson");
+    return false;
+}
+
+/* What bots= says.  False: it says something else. */
+static bool read_bots(const struct params *params, enum events_bots *ret)
+{
+    struct slice text;
+    if (!params_get(params, "bots", &text)) {
+        return true;
+    }
+    *ret = slice_equal(text, SLICE("drop")) ? EVENTS_BOTS_DROP : EVENTS_BOTS_COUNT;
+    return *ret == EVENTS_BOTS_DROP || slice_equal(text, SLICE("count"));
+}
+
+static bool read_dedupe(const struct params *params, bool *ret)
+{
+    struct slice text;
+    *ret = params_get(params, "dedupe", &text);
+    return !*ret || slice_equal(text, SLICE("body"));
+}
+
+/* False: the response says why. */
+static bool read_params(
+    struct http_exchange *exchange, const struct params *params, struct events_query *query)
+{
+    if (!params_flag(params, "strict", &query->strict)) {
+        return query_refuse(exchange, "strict", PARAMS_FLAG_DETAIL);
+    }
+    if (!read_bots(params, &query->bots)) {
+        return query_refuse(exchange, "bots", "must be drop or count");
+    }
+    if (!read_dedupe(params, &query->key_of_body)) {
+        return query_refuse(exchange, "dedupe", "must be body");
+    }
+    return true;
+}
+
+bool events_query_read(struct http_exchange *exchange, struct events_query *ret)
+{
+    struct params params = {0};
+    *ret = (struct events_query){0};
+    if (!read_form(exchange, &ret->form)) {
+        return false;
+    }
+    if (exchange->request.query.n == 0) {
+        return true;
+    }
+    bool ok = query_read(exchange, specs, sizeof(specs) / sizeof(specs[0]), &params) &&
+              read_params(exchange, &params, ret);
+    params_release(&params);
+    return ok;
+}
+
+uint64_t events_query_how(const struct events_query *query)
+{
+    return (query->form == EVENT_BODY_NDJSON ? 1u : 0u) | (query->strict ? 2u : 0u) |
+           (unsigned)query->bots << 2;
+}
+
+struct event_rules events_query_rules(
+    const struct events_query *query, const struct app *app, int64_t now_s)
+{
+    bool drops =
+        query->bots == EVENTS_BOTS_DROP || (query->bots == EVENTS_BOTS_DEFAULT && app->drop_robots);
+    return (struct event_rules){
+        .now_s = now_s,
+        .latest_s = now_s + app->max_future_s,
+        .oldest_s = storage_oldest_s(app->storage, now_s),
+        .max_events = app->max_events,
+        .needs_time = query->key_of_body,
+        .robots = drops ? app->robots : NULL,
+        .ignored = app->ignored,
+        .n_ignored = app->n_ignored,
+        .sites = app->only_declared_sites ? &app->sites : NULL,
+    };
+}

@@ -1,0 +1,36 @@
+/* events_query.h - how the body of POST /events is to be read: its type, and the parameters.
+ *
+ * Layer: handlers.  Thread-safe: no state.
+ *
+ *     strict=1           one bad event rejects the whole request
+ *     bots=drop|count    what becomes of the page views of known robots; else as --bots says
+ *     dedupe=body        the body is the request's Idempotency-Key
+ */
+#ifndef HANDLERS_INGEST_EVENTS_QUERY_H
+#define HANDLERS_INGEST_EVENTS_QUERY_H
+
+#include "handlers/http/http.h"
+#include "handlers/ingest/event_json.h"
+#include "storage/base/compiler.h"
+
+enum events_bots { EVENTS_BOTS_DEFAULT, EVENTS_BOTS_DROP, EVENTS_BOTS_COUNT };
+
+struct events_query {
+    enum event_body form;
+    bool strict;
+    bool key_of_body;
+    enum events_bots bots;
+};
+
+/* Read Content-Type and the query.  False: the response is a 400, 415 or 503. */
+bool events_query_read(struct http_exchange *exchange, struct events_query *ret) MUST_CHECK;
+
+/* All that decides what becomes of a body, as one number: with the body it makes a digest.  An
+ * option that SIGHUP may change is no part of it, so that a retry stays a retry. */
+uint64_t events_query_how(const struct events_query *query) MUST_CHECK;
+
+/* The rules for events that arrive at @now_s. */
+struct event_rules events_query_rules(
+    const struct events_query *query, const struct app *app, int64_t now_s);
+
+#endif

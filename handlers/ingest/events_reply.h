@@ -1,0 +1,25 @@
+/* events_reply.h - the answers of POST /events that tell what became of its events.
+ *
+ * Layer: handlers.  Thread-safe: no state.  The functions cannot fail: without memory the answer is
+ * a 503, or a status with an empty body.
+ */
+#ifndef HANDLERS_INGEST_EVENTS_REPLY_H
+#define HANDLERS_INGEST_EVENTS_REPLY_H
+
+#include "handlers/http/http.h"
+#include "handlers/ingest/event_json.h"
+
+/* 202 {"accepted","rejected","errors"}, and "dropped","dropped_total" where events were dropped. */
+void events_reply_accepted(struct http_response *response, const struct event_batch *batch);
+
+/* 422: no event is acceptable, or one is not and takes the others with it. */
+void events_reply_rejected(
+    struct http_response *response, const struct event_batch *batch, bool strict);
+
+/* 400: the body is no JSON. */
+void events_reply_malformed(struct http_response *response, const struct event_batch *batch);
+
+/* 403: the token is not for @site. */
+void events_reply_forbidden(struct http_response *response, struct slice site);
+
+#endif
