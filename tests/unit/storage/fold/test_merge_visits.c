@@ -23,6 +23,7 @@ static struct row row_of(const char *site, int64_t at_s, uint32_t visitor)
         .site = slice_of(site),
         .page = SLICE("/"),
         .site_hash = site_hash,
+        .is_view = true,
         .has_visitor = true};
     memcpy(row.visitor.bytes, &site_hash, sizeof(site_hash));
     memcpy(row.visitor.bytes + 8, &visitor, sizeof(visitor));
