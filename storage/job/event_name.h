@@ -4,8 +4,8 @@
  *
  * A named event ("signup") is counted in the tables that pages have, under its name behind a mark.
  * The mark is a control character, and no page has one.  So the two cannot be taken for each other:
- * whatever lists names tells them apart by the first byte.  In Redis the mark stands in the keys and
- * fields where a page would stand (schema/key.h).
+ * whatever lists names tells them apart by the first byte.  In Redis the mark stands in the keys
+ * and fields where a page would stand (schema/key.h).
  */
 #ifndef STORAGE_JOB_EVENT_NAME_H
 #define STORAGE_JOB_EVENT_NAME_H

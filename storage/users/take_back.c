@@ -1,7 +1,8 @@
 /* take_back.c - one bit is taken back: that a user did an action on a day.
  *
- * A fold that is under way may have read the bit, or know from before that it is set.  The script
- * changes the state of the partition, so the transaction of such a fold is void and begins again. */
+ * A fold may know from before that the bit is set, and then would not set the bit again.  The
+ * script changes the generation of the partition's users, by which folds see that they must ask
+ * again. */
 #include "storage/redis/resp.h"
 #include "storage/users/bitmaps.h"
 
