@@ -291,7 +291,7 @@ def test_preflights(http, start_tallyd, redis):
     allowed = cors(response)
     assert (allowed["allow-origin"], allowed["allow-methods"]) == ("https://a.example", "POST")
     assert "content-type" in allowed["allow-headers"].lower() and "authorization" in allowed["allow-headers"].lower()
-    assert cors(http.request("OPTIONS", "/users/u/activity", headers=PREFLIGHT))["allow-methods"] == "GET, HEAD"
+    assert cors(http.request("OPTIONS", "/users/u/activity", headers=PREFLIGHT))["allow-methods"] == "GET, HEAD, DELETE"
     assert http.request("OPTIONS", "/nothing", headers=PREFLIGHT).status == 404
     assert "allow-origin" not in cors(http.request("OPTIONS", "/events", headers={**PREFLIGHT, "Origin": "https://c.example"}))
     assert http.request("OPTIONS", "/events").status == 405  # no preflight
