@@ -15,8 +15,8 @@ PACKAGES_BUILD = gcc libc6-dev libmicrohttpd-dev libjansson-dev libhiredis-dev l
 PACKAGES_RUN = redis-server tzdata
 PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-pytest-xdist python3-yaml python3-jsonschema libfaketime curl openssl \
   clang-format clang-tidy cppcheck clang libclang-rt-14-dev spin
-# What a test skips, with a word, where it is missing: a browser for the dashboard, a Prometheus.
-PACKAGES_LOOK = chromium chromium-driver python3-selenium prometheus
+# What a test skips, with a word, where it is missing: a browser for the dashboard, a Prometheus, Node for its client.
+PACKAGES_LOOK = chromium chromium-driver python3-selenium prometheus nodejs
 
 # ---- how it is built -------------------------------------------------------------------------------
 CFLAGS_WARN = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
@@ -50,7 +50,7 @@ $(B)/tallyd: $(OBJ)
 	$(V)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 
 # tests/lib/stand_in.h: a test may put its own clock and Redis in the place of these.
-UNIT_WRAP = $(foreach f,monotonic_us monotonic_ms redis_ask redis_ask_all redis_limit_silence session_open session_close \
+UNIT_WRAP = $(foreach f,monotonic_us monotonic_ms redis_ask redis_ask_all redis_limit_silence session_open session_close session_lost \
   transaction_run,-Wl,--wrap=$(f))
 
 $(B)/unit-tests: $(UNIT_OBJ) $(LIB_OBJ)
@@ -166,13 +166,17 @@ BINDIR ?= $(PREFIX)/bin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 DOCDIR ?= $(PREFIX)/share/doc/tallyd
 DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/OPTIONS.md deploy/METRICS.md deploy/redis.conf deploy/nginx.conf \
-  deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml deploy/tallyd.conf \
+  deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml deploy/nginx-mirror.conf deploy/tallyd.conf \
+  deploy/vector.yaml deploy/fluent-bit.conf deploy/fluent-bit-parsers.conf \
+  $(shell find deploy/clients -type f ! -path '*/__pycache__/*' | sort) \
   deploy/prometheus/prometheus.yml deploy/prometheus/tallyd.rules.yml deploy/prometheus/tallyd.rules.test.yml \
   deploy/screenshots/dashboard-light.png deploy/screenshots/dashboard-dark-narrow.png $(shell find deploy/grafana -type f | sort) \
   deploy/backup.sh deploy/Dockerfile deploy/compose.yaml deploy/kubernetes/tallyd.yaml deploy/kubernetes/redis.yaml \
   deploy/kubernetes/kustomization.yaml deploy/demo.sh deploy/demo.py
 
-# The directories go into the unit file, where other characters would have to be escaped.
+UNITS = tallyd.service tallyd-follow@.service
+
+# The directories go into the unit files, where other characters would have to be escaped.
 plain = for d in "$(BINDIR)" "$(UNITDIR)" "$(DOCDIR)"; do case "$$d" in \
     [!/]*|""|*[!A-Za-z0-9/._+-]*) \
       echo "PREFIX (BINDIR, UNITDIR, DOCDIR) must begin with / and have letters, digits and / . _ + - only: $$d" >&2; \
@@ -182,16 +186,17 @@ install: $(B)/tallyd
 	@$(plain)
 	install -D -m 755 $(B)/tallyd "$(DESTDIR)$(BINDIR)/tallyd"
 	@install -d "$(DESTDIR)$(UNITDIR)"
-	sed -e 's|^ExecStart=/usr/bin/|ExecStart=$(BINDIR)/|' -e 's|file:/usr/share/doc/tallyd/|file:$(DOCDIR)/|' \
-	  deploy/tallyd.service >"$(DESTDIR)$(UNITDIR)/tallyd.service"
-	@chmod 644 "$(DESTDIR)$(UNITDIR)/tallyd.service"
+	for u in $(UNITS); do \
+	  sed -e 's|^ExecStart=/usr/bin/|ExecStart=$(BINDIR)/|' -e 's|file:/usr/share/doc/tallyd/|file:$(DOCDIR)/|' \
+	    deploy/$$u >"$(DESTDIR)$(UNITDIR)/$$u" && chmod 644 "$(DESTDIR)$(UNITDIR)/$$u" || exit 1; done
 	@for f in $(DOCS); do install -D -m 644 $$f "$(DESTDIR)$(DOCDIR)/$$f" || exit 1; done
 	@echo "  installed below $(DESTDIR)$(PREFIX)"
 
 # What install has put there, and no data.
 uninstall:
 	@$(plain)
-	rm -f "$(DESTDIR)$(BINDIR)/tallyd" "$(DESTDIR)$(UNITDIR)/tallyd.service"
+	rm -f "$(DESTDIR)$(BINDIR)/tallyd"
+	for u in $(UNITS); do rm -f "$(DESTDIR)$(UNITDIR)/$$u"; done
 	@for f in $(DOCS); do rm -f "$(DESTDIR)$(DOCDIR)/$$f"; done
 	@[ ! -d "$(DESTDIR)$(DOCDIR)" ] || find "$(DESTDIR)$(DOCDIR)" -depth -type d -empty -delete
 
@@ -312,7 +317,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_CC = clang -std=c11 -D_GNU_SOURCE -I. -O1 -g -ffp-contract=off \
   -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 FUZZED := storage/time/zone.c storage/time/zone_rule.c storage/time/zone_file.c storage/time/bucket.c storage/sketch/bloom.c storage/sketch/hll.c storage/sketch/hll_simd.c \
-  $(wildcard handlers/ingest/event_*.c) handlers/text/json_scan.c handlers/text/json_text.c handlers/text/check.c handlers/reply/json_memory.c handlers/grafana/names.c handlers/limit/limit_json.c handlers/ingest/plausible_event.c storage/job/limit.c handlers/text/params.c handlers/text/timestamp.c handlers/text/utf8.c handlers/text/network.c handlers/text/robots.c handlers/access/declared_site.c $(wildcard service/formats/*.c) \
+  $(wildcard handlers/ingest/event_*.c) handlers/text/json_scan.c handlers/text/json_text.c handlers/text/check.c handlers/reply/json_memory.c handlers/grafana/names.c handlers/limit/limit_json.c handlers/ingest/plausible_event.c storage/job/limit.c service/options/limit_option.c service/options/option_value.c handlers/text/params.c handlers/text/timestamp.c handlers/text/utf8.c handlers/text/network.c handlers/text/robots.c handlers/text/url.c handlers/ingest/segment_json.c handlers/access/declared_site.c $(wildcard service/formats/*.c) service/client/follow_state.c \
   $(addprefix storage/,log/chunk.c log/entry.c redis/reply.c schema/identity.c schema/partition.c base/arena.c base/buffer.c base/index.c) \
   $(addprefix storage/,cluster/slot_map.c cluster/redirect.c cluster/view.c redis/address.c) tests/lib/reply_notation.c
 FUZZED_OBJ := $(FUZZED:%.c=$(B)/fuzz/obj/%.o)

@@ -25,6 +25,8 @@
         ROUTE_INGEST | ROUTE_BEACON | ROUTE_GIF | ROUTE_GUARDED)                                   \
     WAITS(HTTP_POST, "/api/event", "postPlausibleEvent", plausible_start, plausible_finish,        \
         ROUTE_BODY | ROUTE_INGEST | ROUTE_BEACON | ROUTE_GUARDED)                                  \
+    WAITS(HTTP_POST, "/v1/{call}", "postSegment", segment_start, segment_finish,                   \
+        ROUTE_BODY | ROUTE_INGEST | ROUTE_GUARDED | ROUTE_BASIC)                                   \
     REPLIES(HTTP_GET, "/tally.js", "getScript", tally_js_start, ROUTE_PUBLIC)                      \
     /* counts/ */                                                                                  \
     WAITS(HTTP_GET, "/uv", "getUv", uv_start, counts_finish, 0)                                    \
@@ -58,6 +60,8 @@
     WAITS(HTTP_GET, "/active", "getActive", active_start, active_finish, 0)                        \
     WAITS(HTTP_GET, "/active/users", "getActiveUsers", active_users_start, active_users_finish, 0) \
     WAITS(HTTP_GET, "/retention", "getRetention", retention_start, retention_finish, 0)            \
+    WAITS(HTTP_GET, "/funnel", "getFunnel", funnel_start, funnel_finish, 0)                        \
+    WAITS(HTTP_GET, "/frequency", "getFrequency", frequency_start, frequency_finish, 0)            \
     WAITS(HTTP_GET, "/users/{user}/activity", "getUserActivity", user_activity_start,              \
         user_activity_finish, 0)                                                                   \
     WAITS(HTTP_DELETE, "/users/{user}/activity", "deleteUserActivity", take_back_start,            \

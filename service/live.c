@@ -49,7 +49,7 @@ static bool make_policies(struct live *live)
     for (size_t i = 0; i < o->n_entries; i++) {
         const struct option_entry *entry = &o->entries[i];
         if (entry->family == &option_families[OPTION_FAMILY_POLICY] &&
-            limit_option_policy(entry->value, &live->policies[n].limit) == NULL) {
+            limit_option_policy(entry->value, &live->policies[n]) == NULL) {
             live->policies[n].name = live->policy_names[n] = slice_of(entry->name);
             n++;
         }

@@ -34,9 +34,10 @@ struct readers {
 /* Connect unless connected; within the job's deadline. */
 static bool connect_for(struct reader *r, const struct storage_job *job)
 {
-    if (r->session.redis != NULL) {
+    if (session_is_current(&r->session)) {
         return true;
     }
+    session_close(&r->session);
     int64_t deadline_ms = monotonic_ms() + CONNECT_MS;
     char error[160];
     if (job->deadline_ms < deadline_ms) {
@@ -68,12 +69,19 @@ static enum storage_err run_job_once(
         err = operation->run(r, job, ret_lost);
     }
     if (*ret_lost) {
-        session_close(&r->session);
+        session_lost(&r->session);
     }
     if (err == STORAGE_OOM) {
         core_write_failed(r->core, err);
     }
     return err;
+}
+
+/* Is it worth another attempt?  Of several servers one that is not ready (LOADING, CLUSTERDOWN) may
+ * be replaced soon, as one that was lost. */
+static bool may_come_back(const struct reader *r, enum storage_err err, bool lost)
+{
+    return lost || (err == STORAGE_DOWN && r->core->topology != NULL);
 }
 
 /* A lost connection is tried again, for as long as Redis is expected back.  An operation that must
@@ -85,8 +93,8 @@ static enum storage_err run_job(struct readers *readers, struct reader *r, struc
         bool lost = false;
         enum storage_err err = run_job_once(operation, r, job, &lost);
         int64_t now_ms = monotonic_ms();
-        if (!lost || !operation->again || now_ms + RETRY_MS >= job->deadline_ms ||
-            atomic_load(&r->core->refusing)) {
+        if (!may_come_back(r, err, lost) || !operation->again ||
+            now_ms + RETRY_MS >= job->deadline_ms || atomic_load(&r->core->refusing)) {
             return err;
         }
         pthread_mutex_lock(&readers->lock);
@@ -220,6 +228,11 @@ static void *reader_main(void *argument)
 {
     struct readers *readers = argument;
     struct reader r = {.core = readers->core};
+    const struct redis_look none = {NULL, NULL};
+    if (readers->core->url.kind == REDIS_CLUSTER) {
+        dispatcher_init(&r.dispatcher, readers->core, &none, SILENCE_MS);
+        r.session.dispatcher = &r.dispatcher;
+    }
     struct storage_job *job;
     struct storage_job *same;
     while ((job = next_job(readers, &same)) != NULL) {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "storage/base/clock.h"
-#include "storage/core/core.h"
+#include "storage/core/server.h"
 #include "storage/fold/fold.h"
 #include "storage/hot/hot_pages.h"
 #include "storage/limit/guard.h"
@@ -17,7 +17,6 @@
 #include "storage/read/cache.h"
 #include "storage/operations.h"
 #include "storage/readers.h"
-#include "storage/redis/resolver.h"
 #include "storage/rollup/rollup.h"
 #include "storage/schema/settings.h"
 #include "storage/seen/fold.h"
@@ -74,17 +73,6 @@ static bool load_zones(
     return true;
 }
 
-/* Remember where Redis is.  A host gets a resolver, because a look-up of its name may take long. */
-static bool set_endpoint(struct storage *s, const char *url)
-{
-    struct redis_endpoint *endpoint = &s->core.endpoint;
-    if (!redis_endpoint_parse(url, endpoint)) {
-        return false;
-    }
-    endpoint->resolver = endpoint->host[0] != '\0' ? resolver_new(endpoint->host, NULL) : NULL;
-    return true;
-}
-
 static void entry_arrived(void *data)
 {
     struct storage *s = data;
@@ -128,14 +116,11 @@ static bool storage_start(
         *ret_error = "libsodium cannot be used: it found no source of random numbers";
         return false;
     }
-    if (!set_endpoint(s, config->redis_url)) {
-        *ret_error = "the Redis URL is not one of redis://[user:pass@]host:port[/db] or unix:/path";
-        return false;
-    }
-    if (!load_zones(s, config, ret_error)) {
-        return false;
-    }
     partitions_make(config->partitions, &s->core.partitions);
+    if (!servers_start(&s->core, config->redis_url, ret_error) ||
+        !load_zones(s, config, ret_error)) {
+        return false;
+    }
     settings_print(
         config->partitions, &config->retention, site_zones_digest(&s->core.sites), s->core.cfg);
     *ret_error = "threads could not be started, or no memory";
@@ -159,7 +144,6 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     s->core.config = *config;
     s->core.config.redis_url = NULL;  /* the endpoint has what is needed */
     s->core.config.site_zones = NULL; /* so has core.sites */
-    s->core.one_node = true;
     core_init(&s->core);
     unfolded_init(&s->unfolded, &s->core.stats);
     if (!storage_start(s, config, ret_error)) {
@@ -410,6 +394,7 @@ void storage_close(struct storage *s)
     }
     cache_free(s->core.cache);
     unfolded_release(&s->unfolded);
+    servers_stop(&s->core);
     core_release(&s->core);
     hot_pages_free(s->hot);
     zone_store_free(s->zones);

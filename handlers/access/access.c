@@ -60,9 +60,12 @@ bool access_has_site(const struct http_exchange *exchange, struct slice site)
 
 bool access_tokenless(const struct route *route, const struct http_exchange *exchange)
 {
-    return (route->flags & ROUTE_BEACON) != 0 && exchange->app->sites.any_origins &&
-           exchange->request.fields[FIELD_AUTHORIZATION].p == NULL &&
-           page_origin(&exchange->request).n > 0;
+    if (exchange->request.fields[FIELD_AUTHORIZATION].p != NULL) {
+        return false;
+    }
+    return (route->flags & ROUTE_BASIC) != 0 ||
+           ((route->flags & ROUTE_BEACON) != 0 && exchange->app->sites.any_origins &&
+               page_origin(&exchange->request).n > 0);
 }
 
 static bool site_by_origin(struct http_exchange *exchange, struct slice name)

@@ -46,8 +46,9 @@ unsigned access_needed(const struct route *route, bool open_too) MUST_CHECK;
 /* "ingest", "read", "admin". */
 const char *access_scope_name(enum access_scope scope);
 
-/* May the request go on without a token, to be judged by access_site()?  Its route is one of the
- * browsers', some site has origins, and the request says which page it comes from. */
+/* May the request go on without a token?  Its body may have the token (ROUTE_BASIC).  Or its route
+ * is one of the browsers', some site has origins, and the request says which page it comes from;
+ * then access_site() judges. */
 bool access_tokenless(const struct route *route, const struct http_exchange *exchange) MUST_CHECK;
 
 /* May the exchange's token touch @site?  Where no tokens are in use everybody may; a token that is

@@ -1,4 +1,4 @@
-/* client.h - whose address a request comes from, also behind proxies.
+/* client.h - whose address a request comes from, also behind proxies, and what was asked of them.
  *
  * Layer: handlers, pure.  Thread-safe.
  *
@@ -19,5 +19,11 @@
 /* The client's address: the peer's, or what the peer says if the peer is one of app->trusted.  The
  * length is 0 where there is no address (a unix socket). */
 struct event_address client_address(const struct http_exchange *exchange);
+
+/* The path of the request that a trusted proxy mirrors here: X-Original-URI (nginx by convention),
+ * else X-Forwarded-Uri (Traefik, Caddy), as it was written, without its query.  Empty: the peer is
+ * not one of app->trusted, or it does not say, or the field is there twice, so that one of the two
+ * may be a stranger's. */
+struct slice client_mirrored_path(const struct http_exchange *exchange);
 
 #endif

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "handlers/text/url.h"
+
 static int compare(const void *name, const void *site)
 {
     return slice_compare(*(const struct slice *)name, ((const struct declared_site *)site)->name);
@@ -14,28 +16,17 @@ const struct declared_site *declared_site_find(
     return sites->n == 0 ? NULL : bsearch(&name, sites->at, sites->n, sizeof(*sites->at), compare);
 }
 
-/* The scheme, and the authority without the scheme's own port, of @url.  False: it has none. */
-static bool split(struct slice url, struct slice *ret_scheme, struct slice *ret_authority)
+/* The authority of @url without the scheme's own port. */
+static struct slice without_port(const struct url *url)
 {
-    const char *mark = url.n >= 3 ? memmem(url.p, url.n, "://", 3) : NULL;
-    if (mark == NULL) {
-        return false;
+    struct slice authority = url->authority;
+    struct slice port = slice_equal(url->scheme, SLICE("https"))  ? SLICE(":443")
+                        : slice_equal(url->scheme, SLICE("http")) ? SLICE(":80")
+                                                                  : SLICE("");
+    if (authority.n > port.n && memcmp(authority.p + authority.n - port.n, port.p, port.n) == 0) {
+        authority.n -= port.n;
     }
-    struct slice scheme = {url.p, (size_t)(mark - url.p)};
-    struct slice rest = {mark + 3, url.n - scheme.n - 3};
-    size_t n = 0;
-    while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?' && rest.p[n] != '#') {
-        n++;
-    }
-    struct slice port = slice_equal(scheme, SLICE("https"))  ? SLICE(":443")
-                        : slice_equal(scheme, SLICE("http")) ? SLICE(":80")
-                                                             : SLICE("");
-    if (n > port.n && memcmp(rest.p + n - port.n, port.p, port.n) == 0) {
-        n -= port.n;
-    }
-    *ret_scheme = scheme;
-    *ret_authority = (struct slice){rest.p, n};
-    return true;
+    return authority;
 }
 
 static bool same(struct slice a, struct slice b)
@@ -45,13 +36,13 @@ static bool same(struct slice a, struct slice b)
 
 bool declared_site_has_origin(const struct declared_site *site, struct slice origin)
 {
-    struct slice scheme, authority, own_scheme, own_authority;
-    if (!split(origin, &scheme, &authority)) {
+    struct url page, own;
+    if (!url_split(origin, &page)) {
         return false;
     }
     for (size_t i = 0; i < site->n_origins; i++) {
-        if (split(site->origins[i], &own_scheme, &own_authority) && same(scheme, own_scheme) &&
-            same(authority, own_authority)) {
+        if (url_split(site->origins[i], &own) && same(page.scheme, own.scheme) &&
+            same(without_port(&page), without_port(&own))) {
             return true;
         }
     }

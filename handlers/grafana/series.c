@@ -19,11 +19,11 @@
 
 struct series_state {
     struct grafana_query query;
-    size_t next;                /* the target whose job is, or will be, under way */
-    json_t *answer;             /* of the targets before that one */
-    size_t n_points;            /* in the answer */
-    bool coarser;               /* the target's step is the one that storage said would work */
-    struct activity_days *sets; /* owned: of the target at hand, where it asks for days */
+    size_t next;               /* the target whose job is, or will be, under way */
+    json_t *answer;            /* of the targets before that one */
+    size_t n_points;           /* in the answer */
+    bool coarser;              /* the target's step is the one that storage said would work */
+    struct activity_set *sets; /* owned: of the target at hand, where it asks for days */
     struct activity_count *counts;
     size_t n_sets;
 };
@@ -169,8 +169,8 @@ static bool make_sets(struct http_exchange *exchange, struct grafana_target *tar
         return false;
     }
     for (size_t i = 0; i < state->n_sets; i++) {
-        state->sets[i] = (struct activity_days){
-            .first = first + (int64_t)(i * every), .n = target->whole_window ? n : 1};
+        state->sets[i] = (struct activity_set){.n_actions = 1,
+            .days = {.first = first + (int64_t)(i * every), .n = target->whole_window ? n : 1}};
         state->counts[i] = (struct activity_count){.a = (uint32_t)i, .b = (uint32_t)i};
     }
     if (every > 1 && !target->whole_window) {
@@ -195,9 +195,11 @@ static enum handler_result ask_days(struct http_exchange *exchange)
     }
     exchange->job.op = STORAGE_ACTIVITY;
     exchange->job.u.activity = (struct activity_job){
-        .who = {.site = target->site, .actions = &target->action, .n_actions = 1},
-        .sets = state->sets,
-        .n_sets = state->n_sets,
+        .asked = {.site = target->site,
+            .actions = &target->action,
+            .n_actions = 1,
+            .sets = state->sets,
+            .n_sets = state->n_sets},
         .counts = state->counts,
         .n_counts = state->n_sets,
     };
@@ -257,7 +259,8 @@ static void take_days(struct http_exchange *exchange, struct grafana_target *tar
     const struct zone *zone = storage_site_zone(exchange->app->storage, target->site);
     json_t *points = json_array();
     for (size_t i = 0; i < state->n_sets; i++) {
-        int64_t day = state->sets[i].first + (target->whole_window ? (int64_t)state->sets[i].n : 0);
+        int64_t day =
+            state->sets[i].days.first + (target->whole_window ? (int64_t)state->sets[i].days.n : 0);
         add_point(points, target->table, zone_first_at(zone, day * DAY_S), state->counts[i].users);
     }
     add_series(state, target, points);

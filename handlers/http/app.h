@@ -27,6 +27,7 @@
     X(dropped_ignored, "tallyd_events_dropped_total", "{reason=\"ignored\"}", NULL)                \
     X(dropped_prefetch, "tallyd_events_dropped_total", "{reason=\"prefetch\"}", NULL)              \
     X(dropped_dnt, "tallyd_events_dropped_total", "{reason=\"dnt\"}", NULL)                        \
+    X(dropped_custom, "tallyd_events_dropped_total", "{reason=\"custom\"}", NULL)                  \
     X(dropped_engagement, "tallyd_events_dropped_total", "{reason=\"engagement\"}", NULL)          \
     X(rejected_malformed, "tallyd_requests_rejected_total", "{reason=\"malformed\"}",              \
         "Requests with page views that were not answered 202, by reason: nothing of them was "     \
@@ -42,10 +43,15 @@ struct app_stats {
 #undef X
 };
 
-/* A limit with a name. */
+#define LIMIT_TEXT_SIZE 128
+
+/* Limits with a name, and each part in the configuration's words: NUL-terminated, one blank between
+ * two words, nothing that JSON would escape. */
 struct limit_policy {
     struct slice name;
-    struct limit limit;
+    struct limit_set set;
+    char limit_text[LIMIT_SET_MAX][LIMIT_TEXT_SIZE];
+    char penalty_text[LIMIT_TEXT_SIZE];
 };
 
 /* The sites that the configuration names, in the order of slice_compare(): see

@@ -27,9 +27,11 @@ enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE };
     X(FIELD_AUTHORIZATION, "authorization")                                                        \
     X(FIELD_CONTENT_TYPE, "content-type")                                                          \
     X(FIELD_DNT, "dnt")                                                                            \
+    X(FIELD_FORWARDED_URI, "x-forwarded-uri")                                                      \
     X(FIELD_IDEMPOTENCY_KEY, "idempotency-key")                                                    \
     X(FIELD_IF_NONE_MATCH, "if-none-match")                                                        \
     X(FIELD_ORIGIN, "origin")                                                                      \
+    X(FIELD_ORIGINAL_URI, "x-original-uri")                                                        \
     X(FIELD_REFERER, "referer")                                                                    \
     X(FIELD_REQUEST_HEADERS, "access-control-request-headers")                                     \
     X(FIELD_REQUEST_METHOD, "access-control-request-method")                                       \
@@ -92,7 +94,10 @@ struct http_exchange {
     const struct app *app;
     const struct access *access; /* NULL: no tokens are in use, or the route needs none */
     bool tokenless; /* tokens are in use, and none was shown: where the request comes from says
-                       which sites it may touch; see access.h */
+                       which sites it may touch (see access.h), or its body has the token */
+    /* Not NULL where tokenless: judge the token of the body.  False: the response is a 401 or 403.
+     */
+    bool (*show_token)(struct http_exchange *exchange, struct slice token);
     struct http_request request;
     struct http_response response;
     struct storage_job job; /* to submit it: fill it and return HANDLER_WAIT */
@@ -118,10 +123,11 @@ enum handler_result {
 #define ROUTE_OPEN   16u /* none, unless --metrics-token asks for one: about the process */
 #define ROUTE_PUBLIC 32u /* never one: what a browser loads by itself */
 
-#define ROUTE_BEACON  64u  /* browsers send page views here: see cors.h */
-#define ROUTE_GIF     128u /* every answer is an image: see pixel.h */
-#define ROUTE_SLASH   256u /* the path may end with a slash, too */
-#define ROUTE_GUARDED 512u /* page views come in here: see ingest_guard.h */
+#define ROUTE_BEACON  64u   /* browsers send page views here: see cors.h */
+#define ROUTE_GIF     128u  /* every answer is an image: see pixel.h */
+#define ROUTE_SLASH   256u  /* the path may end with a slash, too */
+#define ROUTE_BASIC   1024u /* the token may be the user name of Basic, or stand in the body */
+#define ROUTE_GUARDED 512u  /* page views come in here: see ingest_guard.h */
 
 /* One endpoint. */
 struct route {

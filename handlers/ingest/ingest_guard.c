@@ -14,7 +14,7 @@ static void refuse(struct http_exchange *exchange, const struct limit_state *sta
 {
     const struct app *app = exchange->app;
     (void)atomic_fetch_add_explicit(&app->stats->rejected_limited, 1, memory_order_relaxed);
-    limit_reply_refused(&exchange->response, LIMIT_NAME_GUARD, &app->guard_limit, state);
+    limit_reply_refused(&exchange->response, LIMIT_NAME_GUARD, &app->guard_limit, state, NULL);
 }
 
 /* Whose limit it is, where that does not depend on the events: an address, or a token's name. */
@@ -193,7 +193,7 @@ bool ingest_guard_foretell(struct http_exchange *exchange, const struct event *e
             app->guard_by == GUARD_SITE ? events[i].site : who(exchange, &address), &state);
     }
     if (closed) {
-        limit_reply_refused(&exchange->response, LIMIT_NAME_GUARD, &app->guard_limit, &state);
+        limit_reply_refused(&exchange->response, LIMIT_NAME_GUARD, &app->guard_limit, &state, NULL);
     } else {
         ingest_guard_tell(exchange, events, n);
     }

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "handlers/access/client.h"
 #include "handlers/http/app.h"
 #include "handlers/ingest/beacon.h"
 #include "handlers/reply/problem.h"
@@ -71,6 +72,17 @@ static bool read_query(struct http_exchange *exchange, struct params *params)
     return false;
 }
 
+/* The page that the query names; else that of the request which a trusted proxy mirrors here. */
+static bool find_page(
+    struct http_exchange *exchange, const struct params *params, struct slice *ret_page)
+{
+    if (params_get(params, "page", ret_page)) {
+        return true;
+    }
+    *ret_page = client_mirrored_path(exchange);
+    return ret_page->n > 0;
+}
+
 /* Read the event.  The rules are those of POST /events, and so is the 422. */
 static bool read_event(
     struct http_exchange *exchange, const struct params *params, struct event *event)
@@ -78,8 +90,8 @@ static bool read_event(
     const char *fault = NULL;
     const char *name = "page";
     *event = (struct event){.site = EVENT_SITE_DEFAULT};
-    fault =
-        params_get(params, name, &event->page) ? event_check_page(event->page) : "page is required";
+    fault = find_page(exchange, params, &event->page) ? event_check_page(event->page)
+                                                      : "page is required";
     if (fault == NULL && params_get(params, "user", &event->user)) {
         name = "user";
         fault = event_check_user(event->user);

@@ -6,6 +6,7 @@
 #include "handlers/reply/json_body.h"
 #include "handlers/reply/json_memory.h"
 #include "handlers/text/check.h"
+#include "handlers/text/url.h"
 #include "storage/job/event_name.h"
 
 static const json_t *member(const json_t *object, const char *name, const char *short_name)
@@ -19,46 +20,26 @@ static bool is_on(const json_t *value)
     return json_is_true(value) || (json_is_integer(value) && json_integer_value(value) == 1);
 }
 
-/* How many bytes @url has before its path; 0: the URL is not absolute. */
-static size_t path_at(struct slice url)
-{
-    size_t i = 0;
-    while (i < url.n && url.p[i] != ':' && url.p[i] != '/' && url.p[i] != '?' && url.p[i] != '#') {
-        i++;
-    }
-    if (i == 0 || url.n - i < 3 || memcmp(url.p + i, "://", 3) != 0) {
-        return 0;
-    }
-    i += 3;
-    while (i < url.n && url.p[i] != '/' && url.p[i] != '?' && url.p[i] != '#') {
-        i++;
-    }
-    return i;
-}
-
 /* Append @text to the event's bytes, which have room.  Returns the copy. */
 static struct slice put(char **to, struct slice text)
 {
     struct slice copy = {*to, text.n};
-    memcpy(*to, text.p, text.n);
-    *to += text.n;
+    if (text.n > 0) {
+        memcpy(*to, text.p, text.n);
+        *to += text.n;
+    }
     return copy;
 }
 
-static const char *read_page(struct slice url, bool with_fragment, struct slice *ret, char **to)
+static const char *read_page(struct slice text, bool with_fragment, struct slice *ret, char **to)
 {
-    size_t at = path_at(url);
-    size_t end = at;
-    if (at == 0) {
+    struct url url;
+    if (!url_split(text, &url)) {
         return "must be an absolute URL";
     }
-    while (end < url.n && url.p[end] != '?' && url.p[end] != '#') {
-        end++;
-    }
-    const char *mark = end < url.n ? memchr(url.p + end, '#', url.n - end) : NULL;
-    *ret = end > at ? put(to, (struct slice){url.p + at, end - at}) : put(to, SLICE("/"));
-    if (with_fragment && mark != NULL) {
-        ret->n += put(to, (struct slice){mark, url.n - (size_t)(mark - url.p)}).n;
+    *ret = put(to, url.path.n > 0 ? url.path : SLICE("/"));
+    if (with_fragment) {
+        ret->n += put(to, url.fragment).n;
     }
     return event_check_page(*ret) == NULL
                ? NULL

@@ -87,20 +87,16 @@ void limit_reply_headers(struct http_response *response, struct slice name,
 }
 
 void limit_reply_refused(struct http_response *response, struct slice name,
-    const struct limit *limit, const struct limit_state *state)
+    const struct limit *limit, const struct limit_state *state, const char *limited_by)
 {
-    problem_reply_limited(response, limit_capacity(limit), state);
+    problem_reply_limited(response, limit_capacity(limit), state, limited_by);
     limit_reply_headers(response, name, limit, state);
 }
 
-void limit_reply(struct http_response *response, struct slice name, const struct limit *limit,
-    const struct limit_state *state)
+void limit_reply_allowed(struct http_response *response, struct slice name,
+    const struct limit *limit, const struct limit_state *state)
 {
     struct line line = {.n = 0};
-    if (!state->allowed) {
-        limit_reply_refused(response, name, limit, state);
-        return;
-    }
     add_number(&line, "{\"allowed\":true,\"limit\":", limit_capacity(limit));
     add_number(&line, ",\"remaining\":", state->remaining);
     add_number(&line, ",\"retry_after_s\":0,\"reset_after_s\":", limit_seconds(state->reset_us));

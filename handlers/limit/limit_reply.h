@@ -24,12 +24,13 @@ void limit_reply_headers(struct http_response *response, struct slice name,
 /* Does @response have these fields? */
 bool limit_reply_told(const struct http_response *response) MUST_CHECK;
 
-/* Answer {"allowed",..}, with 200 or 429 as @state says, and add the fields. */
-void limit_reply(struct http_response *response, struct slice name, const struct limit *limit,
-    const struct limit_state *state);
-
-/* Answer 429, and add the fields. */
-void limit_reply_refused(struct http_response *response, struct slice name,
+/* Answer 200 {"allowed",..}, and add the fields. */
+void limit_reply_allowed(struct http_response *response, struct slice name,
     const struct limit *limit, const struct limit_state *state);
+
+/* Answer 429, and add the fields.  @limited_by, which may be NULL, names what refused; nothing in
+ * the text needs an escape in JSON. */
+void limit_reply_refused(struct http_response *response, struct slice name,
+    const struct limit *limit, const struct limit_state *state, const char *limited_by);
 
 #endif

@@ -27,14 +27,27 @@ static const struct limit_policy *find_policy(const struct app *app, struct slic
     return NULL;
 }
 
-static enum handler_result ask(struct http_exchange *exchange, struct slice key,
-    struct slice policy, const struct limit *limit, int64_t cost)
+static enum handler_result ask(
+    struct http_exchange *exchange, struct slice key, const struct limit *limit, int64_t cost)
 {
     exchange->job.op = STORAGE_LIMIT;
     exchange->job.deadline_ms = exchange->request.deadline_ms;
-    exchange->job.u.limit = (struct limit_job){
-        .limit = *limit, .policy = policy, .key = key, .need = cost, .want = cost};
+    exchange->job.u.limit =
+        (struct limit_job){.limit = *limit, .key = key, .need = cost, .want = cost};
     return HANDLER_WAIT;
+}
+
+/* A policy of one limit alone is asked like a limit without a policy, which costs half as much. */
+static enum handler_result ask_policy(struct http_exchange *exchange, struct slice key,
+    const struct limit_policy *policy, int64_t cost)
+{
+    const struct limit_set *set = &policy->set;
+    enum handler_result result = ask(exchange, key, &set->limits[0], cost);
+    exchange->job.u.limit.policy = policy->name;
+    if (set->n > 1 || set->penalty.refusals > 0) {
+        exchange->job.u.limit.set = set;
+    }
+    return result;
 }
 
 /* ---- the query string ---- */
@@ -123,9 +136,9 @@ enum handler_result ratelimit_start(struct http_exchange *exchange)
                 &(struct limit_json_fault){.pointer = "/policy", .detail = "is not known"});
             return HANDLER_REPLY;
         }
-        question.limit = policy->limit;
+        return ask_policy(exchange, question.key, policy, question.cost);
     }
-    return ask(exchange, question.key, question.policy, &question.limit, question.cost);
+    return ask(exchange, question.key, &question.limit, question.cost);
 }
 
 static struct slice name_of(const struct limit_job *job)
@@ -133,15 +146,29 @@ static struct slice name_of(const struct limit_job *job)
     return job->policy.n > 0 ? job->policy : LIMIT_NAME_DEFAULT;
 }
 
+/* What refused, in the configuration's words.  NULL: the limit stood in the body. */
+static const char *limited_by(const struct app *app, const struct limit_job *job)
+{
+    const struct limit_policy *policy = job->policy.n > 0 ? find_policy(app, job->policy) : NULL;
+    if (policy == NULL) {
+        return NULL;
+    }
+    return job->state.penalised ? policy->penalty_text : policy->limit_text[job->state.strictest];
+}
+
 void ratelimit_finish(struct http_exchange *exchange)
 {
     const struct storage_job *job = &exchange->job;
+    const struct limit_job *asked = &job->u.limit;
+    const struct limit *limit = limit_job_strictest(asked);
     if (job->err != STORAGE_OK) {
         problem_from_storage(&exchange->response, job->err, job->detail);
-        return;
+    } else if (asked->state.allowed) {
+        limit_reply_allowed(&exchange->response, name_of(asked), limit, &asked->state);
+    } else {
+        limit_reply_refused(&exchange->response, name_of(asked), limit, &asked->state,
+            limited_by(exchange->app, asked));
     }
-    limit_reply(
-        &exchange->response, name_of(&job->u.limit), &job->u.limit.limit, &job->u.limit.state);
 }
 
 /* ---- GET /ratelimit/check ---- */
@@ -158,7 +185,7 @@ enum handler_result ratelimit_check_start(struct http_exchange *exchange)
         return HANDLER_REPLY;
     }
     const struct limit_policy *policy = read_policy(exchange, name);
-    return policy != NULL ? ask(exchange, key, policy->name, &policy->limit, 1) : HANDLER_REPLY;
+    return policy != NULL ? ask_policy(exchange, key, policy, 1) : HANDLER_REPLY;
 }
 
 void ratelimit_check_finish(struct http_exchange *exchange)
@@ -170,7 +197,8 @@ void ratelimit_check_finish(struct http_exchange *exchange)
         return;
     }
     reply_empty(&exchange->response, 204);
-    limit_reply_headers(&exchange->response, limit->policy, &limit->limit, &limit->state);
+    limit_reply_headers(
+        &exchange->response, limit->policy, limit_job_strictest(limit), &limit->state);
 }
 
 /* ---- DELETE /ratelimit ---- */

@@ -21,34 +21,38 @@ void date_params_release(struct date_params *p)
     *p = (struct date_params){0};
 }
 
-static bool has_action(const struct date_params *p, struct slice action)
+bool date_params_action(struct http_exchange *exchange, struct date_params *p, const char *name,
+    struct slice action, size_t *ret_at)
 {
-    for (size_t i = 0; i < p->n_actions; i++) {
-        if (slice_equal(p->actions[i], action)) {
-            return true;
-        }
+    const char *fault = event_check_action(action);
+    size_t at = 0;
+    if (fault != NULL) {
+        return query_refuse(exchange, name, fault);
     }
-    return false;
+    while (at < p->n_actions && !slice_equal(p->actions[at], action)) {
+        at++;
+    }
+    if (at == p->n_actions) {
+        p->actions[p->n_actions++] = action;
+    }
+    *ret_at = at;
+    return true;
 }
 
 static bool read_actions(struct http_exchange *exchange, struct date_params *p)
 {
-    size_t n = params_count(&p->params, "action");
-    if (n > ACTIONS_MAX) {
+    size_t ignored;
+    if (params_count(&p->params, "action") > ACTIONS_MAX) {
         return query_refuse(exchange, "action", "at most 100 actions");
     }
-    p->actions = calloc(n + 1, sizeof(*p->actions));
+    p->actions = calloc(p->params.n + 1, sizeof(*p->actions)); /* each parameter may be one */
     if (p->actions == NULL) {
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return false;
     }
     for (const struct param *at = NULL; (at = params_next(&p->params, "action", at)) != NULL;) {
-        const char *fault = event_check_action(at->value);
-        if (fault != NULL) {
-            return query_refuse(exchange, "action", fault);
-        }
-        if (!has_action(p, at->value)) {
-            p->actions[p->n_actions++] = at->value;
+        if (!date_params_action(exchange, p, "action", at->value, &ignored)) {
+            return false;
         }
     }
     if (p->n_actions == 0) {
@@ -146,9 +150,7 @@ bool date_params_window(struct http_exchange *exchange, const struct date_params
     if (to <= from) {
         return query_refuse(exchange, "to", "must be later than from");
     }
-    if ((size_t)(to - from) > ACTIVITY_PAIRS_MAX / p->n_actions) {
-        problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "from",
-            "at most %d days, all actions taken together", ACTIVITY_PAIRS_MAX);
+    if (!date_params_bounded(exchange, "from", (size_t)(to - from) * p->n_actions)) {
         return false;
     }
     *ret = (struct activity_days){.first = from, .n = (size_t)(to - from)};
@@ -164,6 +166,43 @@ bool date_params_number(struct http_exchange *exchange, const struct date_params
             "must be a whole number from 1 to %zu", max);
     }
     return ok;
+}
+
+bool date_params_new_within(
+    struct http_exchange *exchange, const struct date_params *p, size_t *ret_days)
+{
+    struct slice text;
+    size_t days = 0;
+    if (!params_get(&p->params, "new_within", &text)) {
+        return true;
+    }
+    for (size_t i = 0; i + 1 < text.n && days <= ACTIVITY_PAIRS_MAX; i++) {
+        bool digit = text.p[i] >= '0' && text.p[i] <= '9';
+        days = digit ? days * 10 + (size_t)(text.p[i] - '0') : ACTIVITY_PAIRS_MAX + 1;
+    }
+    if (text.p[0] == '0' || days == 0 || days > ACTIVITY_PAIRS_MAX || text.p[text.n - 1] != 'd') {
+        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, "new_within",
+            "must be a number of days, 1d to %dd", ACTIVITY_PAIRS_MAX);
+        return false;
+    }
+    *ret_days = days;
+    return true;
+}
+
+void date_params_put_new_within(json_t *answer, size_t days)
+{
+    if (days > 0) {
+        json_object_set_new(answer, "new_within", json_sprintf("%zud", days));
+    }
+}
+
+bool date_params_bounded(struct http_exchange *exchange, const char *parameter, size_t n)
+{
+    if (n > ACTIVITY_PAIRS_MAX) {
+        problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, parameter,
+            "at most %d days, all actions taken together", ACTIVITY_PAIRS_MAX);
+    }
+    return n <= ACTIVITY_PAIRS_MAX;
 }
 
 bool date_params_match(struct http_exchange *exchange, const struct date_params *p, bool *ret_all)
@@ -191,7 +230,8 @@ json_t *date_json(int64_t day)
     return json_string(text);
 }
 
-void date_params_failed(struct http_exchange *exchange, const char *parameter, int64_t oldest_day)
+void date_params_failed(
+    struct http_exchange *exchange, const char *parameter, int64_t first_day, int64_t oldest_day)
 {
     const struct storage_job *job = &exchange->job;
     char date[11];
@@ -200,6 +240,13 @@ void date_params_failed(struct http_exchange *exchange, const char *parameter, i
         return;
     }
     date_print(oldest_day, date);
-    problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, parameter,
-        "days before %s are not kept any more (--keep-days); ask from that day on", date);
+    if (first_day < oldest_day) {
+        problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, parameter,
+            "days before %s are not kept any more (--keep-days); ask from that day on", date);
+    } else {
+        problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "new_within",
+            "days before %s are not kept any more (--keep-days); so far back nobody knows who is "
+            "new",
+            date);
+    }
 }

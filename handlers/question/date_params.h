@@ -39,6 +39,11 @@ int64_t date_params_today(const struct http_exchange *exchange, const struct dat
 bool date_params_date(struct http_exchange *exchange, const struct date_params *p, const char *name,
     int64_t *ret) MUST_CHECK;
 
+/* Is @action, the value of the parameter @name, an action?  *ret_at is its position in p->actions,
+ * to which it is added if it is not there. */
+bool date_params_action(struct http_exchange *exchange, struct date_params *p, const char *name,
+    struct slice action, size_t *ret_at) MUST_CHECK;
+
 /* Read from and to.  If `to` was not given it is the end of today; if `from` was not given it
  * is @n_default days before `to`.  Days times actions are at most ACTIVITY_PAIRS_MAX. */
 bool date_params_window(struct http_exchange *exchange, const struct date_params *p,
@@ -48,6 +53,19 @@ bool date_params_window(struct http_exchange *exchange, const struct date_params
  * given. */
 bool date_params_number(struct http_exchange *exchange, const struct date_params *p,
     const char *name, size_t max, size_t *ret) MUST_CHECK;
+
+/* Read new_within, a number of days such as "90d".  @ret_days is untouched if the number was not
+ * given. */
+bool date_params_new_within(
+    struct http_exchange *exchange, const struct date_params *p, size_t *ret_days) MUST_CHECK;
+
+/* The same in an answer, where new users were asked for. */
+void date_params_put_new_within(json_t *answer, size_t days);
+
+/* Are @n bitmaps, days times actions, few enough for one question?  If not, the response says that
+ * @parameter asks for too many. */
+bool date_params_bounded(
+    struct http_exchange *exchange, const char *parameter, size_t n) MUST_CHECK;
 
 /* Read match, which is any (also where it was not given) or all. */
 bool date_params_match(
@@ -59,8 +77,10 @@ void date_print(int64_t day, char text[static 11]);
 /* The same as a JSON string: a new reference; NULL if memory is out. */
 json_t *date_json(int64_t day);
 
-/* Answer for a job that failed.  Where days are not kept any more, @parameter is the one that asked
- * for them, and @oldest_day the first day that is kept. */
-void date_params_failed(struct http_exchange *exchange, const char *parameter, int64_t oldest_day);
+/* Answer for a job that failed.  Where days are not kept any more, @oldest_day is the first day
+ * that is kept.  @parameter asked for the days from @first_day on; if those are kept, new_within
+ * went too far back. */
+void date_params_failed(
+    struct http_exchange *exchange, const char *parameter, int64_t first_day, int64_t oldest_day);
 
 #endif

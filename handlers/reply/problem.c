@@ -180,25 +180,27 @@ void problem_reply_errors(struct http_response *response, enum problem problem, 
     reply(response, problem, errors, detail);
 }
 
-void problem_reply_limited(
-    struct http_response *response, int64_t capacity, const struct limit_state *state)
+void problem_reply_limited(struct http_response *response, int64_t capacity,
+    const struct limit_state *state, const char *limited_by)
 {
     long long retry_s = (long long)limit_seconds(state->retry_us);
     char detail[96];
-    char text[512];
+    char text[768];
     if (retry_s < 0) {
         (void)snprintf(detail, sizeof(detail), "more than the limit ever lets pass at once");
     } else {
-        (void)snprintf(detail, sizeof(detail), "over the limit; try again in %lld s", retry_s);
+        (void)snprintf(detail, sizeof(detail), "%s; try again in %lld s",
+            state->penalised ? "refused too often" : "over the limit", retry_s);
     }
     int n = snprintf(text, sizeof(text),
         "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%u,\"detail\":\"%s\",\"message\":\"%"
         "s\","
         "\"allowed\":false,\"limit\":%lld,\"remaining\":%lld,\"retry_after_s\":%lld,"
-        "\"reset_after_s\":%lld}",
+        "\"reset_after_s\":%lld%s%s%s}",
         problems[PROBLEM_LIMITED].title, problems[PROBLEM_LIMITED].status, detail, detail,
         (long long)capacity, (long long)state->remaining, retry_s,
-        (long long)limit_seconds(state->reset_us));
+        (long long)limit_seconds(state->reset_us), limited_by != NULL ? ",\"limited_by\":\"" : "",
+        limited_by != NULL ? limited_by : "", limited_by != NULL ? "\"" : "");
     free(response->body);
     response->status = problems[PROBLEM_LIMITED].status;
     response->content_type = "application/problem+json";

@@ -68,9 +68,10 @@ void problem_reply_errors(struct http_response *response, enum problem problem, 
     const char *detail_format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Answer 429 with the members of a limiter's answer: allowed, limit (@capacity), remaining,
- * retry_after_s, reset_after_s.  No tree is made: a refusal must cost little. */
-void problem_reply_limited(
-    struct http_response *response, int64_t capacity, const struct limit_state *state);
+ * retry_after_s, reset_after_s, and limited_by where @limited_by is not NULL; nothing in that text
+ * needs an escape.  No tree is made: a refusal must cost little. */
+void problem_reply_limited(struct http_response *response, int64_t capacity,
+    const struct limit_state *state, const char *limited_by);
 
 /* Answer for a storage job that failed.  @detail may be NULL or "": then it is storage's own text.
  *

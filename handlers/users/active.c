@@ -11,20 +11,23 @@
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
 
-static const struct param_spec dau_specs[] = {
-    {"site", false}, {"action", false}, {"date", false}, {"from", false}, {"to", false}};
+static const struct param_spec dau_specs[] = {{"site", false}, {"action", false}, {"date", false},
+    {"from", false}, {"to", false}, {"new_within", false}};
 static const struct param_spec active_specs[] = {
     {"site", false}, {"action", true}, {"from", false}, {"to", false}, {"match", false}};
 
 static const struct csv_shape dau_rows = {"series", {"site", "action", "date", "users"}};
+static const struct csv_shape new_rows = {"series", {"site", "action", "date", "users", "new"}};
 
 struct activity_state {
     struct date_params asked;
     struct activity_days window;
     bool series;
     bool all;
-    struct activity_days *sets; /* owned */
-    struct activity_count *counts;
+    size_t new_days;
+    struct activity_set *sets; /* owned: of each day, then of the new ones of each day */
+    size_t n_sets;
+    struct activity_count *counts; /* owned: of each set its size */
 };
 
 static void release(struct http_exchange *exchange)
@@ -45,28 +48,35 @@ static struct activity_state *begin(
                                                                                       : NULL;
 }
 
-/* Fill the job: how many users are in each of the @n sets? */
-static enum handler_result ask(
-    struct http_exchange *exchange, struct activity_state *state, size_t n)
+/* Make room for @n sets. */
+static bool make_sets(struct http_exchange *exchange, struct activity_state *state, size_t n)
 {
-    state->counts = calloc(n + 1, sizeof(*state->counts));
-    if (state->counts == NULL) {
+    state->sets = calloc(n, sizeof(*state->sets));
+    state->counts = calloc(n, sizeof(*state->counts));
+    state->n_sets = n;
+    if (state->sets == NULL || state->counts == NULL) {
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return HANDLER_REPLY;
+        return false;
     }
-    for (size_t i = 0; i < n; i++) {
+    return true;
+}
+
+/* Fill the job: how many users are in each of the sets? */
+static enum handler_result ask(struct http_exchange *exchange, struct activity_state *state)
+{
+    for (size_t i = 0; i < state->n_sets; i++) {
         state->counts[i] = (struct activity_count){.a = (uint32_t)i, .b = (uint32_t)i};
     }
     exchange->job.op = STORAGE_ACTIVITY;
     exchange->job.u.activity = (struct activity_job){
-        .who = {.site = state->asked.site,
+        .asked = {.site = state->asked.site,
             .actions = state->asked.actions,
             .n_actions = state->asked.n_actions,
-            .all = state->all},
-        .sets = state->sets,
-        .n_sets = n,
+            .sets = state->sets,
+            .n_sets = state->n_sets,
+            .new_days = state->new_days},
         .counts = state->counts,
-        .n_counts = n,
+        .n_counts = state->n_sets,
     };
     return HANDLER_WAIT;
 }
@@ -93,27 +103,46 @@ enum handler_result dau_start(struct http_exchange *exchange)
 {
     struct activity_state *state =
         begin(exchange, dau_specs, sizeof(dau_specs) / sizeof(dau_specs[0]));
-    if (state == NULL || !read_days(exchange, state)) {
+    if (state == NULL || !read_days(exchange, state) ||
+        !date_params_new_within(exchange, &state->asked, &state->new_days) ||
+        !date_params_bounded(exchange, "new_within", state->window.n + state->new_days)) {
         return HANDLER_REPLY;
     }
-    state->sets = calloc(state->window.n, sizeof(*state->sets));
-    if (state->sets == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+    size_t n = state->window.n;
+    bool new = state->new_days > 0;
+    if (!make_sets(exchange, state, new ? 2 * n : n)) {
         return HANDLER_REPLY;
     }
-    for (size_t i = 0; i < state->window.n; i++) {
-        state->sets[i] = (struct activity_days){.first = state->window.first + (int64_t)i, .n = 1};
+    for (size_t i = 0; i < n; i++) {
+        struct activity_set *day = &state->sets[i];
+        *day = (struct activity_set){
+            .n_actions = 1, .days = {.first = state->window.first + (int64_t)i, .n = 1}};
+        if (new) {
+            day[n] = *day;
+            day[n].only_new = true;
+        }
     }
-    return ask(exchange, state, state->window.n);
+    return ask(exchange, state);
+}
+
+/* Put the figures of day @i into @object. */
+static void put_users(json_t *object, const struct activity_state *state, size_t i)
+{
+    json_object_set_new(object, "users", json_integer((json_int_t)state->counts[i].users));
+    if (state->new_days > 0) {
+        json_int_t n = (json_int_t)state->counts[state->window.n + i].users;
+        json_object_set_new(object, "new", json_integer(n));
+    }
 }
 
 static json_t *series_json(const struct activity_state *state)
 {
     json_t *series = json_array();
     for (size_t i = 0; series != NULL && i < state->window.n; i++) {
-        json_array_append_new(
-            series, json_pack("{s:o,s:I}", "date", date_json(state->sets[i].first), "users",
-                        (json_int_t)state->counts[i].users));
+        json_t *day = json_object();
+        json_object_set_new(day, "date", date_json(state->sets[i].days.first));
+        put_users(day, state, i);
+        json_array_append_new(series, day);
     }
     return series;
 }
@@ -122,22 +151,23 @@ void dau_finish(struct http_exchange *exchange)
 {
     const struct activity_state *state = exchange->state;
     if (exchange->job.err != STORAGE_OK) {
-        date_params_failed(
-            exchange, state->series ? "from" : "date", exchange->job.u.activity.oldest_day);
+        date_params_failed(exchange, state->series ? "from" : "date", state->window.first,
+            exchange->job.u.activity.oldest_day);
         return;
     }
     json_t *root = json_object();
     json_object_set_new(root, "site", text_json(state->asked.site));
     json_object_set_new(root, "action", text_json(state->asked.actions[0]));
+    date_params_put_new_within(root, state->new_days);
     if (state->series) {
         json_object_set_new(root, "from", date_json(state->window.first));
         json_object_set_new(root, "to", date_json(state->window.first + (int64_t)state->window.n));
         json_object_set_new(root, "series", series_json(state));
     } else {
         json_object_set_new(root, "date", date_json(state->window.first));
-        json_object_set_new(root, "users", json_integer((json_int_t)state->counts[0].users));
+        put_users(root, state, 0);
     }
-    csv_reply(exchange, 200, root, &dau_rows);
+    csv_reply(exchange, 200, root, state->new_days > 0 ? &new_rows : &dau_rows);
 }
 
 enum handler_result active_start(struct http_exchange *exchange)
@@ -148,13 +178,12 @@ enum handler_result active_start(struct http_exchange *exchange)
         !date_params_window(exchange, &state->asked, 1, &state->window)) {
         return HANDLER_REPLY;
     }
-    state->sets = calloc(1, sizeof(*state->sets));
-    if (state->sets == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+    if (!make_sets(exchange, state, 1)) {
         return HANDLER_REPLY;
     }
-    state->sets[0] = state->window;
-    return ask(exchange, state, 1);
+    state->sets[0] = (struct activity_set){
+        .n_actions = state->asked.n_actions, .days = state->window, .all = state->all};
+    return ask(exchange, state);
 }
 
 static json_t *actions_json(const struct date_params *asked)
@@ -170,7 +199,8 @@ void active_finish(struct http_exchange *exchange)
 {
     const struct activity_state *state = exchange->state;
     if (exchange->job.err != STORAGE_OK) {
-        date_params_failed(exchange, "from", exchange->job.u.activity.oldest_day);
+        date_params_failed(
+            exchange, "from", state->window.first, exchange->job.u.activity.oldest_day);
         return;
     }
     json_t *root = json_object();

@@ -2,7 +2,10 @@
  *
  * A period is a day, a week that begins on Monday, or a month.  A cohort is everyone who was active
  * in a period; offset n is the n-th period after it.  Several cohorts are those of successive
- * periods.  Each of them is followed up to the period that holds today, which gives a triangle. */
+ * periods.  Each of them is followed up to the period that holds today, which gives a triangle.
+ *
+ * They may come back by another action, and the cohorts may be of new users only.  Then the sets of
+ * who came back are others than the cohorts. */
 #include "handlers/routes.h"
 
 #include <jansson.h>
@@ -13,13 +16,15 @@
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
+#include "handlers/reply/reply.h"
 #include "storage/time/zone.h"
 
 #define OFFSETS_DEFAULT 7
 #define PERIODS_MAX     366 /* of offsets, and of cohorts */
 
 static const struct param_spec specs[] = {{"site", false}, {"action", false}, {"cohort", false},
-    {"days", false}, {"period", false}, {"cohorts", false}};
+    {"days", false}, {"period", false}, {"cohorts", false}, {"return", false},
+    {"new_within", false}};
 
 enum period { PERIOD_DAY, PERIOD_WEEK, PERIOD_MONTH };
 static const char *const period_names[] = {
@@ -33,8 +38,11 @@ struct retention_state {
     enum period period;
     size_t n_offsets, n_cohorts;
     bool triangle;
-    struct activity_days *sets; /* owned: the periods from the first cohort's on */
-    size_t n_sets;
+    size_t new_days;
+    size_t back;               /* position of the action by which users come back */
+    struct activity_set *sets; /* owned: periods from the first cohort's on; then the cohorts, if
+                                  they are other sets */
+    size_t n_periods, n_sets;
     struct activity_count *counts; /* owned: for each cohort its size, then its offsets */
     size_t n_counts;
 };
@@ -84,6 +92,7 @@ static bool read_question(
     struct http_exchange *exchange, struct retention_state *state, int64_t *ret_day)
 {
     struct slice ignored;
+    struct slice back;
     const struct params *params = &state->asked.params;
     state->n_offsets = OFFSETS_DEFAULT;
     state->n_cohorts = 1;
@@ -94,34 +103,52 @@ static bool read_question(
     return date_params_date(exchange, &state->asked, "cohort", ret_day) &&
            date_params_number(exchange, &state->asked, "days", PERIODS_MAX, &state->n_offsets) &&
            date_params_number(exchange, &state->asked, "cohorts", PERIODS_MAX, &state->n_cohorts) &&
+           date_params_new_within(exchange, &state->asked, &state->new_days) &&
+           (!params_get(params, "return", &back) ||
+               date_params_action(exchange, &state->asked, "return", back, &state->back)) &&
            read_period(exchange, state);
 }
 
-/* Make the sets: the period of @day, and those after it that are not in the future.  *ret_days is
- * how many days they have.  False: out of memory. */
+/* Is a cohort another set than who came back in the same period? */
+static bool cohorts_differ(const struct retention_state *state)
+{
+    return state->back != 0 || state->new_days > 0;
+}
+
+/* Make the sets: the period of @day, and those after it that are not in the future; then the
+ * cohorts.  *ret_days is how many bitmaps they need.  False: out of memory. */
 static bool make_sets(struct retention_state *state, int64_t day, int64_t today, size_t *ret_days)
 {
     size_t most = state->n_cohorts + state->n_offsets;
-    struct activity_days set = period_at(state->period, day);
-    state->sets = calloc(most, sizeof(*state->sets));
+    struct activity_days days = period_at(state->period, day);
+    state->sets = calloc(most + state->n_cohorts, sizeof(*state->sets));
     if (state->sets == NULL) {
         return false;
     }
-    *ret_days = 0;
+    *ret_days = state->new_days;
     do {
-        state->sets[state->n_sets++] = set;
-        *ret_days += set.n;
-        set = period_at(state->period, set.first + (int64_t)set.n);
-    } while (state->n_sets < most && set.first <= today);
-    if (state->n_cohorts > state->n_sets) {
-        state->n_cohorts = state->n_sets;
+        state->sets[state->n_periods++] =
+            (struct activity_set){.action = state->back, .n_actions = 1, .days = days};
+        *ret_days += days.n;
+        days = period_at(state->period, days.first + (int64_t)days.n);
+    } while (state->n_periods < most && days.first <= today);
+    if (state->n_cohorts > state->n_periods) {
+        state->n_cohorts = state->n_periods;
+    }
+    state->n_sets = state->n_periods;
+    for (size_t c = 0; cohorts_differ(state) && c < state->n_cohorts; c++) {
+        struct activity_set *cohort = &state->sets[state->n_sets++];
+        *cohort = state->sets[c];
+        cohort->action = 0;
+        cohort->only_new = state->new_days > 0;
+        *ret_days += state->back != 0 ? cohort->days.n : 0;
     }
     return true;
 }
 
 static size_t offsets_of(const struct retention_state *state, size_t cohort)
 {
-    size_t behind = state->n_sets - cohort - 1;
+    size_t behind = state->n_periods - cohort - 1;
     return behind < state->n_offsets ? behind : state->n_offsets;
 }
 
@@ -136,9 +163,11 @@ static bool make_counts(struct retention_state *state)
         return false;
     }
     for (size_t c = 0; c < state->n_cohorts; c++) {
+        size_t cohort = cohorts_differ(state) ? state->n_periods + c : c;
         for (size_t o = 0; o <= offsets_of(state, c); o++) {
+            size_t back = o == 0 ? cohort : c + o;
             state->counts[state->n_counts++] =
-                (struct activity_count){.a = (uint32_t)c, .b = (uint32_t)(c + o)};
+                (struct activity_count){.a = (uint32_t)cohort, .b = (uint32_t)back};
         }
     }
     return true;
@@ -166,9 +195,12 @@ enum handler_result retention_start(struct http_exchange *exchange)
     }
     exchange->job.op = STORAGE_ACTIVITY;
     exchange->job.u.activity = (struct activity_job){
-        .who = {.site = state->asked.site, .actions = state->asked.actions, .n_actions = 1},
-        .sets = state->sets,
-        .n_sets = state->n_sets,
+        .asked = {.site = state->asked.site,
+            .actions = state->asked.actions,
+            .n_actions = state->asked.n_actions,
+            .sets = state->sets,
+            .n_sets = state->n_sets,
+            .new_days = state->new_days},
         .counts = state->counts,
         .n_counts = state->n_counts,
     };
@@ -187,7 +219,7 @@ static void put_cohort(json_t *object, const struct retention_state *state, size
         json_array_append_new(returned, json_pack("{s:I,s:I,s:f}", "offset", (json_int_t)o, "users",
                                             (json_int_t)counts[o].users, "rate", rate));
     }
-    date_print(state->sets[c].first, date);
+    date_print(state->sets[c].days.first, date);
     json_object_set_new(object, "cohort", json_string(date));
     json_object_set_new(object, "size", json_integer((json_int_t)size));
     json_object_set_new(object, "returned", returned);
@@ -197,14 +229,19 @@ void retention_finish(struct http_exchange *exchange)
 {
     const struct retention_state *state = exchange->state;
     const struct activity_count *counts = state->counts;
+    struct slice ignored;
     if (exchange->job.err != STORAGE_OK) {
-        date_params_failed(exchange, "cohort", exchange->job.u.activity.oldest_day);
+        date_params_failed(
+            exchange, "cohort", state->sets[0].days.first, exchange->job.u.activity.oldest_day);
         return;
     }
     json_t *root = json_object();
-    json_object_set_new(root, "site", json_stringn(state->asked.site.p, state->asked.site.n));
-    json_object_set_new(
-        root, "action", json_stringn(state->asked.actions[0].p, state->asked.actions[0].n));
+    json_object_set_new(root, "site", text_json(state->asked.site));
+    json_object_set_new(root, "action", text_json(state->asked.actions[0]));
+    if (params_get(&state->asked.params, "return", &ignored)) {
+        json_object_set_new(root, "return", text_json(state->asked.actions[state->back]));
+    }
+    date_params_put_new_within(root, state->new_days);
     json_object_set_new(root, "period", json_string(period_names[state->period]));
     if (!state->triangle) {
         put_cohort(root, state, 0, counts);

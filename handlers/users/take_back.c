@@ -58,6 +58,6 @@ void take_back_finish(struct http_exchange *exchange)
     } else if (job->sent) {
         problem_from_storage(&exchange->response, STORAGE_UNKNOWN, exchange->job.detail);
     } else {
-        date_params_failed(exchange, "date", job->oldest_day);
+        date_params_failed(exchange, "date", job->day, job->oldest_day);
     }
 }

@@ -21,7 +21,7 @@
 static const struct param_spec activity_specs[] = {
     {"site", false}, {"action", false}, {"from", false}, {"to", false}};
 static const struct param_spec users_specs[] = {{"site", false}, {"action", true}, {"from", false},
-    {"to", false}, {"match", false}, {"cursor", false}, {"limit", false}};
+    {"to", false}, {"match", false}, {"min_days", false}, {"cursor", false}, {"limit", false}};
 static const struct param_spec delete_specs[] = {{"site", false}};
 
 static const struct csv_shape day_rows = {"days", {"date"}};
@@ -30,7 +30,7 @@ static const struct csv_shape user_rows = {"users", {"user"}};
 struct users_state {
     struct date_params asked;
     struct activity_days window;
-    bool all;
+    struct activity_set set;
     uint8_t *active; /* owned: one for each day of the window */
 };
 
@@ -92,7 +92,7 @@ void user_activity_finish(struct http_exchange *exchange)
     const struct users_state *state = exchange->state;
     const struct user_days_job *job = &exchange->job.u.user_days;
     if (exchange->job.err != STORAGE_OK) {
-        date_params_failed(exchange, "from", job->oldest_day);
+        date_params_failed(exchange, "from", state->window.first, job->oldest_day);
         return;
     }
     int64_t first = state->window.first;
@@ -172,7 +172,8 @@ static uint32_t mixed(uint32_t hash, struct slice text)
 static uint32_t question_hash(const struct users_state *state)
 {
     static const uint32_t basis = 2166136261u;
-    uint32_t hash = mixed(basis, state->asked.site) + state->all;
+    uint32_t hash = mixed(basis, state->asked.site) + state->set.all;
+    hash += (uint32_t)state->set.min_days * 16777619u;
     for (size_t i = 0; i < state->asked.n_actions; i++) {
         hash += mixed(basis + 1, state->asked.actions[i]); /* in any order */
     }
@@ -197,10 +198,11 @@ static bool read_cursor(struct http_exchange *exchange, const struct users_state
         return true;
     }
     (void)snprintf(hash, sizeof(hash), "%08x", (unsigned)question_hash(state));
-    if (!take_decimal(&text, '.', 63, &partition) ||
+    if (!take_decimal(&text, '.', PARTITIONS_MAX - 1, &partition) ||
         !take_decimal(&text, '.', UINT32_MAX, &index) || !slice_equal(text, slice_of(hash))) {
         return query_refuse(exchange, "cursor",
-            "must be the next_cursor of an answer to the same question (site, action and match)");
+            "must be the next_cursor of an answer to the same question (site, action, match and "
+            "min_days)");
     }
     exchange->job.u.active_users.partition = (unsigned)partition;
     exchange->job.u.active_users.index = index;
@@ -212,18 +214,21 @@ enum handler_result active_users_start(struct http_exchange *exchange)
     size_t limit = LIMIT_DEFAULT;
     struct users_state *state =
         begin(exchange, users_specs, sizeof(users_specs) / sizeof(users_specs[0]));
-    if (state == NULL || !date_params_match(exchange, &state->asked, &state->all) ||
-        !date_params_window(exchange, &state->asked, 1, &state->window) ||
+    if (state == NULL || !date_params_match(exchange, &state->asked, &state->set.all) ||
+        !date_params_window(exchange, &state->asked, 1, &state->set.days) ||
+        !date_params_number(
+            exchange, &state->asked, "min_days", ACTIVITY_PAIRS_MAX, &state->set.min_days) ||
         !date_params_number(exchange, &state->asked, "limit", ACTIVITY_USERS_MAX, &limit)) {
         return HANDLER_REPLY;
     }
+    state->set.n_actions = state->asked.n_actions;
     exchange->job.op = STORAGE_ACTIVE_USERS;
     exchange->job.u.active_users = (struct active_users_job){
-        .who = {.site = state->asked.site,
+        .asked = {.site = state->asked.site,
             .actions = state->asked.actions,
             .n_actions = state->asked.n_actions,
-            .all = state->all},
-        .days = state->window,
+            .sets = &state->set,
+            .n_sets = 1},
         .limit = limit,
     };
     return read_cursor(exchange, state) ? HANDLER_WAIT : HANDLER_REPLY;
@@ -233,9 +238,10 @@ void active_users_finish(struct http_exchange *exchange)
 {
     const struct users_state *state = exchange->state;
     const struct active_users_job *job = &exchange->job.u.active_users;
+    const struct activity_days *days = &state->set.days;
     char cursor[48];
     if (exchange->job.err != STORAGE_OK) {
-        date_params_failed(exchange, "from", job->oldest_day);
+        date_params_failed(exchange, "from", days->first, job->oldest_day);
         return;
     }
     json_t *users = json_array();
@@ -245,9 +251,12 @@ void active_users_finish(struct http_exchange *exchange)
     print_cursor(state, job, cursor);
     json_t *root = json_object();
     json_object_set_new(root, "site", text_json(state->asked.site));
-    json_object_set_new(root, "match", json_string(state->all ? "all" : "any"));
-    json_object_set_new(root, "from", date_json(state->window.first));
-    json_object_set_new(root, "to", date_json(state->window.first + (int64_t)state->window.n));
+    json_object_set_new(root, "match", json_string(state->set.all ? "all" : "any"));
+    if (state->set.min_days > 0) {
+        json_object_set_new(root, "min_days", json_integer((json_int_t)state->set.min_days));
+    }
+    json_object_set_new(root, "from", date_json(days->first));
+    json_object_set_new(root, "to", date_json(days->first + (int64_t)days->n));
     json_object_set_new(root, "users", users);
     json_object_set_new(root, "next_cursor", job->more ? json_string(cursor) : json_null());
     if (job->more) { /* a row of CSV has no place for the cursor */

@@ -5,17 +5,15 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "service/client/follow.h"
 #include "service/client/import_batch.h"
-#include "service/client/import_filter.h"
+#include "service/client/import_lines.h"
 #include "service/client/import_options.h"
 #include "service/client/import_report.h"
 #include "service/client/import_send.h"
 #include "service/client/import_upload.h"
 #include "service/client/line_reader.h"
-#include "service/client/site_of_host.h"
-#include "service/formats/log_format.h"
 
 _Static_assert(LINE_READER_MAX <= LOG_LINE_MAX, "every line that is read can be parsed");
 
@@ -23,50 +21,14 @@ enum exit_status { EXIT_DONE = 0, EXIT_INCOMPLETE = 1, EXIT_USAGE = 2 };
 
 struct import {
     struct import_options options;
-    struct log_parser parser;
+    struct import_lines lines;
     struct line_reader *reader;
     struct import_batch *batch;
     struct import_upload *upload;
     struct import_report report;
-    int64_t oldest_s[IMPORT_LEVELS]; /* the level keeps nothing older */
-    uint64_t without_host;           /* page views whose log line names no host, for the site */
     bool has_open_end; /* the last event's line has no line end, and may be a piece of a line */
     struct import_sender sender;
 };
-
-/* Count one rejected event.  Lines of NDJSON are sent unparsed, so such a line may not be JSON at
- * all. Then the line counts as malformed, as it would in a log. */
-static void take_reject(struct import *import, size_t index, const char *detail)
-{
-    uint64_t number = import_batch_line(import->batch, index);
-    if (import->parser.format == LOG_FORMAT_NDJSON &&
-        !import_batch_is_object(import->batch, index)) {
-        import_report_malformed(&import->report, number, "not a JSON object");
-    } else {
-        import->report.rejected++;
-        import_report_rejected(&import->report, number, detail);
-    }
-}
-
-static void take_answer(
-    struct import *import, size_t first, size_t count, const struct import_upload_answer *answer)
-{
-    uint64_t unlisted = answer->rejected;
-    size_t next = 0;
-    *(answer->replayed ? &import->report.before : &import->report.accepted) += answer->accepted;
-    for (size_t i = 0; i < answer->n_rejects && unlisted > 0; i++, unlisted--) {
-        take_reject(import, first + answer->rejects[i].index, answer->rejects[i].detail);
-        next = answer->rejects[i].index + 1;
-    }
-    /* The server lists only the first rejects.  The others may still be seen to be no JSON. */
-    for (; unlisted > 0 && next < count && import->parser.format == LOG_FORMAT_NDJSON; next++) {
-        if (!import_batch_is_object(import->batch, first + next)) {
-            take_reject(import, first + next, "");
-            unlisted--;
-        }
-    }
-    import->report.rejected += unlisted;
-}
 
 /* Say why events [@first, @first + @count) could not be sent, and what of the file is counted. */
 static void say_stopped(struct import *import, size_t first, size_t count,
@@ -107,7 +69,7 @@ static bool send_range(struct import *import, size_t first, size_t count, bool c
             say_stopped(import, first, n, result, answer.detail);
             return false;
         }
-        take_answer(import, first, n, &answer);
+        import_lines_answered(&import->lines, first, n, &answer);
         first += n;
     }
     return true;
@@ -126,58 +88,10 @@ static bool flush(struct import *import)
     return sent;
 }
 
-/* The levels that keep the time @at_s, as bits of import_report.kept. */
-static unsigned kept_of(const struct import *import, int64_t at_s)
-{
-    unsigned levels = 0;
-    for (unsigned i = 0; i < IMPORT_LEVELS; i++) {
-        levels |= at_s >= import->oldest_s[i] ? 1u << i : 0;
-    }
-    return levels;
-}
-
-/* Take a request: its line is left out, or added to the batch. */
-static void take_request(struct import *import, const struct log_line *line, uint64_t number)
-{
-    char host[SITE_OF_HOST_MAX];
-    struct slice site = {0};
-    enum import_class class = import_filter_class(&import->options.filter, line);
-    if (class != IMPORT_PAGE_VIEW) {
-        import->report.left_out[class]++;
-        return;
-    }
-    if (import->options.site_from_host && line->host.n == 0) {
-        import->without_host++;
-    } else if (import->options.site_from_host && !site_of_host(line->host, host, &site)) {
-        import_report_malformed(&import->report, number, "the host is not the name of a site");
-        return;
-    }
-    import->report.kept[kept_of(import, line->at_s)]++;
-    import_batch_add_event(import->batch, line, site, number);
-}
-
 static void take_line(struct import *import, struct slice text)
 {
-    uint64_t number = line_reader_number(import->reader);
     size_t before = import_batch_count(import->batch);
-    struct log_line line;
-    const char *detail;
-    switch (log_parser_read(&import->parser, text, &line, &detail)) {
-    case LOG_REQUEST:
-        take_request(import, &line, number);
-        break;
-    case LOG_EVENT:
-        if (!import_batch_add_json(import->batch, text, number)) {
-            import_report_malformed(&import->report, number, "not a JSON object");
-        }
-        break;
-    case LOG_BLANK:
-        import->report.blank++;
-        break;
-    case LOG_MALFORMED:
-        import_report_malformed(&import->report, number, detail);
-        break;
-    }
+    import_lines_take(&import->lines, text, line_reader_number(import->reader));
     import->has_open_end =
         line_reader_is_open(import->reader) && import_batch_count(import->batch) > before;
 }
@@ -225,92 +139,9 @@ static bool run(struct import *import)
     }
 }
 
-/* Write the names of the levels whose bits are set: "days and months". */
-static void list_levels(unsigned levels, const char *const names[IMPORT_LEVELS], char ret[128])
-{
-    size_t n = 0;
-    ret[0] = '\0';
-    for (unsigned i = 0; i < IMPORT_LEVELS; i++) {
-        unsigned coarser = levels >> (i + 1);
-        if ((levels >> i & 1) != 0) {
-            n += (size_t)snprintf(ret + n, 128 - n, "%s%s", names[i],
-                coarser == 0                     ? ""
-                : (coarser & (coarser - 1)) == 0 ? " and "
-                                                 : ", ");
-        }
-    }
-}
-
-/* Say how many lines have a time that only @levels keep. */
-static void say_old(struct import *import, unsigned levels)
-{
-    static const char *const names[IMPORT_LEVELS] = {"minutes", "hours", "days", "months"};
-    static const char *const options[IMPORT_LEVELS] = {
-        "--keep-minutes", "--keep-hours", "--keep-days", "--keep-months"};
-    struct import_report *report = &import->report;
-    unsigned missing = ~levels & ((1u << IMPORT_LEVELS) - 1), coarsest = IMPORT_LEVELS - 1;
-    while ((missing >> coarsest & 1) == 0) {
-        coarsest--;
-    }
-    char kept[128], gone[128], longer[128];
-    list_levels(levels, names, kept);
-    list_levels(missing, names, gone);
-    list_levels(missing, options, longer);
-    import_report_say(report,
-        "%" PRIu64
-        " lines are older than %s: their %s are kept, their %s are not (a longer %s of the "
-        "server keeps them)",
-        report->kept[levels], import->options.keep[coarsest].text, kept, gone, longer);
-}
-
-static bool filters(const struct import_filter *filter)
-{
-    return filter->excluded != 0 || filter->n_exclude > 0 || filter->n_only > 0;
-}
-
-static void finish(struct import *import)
-{
-    struct import_report *report = &import->report;
-    if (report->left_out[IMPORT_MALFORMED] > 0 && import->parser.format == LOG_FORMAT_AUTO) {
-        import_report_say(report, "no line is in a format that is known; see --format");
-    }
-    /* The server rejects lines whose time no level keeps. */
-    for (unsigned levels = (1u << IMPORT_LEVELS) - 2; levels > 0 && report->accepted > 0;
-         levels--) {
-        if (report->kept[levels] > 0) {
-            say_old(import, levels);
-        }
-    }
-    if (import->without_host > 0) {
-        import_report_say(report,
-            "%" PRIu64 " page views are of lines that name no host: their site is %s",
-            import->without_host, import->options.site != NULL ? import->options.site : "default");
-    }
-    if (import->parser.format == LOG_FORMAT_NDJSON && filters(&import->options.filter)) {
-        import_report_say(report, "the lines are events, so no class and no path was left out");
-    }
-    import_report_finish(report, line_reader_number(import->reader), import->options.json);
-}
-
-/* The server cuts hours and days in its sites' zones.  Here they are those of UTC. */
-static void find_oldest(struct import *import)
-{
-    static const int64_t length_s[IMPORT_LEVELS] = {60, 3600, 86400, 31 * 86400};
-    for (unsigned i = 0; i < IMPORT_LEVELS; i++) {
-        int64_t keep_s = import->options.keep[i].s;
-        int64_t oldest_s = (int64_t)time(NULL) - keep_s;
-        import->oldest_s[i] = keep_s == IMPORT_KEEP_FOREVER ? INT64_MIN
-                              : i == IMPORT_LEVELS - 1      ? oldest_s - length_s[i]
-                                                            : oldest_s / length_s[i] * length_s[i];
-    }
-}
-
 static bool set_up(struct import *import)
 {
     const struct import_options *options = &import->options;
-    log_parser_init(
-        &import->parser, options->format, options->nginx.n > 0 ? &options->nginx : NULL);
-    find_oldest(import);
     import_report_init(&import->report);
     import->reader = line_reader_open(options->path);
     if (import->reader == NULL) {
@@ -323,6 +154,7 @@ static bool set_up(struct import *import)
         import_report_say(&import->report, "out of memory");
         return false;
     }
+    import_lines_init(&import->lines, options, import->batch, &import->report);
     import->sender = (struct import_sender){.upload = import->upload,
         .batch = import->batch,
         .report = &import->report,
@@ -344,10 +176,15 @@ int import_main(int argc, char **argv)
     case IMPORT_OPTIONS_RUN:
         break;
     }
+    if (import.options.follow) {
+        return follow_run(&import.options) ? EXIT_DONE : EXIT_INCOMPLETE;
+    }
     int status = EXIT_INCOMPLETE;
     if (set_up(&import)) {
         bool complete = run(&import);
-        finish(&import);
+        import_lines_finish(&import.lines);
+        import_report_finish(
+            &import.report, line_reader_number(import.reader), import.options.json);
         if (complete && import.report.rejected == 0) {
             status = EXIT_DONE;
         }

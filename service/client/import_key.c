@@ -3,15 +3,21 @@
 #include <sodium.h>
 #include <stdio.h>
 
+/* Two numbers as bytes: the same on every machine. */
+static void put_numbers(uint64_t a, uint64_t b, uint8_t ret[16])
+{
+    for (int i = 0; i < 8; i++) {
+        ret[i] = (uint8_t)(a >> (8 * i));
+        ret[8 + i] = (uint8_t)(b >> (8 * i));
+    }
+}
+
 static void digest(const struct import_chain *chain, uint64_t line, unsigned attempt,
     struct slice event, uint8_t *ret, size_t n)
 {
     crypto_generichash_state state;
     uint8_t place[16];
-    for (int i = 0; i < 8; i++) { /* the same on every machine */
-        place[i] = (uint8_t)(line >> (8 * i));
-        place[8 + i] = (uint8_t)((uint64_t)attempt >> (8 * i));
-    }
+    put_numbers(line, attempt, place);
     /* Fails only for sizes out of range, and these are constants. */
     (void)crypto_generichash_init(&state, NULL, 0, n);
     (void)crypto_generichash_update(&state, chain->bytes, sizeof(chain->bytes));
@@ -38,4 +44,16 @@ void import_chain_add(
     struct import_chain next = {0};
     digest(chain, line, 0, event, next.bytes, sizeof(next.bytes));
     *ret = next;
+}
+
+void import_piece_key(
+    const struct import_file_id *id, int64_t from, int64_t to, char ret[IMPORT_KEY_TEXT])
+{
+    uint8_t bytes[16], piece[sizeof(id->bytes) + 16];
+    memcpy(piece, id->bytes, sizeof(id->bytes));
+    put_numbers((uint64_t)from, (uint64_t)to, piece + sizeof(id->bytes));
+    (void)crypto_generichash(bytes, sizeof(bytes), piece, sizeof(piece), NULL, 0);
+    char text[2 * sizeof(bytes) + 1];
+    (void)sodium_bin2hex(text, sizeof(text), bytes, sizeof(bytes));
+    (void)snprintf(ret, IMPORT_KEY_TEXT, "follow-%s", text);
 }

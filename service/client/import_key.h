@@ -9,6 +9,9 @@
  *
  * How many events go under a key is not part of the key.  When the file has grown, the server says
  * that the key was used with another body, and import_cut.h finds that body.
+ *
+ * A follower writes down what it sends (follow_store.h).  So its keys need only tell one piece from
+ * all others: a file, and the piece's bounds.
  */
 #ifndef SERVICE_CLIENT_IMPORT_KEY_H
 #define SERVICE_CLIENT_IMPORT_KEY_H
@@ -28,6 +31,15 @@ struct import_chain {
  * number for another key of the same events. */
 void import_key(const struct import_chain *chain, uint64_t line, struct slice event,
     unsigned attempt, char ret[IMPORT_KEY_TEXT]);
+
+/* What one file is called in the keys of its pieces: random bytes. */
+struct import_file_id {
+    uint8_t bytes[16];
+};
+
+/* The key of bytes [@from, @to) of the file @id.  A piece that is sent once more has the same. */
+void import_piece_key(
+    const struct import_file_id *id, int64_t from, int64_t to, char ret[IMPORT_KEY_TEXT]);
 
 /* Set *ret to @chain with @event of line @line behind.  @chain and @ret may be the same. */
 void import_chain_add(

@@ -82,6 +82,17 @@ static const char *take_token(struct import_options *options, const char *value)
     return bearer_token_valid(value) ? NULL : TOKEN_EXPECTED;
 }
 
+static const char *take_follow(struct import_options *options, const char *value)
+{
+    return take_flag(&options->follow, value);
+}
+
+static const char *take_state(struct import_options *options, const char *value)
+{
+    options->state = value;
+    return *value != '\0' ? NULL : "the name of a file";
+}
+
 static const char *take_keep(struct import_keep *keep, const char *value)
 {
     static const struct {
@@ -153,6 +164,10 @@ static const struct {
     {"url", "TALLYD_URL", "URL", take_url, NULL, "the server (default http://127.0.0.1:8080)"},
     {"token", "TALLYD_TOKEN", "TOKEN", take_token, NULL,
         "bearer token with scope ingest (other users can see arguments: rather TALLYD_TOKEN)"},
+    {"follow", "TALLYD_FOLLOW", NULL, take_follow, NULL,
+        "go on as FILE grows and rotates, until SIGTERM; see below"},
+    {"state", "TALLYD_STATE", "STATE", take_state, NULL,
+        "where --follow remembers how far it has come (default .FILE.tallyd beside FILE)"},
     {"keep-minutes", "TALLYD_KEEP_MINUTES", "DURATION", take_keep_minutes, NULL,
         "the server's --keep-minutes (default 48h): only decides which lines are named as older"},
     {"keep-hours", "TALLYD_KEEP_HOURS", "DURATION", take_keep_hours, NULL,
@@ -207,6 +222,12 @@ void import_options_print_help(FILE *out)
         "missing: what was counted, each piece for 24 hours, counts nothing again.  That takes "
         "the\n"
         "same lines at the beginning, the same options for site and classes, the same token.\n\n"
+        "With --follow FILE is read from its beginning, and what is written later counts within a\n"
+        "second of silence.  Started again it goes on from STATE: nothing counts twice within a "
+        "day,\n"
+        "and files that were rotated meanwhile are finished first, as long as they lie beside "
+        "FILE\n"
+        "uncompressed.  What is missing is said in bytes.  A server that is away is waited for.\n\n"
         "Exit status: 0; 1 if a line was rejected for another reason than being malformed, or not\n"
         "everything could be sent; 2 for a wrong command line.\n",
         out);
@@ -339,6 +360,10 @@ enum import_options_result import_options_parse(
     }
     if (options.path == NULL) {
         (void)snprintf(ret_error, error_n, "FILE is missing (- for standard input)");
+        return IMPORT_OPTIONS_WRONG;
+    }
+    if (options.follow && strcmp(options.path, "-") == 0) {
+        (void)snprintf(ret_error, error_n, "--follow needs a file, not standard input");
         return IMPORT_OPTIONS_WRONG;
     }
     *ret = options;

@@ -30,6 +30,8 @@ struct import_options {
     const char *url;             /* of the server, as given: it may end in '/' */
     const char *token;           /* NULL: none */
     const char *path;            /* "-": standard input */
+    bool follow;                 /* go on as the file grows and rotates */
+    const char *state;           /* where to remember how far that has come; NULL: beside path */
     /* How long the server keeps minutes, hours, days and months.  For messages only. */
     struct import_keep {
         int64_t s; /* or IMPORT_KEEP_FOREVER */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "service/client/curl_handle.h"
+#include "storage/base/clock.h"
 
 /* A tallyd lists at most 100 errors of some 200 bytes.  A longer answer is another server's. */
 #define ANSWER_BYTES (256 * 1024)
@@ -14,6 +15,8 @@ struct import_upload {
     CURL *easy;
     struct curl_slist *headers;
     char *url;
+    const volatile sig_atomic_t *stop; /* NULL: nothing ends a post */
+    int64_t stop_patience_ms, stopped_ms;
     struct slice unsent; /* of the body; borrowed during a post */
     size_t answer_n;
     bool answer_too_long;
@@ -46,6 +49,32 @@ static size_t take_answer(char *from, size_t size, size_t n, void *data)
     memcpy(upload->answer + upload->answer_n, from, length);
     upload->answer_n += length;
     return length;
+}
+
+/* Does the post end now?  curl asks about once a second, and when something has happened. */
+static int is_stopped(
+    void *data, curl_off_t to_get, curl_off_t got, curl_off_t to_put, curl_off_t put)
+{
+    struct import_upload *upload = data;
+    (void)to_get, (void)got, (void)to_put, (void)put;
+    if (*upload->stop == 0) {
+        return 0;
+    }
+    int64_t now_ms = monotonic_ms();
+    if (upload->stopped_ms == 0) {
+        upload->stopped_ms = now_ms;
+    }
+    return now_ms - upload->stopped_ms >= upload->stop_patience_ms;
+}
+
+void import_upload_stop_at(
+    struct import_upload *upload, const volatile sig_atomic_t *stop, int64_t patience_ms)
+{
+    upload->stop = stop;
+    upload->stop_patience_ms = patience_ms;
+    (void)curl_easy_setopt(upload->easy, CURLOPT_XFERINFOFUNCTION, is_stopped);
+    (void)curl_easy_setopt(upload->easy, CURLOPT_XFERINFODATA, upload);
+    (void)curl_easy_setopt(upload->easy, CURLOPT_NOPROGRESS, 0L);
 }
 
 static bool set_up(struct import_upload *upload, const char *token)

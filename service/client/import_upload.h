@@ -6,6 +6,7 @@
 #ifndef SERVICE_CLIENT_IMPORT_UPLOAD_H
 #define SERVICE_CLIENT_IMPORT_UPLOAD_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -46,6 +47,10 @@ struct import_upload;
  * memory. */
 struct import_upload *import_upload_new(const char *url, const char *token) MUST_CHECK;
 void import_upload_free(struct import_upload *upload); /* NULL is fine */
+
+/* From now on a post ends @patience_ms after *@stop was set, as if the server had not answered. */
+void import_upload_stop_at(
+    struct import_upload *upload, const volatile sig_atomic_t *stop, int64_t patience_ms);
 
 /* Post @body, which has @count events in NDJSON, with @key as Idempotency-Key.  With @count 0 @body
  * is an empty JSON array.  *ret is written whatever the result. */

@@ -32,6 +32,9 @@ static void say_problem(long status, const json_t *problem)
         const char *own = json_string_value(json_object_get(error, "detail"));
         detail = own != NULL ? own : detail;
         (void)snprintf(what, sizeof(what), "--%.60s", parameter);
+        for (char *at = what; *at != '\0'; at++) { /* new_within is --new-within */
+            *at = *at == '_' ? '-' : *at;
+        }
     } else {
         (void)snprintf(what, sizeof(what), "the server answers %ld", status);
     }

@@ -41,7 +41,9 @@ static bool put_url(CURL *easy, const struct query_options *options, struct buff
         const struct query_parameter *p = &options->parameters[i];
         char *value = curl_easy_escape(easy, p->value, (int)strlen(p->value));
         buffer_text(to, i == 0 ? "?" : "&");
-        buffer_text(to, p->name);
+        for (const char *at = p->name; *at != '\0'; at++) { /* --new-within is new_within */
+            buffer_append(to, *at == '-' ? "_" : at, 1);
+        }
         buffer_text(to, "=");
         buffer_text(to, value != NULL ? value : "");
         to->failed = to->failed || value == NULL;

@@ -18,6 +18,9 @@ static const struct {
     {"overlap", "/overlap", "visitors that two pages have in common"},
     {"dau", "/dau", "users active on a day (--date), or on each day"},
     {"active", "/active", "users active on any day, or on all (--match all)"},
+    {"retention", "/retention", "of the users of a day (--cohort), how many came back"},
+    {"funnel", "/funnel", "users who did one action (--step), a second one, and so on"},
+    {"frequency", "/frequency", "users active on one day, on two, and so on"},
     {"sites", "/sites", "sites that have had events"},
     {"hotkeys", "/hotkeys", "pages that are hot right now"},
 };
@@ -25,7 +28,7 @@ static const struct {
 #define N_QUESTIONS (sizeof(questions) / sizeof(questions[0]))
 
 /* Without a value_name the option is a flag.  Each option behind `help` is a parameter of that
- * name. */
+ * name, with '_' for '-'. */
 static const struct option {
     const char *name, *value_name, *help;
 } option_table[] = {
@@ -43,15 +46,21 @@ static const struct option {
     {"from2", "TIME", "of overlap: the beginning of a second window, for the second page"},
     {"to2", "TIME", "its end"},
     {"tz", "ZONE", "where days begin: Europe/Berlin"},
-    {"step", "STEP", "a series: 1m 5m 15m 1h 1d 1w 1M or auto"},
+    {"step", "STEP", "a series: 1m 5m 15m 1h 1d 1w 1M or auto; of funnel: an action, 2 to 8 times"},
     {"round", "outer", "take the nearest window that can be answered"},
     {"explain", NULL, "list the keys that were read"},
     {"by", "pv|uv", "order of pages"},
     {"limit", "N", "how many rows"},
     {"prefix", "TEXT", "pages that begin so"},
     {"date", "DATE", "of dau"},
-    {"action", "ACTION", "of dau and active"},
+    {"action", "ACTION", "of dau, active, retention and frequency"},
     {"match", "any|all", "of active"},
+    {"new-within", "90d", "of dau and retention: new users were not there so many days before"},
+    {"cohort", "DATE", "of retention: a day of the cohort's period"},
+    {"days", "N", "of retention: how many periods"},
+    {"period", "PERIOD", "of retention: day, week or month"},
+    {"cohorts", "N", "of retention: how many cohorts, one after the other"},
+    {"return", "ACTION", "of retention: the action by which users come back"},
 };
 
 #define N_OPTIONS (sizeof(option_table) / sizeof(option_table[0]))
@@ -62,7 +71,7 @@ void query_options_print_help(FILE *out)
           "Ask a running tallyd, and print the answer as a table.\n\n",
         out);
     for (size_t i = 0; i < N_QUESTIONS; i++) {
-        fprintf(out, "  %-8s %s\n", questions[i].name, questions[i].help);
+        fprintf(out, "  %-9s %s\n", questions[i].name, questions[i].help);
     }
     fputc('\n', out);
     for (size_t i = 0; i < N_OPTIONS; i++) {

@@ -24,10 +24,11 @@ struct query_table {
 };
 
 /* The lists of objects that answers have.  The most telling one stands first. */
-static const char *const lists[] = {"series", "pages", "sites", "list"};
+static const char *const lists[] = {"series", "pages", "sites", "list", "steps", "days"};
 
 /* Members of an answer that repeat the question.  In a row of a list they are figures. */
-static const char *const echoed[] = {"site", "tz", "step", "by", "action", "match"};
+static const char *const echoed[] = {
+    "site", "tz", "step", "by", "action", "match", "return", "new_within"};
 
 static bool is_echoed(const char *name)
 {
@@ -71,6 +72,41 @@ static json_t *rows_of_overlap(const json_t *answer)
         json_object_set(row, "uv", uv != NULL ? uv : json_object_get(figure, "value"));
         json_object_set(row, "error", json_object_get(figure, "error"));
         json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+/* Make a row of each offset of a cohort.  Size and first day stand in all of them, and in a row of
+ * a cohort that has no offset yet. */
+static void add_cohort(json_t *rows, const json_t *cohort)
+{
+    static const char *const names[] = {"offset", "users", "rate"};
+    const json_t *returned = json_object_get(cohort, "returned");
+    size_t i = 0;
+    do {
+        json_t *row = json_object();
+        json_object_set(row, "cohort", json_object_get(cohort, "cohort"));
+        json_object_set(row, "size", json_object_get(cohort, "size"));
+        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+            json_object_set(row, names[k], json_object_get(json_array_get(returned, i), names[k]));
+        }
+        json_array_append_new(rows, row);
+    } while (++i < json_array_size(returned));
+}
+
+/* The rows of /retention: of one cohort, or of several. */
+static json_t *rows_of_retention(const json_t *answer)
+{
+    const json_t *cohorts = json_object_get(answer, "cohorts");
+    const json_t *cohort;
+    size_t i;
+    json_t *rows = json_array();
+    if (cohorts == NULL) {
+        add_cohort(rows, answer);
+    }
+    json_array_foreach(cohorts, i, cohort)
+    {
+        add_cohort(rows, cohort);
     }
     return rows;
 }
@@ -187,6 +223,9 @@ struct query_table *query_table_new(json_t *answer)
     table->answer = answer;
     if (json_object_get(answer, "intersection") != NULL) {
         table->made = rows_of_overlap(answer);
+    } else if (json_object_get(answer, "returned") != NULL ||
+               json_object_get(answer, "cohorts") != NULL) {
+        table->made = rows_of_retention(answer);
     }
     table->rows = table->made != NULL ? table->made : list_of(answer);
     json_t *row = table->rows != NULL ? json_array_get(table->rows, 0) : answer;

@@ -116,10 +116,19 @@ static bool find_route(struct request *request, enum router_method method)
     return false;
 }
 
+/* For handlers: see http_exchange.show_token. */
+static bool show_token(struct http_exchange *exchange, struct slice token)
+{
+    struct request *request =
+        (struct request *)((char *)exchange - offsetof(struct request, exchange));
+    return tokens_show(request->context->tokens, request->route, token, exchange, &request->tokens);
+}
+
 /* May the client use the route?  False: the response is filled. */
 static bool admit(struct request *request)
 {
     struct tokens *tokens = request->context->tokens;
+    request->exchange.show_token = show_token;
     return tokens == NULL ||
            tokens_admit(tokens, request->route, &request->exchange, &request->tokens);
 }
@@ -238,7 +247,7 @@ void request_dress(struct request *request)
 {
     unsigned flags = request->route != NULL ? request->route->flags : 0;
     bool known = request->context->tokens == NULL || request->exchange.access != NULL ||
-                 request->exchange.tokenless;
+                 (request->exchange.tokenless && request->exchange.response.status != 401);
     answer_dress(&request->exchange, flags, request->message.fields[FIELD_ORIGIN], known);
 }
 

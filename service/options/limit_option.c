@@ -8,8 +8,9 @@
 #define WORDS_MAX 4
 #define WORD_SIZE 32
 
-static const char form[] = "must be `funnel COUNT/PERIOD [burst N]` or `sliding COUNT/PERIOD`, as "
-                           "funnel 5/60s burst 4";
+static const char form[] =
+    "must be `funnel COUNT/PERIOD [burst N]` or `sliding COUNT/PERIOD`, or several with ` + ` "
+    "between, and at most one `penalty TIME after COUNT/PERIOD`, as funnel 5/60s burst 4";
 static const char rate_form[] = "must be COUNT/PERIOD, as 1000/1s or 5/500ms";
 
 static const char *check(const struct limit *limit)
@@ -56,39 +57,101 @@ const char *limit_option_rate(const char *text, struct limit *ret)
     return fault != NULL ? fault : check(ret);
 }
 
-/* Split @text into words at blanks.  Returns their number; more than WORDS_MAX if there are more,
- * or if a word is too long. */
-static size_t split(const char *text, char words[static WORDS_MAX][WORD_SIZE])
+/* A part of a policy, split into words at blanks. */
+struct part {
+    char words[WORDS_MAX][WORD_SIZE];
+    size_t n;
+};
+
+_Static_assert(WORDS_MAX *WORD_SIZE <= LIMIT_TEXT_SIZE, "the words of a part fit its text");
+
+/* Split the part at the beginning of @text, up to a '+' or the end.  Returns what is behind the
+ * '+', or NULL at the end.  A part with too many or too long words gets none: it has no form. */
+static const char *split_part(const char *text, struct part *ret)
 {
-    size_t n = 0;
-    for (;;) {
-        text += strspn(text, " \t");
-        size_t length = strcspn(text, " \t");
-        if (length == 0) {
-            return n;
+    bool fits = true;
+    *ret = (struct part){.n = 0};
+    for (text += strspn(text, " \t"); *text != '\0' && *text != '+'; text += strspn(text, " \t")) {
+        size_t length = strcspn(text, " \t+");
+        fits = fits && ret->n < WORDS_MAX && length < WORD_SIZE;
+        if (fits) {
+            memcpy(ret->words[ret->n++], text, length);
         }
-        if (n == WORDS_MAX || length >= WORD_SIZE) {
-            return WORDS_MAX + 1;
-        }
-        memcpy(words[n], text, length);
-        words[n++][length] = '\0';
         text += length;
     }
+    ret->n = fits ? ret->n : 0;
+    return *text == '+' ? text + 1 : NULL;
 }
 
-const char *limit_option_policy(const char *text, struct limit *ret)
+static void join_words(const struct part *part, char *text)
 {
-    char words[WORDS_MAX][WORD_SIZE];
-    size_t n = split(text, words);
-    bool funnel = n >= 1 && strcmp(words[0], "funnel") == 0;
-    bool sliding = n >= 1 && strcmp(words[0], "sliding") == 0;
-    *ret = (struct limit){.algorithm = sliding ? LIMIT_SLIDING : LIMIT_FUNNEL};
-    if (!(funnel && (n == 2 || n == 4)) && !(sliding && n == 2)) {
+    size_t at = 0;
+    for (size_t i = 0; i < part->n; i++) {
+        size_t n = strlen(part->words[i]);
+        memcpy(text + at, part->words[i], n);
+        text[at + n] = ' ';
+        at += n + 1;
+    }
+    text[at - 1] = '\0';
+}
+
+static bool has_form(const struct part *part, const char *kind, size_t n, const char *third)
+{
+    return part->n == n && strcmp(part->words[0], kind) == 0 &&
+           (n < 4 || strcmp(part->words[2], third) == 0);
+}
+
+static const char *read_limit(const struct part *part, struct limit *limit)
+{
+    bool sliding = has_form(part, "sliding", 2, NULL);
+    bool burst = has_form(part, "funnel", 4, "burst");
+    *limit = (struct limit){.algorithm = sliding ? LIMIT_SLIDING : LIMIT_FUNNEL};
+    if (!sliding && !burst && !has_form(part, "funnel", 2, NULL)) {
         return form;
     }
-    if (n == 4 &&
-        (strcmp(words[2], "burst") != 0 || !option_parse_integer(words[3], &ret->burst))) {
+    if (burst && !option_parse_integer(part->words[3], &limit->burst)) {
         return form;
     }
-    return read_rate(words[1], ret) != NULL ? form : check(ret);
+    return read_rate(part->words[1], limit) != NULL ? form : check(limit);
+}
+
+static const char *read_penalty(const struct part *part, struct limit_penalty *penalty)
+{
+    struct limit after;
+    int64_t lasts_ms;
+    if (penalty->refusals > 0) {
+        return "must not have two penalties";
+    }
+    if (!has_form(part, "penalty", 4, "after") || read_rate(part->words[3], &after) != NULL ||
+        !option_parse_duration(part->words[1], &lasts_ms) || lasts_ms > INT64_MAX / 1000) {
+        return form;
+    }
+    *penalty = (struct limit_penalty){after.count, after.period_us, lasts_ms * 1000};
+    return limit_penalty_check(penalty);
+}
+
+static const char *read_part(const struct part *part, struct limit_policy *policy)
+{
+    struct limit_set *set = &policy->set;
+    if (part->n > 0 && strcmp(part->words[0], "penalty") == 0) {
+        join_words(part, policy->penalty_text);
+        return read_penalty(part, &set->penalty);
+    }
+    if (part->n == 0 || set->n == LIMIT_SET_MAX) {
+        return part->n == 0 ? form : "must not have more than 8 limits";
+    }
+    join_words(part, policy->limit_text[set->n]);
+    return read_limit(part, &set->limits[set->n++]);
+}
+
+const char *limit_option_policy(const char *text, struct limit_policy *ret)
+{
+    const char *fault = NULL;
+    struct part part;
+    *ret = (struct limit_policy){.name = SLICE("")};
+    while (text != NULL && fault == NULL) {
+        text = split_part(text, &part);
+        fault = read_part(&part, ret);
+    }
+    return fault == NULL && ret->set.n == 0 ? "must have a limit beside the penalty" : fault;
 }

@@ -75,7 +75,8 @@ const struct option option_table[] = {
         .unit = "address", .help = "HOST:PORT or [IPV6]:PORT to serve HTTP on; port 0 picks one"},
     {"redis", OPTION_STRING, AT(redis), .fallback = "", .check = redis_url_check, .secret = true,
         .unit = "URL",
-        .help = "redis://[user:password@]host:port[/db] or unix:/path; empty: an embedded Redis"},
+        .help = "redis://[user:password@]host:port[/db], unix:/path, or "
+                "redis-sentinel://host[:port]../master; empty: an embedded Redis"},
     {"lock-redis", OPTION_STRING, AT(lock_redis), .fallback = "", .check = redis_url_list_check,
         .secret = true, .unit = "URLs",
         .help = "further Redis servers, commas between, of which most must have the leader's lock"},
@@ -90,8 +91,9 @@ const struct option option_table[] = {
         .help = "most the embedded Redis may hold; half: of the machine's memory"},
     {"redis-server", OPTION_PATH, AT(redis_server), .fallback = "redis-server", .unit = "path",
         .help = "binary of the embedded Redis"},
-    {"partitions", OPTION_INTEGER, AT(partitions), .fallback = "16", RANGE(1, 64),
-        .unit = "partitions", .help = "parts the data is cut into; fixed once there is data"},
+    {"partitions", OPTION_INTEGER, AT(partitions), .fallback = "auto", RANGE(1, PARTITIONS_MAX),
+        .word = "auto", .word_value = OPTION_AUTO, .unit = "partitions",
+        .help = "parts the data is cut into, fixed once there is data; auto: 16, in a cluster 256"},
     {"keep-minutes", OPTION_SECONDS, AT(retention.keep_s[LEVEL_MINUTE]), .fallback = "48h",
         RANGE(MIN_MINUTES_S, MAX_KEEP_S), FOREVER, .unit = "duration",
         .help = "how long single minutes are kept"},
@@ -141,6 +143,11 @@ const struct option option_table[] = {
     {"queue", OPTION_INTEGER, AT(queue), .fallback = "50000", RANGE(MAX_EVENTS, 100000000),
         .unit = "events",
         .help = "events that may wait to be written; one request may bring 10000"},
+    {"log-hold", OPTION_MILLISECONDS, AT(log_hold_ms), .fallback = "10s", RANGE(1000, 60 * 1000),
+        .unit = "duration",
+        .help =
+            "with Sentinels: what was acknowledged is kept so long, to be appended again when a "
+            "replica takes over"},
     {"log-format", OPTION_ENUM, AT(log_format), .fallback = "logfmt", .words = format_words,
         .unit = "format", .help = "form of a log line"},
     {"log-level", OPTION_ENUM, AT(log_level), .fallback = "info", .words = level_words,
@@ -206,8 +213,8 @@ static const char *check_site_origins(struct slice name, const char *value)
 
 static const char *check_policy(struct slice name, const char *value)
 {
-    struct limit limit;
-    return name_valid(name) ? limit_option_policy(value, &limit)
+    struct limit_policy policy;
+    return name_valid(name) ? limit_option_policy(value, &policy)
                             : "the name must be [A-Za-z0-9._-]{1,64}";
 }
 
@@ -217,7 +224,7 @@ const struct option_family option_families[] = {
     [OPTION_FAMILY_SITE_ORIGINS] = {OPTION_SITE, ".origins", check_site_origins, "origins",
         "pages whose browsers need no token for the site, as https://blog.example.org"},
     [OPTION_FAMILY_POLICY] = {"policy.", "", check_policy, "limit",
-        "a named rate limit, as funnel 5/60s burst 4"},
+        "a named rate limit, as funnel 5/60s burst 4 + sliding 100/1d + penalty 15m after 3/1h"},
 };
 const size_t option_families_n = sizeof(option_families) / sizeof(option_families[0]);
 

@@ -9,6 +9,7 @@
 #include "service/options/option_table.h"
 #include "service/options/option_value.h"
 #include "service/options/options_file.h"
+#include "service/options/redis_url.h"
 
 /* The argument may be a URL with a password, given without --redis: its password is not shown. */
 static bool refuse_argument(const struct loader *loader, const char *argument)
@@ -101,7 +102,16 @@ static bool set_defaults(struct loader *loader)
     return true;
 }
 
-/* `half` becomes a number, also in what `tallyd config` prints. */
+/* The value of an option becomes @text, also in what `tallyd config` prints. */
+static bool show_resolved(struct loader *loader, struct slice name, const char *text)
+{
+    struct option_origin *origin = &loader->options->origins[loader_find(name)];
+    free(origin->text);
+    origin->text = strdup(text);
+    return origin->text != NULL || loader_fail(loader, "out of memory");
+}
+
+/* `half` becomes a number. */
 static bool resolve_memory(struct loader *loader)
 {
     if (loader->options->redis_memory != OPTION_HALF) {
@@ -112,11 +122,9 @@ static bool resolve_memory(struct loader *loader)
         return loader_fail(loader, "redis-memory: the machine's memory is not known, give a size");
     }
     loader->options->redis_memory = (int64_t)pages / 2 * page;
-    struct option_origin *origin = &loader->options->origins[loader_find(SLICE("redis-memory"))];
     char text[OPTION_VALUE_TEXT];
-    free(origin->text);
-    origin->text = strdup(option_format_size(loader->options->redis_memory, text));
-    return origin->text != NULL || loader_fail(loader, "out of memory");
+    return show_resolved(
+        loader, SLICE("redis-memory"), option_format_size(loader->options->redis_memory, text));
 }
 
 /* `limit` becomes a number, too, where there is a limit: all that a period allows at once. */
@@ -129,11 +137,22 @@ static bool resolve_burst(struct loader *loader)
         return true;
     }
     options->ingest_burst = limit.count - 1;
-    struct option_origin *origin = &options->origins[loader_find(SLICE("ingest-burst"))];
     char text[OPTION_VALUE_TEXT];
-    free(origin->text);
-    origin->text = strdup(option_format_integer(options->ingest_burst, text));
-    return origin->text != NULL || loader_fail(loader, "out of memory");
+    return show_resolved(
+        loader, SLICE("ingest-burst"), option_format_integer(options->ingest_burst, text));
+}
+
+/* `auto`, too: by what kind of Redis it is. */
+static bool resolve_partitions(struct loader *loader)
+{
+    struct options *options = loader->options;
+    if (options->partitions != OPTION_AUTO) {
+        return true;
+    }
+    options->partitions = redis_url_partitions(options->redis);
+    char text[OPTION_VALUE_TEXT];
+    return show_resolved(
+        loader, SLICE("partitions"), option_format_integer(options->partitions, text));
 }
 
 /* A body that is larger than the memory of all bodies could never be taken. */
@@ -159,7 +178,7 @@ bool options_load(
         read_environment(&loader, environment) && options_file_read(&loader) &&
         set_all(&loader, loader.environment, OPTION_ENVIRONMENT) &&
         set_all(&loader, loader.flags, OPTION_FLAG) && check_together(&loader) &&
-        resolve_memory(&loader) && resolve_burst(&loader)) {
+        resolve_memory(&loader) && resolve_burst(&loader) && resolve_partitions(&loader)) {
         return true;
     }
     options_release(options);

@@ -26,7 +26,7 @@ static const char *check_many(const char *url)
     const char *fault = redis_url_parse(url, &parsed);
     return fault != NULL                  ? fault
            : parsed.kind == REDIS_CLUSTER ? "redis-cluster:// is not supported yet"
-                                          : "redis-sentinel:// is not supported yet";
+                                          : NULL;
 }
 
 const char *redis_url_check(const char *url)
@@ -48,6 +48,12 @@ const char *redis_url_check(const char *url)
     }
     struct redis_url parsed;
     return redis_url_parse(url, &parsed) == NULL ? NULL : form;
+}
+
+int64_t redis_url_partitions(const char *url)
+{
+    /* A cluster spreads partitions over its nodes, and moves them one by one. */
+    return behind(url, "redis-cluster://") != NULL ? 256 : 16;
 }
 
 /* In a malformed URL nearly anything may be the password: show only what surely is none. */
@@ -97,7 +103,7 @@ const char *redis_url_list_check(const char *urls)
     unsigned n = 0;
     while (*at != '\0') {
         if (!next_url(&at, url) || url[0] == '\0' || redis_url_check(url) != NULL ||
-            stands_twice(urls, url)) {
+            behind(url, "redis-sentinel://") != NULL || stands_twice(urls, url)) {
             return form;
         }
         n++;

@@ -6,12 +6,15 @@
  *     redis://[user:password@]host:port[/db]   user may be empty; user and password percent-encoded
  *     unix:/path                               at most 107 bytes of path
  *
- * redis-cluster:// and redis-sentinel:// are understood and masked, and refused: not supported yet.
+ *     redis-sentinel://..                      the master that Sentinels name
+ *
+ * redis-cluster:// is understood and masked, and refused: not supported yet.
  */
 #ifndef SERVICE_OPTIONS_REDIS_URL_H
 #define SERVICE_OPTIONS_REDIS_URL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "storage/base/compiler.h"
 
@@ -21,6 +24,10 @@ const char *redis_url_check(const char *url) MUST_CHECK;
 /* The same for --lock-redis, a list of URLs with commas between.  A comma in a password is %2C.
  * Each URL stands once.  The list has 1 URL, or 3 to 9: a majority of two servers is both. */
 const char *redis_url_list_check(const char *urls) MUST_CHECK;
+
+/* How many partitions are good for the Redis of @url, which is none that was refused: its data is
+ * cut into so many at the first start.  tests/bench/README.md has what they cost. */
+int64_t redis_url_partitions(const char *url);
 
 /* Write @url, or a list, to @text, with "***" for everything that may be a password.  @text has
  * @room > 0 bytes; the result is cut to fit and ends with a NUL.  A malformed @url is masked, too,

@@ -37,7 +37,7 @@ struct options {
     enum redis_fsync fsync;
     int64_t redis_memory; /* bytes; `half` has become a number */
     const char *redis_server;
-    int64_t partitions;
+    int64_t partitions;         /* `auto` has become a number */
     struct retention retention; /* `forever` is KEEP_FOREVER */
     int64_t max_body, max_body_memory;
     int64_t max_future_s;
@@ -53,6 +53,7 @@ struct options {
     int64_t readers;
     int64_t cache_mb;
     int64_t queue; /* events */
+    int64_t log_hold_ms;
     enum log_format log_format;
     enum log_level log_level;
     bool insecure;

@@ -1,6 +1,7 @@
 #include "service/tokens/tokens.h"
 
 #include <pthread.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,19 +87,39 @@ size_t tokens_count(struct tokens *tokens)
 
 /* ---- judging ---- */
 
-/* The token behind "Bearer ", in upper or lower case.  False: there is none. */
-static bool read_bearer(struct slice field, struct slice *ret)
+/* What stands behind @scheme, in upper or lower case, and blanks.  False: another scheme, or
+ * nothing. */
+static bool read_scheme(struct slice field, struct slice scheme, struct slice *ret)
 {
-    static const char scheme[] = "bearer";
-    size_t at = sizeof(scheme) - 1;
-    if (field.n <= at || strncasecmp(field.p, scheme, at) != 0 || field.p[at] != ' ') {
+    size_t at = scheme.n;
+    if (field.n <= at || strncasecmp(field.p, scheme.p, at) != 0 || field.p[at] != ' ') {
         return false;
     }
     while (at < field.n && field.p[at] == ' ') {
         at++;
     }
     *ret = (struct slice){field.p + at, field.n - at};
-    return ret->n > 0 && ret->n <= TOKEN_MAX;
+    return ret->n > 0;
+}
+
+static bool read_bearer(struct slice field, struct slice *ret)
+{
+    return read_scheme(field, SLICE("bearer"), ret) && ret->n <= TOKEN_MAX;
+}
+
+/* The user name of Basic (RFC 7617), decoded into @to.  Whatever the password is. */
+static bool read_basic(struct slice field, char to[static TOKEN_MAX + 1], struct slice *ret)
+{
+    struct slice coded;
+    size_t n = 0;
+    if (!read_scheme(field, SLICE("basic"), &coded) ||
+        sodium_base642bin((unsigned char *)to, TOKEN_MAX + 1, coded.p, coded.n, NULL, &n, NULL,
+            sodium_base64_VARIANT_ORIGINAL) != 0) {
+        return false;
+    }
+    const char *colon = n > 0 ? memchr(to, ':', n) : NULL;
+    *ret = (struct slice){to, colon != NULL ? (size_t)(colon - to) : 0};
+    return ret->n > 0;
 }
 
 static bool refuse(struct http_response *response, const char *detail, const char *challenge)
@@ -119,32 +140,43 @@ static bool lacks_scope(struct http_response *response, const char *scope)
     return false;
 }
 
+bool tokens_show(struct tokens *tokens, const struct route *route, struct slice shown,
+    struct http_exchange *exchange, struct token_set **ret_held)
+{
+    struct http_response *response = &exchange->response;
+    unsigned needed = access_needed(route, tokens->open_too);
+    struct token_set *set = hold(tokens);
+    exchange->access = shown.n > 0 && shown.n <= TOKEN_MAX ? token_set_find(set, shown) : NULL;
+    if (exchange->access == NULL) {
+        tokens_let_go(set);
+        return refuse(
+            response, "the token is not known", ACCESS_CHALLENGE ", error=\"invalid_token\"");
+    }
+    exchange->tokenless = false;
+    *ret_held = set;
+    return (exchange->access->scopes & needed) != 0 ||
+           lacks_scope(response, access_scope_name((enum access_scope)needed));
+}
+
 bool tokens_admit(struct tokens *tokens, const struct route *route, struct http_exchange *exchange,
     struct token_set **ret_held)
 {
     struct http_response *response = &exchange->response;
-    unsigned needed = access_needed(route, tokens->open_too);
+    struct slice field = exchange->request.fields[FIELD_AUTHORIZATION];
+    char user[TOKEN_MAX + 1];
     struct slice shown;
     *ret_held = NULL;
-    if (needed == 0) {
+    if (access_needed(route, tokens->open_too) == 0) {
         return true;
     }
     if ((exchange->request.repeated >> FIELD_AUTHORIZATION & 1) != 0) {
         problem_reply(response, PROBLEM_MALFORMED, "Authorization stands twice");
         return false;
     }
-    if (!read_bearer(exchange->request.fields[FIELD_AUTHORIZATION], &shown)) {
+    bool basic = (route->flags & ROUTE_BASIC) != 0 && read_basic(field, user, &shown);
+    if (!basic && !read_bearer(field, &shown)) {
         exchange->tokenless = access_tokenless(route, exchange);
         return exchange->tokenless || refuse(response, ACCESS_NEEDED, ACCESS_CHALLENGE);
     }
-    struct token_set *set = hold(tokens);
-    exchange->access = token_set_find(set, shown);
-    if (exchange->access == NULL) {
-        tokens_let_go(set);
-        return refuse(
-            response, "the token is not known", ACCESS_CHALLENGE ", error=\"invalid_token\"");
-    }
-    *ret_held = set;
-    return (exchange->access->scopes & needed) != 0 ||
-           lacks_scope(response, access_scope_name((enum access_scope)needed));
+    return tokens_show(tokens, route, shown, exchange, ret_held);
 }

@@ -31,11 +31,16 @@ size_t tokens_count(struct tokens *tokens);
  *
  *   result  exchange->access    response
  *   true    the token's, or NULL if the route needs none
- *   true    NULL, and exchange->tokenless: access_site() judges
+ *   true    NULL, and exchange->tokenless: see access_tokenless()
  *   false                       401 with WWW-Authenticate, or 403 (RFC 6750)
  *   false                       400, if the request has two Authorization fields */
 bool tokens_admit(struct tokens *tokens, const struct route *route, struct http_exchange *exchange,
     struct token_set **ret_held) MUST_CHECK;
+
+/* The same for the token @shown, which a body had, where tokens_admit() said tokenless. */
+bool tokens_show(struct tokens *tokens, const struct route *route, struct slice shown,
+    struct http_exchange *exchange, struct token_set **ret_held) MUST_CHECK;
+
 void tokens_let_go(struct token_set *held); /* NULL is fine */
 
 #endif

@@ -326,6 +326,15 @@ bool topology_owner(struct topology *t, unsigned partition, struct cluster_node 
     return owner != NULL;
 }
 
+bool topology_owns(struct topology *t, const struct cluster_node *node)
+{
+    pthread_mutex_lock(&t->lock);
+    const struct cluster_node *known = slot_map_at(&t->map, &node->address);
+    bool owns = known != NULL && cluster_node_equal(known, node) && owns_any(&t->map, known);
+    pthread_mutex_unlock(&t->lock);
+    return owns;
+}
+
 unsigned topology_n_unserved(const struct topology *t)
 {
     return atomic_load(&t->n_unserved);

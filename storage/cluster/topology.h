@@ -67,6 +67,9 @@ unsigned topology_version(const struct topology *topology);
 bool topology_owner(
     struct topology *topology, unsigned partition, struct cluster_node *ret) MUST_CHECK;
 
+/* Does @node own any partition, at this address and under this id? */
+bool topology_owns(struct topology *topology, const struct cluster_node *node) MUST_CHECK;
+
 /* How many partitions are not served.  Costs next to nothing. */
 unsigned topology_n_unserved(const struct topology *topology);
 

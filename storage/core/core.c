@@ -3,17 +3,17 @@
 #include <stdlib.h>
 
 #include "storage/base/cond.h"
-#include "storage/redis/resolver.h"
 
 void core_init(struct core *core)
 {
     mutex_init(&core->view_lock);
     wake_init(&core->rollup_wake);
+    resolvers_init(&core->resolvers);
 }
 
 void core_release(struct core *core)
 {
-    resolver_free(core->endpoint.resolver);
+    resolvers_release(&core->resolvers);
     wake_release(&core->rollup_wake);
     pthread_mutex_destroy(&core->view_lock);
     free((void *)(uintptr_t)atomic_load(&core->secret));

@@ -20,15 +20,23 @@
 #include "storage/job/job.h"
 #include "storage/job/stats.h"
 #include "storage/redis/redis.h"
+#include "storage/redis/resolvers.h"
 #include "storage/schema/identity.h"
 #include "storage/schema/partition.h"
 #include "storage/schema/partition_state.h"
 #include "storage/schema/settings.h"
 #include "storage/time/site_zones.h"
 
+struct asker;
+struct topology;
+
 struct core {
     struct storage_config config; /* its strings are of no use after the start */
-    struct redis_endpoint endpoint;
+    struct redis_url url;
+    struct redis_endpoint endpoint; /* of one Redis */
+    struct topology *topology;      /* else: thread-safe; NULL: one Redis (core/server.h) */
+    struct asker *asker;            /* the topology's */
+    struct resolvers resolvers;     /* thread-safe */
     struct partitions partitions;
     bool one_node;           /* a script may serve several partitions; false in a cluster */
     struct site_zones sites; /* in which zone each site is cut */
@@ -44,7 +52,8 @@ struct core {
     _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve */
     _Atomic bool emptied; /* a partition has no state: the writer prepares all of them anew */
     _Atomic bool stopping;
-    _Atomic int64_t go_back_ms;     /* how far Redis can go back when it crashes; 0: it cannot */
+    _Atomic int64_t go_back_ms; /* how far Redis can go back when it crashes; 0: it cannot */
+    int64_t hold_ms;            /* how far it can go back when a replica takes over; 0: none does */
     const char *durability_warning; /* the writer's: what was told of that; static, NULL: nothing */
     _Atomic unsigned questions;     /* that are being read now */
     _Atomic int64_t settled_us;     /* see read/settled.h; CLOCK_MONOTONIC */

@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "storage/core/durability.h"
-#include "storage/core/moved_zones.h"
-#include "storage/redis/ask.h"
+#include "storage/core/prepare_state.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
@@ -14,164 +12,53 @@
  * them, too. */
 #define REPLACE_TIMES 8
 
-/* Send @b, await @n replies, and hand each to @take.  False: the connection was lost, or @take has
- * returned false. */
-static bool ask_and_take(struct session *session, struct buffer *b, size_t n, int64_t deadline_ms,
-    redis_take_fn *take, void *data)
+bool preparation_ask(struct preparation *p, struct session *session, struct buffer *b, size_t n,
+    int64_t deadline_ms, redis_take_fn *take)
 {
-    return redis_ask_all(session->redis, b, n, deadline_ms, take, data) == REDIS_OK_STATUS;
+    return redis_ask_all(session->redis, b, n, deadline_ms, take, p) == REDIS_OK_STATUS;
 }
 
-struct preparation {
-    struct core *core;
-    struct replaced_settings *replaced;
-    char *error;
-    size_t error_n;
-    bool adopt;
-    char meta[64];
-    struct secret secret;
-    struct changed {
-        bool is;
-        struct slice cfg, st; /* copies in one block, owned */
-        struct retention retention;
-    } changed[PARTITIONS_MAX];
-    unsigned n_changed;
-    bool has_aof;
-    struct zone_moves moves; /* of the sites in the partitions that changed */
-};
-
-static bool preparation_complain(struct preparation *p, const char *text)
-{
-    (void)snprintf(p->error, p->error_n, "%s", text);
-    return false;
-}
-
-/* Refuse to serve, because the server or its data is not ours and waiting does not help. */
-static bool preparation_refuse(struct preparation *p, const char *text)
-{
-    atomic_store(&p->core->settings_differ, true);
-    return preparation_complain(p, text);
-}
-
-/* Refuse to serve data whose meta is @theirs.  No version converts the data of another one. */
-static bool refuse_meta(struct preparation *p, struct slice theirs)
-{
-    char text[320];
-    static const char before[] = "schema=";
-    char *end = NULL;
-    bool is_ours = theirs.n > sizeof(before) && strncmp(theirs.p, before, sizeof(before) - 1) == 0;
-    long schema = is_ours ? strtol(theirs.p + sizeof(before) - 1, &end, 10) : 0;
-    if (!is_ours || schema < 1 || schema > 999 || *end != ' ') {
-        return preparation_refuse(p, "the key meta is not one of ours");
-    }
-    if (schema == KEY_SCHEMA) {
-        (void)snprintf(text, sizeof(text),
-            "the data has another number of partitions (%.*s): start with that --partitions, or "
-            "with an empty Redis or data directory",
-            (int)theirs.n, theirs.p);
-    } else {
-        (void)snprintf(text, sizeof(text),
-            "the data has schema %ld, and this version reads and writes schema %d only: start with "
-            "an empty Redis or data directory, or run the version that made the data",
-            schema, KEY_SCHEMA);
-    }
-    return preparation_refuse(p, text);
-}
-
-/* The value behind @name, "name:", in the reply to INFO.  Empty: there is no such line. */
-static struct slice info_field(struct slice info, const char *name)
-{
-    const char *found = info.n == 0 ? NULL : strstr(info.p, name);
-    if (found == NULL) {
-        return (struct slice){NULL, 0};
-    }
-    found += strlen(name);
-    return (struct slice){found, strcspn(found, "\r\n")};
-}
-
-/* How much Redis may forget; told when it is another warning than last. */
-static void note_durability(struct preparation *p, const struct reply *config)
-{
-    struct core *core = p->core;
-    struct durability is = durability_of(p->has_aof, config);
-    atomic_store(&core->go_back_ms, is.go_back_ms);
-    if (is.warning != NULL && is.warning != core->durability_warning) {
-        core_notice(core, STORAGE_MAY_FORGET, is.warning);
-    }
-    core->durability_warning = is.warning;
-}
-
-enum { REPLY_OF_INFO, REPLY_OF_TIME, REPLY_OF_SCHEMA, REPLY_OF_CONFIG, SERVER_REPLIES };
-
-static bool take_server(void *data, size_t i, const struct reply *reply)
+static bool take_schema(void *data, size_t i, const struct reply *reply)
 {
     struct preparation *p = data;
-    if (i == REPLY_OF_CONFIG) {
-        note_durability(p, reply); /* an error, too */
-        return true;
+    (void)i;
+    if (reply->type != REPLY_ARRAY || reply->n != 2) {
+        return preparation_complain(
+            p, reply->type == REPLY_ERROR ? reply->text.p : "no answer of ours");
     }
-    if (reply->type == REPLY_ERROR) {
-        return preparation_complain(p, reply->text.p);
+    if (!slice_equal(reply->items[0].text, slice_of(p->meta))) {
+        return preparation_refuse_meta(p, reply->items[0].text, "the key meta is not one of ours");
     }
-    if (i == REPLY_OF_INFO) {
-        struct slice version = info_field(reply->text, "redis_version:");
-        struct slice policy = info_field(reply->text, "maxmemory_policy:");
-        if (version.n < 2 || (version.p[0] < '7' && version.p[1] == '.')) {
-            return preparation_refuse(p, "Redis 7.0 or newer is needed");
-        }
-        if (!slice_equal(policy, SLICE("noeviction"))) {
-            return preparation_refuse(
-                p, "maxmemory-policy must be noeviction: eviction would take counts away");
-        }
-        p->has_aof = !slice_equal(info_field(reply->text, "aof_enabled:"), SLICE("0"));
-        return true;
+    if (reply->items[1].text.n != SECRET_SIZE) {
+        return preparation_refuse(p, "the secret is not one of ours");
     }
-    if (i == REPLY_OF_TIME) {
-        core_time_seen(p->core, reply_time_us(reply));
-    }
-    if (i == REPLY_OF_SCHEMA) {
-        if (reply->type != REPLY_ARRAY || reply->n != 2) {
-            return preparation_complain(p, "no answer of ours");
-        }
-        if (!slice_equal(reply->items[0].text, slice_of(p->meta))) {
-            return refuse_meta(p, reply->items[0].text);
-        }
-        if (reply->items[1].text.n != SECRET_SIZE) {
-            return preparation_refuse(p, "the secret is not one of ours");
-        }
-        memcpy(p->secret.bytes, reply->items[1].text.p, SECRET_SIZE);
-    }
+    memcpy(p->secret.bytes, reply->items[1].text.p, SECRET_SIZE);
     return true;
 }
 
-static bool check_server(struct session *session, struct preparation *p, int64_t deadline_ms)
+/* Give the data its meta and its secret, or learn them. */
+static bool learn_schema(struct session *session, struct preparation *p, int64_t deadline_ms)
 {
-    struct core *core = p->core;
-    const struct secret *known = atomic_load(&core->secret);
-    const char *tag = core->partitions.tag[0];
+    const struct secret *known = atomic_load(&p->core->secret);
+    const char *tag = p->core->partitions.tag[0];
     struct key meta;
     struct key secret;
     struct buffer b;
     buffer_init(&b);
     key_fixed(&meta, tag, "meta", SLICE(""));
     key_fixed(&secret, tag, "secret", SLICE(""));
-    (void)snprintf(
-        p->meta, sizeof(p->meta), "schema=%d partitions=%u", KEY_SCHEMA, core->partitions.n);
     if (known != NULL) {
         /* A Redis that has lost everything gets the secret back, so visitors stay the same. */
         p->secret = *known;
     } else {
         randombytes_buf(p->secret.bytes, SECRET_SIZE);
     }
-    resp_command(&b, "INFO", "everything", NULL);
-    resp_command(&b, "TIME", NULL);
     script_head(&b, &session->scripts, SCRIPT_SCHEMA, 2, 2);
     resp_word(&b, meta.p, meta.n);
     resp_word(&b, secret.p, secret.n);
     resp_text(&b, p->meta);
     resp_word(&b, p->secret.bytes, SECRET_SIZE);
-    resp_command(&b, "CONFIG", "GET", "appendfsync", NULL);
-    bool ok = ask_and_take(session, &b, SERVER_REPLIES, deadline_ms, take_server, p);
+    bool ok = preparation_ask(p, session, &b, 1, deadline_ms, take_schema);
     buffer_release(&b);
     return ok;
 }
@@ -306,7 +193,7 @@ static bool learn_partitions(struct session *session, struct preparation *p, int
         resp_text(&b, ver);
         resp_text(&b, core->sites.text);
     }
-    bool ok = ask_and_take(session, &b, core->partitions.n, deadline_ms, take_partition, p);
+    bool ok = preparation_ask(p, session, &b, core->partitions.n, deadline_ms, take_partition);
     buffer_release(&b);
     return ok;
 }
@@ -343,7 +230,8 @@ static bool check_moves(struct session *session, struct preparation *p, int64_t 
     struct buffer b;
     buffer_init(&b);
     zone_moves_ask(&p->moves, p->core, &b);
-    bool ok = p->moves.n == 0 || ask_and_take(session, &b, p->moves.n, deadline_ms, take_answer, p);
+    bool ok =
+        p->moves.n == 0 || preparation_ask(p, session, &b, p->moves.n, deadline_ms, take_answer);
     buffer_release(&b);
     return ok;
 }
@@ -381,7 +269,7 @@ static bool change_settings(struct session *session, struct preparation *p, int6
         buffer_append(&b, names.p, names.n);
         b.failed = b.failed || names.failed;
     }
-    bool ok = ask_and_take(session, &b, p->n_changed, deadline_ms, take_change, p);
+    bool ok = preparation_ask(p, session, &b, p->n_changed, deadline_ms, take_change);
     buffer_release(&names);
     buffer_release(&b);
     if (ok) {
@@ -416,9 +304,11 @@ bool session_prepare(struct session *session, struct core *core, struct replaced
     p->error = error;
     p->error_n = error_n;
     p->adopt = adopt;
+    (void)snprintf(
+        p->meta, sizeof(p->meta), "schema=%d partitions=%u", KEY_SCHEMA, core->partitions.n);
     (void)snprintf(error, error_n, "the connection was lost while it was prepared");
-    bool ok = check_server(session, p, deadline_ms) && publish_secret(p) &&
-              learn_partitions(session, p, deadline_ms);
+    bool ok = prepare_server(p, session, deadline_ms) && learn_schema(session, p, deadline_ms) &&
+              publish_secret(p) && learn_partitions(session, p, deadline_ms);
     for (int tries = 0; ok && p->n_changed > 0 && tries < 10; tries++) {
         ok = check_moves(session, p, deadline_ms) && change_settings(session, p, deadline_ms);
         forget_changes(p);

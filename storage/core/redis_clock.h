@@ -6,6 +6,9 @@
  * reply to TIME was made before it came.  So its time, plus the monotonic time since it came, is
  * never later than Redis's clock now.  The best of these bounds is kept.  When Redis's clock is set
  * back by more than a second, the bound follows.
+ *
+ * When Redis's clock was set forward, another connection may still have a reply from before.  So
+ * the bound does not follow back for CLOCK_STEADY_US.
  */
 #ifndef STORAGE_CORE_REDIS_CLOCK_H
 #define STORAGE_CORE_REDIS_CLOCK_H
@@ -14,8 +17,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define CLOCK_STEADY_US 1000000
+
 struct redis_clock {
-    _Atomic int64_t ahead_us; /* Redis's clock minus CLOCK_MONOTONIC, at least; 0: unknown */
+    _Atomic int64_t ahead_us;  /* Redis's clock minus CLOCK_MONOTONIC, at least; 0: unknown */
+    _Atomic int64_t jumped_us; /* CLOCK_MONOTONIC when it was set forward last; 0: never */
 };
 
 /* A reply that just came said that it was @redis_us (UTC).  True: it was the first one, or Redis's

@@ -8,8 +8,10 @@
  *   code                              what it means                     the job's error
  *   NOSCRIPT                          Redis was restarted: reconnect    STORAGE_DOWN
  *   READONLY NOAUTH                   another Redis now: reconnect      STORAGE_REFUSED
- *   LOADING BUSY MASTERDOWN           later, on the same connection     STORAGE_DOWN
- *   TRYAGAIN CLUSTERDOWN              later, on the same connection     STORAGE_DOWN
+ *   MASTERDOWN                        a replica: reconnect              STORAGE_DOWN
+ *   LOADING BUSY                      later, on the same connection     STORAGE_DOWN
+ *   MOVED                             another node has it: reconnect    STORAGE_DOWN
+ *   ASK TRYAGAIN CLUSTERDOWN          later, on the same connection     STORAGE_DOWN
  *   OOM                               Redis's memory is full            STORAGE_OOM
  *   MISCONF NOREPLICAS NOPERM         refused before it ran             STORAGE_REFUSED
  *   any other                         a script may have done a part     STORAGE_REFUSED

@@ -4,18 +4,49 @@
 
 #include "storage/base/clock.h"
 
-bool session_open(
+/* While a thread waits on a connection that the topology may take away; a redis_look. */
+static bool goes_on(void *data)
+{
+    struct session *session = data;
+    return server_is_current(session->core, &session->server) &&
+           (session->look.look == NULL || session->look.look(session->look.data));
+}
+
+/* Connected, to the right server, with all scripts. */
+static bool connect_and_load(
     struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n)
 {
-    session->redis = redis_connect(&core->endpoint, &session->look, deadline_ms, error, error_n);
+    struct redis_endpoint endpoint;
+    const struct redis_look looks = {goes_on, session};
+    if (!server_find(core, &session->server, &endpoint, error, error_n)) {
+        return false;
+    }
+    session->redis = redis_connect(
+        &endpoint, core->topology == NULL ? &session->look : &looks, deadline_ms, error, error_n);
     if (session->redis == NULL) {
+        server_lost(core, &session->server);
+        return false;
+    }
+    if (!server_prove(core, &session->server, session->redis, deadline_ms, error, error_n)) {
+        session_lost(session);
         return false;
     }
     if (scripts_load(session->redis, deadline_ms, &session->scripts) != REDIS_OK_STATUS) {
         (void)snprintf(error, error_n, "the scripts could not be loaded");
-        session_close(session);
+        session_lost(session);
         return false;
     }
+    return true;
+}
+
+bool session_open(
+    struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n)
+{
+    session->core = core;
+    if (!connect_and_load(session, core, deadline_ms, error, error_n)) {
+        return false;
+    }
+    server_stands(core, &session->server);
     session->n_opened++;
     session->opened_us = monotonic_us();
     atomic_fetch_add(&core->stats.redis_connects, 1);
@@ -26,4 +57,13 @@ void session_close(struct session *session)
 {
     redis_close(session->redis);
     session->redis = NULL;
+}
+
+void session_lost(struct session *session)
+{
+    if (session->redis != NULL) {
+        server_lost(session->core, &session->server);
+        redis_abandon(session->redis);
+        session->redis = NULL;
+    }
 }

@@ -5,21 +5,42 @@
 #ifndef STORAGE_CORE_SESSION_H
 #define STORAGE_CORE_SESSION_H
 
-#include "storage/core/core.h"
+#include "storage/core/server.h"
 #include "storage/redis/script.h"
+
+struct dispatcher;
 
 struct session {
     struct redis *redis;    /* NULL: not connected */
     struct redis_look look; /* set by the thread, for its next connection; zeroed: none */
+    struct server server;   /* where it leads; its partition is set by the thread */
+    struct core *core;      /* once it was connected */
+    /* Where several servers share the partitions: connections to all of them, the thread's own; set
+     * by the thread.  NULL: one server has all. */
+    struct dispatcher *dispatcher;
     struct script_digests scripts;
     uint64_t n_opened; /* connections so far: tells one from the next */
     int64_t opened_us; /* CLOCK_MONOTONIC: the connection stood then */
 };
 
-/* Connect and load the scripts by @deadline_ms (CLOCK_MONOTONIC).  The session is not connected
- * before.  False: @error, of @error_n bytes, says why, and the session stays unconnected. */
+/* Connect to the server of the session's partition, and load the scripts by @deadline_ms
+ * (CLOCK_MONOTONIC).  The session is not connected before.  Waits on the connection end with
+ * REDIS_LOST as soon as another server has the partition; so @session stays at its place.  False:
+ * @error, of @error_n bytes, says why, and the session stays unconnected. */
 bool session_open(struct session *session, struct core *core, int64_t deadline_ms, char *error,
     size_t error_n) MUST_CHECK;
+
+/* Connected, and to the server that has the partition now? */
+static inline bool session_is_current(struct session *session)
+{
+    return session->redis != NULL &&
+           (session->core->topology == NULL || server_is_current(session->core, &session->server));
+}
+
 void session_close(struct session *session); /* harmless if it is not connected */
+
+/* Close it because it failed: what it leads to is looked at.  What was queued and not sent never
+ * is.  Harmless if it is not connected. */
+void session_lost(struct session *session);
 
 #endif

@@ -1,6 +1,7 @@
 #include "storage/count/chunk.h"
 
 #include "storage/base/index.h"
+#include "storage/schema/part_set.h"
 
 /* In one MULTI.  What Redis has gathered of an answer it sends only when the MULTI is over: 16
  * dense sketches (200 KB) are still in its processor's cache then, 256 cost it a quarter more. */
@@ -81,17 +82,17 @@ static bool cut_group(struct count_question *q, struct portion *portion, size_t 
 /* What is recalled of a partition of which nothing is read wants proof as well. */
 static bool cut_proofs(struct count_question *q)
 {
-    uint64_t asked = 0; /* partitions */
+    struct part_set asked = {{0}};
     for (size_t i = 0; i < q->n_chunks; i++) {
-        asked |= UINT64_C(1) << q->chunks[i].portion->partition;
+        part_set_add(&asked, q->chunks[i].portion->partition);
     }
     for (size_t i = 0; i < q->n_portions; i++) {
         struct portion *portion = &q->portions[i];
-        if ((asked >> portion->partition & 1) == 0 &&
+        if (!part_set_has(&asked, portion->partition) &&
             !add_chunk(q, (struct chunk){.portion = portion})) {
             return false;
         }
-        asked |= UINT64_C(1) << portion->partition;
+        part_set_add(&asked, portion->partition);
     }
     return true;
 }

@@ -14,11 +14,11 @@
 /* Widen the window until every portion can tile it. */
 static bool plan_widen_all(const struct count_question *q, int64_t now_s, struct window *window)
 {
-    uint64_t partitions = 0;
+    struct part_set partitions = {{0}};
     for (size_t i = 0; i < q->n_portions; i++) {
-        partitions |= UINT64_C(1) << q->portions[i].partition;
+        part_set_add(&partitions, q->portions[i].partition);
     }
-    return plan_widen(q->read.core, q->read.zone, partitions, now_s, window);
+    return plan_widen(q->read.core, q->read.zone, &partitions, now_s, window);
 }
 
 static bool is_about_step(enum storage_err err)
@@ -46,20 +46,12 @@ static const struct portion *planned_alike(
     return NULL;
 }
 
-static bool copy_plan(
-    const struct count_question *q, const struct portion *from, struct portion *to)
+static void lend_plan(const struct portion *from, struct portion *to)
 {
-    size_t n = q->tally.n_points;
-    if (!cover_copy(&from->cover, &to->cover)) {
-        return false;
-    }
-    while (to->ends_capacity < n) {
-        if (!array_reserve(&to->ends, &to->ends_capacity, to->ends_capacity, sizeof(*to->ends))) {
-            return false;
-        }
-    }
-    memcpy(to->ends, from->ends, n * sizeof(*to->ends));
-    return true;
+    portion_drop_plan(to);
+    to->cover = from->cover;
+    to->ends = from->ends;
+    to->plan_lent = true;
 }
 
 /* The covers of all points, one behind the other. */
@@ -68,7 +60,11 @@ static enum storage_err plan_portion(
 {
     const struct portion *alike = planned_alike(q, portion);
     if (alike != NULL) {
-        return copy_plan(q, alike, portion) ? STORAGE_OK : STORAGE_NOMEM;
+        lend_plan(alike, portion);
+        return STORAGE_OK;
+    }
+    if (portion->plan_lent) {
+        portion_drop_plan(portion);
     }
     struct cover_basis basis = plan_basis(q->read.zone, portion_view(q, portion), now_s);
     cover_clear(&portion->cover);
@@ -124,7 +120,7 @@ static enum storage_err plan_portions(struct count_question *q, const struct cou
 {
     enum storage_err err = STORAGE_OK;
     struct load load = {0};
-    uint64_t viewed = 0; /* partitions */
+    struct part_set viewed = {{0}};
     if (!tally_cut(&q->tally, job->zone, step, window)) {
         return STORAGE_NOMEM;
     }
@@ -136,10 +132,10 @@ static enum storage_err plan_portions(struct count_question *q, const struct cou
     /* no further once it is too much: the plans of a thousand pages take memory, too */
     for (size_t i = 0; err == STORAGE_OK && i < q->n_portions; i++) {
         unsigned p = q->portions[i].partition;
-        if ((viewed >> p & 1) == 0) {
+        if (!part_set_has(&viewed, p)) {
             (void)proved_view(&q->read, p);
         }
-        viewed |= UINT64_C(1) << p;
+        part_set_add(&viewed, p);
         err = plan_portion(q, &q->portions[i], now_s);
         add_load(&load, &q->portions[i]);
         err = err == STORAGE_OK && is_too_much(&load, job->asked.explain) ? STORAGE_TOO_BROAD : err;
@@ -205,23 +201,28 @@ static enum storage_err plan_series(
 
 /* What decides in the partitions that are asked, each different one once. */
 struct bases {
-    struct partition_view views[PARTITIONS_MAX];
-    size_t n;
+    struct partition_view *views; /* owned */
+    size_t n, capacity;
 };
 
-static void find_bases(const struct count_question *q, struct bases *bases)
+/* False: no memory. */
+static bool find_bases(const struct count_question *q, struct bases *bases)
 {
-    bases->n = 0;
-    for (size_t i = 0; i < q->n_portions && bases->n < PARTITIONS_MAX; i++) {
+    for (size_t i = 0; i < q->n_portions; i++) {
         struct partition_view view = core_view(q->read.core, q->portions[i].partition);
         size_t at = 0;
         while (at < bases->n && !tile_alike(&bases->views[at], &view)) {
             at++;
         }
-        if (at == bases->n) {
-            bases->views[bases->n++] = view;
+        if (at < bases->n) {
+            continue;
         }
+        if (!array_reserve(&bases->views, &bases->capacity, bases->n, sizeof(*bases->views))) {
+            return false;
+        }
+        bases->views[bases->n++] = view;
     }
+    return true;
 }
 
 /* The first instant from @at_s on that is a border in all of them.  False: nothing is kept. */
@@ -245,26 +246,25 @@ static bool next_border(const struct count_question *q, const struct bases *base
 /* The latest part of @outer, which can be tiled as a whole, whose inner borders of @step (not
  * STEP_AUTO) are borders of what is kept in all partitions that are asked.  The older a time is,
  * the coarser it is kept, so that part is everything behind the last border which is none.  False:
- * nothing is left, or it has more points than are answered. */
+ * nothing is left, it has more points than are answered, or memory is short. */
 static bool kept_part(const struct count_question *q, const struct zone *zone, enum step step,
     struct window outer, int64_t now_s, struct window *ret)
 {
-    struct bases bases;
+    struct bases bases = {.views = NULL};
     int64_t from_s = outer.from_s;
     if (step_count(zone, step, outer, STEP_POINTS_MAX) > STEP_POINTS_MAX) {
         return false;
     }
-    find_bases(q, &bases);
-    for (int64_t at_s = step_end(zone, step, outer.from_s); at_s < outer.to_s;
+    bool is_kept = find_bases(q, &bases);
+    for (int64_t at_s = step_end(zone, step, outer.from_s); is_kept && at_s < outer.to_s;
          at_s = step_end(zone, step, at_s)) {
         int64_t border_s = at_s;
-        if (!next_border(q, &bases, now_s, at_s, &border_s)) {
-            return false;
-        }
+        is_kept = next_border(q, &bases, now_s, at_s, &border_s);
         from_s = border_s != at_s ? border_s : from_s;
     }
+    free(bases.views);
     *ret = (struct window){from_s, outer.to_s};
-    return from_s < outer.to_s;
+    return is_kept && from_s < outer.to_s;
 }
 
 /* The longest part of @outer, up to its end, whose series works; from_s == to_s if there is none.

@@ -41,6 +41,18 @@ size_t portion_reads(const struct portion *portion, unsigned metrics, size_t n)
 
 /* ---- memory ---- */
 
+void portion_drop_plan(struct portion *portion)
+{
+    if (!portion->plan_lent) {
+        free(portion->ends);
+        cover_release(&portion->cover);
+    }
+    cover_init(&portion->cover);
+    portion->ends = NULL;
+    portion->ends_capacity = 0;
+    portion->plan_lent = false;
+}
+
 void count_drop_rest(struct count_question *q)
 {
     for (size_t i = 0; i < q->n_rest; i++) {
@@ -55,9 +67,8 @@ static void drop_portions(struct count_question *q)
     count_drop_rest(q);
     for (size_t i = 0; i < q->n_portions; i++) {
         free(q->portions[i].pages);
-        free(q->portions[i].ends);
         runs_release(&q->portions[i].runs);
-        cover_release(&q->portions[i].cover);
+        portion_drop_plan(&q->portions[i]);
     }
     q->n_portions = 0;
 }

@@ -35,10 +35,12 @@ struct portion {
     unsigned metrics;           /* a set */
     const struct slice **pages; /* owned array of the question's pages; not if `rest` */
     size_t n_pages, pages_capacity;
+    /* The plan.  Portions that are planned alike have one, which the first of them owns. */
     struct cover cover; /* of all points, one behind the other */
-    size_t *ends;       /* owned: the first bucket behind each point; not if `rest` */
+    size_t *ends;       /* the first bucket behind each point; not if `rest` */
     size_t ends_capacity;
-    bool rest; /* of no point: the total of points that are recalled (count/series.h) */
+    bool plan_lent; /* by an earlier portion */
+    bool rest;      /* of no point: the total of points that are recalled (count/series.h) */
 
     /* What need not be read: runs that are remembered, and points of a series whose figures are. */
     struct remembered_runs runs;
@@ -91,6 +93,9 @@ static inline bool metrics_have(unsigned metrics, int metric)
 /* Which partition is asked for which pages of q->job: a page's own one; for visits, which lie with
  * the visitors, all.  False: no memory. */
 bool count_make_portions(struct count_question *q);
+
+/* Forget a portion's plan. */
+void portion_drop_plan(struct portion *portion);
 
 /* Forget what was planned as the rest of a series. */
 void count_drop_rest(struct count_question *q);

@@ -77,8 +77,8 @@ static void write_script(struct items *it, unsigned s, bool first, uint32_t *at)
     bool grows = shape->expansion > 0 && index + 1 < BLOOM_LAYERS_MAX;
     struct key key;
     gather(it, s, index, &layer, first, at, sent);
-    struct buffer *out = pipeline_script(
-        p, SCRIPT_FILTER_ADD, 1 + groups->n_strings, 8 + sent->n * (1 + layer.hashes));
+    struct buffer *out = pipeline_script(p, filter_place(it->state, s), SCRIPT_FILTER_ADD,
+        1 + groups->n_strings, 8 + sent->n * (1 + layer.hashes));
     key_filter_shard(&key, tag, shape->site, shape->name);
     resp_word(out, key.p, key.n);
     for (size_t i = 0; i < groups->n_strings; i++) {
@@ -182,7 +182,7 @@ static bool add_round(struct items *it, bool *ret_any, bool *ret_gone)
  * @known. */
 static bool probe_full(struct items *it, unsigned *known)
 {
-    unsigned full[PARTITIONS_MAX] = {0};
+    unsigned full[FILTER_SHARDS_MAX] = {0};
     bool ok = true;
     for (unsigned s = 0; s < it->state->shape.shards; s++) {
         full[s] = it->state->shards[s].n > 1 ? it->state->shards[s].n - 1 : 0;
@@ -204,7 +204,7 @@ static bool probe_full(struct items *it, unsigned *known)
 bool filter_add_items(struct filter_state *state, struct filter_job *job, bool *ret_gone)
 {
     struct items it;
-    unsigned known[PARTITIONS_MAX] = {0};
+    unsigned known[FILTER_SHARDS_MAX] = {0};
     bool ok = items_init(&it, state, job);
     for (bool any = true; ok && any && !*ret_gone;) {
         ok = probe_full(&it, known) && add_round(&it, &any, ret_gone);

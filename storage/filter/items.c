@@ -26,7 +26,7 @@ bool items_init(struct items *it, struct filter_state *state, struct filter_job 
     for (unsigned s = 0; s < state->shape.shards; s++) {
         it->first[s + 1] += it->first[s];
     }
-    uint32_t next[PARTITIONS_MAX];
+    uint32_t next[FILTER_SHARDS_MAX];
     memcpy(next, it->first, sizeof(next));
     for (size_t i = 0; i < job->n_items; i++) {
         it->order[next[filter_shard_of(&state->shape, it->hashes[i])]++] = (uint32_t)i;
@@ -63,7 +63,8 @@ static void ask_groups(
         struct key key;
         key_filter_bits(&key, filter_tag(it->state, shard), shape->site, shape->name, shape->id,
             index, groups->segments[group.string]);
-        struct buffer *out = pipeline_command(p, "BITFIELD_RO", 1 + 3 * n * layer->hashes);
+        struct buffer *out = pipeline_command(
+            p, filter_place(it->state, shard), "BITFIELD_RO", 1 + 3 * n * layer->hashes);
         resp_word(out, key.p, key.n);
         it->sent[it->n_sent++] =
             (struct items_sent){shard, layer->hashes, (size_t)(asked - it->asked), n};
@@ -149,7 +150,7 @@ bool items_probe(struct items *it, const unsigned *layers, enum filter_answer fo
 bool filter_check_items(struct filter_state *state, struct filter_job *job)
 {
     struct items it;
-    unsigned layers[PARTITIONS_MAX] = {0};
+    unsigned layers[FILTER_SHARDS_MAX] = {0};
     for (unsigned s = 0; s < state->shape.shards; s++) {
         layers[s] = state->shards[s].n;
     }

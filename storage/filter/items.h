@@ -25,10 +25,10 @@ struct items {
     struct filter_job *job;
     struct bloom_hash *hashes; /* by item */
     uint32_t *order;           /* items by shard */
-    uint32_t first[PARTITIONS_MAX + 1];
-    unsigned probed[PARTITIONS_MAX]; /* how many of a shard's layers were looked into */
-    uint32_t *asked;                 /* items of the commands under way */
-    struct items_sent *sent;         /* at most one for each item */
+    uint32_t first[FILTER_SHARDS_MAX + 1];
+    unsigned probed[FILTER_SHARDS_MAX]; /* how many of a shard's layers were looked into */
+    uint32_t *asked;                    /* items of the commands under way */
+    struct items_sent *sent;            /* at most one for each item */
     size_t n_asked, n_sent;
     struct filter_groups *groups;
 };

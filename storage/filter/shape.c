@@ -30,6 +30,11 @@ static struct bloom_params params_of(
         .segment_bits = rules_of[rules].segment_bits};
 }
 
+static unsigned shards_most(unsigned partitions)
+{
+    return partitions < FILTER_SHARDS_MAX ? partitions : FILTER_SHARDS_MAX;
+}
+
 struct filter_layout filter_layout(
     uint64_t capacity, double error, unsigned expansion, const struct partitions *partitions)
 {
@@ -37,7 +42,7 @@ struct filter_layout filter_layout(
     if (bloom_layer(&params, 0).segments == 1) {
         return (struct filter_layout){1, FILTER_REDISBLOOM};
     }
-    return (struct filter_layout){partitions->n, FILTER_OWN};
+    return (struct filter_layout){shards_most(partitions->n), FILTER_OWN};
 }
 
 void filter_shape_init(struct filter_shape *shape, struct slice site, struct slice name,
@@ -45,6 +50,7 @@ void filter_shape_init(struct filter_shape *shape, struct slice site, struct sli
 {
     *shape = (struct filter_shape){.site = site,
         .name = name,
+        .shards = 1, /* until it is read */
         .home = partition_of(partitions, page_hash(site, name)),
         .partitions = partitions->n};
 }
@@ -76,7 +82,7 @@ bool filter_shape_read(struct filter_shape *shape, const struct reply *fields)
         !read_number(&fields->items[1], BLOOM_CAPACITY_MAX, &capacity) || capacity == 0 ||
         fields->items[2].type != REPLY_TEXT ||
         !read_number(&fields->items[3], BLOOM_EXPANSION, &expansion) ||
-        !read_number(&fields->items[4], shape->partitions, &shards) || shards == 0 ||
+        !read_number(&fields->items[4], shards_most(shape->partitions), &shards) || shards == 0 ||
         (fields->items[6].type != REPLY_NIL &&
             !read_number(&fields->items[6], FILTER_OWN, &rules)) ||
         rules_of[rules].segment_bits == 0) {
@@ -133,7 +139,7 @@ unsigned filter_shard_of(const struct filter_shape *shape, struct bloom_hash has
 
 unsigned filter_partition(const struct filter_shape *shape, unsigned shard)
 {
-    return (shape->home + shard) % shape->partitions;
+    return (shape->home + shard * (shape->partitions / shape->shards)) % shape->partitions;
 }
 
 double filter_nominal_capacity(const struct filter_shape *shape, unsigned layers)

@@ -16,8 +16,9 @@
  * longer where the machine has to find the memory.  filter/add.c sees to it that a script that
  * makes a string does little else.
  *
- * h is the partition of hash(site, name).  Shard s lies in partition (h + s) mod P, so a filter of
- * one shard has everything in one partition.
+ * h is the partition of hash(site, name).  Shard s of S lies in partition (h + s * (P / S)) mod P.
+ * So a filter of one shard has everything in one partition, and one of several is spread evenly.
+ * Every request reads the hashes of all shards, so there are no more than FILTER_SHARDS_MAX.
  *
  * `id` is the time of creation in microseconds, always later than that of an earlier filter of the
  * name.  It stands in every hash and in the bits' keys.  So a process that still goes by an earlier
@@ -35,6 +36,8 @@
 #include "storage/schema/key.h"
 #include "storage/schema/partition.h"
 #include "storage/sketch/bloom.h"
+
+#define FILTER_SHARDS_MAX 64
 
 /* As stored.  (3 was used before the first release.) */
 enum filter_rules {

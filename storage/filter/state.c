@@ -5,9 +5,14 @@
 
 #define UNLINK_BYTES (1 << 20) /* of the strings of one command */
 
+unsigned filter_place(const struct filter_state *state, unsigned shard)
+{
+    return filter_partition(&state->shape, shard);
+}
+
 const char *filter_tag(const struct filter_state *state, unsigned shard)
 {
-    return state->core->partitions.tag[filter_partition(&state->shape, shard)];
+    return state->core->partitions.tag[filter_place(state, shard)];
 }
 
 /* ---- learning ---- */
@@ -16,7 +21,8 @@ static void ask_shard(struct filter_state *state, unsigned shard)
 {
     struct key key;
     key_filter_shard(&key, filter_tag(state, shard), state->shape.site, state->shape.name);
-    resp_word(pipeline_command(&state->pipe, "HGETALL", 1), key.p, key.n);
+    resp_word(
+        pipeline_command(&state->pipe, filter_place(state, shard), "HGETALL", 1), key.p, key.n);
 }
 
 static bool take_shard(struct filter_state *state, unsigned shard)
@@ -35,7 +41,8 @@ static bool look(struct filter_state *state)
     struct pipeline *p = &state->pipe;
     struct key key;
     key_filter(&key, filter_tag(state, 0), state->shape.site, state->shape.name);
-    struct buffer *out = pipeline_command(p, "HMGET", 1 + FILTER_HOME_FIELDS);
+    struct buffer *out =
+        pipeline_command(p, filter_place(state, 0), "HMGET", 1 + FILTER_HOME_FIELDS);
     resp_word(out, key.p, key.n);
     for (size_t i = 0; i < FILTER_HOME_FIELDS; i++) {
         resp_text(out, filter_home_fields[i]);
@@ -95,7 +102,8 @@ bool filter_make(struct filter_state *state, bool *ret_made)
     int n = snprintf(error, sizeof(error), "%.17g", asked->error);
     struct key key;
     key_filter(&key, filter_tag(state, 0), state->shape.site, state->shape.name);
-    struct buffer *out = pipeline_script(&state->pipe, SCRIPT_FILTER_CREATE, 1, 5);
+    struct buffer *out =
+        pipeline_script(&state->pipe, filter_place(state, 0), SCRIPT_FILTER_CREATE, 1, 5);
     resp_word(out, key.p, key.n);
     resp_decimal(out, (int64_t)asked->capacity);
     resp_word(out, error, (size_t)n);
@@ -112,9 +120,11 @@ bool filter_make(struct filter_state *state, bool *ret_made)
 
 /* ---- deleting ---- */
 
-static void ask_drop(struct filter_state *state, const struct key *key, const char *phase)
+static void ask_drop(
+    struct filter_state *state, unsigned shard, const struct key *key, const char *phase)
 {
-    struct buffer *out = pipeline_script(&state->pipe, SCRIPT_FILTER_DROP, 1, 2);
+    struct buffer *out =
+        pipeline_script(&state->pipe, filter_place(state, shard), SCRIPT_FILTER_DROP, 1, 2);
     resp_word(out, key->p, key->n);
     resp_decimal(out, (int64_t)state->shape.id);
     resp_text(out, phase);
@@ -126,7 +136,7 @@ static bool drop_shards(struct filter_state *state, const char *phase, unsigned 
     for (unsigned s = 0; s < state->shape.shards; s++) {
         struct key key;
         key_filter_shard(&key, filter_tag(state, s), state->shape.site, state->shape.name);
-        ask_drop(state, &key, phase);
+        ask_drop(state, s, &key, phase);
     }
     if (!pipeline_send(&state->pipe, true)) {
         return false;
@@ -149,7 +159,7 @@ static bool drop_home(struct filter_state *state, const char *phase)
 {
     struct key key;
     key_filter(&key, filter_tag(state, 0), state->shape.site, state->shape.name);
-    ask_drop(state, &key, phase);
+    ask_drop(state, 0, &key, phase);
     return pipeline_ask(&state->pipe, true) != NULL;
 }
 
@@ -164,7 +174,7 @@ static bool unlink_layer(struct filter_state *state, unsigned shard, unsigned in
     for (uint64_t first = 0; first < layer.segments; first += at_once) {
         uint64_t left = layer.segments - first;
         uint64_t n = left < at_once ? left : at_once;
-        struct buffer *out = pipeline_command(p, "UNLINK", n);
+        struct buffer *out = pipeline_command(p, filter_place(state, shard), "UNLINK", n);
         for (uint64_t i = 0; i < n; i++) {
             struct key key;
             key_filter_bits(&key, filter_tag(state, shard), state->shape.site, state->shape.name,
@@ -186,7 +196,7 @@ static bool unlink_layer(struct filter_state *state, unsigned shard, unsigned in
 
 bool filter_drop(struct filter_state *state)
 {
-    unsigned layers[PARTITIONS_MAX] = {0};
+    unsigned layers[FILTER_SHARDS_MAX] = {0};
     if (!drop_home(state, "fence") || !drop_shards(state, "fence", layers)) {
         return false;
     }

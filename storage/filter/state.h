@@ -17,7 +17,7 @@ struct filter_state {
     struct pipeline pipe;
     const struct filter_job *asked;
     struct filter_shape shape;
-    struct filter_shard shards[PARTITIONS_MAX];
+    struct filter_shard shards[FILTER_SHARDS_MAX];
 };
 
 /* Functions that return a bool return false after a fault: see state->pipe.err. */
@@ -33,7 +33,8 @@ bool filter_make(struct filter_state *state, bool *ret_made) MUST_CHECK;
  * half way leaves the rest to the next one that asks for the filter. */
 bool filter_drop(struct filter_state *state) MUST_CHECK;
 
-/* The hash tag of a shard's partition. */
+/* A shard's partition, and the partition's hash tag. */
+unsigned filter_place(const struct filter_state *state, unsigned shard);
 const char *filter_tag(const struct filter_state *state, unsigned shard);
 
 #endif

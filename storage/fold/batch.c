@@ -146,7 +146,7 @@ static bool copy_actions(struct batch *batch, const struct chunk_event *event, s
 static void set_user(const struct core *core, const struct secret *secret, struct row *row)
 {
     identity_user(secret, row->site, row->user, &row->user_id);
-    row->user_partition = (uint8_t)visitor_partition(&core->partitions, &row->user_id);
+    row->user_partition = (uint16_t)visitor_partition(&core->partitions, &row->user_id);
     if (!row->has_visitor && row->page.n > 0) {
         row->visitor = row->user_id;
         row->has_visitor = row->user_is_visitor = true;
@@ -173,10 +173,10 @@ static void make_row(const struct core *core, const struct secret *secret,
     if (event->user.n > 0) {
         set_user(core, secret, ret);
     }
-    ret->page_partition = (uint8_t)partition_of(&core->partitions, ret->page_hash);
-    ret->site_partition = (uint8_t)partition_of(&core->partitions, ret->site_hash);
+    ret->page_partition = (uint16_t)partition_of(&core->partitions, ret->page_hash);
+    ret->site_partition = (uint16_t)partition_of(&core->partitions, ret->site_hash);
     if (ret->has_visitor) {
-        ret->visitor_partition = (uint8_t)visitor_partition(&core->partitions, &ret->visitor);
+        ret->visitor_partition = (uint16_t)visitor_partition(&core->partitions, &ret->visitor);
     }
 }
 

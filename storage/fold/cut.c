@@ -121,8 +121,10 @@ static bool cut_partition(const struct cutter *cutter, size_t limit_us, struct c
     size_t cost = STATE_COST;
     uint32_t entry_end = cutter->task; /* a cut behind an entry, and behind an event */
     uint32_t event_end = cutter->task;
-    estimate_init(&e, cutter->core, cutter->partition);
     *ret = (struct cut){.partition = cutter->partition, .from = cutter->task};
+    if (cutter->task < tasks->n) { /* most partitions get nothing of a small batch */
+        estimate_init(&e, cutter->core, cutter->partition);
+    }
     for (uint32_t i = cutter->task; i < tasks->n; i++) {
         uint32_t row = row_of(batch, tasks, i);
         if (i > cutter->task && row != row_of(batch, tasks, i - 1)) {
@@ -146,11 +148,11 @@ static bool cut_partition(const struct cutter *cutter, size_t limit_us, struct c
 }
 
 unsigned cutter_next(
-    struct cutter *cutter, uint32_t limit_us, struct cut ret[PARTITIONS_MAX], bool *ret_last)
+    struct cutter *cutter, uint32_t limit_us, struct cut ret[CUTS_MAX], bool *ret_last)
 {
     unsigned n = 0;
     size_t us = 0;
-    while (cutter->partition < cutter->core->partitions.n) {
+    while (n < CUTS_MAX && cutter->partition < cutter->core->partitions.n) {
         bool whole = cut_partition(cutter, limit_us, &ret[n]);
         if (n > 0 && (!whole || us + ret[n].us > limit_us)) {
             break; /* the next transaction begins with it */

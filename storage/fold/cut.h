@@ -12,6 +12,10 @@
 #include "storage/fold/batch.h"
 #include "storage/time/write_plan.h"
 
+/* Partitions of one transaction, at most.  WATCH compares each key with all that are watched
+ * already; and a share's memory is kept for each. */
+#define CUTS_MAX 64
+
 /* Tasks [from, to) of a partition.  All rows below to_row are counted there afterwards. */
 struct cut {
     unsigned partition;
@@ -33,6 +37,6 @@ void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *
 /* Take the next transaction, of at most about @limit_us: ret[0 .. result).  0: all is done.
  * *ret_last: nothing comes behind it. */
 unsigned cutter_next(
-    struct cutter *cutter, uint32_t limit_us, struct cut ret[PARTITIONS_MAX], bool *ret_last);
+    struct cutter *cutter, uint32_t limit_us, struct cut ret[CUTS_MAX], bool *ret_last);
 
 #endif

@@ -9,7 +9,7 @@
 
 void look_release(struct look *look)
 {
-    for (unsigned i = 0; i < PARTITIONS_MAX; i++) {
+    for (unsigned i = 0; i < CUTS_MAX; i++) {
         share_free(look->shares[i]);
     }
 }

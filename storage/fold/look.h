@@ -28,7 +28,7 @@ struct fold_cuts {
 
 /* Zeroed it is empty. */
 struct look {
-    struct share *shares[PARTITIONS_MAX]; /* owned; by place in the cuts; made when needed */
+    struct share *shares[CUTS_MAX]; /* owned; by place in the cuts; made when needed */
     struct fold_cuts cuts;
     bool is_sent;         /* its answers are awaited */
     bool is_open;         /* MULTI was answered, and neither EXEC nor DISCARD was sent */
@@ -36,7 +36,7 @@ struct look {
     enum storage_err err; /* of an error reply: nothing was done */
     bool is_lost;         /* and the connection must be given up */
 
-    size_t n_questions[PARTITIONS_MAX], n_replies;
+    size_t n_questions[CUTS_MAX], n_replies;
     struct core *core;
     struct heads *heads;
     unsigned at;     /* whose answer comes next.. */

@@ -18,9 +18,9 @@ bool round_init(
     return r->tx != NULL;
 }
 
-static void round_disconnect(struct round *r)
+/* The connection is closed: nothing is known any more. */
+static void round_forget(struct round *r)
 {
-    session_close(&r->session);
     transaction_forget(r->tx);
     streams_forget(&r->streams);
     r->heads.n = 0;
@@ -28,8 +28,9 @@ static void round_disconnect(struct round *r)
 
 void round_release(struct round *r)
 {
+    session_close(&r->session);
     if (r->tx != NULL) {
-        round_disconnect(r);
+        round_forget(r);
     }
     transaction_free(r->tx);
     streams_release(&r->streams);
@@ -41,9 +42,11 @@ static bool round_connect(struct round *r)
 {
     char error[160];
     int64_t deadline_ms = monotonic_ms() + CONNECT_MS;
-    if (r->session.redis != NULL) {
+    if (session_is_current(&r->session)) {
         return true;
     }
+    session_close(&r->session);
+    round_forget(r);
     if (!session_open(&r->session, r->core, deadline_ms, error, sizeof(error))) {
         return false;
     }
@@ -53,7 +56,8 @@ static bool round_connect(struct round *r)
 
 static enum storage_err round_lost(struct round *r)
 {
-    round_disconnect(r);
+    session_lost(&r->session);
+    round_forget(r);
     return STORAGE_DOWN;
 }
 
@@ -190,7 +194,7 @@ static void batch_is_stale(struct round *r, uint32_t log)
 
 /* What the next transaction counts; none at the end. */
 static struct fold_cuts next_cuts(
-    const struct round *r, struct cutter *cutter, struct cut cuts[PARTITIONS_MAX], bool *no_more)
+    const struct round *r, struct cutter *cutter, struct cut cuts[CUTS_MAX], bool *no_more)
 {
     if (*no_more) {
         return (struct fold_cuts){.n = 0};
@@ -202,7 +206,7 @@ static struct fold_cuts next_cuts(
 static enum storage_err fold_batch(struct round *r, struct goal *goal)
 {
     struct cutter cutter;
-    struct cut cuts[2][PARTITIONS_MAX]; /* of this transaction and the next, in turn */
+    struct cut cuts[2][CUTS_MAX]; /* of this transaction and the next, in turn */
     struct fold_cuts now;
     enum fold_end end = FOLD_DONE;
     enum storage_err err = STORAGE_OK;

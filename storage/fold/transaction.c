@@ -38,8 +38,8 @@ struct transaction {
     int64_t deadline_ms;
     const struct batch *batch;
     struct heads *heads;
-    size_t n_commands[PARTITIONS_MAX]; /* 0: nothing to count */
-    size_t n_all;                      /* commands of all shares, and the trim */
+    size_t n_commands[CUTS_MAX]; /* 0: nothing to count */
+    size_t n_all;                /* commands of all shares, and the trim */
     enum log_fate fates[BATCH_LOGS];
     struct findings found;
 };

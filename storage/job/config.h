@@ -46,13 +46,16 @@ struct storage_site_zone {
     const char *site, *zone;
 };
 
+#define PARTITIONS_MAX 1024
+
 struct storage_config {
-    const char *redis_url; /* see redis_endpoint_parse() */
-    unsigned partitions;   /* 1..64 */
+    const char *redis_url; /* see storage/redis/url.h */
+    unsigned partitions;   /* 1..PARTITIONS_MAX */
     struct retention retention;
     int64_t visit_timeout_s; /* a visit ends after so long without an event */
     enum rotation rotation;
     struct seen_config seen;
+    int64_t log_hold_ms;      /* how far a failover can go back; with a cluster or Sentinels */
     size_t queue_events;      /* so many events may wait; more: STORAGE_FULL */
     enum guard_by guard_by;   /* GUARD_OFF: no guard */
     struct limit guard_limit; /* a funnel that passes limit_check */

@@ -57,6 +57,7 @@ void storage_job_release(struct storage_job *job)
     case STORAGE_LIMIT:
     case STORAGE_LIMIT_RESET:
     case STORAGE_ACTIVITY:
+    case STORAGE_FREQUENCY:
     case STORAGE_USER_DAYS:
     case STORAGE_FORGET_USER:
     case STORAGE_TAKE_BACK:

@@ -34,6 +34,7 @@ enum storage_op {
     STORAGE_LIMIT,
     STORAGE_LIMIT_RESET,
     STORAGE_ACTIVITY,
+    STORAGE_FREQUENCY,
     STORAGE_ACTIVE_USERS,
     STORAGE_USER_DAYS,
     STORAGE_FORGET_USER,
@@ -51,7 +52,7 @@ enum storage_op {
     STORAGE_SEEN,
     STORAGE_LOOK_KEY, /* was an Idempotency-Key used? */
 };
-#define STORAGE_OPS 22
+#define STORAGE_OPS 23
 
 struct storage_job {
     enum storage_op op;
@@ -62,6 +63,7 @@ struct storage_job {
         struct limit_job limit;
         struct limit_reset_job limit_reset;
         struct activity_job activity;
+        struct frequency_job frequency;
         struct active_users_job active_users;
         struct user_days_job user_days;
         struct forget_user_job forget_user;

@@ -48,6 +48,18 @@ const char *limit_check(const struct limit *limit, enum limit_part *ret_part)
     return NULL;
 }
 
+const char *limit_penalty_check(const struct limit_penalty *penalty)
+{
+    if (penalty->refusals < 1 || penalty->refusals > LIMIT_REFUSALS_MAX) {
+        return "the refusals must be from 1 to 100";
+    }
+    if (penalty->within_us < LIMIT_PERIOD_MIN_US || penalty->within_us > LIMIT_PERIOD_MAX_US ||
+        penalty->lasts_us < LIMIT_PERIOD_MIN_US || penalty->lasts_us > LIMIT_PERIOD_MAX_US) {
+        return "the times of a penalty must be from 1ms to 366d";
+    }
+    return NULL;
+}
+
 int64_t limit_capacity(const struct limit *limit)
 {
     return limit->algorithm == LIMIT_FUNNEL ? limit->burst + 1 : limit->count;
@@ -61,6 +73,11 @@ int64_t limit_window_us(const struct limit *limit)
     }
     limit_units(limit, &cost, &rate);
     return ((limit->burst + 1) * cost + rate - 1) / rate;
+}
+
+const struct limit *limit_job_strictest(const struct limit_job *job)
+{
+    return job->set == NULL ? &job->limit : &job->set->limits[job->state.strictest];
 }
 
 int64_t limit_seconds(int64_t us)

@@ -11,6 +11,9 @@
  *     LIMIT_SLIDING   at most `count` requests in any period: an exact log of the last period.
  *                     Script: lua/sliding.lua
  *
+ * Several limits can be decided together: all of them are charged, or none.  A penalty can stand
+ * beside them: whoever is refused too often is refused for a while.  Script: lua/policy.lua
+ *
  * A funnel keeps a debt, in whole units, so that any rate is exact.  A request costs period_us
  * units, and each microsecond pays back `count` units; both are divided by their greatest common
  * divisor.
@@ -34,20 +37,40 @@ struct limit {
     int64_t burst;     /* funnel: how many more than one can pass at once; sliding: ignored */
 };
 
+/* Whoever is refused `refusals` times within a time is refused for a time from then on. */
+struct limit_penalty {
+    int64_t refusals; /* 0: there is no penalty */
+    int64_t within_us;
+    int64_t lasts_us;
+};
+
+#define LIMIT_SET_MAX 8
+
+/* Limits that are decided together. */
+struct limit_set {
+    struct limit limits[LIMIT_SET_MAX];
+    size_t n; /* at least 1 */
+    struct limit_penalty penalty;
+};
+
 #define LIMIT_COUNT_MAX     INT64_C(1000000000)
 #define LIMIT_SLIDING_MAX   INT64_C(10000) /* count of a sliding limit: entries of its log */
 #define LIMIT_BURST_MAX     INT64_C(1000000000)
 #define LIMIT_PERIOD_MIN_US INT64_C(1000)
 #define LIMIT_PERIOD_MAX_US (INT64_C(366) * 86400 * 1000000)
 #define LIMIT_COST_MAX      INT64_C(1000000000000)
-#define LIMIT_KEY_MAX       256 /* bytes */
-#define LIMIT_POLICY_MAX    64  /* bytes */
+#define LIMIT_KEY_MAX       256          /* bytes */
+#define LIMIT_POLICY_MAX    64           /* bytes */
+#define LIMIT_REFUSALS_MAX  INT64_C(100) /* of a penalty, whose key holds the time of each */
 
 enum limit_part { LIMIT_PART_COUNT, LIMIT_PART_PERIOD, LIMIT_PART_BURST };
 
 /* Is the limit one that can be counted exactly?  NULL: yes.  Else what is wrong, a static text, and
  * with which part of the limit. */
 const char *limit_check(const struct limit *limit, enum limit_part *ret_part) MUST_CHECK;
+
+/* The same of a penalty. */
+const char *limit_penalty_check(const struct limit_penalty *penalty) MUST_CHECK;
 
 /* The most requests that can pass at once. */
 int64_t limit_capacity(const struct limit *limit);
@@ -58,9 +81,11 @@ int64_t limit_window_us(const struct limit *limit);
 /* Of a funnel, in units: what one request costs, and what a microsecond pays back. */
 void limit_units(const struct limit *limit, int64_t *ret_cost, int64_t *ret_rate);
 
-/* What a limiter answered. */
+/* What a limiter answered: of several limits, what holds for all of them together. */
 struct limit_state {
     bool allowed;
+    bool penalised;    /* refused by the penalty */
+    size_t strictest;  /* of several limits, the one with least left; of a refusal, the longest */
     int64_t granted;   /* requests that were taken: from need to want (struct limit_job) */
     int64_t remaining; /* requests that could be taken now */
     int64_t retry_us;  /* the time until the request could be allowed; -1: never; 0 if allowed */
@@ -73,16 +98,20 @@ int64_t limit_seconds(int64_t us);
 /* Input and result of STORAGE_LIMIT: take requests from a limit.  STORAGE_UNKNOWN: they may have
  * been taken. */
 struct limit_job {
-    struct limit limit;       /* passes limit_check() */
-    struct slice policy;      /* a name; each policy has keys of its own.  Empty: no policy */
-    struct slice key;         /* what is limited: 1..LIMIT_KEY_MAX bytes */
-    int64_t need;             /* take at least this, or nothing; 0: only look */
-    int64_t want;             /* take at most this; a sliding limit takes what is needed */
-    bool guard;               /* private to storage: the key is an ingestion guard's */
-    struct limit_state state; /* written by storage */
+    struct limit limit;          /* passes limit_check(); ignored if there is a set */
+    const struct limit_set *set; /* NULL, or limits that are decided together */
+    struct slice policy;         /* a name; each policy has keys of its own.  Empty: no policy */
+    struct slice key;            /* what is limited: 1..LIMIT_KEY_MAX bytes */
+    int64_t need;                /* take at least this, or nothing; 0: only look */
+    int64_t want;                /* take at most this; only a funnel alone takes more than needed */
+    bool guard;                  /* private to storage: the key is an ingestion guard's */
+    struct limit_state state;    /* written by storage */
 };
 
-/* Input of STORAGE_LIMIT_RESET: forget what was taken for a key, by either algorithm. */
+/* The limit that an answer is about: the only one, or the strictest. */
+const struct limit *limit_job_strictest(const struct limit_job *job);
+
+/* Input of STORAGE_LIMIT_RESET: forget what was taken for a key by any limit, and its penalty. */
 struct limit_reset_job {
     struct slice key;
     const struct slice *policies; /* n_policies of them; the empty one stands for no policy */

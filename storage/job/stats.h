@@ -46,6 +46,8 @@
     X(redis_connected, GAUGE, "tallyd_redis_connected", "1 while the writer's connection stands.") \
     X(limit_checks, COUNTER, "tallyd_limit_checks_total", "Rate limits asked.")                    \
     X(limit_denied, COUNTER, "tallyd_limit_denied_total", "Rate limits that said no.")             \
+    X(limit_penalised, COUNTER, "tallyd_limit_penalised_total",                                    \
+        "Rate limits that said no because of a penalty.")                                          \
     X(limit_scripts, COUNTER, "tallyd_limit_scripts_total",                                        \
         "Scripts run for rate limits: many that come together share one.")                         \
     X(guard_leases, COUNTER, "tallyd_guard_leases_total",                                          \

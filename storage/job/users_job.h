@@ -1,4 +1,4 @@
-/* users_job.h - questions about single users: who was active on which days.
+/* users_job.h - questions about single users: who did what on which days.
  *
  * Layer: storage, public: plain values.
  *
@@ -25,49 +25,76 @@
 #define ACTIVITY_PAIRS_MAX 11000 /* bitmaps of one question: days * actions; also its counts */
 #define ACTIVITY_USERS_MAX 1000  /* users in one answer */
 
-/* What a user must have done to be in a set of days. */
-struct activity_who {
-    struct slice site;
-    const struct slice *actions; /* n_actions of them, at least one */
-    size_t n_actions;
-    bool all; /* every action on every day; false: any action on any day */
-};
-
 /* The days [first, first + n); n is at least 1. */
 struct activity_days {
     int64_t first;
     size_t n;
 };
 
-/* How many users are both in set a and in set b.  a and b are positions in activity_job.sets; if
+/* A set of users: everyone who did certain actions on certain days.
+ *
+ *     all, min_days          who is in the set: users who did
+ *     -------------          --------------------------------
+ *     false, 0               any of the actions on any of the days
+ *     true, 0                each of the actions on each of the days
+ *     false, n               any of the actions, on at least n of the days
+ *     true, n                each of the actions, on at least n of the days
+ *
+ * Zeros are the commonest set.  `only_new` leaves out the users who did the action on any of the
+ * activity_question.new_days days before days.first; such a set has one action.  `narrows` leaves
+ * out the users who are not in the set that stands before this one. */
+struct activity_set {
+    size_t action,
+        n_actions; /* positions in the question's actions: [action, action + n_actions) */
+    struct activity_days days;
+    size_t min_days;
+    bool all, only_new, narrows;
+};
+
+/* Sets of users of one site.  Either one of them has min_days, or several may be only_new, with the
+ * same action. */
+struct activity_question {
+    struct slice site;
+    const struct slice *actions; /* n_actions of them */
+    size_t n_actions;
+    const struct activity_set *sets; /* n_sets of them, at least one */
+    size_t n_sets;
+    size_t new_days; /* for sets that are only_new */
+};
+
+/* How many users are both in set a and in set b.  a and b are positions in the question's sets; if
  * they are equal, this is the size of the set. */
 struct activity_count {
     uint32_t a, b;
     uint64_t users; /* written by storage */
 };
 
-/* Input and result of STORAGE_ACTIVITY: the sizes of sets of users and of their intersections.  A
- * set is the users of some days.  Sets are ordered by their first day and do not overlap. */
+/* Input and result of STORAGE_ACTIVITY: the sizes of sets of users and of their intersections. */
 struct activity_job {
-    struct activity_who who;
-    const struct activity_days *sets; /* n_sets of them */
-    size_t n_sets;
+    struct activity_question asked;
     struct activity_count *counts; /* n_counts of them, the caller's */
     size_t n_counts;
     int64_t oldest_day; /* written by storage */
 };
 
-/* Input and result of STORAGE_ACTIVE_USERS: the users of one set, a page of them at a time.
+/* Input and result of STORAGE_FREQUENCY: how many users are in a set because of exactly n days, for
+ * each n.  The question has one set, with a min_days of 1. */
+struct frequency_job {
+    struct activity_question asked;
+    uint64_t *users;    /* the caller's, 1 + days.n of them; storage writes users[n], n from 1 on */
+    int64_t oldest_day; /* written by storage */
+};
+
+/* Input and result of STORAGE_ACTIVE_USERS: the users of a set, a page of them at a time.
  *
  * A place says where a page begins: a partition, and an index in it.  A user keeps its place for
  * ever, and new users come behind all others of their partition.  So pages are stable while events
  * come in. */
 struct active_users_job {
-    struct activity_who who;
-    struct activity_days days;
-    unsigned partition;  /* the place; storage writes the place behind this page */
-    uint64_t index;      /* of the place */
-    size_t limit;        /* users of a page: 1..ACTIVITY_USERS_MAX */
+    struct activity_question asked; /* of one set */
+    unsigned partition;             /* the place; storage writes the place behind this page */
+    uint64_t index;                 /* of the place */
+    size_t limit;                   /* users of a page: 1..ACTIVITY_USERS_MAX */
     bool more;           /* written by storage: there are users at that place or behind it */
     struct slice *users; /* written by storage: n_users of them, in the arena */
     size_t n_users;

@@ -5,16 +5,10 @@
 #include "storage/base/clock.h"
 #include "storage/base/index.h"
 #include "storage/core/reply_fault.h"
-#include "storage/redis/resp.h"
-#include "storage/schema/key.h"
+#include "storage/limit/limit_script.h"
 
 #define AGAIN_MS 20 /* pause after LOADING, BUSY and the like */
 #define OUT_KEEP (64 * 1024)
-/* Jobs of one script, so that no script holds Redis for long.  Measured: 5 us a funnel, 10 us a
- * log. */
-#define FUNNELS_MAX 128
-#define LOGS_MAX    64
-#define JOBS_MAX    FUNNELS_MAX
 
 void limiter_init(struct limiter *l, struct core *core)
 {
@@ -50,69 +44,17 @@ static bool reserve_sent(struct limiter *l, size_t more)
     return ok;
 }
 
-/* Remember a job that is sent.  There is room. */
-static void push_sent(struct limiter *l, struct storage_job *job)
+/* Remember a job that is sent, and how many values its reply has.  There is room. */
+static void push_sent(struct limiter *l, struct storage_job *job, size_t n_values)
 {
     l->sent.n++;
-    *sent_at(l, l->sent.n - 1) = (struct sent_job){.job = job};
+    *sent_at(l, l->sent.n - 1) = (struct sent_job){.job = job, .n_values = (uint8_t)n_values};
 }
 
-static void add_key(const struct limiter *l, const struct limit_job *job, struct buffer *out)
+/* Write a script's call for jobs of it.  Without memory to remember the jobs they end. */
+static void send_script(struct limiter *l, const struct session *session, enum limit_script script,
+    struct storage_job **jobs, size_t n)
 {
-    struct key key;
-    key_limit(&key, &l->core->partitions, job);
-    resp_word(out, key.p, key.n);
-}
-
-static void add_log(const struct limit_job *job, struct buffer *out)
-{
-    resp_decimal(out, job->limit.count);
-    resp_decimal(out, job->limit.period_us);
-    resp_decimal(out, job->need);
-}
-
-static void add_run(const struct limit_job *job, size_t n, struct buffer *out)
-{
-    int64_t cost, rate;
-    limit_units(&job->limit, &cost, &rate);
-    resp_decimal(out, (int64_t)n);
-    resp_decimal(out, cost);
-    resp_decimal(out, rate);
-    resp_decimal(out, limit_capacity(&job->limit));
-    resp_decimal(out, job->need);
-    resp_decimal(out, job->want);
-}
-
-static bool asks_the_same(const struct limit_job *a, const struct limit_job *b)
-{
-    return a->limit.count == b->limit.count && a->limit.period_us == b->limit.period_us &&
-           a->limit.burst == b->limit.burst && a->need == b->need && a->want == b->want;
-}
-
-/* How many jobs, from the first on, ask for the same limit and number. */
-static size_t run_length(struct storage_job **jobs, size_t n)
-{
-    size_t length = 1;
-    while (length < n && asks_the_same(&jobs[length]->u.limit, &jobs[0]->u.limit)) {
-        length++;
-    }
-    return length;
-}
-
-static size_t count_runs(struct storage_job **jobs, size_t n)
-{
-    size_t runs = 0;
-    for (size_t i = 0; i < n; i += run_length(jobs + i, n - i)) {
-        runs++;
-    }
-    return runs;
-}
-
-/* Write a script for jobs of one algorithm.  Without memory to remember the jobs they end. */
-static void send_script(struct limiter *l, const struct session *session,
-    enum limit_algorithm algorithm, struct storage_job **jobs, size_t n)
-{
-    bool sliding = algorithm == LIMIT_SLIDING;
     if (n == 0) {
         return;
     }
@@ -122,72 +64,51 @@ static void send_script(struct limiter *l, const struct session *session,
         }
         return;
     }
-    script_head(&l->out, &session->scripts, sliding ? SCRIPT_SLIDING : SCRIPT_FUNNEL, n,
-        sliding ? 3 * n : 6 * count_runs(jobs, n));
+    limit_script_write(&l->out, &session->scripts, &l->core->partitions, script, jobs, n);
     for (size_t i = 0; i < n; i++) {
-        add_key(l, &jobs[i]->u.limit, &l->out);
-    }
-    size_t run = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (sliding) {
-            add_log(&jobs[i]->u.limit, &l->out);
-        } else if (run == 0) {
-            run = run_length(jobs + i, n - i);
-            add_run(&jobs[i]->u.limit, run, &l->out);
-        }
-        run -= !sliding;
-        push_sent(l, jobs[i]);
+        push_sent(l, jobs[i], limit_script_values(script));
     }
     sent_at(l, l->sent.n - 1)->last = true;
     l->scripts++;
     atomic_fetch_add(&l->core->stats.limit_scripts, 1);
 }
 
-/* Write an UNLINK of everything about a limit's key.  These keys of Redis lie in one partition. */
+/* Write an UNLINK of everything about a limit's key. */
 static void send_reset(struct limiter *l, struct storage_job *job)
 {
-    struct limit_reset_job *reset = &job->u.limit_reset;
-    static const enum limit_algorithm algorithms[] = {LIMIT_FUNNEL, LIMIT_SLIDING};
     if (!reserve_sent(l, 1)) {
         job_done(job, STORAGE_NOMEM);
         return;
     }
-    resp_head(&l->out, 1 + 2 * reset->n_policies);
-    resp_text(&l->out, "UNLINK");
-    for (size_t i = 0; i < reset->n_policies; i++) {
-        for (size_t a = 0; a < 2; a++) {
-            struct limit_job one = {
-                .limit.algorithm = algorithms[a], .policy = reset->policies[i], .key = reset->key};
-            add_key(l, &one, &l->out);
-        }
-    }
+    limit_script_write_reset(&l->out, &l->core->partitions, &job->u.limit_reset);
     l->scripts++;
-    push_sent(l, job);
+    push_sent(l, job, 0);
     sent_at(l, l->sent.n - 1)->last = true;
 }
 
-/* Jobs of one algorithm, until they fill a script. */
+/* Jobs of one script, until they fill a call. */
 struct gathered {
-    struct storage_job *jobs[JOBS_MAX];
-    size_t n, max;
+    struct storage_job *jobs[LIMIT_SCRIPT_JOBS_MAX];
+    size_t n;
 };
 
-static void gather_job(struct limiter *l, const struct session *session, struct gathered *g,
-    enum limit_algorithm algorithm, struct storage_job *job)
+static void gather_job(
+    struct limiter *l, const struct session *session, struct gathered *all, struct storage_job *job)
 {
+    enum limit_script script = limit_script_of(&job->u.limit);
+    struct gathered *g = &all[script];
     g->jobs[g->n++] = job;
-    if (g->n < g->max && l->core->one_node) {
+    if (g->n < limit_script_jobs_max[script] && l->core->one_node) {
         return;
     }
-    send_script(l, session, algorithm, g->jobs, g->n);
+    send_script(l, session, script, g->jobs, g->n);
     g->n = 0;
 }
 
 bool limiter_pump(
     struct limiter *l, const struct session *session, struct storage_job *jobs, int64_t now_ms)
 {
-    struct gathered funnels = {.max = FUNNELS_MAX};
-    struct gathered logs = {.max = LOGS_MAX};
+    struct gathered all[LIMIT_SCRIPTS];
     buffer_clear(&l->out, OUT_KEEP);
     l->scripts = 0;
     for (struct storage_job *job = jobs; job != NULL; job = jobs) {
@@ -197,20 +118,22 @@ bool limiter_pump(
     if (now_ms < l->hold_until_ms) {
         return true;
     }
+    for (size_t i = 0; i < LIMIT_SCRIPTS; i++) {
+        all[i].n = 0;
+    }
     jobs = job_queue_take(&l->again, SIZE_MAX);
     while (jobs != NULL) {
         struct storage_job *job = jobs;
         jobs = job->next;
         if (job->op == STORAGE_LIMIT_RESET) {
             send_reset(l, job);
-        } else if (job->u.limit.limit.algorithm == LIMIT_SLIDING) {
-            gather_job(l, session, &logs, LIMIT_SLIDING, job);
         } else {
-            gather_job(l, session, &funnels, LIMIT_FUNNEL, job);
+            gather_job(l, session, all, job);
         }
     }
-    send_script(l, session, LIMIT_FUNNEL, funnels.jobs, funnels.n);
-    send_script(l, session, LIMIT_SLIDING, logs.jobs, logs.n);
+    for (size_t i = 0; i < LIMIT_SCRIPTS; i++) {
+        send_script(l, session, (enum limit_script)i, all[i].jobs, all[i].n);
+    }
     if (l->scripts > 0 && l->sent.n > 0) {
         sent_at(l, l->sent.n - 1)->last_of_round = true;
         l->rounds++;
@@ -240,18 +163,13 @@ static enum storage_err error_of(const struct reply *reply)
     return reply_fault(reply) == REPLY_FAILED ? STORAGE_UNKNOWN : err;
 }
 
-static void read_state(struct limiter *l, struct limit_job *job, const struct reply *items)
+static void read_state(struct limiter *l, struct limit_job *job, const struct reply *values)
 {
-    struct limit_state *state = &job->state;
-    int64_t granted = reply_integer(&items[0], -1);
-    state->allowed = granted != -1 || job->need < 0;
-    state->granted = granted < 0 ? 0 : granted;
-    state->remaining = reply_integer(&items[1], 0);
-    state->retry_us = reply_integer(&items[2], 0);
-    state->reset_us = reply_integer(&items[3], 0);
+    limit_script_read(job, values);
     if (!job->guard) {
         atomic_fetch_add(&l->core->stats.limit_checks, 1);
-        atomic_fetch_add(&l->core->stats.limit_denied, state->allowed ? 0 : 1);
+        atomic_fetch_add(&l->core->stats.limit_denied, job->state.allowed ? 0 : 1);
+        atomic_fetch_add(&l->core->stats.limit_penalised, job->state.penalised ? 1 : 0);
     }
 }
 
@@ -278,7 +196,7 @@ bool limiter_take_reply(struct limiter *l, const struct reply *reply)
 {
     bool lost = l->sent.n == 0; /* a reply to nothing that was sent */
     bool again = !lost && reply->type == REPLY_ERROR && may_run_again(l, reply, &lost);
-    size_t at = 2;
+    size_t at = LIMIT_SCRIPT_HEAD, values;
     if (reply->type == REPLY_ERROR) {
         atomic_fetch_add(&l->core->stats.redis_errors, 1);
         core_write_failed(l->core, reply_is_error(reply, "OOM") ? STORAGE_OOM : STORAGE_REFUSED);
@@ -286,8 +204,9 @@ bool limiter_take_reply(struct limiter *l, const struct reply *reply)
             core_notice(l->core, STORAGE_REFUSING, reply->text.p);
         }
     }
-    for (bool last = l->sent.n == 0; !last; at += 4) {
+    for (bool last = l->sent.n == 0; !last; at += values) {
         struct sent_job sent = *sent_at(l, 0);
+        values = sent.n_values;
         l->sent.first++;
         l->sent.n--;
         last = sent.last;
@@ -296,7 +215,8 @@ bool limiter_take_reply(struct limiter *l, const struct reply *reply)
             take_error(l, sent.job, reply, again);
             continue;
         }
-        bool good = reply->type == REPLY_ARRAY ? reply->n >= at + 4 : reply->type == REPLY_INTEGER;
+        bool good =
+            reply->type == REPLY_ARRAY ? reply->n >= at + values : reply->type == REPLY_INTEGER;
         lost = lost || !good;
         if (sent.job == NULL) {
             continue;

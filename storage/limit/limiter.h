@@ -3,8 +3,8 @@
  * Layer: storage, private to the writer.  Not thread-safe: the writer's thread only.
  *
  * Many clients ask for rate limits at the same time.  The jobs that wait are sent together: those
- * of one algorithm share a script.  The scripts go out in the same write as an entry, so a
- * request has no round trip of its own, and Redis no fsync for it alone.
+ * of one script share a call (limit_script.h).  The calls go out in the same write as an entry, so
+ * a request has no round trip of its own, and Redis no fsync for it alone.
  *
  * A script is sent once.  If the connection is lost before the reply, its jobs end with
  * STORAGE_UNKNOWN: the script may have taken from the limit, and a second copy could take twice.  A
@@ -23,6 +23,7 @@ struct limiter {
     struct sent_jobs { /* jobs[first .. first + n) are under way: replies come in this order */
         struct sent_job {
             struct storage_job *job; /* NULL: it was ended before its reply came */
+            uint8_t n_values;        /* that the reply has for it */
             bool last;               /* the last one of its script */
             bool last_of_round;      /* the last one that was sent together */
         } * jobs;                    /* owned */

@@ -7,6 +7,7 @@
 
 #include "storage/base/clock.h"
 #include "storage/base/cond.h"
+#include "storage/core/server.h"
 #include "storage/lock/redlock.h"
 
 /* Longest wait for the Redis that has the data, once to connect and once to ask. */
@@ -33,7 +34,8 @@ struct leader {
     struct leader_chore chore;
 
     /* The thread's own. */
-    struct lock_server home; /* where the data is */
+    struct lock_server home; /* where the data is.. */
+    struct server server;    /* ..and which server that is */
     struct redlock others;
     struct lock home_lock;
     struct key fence, wish_key;
@@ -151,7 +153,12 @@ static void set_look(struct leader *l)
 /* Connect to the Redis that has the data, unless connected. */
 static void connect_home(struct leader *l)
 {
-    if (l->home.redis == NULL) {
+    char error[160];
+    if (l->home.redis != NULL && server_is_current(l->core, &l->server)) {
+        return;
+    }
+    lock_disconnect(&l->home);
+    if (server_find(l->core, &l->server, &l->home.endpoint, error, sizeof(error))) {
         (void)lock_connect(&l->home, monotonic_ms() + HOME_MS);
     }
 }
@@ -337,7 +344,6 @@ static struct leader *leader_new(struct core *core)
         return NULL;
     }
     l->core = core;
-    l->home.endpoint = core->endpoint;
     mutex_init(&l->lock);
     mutex_init(&l->chore_lock);
     cond_init(&l->changed);

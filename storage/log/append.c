@@ -19,6 +19,7 @@
 #define BEAT_MS        5000
 #define PROOF_MS       250 /* a command so often while entries are held that are not safe */
 #define HELD_BYTES_MAX (2 * UNFOLDED_BYTES_MAX) /* of entries that wait, or are not safe */
+#define FAILOVER_BYTES (3 * UNFOLDED_BYTES_MAX) /* more, where they are held for a failover */
 #define OUT_KEEP       (512 * 1024)
 
 /* What append.lua answers. */
@@ -70,7 +71,8 @@ static void append_held(struct appender *a, struct log_entry *entry)
 bool appender_has_room(const struct appender *a)
 {
     return a->id[0] != '\0' && !a->is_gone && a->n_open < UNDER_WAY_MAX &&
-           a->held_bytes < HELD_BYTES_MAX && unfolded_room(a->unfolded) > 0;
+           a->held_bytes < HELD_BYTES_MAX + (a->core->hold_ms > 0 ? FAILOVER_BYTES : 0) &&
+           unfolded_room(a->unfolded) > 0;
 }
 
 bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms)
@@ -90,15 +92,30 @@ static int64_t go_back_ms(const struct appender *a)
     return atomic_load(&a->core->go_back_ms);
 }
 
-static bool entry_is_safe(const struct appender *a, const struct log_entry *entry)
+/* Do the answers prove that the entry was there, @for_ms after it was answered? */
+static bool is_proved(const struct appender *a, const struct log_entry *entry, int64_t for_ms)
 {
     return entry->state == ENTRY_ANSWERED &&
-           (go_back_ms(a) == 0 || entry->answered_ms + go_back_ms(a) <= a->proved_ms);
+           (for_ms == 0 || entry->answered_ms + for_ms <= a->proved_ms);
+}
+
+/* Note which entries a crash of Redis cannot take any more: all those before them, too. */
+static void note_safe(struct appender *a)
+{
+    struct log_entry *next = a->last_safe == NULL ? a->first : a->last_safe->next;
+    for (; next != NULL && is_proved(a, next, go_back_ms(a)); next = next->next) {
+        a->last_safe = next;
+        if (!next->is_safe) {
+            next->is_safe = true;
+            atomic_fetch_add(&a->core->log_safe, 1);
+        }
+    }
 }
 
 void appender_let_go(struct appender *a)
 {
-    while (a->first != NULL && entry_is_safe(a, a->first)) {
+    note_safe(a);
+    while (a->first != NULL && a->last_safe != NULL && is_proved(a, a->first, a->core->hold_ms)) {
         struct log_entry *entry = a->first;
         a->first = entry->next;
         if (a->first == NULL) {
@@ -107,7 +124,7 @@ void appender_let_go(struct appender *a)
             a->first->before = NULL;
         }
         a->held_bytes -= entry_bytes(entry);
-        atomic_fetch_add(&a->core->log_safe, 1);
+        a->last_safe = entry == a->last_safe ? NULL : a->last_safe;
         entry_release(entry);
     }
 }
@@ -181,11 +198,16 @@ static bool send_entries(struct appender *a, const struct session *session, int6
     return true;
 }
 
+static int64_t beat_every_ms(const struct appender *a)
+{
+    bool needs_proof = a->first != NULL && (go_back_ms(a) > 0 || a->core->hold_ms > 0);
+    return needs_proof ? PROOF_MS : BEAT_MS;
+}
+
 /* A heartbeat keeps the log from being closed, and its answer proves how old what is held is. */
 static bool send_heartbeat(struct appender *a, const struct session *session, int64_t now_ms)
 {
-    bool unsafe = a->first != NULL && go_back_ms(a) > 0;
-    if (now_ms - a->beat_ms < (unsafe ? PROOF_MS : BEAT_MS)) {
+    if (now_ms - a->beat_ms < beat_every_ms(a)) {
         return true;
     }
     a->beat_ms = now_ms;
@@ -334,7 +356,7 @@ static void begin_again(struct appender *a)
 {
     struct log_entry *next;
     struct log_entry *held = a->first;
-    a->first = a->last = a->open = NULL;
+    a->first = a->last = a->open = a->last_safe = NULL;
     a->n_open = 0;
     a->held_bytes = 0;
     a->next_n = 1;
@@ -346,7 +368,8 @@ static void begin_again(struct appender *a)
         bool again = held->state != ENTRY_ANSWERED && !held->on_lost && held->era[0] == '\0';
         if (!again) {
             bool answered = held->era[0] != '\0';
-            atomic_fetch_add(&a->core->log_safe, answered); /* it is not appended again */
+            /* it is not appended again */
+            atomic_fetch_add(&a->core->log_safe, answered && !held->is_safe);
             atomic_fetch_add(&a->core->stats.entries_in_doubt, !answered);
             append_answer_all(a, held, STORAGE_UNKNOWN);
             entry_release(held);
@@ -395,6 +418,7 @@ void appender_lost(struct appender *a)
         e->state = ENTRY_WAITING;
     }
     a->open = a->first;
+    a->last_safe = NULL;
     if (a->is_gone) {
         begin_again(a);
     }
@@ -436,7 +460,7 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
 
 int64_t appender_due_ms(const struct appender *a, bool connected)
 {
-    int64_t beat_ms = a->beat_ms + (a->first != NULL && go_back_ms(a) > 0 ? PROOF_MS : BEAT_MS);
+    int64_t beat_ms = a->beat_ms + beat_every_ms(a);
     int64_t due_ms = connected && !a->is_gone ? beat_ms : INT64_MAX;
     for (const struct log_entry *e = a->open; e != NULL; e = e->next) {
         for (const struct storage_job *job = e->jobs; job != NULL; job = job->next) {

@@ -30,6 +30,7 @@ struct appender {
         *last;              /* held, in order of number: answered ones, then the open ones.. */
     struct log_entry *open; /* ..from this one on; NULL: all are answered */
     size_t n_open;
+    struct log_entry *last_safe; /* of those held, in order; NULL: none is */
     size_t held_bytes;
     uint64_t next_n;
     size_t n_sent;            /* entries under way */

@@ -14,7 +14,7 @@ static void back_off(struct writer *w, int64_t now_ms)
 
 void writer_disconnect(struct writer *w, int64_t now_ms)
 {
-    session_close(&w->session);
+    session_lost(&w->session);
     appender_lost(&w->appender);
     limiter_lost(&w->limiter);
     reply_order_clear(&w->order);
@@ -50,7 +50,7 @@ void writer_try_connect(struct writer *w, int64_t now_ms)
             core_notice(w->core, STORAGE_CONNECTED, "");
             return;
         }
-        session_close(&w->session);
+        session_lost(&w->session);
     }
     back_off(w, monotonic_ms());
     core_notice(w->core,

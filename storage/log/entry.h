@@ -60,6 +60,7 @@ struct log_entry {
     bool on_lost;             /* a copy may be in Redis, or under way on a lost connection */
     int64_t sent_us;          /* CLOCK_MONOTONIC, of the last copy */
     int64_t answered_ms;      /* CLOCK_MONOTONIC */
+    bool is_safe;             /* counted in core->log_safe */
     struct storage_job *jobs; /* lent, without a key, not answered yet */
     size_t n_jobs;
 };

@@ -13,7 +13,7 @@ enum storage_err look_key_run(struct reader *reader, struct storage_job *job, bo
     struct key key;
     key_record(&key, reader->core->partitions.tag[0], &asked->key);
     pipeline_init(&p, &reader->session, job->deadline_ms);
-    struct buffer *out = pipeline_command(&p, "GET", 1);
+    struct buffer *out = pipeline_command(&p, 0, "GET", 1);
     resp_word(out, key.p, key.n);
     const struct reply *reply = pipeline_ask(&p, false);
     if (reply != NULL) {

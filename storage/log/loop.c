@@ -11,6 +11,7 @@
 #define LOOK_MS    50   /* while no entry can begin: how often deadlines are looked at */
 #define DIFFER_MS  1000 /* how often it is seen what other threads have found of the data */
 #define SILENCE_MS 5000 /* no reply for so long: the connection is dead, or as good as */
+#define HINT_MS    500  /* no reply for so long: the topology looks whether the server lives */
 
 /* Whose a reply is. */
 enum reply_owner { REPLY_OF_LIMITER, REPLY_OF_APPENDER };
@@ -166,7 +167,16 @@ bool writer_look(void *data)
 static bool must_leave(struct writer *w, int64_t now_ms)
 {
     return now_ms - w->heard_ms > SILENCE_MS || atomic_load(&w->core->settings_differ) ||
-           atomic_load(&w->core->emptied);
+           atomic_load(&w->core->emptied) || !session_is_current(&w->session);
+}
+
+/* Nothing has come for long: is it still the right server? */
+static void hint_silence(struct writer *w, int64_t now_ms)
+{
+    if (now_ms - w->heard_ms > HINT_MS && now_ms - w->hinted_ms > HINT_MS) {
+        w->hinted_ms = now_ms;
+        server_silent(w->core, &w->session.server);
+    }
 }
 
 /* One turn's work.  It waits where it connects only. */
@@ -182,6 +192,7 @@ static void work(struct writer *w)
     } else if (!w->lost) {
         w->heard_ms = w->order.n == 0 ? now_ms : w->heard_ms;
         w->lost = must_leave(w, now_ms);
+        hint_silence(w, now_ms);
         if (!w->lost) {
             send_limits(w, now_ms, begin_entry(w));
             send_entries(w, now_ms);
@@ -248,9 +259,17 @@ static bool may_sleep(struct writer *w)
     return sleep;
 }
 
+/* Another server has the data, or it is known where it is: connect at once. */
+static void take_topology_event(struct writer *w)
+{
+    servers_event_clear(w->core);
+    w->next_connect_ms = monotonic_ms();
+}
+
 static void wait_for_events(struct writer *w)
 {
-    struct pollfd fds[2] = {{.fd = w->wake_fd, .events = POLLIN}, {.fd = -1}};
+    struct pollfd fds[3] = {{.fd = w->wake_fd, .events = POLLIN}, {.fd = -1},
+        {.fd = servers_event_fd(w->core), .events = POLLIN}}; /* one that is -1 is passed over */
     int timeout = 0;
     if (w->session.redis != NULL) {
         fds[1].fd = redis_fd(w->session.redis);
@@ -259,7 +278,7 @@ static void wait_for_events(struct writer *w)
     if (may_sleep(w)) {
         timeout = patience(w);
     }
-    if (poll(fds, 2, timeout) < 0 && errno != EINTR) {
+    if (poll(fds, 3, timeout) < 0 && errno != EINTR) {
         return;
     }
     if ((fds[0].revents & POLLIN) != 0) {
@@ -268,6 +287,9 @@ static void wait_for_events(struct writer *w)
     }
     if (w->session.redis != NULL && (fds[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
         read_replies(w);
+    }
+    if ((fds[2].revents & POLLIN) != 0) {
+        take_topology_event(w);
     }
 }
 

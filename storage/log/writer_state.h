@@ -48,6 +48,7 @@ struct writer {
     bool lost;               /* give the connection up */
     int64_t connected_ms;    /* since when */
     int64_t heard_ms;        /* last reply, or last time none was awaited */
+    int64_t hinted_ms;       /* when the topology was told last that nothing comes */
     int64_t disconnected_ms; /* since when; 0 while connected */
     int64_t next_connect_ms, retry_ms;
     int64_t tick_ms; /* when tick asked to be called */

@@ -22,8 +22,10 @@ local id, layer, k = ARGV[1], ARGV[3], tonumber(ARGV[6])
 local is = call('HMGET', KEYS[1], 'id', 'n', 'drop', 'last', layer)
 if is[1] ~= id or is[3] then
     if is[1] or is[4] and tonumber(is[4]) >= tonumber(id) then return {3, ''} end
-    call('DEL', KEYS[1])
+    -- The key is not deleted first: where its slot is being moved, Redis would not let it be made again.
     call('HSET', KEYS[1], 'id', id, 'n', 1)
+    call('HDEL', KEYS[1], 'last')
+    call('PERSIST', KEYS[1])
     is = {id, '1', false, false, '0'}
 end
 if is[2] ~= ARGV[2] then return {2, is[2]} end

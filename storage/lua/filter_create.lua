@@ -8,7 +8,9 @@ if is[1] then return 0 end
 local t = call('TIME')
 local id = tonumber(t[1]) * 1000000 + tonumber(t[2])
 if is[2] and tonumber(is[2]) >= id then id = tonumber(is[2]) + 1 end -- Redis's clock was set back
-call('DEL', KEYS[1])
+-- The key is not deleted first: where its slot is being moved, Redis would not let it be made again.
 call('HSET', KEYS[1], 'id', string.format('%.0f', id), 'capacity', ARGV[1], 'error', ARGV[2], 'expansion', ARGV[3],
      'shards', ARGV[4], 'rules', ARGV[5])
+call('HDEL', KEYS[1], 'last')
+call('PERSIST', KEYS[1])
 return 1

@@ -14,8 +14,11 @@ end
 if ARGV[2] == 'fence' then
     call('HSET', KEYS[1], 'drop', '1')
 else
-    call('DEL', KEYS[1])
+    -- The key is not deleted first: where its slot is being moved, Redis would not let it be made again.
     call('HSET', KEYS[1], 'last', ARGV[1])
+    for _, field in ipairs(call('HKEYS', KEYS[1])) do
+        if field ~= 'last' then call('HDEL', KEYS[1], field) end
+    end
     call('EXPIRE', KEYS[1], 7200)
 end
 return tonumber(is[2] or '0')

@@ -12,6 +12,10 @@
 -- microsecond, and the sum over the window is the difference of two totals.  The window is (now - period, now].  The
 -- newest entry that has left the window stays, because the sum is counted from its total.  The entries before it are
 -- removed, a thousand a call at most, so that no call takes long.
+--
+-- Scores never fall, as totals never do.  So if Redis's clock was set back, the log's time stands still until the clock
+-- is there again.  If that is further than the period, all calls of the window become one of now instead.  In either
+-- case nothing is forgotten too early, and nobody waits for longer than two periods.
 local call, max, min, ceil, floor = redis.call, math.max, math.min, math.ceil, math.floor
 local t = call('TIME')
 local now = t[1] * 1000000 + t[2]
@@ -42,7 +46,7 @@ for i = 1, #KEYS do
     local last = call('ZRANGE', key, -1, -1, 'WITHSCORES')
     if last[1] then
         total, newest = total_of(last[1]), tonumber(last[2])
-        at = max(now, newest) -- Redis's clock may have been set back
+        at = max(now, newest)
         local gone = call('ZREVRANGEBYSCORE', key, at - period, '-inf', 'LIMIT', 0, 1)
         if gone[1] then
             base, oldest = total_of(gone[1]), call('ZRANK', key, gone[1]) + 1
@@ -52,6 +56,14 @@ for i = 1, #KEYS do
         end
     end
     local used, granted, retry = total - base, -1, 0
+    if newest > now + period then
+        call('DEL', key)
+        at, newest, oldest = now, now, 0
+        if used > 0 then
+            call('ZADD', key, now, string.format('%016.0f:%.0f', total, used))
+            call('PEXPIRE', key, ceil(period / 1000) + 1)
+        end
+    end
     if cost > limit then
         retry = -1
     elseif cost == 0 then
@@ -60,12 +72,12 @@ for i = 1, #KEYS do
         granted, used, newest = cost, used + cost, at
         if oldest > 1 then call('ZREMRANGEBYRANK', key, 0, min(oldest - 1, 1000) - 1) end
         call('ZADD', key, at, string.format('%016.0f:%.0f', total + cost, cost))
-        call('PEXPIRE', key, ceil(period / 1000) + 1)
+        call('PEXPIRE', key, ceil((at + period - now) / 1000) + 1)
     else
-        retry = time_of(key, oldest, total + cost - limit) + period - at
+        retry = time_of(key, oldest, total + cost - limit) + period - now
     end
     local r = 4 * (i - 1) + 2
     reply[r + 1], reply[r + 2], reply[r + 3] = granted, max(0, limit - used), retry
-    reply[r + 4] = used > 0 and newest + period - at or 0
+    reply[r + 4] = used > 0 and newest + period - now or 0
 end
 return reply

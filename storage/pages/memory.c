@@ -50,6 +50,10 @@ bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r)
 {
     *memory = (struct pages_memory){.r = r};
     buffer_init(&memory->tables);
+    memory->of = calloc(r->core->partitions.n, sizeof(*memory->of));
+    if (memory->of == NULL) {
+        return false;
+    }
     for (unsigned p = 0; p < r->core->partitions.n; p++) {
         if (proved_may_recall(r, p) && !memory_find_runs(memory, p)) {
             return false;
@@ -61,7 +65,7 @@ bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r)
 
 void pages_memory_release(struct pages_memory *memory)
 {
-    for (size_t p = 0; p < PARTITIONS_MAX; p++) {
+    for (size_t p = 0; memory->of != NULL && p < memory->r->core->partitions.n; p++) {
         struct partition_runs *of = &memory->of[p];
         for (size_t i = 0; of->sums != NULL && i < of->runs.n; i++) {
             page_sums_release(&of->sums[i].own);
@@ -69,6 +73,7 @@ void pages_memory_release(struct pages_memory *memory)
         free(of->sums);
         runs_release(&of->runs);
     }
+    free(memory->of);
     buffer_release(&memory->tables);
 }
 

@@ -26,11 +26,11 @@ struct pages_memory {
     struct proved_read *r;
     struct buffer tables; /* those that were recalled, and behind them the last one that was made */
     size_t n_recalled;
-    struct partition_runs {
+    struct partition_runs { /* owned, one a partition */
         struct remembered_runs runs;
         struct run_sums *sums; /* owned: of each run */
         struct cache_id name;
-    } of[PARTITIONS_MAX];
+    } * of;
 };
 
 /* Find the runs of all planned covers, and the tables that are remembered of them.  False: no

@@ -79,13 +79,13 @@ static bool overlap_too_broad(const struct pair *pair)
 static enum storage_err read_pair(void *data)
 {
     struct pair *pair = data;
-    uint64_t partitions = 0;
+    struct part_set partitions = {{0}};
     for (size_t i = 0; i < pair->n; i++) {
-        partitions |= UINT64_C(1) << page_partition(&pair->r, pair->pages[i].page);
+        part_set_add(&partitions, page_partition(&pair->r, pair->pages[i].page));
     }
     hll_clear(&pair->sketches[0]);
     hll_clear(&pair->sketches[1]);
-    enum storage_err err = window_plan(&pair->r, partitions);
+    enum storage_err err = window_plan(&pair->r, &partitions);
     if (err != STORAGE_OK) {
         return err;
     }

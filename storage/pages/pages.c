@@ -160,10 +160,12 @@ static enum storage_err choose_pages(struct ranking *r)
 static enum storage_err rank_pages(void *data)
 {
     struct ranking *r = data;
-    unsigned n = r->read.core->partitions.n;
-    uint64_t all = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+    struct part_set all = {{0}};
+    for (unsigned p = 0; p < r->read.core->partitions.n; p++) {
+        part_set_add(&all, p);
+    }
     window_clear_keys(&r->read);
-    enum storage_err err = window_plan(&r->read, all);
+    enum storage_err err = window_plan(&r->read, &all);
     err = err == STORAGE_OK ? choose_pages(r) : err;
     err = err == STORAGE_OK ? pages_scan_run(&r->scan, &r->read, r->job->prefix) : err;
     if (err != STORAGE_OK || !proved_holds(&r->read)) {

@@ -32,7 +32,7 @@ struct lot {
 struct scanning {
     struct gathering g;
     struct slot look;
-    struct lot lots[PARTITIONS_MAX];
+    struct lot lots[]; /* one a partition */
 };
 
 void pages_scan_clear(struct pages_scan *scan)
@@ -254,7 +254,7 @@ static enum storage_err read_large(struct scanning *s)
 static void scanning_free(struct scanning *s)
 {
     slot_release(&s->look);
-    for (size_t p = 0; p < PARTITIONS_MAX; p++) {
+    for (size_t p = 0; p < s->g.r->core->partitions.n; p++) {
         free(s->lots[p].large);
         for (size_t i = 0; i < SLOTS; i++) {
             slot_release(&s->lots[p].slots[i]);
@@ -266,7 +266,7 @@ static void scanning_free(struct scanning *s)
 
 enum storage_err pages_scan_run(struct pages_scan *scan, struct proved_read *r, struct slice prefix)
 {
-    struct scanning *s = calloc(1, sizeof(*s));
+    struct scanning *s = calloc(1, sizeof(*s) + r->core->partitions.n * sizeof(s->lots[0]));
     if (s == NULL) {
         return STORAGE_NOMEM;
     }

@@ -38,13 +38,14 @@ static bool add_site(struct list *list, struct slice site)
 }
 
 /* One partition's names, in bounded steps.  False: see the pipeline's err. */
-static bool scan(struct pipeline *p, struct list *list, const char *tag)
+static bool scan(
+    struct pipeline *p, struct list *list, const struct partitions *partitions, unsigned partition)
 {
     char cursor[24] = "0";
     struct key key;
-    key_fixed(&key, tag, "sites", SLICE(""));
+    key_fixed(&key, partitions->tag[partition], "sites", SLICE(""));
     do {
-        struct buffer *out = pipeline_command(p, "SSCAN", 4);
+        struct buffer *out = pipeline_command(p, partition, "SSCAN", 4);
         resp_word(out, key.p, key.n);
         resp_text(out, cursor);
         resp_text(out, "COUNT");
@@ -97,7 +98,7 @@ enum storage_err sites_run(struct reader *reader, struct storage_job *job, bool 
     arena_clear(&job->u.sites.arena);
     pipeline_init(&p, &reader->session, job->deadline_ms);
     for (unsigned i = 0; ok && i < partitions->n; i++) {
-        ok = scan(&p, &list, partitions->tag[i]);
+        ok = scan(&p, &list, partitions, i);
     }
     if (ok && !conclude(&list)) {
         (void)pipeline_fail(&p, STORAGE_NOMEM);

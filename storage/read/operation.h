@@ -8,14 +8,15 @@
 #ifndef STORAGE_READ_OPERATION_H
 #define STORAGE_READ_OPERATION_H
 
-#include "storage/core/core.h"
+#include "storage/core/dispatcher.h"
 #include "storage/core/session.h"
 #include "storage/read/settled.h"
 
 /* A reader thread's own. */
 struct reader {
     struct core *core;
-    struct session session; /* connected, when an operation runs */
+    struct session session;       /* connected, when an operation runs */
+    struct dispatcher dispatcher; /* of a cluster: the session's */
     struct settled settled;
 
     /* What an operation keeps between its jobs, such as large arrays, by enum storage_op: its own
@@ -65,6 +66,7 @@ enum operation_after {
     ALONE(STORAGE_PAGE_SET_GET, page_set_get_run, true, AFTER_NOTHING)                             \
     ALONE(STORAGE_PAGE_SET_DELETE, page_set_delete_run, true, AFTER_NOTHING)                       \
     ALONE(STORAGE_ACTIVITY, activity_run, true, AFTER_COUNTED)                                     \
+    ALONE(STORAGE_FREQUENCY, frequency_run, true, AFTER_COUNTED)                                   \
     ALONE(STORAGE_ACTIVE_USERS, active_users_run, true, AFTER_COUNTED)                             \
     ALONE(STORAGE_USER_DAYS, user_days_run, true, AFTER_COUNTED)                                   \
     ALONE(STORAGE_FORGET_USER, forget_user_run, true, AFTER_SAFE)                                  \

@@ -85,7 +85,7 @@ static struct buffer *put_head(
 {
     struct key key;
     key_page_sets(&key, r->core->partitions.tag[0], site);
-    struct buffer *out = pipeline_command(&r->pipe, command, 2 + n);
+    struct buffer *out = pipeline_command(&r->pipe, 0, command, 2 + n);
     resp_word(out, key.p, key.n);
     resp_word(out, name.p, name.n);
     return out;

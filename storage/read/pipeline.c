@@ -1,7 +1,9 @@
 #include "storage/read/pipeline.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "storage/core/dispatcher.h"
 #include "storage/core/reply_fault.h"
 #include "storage/redis/resp.h"
 
@@ -11,29 +13,81 @@ void pipeline_init(struct pipeline *p, struct session *session, int64_t deadline
 {
     *p = (struct pipeline){.session = session, .deadline_ms = deadline_ms, .err = STORAGE_OK};
     buffer_init(&p->out);
+    if (session->dispatcher != NULL) {
+        p->changes = session->dispatcher->changes;
+    }
+}
+
+void pipeline_keep_order(struct pipeline *p)
+{
+    p->keeps_order = true;
 }
 
 /* ---- sending ---- */
 
-struct buffer *pipeline_command(struct pipeline *p, const char *name, size_t n)
+/* End the dispatcher's group that is open. */
+static void end_group(struct pipeline *p)
 {
-    resp_head(&p->out, 1 + n);
-    resp_text(&p->out, name);
-    p->n++;
-    return &p->out;
+    if (p->n_group > 0 && !dispatcher_end(p->session->dispatcher, p->n_group)) {
+        (void)pipeline_fail(p, STORAGE_NOMEM);
+    }
+    p->n_group = 0;
 }
 
-struct buffer *pipeline_script(struct pipeline *p, enum script script, size_t n_keys, size_t n_args)
+/* Where the next command goes. */
+static struct buffer *begin(struct pipeline *p, unsigned partition)
 {
-    script_head(&p->out, &p->session->scripts, script, n_keys, n_args);
+    struct dispatcher *dispatcher = p->session->dispatcher;
     p->n++;
-    return &p->out;
+    if (dispatcher == NULL) {
+        return &p->out;
+    }
+    if (p->n_group > 0 && p->keeps_order && p->group == partition) {
+        p->n_group++;
+        return &dispatcher->bytes;
+    }
+    end_group(p);
+    p->group = partition;
+    p->n_group = 1;
+    return dispatcher_begin(
+        dispatcher, partition, p->keeps_order ? DISPATCH_ORDERED : DISPATCH_SINGLE);
+}
+
+struct buffer *pipeline_command(struct pipeline *p, unsigned partition, const char *name, size_t n)
+{
+    struct buffer *out = begin(p, partition);
+    p->scans = p->scans || strstr(name, "SCAN") != NULL;
+    resp_head(out, 1 + n);
+    resp_text(out, name);
+    return out;
+}
+
+struct buffer *pipeline_script(
+    struct pipeline *p, unsigned partition, enum script script, size_t n_keys, size_t n_args)
+{
+    struct buffer *out = begin(p, partition);
+    script_head(out, &p->session->scripts, script, n_keys, n_args);
+    return out;
+}
+
+/* Send what was begun.  False: out of memory. */
+static bool send_begun(struct pipeline *p)
+{
+    struct dispatcher *dispatcher = p->session->dispatcher;
+    if (dispatcher == NULL) {
+        return redis_queue(p->session->redis, &p->out);
+    }
+    end_group(p);
+    if (p->err == STORAGE_OK) {
+        dispatcher_send(dispatcher, p->deadline_ms);
+    }
+    return p->err == STORAGE_OK;
 }
 
 bool pipeline_send(struct pipeline *p, bool writes)
 {
     if (p->err == STORAGE_OK && p->n > 0) {
-        if (redis_queue(p->session->redis, &p->out)) {
+        if (send_begun(p)) {
             p->awaited += p->n;
             p->writes = writes;
         } else {
@@ -57,10 +111,24 @@ static void take_error(struct pipeline *p, const struct reply *reply)
     (void)pipeline_fail(p, err);
 }
 
+static enum redis_status await_one(struct pipeline *p, const struct reply **ret)
+{
+    struct dispatcher *dispatcher = p->session->dispatcher;
+    if (dispatcher == NULL) {
+        return redis_await(p->session->redis, p->deadline_ms, ret);
+    }
+    enum redis_status status = dispatcher_await(dispatcher, p->deadline_ms, ret);
+    if (status == REDIS_OK_STATUS && p->scans && dispatcher->changes != p->changes) {
+        dispatcher_forget(dispatcher);
+        return REDIS_LOST;
+    }
+    return status;
+}
+
 static const struct reply *take_one(struct pipeline *p)
 {
     const struct reply *reply = NULL;
-    enum redis_status status = redis_await(p->session->redis, p->deadline_ms, &reply);
+    enum redis_status status = await_one(p, &reply);
     if (status != REDIS_OK_STATUS) {
         p->lost = true;
         p->awaited = 0;
@@ -134,6 +202,9 @@ bool pipeline_foreign(struct pipeline *p, const char *what)
 enum storage_err pipeline_end(struct pipeline *p, bool *ret_lost)
 {
     take_rest(p);
+    if (p->session->dispatcher != NULL) { /* what was begun and not sent */
+        dispatcher_forget(p->session->dispatcher);
+    }
     buffer_release(&p->out);
     *ret_lost = *ret_lost || p->lost;
     return p->err;

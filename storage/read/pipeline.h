@@ -6,6 +6,11 @@
  * buffer that those return.  pipeline_send sends all that was begun.  pipeline_take takes one reply
  * for each command, in order; more commands may be sent before the last reply was taken.
  *
+ * Where several servers share the partitions, each command goes to the server of its partition
+ * (core/dispatcher.h).  A cursor of SSCAN or the like is good on the server alone that gave it.  So
+ * if commands went elsewhere since the pipeline was begun, one that scans ends as after a lost
+ * connection, and the operation begins anew.
+ *
  * The first fault stays in `err`: it is what the operation answers.  An error reply does not cost
  * the connection: the replies behind it are taken and dropped, and the connection stays usable.
  * What a fault means for commands that write:
@@ -26,12 +31,17 @@
 struct pipeline {
     struct session *session; /* connected */
     int64_t deadline_ms;
-    struct buffer out;
-    size_t n;       /* commands in out */
-    size_t awaited; /* replies still to come */
-    bool writes;    /* the commands under way write */
-    bool applied;   /* a write was answered */
-    bool lost;      /* the connection is of no use any more */
+    struct buffer out; /* for one server */
+    size_t n;          /* commands in out, or begun with the dispatcher */
+    unsigned group;    /* of the dispatcher: whose the group is that is open.. */
+    size_t n_group;    /* ..and commands in it; 0: none is */
+    bool keeps_order;
+    bool scans;       /* a command with a cursor was begun */
+    uint64_t changes; /* dispatcher_changes() when it began */
+    size_t awaited;   /* replies still to come */
+    bool writes;      /* the commands under way write */
+    bool applied;     /* a write was answered */
+    bool lost;        /* the connection is of no use any more */
     enum storage_err err;
     char detail[PIPELINE_DETAIL]; /* why Redis refused a command; "" else */
 };
@@ -39,12 +49,17 @@ struct pipeline {
 /* @session is connected, and lives longer.  pipeline_end or pipeline_answer must follow. */
 void pipeline_init(struct pipeline *p, struct session *session, int64_t deadline_ms);
 
-/* Begin a command: its name.  The caller appends @n words to the buffer that is returned. */
-struct buffer *pipeline_command(struct pipeline *p, const char *name, size_t n);
+/* Begin a command about keys of @partition: its name.  A command without keys goes to the
+ * partition's server.  The caller appends @n words to the buffer that is returned. */
+struct buffer *pipeline_command(struct pipeline *p, unsigned partition, const char *name, size_t n);
 
-/* Begin a script: the caller appends @n_keys keys and then @n_args arguments. */
-struct buffer *pipeline_script(
-    struct pipeline *p, enum script script, size_t n_keys, size_t n_args) MUST_CHECK;
+/* Begin a script: the caller appends @n_keys keys, of @partition, and then @n_args arguments. */
+struct buffer *pipeline_script(struct pipeline *p, unsigned partition, enum script script,
+    size_t n_keys, size_t n_args) MUST_CHECK;
+
+/* From now on the commands about one partition that are sent together are carried out in their
+ * order.  Where several servers share the partitions others may be carried out in another one. */
+void pipeline_keep_order(struct pipeline *p);
 
 /* Send what was begun.  @writes: commands that are sent and not answered leave a doubt that the
  * caller is to be told of.  False for reads, and for writes that somebody will do again anyway.

@@ -27,19 +27,19 @@ struct cover_basis plan_basis(
     };
 }
 
-bool plan_widen(struct core *core, const struct zone *zone, uint64_t partitions, int64_t now_s,
-    struct window *window)
+bool plan_widen(struct core *core, const struct zone *zone, const struct part_set *partitions,
+    int64_t now_s, struct window *window)
 {
-    struct partition_view views[PARTITIONS_MAX];
     struct window before;
-    for (unsigned p = 0; p < core->partitions.n; p++) {
-        views[p] = core_view(core, p);
-    }
     do {
         before = *window;
         for (unsigned p = 0; p < core->partitions.n; p++) {
-            struct cover_basis basis = plan_basis(zone, &views[p], now_s);
-            if ((partitions >> p & 1) != 0 && !cover_outer(&basis, *window, window)) {
+            if (!part_set_has(partitions, p)) {
+                continue;
+            }
+            struct partition_view view = core_view(core, p);
+            struct cover_basis basis = plan_basis(zone, &view, now_s);
+            if (!cover_outer(&basis, *window, window)) {
                 return false;
             }
         }

@@ -9,6 +9,7 @@
 #define STORAGE_READ_PLAN_H
 
 #include "storage/core/core.h"
+#include "storage/schema/part_set.h"
 #include "storage/time/cover.h"
 
 #define BUCKETS_MAX 50000 /* in a cover */
@@ -21,9 +22,9 @@ struct cover_basis plan_basis(
 /* The job's error where a cover could not be planned. */
 enum storage_err plan_error(enum cover_result result);
 
-/* Widen @window until each partition of a bit set can tile it, by what was last seen of the
+/* Widen @window until each of @partitions can tile it, by what was last seen of the
  * partition.  False: nothing of the window is kept. */
-bool plan_widen(struct core *core, const struct zone *zone, uint64_t partitions, int64_t now_s,
-    struct window *window);
+bool plan_widen(struct core *core, const struct zone *zone, const struct part_set *partitions,
+    int64_t now_s, struct window *window);
 
 #endif

@@ -14,7 +14,7 @@ enum storage_err probe_run(struct reader *reader, struct storage_job *job, bool 
     struct key key;
     key_fixed(&key, reader->core->partitions.tag[0], "probe", SLICE(""));
     pipeline_init(&p, &reader->session, job->deadline_ms);
-    struct buffer *out = pipeline_command(&p, "SET", 4);
+    struct buffer *out = pipeline_command(&p, 0, "SET", 4);
     resp_word(out, key.p, key.n);
     resp_text(out, "1");
     resp_text(out, "EX");

@@ -2,9 +2,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "storage/base/clock.h"
 #include "storage/base/index.h"
+#include "storage/core/dispatcher.h"
 #include "storage/core/reply_fault.h"
 #include "storage/read/plan.h"
 #include "storage/redis/resp.h"
@@ -19,12 +21,13 @@ static void drain_pieces(struct proved_read *r);
 
 static bool reserve_partitions(struct proved_read *r)
 {
+    size_t n = r->core->partitions.n;
     if (r->known == NULL) {
-        r->known = calloc(PARTITIONS_MAX, sizeof(*r->known));
+        r->known = calloc(n, sizeof(*r->known));
     }
     if (r->covers == NULL) {
-        r->covers = calloc(PARTITIONS_MAX, sizeof(*r->covers));
-        for (size_t i = 0; r->covers != NULL && i < PARTITIONS_MAX; i++) {
+        r->covers = calloc(n, sizeof(*r->covers));
+        for (size_t i = 0; r->covers != NULL && i < n; i++) {
             cover_init(&r->covers[i]);
         }
     }
@@ -54,7 +57,7 @@ void proved_end(struct proved_read *r)
 void proved_release(struct proved_read *r)
 {
     free(r->pieces);
-    for (size_t i = 0; r->covers != NULL && i < PARTITIONS_MAX; i++) {
+    for (size_t i = 0; r->covers != NULL && i < r->core->partitions.n; i++) {
         cover_release(&r->covers[i]);
     }
     free(r->covers);
@@ -83,7 +86,8 @@ enum storage_err proved_attempts(struct proved_read *r, proved_attempt_fn *attem
 {
     for (unsigned tries = 0; monotonic_ms() < r->job->deadline_ms; tries++) {
         drain_pieces(r);
-        r->stale = false;
+        r->stale = r->scans = false;
+        r->changes = r->session->dispatcher != NULL ? r->session->dispatcher->changes : 0;
         r->forgetful = tries >= RECALLS;
         r->first_s = 0;
         r->now_s = redis_clock_ms(&r->core->clock) / 1000;
@@ -117,8 +121,12 @@ bool proved_piece(struct proved_read *r, unsigned partition, const struct cover 
     if (!array_reserve(&r->pieces, &r->pieces_capacity, r->n_pieces, sizeof(*r->pieces))) {
         return false;
     }
-    r->pieces[r->n_pieces++] = (struct proved_piece){
-        .partition = partition, .cover = cover, .runs = runs, .first = first, .by_script = r->full};
+    r->pieces[r->n_pieces++] = (struct proved_piece){.partition = partition,
+        .cover = cover,
+        .runs = runs,
+        .first = first,
+        .by_script = r->full,
+        .at = r->out.n};
     if (!r->full) {
         r->keys_to = r->args_to = &r->out;
         resp_command(&r->out, "MULTI", NULL);
@@ -140,6 +148,7 @@ bool proved_piece(struct proved_read *r, unsigned partition, const struct cover 
 void proved_command(struct proved_read *r, const char *command, size_t n_keys, size_t n_words)
 {
     r->pieces[r->n_pieces - 1].n_commands++;
+    r->scans = r->scans || strstr(command, "SCAN") != NULL;
     if (!r->full) {
         resp_head(&r->out, 1 + n_keys + n_words);
     } else {
@@ -175,13 +184,47 @@ void proved_piece_end(struct proved_read *r, size_t n)
     r->out.failed = r->out.failed || r->keys.failed || r->args.failed;
 }
 
-bool proved_send(struct proved_read *r)
+/* How many replies a piece has: MULTI, HMGET, .., TIME queued, then EXEC. */
+static size_t n_replies(const struct proved_piece *piece)
 {
-    bool ok = r->out.n == 0 || redis_queue(r->session->redis, &r->out);
+    return piece->by_script ? 1 : piece->n_commands + 4;
+}
+
+/* Send each piece to the server of its partition.  False: out of memory. */
+static bool dispatch_pieces(struct proved_read *r, struct dispatcher *dispatcher)
+{
+    bool ok = !r->out.failed;
+    for (size_t i = r->n_sent; ok && i < r->n_pieces; i++) {
+        const struct proved_piece *piece = &r->pieces[i];
+        size_t end = i + 1 < r->n_pieces ? r->pieces[i + 1].at : r->out.n;
+        struct buffer *out = dispatcher_begin(
+            dispatcher, piece->partition, piece->by_script ? DISPATCH_SINGLE : DISPATCH_MULTI);
+        buffer_append(out, r->out.p + piece->at, end - piece->at);
+        ok = dispatcher_end(dispatcher, n_replies(piece));
+    }
+    if (ok) {
+        dispatcher_send(dispatcher, r->job->deadline_ms);
+    }
+    return ok;
+}
+
+/* What can go goes now; proved_take() sees what failed.  False: out of memory. */
+static bool send_pieces(struct proved_read *r)
+{
     bool left = true;
-    if (ok && r->out.n > 0) { /* what can go goes now; proved_take() sees what failed */
+    if (r->session->dispatcher != NULL) {
+        return dispatch_pieces(r, r->session->dispatcher);
+    }
+    bool ok = redis_queue(r->session->redis, &r->out);
+    if (ok) {
         (void)redis_send(r->session->redis, &left);
     }
+    return ok;
+}
+
+bool proved_send(struct proved_read *r)
+{
+    bool ok = r->out.n == 0 || send_pieces(r);
     buffer_clear(&r->out, OUT_KEPT);
     r->n_sent = r->n_pieces;
     *r->ret_lost = *r->ret_lost || !ok;
@@ -208,10 +251,12 @@ static enum storage_err refuse_piece(struct proved_read *r, const struct reply *
 static enum storage_err await_piece(struct proved_read *r, const struct proved_piece *piece,
     const struct reply **ret, bool *ret_full)
 {
-    /* MULTI, HMGET, .., TIME queued, then EXEC */
-    size_t replies = piece->by_script ? 1 : piece->n_commands + 4;
+    struct dispatcher *dispatcher = r->session->dispatcher;
+    size_t replies = dispatcher != NULL ? 1 : n_replies(piece); /* it hands out EXEC's alone */
     do {
-        enum redis_status status = redis_await(r->session->redis, r->job->deadline_ms, ret);
+        enum redis_status status = dispatcher != NULL
+                                       ? dispatcher_await(dispatcher, r->job->deadline_ms, ret)
+                                       : redis_await(r->session->redis, r->job->deadline_ms, ret);
         if (status != REDIS_OK_STATUS) {
             *r->ret_lost = true;
             return status == REDIS_TIMEOUT ? STORAGE_LATE : STORAGE_DOWN;
@@ -231,6 +276,9 @@ static void drain_pieces(struct proved_read *r)
     }
     r->next = r->n_pieces = r->n_sent = 0;
     buffer_clear(&r->out, OUT_KEPT);
+    if (r->session->dispatcher != NULL) {
+        dispatcher_forget(r->session->dispatcher);
+    }
 }
 
 /* Are all buckets of the piece legal by what it brought?  Those that are recalled are if their
@@ -312,6 +360,11 @@ enum storage_err proved_take(
     enum storage_err err = await_piece(r, piece, &reply, &full);
     if (err != STORAGE_OK) {
         return err;
+    }
+    if (r->scans && r->session->dispatcher != NULL &&
+        r->session->dispatcher->changes != r->changes) {
+        r->stale = true; /* a cursor may be another server's: all is planned and read again */
+        return STORAGE_OK;
     }
     if (full) { /* all again, by script */
         r->full = true;

@@ -36,6 +36,7 @@ struct proved_piece {
     size_t first, n;
     size_t n_commands;
     bool by_script;
+    size_t at; /* of its commands, in the bytes that are not sent yet */
 };
 
 /* What is known of a partition: by what it was planned, then by the newest reply. */
@@ -63,8 +64,8 @@ struct proved_read {
     bool full;               /* Redis's memory is full: read by script */
     size_t page_bytes;       /* of the pages' names in asked->keys */
 
-    struct proved_partition *known; /* owned, PARTITIONS_MAX; of those that were planned */
-    struct cover *covers;           /* owned, PARTITIONS_MAX; of one window: see window.h */
+    struct proved_partition *known; /* owned, one a partition; of those that were planned */
+    struct cover *covers;           /* owned, one a partition; of one window: see window.h */
 
     struct buffer out; /* not sent yet */
     struct buffer keys, args;
@@ -72,7 +73,9 @@ struct proved_read {
     struct buffer *keys_to, *args_to; /* of the command at hand */
     struct proved_piece *pieces;      /* owned: not taken yet, from next on; the last may be open */
     size_t n_pieces, pieces_capacity, next;
-    size_t n_sent; /* of pieces */
+    size_t n_sent;    /* of pieces */
+    bool scans;       /* a command of this attempt has a cursor, which is good on one server.. */
+    uint64_t changes; /* ..and so long as this is the dispatcher's */
 };
 
 /* Begin a question.  False: no memory.  End in either case: that reads, and drops, replies that

@@ -127,10 +127,11 @@ static enum storage_err give_up(struct wait *w)
 
 /* Is it known that all is counted that was acknowledged before @job arrived? */
 static bool is_known(
-    const struct core *core, const struct session *session, const struct storage_job *job)
+    const struct core *core, struct session *session, const struct storage_job *job)
 {
     int64_t settled_us = atomic_load(&core->settled_us);
-    return job->arrived_us < settled_us && session->opened_us < settled_us;
+    return job->arrived_us < settled_us && session->opened_us < settled_us &&
+           session_is_current(session);
 }
 
 /* Have it counted.  True: that is known. */
@@ -178,6 +179,10 @@ enum storage_err settled_await(struct settled *settled, struct core *core, struc
         .begun_ms = now_us / 1000,
         .why = STORAGE_OK};
     job->detail[0] = '\0';
+    if (!session_is_current(session)) { /* now: what others find over theirs holds here, too */
+        *ret_lost = true;
+        return STORAGE_DOWN;
+    }
     if (is_known(core, session, job)) {
         return STORAGE_OK;
     }

@@ -9,11 +9,11 @@
 /* ---- planning ---- */
 
 static enum storage_err window_plan_all(
-    struct proved_read *r, uint64_t partitions, struct window window)
+    struct proved_read *r, const struct part_set *partitions, struct window window)
 {
     size_t buckets = 0;
     for (unsigned p = 0; p < r->core->partitions.n; p++) {
-        if ((partitions >> p & 1) == 0) {
+        if (!part_set_has(partitions, p)) {
             continue;
         }
         struct cover_basis basis = plan_basis(r->zone, proved_view(r, p), r->now_s);
@@ -23,11 +23,12 @@ static enum storage_err window_plan_all(
         }
         buckets += r->covers[p].n;
     }
-    size_t most = r->asked->explain ? COUNTED_KEYS_MAX : READS_MAX;
+    size_t most = r->core->partitions.n * (size_t)READS_A_PARTITION;
+    most = r->asked->explain ? COUNTED_KEYS_MAX : most < READS_MAX ? READS_MAX : most;
     return buckets > most ? STORAGE_TOO_BROAD : STORAGE_OK;
 }
 
-enum storage_err window_plan(struct proved_read *r, uint64_t partitions)
+enum storage_err window_plan(struct proved_read *r, const struct part_set *partitions)
 {
     struct window outer = r->window;
     enum storage_err err = window_plan_all(r, partitions, r->window);

@@ -10,16 +10,18 @@
 #define STORAGE_READ_WINDOW_H
 
 #include "storage/read/proved_read.h"
+#include "storage/schema/part_set.h"
 
-#define READS_MAX 200000 /* keys of one question */
+#define READS_MAX         200000 /* keys of one question.. */
+#define READS_A_PARTITION 256    /* ..but never fewer in each: any 13 months take 235 */
 
-/* Plan r->window, or with round_outer what is answerable around it, into r->covers of the
- * partitions of a bit set.  r->asked->answered is what was planned.
+/* Plan r->window, or with round_outer what is answerable around it, into r->covers of
+ * @partitions.  r->asked->answered is what was planned.
  *
  *     STORAGE_NOT_KEPT   r->asked->answered is the nearest window that could be answered, from_s ==
  *                        to_s if there is none
- *     STORAGE_TOO_BROAD  more than READS_MAX buckets, or with explain more than may be listed */
-enum storage_err window_plan(struct proved_read *r, uint64_t partitions);
+ *     STORAGE_TOO_BROAD  more buckets than that, or with explain more than may be listed */
+enum storage_err window_plan(struct proved_read *r, const struct part_set *partitions);
 
 /* Count the key of each bucket of @cover, or those of @n_pages pages, and with explain list them.
  * Errors: see counted_keys_add() in read/listed_keys.h. */

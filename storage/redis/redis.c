@@ -364,6 +364,13 @@ void redis_close(struct redis *redis)
     }
 }
 
+void redis_abandon(struct redis *redis)
+{
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+    (void)setsockopt(redis_fd(redis), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    redis_close(redis);
+}
+
 int redis_fd(const struct redis *redis)
 {
     return redis->context->fd;

@@ -50,6 +50,10 @@ struct redis *redis_connect(const struct redis_endpoint *endpoint, const struct 
     int64_t deadline_ms, char *error, size_t error_n) MUST_CHECK;
 void redis_close(struct redis *redis); /* NULL is harmless */
 
+/* Close a connection that failed.  The kernel gives up what it has not delivered yet: else it goes
+ * on trying for minutes, and commands may arrive when nobody expects them any more. */
+void redis_abandon(struct redis *redis);
+
 /* The socket, for poll(2).  The connection owns it. */
 int redis_fd(const struct redis *redis);
 

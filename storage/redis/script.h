@@ -36,6 +36,7 @@
     X(SCRIPT_RELEASE, "release")                                                                   \
     X(SCRIPT_FUNNEL, "funnel")                                                                     \
     X(SCRIPT_SLIDING, "sliding")                                                                   \
+    X(SCRIPT_POLICY, "policy")                                                                     \
     X(SCRIPT_FORGET_USER, "forget_user")                                                           \
     X(SCRIPT_CLEAR_DAY, "clear_day")                                                               \
     X(SCRIPT_CLEAR_BITS, "clear_bits")                                                             \

@@ -41,8 +41,11 @@ struct rollup {
 static bool connected(struct rollup *r)
 {
     char error[160];
-    return r->session.redis != NULL ||
-           session_open(&r->session, r->core, monotonic_ms() + ASK_MS, error, sizeof(error));
+    if (session_is_current(&r->session)) {
+        return true;
+    }
+    session_close(&r->session);
+    return session_open(&r->session, r->core, monotonic_ms() + ASK_MS, error, sizeof(error));
 }
 
 /* Send the command in @b, which is released, and await its reply; NULL: none, or an error. */
@@ -52,7 +55,7 @@ static const struct reply *ask(struct rollup *r, struct buffer *b)
     enum redis_status status = redis_ask(r->session.redis, b, monotonic_ms() + ASK_MS, &reply);
     buffer_release(b);
     if (status != REDIS_OK_STATUS) {
-        session_close(&r->session);
+        session_lost(&r->session);
         return NULL;
     }
     return reply->type == REPLY_ERROR ? NULL : reply;
@@ -143,7 +146,7 @@ static bool roll_partition(
             voids++;
             break;
         case PASS_LOST:
-            session_close(&r->session);
+            session_lost(&r->session);
             return false;
         case PASS_FENCED:
         case PASS_FAILED:
@@ -161,7 +164,7 @@ static void answer_jobs(struct rollup *r)
     enum storage_err err =
         rollup_status_read(r->core, &r->session, monotonic_ms() + ASK_MS, &result, &lost);
     if (lost) {
-        session_close(&r->session);
+        session_lost(&r->session);
         return; /* they wait on, for the next attempt */
     }
     rollup_jobs_finish(&r->jobs, err, &result);
@@ -191,7 +194,7 @@ static bool lead(struct rollup *r, bool asked)
         ok = roll_partition(r, p, &leadership) && ok;
     }
     if (r->session.redis != NULL && still_mine(r) && !activity_sweep(r->core, &r->session)) {
-        session_close(&r->session);
+        session_lost(&r->session);
     }
     ok = ok && r->session.redis != NULL;
     if (ok && wish[0] != '\0') {
@@ -230,7 +233,7 @@ static int64_t close_logs(struct rollup *r)
         return RETRY_MS;
     }
     if (!log_close_silent(&r->closer, r->core, &r->session, now_ms + ASK_MS)) {
-        session_close(&r->session);
+        session_lost(&r->session);
     }
     r->close_ms = now_ms + CLOSE_MS;
     return CLOSE_MS;
@@ -301,7 +304,7 @@ static int64_t turn_of_follower(struct rollup *r)
         bool lost = false;
         (void)rollup_status_read(r->core, &r->session, monotonic_ms() + ASK_MS, &ignored, &lost);
         if (lost) {
-            session_close(&r->session);
+            session_lost(&r->session);
         }
         wait_ms = due_in_ms(r->core);
     }

@@ -25,8 +25,8 @@ struct row {
     bool is_view;
     bool has_visitor, has_address;
     bool user_is_visitor; /* the user is counted as the visitor, in the same partition */
-    uint8_t page_partition, site_partition, visitor_partition, user_partition;
     uint8_t n_actions;
+    uint16_t page_partition, site_partition, visitor_partition, user_partition;
     uint32_t entry; /* its number in the batch */
 };
 

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "storage/base/buffer.h"
+
 #define BUCKET_TEXT 13 /* bytes: a letter and YYYYMMDDhhmm */
 
 static const char letters[LEVELS] = {'m', 'h', 'd', 'M'};
@@ -128,14 +130,23 @@ void key_visit_prefix(struct key *key, const char *tag, struct slice site)
     key_add(key, ":", 1);
 }
 
-void key_limit(struct key *key, const struct partitions *partitions, const struct limit_job *job)
+void key_limit(struct key *key, const struct partitions *partitions, enum key_limit_kind kind,
+    size_t nth, struct slice policy, struct slice who)
 {
-    const char *algorithm = job->limit.algorithm == LIMIT_FUNNEL ? "rl:funnel:" : "rl:sliding:";
-    unsigned partition = partition_of(partitions, page_hash(SLICE("rl"), job->key));
-    key_head(key, partitions->tag[partition], job->guard ? "rl:ingest:" : algorithm);
-    key_add(key, job->policy.p, job->policy.n);
+    static const char *const names[] = {[KEY_LIMIT_FUNNEL] = "rl:funnel",
+        [KEY_LIMIT_SLIDING] = "rl:sliding",
+        [KEY_LIMIT_PENALTY] = "rl:penalty",
+        [KEY_LIMIT_GUARD] = "rl:ingest"};
+    unsigned partition = partition_of(partitions, page_hash(SLICE("rl"), who));
+    key_head(key, partitions->tag[partition], names[kind]);
+    if (nth > 0) {
+        char digits[24];
+        key_add(key, digits, decimal_print((int64_t)nth + 1, digits));
+    }
     key_add(key, ":", 1);
-    key_add(key, job->key.p, job->key.n);
+    key_add(key, policy.p, policy.n);
+    key_add(key, ":", 1);
+    key_add(key, who.p, who.n);
 }
 
 void key_open_member(struct key *member, struct slice site, struct bucket bucket)

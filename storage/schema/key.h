@@ -108,6 +108,9 @@
  *
  *     t:{p}:rl:funnel:<policy>:<key>    string        see lua/funnel.lua; expires
  *     t:{p}:rl:sliding:<policy>:<key>   zset          see lua/sliding.lua; expires
+ *     t:{p}:rl:funnel2:.., sliding2:..                the same for the second limit of its
+ *                                                     algorithm in the policy, and so on
+ *     t:{p}:rl:penalty:<policy>:<key>   string        see lua/policy.lua; expires
  *     t:{p}:rl:ingest:<kind>:<who>      string        a funnel of the ingestion guard; kind: token,
  *                                                     ip or site; an address is hashed; expires
  *
@@ -185,8 +188,12 @@ void key_page_sets(struct key *key, const char *tag, struct slice site);
 /* The prefix t:{tag}:visit:<site>: that a slot's number completes. */
 void key_visit_prefix(struct key *key, const char *tag, struct slice site);
 
-/* The key of a limit, in the partition of job->key. */
-void key_limit(struct key *key, const struct partitions *partitions, const struct limit_job *job);
+enum key_limit_kind { KEY_LIMIT_FUNNEL, KEY_LIMIT_SLIDING, KEY_LIMIT_PENALTY, KEY_LIMIT_GUARD };
+
+/* The key of a limit of @policy, or of its penalty, in the partition of @who: all keys of one
+ * decision lie together.  @nth counts, from 0, the limits of one algorithm in a policy. */
+void key_limit(struct key *key, const struct partitions *partitions, enum key_limit_kind kind,
+    size_t nth, struct slice policy, struct slice who);
 
 /* The hash of a named filter, the hash of a shard, the bits of a segment of a shard's layer. */
 void key_filter(struct key *key, const char *tag, struct slice site, struct slice name);

@@ -21,15 +21,15 @@ static unsigned crc16(const char *p, size_t n)
 void partitions_make(unsigned n, struct partitions *ret)
 {
     ret->n = n;
-    for (unsigned p = 0; p < n; p++) {
-        unsigned low = p * SLOTS / n;
-        unsigned high = (p + 1) * SLOTS / n;
-        for (unsigned candidate = 0;; candidate++) {
-            int length = snprintf(ret->tag[p], sizeof(ret->tag[p]), "%u", candidate);
-            unsigned slot = crc16(ret->tag[p], (size_t)length) % SLOTS;
-            if (slot >= low && slot < high) {
-                break;
-            }
+    memset(ret->tag, 0, sizeof(ret->tag));
+    for (unsigned candidate = 0, left = n; left > 0; candidate++) {
+        char text[sizeof(ret->tag[0])];
+        int length = snprintf(text, sizeof(text), "%u", candidate);
+        unsigned slot = crc16(text, (size_t)length) % SLOTS;
+        unsigned p = ((slot + 1) * n - 1) / SLOTS; /* the last one that begins at or before it */
+        if (ret->tag[p][0] == '\0') {
+            memcpy(ret->tag[p], text, (size_t)length);
+            left--;
         }
     }
 }

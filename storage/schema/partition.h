@@ -8,7 +8,7 @@
  * A cluster has 16,384 slots and gives each node a range of them.  The tag of partition p is the
  * smallest decimal number whose slot lies in the p-th of P equal ranges.  So any number of nodes
  * that divides the slots evenly gets an even share of the partitions.  The tags "0", "1", "2" would
- * not do that.
+ * not do that.  The tag "0" is among them whatever P is, being the smallest number of all.
  */
 #ifndef STORAGE_SCHEMA_PARTITION_H
 #define STORAGE_SCHEMA_PARTITION_H
@@ -16,8 +16,9 @@
 #include <stdint.h>
 
 #include "storage/base/slice.h"
+#include "storage/job/config.h"
 
-#define PARTITIONS_MAX 64
+#define PARTITION_TAG_ALWAYS "0" /* the tag of one partition, whatever their number */
 
 struct partitions {
     unsigned n;

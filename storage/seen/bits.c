@@ -91,7 +91,8 @@ static void ask_string(
     unsigned end = end_of(&layer, to);
     key_seen_bits(
         &key, bits->tag, bits->site, bits->months[places->month], places->index, places->segment);
-    struct buffer *out = pipeline_command(look->pipe, "BITFIELD_RO", 1 + 3 * n * (end - from));
+    struct buffer *out = pipeline_command(
+        look->pipe, look->bits->partition, "BITFIELD_RO", 1 + 3 * n * (end - from));
     resp_word(out, key.p, key.n);
     for (size_t i = 0; i < n; i++) {
         struct bloom_hash hash = seen_hash(look->wanted->pages[places[i].page].fingerprint);
@@ -122,7 +123,7 @@ static void ask_whole(struct look *look, const struct place *places)
     const struct seen_bits *bits = look->bits;
     key_seen_bits(
         &key, bits->tag, bits->site, bits->months[places->month], places->index, places->segment);
-    resp_word(pipeline_command(look->pipe, "GET", 1), key.p, key.n);
+    resp_word(pipeline_command(look->pipe, look->bits->partition, "GET", 1), key.p, key.n);
 }
 
 static bool take_whole(struct look *look, struct place *places, size_t n)

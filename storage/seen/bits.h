@@ -17,7 +17,8 @@
 
 /* Where bits are read. */
 struct seen_bits {
-    const char *tag; /* of the user's partition */
+    unsigned partition; /* the user's.. */
+    const char *tag;    /* ..and its tag */
     struct slice site;
     const struct bucket *months; /* n_months of them */
     const struct seen_filter *filters;

@@ -116,15 +116,18 @@ static void fold_due(struct seen_fold *fold, const struct due *due)
     struct fold_log *log = &fold->log;
     for (int tries = 0; tries < 2; tries++) {
         int64_t now_ms = monotonic_ms();
-        if (log->session.redis == NULL &&
-            !session_open(&log->session, fold->core, now_ms + CONNECT_MS, error, sizeof(error))) {
-            return;
+        if (!session_is_current(&log->session)) {
+            session_close(&log->session);
+            if (!session_open(
+                    &log->session, fold->core, now_ms + CONNECT_MS, error, sizeof(error))) {
+                return;
+            }
         }
         if (fold_log(log, due->partition, (struct slice){due->site, due->site_n}, due->month,
                 now_ms + STEP_MS)) {
             return;
         }
-        session_close(&log->session);
+        session_lost(&log->session);
     }
 }
 

@@ -11,6 +11,7 @@ struct question {
     struct core *core;
     struct pipeline pipe;
     struct seen_job *job;
+    unsigned partition;
     const char *tag;
     struct wanted wanted; /* the pages */
     int64_t now_s;
@@ -34,7 +35,8 @@ static enum storage_err prepare(struct question *q)
             return STORAGE_NOMEM;
         }
     }
-    q->tag = core->partitions.tag[visitor_partition(&core->partitions, &user)];
+    q->partition = visitor_partition(&core->partitions, &user);
+    q->tag = core->partitions.tag[q->partition];
     q->now_s = redis_clock_ms(&core->clock) / 1000;
     return STORAGE_OK;
 }
@@ -43,7 +45,7 @@ static void ask_key(struct question *q, const char *command, struct bucket month
 {
     struct key key;
     key_seen(&key, q->tag, q->job->site, month, what);
-    resp_word(pipeline_command(&q->pipe, command, 1), key.p, key.n);
+    resp_word(pipeline_command(&q->pipe, q->partition, command, 1), key.p, key.n);
 }
 
 /* Redis's clock says which months may hold what was acknowledged before. */
@@ -69,7 +71,7 @@ static bool read_logs(struct question *q, const struct bloom_params *params)
         ask_key(q, "GET", q->months[m], "old");
         ask_key(q, "HGETALL", q->months[m], "filter");
     }
-    (void)pipeline_command(p, "TIME", 0);
+    (void)pipeline_command(p, q->partition, "TIME", 0);
     if (!pipeline_send(p, false)) {
         return false;
     }
@@ -115,7 +117,8 @@ static bool is_decided(const struct question *q)
 /* False: after a fault of the pipeline. */
 static bool read_all(struct question *q, const struct bloom_params *params)
 {
-    struct seen_bits bits = {.tag = q->tag,
+    struct seen_bits bits = {.partition = q->partition,
+        .tag = q->tag,
         .site = q->job->site,
         .months = q->months,
         .filters = q->filters,
@@ -166,6 +169,7 @@ enum storage_err seen_run(struct reader *reader, struct storage_job *job, bool *
         return err;
     }
     pipeline_init(&q.pipe, &reader->session, job->deadline_ms);
+    pipeline_keep_order(&q.pipe);
     if (read_all(&q, &params)) {
         tell(&q);
     }

@@ -103,24 +103,6 @@ void cover_clear(struct cover *cover)
     memset(cover->per_level, 0, sizeof(cover->per_level));
 }
 
-bool cover_copy(const struct cover *from, struct cover *to)
-{
-    if (to->capacity < from->n) {
-        struct bucket *grown = reallocarray(to->buckets, from->n, sizeof(*grown));
-        if (grown == NULL) {
-            return false;
-        }
-        to->buckets = grown;
-        to->capacity = from->n;
-    }
-    to->n = from->n;
-    if (from->n > 0) {
-        memcpy(to->buckets, from->buckets, from->n * sizeof(*to->buckets));
-    }
-    memcpy(to->per_level, from->per_level, sizeof(to->per_level));
-    return true;
-}
-
 enum cover_result cover_plan(
     const struct cover_basis *basis, struct window window, size_t max_buckets, struct cover *ret)
 {

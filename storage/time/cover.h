@@ -65,9 +65,6 @@ void cover_clear(struct cover *cover);
 enum cover_result cover_append(const struct cover_basis *basis, struct window window,
     size_t max_buckets, struct cover *cover) MUST_CHECK;
 
-/* Make @to a copy of @from.  @to is initialised.  False: out of memory, and @to is as it was. */
-bool cover_copy(const struct cover *from, struct cover *to) MUST_CHECK;
-
 /* The smallest window around @window that can be tiled: its borders are moved outwards to the
  * nearest legal ones.  Where the beginning of @window is not kept at all, from_s is moved inwards
  * to the first instant that is kept.  False, with @ret untouched: nothing of @window is kept. */

@@ -1,93 +1,23 @@
-#include "storage/users/active.h"
-
+/* active.c - how many users are in sets, and in two of them both; how many came on how many days.
+ */
 #include <stdlib.h>
 
 #include "storage/redis/resp.h"
 #include "storage/sketch/bitmap.h"
+#include "storage/users/day_sets.h"
 
-#define PIECE_MAX    131072 /* bytes of a bitmap at once: a million users */
-#define PIECE_MIN    4096   /* with many sets, whose pieces are all in memory */
-#define PIECES_BYTES (16 * 1024 * 1024)
-#define AHEAD_BYTES  (2 * 1024 * 1024) /* asked for and not answered */
-#define COUNT_PIECE  (1024 * 1024)     /* of BITCOUNT: 0.2 ms */
-#define COUNT_AHEAD  (4 * 1024 * 1024)
-
-static void ask_range(struct activity *a, const struct activity_who *who, unsigned partition,
-    int64_t day, size_t action, uint64_t at, size_t n)
-{
-    struct key key;
-    key_activity(&key, a->core->partitions.tag[partition], who->site, who->actions[action], day);
-    struct buffer *out = pipeline_command(&a->pipe, "GETRANGE", 3);
-    resp_word(out, key.p, key.n);
-    resp_decimal(out, (int64_t)at);
-    resp_decimal(out, (int64_t)(at + n - 1));
-}
-
-bool activity_read_set(struct activity *a, const struct activity_who *who,
-    const struct activity_days *days, unsigned partition, uint64_t at, size_t n, uint64_t *words)
-{
-    size_t total = days->n * who->n_actions;
-    size_t ahead = AHEAD_BYTES / n + 1;
-    size_t asked = 0;
-    memset(words, who->all ? 0xff : 0, (n + 7) / 8 * 8);
-    for (size_t i = 0; i < total; i++) {
-        for (; asked < total && asked < i + ahead; asked++) {
-            ask_range(a, who, partition, days->first + (int64_t)(asked / who->n_actions),
-                asked % who->n_actions, at, n);
-        }
-        const struct reply *reply = pipeline_ask(&a->pipe, false);
-        if (reply == NULL) {
-            return false;
-        }
-        if (reply->type != REPLY_TEXT) {
-            return pipeline_foreign(&a->pipe, "a bitmap");
-        }
-        if (who->all) {
-            bitmap_and(words, (n + 7) / 8, reply->text);
-        } else {
-            bitmap_or(words, (n + 7) / 8, reply->text);
-        }
-    }
-    return true;
-}
-
-/* Bytes of each set's bitmap that are in memory at once: whole words. */
-static size_t piece_size(size_t n_sets)
-{
-    size_t size = PIECES_BYTES / n_sets / 64 * 64;
-    return size > PIECE_MAX ? PIECE_MAX : size < PIECE_MIN ? PIECE_MIN : size;
-}
-
-/* All sets of one partition, piece by piece. */
-static bool count_partition(struct activity *a, struct activity_job *job, unsigned partition,
-    uint64_t users, uint64_t *words)
-{
-    size_t piece = piece_size(job->n_sets);
-    uint64_t bytes = (users + 7) / 8;
-    for (uint64_t at = 0; at < bytes; at += piece) {
-        size_t n = bytes - at < piece ? (size_t)(bytes - at) : piece;
-        size_t n_words = (n + 7) / 8;
-        for (size_t s = 0; s < job->n_sets; s++) {
-            if (!activity_read_set(
-                    a, &job->who, &job->sets[s], partition, at, n, words + s * (piece / 8))) {
-                return false;
-            }
-        }
-        for (size_t i = 0; i < job->n_counts; i++) {
-            struct activity_count *count = &job->counts[i];
-            count->users += bitmap_count_both(
-                words + count->a * (piece / 8), words + count->b * (piece / 8), n_words);
-        }
-    }
-    return true;
-}
+#define COUNT_PIECE   (1024 * 1024) /* of BITCOUNT: 0.2 ms */
+#define COUNT_AHEAD   (4 * 1024 * 1024)
+#define COMMAND_BYTES 2048 /* for so many a command counts, beside those of the bitmap */
 
 /* Is each figure that of one bitmap? */
 static bool is_plain(const struct activity_job *job)
 {
-    bool plain = job->who.n_actions == 1;
-    for (size_t s = 0; plain && s < job->n_sets; s++) {
-        plain = job->sets[s].n == 1;
+    bool plain = true;
+    for (size_t i = 0; plain && i < job->asked.n_sets; i++) {
+        const struct activity_set *set = &job->asked.sets[i];
+        plain = set->days.n == 1 && set->n_actions == 1 && set->min_days == 0 && !set->only_new &&
+                !set->narrows;
     }
     for (size_t i = 0; plain && i < job->n_counts; i++) {
         plain = job->counts[i].a == job->counts[i].b;
@@ -95,85 +25,147 @@ static bool is_plain(const struct activity_job *job)
     return plain;
 }
 
-static void ask_count(struct activity *a, const struct activity_job *job, unsigned partition,
-    size_t number, uint64_t piece)
+/* Where Redis counts: one BITCOUNT. */
+struct plain_place {
+    unsigned partition;
+    size_t count;   /* which figure */
+    uint64_t piece; /* of its bitmap */
+};
+
+/* All BITCOUNTs of a question: partition by partition, figure by figure, piece by piece.  They are
+ * asked ahead over all of these, since most partitions have but a few bytes. */
+struct plain_counting {
+    struct activity *a;
+    struct activity_job *job;
+    uint64_t users[PARTITIONS_MAX]; /* of each partition */
+};
+
+/* The place, or the first one behind it whose partition has users. */
+static void skip_empty(const struct plain_counting *c, struct plain_place *place)
 {
-    struct key key;
-    key_activity(&key, a->core->partitions.tag[partition], job->who.site, job->who.actions[0],
-        job->sets[job->counts[number].a].first);
-    struct buffer *out = pipeline_command(&a->pipe, "BITCOUNT", 3);
-    resp_word(out, key.p, key.n);
-    resp_decimal(out, (int64_t)(piece * COUNT_PIECE));
-    resp_decimal(out, (int64_t)((piece + 1) * COUNT_PIECE - 1));
+    unsigned n = c->a->core->partitions.n;
+    while (place->partition < n && c->users[place->partition] == 0) {
+        place->partition++;
+    }
 }
 
-/* The same where each figure is that of one bitmap: Redis counts. */
-static bool count_plain(
-    struct activity *a, struct activity_job *job, unsigned partition, uint64_t users)
+static void go_on(const struct plain_counting *c, struct plain_place *place)
 {
-    uint64_t bytes = (users + 7) / 8;
-    uint64_t pieces = (bytes + COUNT_PIECE - 1) / COUNT_PIECE;
-    uint64_t total = pieces * job->n_counts;
-    uint64_t ahead = COUNT_AHEAD / (bytes < COUNT_PIECE ? bytes : COUNT_PIECE) + 1;
-    uint64_t asked = 0;
-    ahead = ahead > 1000 ? 1000 : ahead;
-    for (uint64_t i = 0; i < total; i++) {
-        uint64_t users_here = 0;
-        for (; asked < total && asked < i + ahead; asked++) {
-            ask_count(a, job, partition, (size_t)(asked / pieces), asked % pieces);
+    uint64_t bytes = (c->users[place->partition] + 7) / 8;
+    place->piece++;
+    if (place->piece * COUNT_PIECE < bytes) {
+        return;
+    }
+    place->piece = 0;
+    place->count++;
+    if (place->count == c->job->n_counts) {
+        place->count = 0;
+        place->partition++;
+        skip_empty(c, place);
+    }
+}
+
+static void ask_count(const struct plain_counting *c, const struct plain_place *place)
+{
+    struct key key;
+    const struct activity_question *asked = &c->job->asked;
+    const struct activity_set *set = &asked->sets[c->job->counts[place->count].a];
+    key_activity(&key, c->a->core->partitions.tag[place->partition], asked->site,
+        asked->actions[set->action], set->days.first);
+    struct buffer *out = pipeline_command(&c->a->pipe, place->partition, "BITCOUNT", 3);
+    resp_word(out, key.p, key.n);
+    resp_decimal(out, (int64_t)(place->piece * COUNT_PIECE));
+    resp_decimal(out, (int64_t)((place->piece + 1) * COUNT_PIECE - 1));
+}
+
+/* What a command that is not answered counts for. */
+static size_t weight(const struct plain_counting *c, const struct plain_place *place)
+{
+    uint64_t left = (c->users[place->partition] + 7) / 8 - place->piece * COUNT_PIECE;
+    return COMMAND_BYTES + (left < COUNT_PIECE ? (size_t)left : COUNT_PIECE);
+}
+
+/* Redis counts.  False: see pipe.err. */
+static bool count_plain(struct activity *a, struct activity_job *job)
+{
+    struct plain_counting c = {.a = a, .job = job};
+    struct plain_place asked = {0};
+    size_t ahead = 0;
+    if (job->n_counts == 0 || !activity_sizes(a, job->asked.site, c.users)) {
+        return job->n_counts == 0;
+    }
+    skip_empty(&c, &asked);
+    for (struct plain_place taken = asked; taken.partition < a->core->partitions.n;
+         go_on(&c, &taken)) {
+        for (; asked.partition < a->core->partitions.n && ahead < COUNT_AHEAD; go_on(&c, &asked)) {
+            ask_count(&c, &asked);
+            ahead += weight(&c, &asked);
         }
-        if (!pipeline_send(&a->pipe, false) || !pipeline_number(&a->pipe, &users_here)) {
+        uint64_t users = 0;
+        if (!pipeline_send(&a->pipe, false) || !pipeline_number(&a->pipe, &users)) {
             return false;
         }
-        job->counts[i / pieces].users += users_here;
+        ahead -= weight(&c, &taken);
+        job->counts[taken.count].users += users;
     }
     return true;
 }
 
-static bool count_all(struct activity *a, struct activity_job *job)
+/* A piece of the sets: count the users. */
+static void take_counts(const struct day_sets *sets, size_t n, void *data)
 {
-    const struct partitions *partitions = &a->core->partitions;
-    uint64_t users[PARTITIONS_MAX];
-    uint64_t *words = NULL;
-    bool plain = is_plain(job);
-    if (!activity_sizes(a, job->who.site, users)) {
-        return false;
+    struct activity_job *job = data;
+    for (size_t i = 0; i < job->n_counts; i++) {
+        struct activity_count *count = &job->counts[i];
+        count->users +=
+            bitmap_count_both(day_sets_users(sets, count->a), day_sets_users(sets, count->b), n);
     }
-    if (!plain) {
-        words = malloc(job->n_sets * piece_size(job->n_sets));
-        if (words == NULL) {
-            return pipeline_fail(&a->pipe, STORAGE_NOMEM);
-        }
+}
+
+static void take_frequency(const struct day_sets *sets, size_t n, void *data)
+{
+    const struct frequency_job *job = data;
+    sliced_histogram(&sets->days, n, job->users);
+}
+
+static void read_all(struct activity *a, const struct activity_question *asked,
+    void (*take)(const struct day_sets *sets, size_t n, void *data), void *data)
+{
+    struct day_sets sets;
+    if (day_sets_make(&sets, a, asked, DAY_SETS_PIECE)) {
+        day_sets_read_all(&sets, take, data);
     }
-    bool ok = true;
-    for (unsigned p = 0; ok && p < partitions->n; p++) {
-        if (users[p] > 0) {
-            ok = plain ? count_plain(a, job, p, users[p])
-                       : count_partition(a, job, p, users[p], words);
-        }
-    }
-    free(words);
-    return ok;
+    day_sets_release(&sets);
 }
 
 enum storage_err activity_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct activity_job *asked = &job->u.activity;
-    struct core *core = reader->core;
-    int64_t first = asked->sets[0].first;
     struct activity a;
     for (size_t i = 0; i < asked->n_counts; i++) {
         asked->counts[i].users = 0; /* after a lost connection it is asked again */
     }
-    asked->oldest_day = activity_oldest_day(
-        core, site_zones_get(&core->sites, asked->who.site), redis_clock_ms(&core->clock) / 1000);
-    if (first < asked->oldest_day) {
+    if (!day_sets_are_kept(reader->core, &asked->asked, &asked->oldest_day)) {
         return STORAGE_NOT_KEPT;
     }
-    activity_begin(&a, core, &reader->session, job->deadline_ms);
-    if (count_all(&a, asked)) {
-        (void)activity_were_kept(
-            &a, asked->who.site, 0, core->partitions.n, first, &asked->oldest_day);
+    activity_begin(&a, reader->core, &reader->session, job->deadline_ms);
+    if (is_plain(asked)) {
+        (void)count_plain(&a, asked);
+    } else {
+        read_all(&a, &asked->asked, take_counts, asked);
     }
-    return pipeline_answer(&a.pipe, job, ret_lost);
+    return day_sets_answer(&a, job, &asked->asked, &asked->oldest_day, ret_lost);
+}
+
+enum storage_err frequency_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
+{
+    struct frequency_job *asked = &job->u.frequency;
+    struct activity a;
+    memset(asked->users, 0, (asked->asked.sets[0].days.n + 1) * sizeof(*asked->users));
+    if (!day_sets_are_kept(reader->core, &asked->asked, &asked->oldest_day)) {
+        return STORAGE_NOT_KEPT;
+    }
+    activity_begin(&a, reader->core, &reader->session, job->deadline_ms);
+    read_all(&a, &asked->asked, take_frequency, asked);
+    return day_sets_answer(&a, job, &asked->asked, &asked->oldest_day, ret_lost);
 }

@@ -40,7 +40,7 @@ bool activity_sizes(struct activity *a, struct slice site, uint64_t ret[static P
     for (unsigned p = 0; p < partitions->n; p++) {
         struct key key;
         key_user_index(&key, partitions->tag[p], site);
-        struct buffer *out = pipeline_command(&a->pipe, "HGET", 2);
+        struct buffer *out = pipeline_command(&a->pipe, p, "HGET", 2);
         resp_word(out, key.p, key.n);
         resp_text(out, "");
     }
@@ -84,12 +84,12 @@ bool activity_were_kept(struct activity *a, struct slice site, unsigned low, uns
     for (unsigned p = low; p < high; p++) {
         struct key key;
         key_fixed(&key, core->partitions.tag[p], "state", SLICE(""));
-        struct buffer *out = pipeline_command(&a->pipe, "HMGET", 3);
+        struct buffer *out = pipeline_command(&a->pipe, p, "HMGET", 3);
         resp_word(out, key.p, key.n);
         resp_text(out, "cfg");
         resp_text(out, "swept");
     }
-    (void)pipeline_command(&a->pipe, "TIME", 0);
+    (void)pipeline_command(&a->pipe, 0, "TIME", 0);
     bool ok = pipeline_send(&a->pipe, false);
     for (unsigned p = low; ok && p < high; p++) {
         ok = take_swept(a, &oldest);

@@ -17,6 +17,7 @@
 
 struct clearing {
     struct activity *activity;
+    unsigned partition;
     const char *tag;
     struct slice member; /* of gone: <site>:<index> */
     struct slice site, index;
@@ -42,7 +43,7 @@ static bool clear_some(struct clearing *c, const struct buffer *keys, size_t n, 
     struct pipeline *p = &c->activity->pipe;
     struct key gone;
     uint64_t bits = 0;
-    struct buffer *out = pipeline_script(p, SCRIPT_CLEAR_BITS, 1 + n, 2);
+    struct buffer *out = pipeline_script(p, c->partition, SCRIPT_CLEAR_BITS, 1 + n, 2);
     key_fixed(&gone, c->tag, "gone", SLICE(""));
     resp_word(out, gone.p, gone.n);
     buffer_append(out, keys->p, keys->n);
@@ -60,7 +61,7 @@ static const struct reply *ask_scan(struct clearing *c, struct slice cursor)
 {
     struct key acts;
     key_fixed(&acts, c->tag, "acts", SLICE(""));
-    struct buffer *out = pipeline_command(&c->activity->pipe, "ZSCAN", 4);
+    struct buffer *out = pipeline_command(&c->activity->pipe, c->partition, "ZSCAN", 4);
     resp_word(out, acts.p, acts.n);
     resp_word(out, cursor.p, cursor.n);
     resp_text(out, "COUNT");
@@ -140,11 +141,11 @@ static bool clear_index(struct clearing *c)
 
 /* Copy members of `gone` into @arena and @ret; at most LEFT_MAX. */
 static bool read_gone(
-    struct activity *a, const char *tag, struct arena *arena, struct slice *ret, size_t *ret_n)
+    struct activity *a, unsigned partition, struct arena *arena, struct slice *ret, size_t *ret_n)
 {
     struct key gone;
-    key_fixed(&gone, tag, "gone", SLICE(""));
-    struct buffer *out = pipeline_command(&a->pipe, "SRANDMEMBER", 2);
+    key_fixed(&gone, a->core->partitions.tag[partition], "gone", SLICE(""));
+    struct buffer *out = pipeline_command(&a->pipe, partition, "SRANDMEMBER", 2);
     resp_word(out, gone.p, gone.n);
     resp_decimal(out, LEFT_MAX);
     const struct reply *reply = pipeline_ask(&a->pipe, false);
@@ -172,9 +173,9 @@ static bool clear_gone(struct activity *a, unsigned partition, struct slice own,
     struct arena arena = {0};
     struct slice left[LEFT_MAX] = {0};
     size_t n = 0;
-    bool ok = read_gone(a, tag, &arena, left, &n);
+    bool ok = read_gone(a, partition, &arena, left, &n);
     for (size_t i = 0; ok && i < n; i++) {
-        struct clearing c = {.activity = a, .tag = tag, .member = left[i]};
+        struct clearing c = {.activity = a, .partition = partition, .tag = tag, .member = left[i]};
         if (parse_gone(left[i], &c.site, &c.index)) {
             ok = clear_index(&c);
             *ret_bits += slice_equal(left[i], own) ? c.bits : 0;
@@ -203,7 +204,7 @@ static enum storage_err forget(struct reader *reader, struct storage_job *job, u
     struct key key;
     activity_new_generation(generation);
     pipeline_init(&p, &reader->session, job->deadline_ms);
-    struct buffer *out = pipeline_script(&p, SCRIPT_FORGET_USER, 4, 4);
+    struct buffer *out = pipeline_script(&p, partition, SCRIPT_FORGET_USER, 4, 4);
     key_fixed(&key, tag, "state", SLICE(""));
     resp_word(out, key.p, key.n);
     key_user_index(&key, tag, user->site);
@@ -256,7 +257,7 @@ static bool sweep_partition(struct activity *a, unsigned partition, int64_t befo
     int64_t n = BITMAPS_AT_ONCE;
     while (n == BITMAPS_AT_ONCE) {
         struct key key;
-        struct buffer *out = pipeline_script(&a->pipe, SCRIPT_SWEEP_DAYS, 3, 3);
+        struct buffer *out = pipeline_script(&a->pipe, partition, SCRIPT_SWEEP_DAYS, 3, 3);
         key_fixed(&key, tag, "state", SLICE(""));
         resp_word(out, key.p, key.n);
         key_fixed(&key, tag, "acts", SLICE(""));

@@ -5,7 +5,7 @@
 
 #include "storage/redis/resp.h"
 #include "storage/sketch/bitmap.h"
-#include "storage/users/active.h"
+#include "storage/users/day_sets.h"
 
 #define PIECE      16384 /* bytes of each bitmap at once: 131,072 users */
 #define DAYS_AHEAD 512
@@ -16,9 +16,9 @@
 struct walk {
     struct activity *activity;
     struct active_users_job *job;
+    struct day_sets sets;
     uint64_t found[ACTIVITY_USERS_MAX + 1]; /* indices in job->partition whose names are wanted */
     size_t n;
-    uint64_t words[PIECE / 8];
 };
 
 /* Ask for the names of found[from, ..)'s block; returns how many of them are in it. */
@@ -29,12 +29,12 @@ static size_t ask_block(struct walk *w, size_t from)
     size_t n = 1;
     struct key key;
     char digits[21];
-    key_user_ids(&key, tag, w->job->who.site);
+    key_user_ids(&key, tag, w->job->asked.site);
     size_t n_digits = decimal_print((int64_t)block, digits);
     while (from + n < w->n && w->found[from + n] / KEY_IDS_BLOCK == block) {
         n++;
     }
-    struct buffer *out = pipeline_command(&w->activity->pipe, "LRANGE", 3);
+    struct buffer *out = pipeline_command(&w->activity->pipe, w->job->partition, "LRANGE", 3);
     memcpy(key.p + key.n, digits, n_digits);
     resp_word(out, key.p, key.n + n_digits);
     resp_decimal(out, (int64_t)(w->found[from] % KEY_IDS_BLOCK));
@@ -103,12 +103,11 @@ static bool take_names(struct walk *w)
 static bool walk_piece(struct walk *w, uint64_t at, size_t n)
 {
     struct active_users_job *job = w->job;
-    bool ok =
-        activity_read_set(w->activity, &job->who, &job->days, job->partition, at, n, w->words);
-    size_t n_words = (n + 7) / 8;
+    bool ok = day_sets_read(&w->sets, job->partition, at, n);
+    size_t n_words = day_sets_words(n);
     uint64_t bit = job->index > at * 8 ? job->index - at * 8 : 0;
     while (ok && !job->more) {
-        bit = bitmap_next(w->words, n_words, bit);
+        bit = bitmap_next(day_sets_users(&w->sets, 0), n_words, bit);
         bool end = bit >= (uint64_t)n_words * 64;
         if (!end) {
             w->found[w->n++] = at * 8 + bit++;
@@ -127,12 +126,13 @@ static bool walk_all(struct walk *w)
 {
     struct active_users_job *job = w->job;
     uint64_t sizes[PARTITIONS_MAX];
-    bool ok = activity_sizes(w->activity, job->who.site, sizes);
+    bool ok = activity_sizes(w->activity, job->asked.site, sizes);
     while (ok && job->partition < w->activity->core->partitions.n) {
         uint64_t bytes = (sizes[job->partition] + 7) / 8;
-        for (uint64_t at = job->index / 8 / PIECE * PIECE; ok && !job->more && at < bytes;
-             at += PIECE) {
-            ok = walk_piece(w, at, bytes - at < PIECE ? (size_t)(bytes - at) : PIECE);
+        size_t piece = w->sets.piece;
+        for (uint64_t at = job->index / 8 / piece * piece; ok && !job->more && at < bytes;
+             at += piece) {
+            ok = walk_piece(w, at, bytes - at < piece ? (size_t)(bytes - at) : piece);
         }
         if (job->more) {
             return ok;
@@ -146,12 +146,9 @@ static bool walk_all(struct walk *w)
 enum storage_err active_users_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct active_users_job *users = &job->u.active_users;
-    struct core *core = reader->core;
     struct active_users_job asked = *users;
     struct activity a;
-    users->oldest_day = activity_oldest_day(
-        core, site_zones_get(&core->sites, users->who.site), redis_clock_ms(&core->clock) / 1000);
-    if (users->days.first < users->oldest_day) {
+    if (!day_sets_are_kept(reader->core, &users->asked, &users->oldest_day)) {
         return STORAGE_NOT_KEPT;
     }
     struct walk *w = malloc(sizeof(*w));
@@ -162,14 +159,14 @@ enum storage_err active_users_run(struct reader *reader, struct storage_job *job
         free(w);
         return STORAGE_NOMEM;
     }
-    activity_begin(&a, core, &reader->session, job->deadline_ms);
+    activity_begin(&a, reader->core, &reader->session, job->deadline_ms);
     *w = (struct walk){.activity = &a, .job = users};
-    if (walk_all(w)) {
-        (void)activity_were_kept(
-            &a, users->who.site, 0, core->partitions.n, users->days.first, &users->oldest_day);
+    if (day_sets_make(&w->sets, &a, &users->asked, PIECE)) {
+        (void)walk_all(w);
     }
+    day_sets_release(&w->sets);
     free(w);
-    enum storage_err err = pipeline_answer(&a.pipe, job, ret_lost);
+    enum storage_err err = day_sets_answer(&a, job, &users->asked, &users->oldest_day, ret_lost);
     if (*ret_lost) { /* it may be asked again */
         users->partition = asked.partition;
         users->index = asked.index;
@@ -180,15 +177,16 @@ enum storage_err active_users_run(struct reader *reader, struct storage_job *job
 /* ---- one user's days ---- */
 
 static bool read_days(
-    struct activity *a, const struct user_days_job *job, const char *tag, int64_t index)
+    struct activity *a, const struct user_days_job *job, unsigned partition, int64_t index)
 {
     size_t asked = 0;
     for (size_t i = 0; i < job->days.n; i++) {
         uint64_t bit = 0;
         for (; asked < job->days.n && asked < i + DAYS_AHEAD; asked++) {
             struct key key;
-            key_activity(&key, tag, job->site, job->action, job->days.first + (int64_t)asked);
-            struct buffer *out = pipeline_command(&a->pipe, "GETBIT", 2);
+            key_activity(&key, a->core->partitions.tag[partition], job->site, job->action,
+                job->days.first + (int64_t)asked);
+            struct buffer *out = pipeline_command(&a->pipe, partition, "GETBIT", 2);
             resp_word(out, key.p, key.n);
             resp_decimal(out, index);
         }
@@ -202,11 +200,11 @@ static bool read_days(
 
 /* The user's index; -1 where there is none. */
 static bool read_index(
-    struct activity *a, const struct user_days_job *job, const char *tag, int64_t *ret)
+    struct activity *a, const struct user_days_job *job, unsigned partition, int64_t *ret)
 {
     struct key key;
-    key_user_index(&key, tag, job->site);
-    struct buffer *out = pipeline_command(&a->pipe, "HGET", 2);
+    key_user_index(&key, a->core->partitions.tag[partition], job->site);
+    struct buffer *out = pipeline_command(&a->pipe, partition, "HGET", 2);
     resp_word(out, key.p, key.n);
     resp_word(out, job->user.p, job->user.n);
     const struct reply *reply = pipeline_ask(&a->pipe, false);
@@ -225,10 +223,10 @@ enum storage_err user_days_run(struct reader *reader, struct storage_job *job, b
     if (err != STORAGE_OK) {
         return err;
     }
-    const char *tag = core->partitions.tag[partition];
     memset(days->active, 0, days->days.n);
     activity_begin(&a, core, &reader->session, job->deadline_ms);
-    if (read_index(&a, days, tag, &index) && (index < 0 || read_days(&a, days, tag, index))) {
+    if (read_index(&a, days, partition, &index) &&
+        (index < 0 || read_days(&a, days, partition, index))) {
         (void)activity_were_kept(
             &a, days->site, partition, partition + 1, days->days.first, &days->oldest_day);
     }

@@ -66,11 +66,13 @@ def commands_of(text):
 
 @pytest.fixture(scope="module")
 def reader():
-    """Somebody who follows the README: a directory with build/tallyd in it and a log, and a server on the README's
-    day.  The port is the test's own: a curl and a tallyd in front of the real ones put it in place of 8080."""
+    """Somebody who follows the README: a directory with build/tallyd in it and a log, and a server with the README's
+    configuration on the README's day.  The port is the test's own: a curl and a tallyd in front of the real ones put it in place of 8080."""
     directory = short_directory()
     redis = Redis(clock=FakeClock(directory, NOW)).start()
-    tallyd = Tallyd(redis=redis)
+    config = directory / "tallyd.conf"
+    config.write_text("".join(text for language, text in blocks(ROOT / "README.md") if language == "ini"))
+    tallyd = Tallyd("--config", config, redis=redis)
     try:
         tallyd.start()
         (directory / "bin").mkdir()

@@ -19,7 +19,7 @@ TALLYD_ARGS = ("--max-body", "1MiB", "--config", ROOT / "tests/contract/tallyd.c
 API = Description((ROOT / "openapi.yaml").read_text(encoding="utf-8"))
 OPERATIONS = {operation.id: operation for operation in API.operations}
 POST_EVENTS = OPERATIONS["postEvents"]
-PLAUSIBLE, PIXEL = OPERATIONS["postPlausibleEvent"], OPERATIONS["getPixel"]
+PLAUSIBLE, PIXEL, SEGMENT = OPERATIONS["postPlausibleEvent"], OPERATIONS["getPixel"], OPERATIONS["postSegment"]
 TAKES_ANY_QUERY = {"getPixel", "getScript"}
 POST_ROLLUP = OPERATIONS["postRollup"]
 # The dashboard's and Grafana's have rules of their own: test_dashboard_files.py, test_grafana_api.py
@@ -96,7 +96,8 @@ def test_answers_have_no_members_that_are_not_listed():
     open_ones = [place for place, schema in API.schemas()
                  if schema.get("type") == "object" and schema.get("additionalProperties") is not False]
     in_json = [place for place in open_ones if place.startswith("#/paths//openapi.json/")]
-    assert set(open_ones) - set(in_json) == {f"#/components/schemas/{name}" for name in ("Event", "GrafanaBody", "PlausibleEvent")}
+    assert set(open_ones) - set(in_json) == {
+        f"#/components/schemas/{name}" for name in ("Event", "GrafanaBody", "PlausibleEvent", "SegmentMessage", "SegmentBatch")}
 
 
 def test_headers_of_every_answer_are_said_once():
@@ -263,6 +264,9 @@ def refused(guarded, operation):
     if operation is PLAUSIBLE:
         body = b'{"n":"pageview","u":"https://x/","d":"a,b"}'
         yield 429, guarded.client().request("POST", operation.path, body, {"Authorization": "Bearer ingest"})
+    if operation is SEGMENT:
+        body = b'{"batch":[%s,%s]}' % (MESSAGE, MESSAGE)
+        yield 429, guarded.client().request("POST", operation.target, body, {"Authorization": "Bearer ingest"})
     if operation is PIXEL:
         bearer = {"Authorization": "Bearer ingest-a", "User-Agent": "Mozilla/5.0"}
         yield 202, guarded.client().request("GET", "/pixel.gif?page=/&site=a", headers=bearer)
@@ -286,7 +290,7 @@ FUNNEL = b'{"key":"k","algorithm":"funnel","limit":1000,"period_s":1,"burst":100
 NEVER = b'{"key":"k","algorithm":"sliding","limit":1,"period_s":1,"cost":2}'
 LIMITS = {  # operation: status: [(query string, body)..]
     "postRateLimit": {200: [("", FUNNEL), ("", b'{"key":"k","policy":"login","cost":0}')], 400: [("", b""), ("", b"[")],
-                      415: [], 422: [("", b"{}"), ("", b'{"key":"k","policy":"no"}')], 429: [("", NEVER)]},
+                      415: [], 422: [("", b"{}"), ("", b'{"key":"k","policy":"no"}')], 429: [("", NEVER)] + [("", b'{"key":"k","policy":"several"}')] * 3},
     "checkRateLimit": {204: [("?key=k&policy=login", None)], 400: [("", None), ("?key=k", None), ("?policy=login", None)],
                        422: [("?key=k&policy=no", None)], 429: [("?key=k&policy=used", None)]},
     "deleteRateLimit": {204: [("?key=k", None), ("?key=k&policy=login", None)], 400: [("", None)],
@@ -317,6 +321,8 @@ STATUSES = {
                422: [*WINDOW_OF_DAYS[422], {"date": "2000-01-01"}]},
     "getActive": WINDOW_OF_DAYS,
     "getActiveUsers": WINDOW_OF_DAYS,
+    "getFrequency": WINDOW_OF_DAYS,
+    "getFunnel": {status: [{"step": ["a", "b"], **params} for params in questions] for status, questions in WINDOW_OF_DAYS.items()},
     "getUserActivity": WINDOW_OF_DAYS,
     "getRetention": {200: [{"cohort": "9999-12-31", "period": "month"}], 400: [{"cohort": "now"}], 422: [{"cohort": "2000-01-01"}]},
     "deleteUser": {200: [{}, {}]},
@@ -341,7 +347,7 @@ def everywhere(tallyd, operation):
     yield 400, send("Host: x\r\n")
     yield 405, send("", method="PATCH")
     yield 413, send("Content-Length: 99999999\r\n")
-    if operation.body and operation not in (POST_EVENTS, PLAUSIBLE):
+    if operation.body and operation not in (POST_EVENTS, PLAUSIBLE, SEGMENT):
         yield 415, send("Content-Type: text/plain\r\n")
     if operation.body:
         yield 415, send("Content-Encoding: br\r\n")
@@ -351,7 +357,8 @@ def everywhere(tallyd, operation):
 def good_and_bad(http, operation):
     """What an operation answers to its own requests."""
     if operation.id in LIMITS:
-        http.request("GET", "/ratelimit/check?key=k&policy=used")
+        for policy in ("used", "several"):
+            http.request("GET", f"/ratelimit/check?key=k&policy={policy}")
         for status, requests in LIMITS[operation.id].items():
             for target, body in requests:
                 yield status, http.request(operation.method, operation.path + target, body)
@@ -374,7 +381,7 @@ def good_and_bad(http, operation):
         yield 415, http.post(b"[]", headers={"Content-Encoding": "br"})
         yield 400, http.post(b"[]", headers={"Content-Encoding": "gzip"})
         return
-    if operation in (PLAUSIBLE, PIXEL):
+    if operation in (PLAUSIBLE, PIXEL, SEGMENT):
         for status, method, target, body, headers in BROWSERS[operation.id]:
             yield status, http.request(method, target, body, headers)
         return
@@ -394,7 +401,14 @@ def good_and_bad(http, operation):
 
 # What a browser sends: (status, method, target, body, headers)
 VIEW = b'{"name":"pageview","url":"https://example.org/a","domain":"example.org"}'
+MESSAGE = b'{"type":"page","userId":"u","properties":{"url":"https://example.org/a"}}'
 BROWSERS = {
+    "postSegment": [
+        (200, "POST", "/v1/page", MESSAGE, {}), (200, "POST", "/v1/batch?site=s", b'{"batch":[%s]}' % MESSAGE, {"Content-Type": "text/plain"}),
+        (200, "POST", "/v1/batch", b'{"batch":[%s,{}]}' % MESSAGE, {}), (200, "POST", "/v1/alias", b"{}", {}),
+        (200, "POST", "/v1/track", b'{"event":"e","messageId":"m"}', {}), (400, "POST", "/v1/track", b"{}", {}),
+        (400, "POST", "/v1/batch", b"{}", {}), (400, "POST", "/v1/page", b"", {}), (400, "POST", "/v1/page?site=A", MESSAGE, {}),
+        (404, "POST", "/v1/other", MESSAGE, {}), (415, "POST", "/v1/page", MESSAGE, {"Content-Type": "text/html"})],
     "getPixel": [(202, "GET", "/pixel.gif?page=/", None, {}), (202, "GET", "/pixel.gif?page=/&user=u&site=s&utm=1&x", None, {}),
                  (400, "GET", "/pixel.gif?page=%2", None, {}), (422, "GET", "/pixel.gif?page=/&page=/", None, {}),
                  (422, "GET", "/pixel.gif", None, {}), (422, "GET", "/pixel.gif?page=%FF", None, {}), (422, "GET", "/pixel.gif?page=", None, {}),
@@ -458,7 +472,7 @@ def outages(without_redis, without_answers, operation):
         hear_once(without_answers)
         yield 504, without_answers.client().request(operation.method, operation.path + target, body)
         return
-    if operation in (PLAUSIBLE, PIXEL):
+    if operation in (PLAUSIBLE, PIXEL, SEGMENT):
         _, method, target, body, headers = BROWSERS[operation.id][0]
         yield 503, without_redis.client().request(method, target, body, headers)
         hear_once(without_answers)
@@ -596,6 +610,9 @@ VALUES = {
     "period": (["day", "week", "month"], ["year", "days", "Day"], []),
     "days": (["1", "7", "366"], ["0", "367", "-1", "07", "1.5", "x", "1" * 30], []),
     "cohorts": (["1", "7", "30"], ["0", "367", "-1", "07", "1.5", "x"], []),
+    "return": (["active", "a" * 64], ["A", "a b", "a" * 65], []),
+    "new_within": (["1d", "90d", "1000d"], ["0d", "01d", "90", "d", "-1d", "1.5d", "11001d", "2w", "1D", "1dd"], []),
+    "min_days": (["1", "30", "11000"], ["0", "01", "11001", "-1", "1.5", "x"], []),
     "cursor": (["0.0.759edb6e", "63.4294967295.759edb6e"], ["0", "0.", ".0", "0.0", "64.0.759edb6e", "00.0.759edb6e", "0.00.759edb6e", "0.1.2", "-1.0.759edb6e", "x"],
                ["0.4294967296.759edb6e", "0.0.00000000"]),  # the end is of the site and action of the default
     "limit": (["1", "100", "1000"], ["0", "1001", "-1", "07", "1e2"], []),
@@ -605,6 +622,13 @@ VALUES_OF = {  # of one operation's own
 }
 # Words of other operations, of the contract's future, and of mistakes
 OTHER_NAMES = {"Site", "pages", "form", "x", "page[]"}
+
+
+
+def values_of(operation, name):
+    """A funnel's steps are actions; other steps are times."""
+    return VALUES_OF.get((operation.id, name)) or VALUES["action" if operation.id == "getFunnel" and name == "step" else name]
+
 
 PARAMETERS = [(o, p) for o in PLAIN if o is not PIXEL for p in o.in_query().values()]
 each_parameter = pytest.mark.parametrize("operation, parameter", PARAMETERS, ids=[f"{o.id}-{p['name']}" for o, p in PARAMETERS])
@@ -616,10 +640,6 @@ def item_schema(parameter):
     return schema["items"] if schema.get("type") == "array" else schema
 
 
-def values_of(operation, parameter):
-    return VALUES_OF.get((operation.id, parameter["name"])) or VALUES[parameter["name"]]
-
-
 def examples_of(parameter):
     example, schema = parameter["example"], API.resolve(item_schema(parameter))
     return (example if isinstance(example, list) else [example]) + schema.get("examples", []) + schema.get("enum", [])
@@ -627,7 +647,8 @@ def examples_of(parameter):
 
 def given(operation, name, value):
     """One value, and what must be beside it."""
-    return [value, "/"] if operation.id == "getOverlap" and name == "page" else value
+    beside = {("getOverlap", "page"): "/", ("getFunnel", "step"): "active"}.get((operation.id, name))
+    return [value, beside] if beside else value
 
 
 def surroundings(operation, name):
@@ -642,7 +663,8 @@ def surroundings(operation, name):
 @each_parameter
 def test_values_of_a_parameter(http, operation, parameter):
     """The schema and the server agree on what is good and bad."""
-    name, (good, bad, beyond) = parameter["name"], values_of(operation, parameter)
+    name = parameter["name"]
+    good, bad, beyond = values_of(operation, name)
     for value in good + examples_of(parameter):
         assert not API.faults(item_schema(parameter), value), value
         response = ask(http, operation, {**surroundings(operation, name), name: given(operation, name, value)})
@@ -654,7 +676,8 @@ def test_values_of_a_parameter(http, operation, parameter):
 
 @each_parameter
 def test_a_parameter_that_is_empty_or_given_twice(http, operation, parameter):
-    name, good = parameter["name"], values_of(operation, parameter)[0]
+    name = parameter["name"]
+    good = values_of(operation, name)[0]
     assert_names(ask(http, operation, {name: ""}, status=400), name)
     others = {"page": None} if operation.id == "getOverlap" else {}
     twice = ask(http, operation, {**others, name: good[:1] * 2})

@@ -1,4 +1,4 @@
-"""deploy/'s rate limits for proxies: nginx's auth_request on a real nginx, and what Traefik's forwardAuth sends."""
+"""deploy/'s files for proxies: nginx's auth_request and mirror on a real nginx, and what Traefik's forwardAuth sends."""
 
 import http.server
 import re
@@ -32,6 +32,8 @@ def application(cleanup):
             self.end_headers()
             self.wfile.write(b"ok")
 
+        do_POST = do_HEAD = do_GET
+
         def log_message(self, *_args):
             pass
 
@@ -50,35 +52,47 @@ def limiter(start_redis, start_tallyd, directory):
 
 
 @pytest.fixture
-def nginx(directory, limiter, application, cleanup):
-    """nginx with deploy/nginx-ratelimit.conf: its port."""
+def start_nginx(directory, cleanup):
+    """start_nginx(file of deploy/, {what it says: what is so here}): nginx with that file; its port."""
     if NGINX is None:
         pytest.skip("nginx is not installed (apt-get install nginx)")
-    port = free_port()
-    text = (DEPLOY / "nginx-ratelimit.conf").read_text()
-    for old, new in (("127.0.0.1:8080", f"127.0.0.1:{limiter.port}"), ("127.0.0.1:3000", f"127.0.0.1:{application[0]}")):
-        assert old in text
-        text = text.replace(old, new)
-    text = re.sub(r"^ *listen 443 .*$", f"    listen 127.0.0.1:{port};", text, flags=re.M)  # no certificate here
-    text = re.sub(r"^ *(listen \[::\]|ssl_).*$", "", text, flags=re.M)
-    temporary = "".join(f"{k}_temp_path {directory}/{k};\n" for k in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    conf = directory / "nginx.conf"
-    conf.write_text(f"daemon off; master_process off; pid {directory}/pid; error_log stderr;\nevents {{}}\n"
-                    f"http {{ access_log off; {temporary} {text} }}\n")
-    check = subprocess.run([NGINX, "-t", "-p", directory, "-c", conf], capture_output=True, text=True, check=False)
-    assert check.returncode == 0 and "[warn]" not in check.stderr, check.stderr
-    process = Process(directory, "nginx")
-    cleanup.append(lambda: shutil.rmtree(directory, ignore_errors=True))
-    cleanup.append(process.stop)
-    process.spawn([NGINX, "-p", directory, "-c", conf])
 
-    def listens():
-        assert process.alive(), process.tail()
-        with socket.socket() as s:
-            return s.connect_ex(("127.0.0.1", port)) == 0
+    def start(name, replacements):
+        directory.mkdir(exist_ok=True)
+        port = free_port()
+        text = (DEPLOY / name).read_text()
+        for old, new in replacements.items():
+            assert old in text
+            text = text.replace(old, new)
+        text = re.sub(r"^ *listen 443 .*$", f"    listen 127.0.0.1:{port};", text, flags=re.M)  # no certificate here
+        text = re.sub(r"^ *(listen \[::\]|ssl_).*$", "", text, flags=re.M)
+        temporary = "".join(f"{k}_temp_path {directory}/{k};\n" for k in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        conf = directory / "nginx.conf"
+        conf.write_text(f"daemon off; master_process off; pid {directory}/pid; error_log stderr;\nevents {{}}\n"
+                        f"http {{ access_log off; {temporary} {text} }}\n")
+        check = subprocess.run([NGINX, "-t", "-p", directory, "-c", conf], capture_output=True, text=True, check=False)
+        assert check.returncode == 0 and "[warn]" not in check.stderr, check.stderr
+        process = Process(directory, "nginx")
+        cleanup.append(lambda: shutil.rmtree(directory, ignore_errors=True))
+        cleanup.append(process.stop)
+        process.spawn([NGINX, "-p", directory, "-c", conf])
 
-    wait_until(listens, "nginx listens")
-    return port
+        def listens():
+            assert process.alive(), process.tail()
+            with socket.socket() as s:
+                return s.connect_ex(("127.0.0.1", port)) == 0
+
+        wait_until(listens, "nginx listens")
+        return port
+
+    return start
+
+
+@pytest.fixture
+def nginx(start_nginx, limiter, application):
+    """nginx with deploy/nginx-ratelimit.conf: its port."""
+    return start_nginx("nginx-ratelimit.conf", {"127.0.0.1:8080": f"127.0.0.1:{limiter.port}",
+                                                "127.0.0.1:3000": f"127.0.0.1:{application[0]}"})
 
 
 def test_nginx_asks_and_refuses(nginx, limiter, application):
@@ -103,6 +117,44 @@ def test_nginx_when_tallyd_is_away(nginx, limiter, application):
     limiter.kill()
     assert Client("127.0.0.1", nginx).get("/page").status == 503
     assert not application[1]
+
+
+@pytest.fixture
+def mirrored(start_nginx, start_tallyd, start_redis, application):
+    """(a tallyd that trusts the nginx with deploy/nginx-mirror.conf, nginx's port)."""
+    tallyd = start_tallyd("--trusted-proxies", "127.0.0.1", redis=start_redis())
+    return tallyd, start_nginx("nginx-mirror.conf", {"127.0.0.1:8080": f"127.0.0.1:{tallyd.port}",
+                                                     "127.0.0.1:3000": f"127.0.0.1:{application[0]}"})
+
+
+def test_nginx_tells_of_each_page(mirrored, application):
+    tallyd, port = mirrored
+    client, http = Client("127.0.0.1", port), tallyd.client()
+    firefox = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+               "Cookie": "session=1", "X-Original-URI": "/forged", "X-Forwarded-Uri": "/forged"}
+    robot = {"User-Agent": "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"}
+    sent = [("GET", "/a", firefox), ("GET", "/a?page=/forged&user=u&site=other", firefox), ("POST", "/a%20b/%C3%A9?x#y", firefox),
+            ("GET", "/style.css?v=2", firefox), ("GET", "/Logo.PNG", firefox), ("HEAD", "/head", firefox), ("GET", "/robot", robot)]
+    for method, path, headers in sent:
+        response = client.request(method, path, b"body" if method == "POST" else None, headers)
+        assert response.status == 200
+    counted = {"/a": 2, "/a%20b/%C3%A9": 1}
+
+    def figures():
+        return {row["page"]: row["pv"] for row in http.question("/pages", site="blog", from_="now-1h")["pages"]}
+
+    wait_until(lambda: figures() == counted, "the pages are counted")
+    assert http.count("uv", site="blog", from_="now-1h") == 1 and http.question("/sites")["sites"] == ["blog"]
+    assert client.get("/tallyd-mirror").status == 404, "internal"
+    assert len(application[1]) == len(sent)
+
+
+def test_nginx_serves_when_nobody_counts(mirrored, application):
+    tallyd, port = mirrored
+    tallyd.kill()
+    for _ in range(3):
+        assert Client("127.0.0.1", port).get("/page").body == b"ok"
+    assert len(application[1]) == 3
 
 
 def test_what_traefik_asks(limiter):

@@ -2,11 +2,26 @@
 
 import os
 import random
+import shutil
 import sys
 import time
 
 from lib.campaign import Report, kills, positions
-from lib.process import running
+from lib.follow import Replay
+from lib.process import running, short_directory
+
+
+def replay(chance):
+    """A log of one hour in 60 s, followed while all is killed in turn."""
+    directory = short_directory()
+    hour = Replay(chance, directory, "replay", lines=120_000, seconds=60)
+    try:
+        hour.run(harms=70)
+        hour.check()
+        print(f"faults: an hour of a log in 60 s, {len(hour.lines)} lines: {hour.done}; {len(hour.events)} page views counted once", flush=True)
+    finally:
+        hour.close()
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def main():
@@ -21,6 +36,7 @@ def main():
         positions(report)
         print(report.line(), flush=True)
         report.check()
+        replay(chance)
     except BaseException:
         for process in running:
             print(f"-- {process.name}\n{process.tail()}", file=sys.stderr)

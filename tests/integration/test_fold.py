@@ -276,7 +276,7 @@ def put(t, model, n, events, arrival_s, **options):
 SEED = int(os.environ.get("TALLYD_TEST_SEED", "1"))
 
 
-@pytest.mark.parametrize("partitions", (1, 4, 64))
+@pytest.mark.parametrize("partitions", (1, 4, 64, 300))
 def test_counts_are_those_of_counting_one_by_one(redis, tool, partitions):
     rng = random.Random(SEED)
     t, model, now = arrange(redis, tool, partitions=partitions)

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+from lib.limit_model import Sliding
 from lib.process import ROOT
 
 LUA = ROOT / "storage" / "lua"
@@ -22,23 +23,24 @@ class Script:
         text = (LUA / f"{name}.lua").read_text()
         assert text.count("call('TIME')") == 1 and text.startswith("#!lua\n")
         self.text = text.replace("call('TIME')", "{ARGV[#ARGV - 1], ARGV[#ARGV]}")
-        assert self.text.count(" / 1000) + 1)") == 1
+        assert " / 1000) + 1)" in self.text
         if not expires:
             self.text = self.text.replace(" / 1000) + 1)", " / 1000) + 3600000)")
         self.connection = redis.connect()
 
     def words(self, now_us, *jobs):
-        """The command of jobs: (key, arguments..)."""
-        keys = [job[0] for job in jobs]
+        """The command of jobs: (key or keys, arguments..)."""
+        keys = [key for job in jobs for key in ([job[0]] if isinstance(job[0], str) else job[0])]
         runs = [[len(list(same)), *asked] for asked, same in itertools.groupby(job[1:] for job in jobs)]
-        arguments = [a for run in runs for a in (run if self.name == "funnel" else run[1:] * run[0])]
+        arguments = [a for run in runs for a in (run[1:] * run[0] if self.name == "sliding" else run)]
         return ["EVAL", self.text, len(keys), *keys, *arguments, now_us // 1_000_000, now_us % 1_000_000]
 
     def __call__(self, now_us, *jobs):
-        """Their answers: [(granted, remaining, retry_us, reset_us)..]."""
+        """Their answers: [(granted, remaining, retry_us, reset_us)..], of a policy with the strictest limit behind."""
         reply = self.connection.command(*self.words(now_us, *jobs))[2:]
-        assert len(reply) == 4 * len(jobs)
-        return [tuple(int(n) for n in reply[i:i + 4]) for i in range(0, len(reply), 4)]
+        values = 5 if self.name == "policy" else 4
+        assert len(reply) == values * len(jobs)
+        return [tuple(int(n) for n in reply[i:i + values]) for i in range(0, len(reply), values)]
 
 
 @pytest.fixture
@@ -229,6 +231,53 @@ def test_sliding_is_exact(script, chance, redis, limit):
         reset = log[-1] + period - now if log else 0
         assert sliding(run, now, "k", limit, period, n) == (n if allowed else -1, limit - len(log), retry, reset)
     assert redis.command("ZCARD", "k") <= 2 * limit + 2
+
+
+def test_sliding_while_the_clock_is_set_back(script):
+    """By less than the period: the log's time stands still, nothing is forgotten, and the time to wait is a true one."""
+    run, period, back = script("sliding"), 10**6, START - 500_000
+    assert [sliding(run, START + t, "k", 3, period) for t in (0, 400_000)] == [(1, 2, 0, period), (1, 1, 0, period)]
+    assert sliding(run, back, "k", 3, period) == (1, 0, 0, 1_900_000)
+    assert sliding(run, back, "k", 3, period) == (-1, 0, 1_500_000, 1_900_000)
+    assert sliding(run, back + 1_499_999, "k", 3, period) == (-1, 0, 1, 400_001)
+    assert sliding(run, back + 1_500_000, "k", 3, period) == (1, 0, 0, period)  # of three calls one has left
+    assert sliding(run, back + 1_500_000, "k", 3, period) == (-1, 0, 400_000, period)
+    assert sliding(run, back + 1_900_000, "k", 3, period, 2) == (2, 0, 0, period)
+
+
+def test_sliding_after_the_clock_was_set_back_for_long(script, redis):
+    """What the window held counts as of now, so nobody is locked out until the clock is there again."""
+    run, period, back = script("sliding"), 10**6, START - 3600 * 10**6
+    for t in range(5):
+        sliding(run, START + t * 300_000, "k", 5, period)
+    assert sliding(run, back, "k", 5, period, 0) == (0, 1, 0, period)  # the first one had left
+    assert sliding(run, back + 1, "k", 5, period) == (1, 0, 0, period)
+    assert sliding(run, back + 1, "k", 5, period) == (-1, 0, period - 1, period)
+    assert redis.command("ZCARD", "k") == 2
+    assert sliding(run, back + period, "k", 5, period, 4) == (4, 0, 0, period)
+
+
+def test_what_stays_of_a_log_expires_when_the_last_call_leaves(script, redis):
+    run, period = script("sliding", True), 10**6
+    sliding(run, START, "k", 5, period)
+    sliding(run, START - 900_000, "k", 5, period)
+    assert 1500 < redis.command("PTTL", "k") <= 1901
+    sliding(run, START - 10 * period, "k", 5, period, 0)
+    assert 500 < redis.command("PTTL", "k") <= 1001
+
+
+@pytest.mark.parametrize("limit", [1, 3, 20])
+def test_sliding_is_exact_with_a_clock_that_steps_back(script, chance, limit):
+    run, period, now, model = script("sliding"), 10_000, START, Sliding(limit, 10_000)
+    for step in range(600):
+        now += chance.choice([0, 1, chance.randint(0, period // 3), chance.randint(0, 3 * period)])
+        now -= chance.choice([0] * 20 + [1, period // 2, 5 * period])
+        n = chance.choice([0, 1, 1, 2, chance.randint(0, limit)])
+        allowed = n <= model.left(now)
+        retry = 0 if allowed or n > limit else model.wait(now, n)
+        reset = model.take(now, n if allowed else 0)
+        expected = (n if allowed else -1, model.left(now), -1 if n > limit else retry, reset)
+        assert sliding(run, now, "k", limit, period, n) == expected, step
 
 
 def test_sliding_with_another_period_counts_what_is_known(script, redis):

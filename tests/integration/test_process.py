@@ -124,7 +124,7 @@ def test_config_shows_no_password():
     (["serve", "--listen", "127.0.0.1:99999"], "listen"),
     (["serve", "--redis", "http://127.0.0.1"], "redis"),
     (["serve", "--redis", "redis-cluster://127.0.0.1:7001"], "not supported yet"),
-    (["serve", "--redis", "redis-sentinel://127.0.0.1:7001/master"], "not supported yet"),
+    (["serve", "--redis", "redis-sentinel://127.0.0.1:7001"], "name of the master"),
     (["serve", "--config", "/no/such/file"], "/no/such/file"),
     (["serve", "surplus"], "surplus"),
     (["frobnicate"], "frobnicate"),

@@ -75,6 +75,22 @@ def test_series_and_days(tallyd, filled):
     assert columns(asked(tallyd, "dau", "--site", filled).stdout.splitlines()[0]) == ["date", "users"]
 
 
+def test_users_and_their_days(tallyd, http, site):
+    http.accept([{"site": site, "page": "/", "user": f"u{i}", "actions": ["view", "cart"][:1 + i % 2]} for i in range(8)])
+    today = http.question("/dau", site=site)["date"]
+
+    def rows(*args):
+        return list(csv.reader(io.StringIO(asked(tallyd, *args, "--site", site, "--csv").stdout)))
+
+    assert rows("funnel", "--step", "view", "--step=cart") == [["action", "users", "rate", "step_rate"], ["view", "8", "1", "1"], ["cart", "4", "0.5", "0.5"]]
+    assert rows("frequency", "--from", "now-1d", "--action", "cart") == [["n", "users"], ["1", "4"], ["2", "0"]]
+    assert rows("retention", "--cohort", "2026-11-01", "--days", "1", "--return", "view", "--new-within", "9d", "--period", "week") == [
+        ["cohort", "size", "offset", "users", "rate"], ["2026-10-26", "0", "1", "0", "0"]]
+    assert rows("retention", "--cohort", today, "--cohorts=3") == [["cohort", "size"], [today, "8"]]
+    assert rows("dau", "--new-within=30d") == [["date", "users", "new"], [today, "8", "8"]]
+    assert "--new-within: must be a number of days" in asked(tallyd, "dau", "--new-within", "x", status=1).stderr
+
+
 def test_overlap_of_two_windows(tallyd, filled):
     done = asked(tallyd, "overlap", "--site", filled, "--from2", "now-2d", "--to2", "now-1d")
     assert [line.split()[0] for line in done.stdout.splitlines()[2:8]] == ["a", "b", "union", "intersection", "new", "jaccard"], done.stdout

@@ -222,7 +222,9 @@ def test_bad_parameters(start):
 @pytest.mark.parametrize("value", ["funnel", "funnel 5", "funnel 5/60", "funnel 0/60s", "funnel 5/0s", "funnel 5/60s burst",
                                    "funnel 5/60s burst -1", "funnel 5/60s burst 4 x", "funnel 5/60s bursts 4", "leaky 5/60s", "",
                                    "sliding 5/60s burst 4", "sliding 10001/60s", "funnel 1/367d", "funnel 1/366d burst 1000000000",
-                                   "funnel -5/60s", "funnel 5 / 60s"])
+                                   "funnel -5/60s", "funnel 5 / 60s", "funnel 5/60s +", "funnel 5/60s + sliding", "penalty 15m after 3/1h",
+                                   "funnel 5/60s + penalty 15m", "funnel 5/60s + penalty 15m after 101/1h", "sliding 1/1s + " * 8 + "sliding 1/1s",
+                                   "funnel 5/60s + penalty 1m after 3/1h + penalty 1h after 3/1h"])
 def test_bad_policies_are_refused_at_the_start(tmp_path, value):
     from lib.process import run
     (tmp_path / "c").write_text(f"policy.p = {value}\n")

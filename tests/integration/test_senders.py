@@ -76,6 +76,21 @@ def test_a_pixel_has_the_status_of_post_events(http, site, text, status):
     assert http.count("pv", site=site, from_="now-1h") == (status == 202)
 
 
+@pytest.mark.parametrize("name", ["X-Original-URI", "X-Forwarded-Uri"])
+def test_a_trusted_proxy_says_the_page(tallyd, http, start_tallyd, redis, site, name):
+    """Its own peer is trusted here.  `page` goes first, a field that is there twice is nobody's, and the rules for a page hold."""
+    for uri, status in (("/a?page=/b&user=u", 202), ("/%C3%A9", 202), ("?x", 422), ("", 422), ("/" + "a" * 2048, 422)):
+        assert pixel(http, status, site=site, headers={name: uri, **from_("192.0.2.1")}) == ("accepted" if status == 202 else "rejected")
+    assert pixel(http, page="/named", site=site, headers={name: "/a"}) == "accepted"
+    with Raw(tallyd.port) as raw:
+        raw.send(f"GET /pixel.gif?site={site} HTTP/1.1\r\nHost: x\r\nUser-Agent: {FIREFOX}\r\n{name}: /a\r\n{name}: /b\r\n\r\n")
+        assert raw.receive()[0] == 422
+    assert [figures(http, site, page=page)[0] for page in ("/a", "/%C3%A9", "/named")] == [1, 1, 1]
+    assert figures(http, site)[:2] == [3, 2]
+    stranger = start_tallyd("--trusted-proxies", "10.0.0.0/8", redis=redis).client()
+    assert pixel(stranger, 422, site=site, headers={name: "/a"}) == "rejected"
+
+
 def test_a_head_of_the_pixel_tells_and_does_not_count(start_tallyd, redis, site):
     http = start_tallyd("--ingest-limit", "2/1h", "--ingest-limit-by", "site", redis=redis).client()
 

@@ -74,6 +74,8 @@ bool __wrap_session_open(
     struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n);
 void __real_session_close(struct session *session);
 void __wrap_session_close(struct session *session);
+void __real_session_lost(struct session *session);
+void __wrap_session_lost(struct session *session);
 void __real_redis_limit_silence(struct redis *redis, int64_t ms);
 void __wrap_redis_limit_silence(struct redis *redis, int64_t ms);
 
@@ -83,6 +85,7 @@ bool __wrap_session_open(
     if (stand_in.connect == NULL) {
         return __real_session_open(session, core, deadline_ms, error, error_n);
     }
+    session->core = core;
     session->redis = stand_in.connect() ? stand_in_redis() : NULL;
     return session->redis != NULL;
 }
@@ -91,6 +94,14 @@ void __wrap_session_close(struct session *session)
 {
     if (stand_in.connect == NULL) {
         __real_session_close(session);
+    }
+    session->redis = NULL;
+}
+
+void __wrap_session_lost(struct session *session)
+{
+    if (stand_in.connect == NULL) {
+        __real_session_lost(session);
     }
     session->redis = NULL;
 }

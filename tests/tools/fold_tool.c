@@ -27,7 +27,6 @@
 #include "storage/core/prepare.h"
 #include "storage/log/chunk.h"
 #include "storage/redis/ask.h"
-#include "storage/redis/resolver.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 #include "storage/seen/fold.h"
@@ -228,6 +227,7 @@ static void obey(struct tool *t, const char *line)
 static void start(struct tool *t, char **argv)
 {
     static struct replaced_settings replaced;
+    const char *fault;
     char error[400];
     core_init(&t->core);
     t->core.config.partitions = (unsigned)strtoul(argv[2], NULL, 10);
@@ -236,14 +236,10 @@ static void start(struct tool *t, char **argv)
         (struct retention){.keep_s = {2 * 86400, 62 * 86400, 1100 * INT64_C(86400), KEEP_FOREVER}};
     t->core.config.seen =
         (struct seen_config){.on = true, .capacity = 100000, .error = 0.01, .keep_s = 90 * 86400};
-    t->core.one_node = true;
-    if (!redis_endpoint_parse(argv[1], &t->core.endpoint) || !site_zones_init(&t->core.sites)) {
+    partitions_make(t->core.config.partitions, &t->core.partitions);
+    if (!servers_start(&t->core, argv[1], &fault) || !site_zones_init(&t->core.sites)) {
         fail("no such Redis");
     }
-    if (t->core.endpoint.host[0] != '\0') {
-        t->core.endpoint.resolver = resolver_new(t->core.endpoint.host, NULL);
-    }
-    partitions_make(t->core.config.partitions, &t->core.partitions);
     settings_print(t->core.config.partitions, &t->core.config.retention, 0, t->core.cfg);
     if (!session_open(&t->session, &t->core, monotonic_ms() + 5000, error, sizeof(error)) ||
         !session_prepare(

@@ -66,6 +66,10 @@ def questions(last):
         "from": last - datetime.timedelta(days=6), "to": end, "match": "all"}, None
     yield "retention", "/retention, 30 days", "/retention", {"cohort": first, "days": 30}, 300
     yield "triangle", "/retention, 15 cohorts of 15 days", "/retention", {"cohort": first, "days": 15, "cohorts": 15}, None
+    yield "frequency", "/frequency, 30 days", "/frequency", {"from": month, "to": end}, 200
+    yield "new", "/dau, new within 29 days", "/dau", {"date": last, "new_within": "29d"}, 200
+    yield "often", "/active/users, 100 of 20 days of 30", "/active/users", {
+        "from": month, "to": end, "min_days": 20, "limit": 100}, 200
     yield "page", "/active/users, 1000 of a day", "/active/users", {"from": last, "to": end, "limit": 1000}, None
 
 

@@ -12,13 +12,20 @@ def date_of(day):
 
 
 class ActivityModel:
-    def __init__(self):
+    """`zones`: site -> zoneinfo.ZoneInfo in which its days lie; others are UTC."""
+
+    def __init__(self, zones=None):
         self.users = collections.defaultdict(set)  # (site, action, day) -> users, as text
+        self.zones = zones or {}
+
+    def day_of(self, site, ts):
+        zone = self.zones.get(site, datetime.timezone.utc)
+        return (datetime.datetime.fromtimestamp(ts, zone).date() - EPOCH).days
 
     def add(self, event):
         if "user" in event:
             for action in ["active", *event.get("actions", [])]:
-                self.users[event["site"], action, event["ts"] // DAY_S].add(str(event["user"]))
+                self.users[event["site"], action, self.day_of(event["site"], event["ts"])].add(str(event["user"]))
 
     def forget(self, site, user):
         for (of, _, _), users in self.users.items():
@@ -32,10 +39,23 @@ class ActivityModel:
         sets = [self.on(site, action, day) for action in actions for day in range(first, end)]
         return set.union(*sets) if match == "any" else set.intersection(*sets)
 
-    def retention(self, site, action, periods, offsets):
-        """Of the users of the first period, how many were there in the next ones."""
-        cohort = self.who(site, [action], *periods[0], "any")
-        return len(cohort), [len(cohort & self.who(site, [action], *p, "any")) for p in periods[1:offsets + 1]]
+    def new(self, site, action, first, end, within):
+        """Users of [first, end) who did nothing on the `within` days before; None: everyone."""
+        there = self.who(site, [action], first, end, "any")
+        return there - self.who(site, [action], first - within, first, "any") if within else there
+
+    def retention(self, site, action, periods, offsets, back=None, within=None):
+        """Of the (new) users of the first period, how many were back in the next ones."""
+        cohort = self.new(site, action, *periods[0], within)
+        return len(cohort), [len(cohort & self.who(site, [back or action], *p, "any")) for p in periods[1:offsets + 1]]
+
+    def funnel(self, site, steps, first, end):
+        did = [self.who(site, [step], first, end, "any") for step in steps]
+        return [len(set.intersection(*did[:i + 1])) for i in range(len(did))]
+
+    def n_days(self, site, actions, first, end, match="any"):
+        """user -> on how many days any or all of the actions were done."""
+        return collections.Counter(user for day in range(first, end) for user in self.who(site, actions, day, day + 1, match))
 
     def days(self, site, user, action, first, end):
         return [day for day in range(first, end) if user in self.on(site, action, day)]

@@ -53,8 +53,10 @@ class FakeClock:
             out.write(f"{offset_s:+.3f}s\n")
         os.rename(self.file + ".new", self.file)
 
-    def stand_still(self, at):
-        """At a whole second (of epoch), until it is set again: what a request takes does not show."""
+    def stand_still(self, at, back=False):
+        """At a whole second (of epoch), until it is set again: what a request takes does not show.  back: it may be earlier."""
+        if back:
+            self.offset_s = None
         self.set(at)
         with open(self.file + ".new", "w", encoding="ascii") as out:
             out.write(datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S\n"))

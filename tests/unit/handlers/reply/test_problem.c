@@ -249,17 +249,24 @@ Test(problem, over_a_limit)
 {
     static const struct limit_state states[] = {
         {.remaining = 3, .retry_us = 1500000, .reset_us = 9000001},
-        {.remaining = 5, .retry_us = -1}};
-    static const int retry_s[] = {2, -1};
-    for (size_t i = 0; i < 2; i++) {
+        {.remaining = 5, .retry_us = -1}, {.penalised = true, .retry_us = 900000000}};
+    static const int retry_s[] = {2, -1, 900};
+    static const char *const limited_by[] = {NULL, "funnel 5/60s", "penalty 15m after 3/1h"};
+    for (size_t i = 0; i < 3; i++) {
         struct http_response response = {.body = strdup("old"), .body_n = 3};
-        problem_reply_limited(&response, 5, &states[i]);
+        problem_reply_limited(&response, 5, &states[i], limited_by[i]);
         cr_expect_eq(response.status, 429);
         json_t *root = document(&response);
         cr_expect_str_eq(text(root, "detail"), text(root, "message"));
         cr_expect_eq(json_integer_value(json_object_get(root, "retry_after_s")), retry_s[i]);
         cr_expect_eq(json_integer_value(json_object_get(root, "remaining")), states[i].remaining);
         cr_expect(json_is_false(json_object_get(root, "allowed")));
+        if (limited_by[i] != NULL) {
+            cr_expect_str_eq(text(root, "limited_by"), limited_by[i]);
+        } else {
+            cr_expect_null(json_object_get(root, "limited_by"));
+        }
+        cr_expect_eq(strncmp(text(root, "detail"), "refused too often", 17) == 0, i == 2);
         json_decref(root);
         free(response.body);
     }

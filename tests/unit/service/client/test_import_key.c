@@ -37,3 +37,19 @@ Test(import_key, a_chain_is_what_was_passed)
     import_chain_add(&b, 3, SLICE("y"), &b);
     cr_expect_neq(memcmp(&a, &b, sizeof(a)), 0);
 }
+
+Test(import_key, a_piece_is_a_file_and_its_bounds)
+{
+    struct import_file_id file = {{1}}, other_file = {{2}};
+    char key[IMPORT_KEY_TEXT], other[IMPORT_KEY_TEXT];
+    import_piece_key(&file, 0, 100, key);
+    cr_expect_eq(strlen(key), 39);
+    import_piece_key(&file, 0, 100, other);
+    cr_expect_str_eq(key, other);
+    import_piece_key(&file, 0, 101, other);
+    cr_expect_str_neq(key, other);
+    import_piece_key(&file, 1, 100, other);
+    cr_expect_str_neq(key, other);
+    import_piece_key(&other_file, 0, 100, other);
+    cr_expect_str_neq(key, other);
+}

@@ -49,6 +49,20 @@ Test(import_options, each_option_in_both_forms)
     cr_expect_eq(o.keep[0].s, 7 * 86400);
 }
 
+Test(import_options, follow)
+{
+    struct import_options o = {0};
+    cr_assert_eq(parse(ARGS("a.log"), &o), IMPORT_OPTIONS_RUN, "%s", error);
+    cr_expect(!o.follow && o.state == NULL);
+    cr_assert_eq(
+        parse(ARGS("--follow", "--state", "s", "a.log"), &o), IMPORT_OPTIONS_RUN, "%s", error);
+    cr_expect(o.follow);
+    cr_expect_str_eq(o.state, "s");
+    cr_expect_eq(parse(ARGS("--follow", "-"), &o), IMPORT_OPTIONS_WRONG);
+    cr_expect(strstr(error, "--follow needs a file") != NULL, "%s", error);
+    cr_expect_eq(parse(ARGS("--follow", "--state=", "a.log"), &o), IMPORT_OPTIONS_WRONG);
+}
+
 Test(import_options, times)
 {
     static const struct {

@@ -50,6 +50,34 @@ Test(query_table, a_series_without_a_whole)
         "date  users\n----  -----\nA         3\n", "date,users\nA,3\n");
 }
 
+Test(query_table, retention_has_a_row_for_each_offset)
+{
+    check(
+        "{\"site\":\"s\",\"action\":\"a\",\"return\":\"b\",\"new_within\":\"9d\",\"cohort\":\"C\","
+        "\"size\":8,\"returned\":[{\"offset\":1,\"users\":4,\"rate\":0.5},"
+        "{\"offset\":2,\"users\":0,\"rate\":0.0}]}",
+        "cohort  size  offset  users  rate\n------  ----  ------  -----  ----\n"
+        "C          8       1      4   0.5\nC          8       2      0     0\n",
+        "cohort,size,offset,users,rate\nC,8,1,4,0.5\nC,8,2,0,0\n");
+    check("{\"cohorts\":[{\"cohort\":\"C\",\"size\":8,\"returned\":[{\"offset\":1,\"users\":4,"
+          "\"rate\":0.5}]},{\"cohort\":\"D\",\"size\":5,\"returned\":[]}]}",
+        "cohort  size  offset  users  rate\n------  ----  ------  -----  ----\n"
+        "C          8       1      4   0.5\nD          5                     \n",
+        "cohort,size,offset,users,rate\nC,8,1,4,0.5\nD,5,,,\n");
+    check("{\"cohort\":\"C\",\"size\":0,\"returned\":[]}",
+        "cohort  size\n------  ----\nC          0\n", "cohort,size\nC,0\n");
+}
+
+Test(query_table, steps_and_days_are_rows)
+{
+    check("{\"from\":\"A\",\"steps\":[{\"action\":\"view\",\"users\":8,\"rate\":1.0}],\"ordered\":"
+          "false}",
+        "action  users  rate\n------  -----  ----\nview        8     1\n",
+        "action,users,rate\nview,8,1\n");
+    check("{\"action\":\"a\",\"days\":[{\"n\":1,\"users\":8},{\"n\":2,\"users\":0}]}",
+        "n  users\n-  -----\n1      8\n2      0\n", "n,users\n1,8\n2,0\n");
+}
+
 Test(query_table, no_formula_for_a_spreadsheet)
 {
     check("{\"pages\":[{\"page\":\"=1+1\",\"pv\":-1}]}", "page  pv\n----  --\n=1+1  -1\n",

@@ -262,14 +262,14 @@ Test(options, refused_flags_are_named)
     refuses_flag("--partition=3", "unknown option --partition;", "--help");
     refuses_flag("serve", "unexpected argument \"serve\"", "serve");
     refuses_flag("-h", "unexpected argument", "-h");
-    refuses_flag("--partitions", "--partitions needs a value", "from 1 to 64");
+    refuses_flag("--partitions", "--partitions needs a value", "from 1 to 1024");
     refuses(2, none, NO_ENV, "--data-dir needs a value", "path");
     refuses(2, LIST(arg("--insecure"), arg("off")), NO_ENV, "unexpected argument", "\"off\"");
-    refuses_flag("--partitions=0", "--partitions: \"0\"", "from 1 to 64");
-    refuses_flag("--partitions=65", "\"65\"", "from 1 to 64");
-    refuses_flag("--partitions=1x", "\"1x\"", "from 1 to 64");
-    refuses_flag("--partitions=-1", "\"-1\"", "from 1 to 64");
-    refuses_flag("--partitions=", "\"\"", "from 1 to 64");
+    refuses_flag("--partitions=0", "--partitions: \"0\"", "from 1 to 1024");
+    refuses_flag("--partitions=1025", "\"1025\"", "from 1 to 1024, or auto");
+    refuses_flag("--partitions=1x", "\"1x\"", "from 1 to 1024");
+    refuses_flag("--partitions=-1", "\"-1\"", "from 1 to 1024");
+    refuses_flag("--partitions=", "\"\"", "from 1 to 1024");
     refuses_flag("--max-body=1023", "\"1023\"", "from 1KiB to 1GiB");
     refuses_flag("--redis-memory=1KiB", "\"1KiB\"", "or half");
     refuses_flag("--keep-minutes=1h", "\"1h\"", "from 2h");
@@ -282,7 +282,8 @@ Test(options, refused_flags_are_named)
     refuses_flag("--queue=9999", "\"9999\"", "from 10000");
     refuses_flag("--listen=:80", "\":80\"", "HOST:PORT");
     refuses_flag("--redis=redis-cluster://a:1,b:2", "--redis", "not supported yet");
-    refuses_flag("--redis=redis-sentinel://a:1/m", "--redis", "not supported yet");
+    refuses_flag("--redis=redis-sentinel://a:1", "--redis", "name of the master");
+    refuses_flag("--log-hold=10", "--log-hold", "\"10\"");
     refuses_flag("--max-body=65MiB", "max-body-memory: \"64MiB\"", "max-body, \"65MiB\"");
 }
 

@@ -21,7 +21,16 @@ Test(redis_url, good_and_masked)
     }
 }
 
-Test(redis_url, several_servers_are_masked_and_not_supported_yet)
+Test(redis_url, partitions_are_more_in_a_cluster)
+{
+    cr_expect_eq(redis_url_partitions(""), 16);
+    cr_expect_eq(redis_url_partitions("unix:/redis-cluster://a"), 16);
+    cr_expect_eq(redis_url_partitions("redis://redis-cluster:1"), 16);
+    cr_expect_eq(redis_url_partitions("redis-sentinel://a:1/m"), 16);
+    cr_expect_eq(redis_url_partitions("redis-cluster://a:1,b:2"), 256);
+}
+
+Test(redis_url, several_servers_are_masked)
 {
     static const char *const cases[][2] = {{"redis-cluster://a:1,b:2", "redis-cluster://a:1,b:2"},
         {"redis-cluster://u:s%40,cret@a:1,[::1]", "redis-cluster://u:***@a:1,[::1]"},
@@ -38,10 +47,14 @@ Test(redis_url, several_servers_are_masked_and_not_supported_yet)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const char *fault = redis_url_check(cases[i][0]);
-        cr_expect(fault != NULL && strstr(fault, "not supported yet") != NULL, "%s", cases[i][0]);
+        bool is_cluster = strstr(cases[i][0], "cluster:") != NULL;
+        cr_expect(is_cluster ? fault != NULL && strstr(fault, "not supported yet") != NULL
+                             : fault == NULL,
+            "%s", cases[i][0]);
         redis_url_mask(cases[i][0], text, sizeof(text));
         cr_expect_str_eq(text, cases[i][1]);
     }
+    cr_expect_not_null(redis_url_list_check("redis-sentinel://a/m"));
     redis_url_mask(cases[4][0], text, 24);
     cr_expect_str_eq(text, "redis-sentinel://u:***@");
 }

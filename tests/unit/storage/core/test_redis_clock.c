@@ -64,8 +64,14 @@ Test(redis_clock, follows_a_clock_that_was_set)
     cr_expect(seen(&clock, REDIS_US + 3600 * SECOND_US, 0), "forward");
     CHECK_BOUND(REDIS_US + 3600 * SECOND_US);
     cr_expect_not(seen(&clock, REDIS_US + 3600 * SECOND_US, 1000));
+    cr_expect_not(seen(&clock, REDIS_US, 0), "a reply from before");
+    CHECK_BOUND(REDIS_US + 3600 * SECOND_US);
+    nanosleep(&(struct timespec){.tv_sec = CLOCK_STEADY_US / SECOND_US, .tv_nsec = 1000000}, NULL);
     cr_expect(seen(&clock, REDIS_US, 0), "back");
     CHECK_BOUND(REDIS_US);
+    cr_expect(seen(&clock, REDIS_US - 3600 * SECOND_US, 0), "and further back at once");
+    CHECK_BOUND(REDIS_US - 3600 * SECOND_US);
+    cr_expect(seen(&clock, REDIS_US, 0), "forward");
     cr_expect_not(
         seen(&clock, REDIS_US - SECOND_US / 2, 0), "back, by less than a second: a delay");
     CHECK_BOUND(REDIS_US);

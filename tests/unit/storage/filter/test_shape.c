@@ -169,6 +169,27 @@ Test(filter_shape, items_fall_evenly_into_shards_and_partitions)
     cr_expect_eq(partitions, 0xffff, "each in a partition of its own");
 }
 
+/* Every request reads all shards; they are in different partitions, as far apart as can be. */
+Test(filter_shape, shards_are_few_and_spread_over_many_partitions)
+{
+    static const struct {
+        unsigned partitions, shards, apart;
+    } cases[] = {{16, 16, 1}, {64, 64, 1}, {65, 64, 1}, {256, 64, 4}, {1024, 64, 16}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct partitions p = parts(cases[i].partitions);
+        struct filter_shape shape;
+        unsigned shards = filter_layout(100000000, 0.01, 2, &p).shards;
+        cr_expect_eq(shards, cases[i].shards);
+        filter_shape_init(&shape, SLICE("site"), SLICE("name"), &p);
+        cr_expect_eq(filter_partition(&shape, 0), shape.home, "also while it is not known");
+        shape.shards = shards;
+        for (unsigned s = 0; s < shards; s++) {
+            cr_expect_eq(filter_partition(&shape, s),
+                (shape.home + s * cases[i].apart) % cases[i].partitions);
+        }
+    }
+}
+
 /* The share of a shard that falls into each of its segments is fair, too. */
 Test(filter_shape, shards_and_segments_are_independent)
 {

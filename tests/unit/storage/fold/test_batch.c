@@ -132,7 +132,7 @@ static void check_cut(const struct batch *batch, const struct cut *cut, uint32_t
 static void cut_all(struct core *core, const struct batch *batch, uint32_t limit_us)
 {
     struct cutter cutter;
-    struct cut cuts[PARTITIONS_MAX];
+    struct cut cuts[CUTS_MAX];
     uint32_t done[PARTITIONS_MAX] = {0};
     unsigned complete = 0;
     bool last = false;
@@ -158,10 +158,10 @@ static void cut_all(struct core *core, const struct batch *batch, uint32_t limit
 
 Test(batch, cuts_hold_every_task_once)
 {
-    static const unsigned partitions[] = {1, 4, 64};
+    static const unsigned partitions[] = {1, 4, 64, PARTITIONS_MAX};
     struct dice dice = dice_make(dice_seed());
     for (size_t i = 0; i < 12; i++) {
-        struct core *core = fold_core_make(partitions[i % 3]);
+        struct core *core = fold_core_make(partitions[i % 4]);
         struct batch batch = {0};
         cr_assert_not_null(batch_add_log(&batch, A, 0));
         for (uint64_t n = 1; n <= 1 + i * 3; n++) {
@@ -183,13 +183,34 @@ Test(batch, a_small_fold_is_one_transaction)
     struct core *core = fold_core_make(64);
     struct batch batch = {0};
     struct cutter cutter;
-    struct cut cuts[PARTITIONS_MAX];
+    struct cut cuts[CUTS_MAX];
     bool last = false;
     cr_assert_not_null(batch_add_log(&batch, A, 0));
     add(&batch, A, 1, NOW_S, 3);
     cr_assert(batch_finish(&batch, core));
     cutter_begin(&cutter, core, &batch);
     cr_expect_eq(cutter_next(&cutter, 2000, cuts, &last), 64u);
+    cr_expect(last);
+    batch_release(&batch);
+    fold_core_drop(core);
+}
+
+Test(batch, a_transaction_has_a_bounded_number_of_partitions)
+{
+    struct core *core = fold_core_make(2 * CUTS_MAX + 1);
+    struct batch batch = {0};
+    struct cutter cutter;
+    struct cut cuts[CUTS_MAX];
+    bool last = false;
+    cr_assert_not_null(batch_add_log(&batch, A, 0));
+    add(&batch, A, 1, NOW_S, 3);
+    cr_assert(batch_finish(&batch, core));
+    cutter_begin(&cutter, core, &batch);
+    cr_expect_eq(cutter_next(&cutter, 100000, cuts, &last), CUTS_MAX);
+    cr_expect(!last);
+    cr_expect_eq(cutter_next(&cutter, 100000, cuts, &last), CUTS_MAX);
+    cr_expect(!last);
+    cr_expect_eq(cutter_next(&cutter, 100000, cuts, &last), 1u);
     cr_expect(last);
     batch_release(&batch);
     fold_core_drop(core);

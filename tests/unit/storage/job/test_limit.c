@@ -1,4 +1,5 @@
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "storage/job/limit.h"
@@ -65,21 +66,64 @@ Test(limit, keys)
 {
     struct partitions partitions;
     struct key key;
-    struct limit_job job = {
-        .limit.algorithm = LIMIT_SLIDING, .policy = SLICE("p"), .key = SLICE("a:{b}")};
+    static const struct {
+        enum key_limit_kind kind;
+        size_t nth;
+        const char *policy, *who, *key;
+    } rows[] = {
+        {KEY_LIMIT_SLIDING, 0, "p", "a:{b}", "t:{0}:rl:sliding:p:a:{b}"},
+        {KEY_LIMIT_SLIDING, 1, "p", "a:{b}", "t:{0}:rl:sliding2:p:a:{b}"},
+        {KEY_LIMIT_FUNNEL, 0, "", "p:a", "t:{0}:rl:funnel::p:a"},
+        {KEY_LIMIT_FUNNEL, 7, "", "p:a", "t:{0}:rl:funnel8::p:a"},
+        {KEY_LIMIT_PENALTY, 0, "p", "a", "t:{0}:rl:penalty:p:a"},
+        {KEY_LIMIT_GUARD, 0, "ip", "p:a", "t:{0}:rl:ingest:ip:p:a"},
+    };
     partitions_make(1, &partitions);
-    key_limit(&key, &partitions, &job);
-    cr_expect(slice_equal((struct slice){key.p, key.n}, SLICE("t:{0}:rl:sliding:p:a:{b}")), "%.*s",
-        (int)key.n, key.p);
-    job = (struct limit_job){.key = SLICE("p:a")};
-    key_limit(&key, &partitions, &job);
-    cr_expect(slice_equal((struct slice){key.p, key.n}, SLICE("t:{0}:rl:funnel::p:a")), "%.*s",
-        (int)key.n, key.p);
-    job.guard = true;
-    job.policy = SLICE("ip");
-    key_limit(&key, &partitions, &job);
-    cr_expect(slice_equal((struct slice){key.p, key.n}, SLICE("t:{0}:rl:ingest:ip:p:a")), "%.*s",
-        (int)key.n, key.p);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        key_limit(&key, &partitions, rows[i].kind, rows[i].nth, slice_of(rows[i].policy),
+            slice_of(rows[i].who));
+        cr_expect(slice_equal((struct slice){key.p, key.n}, slice_of(rows[i].key)), "%.*s",
+            (int)key.n, key.p);
+    }
+}
+
+Test(limit, all_keys_of_a_decision_lie_together)
+{
+    struct partitions partitions;
+    struct key key;
+    char tags[2][16];
+    partitions_make(64, &partitions);
+    for (int i = 0; i < 200; i++) {
+        char who[16];
+        int n = snprintf(who, sizeof(who), "user%d", i);
+        for (unsigned kind = KEY_LIMIT_FUNNEL; kind <= KEY_LIMIT_PENALTY; kind++) {
+            key_limit(&key, &partitions, (enum key_limit_kind)kind, kind, SLICE("p"),
+                (struct slice){who, (size_t)n});
+            size_t tag_n = (size_t)((char *)memchr(key.p, '}', key.n) - key.p);
+            snprintf(tags[kind > 0], sizeof(tags[0]), "%.*s", (int)tag_n, key.p);
+            cr_expect_str_eq(tags[kind > 0], tags[0], "%.*s", (int)key.n, key.p);
+        }
+    }
+}
+
+Test(limit, penalties)
+{
+    static const struct {
+        struct limit_penalty penalty;
+        bool right;
+    } rows[] = {
+        {{1, 1000, 1000}, true},
+        {{LIMIT_REFUSALS_MAX, LIMIT_PERIOD_MAX_US, LIMIT_PERIOD_MAX_US}, true},
+        {{0, 1000, 1000}, false},
+        {{LIMIT_REFUSALS_MAX + 1, 1000, 1000}, false},
+        {{1, 999, 1000}, false},
+        {{1, 1000, 999}, false},
+        {{1, LIMIT_PERIOD_MAX_US + 1, 1000}, false},
+        {{1, 1000, LIMIT_PERIOD_MAX_US + 1}, false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        cr_expect_eq(limit_penalty_check(&rows[i].penalty) == NULL, rows[i].right, "row %zu", i);
+    }
 }
 
 Test(reply_order, whose_turn_it_is)

@@ -23,7 +23,8 @@ TestSuite(append, .timeout = 120);
 #define REQUESTS   60 /* of a history, at most */
 #define KEYS       4
 #define LATE_WIRES 3
-#define GO_BACK    2000 /* ms, of a history with fsync everysec */
+#define GO_BACK    2000  /* ms, of a history with fsync everysec */
+#define HOLD       10000 /* ms, of a history in which a replica may take over */
 #define SLEEP_MS   31000
 #define SILENCE    5000 /* as in loop.c */
 
@@ -420,7 +421,9 @@ static void deliver_one(void)
 static void restart_redis(void)
 {
     bool far = dice_chance(&w.dice, 150);
-    int64_t back_ms = dice_below(&w.dice, 1 + (far ? 20000 : atomic_load(&w.core->go_back_ms)));
+    int64_t most_ms = atomic_load(&w.core->go_back_ms);
+    most_ms = w.core->hold_ms > most_ms ? w.core->hold_ms : most_ms;
+    int64_t back_ms = dice_below(&w.dice, 1 + (far ? 20000 : most_ms));
     const struct fake_stream *log = fake_log_find(&w.redis, slice_of(w.appender.id));
     bool had_head = log != NULL;
     for (unsigned i = 0; i <= LATE_WIRES; i++) {
@@ -525,6 +528,7 @@ static void begin(uint64_t seed)
     core_init(w.core);
     partitions_make(1, &w.core->partitions);
     atomic_store(&w.core->go_back_ms, dice_chance(&w.dice, 700) ? GO_BACK : 0);
+    w.core->hold_ms = dice_chance(&w.dice, 300) ? HOLD : 0;
     unfolded_init(&w.unfolded, &w.core->stats);
     appender_init(&w.appender, w.core, &w.unfolded);
     fake_log_init(&w.redis);
@@ -560,6 +564,8 @@ static void come_to_rest(void)
         read_replies(2);
         turn();
     }
+    CHECK(atomic_load(&w.core->log_safe) == atomic_load(&w.core->log_answered),
+        "each entry is safe once");
 }
 
 static void end(void)

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 
+#include "storage/schema/partition.h"
 #include "tests/lib/dice.h"
 
 TestSuite(settings, .timeout = 60);
@@ -44,7 +45,7 @@ Test(settings, both_texts_come_back)
     uint64_t seed = dice_seed();
     struct dice dice = dice_make(seed);
     for (int i = 0; i < 2000; i++) {
-        unsigned partitions = 1 + (unsigned)dice_below(&dice, 64);
+        unsigned partitions = 1 + (unsigned)dice_below(&dice, PARTITIONS_MAX);
         struct retention r;
         struct retention back = {{0}, {0}, {0}};
         char text[SETTINGS_TEXT];

@@ -1,0 +1,304 @@
+/* segment.c - POST /v1/batch, /v1/page, /v1/track, ..: Segment's HTTP API, for its SDKs.
+ *
+ * segment_json.h decodes the messages.  The answers:
+ *
+ *     200 {"success":true}                     all is counted that is a page view
+ *     200 {"success":true,"rejected":n,        n messages break a rule, and the others are counted;
+ *          "message":text}                     the text is about the first of the n
+ *     400 {"success":false,"message":text}     nothing is counted: no message is acceptable, or the
+ *                                              body is no batch.  SDKs do not send it again
+ *     others                                   a problem document, as for all endpoints
+ *
+ * SDKs send a batch again with another `sentAt`, but with the same messageIds.  So the messageIds
+ * are the batch's Idempotency-Key, if all its messages have one. */
+#include "handlers/routes.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "handlers/access/access.h"
+#include "handlers/access/declared_site.h"
+#include "handlers/http/app.h"
+#include "handlers/ingest/events_query.h"
+#include "handlers/ingest/ingest_guard.h"
+#include "handlers/ingest/segment_json.h"
+#include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
+#include "handlers/reply/reply.h"
+#include "handlers/text/check.h"
+#include "handlers/text/media_type.h"
+#include "handlers/text/params.h"
+
+/* Among the ways to read a body that makes its own key (see request_key_of_body): no way in which
+ * events_query_how() tells. */
+#define HOW_SEGMENT (UINT64_C(1) << 32)
+
+struct segment_state {
+    struct params params;
+    struct segment_body body;
+    struct ingest_guard guard;
+    bool keyed;
+    struct request_key key;
+};
+
+static void release(struct http_exchange *exchange)
+{
+    struct segment_state *state = exchange->state;
+    params_release(&state->params);
+    segment_body_release(&state->body);
+    ingest_guard_release(&state->guard);
+    request_key_release(&state->key);
+    free(state);
+}
+
+static void count(_Atomic int64_t *counter, size_t n)
+{
+    (void)atomic_fetch_add_explicit(counter, (int64_t)n, memory_order_relaxed);
+}
+
+/* ---- answers ---- */
+
+/* Answer 400.  Returns false. */
+__attribute__((format(printf, 2, 3))) static bool refuse(
+    struct http_exchange *exchange, const char *format, ...)
+{
+    char text[PROBLEM_DETAIL_MAX + 1];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    reply_json(&exchange->response, 400, json_pack("{s:b,s:s}", "success", 0, "message", text));
+    return false;
+}
+
+static void reply_success(struct http_exchange *exchange, const struct segment_body *body)
+{
+    if (body->rejected == 0) {
+        static const char text[] = "{\"success\":true}";
+        reply_text(&exchange->response, 200, "application/json", text, sizeof(text) - 1);
+        return;
+    }
+    json_t *message =
+        json_sprintf("message %zu: %s: %s", body->fault_index, body->fault_at, body->fault);
+    reply_json(&exchange->response, 200,
+        json_pack("{s:b,s:I,s:o?}", "success", 1, "rejected", (json_int_t)body->rejected, "message",
+            message));
+}
+
+static void reply_repeat(struct http_exchange *exchange, const struct request_key *key)
+{
+    reply_empty(&exchange->response, 0);
+    reply_text(&exchange->response, 200, "application/json", key->replay, key->replay_n);
+    if (exchange->response.status == 200) {
+        (void)problem_add_header(&exchange->response, "Idempotency-Replayed", "true");
+    }
+}
+
+static void reply_failed(struct http_exchange *exchange)
+{
+    struct app_stats *stats = exchange->app->stats;
+    enum storage_err err = exchange->job.err;
+    count(err == STORAGE_UNKNOWN ? &stats->rejected_unknown : &stats->rejected_unavailable, 1);
+    problem_from_storage(&exchange->response, err, exchange->job.detail);
+}
+
+/* Answer 401.  Returns false. */
+static bool ask_token(struct http_exchange *exchange)
+{
+    problem_reply(&exchange->response, PROBLEM_UNAUTHORIZED,
+        "a token is needed: as the user name of Basic, as Bearer, or as writeKey");
+    (void)problem_add_header(&exchange->response, "WWW-Authenticate", ACCESS_CHALLENGE);
+    return false;
+}
+
+/* ---- what was sent; false: the response says what is wrong ---- */
+
+static bool read_query(struct http_exchange *exchange, struct params *params)
+{
+    static const struct param_spec specs[] = {{"site", false}};
+    return query_read(exchange, specs, 1, params);
+}
+
+static bool read_body(
+    struct http_exchange *exchange, enum segment_call call, struct segment_body *body)
+{
+    const struct app *app = exchange->app;
+    const struct http_request *request = &exchange->request;
+    const struct events_query query = {.strict = false};
+    struct event_rules rules = events_query_rules(&query, app, request->now_ms / 1000);
+    switch (segment_decode(request->body_bytes, request->body.n, call, &rules, body)) {
+    case SEGMENT_OK:
+        return true;
+    case SEGMENT_MALFORMED:
+        count(&app->stats->rejected_malformed, 1);
+        return exchange->tokenless ? ask_token(exchange)
+                                   : refuse(exchange, "line %zu, column %zu: %s", body->line,
+                                         body->column, body->detail);
+    case SEGMENT_TOO_MANY:
+        count(&app->stats->rejected_too_many, 1);
+        return refuse(exchange, "a batch may bring at most %zu messages", app->max_events);
+    case SEGMENT_NOMEM:
+        break;
+    }
+    problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+    return false;
+}
+
+static bool read_token(struct http_exchange *exchange, const struct segment_body *body)
+{
+    if (!exchange->tokenless) {
+        return true;
+    }
+    if (body->write_key.n > 0) {
+        return exchange->show_token(exchange, body->write_key);
+    }
+    return ask_token(exchange);
+}
+
+/* Which site the messages are for: the one that is asked for, else the token's only one. */
+static bool read_site(struct http_exchange *exchange, struct segment_state *state)
+{
+    const struct access *access = exchange->access;
+    struct segment_body *body = &state->body;
+    struct slice site =
+        access != NULL && access->n_sites == 1 ? access->sites[0] : EVENT_SITE_DEFAULT;
+    if (params_get(&state->params, "site", &site) && event_check_site(site) != NULL) {
+        return query_refuse(exchange, "site", event_check_site(site));
+    }
+    if (!access_site(exchange, site)) {
+        return false;
+    }
+    if (!declared_site_takes(exchange->app, site)) {
+        count(&exchange->app->stats->rejected_invalid, body->n);
+        return refuse(exchange, "site: %s", DECLARED_SITE_DETAIL);
+    }
+    for (size_t i = 0; i < body->n; i++) {
+        body->events[i].site = site;
+    }
+    return true;
+}
+
+static bool read_request(
+    struct http_exchange *exchange, enum segment_call call, struct segment_state *state)
+{
+    struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
+    if (type.n > 0 && !media_type_is(type, "application/json") &&
+        !media_type_is(type, "text/plain")) {
+        problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE,
+            "the body must be JSON, as application/json or text/plain");
+        return false;
+    }
+    if (!read_query(exchange, &state->params)) {
+        return false;
+    }
+    if (exchange->request.now_ms == 0) { /* Redis, whose clock gives the time, was never seen */
+        problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
+        return false;
+    }
+    struct segment_body *body = &state->body;
+    if (!read_body(exchange, call, body) || !read_token(exchange, body) ||
+        !read_site(exchange, state)) {
+        return false;
+    }
+    if (body->rejected > 0 && body->rejected == body->n_messages) {
+        count(&exchange->app->stats->rejected_invalid, body->rejected);
+        return refuse(
+            exchange, "message %zu: %s: %s", body->fault_index, body->fault_at, body->fault);
+    }
+    return true;
+}
+
+/* ---- the life of a request ---- */
+
+static void read_key(const struct http_exchange *exchange, struct segment_state *state)
+{
+    const struct access *access = exchange->access;
+    const struct segment_body *body = &state->body;
+    struct slice owner = {NULL, 0}; /* without tokens all keys lie in one space */
+    struct slice ids = {body->ids.p, body->ids.n};
+    if (access != NULL) {
+        owner = (struct slice){(const char *)access->hash, sizeof(access->hash)};
+    }
+    state->keyed = body->all_have_ids;
+    state->key.key = request_key_of_body(owner, HOW_SEGMENT, ids);
+    state->key.body = request_body_digest(HOW_SEGMENT, ids);
+}
+
+static void count_counted(const struct http_exchange *exchange, const struct segment_body *body)
+{
+    struct app_stats *stats = exchange->app->stats;
+    count(&stats->events_accepted, body->n);
+    count(&stats->rejected_invalid, body->rejected);
+    count(&stats->dropped_custom, body->uncounted);
+    count(&stats->dropped_robot, body->dropped_robots);
+    count(&stats->dropped_ignored, body->dropped_ignored);
+}
+
+/* Fill the job that writes the events.  The answer is there already.  HANDLER_REPLY: the guard has
+ * made another of it. */
+static enum handler_result write_events(struct http_exchange *exchange, struct segment_state *state)
+{
+    const struct segment_body *body = &state->body;
+    exchange->job.op = STORAGE_WRITE;
+    exchange->job.deadline_ms = exchange->request.deadline_ms;
+    state->key.answer = (struct slice){exchange->response.body, exchange->response.body_n};
+    exchange->job.u.write = (struct write_job){
+        .events = body->events, .n = body->n, .keyed = state->keyed ? &state->key : NULL};
+    return ingest_guard_admit(exchange, &state->guard, body->events, body->n) ? HANDLER_WAIT
+                                                                              : HANDLER_REPLY;
+}
+
+enum handler_result segment_start(struct http_exchange *exchange)
+{
+    enum segment_call call = segment_call_of(exchange->request.segment);
+    if (call == SEGMENT_UNKNOWN) {
+        problem_reply(&exchange->response, PROBLEM_NOT_FOUND, "no such path");
+        return HANDLER_REPLY;
+    }
+    struct segment_state *state = calloc(1, sizeof(*state));
+    if (state == NULL) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return HANDLER_REPLY;
+    }
+    exchange->state = state;
+    exchange->release = release;
+    if (!read_request(exchange, call, state)) {
+        return HANDLER_REPLY;
+    }
+    reply_success(exchange, &state->body);
+    if (exchange->response.status != 200) {
+        return HANDLER_REPLY;
+    }
+    if (state->body.n == 0) {
+        count_counted(exchange, &state->body);
+        return HANDLER_REPLY;
+    }
+    read_key(exchange, state);
+    /* A repeat gets its first answer, also where it is over the limit now. */
+    if (state->keyed && exchange->app->guard_by != GUARD_OFF) {
+        exchange->job.op = STORAGE_LOOK_KEY;
+        exchange->job.deadline_ms = exchange->request.deadline_ms;
+        exchange->job.u.look_key = &state->key;
+        return HANDLER_WAIT;
+    }
+    return write_events(exchange, state);
+}
+
+void segment_finish(struct http_exchange *exchange)
+{
+    struct segment_state *state = exchange->state;
+    bool looked = exchange->job.op == STORAGE_LOOK_KEY;
+    if (exchange->job.err == STORAGE_LIMITED) {
+        ingest_guard_refused(exchange);
+    } else if (exchange->job.err != STORAGE_OK) {
+        reply_failed(exchange);
+    } else if (state->keyed && state->key.outcome != (looked ? KEY_FREE : KEY_MINE)) {
+        reply_repeat(exchange, &state->key);
+    } else if (looked) {
+        exchange->again = write_events(exchange, state) == HANDLER_WAIT;
+    } else {
+        count_counted(exchange, &state->body);
+        ingest_guard_headers(exchange, &state->guard);
+    }
+}

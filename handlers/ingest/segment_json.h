@@ -1,0 +1,88 @@
+/* segment_json.h - the bodies of Segment's HTTP API, decoded and checked.
+ *
+ * Layer: handlers, pure (no I/O, no clock).  Thread-safe.
+ *
+ * A body is one message, or {"batch": [messages]}.  Like event_json.h this is one pass without a
+ * tree; strings are unescaped in place, so the events point into the body.  Of a message these
+ * members are looked at:
+ *
+ *     type                       in a batch: page, track, identify, alias, group, screen
+ *     properties.url             absolute: its path is the page
+ *     properties.path            the page, where there is no such url
+ *     event                      required of track
+ *     userId                     the user: a string or an integer
+ *     context.ip, .userAgent     whose address and agent
+ *     timestamp                  when; else the time of arrival
+ *     messageId                  what a repeat is known by
+ *
+ * A page is a page view.  All other types are valid, and nothing of them is counted.  A member that
+ * is null or "" is as one that is not there.  Of a member that is given twice the last one holds.
+ *
+ * Beside the messages a body may have `writeKey`: the SDKs for Node (from 2.0 on) and Python send
+ * their token there, and no Authorization.
+ *
+ * Source: Segment's documentation, "HTTP API Source" (read 2026-11-22), and what the official SDK
+ * for Node sends (npm @segment/analytics-node 1.3.0 and 2.2.1).
+ */
+#ifndef HANDLERS_INGEST_SEGMENT_JSON_H
+#define HANDLERS_INGEST_SEGMENT_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "handlers/ingest/event_rules.h"
+#include "storage/base/buffer.h"
+#include "storage/base/compiler.h"
+#include "storage/job/event.h"
+
+/* The last part of the path says what a body is. */
+enum segment_call {
+    SEGMENT_BATCH,
+    SEGMENT_PAGE,
+    SEGMENT_TRACK,
+    SEGMENT_IDENTIFY,
+    SEGMENT_ALIAS,
+    SEGMENT_GROUP,
+    SEGMENT_SCREEN,
+    SEGMENT_UNKNOWN,
+};
+
+/* The call that @name stands for, also as a message's type. */
+enum segment_call segment_call_of(struct slice name) MUST_CHECK;
+
+/* What became of a body.  Release with segment_body_release(). */
+struct segment_body {
+    struct event *events; /* n to be counted, in order; owned, their slices point into the body */
+    size_t n, capacity;
+    size_t n_messages;
+    size_t uncounted;      /* valid messages that are no page views */
+    size_t dropped_robots; /* page views that are not to be counted: see event_rules.h */
+    size_t dropped_ignored;
+    size_t rejected;        /* messages that break a rule */
+    size_t fault_index;     /* of the first of these, */
+    const char *fault_at;   /* the member at fault, as "context.ip", */
+    const char *fault;      /* and what is wrong; both static */
+    struct slice write_key; /* empty: none */
+    struct buffer ids;      /* the messageIds, a NUL behind each; owned */
+    bool all_have_ids;
+    /* Where and why, after SEGMENT_MALFORMED. */
+    size_t line, column; /* from 1; column counts bytes */
+    const char *detail;  /* static */
+};
+
+enum segment_result {
+    SEGMENT_OK,        /* also if messages were rejected */
+    SEGMENT_MALFORMED, /* no JSON, no object, or no array `batch` */
+    SEGMENT_TOO_MANY,  /* more than rules->max_events messages */
+    SEGMENT_NOMEM,
+};
+
+/* Decode @n bytes of @body, which are changed in place.  The events get no site: which one they are
+ * for may depend on the write key.  So rules->sites is not looked at.  @ret is overwritten; release
+ * it whatever the result. */
+enum segment_result segment_decode(char *body, size_t n, enum segment_call call,
+    const struct event_rules *rules, struct segment_body *ret) MUST_CHECK;
+
+void segment_body_release(struct segment_body *body);
+
+#endif

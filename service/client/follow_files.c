@@ -1,0 +1,415 @@
+#include "service/client/follow_files.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOOK_AGAIN_MS 1000
+#define MANY_BYTES    (256 * 1024)
+#define KEPT_FILES    (FOLLOW_FILES - 8)
+
+/* follow_files.said */
+enum said { SAID_ABSENT = 1, SAID_UNREADABLE = 2, SAID_DIRECTORY = 4 };
+
+static const struct follow_open not_open = {.fd = -1, .noticed_ms = -1};
+
+struct follow_files *follow_files_new(
+    const char *path, struct follow_state *state, struct import_report *report)
+{
+    struct follow_files *files = calloc(1, sizeof(*files));
+    if (files == NULL) {
+        return NULL;
+    }
+    files->path = path;
+    files->state = state;
+    files->report = report;
+    for (size_t i = 0; i < FOLLOW_FILES; i++) {
+        files->open[i] = not_open;
+    }
+    return files;
+}
+
+static void open_close(struct follow_open *open)
+{
+    if (open->fd >= 0) {
+        (void)close(open->fd);
+    }
+    open->fd = -1;
+}
+
+void follow_files_free(struct follow_files *files)
+{
+    if (files == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < FOLLOW_FILES; i++) {
+        open_close(&files->open[i]);
+    }
+    free(files);
+}
+
+static void say_once(struct follow_files *files, enum said what, const char *verb, int number)
+{
+    if ((files->said & what) == 0) {
+        import_report_say(files->report, "cannot %s %s: %s; trying again", verb,
+            what == SAID_DIRECTORY ? files->listing.directory : files->path, strerror(number));
+    }
+    files->said |= what;
+}
+
+/* ---- what is open ---- */
+
+/* Has the file the bytes that were read?  Its head is read again, and may be longer now. */
+static bool check_head(struct follow_file *file, int fd, int64_t size)
+{
+    char head[FOLLOW_HEAD];
+    ssize_t n = pread(fd, head, sizeof(head), 0);
+    struct slice bytes = {head, n > 0 ? (size_t)n : 0};
+    if (size < file->offset || !follow_head_fits(&file->head, bytes)) {
+        return false;
+    }
+    if (bytes.n > file->head.n) {
+        file->head = follow_head_of(bytes);
+    }
+    return true;
+}
+
+/* Look at one open file. */
+static void watch_file(struct follow_files *files, size_t index, int64_t now_ms)
+{
+    struct follow_file *file = &files->state->files[index];
+    struct follow_open *open = &files->open[index];
+    struct stat about;
+    if (fstat(open->fd, &about) != 0) {
+        return;
+    }
+    int64_t size = (int64_t)about.st_size;
+    int64_t mtime_ns = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
+    if (file->head.n == 0 && size > 0) {
+        files->is_unsure = true; /* it may have been truncated since it was seen empty */
+        return;
+    }
+    if (size != file->size || mtime_ns != open->mtime_ns) {
+        if (!check_head(file, open->fd, size)) {
+            open_close(open); /* truncated: the next look finds out what became of the rest */
+            return;
+        }
+        open->grew_ms = now_ms;
+        open->has_half_line = false;
+        file->size = size;
+        open->mtime_ns = mtime_ns;
+        if (!open->is_replaced) {
+            file->mtime_ns = mtime_ns; /* follow_plan.h: no later file was written before that */
+        }
+    }
+    if (size > file->offset && !open->has_half_line && open->noticed_ms < 0) {
+        open->noticed_ms = now_ms;
+        file->is_done = false;
+    }
+    bool rests = open->is_replaced && now_ms - open->grew_ms >= FOLLOW_REST_MS;
+    if (rests && size == file->offset && !file->is_done) {
+        file->is_done = files->is_changed = true;
+    }
+    if (file->is_done && about.st_nlink == 0) {
+        open_close(open); /* the disk gets its room back */
+    }
+}
+
+/* ---- what is missing ---- */
+
+static void say_packed(
+    struct follow_files *files, const struct follow_entry *entry, int64_t size, int64_t from)
+{
+    if (size < 0) {
+        import_report_say(files->report,
+            "missing: what %s%s has behind byte %" PRId64
+            ": it is compressed, and cannot be read to its end",
+            files->listing.directory, entry->name, from);
+    } else if (size > from) {
+        import_report_say(files->report,
+            "missing: %" PRId64 " bytes of %s%s, from byte %" PRId64
+            " on: only what is not compressed is followed; `zcat %s%s | tail -c +%" PRId64
+            " | tallyd import -` counts them",
+            size - from, files->listing.directory, entry->name, from, files->listing.directory,
+            entry->name, from + 1);
+    }
+}
+
+static void say_unread(struct follow_files *files, const struct follow_entry *entry)
+{
+    if (entry->kind == FOLLOW_UNREADABLE) {
+        import_report_say(files->report, "missing: %" PRId64 " bytes of %s%s: it may not be read",
+            entry->size, files->listing.directory, entry->name);
+    } else if (entry->kind == FOLLOW_GZIP) {
+        say_packed(files, entry, follow_entry_unpacked_size(&files->listing, entry), 0);
+    } else {
+        import_report_say(files->report,
+            "missing: all of %s%s, %" PRId64
+            " bytes as compressed: only what is not compressed is followed",
+            files->listing.directory, entry->name, entry->size);
+    }
+}
+
+void follow_files_give_up(struct follow_files *files, size_t index)
+{
+    struct follow_file *file = &files->state->files[index];
+    size_t packed = files->plan.packed[index];
+    int64_t least = file->size - file->offset;
+    if (packed != FOLLOW_NONE) {
+        const struct follow_entry *entry = &files->listing.entries[packed];
+        say_packed(files, entry, follow_entry_unpacked_size(&files->listing, entry), file->offset);
+    } else if (least > 0) {
+        import_report_say(files->report,
+            "missing: at least %" PRId64 " bytes of %s, from byte %" PRId64
+            " on: the file was deleted or truncated before they were read",
+            least, files->path, file->offset);
+    } else if (files->open[index].grew_ms == 0) { /* it was never open here */
+        import_report_say(files->report,
+            "a file of %s is not there any more: it was read up to byte %" PRId64
+            "; whether more was written is not known",
+            files->path, file->offset);
+    }
+    files->open[index].is_gone = false;
+    file->is_done = files->is_changed = true;
+    file->inode = 0; /* another file may get it */
+}
+
+/* ---- a look at the directory ---- */
+
+/* Open @entry for file @index.  False: not now. */
+static bool open_entry(struct follow_files *files, size_t index, size_t entry, int64_t now_ms)
+{
+    const struct follow_entry *found = &files->listing.entries[entry];
+    struct stat about;
+    int fd = follow_entry_open(&files->listing, found);
+    if (fd < 0) {
+        if (errno != ENOENT) {
+            say_once(files, SAID_UNREADABLE, "open", errno);
+        }
+        return false;
+    }
+    if (fstat(fd, &about) != 0 || (uint64_t)about.st_ino != found->inode) {
+        (void)close(fd); /* another file has taken the name meanwhile */
+        return false;
+    }
+    files->open[index] = (struct follow_open){.fd = fd, .noticed_ms = -1, .grew_ms = now_ms};
+    return true;
+}
+
+/* Find file @index, which is not open, where the plan says.  False: not now. */
+static bool find_file(struct follow_files *files, size_t index, int64_t now_ms)
+{
+    struct follow_file *file = &files->state->files[index];
+    size_t entry = files->plan.entries[index];
+    if (entry == FOLLOW_NONE) {
+        if (file->is_done || files->open[index].is_gone) {
+            return true;
+        }
+        if (!files->listing.is_complete && files->listing.n < FOLLOW_ENTRIES) {
+            return false;
+        }
+        files->open[index].is_gone = true;
+        if (!files->state->has_piece || files->state->piece.file != index) {
+            follow_files_give_up(files, index);
+        }
+        return true;
+    }
+    const struct follow_entry *found = &files->listing.entries[entry];
+    if (files->plan.is_copy[index]) {
+        file->inode = found->inode;
+        file->is_done = found->size <= file->offset;
+        files->is_changed = true;
+    }
+    return (file->is_done && found->size <= file->offset) ||
+           open_entry(files, index, entry, now_ms);
+}
+
+/* Remember @entry.  False: not now. */
+static bool add_file(struct follow_files *files, size_t entry, bool is_first, int64_t now_ms)
+{
+    const struct follow_entry *found = &files->listing.entries[entry];
+    size_t index = files->state->n;
+    if (index == FOLLOW_FILES) {
+        return false;
+    }
+    struct follow_file *file = &files->state->files[index];
+    files->open[index] = not_open;
+    *file = (struct follow_file){.inode = found->inode,
+        .head = follow_head_of((struct slice){found->head, found->head_n}),
+        .header = -1,
+        .mtime_ns = found->mtime_ns};
+    randombytes_buf(file->id.bytes, sizeof(file->id.bytes));
+    if (is_first && !found->is_log) {
+        file->offset = file->size = found->size;
+        file->is_done = true;
+    } else if (!open_entry(files, index, entry, now_ms)) {
+        return false;
+    }
+    files->state->n++;
+    files->is_changed = true;
+    return true;
+}
+
+static void add_files(struct follow_files *files, bool is_first, int64_t now_ms)
+{
+    const struct follow_plan *plan = &files->plan;
+    size_t first = is_first && plan->n_new > KEPT_FILES ? plan->n_new - KEPT_FILES : 0;
+    for (size_t i = first; i < plan->n_new; i++) {
+        if (!add_file(files, plan->new_entries[i], is_first, now_ms)) {
+            files->must_look = true;
+            return; /* the order is kept: what comes behind waits */
+        }
+    }
+}
+
+/* Can the log itself be read, now or later?  False: it was said why not. */
+static bool may_read(struct follow_files *files)
+{
+    const struct follow_entry *first = &files->listing.entries[0];
+    if (files->listing.n == 0 || !first->is_log || first->kind == FOLLOW_PLAIN) {
+        return true;
+    }
+    if (first->kind == FOLLOW_UNREADABLE) {
+        say_once(files, SAID_UNREADABLE, "open", EACCES);
+        files->must_look = true;
+        return true;
+    }
+    import_report_say(files->report, "cannot follow %s: it is compressed", files->path);
+    return false;
+}
+
+static bool look(struct follow_files *files, bool is_first, int64_t now_ms)
+{
+    char error[512];
+    if (!follow_list(files->path, files->state, &files->listing, error, sizeof(error))) {
+        import_report_say(files->report, "%s", error);
+        return false;
+    }
+    if (!files->listing.is_complete && files->listing.n < FOLLOW_ENTRIES) {
+        say_once(files, SAID_DIRECTORY, "read", EACCES);
+    }
+    if (!may_read(files)) {
+        return false;
+    }
+    follow_plan(files->state, is_first, &files->listing, &files->plan);
+    for (size_t i = 0; i < files->state->n; i++) {
+        if (files->plan.is_copy[i]) {
+            open_close(&files->open[i]);
+        }
+        if (files->open[i].fd >= 0) {
+            (void)check_head(&files->state->files[i], files->open[i].fd, INT64_MAX);
+        } else if (!find_file(files, i, now_ms)) {
+            files->must_look = true;
+        }
+    }
+    for (size_t i = 0; i < files->plan.n_unread; i++) {
+        const struct follow_entry *entry = &files->listing.entries[files->plan.unread[i]];
+        /* While nothing has taken its place, a file may still become readable.  Later, only files
+         * that this follower has read are compressed. */
+        if (entry->kind == FOLLOW_UNREADABLE ? files->plan.n_new > 0 : !files->has_looked) {
+            say_unread(files, entry);
+        }
+    }
+    add_files(files, is_first, now_ms);
+    return true;
+}
+
+/* The inode at the log's path; 0: there is nothing. */
+static uint64_t log_inode(struct follow_files *files)
+{
+    struct stat about;
+    if (stat(files->path, &about) == 0) {
+        return (uint64_t)about.st_ino;
+    }
+    if (errno != ENOENT) {
+        say_once(files, SAID_UNREADABLE, "open", errno);
+    } else if (files->state->n == 0 && (files->said & SAID_ABSENT) == 0) {
+        import_report_say(files->report, "%s is not there yet: waiting for it", files->path);
+        files->said |= SAID_ABSENT;
+    }
+    return 0;
+}
+
+bool follow_files_watch(struct follow_files *files, bool is_first, int64_t now_ms)
+{
+    const struct follow_state *state = files->state;
+    bool is_lost = false;
+    files->is_unsure = false;
+    uint64_t inode = log_inode(files);
+    for (size_t i = 0; i < state->n; i++) {
+        files->open[i].is_replaced = i + 1 < state->n || state->files[i].inode != inode;
+        if (files->open[i].fd >= 0) {
+            watch_file(files, i, now_ms);
+            is_lost = is_lost || (files->open[i].fd < 0 && !state->files[i].is_done);
+        }
+    }
+    bool is_replaced = state->n == 0 || state->files[state->n - 1].inode != inode;
+    bool is_news = !files->has_looked || is_lost || files->is_unsure ||
+                   (is_replaced && inode != files->looked_inode);
+    bool is_due = (is_replaced || files->must_look) && now_ms - files->looked_ms >= LOOK_AGAIN_MS;
+    if (!is_news && !is_due) {
+        return true;
+    }
+    files->must_look = false;
+    if (!look(files, is_first, now_ms)) {
+        return false;
+    }
+    files->has_looked = true;
+    files->looked_ms = now_ms;
+    files->looked_inode = inode;
+    return true;
+}
+
+/* ---- reading ---- */
+
+size_t follow_files_due(
+    const struct follow_files *files, int64_t now_ms, int64_t patience_ms, enum follow_end *ret_end)
+{
+    for (size_t i = 0; i < files->state->n; i++) {
+        const struct follow_file *file = &files->state->files[i];
+        const struct follow_open *open = &files->open[i];
+        if (open->fd < 0) {
+            continue;
+        }
+        bool rests = open->is_replaced && now_ms - open->grew_ms >= FOLLOW_REST_MS;
+        bool is_due = open->noticed_ms >= 0 && (now_ms - open->noticed_ms >= patience_ms ||
+                                                   file->size - file->offset >= MANY_BYTES);
+        if (is_due || (rests && open->has_half_line)) {
+            *ret_end = rests ? FOLLOW_END_LAST : FOLLOW_END_OPEN;
+            return i;
+        }
+    }
+    return FOLLOW_NONE;
+}
+
+void follow_files_read(struct follow_files *files, size_t index, const struct follow_cut *cut)
+{
+    struct follow_open *open = &files->open[index];
+    if (!cut->is_full) {
+        open->noticed_ms = -1;
+        open->has_half_line = cut->to < files->state->files[index].size;
+    }
+    files->is_changed = true;
+}
+
+bool follow_files_forget(struct follow_files *files)
+{
+    struct follow_state *state = files->state;
+    bool has_changed = false;
+    for (size_t i = 0; i < state->n && state->n > KEPT_FILES;) {
+        if (!state->files[i].is_done) {
+            i++;
+            continue;
+        }
+        open_close(&files->open[i]);
+        follow_state_remove(state, i);
+        memmove(&files->open[i], &files->open[i + 1], (state->n - i) * sizeof(files->open[0]));
+        files->open[state->n] = not_open;
+        files->is_changed = has_changed = true;
+    }
+    return has_changed;
+}

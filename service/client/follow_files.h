@@ -1,0 +1,69 @@
+/* follow_files.h - the files of a log that is followed: found, held open, and watched.
+ *
+ * Layer: service/client.  Blocking.  Not thread-safe.
+ *
+ * A file stays open while it may grow, whatever its name becomes: a writer goes on with a renamed
+ * file until it is told to open the log again.  follow_plan.h decides which files those are.
+ */
+#ifndef SERVICE_CLIENT_FOLLOW_FILES_H
+#define SERVICE_CLIENT_FOLLOW_FILES_H
+
+#include "service/client/follow_piece.h"
+#include "service/client/follow_plan.h"
+#include "service/client/import_report.h"
+#include "storage/base/compiler.h"
+
+/* A file that was replaced, and is silent for so long, will not grow any more. */
+#define FOLLOW_REST_MS 5000
+
+struct follow_files {
+    const char *path; /* borrowed, like the next two */
+    struct follow_state *state;
+    struct import_report *report;
+    bool is_changed; /* the state has news that are not saved */
+
+    /* Fields below are the module's own. */
+    struct follow_open {
+        int fd;             /* -1: not open */
+        bool is_gone;       /* what was not read of the file is not there any more */
+        bool is_replaced;   /* the log's path leads elsewhere */
+        bool has_half_line; /* the bytes from offset to the end are no whole line */
+        int64_t grew_ms;    /* when the file was last seen to be longer (monotonic) */
+        int64_t mtime_ns;   /* when it was last written */
+        int64_t noticed_ms; /* when bytes behind offset were first seen; -1: there are none */
+    } open[FOLLOW_FILES];
+    bool is_unsure; /* a file that was seen only empty has grown */
+    bool must_look; /* something was not as it should be at the last look */
+    bool has_looked;
+    uint64_t looked_inode; /* of the log then; 0: there was none */
+    int64_t looked_ms;
+    unsigned said; /* what need not be said again */
+    struct follow_listing listing;
+    struct follow_plan plan;
+};
+
+/* NULL: out of memory.  The state's files are opened by the first follow_files_watch(). */
+struct follow_files *follow_files_new(
+    const char *path, struct follow_state *state, struct import_report *report) MUST_CHECK;
+void follow_files_free(struct follow_files *files); /* NULL is fine */
+
+/* Look for growth and rotation.  @is_first: nothing was ever remembered.  What is missing is said,
+ * but for a file that has the state's piece: its `is_gone` is set, and follow_files_give_up() is to
+ * follow.  False: it was said why the path can never be followed. */
+bool follow_files_watch(struct follow_files *files, bool is_first, int64_t now_ms) MUST_CHECK;
+
+/* The first file that has bytes to be read now.  They are if they have waited for @patience_ms, or
+ * are many.  *ret_end says how its end is to be taken.  FOLLOW_NONE: there is none. */
+size_t follow_files_due(const struct follow_files *files, int64_t now_ms, int64_t patience_ms,
+    enum follow_end *ret_end) MUST_CHECK;
+
+/* File @index was read up to @cut's end, which has become its offset. */
+void follow_files_read(struct follow_files *files, size_t index, const struct follow_cut *cut);
+
+/* Forget files that are done, the oldest first, if there are many.  True: indices have changed. */
+bool follow_files_forget(struct follow_files *files);
+
+/* File @index is gone, and the state has no piece of it any more: say what is missing. */
+void follow_files_give_up(struct follow_files *files, size_t index);
+
+#endif

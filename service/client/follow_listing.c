@@ -1,0 +1,227 @@
+#include "service/client/follow_listing.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+_Static_assert(PATH_MAX == 4096, "struct follow_listing has room for a path");
+
+#define INFLATE_BYTES 65536
+
+/* The length of what a rotation puts into a name, at the beginning of @text: ".1", "-20261122",
+ * ".2026-11-22_10:00".  0: something else stands there. */
+static size_t mark_length(const char *text)
+{
+    size_t n = strspn(text, "0123456789.-_:TZ");
+    bool has_digit = false;
+    for (size_t i = 0; i < n; i++) {
+        has_digit = has_digit || isdigit((unsigned char)text[i]);
+    }
+    if (n == 0 || !has_digit || strchr(".-_", text[0]) == NULL) {
+        return 0;
+    }
+    /* The last '.' belongs to what follows. */
+    return text[n] != '\0' && text[n - 1] == '.' ? n - 1 : n;
+}
+
+static bool is_packed_suffix(const char *text)
+{
+    static const char *const suffixes[] = {"", ".gz", ".zst", ".xz", ".bz2", ".lz4"};
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        if (strcmp(text, suffixes[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool follow_is_rotated_name(const char *base, const char *name)
+{
+    size_t n = strlen(base);
+    if (strncmp(name, base, n) == 0) {
+        size_t mark = mark_length(name + n);
+        if (strcmp(name + n, ".old") == 0 || (mark > 0 && is_packed_suffix(name + n + mark))) {
+            return true;
+        }
+    }
+    const char *extension = strrchr(base, '.');
+    if (extension == NULL || extension == base) {
+        return false;
+    }
+    size_t stem = (size_t)(extension - base), mark;
+    if (strncmp(name, base, stem) != 0 || (mark = mark_length(name + stem)) == 0) {
+        return false;
+    }
+    const char *rest = name + stem + mark;
+    size_t m = strlen(extension);
+    return strncmp(rest, extension, m) == 0 && is_packed_suffix(rest + m);
+}
+
+static enum follow_kind kind_of(const char *head, size_t n)
+{
+    static const struct {
+        const char *magic;
+        size_t n;
+        enum follow_kind kind;
+    } kinds[] = {
+        {"\x1f\x8b", 2, FOLLOW_GZIP}, {"\x28\xb5\x2f\xfd", 4, FOLLOW_PACKED}, /* zstd */
+        {"\xfd\x37zXZ", 5, FOLLOW_PACKED}, {"BZh", 3, FOLLOW_PACKED},
+        {"\x04\x22\x4d\x18", 4, FOLLOW_PACKED}, /* lz4 */
+    };
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (n >= kinds[i].n && memcmp(head, kinds[i].magic, kinds[i].n) == 0) {
+            return kinds[i].kind;
+        }
+    }
+    return FOLLOW_PLAIN;
+}
+
+/* Put the decompressed head of @fd, which is closed, into @entry. */
+static void read_gzip_head(int fd, struct follow_entry *entry)
+{
+    gzFile file = gzdopen(fd, "rb");
+    if (file == NULL) {
+        (void)close(fd);
+        entry->head_n = 0;
+        return;
+    }
+    int n = gzread(file, entry->head, sizeof(entry->head));
+    entry->head_n = n > 0 ? (size_t)n : 0;
+    (void)gzclose_r(file);
+}
+
+int follow_entry_open(const struct follow_listing *listing, const struct follow_entry *entry)
+{
+    char path[PATH_MAX + 256];
+    (void)snprintf(path, sizeof(path), "%s%s", listing->directory, entry->name);
+    /* Not to wait for a writer, should a pipe have taken the file's place. */
+    return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+int64_t follow_entry_unpacked_size(
+    const struct follow_listing *listing, const struct follow_entry *entry)
+{
+    int fd = follow_entry_open(listing, entry);
+    gzFile file = fd < 0 ? NULL : gzdopen(fd, "rb");
+    if (file == NULL) {
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return -1;
+    }
+    char bytes[INFLATE_BYTES];
+    int64_t size = 0;
+    int n;
+    while ((n = gzread(file, bytes, sizeof(bytes))) > 0) {
+        size += n;
+    }
+    int code = Z_OK;
+    (void)gzerror(file, &code);
+    (void)gzclose_r(file);
+    return n < 0 || (code != Z_OK && code != Z_STREAM_END) ? -1 : size;
+}
+
+/* Fill @entry, whose name is set.  False: there is no such file, or no regular one. */
+static bool look_at(const struct follow_listing *listing, struct follow_entry *entry)
+{
+    char path[PATH_MAX + 256];
+    struct stat about;
+    (void)snprintf(path, sizeof(path), "%s%s", listing->directory, entry->name);
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) {
+        return false;
+    }
+    entry->inode = (uint64_t)about.st_ino;
+    entry->size = (int64_t)about.st_size;
+    entry->mtime_ns = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : pread(fd, entry->head, sizeof(entry->head), 0);
+    entry->head_n = n > 0 ? (size_t)n : 0;
+    entry->kind = n < 0 ? FOLLOW_UNREADABLE : kind_of(entry->head, entry->head_n);
+    if (entry->kind == FOLLOW_GZIP) {
+        read_gzip_head(fd, entry);
+    } else if (fd >= 0) {
+        (void)close(fd);
+    }
+    return true;
+}
+
+static bool knows_inode(const struct follow_state *state, uint64_t inode)
+{
+    for (size_t i = 0; i < state->n; i++) {
+        if (state->files[i].inode == inode) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add(struct follow_listing *listing, const char *name, bool is_log, bool is_rotated)
+{
+    if (listing->n == FOLLOW_ENTRIES) {
+        listing->is_complete = false;
+        return;
+    }
+    struct follow_entry *entry = &listing->entries[listing->n];
+    *entry = (struct follow_entry){.is_log = is_log, .has_rotated_name = is_rotated};
+    (void)snprintf(entry->name, sizeof(entry->name), "%s", name);
+    /* The log may have a second name. */
+    if (look_at(listing, entry) && (listing->n == 0 || !listing->entries[0].is_log ||
+                                       listing->entries[0].inode != entry->inode)) {
+        listing->n++;
+    }
+}
+
+/* Can @path be followed, now or when it comes to be? */
+static bool may_follow(const char *path, char *ret_error, size_t error_n)
+{
+    struct stat about;
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
+        (void)snprintf(ret_error, error_n, "cannot follow %s: %s", path,
+            S_ISDIR(about.st_mode) ? "is a directory" : "is no regular file");
+        return false;
+    }
+    return true;
+}
+
+bool follow_list(const char *path, const struct follow_state *state, struct follow_listing *ret,
+    char *ret_error, size_t error_n)
+{
+    char real[PATH_MAX];
+    if (!may_follow(path, ret_error, error_n)) {
+        return false;
+    }
+    if (realpath(path, real) == NULL) {
+        (void)snprintf(real, sizeof(real), "%s", path);
+    }
+    const char *given = strrchr(path, '/'), *slash = strrchr(real, '/');
+    const char *name = slash == NULL ? real : slash + 1;
+    const char *base = given == NULL ? path : given + 1;
+    ret->n = 0;
+    ret->is_complete = true;
+    (void)snprintf(ret->directory, sizeof(ret->directory), "%.*s",
+        slash == NULL ? 2 : (int)(slash - real) + 1, slash == NULL ? "./" : real);
+    add(ret, name, true, false);
+    DIR *directory = opendir(ret->directory);
+    if (directory == NULL) {
+        ret->is_complete = false;
+        return true;
+    }
+    for (const struct dirent *found = readdir(directory); found != NULL;
+         found = readdir(directory)) {
+        bool is_rotated = follow_is_rotated_name(base, found->d_name) ||
+                          follow_is_rotated_name(name, found->d_name);
+        if (strcmp(found->d_name, name) != 0 &&
+            (is_rotated || knows_inode(state, (uint64_t)found->d_ino))) {
+            add(ret, found->d_name, false, is_rotated);
+        }
+    }
+    (void)closedir(directory);
+    return true;
+}

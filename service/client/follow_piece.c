@@ -1,0 +1,160 @@
+#include "service/client/follow_piece.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "service/client/line_reader.h"
+
+#define BUFFER_BYTES (4 * LINE_READER_MAX)
+
+struct follow_reader {
+    char buffer[BUFFER_BYTES];
+};
+
+/* One call of follow_read(). */
+struct reading {
+    struct import_lines *lines;
+    struct follow_cut *cut;
+    char *buffer;
+    size_t start, end; /* of the bytes in the buffer that are not dealt with; start is at cut->to */
+};
+
+struct follow_reader *follow_reader_new(void)
+{
+    return calloc(1, sizeof(struct follow_reader));
+}
+
+void follow_reader_free(struct follow_reader *reader)
+{
+    free(reader);
+}
+
+static bool reading_is_full(const struct reading *reading)
+{
+    return import_batch_full(reading->lines->batch) ||
+           reading->cut->to - reading->cut->from >= FOLLOW_PIECE_BYTES;
+}
+
+static void reading_pass(struct reading *reading, size_t n)
+{
+    reading->start += n;
+    reading->cut->to += (int64_t)n;
+}
+
+/* Is @line the header of a W3C log? */
+static bool names_fields(struct slice line)
+{
+    static const char fields[] = "#Fields:";
+    return line.n >= sizeof(fields) - 1 && memcmp(line.p, fields, sizeof(fields) - 1) == 0;
+}
+
+void follow_read_header(int fd, const struct follow_file *file, struct import_lines *lines)
+{
+    char text[LINE_READER_MAX];
+    ssize_t n = file->header < 0 ? 0 : pread(fd, text, sizeof(text), (off_t)file->header);
+    const char *newline = n > 0 ? memchr(text, '\n', (size_t)n) : NULL;
+    if (newline != NULL) {
+        size_t length = (size_t)(newline - text);
+        struct slice line = {text, length > 0 && newline[-1] == '\r' ? length - 1 : length};
+        struct log_line ignored;
+        const char *detail;
+        enum log_result result = log_parser_read(&lines->parser, line, &ignored, &detail);
+        (void)result; /* the line was judged when it was read first */
+    }
+}
+
+/* Take the line of @n bytes at start, behind which the next begins after @ending bytes. */
+static void reading_take(struct reading *reading, size_t n, size_t ending)
+{
+    struct follow_cut *cut = reading->cut;
+    struct slice line = {reading->buffer + reading->start, n};
+    size_t before = import_batch_count(reading->lines->batch);
+    int64_t at = cut->to;
+    reading_pass(reading, n + ending);
+    cut->lines++;
+    if (line.n > 0 && line.p[line.n - 1] == '\r') {
+        line.n--;
+    }
+    if (cut->in_long_line || line.n > LINE_READER_MAX) {
+        cut->in_long_line = false;
+        import_report_malformed(reading->lines->report, cut->lines, "longer than 64 KiB");
+        return;
+    }
+    if (at == 0 && line.n >= 3 && memcmp(line.p, "\xef\xbb\xbf", 3) == 0) {
+        line.p += 3; /* a byte order mark */
+        line.n -= 3;
+    }
+    if (names_fields(line)) {
+        cut->header = at;
+    }
+    import_lines_take(reading->lines, line, cut->lines);
+    if (import_batch_count(reading->lines->batch) > before) {
+        cut->ends[before] = cut->to;
+        cut->end_lines[before] = cut->lines;
+    }
+}
+
+/* Deal with the lines in the buffer, as long as the piece is not full. */
+static void reading_take_lines(struct reading *reading)
+{
+    while (reading->start < reading->end && !reading_is_full(reading)) {
+        if (reading->buffer[reading->start] == '\0' && !reading->cut->in_long_line) {
+            reading_pass(reading, 1);
+            continue;
+        }
+        const char *from = reading->buffer + reading->start;
+        size_t left = reading->end - reading->start;
+        const char *newline = memchr(from, '\n', left);
+        if (newline != NULL) {
+            reading_take(reading, (size_t)(newline - from), 1);
+        } else if (reading->cut->in_long_line || left > LINE_READER_MAX + 1) {
+            reading->cut->in_long_line = true;
+            reading_pass(reading, left);
+        } else {
+            return;
+        }
+    }
+}
+
+/* Read what follows the bytes in the buffer, up to @limit.  0: the end; -1: errno says why. */
+static ssize_t reading_fill(struct reading *reading, int fd, int64_t limit)
+{
+    if (reading->start > 0) {
+        memmove(reading->buffer, reading->buffer + reading->start, reading->end - reading->start);
+        reading->end -= reading->start;
+        reading->start = 0;
+    }
+    int64_t at = reading->cut->to + (int64_t)reading->end;
+    size_t room = BUFFER_BYTES - reading->end;
+    if (limit - at < (int64_t)room) {
+        room = limit > at ? (size_t)(limit - at) : 0;
+    }
+    ssize_t n;
+    do {
+        n = pread(fd, reading->buffer + reading->end, room, (off_t)at);
+    } while (n < 0 && errno == EINTR);
+    reading->end += n > 0 ? (size_t)n : 0;
+    return n;
+}
+
+bool follow_read(struct follow_reader *reader, int fd, const struct follow_file *file,
+    int64_t limit, enum follow_end end, struct import_lines *lines, struct follow_cut *ret)
+{
+    struct reading reading = {.lines = lines, .cut = ret, .buffer = reader->buffer};
+    ret->from = ret->to = file->offset;
+    ret->lines = file->lines;
+    ret->header = file->header;
+    ret->in_long_line = file->in_long_line;
+    ssize_t n = 1;
+    while (n > 0 && !reading_is_full(&reading)) {
+        n = reading_fill(&reading, fd, limit);
+        reading_take_lines(&reading);
+    }
+    ret->is_full = reading_is_full(&reading) || ret->to == limit;
+    if (n == 0 && end == FOLLOW_END_LAST && !ret->is_full &&
+        (reading.start < reading.end || ret->in_long_line)) {
+        reading_take(&reading, reading.end - reading.start, 0);
+    }
+    return n >= 0;
+}

@@ -1,0 +1,55 @@
+/* follow_piece.h - the next bytes of a log, cut behind a line, as a batch of events.
+ *
+ * Layer: service/client.  Not thread-safe.  Memory is bounded whatever the log holds.
+ *
+ * A piece ends behind its last whole line: where the file ends, where the batch is full, or after
+ * FOLLOW_PIECE_BYTES.  A line that is still being written stays for the next piece.  Lines longer
+ * than LINE_READER_MAX are passed over, and a piece may end within one, so that no line has to be
+ * read twice.  NUL bytes at the beginning of a line are passed over, too: a log that is truncated
+ * under a writer without O_APPEND begins with a hole.
+ *
+ * The same bytes make the same piece again.
+ */
+#ifndef SERVICE_CLIENT_FOLLOW_PIECE_H
+#define SERVICE_CLIENT_FOLLOW_PIECE_H
+
+#include "service/client/follow_state.h"
+#include "service/client/import_lines.h"
+#include "storage/base/compiler.h"
+
+#define FOLLOW_PIECE_BYTES (4 * 1024 * 1024)
+
+/* How the end of a file is taken. */
+enum follow_end {
+    FOLLOW_END_OPEN, /* more may be written: a line without its end waits */
+    FOLLOW_END_LAST, /* nothing more is written: the last line needs no end */
+};
+
+struct follow_cut {
+    int64_t from, to;                        /* in the file; equal if there was no whole line */
+    uint64_t lines;                          /* before to */
+    int64_t header;                          /* as in struct follow_file, before to */
+    bool in_long_line;                       /* to is inside a line that is too long */
+    bool is_full;                            /* the file did not end the piece: there may be more */
+    int64_t ends[IMPORT_BATCH_EVENTS];       /* behind the line of each event of the batch */
+    uint64_t end_lines[IMPORT_BATCH_EVENTS]; /* lines before these places */
+};
+
+struct follow_reader;
+
+/* NULL: out of memory. */
+struct follow_reader *follow_reader_new(void) MUST_CHECK;
+void follow_reader_free(struct follow_reader *reader); /* NULL is fine */
+
+/* Tell the parser of @lines which fields the lines of @file have, if a line before its offset said
+ * so. */
+void follow_read_header(int fd, const struct follow_file *file, struct import_lines *lines);
+
+/* Read @file, open as @fd, from its offset on, up to @limit at most.  Events go to the batch of
+ * @lines, which is empty before.  False: the file could not be read, and errno says why; lines
+ * before the fault were taken, and *ret is written. */
+bool follow_read(struct follow_reader *reader, int fd, const struct follow_file *file,
+    int64_t limit, enum follow_end end, struct import_lines *lines,
+    struct follow_cut *ret) MUST_CHECK;
+
+#endif

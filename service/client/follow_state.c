@@ -1,0 +1,171 @@
+#include "service/client/follow_state.h"
+
+#include <jansson.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#define VERSION 1
+
+struct follow_head follow_head_of(struct slice bytes)
+{
+    struct follow_head head = {.n = bytes.n < FOLLOW_HEAD ? bytes.n : FOLLOW_HEAD};
+    /* Fails only for sizes out of range, and these are constants. */
+    (void)crypto_generichash(
+        head.digest, sizeof(head.digest), (const unsigned char *)bytes.p, head.n, NULL, 0);
+    return head;
+}
+
+bool follow_head_fits(const struct follow_head *head, struct slice bytes)
+{
+    if (bytes.n < head->n) {
+        return false;
+    }
+    struct follow_head other = follow_head_of((struct slice){bytes.p, head->n});
+    return memcmp(other.digest, head->digest, sizeof(other.digest)) == 0;
+}
+
+void follow_state_remove(struct follow_state *state, size_t index)
+{
+    state->n--;
+    memmove(&state->files[index], &state->files[index + 1],
+        (state->n - index) * sizeof(state->files[0]));
+    if (state->has_piece && state->piece.file > index) {
+        state->piece.file--;
+    }
+}
+
+static json_t *hex(const uint8_t *bytes, size_t n)
+{
+    char text[2 * sizeof(struct import_file_id) + 1];
+    return json_string(sodium_bin2hex(text, sizeof(text), bytes, n));
+}
+
+static json_t *print_file(const struct follow_file *file)
+{
+    return json_pack("{so,ss,sI,sI,so,sI,sI,sI,sI,sI,sb,sb}", "id",
+        hex(file->id.bytes, sizeof(file->id.bytes)), "format", file->format, "inode",
+        (json_int_t)file->inode, "head_bytes", (json_int_t)file->head.n, "head",
+        hex(file->head.digest, sizeof(file->head.digest)), "offset", (json_int_t)file->offset,
+        "lines", (json_int_t)file->lines, "header", (json_int_t)file->header, "size",
+        (json_int_t)file->size, "mtime_ns", (json_int_t)file->mtime_ns, "in_long_line",
+        (int)file->in_long_line, "done", (int)file->is_done);
+}
+
+size_t follow_state_print(const struct follow_state *state, char ret[FOLLOW_STATE_BYTES])
+{
+    json_t *files = json_array();
+    for (size_t i = 0; i < state->n; i++) {
+        if (json_array_append_new(files, print_file(&state->files[i])) != 0) {
+            json_decref(files);
+            return 0;
+        }
+    }
+    json_t *all = json_pack("{si,so}", "version", VERSION, "files", files);
+    if (all != NULL && state->has_piece) {
+        json_t *piece = json_pack("{sI,sI,sI,sb}", "file", (json_int_t)state->piece.file, "to",
+            (json_int_t)state->piece.to, "sent_at", (json_int_t)state->piece.sent_at_s, "last",
+            (int)state->piece.is_last);
+        if (json_object_set_new(all, "piece", piece) != 0) {
+            json_decref(all);
+            return 0;
+        }
+    }
+    size_t n = json_dumpb(all, ret, FOLLOW_STATE_BYTES - 1, JSON_COMPACT);
+    json_decref(all);
+    if (n >= FOLLOW_STATE_BYTES) {
+        return 0;
+    }
+    ret[n] = '\0';
+    return n;
+}
+
+static bool read_hex(const json_t *value, uint8_t *ret, size_t n)
+{
+    const char *text = json_string_value(value);
+    size_t written = 0;
+    return text != NULL && strlen(text) == 2 * n &&
+           sodium_hex2bin(ret, n, text, 2 * n, NULL, &written, NULL) == 0 && written == n;
+}
+
+/* A number that is not negative. */
+static bool read_number(const json_t *object, const char *name, int64_t *ret)
+{
+    const json_t *value = json_object_get(object, name);
+    *ret = json_integer_value(value);
+    return json_is_integer(value) && *ret >= 0;
+}
+
+static bool parse_file(const json_t *object, struct follow_file *ret)
+{
+    int64_t inode, head_n, lines;
+    const json_t *in_long_line = json_object_get(object, "in_long_line");
+    const json_t *done = json_object_get(object, "done");
+    if (!read_hex(json_object_get(object, "id"), ret->id.bytes, sizeof(ret->id.bytes)) ||
+        !read_hex(json_object_get(object, "head"), ret->head.digest, sizeof(ret->head.digest)) ||
+        !read_number(object, "inode", &inode) || !read_number(object, "head_bytes", &head_n) ||
+        !read_number(object, "offset", &ret->offset) || !read_number(object, "lines", &lines) ||
+        !read_number(object, "size", &ret->size) ||
+        !read_number(object, "mtime_ns", &ret->mtime_ns) || !json_is_boolean(in_long_line) ||
+        !json_is_boolean(done)) {
+        return false;
+    }
+    ret->inode = (uint64_t)inode;
+    ret->head.n = (size_t)head_n;
+    ret->lines = (uint64_t)lines;
+    ret->in_long_line = json_is_true(in_long_line);
+    ret->is_done = json_is_true(done);
+    const char *format = json_string_value(json_object_get(object, "format"));
+    if (format == NULL || strlen(format) >= sizeof(ret->format)) {
+        return false;
+    }
+    (void)snprintf(ret->format, sizeof(ret->format), "%s", format);
+    const json_t *header = json_object_get(object, "header");
+    ret->header = json_integer_value(header);
+    return head_n <= FOLLOW_HEAD && json_is_integer(header) && ret->header >= -1 &&
+           ret->header < INT64_MAX;
+}
+
+static bool parse_piece(const json_t *object, struct follow_state *ret)
+{
+    int64_t file;
+    const json_t *last = json_object_get(object, "last");
+    if (!json_is_boolean(last) || !read_number(object, "file", &file) ||
+        !read_number(object, "to", &ret->piece.to) ||
+        !read_number(object, "sent_at", &ret->piece.sent_at_s) || file >= (int64_t)ret->n) {
+        return false;
+    }
+    ret->piece.file = (size_t)file;
+    ret->piece.is_last = json_is_true(last);
+    ret->has_piece = true;
+    return ret->piece.to > ret->files[file].offset;
+}
+
+static bool parse_all(const json_t *all, struct follow_state *ret)
+{
+    const json_t *version = json_object_get(all, "version");
+    const json_t *files = json_object_get(all, "files"), *piece = json_object_get(all, "piece");
+    if (!json_is_integer(version) || json_integer_value(version) != VERSION ||
+        !json_is_array(files) || json_array_size(files) > FOLLOW_FILES) {
+        return false;
+    }
+    ret->n = json_array_size(files);
+    for (size_t i = 0; i < ret->n; i++) {
+        if (!parse_file(json_array_get(files, i), &ret->files[i])) {
+            return false;
+        }
+    }
+    return piece == NULL || parse_piece(piece, ret);
+}
+
+bool follow_state_parse(struct slice text, struct follow_state *ret)
+{
+    struct follow_state state = {0};
+    json_t *all = json_loadb(text.p, text.n, 0, NULL);
+    bool is_state = parse_all(all, &state);
+    json_decref(all);
+    if (is_state) {
+        *ret = state;
+    }
+    return is_state;
+}

@@ -1,0 +1,76 @@
+/* follow_state.h - how far `tallyd import --follow` has come in each file of a log, as text.
+ *
+ * Layer: service/client, pure.  Thread-safe.
+ *
+ * A log that rotates is a row of files: one that is written, and older ones with other names.  A
+ * file is known by its inode and a digest of its first bytes, because inodes are used again.  The
+ * name of a file says nothing: a rotation changes it.
+ *
+ * The text is JSON.  follow_store.h says when it is written.
+ */
+#ifndef SERVICE_CLIENT_FOLLOW_STATE_H
+#define SERVICE_CLIENT_FOLLOW_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "service/client/import_key.h"
+#include "storage/base/compiler.h"
+#include "storage/base/slice.h"
+
+#define FOLLOW_FILES       64   /* files of one log that are remembered */
+#define FOLLOW_HEAD        1024 /* bytes at a file's beginning that tell it from others */
+#define FOLLOW_STATE_BYTES (32 * 1024)
+
+/* The first @n bytes of a file. */
+struct follow_head {
+    size_t n; /* up to FOLLOW_HEAD */
+    uint8_t digest[16];
+};
+
+struct follow_file {
+    struct import_file_id id; /* made when the file was first seen: its pieces' keys have it */
+    char format[16]; /* that its lines have, as a value of --format; empty: not known yet */
+    uint64_t inode;
+    struct follow_head head; /* of bytes that were seen: they may be behind offset */
+    int64_t offset;          /* what is before is dealt with */
+    uint64_t lines;          /* before offset */
+    int64_t header;    /* before offset: the last line that names the fields (W3C); -1: none */
+    int64_t size;      /* when the file was last looked at */
+    int64_t mtime_ns;  /* when it was last written, seen while it was the log itself */
+    bool in_long_line; /* the line at offset began earlier, and is too long to be read */
+    bool is_done;      /* another file has taken its place, and nothing more was written */
+};
+
+struct follow_state {
+    size_t n;
+    struct follow_file files[FOLLOW_FILES]; /* the oldest first */
+
+    /* Bytes that are being sent, from their file's offset on. */
+    bool has_piece;
+    struct follow_piece {
+        size_t file; /* its place in files[] */
+        int64_t to;
+        bool is_last; /* its last line has no line end */
+        /* When the server may first have had the piece, in UTC; 0: it never had. */
+        int64_t sent_at_s;
+    } piece;
+};
+
+/* The digest of the first bytes of @bytes, at most FOLLOW_HEAD. */
+struct follow_head follow_head_of(struct slice bytes);
+
+/* Does a file that begins with @bytes have @head? */
+bool follow_head_fits(const struct follow_head *head, struct slice bytes);
+
+/* Forget file @index.  The piece may not be that file's. */
+void follow_state_remove(struct follow_state *state, size_t index);
+
+/* Write @state as text with a NUL.  Returns the text's length, 0 if memory is short. */
+size_t follow_state_print(
+    const struct follow_state *state, char ret[FOLLOW_STATE_BYTES]) MUST_CHECK;
+
+/* Read what follow_state_print() wrote.  False: @text is something else. */
+bool follow_state_parse(struct slice text, struct follow_state *ret) MUST_CHECK;
+
+#endif

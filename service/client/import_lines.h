@@ -1,0 +1,43 @@
+/* import_lines.h - make events of a file's lines, and account for what became of them.
+ *
+ * Layer: service/client, no I/O but what import_report.h prints.  Not thread-safe.
+ *
+ * `tallyd import` and its --follow read their files in different ways.  What a line is, they both
+ * ask here.  So the same bytes give the same events in both.
+ */
+#ifndef SERVICE_CLIENT_IMPORT_LINES_H
+#define SERVICE_CLIENT_IMPORT_LINES_H
+
+#include <stdint.h>
+
+#include "service/client/import_batch.h"
+#include "service/client/import_options.h"
+#include "service/client/import_report.h"
+#include "service/client/import_upload.h"
+#include "service/formats/log_format.h"
+
+struct import_lines {
+    const struct import_options *options; /* borrowed, like the next two */
+    struct import_batch *batch;
+    struct import_report *report;
+    struct log_parser parser;
+    int64_t oldest_s[IMPORT_LEVELS]; /* the level keeps nothing older */
+    uint64_t without_host;           /* page views whose log line names no host, for the site */
+};
+
+/* Lines go to @batch, and are counted in @report.  All arguments outlive @ret. */
+void import_lines_init(struct import_lines *ret, const struct import_options *options,
+    struct import_batch *batch, struct import_report *report);
+
+/* Take line @number of the file, @text without its line end.  At most one event is added to the
+ * batch, which must not be full. */
+void import_lines_take(struct import_lines *lines, struct slice text, uint64_t number);
+
+/* Count what the server said about events [@first, @first + @count) of the batch. */
+void import_lines_answered(struct import_lines *lines, size_t first, size_t count,
+    const struct import_upload_answer *answer);
+
+/* All lines were taken: say what there is to say about all of them. */
+void import_lines_finish(const struct import_lines *lines);
+
+#endif

@@ -1,0 +1,426 @@
+#include "storage/core/dispatcher.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/base/clock.h"
+#include "storage/base/index.h"
+#include "storage/cluster/redirect.h"
+#include "storage/cluster/topology.h"
+#include "storage/redis/resp.h"
+
+#define CONNECT_MS    1000
+#define PAUSE_MIN_MS  20
+#define PAUSE_MAX_MS  200
+#define REDIRECTS_MAX 5 /* without a pause: epochs may be settling */
+#define BYTES_KEPT    ((size_t)256 * 1024)
+
+struct dispatcher_group {
+    unsigned partition;
+    enum dispatcher_kind kind;
+    size_t at, n_bytes; /* in dispatcher->bytes */
+    size_t n_replies, n_taken;
+    struct dispatcher_link *link; /* it was sent there; NULL: not yet */
+};
+
+/* A connection.  To each server there is one for groups in order, and one for those that are
+ * waited for at once. */
+struct dispatcher_link {
+    struct dispatcher_link *next;
+    bool is_aside;
+    bool is_spent; /* nothing new goes there: its scripts are gone */
+    struct session session;
+    size_t n_awaited; /* replies to groups that are still of interest */
+    size_t n_skipped; /* replies that come before those, and are of none */
+    struct buffer out;
+};
+
+/* ---- life ---- */
+
+void dispatcher_init(
+    struct dispatcher *d, struct core *core, const struct redis_look *look, int64_t silence_ms)
+{
+    *d = (struct dispatcher){.core = core, .look = *look, .silence_ms = silence_ms};
+}
+
+void dispatcher_release(struct dispatcher *d)
+{
+    while (d->links != NULL) {
+        struct dispatcher_link *link = d->links;
+        d->links = link->next;
+        session_close(&link->session);
+        buffer_release(&link->out);
+        free(link);
+    }
+    free(d->groups);
+    buffer_release(&d->bytes);
+    *d = (struct dispatcher){.core = NULL};
+}
+
+/* ---- links ---- */
+
+static struct dispatcher_link *find_link(
+    struct dispatcher *d, const struct redis_address *address, bool is_aside)
+{
+    for (struct dispatcher_link *link = d->links; link != NULL; link = link->next) {
+        if (link->is_aside == is_aside &&
+            redis_address_equal(&link->session.server.node.address, address)) {
+            return link;
+        }
+    }
+    return NULL;
+}
+
+static struct dispatcher_link *add_link(struct dispatcher *d, bool is_aside)
+{
+    struct dispatcher_link *link = calloc(1, sizeof(*link));
+    if (link != NULL) {
+        link->next = d->links;
+        link->is_aside = is_aside;
+        link->session.look = d->look;
+        link->session.server.is_named = true;
+        d->links = link;
+    }
+    return link;
+}
+
+/* Close it; what was asked over it is not answered any more. */
+static void leave_link(struct dispatcher_link *link)
+{
+    session_lost(&link->session);
+    link->n_awaited = link->n_skipped = 0;
+    link->is_spent = false;
+    buffer_clear(&link->out, BYTES_KEPT);
+}
+
+/* A link to @node that stands.  NULL: it cannot be had; or what is asked over it must be given up
+ * first. */
+static struct dispatcher_link *link_to(
+    struct dispatcher *d, const struct cluster_node *node, bool is_aside, int64_t deadline_ms)
+{
+    char error[160];
+    struct dispatcher_link *link = find_link(d, &node->address, is_aside);
+    if (link == NULL) {
+        link = add_link(d, is_aside);
+    }
+    if (link == NULL) {
+        return NULL;
+    }
+    if (session_is_current(&link->session) && !link->is_spent) {
+        return link;
+    }
+    if (link->n_awaited > 0) { /* dispatcher_await() will find it lost */
+        return NULL;
+    }
+    leave_link(link);
+    link->session.server.node = *node;
+    int64_t until_ms = monotonic_ms() + CONNECT_MS;
+    if (!session_open(&link->session, d->core, until_ms < deadline_ms ? until_ms : deadline_ms,
+            error, sizeof(error))) {
+        return NULL;
+    }
+    d->changes++;
+    redis_limit_silence(link->session.redis, d->silence_ms);
+    return link;
+}
+
+/* The link for groups in order to the partition's owner; NULL: none now. */
+static struct dispatcher_link *link_of(
+    struct dispatcher *d, unsigned partition, int64_t deadline_ms)
+{
+    struct cluster_node node;
+    return topology_owner(d->core->topology, partition, &node)
+               ? link_to(d, &node, false, deadline_ms)
+               : NULL;
+}
+
+/* ---- groups ---- */
+
+struct buffer *dispatcher_begin(struct dispatcher *d, unsigned partition, enum dispatcher_kind kind)
+{
+    if (array_reserve(&d->groups, &d->capacity, d->n, sizeof(*d->groups))) {
+        d->groups[d->n] =
+            (struct dispatcher_group){.partition = partition, .kind = kind, .at = d->bytes.n};
+    } else {
+        d->bytes.failed = true;
+    }
+    return &d->bytes;
+}
+
+bool dispatcher_end(struct dispatcher *d, size_t n_replies)
+{
+    if (d->bytes.failed) {
+        return false;
+    }
+    struct dispatcher_group *group = &d->groups[d->n++];
+    group->n_bytes = d->bytes.n - group->at;
+    group->n_replies = n_replies;
+    return true;
+}
+
+static struct slice bytes_of(const struct dispatcher *d, const struct dispatcher_group *group)
+{
+    return (struct slice){d->bytes.p + group->at, group->n_bytes};
+}
+
+/* When all are answered their memory is free. */
+static void tidy(struct dispatcher *d)
+{
+    if (d->first == d->n) {
+        d->first = d->n = 0;
+        buffer_clear(&d->bytes, BYTES_KEPT);
+    }
+}
+
+void dispatcher_forget(struct dispatcher *d)
+{
+    for (struct dispatcher_link *link = d->links; link != NULL; link = link->next) {
+        if (link->is_aside && link->n_awaited > 0) {
+            leave_link(link);
+        }
+        link->n_skipped += link->n_awaited;
+        link->n_awaited = 0;
+    }
+    d->first = d->n;
+    tidy(d);
+}
+
+/* ---- sending ---- */
+
+static bool flush(struct dispatcher_link *link)
+{
+    bool left;
+    bool ok = redis_queue(link->session.redis, &link->out) &&
+              redis_send(link->session.redis, &left) == REDIS_OK_STATUS;
+    buffer_clear(&link->out, BYTES_KEPT);
+    return ok;
+}
+
+static void note_version(struct dispatcher *d)
+{
+    unsigned version = topology_version(d->core->topology);
+    d->changes += version != d->version;
+    d->version = version;
+}
+
+void dispatcher_send(struct dispatcher *d, int64_t deadline_ms)
+{
+    note_version(d);
+    for (size_t i = d->first; i < d->n; i++) {
+        struct dispatcher_group *group = &d->groups[i];
+        struct dispatcher_link *link =
+            group->link == NULL ? link_of(d, group->partition, deadline_ms) : NULL;
+        if (link != NULL) {
+            struct slice bytes = bytes_of(d, group);
+            buffer_append(&link->out, bytes.p, bytes.n);
+            group->link = link;
+            link->n_awaited += group->n_replies;
+        }
+    }
+    for (struct dispatcher_link *link = d->links; link != NULL; link = link->next) {
+        if (link->out.n > 0) {
+            (void)flush(link); /* dispatcher_await() meets the same failure */
+        }
+    }
+}
+
+/* ---- what a reply means ---- */
+
+enum verdict {
+    VERDICT_ANSWER,
+    VERDICT_MOVED, /* somebody else has it: the topology knows whom */
+    VERDICT_ASK,   /* *ret_ask has it, this once */
+    VERDICT_LATER,
+    VERDICT_RECONNECT, /* over another connection */
+};
+
+static enum verdict judge(struct dispatcher *d, const struct dispatcher_group *group,
+    const struct dispatcher_link *link, const struct reply *reply, struct redis_address *ret_ask)
+{
+    struct redirect to;
+    if (reply->type != REPLY_ERROR) {
+        return VERDICT_ANSWER;
+    }
+    switch (redirect_parse(reply->text, link->session.server.node.address.host, &to)) {
+    case REDIRECT_MOVED:
+        topology_hint(d->core->topology, HINT_MOVED, group->partition, &to.address);
+        return VERDICT_MOVED;
+    case REDIRECT_ASK:
+        *ret_ask = to.address;
+        return to.address.host[0] == '\0' ? VERDICT_LATER : VERDICT_ASK;
+    case REDIRECT_NONE:
+        break;
+    }
+    if (reply_is_error(reply, "CLUSTERDOWN")) {
+        topology_hint(d->core->topology, HINT_DOWN, 0, &link->session.server.node.address);
+        return VERDICT_LATER;
+    }
+    if (reply_is_error(reply, "READONLY") || reply_is_error(reply, "MASTERDOWN")) {
+        topology_hint(d->core->topology, HINT_READONLY, 0, &link->session.server.node.address);
+        return VERDICT_LATER;
+    }
+    if (reply_is_error(reply, "NOSCRIPT")) {
+        return VERDICT_RECONNECT;
+    }
+    return reply_is_error(reply, "TRYAGAIN") || reply_is_error(reply, "LOADING") ? VERDICT_LATER
+                                                                                 : VERDICT_ANSWER;
+}
+
+/* ---- taking ---- */
+
+/* Keep the first error of a MULTI, which says more than EXEC's. */
+static void keep_error(struct dispatcher *d, const struct reply *reply)
+{
+    if (d->error_reply.text.p == NULL && reply->type == REPLY_ERROR) {
+        (void)snprintf(d->error, sizeof(d->error), "%s", reply->text.p);
+        d->error_reply = (struct reply){.type = REPLY_ERROR, .text = {d->error, strlen(d->error)}};
+    }
+}
+
+/* The reply to a group, or to the next command of a DISPATCH_ORDERED. */
+static enum redis_status take(struct dispatcher *d, struct dispatcher_group *group,
+    struct dispatcher_link *link, int64_t deadline_ms, const struct reply **ret)
+{
+    size_t n = group->kind == DISPATCH_MULTI ? group->n_replies : 1;
+    enum redis_status status = REDIS_OK_STATUS;
+    d->error_reply = (struct reply){.type = REPLY_ERROR};
+    for (; status == REDIS_OK_STATUS && link->n_skipped > 0; link->n_skipped--) {
+        status = redis_await(link->session.redis, deadline_ms, ret);
+    }
+    for (size_t i = 0; status == REDIS_OK_STATUS && i < n; i++) {
+        status = redis_await(link->session.redis, deadline_ms, ret);
+        if (status == REDIS_OK_STATUS) {
+            link->n_awaited--;
+            group->n_taken++;
+            keep_error(d, *ret);
+        }
+    }
+    if (status == REDIS_OK_STATUS && group->kind == DISPATCH_MULTI &&
+        d->error_reply.text.p != NULL) {
+        *ret = &d->error_reply;
+    }
+    return status;
+}
+
+/* ---- a group that goes elsewhere ---- */
+
+/* How long to wait before the group is tried again. */
+struct pauses {
+    unsigned redirects;
+    int pause_ms;
+};
+
+static bool make_pause(struct dispatcher *d, struct pauses *pauses, int64_t deadline_ms)
+{
+    pauses->redirects = 0;
+    pauses->pause_ms = pauses->pause_ms == 0                 ? PAUSE_MIN_MS
+                       : 2 * pauses->pause_ms > PAUSE_MAX_MS ? PAUSE_MAX_MS
+                                                             : 2 * pauses->pause_ms;
+    if (monotonic_ms() + pauses->pause_ms >= deadline_ms ||
+        (d->look.look != NULL && !d->look.look(d->look.data))) {
+        return false;
+    }
+    (void)poll(NULL, 0, pauses->pause_ms);
+    return true;
+}
+
+/* One attempt on a connection of its own, behind ASKING if @asking. */
+static enum redis_status try_aside(struct dispatcher *d, struct dispatcher_group *group,
+    struct dispatcher_link *link, bool asking, int64_t deadline_ms, const struct reply **ret)
+{
+    struct slice bytes = bytes_of(d, group);
+    if (asking) {
+        resp_command(&link->out, "ASKING", NULL);
+    }
+    buffer_append(&link->out, bytes.p, bytes.n);
+    link->n_skipped = asking;
+    link->n_awaited = group->n_replies;
+    return flush(link) ? take(d, group, link, deadline_ms, ret) : REDIS_LOST;
+}
+
+/* Have the group carried out wherever it is to be, until @deadline_ms.  @verdict is what the server
+ * said that it was sent to; nothing was done there. */
+static enum redis_status go_elsewhere(struct dispatcher *d, struct dispatcher_group *group,
+    enum verdict verdict, struct redis_address ask, int64_t deadline_ms, const struct reply **ret)
+{
+    struct pauses pauses = {.redirects = 0};
+    d->changes++;
+    while (verdict != VERDICT_ANSWER) {
+        struct cluster_node node = {.address = ask};
+        bool asking = verdict == VERDICT_ASK;
+        if ((verdict == VERDICT_LATER || ++pauses.redirects > REDIRECTS_MAX) &&
+            !make_pause(d, &pauses, deadline_ms)) {
+            return REDIS_TIMEOUT;
+        }
+        bool known = asking || topology_owner(d->core->topology, group->partition, &node);
+        struct dispatcher_link *link = known ? link_to(d, &node, true, deadline_ms) : NULL;
+        if (link == NULL) {
+            verdict = VERDICT_LATER;
+            continue;
+        }
+        enum redis_status status = try_aside(d, group, link, asking, deadline_ms, ret);
+        if (status != REDIS_OK_STATUS) {
+            leave_link(link);
+            return status;
+        }
+        verdict = judge(d, group, link, *ret, &ask);
+        if (verdict == VERDICT_RECONNECT) {
+            leave_link(link);
+        }
+    }
+    return REDIS_OK_STATUS;
+}
+
+/* ---- awaiting ---- */
+
+static enum redis_status give_up(struct dispatcher *d, enum redis_status status)
+{
+    dispatcher_forget(d);
+    return status;
+}
+
+/* The reply to the head of the queue. */
+static enum redis_status await_group(struct dispatcher *d, struct dispatcher_group *group,
+    int64_t deadline_ms, const struct reply **ret)
+{
+    struct redis_address ask = {.host = ""};
+    struct dispatcher_link *link = group->link;
+    enum verdict verdict = VERDICT_LATER;
+    if (link != NULL) {
+        enum redis_status status =
+            link->session.redis == NULL ? REDIS_LOST : take(d, group, link, deadline_ms, ret);
+        if (status != REDIS_OK_STATUS) {
+            leave_link(link);
+            return status;
+        }
+        verdict = judge(d, group, link, *ret, &ask);
+        link->is_spent = link->is_spent || verdict == VERDICT_RECONNECT;
+    }
+    if (verdict == VERDICT_ANSWER) {
+        return REDIS_OK_STATUS;
+    }
+    if (group->kind == DISPATCH_ORDERED) {
+        return REDIS_LOST;
+    }
+    return go_elsewhere(d, group, verdict, ask, deadline_ms, ret);
+}
+
+enum redis_status dispatcher_await(
+    struct dispatcher *d, int64_t deadline_ms, const struct reply **ret)
+{
+    if (d->first == d->n) {
+        return REDIS_LOST; /* nothing is awaited */
+    }
+    struct dispatcher_group *group = &d->groups[d->first];
+    enum redis_status status = await_group(d, group, deadline_ms, ret);
+    if (status != REDIS_OK_STATUS) {
+        return give_up(d, status);
+    }
+    if (group->kind != DISPATCH_ORDERED || group->n_taken == group->n_replies) {
+        d->first++;
+        tidy(d);
+    }
+    return REDIS_OK_STATUS;
+}

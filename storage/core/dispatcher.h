@@ -1,0 +1,82 @@
+/* dispatcher.h - commands to the servers of many partitions, and their replies in order.
+ *
+ * Layer: storage.  Belongs to one thread.
+ * Source: the Redis Cluster specification, "Redirection and resharding" (redis.io).
+ *
+ * Commands for one partition that belong together are a group.  Groups are begun one after the
+ * other, sent with one write a server, and answered in the order in which they were begun,
+ * whichever server answers first.
+ *
+ * What a server of a cluster says when it does not carry out a group means that nothing was done.
+ * So the group is carried out where it is to be, or later, until the deadline:
+ *
+ *     MOVED                       the topology is told; the group goes to the node that was named
+ *     ASK                         the group goes there behind ASKING, this once
+ *     TRYAGAIN                    the slot is being moved: again, 20 to 200 ms later
+ *     CLUSTERDOWN LOADING         again, as late
+ *     READONLY MASTERDOWN         the server is a replica now: as after MOVED, when it is known
+ *     NOSCRIPT                    over a new connection, on which the scripts are loaded
+ *     no owner is known           again, when the topology knows one
+ *     the connection is lost      REDIS_LOST: whoever has asked knows whether it may ask again
+ *
+ * A group that goes elsewhere uses a connection of its own beside the one for groups in order, and
+ * is waited for at once.  So nothing overtakes it on a connection that others wait on.
+ */
+#ifndef STORAGE_CORE_DISPATCHER_H
+#define STORAGE_CORE_DISPATCHER_H
+
+#include "storage/core/session.h"
+
+/* How the commands of a group belong together. */
+enum dispatcher_kind {
+    DISPATCH_SINGLE, /* one command */
+    /* MULTI .. EXEC.  One reply is handed out: EXEC's, or the first error among the replies. */
+    DISPATCH_MULTI,
+    /* Commands that one server must carry out in this order, without others between that matter.
+     * Each reply is handed out.  A group that is to go elsewhere ends with REDIS_LOST. */
+    DISPATCH_ORDERED,
+};
+
+struct dispatcher_group;
+struct dispatcher_link;
+
+struct dispatcher {
+    struct core *core;
+    struct redis_look look;          /* of the thread, for its connections */
+    struct dispatcher_link *links;   /* owned */
+    struct dispatcher_group *groups; /* owned; first.. are not answered yet */
+    size_t first, n, capacity;
+    struct buffer bytes; /* of the groups that are not answered; emptied when all are */
+    char error[128];     /* the text of an error that is handed out for a DISPATCH_MULTI */
+    struct reply error_reply;
+    /* Grows with all that may have brought a group to another server than the group before. */
+    uint64_t changes;
+    unsigned version;   /* of the topology, at the last sending */
+    int64_t silence_ms; /* see redis_limit_silence() */
+};
+
+/* Only where core->topology is not NULL. */
+void dispatcher_init(struct dispatcher *dispatcher, struct core *core,
+    const struct redis_look *look, int64_t silence_ms);
+void dispatcher_release(struct dispatcher *dispatcher);
+
+/* Begin a group for @partition: the caller appends its commands (resp.h) to the buffer that is
+ * returned, and ends the group with the number of their replies.  False: out of memory, and the
+ * group is as if it had not been begun. */
+struct buffer *dispatcher_begin(
+    struct dispatcher *dispatcher, unsigned partition, enum dispatcher_kind kind);
+bool dispatcher_end(struct dispatcher *dispatcher, size_t n_replies) MUST_CHECK;
+
+/* Send all groups that were ended.  Connects where there is no connection, within @deadline_ms
+ * (CLOCK_MONOTONIC).  What cannot be sent now is sent by dispatcher_await(). */
+void dispatcher_send(struct dispatcher *dispatcher, int64_t deadline_ms);
+
+/* The next reply, in the order of the groups; valid until the next call.  After any other status
+ * than REDIS_OK_STATUS the groups are given up, and the dispatcher can be used anew. */
+enum redis_status dispatcher_await(
+    struct dispatcher *dispatcher, int64_t deadline_ms, const struct reply **ret) MUST_CHECK;
+
+/* Give up all groups that are not answered: their replies are read and dropped later. */
+void dispatcher_forget(struct dispatcher *dispatcher);
+
+#endif

@@ -1,0 +1,134 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "storage/core/durability.h"
+#include "storage/core/prepare_state.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+bool preparation_complain(struct preparation *p, const char *text)
+{
+    (void)snprintf(p->error, p->error_n, "%s", text);
+    return false;
+}
+
+bool preparation_refuse(struct preparation *p, const char *text)
+{
+    atomic_store(&p->core->settings_differ, true);
+    return preparation_complain(p, text);
+}
+
+bool preparation_refuse_meta(struct preparation *p, struct slice theirs, const char *what)
+{
+    char text[320];
+    static const char before[] = "schema=";
+    char *end = NULL;
+    bool is_ours = theirs.n > sizeof(before) && strncmp(theirs.p, before, sizeof(before) - 1) == 0;
+    long schema = is_ours ? strtol(theirs.p + sizeof(before) - 1, &end, 10) : 0;
+    if (!is_ours || schema < 1 || schema > 999 || *end != ' ') {
+        (void)snprintf(text, sizeof(text), "%s", what);
+        return preparation_refuse(p, text);
+    }
+    if (schema == KEY_SCHEMA) {
+        (void)snprintf(text, sizeof(text),
+            "the data has another number of partitions (%.*s): start with that --partitions, or "
+            "with an empty Redis or data directory",
+            (int)theirs.n, theirs.p);
+    } else {
+        (void)snprintf(text, sizeof(text),
+            "the data has schema %ld, and this version reads and writes schema %d only: start with "
+            "an empty Redis or data directory, or run the version that made the data",
+            schema, KEY_SCHEMA);
+    }
+    return preparation_refuse(p, text);
+}
+
+/* The value behind @name, "name:", in the reply to INFO.  Empty: there is no such line. */
+static struct slice info_field(struct slice info, const char *name)
+{
+    const char *found = info.n == 0 ? NULL : strstr(info.p, name);
+    if (found == NULL) {
+        return (struct slice){NULL, 0};
+    }
+    found += strlen(name);
+    return (struct slice){found, strcspn(found, "\r\n")};
+}
+
+/* How much Redis may forget; told when it is another warning than last. */
+static void note_durability(struct preparation *p, const struct reply *config)
+{
+    struct core *core = p->core;
+    struct durability is = durability_of(p->has_aof, config);
+    atomic_store(&core->go_back_ms, is.go_back_ms);
+    if (is.warning != NULL && is.warning != core->durability_warning) {
+        core_notice(core, STORAGE_MAY_FORGET, is.warning);
+    }
+    core->durability_warning = is.warning;
+}
+
+/* The settings of the data begin as meta does. */
+static bool check_cfg(struct preparation *p, struct slice cfg)
+{
+    size_t n = strlen(p->meta);
+    if (cfg.n > n && memcmp(cfg.p, p->meta, n) == 0 && cfg.p[n] == ' ') {
+        return true;
+    }
+    const char *keep = strstr(cfg.p, " keep=");
+    struct slice meta = {cfg.p, keep != NULL ? (size_t)(keep - cfg.p) : cfg.n};
+    return preparation_refuse_meta(p, meta, "the settings of the data are not ours");
+}
+
+enum { REPLY_OF_INFO, REPLY_OF_TIME, REPLY_OF_CFG, REPLY_OF_CONFIG, SERVER_REPLIES };
+
+static bool take_server(void *data, size_t i, const struct reply *reply)
+{
+    struct preparation *p = data;
+    if (i == REPLY_OF_CONFIG) {
+        note_durability(p, reply); /* an error, too */
+        return true;
+    }
+    if (reply->type == REPLY_ERROR) {
+        return preparation_complain(p, reply->text.p);
+    }
+    if (i == REPLY_OF_INFO) {
+        struct slice version = info_field(reply->text, "redis_version:");
+        struct slice policy = info_field(reply->text, "maxmemory_policy:");
+        if (version.n < 2 || (version.p[0] < '7' && version.p[1] == '.')) {
+            return preparation_refuse(p, "Redis 7.0 or newer is needed");
+        }
+        if (!slice_equal(policy, SLICE("noeviction"))) {
+            return preparation_refuse(
+                p, "maxmemory-policy must be noeviction: eviction would take counts away");
+        }
+        if (slice_equal(info_field(reply->text, "cluster_enabled:"), SLICE("1"))) {
+            return preparation_refuse(
+                p, "this Redis is a node of a cluster, and the URL is that of a single Redis");
+        }
+        p->has_aof = !slice_equal(info_field(reply->text, "aof_enabled:"), SLICE("0"));
+        return true;
+    }
+    if (i == REPLY_OF_TIME) {
+        core_time_seen(p->core, reply_time_us(reply));
+    }
+    return i != REPLY_OF_CFG || reply->type != REPLY_TEXT || check_cfg(p, reply->text);
+}
+
+/* Where meta lies depends on the number of partitions.  So the settings are looked for in the
+ * partition that has PARTITION_TAG_ALWAYS, whatever the number. */
+bool prepare_server(struct preparation *p, struct session *session, int64_t deadline_ms)
+{
+    struct key state;
+    struct buffer b;
+    buffer_init(&b);
+    key_fixed(&state, PARTITION_TAG_ALWAYS, "state", SLICE(""));
+    resp_command(&b, "INFO", "everything", NULL);
+    resp_command(&b, "TIME", NULL);
+    resp_head(&b, 3);
+    resp_text(&b, "HGET");
+    resp_word(&b, state.p, state.n);
+    resp_text(&b, "cfg");
+    resp_command(&b, "CONFIG", "GET", "appendfsync", NULL);
+    bool ok = preparation_ask(p, session, &b, SERVER_REPLIES, deadline_ms, take_server);
+    buffer_release(&b);
+    return ok;
+}

@@ -1,0 +1,51 @@
+/* prepare_state.h - a Redis that is being prepared.
+ *
+ * Layer: storage, private to prepare.c (what is written and learnt) and prepare_server.c (what is
+ * looked at before anything is written).
+ */
+#ifndef STORAGE_CORE_PREPARE_STATE_H
+#define STORAGE_CORE_PREPARE_STATE_H
+
+#include "storage/core/moved_zones.h"
+#include "storage/core/session.h"
+#include "storage/redis/ask.h"
+
+struct replaced_settings;
+
+struct preparation {
+    struct core *core;
+    struct replaced_settings *replaced;
+    char *error;
+    size_t error_n;
+    bool adopt;
+    char meta[64]; /* "schema=2 partitions=16" */
+    struct secret secret;
+    struct changed {
+        bool is;
+        struct slice cfg, st; /* copies in one block, owned */
+        struct retention retention;
+    } changed[PARTITIONS_MAX];
+    unsigned n_changed;
+    bool has_aof;
+    struct zone_moves moves; /* of the sites in the partitions that changed */
+};
+
+/* p->error becomes @text.  False. */
+bool preparation_complain(struct preparation *p, const char *text);
+
+/* The same, and refuse to serve: the server or its data is not ours, and waiting does not help. */
+bool preparation_refuse(struct preparation *p, const char *text);
+
+/* The same for data whose meta is @theirs, of which a NUL follows somewhere.  @what: the sentence
+ * where it is none at all.  No version converts the data of another one. */
+bool preparation_refuse_meta(struct preparation *p, struct slice theirs, const char *what);
+
+/* Send @b, await @n replies, and hand each to @take with @p.  False: the connection was lost, or
+ * @take has returned false. */
+bool preparation_ask(struct preparation *p, struct session *session, struct buffer *b, size_t n,
+    int64_t deadline_ms, redis_take_fn *take) MUST_CHECK;
+
+/* Is this a Redis for us, and its data?  Writes nothing to Redis. */
+bool prepare_server(struct preparation *p, struct session *session, int64_t deadline_ms) MUST_CHECK;
+
+#endif

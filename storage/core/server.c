@@ -1,0 +1,188 @@
+#include "storage/core/server.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "storage/cluster/asker.h"
+#include "storage/cluster/topology.h"
+#include "storage/redis/ask.h"
+#include "storage/redis/resp.h"
+
+/* ---- life ---- */
+
+/* A host gets a resolver, because a look-up of its name may take long. */
+static bool set_endpoint(struct core *core, const struct redis_url *url)
+{
+    struct redis_endpoint *endpoint = &core->endpoint;
+    redis_endpoint_of_server(url, &url->seeds[0], endpoint);
+    if (endpoint->host[0] != '\0') {
+        endpoint->resolver = resolvers_get(&core->resolvers, endpoint->host);
+    }
+    return endpoint->host[0] == '\0' || endpoint->resolver != NULL;
+}
+
+bool servers_start(struct core *core, const char *url, const char **ret_error)
+{
+    *ret_error = redis_url_parse(url, &core->url);
+    if (*ret_error != NULL) {
+        return false;
+    }
+    core->one_node = core->url.kind != REDIS_CLUSTER;
+    *ret_error = "threads could not be started, or no memory";
+    if (core->url.kind == REDIS_ONE) {
+        return set_endpoint(core, &core->url);
+    }
+    core->asker = asker_new(&core->url, &core->partitions);
+    if (core->asker == NULL) {
+        return false;
+    }
+    core->hold_ms = core->config.log_hold_ms;
+    core->topology = topology_new(&core->url, &core->partitions, &asker_io, core->asker);
+    return core->topology != NULL && topology_start(core->topology);
+}
+
+void servers_stop(struct core *core)
+{
+    if (core->topology != NULL) {
+        topology_stop(core->topology);
+    }
+    topology_free(core->topology);
+    asker_free(core->asker);
+    core->topology = NULL;
+    core->asker = NULL;
+}
+
+int servers_event_fd(const struct core *core)
+{
+    return core->topology == NULL ? -1 : topology_event_fd(core->topology);
+}
+
+void servers_event_clear(struct core *core)
+{
+    topology_event_clear(core->topology);
+}
+
+/* ---- finding ---- */
+
+bool server_find(struct core *core, struct server *server, struct redis_endpoint *ret_endpoint,
+    char *error, size_t error_n)
+{
+    if (core->topology == NULL) {
+        *ret_endpoint = core->endpoint;
+        return true;
+    }
+    server->version = topology_version(core->topology); /* before the owner: it may change since */
+    if (!server->is_named && !topology_owner(core->topology, server->partition, &server->node)) {
+        char trouble[TROUBLE_SIZE];
+        topology_trouble(core->topology, trouble);
+        (void)snprintf(error, error_n, "%s",
+            trouble[0] != '\0' ? trouble : "it is not known yet which server has the data");
+        return false;
+    }
+    redis_endpoint_of_server(&core->url, &server->node.address, ret_endpoint);
+    ret_endpoint->resolver = resolvers_get(&core->resolvers, ret_endpoint->host);
+    return true;
+}
+
+/* ---- proving ---- */
+
+struct proving {
+    const struct server *server;
+    bool is_cluster, proved;
+    const char *why;
+};
+
+static bool take_identity(void *data, size_t i, const struct reply *reply)
+{
+    struct proving *p = data;
+    struct role_view role = {.is_master = false};
+    struct cluster_view view = {.ok = false};
+    (void)i;
+    if (p->is_cluster) {
+        /* a node that a MOVED has named is known by its address alone */
+        p->proved = cluster_view_take_id(&view, reply) &&
+                    (p->server->node.id[0] == '\0' || strcmp(view.id, p->server->node.id) == 0);
+        p->why = "another node is there now";
+    } else {
+        p->proved = role_view_take_role(&role, reply) && role.is_master;
+        p->why = "the server is not a master";
+    }
+    return true;
+}
+
+static void complain(const struct server *server, const char *why, char *error, size_t error_n)
+{
+    char name[ADDRESS_TEXT_SIZE];
+    redis_address_print(&server->node.address, name, sizeof(name));
+    (void)snprintf(error, error_n, "%s: %s", name, why);
+}
+
+bool server_prove(struct core *core, struct server *server, struct redis *redis,
+    int64_t deadline_ms, char *error, size_t error_n)
+{
+    struct proving p = {.server = server,
+        .is_cluster = core->url.kind == REDIS_CLUSTER,
+        .why = "the connection was lost"};
+    struct buffer out;
+    if (core->topology == NULL) {
+        return true;
+    }
+    buffer_init(&out);
+    if (p.is_cluster) {
+        resp_command(&out, "CLUSTER", "MYID", NULL);
+    } else {
+        resp_command(&out, "ROLE", NULL);
+    }
+    enum redis_status status = redis_ask_all(redis, &out, 1, deadline_ms, take_identity, &p);
+    buffer_release(&out);
+    if (status == REDIS_OK_STATUS && p.proved && server_is_current(core, server)) {
+        return true;
+    }
+    complain(server, p.proved ? "another server has the data now" : p.why, error, error_n);
+    return false;
+}
+
+/* ---- using ---- */
+
+bool server_is_current(const struct core *core, struct server *server)
+{
+    struct cluster_node owner;
+    if (core->topology == NULL) {
+        return true;
+    }
+    unsigned version = topology_version(core->topology);
+    if (version == server->version) {
+        return true;
+    }
+    bool is_current = server->is_named
+                          ? topology_owns(core->topology, &server->node)
+                          : topology_owner(core->topology, server->partition, &owner) &&
+                                cluster_node_equal(&owner, &server->node);
+    if (!is_current) {
+        return false;
+    }
+    server->version = version; /* what has changed was another partition */
+    return true;
+}
+
+static void hint(struct core *core, const struct server *server, enum topology_hint what)
+{
+    if (core->topology != NULL && server->node.address.host[0] != '\0') {
+        topology_hint(core->topology, what, server->partition, &server->node.address);
+    }
+}
+
+void server_lost(struct core *core, const struct server *server)
+{
+    hint(core, server, HINT_LOST);
+}
+
+void server_silent(struct core *core, const struct server *server)
+{
+    hint(core, server, HINT_SILENT);
+}
+
+void server_stands(struct core *core, const struct server *server)
+{
+    hint(core, server, HINT_UP);
+}

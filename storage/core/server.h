@@ -1,0 +1,64 @@
+/* server.h - which server a thread's connection leads to, and whether that still holds.
+ *
+ * Layer: storage.  Thread-safe, but a struct server belongs to one thread.
+ *
+ * One Redis has every partition for ever.  Of a cluster and of Sentinels the topology
+ * (cluster/topology.h) says which server has a partition now.  Whoever connects asks for the
+ * server, and the server itself must then say that it is the one that was meant.  Whoever uses a
+ * connection that stands asks whether it still leads to the right server: an old master that was
+ * cut off goes on answering, and nobody may believe it.
+ *
+ *     one Redis     core->topology is NULL: nothing is asked, nothing is checked
+ *     Sentinels     the server must say by ROLE that it is a master
+ *     a cluster     the server must say by CLUSTER MYID that it is the node in the map
+ */
+#ifndef STORAGE_CORE_SERVER_H
+#define STORAGE_CORE_SERVER_H
+
+#include "storage/cluster/slot_map.h"
+#include "storage/core/core.h"
+
+/* Where a connection leads.  Zeroed: nowhere yet. */
+struct server {
+    unsigned partition;       /* whose server it is: set by the thread; 0, the first one's */
+    bool is_named;            /* or: the thread has set the node, of a cluster, whatever it owns */
+    struct cluster_node node; /* of one Redis nothing is known */
+    unsigned version;         /* of the topology, when the node was its partition's owner */
+};
+
+/* ---- life ---- */
+
+/* Take in where the data is, after core->partitions is made: one Redis, or a topology, whose thread
+ * is started.  False: *ret_error says why, a static text; servers_stop() is needed all the same. */
+bool servers_start(struct core *core, const char *url, const char **ret_error) MUST_CHECK;
+
+/* End the topology, when no thread connects any more.  Harmless if there is none. */
+void servers_stop(struct core *core);
+
+/* A descriptor that can be read after some partition got another server, until it is cleared; for
+ * the poll of one thread.  -1: one Redis. */
+int servers_event_fd(const struct core *core);
+void servers_event_clear(struct core *core);
+
+/* ---- a connection ---- */
+
+/* Find the server of server->partition, and how to connect to it.  False: nobody knows it now, and
+ * @error, of @error_n bytes, says why. */
+bool server_find(struct core *core, struct server *server, struct redis_endpoint *ret_endpoint,
+    char *error, size_t error_n) MUST_CHECK;
+
+/* Is it the server that was found, and is it still the partition's?  Asks over @redis, a connection
+ * to it that was just made, until @deadline_ms.  False: @error says why not. */
+bool server_prove(struct core *core, struct server *server, struct redis *redis,
+    int64_t deadline_ms, char *error, size_t error_n) MUST_CHECK;
+
+/* Does the connection still lead to the server that has the partition, or to the named node while
+ * that one owns any?  Costs next to nothing. */
+bool server_is_current(const struct core *core, struct server *server);
+
+/* Tell the topology what was met, so that it looks at the server.  Harmless for one Redis. */
+void server_lost(struct core *core, const struct server *server);   /* refused, closed or reset */
+void server_silent(struct core *core, const struct server *server); /* nothing comes for long */
+void server_stands(struct core *core, const struct server *server); /* it is connected and proved */
+
+#endif

@@ -1,0 +1,75 @@
+/* day_sets.h - sets of users who did something on some days, read from Redis piece by piece.
+ *
+ * Layer: storage.  One owner: the thread whose session it is.
+ *
+ * Each user lies in one partition, so what is counted of the partitions adds up.  In a partition,
+ * bitmaps come piece by piece (GETRANGE), in the order of their days, and each of them once however
+ * many sets it belongs to.  They are put together here.  BITOP into temporary keys takes Redis's
+ * only thread three times as long, in pieces that grow with the users, and it writes.  No command
+ * takes Redis more than a quarter of a millisecond, and no more than a few MB are asked for ahead.
+ *
+ *     a set with        is kept as
+ *     ----------        ----------
+ *     no min_days       a bitmap, into which each bitmap that comes is united or intersected
+ *     min_days          how many days so far, for each user (sketch/sliced.h)
+ *     only_new          a bitmap, and for each user on how many days to come it would not be new
+ *
+ * So memory and work do not depend on how far back `new` looks.
+ */
+#ifndef STORAGE_USERS_DAY_SETS_H
+#define STORAGE_USERS_DAY_SETS_H
+
+#include "storage/sketch/sliced.h"
+#include "storage/users/bitmaps.h"
+
+#define DAY_SETS_PIECE 131072 /* bytes of a bitmap at once: a million users */
+
+/* The sets of a question, at one piece of one partition at a time. */
+struct day_sets {
+    struct activity *activity;
+    const struct activity_question *asked;
+    struct day_use *uses; /* owned, by day and action */
+    size_t n_uses;
+    size_t piece;    /* bytes of each bitmap at once: whole blocks of SLICED_WORDS */
+    uint64_t *words; /* owned: the sets, and what is below */
+    uint64_t *row;   /* a day's bitmap */
+    uint64_t *known; /* the users who are not new, on the first day of the set at hand */
+    struct sliced days, recent;
+};
+
+/* The sets of @asked, which lives longer, in pieces of at most @piece bytes.  False: memory is out,
+ * and so is the operation.  day_sets_release must follow in either case. */
+bool day_sets_make(struct day_sets *s, struct activity *a, const struct activity_question *asked,
+    size_t piece) MUST_CHECK;
+void day_sets_release(struct day_sets *s);
+
+/* Read bytes [@at, @at + @n) of each bitmap in @partition; n is at most s->piece. */
+bool day_sets_read(struct day_sets *s, unsigned partition, uint64_t at, size_t n) MUST_CHECK;
+
+/* The users of set @i in the piece that was read, as day_sets_words(n) words. */
+static inline uint64_t *day_sets_users(const struct day_sets *s, size_t i)
+{
+    return s->words + i * (s->piece / sizeof(*s->words));
+}
+static inline size_t day_sets_words(size_t n)
+{
+    size_t block = SLICED_WORDS * sizeof(uint64_t);
+    return (n + block - 1) / block * SLICED_WORDS;
+}
+
+/* Read all pieces of all partitions.  @take gets each piece, of @n words.  After a fault, which is
+ * in pipe.err, it gets no more. */
+void day_sets_read_all(
+    struct day_sets *s, void (*take)(const struct day_sets *s, size_t n, void *data), void *data);
+
+/* Are all days of @asked kept, as far as is known without asking Redis?  *ret_oldest is the first
+ * day that is kept. */
+bool day_sets_are_kept(
+    struct core *core, const struct activity_question *asked, int64_t *ret_oldest) MUST_CHECK;
+
+/* All is read: answer @job, which asked for @asked.  STORAGE_NOT_KEPT: some days were taken away
+ * meanwhile, and *ret_oldest is the first day that is kept. */
+enum storage_err day_sets_answer(struct activity *a, struct storage_job *job,
+    const struct activity_question *asked, int64_t *ret_oldest, bool *ret_lost) MUST_CHECK;
+
+#endif
