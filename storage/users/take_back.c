@@ -20,7 +20,7 @@ static enum storage_err take_back(
     struct key key;
     activity_new_generation(generation);
     pipeline_init(&p, &reader->session, job->deadline_ms);
-    struct buffer *out = pipeline_script(&p, SCRIPT_CLEAR_DAY, 3, 3);
+    struct buffer *out = pipeline_script(&p, partition, SCRIPT_CLEAR_DAY, 3, 3);
     key_fixed(&key, tag, "state", SLICE(""));
     resp_word(out, key.p, key.n);
     key_user_index(&key, tag, day->site);
