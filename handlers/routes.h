@@ -36,6 +36,7 @@
     WAITS(HTTP_GET, "/stats", "getStats", stats_start, counts_finish, 0)                           \
     WAITS(HTTP_GET, "/pages", "getPages", pages_start, pages_finish, 0)                            \
     WAITS(HTTP_GET, "/overlap", "getOverlap", overlap_start, overlap_finish, 0)                    \
+    WAITS(HTTP_GET, "/breakdown", "getBreakdown", breakdown_start, breakdown_finish, 0)            \
     WAITS(HTTP_GET, "/sites", "getSites", sites_start, sites_finish, 0)                            \
     WAITS(HTTP_PUT, "/pagesets/{name}", "putPageSet", page_set_put_start, page_set_put_finish,     \
         ROUTE_BODY)                                                                                \
@@ -63,6 +64,8 @@
     WAITS(HTTP_GET, "/frequency", "getFrequency", frequency_start, frequency_finish, 0)            \
     WAITS(HTTP_GET, "/users/{user}/activity", "getUserActivity", user_activity_start,              \
         user_activity_finish, 0)                                                                   \
+    WAITS(HTTP_DELETE, "/users/{user}/activity", "deleteUserActivity", take_back_start,            \
+        take_back_finish, ROUTE_INGEST)                                                            \
     WAITS(HTTP_DELETE, "/users/{user}", "deleteUser", delete_user_start, delete_user_finish, 0)    \
     /* filter/ */                                                                                  \
     WAITS(HTTP_PUT, "/filters/{name}", "putFilter", filter_put_start, filter_finish, ROUTE_BODY)   \

@@ -15,6 +15,7 @@
 #include "handlers/question/window_reply.h"
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 #include "handlers/text/timestamp.h"
 
 struct counts_state {
@@ -36,6 +37,10 @@ static const struct csv_shape rows[METRICS] = {
 static const struct csv_shape rows_of_all = {
     "series", {"site", "from", "to", "pv", "uv", "ips", "visits"}};
 
+/* Of named events there are no visits. */
+static const struct param_spec visits_specs[] = {WINDOW_PARAMS, {"step", false}};
+static const struct param_spec other_specs[] = {WINDOW_PARAMS, {"step", false}, WINDOW_EVENT_PARAM};
+
 static void release(struct http_exchange *exchange)
 {
     struct counts_state *state = exchange->state;
@@ -54,7 +59,17 @@ static enum handler_result start(
     state->metric = metric;
     state->all_metrics = all_metrics;
     struct window_params *asked = &state->asked;
-    if (!window_params_read(exchange, asked)) {
+    bool visits = metric == METRIC_VISITS;
+    size_t n_specs = sizeof(other_specs) / sizeof(other_specs[0]);
+    if (visits) {
+        n_specs = sizeof(visits_specs) / sizeof(visits_specs[0]);
+    }
+    if (!window_params_read_with(exchange, visits ? visits_specs : other_specs, n_specs, asked)) {
+        return HANDLER_REPLY;
+    }
+    bool events = asked->n_events > 0;
+    if (events && (asked->n_pages > 0 || asked->pageset.n > 0)) {
+        (void)query_refuse(exchange, "event", "is given in place of page and pageset");
         return HANDLER_REPLY;
     }
     exchange->job.op = STORAGE_COUNT;
@@ -62,8 +77,8 @@ static enum handler_result start(
         .asked = window_params_question(asked),
         .metric = metric,
         .all_metrics = all_metrics,
-        .pages = asked->pages,
-        .n_pages = asked->n_pages,
+        .pages = events ? asked->events : asked->pages,
+        .n_pages = events ? asked->n_events : asked->n_pages,
         .set = {.name = asked->pageset},
         .step = asked->step,
         .zone = asked->zone,
@@ -123,7 +138,12 @@ static void add_figures(json_t *object, const struct counts_state *state,
     const uint64_t values[METRICS], bool *ret_clamped)
 {
     for (int metric = 0; metric < METRICS; metric++) {
-        if (is_asked(state, metric)) {
+        if (!is_asked(state, metric)) {
+            continue;
+        }
+        if (metric == METRIC_VISITS && state->asked.n_events > 0) {
+            json_object_set_new(object, names[metric], json_null());
+        } else {
             uint64_t value = figure(state, values, (enum metric)metric, ret_clamped);
             json_object_set_new(object, names[metric], json_integer((json_int_t)value));
         }
@@ -168,7 +188,12 @@ static json_t *answer(
     bool clamped = false;
     json_t *root = json_object();
     json_object_set_new(root, "site", json_stringn(state->asked.site.p, state->asked.site.n));
-    json_object_set_new(root, "pages", window_pages_json(job->pages, job->n_pages));
+    bool events = state->asked.n_events > 0;
+    json_t *pages = window_pages_json(job->pages, job->n_pages);
+    json_object_set_new(root, "pages", events ? json_null() : pages);
+    if (events) {
+        json_object_set_new(root, "events", pages);
+    }
     json_object_set_new(root, "from", window_time_json(job->asked.answered.from_s));
     json_object_set_new(root, "to", window_time_json(job->asked.answered.to_s));
     json_object_set_new(root, "tz", json_string(zone_name(state->asked.zone)));

@@ -12,10 +12,11 @@
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
 #include "handlers/text/check.h"
+#include "storage/job/event_name.h"
 
 static const struct param_spec specs[] = {{"site", false}, {"page", true}, {"pageset", true},
-    {"from", false}, {"to", false}, {"from2", false}, {"to2", false}, {"tz", false},
-    {"explain", false}, {"round", false}};
+    WINDOW_EVENT_PARAM, {"from", false}, {"to", false}, {"from2", false}, {"to2", false},
+    {"tz", false}, {"explain", false}, {"round", false}};
 
 static void release(struct http_exchange *exchange)
 {
@@ -24,27 +25,30 @@ static void release(struct http_exchange *exchange)
     free(exchange->state);
 }
 
-/* Read the two sides: two pages, two sets, or one of each, in the order of the query.  In two
- * windows they may be one page or set, which stands on both sides, or none: then it is the site. */
+/* Read the two sides: of pages, sets and named events two in all, in the order of the query.  In
+ * two windows they may be one, which stands on both sides, or none: then it is the site. */
 static bool read_sides(struct http_exchange *exchange, const struct window_params *asked,
     bool two_windows, struct overlap_side sides[2])
 {
     const struct params *params = &asked->params;
     size_t n_sets = params_count(params, "pageset");
-    size_t n_sides = asked->n_pages + n_sets;
+    size_t n_sides = asked->n_pages + asked->n_events + n_sets;
     if (two_windows && n_sides > 2) {
         return query_refuse(exchange, n_sets == 0 ? "page" : "pageset",
-            "page and pageset must be given at most twice, taken together");
+            "page, pageset and event must be given at most twice, taken together");
     }
     if (!two_windows && n_sides != 2) {
-        return n_sets == 0 ? query_refuse(exchange, "page", "must be given exactly twice")
-                           : query_refuse(exchange, "pageset",
-                                 "page and pageset must be given exactly twice, taken together");
+        return n_sets + asked->n_events == 0
+                   ? query_refuse(exchange, "page", "must be given exactly twice")
+                   : query_refuse(exchange, n_sets > 0 ? "pageset" : "event",
+                         "page, pageset and event must be given exactly twice, taken together");
     }
-    for (size_t i = 0, n = 0; i < params->n; i++) {
+    for (size_t i = 0, n = 0, events = 0; i < params->n; i++) {
         const struct param *param = &params->pairs[i];
         if (strcmp(param->spec->name, "page") == 0) {
             sides[n++].page = param->value;
+        } else if (strcmp(param->spec->name, "event") == 0) {
+            sides[n++].page = asked->events[events++];
         } else if (strcmp(param->spec->name, "pageset") == 0) {
             if (!name_valid(param->value)) {
                 return query_refuse(exchange, "pageset", NAME_DETAIL);
@@ -133,8 +137,14 @@ static json_t *count_json(const struct hll_figure *figure)
 static json_t *side_json(const struct overlap_side *side, const struct hll_figure *figure)
 {
     bool is_set = side->set.name.n > 0;
-    struct slice name = is_set ? side->set.name : side->page;
-    json_t *root = json_pack("{s:o}", is_set ? "pageset" : "page",
+    bool is_event = event_name_is(side->page);
+    struct slice name = is_set     ? side->set.name
+                        : is_event ? event_name_bare(side->page)
+                                   : side->page;
+    json_t *root = json_pack("{s:o}",
+        is_set     ? "pageset"
+        : is_event ? "event"
+                   : "page",
         name.n > 0 ? json_stringn(name.p, name.n) : json_null());
     json_object_update_new(root, count_json(figure));
     return root;

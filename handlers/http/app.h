@@ -28,6 +28,7 @@
     X(dropped_prefetch, "tallyd_events_dropped_total", "{reason=\"prefetch\"}", NULL)              \
     X(dropped_dnt, "tallyd_events_dropped_total", "{reason=\"dnt\"}", NULL)                        \
     X(dropped_custom, "tallyd_events_dropped_total", "{reason=\"custom\"}", NULL)                  \
+    X(dropped_engagement, "tallyd_events_dropped_total", "{reason=\"engagement\"}", NULL)          \
     X(rejected_malformed, "tallyd_requests_rejected_total", "{reason=\"malformed\"}",              \
         "Requests with page views that were not answered 202, by reason: nothing of them was "     \
         "counted, but for unknown_outcome, where all or nothing is.")                              \

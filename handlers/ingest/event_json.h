@@ -12,6 +12,7 @@
  *     text that is no UTF-8, U+0000, half a surrogate      the event is rejected, alone
  *       pair, in any member
  *     an event is no object                                the event is rejected, alone
+ *     none of page, event and actions is there             the event is rejected, alone
  *     a member that is not known                           nothing: it is ignored
  *
  * A valid event that is not to be counted is dropped: see event_rules.h.

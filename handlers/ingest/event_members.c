@@ -3,6 +3,7 @@
 #include "handlers/access/declared_site.h"
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
+#include "storage/job/event_name.h"
 
 #include <stdio.h>
 
@@ -15,6 +16,8 @@ enum member {
     MEMBER_TS,
     MEMBER_REFERRER,
     MEMBER_ACTIONS,
+    MEMBER_EVENT,
+    MEMBER_VISITOR,
     MEMBER_UNKNOWN,
 };
 
@@ -27,6 +30,8 @@ static const char *const member_pointers[] = {
     [MEMBER_TS] = "/ts",
     [MEMBER_REFERRER] = "/referrer",
     [MEMBER_ACTIONS] = "/actions",
+    [MEMBER_EVENT] = "/event",
+    [MEMBER_VISITOR] = "/visitor",
 };
 
 /* A value that was taken: text or number, or the kind alone (a container, true, false, null). */
@@ -57,7 +62,12 @@ static enum member find_member(struct slice name)
             return MEMBER_USER;
         }
         return memcmp(name.p, "site", 4) == 0 ? MEMBER_SITE : MEMBER_UNKNOWN;
+    case 5:
+        return memcmp(name.p, "event", 5) == 0 ? MEMBER_EVENT : MEMBER_UNKNOWN;
     case 7:
+        if (memcmp(name.p, "visitor", 7) == 0) {
+            return MEMBER_VISITOR;
+        }
         return memcmp(name.p, "actions", 7) == 0 ? MEMBER_ACTIONS : MEMBER_UNKNOWN;
     case 8:
         return memcmp(name.p, "referrer", 8) == 0 ? MEMBER_REFERRER : MEMBER_UNKNOWN;
@@ -99,6 +109,30 @@ static const char *set_page(struct event *event, const struct value *value)
     }
     event->page = value->text;
     return event_check_page(value->text);
+}
+
+/* The name gets its mark.  It stands in place of the quotation mark, which is read already. */
+static const char *set_event(struct event_reader *reader, const struct value *value)
+{
+    if (value->kind != SCAN_STRING) {
+        return "event must be a string";
+    }
+    const char *detail = event_check_name(value->text);
+    if (detail == NULL) {
+        char *mark = (char *)(uintptr_t)value->text.p - 1;
+        *mark = EVENT_NAME_MARK;
+        reader->name = (struct slice){mark, value->text.n + 1};
+    }
+    return detail;
+}
+
+static const char *set_visitor(struct event *event, const struct value *value)
+{
+    if (value->kind != SCAN_STRING) {
+        return "visitor must be a string";
+    }
+    event->visitor = value->text;
+    return event_check_visitor(value->text);
 }
 
 static const char *set_user(struct event *event, const struct value *value)
@@ -199,6 +233,10 @@ static const char *set_member(
         return check_referrer(value);
     case MEMBER_ACTIONS: /* an array would have gone to read_actions() */
         return "actions must be an array";
+    case MEMBER_EVENT:
+        return set_event(reader, value);
+    case MEMBER_VISITOR:
+        return set_visitor(reader->event, value);
     case MEMBER_UNKNOWN:
         break;
     }
@@ -323,6 +361,19 @@ static bool read_members(struct event_reader *reader)
     return step == SCAN_CLOSED;
 }
 
+/* What the event is (storage/job/event.h): a page view, a named event, or activity of a user. */
+static void check_kind(struct event_reader *reader)
+{
+    struct event *event = reader->event;
+    if ((reader->seen & 1u << MEMBER_EVENT) != 0) {
+        event->page = reader->name;
+    } else if (event->page.n == 0 && event->n_actions == 0) {
+        refuse(reader, "/page", "page is required");
+    } else if (event->page.n == 0 && event->user.n == 0) {
+        refuse(reader, "/user", "user is required where actions stand without page and event");
+    }
+}
+
 /* The rules that can be judged only where all members are known. */
 static void check_whole(struct event_reader *reader)
 {
@@ -331,9 +382,11 @@ static void check_whole(struct event_reader *reader)
     if (reader->detail != NULL) {
         return;
     }
-    if ((reader->seen & 1u << MEMBER_PAGE) == 0) {
-        refuse(reader, "/page", "page is required");
-    } else if (reader->untimed) {
+    check_kind(reader);
+    if (reader->detail != NULL) {
+        return;
+    }
+    if (reader->untimed) {
         refuse(reader, "/ts", "ts is required with dedupe=body");
     } else if (rules->sites != NULL &&
                declared_site_find(rules->sites, reader->event->site) == NULL) {

@@ -18,6 +18,7 @@ struct event_reader {
     struct event *event; /* where to read it to: complete, but for event->actions */
     struct slice actions[EVENT_ACTIONS_MAX]; /* event->n_actions of them: kept by the caller, and
                                                 only where the event is accepted */
+    struct slice name;                       /* of a named event, with its mark */
     unsigned seen;                           /* the known members that were read, one bit each */
     bool untimed;                            /* it has no ts, and rules->needs_time */
     const char *detail; /* why the event is rejected: the first fault, static; NULL: it is not */

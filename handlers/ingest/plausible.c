@@ -1,10 +1,10 @@
-/* plausible.c - POST /api/event: page views from Plausible's trackers, and from tally.js.
+/* plausible.c - POST /api/event: what Plausible's trackers and tally.js send.
  *
  * plausible_event.h decodes the event, beacon.h counts it.  The answers:
  *
- *     202 `ok`                                 the page view is counted
- *     202 `ok` and X-Plausible-Dropped: n      n page views are not counted, although the event is
- *                                              well-formed: a custom event, or one of the reasons
+ *     202 `ok`                                 the page view, or the named event, is counted
+ *     202 `ok` and X-Plausible-Dropped: n      n of them are not counted, although the event is
+ *                                              well-formed: an engagement, or one of the reasons
  *                                              in beacon.h.  Plausible's trackers expect 202 here
  *     400 {"errors":{"member":["detail"]}}     the event has a fault
  *     others                                   a problem document, as for all endpoints */
@@ -76,27 +76,29 @@ static bool check_request(struct http_exchange *exchange)
     return query_empty(exchange);
 }
 
-/* The page view as events: one for each domain. */
+/* The page view, or the named event, as events: one for each domain. */
 static const struct event *as_events(struct plausible_state *state)
 {
     const struct plausible_event *event = &state->event;
     struct beacon *beacon = &state->beacon;
+    struct slice page = event->kind == PLAUSIBLE_NAMED ? event->name : event->page;
     for (size_t i = 0; i < event->n_domains; i++) {
-        beacon->events[i] = (struct event){.site = event->domains[i], .page = event->page};
+        beacon->events[i] = (struct event){.site = event->domains[i], .page = page};
     }
     beacon->n = event->n_domains;
     return beacon->events;
 }
 
-/* Answer for a custom event, which is well-formed but no page view. */
-static enum handler_result drop_custom(
+/* Answer for an engagement: how long a page that was counted was looked at. */
+static enum handler_result drop_engagement(
     struct http_exchange *exchange, struct plausible_state *state)
 {
     const struct event *events = as_events(state);
     if (!beacon_allowed(exchange, &state->beacon)) {
         return HANDLER_REPLY;
     }
-    (void)atomic_fetch_add_explicit(&exchange->app->stats->dropped_custom, 1, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(
+        &exchange->app->stats->dropped_engagement, 1, memory_order_relaxed);
     reply_ok(exchange, 1);
     ingest_guard_tell(exchange, events, state->beacon.n);
     return HANDLER_REPLY;
@@ -125,8 +127,8 @@ enum handler_result plausible_start(struct http_exchange *exchange)
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return HANDLER_REPLY;
     }
-    if (!event->page_view) {
-        return drop_custom(exchange, state);
+    if (event->kind == PLAUSIBLE_ENGAGEMENT) {
+        return drop_engagement(exchange, state);
     }
     (void)as_events(state);
     enum beacon_verdict verdict = beacon_start(exchange, &state->beacon);

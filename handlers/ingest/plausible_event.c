@@ -7,6 +7,7 @@
 #include "handlers/reply/json_memory.h"
 #include "handlers/text/check.h"
 #include "handlers/text/url.h"
+#include "storage/job/event_name.h"
 
 static const json_t *member(const json_t *object, const char *name, const char *short_name)
 {
@@ -93,6 +94,26 @@ static bool fail(struct plausible_fault *fault, const char *name, const char *de
     return false;
 }
 
+/* Read what the event is.  @text is not empty. */
+static const char *read_name(struct slice text, struct plausible_event *event, char **to)
+{
+    if (slice_equal(text, SLICE("pageview"))) {
+        event->kind = PLAUSIBLE_VIEW;
+        return NULL;
+    }
+    if (slice_equal(text, SLICE("engagement"))) {
+        event->kind = PLAUSIBLE_ENGAGEMENT;
+        return NULL;
+    }
+    if (event_check_name(text) != NULL) {
+        return "must be 1 to 128 bytes without control characters";
+    }
+    event->kind = PLAUSIBLE_NAMED;
+    event->name = event_name_mark(text, *to);
+    *to += event->name.n;
+    return NULL;
+}
+
 static bool read_members(
     const json_t *root, struct plausible_event *event, char *to, struct plausible_fault *fault)
 {
@@ -118,8 +139,8 @@ static bool read_members(
     if (detail != NULL) {
         return fail(fault, "domain", detail);
     }
-    event->page_view = slice_equal(json_text_of(name), SLICE("pageview"));
-    return true;
+    detail = read_name(json_text_of(name), event, &to);
+    return detail == NULL || fail(fault, "name", detail);
 }
 
 enum plausible_result plausible_decode(
@@ -143,8 +164,8 @@ enum plausible_result plausible_decode(
         }
         return PLAUSIBLE_FAULT;
     }
-    /* A "/" may be made of an empty path; nothing else becomes longer than it was. */
-    ret->bytes = malloc(body.n + 1);
+    /* A "/" may be made of an empty path, and a name gets a mark; nothing else becomes longer. */
+    ret->bytes = malloc(body.n + 2);
     bool ok = ret->bytes != NULL && read_members(root, ret, ret->bytes, ret_fault);
     enum plausible_result result = ok                   ? PLAUSIBLE_OK
                                    : ret->bytes == NULL ? PLAUSIBLE_NOMEM

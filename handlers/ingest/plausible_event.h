@@ -5,7 +5,8 @@
  * The event is a JSON object, whatever its Content-Type says.  Its members have long or short
  * names:
  *
- *     name, n        "pageview"; any other name, also "engagement", is a custom event
+ *     name, n        "pageview"; "engagement", which is not counted; any other is a named event,
+ *                    which Plausible calls a custom event, a goal, an outbound link..
  *     url, u         absolute; the page is its path, as written
  *     hashMode, h    1 or true: the fragment of the URL belongs to the page
  *     domain, d      the site, or several with commas between
@@ -29,10 +30,13 @@
 #define PLAUSIBLE_DOMAINS_MAX 16
 #define PLAUSIBLE_BODY_MAX    65536
 
+enum plausible_kind { PLAUSIBLE_VIEW, PLAUSIBLE_NAMED, PLAUSIBLE_ENGAGEMENT };
+
 /* Zeroed it is empty. */
 struct plausible_event {
-    bool page_view;
+    enum plausible_kind kind;
     struct slice page;
+    struct slice name; /* of a named event, with its mark (storage/job/event_name.h) */
     struct slice domains[PLAUSIBLE_DOMAINS_MAX]; /* valid names of sites, each once */
     size_t n_domains;
     char *bytes; /* owned: what the slices point into */

@@ -8,15 +8,15 @@
 #include "handlers/reply/query.h"
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
+#include "storage/job/event_name.h"
 
 #define DEFAULT_WINDOW_S (24 * 3600)
-
-static const struct param_spec specs[] = {WINDOW_PARAMS, {"step", false}};
 
 void window_params_release(struct window_params *p)
 {
     params_release(&p->params);
     free(p->pages);
+    free(p->events);
     *p = (struct window_params){0};
 }
 
@@ -37,6 +37,43 @@ static bool read_pages(struct http_exchange *exchange, struct window_params *p)
             return query_refuse(exchange, "page", fault);
         }
         p->pages[p->n_pages++] = at->value;
+    }
+    return true;
+}
+
+/* How many bytes the names of events take, with their marks.  False: one of them is bad. */
+static bool check_names(
+    struct http_exchange *exchange, const struct window_params *p, size_t *ret_bytes)
+{
+    for (const struct param *at = NULL; (at = params_next(&p->params, "event", at)) != NULL;) {
+        const char *fault = event_check_name(at->value);
+        if (fault != NULL) {
+            return query_refuse(exchange, "event", fault);
+        }
+        *ret_bytes += at->value.n + 1;
+    }
+    return true;
+}
+
+static bool read_events(struct http_exchange *exchange, struct window_params *p)
+{
+    size_t n = params_count(&p->params, "event");
+    size_t bytes = 0;
+    if (n == 0) {
+        return true;
+    }
+    if (!check_names(exchange, p, &bytes)) {
+        return false;
+    }
+    p->events = malloc(n * sizeof(*p->events) + bytes);
+    if (p->events == NULL) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return false;
+    }
+    char *to = (char *)(p->events + n);
+    for (const struct param *at = NULL; (at = params_next(&p->params, "event", at)) != NULL;) {
+        p->events[p->n_events++] = event_name_mark(at->value, to);
+        to += at->value.n + 1;
     }
     return true;
 }
@@ -115,20 +152,15 @@ static bool read_window(struct http_exchange *exchange, struct window_params *p)
            query_refuse(exchange, "to", "must be later than from");
 }
 
-bool window_params_read(struct http_exchange *exchange, struct window_params *ret)
-{
-    return window_params_read_with(exchange, specs, sizeof(specs) / sizeof(specs[0]), ret);
-}
-
 bool window_params_read_with(struct http_exchange *exchange, const struct param_spec *all,
     size_t n_all, struct window_params *ret)
 {
     *ret = (struct window_params){0};
     return query_read(exchange, all, n_all, &ret->params) &&
            access_read_site(exchange, &ret->params, &ret->site) && read_pages(exchange, ret) &&
-           read_pageset(exchange, ret) && read_zone(exchange, ret) && read_step(exchange, ret) &&
-           read_flag(exchange, ret, "explain", &ret->explain) && read_round(exchange, ret) &&
-           read_window(exchange, ret);
+           read_events(exchange, ret) && read_pageset(exchange, ret) && read_zone(exchange, ret) &&
+           read_step(exchange, ret) && read_flag(exchange, ret, "explain", &ret->explain) &&
+           read_round(exchange, ret) && read_window(exchange, ret);
 }
 
 bool window_params_read_second(struct http_exchange *exchange, struct window_params *p,

@@ -19,12 +19,21 @@
         "round", false                                                                             \
     }
 
+/* One more, for questions that can be asked about named events, too. */
+#define WINDOW_EVENT_PARAM                                                                         \
+    {                                                                                              \
+        "event", true                                                                              \
+    }
+
 /* What was asked.  Slices point into params. */
 struct window_params {
     struct params params; /* owned */
     struct slice site;
     struct slice *pages; /* owned; NULL: the whole site, or the page set alone */
     size_t n_pages;
+    struct slice *events; /* owned, with the bytes: named events, with their marks (see
+                             storage/job/event_name.h) */
+    size_t n_events;
     struct slice pageset;      /* empty: none */
     const struct zone *zone;   /* the time zone of tz, else the site's */
     struct window window;      /* rounded to whole minutes */
@@ -33,11 +42,8 @@ struct window_params {
     enum step step;            /* STEP_NONE: no series */
 };
 
-/* Read the exchange's query, which may have WINDOW_PARAMS and `step`.  False: the response says
- * what is wrong.  Release @ret in either case. */
-bool window_params_read(struct http_exchange *exchange, struct window_params *ret) MUST_CHECK;
-
-/* The same for a question with parameters of its own.  @specs has WINDOW_PARAMS and these. */
+/* Read the exchange's query, which may have the parameters of @specs: WINDOW_PARAMS and the
+ * question's own.  False: the response says what is wrong.  Release @ret in either case. */
 bool window_params_read_with(struct http_exchange *exchange, const struct param_spec *specs,
     size_t n_specs, struct window_params *ret) MUST_CHECK;
 

@@ -20,7 +20,8 @@
 /* A time as RFC 3339, in UTC. */
 json_t *window_time_json(int64_t at_s);
 
-/* The @n pages as an array; null if there are none, for the whole site. */
+/* The @n pages, or named events without their marks, as an array; null if there are none, for the
+ * whole site. */
 json_t *window_pages_json(const struct slice *pages, size_t n);
 
 /* {"relative","low","high"}: how far @value, a HyperLogLog's estimate, may be off. */

@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 
+#include "storage/job/event_name.h"
+
 #define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /* Is one of the eight bytes a C0 control or DEL?  The top bit of a byte is marked if the byte is
@@ -67,6 +69,34 @@ const char *event_check_user(struct slice user)
     }
     if (has_control(user)) {
         return "user must not hold control characters";
+    }
+    return NULL;
+}
+
+const char *event_check_name(struct slice name)
+{
+    if (name.n == 0) {
+        return "event must not be empty";
+    }
+    if (name.n > EVENT_NAME_MAX) {
+        return "event must be at most 128 bytes";
+    }
+    if (has_control(name)) {
+        return "event must not hold control characters";
+    }
+    return NULL;
+}
+
+const char *event_check_visitor(struct slice visitor)
+{
+    if (visitor.n == 0) {
+        return "visitor must not be empty";
+    }
+    if (visitor.n > EVENT_VISITOR_MAX) {
+        return "visitor must be at most 256 bytes";
+    }
+    if (has_control(visitor)) {
+        return "visitor must not hold control characters";
     }
     return NULL;
 }

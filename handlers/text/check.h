@@ -20,6 +20,8 @@
 /* What may a member of an event hold? */
 const char *event_check_page(struct slice page) MUST_CHECK;
 const char *event_check_user(struct slice user) MUST_CHECK;
+const char *event_check_visitor(struct slice visitor) MUST_CHECK;
+const char *event_check_name(struct slice name) MUST_CHECK; /* of a named event, without mark */
 const char *event_check_site(struct slice site) MUST_CHECK;
 const char *event_check_action(struct slice action) MUST_CHECK;
 const char *event_check_agent(struct slice agent) MUST_CHECK;

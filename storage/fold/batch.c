@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "storage/base/index.h"
+#include "storage/job/event_name.h"
 #include "storage/log/chunk.h"
 
 #define ROWS_KEPT 4096 /* more rows than that are given back */
@@ -141,6 +142,17 @@ static bool copy_actions(struct batch *batch, const struct chunk_event *event, s
     return true;
 }
 
+/* Who the row's user is; the visitor too, where no other was given. */
+static void set_user(const struct core *core, const struct secret *secret, struct row *row)
+{
+    identity_user(secret, row->site, row->user, &row->user_id);
+    row->user_partition = (uint16_t)visitor_partition(&core->partitions, &row->user_id);
+    if (!row->has_visitor && row->page.n > 0) {
+        row->visitor = row->user_id;
+        row->has_visitor = row->user_is_visitor = true;
+    }
+}
+
 /* The row of @event, which belongs to entry @entry. */
 static void make_row(const struct core *core, const struct secret *secret,
     const struct chunk_event *event, uint32_t entry, struct row *ret)
@@ -157,9 +169,9 @@ static void make_row(const struct core *core, const struct secret *secret,
         .address = event->address,
         .has_visitor = event->has_visitor,
         .visitor = event->visitor};
+    ret->is_view = event->page.n > 0 && !event_name_is(event->page);
     if (event->user.n > 0) {
-        const struct event named = {.site = event->site, .user = event->user};
-        ret->has_visitor = identity_visitor(secret, ROTATE_NEVER, &named, &ret->visitor);
+        set_user(core, secret, ret);
     }
     ret->page_partition = (uint16_t)partition_of(&core->partitions, ret->page_hash);
     ret->site_partition = (uint16_t)partition_of(&core->partitions, ret->site_hash);
@@ -179,9 +191,11 @@ static bool add_row(struct batch *batch, const struct core *core, const struct s
     make_row(core, secret, event, entry, row);
     size_t number = batch->n_rows++;
     return copy_actions(batch, event, row) &&
-           add_task(batch, row->page_partition, number, TASK_PAGE) &&
+           (row->page.n == 0 || add_task(batch, row->page_partition, number, TASK_PAGE)) &&
            add_task(batch, row->site_partition, number, TASK_SITE) &&
-           (!row->has_visitor || add_task(batch, row->visitor_partition, number, TASK_VISIT));
+           (!row->has_visitor || add_task(batch, row->visitor_partition, number, TASK_VISIT)) &&
+           (row->user.n == 0 || row->user_is_visitor ||
+               add_task(batch, row->user_partition, number, TASK_USER));
 }
 
 enum decoded { DECODED, DECODED_BROKEN, DECODED_NOMEM };

@@ -4,8 +4,16 @@
  *
  * A batch holds entries of one or several logs in the order of their arrival.  Their events are its
  * rows, numbered through.  So a row's number says how far a partition has come in all logs at once:
- * all rows below are counted there.  A row is counted for its page, for its site and, if it has a
- * visitor, for the visitor: these tasks lie in up to three partitions.
+ * all rows below are counted there.  What is done with a row is its tasks, which lie in up to four
+ * partitions:
+ *
+ *     the row            TASK_PAGE   TASK_SITE             TASK_VISIT          TASK_USER
+ *     a page view        counts it   counts it             may begin a visit   sets days
+ *     a named event      counts it   says that the site    prolongs a visit    sets days
+ *     activity alone     none        has data (the two)    none                sets days
+ *
+ * TASK_VISIT is there if the row has a visitor, TASK_USER if it has a user.  Where the user is the
+ * visitor, the task TASK_VISIT does the work of both.
  */
 #ifndef STORAGE_FOLD_BATCH_H
 #define STORAGE_FOLD_BATCH_H
@@ -19,7 +27,7 @@
 #define BATCH_LOGS 32 /* of one batch; more of them wait for the next */
 
 /* What a task does with a row.  A task is row << 2 | kind. */
-enum task_kind { TASK_PAGE, TASK_SITE, TASK_VISIT };
+enum task_kind { TASK_PAGE, TASK_SITE, TASK_VISIT, TASK_USER };
 
 struct batch_entry {
     struct log_entry *entry; /* an owned reference */

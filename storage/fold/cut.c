@@ -62,9 +62,6 @@ static bool repeats(struct estimate *e, const struct row *row, int64_t minute_s)
 
 static size_t activity_cost(struct estimate *e, const struct row *row)
 {
-    if (row->user.n == 0) {
-        return 0;
-    }
     size_t cost = USER_COST + row->n_actions * (size_t)ACTION_COST + row->user.n / BYTES_PER_COST;
     bool more = continues(&e->user_site, &e->user_day, row, row->at_s / 86400);
     return more ? cost : cost + USERS_COST + row->n_actions * (size_t)BITMAP_COST;
@@ -92,10 +89,14 @@ static size_t task_cost(struct estimate *e, const struct row *row, enum task_kin
         return targets *
                (repeats(e, row, e->plan.minute_s) ? SAME_PAGE_COST : PAGE_COST + expiry + name);
     case TASK_SITE:
-        return targets * site_cost(e, row, expiry);
+        return row->is_view ? targets * site_cost(e, row, expiry) : 0;
     case TASK_VISIT: /* its starts go to a page of their own key */
-        return VISIT_COST + activity_cost(e, row) +
-               (repeats(e, row, ~e->plan.minute_s) ? 0 : targets * (START_COST + expiry + name));
+        return VISIT_COST + (row->user_is_visitor ? activity_cost(e, row) : 0) +
+               (!row->is_view || repeats(e, row, ~e->plan.minute_s)
+                       ? 0
+                       : targets * (START_COST + expiry + name));
+    case TASK_USER:
+        return activity_cost(e, row);
     }
     return PAGE_COST;
 }

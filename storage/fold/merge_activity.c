@@ -93,8 +93,8 @@ static uint32_t find_user(
         return INDEX_NONE;
     }
     uint64_t hash;
-    memcpy(&hash, row->visitor.bytes, sizeof(hash));
-    struct user_wanted wanted = {merge, &row->visitor};
+    memcpy(&hash, row->user_id.bytes, sizeof(hash));
+    struct user_wanted wanted = {merge, &row->user_id};
     struct index_slot *slot = index_find(&merge->user_index, hash, same_user, &wanted);
     if (slot->item != INDEX_NONE) {
         return slot->item;
@@ -105,7 +105,7 @@ static uint32_t find_user(
     }
     uint32_t item = (uint32_t)merge->n_users++;
     merge->users[item] = (struct active_user){.site = site_number,
-        .id = row->visitor,
+        .id = row->user_id,
         .name = row->user,
         .index = known == NULL ? USER_INDEX_NONE : known->index,
         .active_day = known == NULL ? ACTIVE_DAY_NONE : known->active_day,

@@ -73,7 +73,7 @@ bool merge_seen_add(struct merge_seen *merge, const struct row *row, int64_t arr
         merge->month = bucket_at(zone_utc(), LEVEL_MONTH, arrival_s);
     }
     struct site_pairs *site = find_site(merge, row, merge->month);
-    uint64_t fingerprint = seen_fingerprint(&row->visitor, row->page_hash);
+    uint64_t fingerprint = seen_fingerprint(&row->user_id, row->page_hash);
     if (site != NULL && site->n > 0 && merge->pairs[site->last].fingerprint == fingerprint) {
         return true; /* again at once: a reload */
     }

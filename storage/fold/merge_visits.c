@@ -225,6 +225,9 @@ bool merge_visits_add(struct merge_visits *merge, const struct row *row, int64_t
     struct visitor *visitor = &merge->visitors[find_visitor(merge, &row->visitor, &hash)->item];
     bool remembered = visitor->is_known && arrival_s - visitor->arrival_s <= 2 * merge->timeout_s;
     bool begins = !remembered || row->at_s > visitor->last_s + merge->timeout_s;
+    if (begins && !row->is_view) {
+        return false;
+    }
     if (!remembered || row->at_s > visitor->last_s) {
         visitor->last_s = row->at_s;
     }

@@ -10,6 +10,9 @@
  *     the last event was at L, and t > L + timeout  begins a visit
  *     any other                                  begins none, also if t is before L
  *
+ * A named event begins no visit.  It prolongs one that is open: where a page view would begin none,
+ * the event is remembered as a page view would be.  Else nothing is remembered of it.
+ *
  * "Older" goes by the time of arrival.  Redis remembers, in hashes that are cut by the time of
  * arrival into slots of one timeout (schema/key.h), the last event of each visitor.  Use:
  *

@@ -57,17 +57,23 @@ void share_free(struct share *s)
 
 static const struct known_user *find_known(const struct share *s, const struct row *row)
 {
-    return known_users_find(&s->memory->users, s->cut.partition, &row->visitor);
+    return known_users_find(&s->memory->users, s->cut.partition, &row->user_id);
+}
+
+/* Does the task deal with the row's user? */
+static bool has_user(const struct row *row, enum task_kind kind)
+{
+    return kind == TASK_USER || (kind == TASK_VISIT && row->user_is_visitor);
 }
 
 /* Ask for the visitor, and the user, of a task. */
-static bool ask(struct share *s, const struct row *row)
+static bool ask(struct share *s, const struct row *row, enum task_kind kind)
 {
     int64_t arrival_s = s->batch->entries[row->entry].arrival_s;
-    if (!merge_visits_ask(s->visits, row, arrival_s)) {
+    if (kind == TASK_VISIT && !merge_visits_ask(s->visits, row, arrival_s)) {
         return false;
     }
-    if (row->user.n == 0) {
+    if (!has_user(row, kind)) {
         return true;
     }
     const struct known_user *known = find_known(s, row);
@@ -91,7 +97,7 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     for (uint32_t i = cut->from; i < cut->to; i++) {
         enum task_kind kind;
         const struct row *row = task_row(s, i, &kind);
-        if (kind == TASK_VISIT && !ask(s, row)) {
+        if (!ask(s, row, kind)) {
             return false;
         }
     }
@@ -182,44 +188,46 @@ static bool has_event(struct log_cursor cursor, uint64_t n, uint64_t i)
     return n <= cursor.whole || (n == cursor.whole + 1 && i < cursor.events);
 }
 
+/* What the row says of its user: days, and that the user saw the page. */
 static bool add_user(struct share *s, const struct row *row, const struct write_plan *plan)
 {
+    int64_t arrival_s = s->batch->entries[row->entry].arrival_s;
     if (s->day_minute_s != plan->minute_s || s->day_zone != plan->zone) {
         s->day_zone = plan->zone;
         s->day_minute_s = plan->minute_s;
         s->day = activity_day_make(plan->zone, plan->retention, plan->minute_s);
     }
-    return merge_activity_add(s->activity, row, &s->day, find_known(s, row));
+    return merge_activity_add(s->activity, row, &s->day, find_known(s, row)) &&
+           (!row->is_view || !s->core->config.seen.on || merge_seen_add(s->seen, row, arrival_s));
 }
 
-static bool add_visit(
-    struct share *s, const struct row *row, const struct write_plan *plan, int64_t arrival_s)
+static bool add_visit(struct share *s, const struct row *row, const struct write_plan *plan)
 {
-    if (merge_visits_add(s->visits, row, arrival_s) &&
-        !(merge_counts_add(s->starts, row, true, plan->targets, plan->n) &&
-            merge_counts_add(s->starts, row, false, plan->targets, plan->n))) {
-        return false;
-    }
-    if (row->user.n == 0) {
-        return true;
-    }
-    return add_user(s, row, plan) &&
-           (!s->core->config.seen.on || merge_seen_add(s->seen, row, arrival_s));
+    int64_t arrival_s = s->batch->entries[row->entry].arrival_s;
+    return !merge_visits_add(s->visits, row, arrival_s) ||
+           (merge_counts_add(s->starts, row, true, plan->targets, plan->n) &&
+               merge_counts_add(s->starts, row, false, plan->targets, plan->n));
 }
 
 static bool merge_task(
     struct share *s, const struct row *row, enum task_kind kind, struct write_plan *plan)
 {
-    write_plan_in(plan, row->zone);
-    write_plan_at(plan, row->at_s);
-    s->late = s->late || plan->n > 1;
-    s->oldest_s = plan->minute_s < s->oldest_s ? plan->minute_s : s->oldest_s;
     s->n_rows++;
     s->n_events += kind == TASK_SITE;
-    if (kind == TASK_VISIT) {
-        return add_visit(s, row, plan, s->batch->entries[row->entry].arrival_s);
+    if (kind == TASK_SITE && !row->is_view) {
+        return true; /* the site has data: see announce_sites() */
     }
-    return merge_counts_add(s->counts, row, kind == TASK_SITE, plan->targets, plan->n);
+    write_plan_in(plan, row->zone);
+    write_plan_at(plan, row->at_s);
+    if (row->is_view || kind == TASK_PAGE) { /* buckets are written to */
+        s->late = s->late || plan->n > 1;
+        s->oldest_s = plan->minute_s < s->oldest_s ? plan->minute_s : s->oldest_s;
+    }
+    if (kind == TASK_PAGE || kind == TASK_SITE) {
+        return merge_counts_add(s->counts, row, kind == TASK_SITE, plan->targets, plan->n);
+    }
+    return (kind != TASK_VISIT || add_visit(s, row, plan)) &&
+           (!has_user(row, kind) || add_user(s, row, plan));
 }
 
 /* Merge what is not counted yet. */

@@ -6,6 +6,7 @@
 #include "storage/base/cond.h"
 #include "storage/base/index.h"
 #include "storage/hot/space_saving.h"
+#include "storage/job/event_name.h"
 #include "storage/schema/hashed_event.h"
 
 #define CORES_MAX 8
@@ -151,13 +152,20 @@ static struct counters *lock_core(struct hot_pages *hot, unsigned core, int64_t 
     return c;
 }
 
+static bool is_page(struct slice name)
+{
+    return name.n > 0 && !event_name_is(name);
+}
+
 void hot_pages_writes(
     struct hot_pages *hot, unsigned core, int64_t now_ms, const struct event *events, size_t n)
 {
     struct counters *c = lock_core(hot, core, now_ms);
     for (size_t i = 0; i < n; i++) {
-        space_saving_add(&c->now[WRITES], page_hash(events[i].site, events[i].page), events[i].site,
-            events[i].page);
+        if (is_page(events[i].page)) {
+            space_saving_add(&c->now[WRITES], page_hash(events[i].site, events[i].page),
+                events[i].site, events[i].page);
+        }
     }
     pthread_mutex_unlock(&c->lock);
 }
@@ -170,7 +178,9 @@ void hot_pages_reads(struct hot_pages *hot, unsigned core, int64_t now_ms, struc
     }
     struct counters *c = lock_core(hot, core, now_ms);
     for (size_t i = 0; i < n; i++) {
-        space_saving_add(&c->now[READS], page_hash(site, pages[i]), site, pages[i]);
+        if (is_page(pages[i])) {
+            space_saving_add(&c->now[READS], page_hash(site, pages[i]), site, pages[i]);
+        }
     }
     pthread_mutex_unlock(&c->lock);
 }

@@ -9,6 +9,7 @@
  * have come while it had no counter.
  *
  * The whole site is not a page here: every event belongs to it, and every dashboard asks for it.
+ * Neither is a named event.
  */
 #ifndef STORAGE_HOT_HOT_PAGES_H
 #define STORAGE_HOT_HOT_PAGES_H

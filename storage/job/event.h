@@ -1,4 +1,4 @@
-/* event.h - one page view, validated and normalised.
+/* event.h - what a visitor did, validated and normalised: a page view, or something else.
  *
  * Layer: storage, public: plain values.
  *
@@ -6,7 +6,13 @@
  * actions point into memory of the request, or to static memory.  That memory must live until the
  * job that carries the event is done.
  *
- * An event is small, about 100 bytes, because storage walks through ten thousand at a time.  Hardly
+ * What an event is, its `page` says:
+ *
+ *     a page               a page view
+ *     a name with a mark   a named event (event_name.h); no page view
+ *     empty                only days of a user's activity; no page view
+ *
+ * An event is small, about 130 bytes, because storage walks through ten thousand at a time.  Hardly
  * any event has actions, so the actions stand outside.
  */
 #ifndef STORAGE_JOB_EVENT_H
@@ -20,6 +26,7 @@
 #define EVENT_SITE_MAX    64
 #define EVENT_PAGE_MAX    2048
 #define EVENT_USER_MAX    256
+#define EVENT_VISITOR_MAX 256   /* anonymous id */
 #define EVENT_TEXT_MAX    16384 /* user agent, referrer */
 #define EVENT_ACTIONS_MAX 8     /* actions of an event */
 #define EVENT_ACTION_MAX  64
@@ -36,8 +43,9 @@ struct event_address {
 struct event {
     int64_t at_s;                /* UTC, epoch seconds */
     struct slice site;           /* [a-z0-9][a-z0-9._-]{0,63} */
-    struct slice page;           /* 1..2048 bytes of UTF-8 without C0 controls and DEL */
+    struct slice page;           /* 1..2048 bytes of UTF-8 without C0 controls and DEL; see above */
     struct slice user;           /* empty: none; an integer is its canonical decimal text */
+    struct slice visitor;        /* an anonymous id; empty: none */
     struct slice agent;          /* user agent; empty: none */
     const struct slice *actions; /* n_actions of them; NULL if none */
     uint8_t n_actions;           /* 0..EVENT_ACTIONS_MAX */

@@ -60,6 +60,7 @@ void storage_job_release(struct storage_job *job)
     case STORAGE_FREQUENCY:
     case STORAGE_USER_DAYS:
     case STORAGE_FORGET_USER:
+    case STORAGE_TAKE_BACK:
     case STORAGE_PAGE_SET_DELETE:
     case STORAGE_ROLLUP_STATUS:
     case STORAGE_ROLLUP_RUN:

@@ -38,6 +38,7 @@ enum storage_op {
     STORAGE_ACTIVE_USERS,
     STORAGE_USER_DAYS,
     STORAGE_FORGET_USER,
+    STORAGE_TAKE_BACK,
     STORAGE_PAGES,
     STORAGE_OVERLAP,
     STORAGE_PAGE_SET_PUT,
@@ -51,7 +52,7 @@ enum storage_op {
     STORAGE_SEEN,
     STORAGE_LOOK_KEY, /* was an Idempotency-Key used? */
 };
-#define STORAGE_OPS 22
+#define STORAGE_OPS 23
 
 struct storage_job {
     enum storage_op op;
@@ -66,6 +67,7 @@ struct storage_job {
         struct active_users_job active_users;
         struct user_days_job user_days;
         struct forget_user_job forget_user;
+        struct take_back_job take_back;
         struct pages_job pages;
         struct overlap_job overlap;
         struct page_set_job page_set;

@@ -123,4 +123,15 @@ struct forget_user_job {
     uint64_t bits; /* that were cleared */
 };
 
+/* Input of STORAGE_TAKE_BACK: one user did not do one action on one day after all.  It is no error
+ * if that is so already. */
+struct take_back_job {
+    struct slice site, user, action;
+    int64_t day;
+
+    /* Written by storage. */
+    int64_t oldest_day;
+    bool sent; /* whatever the error: it may be done */
+};
+
 #endif

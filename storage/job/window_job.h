@@ -64,14 +64,15 @@ struct pages_job {
     const struct slice *pages; /* only these pages; n_pages 0 and no set: all pages of the site */
     size_t n_pages;
     struct page_set_ref set;
-    struct slice prefix; /* only pages whose names begin with it */
+    struct slice prefix; /* only pages whose names begin with it; a mark: only named events */
     size_t limit;        /* 1..PAGES_LIMIT_MAX */
     bool by_uv;          /* by visitors */
 
     /* Written by storage. */
     struct page_row *rows; /* n_rows of them, in the arena */
     size_t n_rows;
-    uint64_t total;     /* how many of the pages asked for have page views in the window */
+    uint64_t total;     /* how many of the pages asked for have page views in the window.. */
+    uint64_t total_pv;  /* ..and how many page views they have */
     bool clamped;       /* an estimate of visitors was above the page views, and was cut */
     struct arena arena; /* storage_job_release() frees it */
 };

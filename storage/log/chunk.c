@@ -12,8 +12,9 @@ enum chunk_flag {
     CHUNK_VISITOR = 8,
     CHUNK_ADDRESS = 16,
     CHUNK_ACTIONS = 32,
+    CHUNK_NO_PAGE = 64,
 };
-#define CHUNK_FLAGS 63u
+#define CHUNK_FLAGS 127u
 
 #define VARINT_MAX 10 /* bytes of a 64-bit number */
 
@@ -73,8 +74,8 @@ static bool same_page(const void *context, uint32_t item)
 static uint32_t number_page(struct chunk_pages *pages, uint32_t i, bool *ret_new)
 {
     struct page_wanted wanted = {pages->events, pages->events[i].page};
-    *ret_new = true;
-    if (pages->numbers == NULL) { /* a single event */
+    *ret_new = wanted.page.n > 0;
+    if (pages->numbers == NULL || !*ret_new) { /* a single event, or no page */
         return 0;
     }
     if (!index_reserve(&pages->index)) {
@@ -110,12 +111,15 @@ static bool put_event(struct buffer *out, const struct event *event, const struc
         return false;
     }
     bool site = before == NULL || !slice_equal(event->site, before->site);
-    bool has_visitor = event->user.n == 0 && identity_visitor(secret, rotation, event, &visitor);
-    bool has_address = identity_address(secret, event, &address);
+    bool no_page = event->page.n == 0;
+    bool is_user = event->user.n > 0 && event->visitor.n == 0; /* the visitor */
+    bool has_visitor = !no_page && !is_user && identity_visitor(secret, rotation, event, &visitor);
+    bool has_address = !no_page && identity_address(secret, event, &address);
     uint8_t flags =
         (uint8_t)((site ? CHUNK_SITE : 0) | (new_page ? CHUNK_PAGE : 0) |
                   (event->user.n > 0 ? CHUNK_USER : 0) | (has_visitor ? CHUNK_VISITOR : 0) |
-                  (has_address ? CHUNK_ADDRESS : 0) | (event->n_actions > 0 ? CHUNK_ACTIONS : 0));
+                  (has_address ? CHUNK_ADDRESS : 0) | (event->n_actions > 0 ? CHUNK_ACTIONS : 0) |
+                  (no_page ? CHUNK_NO_PAGE : 0));
     buffer_append(out, &flags, 1);
     put_number(out, zigzag(event->at_s - (before == NULL ? 0 : before->at_s)));
     if (site) {
@@ -123,7 +127,7 @@ static bool put_event(struct buffer *out, const struct event *event, const struc
     }
     if (new_page) {
         put_text(out, event->page);
-    } else {
+    } else if (!no_page) {
         put_number(out, page);
     }
     if (event->user.n > 0) {
@@ -231,9 +235,14 @@ static bool get_time(struct chunk_reader *reader, struct chunk_event *event)
            (!__builtin_add_overflow(event->at_s, unzigzag(number), &event->at_s) || fail(reader));
 }
 
-static bool get_page(struct chunk_reader *reader, bool is_new, struct chunk_event *event)
+static bool get_page(struct chunk_reader *reader, unsigned flags, struct chunk_event *event)
 {
     uint64_t number = 0;
+    bool is_new = (flags & CHUNK_PAGE) != 0;
+    event->page = (struct slice){NULL, 0};
+    if ((flags & CHUNK_NO_PAGE) != 0) {
+        return !is_new || fail(reader);
+    }
     if (!is_new) {
         if (!get_number(reader, &number) || number >= reader->n_pages) {
             return fail(reader);
@@ -303,7 +312,7 @@ bool chunk_next_event(struct chunk_reader *reader)
     event->has_address = (flags & CHUNK_ADDRESS) != 0;
     if ((flags & ~CHUNK_FLAGS) != 0 || !get_time(reader, event) ||
         ((flags & CHUNK_SITE) != 0 && !get_text(reader, EVENT_SITE_MAX, &event->site)) ||
-        event->site.n == 0 || !get_page(reader, (flags & CHUNK_PAGE) != 0, event) ||
+        event->site.n == 0 || !get_page(reader, flags, event) ||
         ((flags & CHUNK_USER) != 0 && !get_text(reader, EVENT_USER_MAX, &event->user)) ||
         (event->has_visitor &&
             !get_hash(reader, event->visitor.bytes, sizeof(event->visitor.bytes))) ||

@@ -1,20 +1,21 @@
-/* chunk.h - the page views of one request as bytes: what the log keeps of them.
+/* chunk.h - the events of one request as bytes: what the log keeps of them.
  *
  * Layer: storage, pure.  Thread-safe: no state.
  *
- * A request is kept in the log before its page views are counted, so that it can be acknowledged by
+ * A request is kept in the log before its events are counted, so that it can be acknowledged by
  * one short command.  Whoever counts it later, perhaps another process, makes the events again from
- * these bytes.  No address and no user agent is among them: visitors without a name, and addresses,
- * are hashed before (schema/identity.h).
+ * these bytes.  No address, no user agent and no anonymous id is among them: visitors without a
+ * name, and addresses, are hashed before (schema/identity.h).
  *
  *     chunk    number of events, then the events
  *     event    flags (1 byte)
  *              time: seconds after the event before (the first one: after 1970), zigzag
  *              CHUNK_SITE     length and bytes; else the site of the event before
- *              CHUNK_PAGE     length and bytes; else the number of a page that came before in the
- *                             chunk, from 0
+ *              CHUNK_PAGE     length and bytes, of a page or a named event (job/event_name.h);
+ *                             else the number of one that came before in the chunk, from 0
+ *              CHUNK_NO_PAGE  neither of them; never with CHUNK_PAGE
  *              CHUNK_USER     length and bytes
- *              CHUNK_VISITOR  16 bytes
+ *              CHUNK_VISITOR  16 bytes; else the visitor, if there is one, is the user
  *              CHUNK_ADDRESS  8 bytes
  *              CHUNK_ACTIONS  how many (1 byte); each: length and bytes
  *
@@ -38,12 +39,12 @@ bool chunk_write(struct buffer *out, const struct event *events, size_t n,
 /* An event as it comes out of a chunk.  Slices point into the chunk. */
 struct chunk_event {
     int64_t at_s;
-    struct slice site, page;
+    struct slice site, page;     /* page: see job/event.h */
     struct slice user;           /* empty: none */
     const struct slice *actions; /* n_actions of them, owned by the reader: until the next event */
     uint8_t n_actions;
     bool has_visitor, has_address;
-    struct visitor_id visitor; /* of an event without a user, if has_visitor */
+    struct visitor_id visitor; /* if has_visitor; else the visitor is the user */
     struct address_id address; /* if has_address */
 };
 

@@ -5,6 +5,7 @@
 
 #include "storage/base/index.h"
 #include "storage/job/event.h"
+#include "storage/job/event_name.h"
 #include "storage/pages/table.h"
 
 struct staged {
@@ -24,7 +25,7 @@ static enum storage_err find_asked(const struct gathering *g, struct slice page,
 {
     struct page_sums *sums = g->sums;
     *ret = INDEX_NONE;
-    if (page.n < g->prefix.n ||
+    if (event_name_is(page) != event_name_is(g->prefix) || page.n < g->prefix.n ||
         (g->prefix.n > 0 && memcmp(page.p, g->prefix.p, g->prefix.n) != 0)) {
         return STORAGE_OK;
     }

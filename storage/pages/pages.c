@@ -175,9 +175,9 @@ static enum storage_err rank_pages(void *data)
     if (sums->n > 0) { /* qsort takes no array of none */
         qsort(sums->all, sums->n, sizeof(*sums->all), by_views);
     }
-    r->job->total = 0;
+    r->job->total = r->job->total_pv = 0;
     while (r->job->total < sums->n && sums->all[r->job->total].pv > 0) {
-        r->job->total++;
+        r->job->total_pv += sums->all[r->job->total++].pv;
     }
     return read_visitors(r);
 }

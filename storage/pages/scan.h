@@ -32,7 +32,8 @@ struct pages_scan {
 /* Count only pages that are added so, before the scan.  False: no memory. */
 bool pages_scan_choose(struct pages_scan *scan, struct slice site, struct slice page);
 
-/* Sum up the pages whose names begin with @prefix, over r->covers.  STORAGE_TOO_BROAD: there are
+/* Sum up the pages whose names begin with @prefix, over r->covers; named events only where @prefix
+ * is the beginning of their names (job/event_name.h).  STORAGE_TOO_BROAD: there are
  * more than PAGES_SCAN_MAX, or more than fit into memory with the buckets that they are in.
  * r->stale: the sums are of no use. */
 enum storage_err pages_scan_run(

@@ -38,6 +38,7 @@
     X(SCRIPT_SLIDING, "sliding")                                                                   \
     X(SCRIPT_POLICY, "policy")                                                                     \
     X(SCRIPT_FORGET_USER, "forget_user")                                                           \
+    X(SCRIPT_CLEAR_DAY, "clear_day")                                                               \
     X(SCRIPT_CLEAR_BITS, "clear_bits")                                                             \
     X(SCRIPT_SWEEP_DAYS, "sweep_days")                                                             \
     X(SCRIPT_FILTER_CREATE, "filter_create")                                                       \

@@ -15,23 +15,22 @@
 struct row {
     int64_t at_s;
     uint64_t page_hash, site_hash; /* of (site, page) and of (site, "") */
-    struct slice site, page;
-    struct slice user;           /* empty: none */
-    const struct slice *actions; /* n_actions of them */
-    const struct zone *zone;     /* the site's reporting zone */
+    struct slice site, page;       /* page: see job/event.h */
+    struct slice user;             /* empty: none */
+    const struct slice *actions;   /* n_actions of them */
+    const struct zone *zone;       /* the site's reporting zone */
     struct visitor_id visitor;
     struct address_id address;
+    struct visitor_id user_id; /* of the user, if there is one */
+    bool is_view;
     bool has_visitor, has_address;
+    bool user_is_visitor; /* the user is counted as the visitor, in the same partition */
     uint8_t n_actions;
-    uint16_t page_partition, site_partition, visitor_partition;
+    uint16_t page_partition, site_partition, visitor_partition, user_partition;
     uint32_t entry; /* its number in the batch */
 };
 
-/* Make the row of a validated event.  Its slices are those of the event. */
-void row_make(const struct event *event, const struct secret *secret, enum rotation rotation,
-    const struct partitions *partitions, const struct site_zones *zones, struct row *ret);
-
-/* The partition in which the data of a visitor lies. */
+/* The partition in which the data of a visitor, or of a user, lies. */
 unsigned visitor_partition(const struct partitions *partitions, const struct visitor_id *visitor);
 
 #endif

@@ -40,7 +40,10 @@ bool identity_visitor(const struct secret *secret, enum rotation rotation,
     size_t n = 1;
     n = append_bytes(text, n, event->site.p, event->site.n);
     text[n++] = 0;
-    if (event->user.n > 0) {
+    if (event->visitor.n > 0) {
+        text[0] = 'v';
+        n = append_bytes(text, n, event->visitor.p, event->visitor.n);
+    } else if (event->user.n > 0) {
         text[0] = 'u';
         n = append_bytes(text, n, event->user.p, event->user.n);
     } else if (event->address.len > 0) {
@@ -56,6 +59,13 @@ bool identity_visitor(const struct secret *secret, enum rotation rotation,
     }
     crypto_shorthash_siphashx24(ret->bytes, text, n, secret->bytes);
     return true;
+}
+
+void identity_user(
+    const struct secret *secret, struct slice site, struct slice user, struct visitor_id *ret)
+{
+    const struct event event = {.site = site, .user = user};
+    (void)!identity_visitor(secret, ROTATE_NEVER, &event, ret); /* there is one */
 }
 
 bool identity_address(

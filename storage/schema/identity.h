@@ -7,7 +7,8 @@
  * sites:
  *
  *     the event has       text that is hashed
- *     a user              'u' site NUL user
+ *     an anonymous id     'v' site NUL id
+ *     else a user         'u' site NUL user
  *     else an address     'a' site NUL address-length address period NUL agent
  *
  * `period` is the beginning of the rotation period that holds the event (job/config.h).  An address
@@ -41,10 +42,14 @@ struct address_id {
     uint8_t bytes[8];
 };
 
-/* The visitor of a validated event.  False, with @ret untouched: the event has neither a user nor
- * an address. */
+/* The visitor of a validated event.  False, with @ret untouched: the event has no anonymous id, no
+ * user and no address. */
 bool identity_visitor(const struct secret *secret, enum rotation rotation,
     const struct event *event, struct visitor_id *ret) MUST_CHECK;
+
+/* The user of a site: the same as the visitor of an event that has only this user. */
+void identity_user(
+    const struct secret *secret, struct slice site, struct slice user, struct visitor_id *ret);
 
 /* The address of a validated event.  False, with @ret untouched: the event has none. */
 bool identity_address(

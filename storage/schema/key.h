@@ -6,7 +6,8 @@
  * hash tag of its partition.  {0} is the tag of partition 0.
  *
  *     <site>     a site's name.  It has no ':', so no site can make a key read as another key
- *     <page>     a page as it was given, any bytes.  It stands last.  No bytes: the whole site
+ *     <page>     a page as it was given, any bytes, or a named event: its name behind a mark
+ *                (job/event_name.h).  It stands last.  No bytes: the whole site
  *     <bucket>   a letter for the level (m minute, h hour, d day, M month) and its beginning in
  *                UTC, YYYYMMDDhhmm
  *     <action>   a name of [a-z0-9._:-]
@@ -46,7 +47,8 @@
  *              id has (partition_state.h)
  *     kept     which buckets still expire by an older, shorter keep time (settings.h)
  *     zones    the zones of the sites (time/site_zones.h); no field if all are UTC
- *     users    an id: new when a user is forgotten; no field before the first one is
+ *     users    an id: new when a user is forgotten or a bit of a user is taken back; no field
+ *              before that
  *     swept    the first day whose bitmaps of activity have not been taken away
  *     <log>    the cursor of a log: how far its entries are counted in this partition.  "n": up to
  *              entry n; "n:i": up to n - 1, and of n the first i events.  No field: nothing
@@ -137,7 +139,7 @@
 #include "storage/job/job.h"
 #include "storage/time/bucket.h"
 
-#define KEY_SCHEMA 2 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
+#define KEY_SCHEMA 3 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
 
 /* What a bucket's key counts: visitors, addresses, page views, visits. */
 enum key_kind { KEY_UV, KEY_IP, KEY_PV, KEY_VV };

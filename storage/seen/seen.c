@@ -24,11 +24,11 @@ static enum storage_err prepare(struct question *q)
 {
     struct core *core = q->core;
     const struct secret *secret = atomic_load(&core->secret);
-    struct event event = {.site = q->job->site, .user = q->job->user};
     struct visitor_id user;
-    if (secret == NULL || !identity_visitor(secret, ROTATE_NEVER, &event, &user)) {
+    if (secret == NULL) {
         return STORAGE_DOWN;
     }
+    identity_user(secret, q->job->site, q->job->user, &user);
     for (size_t i = 0; i < q->job->n_pages; i++) {
         uint64_t page = page_hash(q->job->site, q->job->pages[i]);
         if (!wanted_add(&q->wanted, seen_fingerprint(&user, page))) {

@@ -1,8 +1,10 @@
 #include "storage/users/bitmaps.h"
 
+#include <sodium.h>
+#include <stdio.h>
+
 #include "storage/core/reply_fault.h"
 #include "storage/redis/resp.h"
-#include <stdio.h>
 #include "storage/time/bucket.h"
 
 void activity_begin(
@@ -16,14 +18,20 @@ enum storage_err activity_partition(
     struct core *core, struct slice site, struct slice user, unsigned *ret)
 {
     const struct secret *secret = atomic_load(&core->secret);
-    struct event event = {.site = site, .page = SLICE("/"), .user = user};
-    struct row row;
+    struct visitor_id id;
     if (secret == NULL) {
         return STORAGE_DOWN;
     }
-    row_make(&event, secret, core->config.rotation, &core->partitions, &core->sites, &row);
-    *ret = row.visitor_partition;
+    identity_user(secret, site, user, &id);
+    *ret = visitor_partition(&core->partitions, &id);
     return STORAGE_OK;
+}
+
+void activity_new_generation(char ret[static ACTIVITY_GENERATION])
+{
+    unsigned char bytes[(ACTIVITY_GENERATION - 1) / 2];
+    randombytes_buf(bytes, sizeof(bytes));
+    sodium_bin2hex(ret, ACTIVITY_GENERATION, bytes, sizeof(bytes));
 }
 
 bool activity_sizes(struct activity *a, struct slice site, uint64_t ret[static PARTITIONS_MAX])

@@ -31,6 +31,11 @@ void activity_begin(
 enum storage_err activity_partition(
     struct core *core, struct slice site, struct slice user, unsigned *ret) MUST_CHECK;
 
+#define ACTIVITY_GENERATION 33 /* bytes of an id, with a NUL */
+
+/* A new, random value for field `users` of a partition's state. */
+void activity_new_generation(char ret[static ACTIVITY_GENERATION]);
+
 /* How many indices each partition has given to users of @site. */
 bool activity_sizes(
     struct activity *a, struct slice site, uint64_t ret[static PARTITIONS_MAX]) MUST_CHECK;

@@ -1,6 +1,5 @@
 #include "storage/users/forget.h"
 
-#include <sodium.h>
 #include <stdlib.h>
 
 #include "storage/base/arena.h"
@@ -200,12 +199,10 @@ static enum storage_err forget(struct reader *reader, struct storage_job *job, u
 {
     struct forget_user_job *user = &job->u.forget_user;
     const char *tag = reader->core->partitions.tag[partition];
-    unsigned char bytes[16];
-    char generation[33];
+    char generation[ACTIVITY_GENERATION];
     struct pipeline p;
     struct key key;
-    randombytes_buf(bytes, sizeof(bytes));
-    sodium_bin2hex(generation, sizeof(generation), bytes, sizeof(bytes));
+    activity_new_generation(generation);
     pipeline_init(&p, &reader->session, job->deadline_ms);
     struct buffer *out = pipeline_script(&p, partition, SCRIPT_FORGET_USER, 4, 4);
     key_fixed(&key, tag, "state", SLICE(""));

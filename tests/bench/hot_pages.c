@@ -3,8 +3,8 @@
  *	hot_pages [events] [pages]
  *
  * Requests of one event and of 1,000, pages drawn log-uniformly and uniformly; ns an event, with
- *the time of drawing taken off.  Beside it what the same thread spends on an event in row_make()
- *(hashing), which is only a part of what ingestion costs.
+ * the time of drawing taken off.  Beside it what the same thread spends on drawing an event and
+ * hashing its user, which is only a part of what ingestion costs.
  */
 #include "storage/hot/hot_pages.h"
 
@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "storage/schema/hashed_event.h"
 #include "storage/schema/identity.h"
 
 static double now_ns(void)
@@ -31,19 +30,13 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "usage: hot_pages [events, from 10000] [pages]\n");
         return 2;
     }
-    size_t n = 10000; /* rows, used again and again: 1 MB, as of the requests under way */
-    struct row *rows = calloc(n, sizeof(*rows));
+    size_t n = 10000; /* events, used again and again: 1 MB, as of the requests under way */
     struct event *made_of = calloc(n, sizeof(*made_of));
     char(*names)[32] = calloc((size_t)pages, sizeof(*names));
     struct hot_pages *hot = hot_pages_new(2, 0);
-    struct partitions partitions;
     struct secret secret = {{1}};
-    struct site_zones zones = {0};
-    partitions_make(16, &partitions);
-    if (!site_zones_init(&zones)) {
-        return 1;
-    }
-    if (rows == NULL || made_of == NULL || names == NULL || hot == NULL) {
+    struct visitor_id id;
+    if (made_of == NULL || names == NULL || hot == NULL) {
         return 1;
     }
     for (long p = 0; p < pages; p++) {
@@ -60,7 +53,7 @@ int main(int argc, char **argv)
                 .site = {"default", 7},
                 .page = {names[p], strlen(names[p])},
                 .user = {names[p], strlen(names[p])}};
-            row_make(&event, &secret, ROTATE_NEVER, &partitions, &zones, &rows[i]);
+            identity_user(&secret, event.site, event.user, &id);
             made_of[i] = event;
         }
         double made = (now_ns() - start) / (double)n;
@@ -69,7 +62,7 @@ int main(int argc, char **argv)
             for (size_t i = 0; i < (size_t)events / n * n; i += batch) {
                 hot_pages_writes(hot, 0, (int64_t)(i / 100), made_of + i % n, batch);
             }
-            printf("%-11s pages, %4zu events a request: %.1f ns an event (drawing and row_make "
+            printf("%-11s pages, %4zu events a request: %.1f ns an event (drawing and hashing "
                    "%.1f)\n",
                 skewed ? "log-uniform" : "uniform", batch,
                 (now_ns() - start) / (double)((size_t)events / n * n), made);
@@ -77,8 +70,6 @@ int main(int argc, char **argv)
     }
     hot_pages_free(hot);
     free(names);
-    site_zones_release(&zones);
     free(made_of);
-    free(rows);
     return 0;
 }

@@ -12,7 +12,7 @@ from test_openapi import API, OPERATIONS, ask
 WITH_ROWS = [o for o in API.operations if "text/csv" in o.responses.get(200, {}).get("content", {})]
 ROWS = {  # the member of an answer that has its rows; of the others: series
     "/pages": "pages", "/hotkeys": "pages", "/sites": "sites", "/active/users": "users", "/users/{user}/activity": "days",
-    "/retention": "returned", "/funnel": "steps", "/frequency": "days",
+    "/retention": "returned", "/funnel": "steps", "/frequency": "days", "/breakdown": "rows",
 }
 USERS = ["u1", "=1+1", "a,b", 'a"b', "-x", "ä"]
 

@@ -314,6 +314,8 @@ STATUSES = {
                  **{status: COUNT_STATUSES[status] for status in (400, 404, 422)}},
     "getOverlap": {status: [{"page": ["/a"] if "pageset" in params else ["/a", "/b"], **params} for params in questions
                             if "page" not in params] for status, questions in COUNT_STATUSES.items()},
+    "getBreakdown": {200: [{"by": "event"}, {"by": "event", "metric": "uv", "explain": "1"}], 400: [{}, {"by": "colour"}],
+                     422: [{"by": "event", **params} for params in COUNT_STATUSES[422]]},
     "getHotkeys": {200: [{}, {"limit": 3}]},
     "getDau": {200: [*WINDOW_OF_DAYS[200], {"date": "9999-12-31"}], 400: [*WINDOW_OF_DAYS[400], {"date": "2026-11-20", "to": "now"}],
                422: [*WINDOW_OF_DAYS[422], {"date": "2000-01-01"}]},
@@ -324,9 +326,11 @@ STATUSES = {
     "getUserActivity": WINDOW_OF_DAYS,
     "getRetention": {200: [{"cohort": "9999-12-31", "period": "month"}], 400: [{"cohort": "now"}], 422: [{"cohort": "2000-01-01"}]},
     "deleteUser": {200: [{}, {}]},
+    "deleteUserActivity": {204: [{"action": "a", "date": "2026-11-20"}], 400: [{}, {"action": "a"}, {"date": "2026-11-20"}],
+                           422: [{"action": "a", "date": "2000-01-01"}]},
 }
 POST_STATUSES = {
-    202: [b'{"page":"/"}', b'[{"page":"/"},{"page":""}]', b"[]"],
+    202: [b'{"page":"/"}', b'{"event":"signup"}', b'{"user":"u","actions":["checkin"]}', b'[{"page":"/"},{"page":""}]', b"[]"],
     400: [b"", b"{", b'"text"', b"\xef\xbb\xbf[]", b"[" * 33 + b"]" * 33],
     413: [b"[" + b'{"page":"/"},' * 10_000 + b'{"page":"/"}]', b" " * (1 << 20) + b"[]"],
     422: [b'{"page":""}', b"[1]", b'[{"user":"u"},{"page":"/","ts":1e12345}]'],
@@ -384,7 +388,8 @@ def good_and_bad(http, operation):
     if "Filters" in operation.tags:
         yield from filters(http, operation)
         return
-    yield 200, http.request(operation.method, operation.target + query(operation.required()))
+    first = 204 if operation.id == "deleteUserActivity" else 200
+    yield first, http.request(operation.method, operation.target + query(operation.required()))
     if operation.id == "getScript":
         yield 304, http.request("GET", operation.target, headers={"If-None-Match": "*"})
     if operation.id == "getRetention":
@@ -482,7 +487,7 @@ def outages(without_redis, without_answers, operation):
         hear_once(without_answers)
     if operation.id in readers_ops:
         yield 504, without_answers.client().request(operation.method, target, body)
-    if operation.id == "deleteUser":  # it is told that all is counted; then nothing more
+    if operation.id in ("deleteUser", "deleteUserActivity"):  # it is told that all is counted; then nothing more
         hear_once(without_answers)
         without_answers.proxy.hold_replies(False)
         without_answers.proxy.arm(
@@ -579,6 +584,8 @@ FLAGS, NO_FLAGS = ["1", "0", "true", "false"], ["yes", "TRUE", "2", "01", " 1"]
 VALUES = {
     "site": (["default", "0", "a._-z", "a" * 64], ["A", ".a", "-a", "_", "a b", "a" * 65, "ä", "a\n"], []),
     "page": (["/", "/a b", "/ä", "p" * 2048, "a&b=c%+", "\u00a0"], ["a\n", "\t", "\x7f", "p" * 2049], ["ä" * 1025]),
+    "event": (["signup", "a b", "e" * 128, "\u00a0", "/"], ["a\n", "\x7f", "e" * 129], ["ä" * 65]),
+    "metric": (["pv", "uv"], ["ips", "PV"], []),
     "user": (["u1", "42", "u" * 256, "ä b"], ["u\n", "\x7f", "u" * 257], ["ä" * 129]),
     "from": (TIMES, NO_TIMES, NO_SUCH_TIMES),
     "to": (TIMES, NO_TIMES, NO_SUCH_TIMES),
@@ -610,6 +617,9 @@ VALUES = {
                ["0.4294967296.759edb6e", "0.0.00000000"]),  # the end is of the site and action of the default
     "limit": (["1", "100", "1000"], ["0", "1001", "-1", "07", "1e2"], []),
 }
+VALUES_OF = {  # of one operation's own
+    ("getBreakdown", "by"): (["event"], ["pv", "Event", "colour"], []),
+}
 # Words of other operations, of the contract's future, and of mistakes
 OTHER_NAMES = {"Site", "pages", "form", "x", "page[]"}
 
@@ -617,7 +627,7 @@ OTHER_NAMES = {"Site", "pages", "form", "x", "page[]"}
 
 def values_of(operation, name):
     """A funnel's steps are actions; other steps are times."""
-    return VALUES["action" if operation.id == "getFunnel" and name == "step" else name]
+    return VALUES_OF.get((operation.id, name)) or VALUES["action" if operation.id == "getFunnel" and name == "step" else name]
 
 
 PARAMETERS = [(o, p) for o in PLAIN if o is not PIXEL for p in o.in_query().values()]
@@ -644,7 +654,7 @@ def given(operation, name, value):
 def surroundings(operation, name):
     """With these a good value of the parameter makes a good question."""
     needed = {p["name"]: p["example"] for p in operation.in_query().values() if operation.needs(p)}
-    if name == "pageset" and operation.id == "getOverlap":
+    if name in ("pageset", "event") and operation.id == "getOverlap":
         needed["page"] = "/a"
     beside = {"from": {"to": "9999-01-01"}, "to": {"from": "0"}, "from2": {"to2": "9999-01-01"}, "to2": {"from2": "0"}}
     return {**needed, **beside.get(name, {})}
@@ -699,7 +709,8 @@ GOOD_EVENTS = [
     {"page": "/", "ts": "2025-11-20t15:04:60.5-05:30"}, {"page": "/", "ts": 1763651045},
     {"page": "/", "ts": 1763651045000.7}, {"page": "/", "ts": 0}, {"page": "/", "site": "a._-0"},
     {"page": "/", "referrer": None}, {"page": "/", "referrer": "anything"}, {"page": "/", "actions": []},
-    {"page": "/", "actions": ["a.b_c:d-e"] * 8}, {"page": "/", "other": {"x": [None, 1e300]}, "Page": 1},
+    {"page": "/", "actions": ["a.b_c:d-e"] * 8}, {"event": "e" * 128},
+    {"event": "ä b", "page": "/", "visitor": "v" * 256}, {"user": 7, "actions": ["a"]}, {"page": "/", "other": {"x": [None, 1e300]}, "Page": 1},
 ]
 # member: values that its rule does not allow
 BAD_VALUES = {
@@ -710,6 +721,8 @@ BAD_VALUES = {
     "ts": ["", "2025-11-20", "2025-11-20T15:04:05", "1763651045", "now", -1, None, True, [], {}],
     "site": ["", "A", ".a", "a b", "a" * 65, "a\n", None, 1],
     "referrer": ["a" * 16385, 1, {}],
+    "event": ["", "e" * 129, "a\n", "\x7f", 1, None, ["a"], True],
+    "visitor": ["", "v" * 257, "a\tb", 1, None, {}],
     "actions": [["A"], [""], ["a b"], ["a" * 65], ["a"] * 9, [1], [None], "a", None, {}],
 }
 # bad for a reason that a schema cannot tell

@@ -29,7 +29,7 @@ void document_append(struct document *text, const char *piece)
 }
 
 static const char *const names[] = {"page", "user", "ip", "ua", "ts", "referrer", "site", "actions",
-    "p\\u0061ge", "x", "title", "tags", ""};
+    "event", "visitor", "p\\u0061ge", "x", "title", "tags", ""};
 
 static const char *const strings[] = {"\"/\"", "\"/a\\/b\"", "\"\"", "\"u1\"", "\"1.2.3.4\"",
     "\"::ffff:1.2.3.4\"", "\"2001:db8::1\"", "\"1.2.3.04\"", "\"shop\"", "\"Shop\"", "\"buy\"",
@@ -73,7 +73,8 @@ static void add_member(struct document_random *r, struct document *text, const c
 {
     static const char *const likely[][2] = {{"page", "\"/p\""}, {"user", "\"u\\u0037\""},
         {"ip", "\"203.0.113.7\""}, {"ua", "\"Mozilla\""}, {"ts", "1763649999"},
-        {"referrer", "null"}, {"site", "\"my.site\""}, {"actions", "[\"buy\",\"a:b\"]"}};
+        {"referrer", "null"}, {"site", "\"my.site\""}, {"actions", "[\"buy\",\"a:b\"]"},
+        {"event", "\"sign\\u0020up\""}, {"visitor", "\"v\""}};
 
     document_append(text, "\"");
     document_append(text, name);
@@ -89,18 +90,18 @@ static void add_member(struct document_random *r, struct document *text, const c
 
 static void add_event(struct document_random *r, struct document *text)
 {
-    unsigned first = document_below(r, 13);
+    unsigned first = document_below(r, 15);
 
     if (document_below(r, 20) == 0) {
         add_value(r, text, 0);
         return;
     }
-    document_append(text, "{\"page\":\"/start\"");
+    document_append(text, document_below(r, 6) == 0 ? "{\"none\":0" : "{\"page\":\"/start\"");
     for (unsigned i = 0, n = document_below(r, 7); i < n; i++) {
         document_append(text, document_below(r, 8) == 0 ? " , " : ",");
         /* mostly each name once */
         add_member(
-            r, text, document_below(r, 12) == 0 ? PICK(r, names) : names[1 + (first + i) % 12]);
+            r, text, document_below(r, 12) == 0 ? PICK(r, names) : names[1 + (first + i) % 14]);
     }
     document_append(text, "}");
 }

@@ -9,7 +9,7 @@ VISIT_TIMEOUT_S = 1800
 
 @dataclass
 class Seen:
-    """One counted event."""
+    """One counted event: a page view, or a named event (then it has no page)."""
 
     site: str
     page: str
@@ -17,6 +17,7 @@ class Seen:
     visitor: str
     ip: str
     starts_visit: bool
+    event: str = None
 
 
 @dataclass
@@ -27,31 +28,46 @@ class Model:
     events: list = field(default_factory=list)
     last: dict = field(default_factory=dict)
 
-    def add(self, event):
-        """An event as it is posted: page, ts (epoch seconds), and site, user, ip, ua if any."""
+    def add(self, event, arrival_s=None):
+        """An event as it is posted: page or event, ts (epoch seconds), and site, visitor, user, ip, ua if any.  Actions alone
+        are no event here.  Without a time of arrival nothing is ever forgotten of a visitor."""
         site, ip, at_s = event.get("site", "default"), event.get("ip"), int(event["ts"])
+        name = event.get("event")
+        page = event.get("page") if name is None else None
+        if name is None and page is None:
+            return
         visitor = None
-        if "user" in event:
+        if "visitor" in event:
+            visitor = f"visitor {event['visitor']}"
+        elif "user" in event:
             visitor = f"user {event['user']}"
         elif ip is not None:
             visitor = f"hash {ip} {event.get('ua')}"
-        self.events.append(
-            Seen(site, event["page"], at_s, visitor, ip, self._starts_visit(site, visitor, at_s)))
+        starts = self._starts_visit(site, visitor, at_s, arrival_s, name is not None)
+        self.events.append(Seen(site, page, at_s, visitor, ip, starts, name))
 
-    def _starts_visit(self, site, visitor, at_s):
+    def _starts_visit(self, site, visitor, at_s, arrival_s, named):
+        """A named event prolongs a visit that is open, and starts none."""
         if visitor is None:
             return False
-        before = self.last.get((site, visitor))
-        self.last[(site, visitor)] = at_s if before is None else max(before, at_s)
-        return before is None or at_s - before > self.timeout_s
+        before, before_arrival = self.last.get((site, visitor), (None, None))
+        if None not in (arrival_s, before_arrival) and arrival_s - before_arrival > 2 * self.timeout_s:
+            before = None
+        starts = before is None or at_s - before > self.timeout_s
+        if starts and named:
+            return False
+        self.last[(site, visitor)] = (at_s if before is None else max(before, at_s), arrival_s)
+        return starts
 
-    def window(self, site, from_s, to_s, pages=None):
+    def window(self, site, from_s, to_s, pages=None, events=None):
+        """Page views, of these pages; or named events of these names."""
         return [e for e in self.events
-                if e.site == site and from_s <= e.at_s < to_s and (pages is None or e.page in pages)]
+                if e.site == site and from_s <= e.at_s < to_s
+                and (e.event in events if events is not None else e.event is None and (pages is None or e.page in pages))]
 
-    def counts(self, site, from_s, to_s, pages=None):
+    def counts(self, site, from_s, to_s, pages=None, events=None):
         """{'pv', 'uv', 'ips', 'visits'} of a window."""
-        events = self.window(site, from_s, to_s, pages)
+        events = self.window(site, from_s, to_s, pages, events)
         return {
             "pv": len(events),
             "uv": len({e.visitor for e in events if e.visitor is not None}),

@@ -71,7 +71,7 @@ class World:
             batch = events[i:i + 5000]
             (http or self.http).accept(batch)
             for event in batch:
-                self.model.add(event)
+                self.model.add(event, int(self.now()))
 
     def check(self, site, from_, to, pages=None, http=None, metrics=("pv", "uv", "ips", "visits")):
         """Every figure of the window is the model's; returns the last answer."""

@@ -23,6 +23,7 @@
 
 #include "handlers/ingest/event_json.h"
 #include "handlers/text/timestamp.h"
+#include "storage/job/event_name.h"
 #include "tests/lib/event_documents.h"
 
 #define NOW    1763650000
@@ -174,12 +175,30 @@ static bool model_actions(const json_t *value)
     return true;
 }
 
+/* One of page, event and actions; actions alone need a user. */
+static bool model_kind(const json_t *event)
+{
+    const json_t *page = json_object_get(event, "page");
+    const json_t *name = json_object_get(event, "event");
+
+    if ((page != NULL && !plain_string(page, 1, 2048)) ||
+        (name != NULL && !plain_string(name, 1, 128))) {
+        return false;
+    }
+    return page != NULL || name != NULL ||
+           (json_array_size(json_object_get(event, "actions")) > 0 &&
+               json_object_get(event, "user") != NULL);
+}
+
 static bool model_accepts(const json_t *event)
 {
     const json_t *value;
     int64_t at_s;
 
-    if (!json_is_object(event) || !plain_string(json_object_get(event, "page"), 1, 2048)) {
+    if (!json_is_object(event) || !model_kind(event)) {
+        return false;
+    }
+    if ((value = json_object_get(event, "visitor")) && !plain_string(value, 1, 256)) {
         return false;
     }
     if ((value = json_object_get(event, "user")) && !json_is_integer(value) &&
@@ -217,6 +236,16 @@ static bool same_text(struct slice got, const json_t *value, const char *absent)
     return slice_equal(got, slice_of(json_is_string(value) ? json_string_value(value) : absent));
 }
 
+static bool same_page(const struct event *event, const json_t *model)
+{
+    const json_t *name = json_object_get(model, "event");
+
+    if (name == NULL) {
+        return same_text(event->page, json_object_get(model, "page"), "");
+    }
+    return event_name_is(event->page) && same_text(event_name_bare(event->page), name, "");
+}
+
 static bool same_event(const struct event *event, const json_t *model)
 {
     const json_t *actions = json_object_get(model, "actions");
@@ -234,7 +263,8 @@ static bool same_event(const struct event *event, const json_t *model)
             return false;
         }
     }
-    return same_text(event->page, json_object_get(model, "page"), "") &&
+    return same_page(event, model) &&
+           same_text(event->visitor, json_object_get(model, "visitor"), "") &&
            same_text(event->user, json_object_get(model, "user"), "") &&
            same_text(event->agent, json_object_get(model, "ua"), "") &&
            same_text(event->site, json_object_get(model, "site"), "default") &&

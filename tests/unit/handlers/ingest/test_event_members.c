@@ -184,6 +184,8 @@ Test(event_members, texts_have_their_limits)
         {"ua", "/ua", "ua must be at most 16384 bytes", 16384},
         {"referrer", "/referrer", "referrer must be at most 16384 bytes", 16384},
         {"site", "/site", "site must be 1 to 64 bytes", 64},
+        {"event", "/event", "event must be at most 128 bytes", 128},
+        {"visitor", "/visitor", "visitor must be at most 256 bytes", 256},
     };
 
     for (size_t i = 0; i < ROWS(rows); i++) {
@@ -197,6 +199,28 @@ Test(event_members, texts_have_their_limits)
     }
 }
 
+/* What an event is, its page says: see storage/job/event.h. */
+Test(event_members, what_an_event_is)
+{
+    static const struct {
+        const char *text, *page;
+    } rows[] = {
+        {"{\"page\":\"/\"}", "/"},
+        {"{\"event\":\"signup\"}", "\1signup"},
+        {"{ \"event\" :\"\\u0061\\\"b\" , \"page\":\"/x\" }", "\1a\"b"},
+        {"{\"page\":\"/x\",\"event\":\"/x\"}", "\1/x"},
+        {"{\"user\":7,\"actions\":[\"a\"]}", ""},
+    };
+
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        struct decoded d = decode(slice_of(rows[i].text));
+
+        cr_assert_eq(d.batch.n, 1u, "%s", rows[i].text);
+        cr_expect(slice_equal(d.batch.events->page, slice_of(rows[i].page)), "%s", rows[i].text);
+        release(&d);
+    }
+}
+
 /* Failure scenarios */
 
 Test(event_members, a_bad_member_rejects_its_event)
@@ -206,6 +230,17 @@ Test(event_members, a_bad_member_rejects_its_event)
     } rows[] = {
         {"", "/page", "page is required"},
         {"\"Page\":\"/\"", "/page", "page is required"},
+        {"\"user\":1,\"actions\":[]", "/page", "page is required"},
+        {"\"actions\":[\"a\"]", "/user",
+            "user is required where actions stand without page and event"},
+        {"\"event\":\"\"", "/event", "event must not be empty"},
+        {"\"event\":null,\"page\":\"/\"", "/event", "event must be a string"},
+        {"\"event\":\"a\\u0001\"", "/event", "event must not hold control characters"},
+        {"\"event\":\"a\",\"page\":\"\"", "/page", "page must not be empty"},
+        {"\"page\":\"/\",\"visitor\":7", "/visitor", "visitor must be a string"},
+        {"\"page\":\"/\",\"visitor\":\"\"", "/visitor", "visitor must not be empty"},
+        {"\"page\":\"/\",\"visitor\":\"\\t\"", "/visitor",
+            "visitor must not hold control characters"},
         {"\"page\":null", "/page", "page must be a string"},
         {"\"page\":7", "/page", "page must be a string"},
         {"\"page\":[\"/\"]", "/page", "page must be a string"},

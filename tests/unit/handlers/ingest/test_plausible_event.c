@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What @body says, as "page domain.." with a "!" in front of what is no page view, or the fault. */
+/* What @body says, as "page domain..", behind "name!" for a named event and "!" for an engagement;
+ * or the fault. */
 static void check(const char *body, const char *expected)
 {
     struct plausible_event event;
@@ -13,8 +14,11 @@ static void check(const char *body, const char *expected)
     size_t n = 0;
     switch (plausible_decode(slice_of(body), &event, &fault)) {
     case PLAUSIBLE_OK:
-        n = (size_t)snprintf(text, sizeof(text), "%s%.*s", event.page_view ? "" : "!",
-            (int)event.page.n, event.page.p);
+        cr_assert_eq(event.kind == PLAUSIBLE_NAMED, event.name.n > 0);
+        cr_assert(event.name.n == 0 || event.name.p[0] == '\1');
+        n = (size_t)snprintf(text, sizeof(text), "%.*s%s%.*s",
+            event.name.n > 0 ? (int)event.name.n - 1 : 0, event.name.p + 1,
+            event.kind == PLAUSIBLE_VIEW ? "" : "!", (int)event.page.n, event.page.p);
         for (size_t i = 0; i < event.n_domains; i++) {
             n += (size_t)snprintf(
                 text + n, sizeof(text) - n, " %.*s", (int)event.domains[i].n, event.domains[i].p);
@@ -87,7 +91,8 @@ Test(plausible_event, long_and_short_names)
           "s\",\"domain\":"
           "\"l\",\"d\":\"s\"}",
         "/l l");
-    check("{\"n\":\"Signup\",\"u\":\"https://x/\",\"d\":\"e\"}", "!/ e");
+    check("{\"n\":\"Signup\",\"u\":\"https://x/\",\"d\":\"e\"}", "Signup!/ e");
+    check("{\"n\":\"a\\nb\",\"u\":\"https://x/\",\"d\":\"e\"}", "fault name");
     check("{\"n\":\"engagement\",\"sd\":40,\"d\":\"e\",\"u\":\"https://x/\",\"e\":3000,\"v\":36}",
         "!/ e");
 }

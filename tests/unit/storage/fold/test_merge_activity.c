@@ -246,8 +246,7 @@ static void draw(struct dice *dice, struct drawn *ret, bool counts)
         .site_hash = page_hash(slice_of(sites[site]), SLICE("")),
         .user = slice_of(names[user]),
         .actions = ret->actions,
-        .has_visitor = true,
-        .visitor = id_of(site, user)};
+        .user_id = id_of(site, user)};
     for (int64_t n = dice_below(dice, 3); n > 0; n--) {
         size_t action = (size_t)dice_below(dice, ACTIONS);
         ret->actions[ret->row.n_actions++] = slice_of(actions[action]);
@@ -338,11 +337,8 @@ Test(merge_activity, every_bit_once_and_no_other)
 Test(merge_activity, a_day_whose_time_is_over)
 {
     struct merge_activity *merge = merge_activity_new();
-    struct row row = {.site = SLICE("a"),
-        .site_hash = 1,
-        .user = SLICE("u1"),
-        .has_visitor = true,
-        .visitor = id_of(0, 1)};
+    struct row row = {
+        .site = SLICE("a"), .site_hash = 1, .user = SLICE("u1"), .user_id = id_of(0, 1)};
     struct activity_day day = {.day = FIRST_DAY, .expire_ms = 1000};
     struct buffer out;
     struct commands commands;

@@ -15,8 +15,8 @@ static struct row row_of(const char *site, uint64_t page, uint8_t user)
     struct row row = {.site = slice_of(site),
         .site_hash = page_hash(slice_of(site), SLICE("")),
         .page_hash = page,
-        .has_visitor = true};
-    row.visitor.bytes[0] = user;
+        .is_view = true};
+    row.user_id.bytes[0] = user;
     return row;
 }
 
@@ -26,7 +26,7 @@ static void check_log(
     cr_assert(command_is(command, 0, "APPEND") && command_is(command, 1, key));
     cr_assert_eq(command->words[2].n, 8 * n);
     for (size_t i = 0; i < n; i++) {
-        uint64_t expected = seen_fingerprint(&rows[i]->visitor, rows[i]->page_hash);
+        uint64_t expected = seen_fingerprint(&rows[i]->user_id, rows[i]->page_hash);
         cr_expect(memcmp(command->words[2].p + 8 * i, &expected, 8) == 0, "pair %zu", i);
     }
 }

@@ -23,6 +23,7 @@ static struct row row_of(const char *site, int64_t at_s, uint32_t visitor)
         .site = slice_of(site),
         .page = SLICE("/"),
         .site_hash = site_hash,
+        .is_view = true,
         .has_visitor = true};
     memcpy(row.visitor.bytes, &site_hash, sizeof(site_hash));
     memcpy(row.visitor.bytes + 8, &visitor, sizeof(visitor));
@@ -291,4 +292,32 @@ Test(merge_visits, agrees_with_the_rule_one_by_one)
         free(fake.values);
     }
     merge_visits_free(merge);
+}
+
+/* ---- named events ---- */
+
+/* They begin no visit; they prolong one that is open. */
+Test(merge_visits, a_named_event_prolongs_a_visit)
+{
+    struct row view = row_of("shop", NOW_S, 1);
+    struct row named = view;
+    struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
+    struct fake fake = fake_make();
+    named.is_view = false;
+    cr_assert(merge_visits_ask(merge, &view, NOW_S));
+    ask(&fake, merge);
+    cr_expect_not(merge_visits_add(merge, &named, NOW_S));
+    carry_out(&fake, merge);
+    cr_expect_eq(fake.n, 0u, "nothing is remembered of an event without a visit");
+    cr_expect(merge_visits_add(merge, &view, NOW_S));
+    named.at_s = NOW_S + TIMEOUT_S;
+    cr_expect_not(merge_visits_add(merge, &named, NOW_S + TIMEOUT_S));
+    view.at_s = NOW_S + 2 * TIMEOUT_S;
+    cr_expect_not(merge_visits_add(merge, &view, NOW_S + 2 * TIMEOUT_S), "the visit is prolonged");
+    named.at_s = view.at_s + TIMEOUT_S + 1;
+    cr_expect_not(merge_visits_add(merge, &named, named.at_s));
+    view.at_s = named.at_s;
+    cr_expect(merge_visits_add(merge, &view, view.at_s), "too late to prolong");
+    merge_visits_free(merge);
+    free(fake.values);
 }

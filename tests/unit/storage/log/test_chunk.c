@@ -32,6 +32,11 @@ static void draw_event(struct dice *dice, struct event *event)
         .actions = actions,
         .n_actions = dice_below(dice, 3) == 0 ? (uint8_t)dice_below(dice, 6) : 0,
     };
+    static const struct slice visitors[] = {{"", 0}, {"", 0}, {"cookie-1", 8}, {"u1", 2}};
+    event->visitor = visitors[dice_below(dice, 4)];
+    if (dice_below(dice, 4) == 0) {
+        event->page = dice_below(dice, 2) == 0 ? SLICE("") : SLICE("\1signup");
+    }
     event->address.len = dice_below(dice, 2) == 0 ? 0 : 4;
     event->address.bytes[3] = (uint8_t)dice_below(dice, 5);
 }
@@ -40,8 +45,9 @@ static void check_event(const struct event *in, const struct chunk_event *out)
 {
     struct visitor_id visitor;
     struct address_id address;
-    bool visitor_is = identity_visitor(&secret, ROTATE_NEVER, in, &visitor) && in->user.n == 0;
-    bool address_is = identity_address(&secret, in, &address);
+    bool visitor_is = identity_visitor(&secret, ROTATE_NEVER, in, &visitor) &&
+                      (in->user.n == 0 || in->visitor.n > 0) && in->page.n > 0;
+    bool address_is = identity_address(&secret, in, &address) && in->page.n > 0;
     cr_assert_eq(out->at_s, in->at_s);
     cr_assert(slice_equal(out->site, in->site) && slice_equal(out->page, in->page) &&
               slice_equal(out->user, in->user));

@@ -88,6 +88,31 @@ Test(identity, without_a_user_address_and_agent)
     cr_expect_not(same_visitor(a, event_of("blog", "", "\x01\x02\x03\x04", "Firefox")));
 }
 
+Test(identity, an_anonymous_id_goes_before_all)
+{
+    struct event a = event_of("shop", "42", "\x01\x02\x03\x04", "Firefox");
+    struct event b = event_of("shop", "43", "", "");
+    a.visitor = b.visitor = SLICE("42");
+    cr_expect(same_visitor(a, b));
+    b.visitor = SLICE("43");
+    cr_expect_not(same_visitor(a, b));
+    cr_expect_not(same_visitor(a, event_of("shop", "42", "", "")), "no user is an anonymous id");
+    b = event_of("blog", "", "", "");
+    b.visitor = a.visitor;
+    cr_expect_not(same_visitor(a, b));
+}
+
+/* A user's data lies where the visits of the same user lie. */
+Test(identity, a_user_is_the_visitor_without_an_id)
+{
+    struct event event = event_of("shop", "42", "", "");
+    struct visitor_id visitor;
+    struct visitor_id user;
+    cr_assert(identity_visitor(&secret, ROTATE_DAY, &event, &visitor));
+    identity_user(&secret, event.site, event.user, &user);
+    cr_expect_arr_eq(visitor.bytes, user.bytes, sizeof(user.bytes));
+}
+
 /* What stands side by side in the text that is hashed cannot be shifted. */
 Test(identity, boundaries)
 {
