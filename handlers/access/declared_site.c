@@ -16,22 +16,22 @@ const struct declared_site *declared_site_find(
     return sites->n == 0 ? NULL : bsearch(&name, sites->at, sites->n, sizeof(*sites->at), compare);
 }
 
+static bool same(struct slice a, struct slice b)
+{
+    return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
+}
+
 /* The authority of @url without the scheme's own port. */
 static struct slice without_port(const struct url *url)
 {
     struct slice authority = url->authority;
-    struct slice port = slice_equal(url->scheme, SLICE("https"))  ? SLICE(":443")
-                        : slice_equal(url->scheme, SLICE("http")) ? SLICE(":80")
-                                                                  : SLICE("");
+    struct slice port = same(url->scheme, SLICE("https"))  ? SLICE(":443")
+                        : same(url->scheme, SLICE("http")) ? SLICE(":80")
+                                                           : SLICE("");
     if (authority.n > port.n && memcmp(authority.p + authority.n - port.n, port.p, port.n) == 0) {
         authority.n -= port.n;
     }
     return authority;
-}
-
-static bool same(struct slice a, struct slice b)
-{
-    return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
 }
 
 bool declared_site_has_origin(const struct declared_site *site, struct slice origin)

@@ -10,7 +10,7 @@
  *     others                                   a problem document, as for all endpoints
  *
  * SDKs send a batch again with another `sentAt`, but with the same messageIds.  So the messageIds
- * are the batch's Idempotency-Key, if all its messages have one. */
+ * (and the site) are the batch's Idempotency-Key, if all its messages have one. */
 #include "handlers/routes.h"
 
 #include <stdarg.h>
@@ -117,7 +117,16 @@ static bool ask_token(struct http_exchange *exchange)
 static bool read_query(struct http_exchange *exchange, struct params *params)
 {
     static const struct param_spec specs[] = {{"site", false}};
-    return query_read(exchange, specs, 1, params);
+    switch (params_parse(exchange->request.query, specs, 1, params)) {
+    case PARAMS_OK:
+        return true;
+    case PARAMS_REFUSED:
+        return refuse(exchange, "%s: %s", params->error.parameter, params->error.detail);
+    case PARAMS_NOMEM:
+        break;
+    }
+    problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+    return false;
 }
 
 static bool read_body(
@@ -164,7 +173,7 @@ static bool read_site(struct http_exchange *exchange, struct segment_state *stat
     struct slice site =
         access != NULL && access->n_sites == 1 ? access->sites[0] : EVENT_SITE_DEFAULT;
     if (params_get(&state->params, "site", &site) && event_check_site(site) != NULL) {
-        return query_refuse(exchange, "site", event_check_site(site));
+        return refuse(exchange, "site: %s", event_check_site(site));
     }
     if (!access_site(exchange, site)) {
         return false;
@@ -211,18 +220,29 @@ static bool read_request(
 
 /* ---- the life of a request ---- */
 
-static void read_key(const struct http_exchange *exchange, struct segment_state *state)
+/* Make the key of the messages, if all have ids.  There is at least one event.  False: out of
+ * memory. */
+static bool read_key(const struct http_exchange *exchange, struct segment_state *state)
 {
     const struct access *access = exchange->access;
     const struct segment_body *body = &state->body;
     struct slice owner = {NULL, 0}; /* without tokens all keys lie in one space */
-    struct slice ids = {body->ids.p, body->ids.n};
     if (access != NULL) {
         owner = (struct slice){(const char *)access->hash, sizeof(access->hash)};
     }
-    state->keyed = body->all_have_ids;
+    if (!body->all_have_ids) {
+        return true;
+    }
+    /* The same messages for another site count there, too. */
+    buffer_append(&state->body.ids, body->events[0].site.p, body->events[0].site.n);
+    if (body->ids.failed) {
+        return false;
+    }
+    struct slice ids = {body->ids.p, body->ids.n};
+    state->keyed = true;
     state->key.key = request_key_of_body(owner, HOW_SEGMENT, ids);
     state->key.body = request_body_digest(HOW_SEGMENT, ids);
+    return true;
 }
 
 static void count_counted(const struct http_exchange *exchange, const struct segment_body *body)
@@ -274,7 +294,10 @@ enum handler_result segment_start(struct http_exchange *exchange)
         count_counted(exchange, &state->body);
         return HANDLER_REPLY;
     }
-    read_key(exchange, state);
+    if (!read_key(exchange, state)) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return HANDLER_REPLY;
+    }
     /* A repeat gets its first answer, also where it is over the limit now. */
     if (state->keyed && exchange->app->guard_by != GUARD_OFF) {
         exchange->job.op = STORAGE_LOOK_KEY;

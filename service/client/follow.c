@@ -267,7 +267,8 @@ static bool follow_set_up(struct follow *follow, bool *ret_is_first)
         return false;
     }
     follow->batch = import_batch_new(options->site);
-    follow->upload = import_upload_new(options->url, options->token);
+    follow->upload = import_upload_new(
+        options->url, options->token, import_filter_counts_robots(&options->filter));
     follow->files = follow_files_new(options->path, &follow->state, &follow->report);
     follow->reader = follow_reader_new();
     if (sodium_init() < 0 || follow->batch == NULL || follow->upload == NULL ||

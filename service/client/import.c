@@ -149,7 +149,8 @@ static bool set_up(struct import *import)
         return false;
     }
     import->batch = import_batch_new(options->site);
-    import->upload = import_upload_new(options->url, options->token);
+    import->upload = import_upload_new(
+        options->url, options->token, import_filter_counts_robots(&options->filter));
     if (sodium_init() < 0 || import->batch == NULL || import->upload == NULL) {
         import_report_say(&import->report, "out of memory");
         return false;

@@ -143,6 +143,12 @@ static bool is_counted(
            (class != IMPORT_METHOD || line->method == LOG_HEAD);
 }
 
+bool import_filter_counts_robots(const struct import_filter *filter)
+{
+    return (filter->all || (filter->included >> IMPORT_ROBOT & 1) != 0) &&
+           (filter->excluded >> IMPORT_ROBOT & 1) == 0;
+}
+
 enum import_class import_filter_class(
     const struct import_filter *filter, const struct log_line *line)
 {

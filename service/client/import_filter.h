@@ -67,4 +67,7 @@ const char *import_filter_only(struct import_filter *filter, struct slice value)
 enum import_class import_filter_class(
     const struct import_filter *filter, const struct log_line *line) MUST_CHECK;
 
+/* Did the user ask for robots (--all, --include robot)? */
+bool import_filter_counts_robots(const struct import_filter *filter);
+
 #endif

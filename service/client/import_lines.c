@@ -47,6 +47,7 @@ void import_lines_answered(struct import_lines *lines, size_t first, size_t coun
     uint64_t unlisted = answer->rejected;
     size_t next = 0;
     *(answer->replayed ? &lines->report->before : &lines->report->accepted) += answer->accepted;
+    lines->report->dropped += answer->dropped;
     for (size_t i = 0; i < answer->n_rejects && unlisted > 0; i++, unlisted--) {
         take_reject(lines, first + answer->rejects[i].index, answer->rejects[i].detail);
         next = answer->rejects[i].index + 1;

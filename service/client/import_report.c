@@ -147,6 +147,7 @@ static void print_object(const struct import_report *report, uint64_t lines)
     print_member("blank", report->blank);
     print_member("rejected", report->rejected);
     print_member("counted_before", report->before);
+    print_member("dropped", report->dropped);
     print_member("in_doubt", report->in_doubt);
     puts("}");
 }
@@ -169,6 +170,9 @@ void import_report_finish(struct import_report *report, uint64_t lines, bool jso
     }
     if (report->before > 0) {
         print_count("counted before", report->before);
+    }
+    if (report->dropped > 0) {
+        print_count("dropped", report->dropped);
     }
     if (report->in_doubt > 0) {
         print_count("in doubt", report->in_doubt);

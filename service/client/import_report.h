@@ -18,6 +18,7 @@
 struct import_report {
     uint64_t accepted, rejected;
     uint64_t before;                       /* counted by an earlier import */
+    uint64_t dropped;                      /* by the server: its --bots and ignore-ip */
     uint64_t in_doubt;                     /* sent, and not known to be counted */
     uint64_t blank;                        /* lines that need not be anything */
     uint64_t left_out[IMPORT_CLASS_COUNT]; /* lines of each class */
@@ -51,7 +52,7 @@ void import_report_progress(struct import_report *report, int64_t consumed, int6
 /* Wipe the bar, and print the summary of @lines lines, and a sentence that says what was left out.
  * @json: print one object instead, {"lines", "counted", "left_out": {CLASS: n..}}.  Each line is in
  * "counted", in "left_out", or in a member that is there only if it is not 0: "blank", "rejected",
- * "counted_before", "in_doubt". */
+ * "counted_before", "dropped", "in_doubt". */
 void import_report_finish(struct import_report *report, uint64_t lines, bool json);
 
 #endif

@@ -90,7 +90,7 @@ static bool set_up(struct import_upload *upload, const char *token)
            curl_easy_setopt(easy, CURLOPT_READDATA, upload) == CURLE_OK;
 }
 
-struct import_upload *import_upload_new(const char *url, const char *token)
+struct import_upload *import_upload_new(const char *url, const char *token, bool count_robots)
 {
     struct import_upload *upload = calloc(1, sizeof(*upload));
     if (upload == NULL) {
@@ -100,7 +100,8 @@ struct import_upload *import_upload_new(const char *url, const char *token)
     while (n > 0 && url[n - 1] == '/') {
         n--;
     }
-    if (asprintf(&upload->url, "%.*s/events", (int)n, url) < 0) {
+    if (asprintf(&upload->url, "%.*s/events%s", (int)n, url, count_robots ? "?bots=count" : "") <
+        0) {
         upload->url = NULL;
     }
     upload->easy = curl_easy_init();
@@ -168,14 +169,17 @@ static bool read_counts(const json_t *answer, size_t count, struct import_upload
 {
     const json_t *accepted = json_object_get(answer, "accepted");
     const json_t *rejected = json_object_get(answer, "rejected");
+    const json_t *dropped = json_object_get(answer, "dropped_total");
     if (!json_is_integer(accepted) || !json_is_integer(rejected) ||
-        json_integer_value(accepted) < 0 || json_integer_value(rejected) < 0) {
+        json_integer_value(accepted) < 0 || json_integer_value(rejected) < 0 ||
+        json_integer_value(dropped) < 0) {
         return false;
     }
     ret->accepted = (uint64_t)json_integer_value(accepted);
     ret->rejected = (uint64_t)json_integer_value(rejected);
+    ret->dropped = (uint64_t)json_integer_value(dropped); /* 0 where there is no such member */
     list_rejects(json_object_get(answer, "errors"), count, ret);
-    return ret->accepted + ret->rejected == count;
+    return ret->accepted + ret->rejected + ret->dropped == count;
 }
 
 /* "503 Service Unavailable: storage is not reachable" */

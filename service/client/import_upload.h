@@ -14,7 +14,7 @@
 #include "storage/base/slice.h"
 
 enum import_upload_result {
-    IMPORT_UPLOAD_ANSWERED,    /* every event was accepted or rejected: the answer has the counts */
+    IMPORT_UPLOAD_ANSWERED,    /* the answer says what became of every event */
     IMPORT_UPLOAD_BUSY,        /* 503, 429: try again after retry_after_s */
     IMPORT_UPLOAD_UNREACHABLE, /* nothing was applied: the server did not get all of the request */
     IMPORT_UPLOAD_TOO_LARGE,   /* nothing was applied; fewer events at a time might pass */
@@ -29,6 +29,7 @@ enum import_upload_result {
 struct import_upload_answer {
     /* After IMPORT_UPLOAD_ANSWERED. */
     uint64_t accepted, rejected; /* exact */
+    uint64_t dropped;            /* exact: by the server's --bots and ignore-ip */
     bool replayed;               /* the server had counted the events before */
     size_t n_rejects;            /* how many of the rejected are listed */
     struct import_upload_reject {
@@ -43,9 +44,10 @@ struct import_upload_answer {
 
 struct import_upload;
 
-/* @url is the server's address without "/events".  @token is a bearer token, or NULL.  NULL: out of
- * memory. */
-struct import_upload *import_upload_new(const char *url, const char *token) MUST_CHECK;
+/* @url is the server's address without "/events".  @token is a bearer token, or NULL.
+ * @count_robots: the server counts robots, whatever its --bots says.  NULL: out of memory. */
+struct import_upload *import_upload_new(
+    const char *url, const char *token, bool count_robots) MUST_CHECK;
 void import_upload_free(struct import_upload *upload); /* NULL is fine */
 
 /* From now on a post ends @patience_ms after *@stop was set, as if the server had not answered. */

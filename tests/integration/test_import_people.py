@@ -102,6 +102,21 @@ def test_events_are_left_as_they_are(tallyd, http, site, log):
     assert "the lines are events, so no class and no path was left out" in done.stderr
 
 
+def test_what_the_server_drops_is_said(start_tallyd, redis, site, log):
+    """The server's answer says that it dropped events: the import neither waits for more nor is in doubt."""
+    other = start_tallyd("--bots", "drop", "--ignore-ip", "203.0.113.0/24", *TALLYD_ARGS, redis=redis)
+    path = log(line("/office", ip="203.0.113.9"), line("/person"), line("/robot", ua=ROBOT))
+    none = dict.fromkeys(CLASSES, 0)
+    assert imported(other, site, path) == {"lines": 3, "counted": 1, "left_out": none | {"robot": 1}, "dropped": 1}
+    assert pages(other.client(), site) == {"/person": 1}
+    assert imported(other, f"{site}-all", path, "--all") == {"lines": 3, "counted": 2, "left_out": none, "dropped": 1}
+    assert pages(other.client(), f"{site}-all") == {"/person": 1, "/robot": 1}
+    events = log(*(json.dumps({"page": "/n", "ua": ua, "ts": "2026-03-10T10:56:20Z"}) + "\n" for ua in (ROBOT, PERSON)))
+    assert imported(other, f"{site}-nd", events) == {"lines": 2, "counted": 1, "left_out": none, "dropped": 1}
+    done = run("import", "--site", f"{site}-text", "--url", other.url, *KEEP, path)
+    assert done.returncode == 0 and re.search(r"^dropped +1$", done.stdout, re.M), done
+
+
 @pytest.mark.parametrize("options, told", [
     (("--include", "bots"), "--include must be method, robot, error, redirect or file"),
     (("--exclude", "admin"), "--exclude must be method, robot, error, redirect or file, or /PREFIX"),

@@ -27,6 +27,7 @@ Test(declared_site, an_origin_is_scheme_host_and_port)
         {"https://a.example", true},
         {"https://a.example:443/x", true},
         {"https://A.example?x", true},
+        {"HTTPS://A.EXAMPLE:443", true},
         {"http://a.example", false},
         {"https://a.example:80", false},
         {"https://a.example.", false},
