@@ -178,7 +178,15 @@ static enum event_json_result end_event(struct decoder *d, size_t index)
         return reject_event(d, index);
     }
     enum drop_reason reason = event_drop_reason(d->rules, d->reader.event);
-    return reason == DROP_NOT ? accept_event(d) : drop_event(d->batch, index, reason);
+    if (reason == DROP_NOT) {
+        return accept_event(d);
+    }
+    struct slice site = d->reader.event->site;
+    if (d->batch->foreign.n == 0 && d->rules->may_write != NULL &&
+        !d->rules->may_write(d->rules->sender, site)) {
+        d->batch->foreign = site;
+    }
+    return drop_event(d->batch, index, reason);
 }
 
 static enum event_json_result decode_event(struct decoder *d, size_t index)

@@ -52,6 +52,7 @@ struct event_batch {
     struct event_drop *drops; /* the first EVENT_DROPS_LISTED of them */
     size_t n_drops;
     size_t dropped_robots; /* so many of the dropped ones */
+    struct slice foreign;  /* the site of a dropped one that the sender may not write to; empty */
     /* Where and why, after EVENT_JSON_MALFORMED. */
     size_t line, column; /* from 1; column counts bytes */
     const char *detail;  /* static */

@@ -28,6 +28,9 @@ struct event_rules {
     const struct network *ignored; /* n_ignored; events from there are dropped */
     size_t n_ignored;
     const struct declared_sites *sites; /* an event of another is rejected; NULL: none is */
+    /* May the sender write to @site?  Asked about events that are dropped.  NULL: not asked. */
+    bool (*may_write)(const void *sender, struct slice site);
+    const void *sender;
 };
 
 #define EVENT_POINTER_SIZE 80

@@ -40,10 +40,19 @@ static void count(_Atomic int64_t *counter, size_t n)
     atomic_fetch_add_explicit(counter, (int64_t)n, memory_order_relaxed);
 }
 
-/* May the token write to the sites of all events?  False: nothing of the request is counted, and
- * the response says so. */
+static bool may_write_site(const void *sender, struct slice site)
+{
+    return access_has_site(sender, site);
+}
+
+/* May the token write to the sites of all events, dropped ones too?  False: nothing of the request
+ * is counted, and the response says so. */
 static bool may_write(struct http_exchange *exchange, const struct event_batch *batch)
 {
+    if (batch->foreign.n > 0) {
+        events_reply_forbidden(&exchange->response, batch->foreign);
+        return false;
+    }
     for (size_t i = 0; i < batch->n; i++) {
         if (i > 0 && slice_equal(batch->events[i].site, batch->events[i - 1].site)) {
             continue;
@@ -65,6 +74,8 @@ static bool decode(struct http_exchange *exchange, struct events_state *state)
     struct http_request *request = &exchange->request;
     struct event_batch *batch = &state->batch;
     struct event_rules rules = events_query_rules(&state->query, app, request->now_ms / 1000);
+    rules.may_write = may_write_site;
+    rules.sender = exchange;
     switch (
         event_json_decode(request->body_bytes, request->body.n, state->query.form, &rules, batch)) {
     case EVENT_JSON_OK:

@@ -309,3 +309,17 @@ def test_origins_that_are_none(start_tallyd, redis, directory, text):
     tallyd = start_tallyd("--config", directory / "tallyd.conf", redis=redis, wait_ready=False)
     assert tallyd.wait() == 2
     assert "tallyd.conf:" in tallyd.log_text() and "origins" in tallyd.log_text()
+
+
+def test_a_token_of_one_site_does_not_learn_of_drops_at_another(start):
+    """What is dropped is not counted, and yet the token must be for its site."""
+    http = start(EVERYTHING, "--ignore-ip", "203.0.113.0/24").client()
+    robot, ignored = {"ua": "Googlebot/2.1"}, {"ip": "203.0.113.9"}
+    for dropped in (robot, ignored):
+        for site, status in (("shop", 202), ("blog", 403)):
+            event = {"page": "/", "site": site, **dropped}
+            for events in ([event], [{"page": "/", "site": "shop"}, event], [event, {"page": "/", "site": "shop"}]):
+                answer = http.request("POST", "/events?bots=drop", json.dumps(events), bearer("t-site"))
+                assert answer.status == status, (events, answer)
+                assert status == 202 or answer.json["errors"] == [{"pointer": "/site", "detail": "the token is not for site blog"}]
+    assert http.request("GET", "/pv?site=shop", headers=bearer("t-site")).json["pv"] == 4
