@@ -15,6 +15,7 @@
 #include "handlers/ingest/event_json.h"
 #include "handlers/text/check.h"
 #include "handlers/text/utf8.h"
+#include "storage/job/event_name.h"
 
 #define NOW 1763650000
 
@@ -43,7 +44,15 @@ static void check_event(const struct body *body, const struct event *event)
     struct slice zero = SLICE("0");
 
     check_inside(body, event->page);
-    require(event_check_page(event->page) == NULL);
+    if (event_name_is(event->page)) {
+        require(event_check_name(event_name_bare(event->page)) == NULL);
+    } else if (event->page.n > 0) {
+        require(event_check_page(event->page) == NULL);
+    } else {
+        require(event->user.n > 0 && event->n_actions > 0);
+    }
+    check_inside(body, event->visitor);
+    require(event->visitor.n == 0 || event_check_visitor(event->visitor) == NULL);
     if (!slice_equal(event->user, zero)) {
         check_inside(body, event->user);
     }
