@@ -307,7 +307,8 @@ def keep_writing(http, counted, stop):
 
 CLOSED = {  # on purpose: they change or forget what is there, or tell about the process
     ("PUT", "/pagesets/{name}"), ("DELETE", "/pagesets/{name}"), ("PUT", "/filters/{name}"), ("DELETE", "/filters/{name}"),
-    ("DELETE", "/ratelimit"), ("DELETE", "/users/{user}"), ("POST", "/rollup"), ("GET", "/readyz"), ("GET", "/metrics")}
+    ("DELETE", "/ratelimit"), ("DELETE", "/users/{user}"),
+    ("DELETE", "/users/{user}/activity"), ("POST", "/rollup"), ("GET", "/readyz"), ("GET", "/metrics")}
 
 
 def passes(method, path):
