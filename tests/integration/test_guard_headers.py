@@ -62,7 +62,7 @@ def test_browsers_answers_that_take_nothing(start):
     assert left(pixel("?page=/")) == 9
     assert left(plausible(http)) == 8
     for status, response in ((422, pixel("")), (202, pixel("?page=/", BOT)), (202, plausible(http, headers=BOT)),
-                             (202, plausible(http, "Signup")), (400, plausible(http, body="[")), (400, plausible(http, d="NO!")),
+                             (202, plausible(http, "engagement")), (400, plausible(http, body="[")), (400, plausible(http, d="NO!")),
                              (413, plausible(http, body=" " * 70000))):
         assert response.status == status, response
         assert left(response) == 8, response
@@ -73,8 +73,8 @@ def test_by_site_the_events_say_whose(start):
     assert left(http.post([{**EVENT, "site": "a"}] * 4, headers={"Idempotency-Key": "k"})) == 6
     assert left(http.post([{**EVENT, "site": "a"}] * 4, headers={"Idempotency-Key": "k"})) == 6
     assert left(http.post([{**EVENT, "site": "b"}, {**EVENT, "site": "a"}, {"site": "a"}], strict=1)) == 6
-    assert left(plausible(http, "Signup", d="a")) == left(plausible(http, headers=BOT, d="b,a")) == 6
-    assert left(plausible(http, "Signup", d="b")) == 10
+    assert left(plausible(http, "engagement", d="a")) == left(plausible(http, headers=BOT, d="b,a")) == 6
+    assert left(plausible(http, "engagement", d="b")) == 10
     assert left(http.post([])) == left(http.post("[")) == 10  # of no site: the default one's
     assert left(http.post([EVENT])) == 9
     assert left(http.post([])) == left(http.post("[")) == 9
