@@ -10,8 +10,6 @@
 #include "handlers/reply/query.h"
 #include "storage/job/event_name.h"
 
-#define LIMIT_DEFAULT 10
-
 static const struct param_spec specs[] = {{"site", false}, {"by", false}, {"metric", false},
     {"limit", false}, {"from", false}, {"to", false}, {"tz", false}, {"explain", false},
     {"round", false}};
@@ -30,32 +28,16 @@ static bool read_by(struct http_exchange *exchange, const struct params *params)
            query_refuse(exchange, "by", "must be event");
 }
 
-static bool read_metric(struct http_exchange *exchange, const struct params *params, bool *ret_uv)
-{
-    struct slice metric;
-    if (!params_get(params, "metric", &metric)) {
-        return true;
-    }
-    *ret_uv = slice_equal(metric, SLICE("uv"));
-    return *ret_uv || slice_equal(metric, SLICE("pv")) ||
-           query_refuse(exchange, "metric", "must be pv or uv");
-}
-
-static bool read_limit(struct http_exchange *exchange, const struct params *params, size_t *ret)
-{
-    return params_number(params, "limit", PAGES_LIMIT_MAX, ret) ||
-           query_refuse(exchange, "limit", "must be a whole number from 1 to 1000");
-}
-
 enum handler_result breakdown_start(struct http_exchange *exchange)
 {
     static const char mark[] = {EVENT_NAME_MARK};
     struct window_params *asked = question_begin(exchange, sizeof(*asked), release);
-    struct pages_job job = {.limit = LIMIT_DEFAULT, .prefix = {mark, sizeof(mark)}};
+    struct pages_job job = {.prefix = {mark, sizeof(mark)}};
     if (asked == NULL ||
         !window_params_read_with(exchange, specs, sizeof(specs) / sizeof(specs[0]), asked) ||
-        !read_by(exchange, &asked->params) || !read_metric(exchange, &asked->params, &job.by_uv) ||
-        !read_limit(exchange, &asked->params, &job.limit)) {
+        !read_by(exchange, &asked->params) ||
+        !question_read_pv_or_uv(exchange, &asked->params, "metric", &job.by_uv) ||
+        !question_read_limit(exchange, &asked->params, &job.limit)) {
         return HANDLER_REPLY;
     }
     job.asked = window_params_question(asked);

@@ -10,8 +10,6 @@
 #include "handlers/reply/query.h"
 #include "handlers/text/check.h"
 
-#define LIMIT_DEFAULT 10
-
 static const struct param_spec specs[] = {
     WINDOW_PARAMS, {"by", false}, {"limit", false}, {"prefix", false}};
 
@@ -20,23 +18,6 @@ static void release(struct http_exchange *exchange)
     window_params_release(exchange->state);
     storage_job_release(&exchange->job);
     free(exchange->state);
-}
-
-static bool read_by(struct http_exchange *exchange, const struct params *params, bool *ret_by_uv)
-{
-    struct slice by;
-    if (!params_get(params, "by", &by)) {
-        return true;
-    }
-    *ret_by_uv = slice_equal(by, SLICE("uv"));
-    return *ret_by_uv || slice_equal(by, SLICE("pv")) ||
-           query_refuse(exchange, "by", "must be pv or uv");
-}
-
-static bool read_limit(struct http_exchange *exchange, const struct params *params, size_t *ret)
-{
-    return params_number(params, "limit", PAGES_LIMIT_MAX, ret) ||
-           query_refuse(exchange, "limit", "must be a whole number from 1 to 1000");
 }
 
 static bool read_prefix(
@@ -50,11 +31,11 @@ static bool read_prefix(
 enum handler_result pages_start(struct http_exchange *exchange)
 {
     struct window_params *asked = question_begin(exchange, sizeof(*asked), release);
-    struct pages_job job = {.limit = LIMIT_DEFAULT};
+    struct pages_job job = {0};
     if (asked == NULL ||
         !window_params_read_with(exchange, specs, sizeof(specs) / sizeof(specs[0]), asked) ||
-        !read_by(exchange, &asked->params, &job.by_uv) ||
-        !read_limit(exchange, &asked->params, &job.limit) ||
+        !question_read_pv_or_uv(exchange, &asked->params, "by", &job.by_uv) ||
+        !question_read_limit(exchange, &asked->params, &job.limit) ||
         !read_prefix(exchange, &asked->params, &job.prefix)) {
         return HANDLER_REPLY;
     }

@@ -7,6 +7,7 @@
 
 #include "handlers/access/access.h"
 #include "handlers/http/app.h"
+#include "handlers/question/question.h"
 #include "handlers/question/window_reply.h"
 #include "handlers/reply/json_object.h"
 #include "handlers/reply/problem.h"
@@ -41,19 +42,6 @@ static void release(struct http_exchange *exchange)
     free(state);
 }
 
-/* NULL: the response says why. */
-static struct seen_state *begin(struct http_exchange *exchange)
-{
-    struct seen_state *state = calloc(1, sizeof(*state));
-    if (state == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return NULL;
-    }
-    exchange->state = state;
-    exchange->release = release;
-    return state;
-}
-
 /* The question was read. */
 static enum handler_result ask(struct http_exchange *exchange, const struct seen_job *job)
 {
@@ -63,7 +51,6 @@ static enum handler_result ask(struct http_exchange *exchange, const struct seen
         return HANDLER_REPLY;
     }
     exchange->job.op = STORAGE_SEEN;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     exchange->job.u.seen = *job;
     return HANDLER_WAIT;
 }
@@ -106,7 +93,7 @@ static bool read_params(struct http_exchange *exchange, struct seen_job *job)
 
 enum handler_result seen_start(struct http_exchange *exchange)
 {
-    struct seen_state *state = begin(exchange);
+    struct seen_state *state = question_begin(exchange, sizeof(*state), release);
     struct seen_job job = {0};
     if (state == NULL || !read_params(exchange, &job)) {
         return HANDLER_REPLY;
@@ -192,7 +179,7 @@ static bool read_pages(struct http_exchange *exchange, struct seen_job *job)
 enum handler_result seen_many_start(struct http_exchange *exchange)
 {
     static const char *const names[] = {"site", "user", "pages"};
-    struct seen_state *state = begin(exchange);
+    struct seen_state *state = question_begin(exchange, sizeof(*state), release);
     struct seen_job job = {0};
     if (state == NULL || !query_read(exchange, specs, 1, &state->params)) {
         return HANDLER_REPLY;

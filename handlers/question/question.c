@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
+#include "storage/job/window_job.h"
 
 void *question_begin(
     struct http_exchange *exchange, size_t size, void (*release)(struct http_exchange *exchange))
@@ -18,4 +20,23 @@ void *question_begin(
     exchange->release = release;
     exchange->job.deadline_ms = exchange->request.deadline_ms;
     return state;
+}
+
+bool question_read_pv_or_uv(
+    struct http_exchange *exchange, const struct params *params, const char *name, bool *ret_uv)
+{
+    struct slice value;
+    if (!params_get(params, name, &value)) {
+        return true;
+    }
+    *ret_uv = slice_equal(value, SLICE("uv"));
+    return *ret_uv || slice_equal(value, SLICE("pv")) ||
+           query_refuse(exchange, name, "must be pv or uv");
+}
+
+bool question_read_limit(struct http_exchange *exchange, const struct params *params, size_t *ret)
+{
+    *ret = QUESTION_LIMIT;
+    return params_number(params, "limit", PAGES_LIMIT_MAX, ret) ||
+           query_refuse(exchange, "limit", "must be a whole number from 1 to 1000");
 }
