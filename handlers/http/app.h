@@ -73,8 +73,8 @@ struct app {
     const struct ops *ops;
     size_t max_events;    /* in one request */
     int64_t max_future_s; /* an event whose ts is further ahead is rejected */
-    enum rotation rotation;
-    bool seen; /* events are remembered for GET /seen */
+    bool addresses;       /* distinct addresses are counted: GET /ips */
+    bool seen;            /* events are remembered for GET /seen */
     struct app_stats *stats;
     const struct robots *robots;
     enum guard_by guard_by;              /* whom the ingestion guard limits; GUARD_OFF: nobody */

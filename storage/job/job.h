@@ -18,6 +18,7 @@
 #include "storage/job/error.h"
 #include "storage/job/filter_job.h"
 #include "storage/job/limit.h"
+#include "storage/job/periods_job.h"
 #include "storage/job/request_key.h"
 #include "storage/job/rollup_job.h"
 #include "storage/job/seen_job.h"
@@ -51,8 +52,9 @@ enum storage_op {
     STORAGE_FILTER_WRITE, /* the other actions of a filter_job */
     STORAGE_SEEN,
     STORAGE_LOOK_KEY, /* was an Idempotency-Key used? */
+    STORAGE_PERIODS,  /* storage's own: see periods_job.h */
 };
-#define STORAGE_OPS 23
+#define STORAGE_OPS 24
 
 struct storage_job {
     enum storage_op op;
@@ -76,6 +78,7 @@ struct storage_job {
         struct filter_job filter;
         struct seen_job seen;
         struct request_key *look_key;
+        struct periods_job periods;
     } u;
     void (*done)(struct storage_job *job);
     void *data; /* the caller's */

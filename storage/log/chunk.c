@@ -101,7 +101,7 @@ static void put_actions(struct buffer *out, const struct event *event)
 }
 
 static bool put_event(struct buffer *out, const struct event *event, const struct event *before,
-    struct chunk_pages *pages, const struct secret *secret, enum rotation rotation)
+    struct chunk_pages *pages, const struct identity_keys *keys, bool with_addresses)
 {
     struct visitor_id visitor;
     struct address_id address;
@@ -113,8 +113,8 @@ static bool put_event(struct buffer *out, const struct event *event, const struc
     bool site = before == NULL || !slice_equal(event->site, before->site);
     bool no_page = event->page.n == 0;
     bool is_user = event->user.n > 0 && event->visitor.n == 0; /* the visitor */
-    bool has_visitor = !no_page && !is_user && identity_visitor(secret, rotation, event, &visitor);
-    bool has_address = !no_page && identity_address(secret, event, &address);
+    bool has_visitor = !no_page && !is_user && identity_visitor(keys, event, &visitor);
+    bool has_address = with_addresses && !no_page && identity_address(keys, event, &address);
     uint8_t flags =
         (uint8_t)((site ? CHUNK_SITE : 0) | (new_page ? CHUNK_PAGE : 0) |
                   (event->user.n > 0 ? CHUNK_USER : 0) | (has_visitor ? CHUNK_VISITOR : 0) |
@@ -146,7 +146,7 @@ static bool put_event(struct buffer *out, const struct event *event, const struc
 }
 
 bool chunk_write(struct buffer *out, const struct event *events, size_t n,
-    const struct secret *secret, enum rotation rotation)
+    const struct identity_keys *keys, bool with_addresses)
 {
     struct chunk_pages pages = {.events = events};
     size_t before = out->n;
@@ -159,7 +159,8 @@ bool chunk_write(struct buffer *out, const struct event *events, size_t n,
         put_number(out, n);
     }
     for (size_t i = 0; ok && i < n; i++) {
-        ok = put_event(out, &events[i], i == 0 ? NULL : &events[i - 1], &pages, secret, rotation);
+        ok = put_event(
+            out, &events[i], i == 0 ? NULL : &events[i - 1], &pages, keys, with_addresses);
     }
     index_release(&pages.index);
     free(pages.numbers);

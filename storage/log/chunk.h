@@ -32,9 +32,10 @@
 #include "storage/job/event.h"
 #include "storage/schema/identity.h"
 
-/* Append the chunk of @n validated events.  False: out of memory; @out is then as it was. */
+/* Append the chunk of @n validated events; @with_addresses: addresses are to be counted.  False:
+ * out of memory; @out is then as it was. */
 bool chunk_write(struct buffer *out, const struct event *events, size_t n,
-    const struct secret *secret, enum rotation rotation) MUST_CHECK;
+    const struct identity_keys *keys, bool with_addresses) MUST_CHECK;
 
 /* An event as it comes out of a chunk.  Slices point into the chunk. */
 struct chunk_event {
