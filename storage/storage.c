@@ -171,7 +171,8 @@ static enum storage_err make_chunk(struct storage *s, struct storage_job *job)
         return STORAGE_DOWN;
     }
     buffer_init(&chunk);
-    if (!chunk_write(&chunk, write->events, write->n, secret, s->core.config.rotation)) {
+    if (!chunk_write(
+            &chunk, write->events, write->n, secret, s->core.config.rotation, write->ticket)) {
         buffer_release(&chunk);
         return STORAGE_NOMEM;
     }

@@ -6,6 +6,7 @@
 
 void core_init(struct core *core)
 {
+    standing_init(&core->standing);
     mutex_init(&core->view_lock);
     wake_init(&core->rollup_wake);
     resolvers_init(&core->resolvers);
