@@ -171,13 +171,14 @@ static enum storage_err make_chunk(
     const struct identity_keys keys = {.secret = atomic_load(&s->core.secret),
         .rotation = s->core.config.rotation,
         .periods = periods->known,
-        .n_periods = periods->n_known};
+        .n_periods = periods->n_known,
+        .no_addresses = !s->core.config.addresses};
     struct buffer chunk;
     if (keys.secret == NULL) {
         return STORAGE_DOWN;
     }
     buffer_init(&chunk);
-    if (!chunk_write(&chunk, write->events, write->n, &keys, s->core.config.addresses)) {
+    if (!chunk_write(&chunk, write->events, write->n, &keys, write->ticket)) {
         buffer_release(&chunk);
         return STORAGE_NOMEM;
     }

@@ -6,6 +6,7 @@
 
 void core_init(struct core *core)
 {
+    standing_init(&core->standing);
     mutex_init(&core->view_lock);
     period_secrets_init(&core->period_secrets);
     wake_init(&core->rollup_wake);

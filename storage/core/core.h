@@ -16,6 +16,7 @@
 #include "storage/base/compiler.h"
 #include "storage/core/period_secrets.h"
 #include "storage/core/redis_clock.h"
+#include "storage/core/standing.h"
 #include "storage/core/wake.h"
 #include "storage/job/config.h"
 #include "storage/job/job.h"
@@ -56,6 +57,7 @@ struct core {
     _Atomic bool stopping;
     _Atomic bool has_aof;       /* Redis has an append-only file */
     _Atomic int64_t go_back_ms; /* how far Redis can go back when it crashes; 0: it cannot */
+    struct standing standing;   /* thread-safe: since when it has not gone back */
     int64_t hold_ms;            /* how far it can go back when a replica takes over; 0: none does */
     const char *durability_warning; /* the writer's: what was told of that; static, NULL: nothing */
     _Atomic unsigned questions;     /* that are being read now */

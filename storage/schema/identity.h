@@ -52,6 +52,7 @@ struct identity_keys {
     enum rotation rotation;
     const struct period_secret *periods; /* of the events' periods, by start_s; else NULL */
     size_t n_periods;
+    bool no_addresses; /* they are not counted */
 };
 
 struct visitor_id {

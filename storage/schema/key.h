@@ -77,6 +77,9 @@
  *     t:{p}:gone                        set           <site>:<index> of users that were forgotten
  *                                                     and have bits left
  *
+ *     t:{p}:first:<ticket>              string        which events of a request were the first of
+ *                                                     their user's day (first_note.h); expires
+ *
  * Users who saw pages, in the partition of (site, visitor); see seen/layout.h:
  *
  *     t:{p}:seen:<site>:<bucket>:log    string        pairs of user and page as they came; expires
@@ -187,6 +190,9 @@ bool key_member_of(struct slice member, struct slice site, struct slice *ret_res
 
 /* t:{tag}:key:<digest> */
 void key_record(struct key *key, const char *tag, const struct key_digest *digest);
+
+/* t:{tag}:first:<ticket> */
+void key_first(struct key *key, const char *tag, const struct key_digest *ticket);
 
 /* t:{tag}:sets:<site> */
 void key_page_sets(struct key *key, const char *tag, struct slice site);

@@ -49,7 +49,7 @@ struct log_entry *fold_entry(const char *id, uint64_t n, int64_t arrival_s, size
             .address = {.len = 4, .bytes = {10, 0, 0, (uint8_t)i}}};
     }
     const struct identity_keys keys = {.secret = &secret};
-    cr_assert(events == 0 || chunk_write(&entry->plain, list, events, &keys, true));
+    cr_assert(events == 0 || chunk_write(&entry->plain, list, events, &keys, NULL));
     free(list);
     return entry;
 }

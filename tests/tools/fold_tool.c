@@ -124,7 +124,7 @@ static struct log_entry *make_entry(struct tool *t, uint64_t n, int64_t arrival_
 {
     struct log_entry *entry = calloc(1, sizeof(*entry));
     const struct identity_keys keys = {.secret = atomic_load(&t->core.secret)};
-    if (entry == NULL || !chunk_write(&entry->plain, t->events, t->n, &keys, true)) {
+    if (entry == NULL || !chunk_write(&entry->plain, t->events, t->n, &keys, NULL)) {
         fail("out of memory");
     }
     atomic_init(&entry->references, 1);
