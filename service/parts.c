@@ -1,5 +1,6 @@
 #include "service/parts.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +157,9 @@ static bool start_server(struct service *s)
     s->app.addresses = o->ips != 0;
     s->app.seen = o->seen != 0;
     s->app.stats = &s->stats;
-    robots_init(&s->robots);
+    unsigned char key[ROBOTS_CACHE_KEY_BYTES];
+    randombytes_buf(key, sizeof(key));
+    robots_cache_init(&s->robots, key);
     s->app.robots = &s->robots;
     s->app.guard_by = s->guard_by;
     s->app.guard_limit = s->guard_limit;

@@ -55,6 +55,9 @@ enum problem {
 /* The status of the answer. */
 unsigned problem_status(enum problem problem) MUST_CHECK;
 
+/* The phrase of a problem's status, as "Not Found"; NULL: no problem has that status. */
+const char *problem_phrase(unsigned status) MUST_CHECK;
+
 /* Answer with @problem; the detail says what is wrong with this request. */
 void problem_reply(struct http_response *response, enum problem problem, const char *detail_format,
     ...) __attribute__((format(printf, 3, 4)));
