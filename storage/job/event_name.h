@@ -31,8 +31,8 @@ static inline struct slice event_name_bare(struct slice name)
     return (struct slice){name.p + 1, name.n - 1};
 }
 
-/* The same name behind a mark.  The mark overwrites the byte before @name, which the caller needs no
- * more.  (Strings of a JSON text that is read in place have their quotation mark there.) */
+/* The same name behind a mark.  The mark overwrites the byte before @name, which nobody needs then:
+ * in a JSON text that is read in place it is a quotation mark that was read. */
 static inline struct slice event_name_mark_before(struct slice name)
 {
     char *mark = (char *)(uintptr_t)name.p - 1;
