@@ -78,6 +78,33 @@ static bool check_cfg(struct preparation *p, struct slice cfg)
     return preparation_refuse_meta(p, meta, "the settings of the data are not ours");
 }
 
+/* Where requests wait for replicas to acknowledge them, a server without replicas takes none.  Found
+ * at the start this is a mistake; later a replica is on its way back. */
+static bool check_replicas(struct preparation *p, struct slice info)
+{
+    char text[256];
+    unsigned needed = p->core->config.ack_replicas;
+    long has = strtol(info_field(info, "connected_slaves:").p, NULL, 10);
+    if (!p->adopt || needed == 0 || has >= (long)needed) {
+        return true;
+    }
+    (void)snprintf(text, sizeof(text),
+        "--ack-replicas is %u, and the primary has %ld replica%s, so no request could be "
+        "acknowledged: add replicas, or start with --ack-replicas %ld",
+        needed, has, has == 1 ? "" : "s", has);
+    return preparation_refuse(p, text);
+}
+
+/* What a failover can take, said once. */
+static void note_failover(struct preparation *p)
+{
+    if (p->adopt && p->core->topology != NULL && p->core->config.ack_replicas == 0) {
+        core_notice(p->core, STORAGE_MAY_FORGET,
+            "--ack-replicas is 0: a failover takes what its replica had not received; this process "
+            "appends it again for as long as --log-hold says, unless it ends before");
+    }
+}
+
 enum { REPLY_OF_INFO, REPLY_OF_TIME, REPLY_OF_CFG, REPLY_OF_CONFIG, SERVER_REPLIES };
 
 static bool take_server(void *data, size_t i, const struct reply *reply)
@@ -105,7 +132,8 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
                 p, "this Redis is a node of a cluster, and the URL is that of a single Redis");
         }
         p->has_aof = !slice_equal(info_field(reply->text, "aof_enabled:"), SLICE("0"));
-        return true;
+        note_failover(p);
+        return check_replicas(p, reply->text);
     }
     if (i == REPLY_OF_TIME) {
         core_time_seen(p->core, reply_time_us(reply));
