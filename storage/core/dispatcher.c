@@ -243,9 +243,9 @@ static enum verdict judge(struct dispatcher *d, const struct dispatcher_group *g
     if (reply->type != REPLY_ERROR) {
         return VERDICT_ANSWER;
     }
+    server_refused(d->core, &link->session.server, group->partition, reply);
     switch (redirect_parse(reply->text, link->session.server.node.address.host, &to)) {
     case REDIRECT_MOVED:
-        topology_hint(d->core->topology, HINT_MOVED, group->partition, &to.address);
         return VERDICT_MOVED;
     case REDIRECT_ASK:
         *ret_ask = to.address;
@@ -253,19 +253,17 @@ static enum verdict judge(struct dispatcher *d, const struct dispatcher_group *g
     case REDIRECT_NONE:
         break;
     }
-    if (reply_is_error(reply, "CLUSTERDOWN")) {
-        topology_hint(d->core->topology, HINT_DOWN, 0, &link->session.server.node.address);
-        return VERDICT_LATER;
-    }
-    if (reply_is_error(reply, "READONLY") || reply_is_error(reply, "MASTERDOWN")) {
-        topology_hint(d->core->topology, HINT_READONLY, 0, &link->session.server.node.address);
-        return VERDICT_LATER;
-    }
     if (reply_is_error(reply, "NOSCRIPT")) {
         return VERDICT_RECONNECT;
     }
-    return reply_is_error(reply, "TRYAGAIN") || reply_is_error(reply, "LOADING") ? VERDICT_LATER
-                                                                                 : VERDICT_ANSWER;
+    static const char *const later[] = {
+        "CLUSTERDOWN", "READONLY", "MASTERDOWN", "TRYAGAIN", "LOADING"};
+    for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
+        if (reply_is_error(reply, later[i])) {
+            return VERDICT_LATER;
+        }
+    }
+    return VERDICT_ANSWER;
 }
 
 /* ---- taking ---- */
