@@ -17,6 +17,7 @@ void core_release(struct core *core)
     wake_release(&core->rollup_wake);
     pthread_mutex_destroy(&core->view_lock);
     free((void *)(uintptr_t)atomic_load(&core->secret));
+    free((void *)(uintptr_t)atomic_load(&core->scripts));
     site_zones_release(&core->sites);
 }
 

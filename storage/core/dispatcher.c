@@ -86,6 +86,13 @@ static struct dispatcher_link *add_link(struct dispatcher *d, bool is_aside)
     return link;
 }
 
+/* Servers may be others than before, or may have gone back. */
+static void note_change(struct dispatcher *d)
+{
+    d->changes++;
+    d->stood_us = monotonic_us();
+}
+
 /* Close it; what was asked over it is not answered any more. */
 static void leave_link(struct dispatcher_link *link)
 {
@@ -121,7 +128,7 @@ static struct dispatcher_link *link_to(
             error, sizeof(error))) {
         return NULL;
     }
-    d->changes++;
+    note_change(d);
     redis_limit_silence(link->session.redis, d->silence_ms);
     return link;
 }
@@ -201,7 +208,9 @@ static bool flush(struct dispatcher_link *link)
 static void note_version(struct dispatcher *d)
 {
     unsigned version = topology_version(d->core->topology);
-    d->changes += version != d->version;
+    if (version != d->version) {
+        note_change(d);
+    }
     d->version = version;
 }
 
@@ -345,6 +354,9 @@ static enum redis_status go_elsewhere(struct dispatcher *d, struct dispatcher_gr
 {
     struct pauses pauses = {.redirects = 0};
     d->changes++;
+    if (verdict == VERDICT_MOVED) {
+        note_change(d);
+    }
     while (verdict != VERDICT_ANSWER) {
         struct cluster_node node = {.address = ask};
         bool asking = verdict == VERDICT_ASK;
@@ -364,6 +376,9 @@ static enum redis_status go_elsewhere(struct dispatcher *d, struct dispatcher_gr
             return status;
         }
         verdict = judge(d, group, link, *ret, &ask);
+        if (verdict == VERDICT_MOVED) {
+            note_change(d);
+        }
         if (verdict == VERDICT_RECONNECT) {
             leave_link(link);
         }

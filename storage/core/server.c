@@ -28,7 +28,9 @@ bool servers_start(struct core *core, const char *url, const char **ret_error)
     if (*ret_error != NULL) {
         return false;
     }
-    core->one_node = core->url.kind != REDIS_CLUSTER;
+    core->is_spread = core->url.kind == REDIS_CLUSTER;
+    core->n_logs =
+        core->partitions.n < LOG_PARTITIONS_MAX ? core->partitions.n : LOG_PARTITIONS_MAX;
     *ret_error = "threads could not be started, or no memory";
     if (core->url.kind == REDIS_ONE) {
         return set_endpoint(core, &core->url);
@@ -67,7 +69,7 @@ bool servers_each(struct core *core, struct part_set *ret)
 {
     bool all = true;
     *ret = (struct part_set){.words = {0}};
-    if (core->one_node) {
+    if (!core->is_spread) {
         part_set_add(ret, 0);
         return true;
     }

@@ -63,7 +63,7 @@ static struct sessions_node *node_of(
 {
     struct cluster_node owner;
     (void)snprintf(error, error_n, "out of memory");
-    if (s->core->one_node) {
+    if (!s->core->is_spread) {
         return s->nodes != NULL ? s->nodes : add_node(s, NULL);
     }
     if (!topology_owner(s->core->topology, partition, &owner)) {
