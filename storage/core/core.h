@@ -58,9 +58,9 @@ struct core {
     _Atomic bool stopping;
     _Atomic int64_t go_back_ms; /* how far Redis can go back when it crashes; 0: it cannot */
     int64_t hold_ms;            /* how far it can go back when a replica takes over; 0: none does */
-    const char *durability_warning; /* the writer's: what was told of that; static, NULL: nothing */
-    _Atomic unsigned questions;     /* that are being read now */
-    _Atomic int64_t settled_us;     /* see read/settled.h; CLOCK_MONOTONIC */
+    const char *_Atomic durability_warning; /* what was told of that; static, NULL: nothing */
+    _Atomic unsigned questions;             /* that are being read now */
+    _Atomic int64_t settled_us;             /* see read/settled.h; CLOCK_MONOTONIC */
     /* Entries of this process that were answered, and those of them that Redis cannot lose any
      * more: the first ones are (log/append.h). */
     _Atomic uint64_t log_answered, log_safe;
@@ -135,6 +135,12 @@ enum storage_err core_catch_up(struct core *core, int64_t before_us, int64_t dea
 
 /* Everything that was acknowledged before @us is counted: core->settled_us. */
 void core_settled(struct core *core, int64_t us);
+
+/* Of a cluster: does @fields, a reply of STATE_FIELDS, say that @partition has no state?  It had
+ * one since the first start.  So its server has lost it, or another server has it in a slot that is
+ * torn.  Nothing is made anew: what touches the partition fails.  Says so to the caller of storage.
+ */
+bool core_state_lost(struct core *core, unsigned partition, const struct reply *fields);
 
 /* Redis has just refused to write, or cannot be reached.  /readyz says so until a write is taken.
  * Counts STORAGE_OOM. */

@@ -326,6 +326,12 @@ static enum storage_err judge_piece(struct proved_read *r, const struct proved_p
     if (reply->type != REPLY_ARRAY || reply->n != piece->n_commands + 2) {
         return proved_foreign(r);
     }
+    if (reply->items[0].type == REPLY_ARRAY && reply->items[0].n == STATE_FIELDS &&
+        core_state_lost(r->core, piece->partition, &reply->items[0])) {
+        (void)snprintf(r->job->detail, sizeof(r->job->detail), "partition %u has lost its state",
+            piece->partition);
+        return STORAGE_DOWN;
+    }
     if (!core_parse_state(r->core, &reply->items[0], &view)) {
         return STORAGE_CONFIG;
     }
