@@ -15,8 +15,7 @@ struct looking {
 };
 
 /* How a server is called in a sentence. */
-static void print_server(
-    const struct core *core, unsigned partition, char text[ADDRESS_TEXT_SIZE])
+static void print_server(const struct core *core, unsigned partition, char text[ADDRESS_TEXT_SIZE])
 {
     struct cluster_node node;
     (void)snprintf(text, ADDRESS_TEXT_SIZE, "this Redis");
@@ -80,8 +79,7 @@ bool prepare_replicas(struct preparation *p, struct session *session, int64_t de
         }
     }
     struct looking looking = {.p = p, .servers = &servers};
-    bool ok =
-        asks_run(&asks, deadline_ms, take_replication, &looking) == REDIS_OK_STATUS;
+    bool ok = asks_run(&asks, deadline_ms, take_replication, &looking) == REDIS_OK_STATUS;
     buffer_release(&b);
     return ok;
 }

@@ -102,7 +102,7 @@ def test_without_a_replica_it_does_not_start(start_redis, start_tallyd):
     redis = start_redis()
     tallyd = start_tallyd(*FEW, "--ack-replicas", "1", redis=redis, wait_ready=False)
     assert tallyd.process.wait(10) != 0
-    assert "--ack-replicas is 1, and the primary has 0 replicas" in tallyd.log_text()
+    assert "--ack-replicas is 1, and this Redis has 0 replicas" in tallyd.log_text()
     assert redis.command("DBSIZE") == 0, "nothing is written"
     start_tallyd(*FEW, redis=redis).client().accept([{"page": "/a"}])
 

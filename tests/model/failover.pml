@@ -135,10 +135,10 @@ active proctype Writer() {
        ((CLAIMS(0) && (empty(q[0]) || empty(q[1]))) || (CLAIMS(1) && (empty(q[2]) || empty(q[3])))) ->
        if :: cut || !CLAIMS(cn / 2) -> skip :: else -> nl++ fi;
        if
-       :: CLAIMS(0) && empty(q[0]) && cn != 0 -> c = 0
-       :: CLAIMS(0) && empty(q[1]) && cn != 1 -> c = 1
-       :: CLAIMS(1) && empty(q[2]) && cn != 2 -> c = 2
-       :: CLAIMS(1) && empty(q[3]) && cn != 3 -> c = 3
+       :: CLAIMS(0) && len(q[0]) == 0 && cn != 0 -> c = 0
+       :: CLAIMS(0) && len(q[1]) == 0 && cn != 1 -> c = 1
+       :: CLAIMS(1) && len(q[2]) == 0 && cn != 2 -> c = 2
+       :: CLAIMS(1) && len(q[3]) == 0 && cn != 3 -> c = 3
        :: else -> c = cn                                               /* its own queue is the empty one */
        fi;
        leave(c); c = 0 }
