@@ -74,6 +74,8 @@ static bool start_storage(struct service *s)
         .retention = o->retention,
         .visit_timeout_s = o->visit_timeout_s,
         .rotation = o->visitor_rotation,
+        .addresses = o->ips != 0,
+        .aof_rewrite = o->aof_rewrite != 0,
         .seen = {.on = o->seen != 0,
             .capacity = (uint64_t)o->seen_capacity,
             .keep_s = o->keep_seen_s},
@@ -152,7 +154,7 @@ static bool start_server(struct service *s)
     const char *error = NULL;
     const struct options *o = &s->options;
     s->app.max_events = EVENTS_MAX;
-    s->app.rotation = o->visitor_rotation;
+    s->app.addresses = o->ips != 0;
     s->app.seen = o->seen != 0;
     s->app.stats = &s->stats;
     unsigned char key[ROBOTS_CACHE_KEY_BYTES];

@@ -2,7 +2,7 @@
  *
  * segment_json.h decodes the messages.  The answers:
  *
- *     200 {"success":true}                     all is counted that is a page view
+ *     200 {"success":true}                     all page views and named events are counted
  *     200 {"success":true,"rejected":n,        n messages break a rule, and the others are counted;
  *          "message":text}                     the text is about the first of the n
  *     400 {"success":false,"code":"bad_request","message":text}
@@ -252,7 +252,7 @@ static void count_counted(const struct http_exchange *exchange, const struct seg
     struct app_stats *stats = exchange->app->stats;
     count(&stats->events_accepted, body->n);
     count(&stats->rejected_invalid, body->rejected);
-    count(&stats->dropped_custom, body->uncounted);
+    count(&stats->dropped_other, body->uncounted);
     count(&stats->dropped_robot, body->dropped_robots);
     count(&stats->dropped_ignored, body->dropped_ignored);
 }

@@ -23,6 +23,9 @@
 
 #define PROBLEM_DETAIL_MAX 400
 
+/* The detail where distinct addresses are asked for, and app->addresses is false. */
+#define PROBLEM_NO_ADDRESSES "tallyd was started with --ips off: it counts no addresses"
+
 /* With the type about:blank the title is the status's own phrase (RFC 9457 section 4.2.1).
  * retry_after_s: the value of Retry-After; -1: none.
  *    name                      status  title                          retry_after_s */

@@ -11,6 +11,7 @@
 #include "handlers/ingest/segment_json.h"
 #include "handlers/text/check.h"
 #include "handlers/text/utf8.h"
+#include "storage/job/event_name.h"
 
 #define NOW          1763650000
 #define MESSAGES_MAX 50
@@ -36,8 +37,11 @@ static void check_event(const char *body, size_t n, const struct event *event)
 {
     check_inside(body, n, event->page);
     check_inside(body, n, event->user);
+    check_inside(body, n, event->visitor);
     check_inside(body, n, event->agent);
-    require(event_check_page(event->page) == NULL);
+    require(event_name_is(event->page) ? event_check_name(event_name_bare(event->page)) == NULL
+                                       : event_check_page(event->page) == NULL);
+    require(event->visitor.n == 0 || event_check_visitor(event->visitor) == NULL);
     require(event->user.n == 0 || event_check_user(event->user) == NULL);
     require(event->agent.n == 0 || event_check_agent(event->agent) == NULL);
     require(event->at_s >= NOW - 86400 && event->at_s <= NOW + 300);

@@ -81,7 +81,7 @@ def test_pages_are_counted(http, site):
     by_path = {"properties": {"path": "/c", "url": None}, "anonymousId": "x"}
     assert send(http, "page", by_path, {"Content-Type": "text/plain"}, site=site).status == 200
     assert send(http, "page", {"properties": {"url": "/relative", "path": "/c"}}, site=site).status == 200
-    assert figures(http, site) == [5, 2, 1]
+    assert figures(http, site) == [5, 3, 1]  # u1, 42 and x
     assert [figures(http, site, page=p)[0] for p in ("/a", "/b", "/", "/c")] == [1, 1, 1, 2]
     assert http.question("/dau", site=site)["users"] == 2
 
@@ -92,15 +92,38 @@ def test_a_message_counts_when_it_happened(http, site):
     assert http.count("pv", site=site, from_="now-1h") == 0 and figures(http, site)[0] == 1
 
 
-def test_what_is_no_page_is_answered_and_not_counted(http, site):
-    before = http.metric('tallyd_events_dropped_total{reason="custom"}')
-    assert send(http, "track", {"event": "Signup", "userId": "u", "properties": {"plan": [1, {"a": {}}]}}, site=site).json == OK
+def test_a_track_is_a_named_event(http, site):
+    accepted = http.metric("tallyd_events_accepted_total")
+    signup = {"event": "Signup", "userId": "u", "properties": {"plan": [1, {"a": {}}], "path": "/a"}, "context": {"ip": "192.0.2.1"}}
+    assert send(http, "track", signup, site=site).json == OK
+    assert batch(http, {"type": "track", **signup}, {"type": "track", "event": "Signup", "userId": 7}, page("/a", userId="u"),
+                 {"type": "track", "event": "Outbound \\ \u00fc"}, {"type": "track", "event": "x" * 128}, site=site).json == OK
+    assert figures(http, site, event="Signup") == [3, 2, 1]
+    assert figures(http, site) == figures(http, site, page="/a") == [1, 1, 0]  # of the page view alone
+    rows = http.question("/breakdown", site=site, by="event", from_="now-1h")["rows"]
+    assert {row["value"]: row["pv"] for row in rows} == {"Signup": 3, "Outbound \\ \u00fc": 1, "x" * 128: 1}
+    assert http.question("/dau", site=site)["users"] == 2
+    assert http.metric("tallyd_events_accepted_total") == accepted + 6
+
+
+def test_who_a_visitor_is(http, site):
+    """anonymousId, else userId, else address and agent; the user beside it is active."""
+    assert batch(http, page(anonymousId="a", userId="u1"), page(anonymousId="a", userId="u2", context={"ip": "192.0.2.1"}),
+                 page(userId="u1", anonymousId=None), page(userId="u1", anonymousId=""), page(context={"ip": "192.0.2.1"}),
+                 {"type": "track", "event": "e", "anonymousId": "a"}, {"type": "track", "event": "e", "anonymousId": "b"}, site=site).json == OK
+    assert figures(http, site) == [5, 3, 1] and figures(http, site, event="e") == [2, 2, 0]
+    assert http.question("/dau", site=site)["users"] == 2
+
+
+def test_what_is_no_event_is_answered_and_not_counted(http, site):
+    before = http.metric('tallyd_events_dropped_total{reason="other"}')
     for call in ("identify", "alias", "group", "screen"):
         assert send(http, call, {"userId": "u", "traits": {"email": "a@b.example"}}, site=site).json == OK
-        assert batch(http, {"type": call, "userId": "u"}, {"type": "track", "event": "e"}, site=site).json == OK
+        assert batch(http, {"type": call, "userId": "u"}, {"type": call, "event": "e", "anonymousId": "a"}, site=site).json == OK
     assert batch(http, site=site).json == OK
     assert figures(http, site) == [0, 0, 0]
-    assert http.metric('tallyd_events_dropped_total{reason="custom"}') == before + 13
+    assert http.question("/breakdown", site=site, by="event", from_="now-1d")["total"] == 0
+    assert http.metric('tallyd_events_dropped_total{reason="other"}') == before + 12
 
 
 def test_gzip(http, site):
@@ -179,6 +202,8 @@ def test_an_answer_that_is_lost(start_redis, start_proxy, start_tallyd, site):
 @pytest.mark.parametrize("member, words", [
     ({"type": "view"}, "type"), ({"type": None}, "type"), ({"type": "batch"}, "type"), ({"type": 1}, "type"),
     ({"type": "track"}, "event"), ({"type": "track", "event": ""}, "event"), ({"type": "track", "event": 1}, "event"),
+    ({"type": "track", "event": "x" * 129}, "event"), ({"type": "track", "event": "a\nb"}, "event"),
+    ({"anonymousId": "a" * 257}, "anonymousId"), ({"anonymousId": 7}, "anonymousId"), ({"anonymousId": "\x7f"}, "anonymousId"),
     ({"properties": {}}, "properties.url"), ({"properties": None}, "properties.url"), ({"properties": {"url": "a"}}, "properties.url"),
     ({"properties": {"url": 1}}, "properties.url"), ({"properties": {"path": "p" * 2049}}, "properties.path"),
     ({"properties": {"path": "/\n"}}, "properties.path"), ({"properties": {"url": "https://a/\x7f"}}, "properties.url"),
@@ -330,7 +355,7 @@ analytics.on('error', (e) => { errors++; console.error(e.reason ? e.reason.messa
 for (let i = 0; i < n; i++) {
   analytics.page({userId: `u${i % 7}`, properties: {url: `https://a.example/p${i % 3}?x=${i}`},
     context: {ip: '192.0.2.1', userAgent: 'Mozilla/5.0'}, timestamp: new Date()});
-  analytics.track({userId: `u${i % 7}`, event: 'Signup', properties: {plan: 'pro'}});
+  analytics.track({anonymousId: `a${i % 50}`, event: 'Signup', properties: {plan: 'pro'}});
 }
 analytics.identify({userId: 'u1', traits: {email: 'a@b.example'}});
 analytics.closeAndFlush(); // what fails is told later
@@ -382,6 +407,7 @@ def test_the_node_sdk_counts(sdk, start_redis, start_tallyd, directory):
     beside = start_tallyd(redis=redis).client()
     assert run_sdk(sdk, tallyd, "t-shop", 100) == (0, "")
     assert figures(beside, "shop") == [100, 7, 1] and figures(beside, "shop", page="/p0")[0] == 34
+    assert figures(beside, "shop", event="Signup") == [100, 50, 0]
     errors, said = run_sdk(sdk, tallyd, "t-wrong", 1)
     assert errors >= 1 and "401" in said
     assert figures(beside, "shop")[0] == 100
@@ -394,4 +420,4 @@ def test_the_node_sdk_counts_once_though_answers_are_lost(sdk, start_redis, star
     assert run_sdk(sdk, between, "any", 30) == (0, "")
     ids = [tuple(m["messageId"] for m in json.loads(body)["batch"]) for body in between.bodies]
     assert len(ids) > len(set(ids)) and len(between.bodies) == len(set(between.bodies))  # sent again, with other bytes
-    assert figures(tallyd.client(), "default")[0] == 30
+    assert figures(tallyd.client(), "default")[0] == figures(tallyd.client(), "default", event="Signup")[0] == 30
