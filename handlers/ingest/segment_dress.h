@@ -7,8 +7,8 @@
  * again ten times.  So every refusal of a route with ROUTE_BASIC has these members, also where
  * the service refuses the request before the handler sees it (see dress.h).
  *
- * Source: the official SDKs for Python (github.com/segmentio/analytics-python), for Ruby, which logs
- * the whole body, and for Node, which looks at the status only; read 2026-11-23.
+ * Source: the official SDKs for Python (github.com/segmentio/analytics-python), for Ruby, which
+ * logs the whole body, and for Node, which looks at the status only; read 2026-11-23.
  */
 #ifndef HANDLERS_INGEST_SEGMENT_DRESS_H
 #define HANDLERS_INGEST_SEGMENT_DRESS_H
