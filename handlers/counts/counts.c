@@ -20,6 +20,7 @@ struct counts_state {
     struct window_params asked;
     enum metric metric;
     bool all_metrics;
+    bool addresses; /* are counted */
 };
 
 static const char *const names[METRICS] = {
@@ -56,6 +57,7 @@ static enum handler_result start(
     }
     state->metric = metric;
     state->all_metrics = all_metrics;
+    state->addresses = exchange->app->addresses;
     struct window_params *asked = &state->asked;
     bool visits = metric == METRIC_VISITS;
     size_t n_specs = sizeof(other_specs) / sizeof(other_specs[0]);
@@ -96,6 +98,10 @@ enum handler_result pv_start(struct http_exchange *exchange)
 
 enum handler_result ips_start(struct http_exchange *exchange)
 {
+    if (!exchange->app->addresses) {
+        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE, "%s", PROBLEM_NO_ADDRESSES);
+        return HANDLER_REPLY;
+    }
     return start(exchange, METRIC_IPS, false);
 }
 
@@ -132,6 +138,13 @@ static uint64_t figure(const struct counts_state *state, const uint64_t values[M
     return value;
 }
 
+/* Is there a figure of @metric?  Named events are part of no visit. */
+static bool is_counted(const struct counts_state *state, int metric)
+{
+    return metric == METRIC_VISITS ? state->asked.n_events == 0
+                                   : metric != METRIC_IPS || state->addresses;
+}
+
 static void add_figures(json_t *object, const struct counts_state *state,
     const uint64_t values[METRICS], bool *ret_clamped)
 {
@@ -139,7 +152,7 @@ static void add_figures(json_t *object, const struct counts_state *state,
         if (!is_asked(state, metric)) {
             continue;
         }
-        if (metric == METRIC_VISITS && state->asked.n_events > 0) {
+        if (!is_counted(state, metric)) {
             json_object_set_new(object, names[metric], json_null());
         } else {
             uint64_t value = figure(state, values, (enum metric)metric, ret_clamped);
@@ -158,8 +171,9 @@ static json_t *errors_json(const struct counts_state *state, const uint64_t valu
     json_t *errors = json_object();
     for (int metric = 0; metric < METRICS; metric++) {
         if (is_estimate(metric)) {
+            uint64_t value = figure(state, values, (enum metric)metric, &clamped);
             json_object_set_new(errors, names[metric],
-                window_error_json(figure(state, values, (enum metric)metric, &clamped)));
+                is_counted(state, metric) ? window_error_json(value) : json_null());
         }
     }
     return errors;
@@ -209,7 +223,7 @@ static json_t *answer(
     if (clamped) {
         json_object_set_new(root, "clamped", json_true());
     }
-    if ((is_asked(state, METRIC_UV) || is_asked(state, METRIC_VISITS)) &&
+    if ((state->all_metrics || state->metric != METRIC_PV) &&
         window_spans_rotation(app, job->asked.answered)) {
         json_object_set_new(root, "spans_rotation", json_true());
     }

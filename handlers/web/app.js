@@ -120,11 +120,12 @@
 
   function showFigures(stats) {
     for (const name of FIGURES) {
-      $(name).textContent = format.number(stats[name]);
-      $(name).dataset.value = stats[name];
+      const has = stats[name] !== null;
+      $(name).textContent = has ? format.number(stats[name]) : "–";
+      $(name).dataset.value = has ? stats[name] : "";
     }
     for (const name of ["uv", "ips"]) {
-      const { low, high } = stats.error[name];
+      const { low, high } = stats.error[name] ?? { low: 0, high: 0 };
       $(`${name}-error`).textContent = low === high ? "" : `${format.number(low)} to ${format.number(high)} (95\u202f%)`;
     }
     $("window").textContent = `${format.time(stats.from, stats.tz)} to ${format.time(stats.to, stats.tz)}, ${stats.tz}`
@@ -133,7 +134,7 @@
 
   function showChanges(stats, before) {
     for (const name of FIGURES) {
-      const [text, direction] = before === null ? ["", ""] : format.change(stats[name], before[name]);
+      const [text, direction] = before === null || stats[name] === null ? ["", ""] : format.change(stats[name], before[name]);
       $(`${name}-change`).textContent = text;
       $(`${name}-change`).className = `change ${direction}`;
       $(`${name}-change`).title = before === null ? ""

@@ -67,11 +67,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct event_rules rules = {
         .now_s = NOW, .latest_s = NOW + 300, .oldest_s = NOW - 86400, .max_events = MESSAGES_MAX};
     struct segment_body result;
-    struct robots robots;
+    static struct robots_cache robots;
     if (n == 0) {
         return 0;
     }
-    robots_init(&robots);
+    robots_cache_init(&robots, (const unsigned char[ROBOTS_CACHE_KEY_BYTES]){0});
     rules.robots = (data[0] & 8) != 0 ? &robots : NULL;
     size_t body_n = n - 1;
     char *body = malloc(body_n > 0 ? body_n : 1);
