@@ -178,9 +178,19 @@ def test_plausible_custom_events_count(http, site):
     for name in ("Signup", "Outbound Link: Click", "404", "Signup", "Pageview"):
         answer = http.request("POST", "/api/event", json.dumps({"n": name, "u": "https://a.example/x", "d": site}))
         assert answer.status == 202 and answer.headers["X-Plausible-Dropped"] is None, answer
+    goals = [{"name": "Purchase", "revenue": {"currency": "EUR", "amount": "9.99"}}, {"name": "File Download", "props": {"url": "https://a.example/r.pdf"}},
+             {"name": "Outbound Link: Click", "props": '{"url":"https://b.example"}', "interactive": False}, {"name": "404", "props": {"path": "/x"}}]
+    for goal in goals:  # long names, as text, for two sites
+        body = json.dumps({**goal, "url": "https://a.example/x", "domain": f"{site},{site}.b", "referrer": None})
+        assert http.request("POST", "/api/event", body, {"Content-Type": "text/plain"}).status == 202
     assert stats(http, site) == [0, 0, 0, 0]
     rows = http.question("/breakdown", site=site, by="event", from_="now-1h")["rows"]
-    assert {r["value"]: r["pv"] for r in rows} == {"Signup": 2, "Outbound Link: Click": 1, "404": 1, "Pageview": 1}
+    assert {r["value"]: r["pv"] for r in rows} == {
+        "Signup": 2, "Outbound Link: Click": 2, "404": 2, "Pageview": 1, "Purchase": 1, "File Download": 1}
+    assert http.question("/breakdown", site=site + ".b", by="event", from_="now-1h")["total"] == 4
+    assert all(r["uv"] == 1 for r in rows)  # whoever sent them has one address and agent
+    answer = http.request("POST", "/api/event", json.dumps({"n": "engagement", "u": "https://a.example/x", "d": site}))
+    assert answer.status == 202 and answer.headers["X-Plausible-Dropped"] == "1"
     answer = http.request("POST", "/api/event", json.dumps({"n": "x" * 129, "u": "https://a.example/x", "d": site}))
     assert answer.status == 400 and list(answer.json["errors"]) == ["name"], answer
 
