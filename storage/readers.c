@@ -7,6 +7,7 @@
 #include "storage/base/cond.h"
 #include "storage/core/session.h"
 #include "storage/job/queue.h"
+#include "storage/read/late_periods.h"
 #include "storage/read/repeat.h"
 
 #define CONNECT_MS 1000
@@ -64,6 +65,9 @@ static enum storage_err run_job_once(
     enum storage_err err = STORAGE_OK;
     if (operation->after != AFTER_NOTHING) {
         err = settled_await(&r->settled, r->core, &r->session, job, ret_lost);
+    }
+    if (err == STORAGE_OK && operation->after == AFTER_COUNTED) {
+        err = late_periods_learn(r, job->deadline_ms, ret_lost);
     }
     if (err == STORAGE_OK) {
         err = operation->run(r, job, ret_lost);

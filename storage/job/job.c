@@ -70,6 +70,7 @@ void storage_job_release(struct storage_job *job)
     case STORAGE_FILTER_READ:
     case STORAGE_FILTER_WRITE:
     case STORAGE_LOOK_KEY:
+    case STORAGE_PERIODS:
         break; /* nothing is owned */
     }
 }

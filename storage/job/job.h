@@ -19,6 +19,7 @@
 #include "storage/job/filter_job.h"
 #include "storage/job/first_job.h"
 #include "storage/job/limit.h"
+#include "storage/job/periods_job.h"
 #include "storage/job/request_key.h"
 #include "storage/job/rollup_job.h"
 #include "storage/job/seen_job.h"
@@ -52,9 +53,10 @@ enum storage_op {
     STORAGE_FILTER_WRITE, /* the other actions of a filter_job */
     STORAGE_SEEN,
     STORAGE_LOOK_KEY, /* was an Idempotency-Key used? */
+    STORAGE_PERIODS,  /* storage's own: see periods_job.h */
     STORAGE_FIRST,    /* after a STORAGE_WRITE with a ticket */
 };
-#define STORAGE_OPS 24
+#define STORAGE_OPS 25
 
 struct storage_job {
     enum storage_op op;
@@ -78,6 +80,7 @@ struct storage_job {
         struct filter_job filter;
         struct seen_job seen;
         struct request_key *look_key;
+        struct periods_job periods;
         struct first_job first;
     } u;
     void (*done)(struct storage_job *job);

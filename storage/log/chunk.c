@@ -52,8 +52,7 @@ static void put_text(struct buffer *out, struct slice text)
 
 /* Of whom the events are. */
 struct chunk_sender {
-    const struct secret *secret;
-    enum rotation rotation;
+    const struct identity_keys *keys;
     const struct key_digest *ticket; /* NULL: none, or it is written already */
     bool asks;                       /* there was one */
 };
@@ -131,9 +130,9 @@ static bool put_event(struct buffer *out, const struct event *event, const struc
     bool site = before == NULL || !slice_equal(event->site, before->site);
     bool no_page = event->page.n == 0;
     bool is_user = event->user.n > 0 && event->visitor.n == 0; /* the visitor */
-    bool has_visitor =
-        !no_page && !is_user && identity_visitor(sender->secret, sender->rotation, event, &visitor);
-    bool has_address = !no_page && identity_address(sender->secret, event, &address);
+    bool has_visitor = !no_page && !is_user && identity_visitor(sender->keys, event, &visitor);
+    bool has_address =
+        !sender->keys->no_addresses && !no_page && identity_address(sender->keys, event, &address);
     bool first = sender->asks && first_event_asks(event);
     uint8_t flags =
         (uint8_t)((site ? CHUNK_SITE : 0) | (new_page ? CHUNK_PAGE : 0) |
@@ -169,10 +168,10 @@ static bool put_event(struct buffer *out, const struct event *event, const struc
 }
 
 bool chunk_write(struct buffer *out, const struct event *events, size_t n,
-    const struct secret *secret, enum rotation rotation, const struct key_digest *ticket)
+    const struct identity_keys *keys, const struct key_digest *ticket)
 {
     struct chunk_pages pages = {.events = events};
-    struct chunk_sender sender = {secret, rotation, ticket, ticket != NULL};
+    struct chunk_sender sender = {keys, ticket, ticket != NULL};
     size_t before = out->n;
     bool ok = !out->failed;
     if (n > 1) {

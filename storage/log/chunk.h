@@ -39,8 +39,7 @@
 /* Append the chunk of @n validated events.  @ticket: of a request that asks which actions were
  * first; else NULL.  False: out of memory; @out is then as it was. */
 bool chunk_write(struct buffer *out, const struct event *events, size_t n,
-    const struct secret *secret, enum rotation rotation,
-    const struct key_digest *ticket) MUST_CHECK;
+    const struct identity_keys *keys, const struct key_digest *ticket) MUST_CHECK;
 
 /* An event as it comes out of a chunk.  Slices point into the chunk. */
 struct chunk_event {
