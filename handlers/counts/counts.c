@@ -14,6 +14,7 @@
 #include "handlers/question/window_params.h"
 #include "handlers/question/window_reply.h"
 #include "handlers/reply/csv.h"
+#include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 
 struct counts_state {
