@@ -379,6 +379,7 @@ def good_and_bad(http, operation):
         yield 422, http.post(b'[{"page":"/"},{"page":""}]', strict="1")
         yield 422, http.post(b'{"page":"/"}', dedupe="body")
         yield 202, http.post(b'[{"page":"/","ua":"Somebot/1.0"},{"page":"/"}]', bots="drop")
+        yield 202, http.post(b'[{"page":"/"},{"user":"first","actions":["checkin","active"]}]', first="1")
         yield 415, http.post(b"[]", content_type="text/plain")
         yield 415, http.post(b"[]", headers={"Content-Encoding": "br"})
         yield 400, http.post(b"[]", headers={"Content-Encoding": "gzip"})
@@ -601,6 +602,7 @@ VALUES = {
     "by": (["pv", "uv"], ["ips", "PV", "visits"], []),
     "prefix": (["/", "/ä", "p" * 2048], ["a\n", "p" * 2049], ["ä" * 1025]),
     "strict": (FLAGS, NO_FLAGS, []),
+    "first": (FLAGS, NO_FLAGS, []),
     "bots": (["drop", "count"], ["Drop", "1", "robot"], []),
     "dedupe": (["body"], ["Body", "1", "key"], []),
     "key": (["k", "k" * 256, "a b", "ä", "}:{"], ["k" * 257], ["ä" * 129]),
