@@ -12,7 +12,7 @@
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
 #include "handlers/text/check.h"
-#include "storage/job/event_name.h"
+#include "storage/job/counted_name.h"
 
 static const struct param_spec specs[] = {{"site", false}, {"page", true}, {"pageset", true},
     WINDOW_EVENT_PARAM, {"from", false}, {"to", false}, {"from2", false}, {"to2", false},

@@ -12,6 +12,9 @@
  *     event                      required of track
  *     userId                     the user: a string or an integer
  *     context.ip, .userAgent     whose address and agent
+ *     context.locale             the language
+ *     context.campaign           source, medium, name, term, content
+ *     context.page.referrer      where the visitor came from
  *     timestamp                  when; else the time of arrival
  *     messageId                  what a repeat is known by
  *
@@ -30,10 +33,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "handlers/dimension/campaign.h"
 #include "handlers/ingest/event_rules.h"
+#include "storage/base/arena.h"
 #include "storage/base/buffer.h"
 #include "storage/base/compiler.h"
 #include "storage/job/event.h"
+
+/* Where the visitor of an event came from: for derive_view(), once the site is known. */
+struct segment_traits {
+    struct slice referrer, url, language, utm[UTM_N];
+};
 
 /* The last part of the path says what a body is. */
 enum segment_call {
@@ -52,8 +62,11 @@ enum segment_call segment_call_of(struct slice name) MUST_CHECK;
 
 /* What became of a body.  Release with segment_body_release(). */
 struct segment_body {
+    struct arena arena;   /* values of dimensions */
     struct event *events; /* n to be counted, in order; owned, their slices point into the body */
     size_t n, capacity;
+    struct segment_traits *traits; /* owned: n, of the events */
+    size_t traits_capacity;
     size_t n_messages;
     size_t uncounted;      /* valid messages that are no page views */
     size_t dropped_robots; /* page views that are not to be counted: see event_rules.h */

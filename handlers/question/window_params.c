@@ -8,7 +8,7 @@
 #include "handlers/reply/query.h"
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
-#include "storage/job/event_name.h"
+#include "storage/job/counted_name.h"
 
 #define DEFAULT_WINDOW_S (24 * 3600)
 

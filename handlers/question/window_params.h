@@ -32,7 +32,7 @@ struct window_params {
     struct slice *pages; /* owned; NULL: the whole site, or the page set alone */
     size_t n_pages;
     struct slice *events; /* owned, with the bytes: named events, with their marks (see
-                             storage/job/event_name.h) */
+                             storage/job/counted_name.h) */
     size_t n_events;
     struct slice pageset;      /* empty: none */
     const struct zone *zone;   /* the time zone of tz, else the site's */

@@ -5,7 +5,7 @@
 
 #include "handlers/reply/problem.h"
 #include "handlers/text/timestamp.h"
-#include "storage/job/event_name.h"
+#include "storage/job/counted_name.h"
 
 #define Z95 1.96 /* 95 % of a normal distribution lie within so many standard deviations */
 

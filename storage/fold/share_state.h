@@ -12,6 +12,8 @@
 #include "storage/fold/merge_visits.h"
 #include "storage/fold/batch.h"
 #include "storage/fold/cut.h"
+#include "storage/fold/places.h"
+#include "storage/fold/place_names.h"
 #include "storage/schema/partition_state.h"
 
 struct fold_memory;
@@ -34,11 +36,12 @@ struct share {
     struct merge_visits *visits;
     struct merge_activity *activity;
     struct merge_seen *seen;
+    struct place_names names;
 
     const struct batch *batch;
     struct cut cut;
     const char *tag;
-    size_t n_visit_questions;
+    size_t n_visit_questions, n_place_questions;
 
     /* What was read. */
     struct slice read[LOG_FIELDS + BATCH_LOGS]; /* as fold.lua expects it, in the arena */

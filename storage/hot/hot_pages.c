@@ -6,7 +6,7 @@
 #include "storage/base/cond.h"
 #include "storage/base/index.h"
 #include "storage/hot/space_saving.h"
-#include "storage/job/event_name.h"
+#include "storage/job/counted_name.h"
 #include "storage/schema/hashed_event.h"
 
 #define CORES_MAX 8

@@ -55,6 +55,9 @@ struct storage_config {
     int64_t visit_timeout_s; /* a visit ends after so long without an event */
     enum rotation rotation;
     struct seen_config seen;
+    /* How many names of a site have a place of their own in an hour (fold/places.h): pages, values
+     * of one dimension, named events.  0: as many as come. */
+    uint64_t max_pages, max_values, max_events;
     int64_t log_hold_ms;      /* how far a failover can go back; with a cluster or Sentinels */
     size_t queue_events;      /* so many events may wait; more: STORAGE_FULL */
     enum guard_by guard_by;   /* GUARD_OFF: no guard */

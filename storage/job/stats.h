@@ -40,6 +40,8 @@
         "Transactions of these folds.")                                                            \
     X(fold_again, COUNTER, "tallyd_fold_again_total",                                              \
         "Transactions begun again because a partition's state had changed.")                       \
+    X(names_capped, COUNTER, "tallyd_names_capped_total",                                          \
+        "Counts of pages, named events and values that a cap put together as (other).")            \
     X(redis_errors, COUNTER, "tallyd_redis_errors_total", "Error replies of Redis.")               \
     X(redis_oom, COUNTER, "tallyd_redis_oom_total", "Writes refused by Redis for want of memory.") \
     X(redis_connects, COUNTER, "tallyd_redis_connects_total", "Connections made to Redis.")        \
