@@ -34,9 +34,11 @@ bool place_names_begin(struct place_names *names, const struct batch *batch, uns
     names->n_others = 0;
     arena_clear(&names->arena);
     places_begin(names->places, partition, known);
-    if (batch->n_values > 0 && !array_reserve(&names->values, &names->values_capacity,
-                                   batch->n_values - 1, sizeof(*names->values))) {
-        return false;
+    while (names->values_capacity < batch->n_values) {
+        if (!array_reserve(&names->values, &names->values_capacity, names->values_capacity,
+                sizeof(*names->values))) {
+            return false;
+        }
     }
     if (batch->n_values > 0) {
         memset(names->values, 0, batch->n_values * sizeof(*names->values));
