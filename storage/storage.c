@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <sodium.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "storage/base/clock.h"
@@ -23,6 +24,7 @@
 #include "storage/time/zone_store.h"
 
 #define CATCH_UP_MS  2000 /* at the end: for counting what was acknowledged.. */
+#define FETCH_MS     5000 /* for the secret of a period to come */
 #define CLOSE_LOG_MS 500  /* ..and for closing the log */
 
 struct storage {
@@ -161,17 +163,22 @@ static unsigned this_core(void)
 }
 
 /* Hash the names, and make bytes of the events, on the caller's thread: there are many callers and
- * one writer. */
-static enum storage_err make_chunk(struct storage *s, struct storage_job *job)
+ * one writer.  @periods has all secrets that the events need. */
+static enum storage_err make_chunk(
+    struct storage *s, struct storage_job *job, const struct period_list *periods)
 {
-    const struct secret *secret = atomic_load(&s->core.secret);
     const struct write_job *write = &job->u.write;
+    const struct identity_keys keys = {.secret = atomic_load(&s->core.secret),
+        .rotation = s->core.config.rotation,
+        .periods = periods->known,
+        .n_periods = periods->n_known,
+        .no_addresses = !s->core.config.addresses};
     struct buffer chunk;
-    if (secret == NULL) {
+    if (keys.secret == NULL) {
         return STORAGE_DOWN;
     }
     buffer_init(&chunk);
-    if (!chunk_write(&chunk, write->events, write->n, secret, s->core.config.rotation)) {
+    if (!chunk_write(&chunk, write->events, write->n, &keys, write->ticket)) {
         buffer_release(&chunk);
         return STORAGE_NOMEM;
     }
@@ -192,10 +199,11 @@ static enum storage_err send_write(struct storage *s, struct storage_job *job)
     return err;
 }
 
-static enum storage_err submit_write(struct storage *s, struct storage_job *job)
+static enum storage_err submit_hashed(
+    struct storage *s, struct storage_job *job, const struct period_list *periods)
 {
     const struct write_job *write = &job->u.write;
-    enum storage_err err = make_chunk(s, job);
+    enum storage_err err = make_chunk(s, job, periods);
     if (err != STORAGE_OK) {
         return err;
     }
@@ -205,6 +213,103 @@ static enum storage_err submit_write(struct storage *s, struct storage_job *job)
         return STORAGE_OK;
     }
     return send_write(s, job);
+}
+
+/* ---- writes whose addresses need the secret of their period ---- */
+
+/* Secrets of periods that a reader thread fetches, and what waits for them. */
+struct period_wait {
+    struct storage_job fetch;
+    struct storage *s;
+    struct storage_job *write; /* NULL: nothing waits, the period is to come */
+    struct period_list list;
+};
+
+static bool find_periods(struct storage *s, const struct write_job *write, struct period_list *ret)
+{
+    *ret = (struct period_list){0};
+    return s->core.config.rotation == ROTATE_NEVER ||
+           period_secrets_find(&s->core.period_secrets, s->core.config.rotation,
+               redis_clock_ms(&s->core.clock), write->events, write->n, ret);
+}
+
+static void periods_fetched(struct storage_job *fetch)
+{
+    struct period_wait *wait = fetch->data;
+    struct storage_job *write = wait->write;
+    enum storage_err err = fetch->err;
+    period_list_release(&wait->list);
+    if (write != NULL) {
+        if (err == STORAGE_OK && !find_periods(wait->s, &write->u.write, &wait->list)) {
+            err = STORAGE_NOMEM;
+        }
+        if (err == STORAGE_OK) { /* a secret that ended since then: the sender tries again */
+            err = wait->list.n_missing > 0 ? STORAGE_DOWN
+                                           : submit_hashed(wait->s, write, &wait->list);
+        }
+        if (err != STORAGE_OK) {
+            memcpy(write->detail, fetch->detail, sizeof(write->detail));
+            job_done(write, err);
+        }
+    }
+    period_list_release(&wait->list);
+    free(wait);
+}
+
+/* Takes @list.  STORAGE_OK: @write will be done. */
+static enum storage_err fetch_periods(
+    struct storage *s, struct storage_job *write, struct period_list list, int64_t deadline_ms)
+{
+    enum storage_err err = STORAGE_NOMEM;
+    struct period_wait *wait = calloc(1, sizeof(*wait));
+    if (wait == NULL) {
+        period_list_release(&list);
+        return err;
+    }
+    *wait = (struct period_wait){.s = s, .write = write, .list = list};
+    wait->fetch.op = STORAGE_PERIODS;
+    wait->fetch.deadline_ms = deadline_ms;
+    wait->fetch.u.periods = (struct periods_job){wait->list.missing, wait->list.n_missing};
+    wait->fetch.done = periods_fetched;
+    wait->fetch.data = wait;
+    if (readers_submit(s->readers, &wait->fetch, &err)) {
+        return STORAGE_OK;
+    }
+    period_list_release(&wait->list);
+    free(wait);
+    return err;
+}
+
+/* The secret of the next period is made before the period begins.  Where that fails, the first
+ * event of the period makes it. */
+static void fetch_next_period(struct storage *s)
+{
+    struct period_list list = {.n_missing = 1};
+    int64_t start_s;
+    if (!period_secrets_ahead(&s->core.period_secrets, s->core.config.rotation,
+            redis_clock_ms(&s->core.clock), &start_s)) {
+        return;
+    }
+    list.missing = malloc(sizeof(*list.missing));
+    if (list.missing != NULL) {
+        *list.missing = start_s;
+        (void)fetch_periods(s, NULL, list, monotonic_ms() + FETCH_MS);
+    }
+}
+
+static enum storage_err submit_write(struct storage *s, struct storage_job *job)
+{
+    struct period_list list;
+    enum storage_err err = STORAGE_NOMEM;
+    fetch_next_period(s);
+    if (find_periods(s, &job->u.write, &list)) {
+        if (list.n_missing > 0) {
+            return fetch_periods(s, job, list, job->deadline_ms);
+        }
+        err = submit_hashed(s, job, &list);
+    }
+    period_list_release(&list);
+    return err;
 }
 
 void storage_submit(struct storage *s, struct storage_job *job)
@@ -306,6 +411,14 @@ uint64_t storage_write_fault(struct storage *s, enum storage_err *ret_err)
     bool ready = atomic_load(&s->core.ready);
     *ret_err = ready ? (enum storage_err)(fault & 255) : STORAGE_DOWN;
     return ready ? fault : STORAGE_NO_WRITER;
+}
+
+bool storage_spans_rotation(struct storage *s, struct window window)
+{
+    enum rotation rotation = s->core.config.rotation;
+    int64_t start_s = rotation_start_s(rotation, window.from_s);
+    return start_s != rotation_start_s(rotation, window.to_s - 1) ||
+           period_secrets_is_late(&s->core.period_secrets, start_s);
 }
 
 int64_t storage_log_age_ms(struct storage *s)

@@ -105,6 +105,7 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
                 p, "this Redis is a node of a cluster, and the URL is that of a single Redis");
         }
         p->has_aof = !slice_equal(info_field(reply->text, "aof_enabled:"), SLICE("0"));
+        atomic_store(&p->core->has_aof, p->has_aof);
         return true;
     }
     if (i == REPLY_OF_TIME) {

@@ -10,6 +10,9 @@
  * that refuses MULTI (BUSY, LOADING) and recovers a moment later would run the commands behind it
  * one by one: a cursor would move without its data.
  *
+ * Where a share has further questions (share_asks_more()), a look is two writes: MULTI goes out with
+ * those, behind the answers to the first ones.
+ *
  * A look may go out behind the EXEC of the transaction before it.  Redis then reads for the next
  * transaction as soon as it has carried out this one.
  */
@@ -39,6 +42,7 @@ struct look {
     size_t n_questions[CUTS_MAX], n_replies;
     struct core *core;
     struct heads *heads;
+    bool has_multi;  /* MULTI was written: else there is a second write */
     unsigned at;     /* whose answer comes next.. */
     size_t question; /* ..and which */
 };

@@ -391,6 +391,8 @@ static void count(struct transaction *tx)
             atomic_fetch_add(&tx->core->stats.fold_events, (int64_t)events);
             size_t capped = share_capped(look->shares[i]);
             atomic_fetch_add(&tx->core->stats.names_capped, (int64_t)capped);
+            atomic_fetch_add(
+                &tx->core->stats.first_actions, (int64_t)share_firsts(look->shares[i]));
         }
     }
 }

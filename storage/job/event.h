@@ -55,6 +55,7 @@ struct event {
     uint8_t n_actions;           /* 0..EVENT_ACTIONS_MAX */
     uint8_t n_values;            /* 0..EVENT_VALUES_MAX */
     struct event_address address;
+    uint32_t index; /* among all events of its request, acceptable or not, from 0 */
 };
 
 #endif
