@@ -27,12 +27,12 @@ enum utm utm_find(struct slice name)
 static struct slice query_of(struct slice page)
 {
     const char *mark = page.n > 0 ? memchr(page.p, '?', page.n) : NULL;
-    if (mark == NULL) {
+    const char *fragment = mark != NULL ? memchr(page.p, '#', page.n) : NULL;
+    if (mark == NULL || (fragment != NULL && fragment < mark)) {
         return (struct slice){NULL, 0};
     }
-    struct slice query = {mark + 1, (size_t)(page.p + page.n - mark) - 1};
-    const char *end = query.n > 0 ? memchr(query.p, '#', query.n) : NULL;
-    return end == NULL ? query : (struct slice){query.p, (size_t)(end - query.p)};
+    const char *end = fragment != NULL ? fragment : page.p + page.n;
+    return (struct slice){mark + 1, (size_t)(end - mark) - 1};
 }
 
 bool campaign_has(struct slice page)
