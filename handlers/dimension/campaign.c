@@ -13,6 +13,11 @@ static const char *const names[UTM_N] = {
     [UTM_CONTENT] = "utm_content",
 };
 
+struct slice utm_name(enum utm which)
+{
+    return slice_of(names[which]);
+}
+
 enum utm utm_find(struct slice name)
 {
     for (unsigned i = 0; i < UTM_N; i++) {

@@ -15,6 +15,9 @@
 
 enum utm { UTM_SOURCE, UTM_MEDIUM, UTM_CAMPAIGN, UTM_TERM, UTM_CONTENT, UTM_N };
 
+/* The name of a parameter. */
+struct slice utm_name(enum utm which);
+
 /* The parameter of a name as "utm_source".  UTM_N: it is none. */
 enum utm utm_find(struct slice name);
 
