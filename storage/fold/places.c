@@ -10,15 +10,16 @@
 #define AT_ONCE 1000 /* names in one question */
 #define HOUR_MS (INT64_C(3600) * 1000)
 
-/* The places of an hour are needed until the next hour is over, and while it is written to. */
-#define KEEP_MS      (3 * HOUR_MS)
+/* The places of an hour are kept while late events may come, and while it is written to. */
+#define KEEP_MS      (26 * HOUR_MS)
 #define KEEP_LATE_MS (HOUR_MS / 4)
 
-/* A field of the hash is a mark, and the keyed hash of a name; or a mark, and a class whose names
- * with a place it counts. */
-#define FIELD_NAME  'n'
-#define FIELD_CLASS 'c'
+/* The fields of the hash; what follows the mark. */
+#define FIELD_NAME  'n' /* keyed hash of a name: since when it has its place */
+#define FIELD_CLASS 'c' /* a class: how many of its names have one */
+#define FIELD_FULL  'f' /* a class: since when some have none */
 #define FIELD_START 's' /* in front of the mark: of visits that begin */
+#define CLASS_FIELDS 2  /* fields of a class */
 
 enum place_state {
     PLACE_OPEN,  /* Redis does not know the name, as far as is known */
@@ -34,6 +35,7 @@ struct place {
     uint32_t next; /* of the same hour */
     enum places_table table;
     enum place_state was;
+    int64_t since_ms;     /* PLACE_STAYS: when it got its place in the hour before */
     bool is_new, is_over; /* decided */
 };
 
@@ -46,6 +48,8 @@ struct place_class {
     uint64_t cap;
     uint64_t n;     /* places that are taken, as was read.. */
     uint64_t added; /* ..and since */
+    int64_t full_ms; /* since when names were refused; 0: none was.. */
+    bool refuses;    /* ..and now one is */
 };
 
 struct place_hour {
@@ -334,7 +338,7 @@ static void write_question(const struct places *places, const struct place_quest
     size_t n = 2 + (question->last - question->first);
     struct key key;
     for (; c != INDEX_NONE; c = places->classes[c].next) {
-        n++;
+        n += CLASS_FIELDS;
     }
     key_places(&key, tag, hour->site, question->before ? hour->before : hour->bucket);
     resp_head(out, n);
@@ -342,6 +346,7 @@ static void write_question(const struct places *places, const struct place_quest
     resp_word(out, key.p, key.n);
     for (c = first_class(places, question); c != INDEX_NONE; c = places->classes[c].next) {
         write_field(out, FIELD_CLASS, places->classes[c].table, places->classes[c].text);
+        write_field(out, FIELD_FULL, places->classes[c].table, places->classes[c].text);
     }
     for (uint32_t i = question->first; i < question->last; i++) {
         write_name(out, &places->all[places->asked[i]]);
@@ -391,17 +396,20 @@ bool places_take(struct places *places, size_t i, const struct reply *reply)
         return false;
     }
     uint32_t c = first_class(places, question);
-    for (; c != INDEX_NONE && at < reply->n; c = places->classes[c].next) {
+    for (; c != INDEX_NONE && at + CLASS_FIELDS <= reply->n; c = places->classes[c].next) {
         int64_t n = reply_integer(&reply->items[at++], 0);
         places->classes[c].n = n > 0 ? (uint64_t)n : 0;
+        places->classes[c].full_ms = reply_integer(&reply->items[at++], 0);
     }
     if (c != INDEX_NONE || reply->n - at != question->last - question->first) {
         return false;
     }
     for (uint32_t k = question->first; k < question->last; k++) {
         struct place *place = &places->all[places->asked[k]];
-        if (reply->items[at++].type == REPLY_TEXT && place->was != PLACE_HELD) {
+        const struct reply *since = &reply->items[at++];
+        if (since->type == REPLY_TEXT && place->was != PLACE_HELD) {
             place->was = question->before ? PLACE_STAYS : PLACE_HELD;
+            place->since_ms = reply_integer(since, 0);
         }
     }
     return true;
@@ -416,7 +424,19 @@ void places_decide(struct places *places)
     }
     for (size_t i = 0; i < places->n_classes; i++) {
         places->classes[i].added = 0;
+        places->classes[i].refuses = false;
     }
+}
+
+/* Is there a place for a name that has none yet?  One that had a place in the hour before gets one,
+ * but not where it may have been refused already: it was not, if it had that place before the first
+ * name was. */
+static bool is_free(const struct place *place, const struct place_class *class)
+{
+    bool stays = place->was == PLACE_STAYS &&
+                 (class->full_ms == 0 || place->since_ms < class->full_ms);
+    bool is_open = class->full_ms == 0 && !class->refuses && class->n + class->added < class->cap;
+    return !place->is_over && (stays || is_open);
 }
 
 bool places_has(struct places *places, const struct place_wanted *wanted)
@@ -435,53 +455,68 @@ bool places_has(struct places *places, const struct place_wanted *wanted)
         return true;
     }
     struct place_class *class = &places->classes[place->class];
-    if (!place->is_over && (place->was == PLACE_STAYS || class->n + class->added < class->cap)) {
+    if (is_free(place, class)) {
         place->is_new = true;
         class->added++;
         return true;
     }
-    place->is_over = true;
+    place->is_over = class->refuses = true;
     return false;
 }
 
 /* ---- commands ---- */
 
+static bool is_newly_full(const struct place_class *class)
+{
+    return class->full_ms == 0 && class->refuses;
+}
+
+/* How many names of the hour got a place, and how many fields its classes have to be told of. */
 static size_t new_of_hour(
-    const struct places *places, const struct place_hour *hour, size_t *ret_classes)
+    const struct places *places, const struct place_hour *hour, size_t *ret_fields)
 {
     size_t n = 0;
-    *ret_classes = 0;
+    *ret_fields = 0;
     for (uint32_t c = hour->first_class; c != INDEX_NONE; c = places->classes[c].next) {
         n += places->classes[c].added;
-        *ret_classes += places->classes[c].added > 0;
+        *ret_fields += places->classes[c].added > 0;
+        *ret_fields += is_newly_full(&places->classes[c]);
     }
     return n;
 }
 
-/* HSET of the new places, some at a time; with the first ones the numbers of the classes. */
+static void write_class(const struct place_class *class, int64_t now_ms, struct buffer *out)
+{
+    if (class->added > 0) {
+        write_field(out, FIELD_CLASS, class->table, class->text);
+        resp_decimal(out, (int64_t)(class->n + class->added));
+    }
+    if (is_newly_full(class)) {
+        write_field(out, FIELD_FULL, class->table, class->text);
+        resp_decimal(out, now_ms);
+    }
+}
+
+/* HSET of the new places, some at a time; with the first ones the @n_fields of the classes. */
 static size_t write_places(const struct places *places, const struct place_hour *hour,
-    const struct key *key, size_t n_new, size_t n_classes, struct buffer *out)
+    const struct key *key, size_t n_new, size_t n_fields, int64_t now_ms, struct buffer *out)
 {
     size_t n = 0;
-    for (uint32_t i = hour->first_place; n_new > 0; n++) {
+    for (uint32_t i = hour->first_place; n_new > 0 || n_fields > 0; n++) {
         size_t now = n_new < AT_ONCE ? n_new : AT_ONCE;
-        resp_head(out, 2 + 2 * (now + n_classes));
+        resp_head(out, 2 + 2 * (now + n_fields));
         resp_text(out, "HSET");
         resp_word(out, key->p, key->n);
-        uint32_t c = n_classes > 0 ? hour->first_class : INDEX_NONE;
+        uint32_t c = n_fields > 0 ? hour->first_class : INDEX_NONE;
         for (; c != INDEX_NONE; c = places->classes[c].next) {
-            const struct place_class *class = &places->classes[c];
-            if (class->added > 0) {
-                write_field(out, FIELD_CLASS, class->table, class->text);
-                resp_decimal(out, (int64_t)(class->n + class->added));
-            }
+            write_class(&places->classes[c], now_ms, out);
         }
-        n_classes = 0;
+        n_fields = 0;
         n_new -= now;
         for (; now > 0; i = places->all[i].next) {
             if (places->all[i].is_new) {
                 write_name(out, &places->all[i]);
-                resp_text(out, "");
+                resp_decimal(out, now_ms);
                 now--;
             }
         }
@@ -495,15 +530,15 @@ size_t places_write(
     size_t n = 0;
     for (size_t i = 0; i < places->n_hours; i++) {
         const struct place_hour *hour = &places->hours[i];
-        size_t n_classes;
-        size_t n_new = new_of_hour(places, hour, &n_classes);
-        if (n_new == 0) {
+        size_t n_fields;
+        size_t n_new = new_of_hour(places, hour, &n_fields);
+        if (n_fields == 0) {
             continue;
         }
         struct key key;
         bool late = hour->bucket.end_s * 1000 + KEEP_MS < now_ms;
         key_places(&key, tag, hour->site, hour->bucket);
-        n += write_places(places, hour, &key, n_new, n_classes, out);
+        n += write_places(places, hour, &key, n_new, n_fields, now_ms, out);
         resp_head(out, 3);
         resp_text(out, "PEXPIRE");
         resp_word(out, key.p, key.n);

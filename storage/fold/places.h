@@ -5,14 +5,16 @@
  * A sender can invent names without end: pages, named events, sources.  So each class of names of a
  * site (job/counted_name.h) has a number of places in each hour of the site's zone, and in each
  * partition.  A name that comes first gets a place while one is free, or if it had one in the hour
- * before.  Names without a place are counted together.  A name that has a place in an hour has had
- * it since it came first, so what is counted for it in that hour is all of it.
+ * before.  Names without a place are counted together.  Once one was refused, no other name gets a
+ * free place in that hour.  So a name that has a place in an hour has had it since it came first,
+ * and what is counted for it in that hour is all of it.
  *
  * Who has a place stands in Redis, in a hash a site and hour (schema/key.h).  It is read behind the
  * WATCH of the partition's state, and written in the transaction that counts.  So all processes
  * come to the same places, and a transaction that is repeated to the same.  A name stands there as
- * a keyed hash of 8 bytes: nobody can find two names with the same one.  The hash goes some hours
- * after its last new name; an hour that is written to again later begins with free places.
+ * a keyed hash of 8 bytes: nobody can find two names with the same one.  It is kept for 26 hours
+ * after the last new name, and for 15 minutes where the hour is long over, as in an import.  An hour
+ * that is written to again later begins with free places.
  *
  *     places_ask               each name that will come, with its hour
  *     places_write_questions   what is asked of Redis

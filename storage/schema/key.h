@@ -33,9 +33,11 @@
  *
  * Which names have a place in an hour of the site's zone (fold/places.h), where they are counted:
  *
- *     t:{p}:places:<site>:<bucket>      hash          n<keyed hash> -> "": it has one.  c<class> ->
- *                                                     how many names of the class have.  With an s
- *                                                     in front: of visits that begin.  Expires
+ *     t:{p}:places:<site>:<bucket>      hash          n<keyed hash> -> since when it has one (ms).
+ *                                                     c<class> -> how many names of the class
+ *                                                     have.  f<class> -> since when some have none
+ *                                                     (ms).  With an s in front: of visits that
+ *                                                     begin.  Expires
  *
  * The state of each partition:
  *
