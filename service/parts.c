@@ -86,6 +86,7 @@ static bool start_storage(struct service *s)
         .max_events = (uint64_t)o->max_events,
         .queue_events = (size_t)o->queue,
         .log_hold_ms = o->log_hold_ms,
+        .ack_replicas = (unsigned)o->ack_replicas,
         .cache_bytes = (size_t)o->cache_mb << 20,
         .guard_by = s->guard_by,
         .guard_limit = s->guard_limit,

@@ -17,6 +17,7 @@
 #include "storage/log/writer.h"
 #include "storage/read/cache.h"
 #include "storage/operations.h"
+#include "storage/period_fetch.h"
 #include "storage/readers.h"
 #include "storage/rollup/rollup.h"
 #include "storage/schema/settings.h"
@@ -24,7 +25,6 @@
 #include "storage/time/zone_store.h"
 
 #define CATCH_UP_MS  2000 /* at the end: for counting what was acknowledged.. */
-#define FETCH_MS     5000 /* for the secret of a period to come */
 #define CLOSE_LOG_MS 500  /* ..and for closing the log */
 
 struct storage {
@@ -215,85 +215,20 @@ static enum storage_err submit_hashed(
     return send_write(s, job);
 }
 
-/* ---- writes whose addresses need the secret of their period ---- */
-
-/* Secrets of periods that a reader thread fetches, and what waits for them. */
-struct period_wait {
-    struct storage_job fetch;
-    struct storage *s;
-    struct storage_job *write; /* NULL: nothing waits, the period is to come */
-    struct period_list list;
-};
-
-static bool find_periods(struct storage *s, const struct write_job *write, struct period_list *ret)
+/* The secrets of the job's periods were fetched, or not. */
+static void submit_fetched(void *data, struct storage_job *job, enum storage_err err)
 {
-    *ret = (struct period_list){0};
-    return s->core.config.rotation == ROTATE_NEVER ||
-           period_secrets_find(&s->core.period_secrets, s->core.config.rotation,
-               redis_clock_ms(&s->core.clock), write->events, write->n, ret);
-}
-
-static void periods_fetched(struct storage_job *fetch)
-{
-    struct period_wait *wait = fetch->data;
-    struct storage_job *write = wait->write;
-    enum storage_err err = fetch->err;
-    period_list_release(&wait->list);
-    if (write != NULL) {
-        if (err == STORAGE_OK && !find_periods(wait->s, &write->u.write, &wait->list)) {
-            err = STORAGE_NOMEM;
-        }
-        if (err == STORAGE_OK) { /* a secret that ended since then: the sender tries again */
-            err = wait->list.n_missing > 0 ? STORAGE_DOWN
-                                           : submit_hashed(wait->s, write, &wait->list);
-        }
-        if (err != STORAGE_OK) {
-            memcpy(write->detail, fetch->detail, sizeof(write->detail));
-            job_done(write, err);
-        }
+    struct storage *s = data;
+    struct period_list list = {0};
+    if (err == STORAGE_OK && !period_list_find(&s->core, &job->u.write, &list)) {
+        err = STORAGE_NOMEM;
     }
-    period_list_release(&wait->list);
-    free(wait);
-}
-
-/* Takes @list.  STORAGE_OK: @write will be done. */
-static enum storage_err fetch_periods(
-    struct storage *s, struct storage_job *write, struct period_list list, int64_t deadline_ms)
-{
-    enum storage_err err = STORAGE_NOMEM;
-    struct period_wait *wait = calloc(1, sizeof(*wait));
-    if (wait == NULL) {
-        period_list_release(&list);
-        return err;
+    if (err == STORAGE_OK) { /* a secret that ended since then: the sender tries again */
+        err = list.n_missing > 0 ? STORAGE_DOWN : submit_hashed(s, job, &list);
     }
-    *wait = (struct period_wait){.s = s, .write = write, .list = list};
-    wait->fetch.op = STORAGE_PERIODS;
-    wait->fetch.deadline_ms = deadline_ms;
-    wait->fetch.u.periods = (struct periods_job){wait->list.missing, wait->list.n_missing};
-    wait->fetch.done = periods_fetched;
-    wait->fetch.data = wait;
-    if (readers_submit(s->readers, &wait->fetch, &err)) {
-        return STORAGE_OK;
-    }
-    period_list_release(&wait->list);
-    free(wait);
-    return err;
-}
-
-/* The secret of the next period is made before the period begins.  Where that fails, the first
- * event of the period makes it. */
-static void fetch_next_period(struct storage *s)
-{
-    struct period_list list = {.n_missing = 1};
-    int64_t start_s;
-    if (!period_secrets_ahead(&s->core.period_secrets, s->core.config.rotation,
-            redis_clock_ms(&s->core.clock), &start_s)) {
-        return;
-    }
-    list.missing = malloc(sizeof(*list.missing));
-    if (list.missing != NULL) {
-        *list.missing = start_s;
-        (void)fetch_periods(s, NULL, list, monotonic_ms() + FETCH_MS);
+    period_list_release(&list);
+    if (err != STORAGE_OK) {
+        job_done(job, err);
     }
 }
 
@@ -301,10 +236,10 @@ static enum storage_err submit_write(struct storage *s, struct storage_job *job)
 {
     struct period_list list;
     enum storage_err err = STORAGE_NOMEM;
-    fetch_next_period(s);
-    if (find_periods(s, &job->u.write, &list)) {
+    period_fetch_next(&s->core, s->readers);
+    if (period_list_find(&s->core, &job->u.write, &list)) {
         if (list.n_missing > 0) {
-            return fetch_periods(s, job, list, job->deadline_ms);
+            return period_fetch(s->readers, job, list, job->deadline_ms, submit_fetched, s);
         }
         err = submit_hashed(s, job, &list);
     }
@@ -338,6 +273,8 @@ void storage_submit(struct storage *s, struct storage_job *job)
     } else if (job->u.write.n == 0 && job->u.write.keyed == NULL) {
         job_done(job, STORAGE_OK);
         return;
+    } else if (atomic_load(&s->core.unacknowledged)) {
+        err = STORAGE_ALONE;
     } else {
         err = submit_write(s, job);
     }
@@ -409,8 +346,9 @@ uint64_t storage_write_fault(struct storage *s, enum storage_err *ret_err)
 {
     uint64_t fault = atomic_load(&s->core.write_fault);
     bool ready = atomic_load(&s->core.ready);
-    *ret_err = ready ? (enum storage_err)(fault & 255) : STORAGE_DOWN;
-    return ready ? fault : STORAGE_NO_WRITER;
+    bool alone = atomic_load(&s->core.unacknowledged);
+    *ret_err = !ready ? STORAGE_DOWN : alone ? STORAGE_ALONE : (enum storage_err)(fault & 255);
+    return ready && !alone ? fault : STORAGE_NO_WRITER;
 }
 
 bool storage_spans_rotation(struct storage *s, struct window window)

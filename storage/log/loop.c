@@ -1,4 +1,5 @@
 #include "storage/base/clock.h"
+#include "storage/log/acknowledge.h"
 #include "storage/log/writer_state.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ static size_t events_to_begin(const struct writer *w)
     if (w->session.redis == NULL || !appender_has_room(&w->appender)) {
         return SIZE_MAX;
     }
-    for (const struct log_entry *e = w->appender.open; e != NULL; e = e->next) {
+    for (const struct log_entry *e = w->appender.unacknowledged; e != NULL; e = e->next) {
         under_way += e->n_plain + e->n_keyed;
     }
     return under_way == 0 ? 1 : under_way;
@@ -179,6 +180,16 @@ static void hint_silence(struct writer *w, int64_t now_ms)
     }
 }
 
+/* Where too few replicas acknowledge, requests are refused before anything of them is sent. */
+static void note_lag(struct writer *w, int64_t now_ms)
+{
+    bool lags = acknowledge_lags(&w->appender, now_ms);
+    atomic_store(&w->core->unacknowledged, lags);
+    if (lags) {
+        writer_fail_writes(w, STORAGE_ALONE);
+    }
+}
+
 /* One turn's work.  It waits where it connects only. */
 static void work(struct writer *w)
 {
@@ -198,6 +209,7 @@ static void work(struct writer *w)
             send_entries(w, now_ms);
         }
     }
+    note_lag(w, now_ms);
     limiter_finish(&w->limiter);
     answer_late(w, now_ms); /* after sending: Redis works while clients are answered */
     appender_let_go(&w->appender);

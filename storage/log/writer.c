@@ -122,12 +122,17 @@ void writer_fail_late(struct writer *w, int64_t now_ms)
     writer_fail_jobs(late_limits, STORAGE_LATE);
 }
 
-void writer_fail_waiting(struct writer *w, enum storage_err err)
+void writer_fail_writes(struct writer *w, enum storage_err err)
 {
     for (struct storage_job *jobs = writer_take_jobs(w, 1, SIZE_MAX); jobs != NULL;
          jobs = writer_take_jobs(w, 1, SIZE_MAX)) {
         writer_fail_jobs(jobs, err);
     }
+}
+
+void writer_fail_waiting(struct writer *w, enum storage_err err)
+{
+    writer_fail_writes(w, err);
     for (struct storage_job *jobs = writer_take_limits(w, 1); jobs != NULL;
          jobs = writer_take_limits(w, 1)) {
         writer_fail_jobs(jobs, err);

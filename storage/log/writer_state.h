@@ -68,6 +68,9 @@ void writer_fail_jobs(struct storage_job *jobs, enum storage_err err);
 /* Waiting jobs whose time is up: nothing of them was sent. */
 void writer_fail_late(struct writer *writer, int64_t now_ms);
 
+/* All requests that wait for an entry. */
+void writer_fail_writes(struct writer *writer, enum storage_err err);
+
 /* All that wait. */
 void writer_fail_waiting(struct writer *writer, enum storage_err err);
 
