@@ -286,7 +286,9 @@ def test_a_real_log(name):
         event = access_log.parse(line)
         if isinstance(event, dict):
             counted["browser"][browser_of(event["ua"])] += 1
-            counted["source"][source_of(access_log.LINE.match(line)[8])] += 1
+            match = access_log.LINE.match(line)
+            query = urllib.parse.parse_qs(match[5].partition("?")[2].split(" ")[0])
+            counted["source"][query["utm_source"][0] if "utm_source" in query else source_of(match[8])] += 1
     with running(*FOREVER, "--max-values", "0") as tallyd:
         done = run("import", "--all", "--site", "log", "--url", tallyd.url, log, timeout_s=300)
         assert done.returncode == 0, done
