@@ -85,7 +85,7 @@ static inline bool event_name_is(struct slice name)
     return counted_name_mark(name) == NAME_MARK_EVENT;
 }
 
-/* The name as users know it, without the mark.  @name is that of a named event. */
+/* The name as users know it, without the mark.  @name is that of a named event, or of a section. */
 static inline struct slice event_name_bare(struct slice name)
 {
     return (struct slice){name.p + 1, name.n - 1};

@@ -14,6 +14,15 @@ char dimension_letter(enum dimension dimension)
     return dimensions[dimension].letter;
 }
 
+enum dimension dimension_of_letter(char letter)
+{
+    unsigned i = 0;
+    while (i < DIMENSION_N && dimensions[i].letter != letter) {
+        i++;
+    }
+    return (enum dimension)i;
+}
+
 const char *dimension_name(enum dimension dimension)
 {
     return dimensions[dimension].name;

@@ -63,6 +63,9 @@ struct event_value {
 /* The letter of a dimension. */
 char dimension_letter(enum dimension dimension);
 
+/* The dimension of a letter.  DIMENSION_N: there is none. */
+enum dimension dimension_of_letter(char letter);
+
 /* The name of a dimension. */
 const char *dimension_name(enum dimension dimension);
 

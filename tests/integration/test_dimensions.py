@@ -10,7 +10,7 @@ import pytest
 
 from lib import access_log
 from lib.clock import epoch, rfc3339
-from lib.process import Tallyd, run
+from lib.process import Tallyd, run, short_directory
 from lib.truth import is_close
 from lib.world import FOREVER, World
 
@@ -242,6 +242,59 @@ def test_rules_make_one_page_of_many(tmp_path):
         assert {r["page"]: r["pv"] for r in http.question("/pages", from_="now-1h")["pages"]} == {
             "/user/:id": 2, "/me": 1, "/blog/a": 1, "/blog/b": 1, "/c": 1}
         assert http.question("/seen", user="u", page="/user/:id")["seen"]
+
+
+def test_a_section_is_one_true_union():
+    world = World("2026-03-10 09:00", *FOREVER, "--config", section_config(), "--partitions", "4")
+    try:
+        rng, section = random.Random(5), []
+        for day in ("10", "11"):
+            world.move(f"2026-03-{day} 12:00")
+            events = [{"site": "s", "page": rng.choice(["/blog/a", "/blog/b", "/blog", "/x"]), "ip": f"192.0.2.{rng.randrange(30)}",
+                       "visitor": f"v{rng.randrange(60)}", "ts": at}
+                      for at in sorted(epoch(f"2026-03-{day} 09:00") + rng.randrange(3 * 3600) for _ in range(300))]
+            world.post(events)
+            section = ["/blog/a", "/blog/b"]
+            for window in (("2026-03-10 09:13", f"2026-03-{day} 11:42"), ("2026-03-10 00:00", f"2026-03-{day} 12:00")):
+                from_s, to_s = (epoch(t) for t in window)
+                expected = world.model.counts("s", from_s, to_s, section)
+                answer = world.http.question("/stats", site="s", section="blog", from_=rfc3339(from_s), to=rfc3339(to_s))
+                assert answer["sections"] == ["blog"] and answer["pages"] is None
+                assert (answer["pv"], answer["visits"]) == (expected["pv"], expected["visits"])
+                assert is_close(answer["uv"], expected["uv"]) and is_close(answer["ips"], expected["ips"])
+                assert world.http.question("/visits", site="s", section="blog", from_=rfc3339(from_s), to=rfc3339(to_s))["visits"] == expected["visits"]
+        assert world.http.question("/pages", site="s", from_="2026-03-10", to="2026-03-12")["total_pages"] == 4  # no section among them
+    finally:
+        world.close()
+
+
+def section_config():
+    path = short_directory()
+    path.mkdir(exist_ok=True)
+    (path / "c").write_text("section.blog = /blog/\n")
+    return path / "c"
+
+
+@pytest.mark.parametrize("path, params, status, parameter", [
+    ("/uv", {"section": "a", "page": "/"}, 400, "section"), ("/uv", {"section": "a", "event": "b"}, 400, "section"),
+    ("/uv", {"section": "a b"}, 400, "section"), ("/uv", {"source": "a"}, 400, "source"), ("/visits", {"event": "a"}, 400, "event"),
+    ("/overlap", {"source": "a"}, 400, "source"), ("/overlap", {"browser": "a", "page": "/"}, 422, "browser")])
+def test_names_that_cannot_be_asked_for(http, path, params, status, parameter):
+    answer = http.get(path, **params)
+    assert answer.status == status and answer.json["errors"][0]["parameter"] == parameter
+
+
+def test_who_came_from_where_and_saw_what(http, site):
+    """Page views of a source and a page together are not counted; their visitors come from the overlap, with its error."""
+    http.accept([{"site": site, "page": "/", "user": f"u{i}", "referrer": "https://google.com/" if i < 60 else "https://a.example/",
+                  "country": "DE" if i % 2 else "FR"} for i in range(100)] +
+                [{"site": site, "page": "/pricing", "user": f"u{i}", "referrer": "https://google.com/"} for i in range(40, 60)])
+    answer = http.question("/overlap", site=site, source="google", page="/pricing", from_="now-1h")
+    assert answer["a"]["source"] == "google" and answer["b"]["page"] == "/pricing"
+    assert is_close(answer["a"]["uv"], 60) and is_close(answer["b"]["uv"], 20)
+    assert answer["intersection"]["error"]["low"] <= 20 <= answer["intersection"]["error"]["high"]
+    both = http.question("/overlap", site=site, source="google", country="DE", from_="now-1h")
+    assert both["intersection"]["error"]["low"] <= 30 <= both["intersection"]["error"]["high"]
 
 
 # Real logs, counted by others' rules
