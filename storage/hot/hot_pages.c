@@ -154,7 +154,7 @@ static struct counters *lock_core(struct hot_pages *hot, unsigned core, int64_t 
 
 static bool is_page(struct slice name)
 {
-    return name.n > 0 && !event_name_is(name);
+    return name.n > 0 && counted_name_mark(name) == '\0';
 }
 
 void hot_pages_writes(
