@@ -52,6 +52,9 @@ void storage_job_release(struct storage_job *job)
     case STORAGE_SITES:
         arena_release(&job->u.sites.arena);
         break;
+    case STORAGE_FIRST:
+        arena_release(&job->u.first.arena);
+        break;
     case STORAGE_WRITE:
     case STORAGE_PROBE:
     case STORAGE_LIMIT:
@@ -67,6 +70,7 @@ void storage_job_release(struct storage_job *job)
     case STORAGE_FILTER_READ:
     case STORAGE_FILTER_WRITE:
     case STORAGE_LOOK_KEY:
+    case STORAGE_PERIODS:
         break; /* nothing is owned */
     }
 }
