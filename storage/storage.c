@@ -14,26 +14,28 @@
 #include "storage/lock/leader.h"
 #include "storage/log/chunk.h"
 #include "storage/log/close.h"
-#include "storage/log/writer.h"
+#include "storage/log/writers.h"
 #include "storage/read/cache.h"
 #include "storage/operations.h"
+#include "storage/period_fetch.h"
 #include "storage/readers.h"
 #include "storage/rollup/rollup.h"
 #include "storage/schema/settings.h"
 #include "storage/seen/fold.h"
 #include "storage/time/zone_store.h"
 
-#define CATCH_UP_MS  2000 /* at the end: for counting what was acknowledged.. */
-#define FETCH_MS     5000 /* for the secret of a period to come */
-#define CLOSE_LOG_MS 500  /* ..and for closing the log */
+#define LIMIT_READERS 4
+#define CATCH_UP_MS   2000 /* at the end: for counting what was acknowledged.. */
+#define CLOSE_LOG_MS  500  /* ..and for closing the log */
 
 struct storage {
     struct core core;
     struct hot_pages *hot;
-    struct writer *writer;
+    struct writers *writers;
     struct seen_fold *seen_fold; /* NULL: this process does not remember who saw what */
     struct guard *guard;         /* NULL: there is no guard */
     struct readers *readers;
+    struct readers *limits;   /* of a cluster: threads that ask for limits; else NULL */
     struct leader *leader;    /* NULL: this process never leads */
     struct unfolded unfolded; /* acknowledged, and not counted yet */
     struct fold *fold;
@@ -53,9 +55,15 @@ static bool start_leading(struct storage *s, const char **ret_error)
     return s->rollup != NULL;
 }
 
+/* Limits share an entry's way to one server.  In a cluster each lies on its own, and is asked for by
+ * threads that have nothing else to do: a question that waits for a fold is not to hold them up. */
 static bool send_to_writer(void *data, struct storage_job *job, enum storage_err *ret_err)
 {
-    return writer_submit(data, job, ret_err);
+    struct storage *s = data;
+    if (job->op == STORAGE_WRITE || !s->core.is_spread) {
+        return writers_submit(s->writers, job, ret_err);
+    }
+    return readers_submit(s->limits, job, ret_err);
 }
 
 static bool load_zones(
@@ -99,13 +107,20 @@ static bool start_writing(struct storage *s)
     s->unfolded.arrived_data = s;
     s->core.catch_up = catch_up;
     s->core.catch_up_data = s;
-    s->writer = writer_start(&s->core, &s->unfolded);
-    if (s->writer == NULL || s->core.config.guard_by == GUARD_OFF) {
-        return s->writer != NULL;
+    s->unfolded.n_logs = core_logs(&s->core);
+    if (s->core.is_spread) {
+        s->limits = readers_start(&s->core, storage_operations, LIMIT_READERS);
+        if (s->limits == NULL) {
+            return false;
+        }
     }
-    s->guard = guard_new(&s->core, send_to_writer, s->writer);
+    s->writers = writers_start(&s->core, &s->unfolded);
+    if (s->writers == NULL || s->core.config.guard_by == GUARD_OFF) {
+        return s->writers != NULL;
+    }
+    s->guard = guard_new(&s->core, send_to_writer, s);
     if (s->guard != NULL) {
-        writer_set_tick(s->writer, guard_tick, s->guard);
+        writers_set_tick(s->writers, guard_tick, s->guard);
     }
     return s->guard != NULL;
 }
@@ -192,7 +207,7 @@ static enum storage_err make_chunk(
 static enum storage_err send_write(struct storage *s, struct storage_job *job)
 {
     enum storage_err err;
-    if (!writer_submit(s->writer, job, &err)) {
+    if (!writers_submit(s->writers, job, &err)) {
         free((void *)(uintptr_t)job->chunk.p);
         job->chunk = (struct slice){NULL, 0};
     }
@@ -215,85 +230,20 @@ static enum storage_err submit_hashed(
     return send_write(s, job);
 }
 
-/* ---- writes whose addresses need the secret of their period ---- */
-
-/* Secrets of periods that a reader thread fetches, and what waits for them. */
-struct period_wait {
-    struct storage_job fetch;
-    struct storage *s;
-    struct storage_job *write; /* NULL: nothing waits, the period is to come */
-    struct period_list list;
-};
-
-static bool find_periods(struct storage *s, const struct write_job *write, struct period_list *ret)
+/* The secrets of the job's periods were fetched, or not. */
+static void submit_fetched(void *data, struct storage_job *job, enum storage_err err)
 {
-    *ret = (struct period_list){0};
-    return s->core.config.rotation == ROTATE_NEVER ||
-           period_secrets_find(&s->core.period_secrets, s->core.config.rotation,
-               redis_clock_ms(&s->core.clock), write->events, write->n, ret);
-}
-
-static void periods_fetched(struct storage_job *fetch)
-{
-    struct period_wait *wait = fetch->data;
-    struct storage_job *write = wait->write;
-    enum storage_err err = fetch->err;
-    period_list_release(&wait->list);
-    if (write != NULL) {
-        if (err == STORAGE_OK && !find_periods(wait->s, &write->u.write, &wait->list)) {
-            err = STORAGE_NOMEM;
-        }
-        if (err == STORAGE_OK) { /* a secret that ended since then: the sender tries again */
-            err = wait->list.n_missing > 0 ? STORAGE_DOWN
-                                           : submit_hashed(wait->s, write, &wait->list);
-        }
-        if (err != STORAGE_OK) {
-            memcpy(write->detail, fetch->detail, sizeof(write->detail));
-            job_done(write, err);
-        }
+    struct storage *s = data;
+    struct period_list list = {0};
+    if (err == STORAGE_OK && !period_list_find(&s->core, &job->u.write, &list)) {
+        err = STORAGE_NOMEM;
     }
-    period_list_release(&wait->list);
-    free(wait);
-}
-
-/* Takes @list.  STORAGE_OK: @write will be done. */
-static enum storage_err fetch_periods(
-    struct storage *s, struct storage_job *write, struct period_list list, int64_t deadline_ms)
-{
-    enum storage_err err = STORAGE_NOMEM;
-    struct period_wait *wait = calloc(1, sizeof(*wait));
-    if (wait == NULL) {
-        period_list_release(&list);
-        return err;
+    if (err == STORAGE_OK) { /* a secret that ended since then: the sender tries again */
+        err = list.n_missing > 0 ? STORAGE_DOWN : submit_hashed(s, job, &list);
     }
-    *wait = (struct period_wait){.s = s, .write = write, .list = list};
-    wait->fetch.op = STORAGE_PERIODS;
-    wait->fetch.deadline_ms = deadline_ms;
-    wait->fetch.u.periods = (struct periods_job){wait->list.missing, wait->list.n_missing};
-    wait->fetch.done = periods_fetched;
-    wait->fetch.data = wait;
-    if (readers_submit(s->readers, &wait->fetch, &err)) {
-        return STORAGE_OK;
-    }
-    period_list_release(&wait->list);
-    free(wait);
-    return err;
-}
-
-/* The secret of the next period is made before the period begins.  Where that fails, the first
- * event of the period makes it. */
-static void fetch_next_period(struct storage *s)
-{
-    struct period_list list = {.n_missing = 1};
-    int64_t start_s;
-    if (!period_secrets_ahead(&s->core.period_secrets, s->core.config.rotation,
-            redis_clock_ms(&s->core.clock), &start_s)) {
-        return;
-    }
-    list.missing = malloc(sizeof(*list.missing));
-    if (list.missing != NULL) {
-        *list.missing = start_s;
-        (void)fetch_periods(s, NULL, list, monotonic_ms() + FETCH_MS);
+    period_list_release(&list);
+    if (err != STORAGE_OK) {
+        job_done(job, err);
     }
 }
 
@@ -301,10 +251,10 @@ static enum storage_err submit_write(struct storage *s, struct storage_job *job)
 {
     struct period_list list;
     enum storage_err err = STORAGE_NOMEM;
-    fetch_next_period(s);
-    if (find_periods(s, &job->u.write, &list)) {
+    period_fetch_next(&s->core, s->readers);
+    if (period_list_find(&s->core, &job->u.write, &list)) {
         if (list.n_missing > 0) {
-            return fetch_periods(s, job, list, job->deadline_ms);
+            return period_fetch(s->readers, job, list, job->deadline_ms, submit_fetched, s);
         }
         err = submit_hashed(s, job, &list);
     }
@@ -322,7 +272,7 @@ void storage_submit(struct storage *s, struct storage_job *job)
         err = STORAGE_DOWN;
     } else if (job->op == STORAGE_LIMIT || job->op == STORAGE_LIMIT_RESET) {
         job->cost = 1;
-        (void)writer_submit(s->writer, job, &err);
+        (void)send_to_writer(s, job, &err);
     } else if (job->op == STORAGE_ROLLUP_RUN) {
         err = s->rollup == NULL ? STORAGE_REFUSED : STORAGE_OK;
         if (err == STORAGE_OK) {
@@ -470,7 +420,10 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
     if (s->guard != NULL) {
         guard_give_back(s->guard);
     }
-    writer_drain(s->writer, deadline_ms);
+    writers_drain(s->writers, deadline_ms);
+    if (s->limits != NULL) {
+        readers_drain(s->limits, deadline_ms);
+    }
     if (atomic_load(&s->core.stats.log_events) > 0 || unfolded_age_ms(&s->unfolded) > 0) {
         /* What is not counted now, another process will count. */
         (void)!fold_catch_up(s->fold, monotonic_us(), monotonic_ms() + CATCH_UP_MS);
@@ -497,9 +450,12 @@ void storage_close(struct storage *s)
     if (s->readers != NULL) {
         readers_stop(s->readers);
     }
-    if (s->writer != NULL) {
-        writer_stop(s->writer); /* it tells the fold what has arrived */
-        log_close_own(&s->core, s->unfolded.id, monotonic_ms() + CLOSE_LOG_MS);
+    if (s->limits != NULL) {
+        readers_stop(s->limits);
+    }
+    if (s->writers != NULL) {
+        writers_stop(s->writers); /* they tell the fold what has arrived */
+        log_close_own(&s->core, s->unfolded.logs[0].id, monotonic_ms() + CLOSE_LOG_MS);
     }
     if (s->fold != NULL) {
         fold_stop(s->fold);

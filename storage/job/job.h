@@ -95,7 +95,7 @@ struct storage_job {
     struct slice chunk; /* of a write: its events as bytes (log/chunk.h), owned */
     uint64_t question;  /* see question_hash() */
     int64_t arrived_us; /* CLOCK_MONOTONIC */
-    uint64_t after;     /* begun only when so many entries of this process's log are safe */
+    int64_t after;      /* begun only when what was acknowledged before it is safe; 0: at once */
     /* Put off, to be run again, because its answer could still be lost: see core/standing.h.
      * CLOCK_MONOTONIC; held_to_ms 0: it is not. */
     int64_t held_from_ms, held_to_ms;

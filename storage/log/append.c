@@ -33,9 +33,20 @@ static void random_id(char ret[LOG_ID_TEXT + 1])
     sodium_bin2hex(ret, LOG_ID_TEXT + 1, bytes, sizeof(bytes));
 }
 
-void appender_init(struct appender *a, struct core *core, struct unfolded *unfolded)
+void appender_init(struct appender *a, struct core *core, unsigned place, struct unfolded *unfolded)
 {
-    *a = (struct appender){.core = core, .unfolded = unfolded, .next_n = 1};
+    *a = (struct appender){.core = core,
+        .unfolded = unfolded,
+        .place = place,
+        .partition = core_log_partition(core, place),
+        .next_n = 1};
+    standing_init(&a->standing);
+}
+
+/* What the connection proves of its server counts for all where that server has everything. */
+static struct standing *standing_of(struct appender *a)
+{
+    return a->core->is_spread ? &a->standing : &a->core->standing;
 }
 
 void appender_release(struct appender *a)
@@ -86,6 +97,7 @@ bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_
     }
     memcpy(entry->id, a->id, sizeof(entry->id));
     entry->n = a->next_n++;
+    entry->begun_us = a->core->is_spread ? monotonic_us() : 0;
     append_held(a, entry);
     return true;
 }
@@ -102,16 +114,28 @@ static bool is_proved(const struct appender *a, const struct log_entry *entry, i
            (for_ms == 0 || entry->answered_ms + for_ms <= a->proved_ms);
 }
 
+/* Tell since when there is one that was acknowledged, and may be lost. */
+static void show_unsafe(const struct appender *a)
+{
+    const struct log_entry *e = a->last_safe == NULL ? a->first : a->last_safe->next;
+    while (e != NULL && (e->is_safe || e->acknowledged_us == 0)) {
+        e = e->next;
+    }
+    atomic_store(&a->core->unsafe_since_us[a->place], e == NULL ? 0 : e->acknowledged_us);
+}
+
 /* Note which entries a crash of Redis cannot take any more: all those before them, too. */
 static void note_safe(struct appender *a)
 {
+    bool any = false;
     struct log_entry *next = a->last_safe == NULL ? a->first : a->last_safe->next;
     for (; next != NULL && is_proved(a, next, go_back_ms(a)); next = next->next) {
         a->last_safe = next;
-        if (!next->is_safe) {
-            next->is_safe = true;
-            atomic_fetch_add(&a->core->log_safe, 1);
-        }
+        any = any || !next->is_safe;
+        next->is_safe = true;
+    }
+    if (any) {
+        show_unsafe(a);
     }
 }
 
@@ -155,7 +179,7 @@ static bool note_sent(
 static void put_key(struct appender *a, const char *name, const char *suffix)
 {
     struct key key;
-    key_fixed(&key, a->core->partitions.tag[0], name, slice_of(suffix));
+    key_fixed(&key, a->core->partitions.tag[a->partition], name, slice_of(suffix));
     resp_word(&a->out, key.p, key.n);
 }
 
@@ -169,7 +193,7 @@ static void put_append(struct appender *a, const struct session *session, struct
     put_key(a, "heads", "");
     put_key(a, "log:", entry->id);
     for (size_t i = 0; i < entry->n_keyed; i++) {
-        key_record(&key, a->core->partitions.tag[0], &entry->keyed[i].key);
+        key_record(&key, a->core->partitions.tag[a->partition], &entry->keyed[i].key);
         resp_word(&a->out, key.p, key.n);
     }
     resp_text(&a->out, entry->id);
@@ -203,9 +227,9 @@ static bool send_entries(struct appender *a, const struct session *session, int6
 }
 
 /* When the next heartbeat is due.  Somebody may want to know that Redis has not gone back. */
-static int64_t beat_due_ms(const struct appender *a)
+static int64_t beat_due_ms(struct appender *a)
 {
-    int64_t wanted_ms = atomic_load(&a->core->standing.wanted_ms);
+    int64_t wanted_ms = atomic_load(&standing_of(a)->wanted_ms);
     bool is_wanted = wanted_ms > a->proved_ms;
     bool holds = a->first != NULL && (go_back_ms(a) > 0 || a->core->hold_ms > 0);
     int64_t due_ms = a->beat_ms + (is_wanted || holds ? PROOF_MS : BEAT_MS);
@@ -280,12 +304,14 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
         atomic_fetch_add(&a->core->stats.appends_repeated, 1);
         return;
     }
-    atomic_fetch_add(&a->core->log_answered, 1);
+    entry->acknowledged_us = monotonic_us(); /* or a little later */
+    show_unsafe(a);
     atomic_fetch_add(&a->core->stats.appends, 1);
     atomic_fetch_add(&a->core->stats.append_events, (int64_t)entry_events(entry));
     atomic_fetch_add(&a->core->stats.append_us, monotonic_us() - entry->sent_us);
     memcpy(entry->era, a->era, sizeof(entry->era));
-    (void)unfolded_put(a->unfolded, entry); /* without memory it is read from the stream */
+    (void)unfolded_put(
+        a->unfolded, a->place, entry); /* without memory it is read from the stream */
 }
 
 static void take_gap(struct appender *a, struct log_entry *entry)
@@ -337,7 +363,7 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
         return false;
     }
     if (reply->items[1].type == REPLY_INTEGER) {
-        core_time_seen(a->core,
+        core_time_of(a->core, a->partition,
             reply_integer(&reply->items[1], 0) * 1000000 + reply_integer(&reply->items[2], 0));
     }
     switch (reply_integer(&reply->items[0], -1)) {
@@ -389,10 +415,7 @@ static void begin_again(struct appender *a)
         next = held->next;
         bool again = held->state != ENTRY_ANSWERED && !held->on_lost && held->era[0] == '\0';
         if (!again) {
-            bool answered = held->era[0] != '\0';
-            /* it is not appended again */
-            atomic_fetch_add(&a->core->log_safe, answered && !held->is_safe);
-            atomic_fetch_add(&a->core->stats.entries_in_doubt, !answered);
+            atomic_fetch_add(&a->core->stats.entries_in_doubt, held->era[0] == '\0');
             append_answer_all(a, held, STORAGE_UNKNOWN);
             entry_release(held);
             continue;
@@ -400,6 +423,7 @@ static void begin_again(struct appender *a)
         held->n = a->next_n++;
         append_held(a, held);
     }
+    show_unsafe(a); /* what was acknowledged is not appended again */
 }
 
 bool appender_take_reply(struct appender *a, const struct reply *reply)
@@ -410,7 +434,7 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
     struct append_sent sent = a->sent[a->sent_first++];
     a->n_awaited--;
     a->proved_ms = sent.sent_ms;
-    standing_answered(&a->core->standing, sent.sent_ms);
+    standing_answered(standing_of(a), sent.sent_ms);
     bool ok = true;
     if (sent.command == COMMAND_APPEND) {
         ok = take_append(a, sent.entry, reply);
@@ -432,7 +456,7 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
 
 void appender_lost(struct appender *a)
 {
-    standing_end(&a->core->standing);
+    standing_end(standing_of(a));
     for (size_t i = 0; i < a->n_awaited; i++) {
         entry_release(a->sent[a->sent_first + i].entry);
     }
@@ -459,7 +483,7 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
     random_id(a->era);
     a->beat_ms = monotonic_ms();
     if (a->id[0] != '\0') {
-        standing_begin(&a->core->standing, a->beat_ms);
+        standing_begin(standing_of(a), a->beat_ms);
         return true;
     }
     char id[LOG_ID_TEXT + 1];
@@ -479,15 +503,15 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
         return false; /* the id is not used again: an answer may be lost, the registration not */
     }
     memcpy(a->id, id, sizeof(a->id));
-    standing_begin(&a->core->standing, a->beat_ms);
-    unfolded_begin(a->unfolded, id);
+    standing_begin(standing_of(a), a->beat_ms);
+    unfolded_begin(a->unfolded, a->place, id);
     for (struct log_entry *e = a->first; e != NULL; e = e->next) {
         memcpy(e->id, id, sizeof(e->id));
     }
     return true;
 }
 
-int64_t appender_due_ms(const struct appender *a, bool connected)
+int64_t appender_due_ms(struct appender *a, bool connected)
 {
     int64_t due_ms = connected && !a->is_gone ? beat_due_ms(a) : INT64_MAX;
     for (const struct log_entry *e = a->unacknowledged; e != NULL; e = e->next) {

@@ -180,10 +180,15 @@ static void hint_silence(struct writer *w, int64_t now_ms)
     }
 }
 
-/* Where too few replicas acknowledge, requests are refused before anything of them is sent. */
+/* Where too few replicas acknowledge, requests are refused before anything of them is sent.  In a
+ * cluster the writer is away then: see writer_mind_stall(). */
 static void note_lag(struct writer *w, int64_t now_ms)
 {
     bool lags = acknowledge_lags(&w->appender, now_ms);
+    atomic_store(&w->is_alone, lags);
+    if (w->core->is_spread) {
+        return;
+    }
     atomic_store(&w->core->unacknowledged, lags);
     if (lags) {
         writer_fail_writes(w, STORAGE_ALONE);
@@ -194,7 +199,8 @@ static void note_lag(struct writer *w, int64_t now_ms)
 static void work(struct writer *w)
 {
     int64_t now_ms = monotonic_ms();
-    if (w->session.redis == NULL && now_ms >= w->next_connect_ms) {
+    if (w->session.redis == NULL &&
+        (now_ms >= w->next_connect_ms || w->servers_changes != servers_changes(w->core))) {
         writer_try_connect(w, now_ms);
         now_ms = monotonic_ms();
     }
@@ -207,6 +213,7 @@ static void work(struct writer *w)
         if (!w->lost) {
             send_limits(w, now_ms, begin_entry(w));
             send_entries(w, now_ms);
+            writer_mind_stall(w, now_ms);
         }
     }
     note_lag(w, now_ms);
@@ -271,17 +278,9 @@ static bool may_sleep(struct writer *w)
     return sleep;
 }
 
-/* Another server has the data, or it is known where it is: connect at once. */
-static void take_topology_event(struct writer *w)
-{
-    servers_event_clear(w->core);
-    w->next_connect_ms = monotonic_ms();
-}
-
 static void wait_for_events(struct writer *w)
 {
-    struct pollfd fds[3] = {{.fd = w->wake_fd, .events = POLLIN}, {.fd = -1},
-        {.fd = servers_event_fd(w->core), .events = POLLIN}}; /* one that is -1 is passed over */
+    struct pollfd fds[2] = {{.fd = w->wake_fd, .events = POLLIN}, {.fd = -1}};
     int timeout = 0;
     if (w->session.redis != NULL) {
         fds[1].fd = redis_fd(w->session.redis);
@@ -290,7 +289,7 @@ static void wait_for_events(struct writer *w)
     if (may_sleep(w)) {
         timeout = patience(w);
     }
-    if (poll(fds, 3, timeout) < 0 && errno != EINTR) {
+    if (poll(fds, 2, timeout) < 0 && errno != EINTR) {
         return;
     }
     if ((fds[0].revents & POLLIN) != 0) {
@@ -299,9 +298,6 @@ static void wait_for_events(struct writer *w)
     }
     if (w->session.redis != NULL && (fds[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
         read_replies(w);
-    }
-    if ((fds[2].revents & POLLIN) != 0) {
-        take_topology_event(w);
     }
 }
 

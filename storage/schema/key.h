@@ -122,8 +122,8 @@
  *     t:{0}:meta                        string        schema version and number of partitions
  *     t:{0}:secret                      string        32 random bytes: the key of the hashes of
  *                                                     visitors and addresses
- *     t:{0}:secret:<start>              string        the same of the rotation period that begins at
- *                                                     <start> (core/period_secrets.h); expires
+ *     t:{0}:secret:<start>              string        the same of the rotation period that begins
+ *                                                     at <start> (core/period_secrets.h); expires
  *     t:{0}:late                        set           the beginnings of periods whose secret was
  *                                                     made anew after it had expired
  *     t:{0}:sets:<site>                 hash          page set's name -> its pages, '\n' behind
@@ -134,8 +134,8 @@
  *     t:{0}:fence                       integer       the last fencing token that was drawn
  *     t:{0}:wish                        string        somebody asks for a pass of the rollups;
  *                                                     expires
- *     t:{0}:rewritten                   string        the day, since 1970-01-01 UTC, whose rewrite of
- *                                                     the append-only file was begun
+ *     t:{0}:rewritten                   string        the day, since 1970-01-01 UTC, whose rewrite
+ *                                                     of the append-only file was begun
  *     t:{0}:probe                       string        written by /readyz; expires
  */
 #ifndef STORAGE_SCHEMA_KEY_H
@@ -201,6 +201,9 @@ void key_page_sets(struct key *key, const char *tag, struct slice site);
 void key_visit_prefix(struct key *key, const char *tag, struct slice site);
 
 enum key_limit_kind { KEY_LIMIT_FUNNEL, KEY_LIMIT_SLIDING, KEY_LIMIT_PENALTY, KEY_LIMIT_GUARD };
+
+/* The partition of all limits of @who. */
+unsigned key_limit_partition(const struct partitions *partitions, struct slice who);
 
 /* The key of a limit of @policy, or of its penalty, in the partition of @who: all keys of one
  * decision lie together.  @nth counts, from 0, the limits of one algorithm in a policy. */

@@ -41,7 +41,7 @@ static struct identity_keys keys_in(enum rotation rotation, const struct event *
     static int turn;
     struct period_secret *period = &periods[turn++ % 4];
     *period = (struct period_secret){rotation_start_s(rotation, event->at_s), secret};
-    return (struct identity_keys){&secret, rotation, period, 1};
+    return (struct identity_keys){&secret, rotation, period, 1, false};
 }
 
 static bool same_visitor_in(enum rotation rotation, const struct event *a, const struct event *b)
@@ -280,7 +280,7 @@ Test(identity, each_period_has_its_secret)
         periods[i] = (struct period_secret){
             rotation_start_s(ROTATE_DAY, event.at_s) + (i - 1) * DAY_S, secret};
     }
-    struct identity_keys keys = {&secret, ROTATE_DAY, periods, 3};
+    struct identity_keys keys = {&secret, ROTATE_DAY, periods, 3, false};
     for (int i = 0; i < 3; i++) {
         struct visitor_id user;
         struct visitor_id before;
