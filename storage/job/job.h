@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/job/cluster_job.h"
 #include "storage/job/count_job.h"
 #include "storage/job/error.h"
 #include "storage/job/filter_job.h"
@@ -54,9 +55,10 @@ enum storage_op {
     STORAGE_SEEN,
     STORAGE_LOOK_KEY, /* was an Idempotency-Key used? */
     STORAGE_PERIODS,  /* storage's own: see periods_job.h */
+    STORAGE_CLUSTER,
     STORAGE_FIRST,    /* after a STORAGE_WRITE with a ticket */
 };
-#define STORAGE_OPS 25
+#define STORAGE_OPS 26
 
 struct storage_job {
     enum storage_op op;
@@ -77,6 +79,7 @@ struct storage_job {
         struct page_set_job page_set;
         struct sites_job sites;
         struct rollup_job rollup;
+        struct cluster_job cluster;
         struct filter_job filter;
         struct seen_job seen;
         struct request_key *look_key;
