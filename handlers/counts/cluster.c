@@ -21,9 +21,9 @@ static json_t *replicas_json(const struct cluster_server *server)
     for (unsigned i = 0; i < server->n_replicas; i++) {
         const struct cluster_replica *r = &server->replicas[i];
         json_t *lag_s = r->lag_s < 0 ? json_null() : json_integer((json_int_t)r->lag_s);
-        json_array_append_new(list,
-            json_pack("{s:s,s:b,s:I,s:o}", "address", r->address, "online", r->is_online ? 1 : 0,
-                "lag_bytes", (json_int_t)r->lag_bytes, "lag_s", lag_s));
+        json_array_append_new(
+            list, json_pack("{s:s,s:b,s:I,s:o}", "address", r->address, "online",
+                      r->is_online ? 1 : 0, "lag_bytes", (json_int_t)r->lag_bytes, "lag_s", lag_s));
     }
     return list;
 }
@@ -32,9 +32,9 @@ static json_t *open_json(const struct cluster_server *server)
 {
     json_t *list = json_array();
     for (unsigned i = 0; i < server->n_open; i++) {
-        json_array_append_new(list,
-            json_pack("{s:i,s:s}", "slot", (int)server->open[i].slot, "state",
-                server->open[i].leaves ? "migrating" : "importing"));
+        json_array_append_new(
+            list, json_pack("{s:i,s:s}", "slot", (int)server->open[i].slot, "state",
+                      server->open[i].leaves ? "migrating" : "importing"));
     }
     return list;
 }
@@ -44,12 +44,12 @@ static json_t *nodes_json(const struct cluster_job *job)
     json_t *list = json_array();
     for (size_t i = 0; i < job->n_servers; i++) {
         const struct cluster_server *s = &job->servers[i];
-        json_array_append_new(list,
-            json_pack("{s:s,s:o,s:s,s:i,s:o,s:o,s:o}", "address", s->address, "id",
-                s->id[0] == '\0' ? json_null() : json_string(s->id), "state",
-                s->is_answering ? "ok" : "away", "partitions", (int)s->n_partitions, "slots",
-                job->kind == CLUSTER_OF_NODES ? json_integer(s->n_slots) : json_null(),
-                "open_slots", open_json(s), "replicas", replicas_json(s)));
+        json_array_append_new(
+            list, json_pack("{s:s,s:o,s:s,s:i,s:o,s:o,s:o}", "address", s->address, "id",
+                      s->id[0] == '\0' ? json_null() : json_string(s->id), "state",
+                      s->is_answering ? "ok" : "away", "partitions", (int)s->n_partitions, "slots",
+                      job->kind == CLUSTER_OF_NODES ? json_integer(s->n_slots) : json_null(),
+                      "open_slots", open_json(s), "replicas", replicas_json(s)));
     }
     return list;
 }

@@ -23,8 +23,8 @@ static bool server_advice(const struct cluster_job *job, const struct cluster_se
     size_t i, char *text, size_t room)
 {
     if (!server->is_answering) {
-        (void)snprintf(text, room, "%s does not answer: look at the server and its log",
-            server->address);
+        (void)snprintf(
+            text, room, "%s does not answer: look at the server and its log", server->address);
         return i == 0;
     }
     if (online(server) < needed(job)) {
@@ -61,11 +61,11 @@ bool cluster_advice(const struct cluster_job *job, size_t i, char *text, size_t 
             job->n_unserved, job->n_partitions);
         return true;
     }
-    unsigned listed =
-        job->n_stateless < CLUSTER_LISTED_MAX ? job->n_stateless : CLUSTER_LISTED_MAX;
+    unsigned listed = job->n_stateless < CLUSTER_LISTED_MAX ? job->n_stateless : CLUSTER_LISTED_MAX;
     if (i < listed) {
         (void)snprintf(text, room,
-            "partition %u has lost its state: where its slot is torn, repair the cluster (redis-cli "
+            "partition %u has lost its state: where its slot is torn, repair the cluster "
+            "(redis-cli "
             "--cluster fix); where its data is lost, see `tallyd cluster reset-partition %u`",
             (unsigned)job->stateless[i], (unsigned)job->stateless[i]);
         return true;

@@ -47,8 +47,9 @@ struct cluster_job {
     unsigned n_partitions;
     unsigned n_unserved; /* whose server is away, or not known */
     unsigned n_stateless;
-    uint16_t stateless[CLUSTER_LISTED_MAX]; /* the first ones that should have a state and have none */
-    struct cluster_server *servers;         /* owned */
+    uint16_t
+        stateless[CLUSTER_LISTED_MAX]; /* the first ones that should have a state and have none */
+    struct cluster_server *servers;    /* owned */
     size_t n_servers;
 };
 

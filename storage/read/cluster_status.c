@@ -18,10 +18,10 @@
 struct looking {
     struct core *core;
     struct cluster_job *ret;
-    uint16_t *server_of;   /* [n_partitions]: place of its server; UINT16_MAX: nobody's */
-    uint16_t *partitions;  /* that are served, in the order of asking */
+    uint16_t *server_of;  /* [n_partitions]: place of its server; UINT16_MAX: nobody's */
+    uint16_t *partitions; /* that are served, in the order of asking */
     size_t n_served;
-    size_t at;             /* the one of partitions that is answered */
+    size_t at; /* the one of partitions that is answered */
     size_t n_server_replies;
 };
 
@@ -136,7 +136,7 @@ enum storage_err cluster_status_run(struct reader *reader, struct storage_job *j
     unsigned n = core->partitions.n;
     int64_t until_ms = monotonic_ms() + ASK_MS;
     struct looking l = {.core = core, .ret = ret};
-    *ret = (struct cluster_job){.kind = core->is_spread           ? CLUSTER_OF_NODES
+    *ret = (struct cluster_job){.kind = core->is_spread          ? CLUSTER_OF_NODES
                                         : core->topology == NULL ? CLUSTER_OF_ONE
                                                                  : CLUSTER_OF_SENTINELS,
         .ack_replicas = core->config.ack_replicas,
