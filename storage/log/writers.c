@@ -121,6 +121,7 @@ bool writers_submit(struct writers *ws, struct storage_job *job, enum storage_er
     struct writer *w =
         keyed == NULL ? writer_at_home(ws) : writer_at(ws, core_log_of_key(ws->core, &keyed->key));
     if (w != NULL && writer_is_away(w)) {
+        servers_blame(ws->core, job->detail, sizeof(job->detail));
         *ret_err = STORAGE_DOWN;
         return false;
     }
