@@ -32,6 +32,7 @@ struct entry_keyed {
     struct slice answer, chunk; /* in the entry's arena */
     size_t n_events;
     bool is_in;              /* by the last answer: this entry holds it */
+    enum storage_err err;    /* what its job is told when the entry is acknowledged */
     struct storage_job *job; /* lent; NULL: answered */
 };
 

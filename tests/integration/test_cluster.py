@@ -225,7 +225,7 @@ def test_the_start_waits_for_a_cluster_that_is_not_one_yet(start_tallyd, site):
     one = Cluster(primaries=3, replicas=0, options=SAFE)
     try:
         one.start_nodes()
-        tallyd = start_tallyd(*FEW, redis=one, wait_ready=False)
+        tallyd = start_tallyd(*FEW, "--ack-replicas", "0", redis=one, wait_ready=False)
         wait_until(lambda: "cannot use Redis" in tallyd.tail(), "it has tried")
         one.join()
         tallyd.wait_ready_line()
