@@ -142,6 +142,9 @@ void writer_mind_stall(struct writer *w, int64_t now_ms)
     }
     int64_t since_us = w->appender.open == NULL ? 0 : w->appender.open->begun_us;
     bool stalls = since_us != 0 && now_ms - since_us / 1000 >= PATIENCE_MS;
+    if (lags) {
+        acknowledge_let_fold_all(&w->appender);
+    }
     enum storage_err why = stalls ? STORAGE_DOWN : lags ? STORAGE_ALONE : STORAGE_OK;
     show_away(w, why);
     if (why != STORAGE_OK) {
