@@ -72,6 +72,18 @@ void servers_unwatch(struct core *core, int fd)
     }
 }
 
+void servers_blame(const struct core *core, char *detail, size_t detail_n)
+{
+    char trouble[TROUBLE_SIZE] = "";
+    size_t n = strlen(detail);
+    if (core->topology != NULL) {
+        topology_trouble(core->topology, trouble);
+    }
+    if (trouble[0] != '\0') {
+        (void)snprintf(detail + n, detail_n - n, "%s%s", n > 0 ? ": " : "", trouble);
+    }
+}
+
 bool servers_each(struct core *core, struct part_set *ret)
 {
     bool all = true;

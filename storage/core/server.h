@@ -49,6 +49,10 @@ void servers_unwatch(struct core *core, int fd);
  * server is not among them. */
 bool servers_each(struct core *core, struct part_set *ret) MUST_CHECK;
 
+/* Of several servers: append to @detail, of @detail_n bytes, which of them is away and why, behind
+ * what is there.  Harmless where all are there, or there is one. */
+void servers_blame(const struct core *core, char *detail, size_t detail_n);
+
 /* ---- a connection ---- */
 
 /* Find the server of server->partition, and how to connect to it.  False: nobody knows it now, and

@@ -304,14 +304,15 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
         atomic_fetch_add(&a->core->stats.appends_repeated, 1);
         return;
     }
-    entry->acknowledged_us = monotonic_us(); /* or a little later */
+    entry->acknowledged_us = monotonic_us();
     show_unsafe(a);
     atomic_fetch_add(&a->core->stats.appends, 1);
     atomic_fetch_add(&a->core->stats.append_events, (int64_t)entry_events(entry));
     atomic_fetch_add(&a->core->stats.append_us, monotonic_us() - entry->sent_us);
     memcpy(entry->era, a->era, sizeof(entry->era));
-    (void)unfolded_put(
-        a->unfolded, a->place, entry); /* without memory it is read from the stream */
+    if (!acknowledge_holds_back(a)) {
+        acknowledge_let_fold(a, entry);
+    }
 }
 
 static void take_gap(struct appender *a, struct log_entry *entry)

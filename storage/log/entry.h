@@ -63,6 +63,7 @@ struct log_entry {
     int64_t sent_us;          /* CLOCK_MONOTONIC, of the last copy */
     int64_t answered_ms;      /* CLOCK_MONOTONIC */
     int64_t acknowledged_us;  /* CLOCK_MONOTONIC: answered for the first time; 0: never */
+    bool is_let_fold;         /* it is among what waits to be folded, or was */
     bool is_safe;             /* a crash of Redis cannot take it any more */
     struct storage_job *jobs; /* lent, without a key, not answered yet */
     size_t n_jobs;

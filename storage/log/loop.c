@@ -1,5 +1,4 @@
 #include "storage/base/clock.h"
-#include "storage/log/acknowledge.h"
 #include "storage/log/writer_state.h"
 
 #include <errno.h>
@@ -180,21 +179,6 @@ static void hint_silence(struct writer *w, int64_t now_ms)
     }
 }
 
-/* Where too few replicas acknowledge, requests are refused before anything of them is sent.  In a
- * cluster the writer is away then: see writer_mind_stall(). */
-static void note_lag(struct writer *w, int64_t now_ms)
-{
-    bool lags = acknowledge_lags(&w->appender, now_ms);
-    atomic_store(&w->is_alone, lags);
-    if (w->core->is_spread) {
-        return;
-    }
-    atomic_store(&w->core->unacknowledged, lags);
-    if (lags) {
-        writer_fail_writes(w, STORAGE_ALONE);
-    }
-}
-
 /* One turn's work.  It waits where it connects only. */
 static void work(struct writer *w)
 {
@@ -216,7 +200,6 @@ static void work(struct writer *w)
             writer_mind_stall(w, now_ms);
         }
     }
-    note_lag(w, now_ms);
     limiter_finish(&w->limiter);
     answer_late(w, now_ms); /* after sending: Redis works while clients are answered */
     appender_let_go(&w->appender);

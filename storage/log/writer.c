@@ -182,14 +182,9 @@ void writer_wake(struct writer *w)
     (void)eventfd_write(w->wake_fd, 1);
 }
 
-bool writer_is_alone(const struct writer *w)
+enum storage_err writer_away(const struct writer *w)
 {
-    return atomic_load(&w->is_alone);
-}
-
-bool writer_is_away(const struct writer *w)
-{
-    return atomic_load(&w->is_away);
+    return (enum storage_err)atomic_load(&w->away);
 }
 
 bool writer_is_connected(const struct writer *w)
