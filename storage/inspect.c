@@ -11,7 +11,7 @@
 #include "storage/cluster/topology.h"
 #include "storage/core/asks.h"
 #include "storage/core/server.h"
-#include "storage/read/operation.h"
+#include "storage/read/operation.h" /* cluster_status_run() */
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
