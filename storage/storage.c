@@ -14,7 +14,7 @@
 #include "storage/lock/leader.h"
 #include "storage/log/chunk.h"
 #include "storage/log/close.h"
-#include "storage/log/writer.h"
+#include "storage/log/writers.h"
 #include "storage/read/cache.h"
 #include "storage/operations.h"
 #include "storage/period_fetch.h"
@@ -24,16 +24,18 @@
 #include "storage/seen/fold.h"
 #include "storage/time/zone_store.h"
 
-#define CATCH_UP_MS  2000 /* at the end: for counting what was acknowledged.. */
-#define CLOSE_LOG_MS 500  /* ..and for closing the log */
+#define LIMIT_READERS 4
+#define CATCH_UP_MS   2000 /* at the end: for counting what was acknowledged.. */
+#define CLOSE_LOG_MS  500  /* ..and for closing the log */
 
 struct storage {
     struct core core;
     struct hot_pages *hot;
-    struct writer *writer;
+    struct writers *writers;
     struct seen_fold *seen_fold; /* NULL: this process does not remember who saw what */
     struct guard *guard;         /* NULL: there is no guard */
     struct readers *readers;
+    struct readers *limits;   /* of a cluster: threads that ask for limits; else NULL */
     struct leader *leader;    /* NULL: this process never leads */
     struct unfolded unfolded; /* acknowledged, and not counted yet */
     struct fold *fold;
@@ -53,9 +55,15 @@ static bool start_leading(struct storage *s, const char **ret_error)
     return s->rollup != NULL;
 }
 
+/* Limits share an entry's way to one server.  In a cluster each lies on its own, and is asked for by
+ * threads that have nothing else to do: a question that waits for a fold is not to hold them up. */
 static bool send_to_writer(void *data, struct storage_job *job, enum storage_err *ret_err)
 {
-    return writer_submit(data, job, ret_err);
+    struct storage *s = data;
+    if (job->op == STORAGE_WRITE || !s->core.is_spread) {
+        return writers_submit(s->writers, job, ret_err);
+    }
+    return readers_submit(s->limits, job, ret_err);
 }
 
 static bool load_zones(
@@ -99,13 +107,20 @@ static bool start_writing(struct storage *s)
     s->unfolded.arrived_data = s;
     s->core.catch_up = catch_up;
     s->core.catch_up_data = s;
-    s->writer = writer_start(&s->core, &s->unfolded);
-    if (s->writer == NULL || s->core.config.guard_by == GUARD_OFF) {
-        return s->writer != NULL;
+    s->unfolded.n_logs = core_logs(&s->core);
+    if (s->core.is_spread) {
+        s->limits = readers_start(&s->core, storage_operations, LIMIT_READERS);
+        if (s->limits == NULL) {
+            return false;
+        }
     }
-    s->guard = guard_new(&s->core, send_to_writer, s->writer);
+    s->writers = writers_start(&s->core, &s->unfolded);
+    if (s->writers == NULL || s->core.config.guard_by == GUARD_OFF) {
+        return s->writers != NULL;
+    }
+    s->guard = guard_new(&s->core, send_to_writer, s);
     if (s->guard != NULL) {
-        writer_set_tick(s->writer, guard_tick, s->guard);
+        writers_set_tick(s->writers, guard_tick, s->guard);
     }
     return s->guard != NULL;
 }
@@ -192,7 +207,7 @@ static enum storage_err make_chunk(
 static enum storage_err send_write(struct storage *s, struct storage_job *job)
 {
     enum storage_err err;
-    if (!writer_submit(s->writer, job, &err)) {
+    if (!writers_submit(s->writers, job, &err)) {
         free((void *)(uintptr_t)job->chunk.p);
         job->chunk = (struct slice){NULL, 0};
     }
@@ -257,7 +272,7 @@ void storage_submit(struct storage *s, struct storage_job *job)
         err = STORAGE_DOWN;
     } else if (job->op == STORAGE_LIMIT || job->op == STORAGE_LIMIT_RESET) {
         job->cost = 1;
-        (void)writer_submit(s->writer, job, &err);
+        (void)send_to_writer(s, job, &err);
     } else if (job->op == STORAGE_ROLLUP_RUN) {
         err = s->rollup == NULL ? STORAGE_REFUSED : STORAGE_OK;
         if (err == STORAGE_OK) {
@@ -405,7 +420,10 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
     if (s->guard != NULL) {
         guard_give_back(s->guard);
     }
-    writer_drain(s->writer, deadline_ms);
+    writers_drain(s->writers, deadline_ms);
+    if (s->limits != NULL) {
+        readers_drain(s->limits, deadline_ms);
+    }
     if (atomic_load(&s->core.stats.log_events) > 0 || unfolded_age_ms(&s->unfolded) > 0) {
         /* What is not counted now, another process will count. */
         (void)!fold_catch_up(s->fold, monotonic_us(), monotonic_ms() + CATCH_UP_MS);
@@ -432,9 +450,12 @@ void storage_close(struct storage *s)
     if (s->readers != NULL) {
         readers_stop(s->readers);
     }
-    if (s->writer != NULL) {
-        writer_stop(s->writer); /* it tells the fold what has arrived */
-        log_close_own(&s->core, s->unfolded.id, monotonic_ms() + CLOSE_LOG_MS);
+    if (s->limits != NULL) {
+        readers_stop(s->limits);
+    }
+    if (s->writers != NULL) {
+        writers_stop(s->writers); /* they tell the fold what has arrived */
+        log_close_own(&s->core, s->unfolded.logs[0].id, monotonic_ms() + CLOSE_LOG_MS);
     }
     if (s->fold != NULL) {
         fold_stop(s->fold);

@@ -55,14 +55,33 @@ void servers_stop(struct core *core)
     core->asker = NULL;
 }
 
-int servers_event_fd(const struct core *core)
+unsigned servers_changes(const struct core *core)
 {
-    return core->topology == NULL ? -1 : topology_event_fd(core->topology);
+    return core->topology == NULL ? 0 : topology_changes(core->topology);
 }
 
-void servers_event_clear(struct core *core)
+bool servers_watch(struct core *core, int fd)
 {
-    topology_event_clear(core->topology);
+    return core->topology == NULL || topology_watch(core->topology, fd);
+}
+
+void servers_unwatch(struct core *core, int fd)
+{
+    if (core->topology != NULL) {
+        topology_unwatch(core->topology, fd);
+    }
+}
+
+void servers_blame(const struct core *core, char *detail, size_t detail_n)
+{
+    char trouble[TROUBLE_SIZE] = "";
+    size_t n = strlen(detail);
+    if (core->topology != NULL) {
+        topology_trouble(core->topology, trouble);
+    }
+    if (trouble[0] != '\0') {
+        (void)snprintf(detail + n, detail_n - n, "%s%s", n > 0 ? ": " : "", trouble);
+    }
 }
 
 bool servers_each(struct core *core, struct part_set *ret)
@@ -215,7 +234,7 @@ void server_stands(struct core *core, const struct server *server)
 }
 
 void server_refused(
-    struct core *core, const struct server *server, unsigned partition, const struct reply *reply)
+    struct core *core, struct server *server, unsigned partition, const struct reply *reply)
 {
     struct redirect to;
     if (core->topology == NULL || reply->type != REPLY_ERROR) {
@@ -223,6 +242,7 @@ void server_refused(
     }
     if (redirect_parse(reply->text, server->node.address.host, &to) == REDIRECT_MOVED) {
         topology_hint(core->topology, HINT_MOVED, partition, &to.address);
+        server->was_refused = true;
     } else if (reply_is_error(reply, "CLUSTERDOWN")) {
         hint(core, server, HINT_DOWN);
     } else if (reply_is_error(reply, "READONLY") || reply_is_error(reply, "MASTERDOWN")) {

@@ -116,18 +116,16 @@ static void fold_due(struct seen_fold *fold, const struct due *due)
     struct fold_log *log = &fold->log;
     for (int tries = 0; tries < 2; tries++) {
         int64_t now_ms = monotonic_ms();
-        if (!session_is_current(&log->session)) {
-            session_close(&log->session);
-            if (!session_open(
-                    &log->session, fold->core, now_ms + CONNECT_MS, error, sizeof(error))) {
-                return;
-            }
+        log->session =
+            sessions_get(&log->sessions, due->partition, now_ms + CONNECT_MS, error, sizeof(error));
+        if (log->session == NULL) {
+            return;
         }
         if (fold_log(log, due->partition, (struct slice){due->site, due->site_n}, due->month,
                 now_ms + STEP_MS)) {
             return;
         }
-        session_lost(&log->session);
+        session_lost(log->session);
     }
 }
 

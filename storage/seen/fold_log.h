@@ -6,19 +6,21 @@
 #define STORAGE_SEEN_FOLD_LOG_H
 
 #include "storage/base/compiler.h"
-#include "storage/core/session.h"
+#include "storage/core/sessions.h"
 #include "storage/seen/filter.h"
 
 #define FOLD_PIECE 32768 /* fingerprints that are folded at once: two logs */
 
 struct fold_log {
     struct core *core;
-    struct session session;
+    struct sessions sessions;
+    struct session *session; /* one of them, by the caller: of the partition at hand, connected */
     struct buffer out;
     struct buffer bits; /* of the string at hand */
     int64_t deadline_ms;
 
     /* The month at hand. */
+    unsigned partition;
     const char *tag;
     struct slice site;
     struct bucket month;
@@ -31,7 +33,7 @@ void fold_log_init(struct fold_log *f, struct core *core);
 void fold_log_release(struct fold_log *f);
 
 /* Fold what @site's log of @month has, if it is long enough to be worth it, and what was left half
- * folded.  The session is connected.  False: its connection must be closed. */
+ * folded, over f->session.  False: its connection must be closed. */
 bool fold_log(struct fold_log *f, unsigned partition, struct slice site, struct bucket month,
     int64_t deadline_ms) MUST_CHECK;
 
