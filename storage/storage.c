@@ -8,6 +8,7 @@
 #include "storage/base/clock.h"
 #include "storage/core/server.h"
 #include "storage/fold/fold.h"
+#include "storage/hot/fleet.h"
 #include "storage/hot/hot_pages.h"
 #include "storage/limit/guard.h"
 #include "storage/lock/leader.h"
@@ -28,6 +29,7 @@
 struct storage {
     struct core core;
     struct hot_pages *hot;
+    struct hot_fleet *hot_fleet;
     struct writer *writer;
     struct seen_fold *seen_fold; /* NULL: this process does not remember who saw what */
     struct guard *guard;         /* NULL: there is no guard */
@@ -129,6 +131,10 @@ static bool storage_start(
     if (s->hot == NULL || !start_writing(s)) {
         return false;
     }
+    s->hot_fleet = hot_fleet_start(&s->core, s->hot);
+    if (s->hot_fleet == NULL) {
+        return false;
+    }
     s->readers = readers_start(&s->core, storage_operations, config->readers);
     return s->readers != NULL && (!config->lead || start_leading(s, ret_error));
 }
@@ -207,10 +213,26 @@ static enum storage_err submit_write(struct storage *s, struct storage_job *job)
     return send_write(s, job);
 }
 
+/* What this process knows itself, which is the answer if the other processes cannot be asked. */
+static enum storage_err begin_hot_pages(struct storage *s, struct hot_pages_job *job)
+{
+    job->n = 0;
+    return hot_pages_list(s->hot, monotonic_ms(), SIZE_MAX, &job->pages, &job->n, &job->absent)
+               ? STORAGE_OK
+               : STORAGE_NOMEM;
+}
+
 void storage_submit(struct storage *s, struct storage_job *job)
 {
     enum storage_err err = STORAGE_OK;
     job->detail[0] = '\0';
+    if (job->op == STORAGE_HOT_PAGES) {
+        err = begin_hot_pages(s, &job->u.hot);
+    }
+    if (err != STORAGE_OK) {
+        job_done(job, err);
+        return;
+    }
     if (atomic_load(&s->core.settings_differ)) {
         err = STORAGE_CONFIG;
     } else if (job->op != STORAGE_PROBE && atomic_load(&s->core.refusing)) {
@@ -334,16 +356,6 @@ int64_t storage_rollup_lag_s(struct storage *s, enum level level)
     return lag_s;
 }
 
-bool storage_hot_pages(struct storage *s, size_t limit, struct hot_page **ret, size_t *ret_n)
-{
-    return hot_pages_list(s->hot, monotonic_ms(), limit, ret, ret_n);
-}
-
-void storage_hot_pages_release(struct hot_page *pages, size_t n)
-{
-    hot_pages_release(pages, n);
-}
-
 struct storage_stats *storage_stats(struct storage *s)
 {
     return &s->core.stats;
@@ -380,6 +392,9 @@ void storage_close(struct storage *s)
     }
     if (s->readers != NULL) {
         readers_stop(s->readers);
+    }
+    if (s->hot_fleet != NULL) {
+        hot_fleet_stop(s->hot_fleet);
     }
     if (s->writer != NULL) {
         writer_stop(s->writer); /* it tells the fold what has arrived */

@@ -39,6 +39,7 @@ struct core {
     struct resolvers resolvers;     /* thread-safe */
     struct partitions partitions;
     bool one_node;           /* a script may serve several partitions; false in a cluster */
+    char process[17];        /* a random id, hexadecimal; see hot/fleet.h */
     struct site_zones sites; /* in which zone each site is cut */
     char cfg[SETTINGS_TEXT]; /* field cfg of every partition: see settings_print() */
 

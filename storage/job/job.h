@@ -17,6 +17,7 @@
 #include "storage/job/count_job.h"
 #include "storage/job/error.h"
 #include "storage/job/filter_job.h"
+#include "storage/job/hot_page.h"
 #include "storage/job/limit.h"
 #include "storage/job/request_key.h"
 #include "storage/job/rollup_job.h"
@@ -51,8 +52,9 @@ enum storage_op {
     STORAGE_FILTER_WRITE, /* the other actions of a filter_job */
     STORAGE_SEEN,
     STORAGE_LOOK_KEY, /* was an Idempotency-Key used? */
+    STORAGE_HOT_PAGES,
 };
-#define STORAGE_OPS 23
+#define STORAGE_OPS 24
 
 struct storage_job {
     enum storage_op op;
@@ -75,6 +77,7 @@ struct storage_job {
         struct rollup_job rollup;
         struct filter_job filter;
         struct seen_job seen;
+        struct hot_pages_job hot;
         struct request_key *look_key;
     } u;
     void (*done)(struct storage_job *job);

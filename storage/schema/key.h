@@ -119,6 +119,9 @@
  *     t:{0}:meta                        string        schema version and number of partitions
  *     t:{0}:secret                      string        32 random bytes: the key of the hashes of
  *                                                     visitors and addresses
+ *     t:{0}:hot                         zset          process (16 hexadecimal digits, random) -> when
+ *                                                     it was heard of, ms; expires (hot/fleet.h)
+ *     t:{0}:hot:<process>               string        its hot pages (hot/published.h); expires
  *     t:{0}:sets:<site>                 hash          page set's name -> its pages, '\n' behind
  *                                                     each (no page has one in it)
  *     t:{0}:lock                        string        the token of the rollups' leader; expires
