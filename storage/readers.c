@@ -34,6 +34,9 @@ struct readers {
 /* Connect unless connected; within the job's deadline. */
 static bool connect_for(struct reader *r, const struct storage_job *job)
 {
+    if (r->session.dispatcher != NULL) {
+        return session_by_dispatcher(&r->session, r->core);
+    }
     if (session_is_current(&r->session)) {
         return true;
     }
@@ -65,8 +68,13 @@ static enum storage_err run_job_once(
     if (operation->after != AFTER_NOTHING) {
         err = settled_await(&r->settled, r->core, &r->session, job, ret_lost);
     }
+    int64_t since_us = settled_stands_since(&r->session);
     if (err == STORAGE_OK) {
         err = operation->run(r, job, ret_lost);
+    }
+    if (err == STORAGE_OK && operation->after != AFTER_NOTHING &&
+        settled_stands_since(&r->session) != since_us) {
+        err = STORAGE_DOWN; /* a server may have gone back behind what was settled: once more */
     }
     if (*ret_lost) {
         session_lost(&r->session);

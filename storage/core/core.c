@@ -1,5 +1,6 @@
 #include "storage/core/core.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "storage/base/cond.h"
@@ -17,6 +18,7 @@ void core_release(struct core *core)
     wake_release(&core->rollup_wake);
     pthread_mutex_destroy(&core->view_lock);
     free((void *)(uintptr_t)atomic_load(&core->secret));
+    free((void *)(uintptr_t)atomic_load(&core->scripts));
     site_zones_release(&core->sites);
 }
 
@@ -83,6 +85,18 @@ bool core_runs(void *data)
 {
     struct core *core = data;
     return !atomic_load(&core->stopping);
+}
+
+bool core_state_lost(struct core *core, unsigned partition, const struct reply *fields)
+{
+    char text[96];
+    if (!core->is_spread || fields->items[0].type != REPLY_NIL) {
+        return false;
+    }
+    (void)snprintf(text, sizeof(text), "partition %u has lost its state: slot %u is torn or empty",
+        partition, partition_slot(&core->partitions, partition));
+    core_notice(core, STORAGE_REFUSING, text);
+    return true;
 }
 
 void core_settled(struct core *core, int64_t us)

@@ -28,6 +28,7 @@
 #include "storage/time/site_zones.h"
 
 struct asker;
+struct script_digests;
 struct topology;
 
 struct core {
@@ -38,7 +39,8 @@ struct core {
     struct asker *asker;            /* the topology's */
     struct resolvers resolvers;     /* thread-safe */
     struct partitions partitions;
-    bool one_node;           /* a script may serve several partitions; false in a cluster */
+    bool is_spread;          /* several servers share the partitions: a cluster; else one has all */
+    unsigned n_logs;         /* of a cluster: see core_log_partition() */
     char process[17];        /* a random id, hexadecimal; see hot/fleet.h */
     struct site_zones sites; /* in which zone each site is cut */
     char cfg[SETTINGS_TEXT]; /* field cfg of every partition: see settings_print() */
@@ -48,6 +50,8 @@ struct core {
     struct cache *cache;        /* what was read of closed buckets, thread-safe; NULL: none */
     /* NULL until the writer's first connection.  Never replaced; core_release() frees it. */
     const struct secret *_Atomic secret;
+    /* As the first connection was told, the same on all.  As secret. */
+    const struct script_digests *_Atomic scripts;
     _Atomic bool ready;           /* the writer's connection stands and the schema was checked */
     _Atomic bool refusing;        /* Redis has been away for a while: refuse new jobs at once */
     _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve */
@@ -55,9 +59,9 @@ struct core {
     _Atomic bool stopping;
     _Atomic int64_t go_back_ms; /* how far Redis can go back when it crashes; 0: it cannot */
     int64_t hold_ms;            /* how far it can go back when a replica takes over; 0: none does */
-    const char *durability_warning; /* the writer's: what was told of that; static, NULL: nothing */
-    _Atomic unsigned questions;     /* that are being read now */
-    _Atomic int64_t settled_us;     /* see read/settled.h; CLOCK_MONOTONIC */
+    const char *_Atomic durability_warning; /* what was told of that; static, NULL: nothing */
+    _Atomic unsigned questions;             /* that are being read now */
+    _Atomic int64_t settled_us;             /* see read/settled.h; CLOCK_MONOTONIC */
     /* Entries of this process that were answered, and those of them that Redis cannot lose any
      * more: the first ones are (log/append.h). */
     _Atomic uint64_t log_answered, log_safe;
@@ -86,6 +90,34 @@ void core_release(struct core *core);
 /* A reply that just came said that it was @redis_us (UTC).  0 or less is ignored. */
 void core_time_seen(struct core *core, int64_t redis_us);
 
+/* The same for a reply about @partition.  Several servers have several clocks: there only that of
+ * partition 0's server counts, for all. */
+static inline void core_time_of(struct core *core, unsigned partition, int64_t redis_us)
+{
+    if (partition == 0 || !core->is_spread) {
+        core_time_seen(core, redis_us);
+    }
+}
+
+/* In how many partitions logs lie: one where one server has all partitions. */
+static inline unsigned core_logs(const struct core *core)
+{
+    return core->is_spread ? core->n_logs : 1;
+}
+
+/* The partition that has the logs of place @i, below core_logs(), the register of these logs, and
+ * the records of keys.  The places are spread evenly over the partitions. */
+static inline unsigned core_log_partition(const struct core *core, unsigned i)
+{
+    return core->is_spread ? i * core->partitions.n / core->n_logs : 0;
+}
+
+/* The place of a key's record.  A request with the key goes into a log there. */
+static inline unsigned core_log_of_key(const struct core *core, const struct key_digest *key)
+{
+    return core->is_spread ? (unsigned)(key->bytes[0] << 8 | key->bytes[1]) % core->n_logs : 0;
+}
+
 /* A copy of what was last seen of a partition.  If nothing was seen, the view of a partition that
  * is empty now. */
 struct partition_view core_view(struct core *core, unsigned partition);
@@ -104,6 +136,12 @@ enum storage_err core_catch_up(struct core *core, int64_t before_us, int64_t dea
 
 /* Everything that was acknowledged before @us is counted: core->settled_us. */
 void core_settled(struct core *core, int64_t us);
+
+/* Of a cluster: does @fields, a reply of STATE_FIELDS, say that @partition has no state?  It had
+ * one since the first start.  So its server has lost it, or another server has it in a slot that is
+ * torn.  Nothing is made anew: what touches the partition fails.  Says so to the caller of storage.
+ */
+bool core_state_lost(struct core *core, unsigned partition, const struct reply *fields);
 
 /* Redis has just refused to write, or cannot be reached.  /readyz says so until a write is taken.
  * Counts STORAGE_OOM. */

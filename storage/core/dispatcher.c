@@ -86,6 +86,13 @@ static struct dispatcher_link *add_link(struct dispatcher *d, bool is_aside)
     return link;
 }
 
+/* Servers may be others than before, or may have gone back. */
+static void note_change(struct dispatcher *d)
+{
+    d->changes++;
+    d->stood_us = monotonic_us();
+}
+
 /* Close it; what was asked over it is not answered any more. */
 static void leave_link(struct dispatcher_link *link)
 {
@@ -121,7 +128,7 @@ static struct dispatcher_link *link_to(
             error, sizeof(error))) {
         return NULL;
     }
-    d->changes++;
+    note_change(d);
     redis_limit_silence(link->session.redis, d->silence_ms);
     return link;
 }
@@ -201,7 +208,9 @@ static bool flush(struct dispatcher_link *link)
 static void note_version(struct dispatcher *d)
 {
     unsigned version = topology_version(d->core->topology);
-    d->changes += version != d->version;
+    if (version != d->version) {
+        note_change(d);
+    }
     d->version = version;
 }
 
@@ -243,9 +252,9 @@ static enum verdict judge(struct dispatcher *d, const struct dispatcher_group *g
     if (reply->type != REPLY_ERROR) {
         return VERDICT_ANSWER;
     }
+    server_refused(d->core, &link->session.server, group->partition, reply);
     switch (redirect_parse(reply->text, link->session.server.node.address.host, &to)) {
     case REDIRECT_MOVED:
-        topology_hint(d->core->topology, HINT_MOVED, group->partition, &to.address);
         return VERDICT_MOVED;
     case REDIRECT_ASK:
         *ret_ask = to.address;
@@ -253,19 +262,17 @@ static enum verdict judge(struct dispatcher *d, const struct dispatcher_group *g
     case REDIRECT_NONE:
         break;
     }
-    if (reply_is_error(reply, "CLUSTERDOWN")) {
-        topology_hint(d->core->topology, HINT_DOWN, 0, &link->session.server.node.address);
-        return VERDICT_LATER;
-    }
-    if (reply_is_error(reply, "READONLY") || reply_is_error(reply, "MASTERDOWN")) {
-        topology_hint(d->core->topology, HINT_READONLY, 0, &link->session.server.node.address);
-        return VERDICT_LATER;
-    }
     if (reply_is_error(reply, "NOSCRIPT")) {
         return VERDICT_RECONNECT;
     }
-    return reply_is_error(reply, "TRYAGAIN") || reply_is_error(reply, "LOADING") ? VERDICT_LATER
-                                                                                 : VERDICT_ANSWER;
+    static const char *const later[] = {
+        "CLUSTERDOWN", "READONLY", "MASTERDOWN", "TRYAGAIN", "LOADING"};
+    for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
+        if (reply_is_error(reply, later[i])) {
+            return VERDICT_LATER;
+        }
+    }
+    return VERDICT_ANSWER;
 }
 
 /* ---- taking ---- */
@@ -347,6 +354,9 @@ static enum redis_status go_elsewhere(struct dispatcher *d, struct dispatcher_gr
 {
     struct pauses pauses = {.redirects = 0};
     d->changes++;
+    if (verdict == VERDICT_MOVED) {
+        note_change(d);
+    }
     while (verdict != VERDICT_ANSWER) {
         struct cluster_node node = {.address = ask};
         bool asking = verdict == VERDICT_ASK;
@@ -366,6 +376,9 @@ static enum redis_status go_elsewhere(struct dispatcher *d, struct dispatcher_gr
             return status;
         }
         verdict = judge(d, group, link, *ret, &ask);
+        if (verdict == VERDICT_MOVED) {
+            note_change(d);
+        }
         if (verdict == VERDICT_RECONNECT) {
             leave_link(link);
         }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "storage/base/index.h"
+#include "storage/core/asks.h"
 #include "storage/core/reply_fault.h"
-#include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
@@ -38,10 +38,12 @@ const struct log_standing *log_progress_find(const struct log_progress *progress
 
 struct reading {
     struct log_progress *progress;
+    struct core *core;
     size_t n_fresh;             /* of progress->next: what the heads say now */
     struct log_standing *asked; /* whose cursors are read */
     size_t n_asked;
-    bool heads;           /* the first reply has the heads */
+    size_t n_heads;       /* the first replies have the heads, one register each */
+    bool has_time;        /* the next one has the clock */
     enum storage_err err; /* the first fault */
     bool lost;
 };
@@ -52,7 +54,7 @@ static enum storage_err foreign(struct reading *r, const char *what)
     return STORAGE_REFUSED;
 }
 
-static enum storage_err take_heads(struct reading *r, const struct reply *reply)
+static enum storage_err take_heads(struct reading *r, unsigned place, const struct reply *reply)
 {
     if (reply->type != REPLY_ARRAY || reply->n % 2 != 0) {
         return foreign(r, "heads");
@@ -63,6 +65,7 @@ static enum storage_err take_heads(struct reading *r, const struct reply *reply)
             return foreign(r, "heads");
         }
         struct log_progress *p = r->progress;
+        head.place = place;
         if (!array_reserve(&p->next, &p->next_capacity, r->n_fresh, sizeof(*p->next))) {
             return STORAGE_NOMEM;
         }
@@ -95,27 +98,40 @@ static bool take_reply(void *data, size_t i, const struct reply *reply)
     if (reply->type == REPLY_ERROR) {
         err = reply_err(reply, &r->lost);
         (void)snprintf(r->progress->detail, sizeof(r->progress->detail), "%s", reply->text.p);
+    } else if (i < r->n_heads) {
+        err = take_heads(r, (unsigned)i, reply);
+    } else if (i == r->n_heads && r->has_time) {
+        core_time_seen(r->core, reply_time_us(reply));
     } else {
-        err = r->heads && i == 0 ? take_heads(r, reply) : take_cursors(r, reply);
+        err = take_cursors(r, reply);
     }
     r->err = r->err == STORAGE_OK ? err : r->err;
     return true;
 }
 
-static void ask_heads(const struct core *core, struct buffer *out)
+static void ask_heads(const struct reading *r, struct asks *asks)
 {
-    struct key key;
-    key_fixed(&key, core->partitions.tag[0], "heads", SLICE(""));
-    resp_head(out, 2);
-    resp_text(out, "HGETALL");
-    resp_word(out, key.p, key.n);
+    for (unsigned i = 0; i < r->n_heads; i++) {
+        struct key key;
+        unsigned partition = core_log_partition(r->core, i);
+        struct buffer *out = asks_begin(asks, partition);
+        key_fixed(&key, r->core->partitions.tag[partition], "heads", SLICE(""));
+        resp_head(out, 2);
+        resp_text(out, "HGETALL");
+        resp_word(out, key.p, key.n);
+    }
+    if (r->has_time) {
+        resp_command(asks_begin(asks, 0), "TIME", NULL);
+    }
 }
 
 /* Ask each partition for the cursors of r->asked. */
-static void ask_cursors(const struct core *core, const struct reading *r, struct buffer *out)
+static void ask_cursors(const struct reading *r, struct asks *asks)
 {
+    const struct core *core = r->core;
     for (unsigned p = 0; r->n_asked > 0 && p < core->partitions.n; p++) {
         struct key key;
+        struct buffer *out = asks_begin(asks, p);
         key_fixed(&key, core->partitions.tag[p], "state", SLICE(""));
         resp_head(out, 2 + r->n_asked);
         resp_text(out, "HMGET");
@@ -126,19 +142,15 @@ static void ask_cursors(const struct core *core, const struct reading *r, struct
     }
 }
 
-static enum storage_err run_trip(
-    struct reading *r, struct core *core, struct session *session, int64_t deadline_ms)
+static enum storage_err run_trip(struct reading *r, struct session *session, int64_t deadline_ms)
 {
-    struct buffer *out = &r->progress->out;
-    size_t n = (r->heads ? 1 : 0) + (r->n_asked > 0 ? core->partitions.n : 0);
+    struct asks asks = asks_to(session, &r->progress->out);
     for (size_t i = 0; i < r->n_asked; i++) {
         r->asked[i].counted = UINT64_MAX;
     }
-    if (r->heads) {
-        ask_heads(core, out);
-    }
-    ask_cursors(core, r, out);
-    enum redis_status status = redis_ask_all(session->redis, out, n, deadline_ms, take_reply, r);
+    ask_heads(r, &asks);
+    ask_cursors(r, &asks);
+    enum redis_status status = asks_run(&asks, deadline_ms, take_reply, r);
     if (status != REDIS_OK_STATUS) {
         r->lost = true;
         return status == REDIS_TIMEOUT ? STORAGE_LATE : STORAGE_DOWN;
@@ -169,18 +181,21 @@ enum storage_err log_progress_read(struct log_progress *progress, struct core *c
     struct session *session, int64_t deadline_ms, bool *ret_lost)
 {
     struct reading r = {.progress = progress,
+        .core = core,
         .asked = progress->logs,
         .n_asked = progress->n,
-        .heads = true,
+        .n_heads = core_logs(core),
+        .has_time = core->is_spread,
         .err = STORAGE_OK};
     progress->detail[0] = '\0';
-    enum storage_err err = run_trip(&r, core, session, deadline_ms);
+    enum storage_err err = run_trip(&r, session, deadline_ms);
     size_t n_new = err == STORAGE_OK ? sort_known(&r) : 0;
     if (n_new > 0) {
         r.asked = progress->next;
         r.n_asked = n_new;
-        r.heads = false;
-        err = run_trip(&r, core, session, deadline_ms);
+        r.n_heads = 0;
+        r.has_time = false;
+        err = run_trip(&r, session, deadline_ms);
     }
     *ret_lost = *ret_lost || r.lost;
     if (err != STORAGE_OK) {

@@ -6,7 +6,10 @@
  * (schema/log_state.h).  Whoever must know whether everything is counted reads heads and cursors:
  * a question before it is answered, the leader before it closes a log.
  *
- * The cursors are read after the heads, over the same connection.  A cursor only grows, unless
+ * Of a cluster the registers of all places are read, and the cursors at the same time over other
+ * connections.  A cursor that has reached a head's number says all the same that all was counted.
+ *
+ * With one server the cursors are read after the heads, over the same connection.  A cursor only grows, unless
  * Redis goes back, and that ends the connection.  So what is counted by a reading stays counted for
  * as long as the connection lives.
  */
@@ -34,8 +37,8 @@ struct log_progress {
 void log_progress_release(struct log_progress *progress);
 
 /* Read anew which logs are open, and how far they are.  One round trip; a second one if there is a
- * log that was not there at the last reading.  @session is connected; *ret_lost becomes true if it
- * must be closed.  Where it fails, progress->logs are the logs of the last reading, and what is
+ * log that was not there at the last reading.  @session is connected, or has a dispatcher; *ret_lost becomes true if
+ * it must be closed.  Where it fails, progress->logs are the logs of the last reading, and what is
  * counted of them is void. */
 enum storage_err log_progress_read(struct log_progress *progress, struct core *core,
     struct session *session, int64_t deadline_ms, bool *ret_lost) MUST_CHECK;

@@ -57,10 +57,11 @@ bool zone_moves_add(
     return site_zones_compare(&core->sites, stored, add_move, &comparison);
 }
 
-void zone_moves_ask(const struct zone_moves *moves, const struct core *core, struct buffer *out)
+void zone_moves_ask(const struct zone_moves *moves, const struct core *core, struct asks *asks)
 {
     for (size_t i = 0; i < moves->n; i++) {
         struct key sites;
+        struct buffer *out = asks_begin(asks, moves->moves[i].partition);
         key_fixed(&sites, core->partitions.tag[moves->moves[i].partition], "sites", SLICE(""));
         resp_head(out, 3);
         resp_text(out, "SISMEMBER");

@@ -12,6 +12,7 @@
 #ifndef STORAGE_CORE_MOVED_ZONES_H
 #define STORAGE_CORE_MOVED_ZONES_H
 
+#include "storage/core/asks.h"
 #include "storage/core/core.h"
 
 struct zone_move {
@@ -35,7 +36,7 @@ bool zone_moves_add(struct zone_moves *moves, const struct core *core, unsigned 
 
 /* Write a command for each move that asks whether the site has data.  The replies are 0 or 1, in
  * the order of the moves. */
-void zone_moves_ask(const struct zone_moves *moves, const struct core *core, struct buffer *out);
+void zone_moves_ask(const struct zone_moves *moves, const struct core *core, struct asks *asks);
 
 /* Write the names of the sites of @partition that move, as words.  Returns their number. */
 size_t zone_moves_put(const struct zone_moves *moves, unsigned partition, struct buffer *out);

@@ -12,16 +12,19 @@
  * them, too. */
 #define REPLACE_TIMES 8
 
-bool preparation_ask(struct preparation *p, struct session *session, struct buffer *b, size_t n,
-    int64_t deadline_ms, redis_take_fn *take)
+bool preparation_ask(
+    struct preparation *p, struct asks *asks, int64_t deadline_ms, redis_take_fn *take)
 {
-    return redis_ask_all(session->redis, b, n, deadline_ms, take, p) == REDIS_OK_STATUS;
+    return asks_run(asks, deadline_ms, take, p) == REDIS_OK_STATUS;
 }
 
 static bool take_schema(void *data, size_t i, const struct reply *reply)
 {
     struct preparation *p = data;
-    (void)i;
+    if (i == 1) {
+        p->is_made = reply->type == REPLY_TEXT;
+        return reply->type != REPLY_ERROR || preparation_complain(p, reply->text.p);
+    }
     if (reply->type != REPLY_ARRAY || reply->n != 2) {
         return preparation_complain(
             p, reply->type == REPLY_ERROR ? reply->text.p : "no answer of ours");
@@ -34,6 +37,21 @@ static bool take_schema(void *data, size_t i, const struct reply *reply)
     }
     memcpy(p->secret.bytes, reply->items[1].text.p, SECRET_SIZE);
     return true;
+}
+
+/* A command about the key that says that all partitions of a cluster have had their states. */
+static void put_made(
+    const struct preparation *p, struct asks *asks, const char *command, const char *value)
+{
+    struct key made;
+    struct buffer *out = asks_begin(asks, 0);
+    key_fixed(&made, p->core->partitions.tag[0], "made", SLICE(""));
+    resp_head(out, value != NULL ? 3 : 2);
+    resp_text(out, command);
+    resp_word(out, made.p, made.n);
+    if (value != NULL) {
+        resp_text(out, value);
+    }
 }
 
 /* Give the data its meta and its secret, or learn them. */
@@ -53,12 +71,17 @@ static bool learn_schema(struct session *session, struct preparation *p, int64_t
     } else {
         randombytes_buf(p->secret.bytes, SECRET_SIZE);
     }
-    script_head(&b, &session->scripts, SCRIPT_SCHEMA, 2, 2);
-    resp_word(&b, meta.p, meta.n);
-    resp_word(&b, secret.p, secret.n);
-    resp_text(&b, p->meta);
-    resp_word(&b, p->secret.bytes, SECRET_SIZE);
-    bool ok = preparation_ask(p, session, &b, 1, deadline_ms, take_schema);
+    struct asks asks = asks_to(session, &b);
+    struct buffer *out = asks_begin(&asks, 0);
+    script_head(out, &session->scripts, SCRIPT_SCHEMA, 2, 2);
+    resp_word(out, meta.p, meta.n);
+    resp_word(out, secret.p, secret.n);
+    resp_text(out, p->meta);
+    resp_word(out, p->secret.bytes, SECRET_SIZE);
+    if (p->core->is_spread) {
+        put_made(p, &asks, "GET", NULL);
+    }
+    bool ok = preparation_ask(p, &asks, deadline_ms, take_schema);
     buffer_release(&b);
     return ok;
 }
@@ -154,12 +177,14 @@ static bool take_partition(void *data, size_t i, const struct reply *reply)
     }
     struct reply fields = *reply; /* without the last item, which is `zones` */
     fields.n = reply->type == REPLY_ARRAY && reply->n == STATE_FIELDS + 1 ? STATE_FIELDS : 0;
+    if (p->is_made && fields.n > 0 && core_state_lost(p->core, (unsigned)i, &fields)) {
+        return true;
+    }
     if (core_parse_state(p->core, &fields, &view)) {
         core_set_view(p->core, (unsigned)i, &view);
         return true;
     }
-    if (reply->type != REPLY_ARRAY || reply->n != STATE_FIELDS + 1 ||
-        reply->items[0].type != REPLY_TEXT) {
+    if (fields.n == 0 || reply->items[0].type != REPLY_TEXT) {
         return preparation_refuse(p, "a partition's state is not one of ours");
     }
     return note_change(p, i, reply);
@@ -181,19 +206,26 @@ static bool learn_partitions(struct session *session, struct preparation *p, int
     size_t st_n = rollup_state_print(&empty, st);
     struct buffer b;
     buffer_init(&b);
+    struct asks asks = asks_to(session, &b);
     for (unsigned i = 0; i < core->partitions.n; i++) {
         struct key state;
         char ver[33];
+        struct buffer *out = asks_begin(&asks, i);
+        if (p->is_made) { /* a state that is not there was lost, and is not made anew */
+            partition_state_ask(out, core->partitions.tag[i], 1);
+            resp_text(out, "zones");
+            continue;
+        }
         random_ver(ver);
         key_fixed(&state, core->partitions.tag[i], "state", SLICE(""));
-        script_head(&b, &session->scripts, SCRIPT_INIT, 1, 4);
-        resp_word(&b, state.p, state.n);
-        resp_text(&b, core->cfg);
-        resp_word(&b, st, st_n);
-        resp_text(&b, ver);
-        resp_text(&b, core->sites.text);
+        script_head(out, &session->scripts, SCRIPT_INIT, 1, 4);
+        resp_word(out, state.p, state.n);
+        resp_text(out, core->cfg);
+        resp_word(out, st, st_n);
+        resp_text(out, ver);
+        resp_text(out, core->sites.text);
     }
-    bool ok = preparation_ask(p, session, &b, core->partitions.n, deadline_ms, take_partition);
+    bool ok = preparation_ask(p, &asks, deadline_ms, take_partition);
     buffer_release(&b);
     return ok;
 }
@@ -229,9 +261,9 @@ static bool check_moves(struct session *session, struct preparation *p, int64_t 
 {
     struct buffer b;
     buffer_init(&b);
-    zone_moves_ask(&p->moves, p->core, &b);
-    bool ok =
-        p->moves.n == 0 || preparation_ask(p, session, &b, p->moves.n, deadline_ms, take_answer);
+    struct asks asks = asks_to(session, &b);
+    zone_moves_ask(&p->moves, p->core, &asks);
+    bool ok = p->moves.n == 0 || preparation_ask(p, &asks, deadline_ms, take_answer);
     buffer_release(&b);
     return ok;
 }
@@ -243,6 +275,7 @@ static bool change_settings(struct session *session, struct preparation *p, int6
     struct buffer names;
     buffer_init(&b);
     buffer_init(&names);
+    struct asks asks = asks_to(session, &b);
     for (unsigned i = 0; i < core->partitions.n; i++) {
         if (!p->changed[i].is) {
             continue;
@@ -257,19 +290,20 @@ static bool change_settings(struct session *session, struct preparation *p, int6
         key_fixed(&sites, core->partitions.tag[i], "sites", SLICE(""));
         buffer_clear(&names, SIZE_MAX);
         size_t n_names = zone_moves_put(&p->moves, i, &names);
-        script_head(&b, &session->scripts, SCRIPT_SETTINGS, 2, 6 + n_names);
-        resp_word(&b, state.p, state.n);
-        resp_word(&b, sites.p, sites.n);
-        resp_word(&b, p->changed[i].cfg.p, p->changed[i].cfg.n);
-        resp_word(&b, p->changed[i].st.p, p->changed[i].st.n);
-        resp_text(&b, core->cfg);
-        resp_text(&b, kept);
-        resp_text(&b, ver);
-        resp_text(&b, core->sites.text);
-        buffer_append(&b, names.p, names.n);
-        b.failed = b.failed || names.failed;
+        struct buffer *out = asks_begin(&asks, i);
+        script_head(out, &session->scripts, SCRIPT_SETTINGS, 2, 6 + n_names);
+        resp_word(out, state.p, state.n);
+        resp_word(out, sites.p, sites.n);
+        resp_word(out, p->changed[i].cfg.p, p->changed[i].cfg.n);
+        resp_word(out, p->changed[i].st.p, p->changed[i].st.n);
+        resp_text(out, core->cfg);
+        resp_text(out, kept);
+        resp_text(out, ver);
+        resp_text(out, core->sites.text);
+        buffer_append(out, names.p, names.n);
+        out->failed = out->failed || names.failed;
     }
-    bool ok = preparation_ask(p, session, &b, p->n_changed, deadline_ms, take_change);
+    bool ok = preparation_ask(p, &asks, deadline_ms, take_change);
     buffer_release(&names);
     buffer_release(&b);
     if (ok) {
@@ -290,35 +324,84 @@ static void forget_changes(struct preparation *p)
     zone_moves_release(&p->moves);
 }
 
-bool session_prepare(struct session *session, struct core *core, struct replaced_settings *replaced,
-    bool adopt, int64_t deadline_ms, char *error, size_t error_n)
+static bool take_ok(void *data, size_t i, const struct reply *reply)
 {
-    struct preparation *p = calloc(1, sizeof(*p));
-    if (p == NULL) {
-        (void)snprintf(error, error_n, "out of memory");
-        return false;
+    (void)i;
+    return reply->type != REPLY_ERROR || preparation_complain(data, reply->text.p);
+}
+
+/* From now on a partition without a state has lost it. */
+static bool note_made(struct session *session, struct preparation *p, int64_t deadline_ms)
+{
+    struct buffer b;
+    if (!p->core->is_spread || p->is_made) {
+        return true;
     }
-    atomic_store(&core->emptied, false); /* before it is looked: what is lost later counts again */
-    p->core = core;
-    p->replaced = replaced;
-    p->error = error;
-    p->error_n = error_n;
-    p->adopt = adopt;
-    (void)snprintf(
-        p->meta, sizeof(p->meta), "schema=%d partitions=%u", KEY_SCHEMA, core->partitions.n);
-    (void)snprintf(error, error_n, "the connection was lost while it was prepared");
-    bool ok = prepare_server(p, session, deadline_ms) && learn_schema(session, p, deadline_ms) &&
-              publish_secret(p) && learn_partitions(session, p, deadline_ms);
+    buffer_init(&b);
+    struct asks asks = asks_to(session, &b);
+    put_made(p, &asks, "SET", "1");
+    bool ok = preparation_ask(p, &asks, deadline_ms, take_ok);
+    buffer_release(&b);
+    return ok;
+}
+
+/* The data, once the servers were looked at. */
+static bool prepare_data(struct preparation *p, struct session *session, int64_t deadline_ms)
+{
+    bool ok = learn_schema(session, p, deadline_ms) && publish_secret(p) &&
+              learn_partitions(session, p, deadline_ms);
     for (int tries = 0; ok && p->n_changed > 0 && tries < 10; tries++) {
         ok = check_moves(session, p, deadline_ms) && change_settings(session, p, deadline_ms);
         forget_changes(p);
         ok = ok && learn_partitions(session, p, deadline_ms);
     }
-    ok = ok && p->n_changed == 0;
+    ok = ok && p->n_changed == 0 && note_made(session, p, deadline_ms);
     forget_changes(p);
-    free(p);
     if (ok) {
-        atomic_store(&core->settings_differ, false);
+        atomic_store(&p->core->settings_differ, false);
     }
+    return ok;
+}
+
+/* NULL: no memory, and @error says so. */
+static struct preparation *preparation_new(struct core *core, char *error, size_t error_n)
+{
+    struct preparation *p = calloc(1, sizeof(*p));
+    if (p == NULL) {
+        (void)snprintf(error, error_n, "out of memory");
+        return NULL;
+    }
+    p->core = core;
+    p->error = error;
+    p->error_n = error_n;
+    (void)snprintf(
+        p->meta, sizeof(p->meta), "schema=%d partitions=%u", KEY_SCHEMA, core->partitions.n);
+    (void)snprintf(error, error_n, "the connection was lost while it was prepared");
+    return p;
+}
+
+bool session_prepare(struct session *session, struct core *core, struct replaced_settings *replaced,
+    bool adopt, int64_t deadline_ms, char *error, size_t error_n)
+{
+    struct preparation *p = preparation_new(core, error, error_n);
+    if (p == NULL) {
+        return false;
+    }
+    atomic_store(&core->emptied, false); /* before it is looked: what is lost later counts again */
+    p->replaced = replaced;
+    p->adopt = adopt;
+    bool ok = (core->is_spread ? prepare_cluster(p, session, deadline_ms)
+                               : prepare_server(p, session, deadline_ms)) &&
+              prepare_data(p, session, deadline_ms);
+    free(p);
+    return ok;
+}
+
+bool session_check(
+    struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n)
+{
+    struct preparation *p = preparation_new(core, error, error_n);
+    bool ok = p != NULL && prepare_server(p, session, deadline_ms);
+    free(p);
     return ok;
 }

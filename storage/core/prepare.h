@@ -8,7 +8,9 @@
  *                       how much it may forget is learnt (durability.h)
  *     the schema        and the number of partitions must be ours; until here nothing is written
  *     the secret        is made, or learnt
- *     each partition    gets its first state if it is empty; otherwise its state is learnt
+ *     each partition    gets its first state if it is empty; otherwise its state is learnt.  In a
+ *                       cluster only at the first start: the key `made` says that it is over, and
+ *                       from then on a partition without a state has lost it
  *
  * The keep times and the zones of sites are kept with the data, and may differ from this process's.
  * A process that has just started puts its own in their place; but a site that has data keeps its
@@ -33,11 +35,18 @@ struct replaced_settings {
     } settings[REPLACED_MAX];
 };
 
-/* Prepare the Redis of @session, which has just been opened, by @deadline_ms (CLOCK_MONOTONIC).
+/* Prepare the Redis of @session, which has just been opened, by @deadline_ms (CLOCK_MONOTONIC); of
+ * a cluster the data of all partitions, by the session's dispatcher.
  * @adopt: the process has just started, and may replace settings that differ.  False: @error, of
  * @error_n bytes, says why, and the session must be closed.  core->settings_differ is then set if
  * trying again is of no use. */
 bool session_prepare(struct session *session, struct core *core, struct replaced_settings *replaced,
     bool adopt, int64_t deadline_ms, char *error, size_t error_n) MUST_CHECK;
+
+/* Is the server of @session, which has just been opened, a node for us?  Learns how much it may
+ * forget.  Of a cluster: what the start has prepared holds, whatever nodes come later.  False as
+ * above. */
+bool session_check(struct session *session, struct core *core, int64_t deadline_ms, char *error,
+    size_t error_n) MUST_CHECK;
 
 #endif

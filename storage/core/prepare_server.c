@@ -59,11 +59,13 @@ static void note_durability(struct preparation *p, const struct reply *config)
 {
     struct core *core = p->core;
     struct durability is = durability_of(p->has_aof, config);
-    atomic_store(&core->go_back_ms, is.go_back_ms);
-    if (is.warning != NULL && is.warning != core->durability_warning) {
+    if (!core->is_spread || is.go_back_ms > atomic_load(&core->go_back_ms)) { /* of all: the most */
+        atomic_store(&core->go_back_ms, is.go_back_ms);
+    }
+    const char *told = atomic_exchange(&core->durability_warning, is.warning);
+    if (is.warning != NULL && is.warning != told) {
         core_notice(core, STORAGE_MAY_FORGET, is.warning);
     }
-    core->durability_warning = is.warning;
 }
 
 /* The settings of the data begin as meta does. */
@@ -78,7 +80,7 @@ static bool check_cfg(struct preparation *p, struct slice cfg)
     return preparation_refuse_meta(p, meta, "the settings of the data are not ours");
 }
 
-enum { REPLY_OF_INFO, REPLY_OF_TIME, REPLY_OF_CFG, REPLY_OF_CONFIG, SERVER_REPLIES };
+enum { REPLY_OF_INFO, REPLY_OF_CONFIG, REPLY_OF_TIME, REPLY_OF_CFG };
 
 static bool take_server(void *data, size_t i, const struct reply *reply)
 {
@@ -100,9 +102,12 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
             return preparation_refuse(
                 p, "maxmemory-policy must be noeviction: eviction would take counts away");
         }
-        if (slice_equal(info_field(reply->text, "cluster_enabled:"), SLICE("1"))) {
-            return preparation_refuse(
-                p, "this Redis is a node of a cluster, and the URL is that of a single Redis");
+        if (slice_equal(info_field(reply->text, "cluster_enabled:"), SLICE("1")) !=
+            p->core->is_spread) {
+            return preparation_refuse(p,
+                p->core->is_spread ? "this Redis is no node of a cluster"
+                                   : "this Redis is a node of a cluster, and the URL is that of a "
+                                     "single Redis: use redis-cluster://");
         }
         p->has_aof = !slice_equal(info_field(reply->text, "aof_enabled:"), SLICE("0"));
         return true;
@@ -113,22 +118,53 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
     return i != REPLY_OF_CFG || reply->type != REPLY_TEXT || check_cfg(p, reply->text);
 }
 
+/* The state of the partition that has PARTITION_TAG_ALWAYS. */
+static void ask_cfg(struct asks *asks, unsigned partition)
+{
+    struct key state;
+    struct buffer *out = asks_begin(asks, partition);
+    key_fixed(&state, PARTITION_TAG_ALWAYS, "state", SLICE(""));
+    resp_head(out, 3);
+    resp_text(out, "HGET");
+    resp_word(out, state.p, state.n);
+    resp_text(out, "cfg");
+}
+
 /* Where meta lies depends on the number of partitions.  So the settings are looked for in the
  * partition that has PARTITION_TAG_ALWAYS, whatever the number. */
 bool prepare_server(struct preparation *p, struct session *session, int64_t deadline_ms)
 {
-    struct key state;
     struct buffer b;
     buffer_init(&b);
-    key_fixed(&state, PARTITION_TAG_ALWAYS, "state", SLICE(""));
-    resp_command(&b, "INFO", "everything", NULL);
-    resp_command(&b, "TIME", NULL);
-    resp_head(&b, 3);
-    resp_text(&b, "HGET");
-    resp_word(&b, state.p, state.n);
-    resp_text(&b, "cfg");
-    resp_command(&b, "CONFIG", "GET", "appendfsync", NULL);
-    bool ok = preparation_ask(p, session, &b, SERVER_REPLIES, deadline_ms, take_server);
+    struct asks asks = asks_to(session, &b);
+    resp_command(asks_begin(&asks, 0), "INFO", "everything", NULL);
+    resp_command(asks_begin(&asks, 0), "CONFIG", "GET", "appendfsync", NULL);
+    if (!p->core->is_spread) {
+        resp_command(asks_begin(&asks, 0), "TIME", NULL);
+        ask_cfg(&asks, 0);
+    }
+    bool ok = preparation_ask(p, &asks, deadline_ms, take_server);
+    buffer_release(&b);
+    return ok;
+}
+
+static bool take_cluster(void *data, size_t i, const struct reply *reply)
+{
+    return take_server(data, REPLY_OF_TIME + i, reply);
+}
+
+bool prepare_cluster(struct preparation *p, struct session *session, int64_t deadline_ms)
+{
+    struct buffer b;
+    unsigned partition = 0;
+    while (strcmp(p->core->partitions.tag[partition], PARTITION_TAG_ALWAYS) != 0) {
+        partition++;
+    }
+    buffer_init(&b);
+    struct asks asks = asks_to(session, &b);
+    resp_command(asks_begin(&asks, 0), "TIME", NULL);
+    ask_cfg(&asks, partition);
+    bool ok = preparation_ask(p, &asks, deadline_ms, take_cluster);
     buffer_release(&b);
     return ok;
 }

@@ -6,9 +6,9 @@
 #ifndef STORAGE_CORE_PREPARE_STATE_H
 #define STORAGE_CORE_PREPARE_STATE_H
 
+#include "storage/core/asks.h"
 #include "storage/core/moved_zones.h"
 #include "storage/core/session.h"
-#include "storage/redis/ask.h"
 
 struct replaced_settings;
 
@@ -27,8 +27,13 @@ struct preparation {
     } changed[PARTITIONS_MAX];
     unsigned n_changed;
     bool has_aof;
+    bool is_made;            /* of a cluster: all partitions had their states once */
     struct zone_moves moves; /* of the sites in the partitions that changed */
 };
+
+/* A cluster's data: is it ours?  Learns the clock, too.  Writes nothing to Redis. */
+bool prepare_cluster(
+    struct preparation *p, struct session *session, int64_t deadline_ms) MUST_CHECK;
 
 /* p->error becomes @text.  False. */
 bool preparation_complain(struct preparation *p, const char *text);
@@ -40,12 +45,12 @@ bool preparation_refuse(struct preparation *p, const char *text);
  * where it is none at all.  No version converts the data of another one. */
 bool preparation_refuse_meta(struct preparation *p, struct slice theirs, const char *what);
 
-/* Send @b, await @n replies, and hand each to @take with @p.  False: the connection was lost, or
- * @take has returned false. */
-bool preparation_ask(struct preparation *p, struct session *session, struct buffer *b, size_t n,
-    int64_t deadline_ms, redis_take_fn *take) MUST_CHECK;
+/* Send @asks, and hand each reply to @take with @p.  False: the connection was lost, or @take has
+ * returned false. */
+bool preparation_ask(
+    struct preparation *p, struct asks *asks, int64_t deadline_ms, redis_take_fn *take) MUST_CHECK;
 
-/* Is this a Redis for us, and its data?  Writes nothing to Redis. */
+/* Is this a Redis for us, and, where one server has all, its data?  Writes nothing to Redis. */
 bool prepare_server(struct preparation *p, struct session *session, int64_t deadline_ms) MUST_CHECK;
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "storage/cluster/asker.h"
+#include "storage/cluster/redirect.h"
 #include "storage/cluster/topology.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
@@ -27,7 +28,9 @@ bool servers_start(struct core *core, const char *url, const char **ret_error)
     if (*ret_error != NULL) {
         return false;
     }
-    core->one_node = core->url.kind != REDIS_CLUSTER;
+    core->is_spread = core->url.kind == REDIS_CLUSTER;
+    core->n_logs =
+        core->partitions.n < LOG_PARTITIONS_MAX ? core->partitions.n : LOG_PARTITIONS_MAX;
     *ret_error = "threads could not be started, or no memory";
     if (core->url.kind == REDIS_ONE) {
         return set_endpoint(core, &core->url);
@@ -60,6 +63,30 @@ int servers_event_fd(const struct core *core)
 void servers_event_clear(struct core *core)
 {
     topology_event_clear(core->topology);
+}
+
+bool servers_each(struct core *core, struct part_set *ret)
+{
+    bool all = true;
+    *ret = (struct part_set){.words = {0}};
+    if (!core->is_spread) {
+        part_set_add(ret, 0);
+        return true;
+    }
+    for (unsigned p = 0; p < core->partitions.n; p++) {
+        struct cluster_node owner;
+        struct cluster_node other;
+        bool is_new = topology_owner(core->topology, p, &owner);
+        all = all && is_new;
+        for (unsigned q = 0; is_new && q < p; q++) {
+            is_new = !part_set_has(ret, q) || !topology_owner(core->topology, q, &other) ||
+                     !cluster_node_equal(&owner, &other);
+        }
+        if (is_new) {
+            part_set_add(ret, p);
+        }
+    }
+    return all;
 }
 
 /* ---- finding ---- */
@@ -185,4 +212,20 @@ void server_silent(struct core *core, const struct server *server)
 void server_stands(struct core *core, const struct server *server)
 {
     hint(core, server, HINT_UP);
+}
+
+void server_refused(
+    struct core *core, const struct server *server, unsigned partition, const struct reply *reply)
+{
+    struct redirect to;
+    if (core->topology == NULL || reply->type != REPLY_ERROR) {
+        return;
+    }
+    if (redirect_parse(reply->text, server->node.address.host, &to) == REDIRECT_MOVED) {
+        topology_hint(core->topology, HINT_MOVED, partition, &to.address);
+    } else if (reply_is_error(reply, "CLUSTERDOWN")) {
+        hint(core, server, HINT_DOWN);
+    } else if (reply_is_error(reply, "READONLY") || reply_is_error(reply, "MASTERDOWN")) {
+        hint(core, server, HINT_READONLY);
+    }
 }

@@ -17,6 +17,8 @@
 
 #include "storage/cluster/slot_map.h"
 #include "storage/core/core.h"
+#include "storage/redis/reply.h"
+#include "storage/schema/part_set.h"
 
 /* Where a connection leads.  Zeroed: nowhere yet. */
 struct server {
@@ -40,6 +42,10 @@ void servers_stop(struct core *core);
 int servers_event_fd(const struct core *core);
 void servers_event_clear(struct core *core);
 
+/* One partition of each server that has any.  False: some partition is nobody's now, and its own
+ * server is not among them. */
+bool servers_each(struct core *core, struct part_set *ret) MUST_CHECK;
+
 /* ---- a connection ---- */
 
 /* Find the server of server->partition, and how to connect to it.  False: nobody knows it now, and
@@ -60,5 +66,10 @@ bool server_is_current(const struct core *core, struct server *server);
 void server_lost(struct core *core, const struct server *server);   /* refused, closed or reset */
 void server_silent(struct core *core, const struct server *server); /* nothing comes for long */
 void server_stands(struct core *core, const struct server *server); /* it is connected and proved */
+
+/* It has answered a command about @partition with the error @reply.  What that says of who has the
+ * partition (MOVED, CLUSTERDOWN, READONLY, MASTERDOWN) is told to the topology. */
+void server_refused(
+    struct core *core, const struct server *server, unsigned partition, const struct reply *reply);
 
 #endif

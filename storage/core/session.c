@@ -1,6 +1,7 @@
 #include "storage/core/session.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "storage/base/clock.h"
 
@@ -39,12 +40,42 @@ static bool connect_and_load(
     return true;
 }
 
+/* For sessions that are never opened. */
+static void publish_scripts(struct core *core, const struct script_digests *scripts)
+{
+    const struct script_digests *none = NULL;
+    struct script_digests *copy =
+        atomic_load(&core->scripts) == NULL ? malloc(sizeof(*copy)) : NULL;
+    if (copy != NULL) {
+        *copy = *scripts;
+        if (!atomic_compare_exchange_strong(&core->scripts, &none, copy)) {
+            free(copy);
+        }
+    }
+}
+
+bool session_by_dispatcher(struct session *session, struct core *core)
+{
+    const struct script_digests *scripts = atomic_load(&core->scripts);
+    if (scripts == NULL) {
+        return false;
+    }
+    if (session->core == NULL) {
+        session->core = core;
+        session->scripts = *scripts;
+    }
+    return true;
+}
+
 bool session_open(
     struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n)
 {
     session->core = core;
     if (!connect_and_load(session, core, deadline_ms, error, error_n)) {
         return false;
+    }
+    if (core->is_spread) {
+        publish_scripts(core, &session->scripts);
     }
     server_stands(core, &session->server);
     session->n_opened++;

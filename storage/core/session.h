@@ -30,6 +30,10 @@ struct session {
 bool session_open(struct session *session, struct core *core, int64_t deadline_ms, char *error,
     size_t error_n) MUST_CHECK;
 
+/* The session is never opened itself: its dispatcher connects.  Make the scripts known to it.
+ * False: no thread has been connected yet. */
+bool session_by_dispatcher(struct session *session, struct core *core) MUST_CHECK;
+
 /* Connected, and to the server that has the partition now? */
 static inline bool session_is_current(struct session *session)
 {

@@ -98,7 +98,7 @@ static void gather_job(
     enum limit_script script = limit_script_of(&job->u.limit);
     struct gathered *g = &all[script];
     g->jobs[g->n++] = job;
-    if (g->n < limit_script_jobs_max[script] && l->core->one_node) {
+    if (g->n < limit_script_jobs_max[script] && !l->core->is_spread) {
         return;
     }
     send_script(l, session, script, g->jobs, g->n);

@@ -89,8 +89,9 @@ enum storage_err proved_attempts(struct proved_read *r, proved_attempt_fn *attem
         r->stale = r->scans = false;
         r->changes = r->session->dispatcher != NULL ? r->session->dispatcher->changes : 0;
         r->forgetful = tries >= RECALLS;
-        r->first_s = 0;
         r->now_s = redis_clock_ms(&r->core->clock) / 1000;
+        /* of several servers one has the clock, which was read when the question was settled */
+        r->first_s = r->core->is_spread ? r->now_s : 0;
         enum storage_err err = attempt(data);
         if (err != STORAGE_OK || proved_holds(r)) {
             return err;
@@ -325,12 +326,18 @@ static enum storage_err judge_piece(struct proved_read *r, const struct proved_p
     if (reply->type != REPLY_ARRAY || reply->n != piece->n_commands + 2) {
         return proved_foreign(r);
     }
+    if (reply->items[0].type == REPLY_ARRAY && reply->items[0].n == STATE_FIELDS &&
+        core_state_lost(r->core, piece->partition, &reply->items[0])) {
+        (void)snprintf(r->job->detail, sizeof(r->job->detail), "partition %u has lost its state",
+            piece->partition);
+        return STORAGE_DOWN;
+    }
     if (!core_parse_state(r->core, &reply->items[0], &view)) {
         return STORAGE_CONFIG;
     }
     int64_t time_us = reply_time_us(&reply->items[reply->n - 1]);
     int64_t now_s = time_us / 1000000;
-    core_time_seen(r->core, time_us);
+    core_time_of(r->core, piece->partition, time_us);
     r->first_s = r->first_s == 0 ? now_s : r->first_s;
     core_set_view(r->core, piece->partition, &view);
     if ((view.known && !piece_is_legal(r, piece, &view, now_s)) ||

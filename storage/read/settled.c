@@ -6,7 +6,7 @@
 
 #include "storage/base/clock.h"
 #include "storage/base/index.h"
-#include "storage/redis/ask.h"
+#include "storage/core/asks.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
@@ -20,6 +20,17 @@ void settled_release(struct settled *settled)
     log_progress_release(&settled->progress);
     free(settled->missing);
     *settled = (struct settled){.missing = NULL};
+}
+
+int64_t settled_stands_since(const struct session *session)
+{
+    return session->dispatcher != NULL ? session->dispatcher->stood_us : session->opened_us;
+}
+
+/* Of several servers, one that has failed is found out when the question is read. */
+static bool session_stands(struct session *session)
+{
+    return session->dispatcher != NULL || session_is_current(session);
 }
 
 /* One wait. */
@@ -80,18 +91,19 @@ static bool take_age(void *data, size_t i, const struct reply *reply)
 static enum storage_err ask_age(struct wait *w)
 {
     struct settled *s = w->settled;
-    struct buffer *out = &s->progress.out;
+    struct asks asks = asks_to(w->session, &s->progress.out);
     for (size_t i = 0; i < s->n; i++) {
         const struct log_standing *log = log_progress_find(&s->progress, s->missing[i].id);
+        unsigned partition = core_log_partition(w->core, s->missing[i].place);
+        struct buffer *out = asks_begin(&asks, partition);
         struct key key;
-        key_fixed(&key, w->core->partitions.tag[0], "log:", slice_of(s->missing[i].id));
+        key_fixed(&key, w->core->partitions.tag[partition], "log:", slice_of(s->missing[i].id));
         script_head(out, &w->session->scripts, SCRIPT_LOG_AGE, 1, 1);
         resp_word(out, key.p, key.n);
         resp_decimal(out, (int64_t)log->counted + 1);
     }
     w->aged_ms = monotonic_ms();
-    enum redis_status status =
-        redis_ask_all(w->session->redis, out, s->n, w->job->deadline_ms, take_age, w);
+    enum redis_status status = asks_run(&asks, w->job->deadline_ms, take_age, w);
     *w->ret_lost = *w->ret_lost || status != REDIS_OK_STATUS;
     return status == REDIS_OK_STATUS ? STORAGE_OK : STORAGE_DOWN;
 }
@@ -130,8 +142,8 @@ static bool is_known(
     const struct core *core, struct session *session, const struct storage_job *job)
 {
     int64_t settled_us = atomic_load(&core->settled_us);
-    return job->arrived_us < settled_us && session->opened_us < settled_us &&
-           session_is_current(session);
+    return job->arrived_us < settled_us && settled_stands_since(session) < settled_us &&
+           session_stands(session);
 }
 
 /* Have it counted.  True: that is known. */
@@ -179,7 +191,7 @@ enum storage_err settled_await(struct settled *settled, struct core *core, struc
         .begun_ms = now_us / 1000,
         .why = STORAGE_OK};
     job->detail[0] = '\0';
-    if (!session_is_current(session)) { /* now: what others find over theirs holds here, too */
+    if (!session_stands(session)) { /* now: what others find over theirs holds here, too */
         *ret_lost = true;
         return STORAGE_DOWN;
     }

@@ -10,8 +10,9 @@
  * Otherwise what is missing is counted first (core_catch_up()), and the reading begins again.  What
  * is appended meanwhile is not waited for: the question came earlier.
  *
- * The question itself must be read over the same connection.  Redis may go back to an earlier state
- * when it is restarted or replaced, and every connection ends then.
+ * The question itself must be read over the same connection, or, of a cluster, over the same
+ * connections.  Redis may go back to an earlier state when it is restarted or replaced, and every
+ * connection ends then.
  *
  * What one reader or fold finds holds for all: core->settled_us is an instant, and everything that
  * was acknowledged before the instant is counted.  A question that came before the instant needs no
@@ -22,6 +23,7 @@
 #ifndef STORAGE_READ_SETTLED_H
 #define STORAGE_READ_SETTLED_H
 
+#include "storage/core/dispatcher.h"
 #include "storage/core/log_progress.h"
 
 /* Zeroed at first. */
@@ -34,9 +36,14 @@ struct settled {
 void settled_release(struct settled *settled);
 
 /* Wait until everything is counted that was acknowledged before @job arrived.  @session is
- * connected; *ret_lost becomes true if it must be closed.  At @job's deadline STORAGE_BEHIND: the
+ * connected, or has a dispatcher; *ret_lost becomes true if it must be closed.  At @job's deadline STORAGE_BEHIND: the
  * job's detail then says how far the log is behind. */
 enum storage_err settled_await(struct settled *settled, struct core *core, struct session *session,
     struct storage_job *job, bool *ret_lost) MUST_CHECK;
+
+/* CLOCK_MONOTONIC: since when the connections stand over which questions of @session are read.
+ * Where that changes between settled_await() and the end of the reading, a server may have gone
+ * back: what was read does not hold. */
+int64_t settled_stands_since(const struct session *session);
 
 #endif

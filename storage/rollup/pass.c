@@ -252,7 +252,7 @@ static enum pass_result read_state(struct pass *pass, int64_t *ret_now_s)
     if (result != PASS_DONE) {
         return result;
     }
-    core_time_seen(pass->core, reply_time_us(reply));
+    core_time_of(pass->core, pass->partition, reply_time_us(reply));
     *ret_now_s = reply_time_us(reply) / 1000000;
     partition_state_ask(&pass->out, pass->tag, 0);
     result = pass_ask(pass, &reply);

@@ -28,6 +28,7 @@ struct log_head {
     char era[LOG_ID_TEXT + 1]; /* of the connection that appended the last entry; "0": none */
     uint64_t n;                /* number of the last entry; 0: there is none */
     int64_t time_ms;           /* Redis's clock when its writer was heard of last */
+    unsigned place;            /* the caller's: whose register it was, see core_log_partition() */
 };
 
 /* Read a field of t:{0}:heads.  False, with @ret untouched: it is no such field. */

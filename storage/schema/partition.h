@@ -18,6 +18,8 @@
 #include "storage/base/slice.h"
 #include "storage/job/config.h"
 
+#define LOG_PARTITIONS_MAX 64 /* partitions that logs may lie in: a question reads all registers */
+
 #define PARTITION_TAG_ALWAYS "0" /* the tag of one partition, whatever their number */
 
 struct partitions {

@@ -56,7 +56,7 @@ static bool read_time(struct question *q)
         return false;
     }
     int64_t us = reply_time_us(time);
-    core_time_seen(q->core, us);
+    core_time_of(q->core, q->partition, us);
     q->now_s = us / 1000000;
     return true;
 }

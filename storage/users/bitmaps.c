@@ -98,7 +98,7 @@ bool activity_were_kept(struct activity *a, struct slice site, unsigned low, uns
     if (time == NULL) {
         return false;
     }
-    core_time_seen(core, reply_time_us(time));
+    core_time_of(core, 0, reply_time_us(time));
     const struct zone *zone = site_zones_get(&core->sites, site);
     int64_t by_time = activity_oldest_day(core, zone, reply_time_us(time) / 1000000);
     *ret_oldest = by_time > oldest ? by_time : oldest;

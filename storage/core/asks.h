@@ -1,0 +1,38 @@
+/* asks.h - commands about several partitions that go out together, and their replies in order.
+ *
+ * Layer: storage.  Not thread-safe: one owner.
+ *
+ * Where one server has all partitions the commands go over the session's connection, in order.
+ * Where several servers share them each command goes to the server of its partition, by the
+ * session's dispatcher, and what a server does not carry out goes where it belongs
+ * (dispatcher.h).  Then commands about different partitions have no order among them.
+ */
+#ifndef STORAGE_CORE_ASKS_H
+#define STORAGE_CORE_ASKS_H
+
+#include "storage/core/dispatcher.h"
+#include "storage/redis/ask.h"
+
+struct asks {
+    struct session *session; /* connected, or with a dispatcher */
+    struct buffer *out;      /* the caller's; for one server */
+    size_t n;                /* commands begun */
+    bool failed;             /* no memory */
+};
+
+/* @out is empty; it is used for one server. */
+static inline struct asks asks_to(struct session *session, struct buffer *out)
+{
+    return (struct asks){.session = session, .out = out};
+}
+
+/* Begin a command about @partition: the caller appends it, whole (resp.h), to the buffer that is
+ * returned, before the next call. */
+struct buffer *asks_begin(struct asks *asks, unsigned partition);
+
+/* Send all, and take their replies as redis_ask_all() does, in the order of the commands, until
+ * @deadline_ms (CLOCK_MONOTONIC).  The asks are empty then. */
+enum redis_status asks_run(
+    struct asks *asks, int64_t deadline_ms, redis_take_fn *take, void *data) MUST_CHECK;
+
+#endif

@@ -1,0 +1,101 @@
+#include "storage/core/sessions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "storage/cluster/topology.h"
+
+struct sessions_node {
+    struct sessions_node *next;
+    struct session session;
+};
+
+void sessions_init(
+    struct sessions *s, struct core *core, struct redis_look look, int64_t silence_ms)
+{
+    *s = (struct sessions){.core = core, .look = look, .silence_ms = silence_ms};
+}
+
+void sessions_release(struct sessions *s)
+{
+    while (s->nodes != NULL) {
+        struct sessions_node *node = s->nodes;
+        s->nodes = node->next;
+        session_close(&node->session);
+        free(node);
+    }
+}
+
+/* Free the sessions whose servers have nothing any more. */
+static void drop_left(struct sessions *s)
+{
+    struct sessions_node **at = &s->nodes;
+    while (*at != NULL) {
+        struct sessions_node *node = *at;
+        if (topology_owns(s->core->topology, &node->session.server.node)) {
+            at = &node->next;
+            continue;
+        }
+        *at = node->next;
+        session_close(&node->session);
+        free(node);
+    }
+}
+
+static struct sessions_node *add_node(struct sessions *s, const struct cluster_node *is)
+{
+    struct sessions_node *node = calloc(1, sizeof(*node));
+    if (node != NULL) {
+        node->session.look = s->look;
+        node->session.server.is_named = is != NULL;
+        if (is != NULL) {
+            node->session.server.node = *is;
+        }
+        node->next = s->nodes;
+        s->nodes = node;
+    }
+    return node;
+}
+
+/* The session of the server that has @partition, connected or not.  NULL: @error says why. */
+static struct sessions_node *node_of(
+    struct sessions *s, unsigned partition, char *error, size_t error_n)
+{
+    struct cluster_node owner;
+    (void)snprintf(error, error_n, "out of memory");
+    if (!s->core->is_spread) {
+        return s->nodes != NULL ? s->nodes : add_node(s, NULL);
+    }
+    if (!topology_owner(s->core->topology, partition, &owner)) {
+        (void)snprintf(error, error_n, "it is not known yet which server has the data");
+        return NULL;
+    }
+    for (struct sessions_node *node = s->nodes; node != NULL; node = node->next) {
+        if (cluster_node_equal(&node->session.server.node, &owner)) {
+            return node;
+        }
+    }
+    drop_left(s);
+    return add_node(s, &owner);
+}
+
+struct session *sessions_get(
+    struct sessions *s, unsigned partition, int64_t deadline_ms, char *error, size_t error_n)
+{
+    struct sessions_node *node = node_of(s, partition, error, error_n);
+    if (node == NULL) {
+        return NULL;
+    }
+    struct session *session = &node->session;
+    if (session_is_current(session)) {
+        return session;
+    }
+    session_close(session);
+    if (!session_open(session, s->core, deadline_ms, error, error_n)) {
+        return NULL;
+    }
+    if (s->silence_ms > 0) {
+        redis_limit_silence(session->redis, s->silence_ms);
+    }
+    return session;
+}
