@@ -11,6 +11,7 @@
 #include "storage/hot/fleet.h"
 #include "storage/hot/hot_pages.h"
 #include "storage/limit/guard.h"
+#include "storage/limit/senders.h"
 #include "storage/lock/leader.h"
 #include "storage/log/chunk.h"
 #include "storage/log/close.h"
@@ -31,8 +32,9 @@ struct storage {
     struct hot_pages *hot;
     struct hot_fleet *hot_fleet;
     struct writer *writer;
-    struct seen_fold *seen_fold; /* NULL: this process does not remember who saw what */
-    struct guard *guard;         /* NULL: there is no guard */
+    struct seen_fold *seen_fold;  /* NULL: this process does not remember who saw what */
+    struct guard *guard;          /* NULL: there is no guard */
+    struct limit_senders *limits; /* of a cluster; NULL: the writer sends them */
     struct readers *readers;
     struct leader *leader;    /* NULL: this process never leads */
     struct unfolded unfolded; /* acknowledged, and not counted yet */
@@ -53,9 +55,11 @@ static bool start_leading(struct storage *s, const char **ret_error)
     return s->rollup != NULL;
 }
 
-static bool send_to_writer(void *data, struct storage_job *job, enum storage_err *ret_err)
+static bool send_limit(void *data, struct storage_job *job, enum storage_err *ret_err)
 {
-    return writer_submit(data, job, ret_err);
+    struct storage *s = data;
+    return s->limits != NULL ? limit_senders_submit(s->limits, job, ret_err)
+                             : writer_submit(s->writer, job, ret_err);
 }
 
 static bool load_zones(
@@ -99,11 +103,15 @@ static bool start_writing(struct storage *s)
     s->unfolded.arrived_data = s;
     s->core.catch_up = catch_up;
     s->core.catch_up_data = s;
+    s->limits = s->core.is_spread ? limit_senders_start(&s->core) : NULL;
+    if (s->core.is_spread && s->limits == NULL) {
+        return false;
+    }
     s->writer = writer_start(&s->core, &s->unfolded);
     if (s->writer == NULL || s->core.config.guard_by == GUARD_OFF) {
         return s->writer != NULL;
     }
-    s->guard = guard_new(&s->core, send_to_writer, s->writer);
+    s->guard = guard_new(&s->core, send_limit, s);
     if (s->guard != NULL) {
         writer_set_tick(s->writer, guard_tick, s->guard);
     }
@@ -239,7 +247,7 @@ void storage_submit(struct storage *s, struct storage_job *job)
         err = STORAGE_DOWN;
     } else if (job->op == STORAGE_LIMIT || job->op == STORAGE_LIMIT_RESET) {
         job->cost = 1;
-        (void)writer_submit(s->writer, job, &err);
+        (void)send_limit(s, job, &err);
     } else if (job->op == STORAGE_ROLLUP_RUN) {
         err = s->rollup == NULL ? STORAGE_REFUSED : STORAGE_OK;
         if (err == STORAGE_OK) {
@@ -366,6 +374,9 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
     if (s->guard != NULL) {
         guard_give_back(s->guard);
     }
+    if (s->limits != NULL) {
+        limit_senders_drain(s->limits, deadline_ms);
+    }
     writer_drain(s->writer, deadline_ms);
     if (atomic_load(&s->core.stats.log_events) > 0 || unfolded_age_ms(&s->unfolded) > 0) {
         /* What is not counted now, another process will count. */
@@ -399,6 +410,9 @@ void storage_close(struct storage *s)
     if (s->writer != NULL) {
         writer_stop(s->writer); /* it tells the fold what has arrived */
         log_close_own(&s->core, s->unfolded.id, monotonic_ms() + CLOSE_LOG_MS);
+    }
+    if (s->limits != NULL) {
+        limit_senders_stop(s->limits);
     }
     if (s->fold != NULL) {
         fold_stop(s->fold);

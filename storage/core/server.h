@@ -42,9 +42,21 @@ void servers_stop(struct core *core);
 int servers_event_fd(const struct core *core);
 void servers_event_clear(struct core *core);
 
+/* Number the servers that have partitions, from 0: ret_server[p] is the number of partition p's.
+ * Returns how many servers there are. */
+#define SERVER_NOBODY UINT16_MAX /* the server of a partition that is nobody's now */
+unsigned servers_number(struct core *core, uint16_t ret_server[PARTITIONS_MAX]) MUST_CHECK;
+
 /* One partition of each server that has any.  False: some partition is nobody's now, and its own
  * server is not among them. */
 bool servers_each(struct core *core, struct part_set *ret) MUST_CHECK;
+
+/* For how long nobody has served @partition, as far as is known, ms; 0: it is served.  @why, of
+ * @why_n bytes, then names a server, or is "". */
+int64_t server_away_ms(struct core *core, unsigned partition, char *why, size_t why_n);
+
+/* A number that is the same for partitions of one server, and hardly ever for others. */
+uint64_t server_hash(struct core *core, unsigned partition);
 
 /* ---- a connection ---- */
 

@@ -59,7 +59,9 @@ enum { REPLY_OF_TIME, REPLY_OF_OTHERS, REPLIES_KEPT };
 static bool take_reply(void *data, size_t i, const struct reply *reply)
 {
     struct hot_fleet *fleet = data;
-    if (i == REPLY_OF_TIME) {
+    if (reply->type == REPLY_ERROR) {
+        server_refused(fleet->core, &fleet->session.server, 0, reply);
+    } else if (i == REPLY_OF_TIME) {
         core_time_seen(fleet->core, reply_time_us(reply));
     } else if (i == REPLY_OF_OTHERS) {
         fleet->is_alone = reply_integer(reply, 0) <= 1;
