@@ -335,7 +335,7 @@ uint64_t storage_write_fault(struct storage *s, enum storage_err *ret_err)
     uint64_t fault = atomic_load(&s->core.write_fault);
     bool ready = atomic_load(&s->core.ready);
     *ret_err = ready ? (enum storage_err)(fault & 255) : STORAGE_DOWN;
-    return ready ? fault : STORAGE_NO_WRITER;
+    return !ready ? STORAGE_NO_WRITER : s->core.is_spread ? 0 : fault;
 }
 
 int64_t storage_log_age_ms(struct storage *s)

@@ -127,6 +127,15 @@ int64_t server_away_ms(struct core *core, unsigned partition, char *why, size_t 
     return away_ms > 0 ? away_ms : 1;
 }
 
+void server_name(struct core *core, unsigned partition, char *name, size_t name_n)
+{
+    struct cluster_node owner;
+    name[0] = '\0';
+    if (core->topology != NULL && topology_owner(core->topology, partition, &owner)) {
+        redis_address_print(&owner.address, name, name_n);
+    }
+}
+
 uint64_t server_hash(struct core *core, unsigned partition)
 {
     struct cluster_node owner;

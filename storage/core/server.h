@@ -55,6 +55,10 @@ bool servers_each(struct core *core, struct part_set *ret) MUST_CHECK;
  * @why_n bytes, then names a server, or is "". */
 int64_t server_away_ms(struct core *core, unsigned partition, char *why, size_t why_n);
 
+/* The address of the server that has @partition; "" if nobody has. */
+#define SERVER_NAME 266
+void server_name(struct core *core, unsigned partition, char *name, size_t name_n);
+
 /* A number that is the same for partitions of one server, and hardly ever for others. */
 uint64_t server_hash(struct core *core, unsigned partition);
 

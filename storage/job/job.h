@@ -19,6 +19,7 @@
 #include "storage/job/filter_job.h"
 #include "storage/job/hot_page.h"
 #include "storage/job/limit.h"
+#include "storage/job/probe_job.h"
 #include "storage/job/request_key.h"
 #include "storage/job/rollup_job.h"
 #include "storage/job/seen_job.h"
@@ -78,6 +79,7 @@ struct storage_job {
         struct filter_job filter;
         struct seen_job seen;
         struct hot_pages_job hot;
+        struct probe_job probe;
         struct request_key *look_key;
     } u;
     void (*done)(struct storage_job *job);
