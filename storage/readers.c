@@ -148,7 +148,7 @@ static struct storage_job *take_same(struct readers *readers, struct storage_job
 /* Under the lock: how long @job has to wait for its turn; not above 0: no longer. */
 static int64_t wait_us_of(struct readers *readers, const struct storage_job *job, int64_t now_us)
 {
-    if (job->after > atomic_load(&readers->core->log_safe)) {
+    if (job->after != 0 && core_may_lose(readers->core, job->after)) {
         return SAFE_US;
     }
     if (readers->draining || readers->stop) {
@@ -320,7 +320,7 @@ bool readers_submit(struct readers *readers, struct storage_job *job, enum stora
     job->cost = 1;
     job->arrived_us = monotonic_us();
     bool safe = readers->operations[job->op].after == AFTER_SAFE;
-    job->after = safe ? atomic_load(&readers->core->log_answered) : 0;
+    job->after = safe ? job->arrived_us : 0;
     operation_hash_fn *hash = readers->operations[job->op].hash;
     job->question = hash != NULL ? hash(job) : 0;
     pthread_mutex_lock(&readers->lock);

@@ -15,7 +15,7 @@
 #include "storage/lock/leader.h"
 #include "storage/log/chunk.h"
 #include "storage/log/close.h"
-#include "storage/log/writer.h"
+#include "storage/log/writers.h"
 #include "storage/read/cache.h"
 #include "storage/operations.h"
 #include "storage/readers.h"
@@ -31,7 +31,7 @@ struct storage {
     struct core core;
     struct hot_pages *hot;
     struct hot_fleet *hot_fleet;
-    struct writer *writer;
+    struct writers *writers;
     struct seen_fold *seen_fold;  /* NULL: this process does not remember who saw what */
     struct guard *guard;          /* NULL: there is no guard */
     struct limit_senders *limits; /* of a cluster; NULL: the writer sends them */
@@ -59,7 +59,7 @@ static bool send_limit(void *data, struct storage_job *job, enum storage_err *re
 {
     struct storage *s = data;
     return s->limits != NULL ? limit_senders_submit(s->limits, job, ret_err)
-                             : writer_submit(s->writer, job, ret_err);
+                             : writers_submit(s->writers, job, ret_err);
 }
 
 static bool load_zones(
@@ -103,17 +103,18 @@ static bool start_writing(struct storage *s)
     s->unfolded.arrived_data = s;
     s->core.catch_up = catch_up;
     s->core.catch_up_data = s;
+    s->unfolded.n_logs = core_logs(&s->core);
     s->limits = s->core.is_spread ? limit_senders_start(&s->core) : NULL;
     if (s->core.is_spread && s->limits == NULL) {
         return false;
     }
-    s->writer = writer_start(&s->core, &s->unfolded);
-    if (s->writer == NULL || s->core.config.guard_by == GUARD_OFF) {
-        return s->writer != NULL;
+    s->writers = writers_start(&s->core, &s->unfolded);
+    if (s->writers == NULL || s->core.config.guard_by == GUARD_OFF) {
+        return s->writers != NULL;
     }
     s->guard = guard_new(&s->core, send_limit, s);
     if (s->guard != NULL) {
-        writer_set_tick(s->writer, guard_tick, s->guard);
+        writers_set_tick(s->writers, guard_tick, s->guard);
     }
     return s->guard != NULL;
 }
@@ -199,7 +200,7 @@ static enum storage_err make_chunk(struct storage *s, struct storage_job *job)
 static enum storage_err send_write(struct storage *s, struct storage_job *job)
 {
     enum storage_err err;
-    if (!writer_submit(s->writer, job, &err)) {
+    if (!writers_submit(s->writers, job, &err)) {
         free((void *)(uintptr_t)job->chunk.p);
         job->chunk = (struct slice){NULL, 0};
     }
@@ -377,7 +378,7 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
     if (s->limits != NULL) {
         limit_senders_drain(s->limits, deadline_ms);
     }
-    writer_drain(s->writer, deadline_ms);
+    writers_drain(s->writers, deadline_ms);
     if (atomic_load(&s->core.stats.log_events) > 0 || unfolded_age_ms(&s->unfolded) > 0) {
         /* What is not counted now, another process will count. */
         (void)!fold_catch_up(s->fold, monotonic_us(), monotonic_ms() + CATCH_UP_MS);
@@ -407,9 +408,9 @@ void storage_close(struct storage *s)
     if (s->hot_fleet != NULL) {
         hot_fleet_stop(s->hot_fleet);
     }
-    if (s->writer != NULL) {
-        writer_stop(s->writer); /* it tells the fold what has arrived */
-        log_close_own(&s->core, s->unfolded.id, monotonic_ms() + CLOSE_LOG_MS);
+    if (s->writers != NULL) {
+        writers_stop(s->writers); /* they tell the fold what has arrived */
+        log_close_own(&s->core, s->unfolded.logs[0].id, monotonic_ms() + CLOSE_LOG_MS);
     }
     if (s->limits != NULL) {
         limit_senders_stop(s->limits);

@@ -246,7 +246,7 @@ enum verdict {
 };
 
 static enum verdict judge(struct dispatcher *d, const struct dispatcher_group *group,
-    const struct dispatcher_link *link, const struct reply *reply, struct redis_address *ret_ask)
+    struct dispatcher_link *link, const struct reply *reply, struct redis_address *ret_ask)
 {
     struct redirect to;
     if (reply->type != REPLY_ERROR) {

@@ -57,14 +57,21 @@ void servers_stop(struct core *core)
     core->asker = NULL;
 }
 
-int servers_event_fd(const struct core *core)
+unsigned servers_changes(const struct core *core)
 {
-    return core->topology == NULL ? -1 : topology_event_fd(core->topology);
+    return core->topology == NULL ? 0 : topology_changes(core->topology);
 }
 
-void servers_event_clear(struct core *core)
+bool servers_watch(struct core *core, int fd)
 {
-    topology_event_clear(core->topology);
+    return core->topology == NULL || topology_watch(core->topology, fd);
+}
+
+void servers_unwatch(struct core *core, int fd)
+{
+    if (core->topology != NULL) {
+        topology_unwatch(core->topology, fd);
+    }
 }
 
 unsigned servers_number(struct core *core, uint16_t ret_server[PARTITIONS_MAX])
@@ -272,7 +279,7 @@ void server_stands(struct core *core, const struct server *server)
 }
 
 void server_refused(
-    struct core *core, const struct server *server, unsigned partition, const struct reply *reply)
+    struct core *core, struct server *server, unsigned partition, const struct reply *reply)
 {
     struct redirect to;
     if (core->topology == NULL || reply->type != REPLY_ERROR) {
@@ -280,6 +287,7 @@ void server_refused(
     }
     if (redirect_parse(reply->text, server->node.address.host, &to) == REDIRECT_MOVED) {
         topology_hint(core->topology, HINT_MOVED, partition, &to.address);
+        server->was_refused = true;
     } else if (reply_is_error(reply, "CLUSTERDOWN")) {
         hint(core, server, HINT_DOWN);
     } else if (reply_is_error(reply, "READONLY") || reply_is_error(reply, "MASTERDOWN")) {

@@ -26,6 +26,7 @@ struct server {
     bool is_named;            /* or: the thread has set the node, of a cluster, whatever it owns */
     struct cluster_node node; /* of one Redis nothing is known */
     unsigned version;         /* of the topology, when the node was its partition's owner */
+    bool was_refused;         /* an error was told: it has not failed if it is left now */
 };
 
 /* ---- life ---- */
@@ -37,10 +38,12 @@ bool servers_start(struct core *core, const char *url, const char **ret_error) M
 /* End the topology, when no thread connects any more.  Harmless if there is none. */
 void servers_stop(struct core *core);
 
-/* A descriptor that can be read after some partition got another server, until it is cleared; for
- * the poll of one thread.  -1: one Redis. */
-int servers_event_fd(const struct core *core);
-void servers_event_clear(struct core *core);
+/* How often it has changed which servers have partitions, or are reached; 0: one Redis.  @fd, an
+ * eventfd, is written to whenever that happens, between the two calls; harmless for one Redis.
+ * False: out of memory. */
+unsigned servers_changes(const struct core *core);
+bool servers_watch(struct core *core, int fd) MUST_CHECK;
+void servers_unwatch(struct core *core, int fd);
 
 /* Number the servers that have partitions, from 0: ret_server[p] is the number of partition p's.
  * Returns how many servers there are. */
@@ -84,8 +87,9 @@ void server_silent(struct core *core, const struct server *server); /* nothing c
 void server_stands(struct core *core, const struct server *server); /* it is connected and proved */
 
 /* It has answered a command about @partition with the error @reply.  What that says of who has the
- * partition (MOVED, CLUSTERDOWN, READONLY, MASTERDOWN) is told to the topology. */
+ * partition (MOVED, CLUSTERDOWN, READONLY, MASTERDOWN) is told to the topology.  A server that has
+ * said MOVED is not taken for lost when its session is given up for that. */
 void server_refused(
-    struct core *core, const struct server *server, unsigned partition, const struct reply *reply);
+    struct core *core, struct server *server, unsigned partition, const struct reply *reply);
 
 #endif

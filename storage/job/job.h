@@ -94,7 +94,7 @@ struct storage_job {
     struct slice chunk; /* of a write: its events as bytes (log/chunk.h), owned */
     uint64_t question;  /* see question_hash() */
     int64_t arrived_us; /* CLOCK_MONOTONIC */
-    uint64_t after;     /* begun only when so many entries of this process's log are safe */
+    int64_t after;      /* begun only when what was acknowledged before it is safe; 0: at once */
 };
 
 /* Free what the results own, after done().  Harmless on a zeroed job that was never submitted. */

@@ -89,7 +89,7 @@ static const struct reply *ask_aside(
 
 /* @reply came for the first job under way.  Returns what to take for it. */
 static const struct reply *judge(
-    struct sender *s, const struct session *session, const struct reply *reply)
+    struct sender *s, struct session *session, const struct reply *reply)
 {
     static const struct reply later = {.type = REPLY_ERROR, .text = {"TRYAGAIN", 8}};
     static const struct reply unknown = {.type = REPLY_ERROR, .text = {"ERR no reply", 12}};

@@ -143,7 +143,7 @@ static bool do_chore_beside(void *data)
 
 static void home_refused(void *data, const struct reply *reply)
 {
-    const struct leader *l = data;
+    struct leader *l = data;
     server_refused(l->core, &l->server, 0, reply);
 }
 

@@ -32,9 +32,13 @@ static void random_id(char ret[LOG_ID_TEXT + 1])
     sodium_bin2hex(ret, LOG_ID_TEXT + 1, bytes, sizeof(bytes));
 }
 
-void appender_init(struct appender *a, struct core *core, struct unfolded *unfolded)
+void appender_init(struct appender *a, struct core *core, unsigned place, struct unfolded *unfolded)
 {
-    *a = (struct appender){.core = core, .unfolded = unfolded, .next_n = 1};
+    *a = (struct appender){.core = core,
+        .unfolded = unfolded,
+        .place = place,
+        .partition = core_log_partition(core, place),
+        .next_n = 1};
 }
 
 void appender_release(struct appender *a)
@@ -83,6 +87,7 @@ bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_
     }
     memcpy(entry->id, a->id, sizeof(entry->id));
     entry->n = a->next_n++;
+    entry->begun_us = a->core->is_spread ? monotonic_us() : 0;
     append_held(a, entry);
     return true;
 }
@@ -99,16 +104,28 @@ static bool is_proved(const struct appender *a, const struct log_entry *entry, i
            (for_ms == 0 || entry->answered_ms + for_ms <= a->proved_ms);
 }
 
+/* Tell since when there is one that was acknowledged, and may be lost. */
+static void show_unsafe(const struct appender *a)
+{
+    const struct log_entry *e = a->last_safe == NULL ? a->first : a->last_safe->next;
+    while (e != NULL && (e->is_safe || e->acknowledged_us == 0)) {
+        e = e->next;
+    }
+    atomic_store(&a->core->unsafe_since_us[a->place], e == NULL ? 0 : e->acknowledged_us);
+}
+
 /* Note which entries a crash of Redis cannot take any more: all those before them, too. */
 static void note_safe(struct appender *a)
 {
+    bool any = false;
     struct log_entry *next = a->last_safe == NULL ? a->first : a->last_safe->next;
     for (; next != NULL && is_proved(a, next, go_back_ms(a)); next = next->next) {
         a->last_safe = next;
-        if (!next->is_safe) {
-            next->is_safe = true;
-            atomic_fetch_add(&a->core->log_safe, 1);
-        }
+        any = any || !next->is_safe;
+        next->is_safe = true;
+    }
+    if (any) {
+        show_unsafe(a);
     }
 }
 
@@ -151,7 +168,7 @@ static bool note_sent(
 static void put_key(struct appender *a, const char *name, const char *suffix)
 {
     struct key key;
-    key_fixed(&key, a->core->partitions.tag[0], name, slice_of(suffix));
+    key_fixed(&key, a->core->partitions.tag[a->partition], name, slice_of(suffix));
     resp_word(&a->out, key.p, key.n);
 }
 
@@ -165,7 +182,7 @@ static void put_append(struct appender *a, const struct session *session, struct
     put_key(a, "heads", "");
     put_key(a, "log:", entry->id);
     for (size_t i = 0; i < entry->n_keyed; i++) {
-        key_record(&key, a->core->partitions.tag[0], &entry->keyed[i].key);
+        key_record(&key, a->core->partitions.tag[a->partition], &entry->keyed[i].key);
         resp_word(&a->out, key.p, key.n);
     }
     resp_text(&a->out, entry->id);
@@ -260,12 +277,14 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
         return;
     }
     take_records(a, entry, reply);
-    atomic_fetch_add(&a->core->log_answered, 1);
+    entry->acknowledged_us = monotonic_us();
+    show_unsafe(a);
     atomic_fetch_add(&a->core->stats.appends, 1);
     atomic_fetch_add(&a->core->stats.append_events, (int64_t)entry_events(entry));
     atomic_fetch_add(&a->core->stats.append_us, monotonic_us() - entry->sent_us);
     memcpy(entry->era, a->era, sizeof(entry->era));
-    (void)unfolded_put(a->unfolded, entry); /* without memory it is read from the stream */
+    (void)unfolded_put(
+        a->unfolded, a->place, entry); /* without memory it is read from the stream */
     append_answer_all(a, entry, STORAGE_OK);
 }
 
@@ -318,7 +337,7 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
         return false;
     }
     if (reply->items[1].type == REPLY_INTEGER) {
-        core_time_seen(a->core,
+        core_time_of(a->core, a->partition,
             reply_integer(&reply->items[1], 0) * 1000000 + reply_integer(&reply->items[2], 0));
     }
     switch (reply_integer(&reply->items[0], -1)) {
@@ -367,10 +386,7 @@ static void begin_again(struct appender *a)
         next = held->next;
         bool again = held->state != ENTRY_ANSWERED && !held->on_lost && held->era[0] == '\0';
         if (!again) {
-            bool answered = held->era[0] != '\0';
-            /* it is not appended again */
-            atomic_fetch_add(&a->core->log_safe, answered && !held->is_safe);
-            atomic_fetch_add(&a->core->stats.entries_in_doubt, !answered);
+            atomic_fetch_add(&a->core->stats.entries_in_doubt, held->era[0] == '\0');
             append_answer_all(a, held, STORAGE_UNKNOWN);
             entry_release(held);
             continue;
@@ -378,6 +394,7 @@ static void begin_again(struct appender *a)
         held->n = a->next_n++;
         append_held(a, held);
     }
+    show_unsafe(a); /* what was acknowledged is not appended again */
 }
 
 bool appender_take_reply(struct appender *a, const struct reply *reply)
@@ -451,7 +468,7 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
         return false; /* the id is not used again: an answer may be lost, the registration not */
     }
     memcpy(a->id, id, sizeof(a->id));
-    unfolded_begin(a->unfolded, id);
+    unfolded_begin(a->unfolded, a->place, id);
     for (struct log_entry *e = a->first; e != NULL; e = e->next) {
         memcpy(e->id, id, sizeof(e->id));
     }

@@ -28,7 +28,9 @@
 
 #include "storage/log/append_state.h"
 
-void appender_init(struct appender *a, struct core *core, struct unfolded *unfolded);
+/* @place: of the log, below core_logs(). */
+void appender_init(
+    struct appender *a, struct core *core, unsigned place, struct unfolded *unfolded);
 void appender_release(struct appender *a);
 
 /* A connection stands: register a log, unless one is, and begin an era.  Blocking.  False: the

@@ -22,7 +22,8 @@ struct append_sent {
 struct appender {
     struct core *core;
     struct unfolded *unfolded;
-    char id[LOG_ID_TEXT + 1]; /* of the log; "": none is registered */
+    unsigned place, partition; /* of the log: see core_log_partition() */
+    char id[LOG_ID_TEXT + 1];  /* of the log; "": none is registered */
     char era[LOG_ID_TEXT + 1];
     bool is_gone; /* the id is dead */
 

@@ -142,7 +142,8 @@ void key_limit(struct key *key, const struct partitions *partitions, enum key_li
         [KEY_LIMIT_SLIDING] = "rl:sliding",
         [KEY_LIMIT_PENALTY] = "rl:penalty",
         [KEY_LIMIT_GUARD] = "rl:ingest"};
-    key_head(key, partitions->tag[key_limit_partition(partitions, who)], names[kind]);
+    unsigned partition = key_limit_partition(partitions, who);
+    key_head(key, partitions->tag[partition], names[kind]);
     if (nth > 0) {
         char digits[24];
         key_add(key, digits, decimal_print((int64_t)nth + 1, digits));

@@ -193,7 +193,7 @@ void key_visit_prefix(struct key *key, const char *tag, struct slice site);
 
 enum key_limit_kind { KEY_LIMIT_FUNNEL, KEY_LIMIT_SLIDING, KEY_LIMIT_PENALTY, KEY_LIMIT_GUARD };
 
-/* The partition that has all limits of @who. */
+/* The partition of all limits of @who. */
 unsigned key_limit_partition(const struct partitions *partitions, struct slice who);
 
 /* The key of a limit of @policy, or of its penalty, in the partition of @who: all keys of one
