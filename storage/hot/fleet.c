@@ -15,6 +15,7 @@
 #include "storage/schema/key.h"
 
 #define PUBLISH_MS 2000
+#define LOOK_MS    100   /* while the data is not prepared: how often to look */
 #define LIST_MS    4000  /* how long a list is good */
 #define ALIVE_MS   10000 /* how long a process that says nothing is counted in */
 #define ASK_MS     1000
@@ -143,9 +144,10 @@ static void *fleet_main(void *argument)
 {
     struct hot_fleet *fleet = argument;
     while (!atomic_load(&fleet->core->stopping)) {
-        int64_t next_ms = monotonic_ms() + PUBLISH_MS;
+        bool ready = atomic_load(&fleet->core->ready);
+        int64_t next_ms = monotonic_ms() + (ready ? PUBLISH_MS : LOOK_MS);
         bool alone = fleet->is_alone;
-        if (atomic_load(&fleet->core->ready)) {
+        if (ready) {
             publish(fleet);
         }
         if (alone == fleet->is_alone) { /* else the list is wanted at once */

@@ -282,7 +282,8 @@ static int64_t close_logs(struct rollup *r)
     if (!atomic_load(&r->core->ready) || !connected(r) || !still_mine(r)) {
         return RETRY_MS;
     }
-    if (!log_close_silent(&r->closer, r->core, &r->session, now_ms + ASK_MS)) {
+    if (!log_close_silent(&r->closer, r->core, &r->session, now_ms + ASK_MS) &&
+        r->workers == NULL) { /* of a cluster it has connections of its own */
         session_lost(&r->session);
     }
     r->close_ms = now_ms + CLOSE_MS;
