@@ -1,5 +1,6 @@
 #include "service/parts.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,8 @@ static bool start_storage(struct service *s)
         .retention = o->retention,
         .visit_timeout_s = o->visit_timeout_s,
         .rotation = o->visitor_rotation,
+        .addresses = o->ips != 0,
+        .aof_rewrite = o->aof_rewrite != 0,
         .seen = {.on = o->seen != 0,
             .capacity = (uint64_t)o->seen_capacity,
             .keep_s = o->keep_seen_s},
@@ -151,10 +154,12 @@ static bool start_server(struct service *s)
     const char *error = NULL;
     const struct options *o = &s->options;
     s->app.max_events = EVENTS_MAX;
-    s->app.rotation = o->visitor_rotation;
+    s->app.addresses = o->ips != 0;
     s->app.seen = o->seen != 0;
     s->app.stats = &s->stats;
-    robots_init(&s->robots);
+    unsigned char key[ROBOTS_CACHE_KEY_BYTES];
+    randombytes_buf(key, sizeof(key));
+    robots_cache_init(&s->robots, key);
     s->app.robots = &s->robots;
     s->app.guard_by = s->guard_by;
     s->app.guard_limit = s->guard_limit;

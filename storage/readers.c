@@ -7,6 +7,7 @@
 #include "storage/base/cond.h"
 #include "storage/core/session.h"
 #include "storage/job/queue.h"
+#include "storage/read/late_periods.h"
 #include "storage/read/repeat.h"
 
 #define CONNECT_MS 1000
@@ -69,6 +70,9 @@ static enum storage_err run_job_once(
         err = settled_await(&r->settled, r->core, &r->session, job, ret_lost);
     }
     int64_t since_us = settled_stands_since(&r->session);
+    if (err == STORAGE_OK && operation->after == AFTER_COUNTED) {
+        err = late_periods_learn(r, job->deadline_ms, ret_lost);
+    }
     if (err == STORAGE_OK) {
         err = operation->run(r, job, ret_lost);
     }
@@ -151,6 +155,12 @@ static int64_t wait_us_of(struct readers *readers, const struct storage_job *job
     if (job->after != 0 && core_may_lose(readers->core, job->after)) {
         return SAFE_US;
     }
+    if (job->held_to_ms != 0 &&
+        (readers->core->is_spread
+                ? now_us / 1000 < job->held_to_ms
+                : standing_awaits(&readers->core->standing, job->held_from_ms, job->held_to_ms))) {
+        return SAFE_US;
+    }
     if (readers->draining || readers->stop) {
         return 0;
     }
@@ -204,6 +214,34 @@ static void tell_if_idle(struct readers *readers)
     }
 }
 
+/* Under the lock. */
+static void let_wait(struct readers *readers, struct storage_job *job)
+{
+    job_queue_append(&readers->waiting, job);
+    pthread_cond_signal(&readers->work);
+    if (job->deadline_ms < readers->watch_ms) {
+        readers->watch_ms = job->deadline_ms;
+        pthread_cond_signal(&readers->watch);
+    }
+}
+
+/* The answer to @job could still be lost: the job is run again when that is over.  False: the
+ * answer holds. */
+static bool put_off(struct readers *readers, struct storage_job *job, enum storage_err *err)
+{
+    if (*err != STORAGE_OK || job->held_to_ms == 0) {
+        return false;
+    }
+    pthread_mutex_lock(&readers->lock);
+    bool stop = readers->stop;
+    if (!stop) {
+        let_wait(readers, job);
+    }
+    pthread_mutex_unlock(&readers->lock);
+    *err = stop ? STORAGE_SHUTDOWN : *err;
+    return !stop;
+}
+
 /* @question was begun at @begun_us and answered to @answered. */
 static void job_ended(struct readers *readers, uint64_t question, int64_t begun_us, size_t answered)
 {
@@ -250,6 +288,9 @@ static void *reader_main(void *argument)
         while (job != NULL) {
             enum storage_err err =
                 monotonic_ms() >= job->deadline_ms ? STORAGE_LATE : run_job(readers, &r, job);
+            if (put_off(readers, job, &err)) {
+                break; /* it has an answer of its own: nobody waits for it too */
+            }
             /* too late for this one: the others have their own deadlines */
             bool late = err == STORAGE_LATE || err == STORAGE_BEHIND;
             struct storage_job *left = late ? same : NULL;
@@ -320,6 +361,7 @@ bool readers_submit(struct readers *readers, struct storage_job *job, enum stora
     job->cost = 1;
     job->arrived_us = monotonic_us();
     bool safe = readers->operations[job->op].after == AFTER_SAFE;
+    job->held_to_ms = 0;
     job->after = safe ? job->arrived_us : 0;
     operation_hash_fn *hash = readers->operations[job->op].hash;
     job->question = hash != NULL ? hash(job) : 0;
@@ -329,12 +371,7 @@ bool readers_submit(struct readers *readers, struct storage_job *job, enum stora
     } else if (readers->waiting.events >= readers->core->config.queue_events) {
         *ret_err = STORAGE_FULL;
     } else {
-        job_queue_append(&readers->waiting, job);
-        pthread_cond_signal(&readers->work);
-        if (job->deadline_ms < readers->watch_ms) {
-            readers->watch_ms = job->deadline_ms;
-            pthread_cond_signal(&readers->watch);
-        }
+        let_wait(readers, job);
     }
     pthread_mutex_unlock(&readers->lock);
     return *ret_err == STORAGE_OK;

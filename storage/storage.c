@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <sodium.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "storage/base/clock.h"
@@ -18,6 +19,7 @@
 #include "storage/log/writers.h"
 #include "storage/read/cache.h"
 #include "storage/operations.h"
+#include "storage/period_fetch.h"
 #include "storage/readers.h"
 #include "storage/rollup/rollup.h"
 #include "storage/schema/settings.h"
@@ -176,17 +178,22 @@ static unsigned this_core(void)
 }
 
 /* Hash the names, and make bytes of the events, on the caller's thread: there are many callers and
- * one writer. */
-static enum storage_err make_chunk(struct storage *s, struct storage_job *job)
+ * one writer.  @periods has all secrets that the events need. */
+static enum storage_err make_chunk(
+    struct storage *s, struct storage_job *job, const struct period_list *periods)
 {
-    const struct secret *secret = atomic_load(&s->core.secret);
     const struct write_job *write = &job->u.write;
+    const struct identity_keys keys = {.secret = atomic_load(&s->core.secret),
+        .rotation = s->core.config.rotation,
+        .periods = periods->known,
+        .n_periods = periods->n_known,
+        .no_addresses = !s->core.config.addresses};
     struct buffer chunk;
-    if (secret == NULL) {
+    if (keys.secret == NULL) {
         return STORAGE_DOWN;
     }
     buffer_init(&chunk);
-    if (!chunk_write(&chunk, write->events, write->n, secret, s->core.config.rotation)) {
+    if (!chunk_write(&chunk, write->events, write->n, &keys, write->ticket)) {
         buffer_release(&chunk);
         return STORAGE_NOMEM;
     }
@@ -207,10 +214,11 @@ static enum storage_err send_write(struct storage *s, struct storage_job *job)
     return err;
 }
 
-static enum storage_err submit_write(struct storage *s, struct storage_job *job)
+static enum storage_err submit_hashed(
+    struct storage *s, struct storage_job *job, const struct period_list *periods)
 {
     const struct write_job *write = &job->u.write;
-    enum storage_err err = make_chunk(s, job);
+    enum storage_err err = make_chunk(s, job, periods);
     if (err != STORAGE_OK) {
         return err;
     }
@@ -229,6 +237,38 @@ static enum storage_err begin_hot_pages(struct storage *s, struct hot_pages_job 
     return hot_pages_list(s->hot, monotonic_ms(), SIZE_MAX, &job->pages, &job->n, &job->absent)
                ? STORAGE_OK
                : STORAGE_NOMEM;
+}
+
+/* The secrets of the job's periods were fetched, or not. */
+static void submit_fetched(void *data, struct storage_job *job, enum storage_err err)
+{
+    struct storage *s = data;
+    struct period_list list = {0};
+    if (err == STORAGE_OK && !period_list_find(&s->core, &job->u.write, &list)) {
+        err = STORAGE_NOMEM;
+    }
+    if (err == STORAGE_OK) { /* a secret that ended since then: the sender tries again */
+        err = list.n_missing > 0 ? STORAGE_DOWN : submit_hashed(s, job, &list);
+    }
+    period_list_release(&list);
+    if (err != STORAGE_OK) {
+        job_done(job, err);
+    }
+}
+
+static enum storage_err submit_write(struct storage *s, struct storage_job *job)
+{
+    struct period_list list;
+    enum storage_err err = STORAGE_NOMEM;
+    period_fetch_next(&s->core, s->readers);
+    if (period_list_find(&s->core, &job->u.write, &list)) {
+        if (list.n_missing > 0) {
+            return period_fetch(s->readers, job, list, job->deadline_ms, submit_fetched, s);
+        }
+        err = submit_hashed(s, job, &list);
+    }
+    period_list_release(&list);
+    return err;
 }
 
 void storage_submit(struct storage *s, struct storage_job *job)
@@ -337,6 +377,14 @@ uint64_t storage_write_fault(struct storage *s, enum storage_err *ret_err)
     bool ready = atomic_load(&s->core.ready);
     *ret_err = ready ? (enum storage_err)(fault & 255) : STORAGE_DOWN;
     return !ready ? STORAGE_NO_WRITER : s->core.is_spread ? 0 : fault;
+}
+
+bool storage_spans_rotation(struct storage *s, struct window window)
+{
+    enum rotation rotation = s->core.config.rotation;
+    int64_t start_s = rotation_start_s(rotation, window.from_s);
+    return start_s != rotation_start_s(rotation, window.to_s - 1) ||
+           period_secrets_is_late(&s->core.period_secrets, start_s);
 }
 
 int64_t storage_log_age_ms(struct storage *s)

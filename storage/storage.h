@@ -86,6 +86,12 @@ uint64_t storage_write_fault(struct storage *storage, enum storage_err *ret_err)
  * counted yet, ms; 0: none waits. */
 int64_t storage_log_age_ms(struct storage *storage);
 
+/* May a visitor without a name, or an address, count twice in @window?  So it is where the window
+ * reaches over a border of rotation periods, or where its period was late: counted again after its
+ * secret was thrown away (core/period_secrets.h).  What is known of late periods is as new as the
+ * last answer about a window. */
+bool storage_spans_rotation(struct storage *storage, struct window window);
+
 /* How many seconds the rollups lag behind: from the instant up to which the buckets of @level are
  * complete in the slowest partition, to the end of the last bucket that is over.  Also 0 before
  * Redis's clock was seen. */

@@ -1,24 +1,44 @@
-/* breakdown.c - GET /breakdown: named events, by how often they happened or by visitors. */
+/* breakdown.c - GET /breakdown: named events, by how often they happened or by visitors.
+ *
+ * The rows are one question to storage.  With the parameter `step` each row has a series: that is
+ * one more question for each of the rows, one after the other, over the window of the first. */
 #include "handlers/routes.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 
+#include "handlers/question/count_reply.h"
 #include "handlers/question/question.h"
 #include "handlers/question/window_reply.h"
 #include "handlers/reply/csv.h"
+#include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "storage/job/event_name.h"
 
 static const struct param_spec specs[] = {{"site", false}, {"by", false}, {"metric", false},
-    {"limit", false}, {"from", false}, {"to", false}, {"tz", false}, {"explain", false},
-    {"round", false}};
+    {"limit", false}, {"from", false}, {"to", false}, {"tz", false}, {"step", false},
+    {"explain", false}, {"round", false}};
+
+static const struct csv_shape rows_alone = {"rows", {"site", "value", "pv", "uv"}};
+static const struct csv_shape rows_of_pv = {"rows/series", {"site", "value", "from", "to", "pv"}};
+static const struct csv_shape rows_of_uv = {"rows/series", {"site", "value", "from", "to", "uv"}};
+
+struct breakdown_state {
+    struct window_params asked;
+    struct storage_job rows; /* done; owned */
+    json_t *answer;          /* owned: what is known of it so far */
+    size_t next;             /* the row whose series is asked for */
+    enum step step;          /* of all series */
+};
 
 static void release(struct http_exchange *exchange)
 {
-    window_params_release(exchange->state);
+    struct breakdown_state *state = exchange->state;
+    window_params_release(&state->asked);
+    storage_job_release(&state->rows);
     storage_job_release(&exchange->job);
-    free(exchange->state);
+    json_decref(state->answer);
+    free(state);
 }
 
 static bool read_by(struct http_exchange *exchange, const struct params *params)
@@ -31,20 +51,23 @@ static bool read_by(struct http_exchange *exchange, const struct params *params)
 enum handler_result breakdown_start(struct http_exchange *exchange)
 {
     static const char mark[] = {EVENT_NAME_MARK};
-    struct window_params *asked = question_begin(exchange, sizeof(*asked), release);
+    struct breakdown_state *state = question_begin(exchange, sizeof(*state), release);
     struct pages_job job = {.prefix = {mark, sizeof(mark)}};
-    if (asked == NULL ||
-        !window_params_read_with(exchange, specs, sizeof(specs) / sizeof(specs[0]), asked) ||
-        !read_by(exchange, &asked->params) ||
-        !question_read_pv_or_uv(exchange, &asked->params, "metric", &job.by_uv) ||
-        !question_read_limit(exchange, &asked->params, &job.limit)) {
+    if (state == NULL ||
+        !window_params_read_with(
+            exchange, specs, sizeof(specs) / sizeof(specs[0]), &state->asked) ||
+        !read_by(exchange, &state->asked.params) ||
+        !question_read_pv_or_uv(exchange, &state->asked.params, "metric", &job.by_uv) ||
+        !question_read_limit(exchange, &state->asked.params, &job.limit)) {
         return HANDLER_REPLY;
     }
-    job.asked = window_params_question(asked);
+    job.asked = window_params_question(&state->asked);
     exchange->job.op = STORAGE_PAGES;
     exchange->job.u.pages = job;
     return HANDLER_WAIT;
 }
+
+/* ---- the rows ---- */
 
 /* A figure is exact but for the visitors' error: no cap has put names together. */
 static json_t *rows_json(const struct pages_job *job)
@@ -61,24 +84,123 @@ static json_t *rows_json(const struct pages_job *job)
     return rows;
 }
 
-void breakdown_finish(struct http_exchange *exchange)
+static json_t *answer_of_rows(
+    const struct http_exchange *exchange, const struct window_params *asked)
 {
     const struct pages_job *job = &exchange->job.u.pages;
-    const struct window_question *asked = &job->asked;
-    if (exchange->job.err != STORAGE_OK) {
-        window_failed(exchange, exchange->state, asked->answered);
-        return;
-    }
-    json_t *root = window_head_json(exchange->state, asked->answered);
+    json_t *root = window_head_json(asked, job->asked.answered);
     json_object_set_new(root, "by", json_string("event"));
     json_object_set_new(root, "metric", json_string(job->by_uv ? "uv" : "pv"));
     json_object_set_new(root, "rows", rows_json(job));
     json_object_set_new(root, "other", json_integer(0));
     json_object_set_new(root, "total", json_integer((json_int_t)job->total_pv));
-    window_tail_json(exchange, asked, root);
+    window_tail_json(exchange, &job->asked, root);
     if (job->clamped) {
         json_object_set_new(root, "clamped", json_true());
     }
-    static const struct csv_shape shape = {"rows", {"site", "value", "pv", "uv"}};
-    csv_reply(exchange, 200, root, &shape);
+    return root;
+}
+
+/* ---- their series ---- */
+
+static void reply_answer(struct http_exchange *exchange, const struct csv_shape *shape)
+{
+    struct breakdown_state *state = exchange->state;
+    json_t *answer = state->answer;
+    state->answer = NULL;
+    csv_reply(exchange, 200, answer, shape);
+}
+
+/* Ask for the series of the next row; the answer is complete where there is none. */
+static void ask_series(struct http_exchange *exchange)
+{
+    struct breakdown_state *state = exchange->state;
+    const struct pages_job *rows = &state->rows.u.pages;
+    if (state->next == rows->n_rows) {
+        if (state->step == STEP_AUTO) { /* there is no row for which storage would choose */
+            state->step = step_fitting(state->asked.zone, rows->asked.answered, STEP_AUTO_MAX);
+        }
+        json_object_set_new(state->answer, "step", json_string(step_name(state->step)));
+        reply_answer(exchange, rows->by_uv ? &rows_of_uv : &rows_of_pv);
+        return;
+    }
+    exchange->job.op = STORAGE_COUNT;
+    exchange->job.u.count = (struct count_job){
+        .asked = {.site = state->asked.site, .window = rows->asked.answered},
+        .metric = rows->by_uv ? METRIC_UV : METRIC_PV,
+        .pages = &rows->rows[state->next].page,
+        .n_pages = 1,
+        .step = state->step,
+        .zone = state->asked.zone,
+    };
+    exchange->again = true;
+}
+
+/* All series together have no more points than one may have.  False: the response says so. */
+static bool check_points(struct http_exchange *exchange, size_t n_rows)
+{
+    const struct count_job *job = &exchange->job.u.count;
+    if (job->n_points <= STEP_POINTS_MAX / n_rows) {
+        return true;
+    }
+    problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "step",
+        "%zu series of %zu points each are more than %d points: ask for a coarser step, or for "
+        "fewer rows (limit)",
+        n_rows, job->n_points, STEP_POINTS_MAX);
+    return false;
+}
+
+static json_t *series_json(const struct count_job *job)
+{
+    json_t *series = json_array();
+    for (size_t i = 0; series != NULL && i < job->n_points; i++) {
+        const struct count_point *point = &job->points[i];
+        uint64_t value = point->values[job->metric];
+        value = value > INT64_MAX / 2 ? INT64_MAX / 2 : value; /* of a forged sketch */
+        json_array_append_new(
+            series, json_pack("{s:o,s:o,s:I}", "from", window_time_json(point->window.from_s), "to",
+                        window_time_json(point->window.to_s),
+                        job->metric == METRIC_UV ? "uv" : "pv", (json_int_t)value));
+    }
+    return series;
+}
+
+static void take_series(struct http_exchange *exchange)
+{
+    struct breakdown_state *state = exchange->state;
+    const struct count_job *job = &exchange->job.u.count;
+    if (exchange->job.err != STORAGE_OK) {
+        count_failed(exchange, &state->asked);
+        return;
+    }
+    if (!check_points(exchange, state->rows.u.pages.n_rows)) {
+        return;
+    }
+    json_t *row = json_array_get(json_object_get(state->answer, "rows"), state->next++);
+    json_object_set_new(row, "series", series_json(job));
+    state->step = job->used;
+    storage_job_release(&exchange->job);
+    ask_series(exchange);
+}
+
+void breakdown_finish(struct http_exchange *exchange)
+{
+    struct breakdown_state *state = exchange->state;
+    if (exchange->job.op == STORAGE_COUNT) {
+        take_series(exchange);
+        return;
+    }
+    if (exchange->job.err != STORAGE_OK) {
+        window_failed(exchange, &state->asked, exchange->job.u.pages.asked.answered);
+        return;
+    }
+    state->answer = answer_of_rows(exchange, &state->asked);
+    if (state->asked.step == STEP_NONE) {
+        reply_answer(exchange, &rows_alone);
+        return;
+    }
+    state->rows = exchange->job; /* its names are asked for */
+    exchange->job.u.pages = (struct pages_job){0};
+    state->step = state->asked.step;
+    ask_series(exchange);
 }

@@ -6,22 +6,22 @@
 #include "handlers/routes.h"
 
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "handlers/http/app.h"
+#include "handlers/question/count_reply.h"
 #include "handlers/question/question.h"
 #include "handlers/question/window_params.h"
 #include "handlers/question/window_reply.h"
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
-#include "handlers/text/timestamp.h"
 
 struct counts_state {
     struct window_params asked;
     enum metric metric;
     bool all_metrics;
+    bool addresses; /* are counted */
 };
 
 static const char *const names[METRICS] = {
@@ -58,6 +58,7 @@ static enum handler_result start(
     }
     state->metric = metric;
     state->all_metrics = all_metrics;
+    state->addresses = exchange->app->addresses;
     struct window_params *asked = &state->asked;
     bool visits = metric == METRIC_VISITS;
     size_t n_specs = sizeof(other_specs) / sizeof(other_specs[0]);
@@ -98,6 +99,10 @@ enum handler_result pv_start(struct http_exchange *exchange)
 
 enum handler_result ips_start(struct http_exchange *exchange)
 {
+    if (!exchange->app->addresses) {
+        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE, "%s", PROBLEM_NO_ADDRESSES);
+        return HANDLER_REPLY;
+    }
     return start(exchange, METRIC_IPS, false);
 }
 
@@ -134,6 +139,13 @@ static uint64_t figure(const struct counts_state *state, const uint64_t values[M
     return value;
 }
 
+/* Is there a figure of @metric?  Named events are part of no visit. */
+static bool is_counted(const struct counts_state *state, int metric)
+{
+    return metric == METRIC_VISITS ? state->asked.n_events == 0
+                                   : metric != METRIC_IPS || state->addresses;
+}
+
 static void add_figures(json_t *object, const struct counts_state *state,
     const uint64_t values[METRICS], bool *ret_clamped)
 {
@@ -141,7 +153,7 @@ static void add_figures(json_t *object, const struct counts_state *state,
         if (!is_asked(state, metric)) {
             continue;
         }
-        if (metric == METRIC_VISITS && state->asked.n_events > 0) {
+        if (!is_counted(state, metric)) {
             json_object_set_new(object, names[metric], json_null());
         } else {
             uint64_t value = figure(state, values, (enum metric)metric, ret_clamped);
@@ -160,8 +172,9 @@ static json_t *errors_json(const struct counts_state *state, const uint64_t valu
     json_t *errors = json_object();
     for (int metric = 0; metric < METRICS; metric++) {
         if (is_estimate(metric)) {
+            uint64_t value = figure(state, values, (enum metric)metric, &clamped);
             json_object_set_new(errors, names[metric],
-                window_error_json(figure(state, values, (enum metric)metric, &clamped)));
+                is_counted(state, metric) ? window_error_json(value) : json_null());
         }
     }
     return errors;
@@ -211,79 +224,21 @@ static json_t *answer(
     if (clamped) {
         json_object_set_new(root, "clamped", json_true());
     }
-    if ((is_asked(state, METRIC_UV) || is_asked(state, METRIC_VISITS)) &&
+    if ((state->all_metrics || state->metric != METRIC_PV) &&
         window_spans_rotation(app, job->asked.answered)) {
         json_object_set_new(root, "spans_rotation", json_true());
     }
     return root;
 }
 
-/* Answer 422 for a series that cannot be had, and say which step works. */
-static void reply_step(struct http_exchange *exchange, const struct window_params *asked)
-{
-    const struct count_job *job = &exchange->job.u.count;
-    struct http_response *response = &exchange->response;
-    enum storage_err err = exchange->job.err;
-    const char *works = step_name(job->used);
-    int most = job->step == STEP_AUTO ? STEP_AUTO_MAX : STEP_POINTS_MAX;
-    if (err == STORAGE_TOO_BROAD && job->used == STEP_NONE) {
-        window_too_broad(exchange, asked, job->whole_works);
-    } else if (err == STORAGE_TOO_BROAD) {
-        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
-            "the series needs too many keys; step=%s works", works);
-    } else if (job->used == STEP_NONE && job->asked.answered.from_s < job->asked.answered.to_s) {
-        char from[32];
-        char to[32];
-        timestamp_print(job->asked.answered.from_s, from);
-        timestamp_print(job->asked.answered.to_s, to);
-        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
-            "the borders of no step in this time zone are still kept for all of this window; for "
-            "from=%s&to=%s they are",
-            from, to);
-    } else if (err == STORAGE_TOO_FINE && job->used == STEP_NONE) {
-        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
-            "no step in this time zone has borders that are still kept for this window: ask for a "
-            "later one, without tz or without step");
-    } else if (err == STORAGE_TOO_FINE) {
-        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
-            "the step is finer than what is kept for this window; step=%s works", works);
-    } else if (job->used == STEP_NONE) {
-        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
-            "the series would have more than %d points, or its keys are not kept or too many, with "
-            "any step: ask for a later or shorter window, or without step",
-            most);
-    } else {
-        problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
-            "the series would have more than %d points; step=%s works", most, works);
-    }
-}
-
-/* Answer 422: say which window could be answered, and with which step. */
-static void reply_not_kept(struct http_exchange *exchange, const struct count_job *job)
-{
-    char how[64] = "";
-    if (job->outer_works) {
-        (void)snprintf(how, sizeof(how), "%s", WINDOW_OUTER);
-    } else if (job->used != job->step) {
-        (void)snprintf(how, sizeof(how), " with%s%s",
-            job->used == STEP_NONE ? "out step" : " step=", step_name(job->used));
-    }
-    window_not_kept(exchange, job->asked.answered, how);
-}
-
 void counts_finish(struct http_exchange *exchange)
 {
     const struct storage_job *job = &exchange->job;
     const struct counts_state *state = exchange->state;
-    bool too_broad = job->err == STORAGE_TOO_BROAD;
-    if (job->err == STORAGE_OK) {
-        csv_reply(exchange, 200, answer(exchange->app, state, &job->u.count),
-            state->all_metrics ? &rows_of_all : &rows[state->metric]);
-    } else if (job->err == STORAGE_TOO_FINE || job->err == STORAGE_TOO_MANY || too_broad) {
-        reply_step(exchange, &state->asked);
-    } else if (job->err == STORAGE_NOT_KEPT) {
-        reply_not_kept(exchange, &job->u.count);
-    } else {
-        window_failed(exchange, &state->asked, job->u.count.asked.answered);
+    if (job->err != STORAGE_OK) {
+        count_failed(exchange, &state->asked);
+        return;
     }
+    csv_reply(exchange, 200, answer(exchange->app, state, &job->u.count),
+        state->all_metrics ? &rows_of_all : &rows[state->metric]);
 }

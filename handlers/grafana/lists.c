@@ -88,7 +88,10 @@ static enum handler_result reply_metrics(struct http_exchange *exchange)
     const struct list_state *state = exchange->state;
     json_t *list = json_array();
     for (int metric = 0; metric < GRAFANA_METRICS; metric++) {
-        add_name(list, state->dress, slice_of(grafana_metric_name((enum grafana_metric)metric)));
+        if (metric != GRAFANA_IPS || exchange->app->addresses) {
+            add_name(
+                list, state->dress, slice_of(grafana_metric_name((enum grafana_metric)metric)));
+        }
     }
     reply_json(&exchange->response, 200, list);
     return HANDLER_REPLY;

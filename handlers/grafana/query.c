@@ -379,6 +379,9 @@ static bool read_metric(const struct target_reader *r, struct slice name)
 {
     for (int metric = 0; metric < GRAFANA_METRICS; metric++) {
         if (slice_equal(name, slice_of(metrics[metric].name))) {
+            if (metric == GRAFANA_IPS && !r->exchange->app->addresses) {
+                return refuse(r, "%s", PROBLEM_NO_ADDRESSES);
+            }
             r->target->metric = (enum grafana_metric)metric;
             return true;
         }

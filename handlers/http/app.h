@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "handlers/text/network.h"
-#include "handlers/text/robots.h"
+#include "handlers/text/robots_cache.h"
 #include "storage/storage.h"
 
 /* What handlers count.  A line without help belongs to the same metric as the line before.
@@ -27,7 +27,7 @@
     X(dropped_ignored, "tallyd_events_dropped_total", "{reason=\"ignored\"}", NULL)                \
     X(dropped_prefetch, "tallyd_events_dropped_total", "{reason=\"prefetch\"}", NULL)              \
     X(dropped_dnt, "tallyd_events_dropped_total", "{reason=\"dnt\"}", NULL)                        \
-    X(dropped_custom, "tallyd_events_dropped_total", "{reason=\"custom\"}", NULL)                  \
+    X(dropped_other, "tallyd_events_dropped_total", "{reason=\"other\"}", NULL)                    \
     X(dropped_engagement, "tallyd_events_dropped_total", "{reason=\"engagement\"}", NULL)          \
     X(rejected_malformed, "tallyd_requests_rejected_total", "{reason=\"malformed\"}",              \
         "Requests with page views that were not answered 202, by reason: nothing of them was "     \
@@ -73,10 +73,10 @@ struct app {
     const struct ops *ops;
     size_t max_events;    /* in one request */
     int64_t max_future_s; /* an event whose ts is further ahead is rejected */
-    enum rotation rotation;
-    bool seen; /* events are remembered for GET /seen */
+    bool addresses;       /* distinct addresses are counted: GET /ips */
+    bool seen;            /* events are remembered for GET /seen */
     struct app_stats *stats;
-    const struct robots *robots;
+    struct robots_cache *robots;
     enum guard_by guard_by;              /* whom the ingestion guard limits; GUARD_OFF: nobody */
     struct limit guard_limit;            /* of the ingestion guard */
     const struct limit_policy *policies; /* n_policies of them */

@@ -54,7 +54,8 @@ static _Atomic int64_t *why_dropped(
     if (networks_hold(app->ignored, app->n_ignored, address)) {
         return &app->stats->dropped_ignored;
     }
-    return robots_known(app->robots, fields[FIELD_USER_AGENT]) ? &app->stats->dropped_robot : NULL;
+    return robots_cache_known(app->robots, fields[FIELD_USER_AGENT]) ? &app->stats->dropped_robot
+                                                                     : NULL;
 }
 
 enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *beacon)

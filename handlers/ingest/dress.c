@@ -3,6 +3,7 @@
 #include "handlers/access/cors.h"
 #include "handlers/ingest/ingest_guard.h"
 #include "handlers/ingest/pixel.h"
+#include "handlers/ingest/segment_dress.h"
 
 void answer_dress(struct http_exchange *exchange, unsigned flags, struct slice origin, bool known)
 {
@@ -11,6 +12,9 @@ void answer_dress(struct http_exchange *exchange, unsigned flags, struct slice o
     }
     if ((flags & ROUTE_GIF) != 0) {
         pixel_dress(&exchange->response);
+    }
+    if ((flags & ROUTE_BASIC) != 0) {
+        segment_dress(&exchange->response);
     }
     cors_dress(exchange->app, origin, flags, &exchange->response);
 }

@@ -1,4 +1,4 @@
-/* dress.h - headers, and an image, that every answer of a route has, whoever made the answer.
+/* dress.h - headers and bodies that every answer of a route has, whoever made the answer.
  *
  * Layer: handlers.  A handler makes an answer, or the service does when it refuses a request before
  * the handler runs.  Both kinds pass through here once, when they are filled.
@@ -16,6 +16,7 @@
  *
  *   ROUTE_GUARDED  what is left of the ingestion limit (ingest/ingest_guard.h), if @known
  *   ROUTE_GIF      the image in place of the body (ingest/pixel.h)
+ *   ROUTE_BASIC    members that Segment's SDKs read of a refusal (ingest/segment_dress.h)
  *   any            what a page of another @origin may read (access/cors.h)
  *
  * @flags is 0 where no route was found.  @origin is the request's Origin, empty without one.

@@ -69,10 +69,11 @@ static bool reserve_actions(struct event_batch *batch)
 
 /* Keep the event.  Its pointer to its actions is set by attach_actions(): the array may still move.
  */
-static enum event_json_result accept_event(struct decoder *d)
+static enum event_json_result accept_event(struct decoder *d, size_t index)
 {
     struct event_batch *batch = d->batch;
     size_t n = d->reader.event->n_actions;
+    d->reader.event->index = (uint32_t)index;
     if (n > 0) {
         if (!reserve_actions(batch)) {
             return EVENT_JSON_NOMEM;
@@ -179,7 +180,7 @@ static enum event_json_result end_event(struct decoder *d, size_t index)
     }
     enum drop_reason reason = event_drop_reason(d->rules, d->reader.event);
     if (reason == DROP_NOT) {
-        return accept_event(d);
+        return accept_event(d, index);
     }
     struct slice site = d->reader.event->site;
     if (d->batch->foreign.n == 0 && d->rules->may_write != NULL &&

@@ -111,7 +111,6 @@ static const char *set_page(struct event *event, const struct value *value)
     return event_check_page(value->text);
 }
 
-/* The name gets its mark.  It stands in place of the quotation mark, which is read already. */
 static const char *set_event(struct event_reader *reader, const struct value *value)
 {
     if (value->kind != SCAN_STRING) {
@@ -119,9 +118,7 @@ static const char *set_event(struct event_reader *reader, const struct value *va
     }
     const char *detail = event_check_name(value->text);
     if (detail == NULL) {
-        char *mark = (char *)(uintptr_t)value->text.p - 1;
-        *mark = EVENT_NAME_MARK;
-        reader->name = (struct slice){mark, value->text.n + 1};
+        reader->name = event_name_mark_before(value->text);
     }
     return detail;
 }

@@ -2,7 +2,7 @@
 
 enum drop_reason event_drop_reason(const struct event_rules *rules, const struct event *event)
 {
-    if (rules->robots != NULL && robots_known(rules->robots, event->agent)) {
+    if (rules->robots != NULL && robots_cache_known(rules->robots, event->agent)) {
         return DROP_ROBOT;
     }
     return networks_hold(rules->ignored, rules->n_ignored, &event->address) ? DROP_IGNORED

@@ -24,7 +24,7 @@ struct event_rules {
     int64_t oldest_s;              /* a ts before this is rejected; INT64_MIN: nothing is too old */
     size_t max_events;             /* in one request, whatever becomes of them */
     bool needs_time;               /* an event without ts is rejected, and all others with it */
-    const struct robots *robots;   /* which are dropped; NULL: they count */
+    struct robots_cache *robots;   /* which are dropped; NULL: they count */
     const struct network *ignored; /* n_ignored; events from there are dropped */
     size_t n_ignored;
     const struct declared_sites *sites; /* an event of another is rejected; NULL: none is */

@@ -24,6 +24,7 @@ struct events_state {
     bool keyed; /* the request has an Idempotency-Key, or dedupe=body makes one */
     bool decoded;
     struct request_key key;
+    struct key_digest ticket; /* where first=1 is asked for */
 };
 
 static void release(struct http_exchange *exchange)
@@ -32,6 +33,9 @@ static void release(struct http_exchange *exchange)
     event_batch_release(&state->batch);
     ingest_guard_release(&state->guard);
     request_key_release(&state->key);
+    if (exchange->job.op == STORAGE_FIRST) {
+        storage_job_release(&exchange->job);
+    }
     free(state);
 }
 
@@ -63,6 +67,64 @@ static bool may_write(struct http_exchange *exchange, const struct event_batch *
         }
     }
     return true;
+}
+
+static void reply_failed(struct http_exchange *exchange, enum storage_err err)
+{
+    struct app_stats *stats = exchange->app->stats;
+    count(err == STORAGE_UNKNOWN ? &stats->rejected_unknown : &stats->rejected_unavailable, 1);
+    problem_from_storage(&exchange->response, err, exchange->job.detail);
+}
+
+/* ---- which actions were first ---- */
+
+/* The request counts, but it is not known which of its actions were first: the same key tells. */
+static void reply_first_failed(struct http_exchange *exchange)
+{
+    exchange->job.detail[0] = '\0';
+    reply_failed(exchange, STORAGE_UNKNOWN);
+}
+
+/* The response is a 202. */
+static void reply_first(struct http_exchange *exchange, const struct first_event *found, size_t n)
+{
+    if (!events_reply_add_first(&exchange->response, found, n)) {
+        reply_first_failed(exchange);
+    }
+}
+
+/* Have it read what was first; the response says the rest.  @batch: NULL for a repeat, whose events
+ * may be decoded otherwise now. */
+static void read_first(
+    struct http_exchange *exchange, struct events_state *state, const struct event_batch *batch)
+{
+    exchange->job.op = STORAGE_FIRST;
+    exchange->job.deadline_ms = exchange->request.deadline_ms;
+    exchange->job.u.first = (struct first_job){.ticket = state->ticket};
+    if (batch != NULL) {
+        exchange->job.u.first.events = batch->events;
+        exchange->job.u.first.n = batch->n;
+    }
+    exchange->again = true;
+}
+
+static bool any_asks(const struct event_batch *batch)
+{
+    bool any = false;
+    for (size_t i = 0; i < batch->n && !any; i++) {
+        any = first_event_asks(&batch->events[i]);
+    }
+    return any;
+}
+
+static void finish_first(struct http_exchange *exchange)
+{
+    const struct first_job *first = &exchange->job.u.first;
+    if (exchange->job.err != STORAGE_OK) {
+        reply_first_failed(exchange);
+    } else {
+        reply_first(exchange, first->found, first->n_found);
+    }
 }
 
 /* ---- the life of a request ---- */
@@ -152,14 +214,19 @@ static enum handler_result prepare(struct http_exchange *exchange)
     exchange->job.op = STORAGE_WRITE;
     exchange->job.deadline_ms = exchange->request.deadline_ms;
     state->key.answer = (struct slice){exchange->response.body, exchange->response.body_n};
-    exchange->job.u.write = (struct write_job){
-        .events = batch->events, .n = batch->n, .keyed = state->keyed ? &state->key : NULL};
+    exchange->job.u.write = (struct write_job){.events = batch->events,
+        .n = batch->n,
+        .keyed = state->keyed ? &state->key : NULL,
+        .ticket = state->query.first ? &state->ticket : NULL};
     if (!ingest_guard_admit(exchange, &state->guard, batch->events, batch->n)) {
         return HANDLER_REPLY;
     }
     if (batch->n == 0 && !state->keyed) {
         count_counted(exchange, batch);
         ingest_guard_headers(exchange, &state->guard);
+        if (state->query.first) {
+            reply_first(exchange, NULL, 0);
+        }
         return HANDLER_REPLY;
     }
     return HANDLER_WAIT;
@@ -230,6 +297,9 @@ enum handler_result events_start(struct http_exchange *exchange)
     }
     *state = fresh;
     event_batch_init(&state->batch);
+    if (state->query.first) {
+        state->ticket = first_ticket(state->keyed ? &state->key : NULL);
+    }
     exchange->state = state;
     exchange->release = release;
     if (!state->keyed) {
@@ -271,21 +341,16 @@ static void reply_repeat(struct http_exchange *exchange, struct events_state *st
     if (!state->decoded) {
         tell_repeat(exchange, state);
     }
-}
-
-static void reply_failed(struct http_exchange *exchange)
-{
-    struct app_stats *stats = exchange->app->stats;
-    enum storage_err err = exchange->job.err;
-    count(err == STORAGE_UNKNOWN ? &stats->rejected_unknown : &stats->rejected_unavailable, 1);
-    problem_from_storage(&exchange->response, err, exchange->job.detail);
+    if (state->query.first && exchange->response.status == 202) {
+        read_first(exchange, state, NULL);
+    }
 }
 
 /* It is known whether the key was used. */
 static void looked(struct http_exchange *exchange, struct events_state *state)
 {
     if (exchange->job.err != STORAGE_OK) {
-        reply_failed(exchange);
+        reply_failed(exchange, exchange->job.err);
     } else if (state->key.outcome != KEY_FREE) {
         reply_repeat(exchange, state);
     } else if (exchange->response.status != 0) { /* the request is refused already */
@@ -298,17 +363,13 @@ static void looked(struct http_exchange *exchange, struct events_state *state)
     }
 }
 
-void events_finish(struct http_exchange *exchange)
+/* The events are in the log, or not. */
+static void written(struct http_exchange *exchange, struct events_state *state)
 {
-    struct events_state *state = exchange->state;
-    if (exchange->job.op == STORAGE_LOOK_KEY) {
-        looked(exchange, state);
-        return;
-    }
     if (exchange->job.err == STORAGE_LIMITED) {
         ingest_guard_refused(exchange);
     } else if (exchange->job.err != STORAGE_OK) {
-        reply_failed(exchange);
+        reply_failed(exchange, exchange->job.err);
     } else if (state->keyed && state->key.outcome != KEY_MINE) {
         reply_repeat(exchange, state);
     } else {
@@ -317,5 +378,22 @@ void events_finish(struct http_exchange *exchange)
             count_rejected(exchange, state);
         }
         ingest_guard_headers(exchange, &state->guard);
+        if (state->query.first && any_asks(&state->batch)) {
+            read_first(exchange, state, &state->batch);
+        } else if (state->query.first) {
+            reply_first(exchange, NULL, 0);
+        }
+    }
+}
+
+void events_finish(struct http_exchange *exchange)
+{
+    struct events_state *state = exchange->state;
+    if (exchange->job.op == STORAGE_LOOK_KEY) {
+        looked(exchange, state);
+    } else if (exchange->job.op == STORAGE_FIRST) {
+        finish_first(exchange);
+    } else {
+        written(exchange, state);
     }
 }

@@ -5,7 +5,8 @@
 #include "handlers/reply/query.h"
 #include "handlers/text/media_type.h"
 
-static const struct param_spec specs[] = {{"strict", false}, {"bots", false}, {"dedupe", false}};
+static const struct param_spec specs[] = {
+    {"strict", false}, {"bots", false}, {"dedupe", false}, {"first", false}};
 
 static bool read_form(struct http_exchange *exchange, enum event_body *ret)
 {
@@ -48,6 +49,9 @@ static bool read_params(
     if (!params_flag(params, "strict", &query->strict)) {
         return query_refuse(exchange, "strict", PARAMS_FLAG_DETAIL);
     }
+    if (!params_flag(params, "first", &query->first)) {
+        return query_refuse(exchange, "first", PARAMS_FLAG_DETAIL);
+    }
     if (!read_bots(params, &query->bots)) {
         return query_refuse(exchange, "bots", "must be drop or count");
     }
@@ -76,7 +80,7 @@ bool events_query_read(struct http_exchange *exchange, struct events_query *ret)
 uint64_t events_query_how(const struct events_query *query)
 {
     return (query->form == EVENT_BODY_NDJSON ? 1u : 0u) | (query->strict ? 2u : 0u) |
-           (unsigned)query->bots << 2;
+           (unsigned)query->bots << 2 | (query->first ? 16u : 0u);
 }
 
 struct event_rules events_query_rules(

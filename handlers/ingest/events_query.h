@@ -5,6 +5,7 @@
  *     strict=1           one bad event rejects the whole request
  *     bots=drop|count    what becomes of the page views of known robots; else as --bots says
  *     dedupe=body        the body is the request's Idempotency-Key
+ *     first=1            the answer says which actions were the first of their user's day
  */
 #ifndef HANDLERS_INGEST_EVENTS_QUERY_H
 #define HANDLERS_INGEST_EVENTS_QUERY_H
@@ -19,6 +20,7 @@ struct events_query {
     enum event_body form;
     bool strict;
     bool key_of_body;
+    bool first;
     enum events_bots bots;
 };
 

@@ -1,5 +1,7 @@
 #include "handlers/ingest/events_reply.h"
 
+#include <stdlib.h>
+
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
 #include "storage/base/buffer.h"
@@ -45,6 +47,43 @@ void events_reply_accepted(struct http_response *response, const struct event_ba
         json_object_set_new(answer, "dropped_total", json_integer((json_int_t)batch->dropped));
     }
     reply_json(response, 202, answer);
+}
+
+/* An action needs no escape. */
+static void put_first(struct buffer *out, const struct first_event *event)
+{
+    buffer_text(out, "{\"index\":");
+    buffer_decimal(out, event->index);
+    for (unsigned i = 0; i < event->n_actions; i++) {
+        buffer_text(out, i == 0 ? ",\"actions\":[\"" : "\",\"");
+        buffer_append(out, event->actions[i].p, event->actions[i].n);
+    }
+    buffer_text(out, "\"]}");
+}
+
+bool events_reply_add_first(
+    struct http_response *response, const struct first_event *found, size_t n)
+{
+    struct buffer body;
+    if (response->body_n == 0) {
+        return false; /* memory was short before */
+    }
+    buffer_init(&body);
+    buffer_append(&body, response->body, response->body_n - 1); /* all but the last brace */
+    buffer_text(&body, ",\"first\":[");
+    for (size_t i = 0; i < n; i++) {
+        buffer_text(&body, i == 0 ? "" : ",");
+        put_first(&body, &found[i]);
+    }
+    buffer_text(&body, "]}");
+    if (body.failed) {
+        buffer_release(&body);
+        return false;
+    }
+    free(response->body);
+    response->body = body.p;
+    response->body_n = body.n;
+    return true;
 }
 
 void events_reply_rejected(

@@ -8,9 +8,15 @@
 
 #include "handlers/http/http.h"
 #include "handlers/ingest/event_json.h"
+#include "storage/base/compiler.h"
 
 /* 202 {"accepted","rejected","errors"}, and "dropped","dropped_total" where events were dropped. */
 void events_reply_accepted(struct http_response *response, const struct event_batch *batch);
+
+/* Put "first" behind the members of a 202 of one of the requests that ask for it, whether it was
+ * accepted now or before.  False: out of memory, and the response is as it was. */
+bool events_reply_add_first(
+    struct http_response *response, const struct first_event *found, size_t n) MUST_CHECK;
 
 /* 422: no event is acceptable, or one is not and takes the others with it. */
 void events_reply_rejected(

@@ -2,12 +2,14 @@
  *
  * segment_json.h decodes the messages.  The answers:
  *
- *     200 {"success":true}                     all is counted that is a page view
+ *     200 {"success":true}                     all page views and named events are counted
  *     200 {"success":true,"rejected":n,        n messages break a rule, and the others are counted;
  *          "message":text}                     the text is about the first of the n
- *     400 {"success":false,"message":text}     nothing is counted: no message is acceptable, or the
+ *     400 {"success":false,"code":"bad_request","message":text}
+ *                                              nothing is counted: no message is acceptable, or the
  *                                              body is no batch.  SDKs do not send it again
- *     others                                   a problem document, as for all endpoints
+ *     others                                   a problem document, as for all endpoints, with the
+ *                                              same three members (segment_dress.h)
  *
  * SDKs send a batch again with another `sentAt`, but with the same messageIds.  So the messageIds
  * (and the site) are the batch's Idempotency-Key, if all its messages have one. */
@@ -68,7 +70,7 @@ __attribute__((format(printf, 2, 3))) static bool refuse(
     va_start(args, format);
     (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    reply_json(&exchange->response, 400, json_pack("{s:b,s:s}", "success", 0, "message", text));
+    reply_json(&exchange->response, 400, json_pack("{s:s}", "message", text));
     return false;
 }
 
@@ -250,7 +252,7 @@ static void count_counted(const struct http_exchange *exchange, const struct seg
     struct app_stats *stats = exchange->app->stats;
     count(&stats->events_accepted, body->n);
     count(&stats->rejected_invalid, body->rejected);
-    count(&stats->dropped_custom, body->uncounted);
+    count(&stats->dropped_other, body->uncounted);
     count(&stats->dropped_robot, body->dropped_robots);
     count(&stats->dropped_ignored, body->dropped_ignored);
 }

@@ -7,12 +7,13 @@
 #include "handlers/text/timestamp.h"
 #include "handlers/text/url.h"
 #include "storage/base/index.h"
+#include "storage/job/event_name.h"
 
 #define DEPTH_MAX 64 /* of a body: SDKs send what programs put into `properties` and `traits` */
 
 /* One message, as far as it is looked at. */
 struct message {
-    struct slice type, user, event, id, timestamp, url, path, address, agent, write_key;
+    struct slice type, user, visitor, event, id, timestamp, url, path, address, agent, write_key;
     const char *fault_at, *fault; /* the first fault, static; NULL: none so far */
 };
 
@@ -129,6 +130,7 @@ static bool take_member(struct decoder *d, struct slice name)
     } texts[] = {
         {SLICE("type"), "type", &message->type},
         {SLICE("event"), "event", &message->event},
+        {SLICE("anonymousId"), "anonymousId", &message->visitor},
         {SLICE("messageId"), "messageId", &message->id},
         {SLICE("timestamp"), "timestamp", &message->timestamp},
         {SLICE("writeKey"), "writeKey", &message->write_key},
@@ -173,12 +175,26 @@ static void read_page(struct message *message, struct event *event)
     }
 }
 
+/* The name of a named event. */
+static void read_name(struct message *message, struct event *event)
+{
+    if (message->event.n == 0) {
+        refuse(message, "event", "is required of track");
+    } else if (check(message, "event", event_check_name(message->event))) {
+        event->page = event_name_mark_before(message->event);
+    }
+}
+
 static void read_who_and_when(const struct decoder *d, struct message *message, struct event *event)
 {
     event->user = message->user;
+    event->visitor = message->visitor;
     event->agent = message->agent;
     if (message->user.n > 0) {
         (void)check(message, "userId", event_check_user(message->user));
+    }
+    if (message->visitor.n > 0) {
+        (void)check(message, "anonymousId", event_check_visitor(message->visitor));
     }
     if (message->address.n > 0) {
         (void)check(message, "context.ip", event_parse_address(message->address, &event->address));
@@ -211,7 +227,7 @@ static void reject(struct segment_body *body, const struct message *message)
     }
 }
 
-/* Keep or drop the valid page view.  False: out of memory. */
+/* Keep or drop the valid event.  False: out of memory. */
 static bool keep(struct decoder *d, const struct event *event)
 {
     struct segment_body *body = d->body;
@@ -238,6 +254,7 @@ static bool judge(struct decoder *d, enum segment_call type)
     struct message *message = &d->message;
     struct segment_body *body = d->body;
     struct event event = {.at_s = d->rules->now_s};
+    bool counts = type == SEGMENT_PAGE || type == SEGMENT_TRACK;
     body->n_messages++;
     note_id(body, message->id);
     if (d->scan.fault != NULL) {
@@ -247,20 +264,19 @@ static bool judge(struct decoder *d, enum segment_call type)
     if (type == SEGMENT_UNKNOWN || type == SEGMENT_BATCH) {
         refuse(message, "type", "must be page, track, identify, alias, group or screen");
     }
-    if (type == SEGMENT_TRACK && message->event.n == 0) {
-        refuse(message, "event", "is required of track");
-    }
-    if (type == SEGMENT_PAGE || type == SEGMENT_TRACK) {
+    if (counts) {
         read_who_and_when(d, message, &event);
     }
     if (type == SEGMENT_PAGE) {
         read_page(message, &event);
+    } else if (type == SEGMENT_TRACK) {
+        read_name(message, &event);
     }
     if (message->fault != NULL) {
         reject(body, message);
         return true;
     }
-    if (type != SEGMENT_PAGE) {
+    if (!counts) {
         body->uncounted++;
         return true;
     }

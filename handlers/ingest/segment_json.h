@@ -9,13 +9,15 @@
  *     type                       in a batch: page, track, identify, alias, group, screen
  *     properties.url             absolute: its path is the page
  *     properties.path            the page, where there is no such url
- *     event                      required of track
+ *     event                      of track, and required there: the name of a named event
  *     userId                     the user: a string or an integer
+ *     anonymousId                the visitor: an anonymous id
  *     context.ip, .userAgent     whose address and agent
  *     timestamp                  when; else the time of arrival
  *     messageId                  what a repeat is known by
  *
- * A page is a page view.  All other types are valid, and nothing of them is counted.  A member that
+ * A page is a page view, and a track is a named event (storage/job/event_name.h).  All other types
+ * are valid, and nothing of them is counted.  A member that
  * is null or "" is as one that is not there.  Of a member that is given twice the last one holds.
  *
  * Beside the messages a body may have `writeKey`: the SDKs for Node (from 2.0 on) and Python send
@@ -55,8 +57,8 @@ struct segment_body {
     struct event *events; /* n to be counted, in order; owned, their slices point into the body */
     size_t n, capacity;
     size_t n_messages;
-    size_t uncounted;      /* valid messages that are no page views */
-    size_t dropped_robots; /* page views that are not to be counted: see event_rules.h */
+    size_t uncounted;      /* valid messages that are neither pages nor tracks */
+    size_t dropped_robots; /* events that are not to be counted: see event_rules.h */
     size_t dropped_ignored;
     size_t rejected;        /* messages that break a rule */
     size_t fault_index;     /* of the first of these, */

@@ -7,6 +7,7 @@
 #include "handlers/http/app.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
+#include "handlers/reply/reply.h"
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
 #include "storage/time/day.h"
@@ -194,6 +195,36 @@ void date_params_put_new_within(json_t *answer, size_t days)
     if (days > 0) {
         json_object_set_new(answer, "new_within", json_sprintf("%zud", days));
     }
+}
+
+struct activity_question date_params_question(
+    const struct date_params *p, const struct activity_set *sets, size_t n_sets)
+{
+    return (struct activity_question){
+        .site = p->site,
+        .actions = p->actions,
+        .n_actions = p->n_actions,
+        .sets = sets,
+        .n_sets = n_sets,
+    };
+}
+
+json_t *date_params_answer(struct http_exchange *exchange, const struct date_params *p,
+    const struct activity_days *window, int64_t oldest_day)
+{
+    if (exchange->job.err != STORAGE_OK) {
+        date_params_failed(exchange, "from", window->first, oldest_day);
+        return NULL;
+    }
+    json_t *root = json_object();
+    if (root == NULL) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return NULL;
+    }
+    json_object_set_new(root, "site", text_json(p->site));
+    json_object_set_new(root, "from", date_json(window->first));
+    json_object_set_new(root, "to", date_json(window->first + (int64_t)window->n));
+    return root;
 }
 
 bool date_params_bounded(struct http_exchange *exchange, const char *parameter, size_t n)

@@ -62,6 +62,15 @@ bool date_params_new_within(
 /* The same in an answer, where new users were asked for. */
 void date_params_put_new_within(json_t *answer, size_t days);
 
+/* The question about @n_sets of users, with the site and the actions that were asked for. */
+struct activity_question date_params_question(
+    const struct date_params *p, const struct activity_set *sets, size_t n_sets);
+
+/* The job about @window is done: begin the answer, an object with site, from and to.  NULL: the
+ * job failed, or memory is out; the response says so.  @oldest_day: see date_params_failed(). */
+json_t *date_params_answer(struct http_exchange *exchange, const struct date_params *p,
+    const struct activity_days *window, int64_t oldest_day) MUST_CHECK;
+
 /* Are @n bitmaps, days times actions, few enough for one question?  If not, the response says that
  * @parameter asks for too many. */
 bool date_params_bounded(

@@ -100,8 +100,7 @@ json_t *window_head_json(const struct window_params *asked, struct window answer
 
 bool window_spans_rotation(const struct app *app, struct window window)
 {
-    return rotation_start_s(app->rotation, window.from_s) !=
-           rotation_start_s(app->rotation, window.to_s - 1);
+    return storage_spans_rotation(app->storage, window);
 }
 
 /* The parameters of the window are from@number and to@number. */

@@ -23,6 +23,16 @@ unsigned problem_status(enum problem problem)
     return problems[problem].status;
 }
 
+const char *problem_phrase(unsigned status)
+{
+    for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++) {
+        if (problems[i].status == status) {
+            return problems[i].title;
+        }
+    }
+    return NULL;
+}
+
 /* @text as a JSON string.  Clients' bytes may be in the text; bytes that are not UTF-8 must not
  * cost the answer. */
 static json_t *text_value(const char *text)

@@ -23,6 +23,9 @@
 
 #define PROBLEM_DETAIL_MAX 400
 
+/* The detail where distinct addresses are asked for, and app->addresses is false. */
+#define PROBLEM_NO_ADDRESSES "tallyd was started with --ips off: it counts no addresses"
+
 /* With the type about:blank the title is the status's own phrase (RFC 9457 section 4.2.1).
  * retry_after_s: the value of Retry-After; -1: none.
  *    name                      status  title                          retry_after_s */
@@ -51,6 +54,9 @@ enum problem {
 
 /* The status of the answer. */
 unsigned problem_status(enum problem problem) MUST_CHECK;
+
+/* The phrase of a problem's status, as "Not Found"; NULL: no problem has that status. */
+const char *problem_phrase(unsigned status) MUST_CHECK;
 
 /* Answer with @problem; the detail says what is wrong with this request. */
 void problem_reply(struct http_response *response, enum problem problem, const char *detail_format,

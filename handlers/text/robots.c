@@ -3,8 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define AGENT_LOOKED_AT 1024 /* bytes; the rest of a longer one is not looked at */
-#define HASHED          3    /* bytes; no name is shorter */
+#define HASHED 3 /* bytes; no name is shorter */
 
 /* Texts in lower case that are looked for anywhere in the user agent.  robots.h says where they
  * come from. */
@@ -112,31 +111,21 @@ static const char *const names[ROBOTS_NAMES] = {
 };
 
 _Static_assert(ROBOTS_NAMES < UINT8_MAX, "a number of a name is a byte");
-_Static_assert((ROBOTS_BUCKETS & (ROBOTS_BUCKETS - 1)) == 0, "a bucket is some bits of a hash");
-
-/* The bucket of three bytes: the lower 24 bits of @word.  Each byte has its bit 0x20 set, so that
- * case does not count.  (Knuth's multiplicative hash.) */
-static unsigned bucket(uint32_t word)
-{
-    return (word << 8) * UINT32_C(2654435761) / (UINT32_MAX / ROBOTS_BUCKETS + 1);
-}
-
-/* @word with the byte @c behind it. */
-static uint32_t shifted(uint32_t word, char c)
-{
-    return word << 8 | (unsigned char)c | 0x20;
-}
+_Static_assert((ROBOTS_BUCKETS & (ROBOTS_BUCKETS - 1)) == 0 && ROBOTS_HASHES % ROBOTS_BUCKETS == 0,
+    "a bucket is some bits of a hash");
 
 void robots_init(struct robots *robots)
 {
     memset(robots, 0, sizeof(*robots));
     for (unsigned i = 0; i < ROBOTS_NAMES; i++) {
-        uint32_t word = 0;
-        for (size_t k = 0; k < HASHED; k++) {
-            word = shifted(word, names[i][k]);
+        uint32_t three = 0;
+        for (const char *c = names[i]; *c != '\0'; c++) {
+            three = robots_shifted(three, *c);
         }
-        uint8_t *first = &robots->first[bucket(word)];
-        robots->next[i + 1] = *first;
+        unsigned hash = robots_hash(three);
+        uint8_t *first = &robots->first[hash / (ROBOTS_HASHES / ROBOTS_BUCKETS)];
+        robots->ends[hash / 64] |= UINT64_C(1) << (hash % 64);
+        robots->names[i + 1] = (struct robots_name){three, (uint8_t)strlen(names[i]), *first};
         *first = (uint8_t)(i + 1);
     }
 }
@@ -151,34 +140,49 @@ static bool is_letter(char c)
     return lower(c) >= 'a' && lower(c) <= 'z';
 }
 
-/* Does @name stand at byte @at of @text?  "bot" must be the end of a word, as in Googlebot/2.1, and
- * not that of Cubot, who makes telephones. */
-static bool is_found(struct slice text, size_t at, const char *name)
+/* Does name @i, from 1, end before byte @end of @text?  "bot" must be the end of a word, as in
+ * Googlebot/2.1, and not that of Cubot, who makes telephones. */
+static bool ends_there(const struct robots *robots, unsigned i, struct slice text, size_t end)
 {
-    size_t i = at;
-    for (const char *c = name; *c != '\0'; c++, i++) {
-        if (i == text.n || lower(text.p[i]) != *c) {
+    const char *name = names[i - 1];
+    size_t n = robots->names[i].n;
+    if (end < n) {
+        return false;
+    }
+    const char *begin = text.p + end - n;
+    for (size_t k = 0; k < n; k++) {
+        if (lower(begin[k]) != name[k]) {
             return false;
         }
     }
     if (name != names[0]) {
         return true;
     }
-    bool cubot = at >= 2 && lower(text.p[at - 2]) == 'c' && lower(text.p[at - 1]) == 'u';
-    return !cubot && (i == text.n || !is_letter(text.p[i]));
+    bool cubot = end - n >= 2 && lower(begin[-2]) == 'c' && lower(begin[-1]) == 'u';
+    return !cubot && (end == text.n || !is_letter(text.p[end]));
+}
+
+/* Does any name end before byte @end of @text?  @three are the last bytes before that. */
+static bool any_ends_there(
+    const struct robots *robots, uint32_t three, struct slice text, size_t end)
+{
+    unsigned hash = robots_hash(three);
+    unsigned i = robots->first[hash / (ROBOTS_HASHES / ROBOTS_BUCKETS)];
+    while (i > 0 && (robots->names[i].last != three || !ends_there(robots, i, text, end))) {
+        i = robots->names[i].next;
+    }
+    return i > 0;
 }
 
 bool robots_known(const struct robots *robots, struct slice user_agent)
 {
-    size_t n = user_agent.n < AGENT_LOOKED_AT ? user_agent.n : AGENT_LOOKED_AT;
+    size_t n = user_agent.n < ROBOTS_LOOKED_AT ? user_agent.n : ROBOTS_LOOKED_AT;
     struct slice text = {user_agent.p, n};
-    uint32_t word = 0;
+    uint32_t three = 0;
     for (size_t i = 0; i < n; i++) {
-        word = shifted(word, text.p[i]);
-        for (unsigned k = robots->first[bucket(word)]; k > 0; k = robots->next[k]) {
-            if (i + 1 >= HASHED && is_found(text, i + 1 - HASHED, names[k - 1])) {
-                return true;
-            }
+        three = robots_shifted(three, text.p[i]);
+        if (robots_may_end(robots, three) && any_ends_there(robots, three, text, i + 1)) {
+            return true;
         }
     }
     return false;

@@ -69,15 +69,11 @@ static enum handler_result ask(struct http_exchange *exchange, struct activity_s
     }
     exchange->job.op = STORAGE_ACTIVITY;
     exchange->job.u.activity = (struct activity_job){
-        .asked = {.site = state->asked.site,
-            .actions = state->asked.actions,
-            .n_actions = state->asked.n_actions,
-            .sets = state->sets,
-            .n_sets = state->n_sets,
-            .new_days = state->new_days},
+        .asked = date_params_question(&state->asked, state->sets, state->n_sets),
         .counts = state->counts,
         .n_counts = state->n_sets,
     };
+    exchange->job.u.activity.asked.new_days = state->new_days;
     return HANDLER_WAIT;
 }
 
@@ -198,17 +194,13 @@ static json_t *actions_json(const struct date_params *asked)
 void active_finish(struct http_exchange *exchange)
 {
     const struct activity_state *state = exchange->state;
-    if (exchange->job.err != STORAGE_OK) {
-        date_params_failed(
-            exchange, "from", state->window.first, exchange->job.u.activity.oldest_day);
+    json_t *root = date_params_answer(
+        exchange, &state->asked, &state->window, exchange->job.u.activity.oldest_day);
+    if (root == NULL) {
         return;
     }
-    json_t *root = json_object();
-    json_object_set_new(root, "site", text_json(state->asked.site));
     json_object_set_new(root, "actions", actions_json(&state->asked));
     json_object_set_new(root, "match", json_string(state->all ? "all" : "any"));
-    json_object_set_new(root, "from", date_json(state->window.first));
-    json_object_set_new(root, "to", date_json(state->window.first + (int64_t)state->window.n));
     json_object_set_new(root, "users", json_integer((json_int_t)state->counts[0].users));
     reply_json(&exchange->response, 200, root);
 }

@@ -47,11 +47,7 @@ enum handler_result frequency_start(struct http_exchange *exchange)
     }
     exchange->job.op = STORAGE_FREQUENCY;
     exchange->job.u.frequency = (struct frequency_job){
-        .asked = {.site = state->asked.site,
-            .actions = state->asked.actions,
-            .n_actions = 1,
-            .sets = &state->set,
-            .n_sets = 1},
+        .asked = date_params_question(&state->asked, &state->set, 1),
         .users = state->users,
     };
     return HANDLER_WAIT;
@@ -61,8 +57,9 @@ void frequency_finish(struct http_exchange *exchange)
 {
     const struct frequency_state *state = exchange->state;
     const struct activity_days *window = &state->set.days;
-    if (exchange->job.err != STORAGE_OK) {
-        date_params_failed(exchange, "from", window->first, exchange->job.u.frequency.oldest_day);
+    json_t *root =
+        date_params_answer(exchange, &state->asked, window, exchange->job.u.frequency.oldest_day);
+    if (root == NULL) {
         return;
     }
     json_t *days = json_array();
@@ -70,11 +67,7 @@ void frequency_finish(struct http_exchange *exchange)
         json_array_append_new(
             days, json_pack("{s:I,s:I}", "n", (json_int_t)n, "users", (json_int_t)state->users[n]));
     }
-    json_t *root = json_object();
-    json_object_set_new(root, "site", text_json(state->asked.site));
     json_object_set_new(root, "action", text_json(state->asked.actions[0]));
-    json_object_set_new(root, "from", date_json(window->first));
-    json_object_set_new(root, "to", date_json(window->first + (int64_t)window->n));
     json_object_set_new(root, "days", days);
     csv_reply(exchange, 200, root, &rows);
 }

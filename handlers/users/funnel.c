@@ -71,11 +71,7 @@ enum handler_result funnel_start(struct http_exchange *exchange)
     }
     exchange->job.op = STORAGE_ACTIVITY;
     exchange->job.u.activity = (struct activity_job){
-        .asked = {.site = state->asked.site,
-            .actions = state->asked.actions,
-            .n_actions = state->asked.n_actions,
-            .sets = state->steps,
-            .n_sets = state->n},
+        .asked = date_params_question(&state->asked, state->steps, state->n),
         .counts = state->counts,
         .n_counts = state->n,
     };
@@ -108,15 +104,11 @@ static json_t *steps_json(const struct funnel_state *state)
 void funnel_finish(struct http_exchange *exchange)
 {
     const struct funnel_state *state = exchange->state;
-    if (exchange->job.err != STORAGE_OK) {
-        date_params_failed(
-            exchange, "from", state->window.first, exchange->job.u.activity.oldest_day);
+    json_t *root = date_params_answer(
+        exchange, &state->asked, &state->window, exchange->job.u.activity.oldest_day);
+    if (root == NULL) {
         return;
     }
-    json_t *root = json_object();
-    json_object_set_new(root, "site", text_json(state->asked.site));
-    json_object_set_new(root, "from", date_json(state->window.first));
-    json_object_set_new(root, "to", date_json(state->window.first + (int64_t)state->window.n));
     json_object_set_new(root, "steps", steps_json(state));
     json_object_set_new(root, "ordered", json_false());
     csv_reply(exchange, 200, root, &rows);

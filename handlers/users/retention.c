@@ -195,15 +195,11 @@ enum handler_result retention_start(struct http_exchange *exchange)
     }
     exchange->job.op = STORAGE_ACTIVITY;
     exchange->job.u.activity = (struct activity_job){
-        .asked = {.site = state->asked.site,
-            .actions = state->asked.actions,
-            .n_actions = state->asked.n_actions,
-            .sets = state->sets,
-            .n_sets = state->n_sets,
-            .new_days = state->new_days},
+        .asked = date_params_question(&state->asked, state->sets, state->n_sets),
         .counts = state->counts,
         .n_counts = state->n_counts,
     };
+    exchange->job.u.activity.asked.new_days = state->new_days;
     return HANDLER_WAIT;
 }
 

@@ -224,11 +224,7 @@ enum handler_result active_users_start(struct http_exchange *exchange)
     state->set.n_actions = state->asked.n_actions;
     exchange->job.op = STORAGE_ACTIVE_USERS;
     exchange->job.u.active_users = (struct active_users_job){
-        .asked = {.site = state->asked.site,
-            .actions = state->asked.actions,
-            .n_actions = state->asked.n_actions,
-            .sets = &state->set,
-            .n_sets = 1},
+        .asked = date_params_question(&state->asked, &state->set, 1),
         .limit = limit,
     };
     return read_cursor(exchange, state) ? HANDLER_WAIT : HANDLER_REPLY;
@@ -238,10 +234,9 @@ void active_users_finish(struct http_exchange *exchange)
 {
     const struct users_state *state = exchange->state;
     const struct active_users_job *job = &exchange->job.u.active_users;
-    const struct activity_days *days = &state->set.days;
     char cursor[48];
-    if (exchange->job.err != STORAGE_OK) {
-        date_params_failed(exchange, "from", days->first, job->oldest_day);
+    json_t *root = date_params_answer(exchange, &state->asked, &state->set.days, job->oldest_day);
+    if (root == NULL) {
         return;
     }
     json_t *users = json_array();
@@ -249,14 +244,10 @@ void active_users_finish(struct http_exchange *exchange)
         json_array_append_new(users, text_json(job->users[i]));
     }
     print_cursor(state, job, cursor);
-    json_t *root = json_object();
-    json_object_set_new(root, "site", text_json(state->asked.site));
     json_object_set_new(root, "match", json_string(state->set.all ? "all" : "any"));
     if (state->set.min_days > 0) {
         json_object_set_new(root, "min_days", json_integer((json_int_t)state->set.min_days));
     }
-    json_object_set_new(root, "from", date_json(days->first));
-    json_object_set_new(root, "to", date_json(days->first + (int64_t)days->n));
     json_object_set_new(root, "users", users);
     json_object_set_new(root, "next_cursor", job->more ? json_string(cursor) : json_null());
     if (job->more) { /* a row of CSV has no place for the cursor */

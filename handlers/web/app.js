@@ -9,16 +9,17 @@
   const REFRESH_MS = 10000;
 
   // Windows, and as much of the period before them as has passed of them, so that a change compares
-  // like with like.  Borders lie where buckets are kept: minutes for two days, then hours, then days.
+  // like with like.  `until`: the end of all of that period, where it is not `from`, whose minute would be rounded up.
+  // Borders lie where buckets are kept: minutes for two days, then hours, then days.
   const RANGES = {
-    "15m": { from: "now-14m", to: "now", before: ["now-29m", "now-15m"], step: "1m", words: "15 minutes" },
+    "15m": { from: "now-14m", to: "now", before: ["now-29m", "now-15m"], until: "now-15m", step: "1m", words: "15 minutes" },
     "24h": { from: "now-23h/h", to: "now", before: ["now-47h/h", "now-24h"], step: "1h", words: "24 hours" },
     "7d": { from: "now-6d/d", to: "now", before: ["now-13d/d", "now-7d"], step: "1d", words: "7 days" },
     "30d": { from: "now-29d/d", to: "now", before: ["now-59d/d", "now-30d"], step: "1d", words: "30 days" },
     "12M": { from: "now-11M/M", to: "now", before: ["now-23M/M", "now-12M"], step: "1M", words: "12 months" },
   };
   const COHORTS = { day: 10, week: 8, month: 6 };
-  const DEFAULTS = { site: "default", range: "24h", from: "", to: "", tz: "", page: "", period: "week" };
+  const DEFAULTS = { site: "default", range: "24h", from: "", to: "", tz: "", page: "", period: "week", steps: "" };
 
   let state = { ...DEFAULTS };
   let chart = null;
@@ -119,11 +120,12 @@
 
   function showFigures(stats) {
     for (const name of FIGURES) {
-      $(name).textContent = format.number(stats[name]);
-      $(name).dataset.value = stats[name];
+      const has = stats[name] !== null;
+      $(name).textContent = has ? format.number(stats[name]) : "–";
+      $(name).dataset.value = has ? stats[name] : "";
     }
     for (const name of ["uv", "ips"]) {
-      const { low, high } = stats.error[name];
+      const { low, high } = stats.error[name] ?? { low: 0, high: 0 };
       $(`${name}-error`).textContent = low === high ? "" : `${format.number(low)} to ${format.number(high)} (95\u202f%)`;
     }
     $("window").textContent = `${format.time(stats.from, stats.tz)} to ${format.time(stats.to, stats.tz)}, ${stats.tz}`
@@ -132,7 +134,7 @@
 
   function showChanges(stats, before) {
     for (const name of FIGURES) {
-      const [text, direction] = before === null ? ["", ""] : format.change(stats[name], before[name]);
+      const [text, direction] = before === null || stats[name] === null ? ["", ""] : format.change(stats[name], before[name]);
       $(`${name}-change`).textContent = text;
       $(`${name}-change`).className = `change ${direction}`;
       $(`${name}-change`).title = before === null ? ""
@@ -379,6 +381,7 @@
     $("from").value = state.from;
     $("to").value = state.to;
     $("period").value = state.period;
+    $("steps").value = state.steps;
     $("custom").hidden = state.range !== "custom";
     for (const radio of document.querySelectorAll("input[name=range]")) {
       radio.checked = radio.value === state.range;
@@ -386,6 +389,32 @@
     $("filter").hidden = state.page === "";
     $("filter-page").textContent = state.page;
     document.title = `${state.page || state.site} – tallyd`;
+  }
+
+  // @load fills the panel's table from the window that is chosen.
+  function fillTable(panel, load) {
+    const clear = () => {
+      clearTable(panel);
+      const note = $(`${panel}-note`);
+      if (note !== null) {
+        note.textContent = "";
+      }
+    };
+    fill(panel, $(panel).closest("section"), () => {
+      const window = range();
+      if (window === null) {
+        clear();
+        return "";
+      }
+      return load(window);
+    }, clear);
+  }
+
+  function showBehaviour(asked, signal) {
+    fillTable("events", (window) => behaviour.events(asked, window, signal));
+    fillTable("returning", (window) => behaviour.returning(asked, window, signal));
+    fillTable("funnel", (window) => behaviour.funnel(asked.site, state.steps, window, signal));
+    fillTable("frequency", () => behaviour.frequency(asked.site, signal));
   }
 
   function show() {
@@ -399,6 +428,7 @@
     fill("pages", $("pages").parentElement, () => loadPages(asked, signal), () => clearTable("pages"));
     fill("active", $("dau").closest("section"), () => loadActive(signal), clearActive);
     fill("retention", $("retention").closest("section"), () => loadRetention(signal), () => clearTable("retention"));
+    showBehaviour(asked, signal);
     refresh();
   }
 
@@ -425,6 +455,10 @@
     });
     $("controls").addEventListener("change", applyControls);
     $("period").addEventListener("change", () => change({ period: $("period").value }));
+    $("funnel-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      change({ steps: $("steps").value.trim() });
+    });
     $("shown").addEventListener("change", drawChart);
     $("filter-clear").addEventListener("click", () => {
       change({ page: "" });

@@ -20,6 +20,8 @@ EMBED(app_js, "handlers/web/app.js");
 EMBED(app_js_tag, "web/app.js.tag");
 EMBED(api_js, "handlers/web/api.js");
 EMBED(api_js_tag, "web/api.js.tag");
+EMBED(behaviour_js, "handlers/web/behaviour.js");
+EMBED(behaviour_js_tag, "web/behaviour.js.tag");
 EMBED(format_js, "handlers/web/format.js");
 EMBED(format_js_tag, "web/format.js.tag");
 EMBED(icon_svg, "handlers/web/icon.svg");
@@ -35,6 +37,7 @@ static const struct web_file files[] = {
     WEB_FILE("style.css", "text/css; charset=utf-8", style_css),
     WEB_FILE("app.js", "text/javascript; charset=utf-8", app_js),
     WEB_FILE("api.js", "text/javascript; charset=utf-8", api_js),
+    WEB_FILE("behaviour.js", "text/javascript; charset=utf-8", behaviour_js),
     WEB_FILE("format.js", "text/javascript; charset=utf-8", format_js),
     WEB_FILE("chart.min.js", "text/javascript; charset=utf-8", chart_min_js),
     WEB_FILE("icon.svg", "image/svg+xml", icon_svg),

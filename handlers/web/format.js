@@ -22,6 +22,8 @@ const format = (() => {
   return {
     number: (n) => whole.format(n),
     rate: (n) => rate.format(n),
+    // A share with as many digits as matter.
+    share: (share) => `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)}\u202f%`,
     percent: (share) => `${Math.round(share * 100)}\u202f%`,
 
     // A time in full.

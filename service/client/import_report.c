@@ -107,12 +107,24 @@ static uint64_t sum_left_out(const struct import_report *report)
     return sum;
 }
 
+/* "; dropped by the server: 12 (its --bots or ignore-ip)" */
+static void print_dropped(const struct import_report *report)
+{
+    if (report->dropped > 0) {
+        printf("; dropped by the server: %" PRIu64 " (its --bots or ignore-ip)", report->dropped);
+    }
+    if (report->rejected > 0) {
+        printf("; rejected: %" PRIu64, report->rejected);
+    }
+}
+
 /* "2161 of 10000 lines are page views; left out: 1 malformed, 2169 robot, 5699 file (..)" */
 static void print_left_out(const struct import_report *report, uint64_t lines)
 {
     uint64_t left_out = sum_left_out(report);
     const char *separator = "; left out: ";
-    printf("%" PRIu64 " of %" PRIu64 " lines are page views", lines - report->blank - left_out,
+    printf("%" PRIu64 " of %" PRIu64 " lines are page views",
+        lines - report->blank - left_out - report->dropped - report->rejected,
         lines - report->blank);
     for (enum import_class class = 0; class < IMPORT_CLASS_COUNT; class ++) {
         if (report->left_out[class] > 0) {
@@ -121,9 +133,11 @@ static void print_left_out(const struct import_report *report, uint64_t lines)
             separator = ", ";
         }
     }
-    puts(left_out > report->left_out[IMPORT_MALFORMED] + report->left_out[IMPORT_PATH]
-             ? " (--include CLASS counts one, --all all that are GET, HEAD or POST)"
-             : "");
+    if (left_out > report->left_out[IMPORT_MALFORMED] + report->left_out[IMPORT_PATH]) {
+        fputs(" (--include CLASS counts one, --all all that are GET, HEAD or POST)", stdout);
+    }
+    print_dropped(report);
+    putchar('\n');
 }
 
 static void print_member(const char *name, uint64_t count)

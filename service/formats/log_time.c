@@ -1,6 +1,7 @@
 #include "service/formats/log_time.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "handlers/text/timestamp.h"
 #include "storage/time/zone.h"
@@ -94,9 +95,19 @@ bool log_time_apache(const char *p, int64_t *ret_s)
     return true;
 }
 
+/* RFC 3339, also with the offset as "+hhmm". */
 static bool read_rfc3339(struct slice text, int64_t *ret_s)
 {
     int64_t at_s;
+    char with_colon[40];
+    if (text.n > 5 && text.n < sizeof(with_colon) && digits(text.p + text.n - 4, 4) >= 0 &&
+        (text.p[text.n - 5] == '+' || text.p[text.n - 5] == '-') &&
+        memchr(text.p, ':', text.n) != NULL) {
+        memcpy(with_colon, text.p, text.n - 2);
+        with_colon[text.n - 2] = ':';
+        memcpy(with_colon + text.n - 1, text.p + text.n - 2, 2);
+        text = (struct slice){with_colon, text.n + 1};
+    }
     if (!timestamp_rfc3339(text, &at_s) || !is_in_range(at_s)) {
         return false;
     }

@@ -36,6 +36,7 @@
 
 static const char *const fsync_words[] = {"always", "everysec", NULL};
 static const char *const rotation_words[] = {"never", "month", "week", "day", NULL};
+static const char *const rewrite_words[] = {"off", "daily", NULL};
 static const char *const format_words[] = {"logfmt", "json", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
 
@@ -117,7 +118,12 @@ const struct option option_table[] = {
         .unit = "duration", .help = "a visit ends when its visitor is silent for this long"},
     {"visitor-rotation", OPTION_ENUM, AT(visitor_rotation), .fallback = "never",
         .words = rotation_words, .unit = "period",
-        .help = "how often visitors hashed from their address become new ones"},
+        .help = "how often visitors hashed from their address become new ones, and none can be "
+                "recognised"},
+    {"aof-rewrite", OPTION_ENUM, AT(aof_rewrite), .fallback = "daily", .words = rewrite_words,
+        .unit = "period", .help = "how often Redis is told to rewrite its append-only file"},
+    {"ips", OPTION_ENUM, AT(ips), .fallback = "on", .words = off_on_words, .unit = "switch",
+        .help = "count distinct addresses, for /ips"},
     {"seen", OPTION_ENUM, AT(seen), .fallback = "on", .words = off_on_words, .unit = "switch",
         .help = "remember which user viewed which page, for /seen"},
     {"seen-capacity", OPTION_INTEGER, AT(seen_capacity), .fallback = "1000000",

@@ -43,7 +43,9 @@ struct options {
     int64_t max_future_s;
     int64_t visit_timeout_s;
     enum rotation visitor_rotation;
-    unsigned seen; /* 0 off, 1 on */
+    unsigned aof_rewrite; /* 0 off, 1 daily */
+    unsigned ips;         /* 0 off, 1 on */
+    unsigned seen;        /* 0 off, 1 on */
     int64_t seen_capacity;
     const char *seen_error; /* a rate that option_parse_rate() takes */
     int64_t keep_seen_s;

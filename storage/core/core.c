@@ -7,7 +7,9 @@
 
 void core_init(struct core *core)
 {
+    standing_init(&core->standing);
     mutex_init(&core->view_lock);
+    period_secrets_init(&core->period_secrets);
     wake_init(&core->rollup_wake);
     resolvers_init(&core->resolvers);
 }
@@ -19,6 +21,7 @@ void core_release(struct core *core)
     pthread_mutex_destroy(&core->view_lock);
     free((void *)(uintptr_t)atomic_load(&core->secret));
     free((void *)(uintptr_t)atomic_load(&core->scripts));
+    period_secrets_release(&core->period_secrets);
     site_zones_release(&core->sites);
 }
 

@@ -14,7 +14,9 @@
 #include <stdatomic.h>
 
 #include "storage/base/compiler.h"
+#include "storage/core/period_secrets.h"
 #include "storage/core/redis_clock.h"
+#include "storage/core/standing.h"
 #include "storage/core/wake.h"
 #include "storage/job/config.h"
 #include "storage/job/job.h"
@@ -52,12 +54,15 @@ struct core {
     const struct secret *_Atomic secret;
     /* As the first connection was told, the same on all.  As secret. */
     const struct script_digests *_Atomic scripts;
+    struct period_secrets period_secrets; /* thread-safe */
     _Atomic bool ready;           /* the writer's connection stands and the schema was checked */
     _Atomic bool refusing;        /* Redis has been away for a while: refuse new jobs at once */
     _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve */
     _Atomic bool emptied; /* a partition has no state: the writer prepares all of them anew */
     _Atomic bool stopping;
+    _Atomic bool has_aof;       /* Redis has an append-only file */
     _Atomic int64_t go_back_ms; /* how far Redis can go back when it crashes; 0: it cannot */
+    struct standing standing;   /* thread-safe: since when it has not gone back */
     int64_t hold_ms;            /* how far it can go back when a replica takes over; 0: none does */
     const char *_Atomic durability_warning; /* what was told of that; static, NULL: nothing */
     _Atomic unsigned questions;             /* that are being read now */

@@ -388,6 +388,7 @@ bool session_prepare(struct session *session, struct core *core, struct replaced
         return false;
     }
     atomic_store(&core->emptied, false); /* before it is looked: what is lost later counts again */
+    period_secrets_doubt(&core->period_secrets);
     p->replaced = replaced;
     p->adopt = adopt;
     bool ok = (core->is_spread ? prepare_cluster(p, session, deadline_ms)

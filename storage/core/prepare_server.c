@@ -110,6 +110,7 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
                                      "single Redis: use redis-cluster://");
         }
         p->has_aof = !slice_equal(info_field(reply->text, "aof_enabled:"), SLICE("0"));
+        atomic_store(&p->core->has_aof, p->has_aof);
         return true;
     }
     if (i == REPLY_OF_TIME) {

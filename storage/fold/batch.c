@@ -168,7 +168,9 @@ static void make_row(const struct core *core, const struct secret *secret,
         .has_address = event->has_address,
         .address = event->address,
         .has_visitor = event->has_visitor,
-        .visitor = event->visitor};
+        .visitor = event->visitor,
+        .ticket = event->ticket,
+        .index = event->index};
     ret->is_view = event->page.n > 0 && !event_name_is(event->page);
     if (event->user.n > 0) {
         set_user(core, secret, ret);
@@ -180,15 +182,16 @@ static void make_row(const struct core *core, const struct secret *secret,
     }
 }
 
-/* Make the next row. */
+/* Make the next row.  @has_key: the request has one. */
 static bool add_row(struct batch *batch, const struct core *core, const struct secret *secret,
-    const struct chunk_event *event, uint32_t entry)
+    const struct chunk_event *event, uint32_t entry, bool has_key)
 {
     if (!array_reserve(&batch->rows, &batch->rows_capacity, batch->n_rows, sizeof(*batch->rows))) {
         return false;
     }
     struct row *row = &batch->rows[batch->n_rows];
     make_row(core, secret, event, entry, row);
+    row->has_key = has_key;
     size_t number = batch->n_rows++;
     return copy_actions(batch, event, row) &&
            (row->page.n == 0 || add_task(batch, row->page_partition, number, TASK_PAGE)) &&
@@ -200,16 +203,16 @@ static bool add_row(struct batch *batch, const struct core *core, const struct s
 
 enum decoded { DECODED, DECODED_BROKEN, DECODED_NOMEM };
 
-/* The events of some chunks. */
+/* The events of some chunks; of one, where the request has a key. */
 static enum decoded decode_chunks(struct batch *batch, const struct core *core,
-    const struct secret *secret, struct slice chunks, uint32_t entry)
+    const struct secret *secret, struct slice chunks, uint32_t entry, bool has_key)
 {
     struct chunk_reader reader;
     bool ok = true;
     chunk_reader_init(&reader, chunks);
     while (ok && chunk_next(&reader)) {
         while (ok && chunk_next_event(&reader)) {
-            ok = add_row(batch, core, secret, &reader.event, entry);
+            ok = add_row(batch, core, secret, &reader.event, entry, has_key);
         }
     }
     enum decoded result = !ok ? DECODED_NOMEM : reader.failed ? DECODED_BROKEN : DECODED;
@@ -241,7 +244,7 @@ static bool decode_entry(
         return true; /* not behind one that cannot be read */
     }
     for (size_t i = 0; result == DECODED && entry_chunks(entry->entry, i, &chunks); i++) {
-        result = decode_chunks(batch, core, secret, chunks, number);
+        result = decode_chunks(batch, core, secret, chunks, number, i > 0);
     }
     if (result == DECODED_BROKEN) {
         undo_rows(batch, entry->first_row);

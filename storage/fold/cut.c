@@ -13,6 +13,8 @@
 #define ACTION_COST    2    /* a further bit */
 #define USERS_COST     60   /* the first user of a site and day: indices, a bitmap */
 #define BITMAP_COST    20   /* a further bitmap */
+#define FIRST_COST     20   /* of an action that is asked about: a GETBIT */
+#define NOTE_COST      40   /* the note of a request that asks: APPEND, PEXPIRE */
 #define STATE_COST     30   /* a partition's state: its cursors */
 #define BYTES_PER_COST 64   /* of a name, which stands in several keys */
 #define COST_PER_US    10
@@ -63,6 +65,7 @@ static bool repeats(struct estimate *e, const struct row *row, int64_t minute_s)
 static size_t activity_cost(struct estimate *e, const struct row *row)
 {
     size_t cost = USER_COST + row->n_actions * (size_t)ACTION_COST + row->user.n / BYTES_PER_COST;
+    cost += row->ticket == NULL ? 0 : NOTE_COST + row->n_actions * (size_t)FIRST_COST;
     bool more = continues(&e->user_site, &e->user_day, row, row->at_s / 86400);
     return more ? cost : cost + USERS_COST + row->n_actions * (size_t)BITMAP_COST;
 }

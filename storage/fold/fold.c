@@ -11,7 +11,8 @@
 #define BYTES_MAX    ((int64_t)4 * 1024 * 1024) /* ..or until there is so much */
 #define POLL_MS      2000                       /* how often logs of others are looked at */
 #define AGAIN_MS     50                         /* after a fold that failed */
-#define IDLE_MS      20 /* after one that counted nothing: Redis lacks what memory has */
+#define HEIR_MS      5000 /* after the start: what died before has left by then what it leaves */
+#define IDLE_MS      20   /* after one that counted nothing: Redis lacks what memory has */
 
 /* While questions come, no more is acknowledged ahead of the folds than they count in about this
  * time: each question waits for it. */
@@ -31,6 +32,7 @@ struct fold {
     _Atomic int64_t ns_per_event; /* of the last folds */
     _Atomic int64_t asked_ms;     /* the last question, CLOCK_MONOTONIC */
     int64_t next_poll_ms;
+    int64_t heir_until_us; /* INT64_MIN: no more: see reach_of() */
     _Atomic bool is_awake; /* it knows that something waits, or is at work */
 
     pthread_mutex_t lock; /* guards all below */
@@ -167,9 +169,11 @@ static void hold(struct fold *fold)
     pthread_mutex_unlock(&fold->lock);
 }
 
+/* A process that has just begun may be the successor of one that was killed.  What the dead one
+ * acknowledged arrived before, so it is folded before: visits count in the order of arrival. */
 static enum round_reach reach_of(struct fold *fold, bool asked)
 {
-    if (asked) {
+    if (asked || fold->heir_until_us != INT64_MIN) {
         return ROUND_ALL;
     }
     if (monotonic_ms() >= fold->next_poll_ms) {
@@ -200,6 +204,9 @@ static void run(struct fold *fold, bool asked)
     fold->not_before_us = err == STORAGE_OK ? now_us + pause_us : fold->again_us;
     if (reach != ROUND_OWN) {
         fold->next_poll_ms = now_us / 1000 + POLL_MS;
+    }
+    if (reach == ROUND_ALL && err == STORAGE_OK && begun_us >= fold->heir_until_us) {
+        fold->heir_until_us = INT64_MIN;
     }
     answer(fold, begun_us, reach == ROUND_ALL, err);
 }
@@ -267,6 +274,7 @@ struct fold *fold_start(struct core *core, struct unfolded *unfolded, struct see
     fold->unfolded = unfolded;
     fold->hold_ms = hold_ms == NULL ? 0 : strtol(hold_ms, NULL, 10);
     fold->next_poll_ms = monotonic_ms() + POLL_MS;
+    fold->heir_until_us = monotonic_us() + HEIR_MS * 1000;
     atomic_store(&fold->ns_per_event, FIRST_NS);
     atomic_store(&fold->asked_ms, INT64_MIN / 2);
     set_limit(fold);

@@ -5,9 +5,9 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-/* WATCH, HGETALL, TIME, .., MULTI.  In a cluster the heads are not read here: see lanes.h. */
+/* WATCH, HGETALL, TIME.  In a cluster the heads are not read here: see lanes.h. */
 #define REPLY_OF_HEADS      1
-#define FIXED_REPLIES(look) (3 + !(look)->core->is_spread)
+#define FIXED_REPLIES(look) (2 + !(look)->core->is_spread)
 
 void look_release(struct look *look)
 {
@@ -50,6 +50,13 @@ static void write_watch(const struct look *look, struct buffer *out)
     resp_command(out, "TIME", NULL);
 }
 
+static void write_multi(struct look *look, struct buffer *out)
+{
+    resp_command(out, "MULTI", NULL);
+    look->has_multi = true;
+    look->n_replies++;
+}
+
 bool look_write(struct look *look, struct core *core, struct fold_memory *memory,
     const struct batch *batch, struct fold_cuts cuts, struct buffer *out)
 {
@@ -57,20 +64,34 @@ bool look_write(struct look *look, struct core *core, struct fold_memory *memory
     look->cuts = cuts;
     look->err = STORAGE_OK;
     look->is_open = look->is_lost = false;
-    look->at = 0;
-    look->question = 0;
+    look->has_multi = false;
     look->n_replies = (size_t)FIXED_REPLIES(look);
     if (!begin_shares(look, memory, batch)) {
         return false;
     }
     write_watch(look, out);
+    bool more = false;
     for (unsigned i = 0; i < cuts.n; i++) {
         look->n_questions[i] = share_write_questions(look->shares[i], out);
         look->n_replies += look->n_questions[i];
+        more = more || share_asks_more(look->shares[i]);
     }
-    resp_command(out, "MULTI", NULL);
+    if (!more) {
+        write_multi(look, out);
+    }
     look->is_sent = true;
     return true;
+}
+
+/* The second write. */
+static void write_more(struct look *look, struct buffer *out)
+{
+    look->n_replies = 0;
+    for (unsigned i = 0; i < look->cuts.n; i++) {
+        look->n_questions[i] = share_write_more(look->shares[i], out);
+        look->n_replies += look->n_questions[i];
+    }
+    write_multi(look, out);
 }
 
 /* ---- the answers ---- */
@@ -96,32 +117,61 @@ static bool take_time(struct look *look, const struct reply *reply)
     return us > 0;
 }
 
-static bool take(void *data, size_t i, const struct reply *reply)
+/* Whose the next answer is. */
+static struct share *next_share(struct look *look, size_t *ret_question)
 {
-    struct look *look = data;
+    while (look->question == look->n_questions[look->at]) {
+        look->at++;
+        look->question = 0;
+    }
+    *ret_question = look->question++;
+    return look->shares[look->at];
+}
+
+/* Is it the answer to a question?  Else it is an error, what comes behind one, or MULTI's. */
+static bool is_answer(struct look *look, size_t i, const struct reply *reply)
+{
     if (reply->type == REPLY_ERROR) {
         server_refused(look->core, look->server, look->cuts.cuts[0].partition, reply);
         look->is_lost = !fold_note_error(look->core, reply, &look->err);
+        return false;
+    }
+    if (look->has_multi && i + 1 == look->n_replies) {
+        look->is_open = true;
+        return false;
+    }
+    return look->err == STORAGE_OK;
+}
+
+static bool take(void *data, size_t i, const struct reply *reply)
+{
+    struct look *look = data;
+    size_t question;
+    if (!is_answer(look, i, reply)) {
         return !look->is_lost;
     }
-    if (i + 1 == look->n_replies) { /* MULTI */
-        look->is_open = true;
-        return true;
-    }
-    if (look->err != STORAGE_OK || i < 1) { /* WATCH */
+    if (i < 1) { /* WATCH */
         return true;
     }
     if (i == REPLY_OF_HEADS && !look->core->is_spread) {
         return heads_take(look->heads, reply);
     }
-    if (i + 2 == (size_t)FIXED_REPLIES(look)) {
+    if (i + 1 == (size_t)FIXED_REPLIES(look)) {
         return take_time(look, reply);
     }
-    while (look->question == look->n_questions[look->at]) {
-        look->at++;
-        look->question = 0;
+    struct share *share = next_share(look, &question);
+    return share_take(share, question, reply);
+}
+
+static bool take_more(void *data, size_t i, const struct reply *reply)
+{
+    struct look *look = data;
+    size_t question;
+    if (!is_answer(look, i, reply)) {
+        return !look->is_lost;
     }
-    return share_take(look->shares[look->at], look->question++, reply);
+    struct share *share = next_share(look, &question);
+    return share_take_more(share, question, reply);
 }
 
 enum redis_status look_read(struct look *look, struct session *session, struct buffer *out,
@@ -130,7 +180,17 @@ enum redis_status look_read(struct look *look, struct session *session, struct b
     look->heads = heads;
     look->server = &session->server;
     look->is_sent = false;
-    return redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take, look);
+    look->at = 0;
+    look->question = 0;
+    enum redis_status status =
+        redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take, look);
+    if (status != REDIS_OK_STATUS || look->err != STORAGE_OK || look->has_multi) {
+        return status;
+    }
+    write_more(look, out);
+    look->at = 0;
+    look->question = 0;
+    return redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take_more, look);
 }
 
 bool look_discard(

@@ -10,6 +10,9 @@
  * that refuses MULTI (BUSY, LOADING) and recovers a moment later would run the commands behind it
  * one by one: a cursor would move without its data.
  *
+ * Where a share has further questions (share_asks_more()), a look is two writes: MULTI goes out with
+ * those, behind the answers to the first ones.
+ *
  * A look may go out behind the EXEC of the transaction before it.  Redis then reads for the next
  * transaction as soon as it has carried out this one.
  */
@@ -40,6 +43,7 @@ struct look {
     struct core *core;
     struct server *server; /* that answers */
     struct heads *heads;
+    bool has_multi;  /* MULTI was written: else there is a second write */
     unsigned at;     /* whose answer comes next.. */
     size_t question; /* ..and which */
 };

@@ -62,6 +62,13 @@ static uint32_t find_site(struct merge_activity *merge, const struct row *row)
     return (uint32_t)merge->n_sites++;
 }
 
+static uint64_t user_hash(const struct visitor_id *id)
+{
+    uint64_t hash;
+    memcpy(&hash, id->bytes, sizeof(hash));
+    return hash;
+}
+
 struct user_wanted {
     const struct merge_activity *merge;
     const struct visitor_id *id;
@@ -84,6 +91,17 @@ static void link_name(struct merge_activity *merge, struct site_users *site, uin
     site->n_names++;
 }
 
+uint32_t merge_activity_index(struct merge_activity *merge, const struct row *row)
+{
+    if (merge->n_users == 0) {
+        return USER_INDEX_NONE;
+    }
+    struct user_wanted wanted = {merge, &row->user_id};
+    uint64_t hash = user_hash(&row->user_id);
+    uint32_t item = index_find(&merge->user_index, hash, same_user, &wanted)->item;
+    return item == INDEX_NONE ? USER_INDEX_NONE : merge->users[item].index;
+}
+
 /* The user of @row; INDEX_NONE: out of memory. */
 static uint32_t find_user(
     struct merge_activity *merge, const struct row *row, const struct known_user *known)
@@ -92,8 +110,7 @@ static uint32_t find_user(
                                                   merge->n_users, sizeof(*merge->users))) {
         return INDEX_NONE;
     }
-    uint64_t hash;
-    memcpy(&hash, row->user_id.bytes, sizeof(hash));
+    uint64_t hash = user_hash(&row->user_id);
     struct user_wanted wanted = {merge, &row->user_id};
     struct index_slot *slot = index_find(&merge->user_index, hash, same_user, &wanted);
     if (slot->item != INDEX_NONE) {

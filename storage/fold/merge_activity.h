@@ -39,6 +39,10 @@ size_t merge_activity_write_questions(
 /* The answer to the next question.  False: it is none. */
 bool merge_activity_take(struct merge_activity *merge, const struct reply *reply) MUST_CHECK;
 
+/* The index that Redis has given the user of @row, who was asked for; USER_INDEX_NONE: none so far.
+ */
+uint32_t merge_activity_index(struct merge_activity *merge, const struct row *row);
+
 /* Add the event of @row, whose user was asked for with the same @known.  False: out of memory. */
 bool merge_activity_add(struct merge_activity *merge, const struct row *row,
     const struct activity_day *day, const struct known_user *known) MUST_CHECK;

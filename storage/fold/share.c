@@ -5,6 +5,7 @@
 #include "storage/base/index.h"
 #include "storage/fold/merge_activity.h"
 #include "storage/fold/merge_counts.h"
+#include "storage/fold/merge_first.h"
 #include "storage/fold/merge_seen.h"
 #include "storage/fold/merge_visits.h"
 #include "storage/fold/share_state.h"
@@ -30,8 +31,9 @@ struct share *share_new(struct core *core, struct fold_memory *memory)
     s->visits = merge_visits_new(core->config.visit_timeout_s);
     s->activity = merge_activity_new();
     s->seen = merge_seen_new();
+    s->first = merge_first_new();
     if (s->counts == NULL || s->starts == NULL || s->visits == NULL || s->activity == NULL ||
-        s->seen == NULL) {
+        s->seen == NULL || s->first == NULL) {
         share_free(s);
         return NULL;
     }
@@ -46,6 +48,7 @@ void share_free(struct share *s)
         merge_visits_free(s->visits);
         merge_activity_free(s->activity);
         merge_seen_free(s->seen);
+        merge_first_free(s->first);
         free(s->open.texts);
         free(s->sites.texts);
         arena_release(&s->arena);
@@ -78,6 +81,7 @@ static bool ask(struct share *s, const struct row *row, enum task_kind kind)
     }
     const struct known_user *known = find_known(s, row);
     s->relies_on_users = s->relies_on_users || known != NULL;
+    s->asks_first = s->asks_first || row->ticket != NULL;
     return merge_activity_ask(s->activity, row, known);
 }
 
@@ -86,12 +90,13 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     s->batch = batch;
     s->cut = *cut;
     s->tag = s->core->partitions.tag[cut->partition];
-    s->relies_on_users = s->failed = false;
+    s->relies_on_users = s->asks_first = s->failed = false;
     merge_counts_clear(s->counts);
     merge_counts_clear(s->starts);
     merge_visits_clear(s->visits);
     merge_activity_clear(s->activity);
     merge_seen_clear(s->seen);
+    merge_first_clear(s->first);
     s->open.n = s->sites.n = 0;
     arena_clear(&s->arena);
     for (uint32_t i = cut->from; i < cut->to; i++) {
@@ -174,6 +179,38 @@ bool share_take(struct share *s, size_t i, const struct reply *reply)
                                      : merge_activity_take(s->activity, reply);
 }
 
+/* ---- further questions ---- */
+
+bool share_asks_more(const struct share *s)
+{
+    return s->asks_first;
+}
+
+static bool ask_first(struct share *s, const struct row *row)
+{
+    const struct known_user *known = find_known(s, row);
+    uint32_t index = known != NULL ? known->index : merge_activity_index(s->activity, row);
+    int64_t day = activity_day_make(row->zone, &s->view.retention, row->at_s).day;
+    return merge_first_ask(s->first, row, day, index);
+}
+
+size_t share_write_more(struct share *s, struct buffer *out)
+{
+    bool ok = true;
+    for (uint32_t i = s->cut.from; s->asks_first && ok && i < s->cut.to; i++) {
+        enum task_kind kind;
+        const struct row *row = task_row(s, i, &kind);
+        ok = !has_user(row, kind) || row->ticket == NULL || ask_first(s, row);
+    }
+    out->failed = out->failed || !ok;
+    return merge_first_write_questions(s->first, s->tag, out);
+}
+
+bool share_take_more(struct share *s, size_t i, const struct reply *reply)
+{
+    return merge_first_take(s->first, i, reply);
+}
+
 /* ---- deciding ---- */
 
 /* Is @a behind @b, that is, is less counted? */
@@ -197,7 +234,8 @@ static bool add_user(struct share *s, const struct row *row, const struct write_
         s->day_minute_s = plan->minute_s;
         s->day = activity_day_make(plan->zone, plan->retention, plan->minute_s);
     }
-    return merge_activity_add(s->activity, row, &s->day, find_known(s, row)) &&
+    return (!s->asks_first || merge_first_add(s->first, row, &s->day, s->now_ms)) &&
+           merge_activity_add(s->activity, row, &s->day, find_known(s, row)) &&
            (!row->is_view || !s->core->config.seen.on || merge_seen_add(s->seen, row, arrival_s));
 }
 

@@ -7,6 +7,8 @@
  *     share_begin             which tasks
  *     share_write_questions   what is asked of Redis before anything is decided, behind a WATCH of
  *     share_take              the partition's state; and the answers
+ *     share_write_more        what can be asked only by these answers, where share_asks_more()
+ *     share_take_more
  *     share_decide            merges what no cursor says is counted, by the state that was read
  *     share_write_commands    the commands of the transaction
  *     share_done, _learn      the transaction was carried out
@@ -60,6 +62,13 @@ size_t share_write_questions(struct share *share, struct buffer *out);
 /* The answer to question @i.  False: it is none. */
 bool share_take(struct share *share, size_t i, const struct reply *reply) MUST_CHECK;
 
+/* Has the share further questions, behind the first ones?  Known from share_begin() on. */
+bool share_asks_more(const struct share *share);
+
+/* The same for those: append them to @out, and take the answer to question @i. */
+size_t share_write_more(struct share *share, struct buffer *out);
+bool share_take_more(struct share *share, size_t i, const struct reply *reply) MUST_CHECK;
+
 /* @fates: of the batch's logs.  @now_ms: Redis's clock, read behind the WATCH.  With SHARE_STALE,
  * *ret_log is the log that lacks entries. */
 enum share_look share_decide(struct share *share, const enum log_fate fates[BATCH_LOGS],
@@ -79,6 +88,9 @@ void share_done(struct share *share, const struct reply *replies, struct buffer 
  * memory, that is, between its share_begin() and its share_decide(): the memory is bounded, and
  * forgets one user for another. */
 void share_learn(struct share *share);
+
+/* How many actions this share found to be the first of their user's day, as somebody asks. */
+size_t share_firsts(const struct share *share);
 
 /* How many events this share counted for their sites: each event is counted by one share. */
 size_t share_events(const struct share *share);

@@ -8,6 +8,7 @@
 
 #include "storage/fold/merge_activity.h"
 #include "storage/fold/merge_counts.h"
+#include "storage/fold/merge_first.h"
 #include "storage/fold/merge_seen.h"
 #include "storage/fold/merge_visits.h"
 #include "storage/fold/batch.h"
@@ -34,11 +35,13 @@ struct share {
     struct merge_visits *visits;
     struct merge_activity *activity;
     struct merge_seen *seen;
+    struct merge_first *first;
 
     const struct batch *batch;
     struct cut cut;
     const char *tag;
     size_t n_visit_questions;
+    bool asks_first; /* a row asks which of its actions were first */
 
     /* What was read. */
     struct slice read[LOG_FIELDS + BATCH_LOGS]; /* as fold.lua expects it, in the arena */

@@ -142,6 +142,7 @@ size_t share_write_commands(struct share *s, struct buffer *out)
     n += merge_counts_write(s->starts, s->tag, s->now_ms, known, slice_of(text), out);
     n += merge_visits_write(s->visits, s->tag, out);
     n += merge_activity_write(s->activity, s->tag, s->now_ms, out);
+    n += merge_first_write(s->first, s->tag, out);
     s->seen_reply = n;
     n += merge_seen_write(s->seen, s->tag, s->core->config.seen.keep_s, s->now_ms, out);
     out->failed = out->failed || s->failed;
@@ -186,6 +187,11 @@ void share_learn(struct share *s)
     merge_activity_users(s->activity, learn_user, s);
     merge_counts_learn(s->counts, &s->memory->expiries);
     merge_counts_learn(s->starts, &s->memory->expiries);
+}
+
+size_t share_firsts(const struct share *s)
+{
+    return merge_first_count(s->first);
 }
 
 size_t share_events(const struct share *s)

@@ -405,6 +405,8 @@ static void count(struct transaction *tx)
         if (tx->n_commands[i] > 0) {
             size_t events = share_events(look->shares[i]);
             atomic_fetch_add(&tx->core->stats.fold_events, (int64_t)events);
+            atomic_fetch_add(
+                &tx->core->stats.first_actions, (int64_t)share_firsts(look->shares[i]));
         }
     }
 }

@@ -13,13 +13,17 @@
 #include "storage/job/seen_job.h"
 #include "storage/time/closed.h"
 
-/* How long a visitor that is known by its address alone stays the same visitor.  In the next
- * period the same address counts as a new one. */
+/* How long a visitor that is known by its address alone stays the same visitor, and an address the
+ * same address.  In the next period it counts as a new one. */
 enum rotation { ROTATE_NEVER, ROTATE_MONTH, ROTATE_WEEK, ROTATE_DAY };
 
 /* The first second of the rotation period that holds @at_s; 0 for ROTATE_NEVER.  Periods are those
  * of UTC, and a week begins on Monday. */
 int64_t rotation_start_s(enum rotation rotation, int64_t at_s);
+
+/* The first second behind the rotation period that begins at @start_s; INT64_MAX for ROTATE_NEVER.
+ */
+int64_t rotation_end_s(enum rotation rotation, int64_t start_s);
 
 /* What the ingestion guard limits: each token, each address or each site for itself. */
 enum guard_by { GUARD_OFF, GUARD_TOKEN, GUARD_IP, GUARD_SITE };
@@ -54,6 +58,7 @@ struct storage_config {
     struct retention retention;
     int64_t visit_timeout_s; /* a visit ends after so long without an event */
     enum rotation rotation;
+    bool addresses; /* distinct addresses are counted */
     struct seen_config seen;
     int64_t log_hold_ms;      /* how far a failover can go back; with a cluster or Sentinels */
     size_t queue_events;      /* so many events may wait; more: STORAGE_FULL */
@@ -61,6 +66,7 @@ struct storage_config {
     struct limit guard_limit; /* a funnel that passes limit_check */
     size_t cache_bytes;       /* memory for what is read of complete buckets; 0: none */
     unsigned readers;         /* reader threads, each with a connection */
+    bool aof_rewrite;         /* have Redis rewrite its append-only file each night */
     bool lead;                /* take part in rollups */
     const char *lock_urls;    /* more servers for the leader's lock: see redlock_init(); "": none */
     const struct storage_site_zone *site_zones; /* of the sites that are not cut in UTC */

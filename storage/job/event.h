@@ -50,6 +50,7 @@ struct event {
     const struct slice *actions; /* n_actions of them; NULL if none */
     uint8_t n_actions;           /* 0..EVENT_ACTIONS_MAX */
     struct event_address address;
+    uint32_t index; /* among all events of its request, acceptable or not, from 0 */
 };
 
 #endif

@@ -57,6 +57,9 @@ void storage_job_release(struct storage_job *job)
         job->u.hot.pages = NULL;
         job->u.hot.n = 0;
         break;
+    case STORAGE_FIRST:
+        arena_release(&job->u.first.arena);
+        break;
     case STORAGE_WRITE:
     case STORAGE_PROBE:
     case STORAGE_LIMIT:
@@ -72,6 +75,7 @@ void storage_job_release(struct storage_job *job)
     case STORAGE_FILTER_READ:
     case STORAGE_FILTER_WRITE:
     case STORAGE_LOOK_KEY:
+    case STORAGE_PERIODS:
         break; /* nothing is owned */
     }
 }

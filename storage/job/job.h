@@ -17,8 +17,10 @@
 #include "storage/job/count_job.h"
 #include "storage/job/error.h"
 #include "storage/job/filter_job.h"
+#include "storage/job/first_job.h"
 #include "storage/job/hot_page.h"
 #include "storage/job/limit.h"
+#include "storage/job/periods_job.h"
 #include "storage/job/probe_job.h"
 #include "storage/job/request_key.h"
 #include "storage/job/rollup_job.h"
@@ -53,9 +55,11 @@ enum storage_op {
     STORAGE_FILTER_WRITE, /* the other actions of a filter_job */
     STORAGE_SEEN,
     STORAGE_LOOK_KEY, /* was an Idempotency-Key used? */
+    STORAGE_PERIODS,  /* storage's own: see periods_job.h */
+    STORAGE_FIRST,    /* after a STORAGE_WRITE with a ticket */
     STORAGE_HOT_PAGES,
 };
-#define STORAGE_OPS 24
+#define STORAGE_OPS 26
 
 struct storage_job {
     enum storage_op op;
@@ -81,6 +85,8 @@ struct storage_job {
         struct hot_pages_job hot;
         struct probe_job probe;
         struct request_key *look_key;
+        struct periods_job periods;
+        struct first_job first;
     } u;
     void (*done)(struct storage_job *job);
     void *data; /* the caller's */
@@ -95,6 +101,9 @@ struct storage_job {
     uint64_t question;  /* see question_hash() */
     int64_t arrived_us; /* CLOCK_MONOTONIC */
     int64_t after;      /* begun only when what was acknowledged before it is safe; 0: at once */
+    /* Put off, to be run again, because its answer could still be lost: see core/standing.h.
+     * CLOCK_MONOTONIC; held_to_ms 0: it is not. */
+    int64_t held_from_ms, held_to_ms;
 };
 
 /* Free what the results own, after done().  Harmless on a zeroed job that was never submitted. */

@@ -40,6 +40,10 @@
         "Transactions of these folds.")                                                            \
     X(fold_again, COUNTER, "tallyd_fold_again_total",                                              \
         "Transactions begun again because a partition's state had changed.")                       \
+    X(first_requests, COUNTER, "tallyd_first_requests_total",                                      \
+        "Requests that were told which actions were the first of their user's day.")               \
+    X(first_actions, COUNTER, "tallyd_first_actions_total",                                        \
+        "Actions of such requests that were the first of their user's day.")                       \
     X(redis_errors, COUNTER, "tallyd_redis_errors_total", "Error replies of Redis.")               \
     X(redis_oom, COUNTER, "tallyd_redis_oom_total", "Writes refused by Redis for want of memory.") \
     X(redis_connects, COUNTER, "tallyd_redis_connects_total", "Connections made to Redis.")        \

@@ -38,8 +38,9 @@ struct write_job {
      * STORAGE_LIMITED.  n_charges 0: storage_guard_try() granted them, or there is no guard. */
     const struct guard_charge *charges;
     size_t n_charges;
-    struct limit_state guard;  /* written by storage, with charges: what the guard said */
-    struct request_key *keyed; /* NULL: a request without an Idempotency-Key */
+    struct limit_state guard;        /* written by storage, with charges: what the guard said */
+    struct request_key *keyed;       /* NULL: a request without an Idempotency-Key */
+    const struct key_digest *ticket; /* of first_job.h; NULL: the request does not ask */
 };
 
 #endif

@@ -66,14 +66,14 @@ static bool name_funnel(const struct guard *g, struct slice who, struct funnel *
         memcpy(f->id, who.n > 0 ? who.p : "", f->id_n);
         return true;
     }
-    const struct secret *secret = atomic_load(&g->core->secret);
+    const struct identity_keys keys = {.secret = atomic_load(&g->core->secret)};
     struct event event = {.address.len = (uint8_t)who.n};
     struct address_id id;
-    if (secret == NULL || who.n > sizeof(event.address.bytes)) {
+    if (keys.secret == NULL || who.n > sizeof(event.address.bytes)) {
         return false;
     }
     memcpy(event.address.bytes, who.n > 0 ? who.p : "", who.n);
-    if (identity_address(secret, &event, &id)) {
+    if (identity_address(&keys, &event, &id)) {
         for (size_t i = 0; i < sizeof(id.bytes); i++) {
             f->id[f->id_n++] = hex[id.bytes[i] >> 4];
             f->id[f->id_n++] = hex[id.bytes[i] & 15];

@@ -39,6 +39,13 @@ void appender_init(struct appender *a, struct core *core, unsigned place, struct
         .place = place,
         .partition = core_log_partition(core, place),
         .next_n = 1};
+    standing_init(&a->standing);
+}
+
+/* What the connection proves of its server counts for all where that server has everything. */
+static struct standing *standing_of(struct appender *a)
+{
+    return a->core->is_spread ? &a->standing : &a->core->standing;
 }
 
 void appender_release(struct appender *a)
@@ -215,16 +222,20 @@ static bool send_entries(struct appender *a, const struct session *session, int6
     return true;
 }
 
-static int64_t beat_every_ms(const struct appender *a)
+/* When the next heartbeat is due.  Somebody may want to know that Redis has not gone back. */
+static int64_t beat_due_ms(struct appender *a)
 {
-    bool needs_proof = a->first != NULL && (go_back_ms(a) > 0 || a->core->hold_ms > 0);
-    return needs_proof ? PROOF_MS : BEAT_MS;
+    int64_t wanted_ms = atomic_load(&standing_of(a)->wanted_ms);
+    bool is_wanted = wanted_ms > a->proved_ms;
+    bool holds = a->first != NULL && (go_back_ms(a) > 0 || a->core->hold_ms > 0);
+    int64_t due_ms = a->beat_ms + (is_wanted || holds ? PROOF_MS : BEAT_MS);
+    return is_wanted && wanted_ms > a->beat_ms && wanted_ms < due_ms ? wanted_ms : due_ms;
 }
 
 /* A heartbeat keeps the log from being closed, and its answer proves how old what is held is. */
 static bool send_heartbeat(struct appender *a, const struct session *session, int64_t now_ms)
 {
-    if (now_ms - a->beat_ms < beat_every_ms(a)) {
+    if (now_ms < beat_due_ms(a)) {
         return true;
     }
     a->beat_ms = now_ms;
@@ -405,6 +416,7 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
     struct append_sent sent = a->sent[a->sent_first++];
     a->n_awaited--;
     a->proved_ms = sent.sent_ms;
+    standing_answered(standing_of(a), sent.sent_ms);
     bool ok = true;
     if (sent.command == COMMAND_APPEND) {
         ok = take_append(a, sent.entry, reply);
@@ -424,6 +436,7 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
 
 void appender_lost(struct appender *a)
 {
+    standing_end(standing_of(a));
     for (size_t i = 0; i < a->n_awaited; i++) {
         entry_release(a->sent[a->sent_first + i].entry);
     }
@@ -449,6 +462,7 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
     random_id(a->era);
     a->beat_ms = monotonic_ms();
     if (a->id[0] != '\0') {
+        standing_begin(standing_of(a), a->beat_ms);
         return true;
     }
     char id[LOG_ID_TEXT + 1];
@@ -468,6 +482,7 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
         return false; /* the id is not used again: an answer may be lost, the registration not */
     }
     memcpy(a->id, id, sizeof(a->id));
+    standing_begin(standing_of(a), a->beat_ms);
     unfolded_begin(a->unfolded, a->place, id);
     for (struct log_entry *e = a->first; e != NULL; e = e->next) {
         memcpy(e->id, id, sizeof(e->id));
@@ -475,10 +490,9 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
     return true;
 }
 
-int64_t appender_due_ms(const struct appender *a, bool connected)
+int64_t appender_due_ms(struct appender *a, bool connected)
 {
-    int64_t beat_ms = a->beat_ms + beat_every_ms(a);
-    int64_t due_ms = connected && !a->is_gone ? beat_ms : INT64_MAX;
+    int64_t due_ms = connected && !a->is_gone ? beat_due_ms(a) : INT64_MAX;
     for (const struct log_entry *e = a->open; e != NULL; e = e->next) {
         for (const struct storage_job *job = e->jobs; job != NULL; job = job->next) {
             due_ms = job->deadline_ms < due_ms ? job->deadline_ms : due_ms;

@@ -58,6 +58,6 @@ void appender_lost(struct appender *a);
 void appender_let_go(struct appender *a);
 
 /* Earliest deadline of a job, or time of the next heartbeat; INT64_MAX: none. */
-int64_t appender_due_ms(const struct appender *a, bool connected);
+int64_t appender_due_ms(struct appender *a, bool connected);
 
 #endif

@@ -41,9 +41,10 @@ struct appender {
     struct append_sent
         *sent; /* [sent_first .. sent_first + n_awaited): replies come in this order */
     size_t sent_first, n_awaited, sent_capacity;
-    int64_t proved_ms;     /* sending of the newest command that this connection has answered */
-    int64_t beat_ms;       /* of the last heartbeat */
-    int64_t hold_until_ms; /* send nothing before: Redis asked for patience */
+    int64_t proved_ms;        /* sending of the newest command that this connection has answered */
+    int64_t beat_ms;          /* of the last heartbeat */
+    int64_t hold_until_ms;    /* send nothing before: Redis asked for patience */
+    struct standing standing; /* of a cluster: of this server alone */
     struct buffer out;
     size_t n_out;          /* commands in out */
     struct job_queue done; /* answered, their err is set */

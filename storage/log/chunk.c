@@ -13,8 +13,8 @@ enum chunk_flag {
     CHUNK_ADDRESS = 16,
     CHUNK_ACTIONS = 32,
     CHUNK_NO_PAGE = 64,
+    CHUNK_FIRST = 128,
 };
-#define CHUNK_FLAGS 127u
 
 #define VARINT_MAX 10 /* bytes of a 64-bit number */
 
@@ -49,6 +49,13 @@ static void put_text(struct buffer *out, struct slice text)
 }
 
 /* ---- writing ---- */
+
+/* Of whom the events are. */
+struct chunk_sender {
+    const struct identity_keys *keys;
+    const struct key_digest *ticket; /* NULL: none, or it is written already */
+    bool asks;                       /* there was one */
+};
 
 /* The pages of the chunk so far: the first event of each. */
 struct chunk_pages {
@@ -100,8 +107,18 @@ static void put_actions(struct buffer *out, const struct event *event)
     }
 }
 
+/* The event asks: by which ticket, and as which one. */
+static void put_first(struct buffer *out, struct chunk_sender *sender, uint32_t index)
+{
+    if (sender->ticket != NULL) {
+        buffer_append(out, sender->ticket->bytes, sizeof(sender->ticket->bytes));
+        sender->ticket = NULL;
+    }
+    put_number(out, index);
+}
+
 static bool put_event(struct buffer *out, const struct event *event, const struct event *before,
-    struct chunk_pages *pages, const struct secret *secret, enum rotation rotation)
+    struct chunk_pages *pages, struct chunk_sender *sender)
 {
     struct visitor_id visitor;
     struct address_id address;
@@ -113,13 +130,15 @@ static bool put_event(struct buffer *out, const struct event *event, const struc
     bool site = before == NULL || !slice_equal(event->site, before->site);
     bool no_page = event->page.n == 0;
     bool is_user = event->user.n > 0 && event->visitor.n == 0; /* the visitor */
-    bool has_visitor = !no_page && !is_user && identity_visitor(secret, rotation, event, &visitor);
-    bool has_address = !no_page && identity_address(secret, event, &address);
+    bool has_visitor = !no_page && !is_user && identity_visitor(sender->keys, event, &visitor);
+    bool has_address =
+        !sender->keys->no_addresses && !no_page && identity_address(sender->keys, event, &address);
+    bool first = sender->asks && first_event_asks(event);
     uint8_t flags =
         (uint8_t)((site ? CHUNK_SITE : 0) | (new_page ? CHUNK_PAGE : 0) |
                   (event->user.n > 0 ? CHUNK_USER : 0) | (has_visitor ? CHUNK_VISITOR : 0) |
                   (has_address ? CHUNK_ADDRESS : 0) | (event->n_actions > 0 ? CHUNK_ACTIONS : 0) |
-                  (no_page ? CHUNK_NO_PAGE : 0));
+                  (no_page ? CHUNK_NO_PAGE : 0) | (first ? CHUNK_FIRST : 0));
     buffer_append(out, &flags, 1);
     put_number(out, zigzag(event->at_s - (before == NULL ? 0 : before->at_s)));
     if (site) {
@@ -142,13 +161,17 @@ static bool put_event(struct buffer *out, const struct event *event, const struc
     if (event->n_actions > 0) {
         put_actions(out, event);
     }
+    if (first) {
+        put_first(out, sender, event->index);
+    }
     return true;
 }
 
 bool chunk_write(struct buffer *out, const struct event *events, size_t n,
-    const struct secret *secret, enum rotation rotation)
+    const struct identity_keys *keys, const struct key_digest *ticket)
 {
     struct chunk_pages pages = {.events = events};
+    struct chunk_sender sender = {keys, ticket, ticket != NULL};
     size_t before = out->n;
     bool ok = !out->failed;
     if (n > 1) {
@@ -159,7 +182,7 @@ bool chunk_write(struct buffer *out, const struct event *events, size_t n,
         put_number(out, n);
     }
     for (size_t i = 0; ok && i < n; i++) {
-        ok = put_event(out, &events[i], i == 0 ? NULL : &events[i - 1], &pages, secret, rotation);
+        ok = put_event(out, &events[i], i == 0 ? NULL : &events[i - 1], &pages, &sender);
     }
     index_release(&pages.index);
     free(pages.numbers);
@@ -287,12 +310,35 @@ static bool get_hash(struct chunk_reader *reader, void *to, size_t n)
     return true;
 }
 
+/* Behind the actions: somebody asks whether they were first. */
+static bool get_first(struct chunk_reader *reader, unsigned flags, struct chunk_event *event)
+{
+    struct slice ticket;
+    uint64_t index = 0;
+    if ((flags & CHUNK_USER) == 0 || (flags & CHUNK_ACTIONS) == 0) {
+        return fail(reader);
+    }
+    if (reader->ticket == NULL) {
+        if (!get_bytes(reader, sizeof(struct key_digest), &ticket)) {
+            return false;
+        }
+        reader->ticket = (const uint8_t *)ticket.p;
+    }
+    if (!get_number(reader, &index) || index > UINT32_MAX) {
+        return fail(reader);
+    }
+    event->ticket = reader->ticket;
+    event->index = (uint32_t)index;
+    return true;
+}
+
 bool chunk_next(struct chunk_reader *reader)
 {
     if (reader->failed || reader->left.n == 0) {
         return false;
     }
     reader->n_pages = 0;
+    reader->ticket = NULL;
     reader->event = (struct chunk_event){0};
     return get_number(reader, &reader->n_left);
 }
@@ -308,9 +354,10 @@ bool chunk_next_event(struct chunk_reader *reader)
     event->user = (struct slice){NULL, 0};
     event->actions = NULL;
     event->n_actions = 0;
+    event->ticket = NULL;
     event->has_visitor = (flags & CHUNK_VISITOR) != 0;
     event->has_address = (flags & CHUNK_ADDRESS) != 0;
-    if ((flags & ~CHUNK_FLAGS) != 0 || !get_time(reader, event) ||
+    if (!get_time(reader, event) ||
         ((flags & CHUNK_SITE) != 0 && !get_text(reader, EVENT_SITE_MAX, &event->site)) ||
         event->site.n == 0 || !get_page(reader, flags, event) ||
         ((flags & CHUNK_USER) != 0 && !get_text(reader, EVENT_USER_MAX, &event->user)) ||
@@ -318,7 +365,8 @@ bool chunk_next_event(struct chunk_reader *reader)
             !get_hash(reader, event->visitor.bytes, sizeof(event->visitor.bytes))) ||
         (event->has_address &&
             !get_hash(reader, event->address.bytes, sizeof(event->address.bytes))) ||
-        ((flags & CHUNK_ACTIONS) != 0 && !get_actions(reader, event))) {
+        ((flags & CHUNK_ACTIONS) != 0 && !get_actions(reader, event)) ||
+        ((flags & CHUNK_FIRST) != 0 && !get_first(reader, flags, event))) {
         return fail(reader);
     }
     reader->n_left--;

@@ -18,6 +18,9 @@
  *              CHUNK_VISITOR  16 bytes; else the visitor, if there is one, is the user
  *              CHUNK_ADDRESS  8 bytes
  *              CHUNK_ACTIONS  how many (1 byte); each: length and bytes
+ *              CHUNK_FIRST    the request asks which actions were first (job/first_job.h): the
+ *                             number of the event in its request; before it, in the first such
+ *                             event of the chunk, 16 bytes: the request's ticket
  *
  * Numbers are LEB128: seven bits a byte, the lowest first, the highest bit set in all but the last.
  * Most single events take 30 to 60 bytes, events of an array some 25.
@@ -30,11 +33,13 @@
 #include "storage/base/compiler.h"
 #include "storage/job/config.h"
 #include "storage/job/event.h"
+#include "storage/job/first_job.h"
 #include "storage/schema/identity.h"
 
-/* Append the chunk of @n validated events.  False: out of memory; @out is then as it was. */
+/* Append the chunk of @n validated events.  @ticket: of a request that asks which actions were
+ * first; else NULL.  False: out of memory; @out is then as it was. */
 bool chunk_write(struct buffer *out, const struct event *events, size_t n,
-    const struct secret *secret, enum rotation rotation) MUST_CHECK;
+    const struct identity_keys *keys, const struct key_digest *ticket) MUST_CHECK;
 
 /* An event as it comes out of a chunk.  Slices point into the chunk. */
 struct chunk_event {
@@ -46,6 +51,8 @@ struct chunk_event {
     bool has_visitor, has_address;
     struct visitor_id visitor; /* if has_visitor; else the visitor is the user */
     struct address_id address; /* if has_address */
+    const uint8_t *ticket;     /* 16 bytes in the chunk; NULL: nobody asks about this event */
+    uint32_t index;            /* with a ticket: event->index */
 };
 
 /* Reads the chunks that lie one behind the other in some bytes. */
@@ -56,7 +63,8 @@ struct chunk_reader {
     struct slice *pages;      /* owned: of the chunk at hand */
     size_t n_pages, capacity;
     struct slice actions[EVENT_ACTIONS_MAX];
-    bool failed; /* the bytes are no chunks, or memory is out */
+    const uint8_t *ticket; /* of the chunk at hand; NULL: none so far */
+    bool failed;           /* the bytes are no chunks, or memory is out */
 };
 
 /* @bytes live until the reader is released. */

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- forget_user.lua - take a user's index away, and the index's user.  The caller clears the user's bits afterwards.
 -- KEYS: 1 state  2 uid  3 the prefix ids:, which the block's number completes  4 gone
--- ARGV: 1 cfg  2 user  3 site  4 id that field users gets
+-- ARGV: 1 cfg  2 user  3 id that field users gets  4 site
 -- Reply: the index; -1: the user had none; -2: the settings differ
 local call = redis.call
 if call('HGET', KEYS[1], 'cfg') ~= ARGV[1] then return -2 end
@@ -10,6 +10,6 @@ if not index then return -1 end
 local at = tonumber(index) % 128
 call('HDEL', KEYS[2], ARGV[2])
 call('LSET', KEYS[3] .. string.format('%.0f', (tonumber(index) - at) / 128), at, '') -- '' is no user's name
-call('SADD', KEYS[4], ARGV[3] .. ':' .. index)
-call('HSET', KEYS[1], 'users', ARGV[4]) -- so writers that remember the index ask again
+call('SADD', KEYS[4], ARGV[4] .. ':' .. index)
+call('HSET', KEYS[1], 'users', ARGV[3]) -- so writers that remember the index ask again
 return tonumber(index)

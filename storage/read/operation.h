@@ -71,12 +71,14 @@ enum operation_after {
     ALONE(STORAGE_USER_DAYS, user_days_run, true, AFTER_COUNTED)                                   \
     ALONE(STORAGE_FORGET_USER, forget_user_run, true, AFTER_SAFE)                                  \
     ALONE(STORAGE_TAKE_BACK, take_back_run, true, AFTER_SAFE)                                      \
+    ALONE(STORAGE_FIRST, first_run, true, AFTER_COUNTED)                                           \
     ALONE(STORAGE_FILTER_READ, filter_run, true, AFTER_NOTHING)                                    \
     ALONE(STORAGE_FILTER_WRITE, filter_run, false, AFTER_NOTHING)                                  \
     ALONE(STORAGE_SEEN, seen_run, true, AFTER_COUNTED)                                             \
     ALONE(STORAGE_ROLLUP_STATUS, rollup_status_run, true, AFTER_NOTHING)                           \
     ALONE(STORAGE_LOOK_KEY, look_key_run, true, AFTER_NOTHING)                                     \
     ALONE(STORAGE_HOT_PAGES, hot_pages_run, true, AFTER_NOTHING)                                   \
+    ALONE(STORAGE_PERIODS, periods_run, true, AFTER_NOTHING)                                       \
     ALONE(STORAGE_PROBE, probe_run, false, AFTER_NOTHING)
 
 #define OPERATION_DECLARE_ALONE(op, run, again, after) operation_run_fn run;

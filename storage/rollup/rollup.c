@@ -11,6 +11,7 @@
 #include "storage/redis/resp.h"
 #include "storage/rollup/jobs.h"
 #include "storage/rollup/pass.h"
+#include "storage/rollup/rewrite.h"
 #include "storage/rollup/status.h"
 #include "storage/rollup/workers.h"
 #include "storage/schema/key.h"
@@ -39,6 +40,7 @@ struct rollup {
     int64_t clean_token; /* under which all partitions were looked at */
     bool wishing;        /* the jobs begun wait for a pass of another process */
     struct log_closer closer;
+    struct aof_rewriter rewriter;
     int64_t close_ms; /* when to look for such logs next */
 };
 
@@ -272,8 +274,9 @@ static int64_t due_in_ms(struct core *core)
     return due_ms > now_ms ? due_ms - now_ms : 0;
 }
 
-/* Close the logs of writers that are gone.  Returns how long to wait before the next time. */
-static int64_t close_logs(struct rollup *r)
+/* What a leader does every few seconds: close the logs of writers that are gone, have the
+ * append-only file rewritten.  Returns how long to wait before the next time. */
+static int64_t keep_house(struct rollup *r)
 {
     int64_t now_ms = monotonic_ms();
     if (now_ms < r->close_ms) {
@@ -282,8 +285,9 @@ static int64_t close_logs(struct rollup *r)
     if (!atomic_load(&r->core->ready) || !connected(r) || !still_mine(r)) {
         return RETRY_MS;
     }
-    if (!log_close_silent(&r->closer, r->core, &r->session, now_ms + ASK_MS) &&
-        r->workers == NULL) { /* of a cluster it has connections of its own */
+    bool ok = log_close_silent(&r->closer, r->core, &r->session, now_ms + ASK_MS) ||
+              r->workers != NULL; /* of a cluster it has connections of its own */
+    if (!ok || !aof_rewrite_look(&r->rewriter, r->core, &r->session)) {
         session_lost(&r->session);
     }
     r->close_ms = now_ms + CLOSE_MS;
@@ -304,7 +308,7 @@ static int64_t turn_of_leader(struct rollup *r, int64_t token)
         wait_ms = ok ? due_in_ms(r->core) : RETRY_MS;
         wait_ms = wait_ms == 0 ? RETRY_MS : wait_ms;
     }
-    int64_t close_in_ms = close_logs(r);
+    int64_t close_in_ms = keep_house(r);
     return close_in_ms < wait_ms ? close_in_ms : wait_ms;
 }
 
@@ -365,6 +369,7 @@ static void *rollup_main(void *argument)
     struct rollup *r = argument;
     while (!atomic_load(&r->core->stopping)) {
         int64_t token = leader_token(r->leader);
+        period_secrets_sweep(&r->core->period_secrets, redis_clock_ms(&r->core->clock));
         int64_t wait_ms = token != 0 ? turn_of_leader(r, token) : turn_of_follower(r);
         wake_sleep(&r->core->rollup_wake, monotonic_ms() + wait_ms);
     }

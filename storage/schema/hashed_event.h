@@ -28,6 +28,11 @@ struct row {
     uint8_t n_actions;
     uint16_t page_partition, site_partition, visitor_partition, user_partition;
     uint32_t entry; /* its number in the batch */
+    /* Of an event that asks which of its actions were first: the ticket, 16 bytes (NULL: it does
+     * not ask), the number in the request, and whether the request has a key. */
+    const uint8_t *ticket;
+    uint32_t index;
+    bool has_key;
 };
 
 /* The partition in which the data of a visitor, or of a user, lies. */

@@ -1,6 +1,7 @@
 #include "storage/schema/identity.h"
 
 #include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(crypto_shorthash_siphashx24_BYTES == sizeof(struct visitor_id), "128 bits");
@@ -25,6 +26,21 @@ int64_t rotation_start_s(enum rotation rotation, int64_t at_s)
     return 0;
 }
 
+int64_t rotation_end_s(enum rotation rotation, int64_t start_s)
+{
+    switch (rotation) {
+    case ROTATE_NEVER:
+        return INT64_MAX;
+    case ROTATE_DAY:
+        return start_s + DAY_S;
+    case ROTATE_WEEK:
+        return start_s + 7 * DAY_S;
+    case ROTATE_MONTH:
+        return bucket_at(zone_utc(), LEVEL_MONTH, start_s).end_s;
+    }
+    return INT64_MAX;
+}
+
 static size_t append_bytes(uint8_t *text, size_t at, const void *p, size_t n)
 {
     if (n > 0) {
@@ -33,9 +49,30 @@ static size_t append_bytes(uint8_t *text, size_t at, const void *p, size_t n)
     return at + n;
 }
 
-bool identity_visitor(const struct secret *secret, enum rotation rotation,
-    const struct event *event, struct visitor_id *ret)
+static int by_start(const void *key, const void *item)
 {
+    int64_t start_s = *(const int64_t *)key;
+    const struct period_secret *period = item;
+    return (start_s > period->start_s) - (start_s < period->start_s);
+}
+
+/* What addresses of @start_s's period are hashed with; NULL: no secret. */
+static const struct secret *secret_of_addresses(const struct identity_keys *keys, int64_t start_s)
+{
+    if (keys->rotation == ROTATE_NEVER) {
+        return keys->secret;
+    }
+    const struct period_secret *period =
+        keys->n_periods == 0
+            ? NULL
+            : bsearch(&start_s, keys->periods, keys->n_periods, sizeof(*keys->periods), by_start);
+    return period == NULL ? NULL : &period->secret;
+}
+
+bool identity_visitor(
+    const struct identity_keys *keys, const struct event *event, struct visitor_id *ret)
+{
+    const struct secret *secret = keys->secret;
     uint8_t text[1 + EVENT_SITE_MAX + 1 + 32 + EVENT_TEXT_MAX];
     size_t n = 1;
     n = append_bytes(text, n, event->site.p, event->site.n);
@@ -47,7 +84,8 @@ bool identity_visitor(const struct secret *secret, enum rotation rotation,
         text[0] = 'u';
         n = append_bytes(text, n, event->user.p, event->user.n);
     } else if (event->address.len > 0) {
-        int64_t period = rotation_start_s(rotation, event->at_s);
+        int64_t period = rotation_start_s(keys->rotation, event->at_s);
+        secret = secret_of_addresses(keys, period);
         text[0] = 'a';
         text[n++] = event->address.len;
         n = append_bytes(text, n, event->address.bytes, event->address.len);
@@ -57,6 +95,9 @@ bool identity_visitor(const struct secret *secret, enum rotation rotation,
     } else {
         return false;
     }
+    if (secret == NULL) {
+        return false;
+    }
     crypto_shorthash_siphashx24(ret->bytes, text, n, secret->bytes);
     return true;
 }
@@ -64,14 +105,20 @@ bool identity_visitor(const struct secret *secret, enum rotation rotation,
 void identity_user(
     const struct secret *secret, struct slice site, struct slice user, struct visitor_id *ret)
 {
+    const struct identity_keys keys = {.secret = secret};
     const struct event event = {.site = site, .user = user};
-    (void)!identity_visitor(secret, ROTATE_NEVER, &event, ret); /* there is one */
+    (void)!identity_visitor(&keys, &event, ret); /* there is one */
 }
 
 bool identity_address(
-    const struct secret *secret, const struct event *event, struct address_id *ret)
+    const struct identity_keys *keys, const struct event *event, struct address_id *ret)
 {
     if (event->address.len == 0) {
+        return false;
+    }
+    const struct secret *secret =
+        secret_of_addresses(keys, rotation_start_s(keys->rotation, event->at_s));
+    if (secret == NULL) {
         return false;
     }
     uint8_t text[EVENT_SITE_MAX + 1 + 16];

@@ -11,8 +11,14 @@
  *     else a user         'u' site NUL user
  *     else an address     'a' site NUL address-length address period NUL agent
  *
- * `period` is the beginning of the rotation period that holds the event (job/config.h).  An address
- * that is counted by itself is hashed as: site NUL address.
+ * An address that is counted by itself is hashed as: site NUL address.
+ *
+ * Names that were given (id, user) are hashed with the data's secret.  So are addresses, unless
+ * visitors rotate (job/config.h): then addresses are hashed with the secret of the period that
+ * holds the event.  Each period has a random secret of its own, and nobody has it 48 h after the
+ * period (core/period_secrets.h).  From then on no visitor of that period can be recognised, not
+ * even by somebody who has a copy of all data.  `period` is the beginning of the period, 0 where
+ * visitors do not rotate.
  *
  * A visitor has 128 bits, because visits are counted exactly: two of 10 million visitors have the
  * same hash with a probability of 1e-25.  Sketches take the first 64 bits.
@@ -34,6 +40,21 @@ struct secret {
     uint8_t bytes[SECRET_SIZE]; /* first half: key for visitors, second half: for addresses */
 };
 
+/* The secret of a rotation period. */
+struct period_secret {
+    int64_t start_s;
+    struct secret secret;
+};
+
+/* What events are hashed with. */
+struct identity_keys {
+    const struct secret *secret;
+    enum rotation rotation;
+    const struct period_secret *periods; /* of the events' periods, by start_s; else NULL */
+    size_t n_periods;
+    bool no_addresses; /* they are not counted */
+};
+
 struct visitor_id {
     uint8_t bytes[16];
 };
@@ -43,16 +64,17 @@ struct address_id {
 };
 
 /* The visitor of a validated event.  False, with @ret untouched: the event has no anonymous id, no
- * user and no address. */
-bool identity_visitor(const struct secret *secret, enum rotation rotation,
-    const struct event *event, struct visitor_id *ret) MUST_CHECK;
+ * user and no address.  An address whose period has no secret in @keys is none. */
+bool identity_visitor(
+    const struct identity_keys *keys, const struct event *event, struct visitor_id *ret) MUST_CHECK;
 
 /* The user of a site: the same as the visitor of an event that has only this user. */
 void identity_user(
     const struct secret *secret, struct slice site, struct slice user, struct visitor_id *ret);
 
-/* The address of a validated event.  False, with @ret untouched: the event has none. */
+/* The address of a validated event.  False, with @ret untouched: the event has none, or none with a
+ * secret as above. */
 bool identity_address(
-    const struct secret *secret, const struct event *event, struct address_id *ret) MUST_CHECK;
+    const struct identity_keys *keys, const struct event *event, struct address_id *ret) MUST_CHECK;
 
 #endif

@@ -274,3 +274,10 @@ void key_record(struct key *key, const char *tag, const struct key_digest *diges
     key_digest_print(digest, text);
     key_fixed(key, tag, "key:", slice_of(text));
 }
+
+void key_first(struct key *key, const char *tag, const struct key_digest *ticket)
+{
+    char text[KEY_DIGEST_TEXT];
+    key_digest_print(ticket, text);
+    key_fixed(key, tag, "first:", slice_of(text));
+}

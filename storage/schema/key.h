@@ -77,6 +77,9 @@
  *     t:{p}:gone                        set           <site>:<index> of users that were forgotten
  *                                                     and have bits left
  *
+ *     t:{p}:first:<ticket>              string        which events of a request were the first of
+ *                                                     their user's day (first_note.h); expires
+ *
  * Users who saw pages, in the partition of (site, visitor); see seen/layout.h:
  *
  *     t:{p}:seen:<site>:<bucket>:log    string        pairs of user and page as they came; expires
@@ -122,6 +125,10 @@
  *     t:{0}:hot                         zset          process (16 hexadecimal digits, random) -> when
  *                                                     it was heard of, ms; expires (hot/fleet.h)
  *     t:{0}:hot:<process>               string        its hot pages (hot/published.h); expires
+ *     t:{0}:secret:<start>              string        the same of the rotation period that begins
+ *                                                     at <start> (core/period_secrets.h); expires
+ *     t:{0}:late                        set           the beginnings of periods whose secret was
+ *                                                     made anew after it had expired
  *     t:{0}:sets:<site>                 hash          page set's name -> its pages, '\n' behind
  *                                                     each (no page has one in it)
  *     t:{0}:lock                        string        the token of the rollups' leader; expires
@@ -130,6 +137,8 @@
  *     t:{0}:fence                       integer       the last fencing token that was drawn
  *     t:{0}:wish                        string        somebody asks for a pass of the rollups;
  *                                                     expires
+ *     t:{0}:rewritten                   string        the day, since 1970-01-01 UTC, whose rewrite
+ *                                                     of the append-only file was begun
  *     t:{0}:probe                       string        written by /readyz; expires
  */
 #ifndef STORAGE_SCHEMA_KEY_H
@@ -142,7 +151,7 @@
 #include "storage/job/job.h"
 #include "storage/time/bucket.h"
 
-#define KEY_SCHEMA 3 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
+#define KEY_SCHEMA 4 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
 
 /* What a bucket's key counts: visitors, addresses, page views, visits. */
 enum key_kind { KEY_UV, KEY_IP, KEY_PV, KEY_VV };
@@ -184,6 +193,9 @@ bool key_member_of(struct slice member, struct slice site, struct slice *ret_res
 
 /* t:{tag}:key:<digest> */
 void key_record(struct key *key, const char *tag, const struct key_digest *digest);
+
+/* t:{tag}:first:<ticket> */
+void key_first(struct key *key, const char *tag, const struct key_digest *ticket);
 
 /* t:{tag}:sets:<site> */
 void key_page_sets(struct key *key, const char *tag, struct slice site);

@@ -6,7 +6,7 @@
 #include "storage/base/clock.h"
 #include "storage/redis/resp.h"
 #include "storage/redis/script.h"
-#include "storage/users/bitmaps.h"
+#include "storage/users/user_change.h"
 
 #define BITMAPS_AT_ONCE 500   /* cleared or taken away: 1 ms */
 #define SCAN_COUNT      "500" /* of members of `acts` */
@@ -187,49 +187,36 @@ static bool clear_gone(struct activity *a, unsigned partition, struct slice own,
 
 /* ---- forgetting ---- */
 
-/* What forget_user.lua answers instead of the index that the user had. */
-enum forget_answer {
-    FORGET_NOBODY = -1,
-    FORGET_OTHER_SETTINGS = -2, /* nothing was done: the data is kept with other settings */
-};
+#define NOBODY (-1) /* forget_user.lua's answer in place of the index that the user had */
 
-/* One request of its own, so that its doubt is about nothing else. */
 static enum storage_err forget(struct reader *reader, struct storage_job *job, unsigned partition,
     int64_t *ret_index, bool *ret_lost)
 {
     struct forget_user_job *user = &job->u.forget_user;
     const char *tag = reader->core->partitions.tag[partition];
-    char generation[ACTIVITY_GENERATION];
-    struct pipeline p;
-    struct key key;
-    activity_new_generation(generation);
-    pipeline_init(&p, &reader->session, job->deadline_ms);
-    struct buffer *out = pipeline_script(&p, partition, SCRIPT_FORGET_USER, 4, 4);
-    key_fixed(&key, tag, "state", SLICE(""));
-    resp_word(out, key.p, key.n);
-    key_user_index(&key, tag, user->site);
-    resp_word(out, key.p, key.n);
-    key_user_ids(&key, tag, user->site);
-    resp_word(out, key.p, key.n);
-    key_fixed(&key, tag, "gone", SLICE(""));
-    resp_word(out, key.p, key.n);
-    resp_text(out, reader->core->cfg);
-    resp_word(out, user->user.p, user->user.n);
-    resp_word(out, user->site.p, user->site.n);
-    resp_text(out, generation);
-    const struct reply *reply = pipeline_ask(&p, true);
-    *ret_index = reply == NULL ? FORGET_NOBODY : reply_integer(reply, FORGET_OTHER_SETTINGS);
-    enum storage_err err = pipeline_answer(&p, job, ret_lost);
+    struct key keys[2];
+    key_user_ids(&keys[0], tag, user->site);
+    key_fixed(&keys[1], tag, "gone", SLICE(""));
+    const struct user_change change = {
+        .script = SCRIPT_FORGET_USER,
+        .site = user->site,
+        .user = user->user,
+        .partition = partition,
+        .keys = keys,
+        .n_keys = 2,
+        .last = user->site,
+    };
+    enum storage_err err = user_change_run(reader, job, &change, NOBODY, ret_index, ret_lost);
     /* What a later try is told says nothing of one that was lost. */
     user->sent = user->sent || err == STORAGE_UNKNOWN || *ret_index >= 0;
-    return *ret_index == FORGET_OTHER_SETTINGS ? STORAGE_CONFIG : err;
+    return err;
 }
 
 enum storage_err forget_user_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct forget_user_job *user = &job->u.forget_user;
     unsigned partition = 0;
-    int64_t index = FORGET_NOBODY;
+    int64_t index = NOBODY;
     struct activity a;
     enum storage_err err = activity_partition(reader->core, user->site, user->user, &partition);
     if (err == STORAGE_OK) {

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 from benchlib import (activity, aof, ask, beside, dashboards, decoder, filters, growth, imports, ingest, limits, log, machine,
-                      overlap, query, report, sketch)
+                      overlap, query, report, robots, sketch)
 from benchlib.bench import Bench
 from benchlib.load import LoadFailed
 from benchlib.servers import Nginx, Unknown, Webdis
@@ -31,6 +31,7 @@ SECTIONS = {
     "ratelimit": lambda b: [limits.ratelimit(b)],
     "guard": lambda b: [limits.guard(b)],
     "decoder": lambda b: [decoder.decoder(b)],
+    "robots": lambda b: [robots.robots(b)],
     "sketch": lambda b: [sketch.sketch(b)],
     "overlap": lambda b: [overlap.overlap(b)],
     "seen": filters.seen,

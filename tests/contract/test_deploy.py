@@ -15,7 +15,7 @@ import pytest
 from lib.client import Client
 from lib.clock import FakeClock, epoch
 from lib.follow import row
-from lib.process import ROOT, Process, Redis, Tallyd, binary, environment, free_port
+from lib.process import ROOT, Redis, binary, environment, free_port
 from lib.resp import Resp
 from lib.truth import is_close
 from lib.waiting import wait_until
@@ -329,34 +329,11 @@ def test_the_proxy_knows_every_route():
 
 
 @pytest.fixture
-def nginx(directory, tallyd, cleanup):
-    """nginx with deploy/nginx.conf before the shared tallyd: (its port, its process)."""
-    port = free_port()
-    text = (DEPLOY / "nginx.conf").read_text().replace("127.0.0.1:8080", f"127.0.0.1:{tallyd.port}")
-    text = re.sub(r"^ *listen 443 .*$", f"    listen 127.0.0.1:{port};", text, flags=re.M)  # no certificate here
-    text = re.sub(r"^ *(listen \[::\]|ssl_).*$", "", text, flags=re.M)
-    temporary = "".join(f"{k}_temp_path {directory}/{k};\n" for k in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    conf = directory / "nginx.conf"
-    conf.write_text(f"daemon off; master_process off; pid {directory}/pid; error_log stderr;\nevents {{}}\n"
-                    f"http {{ access_log off; {temporary} {text} }}\n")
-    program = shutil.which("nginx") or "/usr/sbin/nginx"
-    check = subprocess.run([program, "-t", "-p", directory, "-c", conf], capture_output=True, text=True, check=False)
-    assert check.returncode == 0 and "[warn]" not in check.stderr, check.stderr
-    process = Process(directory, "nginx")
-    cleanup.append(lambda: shutil.rmtree(directory, ignore_errors=True))
-    cleanup.append(process.stop)
-    process.spawn([program, "-p", directory, "-c", conf])
-
-    def listens():
-        assert process.alive(), process.tail()
-        with socket.socket() as s:
-            return s.connect_ex(("127.0.0.1", port)) == 0
-
-    wait_until(listens, "nginx listens")
-    return port
+def nginx(start_nginx, tallyd):
+    """nginx with deploy/nginx.conf before the shared tallyd: its port."""
+    return start_nginx("nginx.conf", {"127.0.0.1:8080": f"127.0.0.1:{tallyd.port}"})
 
 
-@needs("nginx")
 def test_the_proxy_passes_what_it_should(nginx, tallyd, site):
     http = Client("127.0.0.1", nginx)
     before = tallyd.client().metric("tallyd_http_connections")
@@ -380,7 +357,6 @@ def test_the_proxy_passes_what_it_should(nginx, tallyd, site):
     http.close()
 
 
-@needs("nginx")
 def test_the_proxy_takes_as_much_as_tallyd(nginx, tallyd):
     def body(n):
         return b'[{"page":"/x"}' + b" " * (n - 15) + b"]"

@@ -314,7 +314,7 @@ STATUSES = {
                  **{status: COUNT_STATUSES[status] for status in (400, 404, 422)}},
     "getOverlap": {status: [{"page": ["/a"] if "pageset" in params else ["/a", "/b"], **params} for params in questions
                             if "page" not in params] for status, questions in COUNT_STATUSES.items()},
-    "getBreakdown": {200: [{"by": "event"}, {"by": "event", "metric": "uv", "explain": "1"}], 400: [{}, {"by": "colour"}],
+    "getBreakdown": {200: [{"by": "event"}, {"by": "event", "metric": "uv", "explain": "1"}, {"by": "event", "step": "1h"}], 400: [{}, {"by": "colour"}],
                      422: [{"by": "event", **params} for params in COUNT_STATUSES[422]]},
     "getHotkeys": {200: [{}, {"limit": 3}]},
     "getDau": {200: [*WINDOW_OF_DAYS[200], {"date": "9999-12-31"}], 400: [*WINDOW_OF_DAYS[400], {"date": "2026-11-20", "to": "now"}],

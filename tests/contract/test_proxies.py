@@ -2,20 +2,16 @@
 
 import http.server
 import re
-import shutil
-import socket
-import subprocess
 import threading
 
 import pytest
 import yaml
 
 from lib.client import Client
-from lib.process import ROOT, Process, free_port
+from lib.process import ROOT
 from lib.waiting import wait_until
 
 DEPLOY = ROOT / "deploy"
-NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 POLICY = "policy.site = funnel 3/3600s burst 2\n"
 
 
@@ -49,43 +45,6 @@ def limiter(start_redis, start_tallyd, directory):
     directory.mkdir(exist_ok=True)
     (directory / "config").write_text(POLICY)
     return start_tallyd("--config", directory / "config", redis=start_redis())
-
-
-@pytest.fixture
-def start_nginx(directory, cleanup):
-    """start_nginx(file of deploy/, {what it says: what is so here}): nginx with that file; its port."""
-    if NGINX is None:
-        pytest.skip("nginx is not installed (apt-get install nginx)")
-
-    def start(name, replacements):
-        directory.mkdir(exist_ok=True)
-        port = free_port()
-        text = (DEPLOY / name).read_text()
-        for old, new in replacements.items():
-            assert old in text
-            text = text.replace(old, new)
-        text = re.sub(r"^ *listen 443 .*$", f"    listen 127.0.0.1:{port};", text, flags=re.M)  # no certificate here
-        text = re.sub(r"^ *(listen \[::\]|ssl_).*$", "", text, flags=re.M)
-        temporary = "".join(f"{k}_temp_path {directory}/{k};\n" for k in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-        conf = directory / "nginx.conf"
-        conf.write_text(f"daemon off; master_process off; pid {directory}/pid; error_log stderr;\nevents {{}}\n"
-                        f"http {{ access_log off; {temporary} {text} }}\n")
-        check = subprocess.run([NGINX, "-t", "-p", directory, "-c", conf], capture_output=True, text=True, check=False)
-        assert check.returncode == 0 and "[warn]" not in check.stderr, check.stderr
-        process = Process(directory, "nginx")
-        cleanup.append(lambda: shutil.rmtree(directory, ignore_errors=True))
-        cleanup.append(process.stop)
-        process.spawn([NGINX, "-p", directory, "-c", conf])
-
-        def listens():
-            assert process.alive(), process.tail()
-            with socket.socket() as s:
-                return s.connect_ex(("127.0.0.1", port)) == 0
-
-        wait_until(listens, "nginx listens")
-        return port
-
-    return start
 
 
 @pytest.fixture

@@ -85,9 +85,12 @@ def fluent_bit_post(http, records):
     """As out_http sends a chunk with Format json_lines, Compress gzip and Json_Date_Format iso8601."""
     output = fluent_bit_output()
     assert (output["Format"], output["Json_Date_Format"], output["Compress"]) == ("json_lines", "iso8601", "gzip")
+    assert output["Allow_Duplicated_Headers"] == "false", "else a Content-Type of Fluent Bit's own would be sent, too"
+    name, kind = output["Header"].split()
+    assert (name, kind) == ("Content-Type", NDJSON)
     body = "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records).encode()
     return http.request("POST", output["URI"], gzip.compress(body), {
-        "Content-Type": NDJSON, "Content-Encoding": "gzip", "User-Agent": "Fluent-Bit"})
+        name: kind, "Content-Encoding": "gzip", "User-Agent": "Fluent-Bit"})
 
 
 def views(http, site):

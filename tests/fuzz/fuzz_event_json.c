@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct event_rules rules = {
         .now_s = NOW, .latest_s = NOW + 300, .oldest_s = NOW - 86400, .max_events = 10000};
-    struct robots robots;
+    static struct robots_cache robots;
     struct network network;
     struct event_batch batch;
     enum event_json_result result;
@@ -115,7 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (data[0] & 2) {
         rules.max_events = data[0] >> 2;
     } else if (data[0] & 12) {
-        robots_init(&robots);
+        robots_cache_init(&robots, (const unsigned char[ROBOTS_CACHE_KEY_BYTES]){0});
         require(network_parse(SLICE("192.0.2.0/24"), &network) == NULL);
         rules.robots = data[0] & 4 ? &robots : NULL;
         rules.ignored = &network;

@@ -11,6 +11,7 @@
 #include "handlers/ingest/segment_json.h"
 #include "handlers/text/check.h"
 #include "handlers/text/utf8.h"
+#include "storage/job/event_name.h"
 
 #define NOW          1763650000
 #define MESSAGES_MAX 50
@@ -36,8 +37,11 @@ static void check_event(const char *body, size_t n, const struct event *event)
 {
     check_inside(body, n, event->page);
     check_inside(body, n, event->user);
+    check_inside(body, n, event->visitor);
     check_inside(body, n, event->agent);
-    require(event_check_page(event->page) == NULL);
+    require(event_name_is(event->page) ? event_check_name(event_name_bare(event->page)) == NULL
+                                       : event_check_page(event->page) == NULL);
+    require(event->visitor.n == 0 || event_check_visitor(event->visitor) == NULL);
     require(event->user.n == 0 || event_check_user(event->user) == NULL);
     require(event->agent.n == 0 || event_check_agent(event->agent) == NULL);
     require(event->at_s >= NOW - 86400 && event->at_s <= NOW + 300);
@@ -63,11 +67,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct event_rules rules = {
         .now_s = NOW, .latest_s = NOW + 300, .oldest_s = NOW - 86400, .max_events = MESSAGES_MAX};
     struct segment_body result;
-    struct robots robots;
+    static struct robots_cache robots;
     if (n == 0) {
         return 0;
     }
-    robots_init(&robots);
+    robots_cache_init(&robots, (const unsigned char[ROBOTS_CACHE_KEY_BYTES]){0});
     rules.robots = (data[0] & 8) != 0 ? &robots : NULL;
     size_t body_n = n - 1;
     char *body = malloc(body_n > 0 ? body_n : 1);

@@ -34,6 +34,10 @@ def shop(tallyd):
     events = [{"site": "shop", "page": chance.choices(PAGES, [9, 5, 3, 2, 1])[0], "user": int(chance.random() ** 2 * 300),
                "ip": f"192.0.2.{chance.randrange(200)}", "ts": now - chance.randrange(30 * 86400)} for _ in range(6000)]
     events += [{"site": "shop", "page": "/", "user": f"now{i}", "ip": "192.0.2.1"} for i in range(17)]
+    events += [{"site": "shop", "event": name, "user": user, "ts": now - chance.randrange(20 * 86400)}
+               for name, n in (("signup", 90), ("Outbound Link: Click", 40), ("<b>bold</b>", 25)) for user in range(n)]
+    events += [{"site": "shop", "user": user, "actions": ["view", "cart", "order"][:1 + (user % 7 > 1) + (user % 7 > 4)],
+                "ts": now - chance.randrange(8 * 86400)} for user in range(200)]
     http = tallyd.client()
     for i in range(0, len(events), 3000):
         http.accept(sorted(events, key=lambda e: e.get("ts", now))[i:i + 3000])
@@ -102,6 +106,78 @@ def test_retention_is_the_apis(http, shop, look):
     assert got == expected and len(got) == 8
     assert browser.run("return document.querySelectorAll('#retention td.h1, #retention td.h2, #retention td.h3, #retention td.h4,"
                        " #retention td.h5').length") > 3
+
+
+def share(value):
+    """As the page writes a share."""
+    return f"{value * 100:.{1 if 0 < value < 0.1 else 0}f}\u202f%"
+
+
+def test_events_with_their_conversion(http, shop, look):
+    browser = look(f"/?site=shop&{CUSTOM}")
+    rows = question(http, "/breakdown", by="event")["rows"]
+    everybody = question(http, "/uv")
+    assert {row["value"] for row in rows} == {"signup", "Outbound Link: Click", "<b>bold</b>"}
+
+    def shown():
+        return [[row[0], number(row[1]), number(row[2]), row[3]] for row in browser.rows("#events")]
+
+    def ranges(value, low, high):
+        return share(value) if low == high else f"{share(value)}{share(low)} to {share(high)}"
+
+    low, high = everybody["error"]["low"], everybody["error"]["high"]
+    assert shown() == [[row["value"], row["pv"], row["uv"], ranges(
+        row["uv"] / everybody["uv"], row["error"]["low"] / high, row["error"]["high"] / low)] for row in rows]
+    browser = look(f"/?site=shop&{CUSTOM}&page=/pricing")  # of those who saw the page
+    expected = []
+    for row in rows:
+        answer = question(http, "/overlap", event=row["value"], page="/pricing")
+        both, of = answer["intersection"], answer["b"]["uv"]
+        expected.append([row["value"], row["pv"], row["uv"], ranges(
+            both["uv"] / of, both["error"]["low"] / of, min(1, both["error"]["high"] / of))])
+    assert shown() == expected and "/pricing" in browser.text("#events-note")
+    assert browser.driver.title != "forged" and browser.complaints() == []
+
+
+@pytest.mark.parametrize("window", ["custom", "15m", "24h", "7d"])
+def test_new_and_returning_visitors(http, shop, look, window):
+    """The window and the period before it lie beside each other, and what is shown is /overlap's."""
+    browser = look(f"/?site=shop&{CUSTOM if window == 'custom' else f'range={window}'}")
+    before = {"custom": (str(FROM - timedelta(days=9)), str(FROM)), "15m": ("now-29m", "now-15m"), "24h": ("now-47h/h", "now-23h/h"),
+              "7d": ("now-13d/d", "now-6d/d")}[window]
+    own = {"custom": (str(FROM), str(TO + timedelta(days=1))), "15m": ("now-14m", "now"), "24h": ("now-23h/h", "now"), "7d": ("now-6d/d", "now")}[window]
+    answer = http.question("/overlap", site="shop", from_=own[0], to=own[1], from2=before[0], to2=before[1])
+    assert answer["to2"] == answer["from"]
+    all_ = answer["new"]["uv"] + answer["intersection"]["uv"]
+    assert browser.rows("#returning") == [
+        [name, f"{figure['uv']:,}", f"{figure['error']['low']:,} to {figure['error']['high']:,}", share(figure["uv"] / all_)]
+        for name, figure in (("New", answer["new"]), ("Returning", answer["intersection"]))]
+    assert all_ > 0 and browser.complaints() == []
+
+
+def test_a_funnel(http, shop, look):
+    browser = look(f"/?site=shop&{CUSTOM}")
+    assert "Name two to eight actions" in browser.text("#funnel-message") and browser.rows("#funnel") == []
+    browser.find("#steps").send_keys("view, cart,order\n")
+    wait_until(lambda: "steps=view" in browser.driver.current_url, "the address has the steps")
+    browser.settle()
+    steps = question(http, "/funnel", step=["view", "cart", "order"])["steps"]
+    assert 0 < steps[2]["users"] < steps[1]["users"] < steps[0]["users"]
+    assert [[row[0], number(row[1]), row[2], row[3]] for row in browser.rows("#funnel")] == [
+        [step["action"], step["users"], share(step["rate"]), share(step["step_rate"])] for step in steps]
+    wide = browser.run("return [...document.querySelectorAll('#funnel .bar')].map((bar) => parseFloat(bar.style.width))")
+    assert wide == pytest.approx([100 * step["rate"] for step in steps], abs=0.01)
+    assert browser.complaints() == []
+    browser = look(f"/?site=shop&{CUSTOM}&steps=view,Cart")
+    assert "(400)" in browser.text("#funnel-message") and browser.rows("#funnel") == []
+
+
+def test_how_often(http, shop, look):
+    browser = look("/?site=shop&range=7d")
+    days = http.question("/frequency", site="shop", from_="now-29d", to="now")["days"]
+    last = max(day["n"] for day in days if day["users"])
+    assert [[number(cell) for cell in row] for row in browser.rows("#frequency")] == [[day["n"], day["users"]] for day in days[:last]]
+    assert last > 3
 
 
 @pytest.mark.parametrize("name", ["15m", "24h", "7d", "30d", "12M"])
@@ -175,6 +251,8 @@ def test_an_empty_site_says_what_to_do(http, look):
     assert browser.text("#pv") == "0"
     assert "No pages" in browser.text("#pages-message")
     assert "No users" in browser.text("#retention-message")
+    assert "No named events" in browser.text("#events-message") and "No users" in browser.text("#frequency-message")
+    assert [row[1] for row in browser.rows("#returning")] == ["0", "0"]
     assert browser.complaints() == []
 
 
@@ -233,7 +311,7 @@ def test_by_keyboard(shop, look):
     for _ in range(40):
         ActionChains(browser.driver).send_keys(Keys.TAB).perform()
         reached.append(browser.run("const at = document.activeElement; return at.id || at.value || at.textContent.trim()"))
-    for control in ("site", "7d", "tz", "how", "show-pv", "period"):
+    for control in ("site", "7d", "tz", "how", "show-pv", "period", "steps"):
         assert control in reached or control == "how" and "How?" in reached, (control, reached)
     assert reached.index("site") < reached.index("7d") < reached.index("tz") < reached.index("show-pv") < reached.index("period")
     browser.run("document.querySelector('input[value=\"7d\"]').focus()")
@@ -248,7 +326,7 @@ def test_by_keyboard(shop, look):
 @pytest.mark.parametrize("size", [(1200, 1400), (390, 844)], ids=["wide", "narrow"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_axe_finds_nothing_serious(shop, look, size, dark):
-    browser = look("/?site=shop&range=7d&period=day&page=/", size=size, dark=dark)
+    browser = look("/?site=shop&range=7d&period=day&page=/&steps=view,cart,order", size=size, dark=dark)
     browser.run("for (const details of document.querySelectorAll('details')) { details.open = true }")
     wait_until(lambda: browser.rows("#how-plan table"), "the plan is there")
     browser.settle()

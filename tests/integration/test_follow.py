@@ -430,19 +430,26 @@ def test_a_server_that_takes_few_events_at_once(start_redis, start_tallyd, site,
     assert follower.end()["events accepted"] == 1500
 
 
-def test_other_options_count_nothing_twice(http, site, log, follow, tallyd, cleanup):
-    """A piece that another follower may have sent counts as that one sent it."""
-    follower = follow()
-    log.write(rows(30))
-    await_pv(http, site, 30)
+def kill_in_doubt(follower, log, age_s=0, cut=0):
+    """Kill it, and leave the state of one killed age_s ago before the answer to its first piece, which was `cut` bytes shorter than
+    what was counted.  How many bytes were."""
     path = log.path.with_name(".access.log.tallyd")
     wait_until(lambda: "piece" not in json.loads(path.read_text()), "its offset is saved")
     follower.kill()
     state = json.loads(path.read_text())
     sent = state["files"][0]["offset"]
     state["files"][0].update(offset=0, lines=0)
-    state["piece"] = {"file": 0, "to": sent, "sent_at": int(time.time()), "last": False}
+    state["piece"] = {"file": 0, "to": sent - cut, "sent_at": int(time.time()) - age_s, "last": False}
     path.write_text(json.dumps(state))
+    return sent
+
+
+def test_other_options_count_nothing_twice(http, site, log, follow, tallyd, cleanup):
+    """A piece that another follower may have sent counts as that one sent it."""
+    follower = follow()
+    log.write(rows(30))
+    await_pv(http, site, 30)
+    kill_in_doubt(follower, log)
     log.write(rows(1, 30))
     follower = follow("--exclude", "/1")
     await_pv(http, site, 31)
@@ -453,14 +460,7 @@ def test_a_piece_that_was_sent_more_than_a_day_ago(http, site, log, follow):
     follower = follow()
     log.write(rows(30))
     await_pv(http, site, 30)
-    path = log.path.with_name(".access.log.tallyd")
-    wait_until(lambda: "piece" not in json.loads(path.read_text()), "its offset is saved")
-    follower.kill()
-    state = json.loads(path.read_text())
-    sent = state["files"][0]["offset"]
-    state["files"][0].update(offset=0, lines=0)
-    state["piece"] = {"file": 0, "to": sent, "sent_at": int(time.time()) - 86400, "last": False}
-    path.write_text(json.dumps(state))
+    sent = kill_in_doubt(follower, log, age_s=86400)
     log.write(rows(1, 30))
     follower.start()
     await_pv(http, site, 31)
@@ -473,14 +473,7 @@ def test_a_piece_in_doubt_whose_bytes_are_compressed(http, site, log, follow, is
     follower = follow()
     log.write(rows(30))
     await_pv(http, site, 30)
-    path = log.path.with_name(".access.log.tallyd")
-    wait_until(lambda: "piece" not in json.loads(path.read_text()), "its offset is saved")
-    follower.kill()
-    state = json.loads(path.read_text())
-    sent = state["files"][0]["offset"]
-    state["files"][0].update(offset=0, lines=0)
-    state["piece"] = {"file": 0, "to": sent if is_counted else sent - 1, "sent_at": int(time.time()), "last": False}
-    path.write_text(json.dumps(state))
+    sent = kill_in_doubt(follower, log, cut=0 if is_counted else 1)
     log.write(rows(1, 30))
     size = log.path.stat().st_size
     log.rename()

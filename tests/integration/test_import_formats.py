@@ -188,9 +188,14 @@ def test_hosts_that_are_missing_or_no_site(tallyd, http, site, file):
     assert http.count("pv", site=site + "-x", from_="2026-03-10", to="2026-03-11") == 1
 
 
-BAD_TIMES = {"combined": ("10/Mar/2026", ("10/Mar/0000", "10/Mar/9999", "32/Mar/2026")),
-             "iis": ("2026-03-10", ("0000-03-10", "9999-03-10", "2026-02-30")),
-             "caddy": (f'"ts":{BEGIN}', ('"ts":"0000-03-10T00:00:00Z"', '"ts":99999999999', '"ts":-1e99'))}
+APACHE_TIMES = ("10/Mar/2026", ("10/Mar/0000", "10/Mar/9999", "32/Mar/2026"))
+ISO_TIMES = ("2026-03-10", ("0000-03-10", "9999-03-10", "2026-02-30"))
+BAD_TIMES = {"combined": APACHE_TIMES, "vhost": APACHE_TIMES, "--nginx-format": APACHE_TIMES, "nginx-json": ISO_TIMES, "traefik": ISO_TIMES,
+             "alb": ISO_TIMES, "cloudfront": ISO_TIMES, "iis": ISO_TIMES,
+             "caddy": (f'"ts":{BEGIN}', ('"ts":"0000-03-10T00:00:00Z"', '"ts":"9999-03-10T00:00:00+0100"', '"ts":99999999999', '"ts":-1e99')),
+             "cloudflare": (f'"EdgeStartTimestamp": {BEGIN * 10**9 + 433000200}',
+                            ('"EdgeStartTimestamp": "0000-03-10T00:00:00Z"', '"EdgeStartTimestamp": 253402300799000000000',
+                             '"EdgeStartTimestamp": "9999-12-31T23:59:59Z"'))}
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -200,10 +205,9 @@ def test_bad_lines_are_named_and_the_rest_counts(tallyd, http, site, file, name)
     good = write(*request(0)).encode()
     bad = [good.replace(b"/page/0", b"/page/\x00"), good.replace(b"/page/0", b"/page/\xc3"), good + b"x" * (1 << 20),
            good[:len(good) // 3], b"nonsense"]
-    if name in BAD_TIMES:
-        old, new = BAD_TIMES[name]
-        bad += [good.replace(old.encode(), time_.encode()) for time_ in new]
-        assert good not in bad
+    old, new = BAD_TIMES[name]
+    bad += [good.replace(old.encode(), time_.encode()) for time_ in new]
+    assert good not in bad
     if good.startswith(b"{"):
         bad += [b"[]", b"{}", good + good, good.replace(b"{", b'{"new":{"deep":[1,{"x":null}]},', 1)]
     lines = [good, *bad, good]

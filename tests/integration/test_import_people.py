@@ -113,8 +113,15 @@ def test_what_the_server_drops_is_said(start_tallyd, redis, site, log):
     assert pages(other.client(), f"{site}-all") == {"/person": 1, "/robot": 1}
     events = log(*(json.dumps({"page": "/n", "ua": ua, "ts": "2026-03-10T10:56:20Z"}) + "\n" for ua in (ROBOT, PERSON)))
     assert imported(other, f"{site}-nd", events) == {"lines": 2, "counted": 1, "left_out": none, "dropped": 1}
-    done = run("import", "--site", f"{site}-text", "--url", other.url, *KEEP, path)
-    assert done.returncode == 0 and re.search(r"^dropped +1$", done.stdout, re.M), done
+    done = run("import", "--site", f"{site}-text", "--url", other.url, *KEEP, log('{"page":"","ts":1700000000}\n', *events.read_text().splitlines(True)))
+    assert done.returncode == 1 and re.search(r"^dropped +1$", done.stdout, re.M), done
+    assert done.stdout.splitlines()[-1] == (
+        "1 of 3 lines are page views; dropped by the server: 1 (its --bots or ignore-ip); rejected: 1")
+    done = run("import", "--site", f"{site}-log", "--url", other.url, *KEEP,
+               log(line("/office", ip="203.0.113.9"), line("/person"), line("/robot", ua=ROBOT)))
+    assert done.stdout.splitlines()[-1] == (
+        "1 of 3 lines are page views; left out: 1 robot (--include CLASS counts one, --all all that are GET, HEAD or POST)"
+        "; dropped by the server: 1 (its --bots or ignore-ip)")
 
 
 @pytest.mark.parametrize("options, told", [

@@ -1,6 +1,8 @@
 """Named events, anonymous visitors and check-ins: what counts where, against the naive model."""
 
 import collections
+import csv
+import io
 import json
 
 import pytest
@@ -83,6 +85,8 @@ def test_what_was_asked_is_told(http, site):
     ("/breakdown", {"by": "colour"}, "by"),
     ("/breakdown", {"by": "event", "metric": "ips"}, "metric"),
     ("/breakdown", {"by": "event", "limit": 1001}, "limit"),
+    ("/breakdown", {"by": "event", "step": "2h"}, "step"),
+    ("/breakdown", {"by": "event", "page": "/"}, "page"),
     ("/pv", {"page": "\x01signup"}, "page"),
     ("/pages", {"prefix": "\x01"}, "prefix"),
 ])
@@ -123,6 +127,50 @@ def test_conversion(http, site):
     assert turned["a"]["page"] == "/pricing" and turned["b"]["event"] == "signup"
     two = http.question("/overlap", site=site, event="signup", from_="now-1h", to="now", from2="now-2h", to2="now-1h")
     assert two["b"]["event"] == "signup" and is_close(two["new"]["uv"], 100)
+
+
+def csv_of(http, path):
+    answer = http.request("GET", path, headers={"Accept": "text/csv"})
+    assert answer.status == 200, answer
+    return list(csv.reader(io.StringIO(answer.body.decode())))
+
+
+def test_a_breakdown_with_series(http, site):
+    """Each row's series is that of the event alone, and its points add up to the row."""
+    now = epoch_now(http)
+    http.accept([{"site": site, "event": name, "visitor": f"v{i % 7}", "ts": now - 1800 * i}
+                 for name, n in (("a", 90), ("b, \"c\"", 40), ("d", 3)) for i in range(n)])
+    window = {"site": site, "from_": rfc3339(now - 2 * DAY_S), "to": rfc3339(now + 60)}
+    alone = http.question("/breakdown", by="event", **window)
+    for metric in ("pv", "uv"):
+        for step in ("1h", "1d", "auto"):
+            answer = http.question("/breakdown", by="event", metric=metric, step=step, **window)
+            series = {row["value"]: row.pop("series") for row in answer["rows"]}
+            used = answer.pop("step")
+            assert used == step or step == "auto"
+            assert answer == {**alone, "metric": metric, "rows": sorted(alone["rows"], key=lambda r: (-r[metric], r["value"]))}
+            for row in alone["rows"]:
+                one = http.question(f"/{metric}", event=row["value"], step=used, **window)
+                assert series[row["value"]] == one["series"]
+                assert metric == "uv" or sum(point["pv"] for point in one["series"]) == row["pv"]
+    names, *rows = csv_of(http, f"/breakdown?site={site}&by=event&metric=uv&step=1d&limit=2&from=now-1d")
+    answer = http.question("/breakdown", site=site, by="event", metric="uv", step="1d", limit=2, from_="now-1d")
+    assert names == ["site", "value", "from", "to", "uv"] and rows == [
+        [site, row["value"], point["from"], point["to"], str(point["uv"])] for row in answer["rows"] for point in row["series"]]
+
+
+def test_series_that_a_breakdown_cannot_have(http, site):
+    http.accept([{"site": site, "event": f"e{i}"} for i in range(40)])
+    ask = {"site": site, "by": "event", "from_": "now-1d", "to": "now"}
+    refused = http.get("/breakdown", **ask, step="1m", limit=40)
+    assert refused.status == 422 and refused.errors[0]["parameter"] == "step"
+    assert "40 series of 1441 points" in refused.json["detail"] or "40 series of 1440 points" in refused.json["detail"]
+    assert len(http.question("/breakdown", **ask, step="5m", limit=20)["rows"]) == 20
+    refused = http.get("/breakdown", **{**ask, "from_": "now-60d"}, step="1m")
+    assert refused.status == 422 and refused.errors[0]["parameter"] in ("from", "step")
+    empty = http.question("/breakdown", site=site, by="event", from_="now-3d/d", to="now-2d/d", step="auto")
+    assert empty["rows"] == [] and empty["step"] in ("5m", "15m", "1h")
+    assert csv_of(http, f"/breakdown?site={site}&by=event&from=now-3d/d&to=now-2d/d&step=1h") == [["site", "value", "from", "to", "pv"]]
 
 
 def test_plausible_custom_events_count(http, site):

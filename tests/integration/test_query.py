@@ -91,6 +91,26 @@ def test_users_and_their_days(tallyd, http, site):
     assert "--new-within: must be a number of days" in asked(tallyd, "dau", "--new-within", "x", status=1).stderr
 
 
+def test_named_events(tallyd, http, site):
+    http.accept([{"site": site, "event": name, "visitor": f"v{i}"} for name, n in (("signup", 9), ("a, b", 3)) for i in range(n)])
+    http.accept([{"site": site, "page": "/p", "visitor": f"v{i}"} for i in range(4)])
+    uv = {row["value"]: str(row["uv"]) for row in http.question("/breakdown", site=site, by="event")["rows"]}
+    head, _, first, second = asked(tallyd, "events", "--site", site).stdout.splitlines()
+    assert head.split() == ["value", "pv", "uv", "low", "high"]
+    assert first.split()[:3] == ["signup", "9", uv["signup"]] and second.split()[:4] == ["a,", "b", "3", uv["a, b"]]
+
+    def rows(*args):
+        return list(csv.reader(io.StringIO(asked(tallyd, *args, "--site", site, "--csv").stdout)))
+
+    assert [row[:3] for row in rows("events", "--metric=uv", "--limit", "1")] == [["value", "pv", "uv"], ["signup", "9", uv["signup"]]]
+    names, *points = rows("events", "--step", "1h", "--from", "now-2h/h")
+    assert names == ["value", "from", "to", "pv"] and [row[3] for row in points if row[0] == "signup"] == ["0", "0", "9"]
+    assert rows("pv", "--event", "signup", "--event", "a, b")[1][2] == "12"
+    table = asked(tallyd, "overlap", "--event", "signup", "--page", "/p", "--site", site).stdout.splitlines()
+    assert [line.split()[0] for line in table[2:6]] == ["signup", "/p", "union", "intersection"]
+    assert rows("events", "--from", "now-2d", "--to", "now-1d") == [["value", "pv", "uv", "low", "high"]]
+
+
 def test_overlap_of_two_windows(tallyd, filled):
     done = asked(tallyd, "overlap", "--site", filled, "--from2", "now-2d", "--to2", "now-1d")
     assert [line.split()[0] for line in done.stdout.splitlines()[2:8]] == ["a", "b", "union", "intersection", "new", "jaccard"], done.stdout

@@ -48,7 +48,8 @@ struct log_entry *fold_entry(const char *id, uint64_t n, int64_t arrival_s, size
             .user = i % 3 == 0 ? SLICE("ann") : SLICE(""),
             .address = {.len = 4, .bytes = {10, 0, 0, (uint8_t)i}}};
     }
-    cr_assert(events == 0 || chunk_write(&entry->plain, list, events, &secret, ROTATE_NEVER));
+    const struct identity_keys keys = {.secret = &secret};
+    cr_assert(events == 0 || chunk_write(&entry->plain, list, events, &keys, NULL));
     free(list);
     return entry;
 }

@@ -41,6 +41,7 @@ static const struct question questions[] = {
     {"GET", "/pages?limit=3&prefix=/&" OVER, NULL, false},
     {"GET", "/pages?by=uv&" OVER, NULL, false},
     {"GET", "/overlap?page=/a&page=/b&" OVER, NULL, false},
+    {"GET", "/breakdown?by=event&step=1h&" OVER, NULL, false},
     {"GET", "/pagesets/set", NULL, false},
     {"GET", "/sites", NULL, false},
     {"GET", "/hotkeys", NULL, true},
@@ -223,7 +224,8 @@ static void fill(struct bench *b)
         n += (size_t)snprintf(body + n, sizeof(body) - n,
             "%s{\"page\":\"/"
             "%c\",\"user\":\"u%d\",\"ip\":\"10.0.0.%d\",\"actions\":[\"a\"],\"ts\":%lld}",
-            i == 0 ? "[" : ",", 'a' + i % 5, i % 37, i % 250, (long long)(now_s - 900 * i));
+            i == 0 ? "[{\"event\":\"e\",\"visitor\":\"v\"}," : ",", 'a' + i % 5, i % 37, i % 250,
+            (long long)(now_s - 900 * i));
     }
     (void)snprintf(body + n, sizeof(body) - n, "]");
     const struct question first[] = {{"POST", "/events", body, true},

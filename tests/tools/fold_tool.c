@@ -123,8 +123,8 @@ static void set_head(struct tool *t, uint64_t n, const char *era, const char *co
 static struct log_entry *make_entry(struct tool *t, uint64_t n, int64_t arrival_ms, const char *era)
 {
     struct log_entry *entry = calloc(1, sizeof(*entry));
-    if (entry == NULL || !chunk_write(&entry->plain, t->events, t->n, atomic_load(&t->core.secret),
-                             t->core.config.rotation)) {
+    const struct identity_keys keys = {.secret = atomic_load(&t->core.secret)};
+    if (entry == NULL || !chunk_write(&entry->plain, t->events, t->n, &keys, NULL)) {
         fail("out of memory");
     }
     atomic_init(&entry->references, 1);

@@ -36,11 +36,12 @@ static bool put_url(CURL *easy, const struct query_options *options, struct buff
         n--;
     }
     buffer_append(to, options->url, n);
+    const char *between = strchr(options->path, '?') == NULL ? "?" : "&";
     buffer_text(to, options->path);
     for (size_t i = 0; i < options->n_parameters; i++) {
         const struct query_parameter *p = &options->parameters[i];
         char *value = curl_easy_escape(easy, p->value, (int)strlen(p->value));
-        buffer_text(to, i == 0 ? "?" : "&");
+        buffer_text(to, i == 0 ? between : "&");
         for (const char *at = p->name; *at != '\0'; at++) { /* --new-within is new_within */
             buffer_append(to, *at == '-' ? "_" : at, 1);
         }

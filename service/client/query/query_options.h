@@ -21,7 +21,8 @@ enum query_format { QUERY_TABLE, QUERY_JSON, QUERY_CSV };
 
 /* Texts point into argv, the environment or static storage. */
 struct query_options {
-    const char *path; /* "/uv" */
+    /* "/uv", or with what the question always has: "/breakdown?by=event" */
+    const char *path;
     enum query_format format;
     const char *url;   /* of the server, as given: it may end in '/' */
     const char *token; /* NULL: none */

@@ -24,11 +24,11 @@ struct query_table {
 };
 
 /* The lists of objects that answers have.  The most telling one stands first. */
-static const char *const lists[] = {"series", "pages", "sites", "list", "steps", "days"};
+static const char *const lists[] = {"series", "pages", "sites", "list", "steps", "days", "rows"};
 
 /* Members of an answer that repeat the question.  In a row of a list they are figures. */
 static const char *const echoed[] = {
-    "site", "tz", "step", "by", "action", "match", "return", "new_within"};
+    "site", "tz", "step", "by", "metric", "action", "match", "return", "new_within"};
 
 static bool is_echoed(const char *name)
 {
@@ -64,9 +64,10 @@ static json_t *rows_of_overlap(const json_t *answer)
         }
         json_t *page = json_object_get(figure, "page");
         json_t *set = json_object_get(figure, "pageset");
+        json_t *event = json_object_get(figure, "event");
         json_t *uv = json_object_get(figure, "uv");
         json_t *row = json_object();
-        page = page != NULL ? page : set;
+        page = page != NULL ? page : set != NULL ? set : event;
         json_object_set_new(
             row, "of", json_is_string(page) ? json_incref(page) : json_string(names[i]));
         json_object_set(row, "uv", uv != NULL ? uv : json_object_get(figure, "value"));
@@ -107,6 +108,28 @@ static json_t *rows_of_retention(const json_t *answer)
     json_array_foreach(cohorts, i, cohort)
     {
         add_cohort(rows, cohort);
+    }
+    return rows;
+}
+
+/* Make a row of each point of the series of /breakdown's rows. */
+static json_t *rows_of_breakdown(const json_t *answer)
+{
+    const json_t *of_answer = json_object_get(answer, "rows");
+    const json_t *row;
+    size_t i;
+    json_t *rows = json_array();
+    json_array_foreach(of_answer, i, row)
+    {
+        const json_t *point;
+        size_t k;
+        json_array_foreach(json_object_get(row, "series"), k, point)
+        {
+            json_t *one = json_object();
+            json_object_set(one, "value", json_object_get(row, "value"));
+            json_object_update(one, (json_t *)(uintptr_t)point);
+            json_array_append_new(rows, one);
+        }
     }
     return rows;
 }
@@ -190,6 +213,7 @@ static void add_known_columns(struct query_table *table)
         {"pages", "total_pages", {"page", "pv", "uv"}},
         {"pages", NULL, {"site", "page", "reads_per_s", "writes_per_s", "error"}},
         {"sites", NULL, {"site"}},
+        {"rows", NULL, {"value", "pv", "uv", "low", "high"}},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         if (table->rows == json_object_get(table->answer, known[i].list) &&
@@ -226,6 +250,8 @@ struct query_table *query_table_new(json_t *answer)
     } else if (json_object_get(answer, "returned") != NULL ||
                json_object_get(answer, "cohorts") != NULL) {
         table->made = rows_of_retention(answer);
+    } else if (json_object_get(answer, "rows") != NULL && json_object_get(answer, "step") != NULL) {
+        table->made = rows_of_breakdown(answer);
     }
     table->rows = table->made != NULL ? table->made : list_of(answer);
     json_t *row = table->rows != NULL ? json_array_get(table->rows, 0) : answer;

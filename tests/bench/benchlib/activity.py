@@ -67,6 +67,7 @@ def questions(last):
     yield "retention", "/retention, 30 days", "/retention", {"cohort": first, "days": 30}, 300
     yield "triangle", "/retention, 15 cohorts of 15 days", "/retention", {"cohort": first, "days": 15, "cohorts": 15}, None
     yield "frequency", "/frequency, 30 days", "/frequency", {"from": month, "to": end}, 200
+    yield "funnel", "/funnel, 2 steps, 30 days", "/funnel", {"from": month, "to": end, "step": ["active", "active"]}, 200
     yield "new", "/dau, new within 29 days", "/dau", {"date": last, "new_within": "29d"}, 200
     yield "often", "/active/users, 100 of 20 days of 30", "/active/users", {
         "from": month, "to": end, "min_days": 20, "limit": 100}, 200
@@ -88,7 +89,7 @@ def speed(bench, section):
         tallyd.redis("CONFIG", "RESETSTAT")
         contenders = []
         for key, label, path, parameters, _ in questions(last):
-            target = path + "?" + urllib.parse.urlencode({"site": site, **parameters})
+            target = path + "?" + urllib.parse.urlencode({"site": site, **parameters}, doseq=True)
             contenders.append(Contender(key, label, lambda seed, s, target=target: load.measure(
                 tallyd.roles, load.questions(tallyd.port, target, times), 60)))
         bench.in_turn(section, contenders)

@@ -31,7 +31,7 @@ COLUMNS = (
     ("events", "events", lambda v: f"{v:,.0f}"),
     ("others_percent", "others %", lambda v: f"{v:.0f}"),
 )
-HIDDEN = {"decoder": {"rate"}, "uv": {"rate", "client_us", "events", "lag_p99_us", "held_us"},
+HIDDEN = {"decoder": {"rate"}, "robots": {"rate"}, "uv": {"rate", "client_us", "events", "lag_p99_us", "held_us"},
           "ask_after_202": {"rate", "tallyd_us", "redis_us", "client_us"}, "activity": {"rate", "client_us", "events", "lag_p99_us"}}
 
 

@@ -336,9 +336,9 @@ static struct decoded decode_with(struct slice text, struct event_rules rules)
 
 Test(event_json, robots_and_networks_are_dropped)
 {
-    struct robots robots;
+    static struct robots_cache robots;
     struct network network;
-    robots_init(&robots);
+    robots_cache_init(&robots, (const unsigned char[ROBOTS_CACHE_KEY_BYTES]){0});
     cr_assert_null(network_parse(SLICE("192.0.2.0/24"), &network));
     struct slice text =
         SLICE("[{\"page\":\"/\",\"ua\":\"Googlebot/2\",\"actions\":[\"a\"]},"

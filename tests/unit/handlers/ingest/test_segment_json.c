@@ -55,6 +55,18 @@ Test(segment_json, a_page_becomes_an_event)
     release(&d);
 }
 
+Test(segment_json, a_track_becomes_a_named_event)
+{
+    struct decoded d = decode(SEGMENT_TRACK,
+        SLICE("{\"event\":\"Order\\u0020Completed\",\"anonymousId\":\"a1\",\"userId\":null,"
+              "\"properties\":{\"path\":\"/x\"}}"));
+    cr_assert(d.result == SEGMENT_OK && d.body.n == 1 && d.body.uncounted == 0);
+    const struct event *event = &d.body.events[0];
+    cr_expect(slice_equal(event->page, SLICE("\x01Order Completed")));
+    cr_expect(slice_equal(event->visitor, SLICE("a1")) && event->user.n == 0);
+    release(&d);
+}
+
 Test(segment_json, each_message_has_one_fate)
 {
     struct decoded d = decode(SEGMENT_BATCH,

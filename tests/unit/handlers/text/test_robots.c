@@ -83,6 +83,17 @@ Test(robots, what_is_very_long_is_looked_at_from_its_beginning)
     free(text);
 }
 
+/* The end of a name may be that of another text, and a name may begin within another. */
+Test(robots, names_that_are_alike)
+{
+    cr_expect(known(SLICE("GoogleOther")));
+    cr_expect(known(SLICE("Google-Google-Ads")));
+    cr_expect(known(SLICE("google-site-google-site-verif")));
+    cr_expect_not(known(SLICE("Google")));
+    cr_expect_not(known(SLICE("google-bds oogle-ads gather other verif")));
+    cr_expect(known(SLICE("spspider")));
+}
+
 /* A NUL in the text ends nothing, and what stands at the very end is found. */
 Test(robots, at_the_edges)
 {

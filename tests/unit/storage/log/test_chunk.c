@@ -9,6 +9,7 @@
 TestSuite(chunk, .timeout = 60);
 
 static const struct secret secret = {{1, 2, 3}};
+static const struct identity_keys keys = {.secret = &secret};
 
 #define EVENTS_MAX 300
 
@@ -45,9 +46,9 @@ static void check_event(const struct event *in, const struct chunk_event *out)
 {
     struct visitor_id visitor;
     struct address_id address;
-    bool visitor_is = identity_visitor(&secret, ROTATE_NEVER, in, &visitor) &&
+    bool visitor_is = identity_visitor(&keys, in, &visitor) &&
                       (in->user.n == 0 || in->visitor.n > 0) && in->page.n > 0;
-    bool address_is = identity_address(&secret, in, &address) && in->page.n > 0;
+    bool address_is = identity_address(&keys, in, &address) && in->page.n > 0;
     cr_assert_eq(out->at_s, in->at_s);
     cr_assert(slice_equal(out->site, in->site) && slice_equal(out->page, in->page) &&
               slice_equal(out->user, in->user));
@@ -79,7 +80,7 @@ Test(chunk, requests_come_back_one_behind_the_other)
             for (size_t i = 0; i < sizes[c]; i++) {
                 draw_event(&dice, &events[n + i]);
             }
-            cr_assert(chunk_write(&bytes, events + n, sizes[c], &secret, ROTATE_NEVER));
+            cr_assert(chunk_write(&bytes, events + n, sizes[c], &keys, NULL));
             n += sizes[c];
         }
         chunk_reader_init(&reader, (struct slice){bytes.p, bytes.n});
@@ -108,14 +109,14 @@ Test(chunk, an_event_is_small)
     struct event many[100];
     struct buffer bytes;
     buffer_init(&bytes);
-    cr_assert(chunk_write(&bytes, &event, 1, &secret, ROTATE_NEVER));
+    cr_assert(chunk_write(&bytes, &event, 1, &keys, NULL));
     cr_expect_leq(bytes.n, 60);
     buffer_clear(&bytes, SIZE_MAX);
     for (size_t i = 0; i < 100; i++) {
         many[i] = event;
         many[i].at_s += (int64_t)i;
     }
-    cr_assert(chunk_write(&bytes, many, 100, &secret, ROTATE_NEVER));
+    cr_assert(chunk_write(&bytes, many, 100, &keys, NULL));
     cr_expect_leq(bytes.n, 100 * 25);
     buffer_release(&bytes);
 }
@@ -129,7 +130,7 @@ Test(chunk, no_address_and_no_agent_is_in_it)
         .address = {.len = 4, .bytes = {203, 0, 113, 77}}};
     struct buffer bytes;
     buffer_init(&bytes);
-    cr_assert(chunk_write(&bytes, &event, 1, &secret, ROTATE_NEVER));
+    cr_assert(chunk_write(&bytes, &event, 1, &keys, NULL));
     cr_expect_null(memmem(bytes.p, bytes.n, "secret", 6));
     cr_expect_null(memmem(bytes.p, bytes.n, "\xcb\x00\x71\x4d", 4));
     buffer_release(&bytes);
@@ -160,7 +161,7 @@ Test(chunk, what_is_cut_off_is_a_failure)
     struct buffer bytes;
     bool failed = true;
     buffer_init(&bytes);
-    cr_assert(chunk_write(&bytes, events, 2, &secret, ROTATE_NEVER));
+    cr_assert(chunk_write(&bytes, events, 2, &keys, NULL));
     cr_expect_eq(read_all((struct slice){bytes.p, bytes.n}, &failed), 2);
     cr_expect_not(failed);
     for (size_t n = 1; n < bytes.n; n++) {

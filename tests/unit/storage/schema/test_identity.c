@@ -34,12 +34,24 @@ static struct event event_of(
     return event;
 }
 
+/* Keys for @event, whose period has the same secret as all others. */
+static struct identity_keys keys_in(enum rotation rotation, const struct event *event)
+{
+    static struct period_secret periods[4];
+    static int turn;
+    struct period_secret *period = &periods[turn++ % 4];
+    *period = (struct period_secret){rotation_start_s(rotation, event->at_s), secret};
+    return (struct identity_keys){&secret, rotation, period, 1, false};
+}
+
 static bool same_visitor_in(enum rotation rotation, const struct event *a, const struct event *b)
 {
     struct visitor_id id_a;
     struct visitor_id id_b;
-    cr_assert(identity_visitor(&secret, rotation, a, &id_a));
-    cr_assert(identity_visitor(&secret, rotation, b, &id_b));
+    struct identity_keys keys_a = keys_in(rotation, a);
+    struct identity_keys keys_b = keys_in(rotation, b);
+    cr_assert(identity_visitor(&keys_a, a, &id_a));
+    cr_assert(identity_visitor(&keys_b, b, &id_b));
     return memcmp(&id_a, &id_b, sizeof(id_a)) == 0;
 }
 
@@ -52,8 +64,9 @@ static bool same_address(struct event a, struct event b)
 {
     struct address_id id_a;
     struct address_id id_b;
-    cr_assert(identity_address(&secret, &a, &id_a));
-    cr_assert(identity_address(&secret, &b, &id_b));
+    struct identity_keys keys = {.secret = &secret};
+    cr_assert(identity_address(&keys, &a, &id_a));
+    cr_assert(identity_address(&keys, &b, &id_b));
     return memcmp(&id_a, &id_b, sizeof(id_a)) == 0;
 }
 
@@ -108,7 +121,8 @@ Test(identity, a_user_is_the_visitor_without_an_id)
     struct event event = event_of("shop", "42", "", "");
     struct visitor_id visitor;
     struct visitor_id user;
-    cr_assert(identity_visitor(&secret, ROTATE_DAY, &event, &visitor));
+    struct identity_keys keys = keys_in(ROTATE_DAY, &event);
+    cr_assert(identity_visitor(&keys, &event, &visitor));
     identity_user(&secret, event.site, event.user, &user);
     cr_expect_arr_eq(visitor.bytes, user.bytes, sizeof(user.bytes));
 }
@@ -190,12 +204,13 @@ Test(identity, hashes_never_change)
         struct visitor_id visitor;
         struct address_id address;
         char text[40] = "";
-        cr_assert(identity_visitor(&secret, cases[i].rotation, &event, &visitor));
+        struct identity_keys keys = keys_in(cases[i].rotation, &event);
+        cr_assert(identity_visitor(&keys, &event, &visitor));
         for (size_t b = 0; b < sizeof(visitor.bytes); b++) {
             snprintf(text + 2 * b, 3, "%02x", visitor.bytes[b]);
         }
         cr_expect_str_eq(text, cases[i].visitor, "case %zu: %s", i, text);
-        if (!identity_address(&secret, &event, &address)) {
+        if (!identity_address(&keys, &event, &address)) {
             cr_expect_str_empty(cases[i].address_id);
             continue;
         }
@@ -227,8 +242,9 @@ Test(identity, another_secret_is_another_hash)
     for (int i = 0; i < 3; i++) {
         struct secret other = secret;
         other.bytes[i == 0 ? 0 : SECRET_SIZE / 2] ^= i == 2 ? 0 : 1;
-        cr_assert(identity_visitor(&other, ROTATE_DAY, &event, &visitors[i]));
-        cr_assert(identity_address(&other, &event, &addresses[i]));
+        struct identity_keys keys = {.secret = &other};
+        cr_assert(identity_visitor(&keys, &event, &visitors[i]));
+        cr_assert(identity_address(&keys, &event, &addresses[i]));
     }
     /* the first half is the visitors', the second the addresses' */
     cr_expect_neq(memcmp(&visitors[0], &visitors[2], sizeof(visitors[0])), 0);
@@ -242,14 +258,66 @@ Test(identity, nobody)
     struct event event = event_of("shop", "", "", "Firefox");
     struct visitor_id visitor;
     struct address_id address;
-    cr_expect_not(identity_visitor(&secret, ROTATE_DAY, &event, &visitor));
-    cr_expect_not(identity_address(&secret, &event, &address));
+    struct identity_keys keys = keys_in(ROTATE_DAY, &event);
+    cr_expect_not(identity_visitor(&keys, &event, &visitor));
+    cr_expect_not(identity_address(&keys, &event, &address));
     event.user = SLICE("42");
-    cr_expect(identity_visitor(&secret, ROTATE_DAY, &event, &visitor));
-    cr_expect_not(identity_address(&secret, &event, &address));
+    cr_expect(identity_visitor(&keys, &event, &visitor));
+    cr_expect_not(identity_address(&keys, &event, &address));
 }
 
 /* ---- rotation ---- */
+
+/* Addresses are hashed with the secret of their period alone, and names with the data's. */
+Test(identity, each_period_has_its_secret)
+{
+    struct event event = event_of("shop", "", "\x01\x02\x03\x04", "Firefox");
+    struct event named = event_of("shop", "42", "\x01\x02\x03\x04", "Firefox");
+    struct period_secret periods[3];
+    struct visitor_id visitors[3];
+    struct address_id addresses[3];
+    for (int i = 0; i < 3; i++) {
+        periods[i] = (struct period_secret){
+            rotation_start_s(ROTATE_DAY, event.at_s) + (i - 1) * DAY_S, secret};
+    }
+    struct identity_keys keys = {&secret, ROTATE_DAY, periods, 3, false};
+    for (int i = 0; i < 3; i++) {
+        struct visitor_id user;
+        struct visitor_id before;
+        cr_assert(identity_visitor(&keys, &named, &before));
+        periods[1].secret.bytes[i == 2 ? SECRET_SIZE - 1 : 0] ^= i == 0 ? 0 : 1;
+        cr_assert(identity_visitor(&keys, &event, &visitors[i]));
+        cr_assert(identity_address(&keys, &event, &addresses[i]));
+        cr_assert(identity_visitor(&keys, &named, &user));
+        cr_expect_arr_eq(user.bytes, before.bytes, sizeof(user.bytes));
+    }
+    cr_expect_neq(memcmp(&visitors[0], &visitors[1], sizeof(visitors[0])), 0);
+    cr_expect_neq(memcmp(&addresses[1], &addresses[2], sizeof(addresses[0])), 0);
+}
+
+Test(identity, an_address_without_a_secret_is_nobody)
+{
+    struct event event = event_of("shop", "", "\x01\x02\x03\x04", "Firefox");
+    struct identity_keys keys = keys_in(ROTATE_DAY, &event);
+    struct visitor_id visitor;
+    struct address_id address;
+    event.at_s += DAY_S;
+    cr_expect_not(identity_visitor(&keys, &event, &visitor));
+    cr_expect_not(identity_address(&keys, &event, &address));
+    event.visitor = SLICE("an id");
+    cr_expect(identity_visitor(&keys, &event, &visitor));
+}
+
+Test(identity, where_periods_end)
+{
+    int64_t day_s = utc("2026-11-22 00:00:00");
+    cr_expect_eq(rotation_end_s(ROTATE_DAY, day_s), day_s + DAY_S);
+    cr_expect_eq(
+        rotation_end_s(ROTATE_WEEK, utc("2026-11-16 00:00:00")), utc("2026-11-23 00:00:00"));
+    cr_expect_eq(
+        rotation_end_s(ROTATE_MONTH, utc("2026-02-01 00:00:00")), utc("2026-03-01 00:00:00"));
+    cr_expect_eq(rotation_end_s(ROTATE_NEVER, 0), INT64_MAX);
+}
 
 Test(identity, periods)
 {

@@ -1,0 +1,79 @@
+#include "storage/rollup/rewrite.h"
+
+#include "storage/base/clock.h"
+#include "storage/redis/ask.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+#define DAY_S   86400
+#define HOUR_S  3600
+#define ASK_MS  2000
+#define AGAIN_S 60 /* Redis refused: it makes a snapshot, or somebody began one by hand */
+
+/* The days whose rewrite is due by @now_s. */
+static int64_t due_day(int64_t now_s)
+{
+    return (now_s - REWRITE_HOUR * HOUR_S) / DAY_S;
+}
+
+/* NULL: the connection must be closed. */
+static const struct reply *ask(struct session *session, struct buffer *b)
+{
+    const struct reply *reply = NULL;
+    enum redis_status status = redis_ask(session->redis, b, monotonic_ms() + ASK_MS, &reply);
+    buffer_release(b);
+    return status == REDIS_OK_STATUS ? reply : NULL;
+}
+
+static bool ask_for_day(
+    struct session *session, const struct key *key, int64_t day, int64_t *ret_day)
+{
+    struct buffer b;
+    buffer_init(&b);
+    resp_head(&b, day > 0 ? 3 : 2);
+    resp_text(&b, day > 0 ? "SET" : "GET");
+    resp_word(&b, key->p, key->n);
+    if (day > 0) {
+        resp_decimal(&b, day);
+    }
+    const struct reply *reply = ask(session, &b);
+    *ret_day = reply == NULL ? 0 : reply_integer(reply, 0);
+    return reply != NULL;
+}
+
+/* *ret_begun: a rewrite is under way now. */
+static bool begin_rewrite(struct session *session, bool *ret_begun)
+{
+    struct buffer b;
+    buffer_init(&b);
+    resp_head(&b, 1);
+    resp_text(&b, "BGREWRITEAOF");
+    const struct reply *reply = ask(session, &b);
+    *ret_begun = reply != NULL && reply->type != REPLY_ERROR;
+    return reply != NULL;
+}
+
+bool aof_rewrite_look(struct aof_rewriter *rewriter, struct core *core, struct session *session)
+{
+    int64_t now_s = redis_clock_ms(&core->clock) / 1000;
+    int64_t day = due_day(now_s);
+    int64_t last = 0;
+    bool begun = true;
+    struct key key;
+    if (!core->config.aof_rewrite || !atomic_load(&core->has_aof) || now_s == 0 ||
+        (now_s < rewriter->due_s && now_s > rewriter->due_s - DAY_S)) {
+        return true;
+    }
+    key_fixed(&key, core->partitions.tag[0], "rewritten", SLICE(""));
+    if (!ask_for_day(session, &key, 0, &last)) {
+        return false;
+    }
+    if (last < day && !begin_rewrite(session, &begun)) {
+        return false;
+    }
+    if (last < day && begun && !ask_for_day(session, &key, day, &last)) {
+        return false;
+    }
+    rewriter->due_s = begun ? (day + 1) * DAY_S + REWRITE_HOUR * HOUR_S : now_s + AGAIN_S;
+    return true;
+}

@@ -1,0 +1,63 @@
+#include "storage/schema/first_note.h"
+
+#define DIGITS_MAX 10 /* of an index */
+
+void first_note_put(
+    struct buffer *out, uint32_t index, const struct slice *actions, unsigned n_actions)
+{
+    buffer_decimal(out, index);
+    for (unsigned i = 0; i < n_actions; i++) {
+        buffer_append(out, " ", 1);
+        buffer_append(out, actions[i].p, actions[i].n);
+    }
+    buffer_append(out, "\n", 1);
+}
+
+/* Take the bytes up to the next @end off *line.  False: they are fewer than 1 or more than @max. */
+static bool take_word(struct slice *line, size_t max, struct slice *ret)
+{
+    const char *end = line->n == 0 ? NULL : memchr(line->p, ' ', line->n);
+    size_t n = end == NULL ? line->n : (size_t)(end - line->p);
+    *ret = (struct slice){line->p, n};
+    line->p += end == NULL ? n : n + 1;
+    line->n -= end == NULL ? n : n + 1;
+    return n >= 1 && n <= max;
+}
+
+static bool read_index(struct slice digits, uint32_t *ret)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < digits.n; i++) {
+        if (digits.p[i] < '0' || digits.p[i] > '9') {
+            return false;
+        }
+        value = value * 10 + (uint64_t)(digits.p[i] - '0');
+    }
+    *ret = (uint32_t)value;
+    return value <= UINT32_MAX;
+}
+
+bool first_note_next(
+    struct slice *text, struct first_event *ret, struct slice actions[static EVENT_ACTIONS_MAX])
+{
+    const char *end = text->n == 0 ? NULL : memchr(text->p, '\n', text->n);
+    struct slice digits;
+    if (end == NULL) {
+        return false;
+    }
+    struct slice line = {text->p, (size_t)(end - text->p)};
+    *ret = (struct first_event){.actions = actions};
+    if (!take_word(&line, DIGITS_MAX, &digits) || !read_index(digits, &ret->index)) {
+        return false;
+    }
+    do {
+        if (ret->n_actions == EVENT_ACTIONS_MAX ||
+            !take_word(&line, EVENT_ACTION_MAX, &actions[ret->n_actions])) {
+            return false;
+        }
+        ret->n_actions++;
+    } while (line.n > 0);
+    text->n -= (size_t)(end + 1 - text->p);
+    text->p = end + 1;
+    return true;
+}

@@ -1,0 +1,35 @@
+#include "storage/users/user_change.h"
+
+#include "storage/redis/resp.h"
+
+#define OTHER_SETTINGS (-2)
+
+enum storage_err user_change_run(struct reader *reader, struct storage_job *job,
+    const struct user_change *change, int64_t none, int64_t *ret_answer, bool *ret_lost)
+{
+    const char *tag = reader->core->partitions.tag[change->partition];
+    char generation[ACTIVITY_GENERATION];
+    struct pipeline p;
+    struct key key;
+    activity_new_generation(generation);
+    pipeline_init(&p, &reader->session, job->deadline_ms);
+    struct buffer *out = pipeline_script(
+        &p, change->partition, change->script, 2 + change->n_keys, change->last.n > 0 ? 4 : 3);
+    key_fixed(&key, tag, "state", SLICE(""));
+    resp_word(out, key.p, key.n);
+    key_user_index(&key, tag, change->site);
+    resp_word(out, key.p, key.n);
+    for (size_t i = 0; i < change->n_keys; i++) {
+        resp_word(out, change->keys[i].p, change->keys[i].n);
+    }
+    resp_text(out, reader->core->cfg);
+    resp_word(out, change->user.p, change->user.n);
+    resp_text(out, generation);
+    if (change->last.n > 0) {
+        resp_word(out, change->last.p, change->last.n);
+    }
+    const struct reply *reply = pipeline_ask(&p, true);
+    *ret_answer = reply == NULL ? none : reply_integer(reply, OTHER_SETTINGS);
+    enum storage_err err = pipeline_answer(&p, job, ret_lost);
+    return *ret_answer == OTHER_SETTINGS ? STORAGE_CONFIG : err;
+}
