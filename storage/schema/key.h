@@ -106,6 +106,9 @@
  *                                                     counted in all partitions are cut off
  *     t:{0}:key:<digest>                string        the record of a key (log/record.h); expires
  *
+ *     In a cluster there are up to 64 places of logs, and {0} is the partition of the place
+ *     (core_log_partition()).
+ *
  * Rate limits, in the partition of the key.  A policy has no ':'; without a policy <policy> is
  * empty:
  *
@@ -120,6 +123,7 @@
  * Of all partitions together:
  *
  *     t:{0}:meta                        string        schema version and number of partitions
+ *     t:{0}:made                        string        of a cluster: all partitions have had states
  *     t:{0}:secret                      string        32 random bytes: the key of the hashes of
  *                                                     visitors and addresses
  *     t:{0}:hot                         zset          process (16 hexadecimal digits, random) -> when
