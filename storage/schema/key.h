@@ -115,6 +115,9 @@
  *                                                     counted in all partitions are cut off
  *     t:{0}:key:<digest>                string        the record of a key (log/record.h); expires
  *
+ *     In a cluster there are up to 64 places of logs, and {0} is the partition of the place
+ *     (core_log_partition()).
+ *
  * Rate limits, in the partition of the key.  A policy has no ':'; without a policy <policy> is
  * empty:
  *
@@ -129,8 +132,12 @@
  * Of all partitions together:
  *
  *     t:{0}:meta                        string        schema version and number of partitions
+ *     t:{0}:made                        string        of a cluster: all partitions have had states
  *     t:{0}:secret                      string        32 random bytes: the key of the hashes of
  *                                                     visitors and addresses
+ *     t:{0}:hot                         zset          process (16 hexadecimal digits, random) -> when
+ *                                                     it was heard of, ms; expires (hot/fleet.h)
+ *     t:{0}:hot:<process>               string        its hot pages (hot/published.h); expires
  *     t:{0}:secret:<start>              string        the same of the rotation period that begins
  *                                                     at <start> (core/period_secrets.h); expires
  *     t:{0}:late                        set           the beginnings of periods whose secret was
