@@ -176,9 +176,10 @@ def test_a_node_that_is_away(fleet):
     http = fleet.http
     keys = [f"away{i}" for i in range(40)]
     slots = {key: fleet.slot_of_limit(http, key) for key in keys}
-    victim = fleet.cluster.primaries()[0]
+    owners = {key: fleet.cluster.owner(slots[key]) for key in keys}
+    victim = owners[keys[0]]
     replicas = fleet.cluster.replicas_of(victim)
-    mine = [k for k in keys if fleet.cluster.owner(slots[k]) is victim]
+    mine = [k for k in keys if owners[k] is victim]
     others = [k for k in keys if k not in mine]
     assert mine and others
     for replica in replicas:
