@@ -81,6 +81,7 @@ static bool start_storage(struct service *s)
             .keep_s = o->keep_seen_s},
         .queue_events = (size_t)o->queue,
         .log_hold_ms = o->log_hold_ms,
+        .ack_replicas = (unsigned)o->ack_replicas,
         .cache_bytes = (size_t)o->cache_mb << 20,
         .guard_by = s->guard_by,
         .guard_limit = s->guard_limit,

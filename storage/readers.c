@@ -96,6 +96,15 @@ static bool may_come_back(const struct reader *r, enum storage_err err, bool los
     return lost || (err == STORAGE_DOWN && r->core->topology != NULL);
 }
 
+/* Says which server is away. */
+static enum storage_err blame(const struct reader *r, struct storage_job *job, enum storage_err err)
+{
+    if (err == STORAGE_DOWN || err == STORAGE_LATE || err == STORAGE_BEHIND) {
+        servers_blame(r->core, job->detail, sizeof(job->detail));
+    }
+    return err;
+}
+
 /* A lost connection is tried again, for as long as Redis is expected back.  An operation that must
  * be settled then begins with that: Redis may have gone back. */
 static enum storage_err run_job(struct readers *readers, struct reader *r, struct storage_job *job)
@@ -288,6 +297,7 @@ static void *reader_main(void *argument)
         while (job != NULL) {
             enum storage_err err =
                 monotonic_ms() >= job->deadline_ms ? STORAGE_LATE : run_job(readers, &r, job);
+            err = blame(&r, job, err);
             if (put_off(readers, job, &err)) {
                 break; /* it has an answer of its own: nobody waits for it too */
             }

@@ -304,6 +304,8 @@ void storage_submit(struct storage *s, struct storage_job *job)
     } else if (job->u.write.n == 0 && job->u.write.keyed == NULL) {
         job_done(job, STORAGE_OK);
         return;
+    } else if (atomic_load(&s->core.unacknowledged)) {
+        err = STORAGE_ALONE;
     } else {
         err = submit_write(s, job);
     }
@@ -375,8 +377,9 @@ uint64_t storage_write_fault(struct storage *s, enum storage_err *ret_err)
 {
     uint64_t fault = atomic_load(&s->core.write_fault);
     bool ready = atomic_load(&s->core.ready);
-    *ret_err = ready ? (enum storage_err)(fault & 255) : STORAGE_DOWN;
-    return !ready ? STORAGE_NO_WRITER : s->core.is_spread ? 0 : fault;
+    bool alone = atomic_load(&s->core.unacknowledged);
+    *ret_err = !ready ? STORAGE_DOWN : alone ? STORAGE_ALONE : (enum storage_err)(fault & 255);
+    return !ready || alone ? STORAGE_NO_WRITER : s->core.is_spread ? 0 : fault;
 }
 
 bool storage_spans_rotation(struct storage *s, struct window window)

@@ -154,6 +154,10 @@ const struct option option_table[] = {
         .help =
             "with Sentinels: what was acknowledged is kept so long, to be appended again when a "
             "replica takes over"},
+    {"ack-replicas", OPTION_INTEGER, AT(ack_replicas), .fallback = "auto", RANGE(0, 9),
+        .word = "auto", .word_value = OPTION_BY_KIND, .unit = "replicas",
+        .help = "so many replicas must have a request before its 202; auto: 1 with Sentinels or a "
+                "cluster, else 0"},
     {"log-format", OPTION_ENUM, AT(log_format), .fallback = "logfmt", .words = format_words,
         .unit = "format", .help = "form of a log line"},
     {"log-level", OPTION_ENUM, AT(log_level), .fallback = "info", .words = level_words,

@@ -66,6 +66,7 @@ extern const size_t option_families_n;
 #define OPTION_AS_LIMIT (-1) /* ingest-burst: one less than ingest-limit counts */
 #define OPTION_HALF     0    /* redis-memory: half of the machine's */
 #define OPTION_AUTO     0    /* partitions: what is good for the Redis */
+#define OPTION_BY_KIND  (-2) /* ack-replicas: by what kind of Redis it is */
 
 extern const struct option option_table[];
 extern const size_t option_table_n;

@@ -155,6 +155,18 @@ static bool resolve_partitions(struct loader *loader)
         loader, SLICE("partitions"), option_format_integer(options->partitions, text));
 }
 
+static bool resolve_ack_replicas(struct loader *loader)
+{
+    struct options *options = loader->options;
+    if (options->ack_replicas != OPTION_BY_KIND) {
+        return true;
+    }
+    options->ack_replicas = redis_url_ack_replicas(options->redis);
+    char text[OPTION_VALUE_TEXT];
+    return show_resolved(
+        loader, SLICE("ack-replicas"), option_format_integer(options->ack_replicas, text));
+}
+
 /* A body that is larger than the memory of all bodies could never be taken. */
 static bool check_together(const struct loader *loader)
 {
@@ -178,7 +190,8 @@ bool options_load(
         read_environment(&loader, environment) && options_file_read(&loader) &&
         set_all(&loader, loader.environment, OPTION_ENVIRONMENT) &&
         set_all(&loader, loader.flags, OPTION_FLAG) && check_together(&loader) &&
-        resolve_memory(&loader) && resolve_burst(&loader) && resolve_partitions(&loader)) {
+        resolve_memory(&loader) && resolve_burst(&loader) && resolve_partitions(&loader) &&
+        resolve_ack_replicas(&loader)) {
         return true;
     }
     options_release(options);

@@ -53,6 +53,11 @@ int64_t redis_url_partitions(const char *url)
     return behind(url, "redis-cluster://") != NULL ? 256 : 16;
 }
 
+int64_t redis_url_ack_replicas(const char *url)
+{
+    return behind(url, "redis-cluster://") != NULL || behind(url, "redis-sentinel://") != NULL;
+}
+
 /* In a malformed URL nearly anything may be the password: show only what surely is none. */
 static void mask_malformed(const char *url, char *text, size_t room)
 {

@@ -28,6 +28,10 @@ const char *redis_url_list_check(const char *urls) MUST_CHECK;
  * cut into so many at the first start.  tests/bench/README.md has what they cost. */
 int64_t redis_url_partitions(const char *url);
 
+/* How many replicas must acknowledge a request at the Redis of @url: 1 where a replica may take
+ * over, else 0. */
+int64_t redis_url_ack_replicas(const char *url);
+
 /* Write @url, or a list, to @text, with "***" for everything that may be a password.  @text has
  * @room > 0 bytes; the result is cut to fit and ends with a NUL.  A malformed @url is masked, too,
  * because error texts show it. */

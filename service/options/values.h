@@ -56,6 +56,7 @@ struct options {
     int64_t cache_mb;
     int64_t queue; /* events */
     int64_t log_hold_ms;
+    int64_t ack_replicas;
     enum log_format log_format;
     enum log_level log_level;
     bool insecure;

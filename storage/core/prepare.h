@@ -6,6 +6,7 @@
  *
  *     the server        must be new enough and must not evict keys
  *                       how much it may forget is learnt (durability.h)
+ *     replicas          must be there, as many as are to acknowledge a request; at the start only
  *     the schema        and the number of partitions must be ours; until here nothing is written
  *     the secret        is made, or learnt
  *     each partition    gets its first state if it is empty; otherwise its state is learnt.  In a

@@ -74,6 +74,18 @@ void servers_unwatch(struct core *core, int fd)
     }
 }
 
+void servers_blame(const struct core *core, char *detail, size_t detail_n)
+{
+    char trouble[TROUBLE_SIZE] = "";
+    size_t n = strlen(detail);
+    if (core->topology != NULL) {
+        topology_trouble(core->topology, trouble);
+    }
+    if (trouble[0] != '\0') {
+        (void)snprintf(detail + n, detail_n - n, "%s%s", n > 0 ? ": " : "", trouble);
+    }
+}
+
 unsigned servers_number(struct core *core, uint16_t ret_server[PARTITIONS_MAX])
 {
     unsigned first[PARTITIONS_MAX]; /* partition of a server */

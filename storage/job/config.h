@@ -42,7 +42,7 @@ enum storage_notice {
     STORAGE_LEADING,
     STORAGE_LEADER_LOST,
     STORAGE_SETTINGS_CHANGED,
-    STORAGE_MAY_FORGET, /* what Redis may lose when it crashes */
+    STORAGE_MAY_FORGET, /* what Redis may lose when it crashes, or at a failover */
 };
 
 /* The reporting zone of a site, both by name. */
@@ -61,6 +61,7 @@ struct storage_config {
     bool addresses; /* distinct addresses are counted */
     struct seen_config seen;
     int64_t log_hold_ms;      /* how far a failover can go back; with a cluster or Sentinels */
+    unsigned ack_replicas;    /* so many must have a request before it is acknowledged: 0..9 */
     size_t queue_events;      /* so many events may wait; more: STORAGE_FULL */
     enum guard_by guard_by;   /* GUARD_OFF: no guard */
     struct limit guard_limit; /* a funnel that passes limit_check */

@@ -11,13 +11,14 @@
 /*        name             text */
 #define STORAGE_ERRORS(X)                                                                          \
     X(STORAGE_OK, "ok")                                                                            \
-    X(STORAGE_FULL, "the queue is full")                          /* nothing was sent */           \
-    X(STORAGE_DOWN, "Redis cannot be reached")                    /* nothing was sent */           \
-    X(STORAGE_LATE, "Redis did not take it in time")              /* nothing was sent */           \
-    X(STORAGE_REFUSED, "Redis refuses writes")                    /* nothing was applied */        \
-    X(STORAGE_OOM, "Redis is out of memory")                      /* nothing was applied */        \
-    X(STORAGE_CONFIG, "the data is kept with other settings")     /* nothing was applied */        \
-    X(STORAGE_BEHIND, "what was acknowledged is not counted yet") /* of a question */              \
+    X(STORAGE_FULL, "the queue is full")                             /* nothing was sent */        \
+    X(STORAGE_DOWN, "Redis cannot be reached")                       /* nothing was sent */        \
+    X(STORAGE_LATE, "Redis did not take it in time")                 /* nothing was sent */        \
+    X(STORAGE_REFUSED, "Redis refuses writes")                       /* nothing was applied */     \
+    X(STORAGE_OOM, "Redis is out of memory")                         /* nothing was applied */     \
+    X(STORAGE_ALONE, "too few replicas acknowledge what is written") /* nothing was sent */        \
+    X(STORAGE_CONFIG, "the data is kept with other settings")        /* nothing was applied */     \
+    X(STORAGE_BEHIND, "what was acknowledged is not counted yet")    /* of a question */           \
     X(STORAGE_UNKNOWN, "Redis did not answer in time") /* all of it now, later or never */         \
     X(STORAGE_NOT_KEPT, "the window is not kept at this precision")                                \
     X(STORAGE_TOO_BROAD, "the question needs too many keys")                                       \

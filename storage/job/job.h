@@ -92,7 +92,7 @@ struct storage_job {
     void *data; /* the caller's */
 
     enum storage_err err; /* valid from done() on */
-    char detail[96];      /* for STORAGE_REFUSED and STORAGE_BEHIND: the reason; else "" */
+    char detail[96];      /* for some errors: the reason, or what is known; else "" */
 
     /* Private to storage from submit to done. */
     struct storage_job *next;

@@ -26,6 +26,8 @@
         "Time from sending an entry to its answer.")                                               \
     X(appends_repeated, COUNTER, "tallyd_appends_repeated_total",                                  \
         "Entries appended again after a lost connection.")                                         \
+    X(ack_late, COUNTER, "tallyd_replica_acks_late_total",                                         \
+        "Times that too few replicas began to acknowledge what was written.")                      \
     X(log_jumps, COUNTER, "tallyd_log_jumps_total",                                                \
         "Times that entries before those held were lost with Redis.")                              \
     X(logs_gone, COUNTER, "tallyd_logs_gone_total",                                                \

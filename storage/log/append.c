@@ -8,6 +8,7 @@
 #include "storage/base/clock.h"
 #include "storage/base/index.h"
 #include "storage/core/reply_fault.h"
+#include "storage/log/acknowledge.h"
 #include "storage/log/append_jobs.h"
 #include "storage/log/record.h"
 #include "storage/redis/ask.h"
@@ -71,6 +72,8 @@ static void append_held(struct appender *a, struct log_entry *entry)
     a->held_bytes += entry_bytes(entry);
     a->open = a->open == NULL ? entry : a->open;
     a->n_open++;
+    a->unacknowledged = a->unacknowledged == NULL ? entry : a->unacknowledged;
+    a->n_unacknowledged++;
     if (a->last == NULL) {
         a->first = entry;
     } else {
@@ -81,7 +84,7 @@ static void append_held(struct appender *a, struct log_entry *entry)
 
 bool appender_has_room(const struct appender *a)
 {
-    return a->id[0] != '\0' && !a->is_gone && a->n_open < UNDER_WAY_MAX &&
+    return a->id[0] != '\0' && !a->is_gone && a->n_unacknowledged < UNDER_WAY_MAX &&
            a->held_bytes < HELD_BYTES_MAX + (a->core->hold_ms > 0 ? FAILOVER_BYTES : 0) &&
            unfolded_room(a->unfolded) > 0;
 }
@@ -139,7 +142,8 @@ static void note_safe(struct appender *a)
 void appender_let_go(struct appender *a)
 {
     note_safe(a);
-    while (a->first != NULL && a->last_safe != NULL && is_proved(a, a->first, a->core->hold_ms)) {
+    while (a->first != NULL && a->first != a->unacknowledged && a->last_safe != NULL &&
+           is_proved(a, a->first, a->core->hold_ms)) {
         struct log_entry *entry = a->first;
         a->first = entry->next;
         if (a->first == NULL) {
@@ -245,6 +249,16 @@ static bool send_heartbeat(struct appender *a, const struct session *session, in
     return note_sent(a, COMMAND_HEARTBEAT, NULL, now_ms);
 }
 
+/* One WAIT for all that was written before it. */
+static bool send_wait(struct appender *a, int64_t now_ms)
+{
+    if (!acknowledge_is_due(a)) {
+        return true;
+    }
+    acknowledge_put(a);
+    return note_sent(a, COMMAND_WAIT, NULL, now_ms);
+}
+
 bool appender_pump(struct appender *a, const struct session *session, int64_t now_ms)
 {
     buffer_clear(&a->out, OUT_KEEP);
@@ -252,24 +266,26 @@ bool appender_pump(struct appender *a, const struct session *session, int64_t no
     if (a->id[0] == '\0' || a->is_gone || now_ms < a->hold_until_ms) {
         return true;
     }
-    return send_entries(a, session, now_ms) && send_heartbeat(a, session, now_ms) && !a->out.failed;
+    return send_entries(a, session, now_ms) && send_heartbeat(a, session, now_ms) &&
+           send_wait(a, now_ms) && !a->out.failed;
 }
 
 /* ---- replies ---- */
 
-/* What the records of an entry's requests with a key say, behind the code and the time. */
-static void take_records(struct appender *a, struct log_entry *entry, const struct reply *reply)
+/* What the records of an entry's requests with a key say, behind the code and the time.  The last
+ * answer decides what a client is told.  What of the entry counts is decided by the first answer
+ * alone: from then on folds share the entry, and take it from memory under that answer's era only.
+ */
+static void take_records(struct log_entry *entry, const struct reply *reply, bool is_first)
 {
     for (size_t i = 0; i < entry->n_keyed; i++) {
         struct entry_keyed *keyed = &entry->keyed[i];
         struct slice record = 3 + i < reply->n ? reply->items[3 + i].text : SLICE("");
         enum key_outcome outcome = record_judge(record, entry, i);
-        keyed->is_in = outcome == KEY_MINE;
+        keyed->is_in = is_first ? outcome == KEY_MINE : keyed->is_in;
         if (keyed->job != NULL) {
-            struct storage_job *job = keyed->job;
-            bool ok = record_tell(record, outcome, job->u.write.keyed);
-            append_done_with(a, job, ok ? STORAGE_OK : STORAGE_NOMEM);
-            keyed->job = NULL;
+            bool ok = record_tell(record, outcome, keyed->job->u.write.keyed);
+            keyed->err = ok ? STORAGE_OK : STORAGE_NOMEM;
         }
     }
 }
@@ -283,20 +299,20 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
     for (; a->open != NULL && a->open->state == ENTRY_ANSWERED; a->n_open--) {
         a->open = a->open->next; /* answers come in order, and so do entries in Redis */
     }
-    if (!first_time) { /* from then on folds share it: nothing of it changes */
+    take_records(entry, reply, first_time);
+    if (!first_time) {
         atomic_fetch_add(&a->core->stats.appends_repeated, 1);
         return;
     }
-    take_records(a, entry, reply);
     entry->acknowledged_us = monotonic_us();
     show_unsafe(a);
     atomic_fetch_add(&a->core->stats.appends, 1);
     atomic_fetch_add(&a->core->stats.append_events, (int64_t)entry_events(entry));
     atomic_fetch_add(&a->core->stats.append_us, monotonic_us() - entry->sent_us);
     memcpy(entry->era, a->era, sizeof(entry->era));
-    (void)unfolded_put(
-        a->unfolded, a->place, entry); /* without memory it is read from the stream */
-    append_answer_all(a, entry, STORAGE_OK);
+    if (!acknowledge_holds_back(a)) {
+        acknowledge_let_fold(a, entry);
+    }
 }
 
 static void take_gap(struct appender *a, struct log_entry *entry)
@@ -360,6 +376,9 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
         }
         a->may_jump = entry == a->first ? false : a->may_jump;
         take_appended(a, entry, reply);
+        if (a->core->config.ack_replicas == 0) {
+            acknowledge_answered(a);
+        }
         return true;
     case APPEND_GAP:
         take_gap(a, entry);
@@ -386,8 +405,8 @@ static void begin_again(struct appender *a)
 {
     struct log_entry *next;
     struct log_entry *held = a->first;
-    a->first = a->last = a->open = a->last_safe = NULL;
-    a->n_open = 0;
+    a->first = a->last = a->open = a->unacknowledged = a->last_safe = NULL;
+    a->n_open = a->n_unacknowledged = 0;
     a->held_bytes = 0;
     a->next_n = 1;
     a->id[0] = '\0';
@@ -422,6 +441,8 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
         ok = take_append(a, sent.entry, reply);
     } else if (sent.command == COMMAND_HEARTBEAT && reply->type == REPLY_INTEGER) {
         a->is_gone = a->is_gone || reply->integer == 0;
+    } else if (sent.command == COMMAND_WAIT) {
+        ok = acknowledge_take(a, reply, sent.sent_ms);
     }
     entry_release(sent.entry);
     while (ok && a->refusal != STORAGE_OK && a->n_sent == 0 && append_give_up_last(a, a->refusal)) {
@@ -440,14 +461,15 @@ void appender_lost(struct appender *a)
     for (size_t i = 0; i < a->n_awaited; i++) {
         entry_release(a->sent[a->sent_first + i].entry);
     }
-    a->n_awaited = a->sent_first = a->n_sent = 0;
-    a->hold_until_ms = 0;
+    a->n_awaited = a->sent_first = a->n_sent = a->n_waits = 0;
+    a->hold_until_ms = a->lag_ms = 0;
     for (struct log_entry *e = a->first; e != NULL; e = e->next) {
         e->on_lost = e->on_lost || e->state != ENTRY_WAITING;
         a->n_open += e->state == ENTRY_ANSWERED;
         e->state = ENTRY_WAITING;
     }
-    a->open = a->first;
+    a->open = a->unacknowledged = a->first; /* another server may have them, and other replicas */
+    a->n_unacknowledged = a->n_open;
     a->last_safe = NULL;
     if (a->is_gone) {
         begin_again(a);
@@ -493,7 +515,7 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
 int64_t appender_due_ms(struct appender *a, bool connected)
 {
     int64_t due_ms = connected && !a->is_gone ? beat_due_ms(a) : INT64_MAX;
-    for (const struct log_entry *e = a->open; e != NULL; e = e->next) {
+    for (const struct log_entry *e = a->unacknowledged; e != NULL; e = e->next) {
         for (const struct storage_job *job = e->jobs; job != NULL; job = job->next) {
             due_ms = job->deadline_ms < due_ms ? job->deadline_ms : due_ms;
         }

@@ -13,6 +13,9 @@
  *        +-------------------+----------------------------+
  *          GAP, an error, or the connection is lost
  *
+ * Clients are told when an answered entry is acknowledged by so many replicas as are asked for
+ * (acknowledge.h); where none is, that is at once.
+ *
  * - An entry keeps its number and its content until it is answered, whatever its clients were told.
  * - A lost connection makes every entry WAITING that is held: all go again, in order.
  * - An answered entry is held until it is safe.  Redis may go back (a crash with fsync everysec),

@@ -1,5 +1,7 @@
 #include "storage/log/append_jobs.h"
 
+#include <stdio.h>
+
 void append_done_with(struct appender *a, struct storage_job *job, enum storage_err err)
 {
     job->err = err;
@@ -57,6 +59,8 @@ bool append_give_up_last(struct appender *a, enum storage_err err)
     }
     a->open = a->open == entry ? NULL : a->open;
     a->n_open--;
+    a->unacknowledged = a->unacknowledged == entry ? NULL : a->unacknowledged;
+    a->n_unacknowledged--;
     a->held_bytes -= entry_bytes(entry);
     a->next_n = entry->n;
     append_answer_all(a, entry, err);
@@ -87,13 +91,24 @@ static bool all_late(const struct log_entry *entry, int64_t now_ms)
 bool appender_has_jobs(const struct appender *a)
 {
     bool any = a->done.first != NULL;
-    for (const struct log_entry *e = a->open; e != NULL && !any; e = e->next) {
+    for (const struct log_entry *e = a->unacknowledged; e != NULL && !any; e = e->next) {
         any = e->jobs != NULL;
         for (size_t i = 0; i < e->n_keyed; i++) {
             any = any || e->keyed[i].job != NULL;
         }
     }
     return any;
+}
+
+/* The time of @job is up, and what became of it is not known. */
+static void answer_unknown(
+    struct appender *a, const struct log_entry *entry, struct storage_job *job)
+{
+    if (entry->state == ENTRY_ANSWERED) {
+        (void)snprintf(job->detail, sizeof(job->detail),
+            "Redis has it, but too few replicas have acknowledged it in time");
+    }
+    append_done_with(a, job, STORAGE_UNKNOWN);
 }
 
 static void answer_late_jobs(struct appender *a, struct log_entry *entry, int64_t now_ms)
@@ -104,7 +119,7 @@ static void answer_late_jobs(struct appender *a, struct log_entry *entry, int64_
         if (is_late(job, now_ms)) {
             *at = job->next;
             entry->n_jobs--;
-            append_done_with(a, job, STORAGE_UNKNOWN);
+            answer_unknown(a, entry, job);
         } else {
             at = &job->next;
         }
@@ -113,7 +128,7 @@ static void answer_late_jobs(struct appender *a, struct log_entry *entry, int64_
         struct storage_job *job = entry->keyed[i].job;
         if (job != NULL && is_late(job, now_ms)) {
             entry->keyed[i].job = NULL;
-            append_done_with(a, job, STORAGE_UNKNOWN);
+            answer_unknown(a, entry, job);
         }
     }
 }
@@ -123,7 +138,7 @@ void appender_answer_late(struct appender *a, int64_t now_ms)
     while (a->last != NULL && a->last->state == ENTRY_WAITING && all_late(a->last, now_ms) &&
            append_give_up_last(a, STORAGE_LATE)) {
     }
-    for (struct log_entry *e = a->open; e != NULL; e = e->next) {
+    for (struct log_entry *e = a->unacknowledged; e != NULL; e = e->next) {
         answer_late_jobs(a, e, now_ms);
     }
     appender_finish(a);

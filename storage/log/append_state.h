@@ -1,6 +1,7 @@
 /* append_state.h - what the appender holds: entries, and commands whose replies are awaited.
  *
- * Layer: storage, private to append.c (entries and Redis) and append_jobs.c (entries and clients).
+ * Layer: storage, private to append.c (entries and Redis), append_jobs.c (entries and clients) and
+ * acknowledge.c (entries and replicas).
  * Belongs to the writer's thread.
  */
 #ifndef STORAGE_LOG_APPEND_STATE_H
@@ -12,7 +13,7 @@
 #include "storage/log/unfolded.h"
 
 /* A command whose reply is awaited. */
-enum append_command { COMMAND_APPEND, COMMAND_HEARTBEAT };
+enum append_command { COMMAND_APPEND, COMMAND_HEARTBEAT, COMMAND_WAIT };
 struct append_sent {
     enum append_command command;
     struct log_entry *entry; /* of COMMAND_APPEND: held until then */
@@ -31,6 +32,10 @@ struct appender {
         *last;              /* held, in order of number: answered ones, then the open ones.. */
     struct log_entry *open; /* ..from this one on; NULL: all are answered */
     size_t n_open;
+    /* The first one that is not acknowledged (acknowledge.h): `open`, or before it; NULL: all are.
+     */
+    struct log_entry *unacknowledged;
+    size_t n_unacknowledged;
     struct log_entry *last_safe; /* of those held, in order; NULL: none is */
     size_t held_bytes;
     uint64_t next_n;
@@ -41,6 +46,8 @@ struct appender {
     struct append_sent
         *sent; /* [sent_first .. sent_first + n_awaited): replies come in this order */
     size_t sent_first, n_awaited, sent_capacity;
+    size_t n_waits;           /* of COMMAND_WAIT among those */
+    int64_t lag_ms;           /* since when too few replicas acknowledge; 0: enough do */
     int64_t proved_ms;        /* sending of the newest command that this connection has answered */
     int64_t beat_ms;          /* of the last heartbeat */
     int64_t hold_until_ms;    /* send nothing before: Redis asked for patience */

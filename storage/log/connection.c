@@ -2,6 +2,7 @@
 
 #include "storage/base/clock.h"
 #include "storage/core/dispatcher.h"
+#include "storage/log/acknowledge.h"
 #include "storage/log/writer_state.h"
 
 #define CONNECT_MS   1000 /* one attempt to connect and prepare */
@@ -28,12 +29,12 @@ static void show_connected(struct writer *w, bool is)
 }
 
 /* To be away is a matter of a second: an ordered failover takes less. */
-static void show_away(struct writer *w, bool is)
+static void show_away(struct writer *w, enum storage_err why)
 {
-    bool was = atomic_exchange(&w->is_away, is);
+    int was = atomic_exchange(&w->away, (int)why);
     if (w->share->changed == NULL) {
-        atomic_store(&w->core->refusing, is);
-    } else if (was != is) {
+        atomic_store(&w->core->refusing, why != STORAGE_OK);
+    } else if (was != (int)why) {
         w->share->changed(w->share->data);
     }
 }
@@ -54,6 +55,7 @@ void writer_disconnect(struct writer *w, int64_t now_ms)
         back_off(w, now_ms);
     }
     core_write_failed(w->core, STORAGE_DOWN);
+    atomic_store(&w->core->unacknowledged, false);
     show_connected(w, false);
     core_notice(w->core, STORAGE_DISCONNECTED, "");
 }
@@ -105,7 +107,7 @@ void writer_try_connect(struct writer *w, int64_t now_ms)
             appender_connected(&w->appender, &w->session, monotonic_ms() + CONNECT_MS)) {
             w->disconnected_ms = 0;
             w->connected_ms = w->heard_ms = monotonic_ms();
-            show_away(w, false);
+            show_away(w, STORAGE_OK);
             show_connected(w, true);
             core_notice(w->core, STORAGE_CONNECTED, "");
             return;
@@ -124,18 +126,28 @@ void writer_lose_patience(struct writer *w, int64_t now_ms)
         return;
     }
     enum storage_err err = atomic_load(&w->core->settings_differ) ? STORAGE_CONFIG : STORAGE_DOWN;
-    show_away(w, true);
+    show_away(w, STORAGE_DOWN);
     writer_fail_waiting(w, err);
 }
 
 void writer_mind_stall(struct writer *w, int64_t now_ms)
 {
-    if (w->share->elsewhere == NULL) {
+    bool lags = acknowledge_lags(&w->appender, now_ms);
+    if (w->share->elsewhere == NULL) { /* requests are refused before anything of them is sent */
+        atomic_store(&w->core->unacknowledged, lags);
+        if (lags) {
+            writer_fail_writes(w, STORAGE_ALONE);
+        }
         return;
     }
     int64_t since_us = w->appender.open == NULL ? 0 : w->appender.open->begun_us;
-    show_away(w, since_us != 0 && now_ms - since_us / 1000 >= PATIENCE_MS);
-    if (writer_is_away(w)) {
-        writer_fail_waiting(w, STORAGE_DOWN);
+    bool stalls = since_us != 0 && now_ms - since_us / 1000 >= PATIENCE_MS;
+    if (lags) {
+        acknowledge_let_fold_all(&w->appender);
+    }
+    enum storage_err why = stalls ? STORAGE_DOWN : lags ? STORAGE_ALONE : STORAGE_OK;
+    show_away(w, why);
+    if (why != STORAGE_OK) {
+        writer_fail_waiting(w, why);
     }
 }

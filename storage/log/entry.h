@@ -32,6 +32,7 @@ struct entry_keyed {
     struct slice answer, chunk; /* in the entry's arena */
     size_t n_events;
     bool is_in;              /* by the last answer: this entry holds it */
+    enum storage_err err;    /* what its job is told when the entry is acknowledged */
     struct storage_job *job; /* lent; NULL: answered */
 };
 
@@ -62,6 +63,7 @@ struct log_entry {
     int64_t sent_us;          /* CLOCK_MONOTONIC, of the last copy */
     int64_t answered_ms;      /* CLOCK_MONOTONIC */
     int64_t acknowledged_us;  /* CLOCK_MONOTONIC: answered for the first time; 0: never */
+    bool is_let_fold;         /* it is among what waits to be folded, or was */
     bool is_safe;             /* a crash of Redis cannot take it any more */
     struct storage_job *jobs; /* lent, without a key, not answered yet */
     size_t n_jobs;

@@ -26,7 +26,7 @@ static size_t events_to_begin(const struct writer *w)
     if (w->session.redis == NULL || !appender_has_room(&w->appender)) {
         return SIZE_MAX;
     }
-    for (const struct log_entry *e = w->appender.open; e != NULL; e = e->next) {
+    for (const struct log_entry *e = w->appender.unacknowledged; e != NULL; e = e->next) {
         under_way += e->n_plain + e->n_keyed;
     }
     return under_way == 0 ? 1 : under_way;

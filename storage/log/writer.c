@@ -137,13 +137,18 @@ static struct storage_job *send_elsewhere(struct writer *w, struct storage_job *
     return left.first;
 }
 
-void writer_fail_waiting(struct writer *w, enum storage_err err)
+void writer_fail_writes(struct writer *w, enum storage_err err)
 {
-    bool moves = err == STORAGE_DOWN && w->share->elsewhere != NULL;
+    bool moves = (err == STORAGE_DOWN || err == STORAGE_ALONE) && w->share->elsewhere != NULL;
     for (struct storage_job *jobs = writer_take_jobs(w, 1, SIZE_MAX); jobs != NULL;
          jobs = writer_take_jobs(w, 1, SIZE_MAX)) {
         writer_fail_jobs(moves ? send_elsewhere(w, jobs) : jobs, err);
     }
+}
+
+void writer_fail_waiting(struct writer *w, enum storage_err err)
+{
+    writer_fail_writes(w, err);
     for (struct storage_job *jobs = writer_take_limits(w, 1); jobs != NULL;
          jobs = writer_take_limits(w, 1)) {
         writer_fail_jobs(jobs, err);
@@ -177,9 +182,9 @@ void writer_wake(struct writer *w)
     (void)eventfd_write(w->wake_fd, 1);
 }
 
-bool writer_is_away(const struct writer *w)
+enum storage_err writer_away(const struct writer *w)
 {
-    return atomic_load(&w->is_away);
+    return (enum storage_err)atomic_load(&w->away);
 }
 
 bool writer_is_connected(const struct writer *w)

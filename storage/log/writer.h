@@ -25,7 +25,7 @@ struct writers_share {
     _Atomic bool is_prepared, is_preparing; /* the data; prepared: it was once */
     bool prepared_once; /* whoever prepares, at a time one, has this and the above */
     /* Of a cluster.  Called on a writer's thread; NULL with one server. */
-    void (*changed)(void *data); /* what writer_is_away() or writer_is_connected() says */
+    void (*changed)(void *data); /* what writer_away() or writer_is_connected() says */
     /* Take over a job of which nothing was sent, because its server is away.  False: not taken. */
     bool (*elsewhere)(void *data, struct storage_job *job);
     void *data;
@@ -49,8 +49,10 @@ void writer_set_tick(
 /* There may be room in @unfolded again. */
 void writer_wake(struct writer *writer);
 
-/* For a second its server could not be reached, or has taken nothing.  Thread-safe. */
-bool writer_is_away(const struct writer *writer);
+/* Why the writer is away, so that requests are not to wait for it: for a second its server could not
+ * be reached, or has taken nothing (STORAGE_DOWN), or too few replicas have acknowledged
+ * (STORAGE_ALONE).  STORAGE_OK: it is not.  Thread-safe. */
+enum storage_err writer_away(const struct writer *writer);
 bool writer_is_connected(const struct writer *writer);
 
 /* Answer all that was taken until @deadline_ms, then the rest with an error.  _begin does not wait.

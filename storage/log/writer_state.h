@@ -24,7 +24,8 @@
 struct writer {
     struct core *core;
     struct writers_share *share;
-    _Atomic bool is_connected, is_away; /* the thread's, for others to look at */
+    _Atomic bool is_connected; /* the thread's, for others to look at; and.. */
+    _Atomic int away;          /* ..an enum storage_err: see writer_away() */
     pthread_t thread;
     int wake_fd; /* eventfd */
 
@@ -70,7 +71,10 @@ void writer_fail_jobs(struct storage_job *jobs, enum storage_err err);
 /* Waiting jobs whose time is up: nothing of them was sent. */
 void writer_fail_late(struct writer *writer, int64_t now_ms);
 
-/* All that wait; what may go to another writer goes there. */
+/* All requests that wait for an entry; what may go to another writer goes there. */
+void writer_fail_writes(struct writer *writer, enum storage_err err);
+
+/* The same, and limits. */
 void writer_fail_waiting(struct writer *writer, enum storage_err err);
 
 /* Earliest deadline of a job, or INT64_MAX.  Jobs wait in order of arrival, and all have the same
@@ -88,8 +92,9 @@ void writer_disconnect(struct writer *writer, int64_t now_ms);
 /* Without a connection for too long: answer who waits, and refuse who comes, at once. */
 void writer_lose_patience(struct writer *writer, int64_t now_ms);
 
-/* Of a cluster: connected, but the server takes nothing for too long, because the slot is being
- * moved: who waits goes to another writer, or is refused. */
+/* Connected, but too few replicas acknowledge; or, of a cluster, the server takes nothing for too
+ * long, because the slot is being moved.  Who waits is refused; of a cluster, goes to another writer
+ * if there is no key. */
 void writer_mind_stall(struct writer *writer, int64_t now_ms);
 
 /* ---- loop.c ---- */

@@ -53,7 +53,7 @@ static bool is_fit(struct writers *ws, unsigned place)
 {
     const struct writer *w = atomic_load(&ws->all[place]);
     unsigned partition = core_log_partition(ws->core, place);
-    return (w == NULL || !writer_is_away(w)) &&
+    return (w == NULL || writer_away(w) == STORAGE_OK) &&
            topology_unserved_since(ws->core->topology, partition) == 0;
 }
 
@@ -62,7 +62,7 @@ static struct writer *writer_at_home(struct writers *ws)
 {
     unsigned home = atomic_load(&ws->home);
     struct writer *w = writer_at(ws, home);
-    if (w == NULL || !ws->core->is_spread || !writer_is_away(w)) {
+    if (w == NULL || !ws->core->is_spread || writer_away(w) == STORAGE_OK) {
         return w;
     }
     unsigned n = core_logs(ws->core);
@@ -86,7 +86,7 @@ static void look_at_all(void *data)
     for (unsigned i = 0; i < core_logs(ws->core); i++) {
         const struct writer *w = atomic_load(&ws->all[i]);
         any_connected = any_connected || (w != NULL && writer_is_connected(w));
-        all_away = all_away && (w == NULL || writer_is_away(w));
+        all_away = all_away && (w == NULL || writer_away(w) == STORAGE_DOWN);
     }
     if (!any_connected) {
         (void)writer_at_home(ws); /* a process without requests, too, goes where it is served */
@@ -112,7 +112,7 @@ static bool send_elsewhere(void *data, struct storage_job *job)
 {
     enum storage_err err;
     struct writer *w = writer_at_home(data);
-    return w != NULL && !writer_is_away(w) && writer_submit(w, job, &err);
+    return w != NULL && writer_away(w) == STORAGE_OK && writer_submit(w, job, &err);
 }
 
 bool writers_submit(struct writers *ws, struct storage_job *job, enum storage_err *ret_err)
@@ -123,8 +123,11 @@ bool writers_submit(struct writers *ws, struct storage_job *job, enum storage_er
     const struct request_key *keyed = job->u.write.keyed;
     struct writer *w =
         keyed == NULL ? writer_at_home(ws) : writer_at(ws, core_log_of_key(ws->core, &keyed->key));
-    if (w != NULL && writer_is_away(w)) {
-        *ret_err = STORAGE_DOWN;
+    *ret_err = w != NULL ? writer_away(w) : STORAGE_OK;
+    if (*ret_err == STORAGE_DOWN) {
+        servers_blame(ws->core, job->detail, sizeof(job->detail));
+    }
+    if (*ret_err != STORAGE_OK) {
         return false;
     }
     return send_to(w, job, ret_err);

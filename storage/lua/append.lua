@@ -8,7 +8,7 @@
 -- | code | what it means |
 -- |---|---|
 -- | 0 OK | the entry is appended |
--- | 1 DUP | it was appended before |
+-- | 1 DUP | it was appended before; the head gets the time alone, so that a WAIT behind this call has a write to wait for |
 -- | 2 GAP | an entry before it is missing: nothing was done |
 -- | 3 GONE | the log was closed, or the data is gone: nothing was done |
 local call = redis.call
@@ -23,6 +23,8 @@ end
 local last = tonumber(string.match(head, '^%d+'))
 if n <= last then
     reply[1] = 1
+    local rest = string.match(head, '^%d+ %S+ ')
+    call('HSET', KEYS[1], ARGV[1], string.format('%s%.0f', rest, t[1] * 1000 + math.floor(t[2] / 1000)))
     for i = 3, #KEYS do reply[i + 1] = call('GET', KEYS[i]) or '' end
     return reply
 end

@@ -107,7 +107,7 @@ def test_two_processes_agree_at_midnight(rotating, site):
         http = tallyd.client()
         gate.wait()
         for at in (MIDNIGHT - 5, MIDNIGHT + 5):
-            http.accept(views(site, at, range(1, 21)))
+            http.accept(views(site, at, (1, 2, 3)))
         http.close()
 
     threads = [threading.Thread(target=send, args=(world.tallyds[i % 2],)) for i in range(8)]
@@ -117,8 +117,8 @@ def test_two_processes_agree_at_midnight(rotating, site):
         thread.join()
     world.move("2026-03-11 00:02")
     for from_, to in (("2026-03-10", "2026-03-11"), ("2026-03-11", "2026-03-12")):
-        assert world.http.count("uv", site=site, from_=from_, to=to) == 20
-        assert world.http.count("ips", site=site, from_=from_, to=to) == 20
+        assert world.http.count("uv", site=site, from_=from_, to=to) == 3
+        assert world.http.count("ips", site=site, from_=from_, to=to) == 3
 
 
 def test_the_secret_comes_back_to_a_redis_that_lost_it(rotating, site):

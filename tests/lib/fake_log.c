@@ -30,6 +30,8 @@ static void remember(struct fake_log *fake)
         memmove(fake->past_ms, fake->past_ms + half, (FAKE_PAST - half) * sizeof(*fake->past_ms));
         fake->n_past -= half;
         fake->floor = fake->floor > half ? fake->floor - half : 0;
+        must(fake->received >= half, "the replica's state is forgotten");
+        fake->received -= half;
     }
     fake->past[fake->n_past] = fake->now;
     fake->past_ms[fake->n_past++] = monotonic_ms();
@@ -187,6 +189,7 @@ static void append(struct fake_log *fake, const struct command *command, const s
         return;
     }
     if (n <= log->n) {
+        fake->wrote = true; /* the time in the head */
         answer(ret, DUP);
         for (size_t i = 0; i < call->n_keyed; i++) {
             const struct fake_record *record = find_record(fake, call->keys[2 + i]);
@@ -200,6 +203,7 @@ static void append(struct fake_log *fake, const struct command *command, const s
         return;
     }
     answer(ret, OK);
+    fake->wrote = true;
     struct fake_entry *entry = add_entry(fake, log, n, call->args[2]);
     for (size_t i = 0; i < call->args[5].n; i++) {
         add_request(fake, entry, call->args[5].p[i]);
@@ -214,6 +218,7 @@ static void heartbeat(struct fake_log *fake, struct slice id, struct fake_reply 
     bool is = log != NULL;
     ret->reply = (struct reply){.type = REPLY_INTEGER, .integer = is};
     if (is) {
+        fake->wrote = true;
         log->time_ms = monotonic_ms();
     }
 }
@@ -228,11 +233,23 @@ static void register_log(struct fake_log *fake, struct slice id, struct fake_rep
     }
 }
 
+/* A connection that has written nothing waits for nothing. */
+static void wait_for_replica(struct fake_log *fake, struct fake_reply *ret)
+{
+    bool received = !fake->wrote || !fake->is_alone;
+    if (fake->wrote && received) {
+        fake->received = fake->n_past - 1;
+    }
+    ret->reply = (struct reply){.type = REPLY_INTEGER, .integer = received};
+}
+
 void fake_log_run(struct fake_log *fake, const struct command *command, struct fake_reply *ret)
 {
     *ret = (struct fake_reply){0};
     if (fake->is_loading) {
         put_error(ret, "LOADING Redis is loading the dataset in memory");
+    } else if (command_is(command, 0, "WAIT") && command->n == 3) {
+        wait_for_replica(fake, ret);
     } else if (fake->is_full) {
         put_error(ret, "OOM command not allowed when used memory > 'maxmemory'.");
     } else if (command_is(command, 0, "HSETNX") && command->n == 4) {
@@ -296,13 +313,21 @@ void fake_log_go_back(struct fake_log *fake, int64_t ms, bool beyond)
     fake->now = fake->past[i];
     fake->n_past = i + 1;
     fake->floor = i;
+    fake->received = fake->received < i ? fake->received : i;
 }
 
-unsigned fake_log_has(const struct fake_log *fake, uint8_t request)
+void fake_log_fail_over(struct fake_log *fake)
 {
-    unsigned n = fake->now.counted[request];
-    for (size_t l = 0; l < fake->now.n_logs; l++) {
-        const struct fake_stream *log = &fake->now.logs[l];
+    fake->now = fake->past[fake->received];
+    fake->n_past = fake->received + 1;
+    fake->floor = fake->floor < fake->received ? fake->floor : fake->received;
+}
+
+static unsigned state_has(const struct fake_state *state, uint8_t request)
+{
+    unsigned n = state->counted[request];
+    for (size_t l = 0; l < state->n_logs; l++) {
+        const struct fake_stream *log = &state->logs[l];
         for (size_t i = 0; i < log->n_entries; i++) {
             const struct fake_entry *entry = &log->entries[i];
             for (size_t r = 0; entry->n > log->cursor && r < entry->n_requests; r++) {
@@ -311,4 +336,14 @@ unsigned fake_log_has(const struct fake_log *fake, uint8_t request)
         }
     }
     return n;
+}
+
+unsigned fake_log_has(const struct fake_log *fake, uint8_t request)
+{
+    return state_has(&fake->now, request);
+}
+
+bool fake_log_received(const struct fake_log *fake, uint8_t request)
+{
+    return state_has(&fake->past[fake->received], request) > 0;
 }

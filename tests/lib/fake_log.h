@@ -1,9 +1,10 @@
 /* fake_log.h - a Redis in memory, as far as logs need it: heads, logs, records of keys, counts.
  *
- * It does what storage/lua/append.lua and heartbeat.lua say, and HSETNX.  A chunk is one byte here,
+ * It does what storage/lua/append.lua and heartbeat.lua say, HSETNX, and WAIT.  A chunk is one byte here,
  * the number of its request.  Redis's clock is the test's own (stand_in.h) and FAKE_EPOCH_MS.
  *
- * Every state that Redis was in is remembered with its time, so that Redis can go back to it.
+ * Every state that Redis was in is remembered with its time, so that Redis can go back to it.  A
+ * replica has received the states up to one of them, and may take over.
  */
 #ifndef TESTS_LIB_FAKE_LOG_H
 #define TESTS_LIB_FAKE_LOG_H
@@ -50,12 +51,15 @@ struct fake_state {
 struct fake_log {
     struct fake_state now;
     bool is_full, is_loading;     /* OOM; LOADING */
+    bool is_alone;                /* the replica receives nothing */
+    bool wrote;                   /* the connection of the command has written something */
     bool has_jumped;              /* an entry was appended though some before it are missing */
     bool appended[FAKE_REQUESTS]; /* ever, also if Redis went back since */
     uint64_t last_appended;       /* number of the last entry of the last append */
 
     struct fake_state *past; /* FAKE_PAST of them, owned */
     int64_t past_ms[FAKE_PAST];
+    size_t received;      /* the state that the replica has */
     size_t n_past, floor; /* floor: what Redis has read from its file, it does not lose again */
 };
 
@@ -81,6 +85,12 @@ struct fake_stream *fake_log_find(struct fake_log *fake, struct slice id);
 /* Another process appends a request with a key.  False: the key was used. */
 bool fake_log_append_foreign(
     struct fake_log *fake, const char *key, struct slice record, uint8_t request);
+
+/* The replica takes over: what it has not received is gone. */
+void fake_log_fail_over(struct fake_log *fake);
+
+/* Has the replica received the request? */
+bool fake_log_received(const struct fake_log *fake, uint8_t request);
 
 /* Count what is in the logs. */
 void fake_log_fold(struct fake_log *fake);

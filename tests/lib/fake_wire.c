@@ -49,8 +49,10 @@ bool fake_wire_deliver(struct fake_wire *wire, struct fake_log *fake, bool answe
         return false;
     }
     struct fake_packet *packet = &wire->packets[wire->first];
+    fake->wrote = wire->wrote;
     fake_log_run(fake, &packet->commands.commands[packet->next++],
         answers ? &wire->replies[wire->n_replies++] : &ignored);
+    wire->wrote = fake->wrote;
     drop_arrived(wire);
     return true;
 }
@@ -86,4 +88,5 @@ void fake_wire_clear(struct fake_wire *wire)
 {
     fake_wire_cut(wire, 0);
     wire->n_read = wire->n_replies = 0;
+    wire->wrote = false;
 }

@@ -21,6 +21,7 @@ struct fake_wire {
     size_t n_packets, first;
     struct fake_reply replies[WIRE_REPLIES];
     size_t n_replies, n_read;
+    bool wrote; /* a WAIT waits for that; before it there is nothing to wait for */
 };
 
 /* Put the commands in @out on the way.  False: they are no commands, or too many wait. */

@@ -21,6 +21,11 @@ class Server(TcpServer):
     def is_master(self):
         return self.command("ROLE")[0] == "master"
 
+    def replicas_online(self):
+        """Of a master: how many replicas follow it."""
+        replicas = self.info("replication")
+        return sum("state=online" in value for name, value in replicas.items() if name.startswith("slave"))
+
     def in_sync(self):
         return self.info("replication").get("master_link_status") == "up"
 

@@ -59,6 +59,7 @@ static struct world {
     struct job_queue queue;
     bool may_lose; /* what is acknowledged: Redis has gone back too far, or the like */
     bool went_back_far;
+    bool went_back; /* at all: what replicas had is gone with it */
     unsigned depth; /* permille of faults */
 } w;
 
@@ -137,6 +138,9 @@ static void request_done(struct storage_job *job)
     if (!w.is_dead) {
         unsigned n = fake_log_has(&w.redis, number);
         CHECK(n == (is_mine ? 1 : 0), "202 for request %u, which is in %u times", number, n);
+        CHECK(!is_mine || w.core->config.ack_replicas == 0 || w.went_back ||
+                  fake_log_received(&w.redis, number),
+            "202 for request %u, which the replica has not", number);
         CHECK(r->key == 0 || key_has(r->key) == 1, "an answer to key %u, which is in %u times",
             r->key, key_has(r->key));
     }
@@ -272,6 +276,29 @@ static void check_entry(const struct log_entry *entry)
         is->n_requests);
 }
 
+/* Jobs wait at entries that are not acknowledged, and those are the last ones; @n_open of them are
+ * not answered. */
+static void check_unacknowledged(size_t n_open)
+{
+    const struct appender *a = &w.appender;
+    size_t n = 0;
+    bool has_jobs = false;
+    for (const struct log_entry *e = a->first; e != a->unacknowledged; e = e->next) {
+        has_jobs = has_jobs || e->jobs != NULL;
+        for (size_t i = 0; i < e->n_keyed; i++) {
+            has_jobs = has_jobs || e->keyed[i].job != NULL;
+        }
+    }
+    for (const struct log_entry *e = a->unacknowledged; e != NULL; e = e->next) {
+        n++;
+    }
+    CHECK(!has_jobs, "an acknowledged entry has jobs");
+    CHECK(n == a->n_unacknowledged && n >= n_open, "%zu entries are not acknowledged, not %zu", n,
+        a->n_unacknowledged);
+    CHECK(
+        w.core->config.ack_replicas > 0 || n == n_open, "without replicas they are the open ones");
+}
+
 static void check_state(void)
 {
     const struct appender *a = &w.appender;
@@ -286,6 +313,7 @@ static void check_state(void)
         before = e->n;
         check_entry(e);
     }
+    check_unacknowledged(n_open);
     CHECK(n_open == a->n_open, "%zu entries are open, not %zu", n_open, a->n_open);
     CHECK(before == 0 || a->next_n == before + 1, "the next number is %" PRIu64, a->next_n);
     for (size_t i = 0; i < w.unfolded.n; i++) {
@@ -430,11 +458,32 @@ static void restart_redis(void)
         fake_wire_cut(&w.wires[i], 0);
     }
     fake_log_go_back(&w.redis, now_ms() - back_ms, far);
+    w.went_back = true;
     log = fake_log_find(&w.redis, slice_of(w.appender.id));
     w.went_back_far = w.went_back_far || far;
     w.may_lose = w.may_lose || far || (had_head && log == NULL);
     w.is_dead = w.is_connected;
     w.redis.is_loading = dice_chance(&w.dice, 300);
+}
+
+/* The replica takes over, as it is.  What was acknowledged it has, whatever else is lost, and
+ * however long it had received nothing. */
+static void fail_over(void)
+{
+    if (w.core->config.ack_replicas == 0) {
+        return;
+    }
+    bool had_head = fake_log_find(&w.redis, slice_of(w.appender.id)) != NULL;
+    for (unsigned i = 0; i <= LATE_WIRES; i++) {
+        fake_wire_cut(&w.wires[i], 0);
+    }
+    bool lost_before = any_is_lost();
+    fake_log_fail_over(&w.redis);
+    CHECK(w.went_back || lost_before || w.may_lose || !any_is_lost(),
+        "a failover takes what was acknowledged");
+    w.may_lose = w.may_lose || (w.went_back && had_head &&
+                                   fake_log_find(&w.redis, slice_of(w.appender.id)) == NULL);
+    w.is_dead = w.is_connected;
 }
 
 /* The process sleeps; meanwhile its log is counted and closed. */
@@ -462,7 +511,7 @@ static void fold(void)
 
 static void fault(void)
 {
-    switch (dice_below(&w.dice, 7)) {
+    switch (dice_below(&w.dice, 9)) {
     case 0:
     case 1:
         w.must_fail = w.is_connected;
@@ -480,6 +529,12 @@ static void fault(void)
         if (dice_chance(&w.dice, 300)) {
             sleep_long();
         }
+        break;
+    case 6:
+        w.redis.is_alone = !w.redis.is_alone;
+        break;
+    case 7:
+        fail_over();
         break;
     default:
         w.redis.is_full = w.redis.is_loading = false;
@@ -529,11 +584,13 @@ static void begin(uint64_t seed)
     partitions_make(1, &w.core->partitions);
     atomic_store(&w.core->go_back_ms, dice_chance(&w.dice, 700) ? GO_BACK : 0);
     w.core->hold_ms = dice_chance(&w.dice, 300) ? HOLD : 0;
+    w.core->config.ack_replicas = dice_chance(&w.dice, 500) ? 1 : 0;
     unfolded_init(&w.unfolded, &w.core->stats);
     appender_init(&w.appender, w.core, 0, &w.unfolded);
     fake_log_init(&w.redis);
     fake_log_scripts(&w.session.scripts);
     w.is_connected = w.is_dead = w.must_fail = w.may_lose = w.went_back_far = false;
+    w.went_back = false;
     w.next_connect_ms = 0;
     w.n_requests = 0;
     w.queue = (struct job_queue){0};
@@ -554,7 +611,7 @@ static bool is_at_rest(void)
 /* Nothing goes wrong any more: all that is held is appended, proved and let go. */
 static void come_to_rest(void)
 {
-    w.redis.is_full = w.redis.is_loading = false;
+    w.redis.is_full = w.redis.is_loading = w.redis.is_alone = false;
     w.depth = 0;
     for (unsigned i = 0; !is_at_rest(); i++) {
         CHECK(i < 2000, "it does not come to rest");

@@ -1,0 +1,89 @@
+#include "storage/log/acknowledge.h"
+
+#include "storage/core/reply_fault.h"
+#include "storage/log/append_jobs.h"
+#include "storage/redis/resp.h"
+
+#define WAIT_MS 100  /* of one WAIT: limits on the same connection come behind it */
+#define LAG_MS  1000 /* too few replicas for so long: refuse */
+
+bool acknowledge_is_due(const struct appender *a)
+{
+    if (a->core->config.ack_replicas == 0) {
+        return false;
+    }
+    bool open_answers = a->unacknowledged != a->open || a->lag_ms != 0;
+    return a->n_out > 0 || (a->n_waits == 0 && open_answers);
+}
+
+void acknowledge_put(struct appender *a)
+{
+    a->n_waits++;
+    resp_head(&a->out, 3);
+    resp_text(&a->out, "WAIT");
+    resp_decimal(&a->out, a->core->config.ack_replicas);
+    resp_decimal(&a->out, WAIT_MS);
+}
+
+bool acknowledge_holds_back(const struct appender *a)
+{
+    return a->core->is_spread && a->core->config.ack_replicas > 0;
+}
+
+void acknowledge_let_fold(struct appender *a, struct log_entry *entry)
+{
+    if (!entry->is_let_fold) {
+        entry->is_let_fold = true;
+        (void)unfolded_put(
+            a->unfolded, a->place, entry); /* without memory it is read from the stream */
+    }
+}
+
+void acknowledge_let_fold_all(struct appender *a)
+{
+    for (struct log_entry *e = a->unacknowledged; e != a->open; e = e->next) {
+        acknowledge_let_fold(a, e);
+    }
+}
+
+void acknowledge_answered(struct appender *a)
+{
+    acknowledge_let_fold_all(a);
+    for (; a->unacknowledged != a->open; a->n_unacknowledged--) {
+        struct log_entry *entry = a->unacknowledged;
+        for (size_t i = 0; i < entry->n_keyed; i++) {
+            struct entry_keyed *keyed = &entry->keyed[i];
+            if (keyed->job != NULL) {
+                append_done_with(a, keyed->job, keyed->err);
+                keyed->job = NULL;
+            }
+        }
+        append_answer_all(a, entry, STORAGE_OK);
+        a->unacknowledged = entry->next;
+    }
+}
+
+bool acknowledge_take(struct appender *a, const struct reply *reply, int64_t sent_ms)
+{
+    a->n_waits--;
+    if (reply->type != REPLY_INTEGER) {
+        bool is_deposed = reply_is_error(reply, "UNBLOCKED");
+        if (reply->type == REPLY_ERROR && !is_deposed) { /* a permission is missing, for example */
+            core_notice(a->core, STORAGE_REFUSING, reply->text.p);
+        }
+        return false;
+    }
+    if (reply->integer >= a->core->config.ack_replicas) {
+        a->lag_ms = 0;
+        acknowledge_answered(a);
+    } else if (a->lag_ms == 0) {
+        a->lag_ms = sent_ms;
+        atomic_fetch_add(&a->core->stats.ack_late, 1);
+    }
+    return true;
+}
+
+bool acknowledge_lags(const struct appender *a, int64_t now_ms)
+{
+    return a->lag_ms != 0 && now_ms - a->lag_ms >= LAG_MS;
+}

@@ -1,0 +1,53 @@
+/* acknowledge.h - which entries so many replicas have that their clients can be told.
+ *
+ * Layer: storage, private to the appender.  Belongs to the writer's thread: no I/O of its own.
+ * Source: the command WAIT (redis.io/commands/wait), tried on Redis 7.0.15 and Valkey 8.0.1.
+ *
+ * A failover takes what the old master had and the new one had not received.  With --ack-replicas N
+ * an entry is acknowledged when N replicas have it, by WAIT on the connection that has appended it:
+ *
+ *     append   append   heartbeat   WAIT N 100      one write to the socket, one WAIT for all of it
+ *
+ * - WAIT waits for what its own connection has written last.  As the first command of a connection
+ *   it is answered at once, as if all replicas had everything.  So whatever answers an entry is a
+ *   write: append.lua writes the head's time where it finds the entry there (DUP).
+ * - A WAIT that fewer replicas than N answer in time is sent again.  What is answered and not
+ *   acknowledged is held, and appended again after a lost connection; at the deadline its clients
+ *   get STORAGE_UNKNOWN.
+ * - When too few replicas have acknowledged for a second, requests are refused before they are
+ *   sent (STORAGE_ALONE), until enough acknowledge again.
+ * - A server that is deposed while a WAIT is under way answers UNBLOCKED: the connection is given
+ *   up.  One that was deposed and has not heard of it has no replicas that answer.
+ */
+#ifndef STORAGE_LOG_ACKNOWLEDGE_H
+#define STORAGE_LOG_ACKNOWLEDGE_H
+
+#include "storage/log/append_state.h"
+
+/* Is a WAIT to be sent behind what a->out has? */
+bool acknowledge_is_due(const struct appender *a);
+
+/* Encode the WAIT into a->out. */
+void acknowledge_put(struct appender *a);
+
+/* The reply to a WAIT that was sent at @sent_ms came.  False: the connection must be given up. */
+bool acknowledge_take(struct appender *a, const struct reply *reply, int64_t sent_ms) MUST_CHECK;
+
+/* In a cluster the record of a key and what its request counts for lie on servers that go back one
+ * without the other.  So an entry is folded only when the replicas have it, or when too few have
+ * acknowledged for so long that questions would wait for it. */
+bool acknowledge_holds_back(const struct appender *a);
+
+/* @entry may be folded; once only. */
+void acknowledge_let_fold(struct appender *a, struct log_entry *entry);
+
+/* So may all entries that are answered. */
+void acknowledge_let_fold_all(struct appender *a);
+
+/* All entries that are answered are acknowledged: their jobs are done. */
+void acknowledge_answered(struct appender *a);
+
+/* Have too few replicas acknowledged for so long that requests are to be refused? */
+bool acknowledge_lags(const struct appender *a, int64_t now_ms);
+
+#endif

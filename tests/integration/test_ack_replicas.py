@@ -1,0 +1,145 @@
+"""`--ack-replicas`: a 202 says that replicas have the request, whatever becomes of the master and of tallyd.
+
+A master, replicas and three Sentinels.  TALLYD_REDIS_SERVER= chooses the server, TALLYD_FAILOVERS= how many in a row.
+"""
+
+import json
+import os
+import time
+
+import pytest
+
+from lib.cluster import server_missing
+from lib.ledger import Clients, Ledger
+from lib.sentinel import SentinelGroup
+from lib.waiting import wait_until
+
+FEW = ("--partitions", "4")
+SAFE = ("--appendonly", "yes", "--appendfsync", "always")
+FAILOVERS = int(os.environ.get("TALLYD_FAILOVERS") or 2)
+AT_ONCE_S = 0.5  # a refusal, on a busy machine
+
+pytestmark = pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """A master with one replica: which one takes over is certain."""
+    one = SentinelGroup(replicas=1, options=SAFE)
+    try:
+        yield one.start()
+    finally:
+        one.stop()
+
+
+@pytest.fixture
+def healed(pair):
+    yield pair
+    for server in pair.servers:
+        if server.process is not None and server.alive():
+            server.resume()
+        else:
+            server.start()
+    pair.wait_ok()
+
+
+def replica_of(pair):
+    return next(s for s in pair.servers if s is not pair.master())
+
+
+def accepted_at_last(http, events, deadline_s=20):
+    return wait_until(lambda: http.post(events).status == 202, "accepted", deadline_s=deadline_s)
+
+
+def test_what_is_answered_is_at_the_replica(healed, start_tallyd, site):
+    """Of each 202 the entry is at the replica when the answer arrives."""
+    tallyd = start_tallyd(*FEW, redis=healed)
+    http, replica = tallyd.client(), replica_of(healed)
+
+    def heads():  # the number of the last entry of each log
+        keys = replica.command("KEYS", "t:*:heads")
+        return sum(int(head.split()[0]) for key in keys for head in replica.command("HVALS", key))
+
+    before = heads()
+    for i in range(50):
+        http.accept([{"site": site, "page": f"/{i}"}])
+        assert heads() >= before + i + 1
+    assert http.count("pv", site=site, from_="now-1h") == 50
+
+
+def test_a_replica_that_stands_still(healed, start_tallyd, site):
+    """A request is in Redis and not acknowledged: 504.  A second later 503, nothing of it is sent, and questions go on.  The
+    replica goes on: 202, and what was answered 504 is counted once."""
+    tallyd = start_tallyd(*FEW, "--request-timeout", "3s", redis=healed)
+    http = tallyd.client()
+    http.accept([{"site": site, "page": "/a"}])
+    replica_of(healed).pause()
+    begin = time.monotonic()
+    answer = http.post([{"site": site, "page": "/b"}], headers={"Idempotency-Key": f"{site} b"})
+    assert answer.status == 504 and time.monotonic() - begin > 2.5, answer
+    assert "too few replicas have acknowledged it" in answer.json["detail"]
+    for _ in range(3):
+        begin = time.monotonic()
+        answer = http.post([{"site": site, "page": "/c"}])
+        assert answer.status == 503 and answer.json["detail"] == "too few replicas acknowledge what is written", answer
+        assert int(answer.headers["Retry-After"]) >= 1 and time.monotonic() - begin < AT_ONCE_S
+    ready = http.get("/readyz")
+    assert ready.status == 503 and "too few replicas acknowledge" in ready.json["detail"]
+    assert http.count("pv", site=site, from_="now-1h", page="/a") == 1
+    limit = {"key": site, "algorithm": "funnel", "limit": 5, "period_s": 60}
+    assert http.request("POST", "/ratelimit", json.dumps(limit), {"Content-Type": "application/json"}).status == 200
+    replica_of(healed).resume()
+    accepted_at_last(http, [{"site": site, "page": "/d"}])
+    again = http.post([{"site": site, "page": "/b"}], headers={"Idempotency-Key": f"{site} b"})
+    assert again.status == 202 and again.headers["Idempotency-Replayed"] == "true"
+    for page, views in (("/a", 1), ("/b", 1), ("/c", 0), ("/d", 1)):
+        assert http.count("pv", site=site, from_="now-1h", page=page) == views, page
+    assert http.get("/readyz").status == 200
+
+
+def test_without_a_replica_it_does_not_start(start_redis, start_tallyd):
+    """Said with what to do; and with 0 it starts."""
+    redis = start_redis()
+    tallyd = start_tallyd(*FEW, "--ack-replicas", "1", redis=redis, wait_ready=False)
+    assert tallyd.process.wait(10) != 0
+    assert "--ack-replicas is 1, and this Redis has 0 replicas" in tallyd.log_text()
+    assert redis.command("DBSIZE") == 0, "nothing is written"
+    start_tallyd(*FEW, redis=redis).client().accept([{"page": "/a"}])
+
+
+def test_a_start_with_none_says_what_a_failover_takes(healed, start_tallyd):
+    tallyd = start_tallyd(*FEW, "--ack-replicas", "0", redis=healed)
+    wait_until(lambda: "--ack-replicas is 0: a failover takes what its replica had not received" in tallyd.log_text(), "it says so")
+    assert "--ack-replicas is 0" not in start_tallyd(*FEW, redis=healed).log_text()
+
+
+def test_tallyd_and_the_master_die_together(healed, start_tallyd, site):
+    """The one case in which a failover could take what was acknowledged: nobody is left to append it again."""
+    ledger, tallyd, reader = Ledger(site), start_tallyd(*FEW, redis=healed), start_tallyd(*FEW, redis=healed)
+    with Clients(ledger, tallyd, limit=100000, keyed=2) as clients:
+        clients.more(60)
+        old = healed.master()
+        old.kill()
+        tallyd.kill()
+        clients.limit = 0
+    healed.wait_new_master(old)
+    old.start()
+    healed.wait_ok()
+    ledger.check(reader)
+
+
+def test_failovers_in_a_row(healed, start_tallyd, site):
+    """The master dies, or stands still and wakes up deposed, in turn, under load; each comes back.  Two processes."""
+    one, two = start_tallyd(*FEW, redis=healed), start_tallyd(*FEW, redis=healed)
+    ledger, other = Ledger(site), Ledger(site + "2")
+    with Clients(ledger, one, limit=1000000, keyed=2) as clients, Clients(other, two, n=2, limit=1000000, keyed=1):
+        for i in range(FAILOVERS):
+            clients.more(20)
+            old = healed.master()
+            (old.kill if i % 2 == 0 else old.pause)()
+            healed.wait_new_master(old)
+            (old.start if i % 2 == 0 else old.resume)()
+            healed.wait_ok()
+            clients.more(20)
+    ledger.check(two)
+    other.check(one)
