@@ -43,6 +43,7 @@ struct core {
     struct partitions partitions;
     bool is_spread;          /* several servers share the partitions: a cluster; else one has all */
     unsigned n_logs;         /* of a cluster: see core_log_partition() */
+    char process[17];        /* a random id, hexadecimal; see hot/fleet.h */
     struct site_zones sites; /* in which zone each site is cut */
     char cfg[SETTINGS_TEXT]; /* field cfg of every partition: see settings_print() */
 

@@ -2,7 +2,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <xxhash.h>
 
+#include "storage/base/clock.h"
 #include "storage/cluster/asker.h"
 #include "storage/cluster/redirect.h"
 #include "storage/cluster/topology.h"
@@ -84,28 +86,83 @@ void servers_blame(const struct core *core, char *detail, size_t detail_n)
     }
 }
 
-bool servers_each(struct core *core, struct part_set *ret)
+unsigned servers_number(struct core *core, uint16_t ret_server[PARTITIONS_MAX])
 {
-    bool all = true;
-    *ret = (struct part_set){.words = {0}};
-    if (!core->is_spread) {
-        part_set_add(ret, 0);
-        return true;
-    }
+    unsigned first[PARTITIONS_MAX]; /* partition of a server */
+    unsigned n = 0;
     for (unsigned p = 0; p < core->partitions.n; p++) {
         struct cluster_node owner;
         struct cluster_node other;
-        bool is_new = topology_owner(core->topology, p, &owner);
-        all = all && is_new;
-        for (unsigned q = 0; is_new && q < p; q++) {
-            is_new = !part_set_has(ret, q) || !topology_owner(core->topology, q, &other) ||
-                     !cluster_node_equal(&owner, &other);
+        unsigned i = 0;
+        ret_server[p] = SERVER_NOBODY;
+        if (!core->is_spread) {
+            ret_server[p] = 0;
+            n = 1;
+            continue;
         }
-        if (is_new) {
+        if (!topology_owner(core->topology, p, &owner)) {
+            continue;
+        }
+        while (i < n && !(topology_owner(core->topology, first[i], &other) &&
+                            cluster_node_equal(&owner, &other))) {
+            i++;
+        }
+        first[i] = i == n ? p : first[i];
+        n += i == n;
+        ret_server[p] = (uint16_t)i;
+    }
+    return n;
+}
+
+bool servers_each(struct core *core, struct part_set *ret)
+{
+    uint16_t server[PARTITIONS_MAX];
+    unsigned n = servers_number(core, server);
+    unsigned found = 0; /* servers are numbered in the order of their first partitions */
+    bool all = true;
+    *ret = (struct part_set){.words = {0}};
+    for (unsigned p = 0; p < core->partitions.n; p++) {
+        all = all && server[p] != SERVER_NOBODY;
+        if (found < n && server[p] == found) {
             part_set_add(ret, p);
+            found++;
         }
     }
     return all;
+}
+
+int64_t server_away_ms(struct core *core, unsigned partition, char *why, size_t why_n)
+{
+    char trouble[TROUBLE_SIZE];
+    int64_t since_ms =
+        core->topology == NULL ? 0 : topology_unserved_since(core->topology, partition);
+    why[0] = '\0';
+    if (since_ms == 0) {
+        return 0;
+    }
+    topology_trouble(core->topology, trouble);
+    (void)snprintf(why, why_n, "%s", trouble);
+    int64_t away_ms = monotonic_ms() - since_ms;
+    return away_ms > 0 ? away_ms : 1;
+}
+
+void server_name(struct core *core, unsigned partition, char *name, size_t name_n)
+{
+    struct cluster_node owner;
+    name[0] = '\0';
+    if (core->topology != NULL && topology_owner(core->topology, partition, &owner)) {
+        redis_address_print(&owner.address, name, name_n);
+    }
+}
+
+uint64_t server_hash(struct core *core, unsigned partition)
+{
+    struct cluster_node owner;
+    if (core->topology == NULL || !topology_owner(core->topology, partition, &owner)) {
+        return 0;
+    }
+    uint64_t seed = (uint64_t)owner.address.port;
+    return XXH3_64bits_withSeed(owner.address.host, strlen(owner.address.host), seed);
 }
 
 /* ---- finding ---- */

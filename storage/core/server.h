@@ -45,6 +45,11 @@ unsigned servers_changes(const struct core *core);
 bool servers_watch(struct core *core, int fd) MUST_CHECK;
 void servers_unwatch(struct core *core, int fd);
 
+/* Number the servers that have partitions, from 0: ret_server[p] is the number of partition p's.
+ * Returns how many servers there are. */
+#define SERVER_NOBODY UINT16_MAX /* the server of a partition that is nobody's now */
+unsigned servers_number(struct core *core, uint16_t ret_server[PARTITIONS_MAX]) MUST_CHECK;
+
 /* One partition of each server that has any.  False: some partition is nobody's now, and its own
  * server is not among them. */
 bool servers_each(struct core *core, struct part_set *ret) MUST_CHECK;
@@ -52,6 +57,17 @@ bool servers_each(struct core *core, struct part_set *ret) MUST_CHECK;
 /* Of several servers: append to @detail, of @detail_n bytes, which of them is away and why, behind
  * what is there.  Harmless where all are there, or there is one. */
 void servers_blame(const struct core *core, char *detail, size_t detail_n);
+
+/* For how long nobody has served @partition, as far as is known, ms; 0: it is served.  @why, of
+ * @why_n bytes, then names a server, or is "". */
+int64_t server_away_ms(struct core *core, unsigned partition, char *why, size_t why_n);
+
+/* The address of the server that has @partition; "" if nobody has. */
+#define SERVER_NAME 266
+void server_name(struct core *core, unsigned partition, char *name, size_t name_n);
+
+/* A number that is the same for partitions of one server, and hardly ever for others. */
+uint64_t server_hash(struct core *core, unsigned partition);
 
 /* ---- a connection ---- */
 

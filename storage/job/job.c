@@ -56,6 +56,11 @@ void storage_job_release(struct storage_job *job)
         free(job->u.cluster.servers);
         job->u.cluster.servers = NULL;
         break;
+    case STORAGE_HOT_PAGES:
+        hot_pages_release(job->u.hot.pages, job->u.hot.n);
+        job->u.hot.pages = NULL;
+        job->u.hot.n = 0;
+        break;
     case STORAGE_FIRST:
         arena_release(&job->u.first.arena);
         break;

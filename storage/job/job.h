@@ -19,8 +19,10 @@
 #include "storage/job/error.h"
 #include "storage/job/filter_job.h"
 #include "storage/job/first_job.h"
+#include "storage/job/hot_page.h"
 #include "storage/job/limit.h"
 #include "storage/job/periods_job.h"
+#include "storage/job/probe_job.h"
 #include "storage/job/request_key.h"
 #include "storage/job/rollup_job.h"
 #include "storage/job/seen_job.h"
@@ -57,8 +59,9 @@ enum storage_op {
     STORAGE_PERIODS,  /* storage's own: see periods_job.h */
     STORAGE_CLUSTER,
     STORAGE_FIRST, /* after a STORAGE_WRITE with a ticket */
+    STORAGE_HOT_PAGES,
 };
-#define STORAGE_OPS 26
+#define STORAGE_OPS 27
 
 struct storage_job {
     enum storage_op op;
@@ -82,6 +85,8 @@ struct storage_job {
         struct cluster_job cluster;
         struct filter_job filter;
         struct seen_job seen;
+        struct hot_pages_job hot;
+        struct probe_job probe;
         struct request_key *look_key;
         struct periods_job periods;
         struct first_job first;

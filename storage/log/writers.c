@@ -30,24 +30,6 @@ static void wake_all(void *data)
     }
 }
 
-/* What the writers of a cluster say of their servers, as one figure for all. */
-static void look_at_all(void *data)
-{
-    struct writers *ws = data;
-    bool any_connected = false;
-    bool all_away = true;
-    for (unsigned i = 0; i < core_logs(ws->core); i++) {
-        const struct writer *w = atomic_load(&ws->all[i]);
-        any_connected = any_connected || (w != NULL && writer_is_connected(w));
-        all_away = all_away && (w == NULL || writer_away(w) == STORAGE_DOWN);
-    }
-    atomic_store(&ws->core->ready, any_connected);
-    atomic_store(&ws->core->stats.redis_connected, any_connected);
-    atomic_store(
-        &ws->core->refusing, !any_connected && all_away &&
-                                 topology_n_unserved(ws->core->topology) == ws->core->partitions.n);
-}
-
 /* The writer at @place, started if it is not there.  NULL: no memory, no thread, or it ends. */
 static struct writer *writer_at(struct writers *ws, unsigned place)
 {
@@ -93,6 +75,27 @@ static struct writer *writer_at_home(struct writers *ws)
         }
     }
     return w;
+}
+
+/* What the writers of a cluster say of their servers, as one figure for all. */
+static void look_at_all(void *data)
+{
+    struct writers *ws = data;
+    bool any_connected = false;
+    bool all_away = true;
+    for (unsigned i = 0; i < core_logs(ws->core); i++) {
+        const struct writer *w = atomic_load(&ws->all[i]);
+        any_connected = any_connected || (w != NULL && writer_is_connected(w));
+        all_away = all_away && (w == NULL || writer_away(w) == STORAGE_DOWN);
+    }
+    if (!any_connected) {
+        (void)writer_at_home(ws); /* a process without requests, too, goes where it is served */
+    }
+    atomic_store(&ws->core->ready, any_connected);
+    atomic_store(&ws->core->stats.redis_connected, any_connected);
+    atomic_store(
+        &ws->core->refusing, !any_connected && all_away &&
+                                 topology_n_unserved(ws->core->topology) == ws->core->partitions.n);
 }
 
 /* Hand @job to the writer that is to take it. */

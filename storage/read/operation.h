@@ -78,8 +78,7 @@ enum operation_after {
     ALONE(STORAGE_ROLLUP_STATUS, rollup_status_run, true, AFTER_NOTHING)                           \
     ALONE(STORAGE_CLUSTER, cluster_status_run, false, AFTER_NOTHING)                               \
     ALONE(STORAGE_LOOK_KEY, look_key_run, true, AFTER_NOTHING)                                     \
-    ALONE(STORAGE_LIMIT, limit_run, false, AFTER_NOTHING)                                          \
-    ALONE(STORAGE_LIMIT_RESET, limit_reset_run, false, AFTER_NOTHING)                              \
+    ALONE(STORAGE_HOT_PAGES, hot_pages_run, true, AFTER_NOTHING)                                   \
     ALONE(STORAGE_PERIODS, periods_run, true, AFTER_NOTHING)                                       \
     ALONE(STORAGE_PROBE, probe_run, false, AFTER_NOTHING)
 

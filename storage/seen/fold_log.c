@@ -22,14 +22,12 @@ enum fold_step {
 void fold_log_init(struct fold_log *f, struct core *core)
 {
     *f = (struct fold_log){.core = core};
-    sessions_init(&f->sessions, core, (struct redis_look){core_runs, core}, 0);
     buffer_init(&f->out);
     buffer_init(&f->bits);
 }
 
 void fold_log_release(struct fold_log *f)
 {
-    sessions_release(&f->sessions);
     buffer_release(&f->out);
     buffer_release(&f->bits);
     free(f->pending);
@@ -48,6 +46,10 @@ static enum fold_step ask(struct fold_log *f, const struct reply **ret)
         return STEP_DONE;
     }
     server_refused(f->core, &f->session->server, f->partition, *ret);
+    if (f->core->is_spread && (reply_is_error(*ret, "MOVED") || reply_is_error(*ret, "ASK") ||
+                                  reply_is_error(*ret, "TRYAGAIN"))) {
+        return STEP_YIELD; /* another time, when the slot has moved */
+    }
     if (!reply_is_error(*ret, "ERR no such key")) { /* RENAMENX: another process has sealed it */
         core_notice(f->core, STORAGE_SEEN_FAILED, (*ret)->text.p);
     }
@@ -357,9 +359,10 @@ static enum fold_step fold(struct fold_log *f)
     return step == STEP_DONE ? fold_old(f) : step;
 }
 
-bool fold_log(struct fold_log *f, unsigned partition, struct slice site, struct bucket month,
-    int64_t deadline_ms)
+bool fold_log(struct fold_log *f, struct session *session, unsigned partition, struct slice site,
+    struct bucket month, int64_t deadline_ms)
 {
+    f->session = session;
     f->partition = partition;
     f->tag = f->core->partitions.tag[partition];
     f->site = site;

@@ -6,15 +6,14 @@
 #define STORAGE_SEEN_FOLD_LOG_H
 
 #include "storage/base/compiler.h"
-#include "storage/core/sessions.h"
+#include "storage/core/session.h"
 #include "storage/seen/filter.h"
 
 #define FOLD_PIECE 32768 /* fingerprints that are folded at once: two logs */
 
 struct fold_log {
     struct core *core;
-    struct sessions sessions;
-    struct session *session; /* one of them, by the caller: of the partition at hand, connected */
+    struct session *session; /* at the server of the partition at hand */
     struct buffer out;
     struct buffer bits; /* of the string at hand */
     int64_t deadline_ms;
@@ -33,8 +32,9 @@ void fold_log_init(struct fold_log *f, struct core *core);
 void fold_log_release(struct fold_log *f);
 
 /* Fold what @site's log of @month has, if it is long enough to be worth it, and what was left half
- * folded, over f->session.  False: its connection must be closed. */
-bool fold_log(struct fold_log *f, unsigned partition, struct slice site, struct bucket month,
-    int64_t deadline_ms) MUST_CHECK;
+ * folded.  @session is connected to the server of @partition.  False: its connection must be
+ * closed. */
+bool fold_log(struct fold_log *f, struct session *session, unsigned partition, struct slice site,
+    struct bucket month, int64_t deadline_ms) MUST_CHECK;
 
 #endif
