@@ -1,7 +1,8 @@
 /* counts.c - GET /uv, /pv, /ips, /visits and /stats: page views, visitors, addresses and visits of
  * one window.
  *
- * /stats answers all four figures, the others one.  With the parameter `step` the answer has a
+ * /stats answers all four figures, the others one; of the whole site /stats also says what visits
+ * were like.  With the parameter `step` the answer has a
  * series beside the figures: the same figures for each step of the window. */
 #include "handlers/routes.h"
 
@@ -18,18 +19,21 @@
 #include "handlers/reply/query.h"
 #include "storage/job/counted_name.h"
 
+#define FIGURES (METRIC_VISITS + 1) /* the metrics that are answered as they are */
+
 struct counts_state {
     struct window_params asked;
     enum metric metric;
     bool all_metrics;
-    bool addresses; /* are counted */
+    bool addresses;  /* are counted */
+    bool visit_sums; /* are asked for */
 };
 
-static const char *const names[METRICS] = {
+static const char *const names[FIGURES] = {
     [METRIC_PV] = "pv", [METRIC_UV] = "uv", [METRIC_IPS] = "ips", [METRIC_VISITS] = "visits"};
 
 /* The answers as CSV: one row for each point of a series, or one for the window. */
-static const struct csv_shape rows[METRICS] = {
+static const struct csv_shape rows[FIGURES] = {
     [METRIC_PV] = {"series", {"site", "from", "to", "pv"}},
     [METRIC_UV] = {"series", {"site", "from", "to", "uv"}},
     [METRIC_IPS] = {"series", {"site", "from", "to", "ips"}},
@@ -37,6 +41,9 @@ static const struct csv_shape rows[METRICS] = {
 };
 static const struct csv_shape rows_of_all = {
     "series", {"site", "from", "to", "pv", "uv", "ips", "visits"}};
+static const struct csv_shape rows_of_site = {
+    "series", {"site", "from", "to", "pv", "uv", "ips", "visits", "views_per_visit", "bounce_rate",
+                  "visit_duration_s"}};
 
 /* Of named events there are no visits. */
 static const struct param_spec visits_specs[] = {
@@ -78,11 +85,13 @@ static enum handler_result start(
                                : "is given in place of page and pageset");
         return HANDLER_REPLY;
     }
+    state->visit_sums = all_metrics && !named && asked->n_pages == 0 && asked->pageset.n == 0;
     exchange->job.op = STORAGE_COUNT;
     exchange->job.u.count = (struct count_job){
         .asked = window_params_question(asked),
         .metric = metric,
         .all_metrics = all_metrics,
+        .visit_sums = state->visit_sums,
         .pages = named ? asked->names : asked->pages,
         .n_pages = named ? asked->n_names : asked->n_pages,
         .set = {.name = asked->pageset},
@@ -156,10 +165,26 @@ static bool is_counted(const struct counts_state *state, int metric)
                                    : metric != METRIC_IPS || state->addresses;
 }
 
+/* What the visits were like: Plausible's definitions, https://plausible.io/docs/metrics-definitions.
+ * What a visit gains counts where it gains it, so a window may have visits engaged that began
+ * before it: more of them than of its own are as many. */
+static void add_visit_figures(json_t *object, const uint64_t values[METRICS])
+{
+    uint64_t visits = values[METRIC_VISITS];
+    uint64_t engaged = values[METRIC_ENGAGED] < visits ? values[METRIC_ENGAGED] : visits;
+    double n = (double)visits;
+    json_object_set_new(object, "views_per_visit",
+        visits == 0 ? json_null() : json_real((double)values[METRIC_PV] / n));
+    json_object_set_new(object, "bounce_rate",
+        visits == 0 ? json_null() : json_real((double)(visits - engaged) / n));
+    json_object_set_new(object, "visit_duration_s",
+        visits == 0 ? json_null() : json_real((double)values[METRIC_SECONDS] / n));
+}
+
 static void add_figures(json_t *object, const struct counts_state *state,
     const uint64_t values[METRICS], bool *ret_clamped)
 {
-    for (int metric = 0; metric < METRICS; metric++) {
+    for (int metric = 0; metric < FIGURES; metric++) {
         if (!is_asked(state, metric)) {
             continue;
         }
@@ -169,6 +194,9 @@ static void add_figures(json_t *object, const struct counts_state *state,
             uint64_t value = figure(state, values, (enum metric)metric, ret_clamped);
             json_object_set_new(object, names[metric], json_integer((json_int_t)value));
         }
+    }
+    if (state->visit_sums) {
+        add_visit_figures(object, values);
     }
 }
 
@@ -180,7 +208,7 @@ static json_t *errors_json(const struct counts_state *state, const uint64_t valu
         return window_error_json(figure(state, values, state->metric, &clamped));
     }
     json_t *errors = json_object();
-    for (int metric = 0; metric < METRICS; metric++) {
+    for (int metric = 0; metric < FIGURES; metric++) {
         if (is_estimate(metric)) {
             uint64_t value = figure(state, values, (enum metric)metric, &clamped);
             json_object_set_new(errors, names[metric],
@@ -250,5 +278,7 @@ void counts_finish(struct http_exchange *exchange)
         return;
     }
     csv_reply(exchange, 200, answer(exchange->app, state, &job->u.count),
-        state->all_metrics ? &rows_of_all : &rows[state->metric]);
+        state->visit_sums    ? &rows_of_site
+        : state->all_metrics ? &rows_of_all
+                             : &rows[state->metric]);
 }

@@ -1,4 +1,5 @@
-/* pages.c - GET /pages: the top pages of a window, by page views or by visitors. */
+/* pages.c - GET /pages: the top pages of a window, by page views, by visitors, or by visits: those
+ * that began with the page. */
 #include "handlers/routes.h"
 
 #include <jansson.h>
@@ -28,13 +29,24 @@ static bool read_prefix(
     return fault == NULL || query_refuse(exchange, "prefix", fault);
 }
 
+static bool read_order(
+    struct http_exchange *exchange, const struct params *params, struct pages_job *job)
+{
+    struct slice by = SLICE("pv");
+    (void)params_get(params, "by", &by);
+    job->by_uv = slice_equal(by, SLICE("uv"));
+    job->entries = job->without_uv = slice_equal(by, SLICE("visits"));
+    return job->by_uv || job->entries || slice_equal(by, SLICE("pv")) ||
+           query_refuse(exchange, "by", "must be pv, uv or visits");
+}
+
 enum handler_result pages_start(struct http_exchange *exchange)
 {
     struct window_params *asked = question_begin(exchange, sizeof(*asked), release);
     struct pages_job job = {0};
     if (asked == NULL ||
         !window_params_read_with(exchange, specs, sizeof(specs) / sizeof(specs[0]), asked) ||
-        !question_read_pv_or_uv(exchange, &asked->params, "by", &job.by_uv) ||
+        !read_order(exchange, &asked->params, &job) ||
         !question_read_limit(exchange, &asked->params, &job.limit) ||
         !read_prefix(exchange, &asked->params, &job.prefix)) {
         return HANDLER_REPLY;
@@ -48,23 +60,38 @@ enum handler_result pages_start(struct http_exchange *exchange)
     return HANDLER_WAIT;
 }
 
+static json_t *row_json(const struct pages_job *job, const struct page_row *row)
+{
+    json_t *page = json_stringn(row->page.p, row->page.n);
+    json_t *json = job->entries
+                       ? json_pack("{s:o,s:I}", "page", page, "visits", (json_int_t)row->pv)
+                       : json_pack("{s:o,s:I,s:I}", "page", page, "pv", (json_int_t)row->pv, "uv",
+                             (json_int_t)row->uv);
+    if (row->at_most > row->pv) {
+        json_object_set_new(json, "at_most", json_integer((json_int_t)row->at_most));
+    }
+    return json;
+}
+
+/* What a cap put together: it is no page, and nobody counted its visitors. */
+static json_t *other_json(const struct pages_job *job)
+{
+    json_t *json = json_pack("{s:s,s:I,s:b}", "page", "(other)", job->entries ? "visits" : "pv",
+        (json_int_t)job->other_pv, "capped", 1);
+    if (!job->entries) {
+        json_object_set_new(json, "uv", json_null());
+    }
+    return json;
+}
+
 static json_t *rows_json(const struct pages_job *job)
 {
     json_t *rows = json_array();
     for (size_t i = 0; rows != NULL && i < job->n_rows; i++) {
-        const struct page_row *row = &job->rows[i];
-        json_array_append_new(
-            rows, json_pack("{s:o,s:I,s:I}", "page", json_stringn(row->page.p, row->page.n), "pv",
-                      (json_int_t)row->pv, "uv", (json_int_t)row->uv));
-        if (row->at_most > row->pv) {
-            json_object_set_new(json_array_get(rows, json_array_size(rows) - 1), "at_most",
-                json_integer((json_int_t)row->at_most));
-        }
+        json_array_append_new(rows, row_json(job, &job->rows[i]));
     }
-    /* What a cap put together stands last: it is no page, and nobody counted its visitors. */
     if (rows != NULL && job->other_pv > 0 && job->n_pages == 0 && job->set.name.n == 0) {
-        json_array_append_new(rows, json_pack("{s:s,s:I,s:n,s:b}", "page", "(other)", "pv",
-                                        (json_int_t)job->other_pv, "uv", "capped", 1));
+        json_array_append_new(rows, other_json(job)); /* last */
     }
     return rows;
 }
@@ -78,10 +105,15 @@ void pages_finish(struct http_exchange *exchange)
         return;
     }
     json_t *root = window_head_json(exchange->state, asked->answered);
-    json_object_set_new(root, "by", json_string(job->by_uv ? "uv" : "pv"));
+    json_object_set_new(root, "by",
+        json_string(job->by_uv     ? "uv"
+                    : job->entries ? "visits"
+                                   : "pv"));
     json_object_set_new(root, "pages", rows_json(job));
     json_object_set_new(root, "total_pages", json_integer((json_int_t)job->total));
-    json_object_set_new(root, "error", json_pack("{s:f}", "relative", WINDOW_STANDARD_ERROR));
+    if (!job->entries) {
+        json_object_set_new(root, "error", json_pack("{s:f}", "relative", WINDOW_STANDARD_ERROR));
+    }
     window_tail_json(exchange, asked, root);
     if (job->other_pv > 0) {
         json_object_set_new(root, "capped", json_true());
@@ -90,5 +122,6 @@ void pages_finish(struct http_exchange *exchange)
         json_object_set_new(root, "clamped", json_true());
     }
     static const struct csv_shape shape = {"pages", {"site", "page", "pv", "uv"}};
-    csv_reply(exchange, 200, root, &shape);
+    static const struct csv_shape entries = {"pages", {"site", "page", "visits"}};
+    csv_reply(exchange, 200, root, job->entries ? &entries : &shape);
 }

@@ -89,7 +89,7 @@ static void put_cell(struct buffer *out, const json_t *value)
         n = snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(value));
         break;
     case JSON_REAL:
-        n = snprintf(text, sizeof(text), "%.6g", json_real_value(value));
+        n = snprintf(text, sizeof(text), "%.*g", REPLY_DIGITS, json_real_value(value));
         break;
     case JSON_TRUE:
     case JSON_FALSE:

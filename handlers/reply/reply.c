@@ -8,7 +8,7 @@
 void reply_json(struct http_response *response, unsigned status, json_t *json)
 {
     bool whole = json != NULL && !json_memory_failed();
-    char *text = !whole ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    char *text = !whole ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(REPLY_DIGITS));
     json_decref(json);
     if (text != NULL && json_memory_failed()) { /* a member was printed without its name */
         free(text);

@@ -12,6 +12,8 @@
 
 #include "handlers/http/http.h"
 
+#define REPLY_DIGITS 10 /* significant ones of a number that is not whole */
+
 /* Answer @status with @json.  The reference is taken over.  Without memory for all of @json the
  * answer is a 503 problem (see json_memory.h); so it is if @json is NULL. */
 void reply_json(struct http_response *response, unsigned status, json_t *json);

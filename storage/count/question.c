@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "storage/base/index.h"
+#include "storage/job/counted_name.h"
 
 const struct slice count_whole_site = {"", 0};
 
@@ -16,20 +17,32 @@ enum key_kind metric_kind(enum metric metric)
     case METRIC_IPS:
         return KEY_IP;
     case METRIC_VISITS:
+    case METRIC_ENGAGED:
+    case METRIC_SECONDS:
         return KEY_VV;
     }
     return KEY_PV;
 }
 
+struct slice metric_name(enum metric metric, struct slice page)
+{
+    return metric == METRIC_ENGAGED   ? NAME_VISITS_ENGAGED
+           : metric == METRIC_SECONDS ? NAME_VISITS_SECONDS
+                                      : page;
+}
+
 unsigned count_metrics(const struct count_job *job)
 {
-    return job->all_metrics ? METRICS_ALL : 1u << job->metric;
+    if (!job->all_metrics) {
+        return 1u << job->metric;
+    }
+    return METRICS_ALL & ~(job->visit_sums && job->n_pages == 0 ? 0 : METRICS_SUMS);
 }
 
 size_t portion_keys(const struct portion *portion, enum metric metric)
 {
-    if (!metrics_have(portion->metrics, (int)metric)) {
-        return 0;
+    if (!metrics_have(portion->metrics & ~METRICS_SUMS, (int)metric)) {
+        return 0; /* (sums of visits lie in the keys of the visits) */
     }
     return metric_is_sketch(metric) ? portion->n_pages : 1;
 }

@@ -22,7 +22,9 @@
 /* Sets of metrics: bits 1 << enum metric.  Visits lie with the visitors, in all partitions; the
  * others with their page. */
 #define METRICS_ALL      ((1u << METRICS) - 1)
-#define METRICS_OF_PAGE  (METRICS_ALL & ~(1u << METRIC_VISITS))
+#define METRICS_OF_VISIT (1u << METRIC_VISITS | METRICS_SUMS)
+#define METRICS_OF_PAGE  (METRICS_ALL & ~METRICS_OF_VISIT)
+#define METRICS_SUMS     (1u << METRIC_ENGAGED | 1u << METRIC_SECONDS)
 #define METRICS_SKETCHES (1u << METRIC_UV | 1u << METRIC_IPS)
 
 /* More pages are several portions: of 1,000, the sketches of one bucket are 12 MB, which must not
@@ -82,6 +84,9 @@ extern const struct slice count_whole_site;
 
 /* Which keys hold it? */
 enum key_kind metric_kind(enum metric metric);
+
+/* Under which name does @metric of @page lie there? */
+struct slice metric_name(enum metric metric, struct slice page);
 
 /* The metrics that are asked for: a set. */
 unsigned count_metrics(const struct count_job *job);

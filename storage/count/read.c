@@ -79,7 +79,7 @@ static void ask_sums(struct count_question *q, const struct chunk *chunk, enum m
             &q->read, bucket.level == LEVEL_MINUTE ? "HMGET" : "ZMSCORE", 1, portion->n_pages);
         proved_key(&q->read, &key);
         for (size_t p = 0; p < portion->n_pages; p++) {
-            proved_word(&q->read, *portion->pages[p]);
+            proved_word(&q->read, metric_name(metric, *portion->pages[p]));
         }
     }
 }

@@ -5,8 +5,11 @@
 struct cache_id count_name(struct count_question *q, unsigned partition, enum metric metric,
     const struct slice *const *pages, size_t n_pages)
 {
+    struct slice name = metric_name(metric, *pages[0]);
+    const struct slice *only = &name; /* of what is no page's */
+    bool is_page = metrics_have(~METRICS_SUMS, (int)metric);
     return run_name(q->read.core->cache, &q->read.out, partition, metric_kind(metric),
-        q->job->asked.site, pages, n_pages);
+        q->job->asked.site, is_page ? pages : &only, is_page ? n_pages : 1);
 }
 
 static struct cache_id portion_run_id(const struct count_question *q, const struct portion *portion,

@@ -21,7 +21,8 @@ struct site_bucket {
 struct page_count {
     uint32_t bucket;
     struct slice page;
-    uint32_t views, n_visitors, n_addresses;
+    uint64_t count;
+    uint32_t n_visitors, n_addresses;
     uint32_t first_member, last_member;
     uint32_t next; /* page of the same bucket */
 };
@@ -210,8 +211,24 @@ bool merge_counts_add(struct merge_counts *merge, const struct row *row,
             if (count == NULL || (sketched && !add_member(merge, count, row, name))) {
                 return false;
             }
-            count->views++;
+            count->count++;
         }
+    }
+    return true;
+}
+
+bool merge_counts_add_sum(struct merge_counts *merge, const struct row *row,
+    const struct merge_sum *sum, const struct write_target *targets, unsigned n_targets)
+{
+    for (unsigned i = 0; i < n_targets; i++) {
+        uint32_t bucket = find_bucket(merge, row, &targets[i]);
+        uint64_t hash = row->site_hash + (uint8_t)sum->name.p[sum->name.n - 1];
+        struct page_count *count =
+            bucket == INDEX_NONE ? NULL : find_page(merge, bucket, sum->name, hash);
+        if (count == NULL) {
+            return false;
+        }
+        count->count += sum->amount;
     }
     return true;
 }
@@ -251,7 +268,7 @@ static void write_expiry(struct bucket_writer *w, const struct key *key)
 }
 
 static void write_counter(
-    struct bucket_writer *w, const struct key *key, struct slice page, uint32_t count)
+    struct bucket_writer *w, const struct key *key, struct slice page, uint64_t count)
 {
     bool minute = w->bucket->target.bucket.level == LEVEL_MINUTE;
     resp_head(w->out, 4);
@@ -259,9 +276,9 @@ static void write_counter(
     resp_word(w->out, key->p, key->n);
     if (minute) {
         resp_word(w->out, page.p, page.n);
-        resp_decimal(w->out, count);
+        resp_decimal(w->out, (int64_t)count);
     } else {
-        resp_decimal(w->out, count);
+        resp_decimal(w->out, (int64_t)count);
         resp_word(w->out, page.p, page.n);
     }
     w->n++;
@@ -316,7 +333,7 @@ static size_t write_bucket(struct bucket_writer *w)
     key_bucket(
         &key, w->tag, merge->kind, bucket->site, bucket->target.bucket, (struct slice){NULL, 0});
     for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
-        write_counter(w, &key, merge->pages[p].page, merge->pages[p].views);
+        write_counter(w, &key, merge->pages[p].page, merge->pages[p].count);
     }
     write_expiry(w, &key);
     for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {

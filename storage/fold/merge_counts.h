@@ -31,6 +31,12 @@ struct merge_name {
     bool addresses;    /* ..and addresses: with KEY_PV */
 };
 
+/* A sum that a row adds to. */
+struct merge_sum {
+    struct slice name; /* see job/counted_name.h */
+    uint32_t amount;
+};
+
 /* The page, or the named event, of @row; and the whole site. */
 static inline struct merge_name merge_name_page(const struct row *row)
 {
@@ -47,6 +53,11 @@ static inline struct merge_name merge_name_site(const struct row *row)
 bool merge_counts_add(struct merge_counts *merge, const struct row *row,
     const struct merge_name *names, size_t n, const struct write_target *targets,
     unsigned n_targets) MUST_CHECK;
+
+/* Add to a sum of the row's site in each target.  @row and the name must stay as above.  False: out
+ * of memory. */
+bool merge_counts_add_sum(struct merge_counts *merge, const struct row *row,
+    const struct merge_sum *sum, const struct write_target *targets, unsigned n_targets) MUST_CHECK;
 
 /* Append the commands to @out, and return how many they are: HINCRBY (minutes) or ZINCRBY (coarser
  * buckets), PFADD, and PEXPIREAT NX where a target has an expiry that is not @known under @state,

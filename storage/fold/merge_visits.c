@@ -11,6 +11,7 @@
 #define QUESTIONS        (SLOTS_BACK + 1)
 #define TIME_BYTES       5
 #define VALUE_BYTES      (2 * TIME_BYTES)
+#define BOUNCE_BIT       (INT64_C(1) << 39) /* of the last event's time: it is the only one */
 
 /* Some visitors of a site whose first event here arrived in the same slot. */
 struct group {
@@ -26,7 +27,8 @@ struct visitor {
     int64_t last_s, arrival_s; /* of the last event; if is_known */
     uint32_t group, next;
     bool is_known;
-    bool is_added; /* to be written */
+    bool is_bounce; /* the visit has one event so far */
+    bool is_added;  /* to be written */
 };
 
 struct merge_visits {
@@ -200,7 +202,9 @@ static bool take_visitors(
         v = visitor->next;
         if (value->type == REPLY_TEXT && value->text.n == VALUE_BYTES && !visitor->is_known) {
             visitor->is_known = true;
-            visitor->last_s = read_time(value->text.p);
+            int64_t last = read_time(value->text.p);
+            visitor->is_bounce = (last & BOUNCE_BIT) != 0;
+            visitor->last_s = last & ~BOUNCE_BIT;
             visitor->arrival_s = read_time(value->text.p + TIME_BYTES);
         }
     }
@@ -219,21 +223,30 @@ bool merge_visits_take(struct merge_visits *merge, size_t i, const struct reply 
 
 /* ---- deciding ---- */
 
-bool merge_visits_add(struct merge_visits *merge, const struct row *row, int64_t arrival_s)
+struct visit_step merge_visits_add(
+    struct merge_visits *merge, const struct row *row, int64_t arrival_s)
 {
+    struct visit_step step = {0};
     uint64_t hash;
     struct visitor *visitor = &merge->visitors[find_visitor(merge, &row->visitor, &hash)->item];
     bool remembered = visitor->is_known && arrival_s - visitor->arrival_s <= 2 * merge->timeout_s;
-    bool begins = !remembered || row->at_s > visitor->last_s + merge->timeout_s;
-    if (begins && !row->is_view) {
-        return false;
+    step.begins = !remembered || row->at_s > visitor->last_s + merge->timeout_s;
+    if (step.begins && !row->is_view) {
+        return (struct visit_step){0};
+    }
+    if (step.begins) {
+        visitor->is_bounce = true;
+    } else if (row->at_s >= visitor->last_s - merge->timeout_s) {
+        step.engages = visitor->is_bounce;
+        step.seconds = row->at_s > visitor->last_s ? (uint32_t)(row->at_s - visitor->last_s) : 0;
+        visitor->is_bounce = false;
     }
     if (!remembered || row->at_s > visitor->last_s) {
         visitor->last_s = row->at_s;
     }
     visitor->arrival_s = arrival_s;
     visitor->is_known = visitor->is_added = true;
-    return begins;
+    return step;
 }
 
 /* ---- what is kept ---- */
@@ -248,7 +261,7 @@ static void write_time(char *to, int64_t at_s)
 static void write_visitor(const struct visitor *visitor, struct buffer *out)
 {
     char value[VALUE_BYTES];
-    write_time(value, visitor->last_s);
+    write_time(value, visitor->last_s | (visitor->is_bounce ? BOUNCE_BIT : 0));
     write_time(value + TIME_BYTES, visitor->arrival_s);
     resp_word(out, visitor->id.bytes, sizeof(visitor->id.bytes));
     resp_word(out, value, sizeof(value));

@@ -1,4 +1,4 @@
-/* merge_visits.h - which events begin a visit.
+/* merge_visits.h - which events begin a visit, and by what others make a visit grow.
  *
  * Layer: storage, pure.  One owner; scratch memory is kept between uses.
  *
@@ -12,6 +12,12 @@
  *
  * A named event begins no visit.  It prolongs one that is open: where a page view would begin none,
  * the event is remembered as a page view would be.  Else nothing is remembered of it.
+ *
+ * The first event that comes to an open visit engages the visit: the visit is no bounce any more.
+ * A visit lasts from its first event to its last one, so an event at t > L adds t - L seconds.  An
+ * event at t <= L adds none, and one that is older than L - timeout is no part of the visit.
+ * These are Plausible's definitions of bounce rate and visit duration,
+ * https://plausible.io/docs/metrics-definitions, where custom events engage a visit, too.
  *
  * "Older" goes by the time of arrival.  Redis remembers, in hashes that are cut by the time of
  * arrival into slots of one timeout (schema/key.h), the last event of each visitor.  Use:
@@ -48,8 +54,16 @@ size_t merge_visits_write_questions(
 /* The answer to question @i.  False: it is none. */
 bool merge_visits_take(struct merge_visits *merge, size_t i, const struct reply *reply) MUST_CHECK;
 
-/* Does the event of @row begin a visit?  Its visitor was asked for.  In order of arrival. */
-bool merge_visits_add(struct merge_visits *merge, const struct row *row, int64_t arrival_s);
+/* What an event does to the visits of its visitor.  All zero: nothing that is counted. */
+struct visit_step {
+    bool begins;      /* a visit */
+    bool engages;     /* the open visit, as the second event of it */
+    uint32_t seconds; /* by which the open visit grows: at most one timeout */
+};
+
+/* What the event of @row does.  Its visitor was asked for.  In order of arrival. */
+struct visit_step merge_visits_add(
+    struct merge_visits *merge, const struct row *row, int64_t arrival_s);
 
 /* Append the commands that keep what was added, and return how many they are. */
 size_t merge_visits_write(const struct merge_visits *merge, const char *tag, struct buffer *out);

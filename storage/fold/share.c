@@ -9,6 +9,7 @@
 #include "storage/fold/merge_seen.h"
 #include "storage/fold/merge_visits.h"
 #include "storage/fold/share_state.h"
+#include "storage/job/counted_name.h"
 #include "storage/redis/resp.h"
 
 void fold_memory_forget(struct fold_memory *memory)
@@ -258,12 +259,37 @@ static bool add_user(struct share *s, const struct row *row, const struct write_
            (!row->is_view || !s->core->config.seen.on || merge_seen_add(s->seen, row, arrival_s));
 }
 
+/* The buckets of @plan are written to. */
+static void note_written(struct share *s, const struct write_plan *plan)
+{
+    s->late = s->late || plan->n > 1;
+    s->oldest_s = plan->minute_s < s->oldest_s ? plan->minute_s : s->oldest_s;
+}
+
+/* What an open visit gains counts where it gains it, and not where it began: buckets that are over
+ * would change with each fold, and nothing of them could be remembered (storage/schema/README.md).
+ */
+static bool add_gain(struct share *s, const struct row *row, const struct visit_step *step,
+    const struct write_plan *plan)
+{
+    struct merge_sum engaged = {NAME_VISITS_ENGAGED, step->engages};
+    struct merge_sum seconds = {NAME_VISITS_SECONDS, step->seconds};
+    if (engaged.amount + seconds.amount > 0) {
+        note_written(s, plan);
+    }
+    return (engaged.amount == 0 ||
+               merge_counts_add_sum(s->starts, row, &engaged, plan->targets, plan->n)) &&
+           (seconds.amount == 0 ||
+               merge_counts_add_sum(s->starts, row, &seconds, plan->targets, plan->n));
+}
+
 static bool add_visit(struct share *s, const struct row *row, const struct write_plan *plan)
 {
     int64_t arrival_s = s->batch->entries[row->entry].arrival_s;
     struct merge_name names[PLACE_NAMES_MAX];
-    if (!merge_visits_add(s->visits, row, arrival_s)) {
-        return true;
+    struct visit_step step = merge_visits_add(s->visits, row, arrival_s);
+    if (!step.begins) {
+        return add_gain(s, row, &step, plan);
     }
     size_t n = place_names_of(&s->names, row, TASK_VISIT, names);
     return merge_counts_add(s->starts, row, names, n, plan->targets, plan->n);
@@ -280,8 +306,7 @@ static bool merge_task(
     write_plan_in(plan, row->zone);
     write_plan_at(plan, row->at_s);
     if (row->is_view || kind == TASK_PAGE) { /* buckets are written to */
-        s->late = s->late || plan->n > 1;
-        s->oldest_s = plan->minute_s < s->oldest_s ? plan->minute_s : s->oldest_s;
+        note_written(s, plan);
     }
     if (kind == TASK_PAGE || kind == TASK_SITE) {
         struct merge_name names[PLACE_NAMES_MAX];

@@ -15,9 +15,10 @@
 #include "storage/time/cover.h"
 #include "storage/time/step.h"
 
-/* What can be counted over a window. */
-enum metric { METRIC_PV, METRIC_UV, METRIC_IPS, METRIC_VISITS };
-#define METRICS 4
+/* What can be counted over a window.  The last two are of the whole site's visits only: those that
+ * came to a second event in the window, and the seconds that visits grew by in it. */
+enum metric { METRIC_PV, METRIC_UV, METRIC_IPS, METRIC_VISITS, METRIC_ENGAGED, METRIC_SECONDS };
+#define METRICS 6
 
 /* No process may take an event further ahead of Redis's clock than this.  A reader relies on that:
  * nothing lies beyond, so a window that reaches into next month needs few keys. */
@@ -50,7 +51,8 @@ struct count_point {
 struct count_job {
     struct window_question asked; /* where from, and which keys were read */
     enum metric metric;
-    bool all_metrics;          /* not just that one: all of them, of one reading */
+    bool all_metrics;          /* not just that one: the first four, of one reading */
+    bool visit_sums;           /* with all_metrics, of the whole site: and the last two */
     const struct slice *pages; /* the union of these pages; n_pages 0: the whole site */
     size_t n_pages;
     struct page_set_ref set; /* and of the pages of this set */

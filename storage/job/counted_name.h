@@ -14,6 +14,7 @@
  *     \x02 p property = value           a value of a property
  *     \x03 name                         a section: the pages that begin with a text
  *     \x04 class                        what a cap put together of a class
+ *     \x05 letter                       a sum over visits of the whole site (NAME_VISITS_..)
  *
  * The class of a name is what all names of its kind begin with: nothing for pages, "\x01" for named
  * events, "\x02s" for sources, "\x02pplan=" for values of the property `plan`.  A cap holds for a
@@ -33,6 +34,16 @@
 #define NAME_MARK_VALUE   '\x02'
 #define NAME_MARK_SECTION '\x03'
 #define NAME_MARK_OTHER   '\x04'
+#define NAME_MARK_VISITS  '\x05'
+
+/* Sums over the visits of a site, in the tables of visits (fold/merge_visits.h): visits that came
+ * to a second event, and the seconds that visits grew by. */
+#define NAME_VISITS_ENGAGED                                                                        \
+    SLICE("\x05"                                                                                   \
+          "e")
+#define NAME_VISITS_SECONDS                                                                        \
+    SLICE("\x05"                                                                                   \
+          "s")
 
 #define EVENT_NAME_MAX   128 /* bytes of a named event, without the mark: part of the API */
 #define SECTION_NAME_MAX 64  /* bytes of a section's name, without the mark */
@@ -46,7 +57,7 @@
 /* The mark of a name; '\0': it is a page's, or empty, the whole site's. */
 static inline char counted_name_mark(struct slice name)
 {
-    return name.n > 0 && name.p[0] <= NAME_MARK_OTHER && name.p[0] > 0 ? name.p[0] : '\0';
+    return name.n > 0 && name.p[0] <= NAME_MARK_VISITS && name.p[0] > 0 ? name.p[0] : '\0';
 }
 
 /* The class of a name that is not that of a section, or of what was put together: a part of it. */

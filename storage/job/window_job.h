@@ -54,7 +54,7 @@ struct page_set_ref {
 
 struct page_row {
     struct slice page;
-    uint64_t pv, uv;  /* uv: an estimate, at most pv */
+    uint64_t pv, uv;  /* uv: an estimate, at most pv.  With `entries`, pv: visits */
     uint64_t at_most; /* pv, and what a cap may have counted of the page under another name */
 };
 
@@ -70,6 +70,7 @@ struct pages_job {
     bool without_uv;     /* the visitors are not asked for; not with by_uv */
     size_t limit;        /* 1..PAGES_LIMIT_MAX */
     bool by_uv;          /* by visitors */
+    bool entries; /* the visits that began with a page, in place of its page views; without_uv */
 
     /* Written by storage. */
     struct page_row *rows; /* n_rows of them, in the arena */

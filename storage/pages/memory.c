@@ -34,7 +34,7 @@ static bool memory_find_runs(struct pages_memory *memory, unsigned p)
     const struct cover *cover = &r->covers[p];
     struct buffer scratch;
     buffer_init(&scratch);
-    of->name = run_name(r->core->cache, &scratch, p, KEY_PV, r->asked->site, NULL, 0);
+    of->name = run_name(r->core->cache, &scratch, p, memory->kind, r->asked->site, NULL, 0);
     bool ok =
         !scratch.failed && runs_find(&of->runs, r->zone, &r->known[p].view, cover, 0, cover->n);
     buffer_release(&scratch);
@@ -46,10 +46,10 @@ static bool memory_find_runs(struct pages_memory *memory, unsigned p)
     return of->sums != NULL;
 }
 
-bool pages_memory_begin(
-    struct pages_memory *memory, struct proved_read *r, const struct part_set *parts)
+bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r, enum key_kind kind,
+    const struct part_set *parts)
 {
-    *memory = (struct pages_memory){.r = r};
+    *memory = (struct pages_memory){.r = r, .kind = kind};
     buffer_init(&memory->tables);
     memory->of = calloc(r->core->partitions.n, sizeof(*memory->of));
     if (memory->of == NULL) {

@@ -1,4 +1,4 @@
-/* memory.h - the page views of all pages in buckets that are over, remembered.
+/* memory.h - the page views, or the visits, of all pages in buckets that are over, remembered.
  *
  * Layer: storage, private to pages/scan.c.  Belongs to a reader thread; what is remembered is
  * shared (read/cache.h).
@@ -25,6 +25,7 @@ struct run_sums {
 
 struct pages_memory {
     struct proved_read *r;
+    enum key_kind kind;   /* of the buckets: KEY_PV or KEY_VV */
     struct buffer tables; /* those that were recalled, and behind them the last one that was made */
     size_t n_recalled;
     struct partition_runs { /* owned, one a partition */
@@ -34,10 +35,10 @@ struct pages_memory {
     } * of;
 };
 
-/* Find the runs of the covers of @parts, which are planned, and the tables that are remembered of them.  False: no
- * memory.  Release in either case. */
-bool pages_memory_begin(
-    struct pages_memory *memory, struct proved_read *r, const struct part_set *parts);
+/* Find the runs of the covers of @parts, which are planned, and the tables of @kind that are
+ * remembered of them.  False: no memory.  Release in either case. */
+bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r, enum key_kind kind,
+    const struct part_set *parts);
 void pages_memory_release(struct pages_memory *memory);
 
 /* The run that bucket @i of the partition's cover is in; NULL: none. */

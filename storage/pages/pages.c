@@ -1,6 +1,6 @@
-/* pages.c - the top pages of a window, by page views or by visitors.
+/* pages.c - the top pages of a window, by page views, by visitors or by the visits that began there.
  *
- * Page views are summed up for every page (pages/scan.h), so their order is exact.
+ * Page views, and visits, are summed up for every page (pages/scan.h), so their order is exact.
  *
  * By visitors, pages are walked in the order of their page views, and the sketches of some pages at
  * a time are read.  Nobody visits a page without viewing it.  So the walk ends where the next page
@@ -116,7 +116,9 @@ static void rank_sketch(void *data, size_t i, const struct hll *sketch)
 static struct page_row row_of(const struct ranking *r, const struct page_sum *sum)
 {
     uint64_t hidden = 0;
-    if (r->scan.capped.n > 0) {
+    if (r->job->entries) { /* a page is in all partitions: any of what was put together */
+        hidden = capped_runs_pv(&r->scan.capped);
+    } else if (r->scan.capped.n > 0) {
         unsigned p = page_partition(&r->read, sum->page);
         hidden = capped_runs_hide(&r->scan.capped, sum, p, &r->read.covers[p], r->read.zone);
     }
@@ -186,8 +188,10 @@ static enum storage_err choose_pages(struct ranking *r)
 static enum storage_err rank_pages(void *data)
 {
     struct ranking *r = data;
-    struct scan_wanted wanted = {.class = r->job->class, .prefix = r->job->prefix};
-    if (counted_name_at_site(wanted.class)) {
+    struct scan_wanted wanted = {.kind = r->job->entries ? KEY_VV : KEY_PV,
+        .class = r->job->class,
+        .prefix = r->job->prefix};
+    if (wanted.kind == KEY_PV && counted_name_at_site(wanted.class)) {
         part_set_add(&wanted.parts, page_partition(&r->read, wanted.class));
     } else {
         for (unsigned p = 0; p < r->read.core->partitions.n; p++) {
@@ -282,7 +286,7 @@ bool pages_same(const struct storage_job *a, const struct storage_job *b)
     return window_question_same(&x->asked, &y->asked) && x->by_uv == y->by_uv &&
            x->limit == y->limit && slice_equal(x->class, y->class) &&
            slice_equal(x->prefix, y->prefix) && x->without_uv == y->without_uv &&
-           x->set.name.n == 0 && y->set.name.n == 0 &&
+           x->entries == y->entries && x->set.name.n == 0 && y->set.name.n == 0 &&
            same_pages(x->pages, x->n_pages, y->pages, y->n_pages);
 }
 

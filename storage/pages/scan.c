@@ -69,11 +69,13 @@ static size_t work_of(const struct proved_read *r, unsigned p, size_t bucket)
 }
 
 static void put_scan(
-    struct proved_read *r, unsigned p, size_t bucket, const char *cursor, struct slice count)
+    const struct scanning *s, unsigned p, size_t bucket, const char *cursor, struct slice count)
 {
+    struct proved_read *r = s->g.r;
+    enum key_kind kind = s->g.memory.kind;
     struct key key;
-    key_bucket(&key, r->core->partitions.tag[p], KEY_PV, r->asked->site,
-        r->covers[p].buckets[bucket], SLICE(""));
+    key_bucket(&key, r->core->partitions.tag[p], kind, r->asked->site, r->covers[p].buckets[bucket],
+        SLICE(""));
     proved_command(r, is_hash(r, p, bucket) ? "HSCAN" : "ZSCAN", 1, 3);
     proved_key(r, &key);
     proved_word(r, (struct slice){cursor, strlen(cursor)});
@@ -103,7 +105,7 @@ static bool ask_look(struct scanning *s, unsigned p, size_t *bucket)
         return false;
     }
     while (*bucket < r->covers[p].n && work < LOOK_WORK) {
-        put_scan(r, p, *bucket, "0", LOOK_COUNT);
+        put_scan(s, p, *bucket, "0", LOOK_COUNT);
         work += work_of(r, p, *bucket);
         end = *bucket + 1;
         *bucket = next_unread(s, p, end);
@@ -113,13 +115,14 @@ static bool ask_look(struct scanning *s, unsigned p, size_t *bucket)
 }
 
 /* Before anything is asked, so that no answer is left under way if it is too much. */
-static enum storage_err count_keys(struct proved_read *r, const struct part_set *parts)
+static enum storage_err count_keys(
+    struct proved_read *r, enum key_kind kind, const struct part_set *parts)
 {
     enum storage_err err = STORAGE_OK;
     const struct slice *whole_site = &SLICE("");
     for (unsigned p = 0; err == STORAGE_OK && p < r->core->partitions.n; p++) {
         if (part_set_has(parts, p)) {
-            err = window_count_keys(r, p, KEY_PV, &whole_site, 1, &r->covers[p]);
+            err = window_count_keys(r, p, kind, &whole_site, 1, &r->covers[p]);
         }
     }
     return err;
@@ -217,7 +220,7 @@ static enum storage_err ask_steps(struct scanning *s, unsigned p)
         return STORAGE_NOMEM;
     }
     for (size_t i = 0; i < lot->n_asked; i++) {
-        put_scan(s->g.r, p, lot->asked[i]->bucket, lot->asked[i]->cursor, SCAN_COUNT);
+        put_scan(s, p, lot->asked[i]->bucket, lot->asked[i]->cursor, SCAN_COUNT);
     }
     proved_piece_end(s->g.r, last - first + 1);
     return STORAGE_OK;
@@ -291,8 +294,8 @@ enum storage_err pages_scan_run(
     s->g.n_most = PRESENT_BYTES_MAX / (page_bits_size(s->g.n_buckets) + 1);
     s->g.n_most = s->g.n_most < PAGES_SCAN_MAX ? s->g.n_most : PAGES_SCAN_MAX;
     enum storage_err err =
-        pages_memory_begin(&s->g.memory, r, &s->g.parts) ? STORAGE_OK : STORAGE_NOMEM;
-    err = err == STORAGE_OK ? count_keys(r, &s->g.parts) : err;
+        pages_memory_begin(&s->g.memory, r, wanted->kind, &s->g.parts) ? STORAGE_OK : STORAGE_NOMEM;
+    err = err == STORAGE_OK ? count_keys(r, wanted->kind, &s->g.parts) : err;
     err = err == STORAGE_OK ? ask_looks(s) : err;
     err = err == STORAGE_OK ? gathering_add_recalled(&s->g) : err; /* while Redis works */
     err = err == STORAGE_OK ? take_looks(s) : err;

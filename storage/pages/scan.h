@@ -1,8 +1,9 @@
-/* scan.h - the page views of every page of a site over a planned window.
+/* scan.h - the page views of every page of a site, or its visits, over a planned window.
  *
  * Layer: storage, private to pages/pages.c.  Belongs to a reader thread.
  *
- * The page views of a bucket lie in one hash (a minute) or one sorted set, an entry a page.
+ * The page views of a bucket lie in one hash (a minute) or one sorted set, an entry a page.  So do
+ * the visits that began with each page, in each partition: the visitors'.
  *
  *   buckets that are remembered   their tables are added up (pages/memory.h)
  *   the others, first             all are looked at in one write to Redis: an HSCAN or ZSCAN each,
@@ -26,7 +27,8 @@
 
 /* Zeroed: no page. */
 struct pages_scan {
-    struct page_sums sums;     /* `present` numbers the buckets of the page's partition's cover */
+    struct page_sums sums;     /* `present` numbers the buckets of the page's partition's cover;
+                                  of visits it is of no use, a page being in all partitions */
     struct capped_runs capped; /* what caps put together of the class */
     bool chosen;               /* no other pages than those that are there already */
     size_t buckets_read;
@@ -34,6 +36,7 @@ struct pages_scan {
 
 /* What is scanned. */
 struct scan_wanted {
+    enum key_kind kind;         /* KEY_PV: page views; KEY_VV: visits */
     struct slice class, prefix; /* names of a class that begin so: see job/counted_name.h */
     struct part_set parts;      /* the partitions where they may be */
 };

@@ -25,10 +25,12 @@
  * Visits, in the partition of (site, visitor):
  *
  *     t:{p}:vv:<site>:<bucket>          hash (m)      page -> visits that began there; kept
- *                                       zset (h d M)
+ *                                       zset (h d M)  \x05e -> visits that came to a second event
+ *                                                     there; \x05s -> seconds that visits grew by
  *     t:{p}:visit:<site>:<slot>         hash          visitor (16 bytes) -> time of the last event
  *                                                     and of its arrival, in seconds: 40 bits
- *                                                     each, big endian; expires.
+ *                                                     each, big endian; the first bit: the visit
+ *                                                     has one event; expires.
  *                                                     slot = arrival / visit timeout, in seconds
  *
  * Which names have a place in an hour of the site's zone (fold/places.h), where they are counted:
@@ -164,7 +166,7 @@
 #include "storage/job/job.h"
 #include "storage/time/bucket.h"
 
-#define KEY_SCHEMA 5 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
+#define KEY_SCHEMA 6 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
 
 /* What a bucket's key counts: visitors, addresses, page views, visits. */
 enum key_kind { KEY_UV, KEY_IP, KEY_PV, KEY_VV };

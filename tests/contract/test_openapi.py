@@ -599,7 +599,7 @@ VALUES = {
     "step": (["1m", "5m", "15m", "1h", "1d", "1w", "1M", "auto"], ["2h", "1H", "60", "1", "1y", "AUTO"], []),
     "round": (["outer"], ["inner", "1", "Outer"], []),
     "pageset": (["landing", "a.b_C-9", "a" * 64], ["a b", "ä", "a" * 65, "a\n", "a/b"], []),
-    "by": (["pv", "uv"], ["ips", "PV", "visits"], []),
+    "by": (["pv", "uv", "visits"], ["ips", "PV", "entries"], []),
     "prefix": (["/", "/ä", "p" * 2048], ["a\n", "p" * 2049], ["ä" * 1025]),
     "strict": (FLAGS, NO_FLAGS, []),
     "first": (FLAGS, NO_FLAGS, []),

@@ -1,5 +1,6 @@
 """What the figures must be: a naive, exact model, and how far an estimate may be from it."""
 
+import collections
 import math
 from dataclasses import dataclass, field
 
@@ -18,6 +19,8 @@ class Seen:
     ip: str
     starts_visit: bool
     event: str = None
+    engages_visit: bool = False  # it is the second event of one
+    gained_s: int = 0  # by so much its visit grew
 
 
 @dataclass
@@ -27,6 +30,7 @@ class Model:
     timeout_s: int = VISIT_TIMEOUT_S
     events: list = field(default_factory=list)
     last: dict = field(default_factory=dict)
+    visit: dict = field(default_factory=dict)  # (site, visitor) -> events of the last visit
 
     def add(self, event, arrival_s=None):
         """An event as it is posted: page or event, ts (epoch seconds), and site, visitor, user, ip, ua if any.  Actions alone
@@ -43,21 +47,28 @@ class Model:
             visitor = f"user {event['user']}"
         elif ip is not None:
             visitor = f"hash {ip} {event.get('ua')}"
-        starts = self._starts_visit(site, visitor, at_s, arrival_s, name is not None)
-        self.events.append(Seen(site, page, at_s, visitor, ip, starts, name))
+        starts, engages, gained_s = self._visit_step(site, visitor, at_s, arrival_s, name is not None)
+        self.events.append(Seen(site, page, at_s, visitor, ip, starts, name, engages, gained_s))
 
-    def _starts_visit(self, site, visitor, at_s, arrival_s, named):
-        """A named event prolongs a visit that is open, and starts none."""
+    def _visit_step(self, site, visitor, at_s, arrival_s, named):
+        """Does it start a visit, does it engage one, and by how much does one grow?  A named event prolongs a visit that is
+        open, and starts none."""
         if visitor is None:
-            return False
+            return False, False, 0
         before, before_arrival = self.last.get((site, visitor), (None, None))
         if None not in (arrival_s, before_arrival) and arrival_s - before_arrival > 2 * self.timeout_s:
             before = None
         starts = before is None or at_s - before > self.timeout_s
         if starts and named:
-            return False
+            return False, False, 0
         self.last[(site, visitor)] = (at_s if before is None else max(before, at_s), arrival_s)
-        return starts
+        if starts:
+            self.visit[(site, visitor)] = 1
+            return True, False, 0
+        if before - at_s > self.timeout_s:
+            return False, False, 0  # older than the visit
+        self.visit[(site, visitor)] += 1
+        return False, self.visit[(site, visitor)] == 2, max(0, at_s - before)
 
     def window(self, site, from_s, to_s, pages=None, events=None):
         """Page views, of these pages; or named events of these names."""
@@ -77,6 +88,21 @@ class Model:
             "ips": len({e.ip for e in events if e.ip is not None}),
             "visits": sum(e.starts_visit for e in events),
         }
+
+    def visit_figures(self, site, from_s, to_s):
+        """What /stats says of a site's visits.  What a visit gains belongs to where it gains it."""
+        events = [e for e in self.events if e.site == site and from_s <= e.at_s < to_s]
+        visits = sum(e.starts_visit for e in events)
+        if visits == 0:
+            return {"views_per_visit": None, "bounce_rate": None, "visit_duration_s": None}
+        engaged = sum(e.engages_visit for e in events)
+        return {"views_per_visit": sum(e.event is None for e in events) / visits,
+                "bounce_rate": max(0, visits - engaged) / visits,
+                "visit_duration_s": sum(e.gained_s for e in events) / visits}
+
+    def entries(self, site, from_s, to_s):
+        """Visits by the page that they began with."""
+        return collections.Counter(e.page for e in self.window(site, from_s, to_s) if e.starts_visit)
 
 
 def collisions(n):

@@ -101,6 +101,9 @@ static void change_count(struct count_job *count, unsigned n, const struct zone 
     case 11:
         count->pages = pages_ac;
         break;
+    case 12:
+        count->visit_sums = true;
+        break;
     default:
         count->step = STEP_HOUR;
         count->zone = zone;
@@ -115,7 +118,7 @@ Test(operations, each_member_of_a_count_tells_it_apart)
     struct storage_job a = count_of();
     struct storage_job b = count_of();
     cr_expect(question_same(&a, &b) && question_hash(&a) == question_hash(&b));
-    for (unsigned n = 0; n < 12; n++) {
+    for (unsigned n = 0; n < 13; n++) {
         b = count_of();
         change_count(&b.u.count, n, NULL);
         expect_differ(&a, &b, n, "a count");
@@ -124,8 +127,8 @@ Test(operations, each_member_of_a_count_tells_it_apart)
     b.u.count.zone = zone;
     cr_expect(question_same(&a, &b), "without a step the zone says nothing");
     change_count(&a.u.count, 2, NULL);
-    change_count(&b.u.count, 12, zone);
-    expect_differ(&a, &b, 12, "a series");
+    change_count(&b.u.count, 13, zone);
+    expect_differ(&a, &b, 13, "a series");
 }
 
 static void change_pages(struct pages_job *pages, unsigned n)
@@ -170,6 +173,9 @@ static void change_pages(struct pages_job *pages, unsigned n)
     case 12:
         pages->without_uv = true;
         break;
+    case 13:
+        pages->entries = true;
+        break;
     default:
         pages->asked.explain = true;
         break;
@@ -181,7 +187,7 @@ Test(operations, each_member_of_a_list_of_pages_tells_it_apart)
     struct storage_job a = pages_of();
     struct storage_job b = pages_of();
     cr_expect(question_same(&a, &b) && question_hash(&a) == question_hash(&b));
-    for (unsigned n = 0; n < 14; n++) {
+    for (unsigned n = 0; n < 15; n++) {
         b = pages_of();
         change_pages(&b.u.pages, n);
         expect_differ(&a, &b, n, "pages");

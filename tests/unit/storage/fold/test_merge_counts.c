@@ -248,6 +248,28 @@ Test(merge_counts, visits)
     merge_counts_free(merge);
 }
 
+/* Sums of a site lie beside its visits, and are added up. */
+Test(merge_counts, sums)
+{
+    const struct row rows[] = {
+        row_of("shop", "/a", NOW_S, 1, 2), row_of("blog", "/a", NOW_S, 1, 2)};
+    struct merge_counts *merge = merge_counts_new(KEY_VV);
+    struct text_lines lines = {0};
+    struct write_plan plan;
+    plan_make(&plan);
+    write_plan_at(&plan, NOW_S);
+    for (unsigned i = 0; i < 3; i++) {
+        struct merge_sum seconds = {SLICE("seconds"), i == 2 ? 7 : UINT32_MAX};
+        cr_assert(merge_counts_add_sum(merge, &rows[i == 2], &seconds, plan.targets, plan.n));
+    }
+    cr_expect_null(written(merge, &lines));
+    cr_assert_eq(lines.n, 2u);
+    cr_expect_str_eq(lines.lines[0], "t:{7}:vv:shop:m202611201517: H seconds + 8589934590");
+    cr_expect_str_eq(lines.lines[1], "t:{7}:vv:blog:m202611201517: H seconds + 7");
+    text_lines_release(&lines);
+    merge_counts_free(merge);
+}
+
 static size_t commands_with(
     struct merge_counts *merge, const struct known_expiries *known, struct slice state)
 {

@@ -165,18 +165,31 @@ static struct fake fake_make(void)
 /* ---- the rule, one event after the other ---- */
 
 struct person {
-    bool is_known;
+    bool is_known, is_bounce;
     int64_t last_s, arrival_s;
 };
 
-static bool begins(struct person *person, int64_t at_s, int64_t arrival_s)
+static struct visit_step rule(struct person *person, int64_t at_s, int64_t arrival_s)
 {
+    struct visit_step step = {0};
     bool remembered = person->is_known && arrival_s - person->arrival_s <= 2 * TIMEOUT_S;
-    bool result = !remembered || at_s > person->last_s + TIMEOUT_S;
-    person->last_s = remembered && person->last_s > at_s ? person->last_s : at_s;
+    int64_t later_s = at_s - person->last_s;
+    if (!remembered || later_s > TIMEOUT_S) {
+        step.begins = person->is_bounce = true;
+    } else if (later_s >= -TIMEOUT_S) {
+        step.engages = person->is_bounce;
+        step.seconds = later_s > 0 ? (uint32_t)later_s : 0;
+        person->is_bounce = false;
+    }
+    person->last_s = remembered && later_s < 0 ? person->last_s : at_s;
     person->arrival_s = arrival_s;
     person->is_known = true;
-    return result;
+    return step;
+}
+
+static bool same_step(struct visit_step a, struct visit_step b)
+{
+    return a.begins == b.begins && a.engages == b.engages && a.seconds == b.seconds;
 }
 
 /* ---- by hand ---- */
@@ -201,14 +214,16 @@ Test(merge_visits, commands_of_a_visitor)
     struct fake fake = fake_make();
     cr_assert(merge_visits_ask(merge, &row, 0x0102030405));
     ask(&fake, merge);
-    cr_expect(merge_visits_add(merge, &row, 0x0102030405));
-    cr_expect_not(merge_visits_add(merge, &row, 0x0102030405));
+    cr_expect(merge_visits_add(merge, &row, 0x0102030405).begins);
     carry_out(&fake, merge);
     cr_assert_eq(fake.n, 1u);
     cr_expect_str_eq(fake.values[0].key, "t:{7}:visit:shop:2404844");
     cr_expect_arr_eq(fake.values[0].field, row.visitor.bytes, 16);
-    cr_expect_arr_eq(fake.values[0].bytes, "\0\0\0\0\1\1\2\3\4\5", 10);
+    cr_expect_arr_eq(fake.values[0].bytes, "\x80\0\0\0\1\1\2\3\4\5", 10, "a bounce");
     cr_expect_eq(fake.expiries, 1u);
+    cr_expect_not(merge_visits_add(merge, &row, 0x0102030405).begins);
+    carry_out(&fake, merge);
+    cr_expect_arr_eq(fake.values[0].bytes, "\0\0\0\0\1\1\2\3\4\5", 10, "none any more");
     merge_visits_free(merge);
     free(fake.values);
 }
@@ -221,7 +236,7 @@ Test(merge_visits, a_visitor_that_does_not_come)
     struct fake fake = fake_make();
     cr_assert(merge_visits_ask(merge, &rows[0], NOW_S) && merge_visits_ask(merge, &rows[1], NOW_S));
     ask(&fake, merge);
-    cr_expect(merge_visits_add(merge, &rows[1], NOW_S));
+    cr_expect(merge_visits_add(merge, &rows[1], NOW_S).begins);
     carry_out(&fake, merge);
     cr_assert_eq(fake.n, 1u);
     cr_expect_arr_eq(fake.values[0].field, rows[1].visitor.bytes, 16);
@@ -268,8 +283,8 @@ static void fold(struct fake *fake, struct merge_visits *merge, struct dice *dic
     }
     ask(fake, merge);
     for (size_t i = 0; i < n; i++) {
-        bool expected = begins(&people[where[i]][whose[i]], rows[i].at_s, arrivals_s[i]);
-        cr_assert_eq(merge_visits_add(merge, &rows[i], arrivals_s[i]), expected,
+        struct visit_step expected = rule(&people[where[i]][whose[i]], rows[i].at_s, arrivals_s[i]);
+        cr_assert(same_step(merge_visits_add(merge, &rows[i], arrivals_s[i]), expected),
             "TALLYD_TEST_SEED=%" PRIu64 ", event %zu", seed, i);
     }
     carry_out(fake, merge);
@@ -306,18 +321,75 @@ Test(merge_visits, a_named_event_prolongs_a_visit)
     named.is_view = false;
     cr_assert(merge_visits_ask(merge, &view, NOW_S));
     ask(&fake, merge);
-    cr_expect_not(merge_visits_add(merge, &named, NOW_S));
+    cr_expect_not(merge_visits_add(merge, &named, NOW_S).begins);
     carry_out(&fake, merge);
     cr_expect_eq(fake.n, 0u, "nothing is remembered of an event without a visit");
-    cr_expect(merge_visits_add(merge, &view, NOW_S));
+    cr_expect(merge_visits_add(merge, &view, NOW_S).begins);
     named.at_s = NOW_S + TIMEOUT_S;
-    cr_expect_not(merge_visits_add(merge, &named, NOW_S + TIMEOUT_S));
+    cr_expect_not(merge_visits_add(merge, &named, NOW_S + TIMEOUT_S).begins);
     view.at_s = NOW_S + 2 * TIMEOUT_S;
-    cr_expect_not(merge_visits_add(merge, &view, NOW_S + 2 * TIMEOUT_S), "the visit is prolonged");
+    cr_expect_not(
+        merge_visits_add(merge, &view, NOW_S + 2 * TIMEOUT_S).begins, "the visit is prolonged");
     named.at_s = view.at_s + TIMEOUT_S + 1;
-    cr_expect_not(merge_visits_add(merge, &named, named.at_s));
+    cr_expect_not(merge_visits_add(merge, &named, named.at_s).begins);
     view.at_s = named.at_s;
-    cr_expect(merge_visits_add(merge, &view, view.at_s), "too late to prolong");
+    cr_expect(merge_visits_add(merge, &view, view.at_s).begins, "too late to prolong");
+    merge_visits_free(merge);
+    free(fake.values);
+}
+
+/* ---- what a visit gains ---- */
+
+static struct visit_step add(struct merge_visits *merge, struct row *row, int64_t later_s)
+{
+    row->at_s = NOW_S + later_s;
+    return merge_visits_add(merge, row, NOW_S);
+}
+
+Test(merge_visits, what_a_visit_gains)
+{
+    static const struct {
+        const char *what;
+        int64_t later_s;
+        struct visit_step step;
+    } cases[] = {
+        {"begins", 0, {true, false, 0}},
+        {"engages", 10, {false, true, 10}},
+        {"grows", 70, {false, false, 60}},
+        {"out of order", 30, {false, false, 0}},
+        {"goes on where it was", 80, {false, false, 10}},
+        {"just in time", 80 + TIMEOUT_S, {false, false, TIMEOUT_S}},
+        {"begins anew", 81 + 2 * TIMEOUT_S, {true, false, 0}},
+        {"too old to be a part of it", 80 + TIMEOUT_S, {false, false, 0}},
+        {"old, but a part of it", 81 + TIMEOUT_S, {false, true, 0}},
+        {"is no bounce already", 82 + 2 * TIMEOUT_S, {false, false, 1}},
+    };
+    struct row row = row_of("shop", NOW_S, 1);
+    struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
+    struct fake fake = fake_make();
+    cr_assert(merge_visits_ask(merge, &row, NOW_S));
+    ask(&fake, merge);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct visit_step step = add(merge, &row, cases[i].later_s);
+        cr_expect(same_step(step, cases[i].step), "%s: %d %d %u", cases[i].what, step.begins,
+            step.engages, step.seconds);
+    }
+    merge_visits_free(merge);
+    free(fake.values);
+}
+
+/* A named event engages a visit, and makes it longer, as a page view does. */
+Test(merge_visits, a_named_event_engages_a_visit)
+{
+    struct row row = row_of("shop", NOW_S, 1);
+    struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
+    struct fake fake = fake_make();
+    cr_assert(merge_visits_ask(merge, &row, NOW_S));
+    ask(&fake, merge);
+    cr_expect(add(merge, &row, 0).begins);
+    row.is_view = false;
+    cr_expect(same_step(add(merge, &row, 7), (struct visit_step){false, true, 7}));
+    cr_expect(same_step(add(merge, &row, 8 + TIMEOUT_S), (struct visit_step){0}));
     merge_visits_free(merge);
     free(fake.values);
 }
