@@ -153,19 +153,31 @@ static bool cut_partition(const struct cutter *cutter, size_t limit_us, struct c
     return true;
 }
 
+/* The first partition from @p on that is to be counted; their number: none. */
+static unsigned next_partition(const struct cutter *cutter, unsigned p)
+{
+    while (
+        cutter->only != NULL && p < cutter->core->partitions.n && !part_set_has(cutter->only, p)) {
+        p++;
+    }
+    return p;
+}
+
 unsigned cutter_next(
     struct cutter *cutter, uint32_t limit_us, struct cut ret[CUTS_MAX], bool *ret_last)
 {
     unsigned n = 0;
     size_t us = 0;
-    while (n < CUTS_MAX && cutter->partition < cutter->core->partitions.n) {
+    const unsigned most = cutter->only == NULL ? CUTS_MAX : 1;
+    cutter->partition = next_partition(cutter, cutter->partition);
+    while (n < most && cutter->partition < cutter->core->partitions.n) {
         bool whole = cut_partition(cutter, limit_us, &ret[n]);
         if (n > 0 && (!whole || us + ret[n].us > limit_us)) {
             break; /* the next transaction begins with it */
         }
         us += ret[n].us;
         cutter->task = whole ? 0 : ret[n].to;
-        cutter->partition += whole;
+        cutter->partition = next_partition(cutter, cutter->partition + whole);
         n++;
         if (!whole) {
             break;

@@ -10,6 +10,7 @@
 #define STORAGE_FOLD_CUT_H
 
 #include "storage/fold/batch.h"
+#include "storage/schema/part_set.h"
 #include "storage/time/write_plan.h"
 
 /* Partitions of one transaction, at most.  WATCH compares each key with all that are watched
@@ -28,8 +29,9 @@ struct cut {
 struct cutter {
     struct core *core;
     const struct batch *batch;
-    unsigned partition; /* the first one that is not done.. */
-    uint32_t task;      /* ..and its first task that is not done */
+    const struct part_set *only; /* of a cluster: these partitions, one a transaction; NULL: all */
+    unsigned partition;          /* the first one that is not done.. */
+    uint32_t task;               /* ..and its first task that is not done */
 };
 
 void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch);
