@@ -17,7 +17,7 @@
 #include "storage/log/append.h"
 #include "storage/log/append_jobs.h"
 #include "storage/log/reply_order.h"
-#include "storage/log/writer.h"
+#include "storage/log/writers_share.h"
 
 #define WRITER_RETRY_MIN_MS 10 /* between two attempts to connect, at first */
 
