@@ -93,8 +93,8 @@ void writer_disconnect(struct writer *writer, int64_t now_ms);
 void writer_lose_patience(struct writer *writer, int64_t now_ms);
 
 /* Connected, but too few replicas acknowledge; or, of a cluster, the server takes nothing for too
- * long, because the slot is being moved.  Who waits is refused; of a cluster, goes to another writer
- * if there is no key. */
+ * long, because the slot is being moved.  Who waits is refused; of a cluster, goes to another
+ * writer if there is no key. */
 void writer_mind_stall(struct writer *writer, int64_t now_ms);
 
 /* ---- loop.c ---- */

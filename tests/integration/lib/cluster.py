@@ -220,8 +220,8 @@ class Cluster:
         return next(n for n in self.nodes if n.id == node_id)
 
     def owners(self, asked=None):
-        """[(first slot, last slot, node)] as `asked` sees it (default: the first node that runs)."""
-        asked = asked or next(n for n in self.nodes if n.alive())
+        """[(first slot, last slot, node)] as `asked` sees it (default: the first primary, which is told of moves first)."""
+        asked = asked or self.primaries()[0]
         return [(first, last, self.node(primary[2])) for first, last, primary, *_ in asked.command("CLUSTER", "SLOTS")]
 
     def owner(self, slot, asked=None):
