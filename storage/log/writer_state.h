@@ -17,7 +17,7 @@
 #include "storage/log/append.h"
 #include "storage/log/append_jobs.h"
 #include "storage/log/reply_order.h"
-#include "storage/log/writer.h"
+#include "storage/log/writers_share.h"
 
 #define WRITER_RETRY_MIN_MS 10 /* between two attempts to connect, at first */
 
@@ -93,8 +93,8 @@ void writer_disconnect(struct writer *writer, int64_t now_ms);
 void writer_lose_patience(struct writer *writer, int64_t now_ms);
 
 /* Connected, but too few replicas acknowledge; or, of a cluster, the server takes nothing for too
- * long, because the slot is being moved.  Who waits is refused; of a cluster, goes to another writer
- * if there is no key. */
+ * long, because the slot is being moved.  Who waits is refused; of a cluster, goes to another
+ * writer if there is no key. */
 void writer_mind_stall(struct writer *writer, int64_t now_ms);
 
 /* ---- loop.c ---- */

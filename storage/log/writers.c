@@ -142,6 +142,7 @@ struct writers *writers_start(struct core *core, struct unfolded *unfolded)
         return NULL;
     }
     mutex_init(&ws->lock);
+    mutex_init(&ws->share.news_lock);
     ws->core = core;
     ws->unfolded = unfolded;
     atomic_store(&ws->home, core->is_spread ? randombytes_uniform(core_logs(core)) : 0);
@@ -198,5 +199,6 @@ void writers_stop(struct writers *ws)
         }
     }
     pthread_mutex_destroy(&ws->lock);
+    pthread_mutex_destroy(&ws->share.news_lock);
     free(ws);
 }
