@@ -57,7 +57,7 @@ struct core {
     struct period_secrets period_secrets; /* thread-safe */
     _Atomic bool ready;           /* the writer's connection stands and the schema was checked */
     _Atomic bool refusing;        /* Redis has been away for a while: refuse new jobs at once */
-    _Atomic bool unacknowledged;  /* too few replicas acknowledge: refuse to write */
+    _Atomic bool unacknowledged;  /* one server: too few replicas acknowledge: refuse to write */
     _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve */
     _Atomic bool emptied; /* a partition has no state: the writer prepares all of them anew */
     _Atomic bool stopping;
@@ -87,7 +87,8 @@ struct core {
     struct wake rollup_wake; /* wakes the rollup thread when something is due earlier */
 };
 
-/* Make the locks, and free what the core owns.  The caller has zeroed @core. */
+/* Make the locks, and free what the core owns.  The caller has zeroed @core, but for the
+ * configuration. */
 void core_init(struct core *core);
 void core_release(struct core *core);
 

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/job/cluster_job.h"
 #include "storage/job/count_job.h"
 #include "storage/job/error.h"
 #include "storage/job/filter_job.h"
@@ -56,10 +57,11 @@ enum storage_op {
     STORAGE_SEEN,
     STORAGE_LOOK_KEY, /* was an Idempotency-Key used? */
     STORAGE_PERIODS,  /* storage's own: see periods_job.h */
+    STORAGE_CLUSTER,
     STORAGE_FIRST,    /* after a STORAGE_WRITE with a ticket */
     STORAGE_HOT_PAGES,
 };
-#define STORAGE_OPS 26
+#define STORAGE_OPS 27
 
 struct storage_job {
     enum storage_op op;
@@ -80,6 +82,7 @@ struct storage_job {
         struct page_set_job page_set;
         struct sites_job sites;
         struct rollup_job rollup;
+        struct cluster_job cluster;
         struct filter_job filter;
         struct seen_job seen;
         struct hot_pages_job hot;

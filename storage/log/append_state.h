@@ -49,6 +49,7 @@ struct appender {
     size_t n_waits;           /* of COMMAND_WAIT among those */
     int64_t lag_ms;           /* since when too few replicas acknowledge; 0: enough do */
     int64_t proved_ms;        /* sending of the newest command that this connection has answered */
+    int64_t wrote_ms;         /* sending of the newest heartbeat that it has answered */
     int64_t beat_ms;          /* of the last heartbeat */
     int64_t hold_until_ms;    /* send nothing before: Redis asked for patience */
     struct standing standing; /* of a cluster: of this server alone */
@@ -56,5 +57,8 @@ struct appender {
     size_t n_out;          /* commands in out */
     struct job_queue done; /* answered, their err is set */
 };
+
+/* What the connection proves of its server: of one server it counts for all that core knows. */
+struct standing *append_standing(struct appender *a);
 
 #endif

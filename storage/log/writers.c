@@ -151,6 +151,8 @@ struct writers *writers_start(struct core *core, struct unfolded *unfolded)
         ws->share.data = ws;
     }
     unfolded_on_room(unfolded, wake_all, ws);
+    core->standing.on_want = wake_all;
+    core->standing.on_want_data = ws;
     ws->first = writer_at(ws, atomic_load(&ws->home));
     if (ws->first == NULL) {
         writers_stop(ws);

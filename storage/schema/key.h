@@ -6,15 +6,16 @@
  * hash tag of its partition.  {0} is the tag of partition 0.
  *
  *     <site>     a site's name.  It has no ':', so no site can make a key read as another key
- *     <page>     a page as it was given, any bytes, or a named event: its name behind a mark
- *                (job/event_name.h).  It stands last.  No bytes: the whole site
+ *     <page>     a page as it was given, any bytes, or what no page can be: a named event, a value
+ *                of a dimension, a section, what a cap put together (job/counted_name.h).  It
+ *                stands last.  No bytes: the whole site
  *     <bucket>   a letter for the level (m minute, h hour, d day, M month) and its beginning in
  *                UTC, YYYYMMDDhhmm
  *     <action>   a name of [a-z0-9._:-]
  *     "kept"     the key expires at the end of its level's keep time; it gets its expiry when the
  *                bucket of the next coarser level is complete (time/closed.h)
  *
- * Counts, in the partition of (site, page):
+ * Counts, in the partition of (site, page); of values and sections in that of their site:
  *
  *     t:{p}:uv:<site>:<bucket>:<page>   HyperLogLog   visitors, 8-byte keyed hashes; kept
  *     t:{p}:ip:<site>:<bucket>:<page>   HyperLogLog   addresses, 8-byte keyed hashes; kept
@@ -29,6 +30,14 @@
  *                                                     and of its arrival, in seconds: 40 bits
  *                                                     each, big endian; expires.
  *                                                     slot = arrival / visit timeout, in seconds
+ *
+ * Which names have a place in an hour of the site's zone (fold/places.h), where they are counted:
+ *
+ *     t:{p}:places:<site>:<bucket>      hash          n<keyed hash> -> since when it has one (ms).
+ *                                                     c<class> -> how many names of the class
+ *                                                     have.  f<class> -> since when some have none
+ *                                                     (ms).  With an s in front: of visits that
+ *                                                     begin.  Expires
  *
  * The state of each partition:
  *
@@ -106,6 +115,9 @@
  *                                                     counted in all partitions are cut off
  *     t:{0}:key:<digest>                string        the record of a key (log/record.h); expires
  *
+ *     In a cluster there are up to 64 places of logs, and {0} is the partition of the place
+ *     (core_log_partition()).
+ *
  * Rate limits, in the partition of the key.  A policy has no ':'; without a policy <policy> is
  * empty:
  *
@@ -120,6 +132,7 @@
  * Of all partitions together:
  *
  *     t:{0}:meta                        string        schema version and number of partitions
+ *     t:{0}:made                        string        of a cluster: all partitions have had states
  *     t:{0}:secret                      string        32 random bytes: the key of the hashes of
  *                                                     visitors and addresses
  *     t:{0}:hot                         zset          process (16 hexadecimal digits, random) -> when
@@ -151,7 +164,7 @@
 #include "storage/job/job.h"
 #include "storage/time/bucket.h"
 
-#define KEY_SCHEMA 4 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
+#define KEY_SCHEMA 5 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
 
 /* What a bucket's key counts: visitors, addresses, page views, visits. */
 enum key_kind { KEY_UV, KEY_IP, KEY_PV, KEY_VV };
@@ -172,6 +185,9 @@ void key_fixed(struct key *key, const char *tag, const char *name, struct slice 
 /* The key of a bucket.  @page is ignored for KEY_PV and KEY_VV, whose pages are fields. */
 void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
     struct bucket bucket, struct slice page);
+
+/* t:{tag}:places:<site>:<bucket>, of an hour */
+void key_places(struct key *key, const char *tag, struct slice site, struct bucket hour);
 
 /* t:{tag}:uid:<site> */
 void key_user_index(struct key *key, const char *tag, struct slice site);

@@ -316,6 +316,8 @@ STATUSES = {
                             if "page" not in params] for status, questions in COUNT_STATUSES.items()},
     "getBreakdown": {200: [{"by": "event"}, {"by": "event", "metric": "uv", "explain": "1"}, {"by": "event", "step": "1h"}], 400: [{}, {"by": "colour"}],
                      422: [{"by": "event", **params} for params in COUNT_STATUSES[422]]},
+    "getSites": {200: [{}, {"from": "now-3h"}], 400: [{"from": "now", "to": "now-1h"}],
+                 422: [{"from": "2020-01-01T10:07:00Z", "to": "2020-01-01T10:30:00Z"}]},
     "getHotkeys": {200: [{}, {"limit": 3}]},
     "getDau": {200: [*WINDOW_OF_DAYS[200], {"date": "9999-12-31"}], 400: [*WINDOW_OF_DAYS[400], {"date": "2026-11-20", "to": "now"}],
                422: [*WINDOW_OF_DAYS[422], {"date": "2000-01-01"}]},
@@ -377,6 +379,7 @@ def good_and_bad(http, operation):
         yield 422, http.post(b'[{"page":"/"},{"page":""}]', strict="1")
         yield 422, http.post(b'{"page":"/"}', dedupe="body")
         yield 202, http.post(b'[{"page":"/","ua":"Somebot/1.0"},{"page":"/"}]', bots="drop")
+        yield 202, http.post(b'[{"page":"/"},{"user":"first","actions":["checkin","active"]}]', first="1")
         yield 415, http.post(b"[]", content_type="text/plain")
         yield 415, http.post(b"[]", headers={"Content-Encoding": "br"})
         yield 400, http.post(b"[]", headers={"Content-Encoding": "gzip"})
@@ -599,6 +602,7 @@ VALUES = {
     "by": (["pv", "uv"], ["ips", "PV", "visits"], []),
     "prefix": (["/", "/ä", "p" * 2048], ["a\n", "p" * 2049], ["ä" * 1025]),
     "strict": (FLAGS, NO_FLAGS, []),
+    "first": (FLAGS, NO_FLAGS, []),
     "bots": (["drop", "count"], ["Drop", "1", "robot"], []),
     "dedupe": (["body"], ["Body", "1", "key"], []),
     "key": (["k", "k" * 256, "a b", "ä", "}:{"], ["k" * 257], ["ä" * 129]),
@@ -711,6 +715,8 @@ GOOD_EVENTS = [
     {"page": "/", "ua": "a" * 16384}, {"page": "/", "ts": "2025-11-20T15:04:05Z"},
     {"page": "/", "ts": "2025-11-20t15:04:60.5-05:30"}, {"page": "/", "ts": 1763651045},
     {"page": "/", "ts": 1763651045000.7}, {"page": "/", "ts": 0}, {"page": "/", "site": "a._-0"},
+    {"page": "/", "utm_source": "", "utm_term": None, "utm_content": "c" * 256, "country": "de", "language": "de-AT, en;q=0.5"},
+    {"page": "/", "country": "", "language": None, "props": None}, {"page": "/", "props": {"plan": [1], "a": None, "b": "x" * 999}},
     {"page": "/", "referrer": None}, {"page": "/", "referrer": "anything"}, {"page": "/", "actions": []},
     {"page": "/", "actions": ["a.b_c:d-e"] * 8}, {"event": "e" * 128},
     {"event": "ä b", "page": "/", "visitor": "v" * 256}, {"user": 7, "actions": ["a"]}, {"page": "/", "other": {"x": [None, 1e300]}, "Page": 1},
@@ -727,6 +733,10 @@ BAD_VALUES = {
     "event": ["", "e" * 129, "a\n", "\x7f", 1, None, ["a"], True],
     "visitor": ["", "v" * 257, "a\tb", 1, None, {}],
     "actions": [["A"], [""], ["a b"], ["a" * 65], ["a"] * 9, [1], [None], "a", None, {}],
+    "country": ["D", "DEU", "D1", "d ", 1, []],
+    "language": ["a" * 257, "a\n", 1, {}],
+    "props": ["a", 1, [], True],
+    **{f"utm_{name}": ["a" * 257, "a\x7f", 1, [], False] for name in ("source", "medium", "campaign", "term", "content")},
 }
 # bad for a reason that a schema cannot tell
 BAD_BEYOND = [
@@ -867,4 +877,4 @@ def test_spans_rotation(rotating):
     for operation in (o for o in GETS if "page" in o.in_query()):
         for params, spans in (({"from": "now/d-2d", "to": "now/d"}, True), ({"from": "now/d-1d", "to": "now/d"}, False)):
             answer = ask(rotating.client(), operation, params, status=200).json
-            assert ("spans_rotation" in answer) == (spans and operation.id in ("getUv", "getVisits", "getStats", "getPages"))
+            assert ("spans_rotation" in answer) == (spans and operation.id in ("getUv", "getIps", "getVisits", "getStats", "getPages"))

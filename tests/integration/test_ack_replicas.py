@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from lib.cluster import server_missing
+from lib.cluster import Cluster, server_missing
+from lib.firsts import notes, told
 from lib.ledger import Clients, Ledger
 from lib.sentinel import SentinelGroup
 from lib.waiting import wait_until
@@ -97,6 +98,40 @@ def test_a_replica_that_stands_still(healed, start_tallyd, site):
     assert http.get("/readyz").status == 200
 
 
+def check_in(http, site, key):
+    body = {"site": site, "user": "ann", "actions": ["checkin"]}
+    return http.post(body, first=1, headers={"Idempotency-Key": f"{site} {key}"})
+
+
+def test_who_was_first_is_told_when_replicas_know_it(healed, start_tallyd, site):
+    """The fold is written after the request, and its replica must have it, too: the note of who was first is there when
+    the answer comes."""
+    tallyd = start_tallyd(*FEW, redis=healed)
+    http, replica = tallyd.client(), replica_of(healed)
+    before, slowest_s = len(notes(replica)), 0
+    for n in range(20):
+        begin = time.monotonic()
+        answer = http.post({"site": site, "user": f"u{n}", "actions": ["checkin"]}, first=1)
+        slowest_s = max(slowest_s, time.monotonic() - begin)
+        assert told(answer) == {0: ["checkin"]}
+        assert len(notes(replica)) == before + n + 1
+    assert slowest_s < 0.2, "it does not wait for the next heartbeat"
+
+
+def test_who_was_first_is_not_told_while_no_replica_answers(healed, start_tallyd, site):
+    """504 and 503; a repeat is told as soon as a replica has it."""
+    tallyd = start_tallyd(*FEW, "--request-timeout", "2s", redis=healed)
+    http = tallyd.client()
+    assert told(check_in(http, site, "warm")) == {0: ["checkin"]}
+    replica_of(healed).pause()
+    assert check_in(http, site, "a").status == 504
+    assert check_in(http, site, "warm").status in (503, 504), "what was told may be told again, but not sooner"
+    replica_of(healed).resume()
+    wait_until(lambda: check_in(http, site, "a").status == 202, "told")
+    assert told(check_in(http, site, "a")) == {}
+    assert told(check_in(http, site, "warm")) == {0: ["checkin"]}
+
+
 def test_without_a_replica_it_does_not_start(start_redis, start_tallyd):
     """Said with what to do; and with 0 it starts."""
     redis = start_redis()
@@ -143,3 +178,30 @@ def test_failovers_in_a_row(healed, start_tallyd, site):
             clients.more(20)
     ledger.check(two)
     other.check(one)
+
+
+def test_one_replica_of_a_cluster_stands_still(start_tallyd, site):
+    """Requests without a key go to another server.  Those with a key whose log's server is alone get 504, one for each of its
+    logs, then 503 at once; the others go on.  The replica goes on, and so do all."""
+    cluster = Cluster(primaries=3, replicas=1, options=SAFE)
+    try:
+        tallyd = start_tallyd("--partitions", "16", "--request-timeout", "1500ms", redis=cluster.start())
+        http = tallyd.client()
+        cluster.nodes[3].pause()
+
+        def statuses(n, keyed):
+            keys = [{"Idempotency-Key": f"{site} {time.monotonic()} {i}"} if keyed else None for i in range(n)]
+            return [http.post([{"site": site, "page": "/a"}], headers=key).status for key in keys]
+
+        first = statuses(80, keyed=True)
+        assert set(first) == {202, 503, 504} and first.count(504) <= 16, first
+        begin = time.monotonic()
+        again = statuses(24, keyed=True)
+        assert set(again) == {202, 503} and time.monotonic() - begin < 24 * AT_ONCE_S, again
+        free = statuses(12, keyed=False)
+        assert set(free[2:]) == {202}, f"another home: {free}"
+        cluster.nodes[3].resume()
+        wait_until(lambda: set(statuses(24, keyed=True)) == {202}, "all servers take requests")
+        assert http.count("pv", site=site, from_="now-1h") >= (first + again + free).count(202)
+    finally:
+        cluster.stop()

@@ -134,7 +134,7 @@ def test_import_of_old_events_needs_one_month_key(start_world, site):
                 "keys": cover, "minute": 0, "hour": 0, "day": 0, "month": cover}
     # what lies beyond the retention of its level is gone at once
     assert world.redis.command("KEYS", f"*:{site}:M*")
-    assert not world.redis.command("KEYS", f"*:{site}:[mh]2019*")
+    assert not world.redis.command("KEYS", f"t:*:[upiv][vp]:{site}:[mh]2019*")
 
 
 def test_24_hours_up_to_10_56_need_at_most_83_keys(start_world, site):
@@ -235,7 +235,7 @@ def test_hours_and_days_expire_too(start_world, site):
     world.wait_cover(site, "2026-01-01", "2026-02-01", check, month=1)
     assert world.http.get("/uv", site=site, from_="2026-01-30T22:00:00Z", to="2026-01-30T23:00:00Z").status == 422
     check()
-    wait_until(lambda: not world.redis.command("KEYS", f"*{site}:[mh]*"), "minutes and hours are gone")
+    wait_until(lambda: not world.redis.command("KEYS", f"t:*:[upiv][vp]:{site}:[mh]*"), "minutes and hours are gone")
     world.check(site, "2026-01-01", "2026-02-01")
     world.check(site, "2026-01-30", "2026-01-31")
 
@@ -379,19 +379,19 @@ def test_data_of_another_schema_is_refused(start_redis, start_tallyd):
     redis = start_redis()
     start_tallyd(redis=redis).terminate()
     meta = redis.command("KEYS", "t:*:meta")[0]
-    assert redis.command("GET", meta) == "schema=4 partitions=16"
+    assert redis.command("GET", meta) == "schema=5 partitions=16"
     for key in redis.command("KEYS", "t:*:state"):  # as it lay in schema 1
         redis.command("RENAME", key, key.replace(":state", ":rolled"))
     redis.command("SET", meta, "schema=1 partitions=16")
     keys = sorted(redis.command("KEYS", "*"))
     tallyd = start_tallyd(redis=redis, wait_ready=False)
-    wait_until(lambda: "the data has schema 1, and this version reads and writes schema 4 only" in tallyd.log_text(), "the log says why")
+    wait_until(lambda: "the data has schema 1, and this version reads and writes schema 5 only" in tallyd.log_text(), "the log says why")
     assert "start with an empty Redis or data directory, or run the version that made the data" in tallyd.log_text()
     wait_until(lambda: not tallyd.alive(), "it does not go on")
     assert tallyd.process.returncode != 0
     assert sorted(redis.command("KEYS", "*")) == keys and redis.command("GET", meta) == "schema=1 partitions=16"
 
-    for foreign in ("", "something else", "schema=4"):
+    for foreign in ("", "something else", "schema=5"):
         redis.command("SET", meta, foreign)
         again = start_tallyd(redis=redis, wait_ready=False)
         wait_until(lambda t=again: "meta is not one of ours" in t.log_text(), f"nor what is no meta at all: {foreign!r}")

@@ -15,6 +15,7 @@ static const struct {
     {"visits", "/visits", "visits"},
     {"stats", "/stats", "all four"},
     {"pages", "/pages", "the top pages; --by uv: by visitors"},
+    {"breakdown", "/breakdown", "page views by source, browser, country..: --by source"},
     {"events", "/breakdown?by=event", "the top named events; --metric uv: by visitors"},
     {"overlap", "/overlap", "visitors that two pages, or events, have in common"},
     {"dau", "/dau", "users active on a day (--date), or on each day"},
@@ -22,7 +23,7 @@ static const struct {
     {"retention", "/retention", "of the users of a day (--cohort), how many came back"},
     {"funnel", "/funnel", "users who did one action (--step), a second one, and so on"},
     {"frequency", "/frequency", "users active on one day, on two, and so on"},
-    {"sites", "/sites", "sites that have had events"},
+    {"sites", "/sites", "sites that have had events; with --from, their figures"},
     {"hotkeys", "/hotkeys", "pages that are hot right now"},
 };
 
@@ -51,8 +52,8 @@ static const struct option {
     {"step", "STEP", "a series: 1m 5m 15m 1h 1d 1w 1M or auto; of funnel: an action, 2 to 8 times"},
     {"round", "outer", "take the nearest window that can be answered"},
     {"explain", NULL, "list the keys that were read"},
-    {"by", "pv|uv", "order of pages"},
-    {"metric", "pv|uv", "of events: their order, and what a series has"},
+    {"by", "WORD", "order of pages: pv or uv; of breakdown what by, as source"},
+    {"metric", "pv|uv", "of events and breakdown: the order, and what a series has"},
     {"limit", "N", "how many rows"},
     {"prefix", "TEXT", "pages that begin so"},
     {"date", "DATE", "of dau"},
