@@ -283,6 +283,11 @@ void storage_submit(struct storage *s, struct storage_job *job)
     }
 }
 
+void storage_flush(struct storage *s)
+{
+    writer_flush(s->writer);
+}
+
 enum guard_verdict storage_guard_try(
     struct storage *s, const struct guard_charge *charges, size_t n, struct limit_state *ret_state)
 {

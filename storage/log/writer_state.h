@@ -23,7 +23,8 @@
 struct writer {
     struct core *core;
     pthread_t thread;
-    int wake_fd; /* eventfd */
+    int wake_fd;          /* eventfd */
+    atomic_bool wake_due; /* by writer_flush() */
 
     pthread_mutex_t lock;                        /* guards all up to the blank line */
     int64_t (*tick)(void *data, int64_t now_ms); /* NULL: nobody asks */
