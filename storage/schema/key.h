@@ -28,7 +28,7 @@
  *     t:{p}:visit:<site>:<slot>         hash          visitor (16 bytes) -> time of the last event
  *                                                     and of its arrival, in seconds: 40 bits
  *                                                     each, big endian; expires.
- *                                                     slot = arrival / visit timeout, in seconds
+ *                                                     slot = arrival / 2 visit timeouts, in s
  *
  * The state of each partition:
  *
@@ -148,7 +148,7 @@
 #include "storage/job/job.h"
 #include "storage/time/bucket.h"
 
-#define KEY_SCHEMA 4 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
+#define KEY_SCHEMA 5 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
 
 /* What a bucket's key counts: visitors, addresses, page views, visits. */
 enum key_kind { KEY_UV, KEY_IP, KEY_PV, KEY_VV };
