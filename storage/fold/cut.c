@@ -104,9 +104,23 @@ static size_t task_cost(struct estimate *e, const struct row *row, enum task_kin
     return PAGE_COST;
 }
 
-void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch)
+/* Take a partition that no other cutter has taken. */
+static void take_partition(struct cutter *cutter, unsigned partition)
 {
-    *cutter = (struct cutter){.core = core, .batch = batch};
+    unsigned left = atomic_load(cutter->left);
+    while (left > 0 && !atomic_compare_exchange_weak(cutter->left, &left, left - 1)) {
+    }
+    cutter->is_done = left == 0;
+    cutter->partition = partition;
+    cutter->task = 0;
+}
+
+void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch,
+    _Atomic unsigned *left, bool from_end)
+{
+    *cutter =
+        (struct cutter){.core = core, .batch = batch, .left = left, .step = from_end ? -1 : 1};
+    take_partition(cutter, from_end ? core->partitions.n - 1 : 0);
 }
 
 /* The row of task @i, or the end of all rows. */
@@ -155,19 +169,19 @@ unsigned cutter_next(
 {
     unsigned n = 0;
     size_t us = 0;
-    while (n < CUTS_MAX && cutter->partition < cutter->core->partitions.n) {
+    while (n < CUTS_MAX && !cutter->is_done) {
         bool whole = cut_partition(cutter, limit_us, &ret[n]);
         if (n > 0 && (!whole || us + ret[n].us > limit_us)) {
             break; /* the next transaction begins with it */
         }
         us += ret[n].us;
-        cutter->task = whole ? 0 : ret[n].to;
-        cutter->partition += whole;
+        cutter->task = ret[n].to;
         n++;
         if (!whole) {
             break;
         }
+        take_partition(cutter, cutter->partition + (unsigned)cutter->step);
     }
-    *ret_last = cutter->partition == cutter->core->partitions.n;
+    *ret_last = cutter->is_done;
     return n;
 }

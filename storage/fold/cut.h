@@ -9,6 +9,8 @@
 #ifndef STORAGE_FOLD_CUT_H
 #define STORAGE_FOLD_CUT_H
 
+#include <stdatomic.h>
+
 #include "storage/fold/batch.h"
 #include "storage/time/write_plan.h"
 
@@ -24,15 +26,22 @@ struct cut {
     uint32_t us; /* what it is estimated to cost Redis */
 };
 
-/* How far the partitions of a batch have come. */
+/* How far a batch has come.  Two cutters may share the partitions, one from each end, until none is
+ * left: each on its own thread. */
 struct cutter {
     struct core *core;
     const struct batch *batch;
+    _Atomic unsigned *left; /* partitions that no cutter has taken */
+    int step;               /* to the next one: 1, or -1 from the end on */
+    bool is_done;
     unsigned partition; /* the first one that is not done.. */
     uint32_t task;      /* ..and its first task that is not done */
 };
 
-void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch);
+/* @left is the number of partitions, when the first cutter begins.  @from_end: from the last one
+ * on. */
+void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch,
+    _Atomic unsigned *left, bool from_end);
 
 /* Take the next transaction, of at most about @limit_us: ret[0 .. result).  0: all is done.
  * *ret_last: nothing comes behind it. */

@@ -10,6 +10,14 @@
 #include "storage/fold/transaction.h"
 #include "storage/log/unfolded.h"
 
+/* What folds partitions beside the round's own thread: a connection of its own, and what is known
+ * on it. */
+struct round_beside {
+    struct session session;
+    struct transaction *tx;
+    struct heads heads;
+};
+
 struct round {
     struct core *core;
     struct unfolded *unfolded; /* the process's own log */
@@ -17,9 +25,11 @@ struct round {
     struct transaction *tx;
     struct streams streams;
     struct heads heads; /* as last read */
+    struct round_beside beside;
     struct batch batch;
-    size_t events_max;         /* of this process's log in one batch, about */
-    void (*moved)(void *data); /* called when a transaction was done; NULL: nobody */
+    size_t events_max; /* of this process's log in one batch, about */
+    void (*moved)(
+        void *data); /* called when a transaction was done, on two threads; NULL: nobody */
     void *moved_data;
 };
 
