@@ -1,43 +1,156 @@
-/* sites.c - GET /sites: the sites that have had events and that the token may read. */
+/* sites.c - GET /sites: the sites that have had events and that the token may read; with a window,
+ * their figures.
+ *
+ * The figures of a site are two jobs for storage: those of the window, and who was there just now.
+ * The jobs of all sites are asked one after the other. */
 #include "handlers/routes.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 
 #include "handlers/access/access.h"
+#include "handlers/question/question.h"
+#include "handlers/question/window_params.h"
+#include "handlers/question/window_reply.h"
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
-#include "handlers/reply/query.h"
+
+#define NOW_S       300  /* `now` counts the visitors of the last so many seconds */
+#define FIGURES_MAX 1000 /* sites with figures in an answer */
+
+struct sites_state {
+    struct window_params asked;
+    bool figures;          /* are asked for */
+    struct sites_job list; /* owned, once it was answered */
+    size_t next;           /* the site whose job is, or will be, under way */
+    bool now;              /* its second job */
+    json_t *row;           /* of that site; owned */
+    json_t *rows;          /* owned */
+};
+
+static const struct csv_shape names_shape = {"sites", {"sites"}};
+static const struct csv_shape figures_shape = {"sites", {"site", "pv", "uv", "visits", "now"}};
 
 static void release(struct http_exchange *exchange)
 {
+    struct sites_state *state = exchange->state;
     storage_job_release(&exchange->job);
+    exchange->job = (struct storage_job){.op = STORAGE_SITES, .u.sites = state->list};
+    storage_job_release(&exchange->job);
+    window_params_release(&state->asked);
+    json_decref(state->row);
+    json_decref(state->rows);
+    free(state);
 }
 
 enum handler_result sites_start(struct http_exchange *exchange)
 {
-    if (!query_empty(exchange)) {
+    struct sites_state *state = question_begin(exchange, sizeof(*state), release);
+    if (state == NULL || !window_params_read_all_sites(exchange, &state->asked, &state->figures)) {
         return HANDLER_REPLY;
     }
-    exchange->release = release;
     exchange->job.op = STORAGE_SITES;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     exchange->job.u.sites = (struct sites_job){0};
     return HANDLER_WAIT;
 }
 
-void sites_finish(struct http_exchange *exchange)
+/* Fill the job for the site at hand. */
+static void ask_figures(struct http_exchange *exchange)
 {
-    const struct sites_job *job = &exchange->job.u.sites;
-    if (exchange->job.err != STORAGE_OK) {
-        problem_from_storage(&exchange->response, exchange->job.err, exchange->job.detail);
-        return;
+    struct sites_state *state = exchange->state;
+    struct window_question asked = window_params_question(&state->asked);
+    asked.site = state->list.sites[state->next];
+    if (state->now) {
+        asked.window.to_s =
+            bucket_at(zone_utc(), LEVEL_MINUTE, exchange->request.now_ms / 1000).end_s;
+        asked.window.from_s = asked.window.to_s - NOW_S;
+        asked.to_is_now = true;
     }
-    json_t *list = json_array();
-    for (size_t i = 0; list != NULL && i < job->n_sites; i++) {
-        if (access_has_site(exchange, job->sites[i])) {
-            json_array_append_new(list, json_stringn(job->sites[i].p, job->sites[i].n));
+    exchange->job.op = STORAGE_COUNT;
+    exchange->job.u.count = (struct count_job){
+        .asked = asked,
+        .metric = METRIC_UV,
+        .all_metrics = !state->now,
+        .step = STEP_NONE,
+        .zone = state->asked.zone,
+    };
+    exchange->again = true;
+}
+
+static json_t *number(uint64_t value)
+{
+    return json_integer((json_int_t)(value > INT64_MAX / 2 ? INT64_MAX / 2 : value));
+}
+
+static void reply(struct http_exchange *exchange)
+{
+    struct sites_state *state = exchange->state;
+    json_t *root = json_pack("{s:O}", "sites", state->rows);
+    if (state->figures && json_array_size(state->rows) == FIGURES_MAX) {
+        json_object_set_new(root, "truncated", json_boolean(state->next < state->list.n_sites));
+    }
+    csv_reply(exchange, 200, root, state->figures ? &figures_shape : &names_shape);
+}
+
+/* The site at hand was counted, or its second job is asked. */
+static void take_figures(struct http_exchange *exchange)
+{
+    struct sites_state *state = exchange->state;
+    const struct count_job *job = &exchange->job.u.count;
+    uint64_t pv = job->values[METRIC_PV];
+    uint64_t uv = job->values[METRIC_UV];
+    if (!state->now) {
+        struct slice site = state->list.sites[state->next];
+        state->row =
+            json_pack("{s:o,s:o,s:o,s:o}", "site", json_stringn(site.p, site.n), "pv", number(pv),
+                "uv", number(uv > pv ? pv : uv), "visits", number(job->values[METRIC_VISITS]));
+    } else {
+        json_object_set_new(state->row, "now", number(uv));
+        json_array_append_new(state->rows, state->row);
+        state->row = NULL;
+        state->next++;
+    }
+    state->now = !state->now;
+}
+
+/* Ask for the next site of the token's, or answer. */
+static void go_on(struct http_exchange *exchange)
+{
+    struct sites_state *state = exchange->state;
+    for (; state->next < state->list.n_sites; state->next++) {
+        struct slice site = state->list.sites[state->next];
+        if (!access_has_site(exchange, site)) {
+            continue;
+        }
+        if (!state->figures) {
+            json_array_append_new(state->rows, json_stringn(site.p, site.n));
+        } else if (json_array_size(state->rows) < FIGURES_MAX) {
+            ask_figures(exchange);
+            return;
+        } else {
+            break;
         }
     }
-    static const struct csv_shape shape = {"sites", {"sites"}};
-    csv_reply(exchange, 200, json_pack("{s:o}", "sites", list), &shape);
+    reply(exchange);
+}
+
+void sites_finish(struct http_exchange *exchange)
+{
+    struct sites_state *state = exchange->state;
+    struct storage_job *job = &exchange->job;
+    if (job->op == STORAGE_SITES && job->err == STORAGE_OK) {
+        state->list = job->u.sites;
+        job->u.sites = (struct sites_job){0};
+        state->rows = json_array();
+    } else if (job->err != STORAGE_OK && job->op == STORAGE_COUNT) {
+        window_failed(exchange, &state->asked, job->u.count.asked.answered);
+        return;
+    } else if (job->err != STORAGE_OK) {
+        problem_from_storage(&exchange->response, job->err, job->detail);
+        return;
+    } else {
+        take_figures(exchange);
+    }
+    storage_job_release(job);
+    go_on(exchange);
 }

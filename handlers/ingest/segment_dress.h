@@ -7,16 +7,16 @@
  * again ten times.  So every refusal of a route with ROUTE_BASIC has these members, also where
  * the service refuses the request before the handler sees it (see dress.h).
  *
- * Source: the official SDKs: for Python (segment-analytics-python 2.2 and 2.3), for Ruby and Go, which
- * log the whole body, and for Node, which looks at the status only.
+ * Source: the official SDKs for Python (github.com/segmentio/analytics-python), for Ruby, which
+ * logs the whole body, and for Node, which looks at the status only; read 2026-11-23.
  */
 #ifndef HANDLERS_INGEST_SEGMENT_DRESS_H
 #define HANDLERS_INGEST_SEGMENT_DRESS_H
 
 #include "handlers/http/http.h"
 
-/* Put {"success":false,"code":".."} in front of the members of a refusal that is a problem document.
- * The code is the status's phrase, as "not_found".  Without memory the body stays as it is. */
+/* Put {"success":false,"code":".."} in front of the members of a refusal.  The code is the status's
+ * phrase, as "not_found".  Without memory the body stays as it is. */
 void segment_dress(struct http_response *response);
 
 #endif

@@ -163,6 +163,23 @@ bool window_params_read_with(struct http_exchange *exchange, const struct param_
            read_round(exchange, ret) && read_window(exchange, ret);
 }
 
+bool window_params_read_all_sites(
+    struct http_exchange *exchange, struct window_params *ret, bool *ret_given)
+{
+    static const struct param_spec specs[] = {
+        {"from", false}, {"to", false}, {"tz", false}, {"round", false}};
+    size_t n_specs = sizeof(specs) / sizeof(specs[0]);
+    *ret = (struct window_params){.site = SLICE("")};
+    *ret_given = false;
+    if (!query_read(exchange, specs, n_specs, &ret->params)) {
+        return false;
+    }
+    for (size_t i = 0; i < n_specs; i++) {
+        *ret_given = *ret_given || params_count(&ret->params, specs[i].name) > 0;
+    }
+    return read_zone(exchange, ret) && read_round(exchange, ret) && read_window(exchange, ret);
+}
+
 bool window_params_read_second(struct http_exchange *exchange, struct window_params *p,
     const char *from, const char *to, struct window *ret, bool *ret_to_is_now, bool *ret_given)
 {

@@ -47,6 +47,11 @@ struct window_params {
 bool window_params_read_with(struct http_exchange *exchange, const struct param_spec *specs,
     size_t n_specs, struct window_params *ret) MUST_CHECK;
 
+/* The same for a question about all sites: the query may have `from`, `to`, `tz` and `round`, and
+ * times without a zone are UTC.  *ret_given: it has one of them. */
+bool window_params_read_all_sites(
+    struct http_exchange *exchange, struct window_params *ret, bool *ret_given) MUST_CHECK;
+
 /* Read a second window of the question: the parameters @from and @to, in the question's zone, both
  * or none.  *ret_given: they are there.  False: the response says what is wrong. */
 bool window_params_read_second(struct http_exchange *exchange, struct window_params *p,

@@ -34,9 +34,9 @@
 
 #define ROBOTS_LOOKED_AT 512 /* bytes of a user agent */
 
-/* Where the names are.  Numbers of names count from 1; 0 ends a chain.  `ends` has a bit for each hash
- * that the last bytes of a name have: one of 650, so that few texts come as far as to a bucket, even
- * if they are made for that. */
+/* Where the names are.  Numbers of names count from 1; 0 ends a chain.  `ends` has a bit for each
+ * hash that the last bytes of a name have.  One of 650 is set, so few texts come as far as to a
+ * bucket, even if they are made for that. */
 struct robots {
     uint64_t ends[ROBOTS_HASHES / 64];
     uint8_t first[ROBOTS_BUCKETS];

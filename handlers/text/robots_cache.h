@@ -2,13 +2,13 @@
  *
  * Layer: handlers, pure.  Thread-safe: threads share a cache without a lock.
  *
- * Most page views come from few user agents.  To find an agent in the memory is cheaper than to look
- * through it, the longer the agent the more.  The memory is a table of ROBOTS_CACHE_SLOTS words; an
- * agent has one place, by its digest, and takes it from the agent that was there.  So a flood of
- * made-up agents costs others no more than a look through theirs, and takes no memory.
+ * Most page views come from few user agents.  To find an agent in the memory is cheaper than to
+ * look through it, the longer the agent the more.  The memory is a table of ROBOTS_CACHE_SLOTS
+ * words; an agent has one place, by its digest, and takes it from the agent that was there.  So a
+ * flood of made-up agents costs others no more than a look through theirs, and takes no memory.
  *
- * The digest is SipHash-2-4 under a secret key.  62 bits of it are kept.  Without the key nobody can
- * make an agent that is taken for another; one of 4e18 is by chance.
+ * The digest is SipHash-2-4 under a secret key.  62 bits of it are kept.  Without the key nobody
+ * can make an agent that is taken for another; one of 4e18 is by chance.
  */
 #ifndef HANDLERS_TEXT_ROBOTS_CACHE_H
 #define HANDLERS_TEXT_ROBOTS_CACHE_H

@@ -7,7 +7,7 @@
 
 void core_init(struct core *core)
 {
-    standing_init(&core->standing);
+    standing_init(&core->standing, core->config.ack_replicas > 0);
     mutex_init(&core->view_lock);
     period_secrets_init(&core->period_secrets);
     wake_init(&core->rollup_wake);

@@ -86,7 +86,8 @@ struct core {
     struct wake rollup_wake; /* wakes the rollup thread when something is due earlier */
 };
 
-/* Make the locks, and free what the core owns.  The caller has zeroed @core. */
+/* Make the locks, and free what the core owns.  The caller has zeroed @core, but for the
+ * configuration. */
 void core_init(struct core *core);
 void core_release(struct core *core);
 

@@ -393,8 +393,7 @@ bool session_prepare(struct session *session, struct core *core, struct replaced
     p->adopt = adopt;
     bool ok = (core->is_spread ? prepare_cluster(p, session, deadline_ms)
                                : prepare_server(p, session, deadline_ms)) &&
-              prepare_replicas(p, session, deadline_ms) &&
-              prepare_data(p, session, deadline_ms);
+              prepare_replicas(p, session, deadline_ms) && prepare_data(p, session, deadline_ms);
     free(p);
     return ok;
 }

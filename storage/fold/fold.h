@@ -12,8 +12,8 @@
  *
  * and for questions no sooner after the last fold than that one took.  A question waits for the
  * logs of other processes too.  Without a question the thread folds such a log when its last entry
- * is some seconds old: its process died, or sleeps.  In its first seconds a process folds all logs: it
- * may be the successor of one that was killed, whose events arrived before its own.
+ * is some seconds old: its process died, or sleeps.  In its first seconds a process folds all logs:
+ * it may be the successor of one that was killed, whose events arrived before its own.
  *
  * While folds get on, no more is acknowledged ahead of them than twice that.  While questions come,
  * it is no more than folds count in 20 ms, for each question waits for it.  While folds stall,

@@ -10,8 +10,8 @@
  * that refuses MULTI (BUSY, LOADING) and recovers a moment later would run the commands behind it
  * one by one: a cursor would move without its data.
  *
- * Where a share has further questions (share_asks_more()), a look is two writes: MULTI goes out with
- * those, behind the answers to the first ones.
+ * Where a share has further questions (share_asks_more()), a look is two writes.  MULTI goes out
+ * with those questions, behind the answers to the first ones.
  *
  * A look may go out behind the EXEC of the transaction before it.  Redis then reads for the next
  * transaction as soon as it has carried out this one.

@@ -53,6 +53,7 @@ bool acknowledge_take(struct appender *a, const struct reply *reply, int64_t sen
     }
     if (reply->integer >= a->core->config.ack_replicas) {
         a->lag_ms = 0;
+        standing_acked(&a->core->standing, a->wrote_ms);
         acknowledge_answered(a);
     } else if (a->lag_ms == 0) {
         a->lag_ms = sent_ms;

@@ -10,15 +10,14 @@
 #include "storage/core/reply_fault.h"
 #include "storage/log/acknowledge.h"
 #include "storage/log/append_jobs.h"
+#include "storage/log/heartbeat.h"
 #include "storage/log/record.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define UNDER_WAY_MAX  2  /* entries */
-#define AGAIN_MS       20 /* after LOADING, BUSY and the like */
-#define BEAT_MS        5000
-#define PROOF_MS       250 /* a command so often while entries are held that are not safe */
+#define UNDER_WAY_MAX  2                        /* entries */
+#define AGAIN_MS       20                       /* after LOADING, BUSY and the like */
 #define HELD_BYTES_MAX (2 * UNFOLDED_BYTES_MAX) /* of entries that wait, or are not safe */
 #define FAILOVER_BYTES (3 * UNFOLDED_BYTES_MAX) /* more, where they are held for a failover */
 #define OUT_KEEP       (512 * 1024)
@@ -35,7 +34,7 @@ static void random_id(char ret[LOG_ID_TEXT + 1])
 
 void appender_init(struct appender *a, struct core *core, struct unfolded *unfolded)
 {
-    *a = (struct appender){.core = core, .unfolded = unfolded, .next_n = 1};
+    *a = (struct appender){.core = core, .unfolded = unfolded, .next_n = 1, .wrote_ms = INT64_MIN};
 }
 
 void appender_release(struct appender *a)
@@ -202,20 +201,10 @@ static bool send_entries(struct appender *a, const struct session *session, int6
     return true;
 }
 
-/* When the next heartbeat is due.  Somebody may want to know that Redis has not gone back. */
-static int64_t beat_due_ms(const struct appender *a)
-{
-    int64_t wanted_ms = atomic_load(&a->core->standing.wanted_ms);
-    bool is_wanted = wanted_ms > a->proved_ms;
-    bool holds = a->first != NULL && (go_back_ms(a) > 0 || a->core->hold_ms > 0);
-    int64_t due_ms = a->beat_ms + (is_wanted || holds ? PROOF_MS : BEAT_MS);
-    return is_wanted && wanted_ms > a->beat_ms && wanted_ms < due_ms ? wanted_ms : due_ms;
-}
-
 /* A heartbeat keeps the log from being closed, and its answer proves how old what is held is. */
 static bool send_heartbeat(struct appender *a, const struct session *session, int64_t now_ms)
 {
-    if (now_ms < beat_due_ms(a)) {
+    if (now_ms < heartbeat_due_ms(a)) {
         return true;
     }
     a->beat_ms = now_ms;
@@ -416,6 +405,7 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
         ok = take_append(a, sent.entry, reply);
     } else if (sent.command == COMMAND_HEARTBEAT && reply->type == REPLY_INTEGER) {
         a->is_gone = a->is_gone || reply->integer == 0;
+        a->wrote_ms = sent.sent_ms;
     } else if (sent.command == COMMAND_WAIT) {
         ok = acknowledge_take(a, reply, sent.sent_ms);
     }
@@ -433,6 +423,7 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
 void appender_lost(struct appender *a)
 {
     standing_end(&a->core->standing);
+    a->wrote_ms = INT64_MIN;
     for (size_t i = 0; i < a->n_awaited; i++) {
         entry_release(a->sent[a->sent_first + i].entry);
     }
@@ -489,7 +480,7 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
 
 int64_t appender_due_ms(const struct appender *a, bool connected)
 {
-    int64_t due_ms = connected && !a->is_gone ? beat_due_ms(a) : INT64_MAX;
+    int64_t due_ms = connected && !a->is_gone ? heartbeat_due_ms(a) : INT64_MAX;
     for (const struct log_entry *e = a->unacknowledged; e != NULL; e = e->next) {
         for (const struct storage_job *job = e->jobs; job != NULL; job = job->next) {
             due_ms = job->deadline_ms < due_ms ? job->deadline_ms : due_ms;

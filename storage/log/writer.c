@@ -211,6 +211,8 @@ struct writer *writer_start(struct core *core, struct unfolded *unfolded)
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     appender_init(&w->appender, core, unfolded);
     unfolded_on_room(unfolded, writer_wake, w);
+    core->standing.on_want = writer_wake;
+    core->standing.on_want_data = w;
     if (w->wake_fd < 0 || pthread_create(&w->thread, NULL, writer_main, w) != 0) {
         writer_free(w);
         return NULL;

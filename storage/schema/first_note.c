@@ -13,15 +13,18 @@ void first_note_put(
     buffer_append(out, "\n", 1);
 }
 
-/* Take the bytes up to the next @end off *line.  False: they are fewer than 1 or more than @max. */
+/* Take a word off *line, and the blank behind it.  False: it has no bytes or more than @max, or the
+ * blank is the last byte. */
 static bool take_word(struct slice *line, size_t max, struct slice *ret)
 {
-    const char *end = line->n == 0 ? NULL : memchr(line->p, ' ', line->n);
-    size_t n = end == NULL ? line->n : (size_t)(end - line->p);
+    const char *blank = line->n == 0 ? NULL : memchr(line->p, ' ', line->n);
+    size_t n = blank == NULL ? line->n : (size_t)(blank - line->p);
+    size_t taken = blank == NULL ? n : n + 1;
+    bool is_open = blank != NULL && taken == line->n;
     *ret = (struct slice){line->p, n};
-    line->p += end == NULL ? n : n + 1;
-    line->n -= end == NULL ? n : n + 1;
-    return n >= 1 && n <= max;
+    line->p += taken;
+    line->n -= taken;
+    return n >= 1 && n <= max && !is_open;
 }
 
 static bool read_index(struct slice digits, uint32_t *ret)

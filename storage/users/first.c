@@ -148,10 +148,11 @@ static bool is_final(
     first->text = (struct slice){copy, text.n};
     job->held_from_ms = begun_ms;
     job->held_to_ms = monotonic_ms() + 1 + go_back_ms;
-    if (go_back_ms > 0) {
+    bool can_be_lost = go_back_ms > 0 || core->config.ack_replicas > 0;
+    if (can_be_lost) {
         standing_want(&core->standing, job->held_to_ms);
     }
-    return go_back_ms == 0;
+    return !can_be_lost;
 }
 
 enum storage_err first_run(struct reader *reader, struct storage_job *job, bool *ret_lost)

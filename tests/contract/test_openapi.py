@@ -316,6 +316,8 @@ STATUSES = {
                             if "page" not in params] for status, questions in COUNT_STATUSES.items()},
     "getBreakdown": {200: [{"by": "event"}, {"by": "event", "metric": "uv", "explain": "1"}, {"by": "event", "step": "1h"}], 400: [{}, {"by": "colour"}],
                      422: [{"by": "event", **params} for params in COUNT_STATUSES[422]]},
+    "getSites": {200: [{}, {"from": "now-3h"}], 400: [{"from": "now", "to": "now-1h"}],
+                 422: [{"from": "2020-01-01T10:07:00Z", "to": "2020-01-01T10:30:00Z"}]},
     "getHotkeys": {200: [{}, {"limit": 3}]},
     "getDau": {200: [*WINDOW_OF_DAYS[200], {"date": "9999-12-31"}], 400: [*WINDOW_OF_DAYS[400], {"date": "2026-11-20", "to": "now"}],
                422: [*WINDOW_OF_DAYS[422], {"date": "2000-01-01"}]},
@@ -377,6 +379,7 @@ def good_and_bad(http, operation):
         yield 422, http.post(b'[{"page":"/"},{"page":""}]', strict="1")
         yield 422, http.post(b'{"page":"/"}', dedupe="body")
         yield 202, http.post(b'[{"page":"/","ua":"Somebot/1.0"},{"page":"/"}]', bots="drop")
+        yield 202, http.post(b'[{"page":"/"},{"user":"first","actions":["checkin","active"]}]', first="1")
         yield 415, http.post(b"[]", content_type="text/plain")
         yield 415, http.post(b"[]", headers={"Content-Encoding": "br"})
         yield 400, http.post(b"[]", headers={"Content-Encoding": "gzip"})
@@ -599,6 +602,7 @@ VALUES = {
     "by": (["pv", "uv"], ["ips", "PV", "visits"], []),
     "prefix": (["/", "/ä", "p" * 2048], ["a\n", "p" * 2049], ["ä" * 1025]),
     "strict": (FLAGS, NO_FLAGS, []),
+    "first": (FLAGS, NO_FLAGS, []),
     "bots": (["drop", "count"], ["Drop", "1", "robot"], []),
     "dedupe": (["body"], ["Body", "1", "key"], []),
     "key": (["k", "k" * 256, "a b", "ä", "}:{"], ["k" * 257], ["ä" * 129]),
@@ -867,4 +871,4 @@ def test_spans_rotation(rotating):
     for operation in (o for o in GETS if "page" in o.in_query()):
         for params, spans in (({"from": "now/d-2d", "to": "now/d"}, True), ({"from": "now/d-1d", "to": "now/d"}, False)):
             answer = ask(rotating.client(), operation, params, status=200).json
-            assert ("spans_rotation" in answer) == (spans and operation.id in ("getUv", "getVisits", "getStats", "getPages"))
+            assert ("spans_rotation" in answer) == (spans and operation.id in ("getUv", "getIps", "getVisits", "getStats", "getPages"))

@@ -33,11 +33,15 @@ static void require_within(struct slice inner, struct slice outer, size_t least,
 static void check_event(const struct chunk_event *event, struct slice bytes)
 {
     require_within(event->site, bytes, 1, EVENT_SITE_MAX);
-    require_within(event->page, bytes, 1, EVENT_PAGE_MAX);
+    require_within(event->page, bytes, 0, EVENT_PAGE_MAX); /* activity alone has none */
     require_within(event->user, bytes, 0, EVENT_USER_MAX);
     require(event->n_actions <= EVENT_ACTIONS_MAX);
     for (unsigned i = 0; i < event->n_actions; i++) {
         require_within(event->actions[i], bytes, 1, EVENT_ACTION_MAX);
+    }
+    if (event->ticket != NULL) {
+        require(event->user.n > 0 && event->n_actions > 0);
+        require_within((struct slice){(const char *)event->ticket, 16}, bytes, 16, 16);
     }
 }
 

@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 
-from lib.campaign import Report, kills, positions
+from lib.campaign import Report, kills, positions, race
 from lib.follow import Replay
 from lib.process import running, short_directory
 
@@ -33,6 +33,8 @@ def main():
         for embedded in (True, False):
             kills(report, chance, goal=goal // 2, embedded=embedded)
             print(report.line(), flush=True)
+        done = race(chance, goal=goal // 4, rounds=goal // 4)
+        print(f"faults: {goal // 4} races of 64 check-ins, {done} kills: exactly one was the first each time", flush=True)
         positions(report)
         print(report.line(), flush=True)
         report.check()

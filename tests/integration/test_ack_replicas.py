@@ -10,6 +10,7 @@ import time
 import pytest
 
 from lib.cluster import server_missing
+from lib.firsts import notes, told
 from lib.ledger import Clients, Ledger
 from lib.sentinel import SentinelGroup
 from lib.waiting import wait_until
@@ -95,6 +96,40 @@ def test_a_replica_that_stands_still(healed, start_tallyd, site):
     for page, views in (("/a", 1), ("/b", 1), ("/c", 0), ("/d", 1)):
         assert http.count("pv", site=site, from_="now-1h", page=page) == views, page
     assert http.get("/readyz").status == 200
+
+
+def check_in(http, site, key):
+    body = {"site": site, "user": "ann", "actions": ["checkin"]}
+    return http.post(body, first=1, headers={"Idempotency-Key": f"{site} {key}"})
+
+
+def test_who_was_first_is_told_when_replicas_know_it(healed, start_tallyd, site):
+    """The fold is written after the request, and its replica must have it, too: the note of who was first is there when
+    the answer comes."""
+    tallyd = start_tallyd(*FEW, redis=healed)
+    http, replica = tallyd.client(), replica_of(healed)
+    before, slowest_s = len(notes(replica)), 0
+    for n in range(20):
+        begin = time.monotonic()
+        answer = http.post({"site": site, "user": f"u{n}", "actions": ["checkin"]}, first=1)
+        slowest_s = max(slowest_s, time.monotonic() - begin)
+        assert told(answer) == {0: ["checkin"]}
+        assert len(notes(replica)) == before + n + 1
+    assert slowest_s < 0.2, "it does not wait for the next heartbeat"
+
+
+def test_who_was_first_is_not_told_while_no_replica_answers(healed, start_tallyd, site):
+    """504 and 503; a repeat is told as soon as a replica has it."""
+    tallyd = start_tallyd(*FEW, "--request-timeout", "2s", redis=healed)
+    http = tallyd.client()
+    assert told(check_in(http, site, "warm")) == {0: ["checkin"]}
+    replica_of(healed).pause()
+    assert check_in(http, site, "a").status == 504
+    assert check_in(http, site, "warm").status in (503, 504), "what was told may be told again, but not sooner"
+    replica_of(healed).resume()
+    wait_until(lambda: check_in(http, site, "a").status == 202, "told")
+    assert told(check_in(http, site, "a")) == {}
+    assert told(check_in(http, site, "warm")) == {0: ["checkin"]}
 
 
 def test_without_a_replica_it_does_not_start(start_redis, start_tallyd):

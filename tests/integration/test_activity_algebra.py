@@ -58,6 +58,11 @@ def history(chance, now_s, site, n, name):
             event["ip"] = "192.0.2.7"
         elif chance.random() < 0.5:
             event["actions"] = ACTIONS[1:1 + chance.randrange(4)]
+        kind = chance.random()
+        if kind < 0.2 and event.get("actions"):
+            del event["page"]  # a check-in
+        elif kind < 0.4:
+            event.update(event=chance.choice("ab"), visitor=f"v{chance.randrange(9)}")
         events.append(event)
     chance.shuffle(events)
     return events

@@ -171,13 +171,16 @@ def test_plausible_analytics_tracker(browser, packages, pages, start_tallyd, red
     """npm @plausible-analytics/tracker: its fetch() reads the answer, so the origin must be allowed."""
     tallyd = start_tallyd("--cors-origins", "*", redis=redis)
     http = tallyd.client()
-    options = {"domain": site, "endpoint": f"http://tally.test:{tallyd.port}/api/event"}
+    options = {"domain": site, "endpoint": f"http://tally.test:{tallyd.port}/api/event", "outboundLinks": True, "fileDownloads": True,
+               "formSubmissions": True}
     page = f"""<!doctype html><script>window.__plausible = true /* it looks for drivers of browsers */</script>
     <script type="module">
         import {{ init, track }} from "/t.js";
         init({json.dumps(options)});
         window.t = track;
-    </script>"""
+    </script>
+    <a id="out" target="_blank" href="http://other.test:1/">out</a> <a id="file" download href="/report.pdf">file</a>
+    <iframe name="nowhere"></iframe><form target="nowhere" action="http://other.test:1/form"><button id="send">send</button></form>"""
     source = (packages / "@plausible-analytics/tracker/plausible.js").read_text()
     browser.complaints()
     browser.open(pages({"/t.js": ("text/javascript", source)}, page) + "/a?b=c")
@@ -186,7 +189,14 @@ def test_plausible_analytics_tracker(browser, packages, pages, start_tallyd, red
     see(http, site, {"/a": 1, "/b": 1})
     ask = "return new Promise(done => t('%s', {callback: done, props: {plan: 'x'}}))"
     assert browser.run(ask % "Signup") == {"status": 202}
-    assert http.question("/breakdown", site=site, by="event", from_="now-1h")["total"] >= 1
+    for control in ("out", "file", "send"):
+        browser.run(f"document.getElementById('{control}').click()")
+
+    def events():
+        return {row["value"]: row["pv"] for row in http.question("/breakdown", site=site, by="event", from_="now-1h")["rows"]}
+
+    expected = {"Signup": 1, "Outbound Link: Click": 1, "File Download": 1, "Form: Submission": 1}
+    wait_until(lambda: events() == expected, f"{expected} is counted, not {events()}")
     assert browser.run(ask % "pageview") == {"status": 202}
     see(http, site, {"/a": 1, "/b": 2})
-    assert browser.complaints() == []
+    assert [text for text in browser.complaints() if "report.pdf" not in text] == []  # of the download: it is not encrypted

@@ -197,7 +197,7 @@ const tally = new Client('{tallyd.url}', {{ site: '{site}', intervalMs: 60000, s
 """
     script(program + "tally.track('/a'); process.exit();").communicate(timeout=20)
     (file,) = directory.glob("spool.*")
-    foreign = file.rename(directory / ("spool.deadbeef-1-1-1-0-0"))
+    foreign = file.rename(directory / f"spool.deadbeef_1_1_1_0.{file.name.split('.')[2]}")
     assert script(program).communicate(timeout=20)[0] == "" and views(http, site) == {} and foreign.exists()
     os.utime(foreign, (0, 0))
     assert script(program).communicate(timeout=20)[0] == "" and views(http, site) == {"/a": 1}
@@ -205,8 +205,8 @@ const tally = new Client('{tallyd.url}', {{ site: '{site}', intervalMs: 60000, s
 
 
 def test_who_has_lost_its_file_does_not_send_what_was_in_it(script, directory, proxy, http, site):
-    """A process stood still for so long that another one took its file: what is in the file is that one's to send, and is not
-    touched any more.  What comes later is in memory only."""
+    """A process stood still for so long that another one took its files: what is in them is that one's to send, and is not
+    touched any more.  What comes later has files of its own."""
     proxy.plan = harm(Answer(503, (("Retry-After", "2"),)))
     program = f"""
 const {{ Client }} = require('tallyd-client');
@@ -223,15 +223,17 @@ process.stdin.once('data', async () => {
 });
 """)
     wait_until(lambda: proxy.requests, "the first batch is under way")
-    (file,) = directory.glob("spool.*")
+    files = sorted(directory.glob("spool.*"))
+    assert len(files) == 2
     since = time.monotonic()
-    taken = file.rename(directory / "taken")
-    before = taken.read_bytes()
+    taken = [file.rename(directory / f"taken{i}") for i, file in enumerate(files)]
+    before = [file.read_bytes() for file in taken]
     wait_until(lambda: time.monotonic() - since > 1.1, "it looks whose the file is")
     stats = json.loads(process.communicate("\n", timeout=20)[0].splitlines()[-1])
-    assert (stats["accepted"], stats["left"], stats["unspooled"]) == (1, 2, 1)
-    assert views(http, site) == {"/third": 1} and taken.read_bytes() == before
-    taken.rename(file)
+    assert (stats["accepted"], stats["left"], stats["unspooled"]) == (1, 2, 0)
+    assert views(http, site) == {"/third": 1} and [file.read_bytes() for file in taken] == before
+    for file, name in zip(taken, files):
+        file.rename(name)
     assert script(program).communicate(timeout=20)[0] == ""
     assert views(http, site) == {"/first": 1, "/second": 1, "/third": 1}
 

@@ -288,12 +288,6 @@ def test_each_process_has_a_file_of_its_own(start, directory, proxy, http, site)
     assert views(http, site) == dict.fromkeys([page for i in range(3) for page in pages(10, f"s{i}-")], 1)
 
 
-def head_of(directory):
-    """The spool file that holds something, and its head."""
-    file = next(f for f in sorted(directory.glob("spool*")) if f.stat().st_size > 256)
-    return file, json.loads(file.read_bytes()[:256])
-
-
 def test_a_key_that_tallyd_has_forgotten_is_not_used_again(start, directory, proxy, http, site, language):
     """A batch in doubt for a day could count twice: it is dropped, and said.  What was not sent yet is not in doubt."""
     proxy.plan = harm(then=Answer(504, applied=True))
@@ -301,17 +295,33 @@ def test_a_key_that_tallyd_has_forgotten_is_not_used_again(start, directory, pro
     sender.track(*pages(12))
     wait_until(lambda: http.count("pv", site=site, from_="now-1h") == 5, "the first batch is applied")
     sender.kill()
-    file, head = head_of(directory)
+    names = [(file, *file.name.rsplit("-", 1)) for file in directory.glob("spool.*")]
+    ((file, rest, since),) = [row for row in names if row[2] != "0"]
     unit = 1 if language == "python" else 1000
-    assert abs(head["since"] / unit - time.time()) < 30
-    head["since"] -= 24 * 3600 * unit
-    data = file.read_bytes()
-    file.write_bytes(json.dumps(head).encode().ljust(255) + b"\n" + data[256:])
+    assert len(names) == 3 and rest.endswith("-0-5") and abs(int(since) / unit - time.time()) < 30
+    file.rename(directory / f"{rest}-{int(since) - 24 * 3600 * unit}")
     proxy.plan = harm()
     sender = start(proxy.url, spool=str(directory / "spool"), batchEvents=5, **SOON)
     assert sender.flush()
     assert views(http, site) == dict.fromkeys(pages(12), 1)
     assert sender.stats()["dropped"] == {"expired": 5} and "might count twice" in sender.log.read_text()
+
+
+def test_a_batch_that_goes_in_parts_and_a_kill(start, start_tallyd, redis, directory, site, cleanup):
+    """The first part is counted and the second one is in doubt when the sender dies: the next one sends the second as it was."""
+    tallyd = start_tallyd("--ingest-limit", "40/1s", redis=redis)
+    between = HttpProxy(tallyd.port)
+    cleanup.append(between.close)
+    between.plan = lambda _request: None if len(between.requests) < 4 else "silence"  # of 100, 50 and twice 25 events
+    sender = start(between.url, spool=str(directory / "spool"), **SOON)
+    sender.track(*pages(100))
+    wait_until(lambda: len(between.requests) >= 4, "the second part is under way")
+    wait_until(lambda: sum(views(tallyd.client(), site).values()) == 50, "and applied")
+    sender.kill()
+    between.plan = harm()
+    sender = start(between.url, spool=str(directory / "spool"), **SOON)
+    assert sender.flush() and sender.stats()["recovered"] == 75
+    assert views(tallyd.client(), site) == dict.fromkeys(pages(100), 1)
 
 
 def test_a_full_disk_costs_the_protection_not_the_events(start, directory, proxy, http, site):
@@ -335,17 +345,20 @@ def test_a_full_disk_costs_the_protection_not_the_events(start, directory, proxy
     assert views(http, site) == dict.fromkeys([*pages(40), "/again"], 1)
 
 
-def test_a_file_that_is_no_spool_is_moved_away(start, directory, proxy, http, site, language):
-    name = "spool"
-    if language == "node":  # the name of a process that is gone
-        sender = start(proxy.url, spool=str(directory / "spool"), **SOON)
-        name = next(directory.glob("spool.*")).name
-        sender.kill()
-    (directory / name).write_bytes(b"not a spool\n" * 100)
+def test_files_that_are_none_of_a_spool(start, directory, proxy, http, site, language):
+    """Names that are not a client's are left alone.  Half a line, and lines that are no events, count nothing."""
+    sender = start(proxy.url, spool=str(directory / "spool"), intervalMs=60_000)
+    sender.track("/a")
+    sender.kill()
+    (file,) = directory.glob("spool.*")
+    file.write_bytes(file.read_bytes() + b"nonsense\n" + file.read_bytes()[:-9])
+    others = [directory / name for name in ("spool.txt", "spool.", "spool.x-0-0-0", "spoolx", "spool.deadbeef_1_1_1_0.x-1-1-1")]
+    for other in others:
+        other.write_bytes(b"not a spool\n")
     sender = start(proxy.url, spool=str(directory / "spool"), **SOON)
-    sender.track("/")
-    assert sender.flush() and views(http, site) == {"/": 1}
-    assert [file.read_bytes() for file in directory.glob("*.broken")] == [b"not a spool\n" * 100]
+    assert sender.flush() and views(http, site) == {"/a": 1}
+    assert sender.stats()["rejected"] == 1 and sender.end() == 0
+    assert sorted(directory.glob("spool*")) == sorted(others) and all(other.read_bytes() == b"not a spool\n" for other in others)
 
 
 def test_a_spool_that_is_never_empty_stays_small(start, directory, proxy, http, site):
@@ -354,12 +367,11 @@ def test_a_spool_that_is_never_empty_stays_small(start, directory, proxy, http, 
     ua = "x" * 12_000
     for i in range(12):
         assert all(sender.track(*[f"/{i}"] * 60, ua=ua))
-    size = head_of(directory)[0].stat().st_size
+    assert sum(file.stat().st_size for file in directory.glob("spool.*")) > 8 << 20
     proxy.plan = lambda _request: None if len(proxy.requests) % 20 else Answer(503)
     for i in range(12, 24):
         assert all(sender.track(*[f"/{i}"] * 60, ua=ua))
-    assert sender.flush()
-    assert size > 8 << 20 and sum(file.stat().st_size for file in directory.glob("spool*")) < 1000
+    assert sender.flush() and not list(directory.glob("spool*"))
     assert views(http, site) == {f"/{i}": 60 for i in range(24)}
 
 

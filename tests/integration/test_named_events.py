@@ -4,12 +4,13 @@ import collections
 import csv
 import io
 import json
+import zoneinfo
 
 import pytest
 
 from lib.activity import DAY_S, ActivityModel, date_of
 from lib.clock import epoch, rfc3339
-from lib.truth import is_close
+from lib.truth import Estimates, is_close
 from lib.waiting import wait_until
 from lib.world import FOREVER
 
@@ -177,9 +178,19 @@ def test_plausible_custom_events_count(http, site):
     for name in ("Signup", "Outbound Link: Click", "404", "Signup", "Pageview"):
         answer = http.request("POST", "/api/event", json.dumps({"n": name, "u": "https://a.example/x", "d": site}))
         assert answer.status == 202 and answer.headers["X-Plausible-Dropped"] is None, answer
+    goals = [{"name": "Purchase", "revenue": {"currency": "EUR", "amount": "9.99"}}, {"name": "File Download", "props": {"url": "https://a.example/r.pdf"}},
+             {"name": "Outbound Link: Click", "props": '{"url":"https://b.example"}', "interactive": False}, {"name": "404", "props": {"path": "/x"}}]
+    for goal in goals:  # long names, as text, for two sites
+        body = json.dumps({**goal, "url": "https://a.example/x", "domain": f"{site},{site}.b", "referrer": None})
+        assert http.request("POST", "/api/event", body, {"Content-Type": "text/plain"}).status == 202
     assert stats(http, site) == [0, 0, 0, 0]
     rows = http.question("/breakdown", site=site, by="event", from_="now-1h")["rows"]
-    assert {r["value"]: r["pv"] for r in rows} == {"Signup": 2, "Outbound Link: Click": 1, "404": 1, "Pageview": 1}
+    assert {r["value"]: r["pv"] for r in rows} == {
+        "Signup": 2, "Outbound Link: Click": 2, "404": 2, "Pageview": 1, "Purchase": 1, "File Download": 1}
+    assert http.question("/breakdown", site=site + ".b", by="event", from_="now-1h")["total"] == 4
+    assert all(r["uv"] == 1 for r in rows)  # whoever sent them has one address and agent
+    answer = http.request("POST", "/api/event", json.dumps({"n": "engagement", "u": "https://a.example/x", "d": site}))
+    assert answer.status == 202 and answer.headers["X-Plausible-Dropped"] == "1"
     answer = http.request("POST", "/api/event", json.dumps({"n": "x" * 129, "u": "https://a.example/x", "d": site}))
     assert answer.status == 400 and list(answer.json["errors"]) == ["name"], answer
 
@@ -187,7 +198,7 @@ def test_plausible_custom_events_count(http, site):
 # Anonymous visitors
 
 
-def test_who_a_visitor_is(http, site, redis):
+def test_who_a_visitor_is(http, site):
     """`visitor`, else `user`, else address and agent; the user beside it is active, and has seen the page."""
     http.accept([{"site": site, "page": "/", "visitor": "secret-cookie", "user": "ann", "ip": "192.0.2.1"},
                  {"site": site, "page": "/", "visitor": "secret-cookie", "user": "bob", "ip": "192.0.2.2"},
@@ -195,11 +206,22 @@ def test_who_a_visitor_is(http, site, redis):
     assert stats(http, site) == [3, 2, 2, 2]
     assert http.question("/dau", site=site, date=rfc3339(epoch_now(http))[:10])["users"] == 3
     assert http.question("/seen", site=site, user="bob", page="/")["seen"]
-    http.accept([{"site": site + ".b", "page": "/", "visitor": "only-hashed"}])
-    assert http.count("uv", site=site + ".b", from_="now-1h") == 1
-    with redis.connect() as connection:
-        for key in connection.command("KEYS", "*"):
-            assert "only-hashed" not in key
+
+
+def test_a_visitor_is_never_stored(start_redis, start_tallyd, site):
+    """Not in the log, not in counts, not in Redis's files: only as a hash, with a secret that each Redis has of its own."""
+    files = []
+    for _ in range(2):
+        redis = start_redis(appendonly=True)
+        tallyd = start_tallyd(redis=redis)
+        tallyd.client().accept([{"site": site, **what, "visitor": f"only-hashed-{i}"}
+                                for i in range(9) for what in ({"page": "/a-known-page"}, {"event": "e"})])
+        assert is_close(tallyd.client().count("uv", site=site, from_="now-1h"), 9)
+        files.append(b"".join(path.read_bytes() for path in (redis.directory / "appendonlydir").glob("*.aof")))
+        assert b"a-known-page" in files[-1] and b"only-hashed" not in files[-1]
+        assert "only-hashed" not in tallyd.log_text()
+    with_id = [{word for word in file.split(b"\r\n") if len(word) == 8 and not word.isascii()} for file in files]
+    assert with_id[0] and with_id[1] and not with_id[0] & with_id[1], "another Redis, another hash"
 
 
 # Check-ins
@@ -267,9 +289,47 @@ def draw(chance, site, now):
     return event
 
 
-def check_window(world, http, site, chance, first, last):
+def draw_window(chance, first, last):
     from_s, to_s = sorted(chance.sample(range(first // 60, last // 60 + 2), 2))
-    from_s, to_s = from_s * 60, to_s * 60
+    return from_s * 60, to_s * 60
+
+
+def check_overlap(world, http, site, chance, windows, estimates):
+    """A conversion in one window; new and returning visitors of the site, a page or an event in two."""
+    sides = chance.choice([[{"events": [chance.choice(NAMES)]}, {"pages": [chance.choice(PAGES)]}], [{"events": [chance.choice(NAMES)]}] * 2,
+                           [{}, {}], [{"pages": [chance.choice(PAGES)]}] * 2])
+    same = sides[0] == sides[1]
+    names = [name for side in (sides[:1] if same else sides) for name in side.get("events", [])]
+    pages = [page for side in (sides[:1] if same else sides) for page in side.get("pages", [])]
+    times = dict(zip(("from_", "to", "from2", "to2"), map(rfc3339, windows[0] + (windows[1] if same else ()))))
+    answer = http.question("/overlap", site=site, event=names, page=pages, **times)
+    a, b = (world.model.visitors(site, *(windows[i] if same else windows[0]), **side) for i, side in enumerate(sides))
+    truth = {"a": a, "b": b, "union": a | b, "intersection": a & b, **({"new": a - b} if same else {})}
+    assert answer.keys() & {"new", "from2", "to2", "cover2"} == ({"new", "from2", "to2", "cover2"} if same else set())
+    for figure, visitors in truth.items():
+        estimates.add(figure, answer[figure]["uv"], len(visitors), (sides, times))
+        error = answer[figure]["error"]
+        assert error["low"] <= answer[figure]["uv"] <= error["high"]
+
+
+def check_series(world, http, site, chance, from_s, to_s, tz):
+    """Of one event, and of all of them in a breakdown, in the zone's hours and days."""
+    times = {"from_": rfc3339(from_s), "to": rfc3339(to_s), "step": chance.choice(["1h", "1d"]), **({"tz": tz} if tz else {})}
+    name = chance.choice(NAMES)
+    series = http.question("/pv", site=site, event=name, **times)["series"]
+    assert series[0]["from"] == rfc3339(from_s) and series[-1]["to"] == rfc3339(to_s)
+    rows = http.question("/breakdown", site=site, by="event", **times)["rows"]
+    happened = {row["value"]: row["series"] for row in rows}
+    assert happened.get(name, series) == series
+    for value, points in happened.items():
+        assert [(p["from"], p["to"]) for p in points] == [(p["from"], p["to"]) for p in series]
+        for point in points:
+            start, end = (epoch(point[key].replace("T", " ").rstrip("Z")) for key in ("from", "to"))
+            assert point["pv"] == len(world.model.window(site, start, end, events=[value])), (value, point)
+
+
+def check_window(world, http, site, chance, first, last):
+    from_s, to_s = draw_window(chance, first, last)
     times = {"from_": rfc3339(from_s), "to": rfc3339(to_s)}
     for what in ({}, {"pages": chance.sample(PAGES, 2)}, {"events": chance.sample(NAMES, 2)}):
         expected = world.model.counts(site, from_s, to_s, **what)
@@ -292,17 +352,21 @@ def check_window(world, http, site, chance, first, last):
 
 
 def check_days(http, activity, site, first, last):
-    for day in range(first // DAY_S, last // DAY_S + 1):
+    for day in range(activity.day_of(site, first), activity.day_of(site, last) + 1):
         for action in ["active", *ACTIONS]:
             got = http.question("/dau", site=site, date=date_of(day), action=action)["users"]
             assert got == len(activity.on(site, action, day)), (date_of(day), action)
 
 
-def test_random_histories(start_world, chance, site):
-    """Days with rollups between, late events, two processes, check-ins that are taken back."""
-    world = start_world("2026-02-27 20:00:10", *FEW, *FOREVER)
+@pytest.mark.parametrize("zone", [None, "Asia/Kolkata", "America/New_York"])
+def test_random_histories(start_world, chance, site, zone, directory):
+    """Days of a zone with rollups between, late events, two processes, check-ins that are taken back."""
+    directory.mkdir(exist_ok=True)
+    (directory / "tallyd.conf").write_text(f"site.{site}.tz = {zone}\n" if zone else "")
+    world = start_world("2026-02-27 20:00:10", *FEW, *FOREVER, "--config", directory / "tallyd.conf")
     clients = [world.http, world.add_tallyd().client()]
-    activity = ActivityModel()
+    activity = ActivityModel({site: zoneinfo.ZoneInfo(zone)} if zone else {})
+    estimates = Estimates()
     first = epoch("2026-02-26 00:00")
     for step in range(14):
         now = int(world.now())
@@ -314,11 +378,13 @@ def test_random_histories(start_world, chance, site):
             for event in events:
                 activity.add(event)
         if chance.random() < 0.6:
-            user, action, day = f"u{chance.randrange(12)}", chance.choice(["active", *ACTIONS]), now // DAY_S
+            user, action, day = f"u{chance.randrange(12)}", chance.choice(["active", *ACTIONS]), activity.day_of(site, now)
             assert take_back(chance.choice(clients), user, site=site, action=action, date=date_of(day)).status == 204
             activity.users[site, action, day].discard(user)
         for http in clients:
             check_window(world, http, site, chance, first, now)
+            check_series(world, http, site, chance, *draw_window(chance, first, now), chance.choice([None, "Asia/Tokyo"]))
+            check_overlap(world, http, site, chance, [draw_window(chance, first, now) for _ in range(2)], estimates)
         check_days(chance.choice(clients), activity, site, first, now)
         world.move(now + chance.choice([20, 600, 1790, 1850, 7000, 7300, 14400]))
     now = int(world.now())
@@ -327,4 +393,7 @@ def test_random_histories(start_world, chance, site):
     for http in clients:
         for _ in range(4):
             check_window(world, http, site, chance, first, now)
+            check_series(world, http, site, chance, *draw_window(chance, first, now), None)
+            check_overlap(world, http, site, chance, [draw_window(chance, first, now) for _ in range(2)], estimates)
     check_days(world.http, activity, site, first, now)
+    estimates.check()

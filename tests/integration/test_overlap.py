@@ -190,3 +190,19 @@ def test_a_border_of_rotation_between_the_windows(start_world):
     assert "spans_rotation" not in world.http.question("/overlap", **windows, from2="2026-03-02T08:00:00Z", to2="2026-03-02T09:00:00Z")
     between = world.http.question("/overlap", **windows, from2="2026-03-01T08:00:00Z", to2="2026-03-01T09:00:00Z")
     assert between["spans_rotation"] is True
+    one = {"page": ["/a", "/b"], "to": "2026-03-02T12:00:00Z"}
+    assert "spans_rotation" not in world.http.question("/overlap", **one, from_="2026-03-02")
+    assert world.http.question("/overlap", **one, from_="2026-03-01T23:59:00Z")["spans_rotation"] is True
+    events = {"by": "event", "to": "2026-03-02T12:00:00Z"}
+    assert "spans_rotation" not in world.http.question("/breakdown", **events, from_="2026-03-02")
+    assert world.http.question("/breakdown", **events, from_="2026-03-01T23:59:00Z")["spans_rotation"] is True
+
+
+def test_who_cannot_be_recognised_beyond_a_border_of_rotation(start_world):
+    """A stranger of both days is new; a user and an anonymous id are not: why the answer says spans_rotation."""
+    world = start_world("2026-03-02 12:00:10", "--visitor-rotation", "day")
+    world.http.accept([{"page": "/", "ts": epoch(day), **who} for day in ("2026-03-01 09:00", "2026-03-02 09:00")
+                       for who in ({"ip": "192.0.2.1"}, {"user": "u"}, {"visitor": "v"})])
+    answer = world.http.question("/overlap", from_="2026-03-02", to="2026-03-02T12:00:00Z", from2="2026-03-01", to2="2026-03-02")
+    assert [answer[figure]["uv"] for figure in ("a", "b", "union", "intersection", "new")] == [3, 3, 4, 2, 1]
+    assert answer["spans_rotation"] is True

@@ -257,6 +257,17 @@ def test_sites(http, site):
     assert http.get("/sites", site="x").errors[0]["parameter"] == "site"
 
 
+def test_sites_with_figures(http, site):
+    a, b = (f"{site[:40].strip('-')}.{i}" for i in (1, 2))
+    http.accept([{"site": a, "page": "/", "user": u} for u in ("x", "y", "x")] + [{"site": b, "page": "/", "user": "x", "ts": int(time.time()) - 3600}])
+    rows = {row["site"]: row for row in http.question("/sites", from_="now-2h", to="now")["sites"]}
+    assert rows[a] == {"site": a, "pv": 3, "uv": 2, "visits": 2, "now": 2}
+    assert rows[b] == {"site": b, "pv": 1, "uv": 1, "visits": 1, "now": 0}
+    assert [r["pv"] for r in http.question("/sites", from_="now-30m")["sites"] if r["site"] == b] == [0]
+    assert http.get("/sites", from_="now", to="now-1h").errors[0]["parameter"] == "to"
+    assert http.get("/sites", from_="now-9999d", tz="Nowhere/City").errors[0]["parameter"] == "tz"
+
+
 def test_a_token_sees_its_sites(redis, site):
     daemon = Tallyd("--tokens", "tokens", redis=redis, name="bound")
     daemon.directory.mkdir(exist_ok=True)
@@ -271,6 +282,8 @@ def test_a_token_sees_its_sites(redis, site):
         http.accept([{"site": name, "page": "/"} for name in names], headers=all_sites)
         assert set(names) <= set(http.request("GET", "/sites", headers=all_sites).json["sites"])
         assert http.request("GET", "/sites", headers=two).json == {"sites": [names[0], names[2]]}
+        figures = http.request("GET", "/sites?from=now-1h", headers=two).json["sites"]
+        assert [(row["site"], row["pv"]) for row in figures] == [(names[0], 1), (names[2], 1)]
         for path in ("/pages?", "/overlap?page=/a&page=/b&", "/pagesets/s?"):
             refused = http.request("GET", f"{path}site={names[1]}", headers=two)
             assert refused.status == 403 and refused.errors[0]["parameter"] == "site"

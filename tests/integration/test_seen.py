@@ -176,6 +176,31 @@ def test_many_pages_behind_logs_and_layers(start_redis, start_tallyd, site):
         assert seen(http, "reader", page, site=site) == answer
 
 
+def test_a_thousand_pages_are_one_reading(start_redis, start_tallyd, site):
+    """Redis gets as many commands for them as for one page."""
+    redis = start_redis()
+    http = start_tallyd("--partitions", "4", redis=redis).client()
+    http.accept([{"site": site, "page": f"/{i}", "user": "reader"} for i in range(500)])
+    assert seen(http, "reader", "/1", site=site)
+
+    def commands(ask):
+        before = redis.command("INFO", "commandstats")
+        ask()
+        counts = [{line.split(":")[0]: int(line.split("calls=")[1].split(",")[0]) for line in text.splitlines() if "calls=" in line}
+                  for text in (before, redis.command("INFO", "commandstats"))]
+        ours = ("cmdstat_get", "cmdstat_hgetall", "cmdstat_hmget", "cmdstat_bitfield_ro")
+        return [counts[1].get(name, 0) - counts[0].get(name, 0) for name in ours]
+
+    def of_one():
+        return commands(lambda: seen(http, "reader", "/1", site=site))
+
+    def of_many():
+        return commands(lambda: which(http, "reader", [f"/{i}" for i in range(1000)], site=site))
+
+    assert sum(of_one()) > 2
+    wait_until(lambda: of_one() == of_many(), "nothing else of tallyd's comes between")
+
+
 # Folding
 
 

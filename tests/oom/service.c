@@ -60,7 +60,8 @@ static bool open_all(struct service *s)
         .seen = true,
         .stats = &s->stats,
         .robots = &s->robots};
-    robots_init(&s->robots);
+    static const unsigned char key[ROBOTS_CACHE_KEY_BYTES] = {1};
+    robots_cache_init(&s->robots, key);
     if (s->app.storage == NULL) {
         return false;
     }

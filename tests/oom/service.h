@@ -20,7 +20,7 @@ struct service {
     struct redis_child *redis;
     struct app app;
     struct app_stats stats;
-    struct robots robots;
+    struct robots_cache robots;
     struct http_server *server;
 };
 

@@ -4,7 +4,7 @@ const { randomUUID } = require('crypto');
 const { promisify } = require('util');
 const gzip = promisify(require('zlib').gzip);
 const { Endpoint } = require('./delivery');
-const { takeAll } = require('./spool');
+const spools = require('./spool');
 
 const EVENT_BYTES = 64 << 10; // one event
 const BATCH_BYTES = 1 << 20; // one request, before gzip
@@ -14,31 +14,35 @@ const BACK_OFF_MAX_MS = 30_000;
 
 const whole = (value) => (Number.isInteger(value) ? value : 0);
 
-/** Lines to send in order, and the spool that keeps them: this process's own, or one that was left behind. */
-class Lane {
-  constructor(spool = null) {
-    this.spool = spool;
-    this.lines = (spool?.lines || []).map((line) => ({ line, size: Buffer.byteLength(line) + 1, spooled: true }));
-    this.begun = spool?.batch || null; // by a process that is gone: [how many lines, key, since], to be sent as they were
-    if (spool) spool.lines = [];
+/** Lines, of which the first `done` are done with and the next `n` are a request, first sent at `since`. */
+class Batch {
+  key = randomUUID();
+  lines = [];
+  size = 0;
+  file = null; // which has all the lines, or none
+  open = true; // takes more lines
+  done = 0;
+  n = 0;
+  since = 0; // Date.now(); 0: nothing can have been counted of these n
+
+  get left() {
+    return this.lines.length - this.done;
   }
 }
 
 /**
  * Sends page views to the tallyd at `url`, in the background.
  *
- * `site` is for events without one.  `bots`: 'drop' or 'count' events of known robots; null: as the server does.  `spool`: a
- * path where the queue outlives the process.  When the process has nothing else to do close() waits for `exitMs` at most.
+ * `site` is for events without one.  `bots`: 'drop' or 'count' events of known robots; null: as the server does.  `spool`: the
+ * beginning of names of files, so that the queue outlives the process.  When the process has nothing else to do close() waits
+ * for `exitMs` at most.
  */
 class Client {
   #endpoint;
   #options;
-  #lanes; // the last one is this process's own, the ones before were left behind
-  #bytes = 0; // in the own lane
-  #queued = 0; // lines of the own lane: ever queued, done with, wanted at once
-  #finished = 0;
-  #hurry = 0;
-  #oldest = 0; // ms, performance.now(): since when an event waits
+  #batches = [];
+  #hurry = null; // the last batch that flush() waits for
+  #oldest = 0; // ms, performance.now(): since when an event of the first batch waits
   #batchLimit;
   #closeBy = Infinity; // ms, performance.now(): close() waits until then
   #running = false;
@@ -48,28 +52,21 @@ class Client {
   #counts = { tracked: 0, recovered: 0, accepted: 0, rejected: 0, filtered: 0, left: 0, requests: 0, retries: 0, unspooled: 0 };
   #dropped = {};
   #said = {};
-  #beforeExit = () => { if (this.#holds()) this.close(); };
-  #atExit = () => { if (!this.#holds()) this.#keep(() => this.#own.spool?.close(false)); };
+  #beforeExit = () => { if (this.#batches.length > 0) this.close(); };
 
   constructor(url, { token, site, bots = 'drop', spool, queueEvents = 10_000, queueBytes = 16 << 20, batchEvents = 500,
     intervalMs = 1000, timeoutMs = 15_000, exitMs = 5000, log = console.warn } = {}) {
     this.#endpoint = new Endpoint(url, token, bots);
-    this.#options = { site, queueEvents, queueBytes, batchEvents, intervalMs, timeoutMs, exitMs, log };
+    this.#options = { site, spool, queueEvents, queueBytes, batchEvents, intervalMs, timeoutMs, exitMs, log };
     this.#batchLimit = batchEvents;
-    const { own, left } = spool ? takeAll(spool) : { own: null, left: [] };
-    this.#lanes = [...left.map((file) => new Lane(file)), new Lane(own)];
-    this.#counts.recovered = this.#lanes.reduce((n, lane) => n + lane.lines.length, 0);
+    for (const file of spool ? spools.takeLeft(spool) : []) {
+      const batch = Object.assign(new Batch(), file.left, { file, open: false });
+      batch.size = batch.lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
+      this.#counts.recovered += batch.left;
+      this.#batches.push(batch);
+    }
     process.on('beforeExit', this.#beforeExit);
-    process.on('exit', this.#atExit);
     this.#schedule();
-  }
-
-  get #own() {
-    return this.#lanes[this.#lanes.length - 1];
-  }
-
-  #holds() {
-    return this.#lanes.some((lane) => lane.lines.length > 0);
   }
 
   // ---- events in ------------------------------------------------------------------------------------
@@ -86,23 +83,39 @@ class Client {
     } catch (error) {
       return this.#drop('invalid', 1, `an event cannot be sent: ${error.message}`);
     }
-    const own = this.#own;
     const size = Buffer.byteLength(line) + 1;
+    const waits = this.#waits();
     if (this.#closeBy !== Infinity) return this.#drop('closed', 1, 'the client is closed');
-    if (own.lines.length >= this.#options.queueEvents || this.#bytes + size > this.#options.queueBytes) {
-      return this.#drop('full', 1, `${own.lines.length} events wait: more are dropped`);
+    if (waits >= this.#options.queueEvents || this.#batches.reduce((sum, batch) => sum + batch.size, size) > this.#options.queueBytes) {
+      return this.#drop('full', 1, `${waits} events wait: more are dropped`);
     }
-    const spooled = own.spool?.append(line) || false;
-    if (own.spool && !spooled) {
+    let batch = this.#batchFor(size);
+    if (batch.file !== null && !batch.file.append(line)) {
+      batch.open = false; // the file has the lines before this one
+      batch = this.#newBatch(false);
+    }
+    if (this.#options.spool && batch.file === null) {
       this.#counts.unspooled++;
       this.#complain('spool', 'the spool takes no more: is the disk full? Events are kept in memory only');
     }
-    if (own.lines.length === 0) this.#oldest = performance.now();
-    own.lines.push({ line, size, spooled });
-    this.#bytes += size;
-    this.#queued++;
+    batch.lines.push(line);
+    batch.size += size;
+    batch.open = batch.lines.length < this.#batchLimit && batch.size < BATCH_BYTES;
     this.#schedule();
     return true;
+  }
+
+  #batchFor(size) {
+    const last = this.#batches.at(-1);
+    return last?.open && last.size + size <= BATCH_BYTES ? last : this.#newBatch(Boolean(this.#options.spool));
+  }
+
+  #newBatch(spooled) {
+    const batch = new Batch();
+    if (spooled) this.#keep(() => { batch.file = spools.create(this.#options.spool, batch.key); });
+    if (this.#batches.length === 0) this.#oldest = performance.now();
+    this.#batches.push(batch);
+    return batch;
   }
 
   #line(event) {
@@ -120,7 +133,11 @@ class Client {
 
   /** Counters: tracked + recovered === queued + accepted + rejected + filtered + the sum of dropped + left. */
   stats() {
-    return { ...this.#counts, queued: this.#lanes.reduce((n, lane) => n + lane.lines.length, 0), dropped: { ...this.#dropped } };
+    return { ...this.#counts, queued: this.#waits(), dropped: { ...this.#dropped } };
+  }
+
+  #waits() {
+    return this.#batches.reduce((n, batch) => n + batch.left, 0);
   }
 
   #drop(why, n, text) {
@@ -145,10 +162,11 @@ class Client {
 
   /** Send what is queued now, without waiting for more.  Resolves to true: all of it is done with. */
   flush(timeoutMs = 30_000) {
-    const target = this.#hurry = this.#queued;
-    const isDone = () => this.#finished >= target && this.#lanes.length === 1;
+    const last = this.#hurry = this.#batches.at(-1);
+    if (last === undefined) return Promise.resolve(true);
+    last.open = false;
     this.#schedule();
-    return this.#until(isDone, timeoutMs);
+    return this.#until(() => !this.#batches.includes(last), timeoutMs);
   }
 
   /**
@@ -168,16 +186,14 @@ class Client {
       this.#endpoint.abort();
       await this.#until(isIdle, 1000);
     }
-    for (const lane of this.#lanes) {
-      const kept = lane.lines.filter(({ spooled }) => spooled).length;
-      const lost = lane.lines.length - kept;
-      this.#counts.left += kept;
-      if (lost > 0) this.#drop('exit', lost, `${lost} events were not sent before the end`);
-      lane.lines = [];
-      if (lane.spool !== null) this.#keep(() => lane.spool.close(kept > 0));
-      lane.spool = null;
+    for (const batch of this.#batches.splice(0)) {
+      if (batch.file !== null) {
+        this.#counts.left += batch.left;
+        this.#keep(() => batch.file.close(true));
+      } else {
+        this.#drop('exit', batch.left, `${batch.left} events were not sent before the end`);
+      }
     }
-    process.removeListener('exit', this.#atExit);
     this.#endpoint.close();
     return this.#counts.left + whole(this.#dropped.exit) === 0;
   }
@@ -197,10 +213,9 @@ class Client {
   }
 
   #due() {
-    const own = this.#own;
-    if (performance.now() >= this.#closeBy || !this.#holds()) return false;
-    return this.#lanes.length > 1 || this.#closeBy !== Infinity || own.begun !== null || own.lines.length >= this.#batchLimit
-      || this.#bytes >= BATCH_BYTES || this.#finished < this.#hurry || performance.now() >= this.#oldest + this.#options.intervalMs;
+    if (this.#batches.length === 0 || performance.now() >= this.#closeBy) return false;
+    return !this.#batches[0].open || this.#closeBy !== Infinity || this.#batches.includes(this.#hurry)
+      || performance.now() >= this.#oldest + this.#options.intervalMs;
   }
 
   #schedule() {
@@ -208,7 +223,7 @@ class Client {
     if (this.#due()) {
       this.#running = true;
       setImmediate(() => this.#run());
-    } else if (this.#timer === null && this.#holds() && this.#closeBy === Infinity) {
+    } else if (this.#timer === null && this.#batches.length > 0 && this.#closeBy === Infinity) {
       const wait = Math.max(1, this.#oldest + this.#options.intervalMs - performance.now());
       this.#timer = setTimeout(() => { this.#timer = null; this.#schedule(); }, wait);
       this.#timer.unref();
@@ -217,7 +232,7 @@ class Client {
 
   async #run() {
     try {
-      while (this.#due() && await this.#deliver(this.#choose()));
+      while (this.#due() && await this.#deliver(this.#batches[0]));
     } catch (error) { // no memory, say
       this.#complain('again', `page views wait: ${error.stack}`);
       await this.#pause(1000);
@@ -227,46 +242,30 @@ class Client {
     for (const look of [...this.#waiting]) look();
   }
 
-  /** A batch; what another process began is sent as it was. */
-  #choose() {
-    const lane = this.#lanes.find(({ lines }) => lines.length > 0);
-    const batch = (n, key, doubtSince) => ({ lane, n, key, doubtSince, spooled: lane.lines[0].spooled, lines: lane.lines.slice(0, n).map(({ line }) => line) });
-    if (lane.begun !== null) {
-      const [n, key, since] = lane.begun;
-      lane.begun = null;
-      return batch(n, key, since);
-    }
-    let n = 0;
-    let size = 0;
-    for (const { size: more, spooled } of lane.lines) {
-      if (n === this.#batchLimit || spooled !== lane.lines[0].spooled || (n > 0 && size + more > BATCH_BYTES)) break;
-      n++;
-      size += more;
-    }
-    return batch(n, randomUUID(), null);
-  }
-
-  /** Try until the batch is done with or is found too large.  False: close() has no more time for it. */
+  /** Send the batch's next lines until they are done with or found too many.  False: close() has no more time for it. */
   async #deliver(batch) {
-    const body = await gzip(batch.lines.join('\n') + '\n');
+    batch.open = false;
+    if (!batch.since) batch.n = Math.min(this.#batchLimit, batch.left);
+    const body = await gzip(batch.lines.slice(batch.done, batch.done + batch.n).join('\n') + '\n');
     for (let attempt = 1; ; attempt++) {
       const now = Date.now();
-      if (batch.spooled && batch.lane.spool === null) return false; // close() has given up on it
-      if (batch.spooled && !batch.lane.spool.isOwn()) return this.#lose(batch.lane);
-      if (batch.doubtSince !== null && now + this.#options.timeoutMs > batch.doubtSince + KEY_LIFE_MS) {
+      if (!this.#batches.includes(batch)) return false; // close() has given up on it
+      if (batch.file !== null && !batch.file.isOwn()) return this.#lose(batch);
+      if (batch.since && now + this.#options.timeoutMs > batch.since + KEY_LIFE_MS) {
         return this.#finish(batch, 'expired', 'an attempt a day ago was not answered, and tallyd has forgotten its key: sent again the '
           + 'events might count twice');
       }
-      if (batch.spooled && batch.doubtSince === null) this.#keep(() => batch.lane.spool.begin(batch.lines, batch.key, now));
-      const outcome = await this.#endpoint.post(body, batch.key, Math.max(100, Math.min(this.#options.timeoutMs, this.#closeBy - performance.now())));
+      if (batch.file !== null && !batch.since) this.#keep(() => batch.file.mark(batch.key, batch.done, batch.n, now));
+      const timeoutMs = Math.max(100, Math.min(this.#options.timeoutMs, this.#closeBy - performance.now()));
+      const outcome = await this.#endpoint.post(body, `${batch.key}-${batch.done}-${batch.n}`, timeoutMs);
       this.#counts.requests++;
-      if (outcome.inDoubt) batch.doubtSince ??= now;
+      if (outcome.inDoubt) batch.since ||= now;
       if (outcome.verdict === 'taken') return this.#finish(batch, null, '', outcome.answer);
       if (outcome.verdict === 'refused' || (outcome.verdict === 'too large' && batch.n === 1)) {
         return this.#finish(batch, 'refused', `tallyd refuses a batch: ${outcome.text}`);
       }
-      if (outcome.verdict === 'too large' && batch.doubtSince === null) {
-        this.#batchLimit = Math.floor(batch.n / 2); // nothing of it was counted: its halves are batches of their own
+      if (outcome.verdict === 'too large' && !batch.since) {
+        this.#batchLimit = Math.floor(batch.n / 2); // nothing of it was counted: its halves are requests of their own
         return true;
       }
       this.#complain('again', `page views wait: ${outcome.text}`);
@@ -292,29 +291,22 @@ class Client {
     try {
       change();
     } catch (error) {
-      this.#complain('spool', `the spool cannot be written: ${error.message}`);
+      this.#complain('spool', `the spool cannot be written: is the disk full? ${error.message}`);
     }
   }
 
-  /** Another process has taken the spool while this one stood still: its lines are that process's to send. */
-  #lose(lane) {
-    const n = lane.lines.filter(({ spooled }) => spooled).length;
-    this.#counts.left += n;
-    if (lane === this.#own) {
-      this.#finished += n;
-      this.#bytes -= lane.lines.reduce((sum, { size, spooled }) => sum + (spooled ? size : 0), 0);
-    } else {
-      this.#lanes.splice(this.#lanes.indexOf(lane), 1);
-    }
-    lane.lines = lane.lines.filter(({ spooled }) => !spooled);
-    lane.spool.close(true);
-    lane.spool = null;
+  /** Another process has taken the file while this one stood still: its lines are that process's to send. */
+  #lose(batch) {
+    this.#counts.left += batch.left;
+    this.#batches.splice(this.#batches.indexOf(batch), 1);
+    this.#keep(() => batch.file.close(true));
     return true;
   }
 
-  /** The batch's lines are done with: counted by tallyd, or dropped because of `why`.  True. */
+  /** The batch's request is done with: counted by tallyd, or dropped because of `why`.  True. */
   #finish(batch, why, text, answer) {
-    const { lane, n } = batch;
+    const { n } = batch;
+    if (!this.#batches.includes(batch)) return true; // close() has given up on it meanwhile
     if (why !== null) {
       this.#drop(why, n, text);
     } else {
@@ -325,15 +317,13 @@ class Client {
       this.#counts.accepted += n - filtered - rejected;
       if (rejected > 0) this.#complain('rejected', `tallyd rejects ${rejected} of ${n} events, the first ones: ${JSON.stringify(answer.errors?.slice(0, 3))}`);
     }
-    const gone = lane.lines.splice(0, n);
-    if (batch.spooled) this.#keep(() => lane.spool.done(batch.lines));
-    if (lane === this.#own) {
-      this.#finished += n;
-      this.#bytes -= gone.reduce((sum, { size }) => sum + size, 0);
+    Object.assign(batch, { done: batch.done + n, n: 0, since: 0 });
+    if (batch.left === 0) {
+      this.#batches.splice(this.#batches.indexOf(batch), 1);
       this.#oldest = performance.now();
-    } else if (lane.lines.length === 0) {
-      this.#lanes.splice(this.#lanes.indexOf(lane), 1);
-      lane.spool.close(false);
+      if (batch.file !== null) this.#keep(() => batch.file.close(false));
+    } else if (batch.file !== null) {
+      this.#keep(() => batch.file.mark(batch.key, batch.done, 0, 0));
     }
     for (const look of [...this.#waiting]) look();
     return true;

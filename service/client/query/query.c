@@ -45,7 +45,7 @@ static void say_problem(long status, const json_t *problem)
 static void say_notes(const json_t *answer)
 {
     if (json_is_true(json_object_get(answer, "spans_rotation"))) {
-        say("note", "the window spans rotations: visitors without a user may count more than once");
+        say("note", "the window spans rotations: visitors without an id are new after each");
     }
     if (json_is_true(json_object_get(answer, "clamped"))) {
         say("note", "an estimate of visitors was above the page views, and was cut to them");

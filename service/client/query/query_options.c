@@ -22,7 +22,7 @@ static const struct {
     {"retention", "/retention", "of the users of a day (--cohort), how many came back"},
     {"funnel", "/funnel", "users who did one action (--step), a second one, and so on"},
     {"frequency", "/frequency", "users active on one day, on two, and so on"},
-    {"sites", "/sites", "sites that have had events"},
+    {"sites", "/sites", "sites that have had events; with --from, their figures"},
     {"hotkeys", "/hotkeys", "pages that are hot right now"},
 };
 

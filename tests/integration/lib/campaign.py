@@ -3,6 +3,7 @@ audited.  Everything by chance comes from one seed.
 
 kills(): SIGKILL of tallyd, of Redis, of both, and again while they come back.  Half of the clients send Idempotency-Keys, and
 each batch until it is acknowledged.
+race(): clients check the same user in, all at once, while processes are killed: exactly one is told to be the first.
 positions(): an append and the fold behind it are harmed at their first command, the second.. until none is left that could
 be, as SQLite tests I/O errors; in each way that the proxy knows.
 """
@@ -12,6 +13,7 @@ import signal
 import time
 from dataclasses import dataclass, field
 
+from .firsts import Race
 from .ledger import EVENTS, Clients, Ledger
 from .log import OfTheLog
 from .process import Redis, Tallyd
@@ -142,6 +144,37 @@ def kills(report, chance, goal, embedded, clients=4):
         report.add(ledger, victims.tallyd)
     finally:
         victims.close()
+
+
+def race(chance, goal, rounds, clients=64):
+    """Check-ins of `rounds` users, each by all clients at once, over two processes; returns how many processes were killed,
+    at least `goal`."""
+    redis = Redis(appendonly=True).start()
+    tallyds = [Tallyd(*FEW, redis=redis, name=name) for name in ("one", "two")]
+    done, site = 0, f"race-{chance.getrandbits(32):08x}"
+    try:
+        for tallyd in tallyds:
+            tallyd.start()
+        with Race(tallyds, site, rounds, clients) as race_of:
+            while race_of.running() and not race_of.faults:
+                time.sleep(chance.uniform(0, 0.2))
+                if done >= goal and race_of.round < rounds - 1:
+                    continue
+                victims = chance.choice([[redis], [tallyds[0]], [tallyds[1]], [redis, tallyds[0]], [tallyds[0], tallyds[1]]])
+                for victim in victims:
+                    victim.kill()
+                done += len(victims)
+                for victim in victims:
+                    victim.start() if victim is redis else victim.start(wait_ready=False)
+                for victim in victims:
+                    if victim is not redis:
+                        victim.wait_ready_line()
+        race_of.check()
+    finally:
+        for tallyd in tallyds:
+            tallyd.stop()
+        redis.stop()
+    return done
 
 
 # ---- positions ----

@@ -65,6 +65,9 @@ class Model:
                 if e.site == site and from_s <= e.at_s < to_s
                 and (e.event in events if events is not None else e.event is None and (pages is None or e.page in pages))]
 
+    def visitors(self, site, from_s, to_s, pages=None, events=None):
+        return {e.visitor for e in self.window(site, from_s, to_s, pages, events) if e.visitor is not None}
+
     def counts(self, site, from_s, to_s, pages=None, events=None):
         """{'pv', 'uv', 'ips', 'visits'} of a window."""
         events = self.window(site, from_s, to_s, pages, events)

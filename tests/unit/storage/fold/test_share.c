@@ -323,3 +323,60 @@ Test(share, says_what_it_has_read, .init = setup, .fini = teardown)
     buffer_release(&command);
     buffer_release(&out);
 }
+
+/* ---- which events were first ---- */
+
+/* One row of a user who is known, at index 5, or whom the answers to the first questions tell. */
+static void expect_first(bool known, bool is_set)
+{
+    static const uint8_t ticket[16] = {1};
+    static const struct slice actions[] = {{"checkin", 7}};
+    struct state state = {.cfg = FOLD_CFG, .users = "g", .b = "6"};
+    enum log_fate fates[BATCH_LOGS] = {LOG_COUNTS, LOG_COUNTS};
+    struct reply bit = {.type = REPLY_INTEGER, .integer = is_set};
+    struct buffer out;
+    struct commands questions;
+    uint32_t log = 0;
+    if (known) {
+        known_users_generation(&memory.users, 0, SLICE("g"));
+        known_users_add(&memory.users, 0, &batch.rows[0].user_id, 5, ACTIVE_DAY_NONE);
+    }
+    batch.rows[0].ticket = ticket;
+    batch.rows[0].actions = actions;
+    batch.rows[0].n_actions = 1;
+    begin(0, ROWS);
+    cr_expect(share_asks_more(share));
+    look(&state);
+    buffer_init(&out);
+    size_t n = share_write_more(share, &out);
+    cr_assert(commands_read(&out, &questions));
+    cr_assert(questions.n == n && n == (known ? 1u : 0u), "who has no index has no bit");
+    if (known) {
+        cr_expect(command_is(&questions.commands[0], 0, "GETBIT"));
+        cr_expect(command_is(&questions.commands[0], 2, "5"));
+        cr_assert(share_take_more(share, 0, &bit));
+    }
+    commands_release(&questions);
+    buffer_release(&out);
+    cr_assert_eq(share_decide(share, fates, NOW_MS, &log), SHARE_FOLDS);
+    buffer_init(&out);
+    (void)share_write_commands(share, &out);
+    cr_expect_eq(share_firsts(share), is_set ? 0u : 1u);
+    cr_expect_eq(memmem(out.p, out.n, "0 checkin\n", 10) != NULL, !is_set);
+    cr_expect_eq(memmem(out.p, out.n, ":first:0100", 11) != NULL, !is_set);
+    buffer_release(&out);
+}
+
+Test(share, notes_who_was_first, .init = setup, .fini = teardown)
+{
+    expect_first(true, true);
+    expect_first(true, false);
+    known_users_forget_all(&memory.users);
+    expect_first(false, false);
+}
+
+Test(share, asks_nothing_more_where_nobody_asks, .init = setup, .fini = teardown)
+{
+    begin(0, ROWS);
+    cr_expect_not(share_asks_more(share));
+}

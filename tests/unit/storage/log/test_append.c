@@ -27,6 +27,7 @@ TestSuite(append, .timeout = 120);
 #define HOLD       10000 /* ms, of a history in which a replica may take over */
 #define SLEEP_MS   31000
 #define SILENCE    5000 /* as in loop.c */
+#define READS      8
 
 struct request {
     struct storage_job job;
@@ -61,6 +62,13 @@ static struct world {
     bool went_back_far;
     bool went_back; /* at all: what replicas had is gone with it */
     unsigned depth; /* permille of faults */
+
+    /* Somebody has read what Redis had, and wants to know that it cannot be lost. */
+    struct read {
+        int64_t from_ms;
+        bool is_lost;
+    } reads[READS];
+    size_t n_reads, n_proved;
 } w;
 
 #define CHECK(condition, ...)                                                                      \
@@ -372,6 +380,41 @@ static bool any_is_lost(void)
     return false;
 }
 
+/* ---- what was read, and must not be lost ---- */
+
+static void read_something(void)
+{
+    if (w.n_reads < READS && w.core->hold_ms == 0) {
+        w.reads[w.n_reads++] = (struct read){.from_ms = now_ms()};
+        standing_want(&w.core->standing, now_ms() + 1 + atomic_load(&w.core->go_back_ms));
+    }
+}
+
+/* What is proved now was not lost before, and is not lost any more. */
+static void check_reads(void)
+{
+    int64_t go_back_ms = atomic_load(&w.core->go_back_ms);
+    for (size_t i = 0; i < w.n_reads; i++) {
+        const struct read *read = &w.reads[i];
+        if (!standing_held(&w.core->standing, read->from_ms, read->from_ms + 1 + go_back_ms)) {
+            continue;
+        }
+        CHECK(!read->is_lost, "what was read at %" PRId64 " is proved, and lost", read->from_ms);
+        CHECK(now_ms() - go_back_ms >= read->from_ms, "Redis can go back behind it still");
+        w.n_proved++;
+        w.reads[i--] = w.reads[--w.n_reads];
+    }
+}
+
+/* Redis went back to what was at @ms; @far: further than anybody reckons with. */
+static void lose_reads(int64_t ms, bool far)
+{
+    w.n_reads = far ? 0 : w.n_reads;
+    for (size_t i = 0; i < w.n_reads; i++) {
+        w.reads[i].is_lost = w.reads[i].is_lost || ms < w.reads[i].from_ms;
+    }
+}
+
 /* ---- the writer's thread, as in loop.c ---- */
 
 static void fail_late(struct storage_job *list)
@@ -458,6 +501,7 @@ static void restart_redis(void)
         fake_wire_cut(&w.wires[i], 0);
     }
     fake_log_go_back(&w.redis, now_ms() - back_ms, far);
+    lose_reads(now_ms() - back_ms, far);
     w.went_back = true;
     log = fake_log_find(&w.redis, slice_of(w.appender.id));
     w.went_back_far = w.went_back_far || far;
@@ -554,6 +598,7 @@ static void step(void)
         break;
     case 1:
         append_foreign();
+        read_something();
         break;
     case 2:
         fold();
@@ -569,6 +614,7 @@ static void step(void)
     if (dice_chance(&w.dice, 700)) {
         turn();
     }
+    check_reads();
 }
 
 /* ---- histories ---- */
@@ -592,9 +638,21 @@ static void begin(uint64_t seed)
     w.is_connected = w.is_dead = w.must_fail = w.may_lose = w.went_back_far = false;
     w.went_back = false;
     w.next_connect_ms = 0;
-    w.n_requests = 0;
+    w.n_requests = w.n_reads = 0;
     w.queue = (struct job_queue){0};
     w.depth = dice_chance(&w.dice, 300) ? 0 : (unsigned)dice_below(&w.dice, 150);
+}
+
+/* Nobody waits for a proof that will come. */
+static bool are_reads_judged(void)
+{
+    bool any = false;
+    int64_t go_back_ms = atomic_load(&w.core->go_back_ms);
+    for (size_t i = 0; i < w.n_reads; i++) {
+        int64_t from_ms = w.reads[i].from_ms;
+        any = any || standing_awaits(&w.core->standing, from_ms, from_ms + 1 + go_back_ms);
+    }
+    return !any;
 }
 
 static bool is_at_rest(void)
@@ -605,7 +663,7 @@ static bool is_at_rest(void)
     }
     return late == 0 && appender_has_room(&w.appender) && w.queue.first == NULL &&
            !appender_has_jobs(&w.appender) && w.appender.first == NULL && w.is_connected &&
-           !w.is_dead;
+           !w.is_dead && are_reads_judged();
 }
 
 /* Nothing goes wrong any more: all that is held is appended, proved and let go. */
@@ -620,6 +678,7 @@ static void come_to_rest(void)
         deliver_one();
         read_replies(2);
         turn();
+        check_reads();
     }
     CHECK(atomic_load(&w.core->log_safe) == atomic_load(&w.core->log_answered),
         "each entry is safe once");
@@ -661,5 +720,6 @@ Test(append, keeps_its_promises_whatever_happens)
         come_to_rest();
         end();
     }
+    cr_expect_gt(w.n_proved, (size_t)HISTORIES, "%zu proofs", w.n_proved);
     fake_log_release(&w.redis);
 }

@@ -40,9 +40,11 @@ static void draw_event(struct dice *dice, struct event *event)
     }
     event->address.len = dice_below(dice, 2) == 0 ? 0 : 4;
     event->address.bytes[3] = (uint8_t)dice_below(dice, 5);
+    event->index = (uint32_t)(dice_u64(dice) >> (32 + dice_below(dice, 32)));
 }
 
-static void check_event(const struct event *in, const struct chunk_event *out)
+static void check_event(
+    const struct event *in, const struct chunk_event *out, const struct key_digest *ticket)
 {
     struct visitor_id visitor;
     struct address_id address;
@@ -59,6 +61,10 @@ static void check_event(const struct event *in, const struct chunk_event *out)
     cr_assert_eq(out->has_visitor, visitor_is);
     cr_assert_eq(out->has_address, address_is);
     cr_assert(!visitor_is || memcmp(&out->visitor, &visitor, sizeof(visitor)) == 0);
+    bool asks = ticket != NULL && first_event_asks(in);
+    cr_assert_eq(out->ticket != NULL, asks);
+    cr_assert(!asks || (memcmp(out->ticket, ticket->bytes, sizeof(ticket->bytes)) == 0 &&
+                           out->index == in->index));
     cr_assert(!address_is || memcmp(&out->address, &address, sizeof(address)) == 0);
 }
 
@@ -73,14 +79,18 @@ Test(chunk, requests_come_back_one_behind_the_other)
         struct buffer bytes;
         struct chunk_reader reader;
         size_t sizes[3];
+        struct key_digest tickets[3];
+        const struct key_digest *asks[3]; /* NULL: the request does not */
         size_t n = 0;
         buffer_init(&bytes);
         for (int c = 0; c < 3; c++) {
             sizes[c] = (size_t)dice_below(&dice, 100);
+            dice_bytes(&dice, &tickets[c], sizeof(tickets[c]));
+            asks[c] = dice_chance(&dice, 500) ? &tickets[c] : NULL;
             for (size_t i = 0; i < sizes[c]; i++) {
                 draw_event(&dice, &events[n + i]);
             }
-            cr_assert(chunk_write(&bytes, events + n, sizes[c], &keys, NULL));
+            cr_assert(chunk_write(&bytes, events + n, sizes[c], &keys, asks[c]));
             n += sizes[c];
         }
         chunk_reader_init(&reader, (struct slice){bytes.p, bytes.n});
@@ -89,7 +99,7 @@ Test(chunk, requests_come_back_one_behind_the_other)
             cr_assert(chunk_next(&reader), "TALLYD_TEST_SEED=%" PRIu64, seed);
             for (size_t i = 0; i < sizes[c]; i++) {
                 cr_assert(chunk_next_event(&reader), "TALLYD_TEST_SEED=%" PRIu64, seed);
-                check_event(next++, &reader.event);
+                check_event(next++, &reader.event, asks[c]);
             }
             cr_assert_not(chunk_next_event(&reader));
         }
