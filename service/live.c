@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers/dimension/page_rules.h"
+#include "service/options/dimension_option.h"
 #include "service/options/limit_option.h"
 #include "service/options/list_option.h"
 #include "service/options/option_table.h"
@@ -18,6 +20,10 @@ struct live {
     struct network *ignored;
     struct declared_site *sites; /* n_sites, each with origins of its own */
     size_t n_sites;
+    struct slice *props; /* DIMENSION_PROPS_MAX a site: names of properties */
+    struct slice *denied_sources;
+    struct page_rule *page_rules;
+    struct page_section *sections;
     struct live *older;
 };
 
@@ -65,12 +71,15 @@ static bool make_lists(struct live *live)
 {
     struct app *app = &live->app;
     live->trusted = list_option_networks(live->options->trusted_proxies, &app->n_trusted);
-    live->origins = list_option_origins(live->options->cors_origins, &app->n_origins);
+    live->origins = list_option_texts(live->options->cors_origins, &app->n_origins);
     live->ignored = list_option_networks(live->options->ignore_ip, &app->n_ignored);
     app->trusted = live->trusted;
     app->origins = live->origins;
     app->ignored = live->ignored;
-    return live->trusted != NULL && live->origins != NULL && live->ignored != NULL;
+    live->denied_sources = list_option_texts(live->options->deny_sources, &app->n_denied_sources);
+    app->denied_sources = live->denied_sources;
+    return live->trusted != NULL && live->origins != NULL && live->ignored != NULL &&
+           live->denied_sources != NULL;
 }
 
 static int by_name(const void *a, const void *b)
@@ -108,7 +117,7 @@ static bool make_sites(struct live *live)
         struct declared_site *site = &live->sites[live->n_sites++];
         site->name = slice_of(entry->name);
         if (entry->family == &option_families[OPTION_FAMILY_SITE_ORIGINS]) {
-            site->origins = list_option_origins(entry->value, &site->n_origins);
+            site->origins = list_option_texts(entry->value, &site->n_origins);
             if (site->origins == NULL) {
                 return false;
             }
@@ -126,8 +135,98 @@ static bool make_sites(struct live *live)
     return true;
 }
 
+/* ---- dimensions ---- */
+
+/* Read a list of dimensions that was checked. */
+static uint16_t bits_of(const char *text)
+{
+    uint16_t bits;
+    return dimension_option_parse(text, &bits) == NULL ? bits : 0;
+}
+
+/* What the file's line says of the plan of its site. */
+static void change_plan(
+    const struct option_entry *entry, struct dimension_plan *plan, struct slice *props)
+{
+    if (entry->family == &option_families[OPTION_FAMILY_SITE_DIMENSIONS]) {
+        plan->counted = bits_of(entry->value);
+    } else if (entry->family == &option_families[OPTION_FAMILY_SITE_VISITORS_BY]) {
+        plan->with_visitors = bits_of(entry->value);
+    } else if (entry->family == &option_families[OPTION_FAMILY_SITE_PROPS]) {
+        struct slice rest = slice_of(entry->value);
+        plan->props = props;
+        while (rest.n > 0) {
+            props[plan->n_props++] = list_option_take(&rest);
+        }
+    }
+}
+
+/* The plans of all sites; the sites are made. */
+static bool make_plans(struct live *live)
+{
+    const struct options *o = live->options;
+    live->app.plan = (struct dimension_plan){
+        .counted = bits_of(o->dimensions), .with_visitors = bits_of(o->visitors_by)};
+    live->props = calloc(live->n_sites + 1, DIMENSION_PROPS_MAX * sizeof(*live->props));
+    if (live->props == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < live->n_sites; i++) {
+        live->sites[i].plan = live->app.plan;
+    }
+    for (size_t i = 0; i < o->n_entries; i++) {
+        const struct option_entry *entry = &o->entries[i];
+        for (size_t k = 0; strcmp(entry->family->before, OPTION_SITE) == 0 && k < live->n_sites;
+             k++) {
+            if (slice_equal(live->sites[k].name, slice_of(entry->name))) {
+                change_plan(
+                    entry, &live->sites[k].plan, &live->props[k * DIMENSION_PROPS_MAX]);
+            }
+        }
+    }
+    return true;
+}
+
+/* The file's lines `page.<number> = ..`, in the order of their numbers, and `section.<name> = ..`. */
+static bool make_pages(struct live *live)
+{
+    const struct options *o = live->options;
+    struct app *app = &live->app;
+    live->page_rules = calloc(PAGE_RULES_MAX, sizeof(*live->page_rules));
+    live->sections = calloc(o->n_entries + 1, sizeof(*live->sections));
+    if (live->page_rules == NULL || live->sections == NULL) {
+        return false;
+    }
+    for (unsigned number = 1; number <= PAGE_RULES_MAX; number++) {
+        for (size_t i = 0; i < o->n_entries; i++) {
+            const struct option_entry *entry = &o->entries[i];
+            if (entry->family == &option_families[OPTION_FAMILY_PAGE] &&
+                page_rule_number(slice_of(entry->name)) == number &&
+                page_rule_parse(slice_of(entry->value), &live->page_rules[app->n_page_rules]) ==
+                    NULL) {
+                app->n_page_rules++;
+            }
+        }
+    }
+    for (size_t i = 0; i < o->n_entries; i++) {
+        const struct option_entry *entry = &o->entries[i];
+        if (entry->family == &option_families[OPTION_FAMILY_SECTION] &&
+            app->n_sections < PAGE_SECTIONS_MAX) {
+            live->sections[app->n_sections++] =
+                (struct page_section){slice_of(entry->name), slice_of(entry->value)};
+        }
+    }
+    app->page_rules = live->page_rules;
+    app->sections = live->sections;
+    return true;
+}
+
 static void free_one(struct live *live)
 {
+    free(live->props);
+    free(live->denied_sources);
+    free(live->page_rules);
+    free(live->sections);
     free(live->policies);
     free(live->policy_names);
     free(live->trusted);
@@ -157,7 +256,8 @@ struct live *live_new(const struct app *base, const struct options *options, str
     if (base->guard_by != GUARD_OFF && live_guard(options, &by, &limit) && by != GUARD_OFF) {
         live->app.guard_limit = limit;
     }
-    if (!make_policies(live) || !make_lists(live) || !make_sites(live)) {
+    if (!make_policies(live) || !make_lists(live) || !make_sites(live) || !make_plans(live) ||
+        !make_pages(live)) {
         free_one(live);
         return NULL;
     }
@@ -216,8 +316,7 @@ static bool has_entry(const struct options *options, const struct option_entry *
 
 static bool is_live(const struct option_entry *entry)
 {
-    return entry->family == &option_families[OPTION_FAMILY_POLICY] ||
-           entry->family == &option_families[OPTION_FAMILY_SITE_ORIGINS];
+    return entry->family != &option_families[OPTION_FAMILY_SITE_TZ];
 }
 
 /* Has @a a live entry that @b lacks, or has with another value? */

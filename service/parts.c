@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "handlers/dimension/geo.h"
 #include "handlers/routes.h"
+#include "service/http/strict.h"
 #include "service/ops/api_description.h"
 #include "service/options/option_table.h"
 #include "service/options/option_value.h"
@@ -79,6 +81,9 @@ static bool start_storage(struct service *s)
         .seen = {.on = o->seen != 0,
             .capacity = (uint64_t)o->seen_capacity,
             .keep_s = o->keep_seen_s},
+        .max_pages = (uint64_t)o->max_pages,
+        .max_values = (uint64_t)o->max_values,
+        .max_events = (uint64_t)o->max_events,
         .queue_events = (size_t)o->queue,
         .log_hold_ms = o->log_hold_ms,
         .ack_replicas = (unsigned)o->ack_replicas,
@@ -155,6 +160,30 @@ static unsigned default_threads(void)
     return cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (unsigned)cores;
 }
 
+/* 0, or the exit status. */
+static int open_geo(struct service *s)
+{
+    const char *error = NULL;
+    const char *path = s->options.geo_db;
+    if (path[0] == '\0') {
+        return 0;
+    }
+    s->geo = geo_open(path, &error);
+    if (s->geo == NULL) {
+        (void)fprintf(stderr, "tallyd: --geo-db %s: %s\n", path, error);
+        return 2;
+    }
+    s->app.geo = s->geo;
+    return 0;
+}
+
+/* The field in which proxies tell the country is compared without case. */
+static void set_country_field(struct service *s)
+{
+    s->app.country_header = s->options.country_header[0] != '\0';
+    http_country_field(slice_of(s->options.country_header));
+}
+
 static bool start_server(struct service *s)
 {
     const char *error = NULL;
@@ -169,6 +198,7 @@ static bool start_server(struct service *s)
     s->app.robots = &s->robots;
     s->app.guard_by = s->guard_by;
     s->app.guard_limit = s->guard_limit;
+    set_country_field(s);
     s->ops.started_ms = log_now_ms();
     s->ops.probe = &s->probe;
     s->ops.logger = s->logger;
@@ -208,7 +238,10 @@ static bool start_server(struct service *s)
 
 int service_start(struct service *s)
 {
-    int status = start_redis(s);
+    int status = open_geo(s);
+    if (status == 0) {
+        status = start_redis(s);
+    }
     if (status == 0) {
         status = start_storage(s) && start_server(s) ? 0 : 1;
     }
@@ -237,4 +270,5 @@ void service_stop(struct service *s)
     http_metrics_free(s->ops.http);
     free(s->routes);
     live_free(s->live);
+    geo_close(s->geo);
 }

@@ -40,6 +40,7 @@ struct service {
     struct robots_cache robots;
     struct ops ops;
     struct write_probe probe;
+    struct geo *geo;   /* NULL: none */
     struct live *live; /* the live options as requests see them */
     struct route *routes;
     size_t n_routes;

@@ -61,21 +61,21 @@ struct event_address client_address(const struct http_exchange *exchange)
     return address;
 }
 
-struct slice client_mirrored_path(const struct http_exchange *exchange)
+bool client_is_proxied(const struct http_exchange *exchange)
+{
+    struct event_address address = {0};
+    (void)event_parse_address(exchange->request.peer, &address);
+    return networks_hold(exchange->app->trusted, exchange->app->n_trusted, &address);
+}
+
+struct slice client_mirrored_target(const struct http_exchange *exchange)
 {
     const struct http_request *request = &exchange->request;
-    const struct app *app = exchange->app;
-    struct event_address address = {0};
-    (void)event_parse_address(request->peer, &address);
-    if (!networks_hold(app->trusted, app->n_trusted, &address)) {
+    if (!client_is_proxied(exchange)) {
         return SLICE("");
     }
     enum http_field_name name =
         request->fields[FIELD_ORIGINAL_URI].n > 0 ? FIELD_ORIGINAL_URI : FIELD_FORWARDED_URI;
     struct slice uri = request->fields[name];
-    if (uri.n == 0 || (request->repeated >> name & 1) != 0) {
-        return SLICE("");
-    }
-    const char *query = memchr(uri.p, '?', uri.n);
-    return (struct slice){uri.p, query != NULL ? (size_t)(query - uri.p) : uri.n};
+    return uri.n == 0 || (request->repeated >> name & 1) != 0 ? SLICE("") : uri;
 }

@@ -1,4 +1,5 @@
-/* breakdown.c - GET /breakdown: named events, by how often they happened or by visitors.
+/* breakdown.c - GET /breakdown: named events, or the values of a dimension, by how often they came
+ * or by visitors.
  *
  * The rows are one question to storage.  With the parameter `step` each row has a series: that is
  * one more question for each of the rows, one after the other, over the window of the first. */
@@ -7,24 +8,32 @@
 #include <jansson.h>
 #include <stdlib.h>
 
+#include "handlers/dimension/derive.h"
+#include "handlers/http/app.h"
 #include "handlers/question/count_reply.h"
 #include "handlers/question/question.h"
 #include "handlers/question/window_reply.h"
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
-#include "storage/job/event_name.h"
+#include "handlers/text/check.h"
+#include "storage/job/counted_name.h"
 
 static const struct param_spec specs[] = {{"site", false}, {"by", false}, {"metric", false},
     {"limit", false}, {"from", false}, {"to", false}, {"tz", false}, {"step", false},
     {"explain", false}, {"round", false}};
 
-static const struct csv_shape rows_alone = {"rows", {"site", "value", "pv", "uv"}};
+static const struct csv_shape rows_alone = {"rows", {"site", "value", "pv", "uv", "at_most"}};
+static const struct csv_shape rows_without_uv = {"rows", {"site", "value", "pv", "at_most"}};
 static const struct csv_shape rows_of_pv = {"rows/series", {"site", "value", "from", "to", "pv"}};
 static const struct csv_shape rows_of_uv = {"rows/series", {"site", "value", "from", "to", "uv"}};
 
 struct breakdown_state {
     struct window_params asked;
+    struct slice by; /* as it was asked for */
+    char class_text[NAME_CLASS_MAX];
+    struct slice class; /* see job/counted_name.h */
+    bool with_uv;       /* the values' visitors are counted */
     struct storage_job rows; /* done; owned */
     json_t *answer;          /* owned: what is known of it so far */
     size_t next;             /* the row whose series is asked for */
@@ -41,27 +50,67 @@ static void release(struct http_exchange *exchange)
     free(state);
 }
 
-static bool read_by(struct http_exchange *exchange, const struct params *params)
+/* Read what to break down by.  False: it is nothing that can be counted. */
+static bool read_by(const struct app *app, struct breakdown_state *state)
 {
-    struct slice by;
-    return (params_get(params, "by", &by) && slice_equal(by, SLICE("event"))) ||
-           query_refuse(exchange, "by", "must be event");
+    static const struct slice head = {"prop:", 5};
+    struct slice by = state->by;
+    struct slice prop = {NULL, 0};
+    enum dimension dimension = dimension_find(by);
+    if (slice_equal(by, SLICE("event"))) {
+        state->class_text[0] = NAME_MARK_EVENT;
+        state->class = (struct slice){state->class_text, 1};
+        state->with_uv = true;
+        return true;
+    }
+    if (by.n > head.n && memcmp(by.p, head.p, head.n) == 0) {
+        prop = (struct slice){by.p + head.n, by.n - head.n};
+        dimension = name_valid(prop) ? DIMENSION_PROP : DIMENSION_N;
+    }
+    if (dimension == DIMENSION_N) {
+        return false;
+    }
+    state->class = value_class(dimension, prop, state->class_text);
+    state->with_uv = (derive_plan(app, state->asked.site)->with_visitors >> dimension & 1) != 0;
+    return true;
+}
+
+/* False: the response says what is wrong. */
+static bool read_params(
+    struct http_exchange *exchange, struct breakdown_state *state, struct pages_job *job)
+{
+    const struct params *params = &state->asked.params;
+    if (!params_get(params, "by", &state->by) || !read_by(exchange->app, state)) {
+        return query_refuse(exchange, "by",
+            "must be source, utm_source, utm_medium, utm_campaign, utm_term, utm_content, browser, "
+            "os, device, country, language, event or prop:NAME");
+    }
+    if (!question_read_pv_or_uv(exchange, params, "metric", &job->by_uv) ||
+        !question_read_limit(exchange, params, &job->limit)) {
+        return false;
+    }
+    if (job->by_uv && !state->with_uv) {
+        problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "metric",
+            "the visitors of %.*s are not counted: see the option visitors-by", (int)state->by.n,
+            state->by.p);
+        return false;
+    }
+    return true;
 }
 
 enum handler_result breakdown_start(struct http_exchange *exchange)
 {
-    static const char mark[] = {EVENT_NAME_MARK};
     struct breakdown_state *state = question_begin(exchange, sizeof(*state), release);
-    struct pages_job job = {.prefix = {mark, sizeof(mark)}};
+    struct pages_job job = {0};
     if (state == NULL ||
         !window_params_read_with(
             exchange, specs, sizeof(specs) / sizeof(specs[0]), &state->asked) ||
-        !read_by(exchange, &state->asked.params) ||
-        !question_read_pv_or_uv(exchange, &state->asked.params, "metric", &job.by_uv) ||
-        !question_read_limit(exchange, &state->asked.params, &job.limit)) {
+        !read_params(exchange, state, &job)) {
         return HANDLER_REPLY;
     }
     job.asked = window_params_question(&state->asked);
+    job.class = job.prefix = state->class;
+    job.without_uv = !state->with_uv;
     exchange->job.op = STORAGE_PAGES;
     exchange->job.u.pages = job;
     return HANDLER_WAIT;
@@ -69,34 +118,45 @@ enum handler_result breakdown_start(struct http_exchange *exchange)
 
 /* ---- the rows ---- */
 
-/* A figure is exact but for the visitors' error: no cap has put names together. */
-static json_t *rows_json(const struct pages_job *job)
+static json_t *row_json(const struct breakdown_state *state, const struct page_row *row)
+{
+    json_t *item = json_pack("{s:o,s:I}", "value",
+        json_stringn(row->page.p + state->class.n, row->page.n - state->class.n), "pv",
+        (json_int_t)row->pv);
+    if (state->with_uv) {
+        json_object_set_new(item, "uv", json_integer((json_int_t)row->uv));
+        json_object_set_new(item, "error", window_error_json(row->uv));
+    }
+    json_object_set_new(item, "at_most", json_integer((json_int_t)row->at_most));
+    return item;
+}
+
+static json_t *rows_json(const struct breakdown_state *state, const struct pages_job *job)
 {
     json_t *rows = json_array();
     for (size_t i = 0; rows != NULL && i < job->n_rows; i++) {
-        const struct page_row *row = &job->rows[i];
-        struct slice name = event_name_bare(row->page);
-        json_array_append_new(
-            rows, json_pack("{s:o,s:I,s:I,s:o,s:b}", "value", json_stringn(name.p, name.n), "pv",
-                      (json_int_t)row->pv, "uv", (json_int_t)row->uv, "error",
-                      window_error_json(row->uv), "at_most", 0));
+        json_array_append_new(rows, row_json(state, &job->rows[i]));
     }
     return rows;
 }
 
 static json_t *answer_of_rows(
-    const struct http_exchange *exchange, const struct window_params *asked)
+    const struct http_exchange *exchange, const struct breakdown_state *state)
 {
     const struct pages_job *job = &exchange->job.u.pages;
-    json_t *root = window_head_json(asked, job->asked.answered);
-    json_object_set_new(root, "by", json_string("event"));
+    json_t *root = window_head_json(&state->asked, job->asked.answered);
+    json_object_set_new(root, "by", json_stringn(state->by.p, state->by.n));
     json_object_set_new(root, "metric", json_string(job->by_uv ? "uv" : "pv"));
-    json_object_set_new(root, "rows", rows_json(job));
-    json_object_set_new(root, "other", json_integer(0));
-    json_object_set_new(root, "total", json_integer((json_int_t)job->total_pv));
+    json_object_set_new(root, "rows", rows_json(state, job));
+    json_object_set_new(root, "other", json_integer((json_int_t)job->other_pv));
+    json_object_set_new(
+        root, "total", json_integer((json_int_t)(job->total_pv + job->other_pv)));
     window_tail_json(exchange, &job->asked, root);
     if (job->clamped) {
         json_object_set_new(root, "clamped", json_true());
+    }
+    if (job->other_pv > 0) {
+        json_object_set_new(root, "capped", json_true());
     }
     return root;
 }
@@ -194,9 +254,9 @@ void breakdown_finish(struct http_exchange *exchange)
         window_failed(exchange, &state->asked, exchange->job.u.pages.asked.answered);
         return;
     }
-    state->answer = answer_of_rows(exchange, &state->asked);
+    state->answer = answer_of_rows(exchange, state);
     if (state->asked.step == STEP_NONE) {
-        reply_answer(exchange, &rows_alone);
+        reply_answer(exchange, state->with_uv ? &rows_alone : &rows_without_uv);
         return;
     }
     state->rows = exchange->job; /* its names are asked for */

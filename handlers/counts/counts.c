@@ -16,6 +16,7 @@
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
+#include "storage/job/counted_name.h"
 
 struct counts_state {
     struct window_params asked;
@@ -38,8 +39,10 @@ static const struct csv_shape rows_of_all = {
     "series", {"site", "from", "to", "pv", "uv", "ips", "visits"}};
 
 /* Of named events there are no visits. */
-static const struct param_spec visits_specs[] = {WINDOW_PARAMS, {"step", false}};
-static const struct param_spec other_specs[] = {WINDOW_PARAMS, {"step", false}, WINDOW_EVENT_PARAM};
+static const struct param_spec visits_specs[] = {
+    WINDOW_PARAMS, {"step", false}, WINDOW_SECTION_PARAM};
+static const struct param_spec other_specs[] = {
+    WINDOW_PARAMS, {"step", false}, WINDOW_SECTION_PARAM, WINDOW_EVENT_PARAM};
 
 static void release(struct http_exchange *exchange)
 {
@@ -68,9 +71,11 @@ static enum handler_result start(
     if (!window_params_read_with(exchange, visits ? visits_specs : other_specs, n_specs, asked)) {
         return HANDLER_REPLY;
     }
-    bool events = asked->n_events > 0;
-    if (events && (asked->n_pages > 0 || asked->pageset.n > 0)) {
-        (void)query_refuse(exchange, "event", "is given in place of page and pageset");
+    bool named = asked->n_names > 0;
+    if (named && (asked->n_pages > 0 || asked->pageset.n > 0 || asked->mixed_names)) {
+        (void)query_refuse(exchange, asked->name_param,
+            asked->mixed_names ? "event and section are not asked for together"
+                               : "is given in place of page and pageset");
         return HANDLER_REPLY;
     }
     exchange->job.op = STORAGE_COUNT;
@@ -78,8 +83,8 @@ static enum handler_result start(
         .asked = window_params_question(asked),
         .metric = metric,
         .all_metrics = all_metrics,
-        .pages = events ? asked->events : asked->pages,
-        .n_pages = events ? asked->n_events : asked->n_pages,
+        .pages = named ? asked->names : asked->pages,
+        .n_pages = named ? asked->n_names : asked->n_pages,
         .set = {.name = asked->pageset},
         .step = asked->step,
         .zone = asked->zone,
@@ -139,10 +144,15 @@ static uint64_t figure(const struct counts_state *state, const uint64_t values[M
     return value;
 }
 
+static bool is_about_events(const struct counts_state *state)
+{
+    return state->asked.n_names > 0 && event_name_is(state->asked.names[0]);
+}
+
 /* Is there a figure of @metric?  Named events are part of no visit. */
 static bool is_counted(const struct counts_state *state, int metric)
 {
-    return metric == METRIC_VISITS ? state->asked.n_events == 0
+    return metric == METRIC_VISITS ? !is_about_events(state)
                                    : metric != METRIC_IPS || state->addresses;
 }
 
@@ -201,11 +211,11 @@ static json_t *answer(
     bool clamped = false;
     json_t *root = json_object();
     json_object_set_new(root, "site", json_stringn(state->asked.site.p, state->asked.site.n));
-    bool events = state->asked.n_events > 0;
+    bool named = state->asked.n_names > 0;
     json_t *pages = window_pages_json(job->pages, job->n_pages);
-    json_object_set_new(root, "pages", events ? json_null() : pages);
-    if (events) {
-        json_object_set_new(root, "events", pages);
+    json_object_set_new(root, "pages", named ? json_null() : pages);
+    if (named) {
+        json_object_set_new(root, is_about_events(state) ? "events" : "sections", pages);
     }
     json_object_set_new(root, "from", window_time_json(job->asked.answered.from_s));
     json_object_set_new(root, "to", window_time_json(job->asked.answered.to_s));

@@ -7,15 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers/dimension/derive.h"
 #include "handlers/question/question.h"
 #include "handlers/question/window_reply.h"
+#include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
 #include "handlers/text/check.h"
-#include "storage/job/event_name.h"
+#include "storage/job/counted_name.h"
 
 static const struct param_spec specs[] = {{"site", false}, {"page", true}, {"pageset", true},
-    WINDOW_EVENT_PARAM, {"from", false}, {"to", false}, {"from2", false}, {"to2", false},
+    WINDOW_EVENT_PARAM, WINDOW_SECTION_PARAM, WINDOW_VALUE_PARAMS, {"from", false}, {"to", false}, {"from2", false}, {"to2", false},
     {"tz", false}, {"explain", false}, {"round", false}};
 
 static void release(struct http_exchange *exchange)
@@ -25,30 +27,30 @@ static void release(struct http_exchange *exchange)
     free(exchange->state);
 }
 
-/* Read the two sides: of pages, sets and named events two in all, in the order of the query.  In
- * two windows they may be one, which stands on both sides, or none: then it is the site. */
+/* Read the two sides: of pages, sets, named events, sections and values of dimensions two in all, in
+ * the order of the query.  In two windows they may be one, which stands on both sides, or none: then it is the site. */
 static bool read_sides(struct http_exchange *exchange, const struct window_params *asked,
     bool two_windows, struct overlap_side sides[2])
 {
     const struct params *params = &asked->params;
     size_t n_sets = params_count(params, "pageset");
-    size_t n_sides = asked->n_pages + asked->n_events + n_sets;
+    size_t n_sides = asked->n_pages + asked->n_names + n_sets;
     if (two_windows && n_sides > 2) {
         return query_refuse(exchange, n_sets == 0 ? "page" : "pageset",
-            "page, pageset and event must be given at most twice, taken together");
+            "pages, page sets and names must be given at most twice, taken together");
     }
     if (!two_windows && n_sides != 2) {
-        return n_sets + asked->n_events == 0
+        return n_sets + asked->n_names == 0
                    ? query_refuse(exchange, "page", "must be given exactly twice")
-                   : query_refuse(exchange, n_sets > 0 ? "pageset" : "event",
-                         "page, pageset and event must be given exactly twice, taken together");
+                   : query_refuse(exchange, n_sets > 0 ? "pageset" : asked->name_param,
+                         "pages, page sets and names must be given exactly twice, taken together");
     }
-    for (size_t i = 0, n = 0, events = 0; i < params->n; i++) {
+    for (size_t i = 0, n = 0, names = 0; i < params->n; i++) {
         const struct param *param = &params->pairs[i];
         if (strcmp(param->spec->name, "page") == 0) {
             sides[n++].page = param->value;
-        } else if (strcmp(param->spec->name, "event") == 0) {
-            sides[n++].page = asked->events[events++];
+        } else if (window_params_is_name(param)) {
+            sides[n++].page = asked->names[names++];
         } else if (strcmp(param->spec->name, "pageset") == 0) {
             if (!name_valid(param->value)) {
                 return query_refuse(exchange, "pageset", NAME_DETAIL);
@@ -58,6 +60,22 @@ static bool read_sides(struct http_exchange *exchange, const struct window_param
     }
     if (n_sides == 1) {
         sides[1] = sides[0];
+    }
+    return true;
+}
+
+/* Are the visitors of both sides counted?  False: the response says of which they are not. */
+static bool check_counted(struct http_exchange *exchange, const struct window_params *asked)
+{
+    const struct dimension_plan *plan = derive_plan(exchange->app, asked->site);
+    for (size_t i = 0; i < asked->params.n; i++) {
+        const char *name = asked->params.pairs[i].spec->name;
+        enum dimension dimension = dimension_find(slice_of(name));
+        if (dimension != DIMENSION_N && (plan->with_visitors >> dimension & 1) == 0) {
+            problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, name,
+                "its visitors are not counted: see the option visitors-by");
+            return false;
+        }
     }
     return true;
 }
@@ -82,7 +100,8 @@ enum handler_result overlap_start(struct http_exchange *exchange)
     if (asked == NULL ||
         !window_params_read_with(exchange, specs, sizeof(specs) / sizeof(specs[0]), asked) ||
         !read_second_window(exchange, asked, &job) ||
-        !read_sides(exchange, asked, job.two_windows, job.sides)) {
+        !read_sides(exchange, asked, job.two_windows, job.sides) ||
+        !check_counted(exchange, asked)) {
         return HANDLER_REPLY;
     }
     job.asked = window_params_question(asked);
@@ -134,18 +153,27 @@ static json_t *count_json(const struct hll_figure *figure)
     return root;
 }
 
+/* What a side is called, without its mark; *ret_what says what it is. */
+static struct slice side_name(struct slice page, const char **ret_what)
+{
+    char mark = counted_name_mark(page);
+    *ret_what = mark == NAME_MARK_EVENT     ? "event"
+                : mark == NAME_MARK_SECTION ? "section"
+                : mark == NAME_MARK_VALUE   ? dimension_name(dimension_of_letter(page.p[1]))
+                                            : "page";
+    size_t n = mark == '\0' ? 0 : mark == NAME_MARK_VALUE ? 2 : 1;
+    return (struct slice){page.p + n, page.n - n};
+}
+
 static json_t *side_json(const struct overlap_side *side, const struct hll_figure *figure)
 {
-    bool is_set = side->set.name.n > 0;
-    bool is_event = event_name_is(side->page);
-    struct slice name = is_set     ? side->set.name
-                        : is_event ? event_name_bare(side->page)
-                                   : side->page;
-    json_t *root = json_pack("{s:o}",
-        is_set     ? "pageset"
-        : is_event ? "event"
-                   : "page",
-        name.n > 0 ? json_stringn(name.p, name.n) : json_null());
+    const char *what = "pageset";
+    struct slice name = side->set.name;
+    if (name.n == 0) {
+        name = side_name(side->page, &what);
+    }
+    json_t *root =
+        json_pack("{s:o}", what, name.n > 0 ? json_stringn(name.p, name.n) : json_null());
     json_object_update_new(root, count_json(figure));
     return root;
 }

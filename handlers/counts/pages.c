@@ -56,6 +56,16 @@ static json_t *rows_json(const struct pages_job *job)
         json_array_append_new(
             rows, json_pack("{s:o,s:I,s:I}", "page", json_stringn(row->page.p, row->page.n), "pv",
                       (json_int_t)row->pv, "uv", (json_int_t)row->uv));
+        if (row->at_most > row->pv) {
+            json_object_set_new(json_array_get(rows, json_array_size(rows) - 1), "at_most",
+                json_integer((json_int_t)row->at_most));
+        }
+    }
+    /* What a cap put together stands last: it is no page, and nobody counted its visitors. */
+    if (rows != NULL && job->other_pv > 0 && job->n_pages == 0 && job->set.name.n == 0) {
+        json_array_append_new(
+            rows, json_pack("{s:s,s:I,s:n,s:b}", "page", "(other)", "pv",
+                      (json_int_t)job->other_pv, "uv", "capped", 1));
     }
     return rows;
 }
@@ -74,6 +84,9 @@ void pages_finish(struct http_exchange *exchange)
     json_object_set_new(root, "total_pages", json_integer((json_int_t)job->total));
     json_object_set_new(root, "error", json_pack("{s:f}", "relative", WINDOW_STANDARD_ERROR));
     window_tail_json(exchange, asked, root);
+    if (job->other_pv > 0) {
+        json_object_set_new(root, "capped", json_true());
+    }
     if (job->clamped) {
         json_object_set_new(root, "clamped", json_true());
     }

@@ -54,6 +54,26 @@ struct limit_policy {
     char penalty_text[LIMIT_TEXT_SIZE];
 };
 
+/* Which dimensions the page views of a site are counted by. */
+struct dimension_plan {
+    uint16_t counted;       /* bits 1 << enum dimension, without DIMENSION_PROP */
+    uint16_t with_visitors; /* the same: those whose values' visitors are counted, too */
+    const struct slice *props; /* n_props names of properties, each a dimension of its own */
+    size_t n_props;
+};
+
+/* A rule that makes one page of many, and the name of the pages that begin with a text: see
+ * dimension/page_rules.h. */
+struct page_rule {
+    struct slice pattern, page;
+};
+
+struct page_section {
+    struct slice name, prefix;
+};
+
+struct geo; /* where addresses are: see dimension/geo.h */
+
 /* The sites that the configuration names, in the order of slice_compare(): see
  * access/declared_site.h. */
 struct declared_sites {
@@ -61,6 +81,7 @@ struct declared_sites {
         struct slice name;
         struct slice *origins; /* n_origins whose browsers need no token */
         size_t n_origins;
+        struct dimension_plan plan;
     } * at;
     size_t n;
     bool any_origins; /* one of them has origins */
@@ -92,6 +113,15 @@ struct app {
     bool drop_robots; /* POST /events drops them unless it is told otherwise */
     struct declared_sites sites;
     bool only_declared_sites; /* events of others are rejected */
+    struct dimension_plan plan; /* of the sites that are not declared */
+    const struct slice *denied_sources; /* n_denied_sources hosts that are no source */
+    size_t n_denied_sources;
+    const struct page_rule *page_rules; /* n_page_rules of them; the first that fits holds */
+    size_t n_page_rules;
+    const struct page_section *sections; /* n_sections of them */
+    size_t n_sections;
+    const struct geo *geo; /* NULL: none */
+    bool country_header;   /* FIELD_COUNTRY of a trusted proxy says where a visitor is */
 };
 
 #endif

@@ -24,6 +24,7 @@ enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE };
  *    name                          field, in lower case */
 #define HTTP_KNOWN_FIELDS(X)                                                                       \
     X(FIELD_ACCEPT, "accept")                                                                      \
+    X(FIELD_ACCEPT_LANGUAGE, "accept-language")                                                    \
     X(FIELD_AUTHORIZATION, "authorization")                                                        \
     X(FIELD_CONTENT_TYPE, "content-type")                                                          \
     X(FIELD_DNT, "dnt")                                                                            \
@@ -43,7 +44,8 @@ enum http_field_name {
 #define X(name, text) name,
     HTTP_KNOWN_FIELDS(X)
 #undef X
-        HTTP_KNOWN_N
+        FIELD_COUNTRY, /* of the name that --country-header says */
+    HTTP_KNOWN_N
 };
 
 #define HTTP_FORWARDED_MAX 8 /* fields of X-Forwarded-For; proxies make one field of them */

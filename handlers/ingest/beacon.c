@@ -58,6 +58,32 @@ static _Atomic int64_t *why_dropped(
                                                                      : NULL;
 }
 
+/* What the request itself says beside what the caller has filled.  Only a trusted proxy may say
+ * where the client is. */
+static void read_traits(const struct http_exchange *exchange, struct view_traits *traits)
+{
+    const struct slice *fields = exchange->request.fields;
+    if (traits->language.n == 0) {
+        traits->language = fields[FIELD_ACCEPT_LANGUAGE];
+    }
+    if (exchange->app->country_header && client_is_proxied(exchange)) {
+        traits->country = fields[FIELD_COUNTRY];
+    }
+}
+
+/* Say what the page views are counted for.  False: out of memory. */
+static bool derive(struct http_exchange *exchange, struct beacon *beacon)
+{
+    read_traits(exchange, &beacon->traits);
+    for (size_t i = 0; i < beacon->n; i++) {
+        if (!derive_view(exchange->app, &beacon->traits, &beacon->events[i], &beacon->arena)) {
+            problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+            return false;
+        }
+    }
+    return true;
+}
+
 enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *beacon)
 {
     const struct http_request *request = &exchange->request;
@@ -79,6 +105,9 @@ enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *
     }
     if (request->now_ms == 0) { /* Redis, whose clock gives the time of arrival, was never seen */
         problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
+        return BEACON_REFUSED;
+    }
+    if (!derive(exchange, beacon)) {
         return BEACON_REFUSED;
     }
     exchange->job.op = STORAGE_WRITE;
@@ -128,4 +157,5 @@ bool beacon_finish(struct http_exchange *exchange, struct beacon *beacon)
 void beacon_release(struct beacon *beacon)
 {
     ingest_guard_release(&beacon->guard);
+    arena_release(&beacon->arena);
 }

@@ -16,6 +16,7 @@
 #ifndef HANDLERS_INGEST_BEACON_H
 #define HANDLERS_INGEST_BEACON_H
 
+#include "handlers/dimension/derive.h"
 #include "handlers/http/http.h"
 #include "handlers/ingest/ingest_guard.h"
 #include "storage/base/compiler.h"
@@ -26,6 +27,8 @@
 struct beacon {
     struct event events[BEACON_EVENTS_MAX]; /* the caller fills site, page and user of n */
     size_t n;
+    struct view_traits traits; /* the caller's: of all events */
+    struct arena arena;
     struct ingest_guard guard;
 };
 

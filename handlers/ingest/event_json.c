@@ -1,5 +1,6 @@
 #include "handlers/ingest/event_json.h"
 
+#include "handlers/dimension/derive.h"
 #include "handlers/ingest/event_members.h"
 
 #include <stdio.h>
@@ -27,6 +28,7 @@ void event_batch_release(struct event_batch *batch)
 {
     free(batch->events);
     free(batch->actions);
+    arena_release(&batch->arena);
     free(batch->rejects);
     free(batch->drops);
     event_batch_init(batch);
@@ -180,7 +182,9 @@ static enum event_json_result end_event(struct decoder *d, size_t index)
     }
     enum drop_reason reason = event_drop_reason(d->rules, d->reader.event);
     if (reason == DROP_NOT) {
-        return accept_event(d, index);
+        bool ok = d->rules->app == NULL || derive_view(d->rules->app, &d->reader.traits,
+                                               d->reader.event, &d->batch->arena);
+        return ok ? accept_event(d, index) : EVENT_JSON_NOMEM;
     }
     struct slice site = d->reader.event->site;
     if (d->batch->foreign.n == 0 && d->rules->may_write != NULL &&

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "handlers/ingest/event_rules.h"
+#include "storage/base/arena.h"
 #include "storage/base/compiler.h"
 #include "storage/job/event.h"
 
@@ -44,6 +45,7 @@ struct event_batch {
     size_t n, capacity;
     struct slice *actions; /* of all events, one event's after another's */
     size_t n_actions, actions_capacity;
+    struct arena arena;           /* values of dimensions */
     size_t rejected;              /* how many events were rejected, exactly */
     struct event_reject *rejects; /* the first EVENT_REJECTS_LISTED of them */
     size_t n_rejects;

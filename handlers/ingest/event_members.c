@@ -1,9 +1,10 @@
 #include "handlers/ingest/event_members.h"
 
 #include "handlers/access/declared_site.h"
+#include "handlers/dimension/language.h"
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
-#include "storage/job/event_name.h"
+#include "storage/job/counted_name.h"
 
 #include <stdio.h>
 
@@ -18,7 +19,11 @@ enum member {
     MEMBER_ACTIONS,
     MEMBER_EVENT,
     MEMBER_VISITOR,
-    MEMBER_UNKNOWN,
+    MEMBER_COUNTRY,
+    MEMBER_LANGUAGE,
+    MEMBER_PROPS,
+    MEMBER_UTM, /* the first of UTM_N */
+    MEMBER_UNKNOWN = MEMBER_UTM + UTM_N,
 };
 
 static const char *const member_pointers[] = {
@@ -32,6 +37,14 @@ static const char *const member_pointers[] = {
     [MEMBER_ACTIONS] = "/actions",
     [MEMBER_EVENT] = "/event",
     [MEMBER_VISITOR] = "/visitor",
+    [MEMBER_COUNTRY] = "/country",
+    [MEMBER_LANGUAGE] = "/language",
+    [MEMBER_PROPS] = "/props",
+    [MEMBER_UTM + UTM_SOURCE] = "/utm_source",
+    [MEMBER_UTM + UTM_MEDIUM] = "/utm_medium",
+    [MEMBER_UTM + UTM_CAMPAIGN] = "/utm_campaign",
+    [MEMBER_UTM + UTM_TERM] = "/utm_term",
+    [MEMBER_UTM + UTM_CONTENT] = "/utm_content",
 };
 
 /* A value that was taken: text or number, or the kind alone (a container, true, false, null). */
@@ -63,14 +76,30 @@ static enum member find_member(struct slice name)
         }
         return memcmp(name.p, "site", 4) == 0 ? MEMBER_SITE : MEMBER_UNKNOWN;
     case 5:
-        return memcmp(name.p, "event", 5) == 0 ? MEMBER_EVENT : MEMBER_UNKNOWN;
+        if (memcmp(name.p, "event", 5) == 0) {
+            return MEMBER_EVENT;
+        }
+        return memcmp(name.p, "props", 5) == 0 ? MEMBER_PROPS : MEMBER_UNKNOWN;
     case 7:
         if (memcmp(name.p, "visitor", 7) == 0) {
             return MEMBER_VISITOR;
         }
-        return memcmp(name.p, "actions", 7) == 0 ? MEMBER_ACTIONS : MEMBER_UNKNOWN;
+        if (memcmp(name.p, "actions", 7) == 0) {
+            return MEMBER_ACTIONS;
+        }
+        return memcmp(name.p, "country", 7) == 0 ? MEMBER_COUNTRY : MEMBER_UNKNOWN;
     case 8:
-        return memcmp(name.p, "referrer", 8) == 0 ? MEMBER_REFERRER : MEMBER_UNKNOWN;
+        if (memcmp(name.p, "referrer", 8) == 0) {
+            return MEMBER_REFERRER;
+        }
+        if (memcmp(name.p, "language", 8) == 0) {
+            return MEMBER_LANGUAGE;
+        }
+        return (enum member)(MEMBER_UTM + (unsigned)utm_find(name));
+    case 10:
+    case 11:
+    case 12:
+        return (enum member)(MEMBER_UTM + (unsigned)utm_find(name));
     default:
         return MEMBER_UNKNOWN;
     }
@@ -180,7 +209,7 @@ static const char *set_agent(struct event *event, const struct value *value)
     return event_check_agent(value->text);
 }
 
-static const char *check_referrer(const struct value *value)
+static const char *set_referrer(struct view_traits *traits, const struct value *value)
 {
     if (value->kind == SCAN_NULL) {
         return NULL;
@@ -188,7 +217,29 @@ static const char *check_referrer(const struct value *value)
     if (value->kind != SCAN_STRING) {
         return "referrer must be a string or null";
     }
+    traits->referrer = value->text;
     return event_check_referrer(value->text);
+}
+
+static const char *set_value(struct slice *to, const struct value *value)
+{
+    if (value->kind == SCAN_NULL) {
+        return NULL;
+    }
+    if (value->kind != SCAN_STRING) {
+        return "must be a string or null";
+    }
+    *to = value->text;
+    return event_check_value(value->text);
+}
+
+static const char *set_country(struct slice *to, const struct value *value)
+{
+    char code[COUNTRY_SIZE];
+    struct slice ignored;
+    const char *detail = set_value(to, value);
+    bool ok = detail == NULL && (to->n == 0 || country_read(*to, code, &ignored));
+    return ok ? NULL : "country must be two letters, a code of ISO 3166-1, or null";
 }
 
 static const char *set_time(struct event_reader *reader, const struct value *value)
@@ -227,17 +278,24 @@ static const char *set_member(
     case MEMBER_TS:
         return set_time(reader, value);
     case MEMBER_REFERRER:
-        return check_referrer(value);
+        return set_referrer(&reader->traits, value);
+    case MEMBER_COUNTRY:
+        return set_country(&reader->traits.country, value);
+    case MEMBER_LANGUAGE:
+        return set_value(&reader->traits.language, value);
+    case MEMBER_PROPS: /* an object would have gone to read_props() */
+        return value->kind == SCAN_NULL ? NULL : "props must be an object or null";
     case MEMBER_ACTIONS: /* an array would have gone to read_actions() */
         return "actions must be an array";
     case MEMBER_EVENT:
         return set_event(reader, value);
     case MEMBER_VISITOR:
         return set_visitor(reader->event, value);
+    case MEMBER_UTM:
     case MEMBER_UNKNOWN:
         break;
     }
-    return NULL;
+    return set_value(&reader->traits.utm[member - MEMBER_UTM], value);
 }
 
 static bool read_value(struct json_scan *scan, struct value *ret)
@@ -291,8 +349,53 @@ static bool read_actions(struct event_reader *reader)
     return step == SCAN_CLOSED;
 }
 
+/* What a property's value is as a text; empty: it is none. */
+static struct slice prop_text(const struct value *value)
+{
+    struct slice text = value->kind == SCAN_TRUE     ? SLICE("true")
+                        : value->kind == SCAN_FALSE  ? SLICE("false")
+                        : value->kind == SCAN_NUMBER ? value->number.text
+                        : value->kind == SCAN_STRING ? value->text
+                                                     : SLICE("");
+    return event_check_value(text) == NULL ? text : SLICE("");
+}
+
+/* Read one property.  Which ones the site wants is not known yet; what cannot be a value is passed
+ * over, as those are that nobody wants. */
+static bool read_prop(struct event_reader *reader)
+{
+    struct slice name;
+    struct value value;
+    if (!json_scan_name(reader->scan, &name) || !read_value(reader->scan, &value)) {
+        return false;
+    }
+    if (reader->scan->fault != NULL) {
+        refuse(reader, "/props", reader->scan->fault);
+        return true;
+    }
+    struct slice text = prop_text(&value);
+    if (text.n > 0 && reader->traits.n_props < EVENT_PROPS_READ) {
+        reader->props[reader->traits.n_props++] = (struct view_prop){name, text};
+    }
+    return true;
+}
+
+static bool read_props(struct event_reader *reader)
+{
+    enum scan_step step = json_scan_open(reader->scan, '}');
+    for (; step == SCAN_ITEM; step = json_scan_next(reader->scan, '}')) {
+        if (!read_prop(reader)) {
+            return false;
+        }
+    }
+    return step == SCAN_CLOSED;
+}
+
 static bool read_known(struct event_reader *reader, enum member member)
 {
+    if (member == MEMBER_PROPS && json_scan_peek(reader->scan) == SCAN_OBJECT) {
+        return read_props(reader);
+    }
     if (member == MEMBER_ACTIONS && json_scan_peek(reader->scan) == SCAN_ARRAY) {
         return read_actions(reader);
     }
@@ -397,6 +500,7 @@ bool event_read(struct event_reader *reader)
         .at_s = reader->rules->now_s,
         .site = EVENT_SITE_DEFAULT,
     };
+    reader->traits = (struct view_traits){.props = reader->props};
     reader->seen = 0;
     reader->untimed = false;
     reader->detail = NULL;

@@ -31,6 +31,7 @@ struct event_rules {
     /* May the sender write to @site?  Asked about events that are dropped.  NULL: not asked. */
     bool (*may_write)(const void *sender, struct slice site);
     const void *sender;
+    const struct app *app; /* says what page views are counted for; NULL: nothing beside the page */
 };
 
 #define EVENT_POINTER_SIZE 80

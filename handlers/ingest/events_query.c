@@ -98,5 +98,6 @@ struct event_rules events_query_rules(
         .ignored = app->ignored,
         .n_ignored = app->n_ignored,
         .sites = app->only_declared_sites ? &app->sites : NULL,
+        .app = app,
     };
 }

@@ -27,7 +27,9 @@ static const char gif[] = "GIF89a"
 #define GIF_SIZE (sizeof(gif) - 1)
 _Static_assert(GIF_SIZE == 43, "the smallest transparent GIF has 43 bytes");
 
-static const struct param_spec specs[] = {{"page", false}, {"user", false}, {"site", false}};
+static const struct param_spec specs[] = {{"page", false}, {"user", false}, {"site", false},
+    {"referrer", false}, {"utm_source", false}, {"utm_medium", false}, {"utm_campaign", false},
+    {"utm_term", false}, {"utm_content", false}, {"language", false}};
 
 struct pixel_state {
     struct params params;
@@ -72,26 +74,67 @@ static bool read_query(struct http_exchange *exchange, struct params *params)
     return false;
 }
 
-/* The page that the query names; else that of the request which a trusted proxy mirrors here. */
-static bool find_page(
-    struct http_exchange *exchange, const struct params *params, struct slice *ret_page)
+/* The page that the query names; else that of the request which a trusted proxy mirrors here.  An
+ * image's Referer is the page that it stands on; that of a mirrored request is where its visitor
+ * came from. */
+static bool find_page(struct http_exchange *exchange, const struct params *params,
+    struct slice *ret_page, struct view_traits *traits)
 {
+    struct slice referer = exchange->request.fields[FIELD_REFERER];
     if (params_get(params, "page", ret_page)) {
+        traits->own = referer;
         return true;
     }
-    *ret_page = client_mirrored_path(exchange);
+    traits->url = client_mirrored_target(exchange);
+    traits->referrer = referer;
+    const char *query = traits->url.n > 0 ? memchr(traits->url.p, '?', traits->url.n) : NULL;
+    *ret_page = traits->url;
+    ret_page->n = query != NULL ? (size_t)(query - traits->url.p) : traits->url.n;
     return ret_page->n > 0;
+}
+
+/* Read where the visitor came from.  The rules are those of POST /events.  NULL, or what is wrong
+ * with *ret_name. */
+static const char *read_traits(
+    const struct params *params, struct view_traits *traits, const char **ret_name)
+{
+    const struct {
+        const char *name;
+        struct slice *to;
+    } texts[] = {
+        {"utm_source", &traits->utm[UTM_SOURCE]},
+        {"utm_medium", &traits->utm[UTM_MEDIUM]},
+        {"utm_campaign", &traits->utm[UTM_CAMPAIGN]},
+        {"utm_term", &traits->utm[UTM_TERM]},
+        {"utm_content", &traits->utm[UTM_CONTENT]},
+        {"language", &traits->language},
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        *ret_name = texts[i].name;
+        const char *fault = params_get(params, texts[i].name, texts[i].to)
+                                ? event_check_value(*texts[i].to)
+                                : NULL;
+        if (fault != NULL) {
+            return fault;
+        }
+    }
+    *ret_name = "referrer";
+    return params_get(params, "referrer", &traits->referrer)
+               ? event_check_referrer(traits->referrer)
+               : NULL;
 }
 
 /* Read the event.  The rules are those of POST /events, and so is the 422. */
 static bool read_event(
-    struct http_exchange *exchange, const struct params *params, struct event *event)
+    struct http_exchange *exchange, const struct params *params, struct beacon *beacon)
 {
+    struct event *event = &beacon->events[0];
     const char *fault = NULL;
     const char *name = "page";
     *event = (struct event){.site = EVENT_SITE_DEFAULT};
-    fault = find_page(exchange, params, &event->page) ? event_check_page(event->page)
-                                                      : "page is required";
+    fault = find_page(exchange, params, &event->page, &beacon->traits)
+                ? event_check_page(event->page)
+                : "page is required";
     if (fault == NULL && params_get(params, "user", &event->user)) {
         name = "user";
         fault = event_check_user(event->user);
@@ -99,6 +142,9 @@ static bool read_event(
     if (fault == NULL && params_get(params, "site", &event->site)) {
         name = "site";
         fault = event_check_site(event->site);
+    }
+    if (fault == NULL) {
+        fault = read_traits(params, &beacon->traits, &name);
     }
     if (fault != NULL) {
         refuse(exchange, PROBLEM_UNACCEPTABLE, name, fault);
@@ -141,7 +187,7 @@ enum handler_result pixel_start(struct http_exchange *exchange)
     exchange->state = state;
     exchange->release = release;
     if (!read_query(exchange, &state->params) ||
-        !read_event(exchange, &state->params, &state->beacon.events[0])) {
+        !read_event(exchange, &state->params, &state->beacon)) {
         return HANDLER_REPLY;
     }
     state->beacon.n = 1;

@@ -86,6 +86,10 @@ static const struct event *as_events(struct plausible_state *state)
         beacon->events[i] = (struct event){.site = event->domains[i], .page = page};
     }
     beacon->n = event->n_domains;
+    beacon->traits = (struct view_traits){.referrer = event->referrer,
+        .url = event->url,
+        .props = event->props,
+        .n_props = event->n_props};
     return beacon->events;
 }
 

@@ -1,13 +1,15 @@
 #include "handlers/ingest/plausible_event.h"
 
 #include <jansson.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "handlers/reply/json_body.h"
 #include "handlers/reply/json_memory.h"
 #include "handlers/text/check.h"
 #include "handlers/text/url.h"
-#include "storage/job/event_name.h"
+#include "storage/job/counted_name.h"
 
 static const json_t *member(const json_t *object, const char *name, const char *short_name)
 {
@@ -114,6 +116,51 @@ static const char *read_name(struct slice text, struct plausible_event *event, c
     return NULL;
 }
 
+/* Read one property, whose text goes to @to, which has room. */
+static void read_prop(
+    const char *name, const json_t *value, struct plausible_event *event, char **to)
+{
+    char number[40];
+    struct slice text = json_is_string(value)  ? json_text_of(value)
+                        : json_is_true(value)  ? SLICE("true")
+                        : json_is_false(value) ? SLICE("false")
+                                               : SLICE("");
+    if (json_is_integer(value)) {
+        (void)snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(value));
+        text = slice_of(number);
+    } else if (json_is_real(value)) {
+        (void)snprintf(number, sizeof(number), "%.15g", json_real_value(value));
+        text = slice_of(number);
+    }
+    if (text.n > 0 && event_check_value(text) == NULL && name_valid(slice_of(name)) &&
+        event->n_props < PLAUSIBLE_PROPS_MAX) {
+        struct slice copy = put(to, slice_of(name));
+        event->props[event->n_props++] = (struct view_prop){copy, put(to, text)};
+    }
+}
+
+/* Read where the visitor came from, and the properties.  These never make an event wrong. */
+static void read_traits(const json_t *root, struct plausible_event *event, char *to)
+{
+    const json_t *referrer = member(root, "referrer", "r");
+    const json_t *props = member(root, "props", json_object_get(root, "p") != NULL ? "p" : "m");
+    json_t *parsed = NULL;
+    const char *name;
+    json_t *value;
+    if (json_is_string(referrer) && event_check_referrer(json_text_of(referrer)) == NULL) {
+        event->referrer = put(&to, json_text_of(referrer));
+    }
+    if (json_is_string(props)) {
+        parsed = json_loadb(json_string_value(props), json_string_length(props), 0, NULL);
+        props = parsed;
+    }
+    json_object_foreach((json_t *)(uintptr_t)props, name, value)
+    {
+        read_prop(name, value, event, &to);
+    }
+    json_decref(parsed);
+}
+
 static bool read_members(
     const json_t *root, struct plausible_event *event, char *to, struct plausible_fault *fault)
 {
@@ -140,7 +187,12 @@ static bool read_members(
         return fail(fault, "domain", detail);
     }
     detail = read_name(json_text_of(name), event, &to);
-    return detail == NULL || fail(fault, "name", detail);
+    if (detail != NULL) {
+        return fail(fault, "name", detail);
+    }
+    event->url = put(&to, json_text_of(url));
+    read_traits(root, event, to);
+    return true;
 }
 
 enum plausible_result plausible_decode(
@@ -164,8 +216,9 @@ enum plausible_result plausible_decode(
         }
         return PLAUSIBLE_FAULT;
     }
-    /* A "/" may be made of an empty path, and a name gets a mark; nothing else becomes longer. */
-    ret->bytes = malloc(body.n + 2);
+    /* A "/" may be made of an empty path, and a name gets a mark; the URL stands there twice; a
+     * number may become longer. */
+    ret->bytes = malloc(2 * body.n + 2 + PLAUSIBLE_PROPS_MAX * (size_t)40);
     bool ok = ret->bytes != NULL && read_members(root, ret, ret->bytes, ret_fault);
     enum plausible_result result = ok                   ? PLAUSIBLE_OK
                                    : ret->bytes == NULL ? PLAUSIBLE_NOMEM

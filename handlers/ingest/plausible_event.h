@@ -11,7 +11,11 @@
  *     hashMode, h    1 or true: the fragment of the URL belongs to the page
  *     domain, d      the site, or several with commas between
  *
- * Other members (referrer, props, revenue, width, engagement's figures) are not looked at.  Of a
+ *     referrer, r    where the visitor came from; a text or null
+ *     props, p, m    properties: an object, or one as a text; of its members texts, numbers and
+ *                    booleans.  What is none of these is passed over
+ *
+ * Other members (revenue, width, engagement's figures) are not looked at.  Of a
  * member that is given twice the last one holds; of one that is given under both its names the long
  * name's.
  *
@@ -24,11 +28,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "handlers/dimension/derive.h"
 #include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
 #define PLAUSIBLE_DOMAINS_MAX 16
 #define PLAUSIBLE_BODY_MAX    65536
+#define PLAUSIBLE_PROPS_MAX   30
 
 enum plausible_kind { PLAUSIBLE_VIEW, PLAUSIBLE_NAMED, PLAUSIBLE_ENGAGEMENT };
 
@@ -36,9 +42,13 @@ enum plausible_kind { PLAUSIBLE_VIEW, PLAUSIBLE_NAMED, PLAUSIBLE_ENGAGEMENT };
 struct plausible_event {
     enum plausible_kind kind;
     struct slice page;
-    struct slice name; /* of a named event, with its mark (storage/job/event_name.h) */
+    struct slice name; /* of a named event, with its mark (storage/job/counted_name.h) */
     struct slice domains[PLAUSIBLE_DOMAINS_MAX]; /* valid names of sites, each once */
     size_t n_domains;
+    struct slice url;      /* whole, as it was sent */
+    struct slice referrer; /* empty: none */
+    struct view_prop props[PLAUSIBLE_PROPS_MAX];
+    size_t n_props;
     char *bytes; /* owned: what the slices point into */
 };
 

@@ -21,6 +21,7 @@
 
 #include "handlers/access/access.h"
 #include "handlers/access/declared_site.h"
+#include "handlers/dimension/derive.h"
 #include "handlers/http/app.h"
 #include "handlers/ingest/events_query.h"
 #include "handlers/ingest/ingest_guard.h"
@@ -167,7 +168,8 @@ static bool read_token(struct http_exchange *exchange, const struct segment_body
     return ask_token(exchange);
 }
 
-/* Which site the messages are for: the one that is asked for, else the token's only one. */
+/* Which site the messages are for: the one that is asked for, else the token's only one.  Their
+ * page views are complete then. */
 static bool read_site(struct http_exchange *exchange, struct segment_state *state)
 {
     const struct access *access = exchange->access;
@@ -185,7 +187,15 @@ static bool read_site(struct http_exchange *exchange, struct segment_state *stat
         return refuse(exchange, "site: %s", DECLARED_SITE_DETAIL);
     }
     for (size_t i = 0; i < body->n; i++) {
+        const struct segment_traits *sent = &body->traits[i];
+        struct view_traits traits = {
+            .referrer = sent->referrer, .url = sent->url, .language = sent->language};
+        memcpy(traits.utm, sent->utm, sizeof(traits.utm));
         body->events[i].site = site;
+        if (!derive_view(exchange->app, &traits, &body->events[i], &body->arena)) {
+            problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+            return false;
+        }
     }
     return true;
 }

@@ -7,12 +7,13 @@
 #include "handlers/text/timestamp.h"
 #include "handlers/text/url.h"
 #include "storage/base/index.h"
-#include "storage/job/event_name.h"
+#include "storage/job/counted_name.h"
 
 #define DEPTH_MAX 64 /* of a body: SDKs send what programs put into `properties` and `traits` */
 
 /* One message, as far as it is looked at. */
 struct message {
+    struct segment_traits traits;
     struct slice type, user, visitor, event, id, timestamp, url, path, address, agent, write_key;
     const char *fault_at, *fault; /* the first fault, static; NULL: none so far */
 };
@@ -110,8 +111,53 @@ static bool take_property(struct decoder *d, struct slice name)
                                             : json_scan_skip(&d->scan);
 }
 
+/* Take a text of a dimension; what cannot be a value is passed over. */
+static bool take_value(struct decoder *d, const char *at, struct slice *ret)
+{
+    if (!take_text(d, at, ret)) {
+        return false;
+    }
+    if (event_check_value(*ret) != NULL) {
+        *ret = (struct slice){NULL, 0};
+    }
+    return true;
+}
+
+static bool take_campaign(struct decoder *d, struct slice name)
+{
+    static const char *const names[UTM_N] = {
+        [UTM_SOURCE] = "source",
+        [UTM_MEDIUM] = "medium",
+        [UTM_CAMPAIGN] = "name",
+        [UTM_TERM] = "term",
+        [UTM_CONTENT] = "content",
+    };
+    for (size_t i = 0; i < UTM_N; i++) {
+        if (slice_equal(name, slice_of(names[i]))) {
+            return take_value(d, "context.campaign", &d->message.traits.utm[i]);
+        }
+    }
+    return json_scan_skip(&d->scan);
+}
+
+static bool take_page(struct decoder *d, struct slice name)
+{
+    return slice_equal(name, SLICE("referrer"))
+               ? take_text(d, "context.page.referrer", &d->message.traits.referrer)
+               : json_scan_skip(&d->scan);
+}
+
 static bool take_context(struct decoder *d, struct slice name)
 {
+    if (slice_equal(name, SLICE("campaign"))) {
+        return take_object(d, take_campaign);
+    }
+    if (slice_equal(name, SLICE("page"))) {
+        return take_object(d, take_page);
+    }
+    if (slice_equal(name, SLICE("locale"))) {
+        return take_value(d, "context.locale", &d->message.traits.language);
+    }
     if (slice_equal(name, SLICE("ip"))) {
         return take_text(d, "context.ip", &d->message.address);
     }
@@ -244,6 +290,11 @@ static bool keep(struct decoder *d, const struct event *event)
     if (!array_reserve(&body->events, &body->capacity, body->n, sizeof(*body->events))) {
         return false;
     }
+    if (!array_reserve(&body->traits, &body->traits_capacity, body->n, sizeof(*body->traits))) {
+        return false;
+    }
+    body->traits[body->n] = d->message.traits;
+    body->traits[body->n].url = d->message.url;
     body->events[body->n++] = *event;
     return true;
 }
@@ -368,6 +419,8 @@ enum segment_result segment_decode(char *body, size_t n, enum segment_call call,
 void segment_body_release(struct segment_body *body)
 {
     free(body->events);
+    free(body->traits);
+    arena_release(&body->arena);
     buffer_release(&body->ids);
     *body = (struct segment_body){0};
 }

@@ -13,10 +13,13 @@
  *     userId                     the user: a string or an integer
  *     anonymousId                the visitor: an anonymous id
  *     context.ip, .userAgent     whose address and agent
+ *     context.locale             the language
+ *     context.campaign           source, medium, name, term, content
+ *     context.page.referrer      where the visitor came from
  *     timestamp                  when; else the time of arrival
  *     messageId                  what a repeat is known by
  *
- * A page is a page view, and a track is a named event (storage/job/event_name.h).  All other types
+ * A page is a page view, and a track is a named event (storage/job/counted_name.h).  All other types
  * are valid, and nothing of them is counted.  A member that
  * is null or "" is as one that is not there.  Of a member that is given twice the last one holds.
  *
@@ -32,10 +35,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "handlers/dimension/campaign.h"
 #include "handlers/ingest/event_rules.h"
+#include "storage/base/arena.h"
 #include "storage/base/buffer.h"
 #include "storage/base/compiler.h"
 #include "storage/job/event.h"
+
+/* Where the visitor of an event came from: for derive_view(), once the site is known. */
+struct segment_traits {
+    struct slice referrer, url, language, utm[UTM_N];
+};
 
 /* The last part of the path says what a body is. */
 enum segment_call {
@@ -54,8 +64,11 @@ enum segment_call segment_call_of(struct slice name) MUST_CHECK;
 
 /* What became of a body.  Release with segment_body_release(). */
 struct segment_body {
+    struct arena arena;   /* values of dimensions */
     struct event *events; /* n to be counted, in order; owned, their slices point into the body */
     size_t n, capacity;
+    struct segment_traits *traits; /* owned: n, of the events */
+    size_t traits_capacity;
     size_t n_messages;
     size_t uncounted;      /* valid messages that are neither pages nor tracks */
     size_t dropped_robots; /* events that are not to be counted: see event_rules.h */

@@ -8,7 +8,7 @@
 #include "handlers/reply/query.h"
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
-#include "storage/job/event_name.h"
+#include "storage/job/counted_name.h"
 
 #define DEFAULT_WINDOW_S (24 * 3600)
 
@@ -16,7 +16,7 @@ void window_params_release(struct window_params *p)
 {
     params_release(&p->params);
     free(p->pages);
-    free(p->events);
+    free(p->names);
     *p = (struct window_params){0};
 }
 
@@ -41,39 +41,81 @@ static bool read_pages(struct http_exchange *exchange, struct window_params *p)
     return true;
 }
 
-/* How many bytes the names of events take, with their marks.  False: one of them is bad. */
-static bool check_names(
-    struct http_exchange *exchange, const struct window_params *p, size_t *ret_bytes)
+bool window_params_is_name(const struct param *param)
 {
-    for (const struct param *at = NULL; (at = params_next(&p->params, "event", at)) != NULL;) {
-        const char *fault = event_check_name(at->value);
+    struct slice name = slice_of(param->spec->name);
+    return slice_equal(name, SLICE("event")) || slice_equal(name, SLICE("section")) ||
+           dimension_find(name) != DIMENSION_N;
+}
+
+static const char *check_name(const struct param *param)
+{
+    struct slice name = slice_of(param->spec->name);
+    if (slice_equal(name, SLICE("event"))) {
+        return event_check_name(param->value);
+    }
+    if (slice_equal(name, SLICE("section"))) {
+        return name_valid(param->value) ? NULL : NAME_DETAIL;
+    }
+    return event_check_value(param->value);
+}
+
+/* How many names there are, and how many bytes they take, with their marks.  False: one of them is
+ * bad. */
+static bool check_names(struct http_exchange *exchange, const struct window_params *p,
+    size_t *ret_n, size_t *ret_bytes)
+{
+    *ret_n = *ret_bytes = 0;
+    for (size_t i = 0; i < p->params.n; i++) {
+        const struct param *param = &p->params.pairs[i];
+        const char *fault = window_params_is_name(param) ? check_name(param) : NULL;
         if (fault != NULL) {
-            return query_refuse(exchange, "event", fault);
+            return query_refuse(exchange, param->spec->name, fault);
         }
-        *ret_bytes += at->value.n + 1;
+        if (window_params_is_name(param)) {
+            ++*ret_n;
+            *ret_bytes += NAME_CLASS_MAX + param->value.n;
+        }
     }
     return true;
 }
 
-static bool read_events(struct http_exchange *exchange, struct window_params *p)
+/* The name with its mark, at @to. */
+static struct slice mark_name(const struct param *param, char *to)
 {
-    size_t n = params_count(&p->params, "event");
-    size_t bytes = 0;
+    struct slice name = slice_of(param->spec->name);
+    if (slice_equal(name, SLICE("event"))) {
+        return event_name_mark(param->value, to);
+    }
+    /* (There is no dimension `section`: DIMENSION_N is a section.) */
+    struct event_value value = {.text = param->value, .dimension = (uint8_t)dimension_find(name)};
+    return value_name(&value, to);
+}
+
+static bool read_names(struct http_exchange *exchange, struct window_params *p)
+{
+    size_t n, bytes;
+    if (!check_names(exchange, p, &n, &bytes)) {
+        return false;
+    }
     if (n == 0) {
         return true;
     }
-    if (!check_names(exchange, p, &bytes)) {
-        return false;
-    }
-    p->events = malloc(n * sizeof(*p->events) + bytes);
-    if (p->events == NULL) {
+    p->names = malloc(n * sizeof(*p->names) + bytes);
+    if (p->names == NULL) {
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return false;
     }
-    char *to = (char *)(p->events + n);
-    for (const struct param *at = NULL; (at = params_next(&p->params, "event", at)) != NULL;) {
-        p->events[p->n_events++] = event_name_mark(at->value, to);
-        to += at->value.n + 1;
+    char *to = (char *)(p->names + n);
+    for (size_t i = 0; i < p->params.n; i++) {
+        const struct param *param = &p->params.pairs[i];
+        if (window_params_is_name(param)) {
+            struct slice name = mark_name(param, to);
+            p->name_param = p->n_names == 0 ? param->spec->name : p->name_param;
+            p->mixed_names = p->mixed_names || strcmp(p->name_param, param->spec->name) != 0;
+            p->names[p->n_names++] = name;
+            to += name.n;
+        }
     }
     return true;
 }
@@ -158,7 +200,7 @@ bool window_params_read_with(struct http_exchange *exchange, const struct param_
     *ret = (struct window_params){0};
     return query_read(exchange, all, n_all, &ret->params) &&
            access_read_site(exchange, &ret->params, &ret->site) && read_pages(exchange, ret) &&
-           read_events(exchange, ret) && read_pageset(exchange, ret) && read_zone(exchange, ret) &&
+           read_names(exchange, ret) && read_pageset(exchange, ret) && read_zone(exchange, ret) &&
            read_step(exchange, ret) && read_flag(exchange, ret, "explain", &ret->explain) &&
            read_round(exchange, ret) && read_window(exchange, ret);
 }

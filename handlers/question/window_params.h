@@ -19,10 +19,23 @@
         "round", false                                                                             \
     }
 
-/* One more, for questions that can be asked about named events, too. */
+/* More, for questions that can be asked about sections, and about named events, in place of pages. */
+#define WINDOW_SECTION_PARAM                                                                       \
+    {                                                                                              \
+        "section", true                                                                            \
+    }
 #define WINDOW_EVENT_PARAM                                                                         \
     {                                                                                              \
         "event", true                                                                              \
+    }
+
+/* And about values of dimensions. */
+#define WINDOW_VALUE_PARAMS                                                                        \
+    {"source", true}, {"utm_source", true}, {"utm_medium", true}, {"utm_campaign", true},          \
+        {"utm_term", true}, {"utm_content", true}, {"browser", true}, {"os", true},                \
+        {"device", true}, {"country", true},                                                       \
+    {                                                                                              \
+        "language", true                                                                           \
     }
 
 /* What was asked.  Slices point into params. */
@@ -31,9 +44,11 @@ struct window_params {
     struct slice site;
     struct slice *pages; /* owned; NULL: the whole site, or the page set alone */
     size_t n_pages;
-    struct slice *events; /* owned, with the bytes: named events, with their marks (see
-                             storage/job/event_name.h) */
-    size_t n_events;
+    struct slice *names; /* owned, with the bytes: named events, sections and values, with their
+                            marks (see storage/job/counted_name.h), in the order of the query */
+    size_t n_names;
+    const char *name_param; /* of the first of them.. */
+    bool mixed_names;       /* ..and there are some of another parameter */
     struct slice pageset;      /* empty: none */
     const struct zone *zone;   /* the time zone of tz, else the site's */
     struct window window;      /* rounded to whole minutes */
@@ -57,6 +72,9 @@ bool window_params_read_all_sites(
 bool window_params_read_second(struct http_exchange *exchange, struct window_params *p,
     const char *from, const char *to, struct window *ret, bool *ret_to_is_now,
     bool *ret_given) MUST_CHECK;
+
+/* Is the parameter one of `names`? */
+bool window_params_is_name(const struct param *param);
 
 void window_params_release(struct window_params *p);
 

@@ -5,7 +5,7 @@
 
 #include "handlers/reply/problem.h"
 #include "handlers/text/timestamp.h"
-#include "storage/job/event_name.h"
+#include "storage/job/counted_name.h"
 
 #define Z95 1.96 /* 95 % of a normal distribution lie within so many standard deviations */
 
@@ -23,7 +23,8 @@ json_t *window_pages_json(const struct slice *pages, size_t n)
     }
     json_t *list = json_array();
     for (size_t i = 0; list != NULL && i < n; i++) {
-        struct slice name = event_name_is(pages[i]) ? event_name_bare(pages[i]) : pages[i];
+        bool is_marked = counted_name_mark(pages[i]) != '\0'; /* an event, or a section */
+        struct slice name = is_marked ? event_name_bare(pages[i]) : pages[i];
         json_array_append_new(list, json_stringn(name.p, name.n));
     }
     return list;

@@ -2,7 +2,7 @@
 
 #include <arpa/inet.h>
 
-#include "storage/job/event_name.h"
+#include "storage/job/counted_name.h"
 
 #define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
 
@@ -147,6 +147,14 @@ const char *event_check_agent(struct slice agent)
 const char *event_check_referrer(struct slice referrer)
 {
     return referrer.n > EVENT_TEXT_MAX ? "referrer must be at most 16384 bytes" : NULL;
+}
+
+const char *event_check_value(struct slice value)
+{
+    if (value.n > DIMENSION_VALUE_MAX) {
+        return "must be at most 256 bytes";
+    }
+    return has_control(value) ? "must have no control characters" : NULL;
 }
 
 const char *event_check_time(int64_t at_s, int64_t oldest_s, int64_t latest_s)

@@ -26,6 +26,7 @@ const char *event_check_site(struct slice site) MUST_CHECK;
 const char *event_check_action(struct slice action) MUST_CHECK;
 const char *event_check_agent(struct slice agent) MUST_CHECK;
 const char *event_check_referrer(struct slice referrer) MUST_CHECK;
+const char *event_check_value(struct slice value) MUST_CHECK; /* of a dimension; may be empty */
 
 /* Does @at_s lie in [@oldest_s, @latest_s]?  All are UTC epoch seconds. */
 const char *event_check_time(int64_t at_s, int64_t oldest_s, int64_t latest_s) MUST_CHECK;

@@ -6,10 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "handlers/dimension/campaign.h"
+#include "handlers/text/utf8.h"
 #include "service/client/line_reader.h"
+#include "storage/job/event.h"
 
 /* A line whose every byte is escaped as \u00XX, and what stands around its parts. */
-#define EVENT_BYTES_MAX (6 * LINE_READER_MAX + 512)
+#define EVENT_BYTES_MAX (6 * LINE_READER_MAX + 768)
+
+#define CAMPAIGN_QUERY_MAX 4096 /* bytes of a target; the campaign of a longer one is not looked for */
 
 #define HOST_HASH_BYTES 16
 
@@ -114,6 +119,47 @@ static char *put_visitor(char *p, const struct log_line *line)
     return put(p, SLICE("\""));
 }
 
+static bool has_control(struct slice text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static char *put_text(char *p, struct slice name, struct slice text)
+{
+    p = put(p, SLICE(",\""));
+    p = put(p, name);
+    p = put(p, SLICE("\":\""));
+    p = put_escaped(p, text);
+    return put(p, SLICE("\""));
+}
+
+/* Where the visitor came from, as far as the server would take it: no page view is lost because of
+ * its referrer. */
+static char *put_origin(char *p, const struct log_line *line)
+{
+    struct slice utm[UTM_N] = {{NULL, 0}};
+    char room[CAMPAIGN_QUERY_MAX];
+    struct slice referrer = line->referrer;
+    if (referrer.n > 1 && referrer.n <= EVENT_TEXT_MAX && !has_control(referrer) &&
+        utf8_valid(referrer)) {
+        p = put_text(p, SLICE("referrer"), referrer);
+    }
+    if (line->target.n <= CAMPAIGN_QUERY_MAX && campaign_has(line->target)) {
+        campaign_read(line->target, room, utm);
+    }
+    for (unsigned i = 0; i < UTM_N; i++) {
+        if (utm[i].n > 0) {
+            p = put_text(p, utm_name((enum utm)i), utm[i]);
+        }
+    }
+    return p;
+}
+
 static char *put_site(char *p, struct slice site)
 {
     p = put(p, SLICE("\"site\":\""));
@@ -136,6 +182,7 @@ void import_batch_add_event(
     p = put_escaped(p, line->page);
     p = put(p, SLICE("\""));
     p = put_visitor(p, line);
+    p = put_origin(p, line);
     char ts[32];
     (void)snprintf(ts, sizeof(ts), ",\"ts\":%" PRId64, line->at_s);
     p = put(p, slice_of(ts));

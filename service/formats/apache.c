@@ -117,8 +117,7 @@ static const char *split_rest(
         *ret_clean = true;
         return cur.p == cur.end ? NULL : "more fields than the common format has";
     }
-    struct slice referrer;
-    if (!take_byte(&cur, ' ') || !take_quoted(&cur, &referrer)) {
+    if (!take_byte(&cur, ' ') || !take_quoted(&cur, &line->referrer)) {
         return "no quoted referrer";
     }
     if (!take_byte(&cur, ' ') || !take_quoted(&cur, &line->ua)) {

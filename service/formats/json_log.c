@@ -19,6 +19,7 @@ static const struct log_member caddy[] = {
     {caddy_request, "host", LOG_FIELD_HOST},
     {caddy_request, caddy_headers, LOG_FIELD_OBJECT},
     {caddy_headers, "User-Agent", LOG_FIELD_UA},
+    {caddy_headers, "Referer", LOG_FIELD_REFERRER},
 };
 
 static const struct log_member traefik[] = {
@@ -33,6 +34,7 @@ static const struct log_member traefik[] = {
     {NULL, "RequestAddr", LOG_FIELD_HOST},
     {NULL, "DownstreamStatus", LOG_FIELD_STATUS},
     {NULL, "request_User-Agent", LOG_FIELD_UA},
+    {NULL, "request_Referer", LOG_FIELD_REFERRER},
 };
 
 static const struct log_member cloudflare[] = {
@@ -45,6 +47,7 @@ static const struct log_member cloudflare[] = {
     {NULL, "ClientRequestHost", LOG_FIELD_HOST},
     {NULL, "EdgeResponseStatus", LOG_FIELD_STATUS},
     {NULL, "ClientRequestUserAgent", LOG_FIELD_UA},
+    {NULL, "ClientRequestReferer", LOG_FIELD_REFERRER},
 };
 
 const struct log_table json_log_caddy = {caddy, sizeof(caddy) / sizeof(caddy[0])};

@@ -60,6 +60,7 @@ const char *log_fields_read(const struct log_fields *fields, struct log_line *re
     struct log_line line = {
         .ua = fields->of[LOG_FIELD_UA],
         .host = fields->of[LOG_FIELD_HOST],
+        .referrer = fields->of[LOG_FIELD_REFERRER],
     };
     const char *fault = read_time(fields, &line);
     if (fault == NULL) {

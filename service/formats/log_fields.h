@@ -23,6 +23,7 @@ enum log_field {
     LOG_FIELD_STATUS,
     LOG_FIELD_UA,
     LOG_FIELD_HOST,
+    LOG_FIELD_REFERRER,
     LOG_FIELD_COUNT,
     LOG_FIELD_OBJECT = LOG_FIELD_COUNT, /* of JSON: members inside are looked at, too */
 };

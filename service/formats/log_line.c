@@ -37,6 +37,7 @@ const char *log_line_take_method(struct log_line *line, struct slice name)
 const char *log_line_take_target(struct log_line *line, struct slice target)
 {
     const char *query = target.n > 0 ? memchr(target.p, '?', target.n) : NULL;
+    line->target = target;
     if (query != NULL) {
         target.n = (size_t)(query - target.p);
     }

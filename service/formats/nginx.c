@@ -12,6 +12,7 @@ static const struct log_member variables[] = {
     {NULL, "document_uri", LOG_FIELD_PATH},
     {NULL, "status", LOG_FIELD_STATUS},
     {NULL, "http_user_agent", LOG_FIELD_UA},
+    {NULL, "http_referer", LOG_FIELD_REFERRER},
     {NULL, "host", LOG_FIELD_HOST},
     {NULL, "http_host", LOG_FIELD_HOST},
     {NULL, "server_name", LOG_FIELD_HOST},

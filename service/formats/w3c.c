@@ -11,6 +11,7 @@ static const struct log_member w3c_members[] = {
     {NULL, "cs-uri-stem", LOG_FIELD_TARGET},
     {NULL, "sc-status", LOG_FIELD_STATUS},
     {NULL, "cs(User-Agent)", LOG_FIELD_UA},
+    {NULL, "cs(Referer)", LOG_FIELD_REFERRER},
     {NULL, "x-host-header", LOG_FIELD_HOST},
     {NULL, "cs-host", LOG_FIELD_HOST},
     {NULL, "cs(Host)", LOG_FIELD_HOST},

@@ -117,14 +117,20 @@ static void keep_forwarded(struct slice value, struct http_message *message)
     message->forwarded[message->n_forwarded++] = value;
 }
 
+static struct slice kept[HTTP_KNOWN_N] = {
+#define X(name, text) [name] = {text, sizeof(text) - 1},
+    HTTP_KNOWN_FIELDS(X)
+#undef X
+};
+
+void http_country_field(struct slice name)
+{
+    kept[FIELD_COUNTRY] = name;
+}
+
 /* Keep the fields that handlers look at. */
 static void keep_field(const struct http_field *field, struct http_message *message)
 {
-    static const struct slice kept[HTTP_KNOWN_N] = {
-#define X(name, text) [name] = {text, sizeof(text) - 1},
-        HTTP_KNOWN_FIELDS(X)
-#undef X
-    };
     for (unsigned i = 0; i < HTTP_KNOWN_N; i++) {
         if (kept[i].n == field->name.n && http_token_equal(kept[i], field->name)) {
             if (message->fields[i].p != NULL) {

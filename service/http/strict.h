@@ -81,4 +81,8 @@ bool http_request_id_valid(struct slice id);
 /* Are @a and @b equal, without regard to the case of ASCII letters? */
 bool http_token_equal(struct slice a, struct slice b);
 
+/* Keep the field @name (static, lower case; empty: none) as FIELD_COUNTRY.  Called before the first
+ * request. */
+void http_country_field(struct slice name);
+
 #endif

@@ -4,8 +4,7 @@
 
 #include "handlers/access/cors.h"
 
-/* Cut the next entry and its comma off @rest, which is not empty. */
-static struct slice take_entry(struct slice *rest)
+struct slice list_option_take(struct slice *rest)
 {
     const char *comma = memchr(rest->p, ',', rest->n);
     struct slice entry = {rest->p, comma != NULL ? (size_t)(comma - rest->p) : rest->n};
@@ -35,7 +34,7 @@ const char *list_option_check_networks(const char *text)
     struct network network;
     const char *fault = NULL;
     while (fault == NULL && rest.n > 0) {
-        fault = network_parse(take_entry(&rest), &network);
+        fault = network_parse(list_option_take(&rest), &network);
     }
     return fault;
 }
@@ -44,7 +43,7 @@ const char *list_option_check_origins(const char *text)
 {
     struct slice rest = slice_of(text);
     while (rest.n > 0) {
-        if (!cors_origin_valid(take_entry(&rest))) {
+        if (!cors_origin_valid(list_option_take(&rest))) {
             return "*, or origins as browsers write them with commas between: https://example.org";
         }
     }
@@ -55,7 +54,7 @@ const char *list_option_check_site_origins(const char *text)
 {
     struct slice rest = slice_of(text);
     while (rest.n > 0) {
-        struct slice entry = take_entry(&rest);
+        struct slice entry = list_option_take(&rest);
         if (slice_equal(entry, SLICE("*")) || !cors_origin_valid(entry)) {
             return "origins as browsers write them with commas between: https://example.org";
         }
@@ -69,19 +68,19 @@ struct network *list_option_networks(const char *text, size_t *ret_n)
     struct network *networks = calloc(count_entries(text) + 1, sizeof(*networks));
     size_t n = 0;
     while (networks != NULL && rest.n > 0) {
-        n += network_parse(take_entry(&rest), &networks[n]) == NULL;
+        n += network_parse(list_option_take(&rest), &networks[n]) == NULL;
     }
     *ret_n = n;
     return networks;
 }
 
-struct slice *list_option_origins(const char *text, size_t *ret_n)
+struct slice *list_option_texts(const char *text, size_t *ret_n)
 {
     struct slice rest = slice_of(text);
     struct slice *origins = calloc(count_entries(text) + 1, sizeof(*origins));
     size_t n = 0;
     while (origins != NULL && rest.n > 0) {
-        origins[n++] = take_entry(&rest);
+        origins[n++] = list_option_take(&rest);
     }
     *ret_n = n;
     return origins;

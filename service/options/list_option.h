@@ -12,6 +12,9 @@
 #include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
+/* Cut the next entry and its comma off @rest, which is not empty. */
+struct slice list_option_take(struct slice *rest);
+
 /* NULL, or what is wrong with the list, a static text. */
 const char *list_option_check_networks(const char *text) MUST_CHECK;
 const char *list_option_check_origins(const char *text) MUST_CHECK;
@@ -20,7 +23,7 @@ const char *list_option_check_site_origins(const char *text) MUST_CHECK; /* with
 /* The *ret_n entries of a checked text.  The caller frees the array.  NULL: out of memory. */
 struct network *list_option_networks(const char *text, size_t *ret_n) MUST_CHECK;
 
-/* The same for origins, which point into @text. */
-struct slice *list_option_origins(const char *text, size_t *ret_n) MUST_CHECK;
+/* The same for texts, which point into @text. */
+struct slice *list_option_texts(const char *text, size_t *ret_n) MUST_CHECK;
 
 #endif

@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "handlers/dimension/page_rules.h"
 #include "handlers/text/check.h"
 #include "service/log/escape.h"
+#include "service/options/dimension_option.h"
 #include "service/options/limit_option.h"
 #include "service/options/list_option.h"
 #include "service/options/listen.h"
@@ -196,6 +198,29 @@ const struct option option_table[] = {
     {"only-declared-sites", OPTION_ENUM, AT(only_declared_sites), .fallback = "off",
         .words = off_on_words, .live = true, .unit = "switch",
         .help = "events of a site that no line site.<name>. names are rejected"},
+    {"dimensions", OPTION_STRING, AT(dimensions),
+        .fallback = "source,utm_source,utm_medium,utm_campaign,browser,os,device,country",
+        .check = dimension_option_check, .live = true, .unit = "names",
+        .help = "what page views are broken down by, also utm_term, utm_content, language; or off"},
+    {"visitors-by", OPTION_STRING, AT(visitors_by), .fallback = "source,country",
+        .check = dimension_option_check, .live = true, .unit = "names",
+        .help = "those of the dimensions whose values' visitors are counted, too; or off"},
+    {"deny-sources", OPTION_STRING, AT(deny_sources), .fallback = "",
+        .check = dimension_option_check_hosts, .live = true, .unit = "hosts",
+        .help = "hosts that are no source, with those below them, as spam.example,ads.example"},
+    {"geo-db", OPTION_STRING, AT(geo_db), .fallback = "", .unit = "path",
+        .help = "file in MaxMind's format that says in which country an address is"},
+    {"country-header", OPTION_STRING, AT(country_header), .fallback = "",
+        .check = dimension_option_check_header, .unit = "name",
+        .help = "field in which a trusted proxy says where a browser is, as CF-IPCountry"},
+    {"max-pages", OPTION_INTEGER, AT(max_pages), .fallback = "100000", RANGE(0, 100000000),
+        .unit = "pages", .help = "pages of a site in an hour; more are counted as one; 0: no cap"},
+    {"max-values", OPTION_INTEGER, AT(max_values), .fallback = "500", RANGE(0, 1000000),
+        .unit = "values",
+        .help = "values of a dimension, a site and an hour; more are counted as one; 0: no cap"},
+    {"max-events", OPTION_INTEGER, AT(max_events), .fallback = "500", RANGE(0, 1000000),
+        .unit = "names",
+        .help = "named events of a site in an hour; more are counted as one; 0: no cap"},
 };
 const size_t option_table_n = sizeof(option_table) / sizeof(option_table[0]);
 
@@ -220,6 +245,31 @@ static const char *check_site_origins(struct slice name, const char *value)
     return fault != NULL ? fault : list_option_check_site_origins(value);
 }
 
+static const char *check_site_dimensions(struct slice name, const char *value)
+{
+    const char *fault = event_check_site(name);
+    return fault != NULL ? fault : dimension_option_check(value);
+}
+
+static const char *check_site_props(struct slice name, const char *value)
+{
+    const char *fault = event_check_site(name);
+    return fault != NULL ? fault : dimension_option_check_props(value);
+}
+
+static const char *check_page_rule(struct slice name, const char *value)
+{
+    struct page_rule rule;
+    return page_rule_number(name) > 0 ? page_rule_parse(slice_of(value), &rule)
+                                      : "the rules are page.1 to page.100";
+}
+
+static const char *check_section(struct slice name, const char *value)
+{
+    return name_valid(name) ? event_check_page(slice_of(value))
+                            : "the name must be [A-Za-z0-9._-]{1,64}";
+}
+
 static const char *check_policy(struct slice name, const char *value)
 {
     struct limit_policy policy;
@@ -232,6 +282,16 @@ const struct option_family option_families[] = {
         "reporting zone of a site, as Europe/Berlin"},
     [OPTION_FAMILY_SITE_ORIGINS] = {OPTION_SITE, ".origins", check_site_origins, "origins",
         "pages whose browsers need no token for the site, as https://blog.example.org"},
+    [OPTION_FAMILY_SITE_DIMENSIONS] = {OPTION_SITE, ".dimensions", check_site_dimensions, "names",
+        "what the site's page views are broken down by, in place of dimensions"},
+    [OPTION_FAMILY_SITE_VISITORS_BY] = {OPTION_SITE, ".visitors-by", check_site_dimensions, "names",
+        "those of them whose values' visitors are counted, in place of visitors-by"},
+    [OPTION_FAMILY_SITE_PROPS] = {OPTION_SITE, ".props", check_site_props, "names",
+        "properties of its own that a site is broken down by, at most two, as plan,variant"},
+    [OPTION_FAMILY_PAGE] = {"page.", "", check_page_rule, "rule",
+        "a rule that makes one page of many, as /user/*/** -> /user/:id; page.1 comes first"},
+    [OPTION_FAMILY_SECTION] = {"section.", "", check_section, "prefix",
+        "a section: the pages that begin so, as /blog/"},
     [OPTION_FAMILY_POLICY] = {"policy.", "", check_policy, "limit",
         "a named rate limit, as funnel 5/60s burst 4 + sliding 100/1d + penalty 15m after 3/1h"},
 };

@@ -55,7 +55,12 @@ struct option_family {
 enum {
     OPTION_FAMILY_SITE_TZ,
     OPTION_FAMILY_SITE_ORIGINS,
-    OPTION_FAMILY_POLICY
+    OPTION_FAMILY_SITE_DIMENSIONS,
+    OPTION_FAMILY_SITE_VISITORS_BY,
+    OPTION_FAMILY_SITE_PROPS,
+    OPTION_FAMILY_POLICY,
+    OPTION_FAMILY_PAGE,
+    OPTION_FAMILY_SECTION
 }; /* positions in option_families */
 
 #define OPTION_SITE "site." /* families that begin so are about a site */

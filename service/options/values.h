@@ -70,6 +70,10 @@ struct options {
     unsigned bots;                /* 0 count, 1 drop */
     const char *ignore_ip;        /* see list_option.h */
     unsigned only_declared_sites; /* 0 off, 1 on */
+    const char *dimensions, *visitors_by;     /* see dimension_option.h */
+    const char *deny_sources, *country_header; /* the same */
+    const char *geo_db;                        /* path; "": none */
+    int64_t max_pages, max_values, max_events; /* 0: as many as come */
 
     /* Lines as `site.<name>.tz = value`, in the order of the file. */
     struct option_entry {

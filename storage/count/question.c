@@ -175,7 +175,8 @@ bool count_make_portions(struct count_question *q)
     unsigned spread = count_metrics(job) & ~METRICS_OF_PAGE;
     drop_portions(q);
     for (size_t i = 0; i < n_pages; i++) {
-        unsigned home = partition_of(partitions, page_hash(job->asked.site, pages[i]));
+        unsigned home = name_partition(
+            partitions, job->asked.site, pages[i], page_hash(job->asked.site, pages[i]));
         if ((own != 0 && !ask_partition(q, home, own, &pages[i])) ||
             (spread != 0 && !ask_partition(q, 0, spread, &pages[i]))) {
             return false;

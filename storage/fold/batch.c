@@ -1,9 +1,9 @@
 #include "storage/fold/batch.h"
 
 #include <stdlib.h>
+#include <xxhash.h>
 
-#include "storage/base/index.h"
-#include "storage/job/event_name.h"
+#include "storage/job/counted_name.h"
 #include "storage/log/chunk.h"
 
 #define ROWS_KEPT 4096 /* more rows than that are given back */
@@ -33,7 +33,8 @@ void batch_clear(struct batch *batch)
         }
         batch->tasks[p].n = 0;
     }
-    batch->n_logs = batch->n_rows = 0;
+    batch->n_logs = batch->n_rows = batch->n_values = 0;
+    index_clear(&batch->value_index);
 }
 
 void batch_release(struct batch *batch)
@@ -45,6 +46,8 @@ void batch_release(struct batch *batch)
     arena_release(&batch->arena);
     free(batch->entries);
     free(batch->rows);
+    free(batch->values);
+    index_release(&batch->value_index);
     *batch = (struct batch){0};
 }
 
@@ -142,6 +145,59 @@ static bool copy_actions(struct batch *batch, const struct chunk_event *event, s
     return true;
 }
 
+struct value_wanted {
+    const struct batch *batch;
+    const struct chunk_value *value;
+};
+
+static bool same_value(const void *context, uint32_t item)
+{
+    const struct value_wanted *wanted = context;
+    const struct counted_value *value = &wanted->batch->values[item];
+    return value->with_visitors == wanted->value->with_visitors &&
+           slice_equal(value->name, wanted->value->name);
+}
+
+/* The number of a chunk's value in the batch; INDEX_NONE: out of memory. */
+static uint32_t find_value(struct batch *batch, struct chunk_value *value)
+{
+    struct value_wanted wanted = {batch, value};
+    if (value->id != UINT32_MAX) {
+        return value->id;
+    }
+    if (!index_reserve(&batch->value_index) ||
+        !array_reserve(
+            &batch->values, &batch->values_capacity, batch->n_values, sizeof(*batch->values))) {
+        return INDEX_NONE;
+    }
+    uint64_t hash = XXH3_64bits(value->name.p, value->name.n);
+    struct index_slot *slot = index_find(&batch->value_index, hash, same_value, &wanted);
+    if (slot->item == INDEX_NONE) {
+        batch->values[batch->n_values] =
+            (struct counted_value){value->name, hash, value->with_visitors};
+        index_set(&batch->value_index, slot, hash, (uint32_t)batch->n_values++);
+    }
+    return value->id = slot->item;
+}
+
+static bool find_values(struct batch *batch, struct chunk_reader *reader, struct row *row)
+{
+    const struct chunk_event *event = &reader->event;
+    if (event->n_values == 0) {
+        return true;
+    }
+    uint32_t *values = arena_alloc(&batch->arena, event->n_values * sizeof(*values));
+    for (unsigned i = 0; values != NULL && i < event->n_values; i++) {
+        values[i] = find_value(batch, &reader->values[event->values[i]]);
+        if (values[i] == INDEX_NONE) {
+            return false;
+        }
+    }
+    row->values = values;
+    row->n_values = event->n_values;
+    return values != NULL;
+}
+
 /* Who the row's user is; the visitor too, where no other was given. */
 static void set_user(const struct core *core, const struct secret *secret, struct row *row)
 {
@@ -175,7 +231,8 @@ static void make_row(const struct core *core, const struct secret *secret,
     if (event->user.n > 0) {
         set_user(core, secret, ret);
     }
-    ret->page_partition = (uint16_t)partition_of(&core->partitions, ret->page_hash);
+    ret->page_partition = (uint16_t)name_partition(
+        &core->partitions, event->site, event->page, ret->page_hash);
     ret->site_partition = (uint16_t)partition_of(&core->partitions, ret->site_hash);
     if (ret->has_visitor) {
         ret->visitor_partition = (uint16_t)visitor_partition(&core->partitions, &ret->visitor);
@@ -184,8 +241,9 @@ static void make_row(const struct core *core, const struct secret *secret,
 
 /* Make the next row.  @has_key: the request has one. */
 static bool add_row(struct batch *batch, const struct core *core, const struct secret *secret,
-    const struct chunk_event *event, uint32_t entry, bool has_key)
+    struct chunk_reader *reader, uint32_t entry, bool has_key)
 {
+    const struct chunk_event *event = &reader->event;
     if (!array_reserve(&batch->rows, &batch->rows_capacity, batch->n_rows, sizeof(*batch->rows))) {
         return false;
     }
@@ -193,7 +251,7 @@ static bool add_row(struct batch *batch, const struct core *core, const struct s
     make_row(core, secret, event, entry, row);
     row->has_key = has_key;
     size_t number = batch->n_rows++;
-    return copy_actions(batch, event, row) &&
+    return copy_actions(batch, event, row) && find_values(batch, reader, row) &&
            (row->page.n == 0 || add_task(batch, row->page_partition, number, TASK_PAGE)) &&
            add_task(batch, row->site_partition, number, TASK_SITE) &&
            (!row->has_visitor || add_task(batch, row->visitor_partition, number, TASK_VISIT)) &&
@@ -212,7 +270,7 @@ static enum decoded decode_chunks(struct batch *batch, const struct core *core,
     chunk_reader_init(&reader, chunks);
     while (ok && chunk_next(&reader)) {
         while (ok && chunk_next_event(&reader)) {
-            ok = add_row(batch, core, secret, &reader.event, entry, has_key);
+            ok = add_row(batch, core, secret, &reader, entry, has_key);
         }
     }
     enum decoded result = !ok ? DECODED_NOMEM : reader.failed ? DECODED_BROKEN : DECODED;

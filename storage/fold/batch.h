@@ -8,7 +8,7 @@
  * partitions:
  *
  *     the row            TASK_PAGE   TASK_SITE             TASK_VISIT          TASK_USER
- *     a page view        counts it   counts it             may begin a visit   sets days
+ *     a page view        counts it   counts it, its values may begin a visit   sets days
  *     a named event      counts it   says that the site    prolongs a visit    sets days
  *     activity alone     none        has data (the two)    none                sets days
  *
@@ -19,6 +19,7 @@
 #define STORAGE_FOLD_BATCH_H
 
 #include "storage/base/arena.h"
+#include "storage/base/index.h"
 #include "storage/core/core.h"
 #include "storage/schema/log_state.h"
 #include "storage/log/entry.h"
@@ -60,7 +61,10 @@ struct batch {
     struct row *rows; /* owned; row->entry is the number of its entry */
     size_t n_rows, rows_capacity;
     struct batch_tasks tasks[PARTITIONS_MAX]; /* by partition, in order of rows */
-    struct arena arena;                       /* actions */
+    struct counted_value *values;             /* owned; each once */
+    size_t n_values, values_capacity;
+    struct index value_index;
+    struct arena arena; /* actions, numbers of values */
 };
 
 /* Forget all, and release the references. */

@@ -163,18 +163,19 @@ static struct page_count *find_page(
 }
 
 /* Who comes again at once, on the same page, is in the sketches already. */
-static bool add_member(struct merge_counts *merge, struct page_count *page, const struct row *row)
+static bool add_member(struct merge_counts *merge, struct page_count *page, const struct row *row,
+    const struct merge_name *name)
 {
     const struct row *last =
         page->last_member == INDEX_NONE ? NULL : merge->members[page->last_member].row;
     bool visitor =
-        row->has_visitor && (last == NULL || !last->has_visitor ||
+        name->visitors && row->has_visitor && (last == NULL || !last->has_visitor ||
                                 memcmp(&last->visitor, &row->visitor, sizeof(row->visitor)) != 0);
     bool address =
-        row->has_address && (last == NULL || !last->has_address ||
+        name->addresses && row->has_address && (last == NULL || !last->has_address ||
                                 memcmp(&last->address, &row->address, sizeof(row->address)) != 0);
-    if (last != NULL && !visitor && !address && last->has_visitor == row->has_visitor &&
-        last->has_address == row->has_address) {
+    if (!visitor && !address && (last == NULL || (last->has_visitor == row->has_visitor &&
+                                                     last->has_address == row->has_address))) {
         return true;
     }
     if (!array_reserve(
@@ -194,19 +195,22 @@ static bool add_member(struct merge_counts *merge, struct page_count *page, cons
     return true;
 }
 
-bool merge_counts_add(struct merge_counts *merge, const struct row *row, bool whole_site,
-    const struct write_target *targets, unsigned n_targets)
+bool merge_counts_add(struct merge_counts *merge, const struct row *row,
+    const struct merge_name *names, size_t n, const struct write_target *targets,
+    unsigned n_targets)
 {
-    struct slice page = whole_site ? (struct slice){NULL, 0} : row->page;
-    uint64_t hash = whole_site ? row->site_hash : row->page_hash;
     for (unsigned i = 0; i < n_targets; i++) {
         uint32_t bucket = find_bucket(merge, row, &targets[i]);
-        struct page_count *count =
-            bucket == INDEX_NONE ? NULL : find_page(merge, bucket, page, hash);
-        if (count == NULL || (merge->kind == KEY_PV && !add_member(merge, count, row))) {
-            return false;
+        for (size_t k = 0; k < n; k++) {
+            const struct merge_name *name = &names[k];
+            struct page_count *count =
+                bucket == INDEX_NONE ? NULL : find_page(merge, bucket, name->name, name->hash);
+            bool sketched = merge->kind == KEY_PV && (name->visitors || name->addresses);
+            if (count == NULL || (sketched && !add_member(merge, count, row, name))) {
+                return false;
+            }
+            count->views++;
         }
-        count->views++;
     }
     return true;
 }

@@ -2,7 +2,7 @@
  *
  * Layer: storage, pure.  One owner; scratch memory is kept between uses.
  *
- * One object merges page views: per bucket and page one increment, one PFADD with all visitors and
+ * One object merges page views: per bucket and name one increment, one PFADD with all visitors and
  * one with all addresses.  Another one merges visits that began, which have no sketches.
  */
 #ifndef STORAGE_FOLD_MERGE_COUNTS_H
@@ -23,10 +23,30 @@ void merge_counts_free(struct merge_counts *merge);
 /* Forget what was merged. */
 void merge_counts_clear(struct merge_counts *merge);
 
-/* Count @row (which must stay where it is until the commands are written) in each target: for its
- * page, or for the whole site if @whole_site.  False: out of memory. */
-bool merge_counts_add(struct merge_counts *merge, const struct row *row, bool whole_site,
-    const struct write_target *targets, unsigned n_targets) MUST_CHECK;
+/* What a row is counted for. */
+struct merge_name {
+    struct slice name; /* see job/counted_name.h; empty: the whole site */
+    uint64_t hash;     /* of it; any */
+    bool visitors;     /* with its visitors.. */
+    bool addresses;    /* ..and addresses: with KEY_PV */
+};
+
+/* The page, or the named event, of @row; and the whole site. */
+static inline struct merge_name merge_name_page(const struct row *row)
+{
+    return (struct merge_name){row->page, row->page_hash, true, true};
+}
+
+static inline struct merge_name merge_name_site(const struct row *row)
+{
+    return (struct merge_name){{NULL, 0}, row->site_hash, true, true};
+}
+
+/* Count @row (which must stay where it is until the commands are written, and so must the names) in
+ * each target for each of @n names.  False: out of memory. */
+bool merge_counts_add(struct merge_counts *merge, const struct row *row,
+    const struct merge_name *names, size_t n, const struct write_target *targets,
+    unsigned n_targets) MUST_CHECK;
 
 /* Append the commands to @out, and return how many they are: HINCRBY (minutes) or ZINCRBY (coarser
  * buckets), PFADD, and PEXPIREAT NX where a target has an expiry that is not @known under @state,

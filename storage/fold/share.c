@@ -16,6 +16,14 @@ void fold_memory_forget(struct fold_memory *memory)
     announced_forget(&memory->announced);
     known_users_forget_all(&memory->users);
     known_expiries_forget(&memory->expiries);
+    known_places_forget(&memory->places);
+}
+
+void fold_memory_release(struct fold_memory *memory)
+{
+    known_users_release(&memory->users);
+    known_expiries_release(&memory->expiries);
+    known_places_release(&memory->places);
 }
 
 struct share *share_new(struct core *core, struct fold_memory *memory)
@@ -33,7 +41,7 @@ struct share *share_new(struct core *core, struct fold_memory *memory)
     s->seen = merge_seen_new();
     s->first = merge_first_new();
     if (s->counts == NULL || s->starts == NULL || s->visits == NULL || s->activity == NULL ||
-        s->seen == NULL || s->first == NULL) {
+        s->seen == NULL || s->first == NULL || !place_names_init(&s->names, core)) {
         share_free(s);
         return NULL;
     }
@@ -48,6 +56,7 @@ void share_free(struct share *s)
         merge_visits_free(s->visits);
         merge_activity_free(s->activity);
         merge_seen_free(s->seen);
+        place_names_release(&s->names);
         merge_first_free(s->first);
         free(s->open.texts);
         free(s->sites.texts);
@@ -73,7 +82,8 @@ static bool has_user(const struct row *row, enum task_kind kind)
 static bool ask(struct share *s, const struct row *row, enum task_kind kind)
 {
     int64_t arrival_s = s->batch->entries[row->entry].arrival_s;
-    if (kind == TASK_VISIT && !merge_visits_ask(s->visits, row, arrival_s)) {
+    if (!place_names_ask(&s->names, row, kind) ||
+        (kind == TASK_VISIT && !merge_visits_ask(s->visits, row, arrival_s))) {
         return false;
     }
     if (!has_user(row, kind)) {
@@ -99,6 +109,9 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     merge_first_clear(s->first);
     s->open.n = s->sites.n = 0;
     arena_clear(&s->arena);
+    if (!place_names_begin(&s->names, batch, cut->partition, &s->memory->places)) {
+        return false;
+    }
     for (uint32_t i = cut->from; i < cut->to; i++) {
         enum task_kind kind;
         const struct row *row = task_row(s, i, &kind);
@@ -117,7 +130,9 @@ size_t share_write_questions(struct share *s, struct buffer *out)
         resp_text(out, s->batch->logs[l].id);
     }
     s->n_visit_questions = merge_visits_write_questions(s->visits, s->tag, out);
-    return 1 + s->n_visit_questions + merge_activity_write_questions(s->activity, s->tag, out);
+    s->n_place_questions = places_write_questions(s->names.places, s->tag, out);
+    return 1 + s->n_visit_questions + s->n_place_questions +
+           merge_activity_write_questions(s->activity, s->tag, out);
 }
 
 /* What is known of users holds for one generation of them. */
@@ -175,8 +190,12 @@ bool share_take(struct share *s, size_t i, const struct reply *reply)
     if (i == 0) {
         return take_state(s, reply);
     }
-    return i <= s->n_visit_questions ? merge_visits_take(s->visits, i - 1, reply)
-                                     : merge_activity_take(s->activity, reply);
+    if (i <= s->n_visit_questions) {
+        return merge_visits_take(s->visits, i - 1, reply);
+    }
+    i -= 1 + s->n_visit_questions;
+    return i < s->n_place_questions ? places_take(s->names.places, i, reply)
+                                    : merge_activity_take(s->activity, reply);
 }
 
 /* ---- further questions ---- */
@@ -242,9 +261,12 @@ static bool add_user(struct share *s, const struct row *row, const struct write_
 static bool add_visit(struct share *s, const struct row *row, const struct write_plan *plan)
 {
     int64_t arrival_s = s->batch->entries[row->entry].arrival_s;
-    return !merge_visits_add(s->visits, row, arrival_s) ||
-           (merge_counts_add(s->starts, row, true, plan->targets, plan->n) &&
-               merge_counts_add(s->starts, row, false, plan->targets, plan->n));
+    struct merge_name names[PLACE_NAMES_MAX];
+    if (!merge_visits_add(s->visits, row, arrival_s)) {
+        return true;
+    }
+    size_t n = place_names_of(&s->names, row, TASK_VISIT, names);
+    return merge_counts_add(s->starts, row, names, n, plan->targets, plan->n);
 }
 
 static bool merge_task(
@@ -262,7 +284,9 @@ static bool merge_task(
         s->oldest_s = plan->minute_s < s->oldest_s ? plan->minute_s : s->oldest_s;
     }
     if (kind == TASK_PAGE || kind == TASK_SITE) {
-        return merge_counts_add(s->counts, row, kind == TASK_SITE, plan->targets, plan->n);
+        struct merge_name names[PLACE_NAMES_MAX];
+        size_t n = place_names_of(&s->names, row, kind, names);
+        return merge_counts_add(s->counts, row, names, n, plan->targets, plan->n);
     }
     return (kind != TASK_VISIT || add_visit(s, row, plan)) &&
            (!has_user(row, kind) || add_user(s, row, plan));
@@ -277,6 +301,7 @@ static bool merge_tasks(struct share *s, const enum log_fate fates[BATCH_LOGS])
     s->oldest_s = OLDEST_NONE;
     s->n_rows = s->n_events = 0;
     s->day_minute_s = INT64_MIN;
+    place_names_decide(&s->names);
     for (uint32_t i = s->cut.from; i < s->cut.to; i++) {
         enum task_kind kind;
         const struct row *row = task_row(s, i, &kind);

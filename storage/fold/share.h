@@ -20,6 +20,7 @@
 #include "storage/fold/batch.h"
 #include "storage/fold/cut.h"
 #include "storage/fold/known_expiries.h"
+#include "storage/fold/known_places.h"
 #include "storage/fold/known_users.h"
 #include "storage/schema/partition_state.h"
 
@@ -28,9 +29,12 @@ struct fold_memory {
     struct announced announced;
     struct known_users users;
     struct known_expiries expiries;
+    struct known_places places;
     char id[33];    /* random: ids that are new begin with it.. */
     uint64_t n_ids; /* ..and end with this number */
 };
+
+void fold_memory_release(struct fold_memory *memory);
 
 /* The data may have gone back, or may be another's. */
 void fold_memory_forget(struct fold_memory *memory);
@@ -94,5 +98,8 @@ size_t share_firsts(const struct share *share);
 
 /* How many events this share counted for their sites: each event is counted by one share. */
 size_t share_events(const struct share *share);
+
+/* How many counts of names this share put together, because the names had no place (places.h). */
+size_t share_capped(const struct share *share);
 
 #endif

@@ -13,6 +13,8 @@
 #include "storage/fold/merge_visits.h"
 #include "storage/fold/batch.h"
 #include "storage/fold/cut.h"
+#include "storage/fold/places.h"
+#include "storage/fold/place_names.h"
 #include "storage/schema/partition_state.h"
 
 struct fold_memory;
@@ -36,11 +38,12 @@ struct share {
     struct merge_activity *activity;
     struct merge_seen *seen;
     struct merge_first *first;
+    struct place_names names;
 
     const struct batch *batch;
     struct cut cut;
     const char *tag;
-    size_t n_visit_questions;
+    size_t n_visit_questions, n_place_questions;
     bool asks_first; /* a row asks which of its actions were first */
 
     /* What was read. */

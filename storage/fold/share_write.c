@@ -135,6 +135,7 @@ size_t share_write_commands(struct share *s, struct buffer *out)
     announce_sites(s);
     n += write_members(s, &s->open, "open", out);
     n += write_members(s, &s->sites, "sites", out);
+    n += places_write(s->names.places, s->tag, s->now_ms, out);
     char text[ROLLUP_STATE_TEXT];
     rollup_state_print(&s->view.state, text);
     const struct known_expiries *known = &s->memory->expiries;
@@ -187,6 +188,7 @@ void share_learn(struct share *s)
     merge_activity_users(s->activity, learn_user, s);
     merge_counts_learn(s->counts, &s->memory->expiries);
     merge_counts_learn(s->starts, &s->memory->expiries);
+    places_learn(s->names.places, &s->memory->places);
 }
 
 size_t share_firsts(const struct share *s)
@@ -197,4 +199,9 @@ size_t share_firsts(const struct share *s)
 size_t share_events(const struct share *s)
 {
     return s->n_events;
+}
+
+size_t share_capped(const struct share *s)
+{
+    return s->names.n_capped;
 }

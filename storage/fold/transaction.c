@@ -74,8 +74,7 @@ void transaction_free(struct transaction *tx)
         return;
     }
     transaction_forget(tx);
-    known_users_release(&tx->memory.users);
-    known_expiries_release(&tx->memory.expiries);
+    fold_memory_release(&tx->memory);
     look_release(&tx->looks[0]);
     look_release(&tx->looks[1]);
     buffer_release(&tx->out);
@@ -380,6 +379,8 @@ static void count(struct transaction *tx)
         if (tx->n_commands[i] > 0) {
             size_t events = share_events(look->shares[i]);
             atomic_fetch_add(&tx->core->stats.fold_events, (int64_t)events);
+            size_t capped = share_capped(look->shares[i]);
+            atomic_fetch_add(&tx->core->stats.names_capped, (int64_t)capped);
             atomic_fetch_add(
                 &tx->core->stats.first_actions, (int64_t)share_firsts(look->shares[i]));
         }

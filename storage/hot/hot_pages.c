@@ -6,7 +6,7 @@
 #include "storage/base/cond.h"
 #include "storage/base/index.h"
 #include "storage/hot/space_saving.h"
-#include "storage/job/event_name.h"
+#include "storage/job/counted_name.h"
 #include "storage/schema/hashed_event.h"
 
 #define CORES_MAX 8
@@ -154,7 +154,7 @@ static struct counters *lock_core(struct hot_pages *hot, unsigned core, int64_t 
 
 static bool is_page(struct slice name)
 {
-    return name.n > 0 && !event_name_is(name);
+    return name.n > 0 && counted_name_mark(name) == '\0';
 }
 
 void hot_pages_writes(

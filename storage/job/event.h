@@ -9,11 +9,13 @@
  * What an event is, its `page` says:
  *
  *     a page               a page view
- *     a name with a mark   a named event (event_name.h); no page view
+ *     a name with a mark   a named event (counted_name.h); no page view
  *     empty                only days of a user's activity; no page view
  *
- * An event is small, about 130 bytes, because storage walks through ten thousand at a time.  Hardly
- * any event has actions, so the actions stand outside.
+ * Values of dimensions belong to page views only.
+ *
+ * An event is small, about 130 bytes, because storage walks through ten thousand at a time.  Actions
+ * and values stand outside.
  */
 #ifndef STORAGE_JOB_EVENT_H
 #define STORAGE_JOB_EVENT_H
@@ -21,6 +23,7 @@
 #include <stdint.h>
 
 #include "storage/base/slice.h"
+#include "storage/job/dimension.h"
 
 /* Limits that are part of the API; all but one count bytes. */
 #define EVENT_SITE_MAX    64
@@ -48,7 +51,9 @@ struct event {
     struct slice visitor;        /* an anonymous id; empty: none */
     struct slice agent;          /* user agent; empty: none */
     const struct slice *actions; /* n_actions of them; NULL if none */
+    const struct event_value *values; /* n_values of them, no two alike */
     uint8_t n_actions;           /* 0..EVENT_ACTIONS_MAX */
+    uint8_t n_values;            /* 0..EVENT_VALUES_MAX */
     struct event_address address;
     uint32_t index; /* among all events of its request, acceptable or not, from 0 */
 };

@@ -42,6 +42,8 @@
         "Transactions of these folds.")                                                            \
     X(fold_again, COUNTER, "tallyd_fold_again_total",                                              \
         "Transactions begun again because a partition's state had changed.")                       \
+    X(names_capped, COUNTER, "tallyd_names_capped_total",                                          \
+        "Counts of pages, named events and values that a cap put together as (other).")            \
     X(first_requests, COUNTER, "tallyd_first_requests_total",                                      \
         "Requests that were told which actions were the first of their user's day.")               \
     X(first_actions, COUNTER, "tallyd_first_actions_total",                                        \

@@ -54,17 +54,20 @@ struct page_set_ref {
 
 struct page_row {
     struct slice page;
-    uint64_t pv, uv; /* uv: an estimate, at most pv */
+    uint64_t pv, uv;  /* uv: an estimate, at most pv */
+    uint64_t at_most; /* pv, and what a cap may have counted of the page under another name */
 };
 
-/* Input and result of STORAGE_PAGES: the first `limit` pages by page views, or by visitors.  Pages
- * that tie are in order of their names. */
+/* Input and result of STORAGE_PAGES: the first `limit` names of a class by page views, or by
+ * visitors.  Names that tie are in order. */
 struct pages_job {
     struct window_question asked;
     const struct slice *pages; /* only these pages; n_pages 0 and no set: all pages of the site */
     size_t n_pages;
     struct page_set_ref set;
-    struct slice prefix; /* only pages whose names begin with it; a mark: only named events */
+    struct slice class;  /* pages, named events, or values: see counted_name.h */
+    struct slice prefix; /* only names that begin with it; the class, or longer */
+    bool without_uv;     /* the visitors are not asked for; not with by_uv */
     size_t limit;        /* 1..PAGES_LIMIT_MAX */
     bool by_uv;          /* by visitors */
 
@@ -73,6 +76,7 @@ struct pages_job {
     size_t n_rows;
     uint64_t total;     /* how many of the pages asked for have page views in the window.. */
     uint64_t total_pv;  /* ..and how many page views they have */
+    uint64_t other_pv;  /* and how many the names have that a cap put together, of the whole class */
     bool clamped;       /* an estimate of visitors was above the page views, and was cut */
     struct arena arena; /* storage_job_release() frees it */
 };

@@ -2,7 +2,10 @@
 
 #include <stdlib.h>
 
+#include <xxhash.h>
+
 #include "storage/base/index.h"
+#include "storage/job/counted_name.h"
 #include "storage/schema/partition.h"
 
 enum chunk_flag {
@@ -12,9 +15,11 @@ enum chunk_flag {
     CHUNK_VISITOR = 8,
     CHUNK_ADDRESS = 16,
     CHUNK_ACTIONS = 32,
-    CHUNK_NO_PAGE = 64,
-    CHUNK_FIRST = 128,
+    CHUNK_VALUES = 64,
+    CHUNK_NO_PAGE = 128, /* the flags from here on are rare */
+    CHUNK_FIRST = 256,
 };
+#define CHUNK_FLAGS 511u
 
 #define VARINT_MAX 10 /* bytes of a 64-bit number */
 
@@ -99,6 +104,75 @@ static uint32_t number_page(struct chunk_pages *pages, uint32_t i, bool *ret_new
     return pages->numbers[slot->item];
 }
 
+/* The values of the chunk so far, each as it came first. */
+struct chunk_values {
+    bool single; /* one event: no two values are alike */
+    struct index index;
+    const struct event_value **all; /* owned */
+    size_t n, capacity;
+};
+
+struct value_wanted {
+    const struct chunk_values *values;
+    const struct event_value *value;
+};
+
+static bool same_value(const void *context, uint32_t item)
+{
+    const struct value_wanted *wanted = context;
+    const struct event_value *a = wanted->values->all[item];
+    const struct event_value *b = wanted->value;
+    return a->dimension == b->dimension && a->with_visitors == b->with_visitors &&
+           slice_equal(a->text, b->text);
+}
+
+/* The number of a value.  *ret_new: it comes for the first time.  INDEX_NONE: out of memory. */
+static uint32_t number_value(
+    struct chunk_values *values, const struct event_value *value, bool *ret_new)
+{
+    struct value_wanted wanted = {values, value};
+    *ret_new = true;
+    if (values->single) {
+        return (uint32_t)values->n++;
+    }
+    if (!index_reserve(&values->index) ||
+        !array_reserve(&values->all, &values->capacity, values->n, sizeof(*values->all))) {
+        return INDEX_NONE;
+    }
+    uint64_t hash = XXH3_64bits_withSeed(value->text.p, value->text.n, value->dimension);
+    struct index_slot *slot = index_find(&values->index, hash, same_value, &wanted);
+    *ret_new = slot->item == INDEX_NONE;
+    if (*ret_new) {
+        uint32_t number = (uint32_t)values->n++;
+        values->all[number] = value;
+        index_set(&values->index, slot, hash, number);
+        return number;
+    }
+    return slot->item;
+}
+
+/* False: out of memory. */
+static bool put_values(struct buffer *out, const struct event *event, struct chunk_values *values)
+{
+    buffer_append(out, &event->n_values, 1);
+    for (unsigned i = 0; i < event->n_values; i++) {
+        const struct event_value *value = &event->values[i];
+        bool is_new;
+        uint32_t number = number_value(values, value, &is_new);
+        if (number == INDEX_NONE) {
+            return false;
+        }
+        put_number(out, number);
+        if (is_new) {
+            char text[VALUE_NAME_MAX];
+            struct slice name = value_name(value, text);
+            put_number(out, name.n << 1 | value->with_visitors);
+            buffer_append(out, name.p, name.n);
+        }
+    }
+    return true;
+}
+
 static void put_actions(struct buffer *out, const struct event *event)
 {
     buffer_append(out, &event->n_actions, 1);
@@ -118,7 +192,7 @@ static void put_first(struct buffer *out, struct chunk_sender *sender, uint32_t 
 }
 
 static bool put_event(struct buffer *out, const struct event *event, const struct event *before,
-    struct chunk_pages *pages, struct chunk_sender *sender)
+    struct chunk_pages *pages, struct chunk_values *values, struct chunk_sender *sender)
 {
     struct visitor_id visitor;
     struct address_id address;
@@ -134,12 +208,12 @@ static bool put_event(struct buffer *out, const struct event *event, const struc
     bool has_address =
         !sender->keys->no_addresses && !no_page && identity_address(sender->keys, event, &address);
     bool first = sender->asks && first_event_asks(event);
-    uint8_t flags =
-        (uint8_t)((site ? CHUNK_SITE : 0) | (new_page ? CHUNK_PAGE : 0) |
-                  (event->user.n > 0 ? CHUNK_USER : 0) | (has_visitor ? CHUNK_VISITOR : 0) |
-                  (has_address ? CHUNK_ADDRESS : 0) | (event->n_actions > 0 ? CHUNK_ACTIONS : 0) |
-                  (no_page ? CHUNK_NO_PAGE : 0) | (first ? CHUNK_FIRST : 0));
-    buffer_append(out, &flags, 1);
+    unsigned flags = (site ? CHUNK_SITE : 0u) | (new_page ? CHUNK_PAGE : 0u) |
+                     (event->user.n > 0 ? CHUNK_USER : 0u) | (has_visitor ? CHUNK_VISITOR : 0u) |
+                     (has_address ? CHUNK_ADDRESS : 0u) |
+                     (event->n_actions > 0 ? CHUNK_ACTIONS : 0u) | (no_page ? CHUNK_NO_PAGE : 0u) |
+                     (event->n_values > 0 ? CHUNK_VALUES : 0u) | (first ? CHUNK_FIRST : 0u);
+    put_number(out, flags);
     put_number(out, zigzag(event->at_s - (before == NULL ? 0 : before->at_s)));
     if (site) {
         put_text(out, event->site);
@@ -164,13 +238,14 @@ static bool put_event(struct buffer *out, const struct event *event, const struc
     if (first) {
         put_first(out, sender, event->index);
     }
-    return true;
+    return event->n_values == 0 || put_values(out, event, values);
 }
 
 bool chunk_write(struct buffer *out, const struct event *events, size_t n,
     const struct identity_keys *keys, const struct key_digest *ticket)
 {
     struct chunk_pages pages = {.events = events};
+    struct chunk_values values = {.single = n == 1};
     struct chunk_sender sender = {keys, ticket, ticket != NULL};
     size_t before = out->n;
     bool ok = !out->failed;
@@ -182,9 +257,12 @@ bool chunk_write(struct buffer *out, const struct event *events, size_t n,
         put_number(out, n);
     }
     for (size_t i = 0; ok && i < n; i++) {
-        ok = put_event(out, &events[i], i == 0 ? NULL : &events[i - 1], &pages, &sender);
+        const struct event *last = i == 0 ? NULL : &events[i - 1];
+        ok = put_event(out, &events[i], last, &pages, &values, &sender);
     }
     index_release(&pages.index);
+    index_release(&values.index);
+    free(values.all);
     free(pages.numbers);
     if (!ok || out->failed) {
         out->n = before;
@@ -203,6 +281,7 @@ void chunk_reader_init(struct chunk_reader *reader, struct slice bytes)
 void chunk_reader_release(struct chunk_reader *reader)
 {
     free(reader->pages);
+    free(reader->values);
     *reader = (struct chunk_reader){0};
 }
 
@@ -300,6 +379,48 @@ static bool get_actions(struct chunk_reader *reader, struct chunk_event *event)
     return true;
 }
 
+/* A value that comes for the first time. */
+static bool get_new_value(struct chunk_reader *reader)
+{
+    uint64_t head = 0;
+    struct slice name;
+    if (!get_number(reader, &head) || head >> 1 < 2 || head >> 1 > VALUE_NAME_MAX) {
+        return fail(reader);
+    }
+    if (!get_bytes(reader, (size_t)(head >> 1), &name)) {
+        return false;
+    }
+    char mark = counted_name_mark(name);
+    if ((mark != NAME_MARK_VALUE && mark != NAME_MARK_SECTION) ||
+        !array_reserve(&reader->values, &reader->values_capacity, reader->n_values,
+            sizeof(*reader->values))) {
+        return fail(reader);
+    }
+    reader->values[reader->n_values++] = (struct chunk_value){name, (head & 1) != 0, UINT32_MAX};
+    return true;
+}
+
+static bool get_values(struct chunk_reader *reader, struct chunk_event *event)
+{
+    struct slice n;
+    uint64_t number = 0;
+    if (!get_bytes(reader, 1, &n) || (uint8_t)n.p[0] < 1 || (uint8_t)n.p[0] > EVENT_VALUES_MAX) {
+        return fail(reader);
+    }
+    event->values = reader->numbers;
+    event->n_values = (uint8_t)n.p[0];
+    for (unsigned i = 0; i < event->n_values; i++) {
+        if (!get_number(reader, &number) || number > reader->n_values) {
+            return fail(reader);
+        }
+        if (number == reader->n_values && !get_new_value(reader)) {
+            return false;
+        }
+        reader->numbers[i] = (uint32_t)number;
+    }
+    return true;
+}
+
 static bool get_hash(struct chunk_reader *reader, void *to, size_t n)
 {
     struct slice bytes;
@@ -337,7 +458,7 @@ bool chunk_next(struct chunk_reader *reader)
     if (reader->failed || reader->left.n == 0) {
         return false;
     }
-    reader->n_pages = 0;
+    reader->n_pages = reader->n_values = 0;
     reader->ticket = NULL;
     reader->event = (struct chunk_event){0};
     return get_number(reader, &reader->n_left);
@@ -346,18 +467,20 @@ bool chunk_next(struct chunk_reader *reader)
 bool chunk_next_event(struct chunk_reader *reader)
 {
     struct chunk_event *event = &reader->event;
-    struct slice head;
-    if (reader->failed || reader->n_left == 0 || !get_bytes(reader, 1, &head)) {
+    uint64_t head = 0;
+    if (reader->failed || reader->n_left == 0 || !get_number(reader, &head)) {
         return false;
     }
-    unsigned flags = (uint8_t)head.p[0];
+    unsigned flags = (unsigned)head & CHUNK_FLAGS;
     event->user = (struct slice){NULL, 0};
     event->actions = NULL;
     event->n_actions = 0;
+    event->values = NULL;
+    event->n_values = 0;
     event->ticket = NULL;
     event->has_visitor = (flags & CHUNK_VISITOR) != 0;
     event->has_address = (flags & CHUNK_ADDRESS) != 0;
-    if (!get_time(reader, event) ||
+    if (head != flags || !get_time(reader, event) ||
         ((flags & CHUNK_SITE) != 0 && !get_text(reader, EVENT_SITE_MAX, &event->site)) ||
         event->site.n == 0 || !get_page(reader, flags, event) ||
         ((flags & CHUNK_USER) != 0 && !get_text(reader, EVENT_USER_MAX, &event->user)) ||
@@ -366,7 +489,8 @@ bool chunk_next_event(struct chunk_reader *reader)
         (event->has_address &&
             !get_hash(reader, event->address.bytes, sizeof(event->address.bytes))) ||
         ((flags & CHUNK_ACTIONS) != 0 && !get_actions(reader, event)) ||
-        ((flags & CHUNK_FIRST) != 0 && !get_first(reader, flags, event))) {
+        ((flags & CHUNK_FIRST) != 0 && !get_first(reader, flags, event)) ||
+        ((flags & CHUNK_VALUES) != 0 && !get_values(reader, event))) {
         return fail(reader);
     }
     reader->n_left--;

@@ -8,22 +8,27 @@
  * name, and addresses, are hashed before (schema/identity.h).
  *
  *     chunk    number of events, then the events
- *     event    flags (1 byte)
+ *     event    flags
  *              time: seconds after the event before (the first one: after 1970), zigzag
  *              CHUNK_SITE     length and bytes; else the site of the event before
- *              CHUNK_PAGE     length and bytes, of a page or a named event (job/event_name.h);
+ *              CHUNK_PAGE     length and bytes, of a page or a named event (job/counted_name.h);
  *                             else the number of one that came before in the chunk, from 0
  *              CHUNK_NO_PAGE  neither of them; never with CHUNK_PAGE
  *              CHUNK_USER     length and bytes
  *              CHUNK_VISITOR  16 bytes; else the visitor, if there is one, is the user
  *              CHUNK_ADDRESS  8 bytes
  *              CHUNK_ACTIONS  how many (1 byte); each: length and bytes
+ *              CHUNK_VALUES   how many (1 byte); each: the number of a value of the chunk, from 0.
+ *                             The next number that was not there before is a new value: its name
+ *                             (job/counted_name.h) follows, twice its length, and one more where
+ *                             visitors count, and bytes
  *              CHUNK_FIRST    the request asks which actions were first (job/first_job.h): the
  *                             number of the event in its request; before it, in the first such
  *                             event of the chunk, 16 bytes: the request's ticket
  *
  * Numbers are LEB128: seven bits a byte, the lowest first, the highest bit set in all but the last.
- * Most single events take 30 to 60 bytes, events of an array some 25.
+ * Most single events take 30 to 60 bytes, events of an array some 25.  Values add some 60 bytes to
+ * a single event, and a byte each to an event of an array.
  */
 #ifndef STORAGE_LOG_CHUNK_H
 #define STORAGE_LOG_CHUNK_H
@@ -48,11 +53,20 @@ struct chunk_event {
     struct slice user;           /* empty: none */
     const struct slice *actions; /* n_actions of them, owned by the reader: until the next event */
     uint8_t n_actions;
+    uint8_t n_values;
+    const uint32_t *values; /* numbers of n_values of the chunk's values: until the next event */
     bool has_visitor, has_address;
     struct visitor_id visitor; /* if has_visitor; else the visitor is the user */
     struct address_id address; /* if has_address */
     const uint8_t *ticket;     /* 16 bytes in the chunk; NULL: nobody asks about this event */
     uint32_t index;            /* with a ticket: event->index */
+};
+
+/* A value of the chunk at hand. */
+struct chunk_value {
+    struct slice name; /* in the chunk: see job/counted_name.h */
+    bool with_visitors;
+    uint32_t id; /* the reader's owner's: UINT32_MAX at first */
 };
 
 /* Reads the chunks that lie one behind the other in some bytes. */
@@ -62,6 +76,9 @@ struct chunk_reader {
     struct chunk_event event; /* the last one */
     struct slice *pages;      /* owned: of the chunk at hand */
     size_t n_pages, capacity;
+    struct chunk_value *values; /* owned: of the chunk at hand */
+    size_t n_values, values_capacity;
+    uint32_t numbers[EVENT_VALUES_MAX]; /* of the values of the event at hand */
     struct slice actions[EVENT_ACTIONS_MAX];
     const uint8_t *ticket; /* of the chunk at hand; NULL: none so far */
     bool failed;           /* the bytes are no chunks, or memory is out */

@@ -5,7 +5,7 @@
 
 #include "storage/base/index.h"
 #include "storage/job/event.h"
-#include "storage/job/event_name.h"
+#include "storage/job/counted_name.h"
 #include "storage/pages/table.h"
 
 struct staged {
@@ -20,13 +20,24 @@ void slot_release(struct slot *slot)
 
 /* ---- sums ---- */
 
+static bool begins(struct slice name, struct slice with)
+{
+    return name.n >= with.n && (with.n == 0 || memcmp(name.p, with.p, with.n) == 0);
+}
+
+/* Is the name of the class that is asked for, and one of those? */
+static bool is_wanted(const struct gathering *g, struct slice name)
+{
+    bool in_class = g->class.n == 0 ? counted_name_mark(name) == '\0' : begins(name, g->class);
+    return in_class && begins(name, g->prefix);
+}
+
 /* The sum of a page in those of the question; INDEX_NONE: it is not asked for. */
 static enum storage_err find_asked(const struct gathering *g, struct slice page, uint32_t *ret)
 {
     struct page_sums *sums = g->sums;
     *ret = INDEX_NONE;
-    if (event_name_is(page) != event_name_is(g->prefix) || page.n < g->prefix.n ||
-        (g->prefix.n > 0 && memcmp(page.p, g->prefix.p, g->prefix.n) != 0)) {
+    if (!is_wanted(g, page)) {
         return STORAGE_OK;
     }
     if (sums->n >= g->n_most) {
@@ -53,13 +64,19 @@ static enum storage_err find_own(
 
 /* All that a run's table has, to the sums of the question. */
 static enum storage_err add_table(
-    struct gathering *g, const struct remembered_run *run, struct slice table)
+    struct gathering *g, unsigned p, const struct remembered_run *run, struct slice table)
 {
     enum storage_err err = STORAGE_OK;
     struct page_entry entry;
     size_t at = 0;
     while (err == STORAGE_OK && page_table_next(table, run->n, &at, &entry)) {
         uint32_t i;
+        if (counted_name_is_other(entry.page, g->class)) {
+            struct capped_run capped = {p, run->first, run->n, entry.pv, NULL};
+            bool ok = capped_runs_add(g->capped, &capped, entry.present, &g->sums->arena);
+            err = ok ? STORAGE_OK : STORAGE_NOMEM;
+            continue;
+        }
         err = find_asked(g, entry.page, &i);
         if (err != STORAGE_OK || i == INDEX_NONE) {
             continue;
@@ -80,7 +97,7 @@ static enum storage_err finish_run(struct gathering *g, unsigned p, struct remem
     if (!pages_memory_table(&g->memory, p, run, &table)) {
         return STORAGE_NOMEM;
     }
-    return add_table(g, run, table);
+    return add_table(g, p, run, table);
 }
 
 enum storage_err gathering_add_recalled(struct gathering *g)
@@ -109,6 +126,7 @@ void slot_begin(struct gathering *g, unsigned p, struct slot *slot, size_t bucke
     slot->bucket = bucket;
     slot->run = own ? run : NULL;
     slot->n_staged = 0;
+    slot->other = 0;
     memcpy(slot->cursor, "0", 2);
 }
 
@@ -126,6 +144,12 @@ static enum storage_err slot_end(struct gathering *g, unsigned p, struct slot *s
     slot->n_staged = 0;
     slot->busy = false;
     g->buckets_read++;
+    if (slot->other > 0) {
+        struct capped_run capped = {p, slot->bucket, 1, slot->other, NULL};
+        if (!capped_runs_add(g->capped, &capped, NULL, NULL)) {
+            return STORAGE_NOMEM;
+        }
+    }
     return of_run != NULL && --of_run->left == 0 ? finish_run(g, p, run) : STORAGE_OK;
 }
 
@@ -138,6 +162,10 @@ static enum storage_err slot_stage(struct gathering *g, unsigned p, struct slot 
         return proved_foreign(g->r);
     }
     if (page.n == 0 || pv == 0) { /* no bytes: the whole site */
+        return STORAGE_OK;
+    }
+    if (slot->run == NULL && counted_name_is_other(page, g->class)) {
+        slot->other = (uint64_t)pv > slot->other ? (uint64_t)pv : slot->other; /* it may come twice */
         return STORAGE_OK;
     }
     enum storage_err err = slot->run == NULL

@@ -46,7 +46,8 @@ static bool memory_find_runs(struct pages_memory *memory, unsigned p)
     return of->sums != NULL;
 }
 
-bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r)
+bool pages_memory_begin(
+    struct pages_memory *memory, struct proved_read *r, const struct part_set *parts)
 {
     *memory = (struct pages_memory){.r = r};
     buffer_init(&memory->tables);
@@ -55,7 +56,7 @@ bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r)
         return false;
     }
     for (unsigned p = 0; p < r->core->partitions.n; p++) {
-        if (proved_may_recall(r, p) && !memory_find_runs(memory, p)) {
+        if (part_set_has(parts, p) && proved_may_recall(r, p) && !memory_find_runs(memory, p)) {
             return false;
         }
     }

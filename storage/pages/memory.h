@@ -14,6 +14,7 @@
 
 #include "storage/pages/sums.h"
 #include "storage/read/proved_read.h"
+#include "storage/schema/part_set.h"
 
 /* What was read of a run so far; buckets by their place in the run. */
 struct run_sums {
@@ -33,9 +34,10 @@ struct pages_memory {
     } * of;
 };
 
-/* Find the runs of all planned covers, and the tables that are remembered of them.  False: no
+/* Find the runs of the covers of @parts, which are planned, and the tables that are remembered of them.  False: no
  * memory.  Release in either case. */
-bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r);
+bool pages_memory_begin(
+    struct pages_memory *memory, struct proved_read *r, const struct part_set *parts);
 void pages_memory_release(struct pages_memory *memory);
 
 /* The run that bucket @i of the partition's cover is in; NULL: none. */

@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "storage/job/counted_name.h"
 #include "storage/pages/scan.h"
 #include "storage/pages/sketches.h"
 #include "storage/read/page_sets.h"
@@ -111,6 +112,17 @@ static void rank_sketch(void *data, size_t i, const struct hll *sketch)
     rank_row(r, row);
 }
 
+/* The row of a sum, but for its visitors. */
+static struct page_row row_of(const struct ranking *r, const struct page_sum *sum)
+{
+    uint64_t hidden = 0;
+    if (r->scan.capped.n > 0) {
+        unsigned p = page_partition(&r->read, sum->page);
+        hidden = capped_runs_hide(&r->scan.capped, sum, p, &r->read.covers[p], r->read.zone);
+    }
+    return (struct page_row){.page = sum->page, .pv = sum->pv, .at_most = sum->pv + hidden};
+}
+
 /* The visitors of sums [first, first + n). */
 static enum storage_err read_batch(struct ranking *r, size_t first, size_t n)
 {
@@ -121,7 +133,7 @@ static enum storage_err read_batch(struct ranking *r, size_t first, size_t n)
         }
         const struct page_sum *sum = &r->scan.sums.all[first + i];
         pages[i] = (struct sketched_page){sum->page, sum->present, first + i < REMEMBERED};
-        r->rows[r->n_rows + i] = (struct page_row){.page = sum->page, .pv = sum->pv};
+        r->rows[r->n_rows + i] = row_of(r, sum);
     }
     return page_sketches_read(&r->read, pages, n, rank_sketch, r);
 }
@@ -144,6 +156,20 @@ static enum storage_err read_visitors(struct ranking *r)
     return err;
 }
 
+/* The rows where nobody asks for visitors. */
+static enum storage_err take_views(struct ranking *r)
+{
+    r->n_rows = 0;
+    r->job->clamped = false;
+    for (size_t i = 0; i < r->job->total && i < r->job->limit; i++) {
+        if (!array_reserve(&r->rows, &r->rows_capacity, r->n_rows, sizeof(*r->rows))) {
+            return STORAGE_NOMEM;
+        }
+        r->rows[r->n_rows++] = row_of(r, &r->scan.sums.all[i]);
+    }
+    return STORAGE_OK;
+}
+
 /* ---- all ---- */
 
 static enum storage_err choose_pages(struct ranking *r)
@@ -160,14 +186,18 @@ static enum storage_err choose_pages(struct ranking *r)
 static enum storage_err rank_pages(void *data)
 {
     struct ranking *r = data;
-    struct part_set all = {{0}};
-    for (unsigned p = 0; p < r->read.core->partitions.n; p++) {
-        part_set_add(&all, p);
+    struct scan_wanted wanted = {.class = r->job->class, .prefix = r->job->prefix};
+    if (counted_name_at_site(wanted.class)) {
+        part_set_add(&wanted.parts, page_partition(&r->read, wanted.class));
+    } else {
+        for (unsigned p = 0; p < r->read.core->partitions.n; p++) {
+            part_set_add(&wanted.parts, p);
+        }
     }
     window_clear_keys(&r->read);
-    enum storage_err err = window_plan(&r->read, &all);
+    enum storage_err err = window_plan(&r->read, &wanted.parts);
     err = err == STORAGE_OK ? choose_pages(r) : err;
-    err = err == STORAGE_OK ? pages_scan_run(&r->scan, &r->read, r->job->prefix) : err;
+    err = err == STORAGE_OK ? pages_scan_run(&r->scan, &r->read, &wanted) : err;
     if (err != STORAGE_OK || !proved_holds(&r->read)) {
         return err;
     }
@@ -179,7 +209,8 @@ static enum storage_err rank_pages(void *data)
     while (r->job->total < sums->n && sums->all[r->job->total].pv > 0) {
         r->job->total_pv += sums->all[r->job->total++].pv;
     }
-    return read_visitors(r);
+    r->job->other_pv = capped_runs_pv(&r->scan.capped);
+    return r->job->without_uv ? take_views(r) : read_visitors(r);
 }
 
 /* The rows with their names, into memory of the job's own.  False: no memory. */
@@ -249,7 +280,9 @@ bool pages_same(const struct storage_job *a, const struct storage_job *b)
     const struct pages_job *x = &a->u.pages;
     const struct pages_job *y = &b->u.pages;
     return window_question_same(&x->asked, &y->asked) && x->by_uv == y->by_uv &&
-           x->limit == y->limit && slice_equal(x->prefix, y->prefix) && x->set.name.n == 0 &&
+           x->limit == y->limit && slice_equal(x->class, y->class) &&
+           slice_equal(x->prefix, y->prefix) && x->without_uv == y->without_uv &&
+           x->set.name.n == 0 &&
            y->set.name.n == 0 && same_pages(x->pages, x->n_pages, y->pages, y->n_pages);
 }
 
@@ -270,6 +303,7 @@ bool pages_share(const struct storage_job *from, struct storage_job *to)
     to->u.pages.asked.n_keys = 0;
     to->u.pages.pages = own.pages;
     to->u.pages.set = own.set;
+    to->u.pages.class = own.class;
     to->u.pages.prefix = own.prefix;
     to->u.pages.arena = own.arena;
     return copy_rows(answer->rows, answer->n_rows, &to->u.pages);

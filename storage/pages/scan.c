@@ -38,6 +38,7 @@ struct scanning {
 void pages_scan_clear(struct pages_scan *scan)
 {
     page_sums_clear(&scan->sums);
+    scan->capped.n = 0;
     scan->chosen = false;
     scan->buckets_read = 0;
 }
@@ -45,6 +46,7 @@ void pages_scan_clear(struct pages_scan *scan)
 void pages_scan_release(struct pages_scan *scan)
 {
     page_sums_release(&scan->sums);
+    capped_runs_release(&scan->capped);
 }
 
 bool pages_scan_choose(struct pages_scan *scan, struct slice site, struct slice page)
@@ -111,12 +113,14 @@ static bool ask_look(struct scanning *s, unsigned p, size_t *bucket)
 }
 
 /* Before anything is asked, so that no answer is left under way if it is too much. */
-static enum storage_err count_keys(struct proved_read *r)
+static enum storage_err count_keys(struct proved_read *r, const struct part_set *parts)
 {
     enum storage_err err = STORAGE_OK;
     const struct slice *whole_site = &SLICE("");
     for (unsigned p = 0; err == STORAGE_OK && p < r->core->partitions.n; p++) {
-        err = window_count_keys(r, p, KEY_PV, &whole_site, 1, &r->covers[p]);
+        if (part_set_has(parts, p)) {
+            err = window_count_keys(r, p, KEY_PV, &whole_site, 1, &r->covers[p]);
+        }
     }
     return err;
 }
@@ -128,6 +132,9 @@ static enum storage_err ask_looks(struct scanning *s)
     struct proved_read *r = s->g.r;
     for (unsigned p = 0; p < r->core->partitions.n; p++) {
         size_t bucket = next_unread(s, p, 0);
+        if (!part_set_has(&s->g.parts, p)) {
+            continue;
+        }
         do {
             if (!ask_look(s, p, &bucket)) {
                 return STORAGE_NOMEM;
@@ -264,7 +271,8 @@ static void scanning_free(struct scanning *s)
     free(s);
 }
 
-enum storage_err pages_scan_run(struct pages_scan *scan, struct proved_read *r, struct slice prefix)
+enum storage_err pages_scan_run(
+    struct pages_scan *scan, struct proved_read *r, const struct scan_wanted *wanted)
 {
     struct scanning *s = calloc(1, sizeof(*s) + r->core->partitions.n * sizeof(s->lots[0]));
     if (s == NULL) {
@@ -273,14 +281,17 @@ enum storage_err pages_scan_run(struct pages_scan *scan, struct proved_read *r, 
     s->g.r = r;
     s->g.sums = &scan->sums;
     s->g.chosen = scan->chosen;
-    s->g.prefix = prefix;
+    s->g.class = wanted->class;
+    s->g.prefix = wanted->prefix;
+    s->g.parts = wanted->parts;
+    s->g.capped = &scan->capped;
     for (unsigned p = 0; p < r->core->partitions.n; p++) {
         s->g.n_buckets = r->covers[p].n > s->g.n_buckets ? r->covers[p].n : s->g.n_buckets;
     }
     s->g.n_most = PRESENT_BYTES_MAX / (page_bits_size(s->g.n_buckets) + 1);
     s->g.n_most = s->g.n_most < PAGES_SCAN_MAX ? s->g.n_most : PAGES_SCAN_MAX;
-    enum storage_err err = pages_memory_begin(&s->g.memory, r) ? STORAGE_OK : STORAGE_NOMEM;
-    err = err == STORAGE_OK ? count_keys(r) : err;
+    enum storage_err err = pages_memory_begin(&s->g.memory, r, &s->g.parts) ? STORAGE_OK : STORAGE_NOMEM;
+    err = err == STORAGE_OK ? count_keys(r, &s->g.parts) : err;
     err = err == STORAGE_OK ? ask_looks(s) : err;
     err = err == STORAGE_OK ? gathering_add_recalled(&s->g) : err; /* while Redis works */
     err = err == STORAGE_OK ? take_looks(s) : err;

@@ -17,27 +17,35 @@
 #ifndef STORAGE_PAGES_SCAN_H
 #define STORAGE_PAGES_SCAN_H
 
+#include "storage/pages/capped.h"
 #include "storage/pages/sums.h"
 #include "storage/read/proved_read.h"
+#include "storage/schema/part_set.h"
 
 #define PAGES_SCAN_MAX 4000000 /* different pages in one window */
 
 /* Zeroed: no page. */
 struct pages_scan {
     struct page_sums sums; /* `present` numbers the buckets of the page's partition's cover */
-    bool chosen;           /* no other pages than those that are there already */
+    struct capped_runs capped; /* what caps put together of the class */
+    bool chosen;               /* no other pages than those that are there already */
     size_t buckets_read;
+};
+
+/* What is scanned. */
+struct scan_wanted {
+    struct slice class, prefix; /* names of a class that begin so: see job/counted_name.h */
+    struct part_set parts;      /* the partitions where they may be */
 };
 
 /* Count only pages that are added so, before the scan.  False: no memory. */
 bool pages_scan_choose(struct pages_scan *scan, struct slice site, struct slice page);
 
-/* Sum up the pages whose names begin with @prefix, over r->covers; named events only where @prefix
- * is the beginning of their names (job/event_name.h).  STORAGE_TOO_BROAD: there are
+/* Sum up the names that are @wanted, over r->covers.  STORAGE_TOO_BROAD: there are
  * more than PAGES_SCAN_MAX, or more than fit into memory with the buckets that they are in.
  * r->stale: the sums are of no use. */
 enum storage_err pages_scan_run(
-    struct pages_scan *scan, struct proved_read *r, struct slice prefix);
+    struct pages_scan *scan, struct proved_read *r, const struct scan_wanted *wanted);
 
 void pages_scan_clear(struct pages_scan *scan);
 void pages_scan_release(struct pages_scan *scan);

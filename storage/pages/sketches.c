@@ -32,7 +32,8 @@ struct walk {
 
 unsigned page_partition(const struct proved_read *r, struct slice page)
 {
-    return partition_of(&r->core->partitions, page_hash(r->asked->site, page));
+    uint64_t hash = page_hash(r->asked->site, page);
+    return name_partition(&r->core->partitions, r->asked->site, page, hash);
 }
 
 static const struct cover *cover_of(const struct walk *walk, size_t page)

@@ -12,12 +12,20 @@
 #include "storage/schema/partition.h"
 #include "storage/time/site_zones.h"
 
+/* What page views are counted for beside page and site: a value of a dimension, or a section. */
+struct counted_value {
+    struct slice name; /* see job/counted_name.h */
+    uint64_t hash;     /* of it alone */
+    bool with_visitors;
+};
+
 struct row {
     int64_t at_s;
     uint64_t page_hash, site_hash; /* of (site, page) and of (site, "") */
     struct slice site, page;       /* page: see job/event.h */
     struct slice user;             /* empty: none */
     const struct slice *actions;   /* n_actions of them */
+    const uint32_t *values;        /* n_values of them: numbers of the batch's values */
     const struct zone *zone;       /* the site's reporting zone */
     struct visitor_id visitor;
     struct address_id address;
@@ -26,6 +34,7 @@ struct row {
     bool has_visitor, has_address;
     bool user_is_visitor; /* the user is counted as the visitor, in the same partition */
     uint8_t n_actions;
+    uint8_t n_values;
     uint16_t page_partition, site_partition, visitor_partition, user_partition;
     uint32_t entry; /* its number in the batch */
     /* Of an event that asks which of its actions were first: the ticket, 16 bytes (NULL: it does

@@ -110,6 +110,17 @@ void identity_user(
     (void)!identity_visitor(&keys, &event, ret); /* there is one */
 }
 
+uint64_t identity_name(const struct secret *secret, struct slice name)
+{
+    uint8_t text[1 + EVENT_PAGE_MAX];
+    uint64_t hash;
+    text[0] = 0; /* no site begins so: see identity_address() */
+    size_t n = append_bytes(text, 1, name.p, name.n);
+    crypto_shorthash_siphash24(
+        (unsigned char *)&hash, text, n, secret->bytes + SECRET_SIZE / 2);
+    return hash;
+}
+
 bool identity_address(
     const struct identity_keys *keys, const struct event *event, struct address_id *ret)
 {

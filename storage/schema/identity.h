@@ -72,6 +72,10 @@ bool identity_visitor(
 void identity_user(
     const struct secret *secret, struct slice site, struct slice user, struct visitor_id *ret);
 
+/* A keyed hash of a name (job/counted_name.h), of at most EVENT_PAGE_MAX bytes: nobody who does not
+ * know the secret can make two names that have the same one.  Hashed as: NUL name. */
+uint64_t identity_name(const struct secret *secret, struct slice name);
+
 /* The address of a validated event.  False, with @ret untouched: the event has none, or none with a
  * secret as above. */
 bool identity_address(

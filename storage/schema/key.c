@@ -71,6 +71,15 @@ void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct sli
     }
 }
 
+void key_places(struct key *key, const char *tag, struct slice site, struct bucket hour)
+{
+    key_head(key, tag, "places");
+    key_add(key, ":", 1);
+    key_add(key, site.p, site.n);
+    key_add(key, ":", 1);
+    add_bucket(key, hour);
+}
+
 static void key_named(struct key *key, const char *tag, const char *name, struct slice site)
 {
     key_head(key, tag, name);

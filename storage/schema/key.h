@@ -6,15 +6,16 @@
  * hash tag of its partition.  {0} is the tag of partition 0.
  *
  *     <site>     a site's name.  It has no ':', so no site can make a key read as another key
- *     <page>     a page as it was given, any bytes, or a named event: its name behind a mark
- *                (job/event_name.h).  It stands last.  No bytes: the whole site
+ *     <page>     a page as it was given, any bytes, or what no page can be: a named event, a value
+ *                of a dimension, a section, what a cap put together (job/counted_name.h).  It
+ *                stands last.  No bytes: the whole site
  *     <bucket>   a letter for the level (m minute, h hour, d day, M month) and its beginning in
  *                UTC, YYYYMMDDhhmm
  *     <action>   a name of [a-z0-9._:-]
  *     "kept"     the key expires at the end of its level's keep time; it gets its expiry when the
  *                bucket of the next coarser level is complete (time/closed.h)
  *
- * Counts, in the partition of (site, page):
+ * Counts, in the partition of (site, page); of values and sections in that of their site:
  *
  *     t:{p}:uv:<site>:<bucket>:<page>   HyperLogLog   visitors, 8-byte keyed hashes; kept
  *     t:{p}:ip:<site>:<bucket>:<page>   HyperLogLog   addresses, 8-byte keyed hashes; kept
@@ -29,6 +30,14 @@
  *                                                     and of its arrival, in seconds: 40 bits
  *                                                     each, big endian; expires.
  *                                                     slot = arrival / 2 visit timeouts, in s
+ *
+ * Which names have a place in an hour of the site's zone (fold/places.h), where they are counted:
+ *
+ *     t:{p}:places:<site>:<bucket>      hash          n<keyed hash> -> since when it has one (ms).
+ *                                                     c<class> -> how many names of the class
+ *                                                     have.  f<class> -> since when some have none
+ *                                                     (ms).  With an s in front: of visits that
+ *                                                     begin.  Expires
  *
  * The state of each partition:
  *
@@ -169,6 +178,9 @@ void key_fixed(struct key *key, const char *tag, const char *name, struct slice 
 /* The key of a bucket.  @page is ignored for KEY_PV and KEY_VV, whose pages are fields. */
 void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
     struct bucket bucket, struct slice page);
+
+/* t:{tag}:places:<site>:<bucket>, of an hour */
+void key_places(struct key *key, const char *tag, struct slice site, struct bucket hour);
 
 /* t:{tag}:uid:<site> */
 void key_user_index(struct key *key, const char *tag, struct slice site);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <xxhash.h>
 
+#include "storage/job/counted_name.h"
+
 #define SLOTS 16384u
 
 /* CRC16-XMODEM.  Source: Redis Cluster specification. */
@@ -37,6 +39,13 @@ void partitions_make(unsigned n, struct partitions *ret)
 unsigned partition_slot(const struct partitions *parts, unsigned p)
 {
     return crc16(parts->tag[p], strlen(parts->tag[p])) % SLOTS;
+}
+
+unsigned name_partition(
+    const struct partitions *parts, struct slice site, struct slice name, uint64_t hash)
+{
+    bool at_site = counted_name_at_site(name);
+    return partition_of(parts, at_site ? page_hash(site, (struct slice){NULL, 0}) : hash);
 }
 
 uint64_t page_hash(struct slice site, struct slice page)

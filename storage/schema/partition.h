@@ -39,6 +39,12 @@ static inline unsigned partition_of(const struct partitions *parts, uint64_t has
     return (unsigned)(((hash >> 32) * parts->n) >> 32);
 }
 
+/* The partition of a name of @site, whose hash with the site is @hash: see page_hash().  Most names
+ * have one of their own; values of dimensions and sections lie with their site, which every page
+ * view touches anyway. */
+unsigned name_partition(
+    const struct partitions *parts, struct slice site, struct slice name, uint64_t hash);
+
 /* The hash of a site's page.  The page of no bytes is the whole site.  @site has at most 64 bytes,
  * @page at most 2048.  XXH3 (xxHash) with seed 0: the hash is part of the data's layout and must
  * not change. */

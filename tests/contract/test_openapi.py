@@ -715,6 +715,8 @@ GOOD_EVENTS = [
     {"page": "/", "ua": "a" * 16384}, {"page": "/", "ts": "2025-11-20T15:04:05Z"},
     {"page": "/", "ts": "2025-11-20t15:04:60.5-05:30"}, {"page": "/", "ts": 1763651045},
     {"page": "/", "ts": 1763651045000.7}, {"page": "/", "ts": 0}, {"page": "/", "site": "a._-0"},
+    {"page": "/", "utm_source": "", "utm_term": None, "utm_content": "c" * 256, "country": "de", "language": "de-AT, en;q=0.5"},
+    {"page": "/", "country": "", "language": None, "props": None}, {"page": "/", "props": {"plan": [1], "a": None, "b": "x" * 999}},
     {"page": "/", "referrer": None}, {"page": "/", "referrer": "anything"}, {"page": "/", "actions": []},
     {"page": "/", "actions": ["a.b_c:d-e"] * 8}, {"event": "e" * 128},
     {"event": "ä b", "page": "/", "visitor": "v" * 256}, {"user": 7, "actions": ["a"]}, {"page": "/", "other": {"x": [None, 1e300]}, "Page": 1},
@@ -731,6 +733,10 @@ BAD_VALUES = {
     "event": ["", "e" * 129, "a\n", "\x7f", 1, None, ["a"], True],
     "visitor": ["", "v" * 257, "a\tb", 1, None, {}],
     "actions": [["A"], [""], ["a b"], ["a" * 65], ["a"] * 9, [1], [None], "a", None, {}],
+    "country": ["D", "DEU", "D1", "d ", 1, []],
+    "language": ["a" * 257, "a\n", 1, {}],
+    "props": ["a", 1, [], True],
+    **{f"utm_{name}": ["a" * 257, "a\x7f", 1, [], False] for name in ("source", "medium", "campaign", "term", "content")},
 }
 # bad for a reason that a schema cannot tell
 BAD_BEYOND = [

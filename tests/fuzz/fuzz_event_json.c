@@ -15,7 +15,7 @@
 #include "handlers/ingest/event_json.h"
 #include "handlers/text/check.h"
 #include "handlers/text/utf8.h"
-#include "storage/job/event_name.h"
+#include "storage/job/counted_name.h"
 
 #define NOW 1763650000
 

@@ -11,7 +11,7 @@
 #include "handlers/ingest/segment_json.h"
 #include "handlers/text/check.h"
 #include "handlers/text/utf8.h"
-#include "storage/job/event_name.h"
+#include "storage/job/counted_name.h"
 
 #define NOW          1763650000
 #define MESSAGES_MAX 50

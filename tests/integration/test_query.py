@@ -96,7 +96,7 @@ def test_named_events(tallyd, http, site):
     http.accept([{"site": site, "page": "/p", "visitor": f"v{i}"} for i in range(4)])
     uv = {row["value"]: str(row["uv"]) for row in http.question("/breakdown", site=site, by="event")["rows"]}
     head, _, first, second = asked(tallyd, "events", "--site", site).stdout.splitlines()
-    assert head.split() == ["value", "pv", "uv", "low", "high"]
+    assert head.split() == ["value", "pv", "uv", "low", "high", "at_most"]
     assert first.split()[:3] == ["signup", "9", uv["signup"]] and second.split()[:4] == ["a,", "b", "3", uv["a, b"]]
 
     def rows(*args):
@@ -108,7 +108,7 @@ def test_named_events(tallyd, http, site):
     assert rows("pv", "--event", "signup", "--event", "a, b")[1][2] == "12"
     table = asked(tallyd, "overlap", "--event", "signup", "--page", "/p", "--site", site).stdout.splitlines()
     assert [line.split()[0] for line in table[2:6]] == ["signup", "/p", "union", "intersection"]
-    assert rows("events", "--from", "now-2d", "--to", "now-1d") == [["value", "pv", "uv", "low", "high"]]
+    assert rows("events", "--from", "now-2d", "--to", "now-1d") == [["value", "pv", "uv", "low", "high", "at_most"]]
 
 
 def test_overlap_of_two_windows(tallyd, filled):

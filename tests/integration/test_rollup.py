@@ -134,7 +134,7 @@ def test_import_of_old_events_needs_one_month_key(start_world, site):
                 "keys": cover, "minute": 0, "hour": 0, "day": 0, "month": cover}
     # what lies beyond the retention of its level is gone at once
     assert world.redis.command("KEYS", f"*:{site}:M*")
-    assert not world.redis.command("KEYS", f"*:{site}:[mh]2019*")
+    assert not world.redis.command("KEYS", f"t:*:[upiv][vp]:{site}:[mh]2019*")
 
 
 def test_24_hours_up_to_10_56_need_at_most_83_keys(start_world, site):
@@ -235,7 +235,7 @@ def test_hours_and_days_expire_too(start_world, site):
     world.wait_cover(site, "2026-01-01", "2026-02-01", check, month=1)
     assert world.http.get("/uv", site=site, from_="2026-01-30T22:00:00Z", to="2026-01-30T23:00:00Z").status == 422
     check()
-    wait_until(lambda: not world.redis.command("KEYS", f"*{site}:[mh]*"), "minutes and hours are gone")
+    wait_until(lambda: not world.redis.command("KEYS", f"t:*:[upiv][vp]:{site}:[mh]*"), "minutes and hours are gone")
     world.check(site, "2026-01-01", "2026-02-01")
     world.check(site, "2026-01-30", "2026-01-31")
 

@@ -208,17 +208,17 @@ static void add_known_columns(struct query_table *table)
 {
     static const struct {
         const char *list, *beside; /* a member that the answer must have; NULL: none */
-        const char *names[5];
+        const char *names[6];
     } known[] = {
         {"pages", "total_pages", {"page", "pv", "uv"}},
         {"pages", NULL, {"site", "page", "reads_per_s", "writes_per_s", "error"}},
         {"sites", NULL, {"site"}},
-        {"rows", NULL, {"value", "pv", "uv", "low", "high"}},
+        {"rows", NULL, {"value", "pv", "uv", "low", "high", "at_most"}},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         if (table->rows == json_object_get(table->answer, known[i].list) &&
             (known[i].beside == NULL || json_object_get(table->answer, known[i].beside) != NULL)) {
-            for (size_t k = 0; k < 5 && known[i].names[k] != NULL; k++) {
+            for (size_t k = 0; k < 6 && known[i].names[k] != NULL; k++) {
                 add_column(table, NULL, known[i].names[k], NULL);
             }
             return;

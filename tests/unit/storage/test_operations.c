@@ -164,6 +164,12 @@ static void change_pages(struct pages_job *pages, unsigned n)
     case 10:
         pages->asked.round_outer = true;
         break;
+    case 11:
+        pages->class = SLICE("\x01");
+        break;
+    case 12:
+        pages->without_uv = true;
+        break;
     default:
         pages->asked.explain = true;
         break;
@@ -175,7 +181,7 @@ Test(operations, each_member_of_a_list_of_pages_tells_it_apart)
     struct storage_job a = pages_of();
     struct storage_job b = pages_of();
     cr_expect(question_same(&a, &b) && question_hash(&a) == question_hash(&b));
-    for (unsigned n = 0; n < 12; n++) {
+    for (unsigned n = 0; n < 14; n++) {
         b = pages_of();
         change_pages(&b.u.pages, n);
         expect_differ(&a, &b, n, "pages");
@@ -212,7 +218,8 @@ static const struct bytes no_question_of_count[] = {MEMBER(count_job, asked.answ
 static const struct bytes no_question_of_pages[] = {MEMBER(pages_job, asked.answered),
     MEMBER(pages_job, asked.per_level), MEMBER(pages_job, asked.keys),
     MEMBER(pages_job, asked.n_keys), MEMBER(pages_job, asked.site.p), MEMBER(pages_job, pages),
-    MEMBER(pages_job, set.name.p), MEMBER(pages_job, set.resolved), MEMBER(pages_job, prefix.p),
+    MEMBER(pages_job, set.name.p), MEMBER(pages_job, set.resolved), MEMBER(pages_job, class.p),
+    MEMBER(pages_job, prefix.p), MEMBER(pages_job, other_pv),
     MEMBER(pages_job, rows), MEMBER(pages_job, n_rows), MEMBER(pages_job, total),
     MEMBER(pages_job, total_pv), MEMBER(pages_job, clamped), MEMBER(pages_job, arena)};
 

@@ -63,7 +63,7 @@ Test(client, several_fields_are_one_list)
     check("10.0.0.1", fields, 0, "10.0.0.1");
 }
 
-/* What client_mirrored_path() makes of these fields, the peer being @peer; 10/8 is trusted. */
+/* What client_mirrored_target() makes of these fields, the peer being @peer; 10/8 is trusted. */
 static void check_mirrored(
     const char *peer, const char *original, const char *forwarded, const char *expected)
 {
@@ -74,20 +74,20 @@ static void check_mirrored(
         [FIELD_ORIGINAL_URI] = slice_of(original), [FIELD_FORWARDED_URI] = slice_of(forwarded)};
     struct http_exchange exchange = {
         .app = &app, .request = {.peer = slice_of(peer), .fields = fields}};
-    cr_expect(slice_equal(client_mirrored_path(&exchange), slice_of(expected)),
+    cr_expect(slice_equal(client_mirrored_target(&exchange), slice_of(expected)),
         "%s: \"%s\", \"%s\" is not \"%s\"", peer, original, forwarded, expected);
     exchange.request.repeated = 1u << FIELD_ORIGINAL_URI;
-    cr_expect(original[0] == '\0' || client_mirrored_path(&exchange).n == 0);
+    cr_expect(original[0] == '\0' || client_mirrored_target(&exchange).n == 0);
 }
 
 Test(client, what_was_asked_of_the_proxy)
 {
     check_mirrored("10.0.0.1", "/a", "", "/a");
-    check_mirrored("10.0.0.1", "/a%20b?page=/c&user=d", "", "/a%20b");
-    check_mirrored("10.0.0.1", "", "/a?", "/a");
+    check_mirrored("10.0.0.1", "/a%20b?page=/c&user=d", "", "/a%20b?page=/c&user=d");
+    check_mirrored("10.0.0.1", "", "/a?", "/a?");
     check_mirrored("10.0.0.1", "/a", "/b", "/a");
     check_mirrored("10.0.0.1", "", "", "");
-    check_mirrored("10.0.0.1", "?", "", "");
+    check_mirrored("10.0.0.1", "?", "", "?");
     check_mirrored("192.0.2.1", "/a", "/b", "");
     check_mirrored("", "/a", "/b", "");
 }

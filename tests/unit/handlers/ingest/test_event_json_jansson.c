@@ -23,7 +23,7 @@
 
 #include "handlers/ingest/event_json.h"
 #include "handlers/text/timestamp.h"
-#include "storage/job/event_name.h"
+#include "storage/job/counted_name.h"
 #include "tests/lib/event_documents.h"
 
 #define NOW    1763650000

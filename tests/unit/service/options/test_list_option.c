@@ -30,7 +30,7 @@ Test(list_option, origins)
     cr_expect_null(list_option_check_origins("*"));
     cr_expect_not_null(list_option_check_origins("https://a.example,,*"));
     cr_expect_not_null(list_option_check_origins("https://a.example/"));
-    struct slice *origins = list_option_origins("https://a.example, *", &n);
+    struct slice *origins = list_option_texts("https://a.example, *", &n);
     cr_assert(origins != NULL && n == 2);
     cr_expect(slice_equal(origins[0], SLICE("https://a.example")));
     cr_expect(slice_equal(origins[1], SLICE("*")));

@@ -42,6 +42,14 @@ static void plan_make(struct write_plan *plan)
     write_plan_init(plan, zone_utc(), &retention, &state);
 }
 
+/* Count @row for its page, or for the whole site. */
+static bool count_row(struct merge_counts *merge, const struct row *row, bool whole_site,
+    const struct write_plan *plan)
+{
+    struct merge_name name = whole_site ? merge_name_site(row) : merge_name_page(row);
+    return merge_counts_add(merge, row, &name, 1, plan->targets, plan->n);
+}
+
 /* ---- what was written, as lines ---- */
 
 static void hex(struct slice bytes, char *text)
@@ -204,7 +212,7 @@ Test(merge_counts, commands_of_a_small_fold)
     buffer_init(&out);
     for (size_t i = 0; i < 3; i++) {
         write_plan_at(&plan, rows[i].at_s);
-        cr_assert(merge_counts_add(merge, &rows[i], false, plan.targets, plan.n));
+        cr_assert(count_row(merge, &rows[i], false, &plan));
     }
     cr_expect_eq(merge_counts_write(merge, TAG, NOW_S * 1000, &none, SLICE("state"), &out), 4u);
     cr_expect(slice_equal((struct slice){out.p, out.n},
@@ -230,8 +238,8 @@ Test(merge_counts, visits)
     struct write_plan plan;
     plan_make(&plan);
     write_plan_at(&plan, NOW_S);
-    cr_assert(merge_counts_add(merge, &row, false, plan.targets, plan.n));
-    cr_assert(merge_counts_add(merge, &row, true, plan.targets, plan.n));
+    cr_assert(count_row(merge, &row, false, &plan));
+    cr_assert(count_row(merge, &row, true, &plan));
     cr_expect_null(written(merge, &lines));
     cr_assert_eq(lines.n, 2u);
     cr_expect_str_eq(lines.lines[0], "t:{7}:vv:shop:m202611201517: H /a + 1");
@@ -259,7 +267,7 @@ Test(merge_counts, an_expiry_is_set_once)
     struct write_plan plan;
     plan_make(&plan);
     write_plan_at(&plan, row.at_s);
-    cr_assert(merge_counts_add(merge, &row, false, plan.targets, plan.n));
+    cr_assert(count_row(merge, &row, false, &plan));
     size_t first = commands_with(merge, &known, SLICE("state"));
     cr_expect_eq(commands_with(merge, &known, SLICE("state")), first, "it was not carried out");
     merge_counts_learn(merge, &known);
@@ -311,7 +319,7 @@ static void add_random(struct scene *scene, struct merge_counts *merge, size_t n
             if (dice_chance(&scene->dice, 300)) {
                 continue; /* it lies in another partition */
             }
-            cr_assert(merge_counts_add(merge, row, whole == 1, plan.targets, plan.n));
+            cr_assert(count_row(merge, row, whole == 1, &plan));
             for (unsigned t = 0; t < plan.n; t++) {
                 scene->views[scene->n_views++] = (struct view){
                     plan.targets[t], row->site, whole == 1 ? SLICE("") : row->page, row};
@@ -387,7 +395,7 @@ Test(merge_counts, many_visitors_of_one_page)
     write_plan_at(&plan, NOW_S);
     for (unsigned i = 0; i < N; i++) {
         rows[i] = row_of("shop", "/", NOW_S, i + 1, 1);
-        cr_assert(merge_counts_add(merge, &rows[i], false, plan.targets, plan.n));
+        cr_assert(count_row(merge, &rows[i], false, &plan));
     }
     cr_expect_null(written(merge, &lines));
     text_lines_unite(&lines);

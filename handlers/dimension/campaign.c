@@ -1,0 +1,116 @@
+#include "handlers/dimension/campaign.h"
+
+#include "handlers/text/utf8.h"
+#include "storage/job/dimension.h"
+
+#define HEAD SLICE("utm_")
+
+static const char *const names[UTM_N] = {
+    [UTM_SOURCE] = "utm_source",
+    [UTM_MEDIUM] = "utm_medium",
+    [UTM_CAMPAIGN] = "utm_campaign",
+    [UTM_TERM] = "utm_term",
+    [UTM_CONTENT] = "utm_content",
+};
+
+struct slice utm_name(enum utm which)
+{
+    return slice_of(names[which]);
+}
+
+enum utm utm_find(struct slice name)
+{
+    for (unsigned i = 0; i < UTM_N; i++) {
+        if (slice_equal(name, slice_of(names[i]))) {
+            return (enum utm)i;
+        }
+    }
+    return UTM_N;
+}
+
+/* What stands between '?' and '#'. */
+static struct slice query_of(struct slice page)
+{
+    const char *mark = page.n > 0 ? memchr(page.p, '?', page.n) : NULL;
+    const char *fragment = mark != NULL ? memchr(page.p, '#', page.n) : NULL;
+    if (mark == NULL || (fragment != NULL && fragment < mark)) {
+        return (struct slice){NULL, 0};
+    }
+    const char *end = fragment != NULL ? fragment : page.p + page.n;
+    return (struct slice){mark + 1, (size_t)(end - mark) - 1};
+}
+
+bool campaign_has(struct slice page)
+{
+    struct slice query = query_of(page);
+    return query.n > 0 && memmem(query.p, query.n, HEAD.p, HEAD.n) != NULL;
+}
+
+/* Decode @raw to @to. */
+static struct slice decode(struct slice raw, char *to)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < raw.n; i++) {
+        char c = raw.p[i] == '+' ? ' ' : raw.p[i];
+        if (c == '%' && raw.n - i > 2 && hex_digit(raw.p[i + 1]) >= 0 &&
+            hex_digit(raw.p[i + 2]) >= 0) {
+            c = (char)(hex_digit(raw.p[i + 1]) << 4 | hex_digit(raw.p[i + 2]));
+            i += 2;
+        }
+        to[n++] = c;
+    }
+    return (struct slice){to, n};
+}
+
+static bool is_clean(struct slice text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f) {
+            return false;
+        }
+    }
+    return text.n > 0 && utf8_valid(text);
+}
+
+static struct slice cut(struct slice text)
+{
+    if (text.n > DIMENSION_VALUE_MAX) {
+        text.n = DIMENSION_VALUE_MAX;
+        while (((unsigned char)text.p[text.n] & 0xc0) == 0x80) {
+            text.n--;
+        }
+    }
+    return text;
+}
+
+/* One parameter, `name=value`.  Returns the end of what was decoded. */
+static char *read_pair(struct slice pair, char *to, struct slice utm[UTM_N])
+{
+    const char *equals = pair.n > 0 ? memchr(pair.p, '=', pair.n) : NULL;
+    if (equals == NULL) {
+        return to;
+    }
+    enum utm which = utm_find((struct slice){pair.p, (size_t)(equals - pair.p)});
+    if (which == UTM_N || utm[which].n > 0) {
+        return to;
+    }
+    struct slice raw = {equals + 1, (size_t)(pair.p + pair.n - equals) - 1};
+    struct slice value = decode(raw, to);
+    if (!is_clean(value)) {
+        return to;
+    }
+    utm[which] = cut(value);
+    return to + value.n;
+}
+
+void campaign_read(struct slice page, char *to, struct slice utm[UTM_N])
+{
+    struct slice rest = query_of(page);
+    while (rest.n > 0) {
+        const char *end = memchr(rest.p, '&', rest.n);
+        size_t n = end == NULL ? rest.n : (size_t)(end - rest.p);
+        to = read_pair((struct slice){rest.p, n}, to, utm);
+        n += end != NULL;
+        rest = (struct slice){rest.p + n, rest.n - n};
+    }
+}

@@ -1,0 +1,38 @@
+#include "handlers/dimension/language.h"
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool language_read(struct slice text, char *to, struct slice *ret)
+{
+    size_t at = 0;
+    size_t n = 0;
+    while (at < text.n && text.p[at] == ' ') {
+        at++;
+    }
+    while (at + n < text.n && is_letter(text.p[at + n])) {
+        if (n == LANGUAGE_MAX) {
+            return false;
+        }
+        to[n] = (char)(text.p[at + n] | 0x20);
+        n++;
+    }
+    if (n < 2 || (at + n < text.n && memchr("-_,; ", text.p[at + n], 5) == NULL)) {
+        return false;
+    }
+    *ret = (struct slice){to, n};
+    return true;
+}
+
+bool country_read(struct slice text, char *to, struct slice *ret)
+{
+    if (text.n != COUNTRY_SIZE || !is_letter(text.p[0]) || !is_letter(text.p[1])) {
+        return false;
+    }
+    to[0] = (char)(text.p[0] & ~0x20);
+    to[1] = (char)(text.p[1] & ~0x20);
+    *ret = (struct slice){to, COUNTRY_SIZE};
+    return true;
+}

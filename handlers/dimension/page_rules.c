@@ -1,0 +1,97 @@
+#include "handlers/dimension/page_rules.h"
+
+#include "handlers/text/check.h"
+
+/* Cut the part up to the next slash, and the slash, off @rest.  *ret_more: there was a slash. */
+static struct slice take_part(struct slice *rest, bool *ret_more)
+{
+    const char *slash = rest->n > 0 ? memchr(rest->p, '/', rest->n) : NULL;
+    struct slice part = {rest->p, slash == NULL ? rest->n : (size_t)(slash - rest->p)};
+    size_t used = part.n + (slash != NULL);
+    *ret_more = slash != NULL;
+    *rest = (struct slice){rest->p + used, rest->n - used};
+    return part;
+}
+
+bool page_pattern_fits(struct slice pattern, struct slice page)
+{
+    bool pattern_more = true;
+    bool page_more = true;
+    while (pattern_more) {
+        struct slice want = take_part(&pattern, &pattern_more);
+        if (!pattern_more && slice_equal(want, SLICE("**"))) {
+            return true;
+        }
+        if (!page_more) {
+            return false;
+        }
+        struct slice part = take_part(&page, &page_more);
+        bool fits = slice_equal(want, SLICE("*")) ? part.n > 0 : slice_equal(want, part);
+        if (!fits) {
+            return false;
+        }
+    }
+    return !page_more;
+}
+
+static struct slice trim(struct slice text)
+{
+    while (text.n > 0 && text.p[0] == ' ') {
+        text = (struct slice){text.p + 1, text.n - 1};
+    }
+    while (text.n > 0 && text.p[text.n - 1] == ' ') {
+        text.n--;
+    }
+    return text;
+}
+
+unsigned page_rule_number(struct slice name)
+{
+    unsigned number = 0;
+    for (size_t i = 0; i < name.n; i++) {
+        if (name.p[i] < '0' || name.p[i] > '9' || (i == 0 && name.p[i] == '0') || i == 3) {
+            return 0;
+        }
+        number = number * 10 + (unsigned)(name.p[i] - '0');
+    }
+    return number <= PAGE_RULES_MAX ? number : 0;
+}
+
+const char *page_rule_parse(struct slice text, struct page_rule *ret)
+{
+    static const struct slice arrow = {" -> ", 4};
+    const char *at = text.n > 0 ? memmem(text.p, text.n, arrow.p, arrow.n) : NULL;
+    if (at == NULL) {
+        return "a pattern, ` -> ` and a page, as /user/*/** -> /user/:id";
+    }
+    struct slice pattern = trim((struct slice){text.p, (size_t)(at - text.p)});
+    at += arrow.n;
+    struct slice page = trim((struct slice){at, (size_t)(text.p + text.n - at)});
+    if (event_check_page(pattern) != NULL || event_check_page(page) != NULL) {
+        return "pattern and page must be 1 to 2048 bytes without control characters";
+    }
+    *ret = (struct page_rule){pattern, page};
+    return NULL;
+}
+
+struct slice page_rules_apply(const struct app *app, struct slice page)
+{
+    for (size_t i = 0; i < app->n_page_rules; i++) {
+        if (page_pattern_fits(app->page_rules[i].pattern, page)) {
+            return app->page_rules[i].page;
+        }
+    }
+    return page;
+}
+
+size_t page_sections_of(const struct app *app, struct slice page, struct slice *ret)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < app->n_sections && n < DIMENSION_SECTIONS_MAX; i++) {
+        struct slice prefix = app->sections[i].prefix;
+        if (page.n >= prefix.n && memcmp(page.p, prefix.p, prefix.n) == 0) {
+            ret[n++] = app->sections[i].name;
+        }
+    }
+    return n;
+}

@@ -1,0 +1,194 @@
+#include "handlers/dimension/source.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+#include "handlers/text/url.h"
+
+struct known_source {
+    const char *host, *name;
+};
+
+/* In the order of their hosts.  Apps on Android send their package's name. */
+static const struct known_source known[] = {
+    {"amp.reddit.com", "reddit"},
+    {"baidu.com", "baidu"},
+    {"bing.com", "bing"},
+    {"bsky.app", "bluesky"},
+    {"chat.openai.com", "chatgpt"},
+    {"chatgpt.com", "chatgpt"},
+    {"claude.ai", "claude"},
+    {"cn.bing.com", "bing"},
+    {"com.facebook.katana", "facebook"},
+    {"com.google.android.gm", "gmail"},
+    {"com.google.android.googlequicksearchbox", "google"},
+    {"com.linkedin.android", "linkedin"},
+    {"com.pinterest", "pinterest"},
+    {"com.reddit.frontpage", "reddit"},
+    {"com.slack", "slack"},
+    {"com.twitter.android", "twitter"},
+    {"copilot.microsoft.com", "copilot"},
+    {"discord.com", "discord"},
+    {"duckduckgo.com", "duckduckgo"},
+    {"ecosia.org", "ecosia"},
+    {"facebook.com", "facebook"},
+    {"fb.com", "facebook"},
+    {"fb.me", "facebook"},
+    {"gemini.google.com", "gemini"},
+    {"go.bsky.app", "bluesky"},
+    {"html.duckduckgo.com", "duckduckgo"},
+    {"instagram.com", "instagram"},
+    {"kagi.com", "kagi"},
+    {"l.facebook.com", "facebook"},
+    {"l.instagram.com", "instagram"},
+    {"l.threads.net", "threads"},
+    {"linkedin.com", "linkedin"},
+    {"lm.facebook.com", "facebook"},
+    {"lnkd.in", "linkedin"},
+    {"m.baidu.com", "baidu"},
+    {"m.facebook.com", "facebook"},
+    {"m.search.naver.com", "naver"},
+    {"m.vk.com", "vk"},
+    {"m.youtube.com", "youtube"},
+    {"mail.google.com", "gmail"},
+    {"mobile.twitter.com", "twitter"},
+    {"naver.com", "naver"},
+    {"new.reddit.com", "reddit"},
+    {"news.ycombinator.com", "hacker news"},
+    {"old.reddit.com", "reddit"},
+    {"org.telegram.messenger", "telegram"},
+    {"out.reddit.com", "reddit"},
+    {"perplexity.ai", "perplexity"},
+    {"pin.it", "pinterest"},
+    {"pinterest.com", "pinterest"},
+    {"qwant.com", "qwant"},
+    {"reddit.com", "reddit"},
+    {"search.brave.com", "brave"},
+    {"search.naver.com", "naver"},
+    {"search.seznam.cz", "seznam"},
+    {"seznam.cz", "seznam"},
+    {"sogou.com", "sogou"},
+    {"startpage.com", "startpage"},
+    {"t.co", "twitter"},
+    {"t.me", "telegram"},
+    {"threads.net", "threads"},
+    {"tiktok.com", "tiktok"},
+    {"twitter.com", "twitter"},
+    {"vk.com", "vk"},
+    {"web.telegram.org", "telegram"},
+    {"x.com", "twitter"},
+    {"ya.ru", "yandex"},
+    {"yahoo.com", "yahoo"},
+    {"youtu.be", "youtube"},
+    {"youtube.com", "youtube"},
+};
+
+/* Engines that have a host a country: what stands in front of the top-level domain. */
+static const struct known_source families[] = {
+    {"google.", "google"},
+    {"images.google.", "google"},
+    {"yandex.", "yandex"},
+    {"search.yahoo.", "yahoo"},
+    {"r.search.yahoo.", "yahoo"},
+};
+
+#define TOP_MAX 6 /* bytes: "com.br" */
+
+static bool is_scheme(struct slice scheme)
+{
+    return slice_equal(scheme, SLICE("https")) || slice_equal(scheme, SLICE("http")) ||
+           slice_equal(scheme, SLICE("android-app"));
+}
+
+static char lower(char c)
+{
+    return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+}
+
+/* Host and port, without a user in front. */
+static struct slice behind_user(struct slice authority)
+{
+    const char *at = authority.n > 0 ? memrchr(authority.p, '@', authority.n) : NULL;
+    return at == NULL
+               ? authority
+               : (struct slice){at + 1, (size_t)(authority.p + authority.n - at) - 1};
+}
+
+/* The host alone; that of an address of version 6 keeps its brackets. */
+static struct slice without_port(struct slice host)
+{
+    const char *end = NULL;
+    if (host.n > 0 && host.p[0] == '[') {
+        end = memchr(host.p, ']', host.n);
+        return end == NULL ? SLICE("") : (struct slice){host.p, (size_t)(end - host.p) + 1};
+    }
+    end = host.n > 0 ? memchr(host.p, ':', host.n) : NULL;
+    return end == NULL ? host : (struct slice){host.p, (size_t)(end - host.p)};
+}
+
+/* A character of a name, or of an address.  Names in other scripts may stand there as they are. */
+static bool is_host_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c != '\0' && strchr("-._[:]", c)) ||
+           (unsigned char)c >= 0x80;
+}
+
+bool source_host(struct slice url, char *to, struct slice *ret)
+{
+    struct url parts;
+    if (!url_split(url, &parts) || !is_scheme(parts.scheme)) {
+        return false;
+    }
+    struct slice host = without_port(behind_user(parts.authority));
+    while (host.n > 0 && host.p[host.n - 1] == '.') {
+        host.n--;
+    }
+    if (host.n > 4 && strncasecmp(host.p, "www.", 4) == 0) {
+        host = (struct slice){host.p + 4, host.n - 4};
+    }
+    if (host.n == 0 || host.n > SOURCE_HOST_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < host.n; i++) {
+        to[i] = lower(host.p[i]);
+        if (!is_host_char(to[i])) {
+            return false;
+        }
+    }
+    *ret = (struct slice){to, host.n};
+    return true;
+}
+
+static int compare(const void *host, const void *source)
+{
+    return slice_compare(
+        *(const struct slice *)host, slice_of(((const struct known_source *)source)->host));
+}
+
+/* Is @top a top-level domain, as "de", "com" or "co.uk"? */
+static bool is_top(struct slice top)
+{
+    for (size_t i = 0; i < top.n; i++) {
+        if (top.p[i] != '.' && (top.p[i] < 'a' || top.p[i] > 'z')) {
+            return false;
+        }
+    }
+    return top.n >= 2 && top.n <= TOP_MAX && top.p[0] != '.';
+}
+
+struct slice source_name(struct slice host)
+{
+    const struct known_source *found =
+        bsearch(&host, known, sizeof(known) / sizeof(known[0]), sizeof(known[0]), compare);
+    if (found != NULL) {
+        return slice_of(found->name);
+    }
+    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+        struct slice head = slice_of(families[i].host);
+        if (host.n > head.n && memcmp(host.p, head.p, head.n) == 0 &&
+            is_top((struct slice){host.p + head.n, host.n - head.n})) {
+            return slice_of(families[i].name);
+        }
+    }
+    return host;
+}

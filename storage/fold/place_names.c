@@ -1,0 +1,206 @@
+#include "storage/fold/place_names.h"
+
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "storage/base/index.h"
+#include "storage/job/counted_name.h"
+
+/* What is known of a value in one hour of one site. */
+struct value_place {
+    uint64_t site_hash;
+    int64_t start_s, end_s; /* of the hour; start_s == end_s: nothing is known */
+    bool asked, has;
+};
+
+bool place_names_init(struct place_names *names, const struct core *core)
+{
+    *names = (struct place_names){.places = places_new(core)};
+    return names->places != NULL;
+}
+
+void place_names_release(struct place_names *names)
+{
+    places_free(names->places);
+    free(names->values);
+    free(names->others);
+    arena_release(&names->arena);
+}
+
+bool place_names_begin(struct place_names *names, const struct batch *batch, unsigned partition,
+    const struct known_places *known)
+{
+    names->batch = batch;
+    names->n_others = 0;
+    arena_clear(&names->arena);
+    places_begin(names->places, partition, known);
+    while (names->values_capacity < batch->n_values) {
+        if (!array_reserve(&names->values, &names->values_capacity, names->values_capacity,
+                sizeof(*names->values))) {
+            return false;
+        }
+    }
+    if (batch->n_values > 0) {
+        memset(names->values, 0, batch->n_values * sizeof(*names->values));
+    }
+    return true;
+}
+
+static struct place_wanted page_wanted(const struct row *row, enum places_table table)
+{
+    return (struct place_wanted){row, row->page, row->page_hash, table};
+}
+
+/* What is remembered of value @number for the row's hour and site; what was remembered for another
+ * one is forgotten. */
+static struct value_place *remembered(
+    struct place_names *names, const struct row *row, uint32_t number)
+{
+    struct value_place *place = &names->values[number];
+    if (place->site_hash != row->site_hash || row->at_s < place->start_s ||
+        row->at_s >= place->end_s) {
+        struct bucket hour = bucket_at(row->zone, LEVEL_HOUR, row->at_s);
+        *place = (struct value_place){row->site_hash, hour.start_s, hour.end_s, false, false};
+    }
+    return place;
+}
+
+static bool ask_values(struct place_names *names, const struct row *row)
+{
+    for (unsigned i = 0; i < row->n_values; i++) {
+        const struct counted_value *value = &names->batch->values[row->values[i]];
+        struct value_place *place = remembered(names, row, row->values[i]);
+        if (place->asked) {
+            continue;
+        }
+        struct place_wanted wanted = {row, value->name, value->hash, PLACES_COUNTS};
+        if (!places_ask(names->places, &wanted)) {
+            return false;
+        }
+        place->asked = true;
+    }
+    return true;
+}
+
+bool place_names_ask(struct place_names *names, const struct row *row, enum task_kind kind)
+{
+    struct place_wanted wanted =
+        page_wanted(row, kind == TASK_VISIT ? PLACES_STARTS : PLACES_COUNTS);
+    switch (kind) {
+    case TASK_PAGE:
+        return places_ask(names->places, &wanted);
+    case TASK_SITE:
+        return ask_values(names, row);
+    case TASK_VISIT:
+        return !row->is_view || places_ask(names->places, &wanted);
+    case TASK_USER:
+        break;
+    }
+    return true;
+}
+
+void place_names_decide(struct place_names *names)
+{
+    places_decide(names->places);
+    names->n_capped = 0;
+    if (names->batch->n_values > 0) {
+        memset(names->values, 0, names->batch->n_values * sizeof(*names->values));
+    }
+}
+
+/* The name that stands for those of @name's class which have no place.  NULL: out of memory. */
+static const struct other_name *find_other(struct place_names *names, struct slice name)
+{
+    struct slice class = counted_name_class(name);
+    for (size_t i = 0; i < names->n_others; i++) {
+        if (slice_equal(names->others[i].class, class)) {
+            return &names->others[i];
+        }
+    }
+    char *text = arena_alloc(&names->arena, class.n + 1);
+    if (text == NULL || !array_reserve(&names->others, &names->others_capacity, names->n_others,
+                            sizeof(*names->others))) {
+        return NULL;
+    }
+    text[0] = NAME_MARK_OTHER;
+    if (class.n > 0) {
+        memcpy(text + 1, class.p, class.n);
+    }
+    struct other_name *other = &names->others[names->n_others++];
+    *other = (struct other_name){
+        {text + 1, class.n}, {text, class.n + 1}, XXH3_64bits(text, class.n + 1)};
+    return other;
+}
+
+/* Count what has no place under the name of the others. */
+static void put_together(struct place_names *names, struct merge_name *name)
+{
+    const struct other_name *other = find_other(names, name->name);
+    if (other != NULL) { /* else one name too many: that does less harm than no count */
+        *name = (struct merge_name){.name = other->name, .hash = other->hash};
+        names->n_capped++;
+    }
+}
+
+static struct merge_name page_name(
+    struct place_names *names, const struct row *row, enum places_table table)
+{
+    struct place_wanted wanted = page_wanted(row, table);
+    struct merge_name name = merge_name_page(row);
+    if (!places_has(names->places, &wanted)) {
+        put_together(names, &name);
+    }
+    return name;
+}
+
+static struct merge_name value_merge_name(
+    struct place_names *names, const struct row *row, uint32_t number)
+{
+    const struct counted_value *value = &names->batch->values[number];
+    struct value_place *place = remembered(names, row, number);
+    bool is_section = counted_name_mark(value->name) == NAME_MARK_SECTION;
+    struct merge_name name = {
+        value->name, value->hash, value->with_visitors || is_section, is_section};
+    if (!place->asked) {
+        struct place_wanted wanted = {row, value->name, value->hash, PLACES_COUNTS};
+        place->asked = true;
+        place->has = places_has(names->places, &wanted);
+    }
+    if (!place->has) {
+        put_together(names, &name);
+    }
+    return name;
+}
+
+/* The values of the row; with @sections_only its sections. */
+static size_t add_values(struct place_names *names, const struct row *row, bool sections_only,
+    struct merge_name *ret, size_t n)
+{
+    for (unsigned i = 0; i < row->n_values; i++) {
+        struct slice name = names->batch->values[row->values[i]].name;
+        if (!sections_only || counted_name_mark(name) == NAME_MARK_SECTION) {
+            ret[n++] = value_merge_name(names, row, row->values[i]);
+        }
+    }
+    return n;
+}
+
+size_t place_names_of(struct place_names *names, const struct row *row, enum task_kind kind,
+    struct merge_name ret[PLACE_NAMES_MAX])
+{
+    switch (kind) {
+    case TASK_PAGE:
+        ret[0] = page_name(names, row, PLACES_COUNTS);
+        return 1;
+    case TASK_SITE:
+        ret[0] = merge_name_site(row);
+        return add_values(names, row, false, ret, 1);
+    case TASK_VISIT:
+        ret[0] = merge_name_site(row);
+        ret[1] = page_name(names, row, PLACES_STARTS);
+        return add_values(names, row, true, ret, 2);
+    case TASK_USER:
+        break;
+    }
+    return 0;
+}

@@ -1,0 +1,76 @@
+/* places.h - which names have a place of their own in an hour, and which a cap puts together.
+ *
+ * Layer: storage, pure.  Belongs to the fold's thread.
+ *
+ * A sender can invent names without end: pages, named events, sources.  So each class of names of a
+ * site (job/counted_name.h) has a number of places in each hour of the site's zone, and in each
+ * partition.  A name that comes first gets a place while one is free, or if it had one in the hour
+ * before.  Names without a place are counted together.  Once one was refused, no other name gets a
+ * free place in that hour.  So a name that has a place in an hour has had it since it came first,
+ * and what is counted for it in that hour is all of it.
+ *
+ * Who has a place stands in Redis, in a hash a site and hour (schema/key.h).  It is read behind the
+ * WATCH of the partition's state, and written in the transaction that counts.  So all processes
+ * come to the same places, and a transaction that is repeated to the same.  A name stands there as
+ * a keyed hash of 8 bytes: nobody can find two names with the same one.  It is kept for 26 hours
+ * after the last new name, and for 15 minutes where the hour is long over, as in an import.  An hour
+ * that is written to again later begins with free places.
+ *
+ *     places_ask               each name that will come, with its hour
+ *     places_write_questions   what is asked of Redis
+ *     places_take              and the answers
+ *     places_has               has the name a place?  In the order in which names come
+ *     places_write             the commands that keep the new places
+ */
+#ifndef STORAGE_FOLD_PLACES_H
+#define STORAGE_FOLD_PLACES_H
+
+#include "storage/base/buffer.h"
+#include "storage/core/core.h"
+#include "storage/fold/known_places.h"
+#include "storage/redis/reply.h"
+#include "storage/schema/hashed_event.h"
+
+struct places;
+
+/* What a name is counted as. */
+enum places_table { PLACES_COUNTS, PLACES_STARTS };
+
+/* A name that is to be counted. */
+struct place_wanted {
+    const struct row *row;   /* its site, zone and time */
+    struct slice name;       /* see job/counted_name.h */
+    uint64_t hash;           /* of it; any */
+    enum places_table table; /* views and events, or visits that begin */
+};
+
+struct places *places_new(const struct core *core) MUST_CHECK; /* NULL: out of memory */
+void places_free(struct places *places);
+
+/* Forget all names.  The next ones are of @partition; @known is what is known of its places. */
+void places_begin(struct places *places, unsigned partition, const struct known_places *known);
+
+/* The name will come.  False: out of memory. */
+bool places_ask(struct places *places, const struct place_wanted *wanted) MUST_CHECK;
+
+/* Append the questions to @out, and return how many they are. */
+size_t places_write_questions(struct places *places, const char *tag, struct buffer *out);
+
+/* The answer to question @i.  False: it is none. */
+bool places_take(struct places *places, size_t i, const struct reply *reply) MUST_CHECK;
+
+/* All answers are there, and what was decided before is forgotten. */
+void places_decide(struct places *places);
+
+/* Has the name, which was asked for, a place?  It gets one if one is free. */
+bool places_has(struct places *places, const struct place_wanted *wanted) MUST_CHECK;
+
+/* Append the commands that keep the new places, and return how many they are.  @now_ms: Redis's
+ * clock. */
+size_t places_write(
+    const struct places *places, const char *tag, int64_t now_ms, struct buffer *out);
+
+/* The commands were carried out: remember who has a place. */
+void places_learn(const struct places *places, struct known_places *known);
+
+#endif

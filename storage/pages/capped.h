@@ -1,0 +1,44 @@
+/* capped.h - what caps put together in a window, and how much of it may belong to one name.
+ *
+ * Layer: storage, private to pages/.  Pure; belongs to a reader thread.
+ *
+ * What is counted for a name under its own stands in its row.  More of it may be among what a cap
+ * put together (fold/places.h), where the name had no place: in that hour, and in its partition.  A
+ * name that is in a bucket of an hour has had its place in all of that hour.  In a day or a month it
+ * may have been among the others in one hour and not in the next.
+ */
+#ifndef STORAGE_PAGES_CAPPED_H
+#define STORAGE_PAGES_CAPPED_H
+
+#include "storage/pages/sums.h"
+#include "storage/time/cover.h"
+
+/* What was put together in some neighbouring buckets, of one level, of a partition's cover. */
+struct capped_run {
+    unsigned partition;
+    size_t first, n;
+    uint64_t pv;
+    uint8_t *present; /* bit i & 7 of byte i / 8: there is something in bucket first + i; NULL: in
+                         all of them */
+};
+
+/* Zeroed: nothing. */
+struct capped_runs {
+    struct capped_run *all; /* owned */
+    size_t n, capacity;
+};
+
+/* Append a run.  @present is copied into @arena.  False: out of memory. */
+bool capped_runs_add(struct capped_runs *runs, const struct capped_run *run,
+    const uint8_t *present, struct arena *arena) MUST_CHECK;
+
+/* How much of it all may be @sum's, a name in @partition with this @cover. */
+uint64_t capped_runs_hide(const struct capped_runs *runs, const struct page_sum *sum,
+    unsigned partition, const struct cover *cover, const struct zone *zone);
+
+/* How much it is together. */
+uint64_t capped_runs_pv(const struct capped_runs *runs);
+
+void capped_runs_release(struct capped_runs *runs);
+
+#endif

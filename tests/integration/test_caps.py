@@ -1,0 +1,149 @@
+"""Caps: whoever makes up names costs an hour its places, and every answer says how much a cap may hide."""
+
+import collections
+import contextlib
+import random
+
+import pytest
+
+from lib.clock import epoch, rfc3339
+from lib.process import Tallyd
+from lib.waiting import wait_until
+from lib.world import FOREVER, World
+
+
+@contextlib.contextmanager
+def running(*args):
+    tallyd = Tallyd(*args).start()
+    try:
+        yield tallyd
+    finally:
+        tallyd.stop()
+
+
+def breakdown(http, site, by="source", **params):
+    answer = http.question("/breakdown", site=site, by=by, **{"from_": "now-1h", "limit": 1000, **params})
+    assert answer["total"] == answer["other"] + sum(r["pv"] for r in answer["rows"])
+    assert answer.get("capped", False) == (answer["other"] > 0)
+    return answer
+
+
+def holds(answer, truth):
+    """Each row's truth lies between its two figures."""
+    for row in answer["rows"]:
+        assert row["pv"] <= truth[row["value"]] <= row["at_most"], (row, truth[row["value"]])
+
+
+def views(site, names, **more):
+    return [{"site": site, "page": "/", "ip": "192.0.2.1", "referrer": f"https://{name}/", **more} for name in names]
+
+
+def test_beyond_the_cap_names_are_put_together():
+    with running("--max-values", "5", "--max-events", "0") as tallyd:
+        http = tallyd.client()
+        http.accept(views("s", [f"h{i}.example" for i in range(5)] * 2))
+        http.accept(views("s", [f"g{i}.example" for i in range(50)] + ["h0.example"]))
+        answer = breakdown(http, "s")
+        assert [(r["value"], r["pv"], r["at_most"]) for r in answer["rows"]] == [("h0.example", 3, 3)] + [
+            (f"h{i}.example", 2, 2) for i in range(1, 5)]
+        assert answer["other"] == 50 and answer["total"] == 61
+        assert http.metric("tallyd_names_capped_total") == 50
+        http.accept(views("t", ["a.example"]))  # another site has places of its own
+        assert breakdown(http, "t")["other"] == 0
+        http.accept([{"site": "s", "event": f"e{i}"} for i in range(600)])  # 0 is no cap
+        assert breakdown(http, "s", by="event")["other"] == 0
+
+
+def test_pages_and_events():
+    with running("--max-pages", "4", "--max-events", "3", "--partitions", "1") as tallyd:
+        http = tallyd.client()
+        http.accept([{"page": f"/{i}", "user": f"u{i}"} for i in range(10)] + [{"event": f"e{i}", "user": "u"} for i in range(10)])
+        listed = http.question("/pages", from_="now-1h", limit=100)
+        assert [r["page"] for r in listed["pages"]] == ["/0", "/1", "/2", "/3", "(other)"] and listed["capped"] is True
+        assert listed["pages"][-1] == {"page": "(other)", "pv": 6, "uv": None, "capped": True} and listed["total_pages"] == 4
+        assert http.question("/stats", from_="now-1h")["pv"] == 10 and http.count("uv", from_="now-1h") == 10
+        assert http.count("visits", from_="now-1h") == 10
+        answer = breakdown(http, "default", by="event")
+        assert [r["value"] for r in answer["rows"]] == ["e0", "e1", "e2"] and answer["other"] == 7
+
+
+def test_a_name_of_the_hour_before_keeps_its_place():
+    world = World("2026-03-10 10:10", *FOREVER, "--max-values", "3", "--partitions", "2")
+    try:
+        truth = collections.Counter()
+
+        def post(at, names):
+            world.move(at)
+            for event in views("s", names, ts=epoch(at)):
+                world.http.accept([event])
+            truth.update(names)
+
+        post("2026-03-10 10:20", ["a.example", "b.example", "c.example", "d.example"])
+        post("2026-03-10 11:10", ["x.example", "y.example", "z.example", "w.example"])
+        post("2026-03-10 11:20", ["a.example", "c.example", "d.example"])
+        world.move("2026-03-10 11:30")
+        answer = breakdown(world.http, "s", from_="2026-03-10T11:00:00Z", to="2026-03-10T11:30:00Z")
+        assert {r["value"]: (r["pv"], r["at_most"]) for r in answer["rows"]} == {
+            name: (1, 1) for name in ("a.example", "c.example", "x.example", "y.example", "z.example")}
+        assert answer["other"] == 2
+        answer = breakdown(world.http, "s", from_="2026-03-10T10:00:00Z", to="2026-03-10T11:30:00Z")
+        holds(answer, truth)
+        assert {r["value"] for r in answer["rows"] if r["at_most"] == r["pv"]} == {"a.example", "c.example"}
+    finally:
+        world.close()
+
+
+@pytest.mark.parametrize("seed", [3])
+def test_random_histories(seed):
+    """Several processes, rollups, late events: what is listed and what is hidden is all there is."""
+    rng = random.Random(seed)
+    world = World("2026-03-10 09:00", *FOREVER, "--max-values", "6", "--partitions", "2")
+    try:
+        world.add_tallyd()
+        events = []
+        for at in ("2026-03-10 11:00", "2026-03-10 12:40", "2026-03-11 01:00", "2026-03-11 14:00"):
+            world.move(at)
+            for tallyd in world.tallyds:
+                names = [f"n{int(rng.paretovariate(0.7))}.example" for _ in range(120)]
+                sent = [event for name in names for event in views("s", [name], ts=epoch(at) - rng.randrange(7200))]
+                tallyd.client().accept(sent)
+                events += list(zip(names, (e["ts"] for e in sent)))
+            for from_, to in (("2026-03-10 09:00", at), (at[:10] + " 00:00", at), ("2026-03-10 10:13", "2026-03-10 12:07")):
+                truth = collections.Counter(n for n, ts in events if epoch(from_) <= ts < epoch(to))
+                for tallyd in world.tallyds:
+                    answer = breakdown(tallyd.client(), "s", from_=rfc3339(epoch(from_)), to=rfc3339(epoch(to)))
+                    assert answer["total"] == sum(truth.values())
+                    holds(answer, truth)
+                    assert answer["other"] > 0 and len(answer["rows"]) >= 6
+    finally:
+        world.close()
+
+
+def test_a_repeated_request_gets_the_same_places():
+    """A keyed request is repeated, and tallyd killed in between: it counts once, listed or put together."""
+    with running("--max-values", "50") as tallyd:
+        body = views("s", [f"h{i}.example" for i in range(400)], ts=None)
+        body = [{k: v for k, v in e.items() if v is not None} for e in body]
+        first = tallyd.client().post(body, headers={"Idempotency-Key": "k"})
+        tallyd.kill()
+        tallyd.start()
+        http = tallyd.client()
+        again = http.post(body, headers={"Idempotency-Key": "k"})
+        assert first.status == again.status == 202
+        answer = breakdown(http, "s")
+        assert answer["total"] == 400 and len(answer["rows"]) == 50
+
+
+def test_a_flood_costs_an_hour():
+    """A million made-up referrers: Redis holds the places of an hour, and nothing of the year is harmed."""
+    with running("--partitions", "2") as tallyd:
+        http = tallyd.client()
+        http.accept(views("s", ["good.example"] * 10))
+        before = http.metric("process_resident_memory_bytes")
+        rng = random.Random(7)
+        for i in range(100):
+            http.accept(views("s", [f"{rng.getrandbits(64):x}.example" for _ in range(10_000)]))
+        answer = breakdown(http, "s", limit=1000)
+        assert answer["total"] == 1_000_010 and len(answer["rows"]) == 500
+        assert answer["rows"][0]["value"] == "good.example" and answer["rows"][0]["at_most"] == 10
+        assert http.metric("process_resident_memory_bytes") - before < 128 << 20
