@@ -17,8 +17,8 @@
 #include "storage/job/counted_name.h"
 
 static const struct param_spec specs[] = {{"site", false}, {"page", true}, {"pageset", true},
-    WINDOW_EVENT_PARAM, WINDOW_SECTION_PARAM, WINDOW_VALUE_PARAMS, {"from", false}, {"to", false}, {"from2", false}, {"to2", false},
-    {"tz", false}, {"explain", false}, {"round", false}};
+    WINDOW_EVENT_PARAM, WINDOW_SECTION_PARAM, WINDOW_VALUE_PARAMS, {"from", false}, {"to", false},
+    {"from2", false}, {"to2", false}, {"tz", false}, {"explain", false}, {"round", false}};
 
 static void release(struct http_exchange *exchange)
 {

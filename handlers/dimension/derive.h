@@ -23,12 +23,12 @@ struct view_prop {
  * control characters, of at most DIMENSION_VALUE_MAX bytes, but for the referrer; what is not known
  * is empty. */
 struct view_traits {
-    struct slice referrer;    /* any bytes */
-    struct slice url;         /* of the page, with its query, where event->page is only its path */
-    struct slice own;         /* any URL of the site's own host */
-    struct slice utm[UTM_N];  /* these come before those of the URL's query */
-    struct slice country;     /* a code of two letters, in any case; others are as none */
-    struct slice language;    /* see language.h */
+    struct slice referrer;   /* any bytes */
+    struct slice url;        /* of the page, with its query, where event->page is only its path */
+    struct slice own;        /* any URL of the site's own host */
+    struct slice utm[UTM_N]; /* these come before those of the URL's query */
+    struct slice country;    /* a code of two letters, in any case; others are as none */
+    struct slice language;   /* see language.h */
     const struct view_prop *props; /* n_props of them, each name once */
     size_t n_props;
 };

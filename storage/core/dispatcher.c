@@ -246,7 +246,7 @@ enum verdict {
 };
 
 static enum verdict judge(struct dispatcher *d, const struct dispatcher_group *group,
-    const struct dispatcher_link *link, const struct reply *reply, struct redis_address *ret_ask)
+    struct dispatcher_link *link, const struct reply *reply, struct redis_address *ret_ask)
 {
     struct redirect to;
     if (reply->type != REPLY_ERROR) {
@@ -362,6 +362,7 @@ static enum redis_status go_elsewhere(struct dispatcher *d, struct dispatcher_gr
         bool asking = verdict == VERDICT_ASK;
         if ((verdict == VERDICT_LATER || ++pauses.redirects > REDIRECTS_MAX) &&
             !make_pause(d, &pauses, deadline_ms)) {
+            d->is_refused = true; /* or it was never sent */
             return REDIS_TIMEOUT;
         }
         bool known = asking || topology_owner(d->core->topology, group->partition, &node);
@@ -427,6 +428,7 @@ enum redis_status dispatcher_await(
         return REDIS_LOST; /* nothing is awaited */
     }
     struct dispatcher_group *group = &d->groups[d->first];
+    d->is_refused = false;
     enum redis_status status = await_group(d, group, deadline_ms, ret);
     if (status != REDIS_OK_STATUS) {
         return give_up(d, status);

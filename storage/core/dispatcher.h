@@ -55,6 +55,7 @@ struct dispatcher {
      * as far as connections tell.  Moved on by a connection that is lost or made, by a MOVED, and by
      * another owner of any partition; not by an ASK: nothing is lost when a slot is moved. */
     int64_t stood_us;
+    bool is_refused;    /* by the await that failed last: nothing of that group was done */
     unsigned version;   /* of the topology, at the last sending */
     int64_t silence_ms; /* see redis_limit_silence() */
 };

@@ -104,23 +104,25 @@ static size_t task_cost(struct estimate *e, const struct row *row, enum task_kin
     return PAGE_COST;
 }
 
-/* Take a partition that no other cutter has taken. */
-static void take_partition(struct cutter *cutter, unsigned partition)
+void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch)
+{
+    *cutter = (struct cutter){.core = core, .batch = batch};
+}
+
+/* Take @partition, if any is left that the other cutter has not taken; else all is done. */
+static void take_shared(struct cutter *cutter, unsigned partition)
 {
     unsigned left = atomic_load(cutter->left);
     while (left > 0 && !atomic_compare_exchange_weak(cutter->left, &left, left - 1)) {
     }
-    cutter->is_done = left == 0;
-    cutter->partition = partition;
-    cutter->task = 0;
+    cutter->partition = left > 0 ? partition : cutter->core->partitions.n;
 }
 
-void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch,
-    _Atomic unsigned *left, bool from_end)
+void cutter_share(struct cutter *cutter, _Atomic unsigned *left, bool from_end)
 {
-    *cutter =
-        (struct cutter){.core = core, .batch = batch, .left = left, .step = from_end ? -1 : 1};
-    take_partition(cutter, from_end ? core->partitions.n - 1 : 0);
+    cutter->left = left;
+    cutter->from_end = from_end;
+    take_shared(cutter, from_end ? cutter->core->partitions.n - 1 : 0);
 }
 
 /* The row of task @i, or the end of all rows. */
@@ -164,24 +166,40 @@ static bool cut_partition(const struct cutter *cutter, size_t limit_us, struct c
     return true;
 }
 
+/* The first partition from @p on that is to be counted; their number: none. */
+static unsigned next_partition(const struct cutter *cutter, unsigned p)
+{
+    while (
+        cutter->only != NULL && p < cutter->core->partitions.n && !part_set_has(cutter->only, p)) {
+        p++;
+    }
+    return p;
+}
+
 unsigned cutter_next(
     struct cutter *cutter, uint32_t limit_us, struct cut ret[CUTS_MAX], bool *ret_last)
 {
     unsigned n = 0;
     size_t us = 0;
-    while (n < CUTS_MAX && !cutter->is_done) {
+    const unsigned most = cutter->only == NULL ? CUTS_MAX : 1;
+    cutter->partition = next_partition(cutter, cutter->partition);
+    while (n < most && cutter->partition < cutter->core->partitions.n) {
         bool whole = cut_partition(cutter, limit_us, &ret[n]);
         if (n > 0 && (!whole || us + ret[n].us > limit_us)) {
             break; /* the next transaction begins with it */
         }
         us += ret[n].us;
-        cutter->task = ret[n].to;
+        cutter->task = whole ? 0 : ret[n].to;
+        if (whole && cutter->left != NULL) {
+            take_shared(cutter, cutter->from_end ? cutter->partition - 1 : cutter->partition + 1);
+        } else {
+            cutter->partition = next_partition(cutter, cutter->partition + whole);
+        }
         n++;
         if (!whole) {
             break;
         }
-        take_partition(cutter, cutter->partition + (unsigned)cutter->step);
     }
-    *ret_last = cutter->is_done;
+    *ret_last = cutter->partition == cutter->core->partitions.n;
     return n;
 }

@@ -15,11 +15,11 @@
 #define KEEP_LATE_MS (HOUR_MS / 4)
 
 /* The fields of the hash; what follows the mark. */
-#define FIELD_NAME  'n' /* keyed hash of a name: since when it has its place */
-#define FIELD_CLASS 'c' /* a class: how many of its names have one */
-#define FIELD_FULL  'f' /* a class: since when some have none */
-#define FIELD_START 's' /* in front of the mark: of visits that begin */
-#define CLASS_FIELDS 2  /* fields of a class */
+#define FIELD_NAME   'n' /* keyed hash of a name: since when it has its place */
+#define FIELD_CLASS  'c' /* a class: how many of its names have one */
+#define FIELD_FULL   'f' /* a class: since when some have none */
+#define FIELD_START  's' /* in front of the mark: of visits that begin */
+#define CLASS_FIELDS 2   /* fields of a class */
 
 enum place_state {
     PLACE_OPEN,  /* Redis does not know the name, as far as is known */
@@ -46,8 +46,8 @@ struct place_class {
     uint32_t hour;
     uint32_t next; /* of the same hour */
     uint64_t cap;
-    uint64_t n;     /* places that are taken, as was read.. */
-    uint64_t added; /* ..and since */
+    uint64_t n;      /* places that are taken, as was read.. */
+    uint64_t added;  /* ..and since */
     int64_t full_ms; /* since when names were refused; 0: none was.. */
     bool refuses;    /* ..and now one is */
 };
@@ -228,8 +228,8 @@ static bool same_name(const void *context, uint32_t item)
 }
 
 /* Where the name is, or belongs; NULL: out of memory. */
-static struct index_slot *find_slot(
-    struct places *places, const struct place_wanted *wanted, uint32_t *ret_hour, uint64_t *ret_hash)
+static struct index_slot *find_slot(struct places *places, const struct place_wanted *wanted,
+    uint32_t *ret_hour, uint64_t *ret_hash)
 {
     uint32_t hour = find_hour(places, wanted->row);
     if (hour == INDEX_NONE || !index_reserve(&places->index)) {
@@ -433,8 +433,8 @@ void places_decide(struct places *places)
  * name was. */
 static bool is_free(const struct place *place, const struct place_class *class)
 {
-    bool stays = place->was == PLACE_STAYS &&
-                 (class->full_ms == 0 || place->since_ms < class->full_ms);
+    bool stays =
+        place->was == PLACE_STAYS && (class->full_ms == 0 || place->since_ms < class->full_ms);
     bool is_open = class->full_ms == 0 && !class->refuses && class->n + class->added < class->cap;
     return !place->is_over && (stays || is_open);
 }

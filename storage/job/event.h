@@ -52,8 +52,8 @@ struct event {
     struct slice agent;          /* user agent; empty: none */
     const struct slice *actions; /* n_actions of them; NULL if none */
     const struct event_value *values; /* n_values of them, no two alike */
-    uint8_t n_actions;           /* 0..EVENT_ACTIONS_MAX */
-    uint8_t n_values;            /* 0..EVENT_VALUES_MAX */
+    uint8_t n_actions;                /* 0..EVENT_ACTIONS_MAX */
+    uint8_t n_values;                 /* 0..EVENT_VALUES_MAX */
     struct event_address address;
     uint32_t index; /* among all events of its request, acceptable or not, from 0 */
 };

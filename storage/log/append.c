@@ -32,9 +32,20 @@ static void random_id(char ret[LOG_ID_TEXT + 1])
     sodium_bin2hex(ret, LOG_ID_TEXT + 1, bytes, sizeof(bytes));
 }
 
-void appender_init(struct appender *a, struct core *core, struct unfolded *unfolded)
+void appender_init(struct appender *a, struct core *core, unsigned place, struct unfolded *unfolded)
 {
-    *a = (struct appender){.core = core, .unfolded = unfolded, .next_n = 1, .wrote_ms = INT64_MIN};
+    *a = (struct appender){.core = core,
+        .unfolded = unfolded,
+        .place = place,
+        .partition = core_log_partition(core, place),
+        .next_n = 1,
+        .wrote_ms = INT64_MIN};
+    standing_init(&a->standing, false);
+}
+
+struct standing *append_standing(struct appender *a)
+{
+    return a->core->is_spread ? &a->standing : &a->core->standing;
 }
 
 void appender_release(struct appender *a)
@@ -85,6 +96,7 @@ bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_
     }
     memcpy(entry->id, a->id, sizeof(entry->id));
     entry->n = a->next_n++;
+    entry->begun_us = a->core->is_spread ? monotonic_us() : 0;
     append_held(a, entry);
     return true;
 }
@@ -101,16 +113,28 @@ static bool is_proved(const struct appender *a, const struct log_entry *entry, i
            (for_ms == 0 || entry->answered_ms + for_ms <= a->proved_ms);
 }
 
+/* Tell since when there is one that was acknowledged, and may be lost. */
+static void show_unsafe(const struct appender *a)
+{
+    const struct log_entry *e = a->last_safe == NULL ? a->first : a->last_safe->next;
+    while (e != NULL && (e->is_safe || e->acknowledged_us == 0)) {
+        e = e->next;
+    }
+    atomic_store(&a->core->unsafe_since_us[a->place], e == NULL ? 0 : e->acknowledged_us);
+}
+
 /* Note which entries a crash of Redis cannot take any more: all those before them, too. */
 static void note_safe(struct appender *a)
 {
+    bool any = false;
     struct log_entry *next = a->last_safe == NULL ? a->first : a->last_safe->next;
     for (; next != NULL && is_proved(a, next, go_back_ms(a)); next = next->next) {
         a->last_safe = next;
-        if (!next->is_safe) {
-            next->is_safe = true;
-            atomic_fetch_add(&a->core->log_safe, 1);
-        }
+        any = any || !next->is_safe;
+        next->is_safe = true;
+    }
+    if (any) {
+        show_unsafe(a);
     }
 }
 
@@ -154,7 +178,7 @@ static bool note_sent(
 static void put_key(struct appender *a, const char *name, const char *suffix)
 {
     struct key key;
-    key_fixed(&key, a->core->partitions.tag[0], name, slice_of(suffix));
+    key_fixed(&key, a->core->partitions.tag[a->partition], name, slice_of(suffix));
     resp_word(&a->out, key.p, key.n);
 }
 
@@ -168,7 +192,7 @@ static void put_append(struct appender *a, const struct session *session, struct
     put_key(a, "heads", "");
     put_key(a, "log:", entry->id);
     for (size_t i = 0; i < entry->n_keyed; i++) {
-        key_record(&key, a->core->partitions.tag[0], &entry->keyed[i].key);
+        key_record(&key, a->core->partitions.tag[a->partition], &entry->keyed[i].key);
         resp_word(&a->out, key.p, key.n);
     }
     resp_text(&a->out, entry->id);
@@ -269,12 +293,15 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
         atomic_fetch_add(&a->core->stats.appends_repeated, 1);
         return;
     }
-    atomic_fetch_add(&a->core->log_answered, 1);
+    entry->acknowledged_us = monotonic_us();
+    show_unsafe(a);
     atomic_fetch_add(&a->core->stats.appends, 1);
     atomic_fetch_add(&a->core->stats.append_events, (int64_t)entry_events(entry));
     atomic_fetch_add(&a->core->stats.append_us, monotonic_us() - entry->sent_us);
     memcpy(entry->era, a->era, sizeof(entry->era));
-    (void)unfolded_put(a->unfolded, entry); /* without memory it is read from the stream */
+    if (!acknowledge_holds_back(a)) {
+        acknowledge_let_fold(a, entry);
+    }
 }
 
 static void take_gap(struct appender *a, struct log_entry *entry)
@@ -326,7 +353,7 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
         return false;
     }
     if (reply->items[1].type == REPLY_INTEGER) {
-        core_time_seen(a->core,
+        core_time_of(a->core, a->partition,
             reply_integer(&reply->items[1], 0) * 1000000 + reply_integer(&reply->items[2], 0));
     }
     switch (reply_integer(&reply->items[0], -1)) {
@@ -378,10 +405,7 @@ static void begin_again(struct appender *a)
         next = held->next;
         bool again = held->state != ENTRY_ANSWERED && !held->on_lost && held->era[0] == '\0';
         if (!again) {
-            bool answered = held->era[0] != '\0';
-            /* it is not appended again */
-            atomic_fetch_add(&a->core->log_safe, answered && !held->is_safe);
-            atomic_fetch_add(&a->core->stats.entries_in_doubt, !answered);
+            atomic_fetch_add(&a->core->stats.entries_in_doubt, held->era[0] == '\0');
             append_answer_all(a, held, STORAGE_UNKNOWN);
             entry_release(held);
             continue;
@@ -389,6 +413,7 @@ static void begin_again(struct appender *a)
         held->n = a->next_n++;
         append_held(a, held);
     }
+    show_unsafe(a); /* what was acknowledged is not appended again */
 }
 
 bool appender_take_reply(struct appender *a, const struct reply *reply)
@@ -399,7 +424,7 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
     struct append_sent sent = a->sent[a->sent_first++];
     a->n_awaited--;
     a->proved_ms = sent.sent_ms;
-    standing_answered(&a->core->standing, sent.sent_ms);
+    standing_answered(append_standing(a), sent.sent_ms);
     bool ok = true;
     if (sent.command == COMMAND_APPEND) {
         ok = take_append(a, sent.entry, reply);
@@ -422,7 +447,7 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
 
 void appender_lost(struct appender *a)
 {
-    standing_end(&a->core->standing);
+    standing_end(append_standing(a));
     a->wrote_ms = INT64_MIN;
     for (size_t i = 0; i < a->n_awaited; i++) {
         entry_release(a->sent[a->sent_first + i].entry);
@@ -450,7 +475,7 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
     random_id(a->era);
     a->beat_ms = monotonic_ms();
     if (a->id[0] != '\0') {
-        standing_begin(&a->core->standing, a->beat_ms);
+        standing_begin(append_standing(a), a->beat_ms);
         return true;
     }
     char id[LOG_ID_TEXT + 1];
@@ -470,15 +495,15 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
         return false; /* the id is not used again: an answer may be lost, the registration not */
     }
     memcpy(a->id, id, sizeof(a->id));
-    standing_begin(&a->core->standing, a->beat_ms);
-    unfolded_begin(a->unfolded, id);
+    standing_begin(append_standing(a), a->beat_ms);
+    unfolded_begin(a->unfolded, a->place, id);
     for (struct log_entry *e = a->first; e != NULL; e = e->next) {
         memcpy(e->id, id, sizeof(e->id));
     }
     return true;
 }
 
-int64_t appender_due_ms(const struct appender *a, bool connected)
+int64_t appender_due_ms(struct appender *a, bool connected)
 {
     int64_t due_ms = connected && !a->is_gone ? heartbeat_due_ms(a) : INT64_MAX;
     for (const struct log_entry *e = a->unacknowledged; e != NULL; e = e->next) {

@@ -31,7 +31,9 @@
 
 #include "storage/log/append_state.h"
 
-void appender_init(struct appender *a, struct core *core, struct unfolded *unfolded);
+/* @place: of the log, below core_logs(). */
+void appender_init(
+    struct appender *a, struct core *core, unsigned place, struct unfolded *unfolded);
 void appender_release(struct appender *a);
 
 /* A connection stands: register a log, unless one is, and begin an era.  Blocking.  False: the
@@ -59,6 +61,6 @@ void appender_lost(struct appender *a);
 void appender_let_go(struct appender *a);
 
 /* Earliest deadline of a job, or time of the next heartbeat; INT64_MAX: none. */
-int64_t appender_due_ms(const struct appender *a, bool connected);
+int64_t appender_due_ms(struct appender *a, bool connected);
 
 #endif

@@ -6,18 +6,35 @@
  * answer of Redis acknowledges every request in it.  There is no timer: an idle writer appends at
  * once, a busy one in larger entries.  Two entries may be under way, so that Redis has work while
  * the replies are read.
+ *
+ * A writer has one log, in one place, and its connection leads to the server of that place.  Of a
+ * cluster a process has several of them (writers.h).
  */
 #ifndef STORAGE_LOG_WRITER_H
 #define STORAGE_LOG_WRITER_H
 
 #include "storage/core/core.h"
+#include "storage/core/prepare.h"
 #include "storage/log/unfolded.h"
 
 struct writer;
 
-/* Start the thread; it connects at once.  Answered entries go into @unfolded, and @wake is called
- * for them.  NULL: no memory or no thread. */
-struct writer *writer_start(struct core *core, struct unfolded *unfolded);
+/* What the writers of a process share.  Zeroed but for the functions. */
+struct writers_share {
+    struct replaced_settings replaced;
+    _Atomic bool is_prepared, is_preparing; /* the data; prepared: it was once */
+    bool prepared_once; /* whoever prepares, at a time one, has this and the above */
+    /* Of a cluster.  Called on a writer's thread; NULL with one server. */
+    void (*changed)(void *data); /* what writer_away() or writer_is_connected() says */
+    /* Take over a job of which nothing was sent, because its server is away.  False: not taken. */
+    bool (*elsewhere)(void *data, struct storage_job *job);
+    void *data;
+};
+
+/* Start the thread; it connects at once.  @place: of the log, see core_log_partition().  Answered
+ * entries go into @unfolded.  @share outlives the writer.  NULL: no memory or no thread. */
+struct writer *writer_start(
+    struct core *core, unsigned place, struct unfolded *unfolded, struct writers_share *share);
 
 /* Take a job with its chunk made.  Thread-safe.  False (and *ret_err): not taken, done() was not
  * called. */
@@ -32,7 +49,18 @@ void writer_flush(struct writer *writer);
 void writer_set_tick(
     struct writer *writer, int64_t (*tick)(void *data, int64_t now_ms), void *data);
 
-/* Answer all that was taken until @deadline_ms, then the rest with an error. */
+/* There may be room in @unfolded again. */
+void writer_wake(struct writer *writer);
+
+/* Why the writer is away, so that requests are not to wait for it: for a second its server could not
+ * be reached, or has taken nothing (STORAGE_DOWN), or too few replicas have acknowledged
+ * (STORAGE_ALONE).  STORAGE_OK: it is not.  Thread-safe. */
+enum storage_err writer_away(const struct writer *writer);
+bool writer_is_connected(const struct writer *writer);
+
+/* Answer all that was taken until @deadline_ms, then the rest with an error.  _begin does not wait.
+ */
+void writer_drain_begin(struct writer *writer, int64_t deadline_ms);
 void writer_drain(struct writer *writer, int64_t deadline_ms);
 
 /* Stop the thread and free; nothing may be lent any more. */

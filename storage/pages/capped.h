@@ -29,8 +29,8 @@ struct capped_runs {
 };
 
 /* Append a run.  @present is copied into @arena.  False: out of memory. */
-bool capped_runs_add(struct capped_runs *runs, const struct capped_run *run,
-    const uint8_t *present, struct arena *arena) MUST_CHECK;
+bool capped_runs_add(struct capped_runs *runs, const struct capped_run *run, const uint8_t *present,
+    struct arena *arena) MUST_CHECK;
 
 /* How much of it all may be @sum's, a name in @partition with this @cover. */
 uint64_t capped_runs_hide(const struct capped_runs *runs, const struct page_sum *sum,

@@ -136,8 +136,7 @@ static void cut_all(struct core *core, const struct batch *batch, uint32_t limit
     uint32_t done[PARTITIONS_MAX] = {0};
     unsigned complete = 0;
     bool last = false;
-    _Atomic unsigned left = core->partitions.n;
-    cutter_begin(&cutter, core, batch, &left, false);
+    cutter_begin(&cutter, core, batch);
     while (!last) {
         unsigned n = cutter_next(&cutter, limit_us, cuts, &last);
         size_t us = 0;
@@ -194,8 +193,10 @@ Test(batch, two_cutters_hold_every_task_once)
         cr_assert_not_null(batch_add_log(&batch, A, 0));
         add(&batch, A, 1, NOW_S, 200);
         cr_assert(batch_finish(&batch, core));
-        cutter_begin(&cutters[0], core, &batch, &left, false);
-        cutter_begin(&cutters[1], core, &batch, &left, true);
+        cutter_begin(&cutters[0], core, &batch);
+        cutter_share(&cutters[0], &left, false);
+        cutter_begin(&cutters[1], core, &batch);
+        cutter_share(&cutters[1], &left, true);
         while (!last[0] || !last[1]) {
             unsigned who = (unsigned)dice_below(&dice, 2);
             unsigned n = cutter_next(&cutters[who], 100, cuts, &last[who]);
@@ -224,8 +225,7 @@ Test(batch, a_small_fold_is_one_transaction)
     cr_assert_not_null(batch_add_log(&batch, A, 0));
     add(&batch, A, 1, NOW_S, 3);
     cr_assert(batch_finish(&batch, core));
-    _Atomic unsigned left = core->partitions.n;
-    cutter_begin(&cutter, core, &batch, &left, false);
+    cutter_begin(&cutter, core, &batch);
     cr_expect_eq(cutter_next(&cutter, 2000, cuts, &last), 64u);
     cr_expect(last);
     batch_release(&batch);
@@ -242,8 +242,7 @@ Test(batch, a_transaction_has_a_bounded_number_of_partitions)
     cr_assert_not_null(batch_add_log(&batch, A, 0));
     add(&batch, A, 1, NOW_S, 3);
     cr_assert(batch_finish(&batch, core));
-    _Atomic unsigned left = core->partitions.n;
-    cutter_begin(&cutter, core, &batch, &left, false);
+    cutter_begin(&cutter, core, &batch);
     cr_expect_eq(cutter_next(&cutter, 100000, cuts, &last), CUTS_MAX);
     cr_expect(!last);
     cr_expect_eq(cutter_next(&cutter, 100000, cuts, &last), CUTS_MAX);
