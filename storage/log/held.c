@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "storage/base/clock.h"
-#include "storage/log/append.h"
 
 #define HELD_BYTES_MAX (2 * UNFOLDED_BYTES_MAX) /* of entries that wait, or are not safe */
 #define FAILOVER_BYTES (3 * UNFOLDED_BYTES_MAX) /* more, where they are held for a failover */

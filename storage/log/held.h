@@ -12,6 +12,15 @@
 
 #define UNDER_WAY_MAX 2 /* entries */
 
+/* May another entry be made now? */
+bool appender_has_room(const struct appender *a);
+
+/* Make an entry of a list of jobs.  False: no memory, and the jobs are as they were. */
+bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms) MUST_CHECK;
+
+/* Let go of what is safe. */
+void appender_let_go(struct appender *a);
+
 /* Put @entry behind the last one: it is open. */
 void held_append(struct appender *a, struct log_entry *entry);
 
