@@ -314,6 +314,11 @@ void storage_submit(struct storage *s, struct storage_job *job)
     }
 }
 
+void storage_flush(struct storage *s)
+{
+    writers_flush(s->writers);
+}
+
 enum guard_verdict storage_guard_try(
     struct storage *s, const struct guard_charge *charges, size_t n, struct limit_state *ret_state)
 {

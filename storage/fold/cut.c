@@ -112,6 +112,22 @@ void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *
     *cutter = (struct cutter){.core = core, .batch = batch};
 }
 
+/* Take @partition, if any is left that the other cutter has not taken; else all is done. */
+static void take_shared(struct cutter *cutter, unsigned partition)
+{
+    unsigned left = atomic_load(cutter->left);
+    while (left > 0 && !atomic_compare_exchange_weak(cutter->left, &left, left - 1)) {
+    }
+    cutter->partition = left > 0 ? partition : cutter->core->partitions.n;
+}
+
+void cutter_share(struct cutter *cutter, _Atomic unsigned *left, bool from_end)
+{
+    cutter->left = left;
+    cutter->from_end = from_end;
+    take_shared(cutter, from_end ? cutter->core->partitions.n - 1 : 0);
+}
+
 /* The row of task @i, or the end of all rows. */
 static uint32_t row_of(const struct batch *batch, const struct batch_tasks *tasks, uint32_t i)
 {
@@ -177,7 +193,11 @@ unsigned cutter_next(
         }
         us += ret[n].us;
         cutter->task = whole ? 0 : ret[n].to;
-        cutter->partition = next_partition(cutter, cutter->partition + whole);
+        if (whole && cutter->left != NULL) {
+            take_shared(cutter, cutter->from_end ? cutter->partition - 1 : cutter->partition + 1);
+        } else {
+            cutter->partition = next_partition(cutter, cutter->partition + whole);
+        }
         n++;
         if (!whole) {
             break;
