@@ -53,6 +53,7 @@ struct count_job {
     enum metric metric;
     bool all_metrics;          /* not just that one: the first four, of one reading */
     bool visit_sums;           /* with all_metrics, of the whole site: and the last two */
+    bool others;               /* not the pages, but what caps put together where they lie */
     const struct slice *pages; /* the union of these pages; n_pages 0: the whole site */
     size_t n_pages;
     struct page_set_ref set; /* and of the pages of this set */

@@ -36,8 +36,8 @@ struct appender {
      */
     struct log_entry *unacknowledged;
     size_t n_unacknowledged;
-    struct log_entry *last_safe; /* of those held, in order; NULL: none is */
-    size_t held_bytes;
+    struct log_entry *last_safe;   /* of those held, in order; NULL: none is */
+    size_t held_bytes, told_bytes; /* told: that core->held_bytes has of them */
     uint64_t next_n;
     size_t n_sent;            /* entries under way */
     bool may_jump;            /* the first one held is sent with leave to jump */

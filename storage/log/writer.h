@@ -14,22 +14,10 @@
 #define STORAGE_LOG_WRITER_H
 
 #include "storage/core/core.h"
-#include "storage/core/prepare.h"
 #include "storage/log/unfolded.h"
+#include "storage/log/writers_share.h"
 
 struct writer;
-
-/* What the writers of a process share.  Zeroed but for the functions. */
-struct writers_share {
-    struct replaced_settings replaced;
-    _Atomic bool is_prepared, is_preparing; /* the data; prepared: it was once */
-    bool prepared_once; /* whoever prepares, at a time one, has this and the above */
-    /* Of a cluster.  Called on a writer's thread; NULL with one server. */
-    void (*changed)(void *data); /* what writer_away() or writer_is_connected() says */
-    /* Take over a job of which nothing was sent, because its server is away.  False: not taken. */
-    bool (*elsewhere)(void *data, struct storage_job *job);
-    void *data;
-};
 
 /* Start the thread; it connects at once.  @place: of the log, see core_log_partition().  Answered
  * entries go into @unfolded.  @share outlives the writer.  NULL: no memory or no thread. */
@@ -40,6 +28,9 @@ struct writer *writer_start(
  * called. */
 bool writer_submit(struct writer *writer, struct storage_job *job, enum storage_err *ret_err);
 
+/* Wake the thread for jobs that were submitted with `more_follow`.  Thread-safe. */
+void writer_flush(struct writer *writer);
+
 /* Have @tick called on the thread whenever it has done something, and when it asked to be: it
  * returns when that is (CLOCK_MONOTONIC, ms; INT64_MAX: never).  Before the first job is submitted.
  */
@@ -49,8 +40,8 @@ void writer_set_tick(
 /* There may be room in @unfolded again. */
 void writer_wake(struct writer *writer);
 
-/* Why the writer is away, so that requests are not to wait for it: for a second its server could not
- * be reached, or has taken nothing (STORAGE_DOWN), or too few replicas have acknowledged
+/* Why the writer is away, so that requests are not to wait for it: for a second its server could
+ * not be reached, or has taken nothing (STORAGE_DOWN), or too few replicas have acknowledged
  * (STORAGE_ALONE).  STORAGE_OK: it is not.  Thread-safe. */
 enum storage_err writer_away(const struct writer *writer);
 bool writer_is_connected(const struct writer *writer);

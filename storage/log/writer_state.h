@@ -17,7 +17,7 @@
 #include "storage/log/append.h"
 #include "storage/log/append_jobs.h"
 #include "storage/log/reply_order.h"
-#include "storage/log/writer.h"
+#include "storage/log/writers_share.h"
 
 #define WRITER_RETRY_MIN_MS 10 /* between two attempts to connect, at first */
 
@@ -27,7 +27,8 @@ struct writer {
     _Atomic bool is_connected; /* the thread's, for others to look at; and.. */
     _Atomic int away;          /* ..an enum storage_err: see writer_away() */
     pthread_t thread;
-    int wake_fd; /* eventfd */
+    int wake_fd;          /* eventfd */
+    atomic_bool wake_due; /* by writer_flush() */
 
     pthread_mutex_t lock;                        /* guards all up to the blank line */
     int64_t (*tick)(void *data, int64_t now_ms); /* NULL: nobody asks */
@@ -93,8 +94,8 @@ void writer_disconnect(struct writer *writer, int64_t now_ms);
 void writer_lose_patience(struct writer *writer, int64_t now_ms);
 
 /* Connected, but too few replicas acknowledge; or, of a cluster, the server takes nothing for too
- * long, because the slot is being moved.  Who waits is refused; of a cluster, goes to another writer
- * if there is no key. */
+ * long, because the slot is being moved.  Who waits is refused; of a cluster, goes to another
+ * writer if there is no key. */
 void writer_mind_stall(struct writer *writer, int64_t now_ms);
 
 /* ---- loop.c ---- */

@@ -31,7 +31,7 @@
  *                                                     and of its arrival, in seconds: 40 bits
  *                                                     each, big endian; the first bit: the visit
  *                                                     has one event; expires.
- *                                                     slot = arrival / visit timeout, in seconds
+ *                                                     slot = arrival / 2 visit timeouts, in s
  *
  * Which names have a place in an hour of the site's zone (fold/places.h), where they are counted:
  *
