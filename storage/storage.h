@@ -37,6 +37,10 @@ struct storage *storage_open(
  * this thread. */
 void storage_submit(struct storage *storage, struct storage_job *job);
 
+/* Begin with the jobs that were submitted with `more_follow`: storage's thread is woken once for
+ * all of them, and the more it finds the less each costs.  Jobs may be begun before that. */
+void storage_flush(struct storage *storage);
+
 /* The ingestion guard limits how many events may come in (job/write_job.h).  The next four
  * functions do not wait.  If there is no guard (GUARD_OFF), everything is admitted, and *ret_state
  * says nothing but that.

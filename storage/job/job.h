@@ -92,7 +92,8 @@ struct storage_job {
         struct first_job first;
     } u;
     void (*done)(struct storage_job *job);
-    void *data; /* the caller's */
+    void *data;       /* the caller's */
+    bool more_follow; /* the caller submits more, and calls storage_flush() right behind them */
 
     enum storage_err err; /* valid from done() on */
     char detail[96];      /* for some errors: the reason, or what is known; else "" */

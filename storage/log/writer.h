@@ -28,6 +28,9 @@ struct writer *writer_start(
  * called. */
 bool writer_submit(struct writer *writer, struct storage_job *job, enum storage_err *ret_err);
 
+/* Wake the thread for jobs that were submitted with `more_follow`.  Thread-safe. */
+void writer_flush(struct writer *writer);
+
 /* Have @tick called on the thread whenever it has done something, and when it asked to be: it
  * returns when that is (CLOCK_MONOTONIC, ms; INT64_MAX: never).  Before the first job is submitted.
  */

@@ -117,6 +117,7 @@ static bool send_elsewhere(void *data, struct storage_job *job)
 
 bool writers_submit(struct writers *ws, struct storage_job *job, enum storage_err *ret_err)
 {
+    job->more_follow = job->more_follow && !ws->core->is_spread;
     if (!ws->core->is_spread) {
         return writer_submit(ws->first, job, ret_err);
     }
@@ -165,6 +166,13 @@ struct writers *writers_start(struct core *core, struct unfolded *unfolded)
 void writers_set_tick(struct writers *ws, int64_t (*tick)(void *data, int64_t now_ms), void *data)
 {
     writer_set_tick(ws->first, tick, data);
+}
+
+void writers_flush(struct writers *ws)
+{
+    if (!ws->core->is_spread) {
+        writer_flush(ws->first);
+    }
 }
 
 void writers_drain(struct writers *ws, int64_t deadline_ms)

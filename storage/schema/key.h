@@ -29,7 +29,7 @@
  *     t:{p}:visit:<site>:<slot>         hash          visitor (16 bytes) -> time of the last event
  *                                                     and of its arrival, in seconds: 40 bits
  *                                                     each, big endian; expires.
- *                                                     slot = arrival / visit timeout, in seconds
+ *                                                     slot = arrival / 2 visit timeouts, in s
  *
  * Which names have a place in an hour of the site's zone (fold/places.h), where they are counted:
  *
