@@ -155,7 +155,9 @@ enum storage_err deletion_look_run(struct reader *reader, struct storage_job *jo
     struct deletion_ask ask;
     bool is_over;
     deletion_begin(&ask, reader, job);
-    (void)deletion_read(&ask, &is_over);
+    /* Who hears that it is over may send events of the site to this process at once. */
+    (void)(deletion_read(&ask, &is_over) &&
+           (ask.job->deleting || deletion_list_learn(ask.core, &ask.pipe)));
     return pipeline_answer(&ask.pipe, job, ret_lost);
 }
 

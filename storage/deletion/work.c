@@ -251,8 +251,11 @@ static bool do_step(struct turn *turn)
 static int64_t work_on(struct turn *turn)
 {
     struct deletion_work *work = turn->work;
+    bool is_due = deletions_look_due(&turn->core->deletions, monotonic_ms());
     do {
-        if (!do_step(turn)) {
+        bool learnt = !is_due || deletion_list_learn(turn->core, &turn->pipe);
+        is_due = false;
+        if (!learnt || !do_step(turn)) {
             work->phase = DELETION_NONE; /* from the record, if this process still leads */
             work->look_ms = monotonic_ms() + RETRY_MS;
             return RETRY_MS;

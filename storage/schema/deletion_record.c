@@ -55,7 +55,7 @@ bool deletion_record_parse(struct slice value, struct deletion_record *ret)
     struct deletion_record record = {.done = 0};
     memcpy(record.id, text, DELETION_ID);
     record.done = strtoll(text + DELETION_ID + 1, &end, 10);
-    if (*end != ' ' || record.done < 0 || record.done > DELETION_DONE) {
+    if (*end != ' ' || end[1] == '\0' || record.done < 0 || record.done > DELETION_DONE) {
         return false;
     }
     record.until_ms = strtoll(end + 1, &end, 10);
