@@ -181,7 +181,8 @@ static bool take_cursor(struct sweep_turn *step, const struct reply *reply,
         return false;
     }
     if (reply->type != REPLY_ARRAY || reply->n != 2 || reply->items[0].text.n >= SWEEP_CURSOR) {
-        return pipeline_foreign(step->pipe, "what is scanned");
+        (void)pipeline_foreign(step->pipe, "what is scanned");
+        return false;
     }
     memcpy(cursor, reply->items[0].text.p, reply->items[0].text.n + 1);
     *ret = &reply->items[1];
