@@ -141,28 +141,37 @@ def test_events_are_refused_until_it_is_done(start_redis, start_tallyd, site):
     http, other = clients
     http.accept([{"site": site, "page": "/", "user": "a"}, {"site": "beside", "page": "/", "user": "a"}])
     delete(http, f"/sites/{site}")
-    taken = 0
-    heard = False
-    while http.get(f"/sites/{site}").status == 200:
+    heard, taken, n = False, [], 0
+
+    def deletes():
+        answer = http.get(f"/sites/{site}")
+        return answer.status == 200 and answer.json["state"] == "deleting"
+
+    while deletes():
         for client in clients:
-            answer = client.post([{"site": "beside", "page": "/x"}, {"site": site, "page": "/", "user": "late"}])
-            if client is http or heard:
-                if http.get(f"/sites/{site}").status == 404:
-                    break
-                assert answer.status == 503 and answer.headers["Retry-After"], answer
-                assert answer.json["detail"] == "the site is being deleted"
-            heard = heard or (client is other and answer.status == 503)
-            taken += answer.status == 202
-        assert http.request("POST", "/api/event", json.dumps({"n": "pageview", "d": site, "u": f"http://{site}/"}),
-                            {"Content-Type": "application/json", "User-Agent": "Mozilla/5.0"}).status in (503, 202)
+            n += 1
+            answer = client.post([{"site": "beside", "page": f"/{n}"}, {"site": site, "page": f"/{n}", "user": "late"}])
+            if not deletes():
+                break  # it was over meanwhile, perhaps
+            if answer.status == 202:
+                assert client is other and not heard, "a process that had not heard yet"
+                taken.append(f"/{n}")
+                continue
+            assert answer.status == 503 and answer.headers["Retry-After"], answer
+            assert answer.json["detail"] == "the site is being deleted"
+            heard = heard or client is other
+        view = {"n": "pageview", "d": site, "u": f"http://{site}/by-script"}
+        answer = http.request("POST", "/api/event", json.dumps(view), {"Content-Type": "application/json", "User-Agent": "Mozilla/5.0"})
+        pixel = http.get("/pixel.gif", site=site, page="/by-pixel")
+        assert not deletes() or answer.status == pixel.status == 503
         http.accept({"site": "beside", "page": "/y"})
         time.sleep(0.05)
     assert heard, "the other process heard of it"
-    assert http.count("pv", site=site) == 0
-    assert http.count("pv", site="beside", page="/x") == taken, "and whole requests"
-    for client in clients:
-        wait_until(lambda c=client: c.post({"site": site, "page": "/", "user": "new"}).status == 202, "it is taken again", 5)
-    assert http.count("pv", site=site) == 2 and http.count("uv", site=site) == 1
+    for page in taken:
+        assert http.count("pv", site=site, page=page) == 0 and http.count("pv", site="beside", page=page) == 1, "whole requests"
+    for i, client in enumerate(clients):
+        wait_until(lambda c=client, i=i: c.post({"site": site, "page": f"/new/{i}", "user": "new"}).status == 202, "it is taken again", 5)
+        assert http.count("pv", site=site, page=f"/new/{i}") == 1
 
 
 @pytest.mark.parametrize("after_ms", [0, 30, 120, 400, 1000, 2200])
