@@ -10,6 +10,7 @@ import pytest
 
 from lib.client import Unknown
 from lib.clock import epoch
+from lib.cluster import Cluster, server_missing
 from lib.process import sanitized
 from lib.waiting import wait_until
 from lib.world import FOREVER, World
@@ -291,6 +292,32 @@ def test_a_big_site_does_not_hold_redis(start_redis, start_tallyd, chance):
     assert keys_of(redis, "big") == []
     assert http.count("pv", site="beside") == 3000
     assert {r["page"]: r["pv"] for r in http.question("/pages", site="beside", limit=400)["pages"]} == {f"/{i}": 10 for i in range(300)}
+
+
+@pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+def test_a_site_is_deleted_on_all_servers(start_tallyd):
+    """Each partition is searched where it lies."""
+    cluster = Cluster(replicas=0)
+    try:
+        cluster.start()
+        http = start_tallyd("--partitions", "12", "--ack-replicas", "0", redis=cluster).client()
+        for i in range(5):
+            http.accept([{"site": s, "page": f"/{i}/{j}", "user": f"u{j}"} for j in range(300) for s in ("gone", "stays")])
+        assert http.count("pv", site="gone") == 1500
+        delete(http, "/pages", site="gone", prefix="/4/")
+        wait_until(lambda: http.count("pv", site="gone", page="/4/7") == 0 and not any(
+            n.command("KEYS", "t:*:deletions") for n in cluster.primaries()), "the pages are gone")
+        assert http.count("pv", site="gone") == 1500 and http.count("pv", site="gone", page="/3/7") == 1
+        delete(http, "/sites/gone")
+        await_gone(http, "gone")
+        left = [k for n in cluster.primaries() for k in n.command("KEYS", "t:*") if re.match(r"t:\{\d+\}:[a-z]+:gone(:|$)", k)]
+        assert left == []
+        assert http.question("/sites")["sites"] == ["stays"]
+        assert http.count("pv", site="stays") == 1500 and http.count("uv", site="stays", page="/4/7") == 1
+        http.accept([{"site": "gone", "page": "/", "user": f"u{j}"} for j in range(20)])
+        assert (http.count("pv", site="gone"), http.count("uv", site="gone")) == (20, 20)
+    finally:
+        cluster.stop()
 
 
 def test_who_may(start_tallyd, start_redis, directory):
