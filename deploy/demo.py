@@ -5,7 +5,7 @@ Both grow a little, have their weekdays, and had a launch twelve days ago: the b
 three days, the shop sent a newsletter.  Who came with the launch comes back now and then.
 
 Nobody is counted here: users are called demo-..., sites demo-shop and demo-blog, and addresses come from
-the networks that are set aside for examples (RFC 5737).  `make demo` starts a tallyd of its own for it.
+the networks that are set aside for examples (RFC 5737, RFC 3849).  `make demo` starts a tallyd of its own for it.
 
     deploy/demo.py [--url http://127.0.0.1:8080] [--seed 1] [--days 60] [--per-day 1600] [--live]
 
@@ -28,7 +28,7 @@ BROWSERS = ("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/14
             "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/140.0.0.0 Safari/537.36",
             "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.5 Mobile/15E148 Safari/604.1",
             "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 Version/18.5 Safari/605.1.15")
-NETWORKS = ("192.0.2.", "198.51.100.", "203.0.113.")
+NETWORKS = ("192.0.2.", "198.51.100.", "203.0.113.", "2001:db8:")
 # Share of a day's visits by hour, of a shop in the evening and of a blog at noon.
 EVENING = (2, 1, 1, 1, 1, 1, 2, 3, 4, 5, 5, 6, 6, 5, 5, 6, 7, 8, 10, 12, 12, 10, 7, 4)
 NOON = (2, 1, 1, 1, 1, 2, 4, 7, 9, 10, 10, 9, 11, 9, 8, 7, 6, 5, 5, 5, 5, 4, 3, 2)
@@ -65,7 +65,8 @@ class Site:
         return self.chance.choices([c for c, _ in choices], [n for _, n in choices])[0]
 
     def _person(self, i):
-        who = {"ip": self.chance.choice(NETWORKS) + str(self.chance.randrange(1, 255)), "ua": self.chance.choice(BROWSERS),
+        network = self.chance.choice(NETWORKS)
+        who = {"ip": f"{network}{self.chance.randrange(1, 65535):x}::1" if ":" in network else f"{network}{self.chance.randrange(1, 255)}", "ua": self.chance.choice(BROWSERS),
                "country": self._weighted(COUNTRIES)}
         who["visitor"] = f"demo-visitor-{i}"
         if self.chance.random() < self.named:

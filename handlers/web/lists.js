@@ -10,6 +10,23 @@ const dimension = (kind, order = "pv", parameters = {}) => ({ kind, path: "break
   asked: (by) => ({ ...parameters, by: kind, metric: by }),
   total: (answer) => answer.other > 0 ? `and ${format.number(answer.other)} counted together as (other)` : "" });
 
+// Which part of the visitors did it: {value, low, high} a row, null without visitors.  Of the site each estimate may be
+// off, so the range is that of the quotient; of a page, what both have in common is estimated at once.
+async function conversion(rows) {
+  const { asked, filters, signal } = asking;
+  if (filters.length === 0) {
+    const { uv, error } = await get("uv", { ...asked, round: "outer" }, signal);
+    return rows.map((row) => uv === 0 ? null
+      : { value: row.uv / uv, low: row.error.low / error.high, high: row.error.high / Math.max(1, error.low) });
+  }
+  const answers = await Promise.all(rows.map((row) => get("overlap",
+    { ...asked, event: row.value, [filters[0][0]]: filters[0][1], round: "outer" }, signal)));
+  return answers.map(({ intersection: both, b: { uv } }) => uv === 0 ? null
+    : { value: both.uv / uv, low: both.error.low / uv, high: Math.min(1, both.error.high / uv) });
+}
+
+const converts = () => asking.filters.length === 0 || asking.filters.length === 1 && asking.filters[0][0] !== "event";
+
 // A panel is a list of tabs; a tab is one line.
 const PANELS = [
   [["Pages", pages]],
@@ -84,7 +101,7 @@ async function showMore(label, tab) {
     rows = tab.rows(answer);
     $("more-order").value = order;
     draw(order);
-    return rows.length === 0 ? "Nothing in this window." : order !== $("more-order").value ? "" : "";
+    return rows.length === 0 ? "Nothing in this window." : "";
   }, () => $("more-table").replaceChildren());
   $("more-title").textContent = label;
   options($("more-order"), Object.keys(ORDERS).map((order) => [order, orderName(tab, order)]));
@@ -116,6 +133,22 @@ function select(n, i) {
   $(`list-${n}-panel`).setAttribute("aria-labelledby", `list-${n}-tab-${i}`);
 }
 
+async function showConversion(body, rows, note) {
+  const rates = await conversion(rows).catch((error) => {
+    if (error.status !== 422) {
+      throw error;
+    }
+    return null; // a dimension without visitors
+  });
+  if (rates === null) {
+    return;
+  }
+  body.tHead.rows[0].append(element("th", { scope: "col", class: "n" }, "Conversion"));
+  rates.forEach((rate, i) => body.tBodies[0].rows[i].append(element("td", { class: "n" }, ...(rate === null ? ["–"] : [format.share(rate.value),
+    element("span", { class: "margin" }, rate.low === rate.high ? "" : `${format.share(rate.low)} to ${format.share(rate.high)}`)]))));
+  note.textContent = `Conversion: of the visitors of ${asking.filters[0]?.[1] ?? "the site"}, with the 95\u202f% range.`;
+}
+
 async function show(n) {
   const [label, tab] = PANELS[n][chosen[n]];
   const panel = $(`list-${n}`);
@@ -134,6 +167,9 @@ async function show(n) {
     }
     body.replaceChildren(...tableOf(tab, label, rows, order));
     note.textContent = [tab.total(answer), asking.filters.length > 0 ? "of the whole site" : ""].filter(Boolean).join(", ");
+    if (tab.kind === "event" && converts()) {
+      await showConversion(body, rows, note);
+    }
     more.hidden = rows.length < ROWS;
     more.onclick = () => showMore(label, tab);
     return "";

@@ -64,7 +64,7 @@ function build() {
 
 async function showMetrics() {
   const at = parse(await text("metrics", {}, "text/plain"));
-  GROUPS.forEach(([title, lines], i) => table($(`group-${i}`), title, [["", ""], ["Now", "n"]], lines.map(([name, value, write]) => {
+  GROUPS.forEach(([title, lines], i) => table($(`group-${i}`), title, [["What", ""], ["Now", "n"]], lines.map(([name, value, write]) => {
     const found = value(at);
     return [name, found === undefined || Number.isNaN(found) ? "–" : write(found)];
   })));

@@ -55,7 +55,7 @@ export async function active({ site }, signal) {
   return month.users > 0 ? "" : `No users with an id in the last ${DAYS} days.`;
 }
 
-// Was a visitor of the window there in the period before it?
+// Was a visitor of the window there in all of the period before it?
 export async function returning({ asked, window, filters }, signal) {
   const panel = $("returning").closest("section");
   clear(panel);
@@ -63,7 +63,7 @@ export async function returning({ asked, window, filters }, signal) {
     return "Who is new is not counted for two filters.";
   }
   const answer = await get("overlap", { ...asked, ...parameters(filters), from: window.from, to: window.to,
-    from2: window.before[0], to2: window.before[1], round: "outer" }, signal);
+    from2: window.before[0], to2: window.until ?? window.from, round: "outer" }, signal);
   if (Date.parse(answer.to2) > Date.parse(answer.from)) { // rounded to what is kept
     return "The period before is no longer kept apart from this window.";
   }

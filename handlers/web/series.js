@@ -13,7 +13,7 @@ export function clear() {
   chart?.destroy();
   chart = shown = null;
   $("series-table").replaceChildren();
-  $("series-details").hidden = true;
+  $("series-details").hidden = $("chart").parentElement.hidden = true;
 }
 
 function colours() {
@@ -49,6 +49,10 @@ export function draw() {
   chart?.destroy();
   chart = null;
   if (shown === null) {
+    return;
+  }
+  if (!window.Chart) { // the figures do not wait for it
+    addEventListener("load", draw, { once: true });
     return;
   }
   const colour = colours();
@@ -113,6 +117,7 @@ async function bySomeStep(question, filters, { step, own, metric, minutes }, sig
 // @stats, @before: the answers of the figures, whose windows are drawn.  What is returned is said: the figures stand
 // whatever becomes of the chart.
 export async function load({ asked, window, filters, metric, step, stats, before, narrow }, signal) {
+  $("chart").parentElement.hidden = false;
   const minutes = (Date.parse(stats.to) - Date.parse(stats.from)) / 60000;
   offer(minutes, step);
   const how = { step: $("step").value, own: window.step, metric, minutes };

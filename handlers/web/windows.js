@@ -2,11 +2,11 @@
 import { day } from "./format.js";
 
 // `before`: as much of the period before as has passed of this one, so that a change compares like with like.
-// A `to` is rounded up to the minute, so a period that ends where the window begins is named a minute earlier.
+// `until`: the end of all of that period, where it is not `from`, whose minute would be rounded up.
 // Borders lie where buckets are kept: minutes for two days, then hours, then days.
 const WINDOWS = {
-  now: { label: "Now", from: "now-29m", to: "now", before: ["now-59m", "now-30m"], step: "1m", words: "the last 30 minutes" },
-  "24h": { label: "24 hours", from: "now-1439m", to: "now", before: ["now-2879m", "now-1440m"], step: "1h", words: "the last 24 hours" },
+  now: { label: "Now", from: "now-29m", to: "now", before: ["now-59m", "now-30m"], until: "now-30m", step: "1m", words: "the last 30 minutes" },
+  "24h": { label: "24 hours", from: "now-1439m", to: "now", before: ["now-2879m", "now-1440m"], until: "now-1440m", step: "1h", words: "the last 24 hours" },
   today: { label: "Today", from: "now/d", to: "now", before: ["now-1d/d", "now-1d"], step: "1h", words: "today" },
   yesterday: { label: "Yesterday", from: "now-1d/d", to: "now/d", before: ["now-2d/d", "now-1d/d"], step: "1h", words: "yesterday" },
   "7d": { label: "7 days", from: "now-6d/d", to: "now", before: ["now-13d/d", "now-7d"], step: "1d", words: "the last 7 days" },
