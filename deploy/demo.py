@@ -189,7 +189,8 @@ def main():
     for i in range(0, len(events), BATCH):
         post(connection, events[i:i + BATCH])
     names = sorted({e["site"] for e in events})
-    print(f"{len(events)} synthetic page views and events of {args.days} days on {' and '.join(names)} (seed {args.seed}), "
+    views = sum("event" not in e for e in events)
+    print(f"{views} synthetic page views and {len(events) - views} events of {args.days} days on {' and '.join(names)} (seed {args.seed}), "
           f"sent in {math.ceil(time.monotonic() - began)} s", flush=True)
     if args.live:
         live(connection, chance, args.per_day)
