@@ -179,15 +179,15 @@ static bool make_plans(struct live *live)
         for (size_t k = 0; strcmp(entry->family->before, OPTION_SITE) == 0 && k < live->n_sites;
              k++) {
             if (slice_equal(live->sites[k].name, slice_of(entry->name))) {
-                change_plan(
-                    entry, &live->sites[k].plan, &live->props[k * DIMENSION_PROPS_MAX]);
+                change_plan(entry, &live->sites[k].plan, &live->props[k * DIMENSION_PROPS_MAX]);
             }
         }
     }
     return true;
 }
 
-/* The file's lines `page.<number> = ..`, in the order of their numbers, and `section.<name> = ..`. */
+/* The file's lines `page.<number> = ..`, in the order of their numbers, and `section.<name> =
+ * ..`. */
 static bool make_pages(struct live *live)
 {
     const struct options *o = live->options;

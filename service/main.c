@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "service/client/cluster_command.h"
 #include "service/client/import.h"
 #include "service/client/query/query.h"
 #include "service/client/token_command.h"
@@ -22,6 +23,7 @@ static void print_help(FILE *out)
         "more)\n"
         "  tallyd query QUESTION [OPTION...] ask it: uv, pv, stats, pages.. (--help says more)\n"
         "  tallyd token new SCOPES NAME      make a token (--help says more)\n"
+        "  tallyd cluster status --redis URL the servers that have the data (--help says more)\n"
         "  tallyd config [OPTION...]         print every option, its value and where it came from\n"
         "  tallyd --help | --version\n"
         "\n"
@@ -64,6 +66,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(command, "query") == 0) {
         return query_main(argc - 1, argv + 1);
+    }
+    if (strcmp(command, "cluster") == 0) {
+        return cluster_main(argc - 1, argv + 1);
     }
     if (strcmp(command, "token") == 0) {
         return token_main(argc - 1, argv + 1);

@@ -77,7 +77,7 @@ static enum storage_err run_job_once(
         err = operation->run(r, job, ret_lost);
     }
     if (err == STORAGE_OK && operation->after != AFTER_NOTHING &&
-        settled_stands_since(&r->session) != since_us) {
+        !settled_still(&r->session, since_us)) {
         err = STORAGE_DOWN; /* a server may have gone back behind what was settled: once more */
     }
     if (*ret_lost) {
@@ -94,6 +94,15 @@ static enum storage_err run_job_once(
 static bool may_come_back(const struct reader *r, enum storage_err err, bool lost)
 {
     return lost || (err == STORAGE_DOWN && r->core->topology != NULL);
+}
+
+/* Says which server is away. */
+static enum storage_err blame(const struct reader *r, struct storage_job *job, enum storage_err err)
+{
+    if (err == STORAGE_DOWN || err == STORAGE_LATE || err == STORAGE_BEHIND) {
+        servers_blame(r->core, job->detail, sizeof(job->detail));
+    }
+    return err;
 }
 
 /* A lost connection is tried again, for as long as Redis is expected back.  An operation that must
@@ -152,11 +161,13 @@ static struct storage_job *take_same(struct readers *readers, struct storage_job
 /* Under the lock: how long @job has to wait for its turn; not above 0: no longer. */
 static int64_t wait_us_of(struct readers *readers, const struct storage_job *job, int64_t now_us)
 {
-    if (job->after > atomic_load(&readers->core->log_safe)) {
+    if (job->after != 0 && core_may_lose(readers->core, job->after)) {
         return SAFE_US;
     }
     if (job->held_to_ms != 0 &&
-        standing_awaits(&readers->core->standing, job->held_from_ms, job->held_to_ms)) {
+        (readers->core->is_spread
+                ? now_us / 1000 < job->held_to_ms
+                : standing_awaits(&readers->core->standing, job->held_from_ms, job->held_to_ms))) {
         return SAFE_US;
     }
     if (readers->draining || readers->stop) {
@@ -286,6 +297,7 @@ static void *reader_main(void *argument)
         while (job != NULL) {
             enum storage_err err =
                 monotonic_ms() >= job->deadline_ms ? STORAGE_LATE : run_job(readers, &r, job);
+            err = blame(&r, job, err);
             if (put_off(readers, job, &err)) {
                 break; /* it has an answer of its own: nobody waits for it too */
             }
@@ -360,7 +372,7 @@ bool readers_submit(struct readers *readers, struct storage_job *job, enum stora
     job->arrived_us = monotonic_us();
     bool safe = readers->operations[job->op].after == AFTER_SAFE;
     job->held_to_ms = 0;
-    job->after = safe ? atomic_load(&readers->core->log_answered) : 0;
+    job->after = safe ? job->arrived_us : 0;
     operation_hash_fn *hash = readers->operations[job->op].hash;
     job->question = hash != NULL ? hash(job) : 0;
     pthread_mutex_lock(&readers->lock);

@@ -9,12 +9,14 @@
 #include "storage/base/clock.h"
 #include "storage/core/server.h"
 #include "storage/fold/fold.h"
+#include "storage/hot/fleet.h"
 #include "storage/hot/hot_pages.h"
 #include "storage/limit/guard.h"
+#include "storage/limit/senders.h"
 #include "storage/lock/leader.h"
 #include "storage/log/chunk.h"
 #include "storage/log/close.h"
-#include "storage/log/writer.h"
+#include "storage/log/writers.h"
 #include "storage/read/cache.h"
 #include "storage/operations.h"
 #include "storage/period_fetch.h"
@@ -30,9 +32,11 @@
 struct storage {
     struct core core;
     struct hot_pages *hot;
-    struct writer *writer;
-    struct seen_fold *seen_fold; /* NULL: this process does not remember who saw what */
-    struct guard *guard;         /* NULL: there is no guard */
+    struct hot_fleet *hot_fleet;
+    struct writers *writers;
+    struct seen_fold *seen_fold;  /* NULL: this process does not remember who saw what */
+    struct guard *guard;          /* NULL: there is no guard */
+    struct limit_senders *limits; /* of a cluster; NULL: the writer sends them */
     struct readers *readers;
     struct leader *leader;    /* NULL: this process never leads */
     struct unfolded unfolded; /* acknowledged, and not counted yet */
@@ -53,9 +57,11 @@ static bool start_leading(struct storage *s, const char **ret_error)
     return s->rollup != NULL;
 }
 
-static bool send_to_writer(void *data, struct storage_job *job, enum storage_err *ret_err)
+static bool send_limit(void *data, struct storage_job *job, enum storage_err *ret_err)
 {
-    return writer_submit(data, job, ret_err);
+    struct storage *s = data;
+    return s->limits != NULL ? limit_senders_submit(s->limits, job, ret_err)
+                             : writers_submit(s->writers, job, ret_err);
 }
 
 static bool load_zones(
@@ -99,13 +105,18 @@ static bool start_writing(struct storage *s)
     s->unfolded.arrived_data = s;
     s->core.catch_up = catch_up;
     s->core.catch_up_data = s;
-    s->writer = writer_start(&s->core, &s->unfolded);
-    if (s->writer == NULL || s->core.config.guard_by == GUARD_OFF) {
-        return s->writer != NULL;
+    s->unfolded.n_logs = core_logs(&s->core);
+    s->limits = s->core.is_spread ? limit_senders_start(&s->core) : NULL;
+    if (s->core.is_spread && s->limits == NULL) {
+        return false;
     }
-    s->guard = guard_new(&s->core, send_to_writer, s->writer);
+    s->writers = writers_start(&s->core, &s->unfolded);
+    if (s->writers == NULL || s->core.config.guard_by == GUARD_OFF) {
+        return s->writers != NULL;
+    }
+    s->guard = guard_new(&s->core, send_limit, s);
     if (s->guard != NULL) {
-        writer_set_tick(s->writer, guard_tick, s->guard);
+        writers_set_tick(s->writers, guard_tick, s->guard);
     }
     return s->guard != NULL;
 }
@@ -129,6 +140,10 @@ static bool storage_start(
     s->core.cache = config->cache_bytes > 0 ? cache_new(config->cache_bytes) : NULL;
     s->hot = hot_pages_new(cores > 0 ? (unsigned)cores : 1, monotonic_ms());
     if (s->hot == NULL || !start_writing(s)) {
+        return false;
+    }
+    s->hot_fleet = hot_fleet_start(&s->core, s->hot);
+    if (s->hot_fleet == NULL) {
         return false;
     }
     s->readers = readers_start(&s->core, storage_operations, config->readers);
@@ -192,7 +207,7 @@ static enum storage_err make_chunk(
 static enum storage_err send_write(struct storage *s, struct storage_job *job)
 {
     enum storage_err err;
-    if (!writer_submit(s->writer, job, &err)) {
+    if (!writers_submit(s->writers, job, &err)) {
         free((void *)(uintptr_t)job->chunk.p);
         job->chunk = (struct slice){NULL, 0};
     }
@@ -213,6 +228,15 @@ static enum storage_err submit_hashed(
         return STORAGE_OK;
     }
     return send_write(s, job);
+}
+
+/* What this process knows itself, which is the answer if the other processes cannot be asked. */
+static enum storage_err begin_hot_pages(struct storage *s, struct hot_pages_job *job)
+{
+    job->n = 0;
+    return hot_pages_list(s->hot, monotonic_ms(), SIZE_MAX, &job->pages, &job->n, &job->absent)
+               ? STORAGE_OK
+               : STORAGE_NOMEM;
 }
 
 /* The secrets of the job's periods were fetched, or not. */
@@ -251,13 +275,20 @@ void storage_submit(struct storage *s, struct storage_job *job)
 {
     enum storage_err err = STORAGE_OK;
     job->detail[0] = '\0';
+    if (job->op == STORAGE_HOT_PAGES) {
+        err = begin_hot_pages(s, &job->u.hot);
+    }
+    if (err != STORAGE_OK) {
+        job_done(job, err);
+        return;
+    }
     if (atomic_load(&s->core.settings_differ)) {
         err = STORAGE_CONFIG;
     } else if (job->op != STORAGE_PROBE && atomic_load(&s->core.refusing)) {
         err = STORAGE_DOWN;
     } else if (job->op == STORAGE_LIMIT || job->op == STORAGE_LIMIT_RESET) {
         job->cost = 1;
-        (void)writer_submit(s->writer, job, &err);
+        (void)send_limit(s, job, &err);
     } else if (job->op == STORAGE_ROLLUP_RUN) {
         err = s->rollup == NULL ? STORAGE_REFUSED : STORAGE_OK;
         if (err == STORAGE_OK) {
@@ -281,6 +312,11 @@ void storage_submit(struct storage *s, struct storage_job *job)
     if (err != STORAGE_OK) {
         job_done(job, err);
     }
+}
+
+void storage_flush(struct storage *s)
+{
+    writers_flush(s->writers);
 }
 
 enum guard_verdict storage_guard_try(
@@ -348,7 +384,7 @@ uint64_t storage_write_fault(struct storage *s, enum storage_err *ret_err)
     bool ready = atomic_load(&s->core.ready);
     bool alone = atomic_load(&s->core.unacknowledged);
     *ret_err = !ready ? STORAGE_DOWN : alone ? STORAGE_ALONE : (enum storage_err)(fault & 255);
-    return ready && !alone ? fault : STORAGE_NO_WRITER;
+    return !ready || alone ? STORAGE_NO_WRITER : s->core.is_spread ? 0 : fault;
 }
 
 bool storage_spans_rotation(struct storage *s, struct window window)
@@ -385,16 +421,6 @@ int64_t storage_rollup_lag_s(struct storage *s, enum level level)
     return lag_s;
 }
 
-bool storage_hot_pages(struct storage *s, size_t limit, struct hot_page **ret, size_t *ret_n)
-{
-    return hot_pages_list(s->hot, monotonic_ms(), limit, ret, ret_n);
-}
-
-void storage_hot_pages_release(struct hot_page *pages, size_t n)
-{
-    hot_pages_release(pages, n);
-}
-
 struct storage_stats *storage_stats(struct storage *s)
 {
     return &s->core.stats;
@@ -405,7 +431,10 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
     if (s->guard != NULL) {
         guard_give_back(s->guard);
     }
-    writer_drain(s->writer, deadline_ms);
+    if (s->limits != NULL) {
+        limit_senders_drain(s->limits, deadline_ms);
+    }
+    writers_drain(s->writers, deadline_ms);
     if (atomic_load(&s->core.stats.log_events) > 0 || unfolded_age_ms(&s->unfolded) > 0) {
         /* What is not counted now, another process will count. */
         (void)!fold_catch_up(s->fold, monotonic_us(), monotonic_ms() + CATCH_UP_MS);
@@ -432,9 +461,15 @@ void storage_close(struct storage *s)
     if (s->readers != NULL) {
         readers_stop(s->readers);
     }
-    if (s->writer != NULL) {
-        writer_stop(s->writer); /* it tells the fold what has arrived */
-        log_close_own(&s->core, s->unfolded.id, monotonic_ms() + CLOSE_LOG_MS);
+    if (s->hot_fleet != NULL) {
+        hot_fleet_stop(s->hot_fleet);
+    }
+    if (s->writers != NULL) {
+        writers_stop(s->writers); /* they tell the fold what has arrived */
+        log_close_own(&s->core, s->unfolded.logs[0].id, monotonic_ms() + CLOSE_LOG_MS);
+    }
+    if (s->limits != NULL) {
+        limit_senders_stop(s->limits);
     }
     if (s->fold != NULL) {
         fold_stop(s->fold);

@@ -21,7 +21,6 @@
 
 #include "storage/base/compiler.h"
 #include "storage/job/config.h"
-#include "storage/job/hot_page.h"
 #include "storage/job/job.h"
 #include "storage/job/stats.h"
 
@@ -37,6 +36,10 @@ struct storage *storage_open(
 /* Lend @job to storage.  If storage cannot take the job, it calls done() with the error at once, on
  * this thread. */
 void storage_submit(struct storage *storage, struct storage_job *job);
+
+/* Begin with the jobs that were submitted with `more_follow`: storage's thread is woken once for
+ * all of them, and the more it finds the less each costs.  Jobs may be begun before that. */
+void storage_flush(struct storage *storage);
 
 /* The ingestion guard limits how many events may come in (job/write_job.h).  The next four
  * functions do not wait.  If there is no guard (GUARD_OFF), everything is admitted, and *ret_state
@@ -77,7 +80,8 @@ int64_t storage_now_ms(struct storage *storage);
 int64_t storage_oldest_s(struct storage *storage, int64_t now_s);
 
 /* A number that changes whenever Redis refuses to write or the connection for writing is lost.
- * *ret_err is the reason for its last change.  STORAGE_NO_WRITER: there is no such connection now.
+ * *ret_err is the reason for its last change.  Of a cluster it stays the same: what one server refuses
+ * says nothing of the others.  STORAGE_NO_WRITER: there is no such connection now.
  */
 #define STORAGE_NO_WRITER UINT64_MAX
 uint64_t storage_write_fault(struct storage *storage, enum storage_err *ret_err);
@@ -96,12 +100,6 @@ bool storage_spans_rotation(struct storage *storage, struct window window);
  * complete in the slowest partition, to the end of the last bucket that is over.  Also 0 before
  * Redis's clock was seen. */
 int64_t storage_rollup_lag_s(struct storage *storage, enum level level);
-
-/* The @limit hottest pages of the last half minute, or fewer, as this process has seen them.  The
- * caller frees the list with storage_hot_pages_release().  False: out of memory. */
-bool storage_hot_pages(
-    struct storage *storage, size_t limit, struct hot_page **ret, size_t *ret_n) MUST_CHECK;
-void storage_hot_pages_release(struct hot_page *pages, size_t n);
 
 /* What storage counts about itself (job/stats.h).  Lives until storage_close(). */
 struct storage_stats *storage_stats(struct storage *storage);

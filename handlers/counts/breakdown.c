@@ -32,8 +32,8 @@ struct breakdown_state {
     struct window_params asked;
     struct slice by; /* as it was asked for */
     char class_text[NAME_CLASS_MAX];
-    struct slice class; /* see job/counted_name.h */
-    bool with_uv;       /* the values' visitors are counted */
+    struct slice class;      /* see job/counted_name.h */
+    bool with_uv;            /* the values' visitors are counted */
     struct storage_job rows; /* done; owned */
     json_t *answer;          /* owned: what is known of it so far */
     size_t next;             /* the row whose series is asked for */
@@ -55,7 +55,7 @@ static bool read_by(const struct app *app, struct breakdown_state *state)
 {
     static const struct slice head = {"prop:", 5};
     struct slice by = state->by;
-    struct slice prop = {NULL, 0};
+    struct slice prop = SLICE("");
     enum dimension dimension = dimension_find(by);
     if (slice_equal(by, SLICE("event"))) {
         state->class_text[0] = NAME_MARK_EVENT;
@@ -149,8 +149,8 @@ static json_t *answer_of_rows(
     json_object_set_new(root, "metric", json_string(job->by_uv ? "uv" : "pv"));
     json_object_set_new(root, "rows", rows_json(state, job));
     json_object_set_new(root, "other", json_integer((json_int_t)job->other_pv));
-    json_object_set_new(
-        root, "total", json_integer((json_int_t)(job->total_pv + job->other_pv)));
+    uint64_t total = job->total_pv + job->other_pv;
+    json_object_set_new(root, "total", json_integer((json_int_t)total));
     window_tail_json(exchange, &job->asked, root);
     if (job->clamped) {
         json_object_set_new(root, "clamped", json_true());

@@ -1,20 +1,23 @@
 /* hotkeys.c - GET /hotkeys: the pages that are written and read most.
  *
- * The answer is made at once, from the memory of this process. */
+ * The answer adds up what all processes have counted.  Where Redis does not tell in time what the
+ * others have, it is what this process has. */
 #include "handlers/routes.h"
 
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "handlers/access/access.h"
-#include "handlers/http/app.h"
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/text/params.h"
+#include "storage/base/clock.h"
 
 #define HOTKEYS_DEFAULT 10
 #define HOTKEYS_MAX     1000
+#define OTHERS_MS       1000 /* longest wait for what other processes have counted */
 
 static const struct param_spec specs[] = {{"limit", false}};
 static const struct csv_shape rows = {
@@ -28,11 +31,11 @@ static json_t *rate(double per_s)
 
 /* At most @limit of the pages, of sites that the token may read. */
 static json_t *answer(
-    const struct http_exchange *exchange, const struct hot_page *pages, size_t n, size_t limit)
+    const struct http_exchange *exchange, const struct hot_pages_job *hot, size_t limit)
 {
     json_t *list = json_array();
-    for (size_t i = 0; list != NULL && i < n && json_array_size(list) < limit; i++) {
-        const struct hot_page *page = &pages[i];
+    for (size_t i = 0; list != NULL && i < hot->n && json_array_size(list) < limit; i++) {
+        const struct hot_page *page = &hot->pages[i];
         if (!access_has_site(exchange, page->site)) {
             continue;
         }
@@ -45,25 +48,57 @@ static json_t *answer(
     return json_pack("{s:o}", "pages", list);
 }
 
-enum handler_result hotkeys_start(struct http_exchange *exchange)
+static void release(struct http_exchange *exchange)
+{
+    storage_job_release(&exchange->job);
+    free(exchange->state);
+}
+
+/* How many pages are asked for.  False: the answer is made. */
+static bool read_limit(struct http_exchange *exchange, size_t *ret)
 {
     struct params params = {0};
-    struct hot_page *pages = NULL;
-    size_t limit = HOTKEYS_DEFAULT;
-    size_t n = 0;
+    *ret = HOTKEYS_DEFAULT;
     if (!query_read(exchange, specs, 1, &params)) {
-        return HANDLER_REPLY;
+        return false;
     }
-    bool ok = params_number(&params, "limit", HOTKEYS_MAX, &limit);
+    bool ok = params_number(&params, "limit", HOTKEYS_MAX, ret);
     params_release(&params);
     if (!ok) {
         problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, "limit",
             "must be a whole number from 1 to %d", HOTKEYS_MAX);
-    } else if (!storage_hot_pages(exchange->app->storage, HOTKEYS_MAX, &pages, &n)) {
+    }
+    return ok;
+}
+
+enum handler_result hotkeys_start(struct http_exchange *exchange)
+{
+    size_t limit;
+    int64_t until_ms = monotonic_ms() + OTHERS_MS;
+    if (!read_limit(exchange, &limit)) {
+        return HANDLER_REPLY;
+    }
+    size_t *state = malloc(sizeof(*state));
+    if (state == NULL) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return HANDLER_REPLY;
+    }
+    *state = limit;
+    exchange->state = state;
+    exchange->release = release;
+    exchange->job.op = STORAGE_HOT_PAGES;
+    exchange->job.deadline_ms =
+        until_ms < exchange->request.deadline_ms ? until_ms : exchange->request.deadline_ms;
+    exchange->job.u.hot = (struct hot_pages_job){.pages = NULL};
+    return HANDLER_WAIT;
+}
+
+void hotkeys_finish(struct http_exchange *exchange)
+{
+    const size_t *limit = exchange->state;
+    if (exchange->job.err == STORAGE_NOMEM) {
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
     } else {
-        csv_reply(exchange, 200, answer(exchange, pages, n, limit), &rows);
-        storage_hot_pages_release(pages, n);
+        csv_reply(exchange, 200, answer(exchange, &exchange->job.u.hot, *limit), &rows);
     }
-    return HANDLER_REPLY;
 }

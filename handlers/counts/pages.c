@@ -63,9 +63,8 @@ static json_t *rows_json(const struct pages_job *job)
     }
     /* What a cap put together stands last: it is no page, and nobody counted its visitors. */
     if (rows != NULL && job->other_pv > 0 && job->n_pages == 0 && job->set.name.n == 0) {
-        json_array_append_new(
-            rows, json_pack("{s:s,s:I,s:n,s:b}", "page", "(other)", "pv",
-                      (json_int_t)job->other_pv, "uv", "capped", 1));
+        json_array_append_new(rows, json_pack("{s:s,s:I,s:n,s:b}", "page", "(other)", "pv",
+                                        (json_int_t)job->other_pv, "uv", "capped", 1));
     }
     return rows;
 }

@@ -244,7 +244,13 @@ static struct slice choose(uint32_t words, const struct choice *choices, size_t 
     return SLICE("");
 }
 
-#define NAMED(word, text) {word, {text, sizeof(text) - 1}}
+#define NAMED(word, text)                                                                          \
+    {                                                                                              \
+        word,                                                                                      \
+        {                                                                                          \
+            text, sizeof(text) - 1                                                                 \
+        }                                                                                          \
+    }
 
 /* The most special ones first: most browsers say Chrome/ and Safari/, too. */
 static struct slice browser_of(uint32_t words)

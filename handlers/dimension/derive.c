@@ -91,9 +91,8 @@ static bool find_source(struct view *v)
     if (source->n > 0 || v->traits->referrer.n == 0) {
         return true;
     }
-    char *room = arena_alloc(v->arena, v->traits->referrer.n < SOURCE_HOST_MAX
-                                           ? v->traits->referrer.n
-                                           : SOURCE_HOST_MAX);
+    char *room = arena_alloc(v->arena,
+        v->traits->referrer.n < SOURCE_HOST_MAX ? v->traits->referrer.n : SOURCE_HOST_MAX);
     if (room == NULL) {
         return false;
     }
@@ -140,8 +139,7 @@ static bool find_country(struct view *v)
 {
     if (v->traits->country.n > 0) {
         char *room = arena_alloc(v->arena, COUNTRY_SIZE);
-        if (room == NULL ||
-            country_read(v->traits->country, room, &v->found[DIMENSION_COUNTRY])) {
+        if (room == NULL || country_read(v->traits->country, room, &v->found[DIMENSION_COUNTRY])) {
             return room != NULL;
         }
     }

@@ -2,9 +2,9 @@
  *
  * Layer: handlers, pure.  Thread-safe: no state.
  *
- * A sender says where a visitor came from and with what: a referrer, a user agent, parameters in the
- * page's URL.  This makes values of dimensions of it, and names the sections that the page is in.
- * What was sent is forgotten with the request; only the values are kept.
+ * A sender says where a visitor came from and with what: a referrer, a user agent, parameters in
+ * the page's URL.  This makes values of dimensions of it, and names the sections that the page is
+ * in.  What was sent is forgotten with the request; only the values are kept.
  */
 #ifndef HANDLERS_DIMENSION_DERIVE_H
 #define HANDLERS_DIMENSION_DERIVE_H
@@ -23,12 +23,12 @@ struct view_prop {
  * control characters, of at most DIMENSION_VALUE_MAX bytes, but for the referrer; what is not known
  * is empty. */
 struct view_traits {
-    struct slice referrer;    /* any bytes */
-    struct slice url;         /* of the page, with its query, where event->page is only its path */
-    struct slice own;         /* any URL of the site's own host */
-    struct slice utm[UTM_N];  /* these come before those of the URL's query */
-    struct slice country;     /* a code of two letters, in any case; others are as none */
-    struct slice language;    /* see language.h */
+    struct slice referrer;   /* any bytes */
+    struct slice url;        /* of the page, with its query, where event->page is only its path */
+    struct slice own;        /* any URL of the site's own host */
+    struct slice utm[UTM_N]; /* these come before those of the URL's query */
+    struct slice country;    /* a code of two letters, in any case; others are as none */
+    struct slice language;   /* see language.h */
     const struct view_prop *props; /* n_props of them, each name once */
     size_t n_props;
 };

@@ -109,9 +109,8 @@ static char lower(char c)
 static struct slice behind_user(struct slice authority)
 {
     const char *at = authority.n > 0 ? memrchr(authority.p, '@', authority.n) : NULL;
-    return at == NULL
-               ? authority
-               : (struct slice){at + 1, (size_t)(authority.p + authority.n - at) - 1};
+    return at == NULL ? authority
+                      : (struct slice){at + 1, (size_t)(authority.p + authority.n - at) - 1};
 }
 
 /* The host alone; that of an address of version 6 keeps its brackets. */

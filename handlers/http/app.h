@@ -56,8 +56,8 @@ struct limit_policy {
 
 /* Which dimensions the page views of a site are counted by. */
 struct dimension_plan {
-    uint16_t counted;       /* bits 1 << enum dimension, without DIMENSION_PROP */
-    uint16_t with_visitors; /* the same: those whose values' visitors are counted, too */
+    uint16_t counted;          /* bits 1 << enum dimension, without DIMENSION_PROP */
+    uint16_t with_visitors;    /* the same: those whose values' visitors are counted, too */
     const struct slice *props; /* n_props names of properties, each a dimension of its own */
     size_t n_props;
 };
@@ -112,8 +112,8 @@ struct app {
     size_t n_ignored;
     bool drop_robots; /* POST /events drops them unless it is told otherwise */
     struct declared_sites sites;
-    bool only_declared_sites; /* events of others are rejected */
-    struct dimension_plan plan; /* of the sites that are not declared */
+    bool only_declared_sites;           /* events of others are rejected */
+    struct dimension_plan plan;         /* of the sites that are not declared */
     const struct slice *denied_sources; /* n_denied_sources hosts that are no source */
     size_t n_denied_sources;
     const struct page_rule *page_rules; /* n_page_rules of them; the first that fits holds */

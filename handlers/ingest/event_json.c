@@ -182,8 +182,8 @@ static enum event_json_result end_event(struct decoder *d, size_t index)
     }
     enum drop_reason reason = event_drop_reason(d->rules, d->reader.event);
     if (reason == DROP_NOT) {
-        bool ok = d->rules->app == NULL || derive_view(d->rules->app, &d->reader.traits,
-                                               d->reader.event, &d->batch->arena);
+        bool ok = d->rules->app == NULL ||
+                  derive_view(d->rules->app, &d->reader.traits, d->reader.event, &d->batch->arena);
         return ok ? accept_event(d, index) : EVENT_JSON_NOMEM;
     }
     struct slice site = d->reader.event->site;

@@ -19,13 +19,13 @@ struct event_reader {
     struct json_scan *scan;
     const struct event_rules *rules;
     struct event *event; /* where to read it to: complete, but for event->actions */
-    struct slice actions[EVENT_ACTIONS_MAX]; /* event->n_actions of them: kept by the caller, and
+    struct slice actions[EVENT_ACTIONS_MAX];  /* event->n_actions of them: kept by the caller, and
                                                 only where the event is accepted */
-    struct slice name;                       /* of a named event, with its mark */
-    struct view_traits traits;               /* what else it says of a page view */
+    struct slice name;                        /* of a named event, with its mark */
+    struct view_traits traits;                /* what else it says of a page view */
     struct view_prop props[EVENT_PROPS_READ]; /* traits.n_props of them */
-    unsigned seen;                           /* the known members that were read, one bit each */
-    bool untimed;                            /* it has no ts, and rules->needs_time */
+    unsigned seen;                            /* the known members that were read, one bit each */
+    bool untimed;                             /* it has no ts, and rules->needs_time */
     const char *detail; /* why the event is rejected: the first fault, static; NULL: it is not */
     char pointer[EVENT_POINTER_SIZE]; /* to the member at fault */
 };

@@ -111,9 +111,8 @@ static const char *read_traits(
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         *ret_name = texts[i].name;
-        const char *fault = params_get(params, texts[i].name, texts[i].to)
-                                ? event_check_value(*texts[i].to)
-                                : NULL;
+        const char *fault =
+            params_get(params, texts[i].name, texts[i].to) ? event_check_value(*texts[i].to) : NULL;
         if (fault != NULL) {
             return fault;
         }

@@ -62,8 +62,8 @@ static const char *check_name(const struct param *param)
 
 /* How many names there are, and how many bytes they take, with their marks.  False: one of them is
  * bad. */
-static bool check_names(struct http_exchange *exchange, const struct window_params *p,
-    size_t *ret_n, size_t *ret_bytes)
+static bool check_names(
+    struct http_exchange *exchange, const struct window_params *p, size_t *ret_n, size_t *ret_bytes)
 {
     *ret_n = *ret_bytes = 0;
     for (size_t i = 0; i < p->params.n; i++) {

@@ -19,7 +19,8 @@
         "round", false                                                                             \
     }
 
-/* More, for questions that can be asked about sections, and about named events, in place of pages. */
+/* More, for questions that can be asked about sections, and about named events, in place of
+ * pages. */
 #define WINDOW_SECTION_PARAM                                                                       \
     {                                                                                              \
         "section", true                                                                            \
@@ -47,8 +48,8 @@ struct window_params {
     struct slice *names; /* owned, with the bytes: named events, sections and values, with their
                             marks (see storage/job/counted_name.h), in the order of the query */
     size_t n_names;
-    const char *name_param; /* of the first of them.. */
-    bool mixed_names;       /* ..and there are some of another parameter */
+    const char *name_param;    /* of the first of them.. */
+    bool mixed_names;          /* ..and there are some of another parameter */
     struct slice pageset;      /* empty: none */
     const struct zone *zone;   /* the time zone of tz, else the site's */
     struct window window;      /* rounded to whole minutes */

@@ -183,8 +183,8 @@ static uint32_t question_hash(const struct users_state *state)
 static void print_cursor(
     const struct users_state *state, const struct active_users_job *job, char ret[48])
 {
-    (void)snprintf(ret, 48, "%u.%llu.%08x", job->partition, (unsigned long long)job->index,
-        (unsigned)question_hash(state));
+    (void)snprintf(ret, 48, "%u.%llu.%08x", job->next_partition,
+        (unsigned long long)job->next_index, (unsigned)question_hash(state));
 }
 
 /* Read the cursor, which is "<partition>.<index>.<hash of the question>". */

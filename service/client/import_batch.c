@@ -14,7 +14,8 @@
 /* A line whose every byte is escaped as \u00XX, and what stands around its parts. */
 #define EVENT_BYTES_MAX (6 * LINE_READER_MAX + 768)
 
-#define CAMPAIGN_QUERY_MAX 4096 /* bytes of a target; the campaign of a longer one is not looked for */
+#define CAMPAIGN_QUERY_MAX                                                                         \
+    4096 /* bytes of a target; the campaign of a longer one is not looked for */
 
 #define HOST_HASH_BYTES 16
 

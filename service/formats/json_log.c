@@ -121,6 +121,10 @@ static bool take_member(struct json_log *log, const struct log_member *member)
     if (!take_value(&log->scan, &text)) {
         return false;
     }
+    if (log->scan.fault != NULL && member->field == LOG_FIELD_REFERRER) {
+        log->scan.fault = NULL; /* no page view is lost because of its referrer */
+        return true;
+    }
     if (log->scan.fault != NULL) {
         return json_scan_fail(&log->scan, log->scan.fault);
     }

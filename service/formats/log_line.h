@@ -28,12 +28,12 @@ struct log_line {
     bool client_is_ip;   /* IPv4 or IPv6; else a host name, or anything else */
     int64_t at_s;        /* UTC, the log's offset applied; never negative */
     enum log_method method;
-    unsigned status;   /* of the response; 0: the log does not say */
-    struct slice page; /* the target up to '?'; not empty; UTF-8 without control characters */
+    unsigned status;       /* of the response; 0: the log does not say */
+    struct slice page;     /* the target up to '?'; not empty; UTF-8 without control characters */
     struct slice target;   /* the same with the query, if the log has one; any bytes */
     struct slice referrer; /* any bytes; n is 0 if the log does not say */
-    struct slice ua;   /* UTF-8 without NUL.  p is NULL if the log has no such field */
-    struct slice host; /* that was asked, perhaps with a port; n is 0 if the log does not say */
+    struct slice ua;       /* UTF-8 without NUL.  p is NULL if the log has no such field */
+    struct slice host;     /* that was asked, perhaps with a port; n is 0 if the log does not say */
 };
 
 /* Take "METHOD TARGET HTTP/x", the protocol optional.  Servers log what came, so a target may hold

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "handlers/http/app.h"
@@ -33,7 +34,20 @@ static enum handler_result healthz_start(struct http_exchange *exchange)
 
 /* ---- /readyz ---- */
 
-static void reply_ready(struct http_exchange *exchange, enum storage_err err, const char *detail)
+/* The lines of @text. */
+static json_t *list_of(const char *text)
+{
+    json_t *list = json_array();
+    while (list != NULL && text[0] != '\0') {
+        size_t n = strcspn(text, "\n");
+        json_array_append_new(list, json_stringn(text, n));
+        text += n + (text[n] == '\n');
+    }
+    return list;
+}
+
+static void reply_ready(
+    struct http_exchange *exchange, enum storage_err err, const char *detail, const char *degraded)
 {
     struct storage *storage = exchange->app->storage;
     if (err != STORAGE_OK) {
@@ -42,10 +56,11 @@ static void reply_ready(struct http_exchange *exchange, enum storage_err err, co
         return;
     }
     reply_json(&exchange->response, 200,
-        json_pack("{s:s,s:{s:I,s:I,s:I}}", "status", "ready", "rollup_lag_s", "hour",
+        json_pack("{s:s,s:{s:I,s:I,s:I},s:o*}", "status", "ready", "rollup_lag_s", "hour",
             (json_int_t)storage_rollup_lag_s(storage, LEVEL_HOUR), "day",
             (json_int_t)storage_rollup_lag_s(storage, LEVEL_DAY), "month",
-            (json_int_t)storage_rollup_lag_s(storage, LEVEL_MONTH)));
+            (json_int_t)storage_rollup_lag_s(storage, LEVEL_MONTH), "degraded",
+            degraded[0] == '\0' ? NULL : list_of(degraded)));
 }
 
 /* What the result @err of a probe is worth now.  @fault is storage_write_fault() when the probe was
@@ -84,8 +99,10 @@ static enum handler_result readyz_start(struct http_exchange *exchange)
     bool fresh = probe->known && (probe->under_way || now_ms - probe->at_ms < PROBE_AGE_MS);
     enum storage_err err = probe->err;
     char detail[sizeof(probe->detail)];
+    char degraded[sizeof(probe->degraded)];
     uint64_t fault = probe->fault;
     memcpy(detail, probe->detail, sizeof(detail));
+    memcpy(degraded, probe->degraded, sizeof(degraded));
     if (!fresh) {
         enum storage_err ignored = STORAGE_OK;
         probe->under_way = true;
@@ -94,11 +111,12 @@ static enum handler_result readyz_start(struct http_exchange *exchange)
     pthread_mutex_unlock(&probe->lock);
     if (fresh) {
         err = probed(exchange->app->storage, err, fault, detail);
-        reply_ready(exchange, err, detail);
+        reply_ready(exchange, err, detail, degraded);
         return HANDLER_REPLY;
     }
     exchange->release = drop_probe;
     exchange->job.op = STORAGE_PROBE;
+    exchange->job.u.probe.degraded[0] = '\0';
     exchange->job.deadline_ms =
         request->deadline_ms < now_ms + PROBE_MS ? request->deadline_ms : now_ms + PROBE_MS;
     return HANDLER_WAIT;
@@ -115,10 +133,11 @@ static void readyz_finish(struct http_exchange *exchange)
     probe->known = true;
     probe->err = job->err;
     memcpy(probe->detail, job->detail, sizeof(probe->detail));
+    memcpy(probe->degraded, job->u.probe.degraded, sizeof(probe->degraded));
     probe->at_ms = monotonic_ms();
     pthread_mutex_unlock(&probe->lock);
     enum storage_err err = probed(exchange->app->storage, job->err, fault, job->detail);
-    reply_ready(exchange, err, job->detail);
+    reply_ready(exchange, err, job->detail, job->u.probe.degraded);
 }
 
 /* ---- /metrics ---- */

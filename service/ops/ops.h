@@ -30,6 +30,7 @@ struct ops {
         bool under_way, known;
         enum storage_err err;
         char detail[96];
+        char degraded[PROBE_DEGRADED];
         int64_t at_ms;  /* CLOCK_MONOTONIC */
         uint64_t fault; /* storage_write_fault() at its beginning; a later fault ends its word */
     } * probe;

@@ -40,7 +40,8 @@ const char *dimension_option_check_props(const char *text)
     size_t n = 0;
     while (rest.n > 0) {
         if (!name_valid(list_option_take(&rest)) || ++n > DIMENSION_PROPS_MAX) {
-            return "at most two names of [A-Za-z0-9._-]{1,64} with a comma between, as plan,variant";
+            return "at most two names of [A-Za-z0-9._-]{1,64} with a comma between, as "
+                   "plan,variant";
         }
     }
     return NULL;

@@ -23,10 +23,7 @@ static const char *behind(const char *text, const char *prefix)
 static const char *check_many(const char *url)
 {
     struct redis_url parsed;
-    const char *fault = redis_url_parse(url, &parsed);
-    return fault != NULL                  ? fault
-           : parsed.kind == REDIS_CLUSTER ? "redis-cluster:// is not supported yet"
-                                          : NULL;
+    return redis_url_parse(url, &parsed);
 }
 
 const char *redis_url_check(const char *url)

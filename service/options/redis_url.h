@@ -7,8 +7,7 @@
  *     unix:/path                               at most 107 bytes of path
  *
  *     redis-sentinel://..                      the master that Sentinels name
- *
- * redis-cluster:// is understood and masked, and refused: not supported yet.
+ *     redis-cluster://..                       the nodes of a cluster
  */
 #ifndef SERVICE_OPTIONS_REDIS_URL_H
 #define SERVICE_OPTIONS_REDIS_URL_H

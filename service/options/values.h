@@ -67,10 +67,10 @@ struct options {
     enum guard_by ingest_limit_by;              /* counted from GUARD_TOKEN on: see live_guard() */
     const char *trusted_proxies, *cors_origins; /* see list_option.h */
     bool respect_dnt;
-    unsigned bots;                /* 0 count, 1 drop */
-    const char *ignore_ip;        /* see list_option.h */
-    unsigned only_declared_sites; /* 0 off, 1 on */
-    const char *dimensions, *visitors_by;     /* see dimension_option.h */
+    unsigned bots;                             /* 0 count, 1 drop */
+    const char *ignore_ip;                     /* see list_option.h */
+    unsigned only_declared_sites;              /* 0 off, 1 on */
+    const char *dimensions, *visitors_by;      /* see dimension_option.h */
     const char *deny_sources, *country_header; /* the same */
     const char *geo_db;                        /* path; "": none */
     int64_t max_pages, max_values, max_events; /* 0: as many as come */

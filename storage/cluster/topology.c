@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "storage/base/cond.h"
+#include "storage/base/index.h"
 #include "storage/cluster/topology.h"
 #include "storage/cluster/topology_state.h"
 
@@ -21,6 +22,15 @@ static bool partition_is_served(const struct topology *t, unsigned partition)
 {
     const struct cluster_node *owner = slot_map_owner(&t->map, partition);
     return owner != NULL && !owner->doubted;
+}
+
+/* With the lock held. */
+static void tell_watchers(struct topology *t)
+{
+    atomic_fetch_add(&t->n_changes, 1);
+    for (size_t i = 0; i < t->n_watchers; i++) {
+        (void)eventfd_write(t->watchers[i], 1);
+    }
 }
 
 /* Bring what is served up to date with the map.  With the lock held. */
@@ -44,14 +54,14 @@ static void count_served(struct topology *t)
         t->trouble[0] = '\0';
     }
     if (changed) {
-        (void)eventfd_write(t->event_fd, 1);
+        tell_watchers(t);
     }
 }
 
 static void raise_version(struct topology *t)
 {
     atomic_fetch_add(&t->version, 1);
-    (void)eventfd_write(t->event_fd, 1);
+    tell_watchers(t);
 }
 
 void topology_put(struct topology *t, struct slot_map *map)
@@ -278,11 +288,10 @@ struct topology *topology_new(const struct redis_url *url, const struct partitio
         t->slots[p] = (uint16_t)partition_slot(partitions, p);
     }
     mutex_init(&t->lock);
-    t->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     t->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     sentinels_init(&t->sentinels, url);
     const struct cluster_node one = {.address = url->seeds[0]};
-    if (t->event_fd < 0 || t->wake_fd < 0 ||
+    if (t->wake_fd < 0 ||
         !slot_map_of_one(url->kind == REDIS_ONE ? &one : NULL, t->n_partitions, &t->map)) {
         topology_free(t);
         return NULL;
@@ -296,14 +305,12 @@ void topology_free(struct topology *t)
     if (t == NULL) {
         return;
     }
-    if (t->event_fd >= 0) {
-        (void)close(t->event_fd);
-    }
     if (t->wake_fd >= 0) {
         (void)close(t->wake_fd);
     }
     slot_map_release(&t->map);
     map_choice_release(&t->choice);
+    free(t->watchers);
     pthread_mutex_destroy(&t->lock);
     free(t);
 }
@@ -355,13 +362,30 @@ void topology_trouble(struct topology *t, char text[TROUBLE_SIZE])
     pthread_mutex_unlock(&t->lock);
 }
 
-int topology_event_fd(const struct topology *t)
+unsigned topology_changes(const struct topology *t)
 {
-    return t->event_fd;
+    return atomic_load(&t->n_changes);
 }
 
-void topology_event_clear(struct topology *t)
+bool topology_watch(struct topology *t, int fd)
 {
-    eventfd_t ignored;
-    (void)eventfd_read(t->event_fd, &ignored);
+    pthread_mutex_lock(&t->lock);
+    bool ok = array_reserve(&t->watchers, &t->watchers_room, t->n_watchers, sizeof(*t->watchers));
+    if (ok) {
+        t->watchers[t->n_watchers++] = fd;
+    }
+    pthread_mutex_unlock(&t->lock);
+    return ok;
+}
+
+void topology_unwatch(struct topology *t, int fd)
+{
+    pthread_mutex_lock(&t->lock);
+    for (size_t i = 0; i < t->n_watchers; i++) {
+        if (t->watchers[i] == fd) {
+            t->watchers[i] = t->watchers[--t->n_watchers];
+            break;
+        }
+    }
+    pthread_mutex_unlock(&t->lock);
 }

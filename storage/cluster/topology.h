@@ -80,10 +80,13 @@ int64_t topology_unserved_since(struct topology *topology, unsigned partition);
  * nothing is known yet. */
 void topology_trouble(struct topology *topology, char text[TROUBLE_SIZE]);
 
-/* A descriptor that can be read after the version or what is served has changed, until
- * topology_event_clear().  For the poll of one thread. */
-int topology_event_fd(const struct topology *topology);
-void topology_event_clear(struct topology *topology);
+/* How often the version or what is served has changed.  Costs next to nothing. */
+unsigned topology_changes(const struct topology *topology);
+
+/* From now on write to @fd, an eventfd, whenever that happens, so that a thread's poll() wakes up;
+ * until topology_unwatch(), which must come before it is closed.  False: out of memory. */
+bool topology_watch(struct topology *topology, int fd) MUST_CHECK;
+void topology_unwatch(struct topology *topology, int fd);
 
 /* ---- hints ---- */
 

@@ -26,8 +26,10 @@ struct topology {
     uint16_t slots[PARTITIONS_MAX];
     const struct topology_io *io;
     void *io_data;
-    int event_fd; /* eventfd: for the writer's poll */
-    int wake_fd;  /* eventfd: ends the thread's sleep */
+    int *watchers; /* owned; eventfds of others */
+    size_t n_watchers, watchers_room;
+    _Atomic unsigned n_changes;
+    int wake_fd; /* eventfd: ends the thread's sleep */
 
     _Atomic unsigned version;
     _Atomic unsigned n_unserved;

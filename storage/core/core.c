@@ -54,6 +54,16 @@ void core_set_view(struct core *core, unsigned partition, struct partition_view 
     pthread_mutex_unlock(&core->view_lock);
 }
 
+bool core_may_lose(const struct core *core, int64_t us)
+{
+    bool may = false;
+    for (unsigned i = 0; i < core_logs(core); i++) {
+        int64_t since_us = atomic_load(&core->unsafe_since_us[i]);
+        may = may || (since_us != 0 && since_us <= us);
+    }
+    return may;
+}
+
 bool core_parse_state(struct core *core, const struct reply *fields, struct partition_view *ret)
 {
     return partition_state_parse(

@@ -43,6 +43,7 @@ struct core {
     struct partitions partitions;
     bool is_spread;          /* several servers share the partitions: a cluster; else one has all */
     unsigned n_logs;         /* of a cluster: see core_log_partition() */
+    char process[17];        /* a random id, hexadecimal; see hot/fleet.h */
     struct site_zones sites; /* in which zone each site is cut */
     char cfg[SETTINGS_TEXT]; /* field cfg of every partition: see settings_print() */
 
@@ -56,7 +57,7 @@ struct core {
     struct period_secrets period_secrets; /* thread-safe */
     _Atomic bool ready;           /* the writer's connection stands and the schema was checked */
     _Atomic bool refusing;        /* Redis has been away for a while: refuse new jobs at once */
-    _Atomic bool unacknowledged;  /* too few replicas acknowledge: refuse to write */
+    _Atomic bool unacknowledged;  /* one server: too few replicas acknowledge: refuse to write */
     _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve */
     _Atomic bool emptied; /* a partition has no state: the writer prepares all of them anew */
     _Atomic bool stopping;
@@ -67,9 +68,10 @@ struct core {
     const char *_Atomic durability_warning; /* what was told of that; static, NULL: nothing */
     _Atomic unsigned questions;             /* that are being read now */
     _Atomic int64_t settled_us;             /* see read/settled.h; CLOCK_MONOTONIC */
-    /* Entries of this process that were answered, and those of them that Redis cannot lose any
-     * more: the first ones are (log/append.h). */
-    _Atomic uint64_t log_answered, log_safe;
+    _Atomic size_t held_bytes; /* of a cluster: what all writers hold (log/held.h) */
+    /* By place of the log: when the first entry of this process was answered that a crash of Redis
+     * may still take (log/append.h), CLOCK_MONOTONIC; 0: there is none. */
+    _Atomic int64_t unsafe_since_us[LOG_PARTITIONS_MAX];
     /* 256 times how often Redis has refused a write or the connection for writing was lost, plus
      * the enum storage_err of the last time. */
     _Atomic uint64_t write_fault;
@@ -127,6 +129,10 @@ static inline unsigned core_log_of_key(const struct core *core, const struct key
 /* A copy of what was last seen of a partition.  If nothing was seen, the view of a partition that
  * is empty now. */
 struct partition_view core_view(struct core *core, unsigned partition);
+
+/* May a crash of Redis still take an entry that this process acknowledged before @us
+ * (CLOCK_MONOTONIC)? */
+bool core_may_lose(const struct core *core, int64_t us);
 
 /* Remember @view, which a reply has just told.  Sets its over_held. */
 void core_set_view(struct core *core, unsigned partition, struct partition_view *view);

@@ -18,7 +18,7 @@ struct preparation {
     char *error;
     size_t error_n;
     bool adopt;
-    char meta[64]; /* "schema=4 partitions=16" */
+    char meta[64]; /* "schema=5 partitions=16" */
     struct secret secret;
     struct changed {
         bool is;
@@ -35,8 +35,8 @@ struct preparation {
 bool prepare_cluster(
     struct preparation *p, struct session *session, int64_t deadline_ms) MUST_CHECK;
 
-/* At the start: has each server as many replicas as must acknowledge a request?  Where none need, and
- * a replica may take over, what a failover can take is told.  Writes nothing to Redis. */
+/* At the start: has each server as many replicas as must acknowledge a request?  Where none need,
+ * and a replica may take over, what a failover can take is told.  Writes nothing to Redis. */
 bool prepare_replicas(
     struct preparation *p, struct session *session, int64_t deadline_ms) MUST_CHECK;
 

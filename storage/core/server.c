@@ -2,7 +2,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <xxhash.h>
 
+#include "storage/base/clock.h"
 #include "storage/cluster/asker.h"
 #include "storage/cluster/redirect.h"
 #include "storage/cluster/topology.h"
@@ -55,38 +57,112 @@ void servers_stop(struct core *core)
     core->asker = NULL;
 }
 
-int servers_event_fd(const struct core *core)
+unsigned servers_changes(const struct core *core)
 {
-    return core->topology == NULL ? -1 : topology_event_fd(core->topology);
+    return core->topology == NULL ? 0 : topology_changes(core->topology);
 }
 
-void servers_event_clear(struct core *core)
+bool servers_watch(struct core *core, int fd)
 {
-    topology_event_clear(core->topology);
+    return core->topology == NULL || topology_watch(core->topology, fd);
+}
+
+void servers_unwatch(struct core *core, int fd)
+{
+    if (core->topology != NULL) {
+        topology_unwatch(core->topology, fd);
+    }
+}
+
+void servers_blame(const struct core *core, char *detail, size_t detail_n)
+{
+    char trouble[TROUBLE_SIZE] = "";
+    size_t n = strlen(detail);
+    if (core->topology != NULL) {
+        topology_trouble(core->topology, trouble);
+    }
+    if (trouble[0] != '\0') {
+        (void)snprintf(detail + n, detail_n - n, "%s%s", n > 0 ? ": " : "", trouble);
+    }
+}
+
+unsigned servers_number(struct core *core, uint16_t ret_server[PARTITIONS_MAX])
+{
+    unsigned first[PARTITIONS_MAX]; /* partition of a server */
+    unsigned n = 0;
+    for (unsigned p = 0; p < core->partitions.n; p++) {
+        struct cluster_node owner;
+        struct cluster_node other;
+        unsigned i = 0;
+        ret_server[p] = SERVER_NOBODY;
+        if (!core->is_spread) {
+            ret_server[p] = 0;
+            n = 1;
+            continue;
+        }
+        if (!topology_owner(core->topology, p, &owner)) {
+            continue;
+        }
+        while (i < n && !(topology_owner(core->topology, first[i], &other) &&
+                            cluster_node_equal(&owner, &other))) {
+            i++;
+        }
+        first[i] = i == n ? p : first[i];
+        n += i == n;
+        ret_server[p] = (uint16_t)i;
+    }
+    return n;
 }
 
 bool servers_each(struct core *core, struct part_set *ret)
 {
+    uint16_t server[PARTITIONS_MAX];
+    unsigned n = servers_number(core, server);
+    unsigned found = 0; /* servers are numbered in the order of their first partitions */
     bool all = true;
     *ret = (struct part_set){.words = {0}};
-    if (!core->is_spread) {
-        part_set_add(ret, 0);
-        return true;
-    }
     for (unsigned p = 0; p < core->partitions.n; p++) {
-        struct cluster_node owner;
-        struct cluster_node other;
-        bool is_new = topology_owner(core->topology, p, &owner);
-        all = all && is_new;
-        for (unsigned q = 0; is_new && q < p; q++) {
-            is_new = !part_set_has(ret, q) || !topology_owner(core->topology, q, &other) ||
-                     !cluster_node_equal(&owner, &other);
-        }
-        if (is_new) {
+        all = all && server[p] != SERVER_NOBODY;
+        if (found < n && server[p] == found) {
             part_set_add(ret, p);
+            found++;
         }
     }
     return all;
+}
+
+int64_t server_away_ms(struct core *core, unsigned partition, char *why, size_t why_n)
+{
+    char trouble[TROUBLE_SIZE];
+    int64_t since_ms =
+        core->topology == NULL ? 0 : topology_unserved_since(core->topology, partition);
+    why[0] = '\0';
+    if (since_ms == 0) {
+        return 0;
+    }
+    topology_trouble(core->topology, trouble);
+    (void)snprintf(why, why_n, "%s", trouble);
+    int64_t away_ms = monotonic_ms() - since_ms;
+    return away_ms > 0 ? away_ms : 1;
+}
+
+void server_name(struct core *core, unsigned partition, char *name, size_t name_n)
+{
+    struct cluster_node owner;
+    name[0] = '\0';
+    if (core->topology != NULL && topology_owner(core->topology, partition, &owner)) {
+        redis_address_print(&owner.address, name, name_n);
+    }
+}
+
+uint64_t server_hash(struct core *core, unsigned partition)
+{
+    struct cluster_node owner;
+    if (core->topology == NULL || !topology_owner(core->topology, partition, &owner)) {
+        return 0;
+    }
+    uint64_t seed = (uint64_t)owner.address.port;
+    return XXH3_64bits_withSeed(owner.address.host, strlen(owner.address.host), seed);
 }
 
 /* ---- finding ---- */
@@ -215,7 +291,7 @@ void server_stands(struct core *core, const struct server *server)
 }
 
 void server_refused(
-    struct core *core, const struct server *server, unsigned partition, const struct reply *reply)
+    struct core *core, struct server *server, unsigned partition, const struct reply *reply)
 {
     struct redirect to;
     if (core->topology == NULL || reply->type != REPLY_ERROR) {
@@ -223,6 +299,7 @@ void server_refused(
     }
     if (redirect_parse(reply->text, server->node.address.host, &to) == REDIRECT_MOVED) {
         topology_hint(core->topology, HINT_MOVED, partition, &to.address);
+        server->was_refused = true;
     } else if (reply_is_error(reply, "CLUSTERDOWN")) {
         hint(core, server, HINT_DOWN);
     } else if (reply_is_error(reply, "READONLY") || reply_is_error(reply, "MASTERDOWN")) {

@@ -26,6 +26,7 @@ struct server {
     bool is_named;            /* or: the thread has set the node, of a cluster, whatever it owns */
     struct cluster_node node; /* of one Redis nothing is known */
     unsigned version;         /* of the topology, when the node was its partition's owner */
+    bool was_refused;         /* an error was told: it has not failed if it is left now */
 };
 
 /* ---- life ---- */
@@ -37,14 +38,36 @@ bool servers_start(struct core *core, const char *url, const char **ret_error) M
 /* End the topology, when no thread connects any more.  Harmless if there is none. */
 void servers_stop(struct core *core);
 
-/* A descriptor that can be read after some partition got another server, until it is cleared; for
- * the poll of one thread.  -1: one Redis. */
-int servers_event_fd(const struct core *core);
-void servers_event_clear(struct core *core);
+/* How often it has changed which servers have partitions, or are reached; 0: one Redis.  @fd, an
+ * eventfd, is written to whenever that happens, between the two calls; harmless for one Redis.
+ * False: out of memory. */
+unsigned servers_changes(const struct core *core);
+bool servers_watch(struct core *core, int fd) MUST_CHECK;
+void servers_unwatch(struct core *core, int fd);
+
+/* Number the servers that have partitions, from 0: ret_server[p] is the number of partition p's.
+ * Returns how many servers there are. */
+#define SERVER_NOBODY UINT16_MAX /* the server of a partition that is nobody's now */
+unsigned servers_number(struct core *core, uint16_t ret_server[PARTITIONS_MAX]) MUST_CHECK;
 
 /* One partition of each server that has any.  False: some partition is nobody's now, and its own
  * server is not among them. */
 bool servers_each(struct core *core, struct part_set *ret) MUST_CHECK;
+
+/* Of several servers: append to @detail, of @detail_n bytes, which of them is away and why, behind
+ * what is there.  Harmless where all are there, or there is one. */
+void servers_blame(const struct core *core, char *detail, size_t detail_n);
+
+/* For how long nobody has served @partition, as far as is known, ms; 0: it is served.  @why, of
+ * @why_n bytes, then names a server, or is "". */
+int64_t server_away_ms(struct core *core, unsigned partition, char *why, size_t why_n);
+
+/* The address of the server that has @partition; "" if nobody has. */
+#define SERVER_NAME 266
+void server_name(struct core *core, unsigned partition, char *name, size_t name_n);
+
+/* A number that is the same for partitions of one server, and hardly ever for others. */
+uint64_t server_hash(struct core *core, unsigned partition);
 
 /* ---- a connection ---- */
 
@@ -68,8 +91,9 @@ void server_silent(struct core *core, const struct server *server); /* nothing c
 void server_stands(struct core *core, const struct server *server); /* it is connected and proved */
 
 /* It has answered a command about @partition with the error @reply.  What that says of who has the
- * partition (MOVED, CLUSTERDOWN, READONLY, MASTERDOWN) is told to the topology. */
+ * partition (MOVED, CLUSTERDOWN, READONLY, MASTERDOWN) is told to the topology.  A server that has
+ * said MOVED is not taken for lost when its session is given up for that. */
 void server_refused(
-    struct core *core, const struct server *server, unsigned partition, const struct reply *reply);
+    struct core *core, struct server *server, unsigned partition, const struct reply *reply);
 
 #endif

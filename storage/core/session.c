@@ -71,6 +71,7 @@ bool session_open(
     struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n)
 {
     session->core = core;
+    session->server.was_refused = false;
     if (!connect_and_load(session, core, deadline_ms, error, error_n)) {
         return false;
     }
@@ -93,7 +94,9 @@ void session_close(struct session *session)
 void session_lost(struct session *session)
 {
     if (session->redis != NULL) {
-        server_lost(session->core, &session->server);
+        if (!session->server.was_refused) {
+            server_lost(session->core, &session->server);
+        }
         redis_abandon(session->redis);
         session->redis = NULL;
     }

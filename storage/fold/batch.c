@@ -231,8 +231,8 @@ static void make_row(const struct core *core, const struct secret *secret,
     if (event->user.n > 0) {
         set_user(core, secret, ret);
     }
-    ret->page_partition = (uint16_t)name_partition(
-        &core->partitions, event->site, event->page, ret->page_hash);
+    ret->page_partition =
+        (uint16_t)name_partition(&core->partitions, event->site, event->page, ret->page_hash);
     ret->site_partition = (uint16_t)partition_of(&core->partitions, ret->site_hash);
     if (ret->has_visitor) {
         ret->visitor_partition = (uint16_t)visitor_partition(&core->partitions, &ret->visitor);

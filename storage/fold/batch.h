@@ -25,7 +25,7 @@
 #include "storage/log/entry.h"
 #include "storage/schema/hashed_event.h"
 
-#define BATCH_LOGS 32 /* of one batch; more of them wait for the next */
+#define BATCH_LOGS 64 /* of one batch; more of them wait for the next */
 
 /* What a task does with a row.  A task is row << 2 | kind. */
 enum task_kind { TASK_PAGE, TASK_SITE, TASK_VISIT, TASK_USER };

@@ -14,12 +14,19 @@ void heads_release(struct heads *heads)
 bool heads_take(struct heads *heads, const struct reply *reply)
 {
     heads->n = 0;
+    return heads_add(heads, 0, reply);
+}
+
+bool heads_add(struct heads *heads, unsigned place, const struct reply *reply)
+{
     bool ok = reply->type == REPLY_ARRAY && reply->n % 2 == 0;
     for (size_t i = 0; ok && i < reply->n; i += 2) {
         ok =
             array_reserve(&heads->heads, &heads->capacity, heads->n, sizeof(*heads->heads)) &&
             log_head_parse(reply->items[i].text, reply->items[i + 1].text, &heads->heads[heads->n]);
-        heads->n += ok;
+        if (ok) {
+            heads->heads[heads->n++].place = place;
+        }
     }
     if (!ok) {
         heads->n = 0;

@@ -2,7 +2,8 @@
  *
  * Layer: storage, pure.  One owner.
  *
- * The register is the hash t:{0}:heads (schema/log_state.h).
+ * The register is the hash t:{0}:heads (schema/log_state.h); of a cluster, one in each place where
+ * logs may lie.
  */
 #ifndef STORAGE_FOLD_HEADS_H
 #define STORAGE_FOLD_HEADS_H
@@ -17,11 +18,15 @@
 struct heads {
     struct log_head *heads; /* owned */
     size_t n, capacity;
+    int64_t asked_ms; /* of a cluster: CLOCK_MONOTONIC, when they were asked for */
 };
 
 /* Take the place of what was read before.  False: the reply to HGETALL is none of ours, or memory
  * is out; @heads is empty then. */
 bool heads_take(struct heads *heads, const struct reply *reply) MUST_CHECK;
+
+/* Add those of the register at @place (core_log_partition()).  False as above. */
+bool heads_add(struct heads *heads, unsigned place, const struct reply *reply) MUST_CHECK;
 void heads_release(struct heads *heads);
 
 /* NULL: there is no such log. */

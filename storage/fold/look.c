@@ -5,7 +5,9 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define FIXED_REPLIES 3 /* WATCH, HGETALL, TIME */
+/* WATCH, HGETALL, TIME.  In a cluster the heads are not read here: see lanes.h. */
+#define REPLY_OF_HEADS      1
+#define FIXED_REPLIES(look) (2 + !(look)->core->is_spread)
 
 void look_release(struct look *look)
 {
@@ -39,10 +41,12 @@ static void write_watch(const struct look *look, struct buffer *out)
         key_fixed(&key, partitions->tag[look->cuts.cuts[i].partition], "state", SLICE(""));
         resp_word(out, key.p, key.n);
     }
-    key_fixed(&key, partitions->tag[0], "heads", SLICE(""));
-    resp_head(out, 2);
-    resp_text(out, "HGETALL");
-    resp_word(out, key.p, key.n);
+    if (!look->core->is_spread) {
+        key_fixed(&key, partitions->tag[0], "heads", SLICE(""));
+        resp_head(out, 2);
+        resp_text(out, "HGETALL");
+        resp_word(out, key.p, key.n);
+    }
     resp_command(out, "TIME", NULL);
 }
 
@@ -61,7 +65,7 @@ bool look_write(struct look *look, struct core *core, struct fold_memory *memory
     look->err = STORAGE_OK;
     look->is_open = look->is_lost = false;
     look->has_multi = false;
-    look->n_replies = FIXED_REPLIES;
+    look->n_replies = (size_t)FIXED_REPLIES(look);
     if (!begin_shares(look, memory, batch)) {
         return false;
     }
@@ -108,7 +112,7 @@ bool fold_note_error(struct core *core, const struct reply *reply, enum storage_
 static bool take_time(struct look *look, const struct reply *reply)
 {
     int64_t us = reply_time_us(reply);
-    core_time_seen(look->core, us);
+    core_time_of(look->core, look->cuts.cuts[0].partition, us);
     look->now_ms = us / 1000;
     return us > 0;
 }
@@ -128,6 +132,7 @@ static struct share *next_share(struct look *look, size_t *ret_question)
 static bool is_answer(struct look *look, size_t i, const struct reply *reply)
 {
     if (reply->type == REPLY_ERROR) {
+        server_refused(look->core, look->server, look->cuts.cuts[0].partition, reply);
         look->is_lost = !fold_note_error(look->core, reply, &look->err);
         return false;
     }
@@ -148,10 +153,10 @@ static bool take(void *data, size_t i, const struct reply *reply)
     if (i < 1) { /* WATCH */
         return true;
     }
-    if (i == 1) {
+    if (i == REPLY_OF_HEADS && !look->core->is_spread) {
         return heads_take(look->heads, reply);
     }
-    if (i == 2) {
+    if (i + 1 == (size_t)FIXED_REPLIES(look)) {
         return take_time(look, reply);
     }
     struct share *share = next_share(look, &question);
@@ -173,6 +178,7 @@ enum redis_status look_read(struct look *look, struct session *session, struct b
     int64_t deadline_ms, struct heads *heads)
 {
     look->heads = heads;
+    look->server = &session->server;
     look->is_sent = false;
     look->at = 0;
     look->question = 0;

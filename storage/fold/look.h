@@ -41,6 +41,7 @@ struct look {
 
     size_t n_questions[CUTS_MAX], n_replies;
     struct core *core;
+    struct server *server; /* that answers */
     struct heads *heads;
     bool has_multi;  /* MULTI was written: else there is a second write */
     unsigned at;     /* whose answer comes next.. */
@@ -53,7 +54,8 @@ void look_release(struct look *look);
 bool look_write(struct look *look, struct core *core, struct fold_memory *memory,
     const struct batch *batch, struct fold_cuts cuts, struct buffer *out) MUST_CHECK;
 
-/* Send @out, which may be empty, and take the look's answers.  @heads are replaced. */
+/* Send @out, which may be empty, and take the look's answers.  @heads are replaced; of a
+ * cluster they stay. */
 enum redis_status look_read(struct look *look, struct session *session, struct buffer *out,
     int64_t deadline_ms, struct heads *heads) MUST_CHECK;
 

@@ -168,14 +168,15 @@ static bool add_member(struct merge_counts *merge, struct page_count *page, cons
 {
     const struct row *last =
         page->last_member == INDEX_NONE ? NULL : merge->members[page->last_member].row;
-    bool visitor =
-        name->visitors && row->has_visitor && (last == NULL || !last->has_visitor ||
-                                memcmp(&last->visitor, &row->visitor, sizeof(row->visitor)) != 0);
-    bool address =
-        name->addresses && row->has_address && (last == NULL || !last->has_address ||
-                                memcmp(&last->address, &row->address, sizeof(row->address)) != 0);
-    if (!visitor && !address && (last == NULL || (last->has_visitor == row->has_visitor &&
-                                                     last->has_address == row->has_address))) {
+    bool visitor = name->visitors && row->has_visitor &&
+                   (last == NULL || !last->has_visitor ||
+                       memcmp(&last->visitor, &row->visitor, sizeof(row->visitor)) != 0);
+    bool address = name->addresses && row->has_address &&
+                   (last == NULL || !last->has_address ||
+                       memcmp(&last->address, &row->address, sizeof(row->address)) != 0);
+    if (!visitor && !address &&
+        (last == NULL ||
+            (last->has_visitor == row->has_visitor && last->has_address == row->has_address))) {
         return true;
     }
     if (!array_reserve(

@@ -2,8 +2,9 @@
 
 #include <stdlib.h>
 
+#include "storage/base/clock.h"
 #include "storage/base/index.h"
-#include "storage/redis/ask.h"
+#include "storage/core/asks.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
@@ -52,11 +53,15 @@ struct look {
 static bool take_heads(void *data, size_t i, const struct reply *reply)
 {
     struct look *look = data;
-    if (i == 0) {
-        return heads_take(look->heads, reply);
+    unsigned n = core_logs(look->core);
+    if (i < n) {
+        return heads_add(look->heads, (unsigned)i, reply);
     }
-    core_time_seen(look->core, reply_time_us(reply));
-    return reply->type == REPLY_ARRAY;
+    if (i == n) {
+        core_time_seen(look->core, reply_time_us(reply));
+        return reply->type == REPLY_ARRAY;
+    }
+    return reply->type != REPLY_ERROR;
 }
 
 static void forget_closed(struct streams *streams, const struct heads *heads)
@@ -70,20 +75,41 @@ static void forget_closed(struct streams *streams, const struct heads *heads)
     streams->n = n;
 }
 
+/* A command about one key of @partition. */
+static void put_key(struct buffer *out, const struct core *core, unsigned partition,
+    const char *command, const char *name)
+{
+    struct key key;
+    key_fixed(&key, core->partitions.tag[partition], name, SLICE(""));
+    resp_head(out, 2);
+    resp_text(out, command);
+    resp_word(out, key.p, key.n);
+}
+
 enum redis_status streams_look(struct streams *streams, struct core *core, struct session *session,
     int64_t deadline_ms, struct heads *ret)
 {
     struct look look = {ret, core};
     struct buffer out;
-    struct key key;
+    struct part_set each;
+    if (!servers_each(core, &each)) {
+        return REDIS_LOST;
+    }
     buffer_init(&out);
-    key_fixed(&key, core->partitions.tag[0], "heads", SLICE(""));
-    resp_head(&out, 2);
-    resp_text(&out, "HGETALL");
-    resp_word(&out, key.p, key.n);
-    resp_command(&out, "TIME", NULL);
-    enum redis_status status =
-        redis_ask_all(session->redis, &out, 2, deadline_ms, take_heads, &look);
+    struct asks asks = asks_to(session, &out);
+    ret->n = 0;
+    ret->asked_ms = monotonic_ms();
+    for (unsigned i = 0; i < core_logs(core); i++) {
+        put_key(asks_begin(&asks, core_log_partition(core, i)), core, core_log_partition(core, i),
+            "HGETALL", "heads");
+    }
+    resp_command(asks_begin(&asks, 0), "TIME", NULL);
+    for (unsigned p = 0; core->is_spread && p < core->partitions.n; p++) {
+        if (part_set_has(&each, p)) {
+            put_key(asks_begin(&asks, p), core, p, "EXISTS", "state");
+        }
+    }
+    enum redis_status status = asks_run(&asks, deadline_ms, take_heads, &look);
     buffer_release(&out);
     if (status == REDIS_OK_STATUS) {
         forget_closed(streams, ret);
@@ -111,16 +137,17 @@ enum redis_status streams_learn(
     uint64_t least = UINT64_MAX;
     struct buffer out;
     buffer_init(&out);
+    struct asks asks = asks_to(session, &out);
     for (unsigned p = 0; p < core->partitions.n; p++) {
         struct key key;
+        struct buffer *to = asks_begin(&asks, p);
         key_fixed(&key, core->partitions.tag[p], "state", SLICE(""));
-        resp_head(&out, 3);
-        resp_text(&out, "HGET");
-        resp_word(&out, key.p, key.n);
-        resp_text(&out, stream->id);
+        resp_head(to, 3);
+        resp_text(to, "HGET");
+        resp_word(to, key.p, key.n);
+        resp_text(to, stream->id);
     }
-    enum redis_status status =
-        redis_ask_all(session->redis, &out, core->partitions.n, deadline_ms, take_cursor, &least);
+    enum redis_status status = asks_run(&asks, deadline_ms, take_cursor, &least);
     buffer_release(&out);
     if (status == REDIS_OK_STATUS) {
         stream->folded = least;
@@ -169,11 +196,11 @@ static bool take_items(
     return true;
 }
 
-static void write_range(const struct core *core, const struct stream *stream, uint64_t to,
-    unsigned count, struct buffer *out)
+static void write_range(const struct core *core, unsigned partition, const struct stream *stream,
+    uint64_t to, unsigned count, struct buffer *out)
 {
     struct key key;
-    key_fixed(&key, core->partitions.tag[0], "log:", slice_of(stream->id));
+    key_fixed(&key, core->partitions.tag[partition], "log:", slice_of(stream->id));
     resp_head(out, 6);
     resp_text(out, "XRANGE");
     resp_word(out, key.p, key.n);
@@ -183,36 +210,79 @@ static void write_range(const struct core *core, const struct stream *stream, ui
     resp_decimal(out, count);
 }
 
-enum redis_status streams_read(struct streams *streams, struct core *core, struct session *session,
-    int64_t deadline_ms, struct stream *stream, uint64_t to, struct batch *batch)
+/* One piece as it is read. */
+struct piece {
+    struct stream *stream;
+    struct batch *batch;
+    struct batch_log *log;
+    size_t n, bytes;
+};
+
+static bool take_piece(void *data, size_t i, const struct reply *reply)
 {
-    const struct reply *reply;
+    struct piece *piece = data;
+    (void)i;
+    if (reply->type != REPLY_ARRAY ||
+        !take_items(piece->batch, piece->log, piece->stream->id, reply)) {
+        return false;
+    }
+    piece->n = reply->n;
+    for (size_t item = 0; item < reply->n; item++) {
+        piece->bytes += item_bytes(&reply->items[item]);
+    }
+    return true;
+}
+
+enum redis_status streams_read(struct streams *streams, struct core *core, struct session *session,
+    int64_t deadline_ms, struct stream *stream, unsigned place, uint64_t to, struct batch *batch)
+{
     struct buffer out;
     uint64_t from = stream->folded;
     struct batch_log *log = batch_add_log(batch, stream->id, from);
+    struct piece piece = {stream, batch, log, 0, 0};
+    unsigned partition = core_log_partition(core, place);
     if (log == NULL) {
         return REDIS_OK_STATUS; /* in the next batch */
     }
     streams->count = streams->count == 0 ? COUNT_FIRST : streams->count;
     buffer_init(&out);
-    write_range(core, stream, to, streams->count, &out);
-    enum redis_status status = redis_ask(session->redis, &out, deadline_ms, &reply);
+    struct asks asks = asks_to(session, &out);
+    write_range(core, partition, stream, to, streams->count, asks_begin(&asks, partition));
+    enum redis_status status = asks_run(&asks, deadline_ms, take_piece, &piece);
     buffer_release(&out);
     if (status != REDIS_OK_STATUS) {
         return status;
     }
-    if (reply->type != REPLY_ARRAY || !take_items(batch, log, stream->id, reply)) {
-        return REDIS_LOST;
-    }
-    size_t bytes = 0;
-    for (size_t i = 0; i < reply->n; i++) {
-        bytes += item_bytes(&reply->items[i]);
-    }
-    log->more = reply->n == streams->count || log->broken;
+    log->more = piece.n == streams->count || log->broken;
     log->to = log->more ? log->to : to; /* entries that are not there never were, or are lost */
     if (!log->broken) {
-        atomic_fetch_add(&core->stats.entries_missing, (int64_t)(log->to - from - reply->n));
+        atomic_fetch_add(&core->stats.entries_missing, (int64_t)(log->to - from - piece.n));
     }
-    learn_count(streams, bytes, reply->n == streams->count);
+    learn_count(streams, piece.bytes, piece.n == streams->count);
     return REDIS_OK_STATUS;
+}
+
+/* ---- cutting ---- */
+
+void stream_write_trim(const struct core *core, const char *id, uint64_t to, struct buffer *out)
+{
+    struct key key;
+    key_fixed(&key, core->partitions.tag[0], "log:", slice_of(id));
+    resp_head(out, 4);
+    resp_text(out, "XTRIM");
+    resp_word(out, key.p, key.n);
+    resp_text(out, "MINID");
+    resp_decimal(out, (int64_t)to + 1);
+}
+
+enum redis_status stream_trim(
+    struct core *core, struct session *session, int64_t deadline_ms, const char *id, uint64_t to)
+{
+    struct buffer out;
+    const struct reply *reply;
+    buffer_init(&out);
+    stream_write_trim(core, id, to, &out);
+    enum redis_status status = redis_ask(session->redis, &out, deadline_ms, &reply);
+    buffer_release(&out);
+    return status;
 }

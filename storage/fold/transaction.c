@@ -6,6 +6,7 @@
 #include "storage/base/clock.h"
 #include "storage/core/reply_fault.h"
 #include "storage/fold/command_words.h"
+#include "storage/fold/streams.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
@@ -204,6 +205,10 @@ static enum fold_end decide(struct transaction *tx, bool *ret_again, bool *ret_a
             *ret_err = STORAGE_CONFIG;
             return FOLD_ERR;
         case SHARE_EMPTIED:
+            if (tx->core->is_spread) { /* it is not made anew: see core_state_lost() */
+                *ret_err = STORAGE_DOWN;
+                return FOLD_ERR;
+            }
             atomic_store(&tx->core->emptied, true);
             return FOLD_LOST;
         case SHARE_NOMEM:
@@ -254,11 +259,17 @@ static void learn_pace(struct transaction *tx, const struct reply *first, const 
     pace_learn(&tx->pace, us, reply_time_us(last) - reply_time_us(first));
 }
 
+static void refused(struct transaction *tx, const struct reply *reply)
+{
+    server_refused(tx->core, &tx->session->server, at_hand(tx)->cuts.cuts[0].partition, reply);
+}
+
 /* Behind MULTI: TIME, the commands, TIME, EXEC. */
 static bool take_exec(void *data, size_t i, const struct reply *reply)
 {
     struct transaction *tx = data;
     if (reply->type == REPLY_ERROR) {
+        refused(tx, reply);
         tx->found.lost = !fold_note_error(tx->core, reply, &tx->found.err);
         return !tx->found.lost;
     }
@@ -276,18 +287,6 @@ static bool take_exec(void *data, size_t i, const struct reply *reply)
     return take_done(tx, reply->items + 1, tx->n_all);
 }
 
-/* All partitions have counted the entries of @log. */
-static void write_trim(struct transaction *tx, uint32_t log, struct buffer *out)
-{
-    struct key key;
-    key_fixed(&key, tx->core->partitions.tag[0], "log:", slice_of(tx->batch->logs[log].id));
-    resp_head(out, 4);
-    resp_text(out, "XTRIM");
-    resp_word(out, key.p, key.n);
-    resp_text(out, "MINID");
-    resp_decimal(out, (int64_t)tx->batch->logs[log].to + 1);
-}
-
 /* The commands of all shares, and the trim. */
 static void write_commands(struct transaction *tx, int trim)
 {
@@ -301,7 +300,8 @@ static void write_commands(struct transaction *tx, int trim)
         }
     }
     if (trim >= 0 && tx->fates[trim] == LOG_COUNTS) {
-        write_trim(tx, (uint32_t)trim, &tx->commands);
+        const struct batch_log *log = &tx->batch->logs[trim];
+        stream_write_trim(tx->core, log->id, log->to, &tx->commands);
         tx->n_all++;
     }
 }
@@ -330,11 +330,12 @@ static size_t write_expected(struct transaction *tx, struct buffer *out)
 {
     size_t n_logs = 0;
     size_t n = 1;
-    for (size_t l = 0; l < tx->batch->n_logs; l++) {
+    bool has_heads = !tx->core->is_spread;
+    for (size_t l = 0; has_heads && l < tx->batch->n_logs; l++) {
         n_logs += tx->fates[l] == LOG_COUNTS;
     }
     resp_decimal(out, (int64_t)n_logs);
-    for (size_t l = 0; l < tx->batch->n_logs; l++) {
+    for (size_t l = 0; has_heads && l < tx->batch->n_logs; l++) {
         if (tx->fates[l] == LOG_COUNTS) {
             resp_text(out, tx->batch->logs[l].id);
         }
@@ -350,6 +351,7 @@ static bool take_script(void *data, size_t i, const struct reply *reply)
     struct transaction *tx = data;
     (void)i;
     if (reply->type == REPLY_ERROR) {
+        refused(tx, reply);
         tx->found.lost = !fold_note_error(tx->core, reply, &tx->found.err);
         return !tx->found.lost;
     }
@@ -369,7 +371,10 @@ static enum redis_status execute_beyond(struct transaction *tx)
     size_t n = write_expected(tx, &tx->words);
     n += command_words(&tx->commands, &tx->words);
     script_head(&tx->out, &tx->session->scripts, SCRIPT_FOLD, 1 + cuts.n, n);
-    key_fixed(&key, tx->core->partitions.tag[0], "heads", SLICE(""));
+    /* In a cluster a key that never exists: a slot that is being moved then refuses the script,
+     * which would break off at a key that is not named. */
+    key_fixed(&key, tx->core->partitions.tag[tx->core->is_spread ? cuts.cuts[0].partition : 0],
+        tx->core->is_spread ? "-" : "heads", SLICE(""));
     resp_word(&tx->out, key.p, key.n);
     for (unsigned i = 0; i < cuts.n; i++) {
         key_fixed(&key, tx->core->partitions.tag[cuts.cuts[i].partition], "state", SLICE(""));
@@ -430,6 +435,10 @@ static enum fold_end attempt(struct transaction *tx, struct fold_cuts cuts, stru
     if (!look(tx, cuts)) {
         *ret_err = tx->found.err;
         return tx->found.lost || !discard(tx, at_hand(tx)) ? FOLD_LOST : FOLD_ERR;
+    }
+    if (tx->core->is_spread && monotonic_ms() - tx->heads->asked_ms > HEADS_AGE_MS) {
+        *ret_err = STORAGE_BEHIND; /* the round reads them again */
+        return discard(tx, at_hand(tx)) ? FOLD_ERR : FOLD_LOST;
     }
     enum fold_end end = decide(tx, ret_again, &any, ret_log, ret_err);
     if (end != FOLD_DONE || *ret_again || !any) {

@@ -18,6 +18,9 @@
  *     a cursor is before the batch's first     stale: entries are missing
  *     entry
  *
+ * In a cluster a transaction has one partition, and the heads are those that the round has read, at
+ * most HEADS_AGE_MS before the WATCH was answered (lanes.h).
+ *
  * Entries that were read from the stream hold for as long as the connection lives over which they
  * were read: nobody changes an entry.
  */
@@ -27,6 +30,8 @@
 #include "storage/core/session.h"
 #include "storage/fold/look.h"
 #include "storage/fold/pace.h"
+
+#define HEADS_AGE_MS 10000
 
 struct seen_fold;
 
@@ -52,7 +57,8 @@ uint32_t transaction_limit_us(const struct transaction *tx);
 /* Count @cuts of @batch, by @deadline_ms.  @next (none where @next.n is 0) are what the following
  * call counts, of the same batch, if this one ends with FOLD_DONE.  @trim: number of the log in the
  * batch whose entries all partitions have counted once this is done, so that its stream is cut; -1:
- * none.  With FOLD_STALE *ret_log is the log.  @heads are replaced by what was read. */
+ * none.  With FOLD_STALE *ret_log is the log.  @heads are replaced by what was read; in
+ * a cluster they stay. */
 enum fold_end transaction_run(struct transaction *tx, struct session *session,
     const struct batch *batch, struct fold_cuts cuts, struct fold_cuts next, int trim,
     int64_t deadline_ms, struct heads *heads, uint32_t *ret_log,

@@ -305,21 +305,6 @@ static struct hot_page page_of(const struct parts *parts, struct part *part, siz
     return page;
 }
 
-static int by_rate(const void *a, const void *b)
-{
-    const struct hot_page *x = a;
-    const struct hot_page *y = b;
-    double of_x = x->reads_per_s + x->writes_per_s;
-    double of_y = y->reads_per_s + y->writes_per_s;
-    if (of_x != of_y) {
-        return of_x < of_y ? 1 : -1;
-    }
-    size_t n_x = x->site.n + x->page.n;
-    size_t n_y = y->site.n + y->page.n;
-    int order = memcmp(x->text, y->text, n_x < n_y ? n_x : n_y);
-    return order != 0 ? order : (n_x > n_y) - (n_x < n_y);
-}
-
 /* The seconds that the counts cover: since the oldest slot of the window, or the process, began. */
 static double seconds_counted(const struct hot_pages *hot, int64_t now_ms)
 {
@@ -328,10 +313,26 @@ static double seconds_counted(const struct hot_pages *hot, int64_t now_ms)
     return now_ms - first_ms < 1000 ? 1 : (double)(now_ms - first_ms) / 1000;
 }
 
-bool hot_pages_list(
-    struct hot_pages *hot, int64_t now_ms, size_t limit, struct hot_page **ret, size_t *ret_n)
+/* What a page can come to that has no part, or is one of the @n last pages, which are freed. */
+static double drop_pages(const struct parts *parts, struct hot_page *pages, size_t n, double s)
+{
+    uint64_t floor =
+        parts->floors[READS] > parts->floors[WRITES] ? parts->floors[READS] : parts->floors[WRITES];
+    double absent = (double)floor / s;
+    for (size_t i = 0; i < n; i++) {
+        double most = pages[i].reads_per_s > pages[i].writes_per_s ? pages[i].reads_per_s
+                                                                   : pages[i].writes_per_s;
+        absent = most + pages[i].error > absent ? most + pages[i].error : absent;
+        free(pages[i].text);
+    }
+    return absent;
+}
+
+bool hot_pages_list(struct hot_pages *hot, int64_t now_ms, size_t limit, struct hot_page **ret,
+    size_t *ret_n, double *ret_absent)
 {
     struct parts parts = {0};
+    double seconds = seconds_counted(hot, now_ms);
     bool ok = gather_parts(hot, now_ms, &parts);
     struct hot_page *pages = ok ? malloc((parts.n + 1) * sizeof(*pages)) : NULL;
     size_t n = 0;
@@ -343,26 +344,16 @@ bool hot_pages_list(
             for (end = i + 1; end < parts.n && parts.parts[end].hash == parts.parts[i].hash;
                  end++) {
             }
-            pages[n++] = page_of(&parts, &parts.parts[i], end - i, seconds_counted(hot, now_ms));
+            pages[n++] = page_of(&parts, &parts.parts[i], end - i, seconds);
         }
-        qsort(pages, n, sizeof(*pages), by_rate);
-        for (; n > limit; n--) {
-            free(pages[n - 1].text);
-        }
+        hot_pages_sort(pages, n);
         *ret = pages;
-        *ret_n = n;
+        *ret_n = n < limit ? n : limit;
+        *ret_absent = drop_pages(&parts, pages + *ret_n, n - *ret_n, seconds);
     }
     for (size_t i = 0; i < parts.n; i++) {
         free(parts.parts[i].text);
     }
     free(parts.parts);
     return pages != NULL;
-}
-
-void hot_pages_release(struct hot_page *pages, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        free(pages[i].text);
-    }
-    free(pages);
 }

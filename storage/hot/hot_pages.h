@@ -40,10 +40,10 @@ void hot_pages_writes(
 void hot_pages_reads(struct hot_pages *hot, unsigned core, int64_t now_ms, struct slice site,
     const struct slice *pages, size_t n);
 
-/* The @limit hottest pages, or fewer, by the sum of both rates.  Pages that tie are in order of
- * their names.  The caller frees the list with hot_pages_release().  False: out of memory. */
+/* The @limit hottest pages, or fewer, in order (hot_pages_sort()).  *ret_absent: a page that is not
+ * in the list has at most so many reads, and so many writes, a second.  The caller frees the list
+ * with hot_pages_release().  False: out of memory. */
 bool hot_pages_list(struct hot_pages *hot, int64_t now_ms, size_t limit, struct hot_page **ret,
-    size_t *ret_n) MUST_CHECK;
-void hot_pages_release(struct hot_page *pages, size_t n);
+    size_t *ret_n, double *ret_absent) MUST_CHECK;
 
 #endif

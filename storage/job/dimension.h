@@ -48,8 +48,7 @@ enum dimension {
 #define DIMENSION_SECTIONS_MAX 8
 
 /* What one page view may be counted for beside its page and its site. */
-#define EVENT_VALUES_MAX                                                                           \
-    ((unsigned)DIMENSION_PROP + DIMENSION_PROPS_MAX + DIMENSION_SECTIONS_MAX)
+#define EVENT_VALUES_MAX ((unsigned)DIMENSION_PROP + DIMENSION_PROPS_MAX + DIMENSION_SECTIONS_MAX)
 
 /* What else than its page a page view is counted for. */
 struct event_value {

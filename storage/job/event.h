@@ -14,9 +14,8 @@
  *
  * Values of dimensions belong to page views only.
  *
- * An event is small, about 130 bytes, because storage walks through ten thousand at a time.  Actions
- * and values stand outside.
- */
+ * An event is small, about 130 bytes, because storage walks through ten thousand at a time.
+ * Actions and values stand outside. */
 #ifndef STORAGE_JOB_EVENT_H
 #define STORAGE_JOB_EVENT_H
 
@@ -52,8 +51,8 @@ struct event {
     struct slice agent;          /* user agent; empty: none */
     const struct slice *actions; /* n_actions of them; NULL if none */
     const struct event_value *values; /* n_values of them, no two alike */
-    uint8_t n_actions;           /* 0..EVENT_ACTIONS_MAX */
-    uint8_t n_values;            /* 0..EVENT_VALUES_MAX */
+    uint8_t n_actions;                /* 0..EVENT_ACTIONS_MAX */
+    uint8_t n_values;                 /* 0..EVENT_VALUES_MAX */
     struct event_address address;
     uint32_t index; /* among all events of its request, acceptable or not, from 0 */
 };

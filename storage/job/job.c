@@ -52,6 +52,15 @@ void storage_job_release(struct storage_job *job)
     case STORAGE_SITES:
         arena_release(&job->u.sites.arena);
         break;
+    case STORAGE_CLUSTER:
+        free(job->u.cluster.servers);
+        job->u.cluster.servers = NULL;
+        break;
+    case STORAGE_HOT_PAGES:
+        hot_pages_release(job->u.hot.pages, job->u.hot.n);
+        job->u.hot.pages = NULL;
+        job->u.hot.n = 0;
+        break;
     case STORAGE_FIRST:
         arena_release(&job->u.first.arena);
         break;

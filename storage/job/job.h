@@ -14,12 +14,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/job/cluster_job.h"
 #include "storage/job/count_job.h"
 #include "storage/job/error.h"
 #include "storage/job/filter_job.h"
 #include "storage/job/first_job.h"
+#include "storage/job/hot_page.h"
 #include "storage/job/limit.h"
 #include "storage/job/periods_job.h"
+#include "storage/job/probe_job.h"
 #include "storage/job/request_key.h"
 #include "storage/job/rollup_job.h"
 #include "storage/job/seen_job.h"
@@ -54,9 +57,11 @@ enum storage_op {
     STORAGE_SEEN,
     STORAGE_LOOK_KEY, /* was an Idempotency-Key used? */
     STORAGE_PERIODS,  /* storage's own: see periods_job.h */
+    STORAGE_CLUSTER,
     STORAGE_FIRST,    /* after a STORAGE_WRITE with a ticket */
+    STORAGE_HOT_PAGES,
 };
-#define STORAGE_OPS 25
+#define STORAGE_OPS 27
 
 struct storage_job {
     enum storage_op op;
@@ -77,14 +82,18 @@ struct storage_job {
         struct page_set_job page_set;
         struct sites_job sites;
         struct rollup_job rollup;
+        struct cluster_job cluster;
         struct filter_job filter;
         struct seen_job seen;
+        struct hot_pages_job hot;
+        struct probe_job probe;
         struct request_key *look_key;
         struct periods_job periods;
         struct first_job first;
     } u;
     void (*done)(struct storage_job *job);
-    void *data; /* the caller's */
+    void *data;       /* the caller's */
+    bool more_follow; /* the caller submits more, and calls storage_flush() right behind them */
 
     enum storage_err err; /* valid from done() on */
     char detail[96];      /* for some errors: the reason, or what is known; else "" */
@@ -95,7 +104,7 @@ struct storage_job {
     struct slice chunk; /* of a write: its events as bytes (log/chunk.h), owned */
     uint64_t question;  /* see question_hash() */
     int64_t arrived_us; /* CLOCK_MONOTONIC */
-    uint64_t after;     /* begun only when so many entries of this process's log are safe */
+    int64_t after;      /* begun only when what was acknowledged before it is safe; 0: at once */
     /* Put off, to be run again, because its answer could still be lost: see core/standing.h.
      * CLOCK_MONOTONIC; held_to_ms 0: it is not. */
     int64_t held_from_ms, held_to_ms;

@@ -92,9 +92,11 @@ struct frequency_job {
  * come in. */
 struct active_users_job {
     struct activity_question asked; /* of one set */
-    unsigned partition;             /* the place; storage writes the place behind this page */
-    uint64_t index;                 /* of the place */
-    size_t limit;                   /* users of a page: 1..ACTIVITY_USERS_MAX */
+    unsigned partition;             /* where the page begins.. */
+    uint64_t index;                 /* ..in this partition */
+    unsigned next_partition;        /* written by storage: the place behind this page */
+    uint64_t next_index;
+    size_t limit;        /* users of a page: 1..ACTIVITY_USERS_MAX */
     bool more;           /* written by storage: there are users at that place or behind it */
     struct slice *users; /* written by storage: n_users of them, in the arena */
     size_t n_users;

@@ -199,7 +199,10 @@ bool limiter_take_reply(struct limiter *l, const struct reply *reply)
     size_t at = LIMIT_SCRIPT_HEAD, values;
     if (reply->type == REPLY_ERROR) {
         atomic_fetch_add(&l->core->stats.redis_errors, 1);
-        core_write_failed(l->core, reply_is_error(reply, "OOM") ? STORAGE_OOM : STORAGE_REFUSED);
+        if (!reply_is_error(reply, "TRYAGAIN")) { /* of a slot that is being moved */
+            core_write_failed(
+                l->core, reply_is_error(reply, "OOM") ? STORAGE_OOM : STORAGE_REFUSED);
+        }
         if (!again) {
             core_notice(l->core, STORAGE_REFUSING, reply->text.p);
         }
@@ -268,6 +271,27 @@ void limiter_answer_late(struct limiter *l, int64_t now_ms)
             *job = NULL;
         }
     }
+}
+
+void limiter_write(
+    struct core *core, const struct session *session, struct storage_job *job, struct buffer *out)
+{
+    if (job->op == STORAGE_LIMIT_RESET) {
+        limit_script_write_reset(out, &core->partitions, &job->u.limit_reset);
+    } else {
+        limit_script_write(
+            out, &session->scripts, &core->partitions, limit_script_of(&job->u.limit), &job, 1);
+    }
+}
+
+struct storage_job *limiter_first(const struct limiter *l)
+{
+    return l->sent.n == 0 ? NULL : sent_at(l, 0)->job;
+}
+
+size_t limiter_under_way(const struct limiter *l)
+{
+    return l->sent.n;
 }
 
 size_t limiter_pending(const struct limiter *l)

@@ -1,6 +1,7 @@
-/* limiter.h - rate limits on the writer's connection: jobs in, scripts out, replies to jobs.
+/* limiter.h - rate limits on one connection: jobs in, scripts out, replies to jobs.
  *
- * Layer: storage, private to the writer.  Not thread-safe: the writer's thread only.
+ * Layer: storage.  Not thread-safe: it belongs to the thread that has the connection, which is the
+ * writer's, or of a cluster a sender's (senders.h).
  *
  * Many clients ask for rate limits at the same time.  The jobs that wait are sent together: those
  * of one script share a call (limit_script.h).  The calls go out in the same write as an entry, so
@@ -57,6 +58,16 @@ void limiter_lost(struct limiter *l);
 
 /* End the jobs whose deadline has come. */
 void limiter_answer_late(struct limiter *l, int64_t now_ms);
+
+/* Write the call of @job alone, as limiter_pump() does; it is not under way by that. */
+void limiter_write(
+    struct core *core, const struct session *session, struct storage_job *job, struct buffer *out);
+
+/* The job whose reply comes next; NULL: none, or it was ended before. */
+struct storage_job *limiter_first(const struct limiter *l);
+
+/* How many replies, one a job, are still to come. */
+size_t limiter_under_way(const struct limiter *l);
 
 /* How many jobs are under way, or are to be sent again. */
 size_t limiter_pending(const struct limiter *l);

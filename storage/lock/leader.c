@@ -141,16 +141,24 @@ static bool do_chore_beside(void *data)
     return true;
 }
 
+static void home_refused(void *data, const struct reply *reply)
+{
+    struct leader *l = data;
+    server_refused(l->core, &l->server, 0, reply);
+}
+
 static void set_look(struct leader *l)
 {
     struct redis_look beside = {do_chore_beside, l};
     l->home.look = beside;
+    l->home.refused = home_refused;
+    l->home.refused_data = l;
     for (unsigned i = 0; i < l->others.n; i++) {
         l->others.servers[i].look = beside;
     }
 }
 
-/* Connect to the Redis that has the data, unless connected. */
+/* Connect to the Redis that has the data of partition 0, unless connected. */
 static void connect_home(struct leader *l)
 {
     char error[160];
@@ -158,8 +166,9 @@ static void connect_home(struct leader *l)
         return;
     }
     lock_disconnect(&l->home);
-    if (server_find(l->core, &l->server, &l->home.endpoint, error, sizeof(error))) {
-        (void)lock_connect(&l->home, monotonic_ms() + HOME_MS);
+    if (server_find(l->core, &l->server, &l->home.endpoint, error, sizeof(error)) &&
+        !lock_connect(&l->home, monotonic_ms() + HOME_MS)) {
+        server_lost(l->core, &l->server);
     }
 }
 

@@ -124,8 +124,11 @@ enum lock_answer lock_await(struct lock_server *server, int64_t deadline_ms, int
         return LOCK_UNKNOWN;
     }
     server->asked = false;
-    if (redis_await(server->redis, deadline_ms, &reply) != REDIS_OK_STATUS ||
-        reply->type != REPLY_INTEGER) { /* NOSCRIPT, LOADING, READONLY..: look anew next time */
+    bool answered = redis_await(server->redis, deadline_ms, &reply) == REDIS_OK_STATUS;
+    if (answered && reply->type == REPLY_ERROR && server->refused != NULL) {
+        server->refused(server->refused_data, reply);
+    }
+    if (!answered || reply->type != REPLY_INTEGER) { /* NOSCRIPT, READONLY..: look anew next time */
         lock_disconnect(server);
         return LOCK_UNKNOWN;
     }

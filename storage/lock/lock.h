@@ -41,6 +41,9 @@ struct lock_server {
     struct redis_look look; /* its owner's, for the next connection; 0: none */
     struct script_digests scripts;
     bool asked; /* an answer is awaited */
+    /* Is told of an error reply, which may say that another server has the lock.  NULL: nobody. */
+    void (*refused)(void *data, const struct reply *reply);
+    void *refused_data;
 };
 
 /* What became of a question. */

@@ -25,8 +25,30 @@ void acknowledge_put(struct appender *a)
     resp_decimal(&a->out, WAIT_MS);
 }
 
+bool acknowledge_holds_back(const struct appender *a)
+{
+    return a->core->is_spread && a->core->config.ack_replicas > 0;
+}
+
+void acknowledge_let_fold(struct appender *a, struct log_entry *entry)
+{
+    if (!entry->is_let_fold) {
+        entry->is_let_fold = true;
+        (void)unfolded_put(
+            a->unfolded, a->place, entry); /* without memory it is read from the stream */
+    }
+}
+
+void acknowledge_let_fold_all(struct appender *a)
+{
+    for (struct log_entry *e = a->unacknowledged; e != a->open; e = e->next) {
+        acknowledge_let_fold(a, e);
+    }
+}
+
 void acknowledge_answered(struct appender *a)
 {
+    acknowledge_let_fold_all(a);
     for (; a->unacknowledged != a->open; a->n_unacknowledged--) {
         struct log_entry *entry = a->unacknowledged;
         for (size_t i = 0; i < entry->n_keyed; i++) {
@@ -53,7 +75,7 @@ bool acknowledge_take(struct appender *a, const struct reply *reply, int64_t sen
     }
     if (reply->integer >= a->core->config.ack_replicas) {
         a->lag_ms = 0;
-        standing_acked(&a->core->standing, a->wrote_ms);
+        standing_acked(append_standing(a), a->wrote_ms);
         acknowledge_answered(a);
     } else if (a->lag_ms == 0) {
         a->lag_ms = sent_ms;

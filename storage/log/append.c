@@ -11,16 +11,14 @@
 #include "storage/log/acknowledge.h"
 #include "storage/log/append_jobs.h"
 #include "storage/log/heartbeat.h"
+#include "storage/log/held.h"
 #include "storage/log/record.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define UNDER_WAY_MAX  2                        /* entries */
-#define AGAIN_MS       20                       /* after LOADING, BUSY and the like */
-#define HELD_BYTES_MAX (2 * UNFOLDED_BYTES_MAX) /* of entries that wait, or are not safe */
-#define FAILOVER_BYTES (3 * UNFOLDED_BYTES_MAX) /* more, where they are held for a failover */
-#define OUT_KEEP       (512 * 1024)
+#define AGAIN_MS 20 /* after LOADING, BUSY and the like */
+#define OUT_KEEP (512 * 1024)
 
 /* What append.lua answers. */
 enum append_code { APPEND_OK, APPEND_DUP, APPEND_GAP, APPEND_GONE };
@@ -32,9 +30,20 @@ static void random_id(char ret[LOG_ID_TEXT + 1])
     sodium_bin2hex(ret, LOG_ID_TEXT + 1, bytes, sizeof(bytes));
 }
 
-void appender_init(struct appender *a, struct core *core, struct unfolded *unfolded)
+void appender_init(struct appender *a, struct core *core, unsigned place, struct unfolded *unfolded)
 {
-    *a = (struct appender){.core = core, .unfolded = unfolded, .next_n = 1, .wrote_ms = INT64_MIN};
+    *a = (struct appender){.core = core,
+        .unfolded = unfolded,
+        .place = place,
+        .partition = core_log_partition(core, place),
+        .next_n = 1,
+        .wrote_ms = INT64_MIN};
+    standing_init(&a->standing, false);
+}
+
+struct standing *append_standing(struct appender *a)
+{
+    return a->core->is_spread ? &a->standing : &a->core->standing;
 }
 
 void appender_release(struct appender *a)
@@ -49,87 +58,6 @@ void appender_release(struct appender *a)
     }
     free(a->sent);
     buffer_release(&a->out);
-}
-
-/* ---- entries that are held ---- */
-
-static void append_held(struct appender *a, struct log_entry *entry)
-{
-    entry->next = NULL;
-    entry->before = a->last;
-    a->held_bytes += entry_bytes(entry);
-    a->open = a->open == NULL ? entry : a->open;
-    a->n_open++;
-    a->unacknowledged = a->unacknowledged == NULL ? entry : a->unacknowledged;
-    a->n_unacknowledged++;
-    if (a->last == NULL) {
-        a->first = entry;
-    } else {
-        a->last->next = entry;
-    }
-    a->last = entry;
-}
-
-bool appender_has_room(const struct appender *a)
-{
-    return a->id[0] != '\0' && !a->is_gone && a->n_unacknowledged < UNDER_WAY_MAX &&
-           a->held_bytes < HELD_BYTES_MAX + (a->core->hold_ms > 0 ? FAILOVER_BYTES : 0) &&
-           unfolded_room(a->unfolded) > 0;
-}
-
-bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms)
-{
-    struct log_entry *entry = entry_new(jobs, arrival_ms);
-    if (entry == NULL) {
-        return false;
-    }
-    memcpy(entry->id, a->id, sizeof(entry->id));
-    entry->n = a->next_n++;
-    append_held(a, entry);
-    return true;
-}
-
-static int64_t go_back_ms(const struct appender *a)
-{
-    return atomic_load(&a->core->go_back_ms);
-}
-
-/* Do the answers prove that the entry was there, @for_ms after it was answered? */
-static bool is_proved(const struct appender *a, const struct log_entry *entry, int64_t for_ms)
-{
-    return entry->state == ENTRY_ANSWERED &&
-           (for_ms == 0 || entry->answered_ms + for_ms <= a->proved_ms);
-}
-
-/* Note which entries a crash of Redis cannot take any more: all those before them, too. */
-static void note_safe(struct appender *a)
-{
-    struct log_entry *next = a->last_safe == NULL ? a->first : a->last_safe->next;
-    for (; next != NULL && is_proved(a, next, go_back_ms(a)); next = next->next) {
-        a->last_safe = next;
-        if (!next->is_safe) {
-            next->is_safe = true;
-            atomic_fetch_add(&a->core->log_safe, 1);
-        }
-    }
-}
-
-void appender_let_go(struct appender *a)
-{
-    note_safe(a);
-    while (a->first != NULL && a->first != a->unacknowledged && a->last_safe != NULL &&
-           is_proved(a, a->first, a->core->hold_ms)) {
-        struct log_entry *entry = a->first;
-        a->first = entry->next;
-        if (a->first == NULL) {
-            a->last = NULL;
-        } else {
-            a->first->before = NULL;
-        }
-        a->held_bytes -= entry_bytes(entry);
-        a->last_safe = entry == a->last_safe ? NULL : a->last_safe;
-        entry_release(entry);
-    }
 }
 
 /* ---- sending ---- */
@@ -154,7 +82,7 @@ static bool note_sent(
 static void put_key(struct appender *a, const char *name, const char *suffix)
 {
     struct key key;
-    key_fixed(&key, a->core->partitions.tag[0], name, slice_of(suffix));
+    key_fixed(&key, a->core->partitions.tag[a->partition], name, slice_of(suffix));
     resp_word(&a->out, key.p, key.n);
 }
 
@@ -168,7 +96,7 @@ static void put_append(struct appender *a, const struct session *session, struct
     put_key(a, "heads", "");
     put_key(a, "log:", entry->id);
     for (size_t i = 0; i < entry->n_keyed; i++) {
-        key_record(&key, a->core->partitions.tag[0], &entry->keyed[i].key);
+        key_record(&key, a->core->partitions.tag[a->partition], &entry->keyed[i].key);
         resp_word(&a->out, key.p, key.n);
     }
     resp_text(&a->out, entry->id);
@@ -247,7 +175,9 @@ static void take_records(struct log_entry *entry, const struct reply *reply, boo
         struct entry_keyed *keyed = &entry->keyed[i];
         struct slice record = 3 + i < reply->n ? reply->items[3 + i].text : SLICE("");
         enum key_outcome outcome = record_judge(record, entry, i);
-        keyed->is_in = is_first ? outcome == KEY_MINE : keyed->is_in;
+        if (is_first) {
+            keyed->is_in = outcome == KEY_MINE;
+        }
         if (keyed->job != NULL) {
             bool ok = record_tell(record, outcome, keyed->job->u.write.keyed);
             keyed->err = ok ? STORAGE_OK : STORAGE_NOMEM;
@@ -269,12 +199,15 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
         atomic_fetch_add(&a->core->stats.appends_repeated, 1);
         return;
     }
-    atomic_fetch_add(&a->core->log_answered, 1);
+    entry->acknowledged_us = monotonic_us();
+    held_show(a);
     atomic_fetch_add(&a->core->stats.appends, 1);
     atomic_fetch_add(&a->core->stats.append_events, (int64_t)entry_events(entry));
     atomic_fetch_add(&a->core->stats.append_us, monotonic_us() - entry->sent_us);
     memcpy(entry->era, a->era, sizeof(entry->era));
-    (void)unfolded_put(a->unfolded, entry); /* without memory it is read from the stream */
+    if (!acknowledge_holds_back(a)) {
+        acknowledge_let_fold(a, entry);
+    }
 }
 
 static void take_gap(struct appender *a, struct log_entry *entry)
@@ -326,7 +259,7 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
         return false;
     }
     if (reply->items[1].type == REPLY_INTEGER) {
-        core_time_seen(a->core,
+        core_time_of(a->core, a->partition,
             reply_integer(&reply->items[1], 0) * 1000000 + reply_integer(&reply->items[2], 0));
     }
     switch (reply_integer(&reply->items[0], -1)) {
@@ -378,17 +311,15 @@ static void begin_again(struct appender *a)
         next = held->next;
         bool again = held->state != ENTRY_ANSWERED && !held->on_lost && held->era[0] == '\0';
         if (!again) {
-            bool answered = held->era[0] != '\0';
-            /* it is not appended again */
-            atomic_fetch_add(&a->core->log_safe, answered && !held->is_safe);
-            atomic_fetch_add(&a->core->stats.entries_in_doubt, !answered);
+            atomic_fetch_add(&a->core->stats.entries_in_doubt, held->era[0] == '\0');
             append_answer_all(a, held, STORAGE_UNKNOWN);
             entry_release(held);
             continue;
         }
         held->n = a->next_n++;
-        append_held(a, held);
+        held_append(a, held);
     }
+    held_show(a); /* what was acknowledged is not appended again */
 }
 
 bool appender_take_reply(struct appender *a, const struct reply *reply)
@@ -399,7 +330,7 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
     struct append_sent sent = a->sent[a->sent_first++];
     a->n_awaited--;
     a->proved_ms = sent.sent_ms;
-    standing_answered(&a->core->standing, sent.sent_ms);
+    standing_answered(append_standing(a), sent.sent_ms);
     bool ok = true;
     if (sent.command == COMMAND_APPEND) {
         ok = take_append(a, sent.entry, reply);
@@ -422,7 +353,7 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
 
 void appender_lost(struct appender *a)
 {
-    standing_end(&a->core->standing);
+    standing_end(append_standing(a));
     a->wrote_ms = INT64_MIN;
     for (size_t i = 0; i < a->n_awaited; i++) {
         entry_release(a->sent[a->sent_first + i].entry);
@@ -450,7 +381,7 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
     random_id(a->era);
     a->beat_ms = monotonic_ms();
     if (a->id[0] != '\0') {
-        standing_begin(&a->core->standing, a->beat_ms);
+        standing_begin(append_standing(a), a->beat_ms);
         return true;
     }
     char id[LOG_ID_TEXT + 1];
@@ -470,15 +401,15 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
         return false; /* the id is not used again: an answer may be lost, the registration not */
     }
     memcpy(a->id, id, sizeof(a->id));
-    standing_begin(&a->core->standing, a->beat_ms);
-    unfolded_begin(a->unfolded, id);
+    standing_begin(append_standing(a), a->beat_ms);
+    unfolded_begin(a->unfolded, a->place, id);
     for (struct log_entry *e = a->first; e != NULL; e = e->next) {
         memcpy(e->id, id, sizeof(e->id));
     }
     return true;
 }
 
-int64_t appender_due_ms(const struct appender *a, bool connected)
+int64_t appender_due_ms(struct appender *a, bool connected)
 {
     int64_t due_ms = connected && !a->is_gone ? heartbeat_due_ms(a) : INT64_MAX;
     for (const struct log_entry *e = a->unacknowledged; e != NULL; e = e->next) {

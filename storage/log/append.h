@@ -29,21 +29,17 @@
 #ifndef STORAGE_LOG_APPEND_H
 #define STORAGE_LOG_APPEND_H
 
-#include "storage/log/append_state.h"
+#include "storage/log/held.h"
 
-void appender_init(struct appender *a, struct core *core, struct unfolded *unfolded);
+/* @place: of the log, below core_logs(). */
+void appender_init(
+    struct appender *a, struct core *core, unsigned place, struct unfolded *unfolded);
 void appender_release(struct appender *a);
 
 /* A connection stands: register a log, unless one is, and begin an era.  Blocking.  False: the
  * connection must be given up. */
 bool appender_connected(
     struct appender *a, struct session *session, int64_t deadline_ms) MUST_CHECK;
-
-/* May another entry be made now? */
-bool appender_has_room(const struct appender *a);
-
-/* Make an entry of a list of jobs.  False: no memory, and the jobs are as they were. */
-bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms) MUST_CHECK;
 
 /* Encode what is to be sent into a->out, a->n_out commands.  False: no memory; the connection must
  * be given up, as half a command must not be sent. */
@@ -55,10 +51,7 @@ bool appender_take_reply(struct appender *a, const struct reply *reply) MUST_CHE
 /* The connection is gone.  Answers the jobs that are done. */
 void appender_lost(struct appender *a);
 
-/* Let go of what is safe. */
-void appender_let_go(struct appender *a);
-
 /* Earliest deadline of a job, or time of the next heartbeat; INT64_MAX: none. */
-int64_t appender_due_ms(const struct appender *a, bool connected);
+int64_t appender_due_ms(struct appender *a, bool connected);
 
 #endif

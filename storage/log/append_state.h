@@ -23,7 +23,8 @@ struct append_sent {
 struct appender {
     struct core *core;
     struct unfolded *unfolded;
-    char id[LOG_ID_TEXT + 1]; /* of the log; "": none is registered */
+    unsigned place, partition; /* of the log: see core_log_partition() */
+    char id[LOG_ID_TEXT + 1];  /* of the log; "": none is registered */
     char era[LOG_ID_TEXT + 1];
     bool is_gone; /* the id is dead */
 
@@ -35,8 +36,8 @@ struct appender {
      */
     struct log_entry *unacknowledged;
     size_t n_unacknowledged;
-    struct log_entry *last_safe; /* of those held, in order; NULL: none is */
-    size_t held_bytes;
+    struct log_entry *last_safe;   /* of those held, in order; NULL: none is */
+    size_t held_bytes, told_bytes; /* told: that core->held_bytes has of them */
     uint64_t next_n;
     size_t n_sent;            /* entries under way */
     bool may_jump;            /* the first one held is sent with leave to jump */
@@ -45,15 +46,19 @@ struct appender {
     struct append_sent
         *sent; /* [sent_first .. sent_first + n_awaited): replies come in this order */
     size_t sent_first, n_awaited, sent_capacity;
-    size_t n_waits;        /* of COMMAND_WAIT among those */
-    int64_t lag_ms;        /* since when too few replicas acknowledge; 0: enough do */
-    int64_t proved_ms;     /* sending of the newest command that this connection has answered */
-    int64_t wrote_ms;      /* sending of the newest heartbeat that it has answered */
-    int64_t beat_ms;       /* of the last heartbeat */
-    int64_t hold_until_ms; /* send nothing before: Redis asked for patience */
+    size_t n_waits;           /* of COMMAND_WAIT among those */
+    int64_t lag_ms;           /* since when too few replicas acknowledge; 0: enough do */
+    int64_t proved_ms;        /* sending of the newest command that this connection has answered */
+    int64_t wrote_ms;         /* sending of the newest heartbeat that it has answered */
+    int64_t beat_ms;          /* of the last heartbeat */
+    int64_t hold_until_ms;    /* send nothing before: Redis asked for patience */
+    struct standing standing; /* of a cluster: of this server alone */
     struct buffer out;
     size_t n_out;          /* commands in out */
     struct job_queue done; /* answered, their err is set */
 };
+
+/* What the connection proves of its server: of one server it counts for all that core knows. */
+struct standing *append_standing(struct appender *a);
 
 #endif

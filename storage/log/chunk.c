@@ -392,8 +392,8 @@ static bool get_new_value(struct chunk_reader *reader)
     }
     char mark = counted_name_mark(name);
     if ((mark != NAME_MARK_VALUE && mark != NAME_MARK_SECTION) ||
-        !array_reserve(&reader->values, &reader->values_capacity, reader->n_values,
-            sizeof(*reader->values))) {
+        !array_reserve(
+            &reader->values, &reader->values_capacity, reader->n_values, sizeof(*reader->values))) {
         return fail(reader);
     }
     reader->values[reader->n_values++] = (struct chunk_value){name, (head & 1) != 0, UINT32_MAX};

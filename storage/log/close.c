@@ -6,19 +6,24 @@
 
 #include "storage/base/clock.h"
 #include "storage/base/index.h"
+#include "storage/core/asks.h"
 #include "storage/core/reply_fault.h"
-#include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
 #define COUNT_MS       2000
 #define COUNT_EVERY_MS 30000 /* where it did not help, it is not tried again and again */
 #define CLOSED_AT_ONCE 64
+#define SILENCE_MS     3000
 
 void log_closer_release(struct log_closer *closer)
 {
     log_progress_release(&closer->progress);
     free(closer->strays);
+    free(closer->counted);
+    if (closer->session.dispatcher != NULL) {
+        dispatcher_release(&closer->dispatcher);
+    }
     *closer = (struct log_closer){.strays = NULL};
 }
 
@@ -29,6 +34,7 @@ struct closing {
     struct session *session;
     int64_t deadline_ms;
     struct buffer out;
+    struct asks asks;
     struct {
         char id[LOG_ID_TEXT + 1];
     } closed[CLOSED_AT_ONCE]; /* to be closed, then: that were closed */
@@ -37,17 +43,22 @@ struct closing {
     bool lost;
 };
 
-static void put_key(struct closing *c, unsigned partition, const char *name, const char *rest)
+/* Begin a command of @n words behind its name and its key, which lies in @partition. */
+static struct buffer *put_command(
+    struct closing *c, unsigned partition, const char *command, const char *name, size_t n)
 {
     struct key key;
-    key_fixed(&key, c->core->partitions.tag[partition], name, slice_of(rest));
-    resp_word(&c->out, key.p, key.n);
+    struct buffer *out = asks_begin(&c->asks, partition);
+    key_fixed(&key, c->core->partitions.tag[partition], name, SLICE(""));
+    resp_head(out, 2 + n);
+    resp_text(out, command);
+    resp_word(out, key.p, key.n);
+    return out;
 }
 
-static bool closing_ask(struct closing *c, size_t n, redis_take_fn *take)
+static bool closing_ask(struct closing *c, redis_take_fn *take)
 {
-    enum redis_status status =
-        redis_ask_all(c->session->redis, &c->out, n, c->deadline_ms, take, c);
+    enum redis_status status = asks_run(&c->asks, c->deadline_ms, take, c);
     c->lost = c->lost || status != REDIS_OK_STATUS;
     return !c->lost;
 }
@@ -69,15 +80,11 @@ static bool take_ignored(void *data, size_t i, const struct reply *reply)
 }
 
 /* Delete the cursor of log @id in all partitions. */
-static size_t put_delete_cursors(struct closing *c, const char *id)
+static void put_delete_cursors(struct closing *c, const char *id)
 {
     for (unsigned p = 0; p < c->core->partitions.n; p++) {
-        resp_head(&c->out, 3);
-        resp_text(&c->out, "HDEL");
-        put_key(c, p, "state", "");
-        resp_word(&c->out, id, LOG_ID_TEXT);
+        resp_word(put_command(c, p, "HDEL", "state", 1), id, LOG_ID_TEXT);
     }
-    return c->core->partitions.n;
 }
 
 /* ---- logs ---- */
@@ -97,6 +104,65 @@ static bool take_closed(void *data, size_t i, const struct reply *reply)
     return true;
 }
 
+static void put_close(struct closing *c, const struct log_head *is)
+{
+    char head[80];
+    struct key key;
+    unsigned partition = core_log_partition(c->core, is->place);
+    const char *tag = c->core->partitions.tag[partition];
+    struct buffer *out = asks_begin(&c->asks, partition);
+    int n = snprintf(head, sizeof(head), "%" PRIu64 " %s %" PRId64, is->n, is->era, is->time_ms);
+    script_head(out, &c->session->scripts, SCRIPT_CLOSE_LOG, 2, 2);
+    key_fixed(&key, tag, "heads", SLICE(""));
+    resp_word(out, key.p, key.n);
+    key_fixed(&key, tag, "log:", slice_of(is->id));
+    resp_word(out, key.p, key.n);
+    resp_word(out, is->id, LOG_ID_TEXT);
+    resp_word(out, head, (size_t)n);
+}
+
+/* How far a server of a cluster can go back. */
+static int64_t apart_ms(const struct core *core)
+{
+    int64_t go_back_ms = atomic_load(&core->go_back_ms);
+    return core->hold_ms > go_back_ms ? core->hold_ms : go_back_ms;
+}
+
+/* Was the log counted, with this head, so long ago that it stays so?  Remembers it. */
+static bool is_counted_long(struct closing *c, const struct log_head *head)
+{
+    struct log_closer *closer = c->closer;
+    for (size_t i = 0; i < closer->n_counted; i++) {
+        struct counted_log *log = &closer->counted[i];
+        if (strcmp(log->head.id, head->id) == 0) {
+            bool same = log->head.n == head->n && log->head.time_ms == head->time_ms;
+            log->seen_ms = same ? log->seen_ms : monotonic_ms();
+            log->head = *head;
+            log->is_seen = true;
+            return same && monotonic_ms() - log->seen_ms >= apart_ms(c->core);
+        }
+    }
+    if (array_reserve(
+            &closer->counted, &closer->counted_room, closer->n_counted, sizeof(*closer->counted))) {
+        closer->counted[closer->n_counted++] =
+            (struct counted_log){.head = *head, .seen_ms = monotonic_ms(), .is_seen = true};
+    }
+    return false;
+}
+
+/* Those that were not seen counted this time are forgotten. */
+static void keep_counted(struct log_closer *closer)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < closer->n_counted; i++) {
+        if (closer->counted[i].is_seen) {
+            closer->counted[kept] = closer->counted[i];
+            closer->counted[kept++].is_seen = false;
+        }
+    }
+    closer->n_counted = kept;
+}
+
 /* Close the silent logs that are counted.  False: the connection is lost. */
 static bool close_counted(struct closing *c, bool *ret_uncounted)
 {
@@ -110,26 +176,21 @@ static bool close_counted(struct closing *c, bool *ret_uncounted)
             *ret_uncounted = true;
             continue;
         }
-        char head[80];
-        int n = snprintf(head, sizeof(head), "%" PRIu64 " %s %" PRId64, log->head.n, log->head.era,
-            log->head.time_ms);
-        script_head(&c->out, &c->session->scripts, SCRIPT_CLOSE_LOG, 2, 2);
-        put_key(c, 0, "heads", "");
-        put_key(c, 0, "log:", log->head.id);
-        resp_word(&c->out, log->head.id, LOG_ID_TEXT);
-        resp_word(&c->out, head, (size_t)n);
+        if (c->core->is_spread && !is_counted_long(c, &log->head)) {
+            continue;
+        }
+        put_close(c, &log->head);
         memcpy(c->closed[c->n_asked++].id, log->head.id, LOG_ID_TEXT + 1);
     }
-    return c->n_asked == 0 || closing_ask(c, c->n_asked, take_closed);
+    return c->n_asked == 0 || closing_ask(c, take_closed);
 }
 
 static bool clean_closed(struct closing *c)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < c->n_closed; i++) {
-        n += put_delete_cursors(c, c->closed[i].id);
+    for (size_t i = 0; !c->core->is_spread && i < c->n_closed; i++) {
+        put_delete_cursors(c, c->closed[i].id);
     }
-    return n == 0 || closing_ask(c, n, take_ignored);
+    return c->asks.n == 0 || closing_ask(c, take_ignored); /* else they become strays */
 }
 
 /* ---- cursors without a head ---- */
@@ -173,61 +234,97 @@ static bool take_fields(void *data, size_t i, const struct reply *reply)
     return true;
 }
 
+/* Over other connections than the last time Redis may have gone back. */
+static void forget_if_changed(struct closing *c)
+{
+    struct log_closer *closer = c->closer;
+    bool same = c->core->is_spread ? closer->stood_us == closer->dispatcher.stood_us
+                                   : closer->connection == c->session->n_opened;
+    closer->connection = c->session->n_opened;
+    closer->stood_us = closer->dispatcher.stood_us;
+    if (!same) {
+        closer->n_strays = closer->n_counted = 0;
+    }
+}
+
 /* Read all cursors.  The heads are read after them: a log is registered before it has a cursor. */
 static bool read_cursors(struct closing *c)
 {
     struct log_closer *closer = c->closer;
-    if (closer->connection != c->session->n_opened) {
-        closer->connection = c->session->n_opened; /* Redis may have gone back */
-        closer->n_strays = 0;
-    }
+    forget_if_changed(c);
     for (size_t i = 0; i < closer->n_strays; i++) {
         closer->strays[i].is_seen = false;
     }
     for (unsigned p = 0; p < c->core->partitions.n; p++) {
-        resp_head(&c->out, 2);
-        resp_text(&c->out, "HKEYS");
-        put_key(c, p, "state", "");
+        (void)put_command(c, p, "HKEYS", "state", 0);
     }
-    return closing_ask(c, c->core->partitions.n, take_fields);
+    return closing_ask(c, take_fields);
 }
 
 /* Keep the strays that have no head; delete those of them that were strays long enough ago, too. */
 static bool clean_strays(struct closing *c)
 {
     struct log_closer *closer = c->closer;
-    int64_t before_ms = monotonic_ms() - atomic_load(&c->core->go_back_ms);
+    int64_t apart = apart_ms(c->core);
+    apart = c->core->is_spread && apart < LOG_CURSOR_KEPT_MS ? LOG_CURSOR_KEPT_MS : apart;
+    int64_t before_ms = monotonic_ms() - apart;
     size_t kept = 0;
-    size_t n = 0;
     for (size_t i = 0; i < closer->n_strays; i++) {
         struct stray_cursor stray = closer->strays[i];
         if (!stray.is_seen || log_progress_find(&closer->progress, stray.id) != NULL) {
             continue;
         }
         if (stray.is_old && stray.seen_ms <= before_ms) {
-            n += put_delete_cursors(c, stray.id);
+            put_delete_cursors(c, stray.id);
             continue;
         }
         stray.is_old = true;
         closer->strays[kept++] = stray;
     }
     closer->n_strays = kept;
-    return n == 0 || closing_ask(c, n, take_ignored);
+    return c->asks.n == 0 || closing_ask(c, take_ignored);
+}
+
+/* In a cluster the closer has connections of its own. */
+static struct session *begin(struct log_closer *closer, struct core *core, struct session *session)
+{
+    const struct redis_look look = {core_runs, core};
+    if (!core->is_spread) {
+        return session;
+    }
+    if (closer->session.dispatcher == NULL) {
+        dispatcher_init(&closer->dispatcher, core, &look, SILENCE_MS);
+        closer->session.dispatcher = &closer->dispatcher;
+    }
+    return session_by_dispatcher(&closer->session, core) ? &closer->session : NULL;
+}
+
+/* Did the connections stand through all that was read? */
+static bool stood(const struct closing *c)
+{
+    return !c->core->is_spread || c->closer->stood_us == c->closer->dispatcher.stood_us;
 }
 
 bool log_close_silent(
     struct log_closer *closer, struct core *core, struct session *session, int64_t deadline_ms)
 {
-    struct closing c = {
-        .closer = closer, .core = core, .session = session, .deadline_ms = deadline_ms};
+    struct closing c = {.closer = closer,
+        .core = core,
+        .session = begin(closer, core, session),
+        .deadline_ms = deadline_ms};
     bool uncounted = false;
     bool read = false;
+    if (c.session == NULL) {
+        return true; /* another time */
+    }
+    c.asks = asks_to(c.session, &c.out);
     if (read_cursors(&c)) {
         enum storage_err err =
-            log_progress_read(&closer->progress, core, session, deadline_ms, &c.lost);
-        read = err == STORAGE_OK;
+            log_progress_read(&closer->progress, core, c.session, deadline_ms, &c.lost);
+        read = err == STORAGE_OK && stood(&c);
     }
     if (read && close_counted(&c, &uncounted) && clean_closed(&c)) {
+        keep_counted(closer);
         (void)clean_strays(&c);
     }
     buffer_release(&c.out);
@@ -236,7 +333,7 @@ bool log_close_silent(
         enum storage_err err = core_catch_up(core, monotonic_us(), now_ms + COUNT_MS);
         closer->next_count_ms = err == STORAGE_OK ? 0 : now_ms + COUNT_EVERY_MS;
     }
-    return !c.lost;
+    return !c.lost || core->is_spread;
 }
 
 void log_close_own(struct core *core, const char *id, int64_t deadline_ms)
@@ -244,7 +341,8 @@ void log_close_own(struct core *core, const char *id, int64_t deadline_ms)
     struct session session = {.redis = NULL};
     struct log_closer closer = {.strays = NULL};
     char error[160];
-    if (id[0] == '\0' || !session_open(&session, core, deadline_ms, error, sizeof(error))) {
+    if (core->is_spread || id[0] == '\0' ||
+        !session_open(&session, core, deadline_ms, error, sizeof(error))) {
         return;
     }
     memcpy(closer.own, id, sizeof(closer.own));

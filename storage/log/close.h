@@ -14,15 +14,31 @@
  * may die between the last two steps; so a cursor that was seen twice without a head, as far apart
  * as Redis can go back, is deleted too.
  *
+ * In a cluster heads and cursors lie on servers that may go back one without the other.  So the
+ * steps are apart, each proved by connections that have stood since the one before:
+ *
+ *     count     twice, as far apart as a server can go back
+ *     clean     a cursor is deleted once it was seen without a head LOG_CURSOR_KEPT_MS ago, too:
+ *               folds rest on heads of a bounded age (fold/lanes.h)
+ *
  * A writer whose log was closed while it slept finds out with its next append (GONE), and begins a
  * new log.
  */
 #ifndef STORAGE_LOG_CLOSE_H
 #define STORAGE_LOG_CLOSE_H
 
+#include "storage/core/dispatcher.h"
 #include "storage/core/log_progress.h"
 
-#define LOG_SILENCE_MS 30000
+#define LOG_SILENCE_MS     30000
+#define LOG_CURSOR_KEPT_MS 30000 /* in a cluster, behind the head */
+
+/* A silent log of a cluster that was counted. */
+struct counted_log {
+    struct log_head head;
+    int64_t seen_ms; /* CLOCK_MONOTONIC: for the first time */
+    bool is_seen;    /* this time */
+};
 
 /* A cursor that was seen without a head. */
 struct stray_cursor {
@@ -40,18 +56,26 @@ struct log_closer {
     uint64_t connection; /* on which the strays were seen: session->n_opened */
     int64_t next_count_ms;
     char own[LOG_ID_TEXT + 1]; /* a log that is closed although its writer was heard of; "": none */
+
+    /* Of a cluster. */
+    struct dispatcher dispatcher;
+    struct session session;      /* of the dispatcher; its core is NULL: not begun */
+    struct counted_log *counted; /* owned: silent logs that were counted at an earlier call */
+    size_t n_counted, counted_room;
+    int64_t stood_us; /* of the dispatcher, when they and the strays were seen */
 };
 
 void log_closer_release(struct log_closer *closer);
 
 /* Close what there is to close, by @deadline_ms.  A log of which something is not counted yet is
- * closed at a later call.  @session is connected.  False: it must be closed. */
+ * closed at a later call.  @session is connected; in a cluster it is of no use, and
+ * may be NULL.  False: it must be closed. */
 bool log_close_silent(struct log_closer *closer, struct core *core, struct session *session,
     int64_t deadline_ms) MUST_CHECK;
 
 /* The process ends: close its own log @id, over a connection of its own, if everything in it is
  * counted.  Its writer has stopped.  Otherwise the leader of another process, or a later one,
- * closes the log. */
+ * closes the log; in a cluster always. */
 void log_close_own(struct core *core, const char *id, int64_t deadline_ms);
 
 #endif

@@ -1,7 +1,12 @@
+#include <stdio.h>
+
 #include "storage/base/clock.h"
+#include "storage/core/dispatcher.h"
+#include "storage/log/acknowledge.h"
 #include "storage/log/writer_state.h"
 
 #define CONNECT_MS   1000 /* one attempt to connect and prepare */
+#define PREPARE_MS   3000 /* and the data of a cluster */
 #define STEADY_MS    1000 /* a connection that held so long was a good one */
 #define RETRY_MAX_MS 500
 #define PATIENCE_MS  1000 /* without a connection for so long: refuse at once */
@@ -10,6 +15,45 @@ static void back_off(struct writer *w, int64_t now_ms)
 {
     w->next_connect_ms = now_ms + w->retry_ms;
     w->retry_ms = w->retry_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : w->retry_ms * 2;
+}
+
+/* One writer tells at a time, and of a connection only what holds for all of them. */
+static void tell(struct writer *w, enum storage_notice what, const char *detail)
+{
+    struct writers_share *share = w->share;
+    pthread_mutex_lock(&share->news_lock);
+    bool ready = atomic_load(&w->core->ready);
+    bool is_news =
+        what == STORAGE_CONNECTED ? !share->has_told : what != STORAGE_DISCONNECTED || !ready;
+    if (what == STORAGE_CONNECTED || what == STORAGE_DISCONNECTED) {
+        share->has_told = ready;
+    }
+    if (is_news) {
+        core_notice(w->core, what, detail);
+    }
+    pthread_mutex_unlock(&share->news_lock);
+}
+
+static void show_connected(struct writer *w, bool is)
+{
+    atomic_store(&w->is_connected, is);
+    if (w->share->changed != NULL) {
+        w->share->changed(w->share->data);
+        return;
+    }
+    atomic_store(&w->core->ready, is);
+    atomic_store(&w->core->stats.redis_connected, is);
+}
+
+/* To be away is a matter of a second: an ordered failover takes less. */
+static void show_away(struct writer *w, enum storage_err why)
+{
+    int was = atomic_exchange(&w->away, (int)why);
+    if (w->share->changed == NULL) {
+        atomic_store(&w->core->refusing, why != STORAGE_OK);
+    } else if (was != (int)why) {
+        w->share->changed(w->share->data);
+    }
 }
 
 void writer_disconnect(struct writer *w, int64_t now_ms)
@@ -27,33 +71,68 @@ void writer_disconnect(struct writer *w, int64_t now_ms)
     } else { /* it connects, and is of no use: do not try again and again */
         back_off(w, now_ms);
     }
-    atomic_store(&w->core->ready, false);
     core_write_failed(w->core, STORAGE_DOWN);
-    atomic_store(&w->core->stats.redis_connected, 0);
-    core_notice(w->core, STORAGE_DISCONNECTED, "");
+    atomic_store(&w->core->unacknowledged, false);
+    show_connected(w, false);
+    tell(w, STORAGE_DISCONNECTED, "");
+}
+
+/* The data of a cluster, over all its servers; one writer does that, and the others wait. */
+static bool prepare_cluster_data(struct writer *w, int64_t deadline_ms, char *error, size_t error_n)
+{
+    struct dispatcher dispatcher;
+    struct writers_share *share = w->share;
+    struct session session = {.dispatcher = &dispatcher};
+    (void)snprintf(error, error_n, "the data is being looked at");
+    if (atomic_load(&share->is_prepared) && !atomic_load(&w->core->settings_differ)) {
+        return true;
+    }
+    if (atomic_exchange(&share->is_preparing, true)) {
+        return false;
+    }
+    dispatcher_init(&dispatcher, w->core, &w->session.look, PREPARE_MS);
+    bool ok = session_by_dispatcher(&session, w->core) &&
+              session_prepare(&session, w->core, &share->replaced, !share->prepared_once,
+                  deadline_ms, error, error_n);
+    dispatcher_release(&dispatcher);
+    share->prepared_once = share->prepared_once || ok;
+    atomic_store(&share->is_prepared, ok);
+    atomic_store(&share->is_preparing, false);
+    return ok;
+}
+
+/* Is the server ours, and the data? */
+static bool prepare(struct writer *w, int64_t deadline_ms, char *error, size_t error_n)
+{
+    if (w->core->is_spread) {
+        return session_check(&w->session, w->core, deadline_ms, error, error_n) &&
+               prepare_cluster_data(w, monotonic_ms() + PREPARE_MS, error, error_n);
+    }
+    bool ok = session_prepare(&w->session, w->core, &w->share->replaced, !w->share->prepared_once,
+        deadline_ms, error, error_n);
+    w->share->prepared_once = w->share->prepared_once || ok;
+    return ok;
 }
 
 void writer_try_connect(struct writer *w, int64_t now_ms)
 {
     char error[400] = ""; /* names a site and its zones */
     int64_t deadline_ms = now_ms + CONNECT_MS;
+    w->servers_changes = servers_changes(w->core);
     if (session_open(&w->session, w->core, deadline_ms, error, sizeof(error))) {
-        if (session_prepare(&w->session, w->core, &w->replaced, !w->prepared_once, deadline_ms,
-                error, sizeof(error)) &&
-            appender_connected(&w->appender, &w->session, deadline_ms)) {
-            w->prepared_once = true;
+        if (prepare(w, deadline_ms, error, sizeof(error)) &&
+            appender_connected(&w->appender, &w->session, monotonic_ms() + CONNECT_MS)) {
             w->disconnected_ms = 0;
-            w->connected_ms = monotonic_ms();
-            atomic_store(&w->core->refusing, false);
-            atomic_store(&w->core->ready, true);
-            atomic_store(&w->core->stats.redis_connected, 1);
-            core_notice(w->core, STORAGE_CONNECTED, "");
+            w->connected_ms = w->heard_ms = monotonic_ms();
+            show_away(w, STORAGE_OK);
+            show_connected(w, true);
+            tell(w, STORAGE_CONNECTED, "");
             return;
         }
         session_lost(&w->session);
     }
     back_off(w, monotonic_ms());
-    core_notice(w->core,
+    tell(w,
         atomic_load(&w->core->settings_differ) ? STORAGE_SETTINGS_DIFFER : STORAGE_CONNECT_FAILED,
         error);
 }
@@ -64,6 +143,28 @@ void writer_lose_patience(struct writer *w, int64_t now_ms)
         return;
     }
     enum storage_err err = atomic_load(&w->core->settings_differ) ? STORAGE_CONFIG : STORAGE_DOWN;
-    atomic_store(&w->core->refusing, true);
+    show_away(w, STORAGE_DOWN);
     writer_fail_waiting(w, err);
+}
+
+void writer_mind_stall(struct writer *w, int64_t now_ms)
+{
+    bool lags = acknowledge_lags(&w->appender, now_ms);
+    if (w->share->elsewhere == NULL) { /* requests are refused before anything of them is sent */
+        atomic_store(&w->core->unacknowledged, lags);
+        if (lags) {
+            writer_fail_writes(w, STORAGE_ALONE);
+        }
+        return;
+    }
+    int64_t since_us = w->appender.open == NULL ? 0 : w->appender.open->begun_us;
+    bool stalls = since_us != 0 && now_ms - since_us / 1000 >= PATIENCE_MS;
+    if (lags) {
+        acknowledge_let_fold_all(&w->appender);
+    }
+    enum storage_err why = stalls ? STORAGE_DOWN : lags ? STORAGE_ALONE : STORAGE_OK;
+    show_away(w, why);
+    if (why != STORAGE_OK) {
+        writer_fail_waiting(w, why);
+    }
 }

@@ -59,9 +59,12 @@ struct log_entry {
     /* The appender's. */
     enum entry_state state;
     bool on_lost;             /* a copy may be in Redis, or under way on a lost connection */
+    int64_t begun_us;         /* of a cluster: CLOCK_MONOTONIC, made; else 0 */
     int64_t sent_us;          /* CLOCK_MONOTONIC, of the last copy */
     int64_t answered_ms;      /* CLOCK_MONOTONIC */
-    bool is_safe;             /* counted in core->log_safe */
+    int64_t acknowledged_us;  /* CLOCK_MONOTONIC: answered for the first time; 0: never */
+    bool is_let_fold;         /* it is among what waits to be folded, or was */
+    bool is_safe;             /* a crash of Redis cannot take it any more */
     struct storage_job *jobs; /* lent, without a key, not answered yet */
     size_t n_jobs;
 };

@@ -11,6 +11,6 @@
 #include "storage/log/append_state.h"
 
 /* CLOCK_MONOTONIC, ms. */
-int64_t heartbeat_due_ms(const struct appender *a);
+int64_t heartbeat_due_ms(struct appender *a);
 
 #endif

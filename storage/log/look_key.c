@@ -11,9 +11,11 @@ enum storage_err look_key_run(struct reader *reader, struct storage_job *job, bo
     struct request_key *asked = job->u.look_key;
     struct pipeline p;
     struct key key;
-    key_record(&key, reader->core->partitions.tag[0], &asked->key);
+    unsigned partition =
+        core_log_partition(reader->core, core_log_of_key(reader->core, &asked->key));
+    key_record(&key, reader->core->partitions.tag[partition], &asked->key);
     pipeline_init(&p, &reader->session, job->deadline_ms);
-    struct buffer *out = pipeline_command(&p, 0, "GET", 1);
+    struct buffer *out = pipeline_command(&p, partition, "GET", 1);
     resp_word(out, key.p, key.n);
     const struct reply *reply = pipeline_ask(&p, false);
     if (reply != NULL) {

@@ -1,5 +1,4 @@
 #include "storage/base/clock.h"
-#include "storage/log/acknowledge.h"
 #include "storage/log/writer_state.h"
 
 #include <errno.h>
@@ -180,21 +179,12 @@ static void hint_silence(struct writer *w, int64_t now_ms)
     }
 }
 
-/* Where too few replicas acknowledge, requests are refused before anything of them is sent. */
-static void note_lag(struct writer *w, int64_t now_ms)
-{
-    bool lags = acknowledge_lags(&w->appender, now_ms);
-    atomic_store(&w->core->unacknowledged, lags);
-    if (lags) {
-        writer_fail_writes(w, STORAGE_ALONE);
-    }
-}
-
 /* One turn's work.  It waits where it connects only. */
 static void work(struct writer *w)
 {
     int64_t now_ms = monotonic_ms();
-    if (w->session.redis == NULL && now_ms >= w->next_connect_ms) {
+    if (w->session.redis == NULL &&
+        (now_ms >= w->next_connect_ms || w->servers_changes != servers_changes(w->core))) {
         writer_try_connect(w, now_ms);
         now_ms = monotonic_ms();
     }
@@ -207,9 +197,9 @@ static void work(struct writer *w)
         if (!w->lost) {
             send_limits(w, now_ms, begin_entry(w));
             send_entries(w, now_ms);
+            writer_mind_stall(w, now_ms);
         }
     }
-    note_lag(w, now_ms);
     limiter_finish(&w->limiter);
     answer_late(w, now_ms); /* after sending: Redis works while clients are answered */
     appender_let_go(&w->appender);
@@ -271,17 +261,9 @@ static bool may_sleep(struct writer *w)
     return sleep;
 }
 
-/* Another server has the data, or it is known where it is: connect at once. */
-static void take_topology_event(struct writer *w)
-{
-    servers_event_clear(w->core);
-    w->next_connect_ms = monotonic_ms();
-}
-
 static void wait_for_events(struct writer *w)
 {
-    struct pollfd fds[3] = {{.fd = w->wake_fd, .events = POLLIN}, {.fd = -1},
-        {.fd = servers_event_fd(w->core), .events = POLLIN}}; /* one that is -1 is passed over */
+    struct pollfd fds[2] = {{.fd = w->wake_fd, .events = POLLIN}, {.fd = -1}};
     int timeout = 0;
     if (w->session.redis != NULL) {
         fds[1].fd = redis_fd(w->session.redis);
@@ -290,7 +272,7 @@ static void wait_for_events(struct writer *w)
     if (may_sleep(w)) {
         timeout = patience(w);
     }
-    if (poll(fds, 3, timeout) < 0 && errno != EINTR) {
+    if (poll(fds, 2, timeout) < 0 && errno != EINTR) {
         return;
     }
     if ((fds[0].revents & POLLIN) != 0) {
@@ -299,9 +281,6 @@ static void wait_for_events(struct writer *w)
     }
     if (w->session.redis != NULL && (fds[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
         read_replies(w);
-    }
-    if ((fds[2].revents & POLLIN) != 0) {
-        take_topology_event(w);
     }
 }
 

@@ -9,7 +9,7 @@
 
 void unfolded_init(struct unfolded *u, struct storage_stats *stats)
 {
-    *u = (struct unfolded){.stats = stats, .limit = UNFOLDED_EVENTS_MAX};
+    *u = (struct unfolded){.stats = stats, .limit = UNFOLDED_EVENTS_MAX, .n_logs = 1};
     mutex_init(&u->lock);
 }
 
@@ -40,60 +40,79 @@ static void unfolded_tell_room(struct unfolded *u)
     }
 }
 
-/* Under the lock: let go of the first entry. */
-static void unfolded_drop_first(struct unfolded *u)
+/* Under the lock: since when the first one of all waits. */
+static void note_oldest(struct unfolded *u)
 {
-    struct log_entry *entry = u->entries[u->first++];
+    u->oldest_ms = 0;
+    for (unsigned i = 0; i < u->n_logs; i++) {
+        const struct unfolded_log *log = &u->logs[i];
+        int64_t since_ms = log->n > 0 ? log->entries[log->first]->answered_ms : 0;
+        if (log->n > 0 && (u->oldest_ms == 0 || since_ms < u->oldest_ms)) {
+            u->oldest_ms = since_ms;
+        }
+    }
+}
+
+/* Under the lock: let go of the first entry.  note_oldest() must follow. */
+static void unfolded_drop_first(struct unfolded *u, struct unfolded_log *log)
+{
+    struct log_entry *entry = log->entries[log->first++];
+    log->n--;
     u->n--;
     u->n_events -= entry_events(entry);
     u->n_bytes -= entry_bytes(entry);
-    u->oldest_ms = u->n == 0 ? 0 : u->entries[u->first]->answered_ms;
     entry_release(entry);
 }
 
 void unfolded_release(struct unfolded *u)
 {
-    while (u->n > 0) {
-        unfolded_drop_first(u);
+    for (unsigned i = 0; i < u->n_logs; i++) {
+        while (u->logs[i].n > 0) {
+            unfolded_drop_first(u, &u->logs[i]);
+        }
+        free(u->logs[i].entries);
     }
-    free(u->entries);
     pthread_mutex_destroy(&u->lock);
 }
 
-void unfolded_begin(struct unfolded *u, const char *id)
+void unfolded_begin(struct unfolded *u, unsigned place, const char *id)
 {
+    struct unfolded_log *log = &u->logs[place];
     pthread_mutex_lock(&u->lock);
-    while (u->n > 0) {
-        unfolded_drop_first(u);
+    while (log->n > 0) {
+        unfolded_drop_first(u, log);
     }
-    memcpy(u->id, id, sizeof(u->id));
-    u->last = 0;
+    note_oldest(u);
+    memcpy(log->id, id, sizeof(log->id));
+    log->last = 0;
     unfolded_show(u);
     unfolded_tell_room(u);
     pthread_mutex_unlock(&u->lock);
 }
 
 /* Under the lock: room for one more behind the last one. */
-static bool unfolded_reserve(struct unfolded *u)
+static bool unfolded_reserve(struct unfolded_log *log)
 {
-    if (u->first > 0 && u->first + u->n == u->capacity) {
-        memmove(u->entries, u->entries + u->first, u->n * sizeof(void *));
-        u->first = 0;
+    if (log->first > 0 && log->first + log->n == log->capacity) {
+        memmove(log->entries, log->entries + log->first, log->n * sizeof(void *));
+        log->first = 0;
     }
-    return array_reserve(&u->entries, &u->capacity, u->first + u->n, sizeof(void *));
+    return array_reserve(&log->entries, &log->capacity, log->first + log->n, sizeof(void *));
 }
 
-bool unfolded_put(struct unfolded *u, struct log_entry *entry)
+bool unfolded_put(struct unfolded *u, unsigned place, struct log_entry *entry)
 {
+    struct unfolded_log *log = &u->logs[place];
     pthread_mutex_lock(&u->lock);
-    bool ok = unfolded_reserve(u);
+    bool ok = unfolded_reserve(log);
     if (ok) {
         u->oldest_ms = u->n == 0 ? entry->answered_ms : u->oldest_ms;
-        u->entries[u->first + u->n++] = entry_reference(entry);
+        log->entries[log->first + log->n++] = entry_reference(entry);
+        u->n++;
         u->n_events += entry_events(entry);
         u->n_bytes += entry_bytes(entry);
     }
-    u->last = entry->n;
+    log->last = entry->n;
     unfolded_show(u);
     void (*arrived)(void *) = u->arrived;
     pthread_mutex_unlock(&u->lock);
@@ -135,32 +154,35 @@ void unfolded_on_room(struct unfolded *u, void (*has_room)(void *data), void *da
     pthread_mutex_unlock(&u->lock);
 }
 
-uint64_t unfolded_take(struct unfolded *u, uint64_t after, size_t max_events,
+uint64_t unfolded_take(struct unfolded *u, unsigned place, uint64_t after, size_t max_events,
     char ret_id[LOG_ID_TEXT + 1], struct log_entry ***ret, size_t *ret_n)
 {
     size_t events = 0;
+    const struct unfolded_log *log = &u->logs[place];
     *ret_n = 0;
     pthread_mutex_lock(&u->lock);
-    memcpy(ret_id, u->id, sizeof(u->id));
-    *ret = u->n == 0 ? NULL : malloc(u->n * sizeof(void *));
-    for (size_t i = 0; *ret != NULL && i < u->n && events < max_events; i++) {
-        struct log_entry *entry = u->entries[u->first + i];
+    memcpy(ret_id, log->id, sizeof(log->id));
+    *ret = log->n == 0 ? NULL : malloc(log->n * sizeof(void *));
+    for (size_t i = 0; *ret != NULL && i < log->n && events < max_events; i++) {
+        struct log_entry *entry = log->entries[log->first + i];
         if (entry->n > after) {
             (*ret)[(*ret_n)++] = entry_reference(entry);
             events += entry_events(entry);
         }
     }
-    uint64_t last = u->last;
+    uint64_t last = log->last;
     pthread_mutex_unlock(&u->lock);
     return last;
 }
 
-void unfolded_done(struct unfolded *u, const char *id, uint64_t n)
+void unfolded_done(struct unfolded *u, unsigned place, const char *id, uint64_t n)
 {
+    struct unfolded_log *log = &u->logs[place];
     pthread_mutex_lock(&u->lock);
-    while (u->n > 0 && strcmp(u->id, id) == 0 && u->entries[u->first]->n <= n) {
-        unfolded_drop_first(u);
+    while (log->n > 0 && strcmp(log->id, id) == 0 && log->entries[log->first]->n <= n) {
+        unfolded_drop_first(u, log);
     }
+    note_oldest(u);
     unfolded_show(u);
     unfolded_tell_room(u);
     pthread_mutex_unlock(&u->lock);

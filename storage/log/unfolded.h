@@ -2,6 +2,8 @@
  *
  * Layer: storage.  Thread-safe.
  *
+ * A process has one log, or, in a cluster, one in each place that it appends to.
+ *
  * The appender puts each entry in when it is answered.  A fold takes references to what waits, and
  * says what is folded.  What waits is bounded: while there is no room no further entry is made.
  */
@@ -12,23 +14,30 @@
 
 #include "storage/job/stats.h"
 #include "storage/log/entry.h"
+#include "storage/schema/partition.h"
 
 #define UNFOLDED_EVENTS_MAX 200000
 #define UNFOLDED_BYTES_MAX  ((size_t)16 * 1024 * 1024)
 #define UNFOLDED_STALL_MS   250
 
+/* Of one log. */
+struct unfolded_log {
+    char id[LOG_ID_TEXT + 1];
+    struct log_entry **entries; /* [first .. first + n), in order of number; owned references */
+    size_t first, n, capacity;
+    uint64_t last; /* number of the last entry that was put in; 0: none of this log */
+};
+
 struct unfolded {
     pthread_mutex_t lock; /* a leaf; guards all below */
     struct storage_stats *stats;
-    char id[LOG_ID_TEXT + 1];   /* of the log whose entries these are */
-    struct log_entry **entries; /* [first .. first + n), in order of number; owned references */
-    size_t first, n, capacity;
-    size_t n_events, n_bytes;
+    struct unfolded_log logs[LOG_PARTITIONS_MAX]; /* by place: see core_log_partition() */
+    unsigned n_logs;                              /* places; set before any other use */
+    size_t n, n_events, n_bytes;                  /* of all logs */
     _Atomic size_t limit; /* of events, while folds get on; written under the lock */
     int64_t moved_ms;     /* CLOCK_MONOTONIC: when one last did */
     bool was_full;        /* somebody was told that there is no room */
-    uint64_t last;        /* number of the last entry that was put in; 0: none of this log */
-    int64_t oldest_ms;    /* CLOCK_MONOTONIC: since when the first one waits */
+    int64_t oldest_ms;    /* CLOCK_MONOTONIC: since when the first one waits; 0: none does */
 
     void (*arrived)(
         void *data); /* called, without the lock, when an entry was put in; NULL: nobody */
@@ -40,12 +49,12 @@ struct unfolded {
 void unfolded_init(struct unfolded *unfolded, struct storage_stats *stats);
 void unfolded_release(struct unfolded *unfolded);
 
-/* Another log begins: what waits of the old one is let go. */
-void unfolded_begin(struct unfolded *unfolded, const char *id);
+/* Another log begins at @place: what waits of the old one is let go. */
+void unfolded_begin(struct unfolded *unfolded, unsigned place, const char *id);
 
-/* Put in a reference to an answered entry, whose number is higher than that of all before.  False:
- * no memory.  The entry is then read from the stream. */
-bool unfolded_put(struct unfolded *unfolded, struct log_entry *entry);
+/* Put in a reference to an answered entry of the log at @place, whose number is higher than that of
+ * all before.  False: no memory.  The entry is then read from the stream. */
+bool unfolded_put(struct unfolded *unfolded, unsigned place, struct log_entry *entry);
 
 /* How many events there is room for; 0: it is full.  Then has_room() is called when something is
  * folded.  Nobody says when folds stall: look again after a while. */
@@ -62,14 +71,15 @@ void unfolded_moves(struct unfolded *unfolded);
  * not called any more. */
 void unfolded_on_room(struct unfolded *unfolded, void (*has_room)(void *data), void *data);
 
-/* Take references to entries with numbers above @after, at most about @max_events of them, in an
- * array that the caller frees: *ret has *ret_n.  @ret_id: of their log.  Returns the number of the
- * last entry that was put in, taken or not.  *ret is NULL where none wait, or memory is out. */
-uint64_t unfolded_take(struct unfolded *unfolded, uint64_t after, size_t max_events,
+/* Take references to entries of the log at @place with numbers above @after, at most about
+ * @max_events of them, in an array that the caller frees: *ret has *ret_n.  @ret_id: of the log.
+ * Returns the number of the last entry that was put in, taken or not.  *ret is NULL where none
+ * wait, or memory is out. */
+uint64_t unfolded_take(struct unfolded *unfolded, unsigned place, uint64_t after, size_t max_events,
     char ret_id[LOG_ID_TEXT + 1], struct log_entry ***ret, size_t *ret_n);
 
-/* All entries of log @id up to @n are folded. */
-void unfolded_done(struct unfolded *unfolded, const char *id, uint64_t n);
+/* All entries of log @id, at @place, up to @n are folded. */
+void unfolded_done(struct unfolded *unfolded, unsigned place, const char *id, uint64_t n);
 
 /* For how long the oldest one has waited, ms; 0: none waits. */
 int64_t unfolded_age_ms(struct unfolded *unfolded);

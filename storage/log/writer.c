@@ -38,6 +38,7 @@ static bool enqueue(struct writer *w, struct storage_job *job)
 bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *ret_err)
 {
     bool wake = false;
+    bool later = job->more_follow; /* the job may be gone once it is in the queue */
     *ret_err = STORAGE_OK;
     pthread_mutex_lock(&w->lock);
     if (w->draining || w->stop) {
@@ -49,13 +50,22 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
         wake = enqueue(w, job);
     }
     pthread_mutex_unlock(&w->lock);
-    if (wake) {
+    if (wake && later) {
+        atomic_store(&w->wake_due, true);
+    } else if (wake) {
         (void)eventfd_write(w->wake_fd, 1);
     }
     if (*ret_err == STORAGE_FULL) {
         atomic_fetch_add(&w->core->stats.queue_refused, 1);
     }
     return *ret_err == STORAGE_OK;
+}
+
+void writer_flush(struct writer *w)
+{
+    if (atomic_load(&w->wake_due) && atomic_exchange(&w->wake_due, false)) {
+        (void)eventfd_write(w->wake_fd, 1);
+    }
 }
 
 /* An entry of requests with a key is kept small, or ends before them; no entry is much larger than
@@ -122,11 +132,27 @@ void writer_fail_late(struct writer *w, int64_t now_ms)
     writer_fail_jobs(late_limits, STORAGE_LATE);
 }
 
+/* A request with a key has its place; any other may go to another writer, while its own one is
+ * away.  Returns those that did not. */
+static struct storage_job *send_elsewhere(struct writer *w, struct storage_job *jobs)
+{
+    struct job_queue left = {0};
+    while (jobs != NULL) {
+        struct storage_job *next = jobs->next;
+        if (jobs->u.write.keyed != NULL || !w->share->elsewhere(w->share->data, jobs)) {
+            job_queue_append(&left, jobs);
+        }
+        jobs = next;
+    }
+    return left.first;
+}
+
 void writer_fail_writes(struct writer *w, enum storage_err err)
 {
+    bool moves = (err == STORAGE_DOWN || err == STORAGE_ALONE) && w->share->elsewhere != NULL;
     for (struct storage_job *jobs = writer_take_jobs(w, 1, SIZE_MAX); jobs != NULL;
          jobs = writer_take_jobs(w, 1, SIZE_MAX)) {
-        writer_fail_jobs(jobs, err);
+        writer_fail_jobs(moves ? send_elsewhere(w, jobs) : jobs, err);
     }
 }
 
@@ -161,23 +187,29 @@ int64_t writer_next_deadline_ms(struct writer *w)
 
 /* ---- life ---- */
 
-/* There may be work again. */
-static void writer_wake(void *data)
+void writer_wake(struct writer *w)
 {
-    const struct writer *w = data;
     (void)eventfd_write(w->wake_fd, 1);
+}
+
+enum storage_err writer_away(const struct writer *w)
+{
+    return (enum storage_err)atomic_load(&w->away);
+}
+
+bool writer_is_connected(const struct writer *w)
+{
+    return atomic_load(&w->is_connected);
 }
 
 static void writer_free(struct writer *w)
 {
-    if (w->appender.unfolded != NULL) {
-        unfolded_on_room(w->appender.unfolded, NULL, NULL);
-    }
     session_close(&w->session);
     appender_release(&w->appender);
     limiter_release(&w->limiter);
     free(w->order.runs);
     if (w->wake_fd >= 0) {
+        servers_unwatch(w->core, w->wake_fd);
         close(w->wake_fd);
     }
     pthread_cond_destroy(&w->idle);
@@ -185,7 +217,8 @@ static void writer_free(struct writer *w)
     free(w);
 }
 
-struct writer *writer_start(struct core *core, struct unfolded *unfolded)
+struct writer *writer_start(
+    struct core *core, unsigned place, struct unfolded *unfolded, struct writers_share *share)
 {
     struct writer *w = calloc(1, sizeof(*w));
     if (w == NULL) {
@@ -194,16 +227,16 @@ struct writer *writer_start(struct core *core, struct unfolded *unfolded)
     mutex_init(&w->lock);
     cond_init(&w->idle);
     w->core = core;
+    w->share = share;
+    w->session.server.partition = core_log_partition(core, place);
     w->session.look = (struct redis_look){writer_look, w};
     w->retry_ms = WRITER_RETRY_MIN_MS;
     w->disconnected_ms = monotonic_ms();
     limiter_init(&w->limiter, core);
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    appender_init(&w->appender, core, unfolded);
-    unfolded_on_room(unfolded, writer_wake, w);
-    core->standing.on_want = writer_wake;
-    core->standing.on_want_data = w;
-    if (w->wake_fd < 0 || pthread_create(&w->thread, NULL, writer_main, w) != 0) {
+    appender_init(&w->appender, core, place, unfolded);
+    if (w->wake_fd < 0 || !servers_watch(core, w->wake_fd) ||
+        pthread_create(&w->thread, NULL, writer_main, w) != 0) {
         writer_free(w);
         return NULL;
     }
@@ -218,13 +251,18 @@ void writer_set_tick(struct writer *w, int64_t (*tick)(void *data, int64_t now_m
     pthread_mutex_unlock(&w->lock);
 }
 
-void writer_drain(struct writer *w, int64_t deadline_ms)
+void writer_drain_begin(struct writer *w, int64_t deadline_ms)
 {
     pthread_mutex_lock(&w->lock);
     w->draining = true;
     w->drain_deadline_ms = deadline_ms;
     pthread_mutex_unlock(&w->lock);
     (void)eventfd_write(w->wake_fd, 1);
+}
+
+void writer_drain(struct writer *w, int64_t deadline_ms)
+{
+    writer_drain_begin(w, deadline_ms);
     pthread_mutex_lock(&w->lock);
     while (w->busy) {
         pthread_cond_wait(&w->idle, &w->lock); /* the thread keeps the deadline */

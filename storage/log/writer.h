@@ -6,22 +6,30 @@
  * answer of Redis acknowledges every request in it.  There is no timer: an idle writer appends at
  * once, a busy one in larger entries.  Two entries may be under way, so that Redis has work while
  * the replies are read.
+ *
+ * A writer has one log, in one place, and its connection leads to the server of that place.  Of a
+ * cluster a process has several of them (writers.h).
  */
 #ifndef STORAGE_LOG_WRITER_H
 #define STORAGE_LOG_WRITER_H
 
 #include "storage/core/core.h"
 #include "storage/log/unfolded.h"
+#include "storage/log/writers_share.h"
 
 struct writer;
 
-/* Start the thread; it connects at once.  Answered entries go into @unfolded, and @wake is called
- * for them.  NULL: no memory or no thread. */
-struct writer *writer_start(struct core *core, struct unfolded *unfolded);
+/* Start the thread; it connects at once.  @place: of the log, see core_log_partition().  Answered
+ * entries go into @unfolded.  @share outlives the writer.  NULL: no memory or no thread. */
+struct writer *writer_start(
+    struct core *core, unsigned place, struct unfolded *unfolded, struct writers_share *share);
 
 /* Take a job with its chunk made.  Thread-safe.  False (and *ret_err): not taken, done() was not
  * called. */
 bool writer_submit(struct writer *writer, struct storage_job *job, enum storage_err *ret_err);
+
+/* Wake the thread for jobs that were submitted with `more_follow`.  Thread-safe. */
+void writer_flush(struct writer *writer);
 
 /* Have @tick called on the thread whenever it has done something, and when it asked to be: it
  * returns when that is (CLOCK_MONOTONIC, ms; INT64_MAX: never).  Before the first job is submitted.
@@ -29,7 +37,18 @@ bool writer_submit(struct writer *writer, struct storage_job *job, enum storage_
 void writer_set_tick(
     struct writer *writer, int64_t (*tick)(void *data, int64_t now_ms), void *data);
 
-/* Answer all that was taken until @deadline_ms, then the rest with an error. */
+/* There may be room in @unfolded again. */
+void writer_wake(struct writer *writer);
+
+/* Why the writer is away, so that requests are not to wait for it: for a second its server could
+ * not be reached, or has taken nothing (STORAGE_DOWN), or too few replicas have acknowledged
+ * (STORAGE_ALONE).  STORAGE_OK: it is not.  Thread-safe. */
+enum storage_err writer_away(const struct writer *writer);
+bool writer_is_connected(const struct writer *writer);
+
+/* Answer all that was taken until @deadline_ms, then the rest with an error.  _begin does not wait.
+ */
+void writer_drain_begin(struct writer *writer, int64_t deadline_ms);
 void writer_drain(struct writer *writer, int64_t deadline_ms);
 
 /* Stop the thread and free; nothing may be lent any more. */

@@ -17,13 +17,18 @@
 #include "storage/log/append.h"
 #include "storage/log/append_jobs.h"
 #include "storage/log/reply_order.h"
+#include "storage/log/writers_share.h"
 
 #define WRITER_RETRY_MIN_MS 10 /* between two attempts to connect, at first */
 
 struct writer {
     struct core *core;
+    struct writers_share *share;
+    _Atomic bool is_connected; /* the thread's, for others to look at; and.. */
+    _Atomic int away;          /* ..an enum storage_err: see writer_away() */
     pthread_t thread;
-    int wake_fd; /* eventfd */
+    int wake_fd;          /* eventfd */
+    atomic_bool wake_due; /* by writer_flush() */
 
     pthread_mutex_t lock;                        /* guards all up to the blank line */
     int64_t (*tick)(void *data, int64_t now_ms); /* NULL: nobody asks */
@@ -42,14 +47,13 @@ struct writer {
     struct appender appender;
     struct limiter limiter;
     struct reply_order order; /* of enum reply_owner */
-    bool prepared_once;
-    struct replaced_settings replaced;
-    bool output_left;        /* the socket did not take everything */
-    bool lost;               /* give the connection up */
-    int64_t connected_ms;    /* since when */
-    int64_t heard_ms;        /* last reply, or last time none was awaited */
-    int64_t hinted_ms;       /* when the topology was told last that nothing comes */
-    int64_t disconnected_ms; /* since when; 0 while connected */
+    unsigned servers_changes; /* servers_changes() when it last tried to connect */
+    bool output_left;         /* the socket did not take everything */
+    bool lost;                /* give the connection up */
+    int64_t connected_ms;     /* since when */
+    int64_t heard_ms;         /* last reply, or last time none was awaited */
+    int64_t hinted_ms;        /* when the topology was told last that nothing comes */
+    int64_t disconnected_ms;  /* since when; 0 while connected */
     int64_t next_connect_ms, retry_ms;
     int64_t tick_ms; /* when tick asked to be called */
 };
@@ -68,10 +72,10 @@ void writer_fail_jobs(struct storage_job *jobs, enum storage_err err);
 /* Waiting jobs whose time is up: nothing of them was sent. */
 void writer_fail_late(struct writer *writer, int64_t now_ms);
 
-/* All requests that wait for an entry. */
+/* All requests that wait for an entry; what may go to another writer goes there. */
 void writer_fail_writes(struct writer *writer, enum storage_err err);
 
-/* All that wait. */
+/* The same, and limits. */
 void writer_fail_waiting(struct writer *writer, enum storage_err err);
 
 /* Earliest deadline of a job, or INT64_MAX.  Jobs wait in order of arrival, and all have the same
@@ -88,6 +92,11 @@ void writer_disconnect(struct writer *writer, int64_t now_ms);
 
 /* Without a connection for too long: answer who waits, and refuse who comes, at once. */
 void writer_lose_patience(struct writer *writer, int64_t now_ms);
+
+/* Connected, but too few replicas acknowledge; or, of a cluster, the server takes nothing for too
+ * long, because the slot is being moved.  Who waits is refused; of a cluster, goes to another
+ * writer if there is no key. */
+void writer_mind_stall(struct writer *writer, int64_t now_ms);
 
 /* ---- loop.c ---- */
 

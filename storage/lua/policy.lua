@@ -81,12 +81,13 @@ local function sliding_look(p, key)
     end
     local used = total[p] - base[p]
     if newest[p] > now + period[p] then
-        call('DEL', key)
+        -- The key is not deleted first: where its slot is being moved, Redis would not let it be made again.
+        local all = string.format('%016.0f:%.0f', total[p], used)
         at[p], newest[p], oldest[p] = now, now, 0
-        if used > 0 then
-            call('ZADD', key, now, string.format('%016.0f:%.0f', total[p], used))
-            call('PEXPIRE', key, ceil(period[p] / 1000) + 1)
-        end
+        call('ZREMRANGEBYRANK', key, 0, -2)
+        call('ZADD', key, now, all)
+        if all ~= last[1] then call('ZREM', key, last[1]) end
+        call('PEXPIRE', key, ceil(period[p] / 1000) + 1)
     end
     return max(0, capacity[p] - used)
 end

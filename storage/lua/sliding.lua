@@ -57,12 +57,13 @@ for i = 1, #KEYS do
     end
     local used, granted, retry = total - base, -1, 0
     if newest > now + period then
-        call('DEL', key)
+        -- The key is not deleted first: where its slot is being moved, Redis would not let it be made again.
+        local all = string.format('%016.0f:%.0f', total, used)
         at, newest, oldest = now, now, 0
-        if used > 0 then
-            call('ZADD', key, now, string.format('%016.0f:%.0f', total, used))
-            call('PEXPIRE', key, ceil(period / 1000) + 1)
-        end
+        call('ZREMRANGEBYRANK', key, 0, -2)
+        call('ZADD', key, now, all)
+        if all ~= last[1] then call('ZREM', key, last[1]) end
+        call('PEXPIRE', key, ceil(period / 1000) + 1)
     end
     if cost > limit then
         retry = -1

@@ -5,8 +5,8 @@
 
 #include "storage/pages/table.h"
 
-bool capped_runs_add(struct capped_runs *runs, const struct capped_run *run,
-    const uint8_t *present, struct arena *arena)
+bool capped_runs_add(struct capped_runs *runs, const struct capped_run *run, const uint8_t *present,
+    struct arena *arena)
 {
     if (!array_reserve(&runs->all, &runs->capacity, runs->n, sizeof(*runs->all))) {
         return false;

@@ -4,9 +4,8 @@
  *
  * What is counted for a name under its own stands in its row.  More of it may be among what a cap
  * put together (fold/places.h), where the name had no place: in that hour, and in its partition.  A
- * name that is in a bucket of an hour has had its place in all of that hour.  In a day or a month it
- * may have been among the others in one hour and not in the next.
- */
+ * name that is in a bucket of an hour has had its place in all of that hour.  In a day or a month
+ * it may have been among the others in one hour and not in the next. */
 #ifndef STORAGE_PAGES_CAPPED_H
 #define STORAGE_PAGES_CAPPED_H
 
@@ -29,8 +28,8 @@ struct capped_runs {
 };
 
 /* Append a run.  @present is copied into @arena.  False: out of memory. */
-bool capped_runs_add(struct capped_runs *runs, const struct capped_run *run,
-    const uint8_t *present, struct arena *arena) MUST_CHECK;
+bool capped_runs_add(struct capped_runs *runs, const struct capped_run *run, const uint8_t *present,
+    struct arena *arena) MUST_CHECK;
 
 /* How much of it all may be @sum's, a name in @partition with this @cover. */
 uint64_t capped_runs_hide(const struct capped_runs *runs, const struct page_sum *sum,

@@ -165,7 +165,8 @@ static enum storage_err slot_stage(struct gathering *g, unsigned p, struct slot 
         return STORAGE_OK;
     }
     if (slot->run == NULL && counted_name_is_other(page, g->class)) {
-        slot->other = (uint64_t)pv > slot->other ? (uint64_t)pv : slot->other; /* it may come twice */
+        slot->other =
+            (uint64_t)pv > slot->other ? (uint64_t)pv : slot->other; /* it may come twice */
         return STORAGE_OK;
     }
     enum storage_err err = slot->run == NULL

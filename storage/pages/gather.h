@@ -20,11 +20,11 @@
 /* Zeroed: nothing is gathered. */
 struct gathering {
     struct proved_read *r;
-    struct page_sums *sums; /* of the question */
-    bool chosen;            /* no other pages than those that are there already */
-    struct slice class;     /* of the names that are asked for: see job/counted_name.h.. */
-    struct slice prefix;    /* ..and what they begin with */
-    struct part_set parts;  /* the partitions that are read */
+    struct page_sums *sums;     /* of the question */
+    bool chosen;                /* no other pages than those that are there already */
+    struct slice class;         /* of the names that are asked for: see job/counted_name.h.. */
+    struct slice prefix;        /* ..and what they begin with */
+    struct part_set parts;      /* the partitions that are read */
     struct capped_runs *capped; /* what caps put together of the class */
     struct pages_memory memory;
     size_t n_buckets; /* of the longest cover: foreign data may have a page where it is not */
@@ -39,7 +39,7 @@ struct slot {
     size_t bucket;              /* in the cover */
     struct remembered_run *run; /* to whose own sums it goes; NULL: to those of the question */
     char cursor[24];
-    uint64_t other; /* what a cap put together */
+    uint64_t other;        /* what a cap put together */
     struct staged *staged; /* owned: what came so far */
     size_t n_staged, staged_capacity;
 };

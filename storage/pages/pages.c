@@ -282,8 +282,8 @@ bool pages_same(const struct storage_job *a, const struct storage_job *b)
     return window_question_same(&x->asked, &y->asked) && x->by_uv == y->by_uv &&
            x->limit == y->limit && slice_equal(x->class, y->class) &&
            slice_equal(x->prefix, y->prefix) && x->without_uv == y->without_uv &&
-           x->set.name.n == 0 &&
-           y->set.name.n == 0 && same_pages(x->pages, x->n_pages, y->pages, y->n_pages);
+           x->set.name.n == 0 && y->set.name.n == 0 &&
+           same_pages(x->pages, x->n_pages, y->pages, y->n_pages);
 }
 
 uint64_t pages_hash(const struct storage_job *job)

@@ -290,7 +290,8 @@ enum storage_err pages_scan_run(
     }
     s->g.n_most = PRESENT_BYTES_MAX / (page_bits_size(s->g.n_buckets) + 1);
     s->g.n_most = s->g.n_most < PAGES_SCAN_MAX ? s->g.n_most : PAGES_SCAN_MAX;
-    enum storage_err err = pages_memory_begin(&s->g.memory, r, &s->g.parts) ? STORAGE_OK : STORAGE_NOMEM;
+    enum storage_err err =
+        pages_memory_begin(&s->g.memory, r, &s->g.parts) ? STORAGE_OK : STORAGE_NOMEM;
     err = err == STORAGE_OK ? count_keys(r, &s->g.parts) : err;
     err = err == STORAGE_OK ? ask_looks(s) : err;
     err = err == STORAGE_OK ? gathering_add_recalled(&s->g) : err; /* while Redis works */

@@ -26,7 +26,7 @@
 
 /* Zeroed: no page. */
 struct pages_scan {
-    struct page_sums sums; /* `present` numbers the buckets of the page's partition's cover */
+    struct page_sums sums;     /* `present` numbers the buckets of the page's partition's cover */
     struct capped_runs capped; /* what caps put together of the class */
     bool chosen;               /* no other pages than those that are there already */
     size_t buckets_read;

@@ -76,7 +76,9 @@ enum operation_after {
     ALONE(STORAGE_FILTER_WRITE, filter_run, false, AFTER_NOTHING)                                  \
     ALONE(STORAGE_SEEN, seen_run, true, AFTER_COUNTED)                                             \
     ALONE(STORAGE_ROLLUP_STATUS, rollup_status_run, true, AFTER_NOTHING)                           \
+    ALONE(STORAGE_CLUSTER, cluster_status_run, false, AFTER_NOTHING)                               \
     ALONE(STORAGE_LOOK_KEY, look_key_run, true, AFTER_NOTHING)                                     \
+    ALONE(STORAGE_HOT_PAGES, hot_pages_run, true, AFTER_NOTHING)                                   \
     ALONE(STORAGE_PERIODS, periods_run, true, AFTER_NOTHING)                                       \
     ALONE(STORAGE_PROBE, probe_run, false, AFTER_NOTHING)
 

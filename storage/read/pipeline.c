@@ -130,9 +130,12 @@ static const struct reply *take_one(struct pipeline *p)
     const struct reply *reply = NULL;
     enum redis_status status = await_one(p, &reply);
     if (status != REDIS_OK_STATUS) {
+        /* its server has refused it to the end, and nothing else is under way */
+        bool refused =
+            p->session->dispatcher != NULL && p->session->dispatcher->is_refused && p->awaited == 1;
         p->lost = true;
         p->awaited = 0;
-        if (p->writes || p->applied) { /* also where an earlier one was refused */
+        if ((p->writes && !refused) || p->applied) { /* also where an earlier one was refused */
             p->err = STORAGE_UNKNOWN;
         }
         (void)pipeline_fail(p, status == REDIS_TIMEOUT ? STORAGE_LATE : STORAGE_DOWN);

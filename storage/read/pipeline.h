@@ -18,6 +18,8 @@
  *   nothing of them was applied                            the fault's own error
  *   some were answered, or applied, and others not         STORAGE_UNKNOWN
  *   they were sent, and the connection broke or hung       STORAGE_UNKNOWN
+ *   the only one was refused to the end, as its slot is
+ *   being moved                                            STORAGE_LATE
  */
 #ifndef STORAGE_READ_PIPELINE_H
 #define STORAGE_READ_PIPELINE_H

@@ -1,24 +1,93 @@
-/* probe.c - is Redis ready?  One write, of a key that expires after a minute, proves that Redis
- * takes writes. */
+/* probe.c - is Redis ready?  One write, of a key that expires after a minute, proves that a server
+ * takes writes.  Of a cluster every primary is asked: one that takes none stops its own partitions,
+ * and the service as a whole is ready as long as any takes one. */
 #include "storage/read/operation.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "storage/base/buffer.h"
+#include "storage/base/clock.h"
 #include "storage/core/reply_fault.h"
 #include "storage/read/pipeline.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-enum storage_err probe_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
+#define SERVER_MS 500 /* longest wait for one of several servers */
+
+/* Write to the server of @partition.  job->detail says why not. */
+static enum storage_err probe_one(struct reader *reader, struct storage_job *job,
+    unsigned partition, int64_t deadline_ms, bool *ret_lost)
 {
     struct pipeline p;
     struct key key;
-    key_fixed(&key, reader->core->partitions.tag[0], "probe", SLICE(""));
-    pipeline_init(&p, &reader->session, job->deadline_ms);
-    struct buffer *out = pipeline_command(&p, 0, "SET", 4);
+    key_fixed(&key, reader->core->partitions.tag[partition], "probe", SLICE(""));
+    pipeline_init(&p, &reader->session, deadline_ms);
+    struct buffer *out = pipeline_command(&p, partition, "SET", 4);
     resp_word(out, key.p, key.n);
     resp_text(out, "1");
     resp_text(out, "EX");
     resp_text(out, "60");
     (void)pipeline_ask(&p, false); /* whether the key is there matters to nobody */
     return pipeline_answer(&p, job, ret_lost);
+}
+
+static void add_degraded(struct probe_job *probe, const char *name, const char *why)
+{
+    size_t n = strlen(probe->degraded);
+    (void)snprintf(probe->degraded + n, sizeof(probe->degraded) - n, "%s%s%s%s", n == 0 ? "" : "\n",
+        name, name[0] == '\0' ? "" : ": ", why);
+}
+
+/* One of several servers; true: it takes writes. */
+static bool probe_server(
+    struct reader *reader, struct storage_job *job, unsigned partition, enum storage_err *first_err)
+{
+    char name[SERVER_NAME];
+    char why[sizeof(job->detail)];
+    bool lost = false;
+    int64_t until_ms = monotonic_ms() + SERVER_MS;
+    enum storage_err err = STORAGE_DOWN;
+    job->detail[0] = '\0';
+    if (server_away_ms(reader->core, partition, why, sizeof(why)) == 0) {
+        err = probe_one(reader, job, partition,
+            until_ms < job->deadline_ms ? until_ms : job->deadline_ms, &lost);
+    }
+    if (err == STORAGE_OK) {
+        return true;
+    }
+    *first_err = *first_err == STORAGE_OK ? err : *first_err;
+    server_name(reader->core, partition, name, sizeof(name));
+    add_degraded(&job->u.probe, name, job->detail[0] != '\0' ? job->detail : storage_err_text(err));
+    return false;
+}
+
+static enum storage_err probe_all(struct reader *reader, struct storage_job *job)
+{
+    struct part_set each;
+    enum storage_err err = STORAGE_OK;
+    bool any = false;
+    bool all = servers_each(reader->core, &each);
+    for (unsigned p = 0; p < reader->core->partitions.n; p++) {
+        if (part_set_has(&each, p)) {
+            any = probe_server(reader, job, p, &err) || any;
+        }
+    }
+    if (!all) {
+        err = err == STORAGE_OK ? STORAGE_DOWN : err;
+        add_degraded(&job->u.probe, "", "no server is known for some slots");
+    }
+    job->detail[0] = '\0';
+    if (!any) {
+        (void)snprintf(job->detail, sizeof(job->detail), "%.*s",
+            (int)strcspn(job->u.probe.degraded, "\n"), job->u.probe.degraded);
+    }
+    return any ? STORAGE_OK : err;
+}
+
+enum storage_err probe_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
+{
+    job->u.probe.degraded[0] = '\0';
+    return reader->core->is_spread ? probe_all(reader, job)
+                                   : probe_one(reader, job, 0, job->deadline_ms, ret_lost);
 }

@@ -24,6 +24,7 @@
     X(SCRIPT_SETTINGS, "settings")                                                                 \
     X(SCRIPT_APPEND, "append")                                                                     \
     X(SCRIPT_FOLD, "fold")                                                                         \
+    X(SCRIPT_CURSORS, "cursors")                                                                   \
     X(SCRIPT_HEARTBEAT, "heartbeat")                                                               \
     X(SCRIPT_MARK, "mark")                                                                         \
     X(SCRIPT_TAKEOVER, "takeover")                                                                 \

@@ -2,6 +2,9 @@
  *
  * Layer: storage.  Belongs to the rollup's thread.
  *
+ * In a cluster a server may not have the partition any more (MOVED), or its slot is being moved (ASK,
+ * TRYAGAIN).  Nothing was done then, and the pass is tried again in a second, until the move is over.
+ *
  * One process at a time leads (lock/leader.h).  Before every step of a pass the process looks
  * whether it still does, so that a long pass does not outlive the lease of the lock.
  */
@@ -32,9 +35,11 @@ enum pass_result {
     PASS_FAILED,  /* Redis refused a step: later */
 };
 
-/* Send the one command in @out, which is emptied, unless this process does not lead any more; await
- * its reply.  PASS_DONE: *ret is no error, and lives until the next command. */
+/* Send the one command in @out, which is emptied and is about @partition, unless this process does
+ * not lead any more; await its reply.  PASS_DONE: *ret is no error, and lives until the next
+ * command. */
 enum pass_result leadership_ask(const struct leadership *leadership, struct core *core,
-    struct session *session, struct buffer *out, const struct reply **ret) MUST_CHECK;
+    struct session *session, unsigned partition, struct buffer *out,
+    const struct reply **ret) MUST_CHECK;
 
 #endif

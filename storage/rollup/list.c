@@ -84,8 +84,8 @@ static enum pass_result finish(
     buffer_append(&step->out, step->keys.p, step->keys.n);
     buffer_append(&step->out, step->args.p, step->args.n);
     step->out.failed = step->out.failed || step->keys.failed || step->args.failed;
-    enum pass_result result =
-        leadership_ask(scope->leadership, scope->core, scope->session, &step->out, ret);
+    enum pass_result result = leadership_ask(
+        scope->leadership, scope->core, scope->session, scope->partition, &step->out, ret);
     if (result != PASS_DONE) {
         return result;
     }

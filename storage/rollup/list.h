@@ -64,7 +64,8 @@ struct rollup_list {
 struct rollup_scope {
     struct core *core;
     struct session *session;
-    const char *tag;
+    unsigned partition;
+    const char *tag; /* its own */
     const struct leadership *leadership;
     const char *pass; /* id, NUL-terminated */
     const char *cur;  /* cursor expected */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
-#include "storage/core/session.h"
+#include "storage/core/sessions.h"
 #include "storage/lock/leader.h"
 #include "storage/log/close.h"
 #include "storage/redis/ask.h"
@@ -13,6 +13,7 @@
 #include "storage/rollup/pass.h"
 #include "storage/rollup/rewrite.h"
 #include "storage/rollup/status.h"
+#include "storage/rollup/workers.h"
 #include "storage/schema/key.h"
 #include "storage/users/forget.h"
 
@@ -31,10 +32,14 @@ struct rollup {
     struct leader *leader;
     pthread_t thread;
     struct rollup_jobs jobs;
-    struct session session;
-    int64_t token;       /* the pass's fencing token */
-    int64_t clean_token; /* under which all partitions were looked at */
-    bool wishing;        /* the jobs begun wait for a pass of another process */
+    struct session session;         /* to partition 0's server, which has the lock and the wish */
+    struct rollup_workers *workers; /* of a cluster; NULL: one server has all partitions */
+    struct session spread;          /* of a cluster: to all servers, by.. */
+    struct dispatcher dispatcher;
+    struct sessions servers; /* of a cluster: one each, for what is asked of servers */
+    int64_t token;           /* the pass's fencing token */
+    int64_t clean_token;     /* under which all partitions were looked at */
+    bool wishing;            /* the jobs begun wait for a pass of another process */
     struct log_closer closer;
     struct aof_rewriter rewriter;
     int64_t close_ms; /* when to look for such logs next */
@@ -60,7 +65,32 @@ static const struct reply *ask(struct rollup *r, struct buffer *b)
         session_lost(&r->session);
         return NULL;
     }
+    server_refused(r->core, &r->session.server, 0, reply);
     return reply->type == REPLY_ERROR ? NULL : reply;
+}
+
+/* The session for what is asked of all partitions.  NULL: there is none. */
+static struct session *session_of_all(struct rollup *r)
+{
+    if (r->workers == NULL) {
+        return &r->session;
+    }
+    return session_by_dispatcher(&r->spread, r->core) ? &r->spread : NULL;
+}
+
+/* Read how far all partitions are.  STORAGE_DOWN: not now. */
+static enum storage_err read_status(struct rollup *r, struct rollup_job *ret)
+{
+    struct session *session = session_of_all(r);
+    bool lost = false;
+    enum storage_err err =
+        session == NULL ? STORAGE_DOWN
+                        : rollup_status_read(r->core, session, monotonic_ms() + ASK_MS, ret, &lost);
+    if (lost) {
+        session_lost(session);
+        err = STORAGE_DOWN;
+    }
+    return err;
 }
 
 /* ---- wishes ---- */
@@ -122,8 +152,7 @@ static void fulfil_wish(struct rollup *r, const char *id)
 static bool still_mine(void *data)
 {
     struct rollup *r = data;
-    return !atomic_load(&r->core->stopping) && r->session.redis != NULL &&
-           leader_token(r->leader) == r->token;
+    return !atomic_load(&r->core->stopping) && leader_token(r->leader) == r->token;
 }
 
 static void fenced(void *data, int64_t token)
@@ -132,13 +161,18 @@ static void fenced(void *data, int64_t token)
     leader_outranked(r->leader, token);
 }
 
-/* Bring one partition up to date.  False: something is left, try again later. */
-static bool roll_partition(
-    struct rollup *r, unsigned partition, const struct leadership *leadership)
+/* What the workers do. */
+struct turn {
+    struct rollup *rollup;
+    const struct leadership *leadership;
+};
+
+/* Do all passes of a partition that are due.  False: something is left, try again later. */
+static bool do_passes(const struct turn *turn, unsigned partition, struct session *session)
 {
     unsigned voids = 0;
-    while (voids < 2 && still_mine(r)) {
-        switch (rollup_pass(r->core, &r->session, partition, leadership)) {
+    while (voids < 2 && still_mine(turn->rollup)) {
+        switch (rollup_pass(turn->rollup->core, session, partition, turn->leadership)) {
         case PASS_NOTHING:
             return true;
         case PASS_DONE:
@@ -148,7 +182,7 @@ static bool roll_partition(
             voids++;
             break;
         case PASS_LOST:
-            session_lost(&r->session);
+            session_lost(session);
             return false;
         case PASS_FENCED:
         case PASS_FAILED:
@@ -158,18 +192,41 @@ static bool roll_partition(
     return false;
 }
 
+/* Bring one partition up to date; a rollup_work_fn. */
+static bool roll_partition(void *data, unsigned partition, struct session *session)
+{
+    const struct turn *turn = data;
+    bool ok = do_passes(turn, partition, session);
+    if (session->redis != NULL && still_mine(turn->rollup) &&
+        !activity_sweep(turn->rollup->core, session, partition)) {
+        session_lost(session);
+        ok = false;
+    }
+    return ok;
+}
+
+/* The same for all of them.  False: something is left. */
+static bool roll_all(struct rollup *r, const struct leadership *leadership)
+{
+    struct turn turn = {r, leadership};
+    bool ok = true;
+    if (r->workers != NULL) {
+        return rollup_workers_run(r->workers, roll_partition, &turn);
+    }
+    for (unsigned p = 0; r->session.redis != NULL && p < r->core->partitions.n; p++) {
+        ok = roll_partition(&turn, p, &r->session) && ok;
+    }
+    return ok && r->session.redis != NULL;
+}
+
 /* Answer the jobs begun, after a pass. */
 static void answer_jobs(struct rollup *r)
 {
     struct rollup_job result;
-    bool lost = false;
-    enum storage_err err =
-        rollup_status_read(r->core, &r->session, monotonic_ms() + ASK_MS, &result, &lost);
-    if (lost) {
-        session_lost(&r->session);
-        return; /* they wait on, for the next attempt */
+    enum storage_err err = read_status(r, &result);
+    if (err != STORAGE_DOWN) { /* else they wait on, for the next attempt */
+        rollup_jobs_finish(&r->jobs, err, &result);
     }
-    rollup_jobs_finish(&r->jobs, err, &result);
 }
 
 /* Everything that is due, as the leader; with @asked also what is over just now.  False: try again
@@ -182,7 +239,6 @@ static bool lead(struct rollup *r, bool asked)
         .fenced = fenced,
         .data = r};
     char wish[WISH_ID] = "";
-    bool ok = true;
     if (!atomic_load(&r->core->ready) || !connected(r)) {
         return false;
     }
@@ -192,17 +248,12 @@ static bool lead(struct rollup *r, bool asked)
         /* So that the pass finds it.  What is late goes into what the pass has closed. */
         (void)core_catch_up(r->core, monotonic_us(), monotonic_ms() + CATCH_UP_MS);
     }
-    for (unsigned p = 0; r->session.redis != NULL && p < r->core->partitions.n; p++) {
-        ok = roll_partition(r, p, &leadership) && ok;
-    }
-    if (r->session.redis != NULL && still_mine(r) && !activity_sweep(r->core, &r->session)) {
-        session_lost(&r->session);
-    }
-    ok = ok && r->session.redis != NULL;
+    bool ok = roll_all(r, &leadership);
+    ok = ok && connected(r);
     if (ok && wish[0] != '\0') {
         fulfil_wish(r, wish);
     }
-    if (ok && asked && r->session.redis != NULL) {
+    if (ok && asked) {
         answer_jobs(r);
     }
     return ok;
@@ -224,6 +275,33 @@ static int64_t due_in_ms(struct core *core)
     return due_ms > now_ms ? due_ms - now_ms : 0;
 }
 
+/* Each server of a cluster has a file of its own. */
+static void rewrite_each(struct rollup *r)
+{
+    char error[160];
+    struct part_set each;
+    int64_t again_s = redis_clock_ms(&r->core->clock) / 1000 + REWRITE_AGAIN_S;
+    struct aof_rewriter next = {.due_s = INT64_MAX};
+    if (!aof_rewrite_is_due(&r->rewriter, r->core)) {
+        return;
+    }
+    bool all = servers_each(r->core, &each);
+    for (unsigned p = 0; p < r->core->partitions.n && still_mine(r); p++) {
+        struct aof_rewriter one = r->rewriter;
+        struct session *session =
+            part_set_has(&each, p)
+                ? sessions_get(&r->servers, p, monotonic_ms() + ASK_MS, error, sizeof(error))
+                : NULL;
+        if (session != NULL && !aof_rewrite_look(&one, r->core, session, p)) {
+            session_lost(session);
+            session = NULL;
+        }
+        all = all && (session != NULL || !part_set_has(&each, p));
+        next.due_s = session != NULL && one.due_s < next.due_s ? one.due_s : next.due_s;
+    }
+    r->rewriter.due_s = all && still_mine(r) ? next.due_s : again_s;
+}
+
 /* What a leader does every few seconds: close the logs of writers that are gone, have the
  * append-only file rewritten.  Returns how long to wait before the next time. */
 static int64_t keep_house(struct rollup *r)
@@ -235,8 +313,11 @@ static int64_t keep_house(struct rollup *r)
     if (!atomic_load(&r->core->ready) || !connected(r) || !still_mine(r)) {
         return RETRY_MS;
     }
-    if (!log_close_silent(&r->closer, r->core, &r->session, now_ms + ASK_MS) ||
-        !aof_rewrite_look(&r->rewriter, r->core, &r->session)) {
+    bool ok = log_close_silent(&r->closer, r->core, &r->session, now_ms + ASK_MS) ||
+              r->workers != NULL; /* of a cluster it has connections of its own */
+    if (r->workers != NULL) {
+        rewrite_each(r);
+    } else if (!ok || !aof_rewrite_look(&r->rewriter, r->core, &r->session, 0)) {
         session_lost(&r->session);
     }
     r->close_ms = now_ms + CLOSE_MS;
@@ -305,11 +386,7 @@ static int64_t turn_of_follower(struct rollup *r)
     int64_t wait_ms = due_in_ms(r->core);
     if (wait_ms == 0 && atomic_load(&r->core->ready) && connected(r)) { /* for lag_s and the like */
         struct rollup_job ignored;
-        bool lost = false;
-        (void)rollup_status_read(r->core, &r->session, monotonic_ms() + ASK_MS, &ignored, &lost);
-        if (lost) {
-            session_lost(&r->session);
-        }
+        (void)read_status(r, &ignored);
         wait_ms = due_in_ms(r->core);
     }
     return wait_ms == 0 ? FOLLOW_MS : wait_ms;
@@ -327,6 +404,9 @@ static void *rollup_main(void *argument)
         wake_sleep(&r->core->rollup_wake, monotonic_ms() + wait_ms);
     }
     session_close(&r->session);
+    dispatcher_release(&r->dispatcher);
+    sessions_release(&r->servers);
+    rollup_workers_free(r->workers);
     log_closer_release(&r->closer);
     return NULL;
 }
@@ -335,6 +415,20 @@ static int64_t take_late(void *data, struct storage_job **ret_late)
 {
     struct rollup *r = data;
     return rollup_jobs_take_late(&r->jobs, monotonic_ms(), ret_late);
+}
+
+/* Where several servers share the partitions.  False: out of memory. */
+static bool begin_spread(struct rollup *r)
+{
+    const struct redis_look look = {core_runs, r->core};
+    if (!r->core->is_spread) {
+        return true;
+    }
+    dispatcher_init(&r->dispatcher, r->core, &look, ASK_MS);
+    sessions_init(&r->servers, r->core, look, ASK_MS);
+    r->spread.dispatcher = &r->dispatcher;
+    r->workers = rollup_workers_new(r->core);
+    return r->workers != NULL;
 }
 
 struct rollup *rollup_start(struct core *core, struct leader *leader)
@@ -347,7 +441,8 @@ struct rollup *rollup_start(struct core *core, struct leader *leader)
     r->session.look = (struct redis_look){core_runs, core};
     r->leader = leader;
     rollup_jobs_init(&r->jobs);
-    if (pthread_create(&r->thread, NULL, rollup_main, r) != 0) {
+    if (!begin_spread(r) || pthread_create(&r->thread, NULL, rollup_main, r) != 0) {
+        rollup_workers_free(r->workers);
         rollup_jobs_release(&r->jobs);
         free(r);
         return NULL;

@@ -2,19 +2,20 @@
 
 #include <stdio.h>
 
+#include "storage/core/asks.h"
 #include "storage/core/reply_fault.h"
 #include "storage/lock/leader.h"
 #include "storage/lock/lock.h"
 #include "storage/read/operation.h"
-#include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 
 /* The replies, in the order of asking; behind them one for each partition. */
 enum { REPLY_OF_TIME, REPLY_OF_LOCK, REPLY_OF_FENCE, REPLIES_BEFORE_PARTITIONS };
 
-static void put_get(struct buffer *b, const struct core *core, const char *name)
+static void put_get(struct asks *asks, const struct core *core, const char *name)
 {
     struct key key;
+    struct buffer *b = asks_begin(asks, 0);
     key_fixed(&key, core->partitions.tag[0], name, SLICE(""));
     resp_head(b, 2);
     resp_text(b, "GET");
@@ -25,6 +26,10 @@ static enum storage_err take_partition(
     struct core *core, unsigned partition, const struct reply *reply, struct rollup_job *ret)
 {
     struct partition_view view;
+    if (reply->type == REPLY_ARRAY && reply->n == STATE_FIELDS &&
+        core_state_lost(core, partition, reply)) {
+        return STORAGE_DOWN;
+    }
     if (!core_parse_state(core, reply, &view)) {
         return STORAGE_CONFIG;
     }
@@ -83,15 +88,15 @@ enum storage_err rollup_status_read(struct core *core, struct session *session, 
     struct leader *leader = atomic_load(&core->leader);
     struct buffer b;
     buffer_init(&b);
-    resp_command(&b, "TIME", NULL);
-    put_get(&b, core, "lock");
-    put_get(&b, core, "fence");
+    struct asks asks = asks_to(session, &b);
+    resp_command(asks_begin(&asks, 0), "TIME", NULL);
+    put_get(&asks, core, "lock");
+    put_get(&asks, core, "fence");
     for (unsigned p = 0; p < core->partitions.n; p++) {
-        partition_state_ask(&b, core->partitions.tag[p], 0);
+        partition_state_ask(asks_begin(&asks, p), core->partitions.tag[p], 0);
     }
     *ret = (struct rollup_job){0};
-    enum redis_status status = redis_ask_all(session->redis, &b,
-        REPLIES_BEFORE_PARTITIONS + core->partitions.n, deadline_ms, take_reply, &r);
+    enum redis_status status = asks_run(&asks, deadline_ms, take_reply, &r);
     buffer_release(&b);
     if (status != REDIS_OK_STATUS) {
         *ret_lost = true;

@@ -8,8 +8,9 @@
 #include "storage/core/core.h"
 #include "storage/core/session.h"
 
-/* Read it into @ret and into the core's views, by @deadline_ms.  @session is connected; *ret_lost
- * becomes true if the connection must be closed.  @ret is of use only with STORAGE_OK. */
+/* Read it into @ret and into the core's views, by @deadline_ms.  @session is connected, or has a
+ * dispatcher; *ret_lost becomes true if the connection must be closed.  @ret is of use only with
+ * STORAGE_OK. */
 enum storage_err rollup_status_read(struct core *core, struct session *session, int64_t deadline_ms,
     struct rollup_job *ret, bool *ret_lost);
 

@@ -4,7 +4,8 @@
 
 enum pass_result pass_ask(struct pass *pass, const struct reply **ret)
 {
-    return leadership_ask(pass->leadership, pass->core, pass->session, &pass->out, ret);
+    return leadership_ask(
+        pass->leadership, pass->core, pass->session, pass->partition, &pass->out, ret);
 }
 
 enum pass_result pass_run(
@@ -50,6 +51,7 @@ enum pass_result pass_list(struct pass *pass, bool sites_only, bool overdue)
 {
     struct rollup_scope scope = {.core = pass->core,
         .session = pass->session,
+        .partition = pass->partition,
         .tag = pass->tag,
         .leadership = pass->leadership,
         .pass = pass->id,

@@ -116,8 +116,7 @@ uint64_t identity_name(const struct secret *secret, struct slice name)
     uint64_t hash;
     text[0] = 0; /* no site begins so: see identity_address() */
     size_t n = append_bytes(text, 1, name.p, name.n);
-    crypto_shorthash_siphash24(
-        (unsigned char *)&hash, text, n, secret->bytes + SECRET_SIZE / 2);
+    crypto_shorthash_siphash24((unsigned char *)&hash, text, n, secret->bytes + SECRET_SIZE / 2);
     return hash;
 }
 

@@ -139,6 +139,11 @@ void key_visit_prefix(struct key *key, const char *tag, struct slice site)
     key_add(key, ":", 1);
 }
 
+unsigned key_limit_partition(const struct partitions *partitions, struct slice who)
+{
+    return partition_of(partitions, page_hash(SLICE("rl"), who));
+}
+
 void key_limit(struct key *key, const struct partitions *partitions, enum key_limit_kind kind,
     size_t nth, struct slice policy, struct slice who)
 {
@@ -146,7 +151,7 @@ void key_limit(struct key *key, const struct partitions *partitions, enum key_li
         [KEY_LIMIT_SLIDING] = "rl:sliding",
         [KEY_LIMIT_PENALTY] = "rl:penalty",
         [KEY_LIMIT_GUARD] = "rl:ingest"};
-    unsigned partition = partition_of(partitions, page_hash(SLICE("rl"), who));
+    unsigned partition = key_limit_partition(partitions, who);
     key_head(key, partitions->tag[partition], names[kind]);
     if (nth > 0) {
         char digits[24];

@@ -29,7 +29,7 @@
  *     t:{p}:visit:<site>:<slot>         hash          visitor (16 bytes) -> time of the last event
  *                                                     and of its arrival, in seconds: 40 bits
  *                                                     each, big endian; expires.
- *                                                     slot = arrival / visit timeout, in seconds
+ *                                                     slot = arrival / 2 visit timeouts, in s
  *
  * Which names have a place in an hour of the site's zone (fold/places.h), where they are counted:
  *
@@ -115,6 +115,9 @@
  *                                                     counted in all partitions are cut off
  *     t:{0}:key:<digest>                string        the record of a key (log/record.h); expires
  *
+ *     In a cluster there are up to 64 places of logs, and {0} is the partition of the place
+ *     (core_log_partition()).
+ *
  * Rate limits, in the partition of the key.  A policy has no ':'; without a policy <policy> is
  * empty:
  *
@@ -129,8 +132,12 @@
  * Of all partitions together:
  *
  *     t:{0}:meta                        string        schema version and number of partitions
+ *     t:{0}:made                        string        of a cluster: all partitions have had states
  *     t:{0}:secret                      string        32 random bytes: the key of the hashes of
  *                                                     visitors and addresses
+ *     t:{0}:hot                         zset          process (16 hexadecimal digits, random) -> when
+ *                                                     it was heard of, ms; expires (hot/fleet.h)
+ *     t:{0}:hot:<process>               string        its hot pages (hot/published.h); expires
  *     t:{0}:secret:<start>              string        the same of the rotation period that begins
  *                                                     at <start> (core/period_secrets.h); expires
  *     t:{0}:late                        set           the beginnings of periods whose secret was
@@ -213,6 +220,9 @@ void key_page_sets(struct key *key, const char *tag, struct slice site);
 void key_visit_prefix(struct key *key, const char *tag, struct slice site);
 
 enum key_limit_kind { KEY_LIMIT_FUNNEL, KEY_LIMIT_SLIDING, KEY_LIMIT_PENALTY, KEY_LIMIT_GUARD };
+
+/* The partition of all limits of @who. */
+unsigned key_limit_partition(const struct partitions *partitions, struct slice who);
 
 /* The key of a limit of @policy, or of its penalty, in the partition of @who: all keys of one
  * decision lie together.  @nth counts, from 0, the limits of one algorithm in a policy. */

@@ -4,6 +4,7 @@
 
 #include "storage/base/clock.h"
 #include "storage/base/cond.h"
+#include "storage/core/sessions.h"
 #include "storage/schema/key.h"
 #include "storage/seen/fold_log.h"
 
@@ -21,7 +22,8 @@ struct due {
 struct seen_fold {
     struct core *core;
     pthread_t thread;
-    struct fold_log log; /* the thread's own */
+    struct sessions sessions; /* the thread's own.. */
+    struct fold_log log;      /* ..and this, too */
 
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t work;
@@ -116,18 +118,14 @@ static void fold_due(struct seen_fold *fold, const struct due *due)
     struct fold_log *log = &fold->log;
     for (int tries = 0; tries < 2; tries++) {
         int64_t now_ms = monotonic_ms();
-        if (!session_is_current(&log->session)) {
-            session_close(&log->session);
-            if (!session_open(
-                    &log->session, fold->core, now_ms + CONNECT_MS, error, sizeof(error))) {
-                return;
-            }
-        }
-        if (fold_log(log, due->partition, (struct slice){due->site, due->site_n}, due->month,
-                now_ms + STEP_MS)) {
+        struct session *session = sessions_get(
+            &fold->sessions, due->partition, now_ms + CONNECT_MS, error, sizeof(error));
+        if (session == NULL ||
+            fold_log(log, session, due->partition, (struct slice){due->site, due->site_n},
+                due->month, now_ms + STEP_MS)) {
             return;
         }
-        session_lost(&log->session);
+        session_lost(session);
     }
 }
 
@@ -139,6 +137,7 @@ static void *fold_main(void *argument)
         fold_due(fold, &due);
     }
     fold_log_release(&fold->log);
+    sessions_release(&fold->sessions);
     return NULL;
 }
 
@@ -152,6 +151,7 @@ struct seen_fold *seen_fold_start(struct core *core)
     cond_init(&fold->work);
     fold->core = core;
     fold_log_init(&fold->log, core);
+    sessions_init(&fold->sessions, core, (struct redis_look){core_runs, core}, 0);
     if (pthread_create(&fold->thread, NULL, fold_main, fold) != 0) {
         pthread_cond_destroy(&fold->work);
         pthread_mutex_destroy(&fold->lock);

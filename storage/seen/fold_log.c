@@ -22,14 +22,12 @@ enum fold_step {
 void fold_log_init(struct fold_log *f, struct core *core)
 {
     *f = (struct fold_log){.core = core};
-    f->session.look = (struct redis_look){core_runs, core};
     buffer_init(&f->out);
     buffer_init(&f->bits);
 }
 
 void fold_log_release(struct fold_log *f)
 {
-    session_close(&f->session);
     buffer_release(&f->out);
     buffer_release(&f->bits);
     free(f->pending);
@@ -41,11 +39,16 @@ void fold_log_release(struct fold_log *f)
 /* Send out, await one reply. */
 static enum fold_step ask(struct fold_log *f, const struct reply **ret)
 {
-    if (redis_ask(f->session.redis, &f->out, f->deadline_ms, ret) != REDIS_OK_STATUS) {
+    if (redis_ask(f->session->redis, &f->out, f->deadline_ms, ret) != REDIS_OK_STATUS) {
         return STEP_LOST;
     }
     if ((*ret)->type != REPLY_ERROR) {
         return STEP_DONE;
+    }
+    server_refused(f->core, &f->session->server, f->partition, *ret);
+    if (f->core->is_spread && (reply_is_error(*ret, "MOVED") || reply_is_error(*ret, "ASK") ||
+                                  reply_is_error(*ret, "TRYAGAIN"))) {
+        return STEP_YIELD; /* another time, when the slot has moved */
     }
     if (!reply_is_error(*ret, "ERR no such key")) { /* RENAMENX: another process has sealed it */
         core_notice(f->core, STORAGE_SEEN_FAILED, (*ret)->text.p);
@@ -192,7 +195,7 @@ static enum fold_step write_step(struct fold_log *f, bool end, unsigned index, u
     struct seen_filter *filter = &f->filter;
     randombytes_buf(random, sizeof(random));
     sodium_bin2hex(ver, sizeof(ver), random, sizeof(random));
-    script_head(&f->out, &f->session.scripts, SCRIPT_SEEN_FOLD, 2, 4 + 10);
+    script_head(&f->out, &f->session->scripts, SCRIPT_SEEN_FOLD, 2, 4 + 10);
     put_key(f, "filter");
     if (end) {
         put_key(f, "old");
@@ -356,9 +359,11 @@ static enum fold_step fold(struct fold_log *f)
     return step == STEP_DONE ? fold_old(f) : step;
 }
 
-bool fold_log(struct fold_log *f, unsigned partition, struct slice site, struct bucket month,
-    int64_t deadline_ms)
+bool fold_log(struct fold_log *f, struct session *session, unsigned partition, struct slice site,
+    struct bucket month, int64_t deadline_ms)
 {
+    f->session = session;
+    f->partition = partition;
     f->tag = f->core->partitions.tag[partition];
     f->site = site;
     f->month = month;

@@ -13,12 +13,13 @@
 
 struct fold_log {
     struct core *core;
-    struct session session;
+    struct session *session; /* at the server of the partition at hand */
     struct buffer out;
     struct buffer bits; /* of the string at hand */
     int64_t deadline_ms;
 
     /* The month at hand. */
+    unsigned partition;
     const char *tag;
     struct slice site;
     struct bucket month;
@@ -31,8 +32,9 @@ void fold_log_init(struct fold_log *f, struct core *core);
 void fold_log_release(struct fold_log *f);
 
 /* Fold what @site's log of @month has, if it is long enough to be worth it, and what was left half
- * folded.  The session is connected.  False: its connection must be closed. */
-bool fold_log(struct fold_log *f, unsigned partition, struct slice site, struct bucket month,
-    int64_t deadline_ms) MUST_CHECK;
+ * folded.  @session is connected to the server of @partition.  False: its connection must be
+ * closed. */
+bool fold_log(struct fold_log *f, struct session *session, unsigned partition, struct slice site,
+    struct bucket month, int64_t deadline_ms) MUST_CHECK;
 
 #endif

@@ -125,15 +125,25 @@ static enum storage_err tell(struct storage_job *job)
     return STORAGE_OK;
 }
 
+/* Has nothing gone back in between that the notes were read of?  Of a cluster the reader's own
+ * connections say so: they have just answered. */
+static bool has_stood(const struct reader *reader, int64_t from_ms, int64_t to_ms)
+{
+    return reader->core->is_spread
+               ? monotonic_ms() >= to_ms && reader->dispatcher.stood_us / 1000 < from_ms
+               : standing_held(&reader->core->standing, from_ms, to_ms);
+}
+
 /* The notes say @text.  True: that is what they said before, and they cannot be lost any more.
  * Else it is remembered, and the job put off.  *ret_ok false: out of memory. */
-static bool is_final(
-    struct core *core, struct storage_job *job, struct slice text, int64_t begun_ms, bool *ret_ok)
+static bool is_final(const struct reader *reader, struct storage_job *job, struct slice text,
+    int64_t begun_ms, bool *ret_ok)
 {
+    struct core *core = reader->core;
     struct first_job *first = &job->u.first;
     int64_t go_back_ms = atomic_load(&core->go_back_ms);
     bool is_same = job->held_to_ms != 0 && slice_equal(text, first->text);
-    if (is_same && standing_held(&core->standing, job->held_from_ms, job->held_to_ms)) {
+    if (is_same && has_stood(reader, job->held_from_ms, job->held_to_ms)) {
         return true;
     }
     arena_clear(&first->arena);
@@ -171,7 +181,7 @@ enum storage_err first_run(struct reader *reader, struct storage_job *job, bool 
     activity_begin(&a, core, &reader->session, job->deadline_ms);
     (void)read_notes(&a, &job->u.first, &partitions, &text);
     err = pipeline_answer(&a.pipe, job, ret_lost);
-    if (err == STORAGE_OK && is_final(core, job, (struct slice){text.p, text.n}, begun_ms, &ok)) {
+    if (err == STORAGE_OK && is_final(reader, job, (struct slice){text.p, text.n}, begun_ms, &ok)) {
         err = tell(job);
         atomic_fetch_add(&core->stats.first_requests, err == STORAGE_OK);
     }

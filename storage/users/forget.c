@@ -263,19 +263,17 @@ static bool sweep_partition(struct activity *a, unsigned partition, int64_t befo
     return true;
 }
 
-bool activity_sweep(struct core *core, struct session *session)
+bool activity_sweep(struct core *core, struct session *session, unsigned partition)
 {
     struct activity a;
     bool lost = false;
-    bool ok = true;
+    uint64_t ignored = 0;
     int64_t now_s = redis_clock_ms(&core->clock) / 1000;
     /* A day later than is needed: then the day is over in every zone. */
     int64_t before_day = activity_oldest_day(core, zone_utc(), now_s) - 1;
     activity_begin(&a, core, session, monotonic_ms() + SWEEP_MS);
-    for (unsigned p = 0; ok && p < core->partitions.n; p++) {
-        uint64_t ignored = 0;
-        ok = (before_day <= 0 || sweep_partition(&a, p, before_day)) &&
-             clear_gone(&a, p, SLICE(""), &ignored);
+    if (before_day <= 0 || sweep_partition(&a, partition, before_day)) {
+        (void)clear_gone(&a, partition, SLICE(""), &ignored);
     }
     (void)pipeline_end(&a.pipe, &lost); /* what is left is done in an hour */
     return !lost;

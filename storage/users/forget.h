@@ -16,9 +16,9 @@
 #include "storage/base/compiler.h"
 #include "storage/read/operation.h"
 
-/* Once an hour, in the process that leads the rollup: take away bitmaps of days that are not kept
- * any more, and clear the indices that stand in `gone`.  @session is connected.  False: it must be
- * closed. */
-bool activity_sweep(struct core *core, struct session *session) MUST_CHECK;
+/* Once an hour, in the process that leads the rollup: take away @partition's bitmaps of days that
+ * are not kept any more, and clear its indices that stand in `gone`.  @session is connected to the
+ * partition's server.  False: it must be closed. */
+bool activity_sweep(struct core *core, struct session *session, unsigned partition) MUST_CHECK;
 
 #endif

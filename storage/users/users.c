@@ -17,14 +17,15 @@ struct walk {
     struct activity *activity;
     struct active_users_job *job;
     struct day_sets sets;
-    uint64_t found[ACTIVITY_USERS_MAX + 1]; /* indices in job->partition whose names are wanted */
+    uint64_t
+        found[ACTIVITY_USERS_MAX + 1]; /* indices in job->next_partition whose names are wanted */
     size_t n;
 };
 
 /* Ask for the names of found[from, ..)'s block; returns how many of them are in it. */
 static size_t ask_block(struct walk *w, size_t from)
 {
-    const char *tag = w->activity->core->partitions.tag[w->job->partition];
+    const char *tag = w->activity->core->partitions.tag[w->job->next_partition];
     uint64_t block = w->found[from] / KEY_IDS_BLOCK;
     size_t n = 1;
     struct key key;
@@ -34,7 +35,7 @@ static size_t ask_block(struct walk *w, size_t from)
     while (from + n < w->n && w->found[from + n] / KEY_IDS_BLOCK == block) {
         n++;
     }
-    struct buffer *out = pipeline_command(&w->activity->pipe, w->job->partition, "LRANGE", 3);
+    struct buffer *out = pipeline_command(&w->activity->pipe, w->job->next_partition, "LRANGE", 3);
     memcpy(key.p + key.n, digits, n_digits);
     resp_word(out, key.p, key.n + n_digits);
     resp_decimal(out, (int64_t)(w->found[from] % KEY_IDS_BLOCK));
@@ -51,7 +52,7 @@ static bool take_name(struct walk *w, uint64_t index, const struct reply *name)
     }
     if (job->n_users == job->limit) {
         job->more = true;
-        job->index = index;
+        job->next_index = index;
         return true;
     }
     char *copy = arena_alloc(&job->arena, name->text.n);
@@ -99,13 +100,13 @@ static bool take_names(struct walk *w)
     return ok;
 }
 
-/* Users of one piece of the partition at hand, from job->index on. */
+/* Users of one piece of the partition at hand, from job->next_index on. */
 static bool walk_piece(struct walk *w, uint64_t at, size_t n)
 {
     struct active_users_job *job = w->job;
-    bool ok = day_sets_read(&w->sets, job->partition, at, n);
+    bool ok = day_sets_read(&w->sets, job->next_partition, at, n);
     size_t n_words = day_sets_words(n);
-    uint64_t bit = job->index > at * 8 ? job->index - at * 8 : 0;
+    uint64_t bit = job->next_index > at * 8 ? job->next_index - at * 8 : 0;
     while (ok && !job->more) {
         bit = bitmap_next(day_sets_users(&w->sets, 0), n_words, bit);
         bool end = bit >= (uint64_t)n_words * 64;
@@ -127,18 +128,18 @@ static bool walk_all(struct walk *w)
     struct active_users_job *job = w->job;
     uint64_t sizes[PARTITIONS_MAX];
     bool ok = activity_sizes(w->activity, job->asked.site, sizes);
-    while (ok && job->partition < w->activity->core->partitions.n) {
-        uint64_t bytes = (sizes[job->partition] + 7) / 8;
+    while (ok && job->next_partition < w->activity->core->partitions.n) {
+        uint64_t bytes = (sizes[job->next_partition] + 7) / 8;
         size_t piece = w->sets.piece;
-        for (uint64_t at = job->index / 8 / piece * piece; ok && !job->more && at < bytes;
+        for (uint64_t at = job->next_index / 8 / piece * piece; ok && !job->more && at < bytes;
              at += piece) {
             ok = walk_piece(w, at, bytes - at < piece ? (size_t)(bytes - at) : piece);
         }
         if (job->more) {
             return ok;
         }
-        job->partition++;
-        job->index = 0;
+        job->next_partition++;
+        job->next_index = 0;
     }
     return ok;
 }
@@ -146,14 +147,15 @@ static bool walk_all(struct walk *w)
 enum storage_err active_users_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct active_users_job *users = &job->u.active_users;
-    struct active_users_job asked = *users;
     struct activity a;
     if (!day_sets_are_kept(reader->core, &users->asked, &users->oldest_day)) {
         return STORAGE_NOT_KEPT;
     }
     struct walk *w = malloc(sizeof(*w));
-    users->n_users = 0;
+    users->n_users = 0; /* it may have been asked before: by a lost connection, or too early */
     users->more = false;
+    users->next_partition = users->partition;
+    users->next_index = users->index;
     users->users = arena_alloc(&users->arena, users->limit * sizeof(*users->users));
     if (w == NULL || users->users == NULL) {
         free(w);
@@ -166,12 +168,7 @@ enum storage_err active_users_run(struct reader *reader, struct storage_job *job
     }
     day_sets_release(&w->sets);
     free(w);
-    enum storage_err err = day_sets_answer(&a, job, &users->asked, &users->oldest_day, ret_lost);
-    if (*ret_lost) { /* it may be asked again */
-        users->partition = asked.partition;
-        users->index = asked.index;
-    }
-    return err;
+    return day_sets_answer(&a, job, &users->asked, &users->oldest_day, ret_lost);
 }
 
 /* ---- one user's days ---- */

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from lib.cluster import server_missing
+from lib.cluster import Cluster, server_missing
 from lib.firsts import notes, told
 from lib.ledger import Clients, Ledger
 from lib.sentinel import SentinelGroup
@@ -178,3 +178,30 @@ def test_failovers_in_a_row(healed, start_tallyd, site):
             clients.more(20)
     ledger.check(two)
     other.check(one)
+
+
+def test_one_replica_of_a_cluster_stands_still(start_tallyd, site):
+    """Requests without a key go to another server.  Those with a key whose log's server is alone get 504, one for each of its
+    logs, then 503 at once; the others go on.  The replica goes on, and so do all."""
+    cluster = Cluster(primaries=3, replicas=1, options=SAFE)
+    try:
+        tallyd = start_tallyd("--partitions", "16", "--request-timeout", "1500ms", redis=cluster.start())
+        http = tallyd.client()
+        cluster.nodes[3].pause()
+
+        def statuses(n, keyed):
+            keys = [{"Idempotency-Key": f"{site} {time.monotonic()} {i}"} if keyed else None for i in range(n)]
+            return [http.post([{"site": site, "page": "/a"}], headers=key).status for key in keys]
+
+        first = statuses(80, keyed=True)
+        assert set(first) == {202, 503, 504} and first.count(504) <= 16, first
+        begin = time.monotonic()
+        again = statuses(24, keyed=True)
+        assert set(again) == {202, 503} and time.monotonic() - begin < 24 * AT_ONCE_S, again
+        free = statuses(12, keyed=False)
+        assert set(free[2:]) == {202}, f"another home: {free}"
+        cluster.nodes[3].resume()
+        wait_until(lambda: set(statuses(24, keyed=True)) == {202}, "all servers take requests")
+        assert http.count("pv", site=site, from_="now-1h") >= (first + again + free).count(202)
+    finally:
+        cluster.stop()

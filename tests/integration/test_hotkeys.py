@@ -1,8 +1,11 @@
 """GET /hotkeys: the pages that are hot, by writes and reads, with bounded errors."""
 
+import signal
 import time
 
 import pytest
+
+from lib.waiting import wait_until
 
 TALLYD_ARGS = ("--threads", "2")
 
@@ -77,3 +80,85 @@ def test_bad_limits(http, limit):
 
 def test_unknown_parameter(http):
     assert http.get("/hotkeys", site="x").errors[0]["parameter"] == "site"
+
+
+# Several processes on one Redis
+
+
+def hottest(http, site):
+    """{page: (reads_per_s > 0, writes_per_s)} of the site."""
+    return {p["page"]: (p["reads_per_s"] > 0, p["writes_per_s"]) for p in listed(http, limit=1000) if p["site"] == site}
+
+
+@pytest.fixture
+def fleet(start_redis, start_tallyd):
+    redis = start_redis()
+    return redis, [start_tallyd(*TALLYD_ARGS, redis=redis, name=f"tallyd{i}") for i in range(3)]
+
+
+def test_any_process_answers_for_all(fleet, site):
+    """A page's rates are added up over the processes, and what only one of them has seen is in everybody's answer, at most 5 s old."""
+    https = [tallyd.client() for tallyd in fleet[1]]
+    for n, http in enumerate(https):
+        http.accept([{"site": site, "page": page, "user": i} for page in ("/all", f"/only{n}") for i in range(100)])
+    https[0].count("pv", site=site, page="/only2")
+    written = time.monotonic()
+    pages = {"/all", "/only0", "/only1", "/only2"}
+    for http in https:
+        wait_until(lambda h=http: set(hottest(h, site)) == pages, "all pages", deadline_s=5 - (time.monotonic() - written))
+        found = hottest(http, site)
+        assert found["/only2"][0] and not found["/only1"][0], "reads, too"
+        alone = [found[f"/only{n}"][1] for n in range(3)]
+        assert abs(found["/all"][1] - sum(alone)) < 0.1 * sum(alone), (found, "its rates are added up")
+        assert next(iter(found)) == "/all"
+
+
+def test_a_process_that_died_is_forgotten(fleet, site):
+    _, (first, second, third) = fleet
+    for tallyd, page in ((first, "/a"), (second, "/b"), (third, "/c")):
+        tallyd.client().accept([{"site": site, "page": page, "user": i} for i in range(50)])
+    http = first.client()
+    wait_until(lambda: set(hottest(http, site)) == {"/a", "/b", "/c"}, "all pages", deadline_s=5)
+    second.kill()
+    dead = time.monotonic()
+    third.signal(signal.SIGSTOP)
+    wait_until(lambda: set(hottest(http, site)) == {"/a"}, "neither counts any more", deadline_s=7)
+    assert time.monotonic() - dead < 7
+    third.signal(signal.SIGCONT)
+    wait_until(lambda: set(hottest(http, site)) == {"/a", "/c"}, "it is back", deadline_s=5)
+
+
+def test_what_lies_in_redis_is_bounded(fleet, site):
+    """Whatever is written, a list has so many bytes, and all of it expires."""
+    redis, tallyds = fleet
+    for n, tallyd in enumerate(tallyds):
+        tallyd.client().accept([{"site": site, "page": f"/{n}/{i}/" + "x" * 2000, "user": i} for i in range(600)])
+    lists = wait_until(lambda: [k for k in (redis.command("KEYS", "t:*:hot:*")) if redis.command("STRLEN", k) > 10_000][2:],
+                       "three lists", deadline_s=6) and redis.command("KEYS", "t:*:hot*")
+    for key in lists:
+        assert 0 < redis.command("PTTL", key) <= 10_000, key
+        if key.count(":") == 3:
+            assert redis.command("STRLEN", key) <= 64 * 1024 + 64, key
+    assert len(listed(tallyds[0].client(), limit=1000)) > 60
+
+
+def test_without_redis_it_is_this_process_s(start_redis, start_tallyd, site):
+    redis = start_redis()
+    http = start_tallyd(*TALLYD_ARGS, redis=redis).client()
+    http.accept([{"site": site, "page": "/a", "user": i} for i in range(50)])
+    redis.kill()
+    assert set(hottest(http, site)) == {"/a"}
+
+
+def test_foreign_lists_do_no_harm(fleet, site):
+    """A process of another version has published bytes of another form."""
+    redis, tallyds = fleet
+    http = tallyds[0].client()
+    http.accept([{"site": site, "page": "/a", "user": i} for i in range(50)])
+    fleet_key = wait_until(lambda: redis.command("KEYS", "t:*:hot"), "the fleet is known")[0]
+    redis.command("ZADD", fleet_key, int(redis.time() * 1000), "f" * 16)
+    redis.command("SET", f"{fleet_key}:{'f' * 16}", "h2 and what follows", "PX", 4000)
+    assert set(hottest(http, site)) == {"/a"}
+    redis.command("DEL", f"{fleet_key}:{'f' * 16}")
+    redis.command("HSET", f"{fleet_key}:{'f' * 16}", "a", "b")
+    assert set(hottest(http, site)) == {"/a"}, "what Redis refuses to read is not waited for"

@@ -254,7 +254,7 @@ def test_a_leader_that_stood_still_does_not_write(start_redis, start_proxy, star
 
     def state():
         """What rollups write, key by key.  Logs have a heartbeat."""
-        keys = [k for k in redis.command("KEYS", "*") if not any(f":{kind}" in k for kind in ("heads", "lock", "visit:", "wish"))]
+        keys = [k for k in redis.command("KEYS", "*") if not any(f":{kind}" in k for kind in ("heads", "hot", "lock", "visit:", "wish"))]
         with redis.connect() as connection:
             return {k: connection.command("DUMP", k, raw=True) for k in keys}
 

@@ -123,7 +123,7 @@ def test_config_shows_no_password():
     (["serve", "--listen", "127.0.0.1"], "listen"),
     (["serve", "--listen", "127.0.0.1:99999"], "listen"),
     (["serve", "--redis", "http://127.0.0.1"], "redis"),
-    (["serve", "--redis", "redis-cluster://127.0.0.1:7001"], "not supported yet"),
+    (["serve", "--redis", "redis-cluster://127.0.0.1:7001/0"], "no databases"),
     (["serve", "--redis", "redis-sentinel://127.0.0.1:7001"], "name of the master"),
     (["serve", "--config", "/no/such/file"], "/no/such/file"),
     (["serve", "surplus"], "surplus"),

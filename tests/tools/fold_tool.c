@@ -174,7 +174,7 @@ static void add_entry(struct tool *t, const char *line)
         set_head(t, n, era, "HSET");
     }
     if (strcmp(what, "stream") != 0 && !t->foreign) {
-        if (!unfolded_put(&t->unfolded, entry)) {
+        if (!unfolded_put(&t->unfolded, 0, entry)) {
             fail("out of memory");
         }
         fold_wake(t->fold);
@@ -192,7 +192,7 @@ static void begin_log(struct tool *t, const char *line)
     t->foreign = strcmp(what, "foreign") == 0;
     set_head(t, 0, "-", "HSETNX");
     if (!t->foreign) {
-        unfolded_begin(&t->unfolded, t->id);
+        unfolded_begin(&t->unfolded, 0, t->id);
     }
     puts("done");
 }

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include "storage/base/clock.h"
 #include "storage/cluster/asker.h"
@@ -83,13 +84,17 @@ static bool obey(struct topology *t, const char *line)
 
 static void serve(struct topology *t)
 {
-    struct pollfd polled[2] = {
-        {.fd = 0, .events = POLLIN}, {.fd = topology_event_fd(t), .events = POLLIN}};
+    eventfd_t ignored;
+    struct pollfd polled[2] = {{.fd = 0, .events = POLLIN},
+        {.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .events = POLLIN}};
     char line[400];
+    if (polled[1].fd < 0 || !topology_watch(t, polled[1].fd)) {
+        return;
+    }
     print_map(t);
     while (poll(polled, 2, -1) >= 0) {
         if (polled[1].revents != 0) {
-            topology_event_clear(t);
+            (void)eventfd_read(polled[1].fd, &ignored);
             print_map(t);
         }
         if (polled[0].revents != 0 &&

@@ -71,13 +71,14 @@ class TcpServer(Process):
     def __init__(self, directory, name, port, argv):
         super().__init__(directory, name)
         self.host, self.port, self.argv = "127.0.0.1", port, argv
+        self.clock = None
 
     @property
     def address(self):
         return f"{self.host}:{self.port}"
 
     def start(self):
-        self.spawn(self.argv, dict(os.environ))
+        self.spawn(self.argv, {**os.environ, **(self.clock.environment() if self.clock else {})})
         self.log = self.out  # the servers log on stdout
         wait_until(self.answers, f"{self.name} answers", pause_s=0.005)
         return self
@@ -148,17 +149,20 @@ class Node(TcpServer):
 class Cluster:
     """`primaries` nodes with equal ranges of slots, and `replicas` replicas of each.
 
+    clock: a FakeClock of all nodes; a node timeout must then be longer than what it is moved by.
     options: of every node, for example ("--appendonly", "yes").  nodes[0:primaries] begin as primaries; nodes[primaries + i]
     follows nodes[i % primaries].
     """
 
-    def __init__(self, primaries=3, replicas=1, *, node_timeout_ms=NODE_TIMEOUT_MS, full_coverage=False, options=()):
+    def __init__(self, primaries=3, replicas=1, *, node_timeout_ms=NODE_TIMEOUT_MS, full_coverage=False, clock=None, options=()):
         self.directory = short_directory()
         self.n_primaries = primaries
         more = ["--cluster-node-timeout", node_timeout_ms, "--cluster-require-full-coverage", "yes" if full_coverage else "no",
                 "--cluster-allow-replica-migration", "no", *options]
         ports = free_ports(primaries * (1 + replicas), BUS)
         self.nodes = [Node(self.directory, i, port, more) for i, port in enumerate(ports)]
+        for node in self.nodes:
+            node.clock = clock
 
     # ---- begin and end ----
 
@@ -216,8 +220,8 @@ class Cluster:
         return next(n for n in self.nodes if n.id == node_id)
 
     def owners(self, asked=None):
-        """[(first slot, last slot, node)] as `asked` sees it (default: the first node that runs)."""
-        asked = asked or next(n for n in self.nodes if n.alive())
+        """[(first slot, last slot, node)] as `asked` sees it (default: the first primary, which is told of moves first)."""
+        asked = asked or self.primaries()[0]
         return [(first, last, self.node(primary[2])) for first, last, primary, *_ in asked.command("CLUSTER", "SLOTS")]
 
     def owner(self, slot, asked=None):

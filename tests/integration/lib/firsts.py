@@ -16,7 +16,7 @@ def told(answer):
 
 
 def notes(redis):
-    return redis.command("KEYS", "t:*:first:*")
+    return sorted(redis.command("KEYS", "t:*:first:*"))
 
 
 class Race:

@@ -219,9 +219,9 @@ static const struct bytes no_question_of_pages[] = {MEMBER(pages_job, asked.answ
     MEMBER(pages_job, asked.per_level), MEMBER(pages_job, asked.keys),
     MEMBER(pages_job, asked.n_keys), MEMBER(pages_job, asked.site.p), MEMBER(pages_job, pages),
     MEMBER(pages_job, set.name.p), MEMBER(pages_job, set.resolved), MEMBER(pages_job, class.p),
-    MEMBER(pages_job, prefix.p), MEMBER(pages_job, other_pv),
-    MEMBER(pages_job, rows), MEMBER(pages_job, n_rows), MEMBER(pages_job, total),
-    MEMBER(pages_job, total_pv), MEMBER(pages_job, clamped), MEMBER(pages_job, arena)};
+    MEMBER(pages_job, prefix.p), MEMBER(pages_job, other_pv), MEMBER(pages_job, rows),
+    MEMBER(pages_job, n_rows), MEMBER(pages_job, total), MEMBER(pages_job, total_pv),
+    MEMBER(pages_job, clamped), MEMBER(pages_job, arena)};
 
 /* The lowest bit of each byte of @job's members changed, one at a time: another question.
  * @members: 0 where a byte is padding. */

@@ -20,8 +20,9 @@ Test(agent, desktops)
     check("Mozilla/5.0 (Windows NT 10.0; Win64; x64) " WEBKIT
           "Chrome/120.0.0.0 Safari/537.36 Edg/120.0.2210.61",
         "Edge", "Windows", "desktop");
-    check("Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) "
-          "Version/17.1 Safari/605.1.15",
+    check(
+        "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+        "Version/17.1 Safari/605.1.15",
         "Safari", "macOS", "desktop");
     check("Mozilla/5.0 (X11; Ubuntu; Linux x86_64; rv:121.0) Gecko/20100101 Firefox/121.0",
         "Firefox", "Linux", "desktop");
@@ -33,22 +34,25 @@ Test(agent, desktops)
         "Internet Explorer", "Windows", "desktop");
     check("Mozilla/5.0 (Windows NT 6.1; Trident/7.0; rv:11.0) like Gecko", "Internet Explorer",
         "Windows", "desktop");
-    check("Opera/9.80 (Windows NT 6.0) Presto/2.12.388 Version/12.14", "Opera", "Windows",
-        "desktop");
+    check(
+        "Opera/9.80 (Windows NT 6.0) Presto/2.12.388 Version/12.14", "Opera", "Windows", "desktop");
     check("Mozilla/5.0 (X11; FreeBSD amd64) " WEBKIT "HeadlessChrome/90.0 Safari/537.36", "Chrome",
         "BSD", "desktop");
 }
 
 Test(agent, telephones_and_tablets)
 {
-    check("Mozilla/5.0 (iPhone; CPU iPhone OS 17_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like "
-          "Gecko) Version/17.1 Mobile/15E148 Safari/604.1",
+    check(
+        "Mozilla/5.0 (iPhone; CPU iPhone OS 17_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like "
+        "Gecko) Version/17.1 Mobile/15E148 Safari/604.1",
         "Safari", "iOS", "mobile");
-    check("Mozilla/5.0 (iPhone; CPU iPhone OS 17_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like "
-          "Gecko) CriOS/119.0.6045.109 Mobile/15E148 Safari/604.1",
+    check(
+        "Mozilla/5.0 (iPhone; CPU iPhone OS 17_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like "
+        "Gecko) CriOS/119.0.6045.109 Mobile/15E148 Safari/604.1",
         "Chrome", "iOS", "mobile");
-    check("Mozilla/5.0 (iPhone; CPU iPhone OS 16_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like "
-          "Gecko) Mobile/15E148 Instagram 289.0",
+    check(
+        "Mozilla/5.0 (iPhone; CPU iPhone OS 16_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like "
+        "Gecko) Mobile/15E148 Instagram 289.0",
         "Safari", "iOS", "mobile");
     check("Mozilla/5.0 (iPad; CPU OS 16_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
           "Version/16.5 Mobile/15E148 Safari/604.1",

@@ -23,7 +23,8 @@ Test(language, the_first_one)
 
 Test(language, none)
 {
-    static const char *const rows[] = {"", "*", "e", "engl", "e1", "-de", "  ", "de/at", "d\xc3\xa9"};
+    static const char *const rows[] = {
+        "", "*", "e", "engl", "e1", "-de", "  ", "de/at", "d\xc3\xa9"};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         check(rows[i], NULL);
     }

@@ -4,7 +4,8 @@
 
 static void check(const char *pattern, const char *page, bool fits)
 {
-    cr_expect(page_pattern_fits(slice_of(pattern), slice_of(page)) == fits, "%s: %s", pattern, page);
+    cr_expect(
+        page_pattern_fits(slice_of(pattern), slice_of(page)) == fits, "%s: %s", pattern, page);
 }
 
 Test(page_rules, patterns)

@@ -23,7 +23,10 @@ Test(source, a_host_speaks_for_itself)
     check("https://www.www.example/", "www.example");
     check("http://192.0.2.7:81/", "192.0.2.7");
     check("http://[2001:db8::1]:81/", "[2001:db8::1]");
-    check("https://b\xc3\xbc" "cher.example/", "b\xc3\xbc" "cher.example");
+    check("https://b\xc3\xbc"
+          "cher.example/",
+        "b\xc3\xbc"
+        "cher.example");
     check("https://www./", "www");
 }
 

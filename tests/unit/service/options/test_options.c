@@ -281,7 +281,7 @@ Test(options, refused_flags_are_named)
     refuses_flag("--data-dir=", "--data-dir: \"\"", "not empty");
     refuses_flag("--queue=9999", "\"9999\"", "from 10000");
     refuses_flag("--listen=:80", "\":80\"", "HOST:PORT");
-    refuses_flag("--redis=redis-cluster://a:1,b:2", "--redis", "not supported yet");
+    refuses_flag("--redis=redis-cluster://a:1,b:2/0", "--redis", "no databases");
     refuses_flag("--redis=redis-sentinel://a:1", "--redis", "name of the master");
     refuses_flag("--log-hold=10", "--log-hold", "\"10\"");
     refuses_flag("--max-body=65MiB", "max-body-memory: \"64MiB\"", "max-body, \"65MiB\"");
@@ -364,7 +364,7 @@ Test(options, errors_show_no_password)
     static const char *const urls[] = {"redis://u:s3cret@h:0", "redis://u:s3cret@h", "u:s3cret@h:1",
         "redis://s3cret@h:1", "redis://u:s3cret", "redis:/u:s3cret@h:1", "redis://u:a/s3cret@h:1",
         "redis://h:1/?password=s3cret", "rediss://u:s3cret@h:1", "unix://u:s3cret@h",
-        "redis-cluster://u:s3cret@h:1", "REDIS://u:s3cret@h:1", "redis://u:x@s3cret@h:0"};
+        "redis-cluster://u:s3cret@h:1/0", "REDIS://u:s3cret@h:1", "redis://u:x@s3cret@h:0"};
 
     for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
         char error[OPTIONS_ERROR], flag[64], bare[64];

@@ -34,6 +34,7 @@ struct fake {
     size_t most_at_once;
 
     struct topology *topology;
+    unsigned changes; /* of the topology, that fake_event() has told */
 };
 
 extern struct fake fake;

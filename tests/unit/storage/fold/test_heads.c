@@ -53,3 +53,20 @@ Test(heads, that_are_none)
     cr_expect_eq(heads.n, 0u);
     heads_release(&heads);
 }
+
+/* Of a cluster there is a register in each place. */
+Test(heads, registers_of_several_places_are_one_list)
+{
+    struct heads heads = {0};
+    struct reply one[2] = {text("00000000000000aa"), text("3 00000000000000ee 1000")};
+    struct reply two[2] = {text("00000000000000bb"), text("5 00000000000000ee 2000")};
+    struct reply first = {.type = REPLY_ARRAY, .items = one, .n = 2};
+    struct reply second = {.type = REPLY_ARRAY, .items = two, .n = 2};
+    cr_assert(heads_add(&heads, 0, &first));
+    cr_assert(heads_add(&heads, 7, &second));
+    cr_expect_eq(heads.n, 2u);
+    cr_expect_eq(heads_find(&heads, "00000000000000aa")->place, 0u);
+    cr_expect_eq(heads_find(&heads, "00000000000000bb")->place, 7u);
+    cr_expect_eq(heads_find(&heads, "00000000000000bb")->n, 5u);
+    heads_release(&heads);
+}

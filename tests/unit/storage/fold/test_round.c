@@ -107,7 +107,7 @@ static void setup(void)
     core = fold_core_make(1);
     core->config.notice = note;
     unfolded_init(&unfolded, &core->stats);
-    unfolded_begin(&unfolded, OWN);
+    unfolded_begin(&unfolded, 0, OWN);
     fake_streams_stand_in();
     stand_in.transaction = run_transaction;
     cr_assert(round_init(&fold_round, core, &unfolded, NULL));
@@ -129,7 +129,7 @@ static void acknowledge(uint64_t n, bool in_memory)
     log->has[n] = true;
     if (in_memory) {
         struct log_entry *entry = fold_entry(OWN, n, FOLD_NOW_S, 1);
-        cr_assert(unfolded_put(&unfolded, entry));
+        cr_assert(unfolded_put(&unfolded, 0, entry));
         entry_release(entry);
     }
 }

@@ -41,7 +41,7 @@ static struct stream *stream_at(const char *id, uint64_t folded)
 static const struct batch_log *read_piece(struct stream *stream, uint64_t to)
 {
     batch_clear(&batch);
-    cr_assert_eq(streams_read(&streams, core, &session, 0, stream, to, &batch), REDIS_OK_STATUS);
+    cr_assert_eq(streams_read(&streams, core, &session, 0, stream, 0, to, &batch), REDIS_OK_STATUS);
     cr_assert_eq(batch.n_logs, 1u);
     return &batch.logs[0];
 }
@@ -135,7 +135,8 @@ Test(streams, that_cannot_be_read, .init = setup, .fini = teardown)
 {
     (void)fake_streams_add(A, 9);
     fake_streams.refuses = true;
-    cr_expect_eq(streams_read(&streams, core, &session, 0, stream_at(A, 0), 9, &batch), REDIS_LOST);
+    cr_expect_eq(
+        streams_read(&streams, core, &session, 0, stream_at(A, 0), 0, 9, &batch), REDIS_LOST);
     fake_streams.refuses = false;
     batch_clear(&batch);
     for (unsigned i = 0; i < BATCH_LOGS; i++) {
@@ -143,6 +144,6 @@ Test(streams, that_cannot_be_read, .init = setup, .fini = teardown)
     }
     fake_streams.n_ranges = 0;
     cr_expect_eq(
-        streams_read(&streams, core, &session, 0, stream_at(A, 0), 9, &batch), REDIS_OK_STATUS);
+        streams_read(&streams, core, &session, 0, stream_at(A, 0), 0, 9, &batch), REDIS_OK_STATUS);
     cr_expect_eq(fake_streams.n_ranges, 0u, "the batch is full: in the next one");
 }

@@ -325,7 +325,7 @@ static void check_state(void)
     CHECK(n_open == a->n_open, "%zu entries are open, not %zu", n_open, a->n_open);
     CHECK(before == 0 || a->next_n == before + 1, "the next number is %" PRIu64, a->next_n);
     for (size_t i = 0; i < w.unfolded.n; i++) {
-        struct log_entry *const *at = &w.unfolded.entries[w.unfolded.first + i];
+        struct log_entry *const *at = &w.unfolded.logs[0].entries[w.unfolded.logs[0].first + i];
         CHECK(i == 0 || at[-1]->n < at[0]->n, "entries that wait are out of order");
         check_entry(*at);
     }
@@ -547,9 +547,9 @@ static void fold(void)
 {
     check_counts();
     fake_log_fold(&w.redis);
-    const struct fake_stream *log = fake_log_find(&w.redis, slice_of(w.unfolded.id));
+    const struct fake_stream *log = fake_log_find(&w.redis, slice_of(w.unfolded.logs[0].id));
     if (log != NULL && dice_chance(&w.dice, 500)) {
-        unfolded_done(&w.unfolded, log->id, log->cursor);
+        unfolded_done(&w.unfolded, 0, log->id, log->cursor);
     }
 }
 
@@ -632,7 +632,7 @@ static void begin(uint64_t seed)
     w.core->hold_ms = dice_chance(&w.dice, 300) ? HOLD : 0;
     w.core->config.ack_replicas = dice_chance(&w.dice, 500) ? 1 : 0;
     unfolded_init(&w.unfolded, &w.core->stats);
-    appender_init(&w.appender, w.core, &w.unfolded);
+    appender_init(&w.appender, w.core, 0, &w.unfolded);
     fake_log_init(&w.redis);
     fake_log_scripts(&w.session.scripts);
     w.is_connected = w.is_dead = w.must_fail = w.may_lose = w.went_back_far = false;
@@ -680,8 +680,7 @@ static void come_to_rest(void)
         turn();
         check_reads();
     }
-    CHECK(atomic_load(&w.core->log_safe) == atomic_load(&w.core->log_answered),
-        "each entry is safe once");
+    CHECK(atomic_load(&w.core->unsafe_since_us[0]) == 0, "each entry is safe once");
 }
 
 static void end(void)

@@ -58,7 +58,7 @@ static void setup(void)
     partitions_make(1, &w.core->partitions);
     atomic_store(&w.core->go_back_ms, 2000);
     unfolded_init(&w.unfolded, &w.core->stats);
-    appender_init(&w.appender, w.core, &w.unfolded);
+    appender_init(&w.appender, w.core, 0, &w.unfolded);
     fake_log_init(&w.redis);
     fake_log_scripts(&w.session.scripts);
     connect_to_redis();
@@ -149,7 +149,7 @@ Test(append_jobs, an_answered_entry_waits_for_its_fold, .init = setup, .fini = t
     pass(0);
     expect_done(0, STORAGE_OK);
     cr_expect_eq(w.unfolded.n, 1u);
-    cr_expect_eq(w.unfolded.last, 1u);
+    cr_expect_eq(w.unfolded.logs[0].last, 1u);
 }
 
 /* A late copy of entry 1 comes behind the refusal of entry 1, so Redis takes entry 2 while entry 1
@@ -174,8 +174,8 @@ Test(append_jobs, are_answered_in_order, .init = setup, .fini = teardown)
     pass(0);
     expect_done(0, STORAGE_OK);
     expect_done(1, STORAGE_OK);
-    cr_expect_eq(w.unfolded.entries[0]->n, 1u);
-    cr_expect_eq(w.unfolded.last, 2u);
+    cr_expect_eq(w.unfolded.logs[0].entries[0]->n, 1u);
+    cr_expect_eq(w.unfolded.logs[0].last, 2u);
     cr_expect_eq(w.appender.n_open, 0u);
     cr_expect_eq(fake_log_has(&w.redis, 0), 1u);
     cr_expect_eq(fake_log_has(&w.redis, 1), 1u);
@@ -249,7 +249,7 @@ Test(append_jobs, go_into_a_new_log_unless_in_doubt, .init = setup, .fini = tear
     cr_assert(take(1));
     pass(0);
     expect_done(1, STORAGE_OK);
-    cr_expect_eq(w.unfolded.last, 1u, "the first entry of its log");
+    cr_expect_eq(w.unfolded.logs[0].last, 1u, "the first entry of its log");
     cr_expect_eq(fake_log_has(&w.redis, 1), 1u);
 }
 

@@ -1,0 +1,162 @@
+/* cluster_status.c - which servers have the data, and how they are: asked of each of them. */
+#include "storage/read/operation.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/base/clock.h"
+#include "storage/cluster/topology.h"
+#include "storage/core/asks.h"
+#include "storage/core/server_health.h"
+#include "storage/redis/address.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+#define ASK_MS 2000 /* a server that is slower does not answer */
+
+struct looking {
+    struct core *core;
+    struct cluster_job *ret;
+    uint16_t *server_of;  /* [n_partitions]: place of its server; UINT16_MAX: nobody's */
+    uint16_t *partitions; /* that are served, in the order of asking */
+    size_t n_served;
+    size_t at; /* the one of partitions that is answered */
+    size_t n_server_replies;
+};
+
+/* The server at @node, added if it is new. */
+static uint16_t place_of(struct cluster_job *ret, const struct cluster_node *node)
+{
+    char address[CLUSTER_ADDRESS];
+    redis_address_print(&node->address, address, sizeof(address));
+    for (size_t i = 0; i < ret->n_servers; i++) {
+        if (strcmp(ret->servers[i].address, address) == 0) {
+            return (uint16_t)i;
+        }
+    }
+    struct cluster_server *server = &ret->servers[ret->n_servers];
+    (void)snprintf(server->address, sizeof(server->address), "%s", address);
+    (void)snprintf(server->id, sizeof(server->id), "%s", node->id);
+    return (uint16_t)ret->n_servers++;
+}
+
+/* One Redis, as the URL says where it is. */
+static struct cluster_node node_of_one(const struct core *core)
+{
+    const struct redis_endpoint *endpoint = &core->endpoint;
+    struct cluster_node node = {.address = {.port = endpoint->port}};
+    if (endpoint->unix_path[0] != '\0') {
+        node.address.port = 0;
+    }
+    (void)snprintf(node.address.host, sizeof(node.address.host), "%s",
+        endpoint->unix_path[0] != '\0' ? endpoint->unix_path : endpoint->host);
+    return node;
+}
+
+/* Who has each partition. */
+static void find_servers(struct looking *l)
+{
+    struct topology *topology = l->core->topology;
+    for (unsigned p = 0; p < l->ret->n_partitions; p++) {
+        struct cluster_node node = node_of_one(l->core);
+        bool known = topology == NULL || topology_owner(topology, p, &node);
+        bool served = known && (topology == NULL || topology_unserved_since(topology, p) == 0);
+        l->server_of[p] = known ? place_of(l->ret, &node) : UINT16_MAX;
+        if (known) {
+            l->ret->servers[l->server_of[p]].n_partitions++;
+        }
+        l->ret->n_unserved += !served;
+        if (served) {
+            l->partitions[l->n_served++] = (uint16_t)p;
+        }
+    }
+}
+
+/* The first partition of its server, among those served: with it the server is asked about. */
+static bool is_first(const struct looking *l, size_t i)
+{
+    for (size_t j = 0; j < i; j++) {
+        if (l->server_of[l->partitions[j]] == l->server_of[l->partitions[i]]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void put_questions(struct looking *l, struct asks *asks)
+{
+    for (size_t i = 0; i < l->n_served; i++) {
+        unsigned partition = l->partitions[i];
+        struct key state;
+        if (is_first(l, i)) {
+            resp_command(asks_begin(asks, partition), "INFO", "replication", NULL);
+            resp_command(asks_begin(asks, partition), "CLUSTER", "NODES", NULL);
+        }
+        struct buffer *out = asks_begin(asks, partition);
+        key_fixed(&state, l->core->partitions.tag[partition], "state", SLICE(""));
+        resp_head(out, 3);
+        resp_text(out, "HEXISTS");
+        resp_word(out, state.p, state.n);
+        resp_text(out, "cfg");
+    }
+}
+
+/* Replies come in the order of put_questions(): for the first partition of a server two more. */
+static bool take(void *data, size_t i, const struct reply *reply)
+{
+    struct looking *l = data;
+    unsigned partition = l->partitions[l->at];
+    struct cluster_server *server = &l->ret->servers[l->server_of[partition]];
+    (void)i;
+    if (l->n_server_replies < 2 && is_first(l, l->at)) {
+        server->is_answering = true;
+        if (l->n_server_replies++ == 0) {
+            server_health_take_replication(server, reply);
+        } else {
+            server_health_take_nodes(server, reply); /* an error of one Redis */
+        }
+        return true;
+    }
+    if (reply->type == REPLY_INTEGER && reply->integer == 0) {
+        if (l->ret->n_stateless < CLUSTER_LISTED_MAX) {
+            l->ret->stateless[l->ret->n_stateless] = (uint16_t)partition;
+        }
+        l->ret->n_stateless++;
+    }
+    l->n_server_replies = 0;
+    l->at++;
+    return true;
+}
+
+enum storage_err cluster_status_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
+{
+    struct core *core = reader->core;
+    struct cluster_job *ret = &job->u.cluster;
+    unsigned n = core->partitions.n;
+    int64_t until_ms = monotonic_ms() + ASK_MS;
+    struct looking l = {.core = core, .ret = ret};
+    *ret = (struct cluster_job){.kind = core->is_spread          ? CLUSTER_OF_NODES
+                                        : core->topology == NULL ? CLUSTER_OF_ONE
+                                                                 : CLUSTER_OF_SENTINELS,
+        .ack_replicas = core->config.ack_replicas,
+        .n_partitions = n};
+    ret->servers = calloc(n, sizeof(*ret->servers));
+    l.server_of = calloc(n, sizeof(*l.server_of));
+    l.partitions = calloc(n, sizeof(*l.partitions));
+    bool ok = ret->servers != NULL && l.server_of != NULL && l.partitions != NULL;
+    if (ok) {
+        struct buffer b;
+        buffer_init(&b);
+        struct asks asks = asks_to(&reader->session, &b);
+        find_servers(&l);
+        put_questions(&l, &asks);
+        /* who has not answered then does not: that is said, and no error */
+        *ret_lost = asks_run(&asks, until_ms < job->deadline_ms ? until_ms : job->deadline_ms, take,
+                        &l) != REDIS_OK_STATUS;
+        buffer_release(&b);
+    }
+    free(l.server_of);
+    free(l.partitions);
+    return ok ? STORAGE_OK : STORAGE_NOMEM;
+}

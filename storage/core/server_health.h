@@ -1,0 +1,19 @@
+/* server_health.h - what a server says of its replicas, and of slots that are being moved.
+ *
+ * Layer: storage, pure.  Thread-safe: no state.  Replies are of servers that may be of any make:
+ * what cannot be read is left out.
+ */
+#ifndef STORAGE_CORE_SERVER_HEALTH_H
+#define STORAGE_CORE_SERVER_HEALTH_H
+
+#include "storage/job/cluster_job.h"
+#include "storage/redis/reply.h"
+
+/* Read the reply to INFO replication into the replicas of @server. */
+void server_health_take_replication(struct cluster_server *server, const struct reply *reply);
+
+/* Read the node's own line of the reply to CLUSTER NODES: how many slots it has, and which are
+ * open. */
+void server_health_take_nodes(struct cluster_server *server, const struct reply *reply);
+
+#endif

@@ -1,0 +1,69 @@
+#include "storage/fold/pass_by.h"
+
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+struct passing {
+    struct core *core;
+    const struct batch *batch;
+    uint32_t logs[BATCH_LOGS]; /* that have a head: their numbers in the batch */
+    size_t n_logs;
+    enum fold_end end;
+    enum storage_err err;
+    uint32_t log;
+};
+
+static void write_script(
+    const struct passing *p, const struct session *session, unsigned partition, struct buffer *out)
+{
+    struct key key;
+    key_fixed(&key, p->core->partitions.tag[partition], "state", SLICE(""));
+    script_head(out, &session->scripts, SCRIPT_CURSORS, 1, 3 * p->n_logs);
+    resp_word(out, key.p, key.n);
+    for (size_t i = 0; i < p->n_logs; i++) {
+        const struct batch_log *log = &p->batch->logs[p->logs[i]];
+        resp_text(out, log->id);
+        resp_decimal(out, (int64_t)log->from);
+        resp_decimal(out, (int64_t)log->to);
+    }
+}
+
+static bool take(void *data, size_t i, const struct reply *reply)
+{
+    struct passing *p = data;
+    (void)i;
+    if (reply->type == REPLY_ERROR) {
+        return fold_note_error(p->core, reply, &p->err);
+    }
+    if (reply_integer(reply, -1) < 0) {
+        p->err = p->err == STORAGE_OK ? STORAGE_DOWN : p->err;
+    } else if (reply->integer > 0 && (size_t)reply->integer <= p->n_logs) {
+        p->end = FOLD_STALE;
+        p->log = p->logs[reply->integer - 1];
+    }
+    return true;
+}
+
+enum fold_end pass_by(struct core *core, struct session *session, const struct batch *batch,
+    const struct part_set *except, const struct heads *heads, int64_t deadline_ms,
+    uint32_t *ret_log, enum storage_err *ret_err)
+{
+    struct passing p = {.core = core, .batch = batch, .end = FOLD_DONE, .err = STORAGE_OK};
+    struct asks asks = asks_to(session, NULL);
+    for (uint32_t l = 0; l < batch->n_logs; l++) {
+        if (heads_find(heads, batch->logs[l].id) != NULL) {
+            p.logs[p.n_logs++] = l;
+        }
+    }
+    for (unsigned i = 0; p.n_logs > 0 && i < core->partitions.n; i++) {
+        if (!part_set_has(except, i)) {
+            write_script(&p, session, i, asks_begin(&asks, i));
+        }
+    }
+    if (asks.n > 0 && asks_run(&asks, deadline_ms, take, &p) != REDIS_OK_STATUS) {
+        return FOLD_LOST;
+    }
+    *ret_log = p.log;
+    *ret_err = p.err;
+    return p.end != FOLD_DONE ? p.end : p.err != STORAGE_OK ? FOLD_ERR : FOLD_DONE;
+}

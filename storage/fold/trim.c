@@ -1,0 +1,131 @@
+#include "storage/fold/trim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/base/clock.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+struct trimming {
+    struct core *core;
+    struct trim_log logs[LOG_PARTITIONS_MAX]; /* as they are now */
+    unsigned places[LOG_PARTITIONS_MAX];
+    size_t n;
+};
+
+/* The logs of this process. */
+static void find_logs(struct trimming *t, const struct trimmer *before, struct unfolded *unfolded)
+{
+    for (unsigned i = 0; i < unfolded->n_logs; i++) {
+        struct log_entry **none;
+        size_t n;
+        struct trim_log *log = &t->logs[i];
+        (void)unfolded_take(unfolded, i, UINT64_MAX, 0, log->id, &none, &n);
+        free(none);
+        if (log->id[0] == '\0') {
+            continue;
+        }
+        log->counted = UINT64_MAX;
+        log->cut = strcmp(before->logs[i].id, log->id) == 0 ? before->logs[i].cut : 0;
+        t->places[t->n++] = i;
+    }
+}
+
+static bool take_cursors(void *data, size_t i, const struct reply *reply)
+{
+    struct trimming *t = data;
+    (void)i;
+    if (reply->type != REPLY_ARRAY || reply->n != t->n) {
+        return false;
+    }
+    for (size_t l = 0; l < t->n; l++) {
+        struct log_cursor cursor;
+        uint64_t *counted = &t->logs[t->places[l]].counted;
+        if (!log_cursor_parse(&reply->items[l], &cursor)) {
+            return false;
+        }
+        *counted = cursor.whole < *counted ? cursor.whole : *counted;
+    }
+    return true;
+}
+
+static bool read_cursors(struct trimming *t, struct session *session, int64_t deadline_ms)
+{
+    struct asks asks = asks_to(session, NULL);
+    for (unsigned p = 0; p < t->core->partitions.n; p++) {
+        struct key key;
+        struct buffer *out = asks_begin(&asks, p);
+        key_fixed(&key, t->core->partitions.tag[p], "state", SLICE(""));
+        resp_head(out, 2 + t->n);
+        resp_text(out, "HMGET");
+        resp_word(out, key.p, key.n);
+        for (size_t l = 0; l < t->n; l++) {
+            resp_text(out, t->logs[t->places[l]].id);
+        }
+    }
+    return asks_run(&asks, deadline_ms, take_cursors, t) == REDIS_OK_STATUS;
+}
+
+static bool take_any(void *data, size_t i, const struct reply *reply)
+{
+    (void)data;
+    (void)i;
+    return reply->type != REPLY_ERROR;
+}
+
+/* Cut what had been counted at the reading before. */
+static void cut(
+    struct trimming *t, const struct trimmer *before, struct session *session, int64_t deadline_ms)
+{
+    struct asks asks = asks_to(session, NULL);
+    for (size_t l = 0; l < t->n; l++) {
+        struct key key;
+        unsigned place = t->places[l];
+        struct trim_log *log = &t->logs[place];
+        const struct trim_log *was = &before->logs[place];
+        uint64_t to = was->counted < log->counted ? was->counted : log->counted;
+        if (strcmp(was->id, log->id) != 0 || to <= log->cut) {
+            continue;
+        }
+        unsigned partition = core_log_partition(t->core, place);
+        struct buffer *out = asks_begin(&asks, partition);
+        key_fixed(&key, t->core->partitions.tag[partition], "log:", slice_of(log->id));
+        resp_head(out, 4);
+        resp_text(out, "XTRIM");
+        resp_word(out, key.p, key.n);
+        resp_text(out, "MINID");
+        resp_decimal(out, (int64_t)to + 1);
+        log->cut = to;
+    }
+    if (asks.n > 0) {
+        (void)!asks_run(&asks, deadline_ms, take_any, t); /* the next cut takes it along */
+    }
+}
+
+static int64_t apart_ms(const struct core *core)
+{
+    int64_t go_back_ms = atomic_load(&core->go_back_ms);
+    return core->hold_ms > go_back_ms ? core->hold_ms : go_back_ms;
+}
+
+void trim_streams(struct trimmer *trimmer, struct core *core, struct session *session,
+    struct unfolded *unfolded, int64_t deadline_ms)
+{
+    int64_t now_ms = monotonic_ms();
+    struct trimming t = {.core = core};
+    if (trimmer->read_ms != 0 && now_ms - trimmer->read_ms < apart_ms(core)) {
+        return;
+    }
+    find_logs(&t, trimmer, unfolded);
+    if (t.n == 0 || !read_cursors(&t, session, deadline_ms)) {
+        return;
+    }
+    /* the same connections, which stood when the cursors were read before? */
+    if (trimmer->read_ms != 0 && session->dispatcher->stood_us == trimmer->stood_us) {
+        cut(&t, trimmer, session, deadline_ms);
+    }
+    memcpy(trimmer->logs, t.logs, sizeof(t.logs));
+    trimmer->read_ms = now_ms;
+    trimmer->stood_us = session->dispatcher->stood_us;
+}

@@ -1,0 +1,34 @@
+/* trim.h - cuts off this process's streams in a cluster what all partitions have counted for long.
+ *
+ * Layer: storage.  Belongs to the fold's thread.
+ * Source: the log's protocol (storage/log/PROTOCOL.md, "Trim").
+ *
+ * With one server a stream is cut in the transaction that counts its entries, because the server
+ * has one history.  In a cluster the server of a partition may go back behind the cut of a log that
+ * lies on another one, and then the entries are needed again.  So the cursors are read twice over
+ * the same connections, as far apart as a server can go back.  What had been counted at the first
+ * reading can be lost no more at the second one, and is cut off.
+ */
+#ifndef STORAGE_FOLD_TRIM_H
+#define STORAGE_FOLD_TRIM_H
+
+#include "storage/core/asks.h"
+#include "storage/log/unfolded.h"
+
+/* Zeroed at first. */
+struct trimmer {
+    struct trim_log {
+        char id[LOG_ID_TEXT + 1];
+        uint64_t counted;       /* in all partitions, at the last reading */
+        uint64_t cut;           /* the stream is cut up to this number */
+    } logs[LOG_PARTITIONS_MAX]; /* by place */
+    int64_t read_ms;            /* when they were read last; 0: never */
+    int64_t stood_us;           /* of the dispatcher then */
+};
+
+/* Look after the streams of the logs in @unfolded, if it is time, over the dispatcher of @session,
+ * until @deadline_ms.  A failure is made good at the next call. */
+void trim_streams(struct trimmer *trimmer, struct core *core, struct session *session,
+    struct unfolded *unfolded, int64_t deadline_ms);
+
+#endif

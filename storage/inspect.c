@@ -1,0 +1,311 @@
+#include "storage/inspect.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/base/clock.h"
+#include "storage/cluster/topology.h"
+#include "storage/core/asks.h"
+#include "storage/core/server.h"
+#include "storage/read/operation.h" /* cluster_status_run() */
+#include "storage/redis/ask.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+#define FIRST_PARTITIONS 16 /* to find out how many there are: PARTITION_TAG_ALWAYS is among them */
+#define SILENCE_MS       1000
+#define LOOK_MS          10 /* how often it is seen whether servers are found */
+
+/* As much of a storage as asking takes. */
+struct inspection {
+    struct core core;
+    struct reader reader;
+    int64_t deadline_ms;
+    char *error;
+    size_t error_n;
+};
+
+static bool complain(struct inspection *in, const char *text)
+{
+    (void)snprintf(in->error, in->error_n, "%s", text);
+    return false;
+}
+
+static void inspection_end(struct inspection *in)
+{
+    session_close(&in->reader.session);
+    if (in->reader.session.dispatcher != NULL) {
+        dispatcher_release(&in->reader.dispatcher);
+    }
+    servers_stop(&in->core);
+    core_release(&in->core);
+    free(in);
+}
+
+/* Wait until it is known who has the data: all of it, or after half of the time what there is. */
+static bool find_servers(struct inspection *in)
+{
+    struct topology *topology = in->core.topology;
+    int64_t enough_ms = monotonic_ms() + (in->deadline_ms - monotonic_ms()) / 2;
+    while (topology != NULL && topology_n_unserved(topology) > 0 && monotonic_ms() < enough_ms) {
+        (void)poll(NULL, 0, LOOK_MS);
+    }
+    if (topology != NULL && topology_n_unserved(topology) == in->core.partitions.n) {
+        char trouble[TROUBLE_SIZE];
+        topology_trouble(topology, trouble);
+        return complain(in, trouble[0] != '\0' ? trouble : "no server with the data is found");
+    }
+    return true;
+}
+
+/* Connect to the data of @url, cut into @partitions.  NULL: @error says why. */
+static struct inspection *inspection_begin(
+    const char *url, unsigned partitions, int64_t deadline_ms, char *error, size_t error_n)
+{
+    const struct redis_look none = {NULL, NULL};
+    const char *why = NULL;
+    struct inspection *in = calloc(1, sizeof(*in));
+    if (in == NULL) {
+        (void)snprintf(error, error_n, "out of memory");
+        return NULL;
+    }
+    in->deadline_ms = deadline_ms;
+    in->error = error;
+    in->error_n = error_n;
+    core_init(&in->core);
+    in->reader.core = &in->core;
+    partitions_make(partitions, &in->core.partitions);
+    bool ok = servers_start(&in->core, url, &why) ? find_servers(in) : complain(in, why);
+    if (ok && in->core.is_spread) {
+        dispatcher_init(&in->reader.dispatcher, &in->core, &none, SILENCE_MS);
+        in->reader.session.dispatcher = &in->reader.dispatcher;
+    } else {
+        ok = ok && session_open(&in->reader.session, &in->core, deadline_ms, error, error_n);
+    }
+    if (!ok) {
+        inspection_end(in);
+        return NULL;
+    }
+    return in;
+}
+
+/* ---- the data's settings ---- */
+
+struct settings_text {
+    char cfg[SETTINGS_TEXT], zones[4096];
+};
+
+static bool take_settings(void *data, size_t i, const struct reply *reply)
+{
+    struct settings_text *ret = data;
+    (void)i;
+    if (reply->type != REPLY_ARRAY || reply->n != 2 || reply->items[0].type != REPLY_TEXT ||
+        ret->cfg[0] != '\0' || reply->items[0].text.n >= sizeof(ret->cfg) ||
+        reply->items[1].text.n >= sizeof(ret->zones)) {
+        return true;
+    }
+    (void)snprintf(ret->cfg, sizeof(ret->cfg), "%s", reply->items[0].text.p);
+    if (reply->items[1].type == REPLY_TEXT) {
+        (void)snprintf(ret->zones, sizeof(ret->zones), "%s", reply->items[1].text.p);
+    }
+    return true;
+}
+
+static void put_settings(const struct inspection *in, struct asks *asks, unsigned partition)
+{
+    struct key state;
+    struct buffer *out = asks_begin(asks, partition);
+    key_fixed(&state, in->core.partitions.tag[partition], "state", SLICE(""));
+    resp_head(out, 4);
+    resp_text(out, "HMGET");
+    resp_word(out, state.p, state.n);
+    resp_text(out, "cfg");
+    resp_text(out, "zones");
+}
+
+/* The settings that any partition but @except has. */
+static bool read_settings(struct inspection *in, unsigned except, struct settings_text *ret)
+{
+    struct buffer b;
+    buffer_init(&b);
+    struct asks asks = asks_to(&in->reader.session, &b);
+    ret->cfg[0] = ret->zones[0] = '\0';
+    for (unsigned p = 0; p < in->core.partitions.n; p++) {
+        if (p != except &&
+            (in->core.topology == NULL || topology_unserved_since(in->core.topology, p) == 0)) {
+            put_settings(in, &asks, p);
+        }
+    }
+    enum redis_status status = asks_run(&asks, in->deadline_ms, take_settings, ret);
+    buffer_release(&b);
+    return status == REDIS_OK_STATUS ? ret->cfg[0] != '\0' || complain(in, "there is no data yet")
+                                     : complain(in, "a server does not answer");
+}
+
+/* Connect with as many partitions as the data has. */
+static struct inspection *inspection_of_data(
+    const char *url, int64_t deadline_ms, char *error, size_t error_n)
+{
+    static const char word[] = " partitions=";
+    struct settings_text settings;
+    struct inspection *in = inspection_begin(url, FIRST_PARTITIONS, deadline_ms, error, error_n);
+    if (in == NULL || !read_settings(in, UINT_MAX, &settings)) {
+        if (in != NULL) {
+            inspection_end(in);
+        }
+        return NULL;
+    }
+    inspection_end(in);
+    const char *found = strstr(settings.cfg, word);
+    unsigned long n = found != NULL ? strtoul(found + sizeof(word) - 1, NULL, 10) : 0;
+    if (n < 1 || n > PARTITIONS_MAX) {
+        (void)snprintf(error, error_n, "the data's settings cannot be read: %s", settings.cfg);
+        return NULL;
+    }
+    return inspection_begin(url, (unsigned)n, deadline_ms, error, error_n);
+}
+
+bool storage_inspect(
+    const char *url, int64_t deadline_ms, struct storage_job *ret, char *error, size_t error_n)
+{
+    bool lost = false;
+    struct inspection *in = inspection_of_data(url, deadline_ms, error, error_n);
+    if (in == NULL) {
+        return false;
+    }
+    *ret = (struct storage_job){.op = STORAGE_CLUSTER, .deadline_ms = deadline_ms};
+    bool ok =
+        cluster_status_run(&in->reader, ret, &lost) == STORAGE_OK || complain(in, "out of memory");
+    inspection_end(in);
+    return ok;
+}
+
+/* ---- a partition without a state ---- */
+
+struct slot_keys {
+    unsigned n_servers; /* that have keys of the slot */
+    bool failed;
+};
+
+static bool take_keys(void *data, size_t i, const struct reply *reply)
+{
+    struct slot_keys *ret = data;
+    (void)i;
+    ret->failed = ret->failed || reply->type != REPLY_INTEGER;
+    ret->n_servers += reply->type == REPLY_INTEGER && reply->integer > 0;
+    return true;
+}
+
+/* Has any server keys of the partition's slot?  The owner may have some, too: counts without a
+ * state are of no use to anybody, but somebody should look at them. */
+static bool slot_is_empty(struct inspection *in, unsigned partition)
+{
+    char slot[16];
+    struct part_set servers;
+    struct slot_keys keys = {.n_servers = 0};
+    struct buffer b;
+    if (!in->core.is_spread) {
+        return true;
+    }
+    if (!servers_each(&in->core, &servers)) {
+        return complain(in, "some partition has no server: another one may have this partition's "
+                            "data, so nothing is done");
+    }
+    (void)snprintf(slot, sizeof(slot), "%u", partition_slot(&in->core.partitions, partition));
+    buffer_init(&b);
+    struct asks asks = asks_to(&in->reader.session, &b);
+    for (unsigned p = 0; p < in->core.partitions.n; p++) {
+        if (part_set_has(&servers, p)) {
+            resp_command(asks_begin(&asks, p), "CLUSTER", "COUNTKEYSINSLOT", slot, NULL);
+        }
+    }
+    enum redis_status status = asks_run(&asks, in->deadline_ms, take_keys, &keys);
+    buffer_release(&b);
+    if (status != REDIS_OK_STATUS || keys.failed) {
+        return complain(in, "a server does not answer");
+    }
+    if (keys.n_servers > 0) {
+        (void)snprintf(in->error, in->error_n,
+            "slot %s is not empty: where it is torn, repair the cluster first (redis-cli --cluster "
+            "fix)",
+            slot);
+    }
+    return keys.n_servers == 0;
+}
+
+/* init.lua on the partition's own server: it makes the state only if there is none. */
+static bool make_state(
+    struct inspection *in, unsigned partition, const struct settings_text *settings)
+{
+    struct session session = {.server = {.partition = partition}};
+    const struct reply *reply = NULL;
+    unsigned char bytes[16];
+    char ver[2 * sizeof(bytes) + 1];
+    char st[ROLLUP_STATE_TEXT];
+    struct buffer b;
+    struct key state;
+    if (!session_open(&session, &in->core, in->deadline_ms, in->error, in->error_n)) {
+        return false;
+    }
+    buffer_init(&b);
+    resp_command(&b, "TIME", NULL);
+    bool ok = redis_ask(session.redis, &b, in->deadline_ms, &reply) == REDIS_OK_STATUS;
+    int64_t now_s = ok ? reply_time_us(reply) / 1000000 : 0;
+    struct rollup_state empty = rollup_state_initial(zone_utc(), now_s);
+    size_t st_n = rollup_state_print(&empty, st);
+    randombytes_buf(bytes, sizeof(bytes));
+    sodium_bin2hex(ver, sizeof(ver), bytes, sizeof(bytes));
+    key_fixed(&state, in->core.partitions.tag[partition], "state", SLICE(""));
+    buffer_clear(&b, SIZE_MAX);
+    script_head(&b, &session.scripts, SCRIPT_INIT, 1, 4);
+    resp_word(&b, state.p, state.n);
+    resp_text(&b, settings->cfg);
+    resp_word(&b, st, st_n);
+    resp_text(&b, ver);
+    resp_text(&b, settings->zones);
+    ok =
+        ok && now_s > 0 && redis_ask(session.redis, &b, in->deadline_ms, &reply) == REDIS_OK_STATUS;
+    if (ok && reply->type == REPLY_ERROR) {
+        ok = complain(in, reply->text.p);
+    } else if (!ok) {
+        (void)complain(in, "the server did not answer: ask for the status whether it was done");
+    }
+    buffer_release(&b);
+    session_close(&session);
+    return ok;
+}
+
+static bool has_no_state(struct inspection *in, unsigned partition)
+{
+    struct settings_text own = {.cfg = ""};
+    struct buffer b;
+    buffer_init(&b);
+    struct asks asks = asks_to(&in->reader.session, &b);
+    put_settings(in, &asks, partition);
+    bool answered = asks_run(&asks, in->deadline_ms, take_settings, &own) == REDIS_OK_STATUS;
+    buffer_release(&b);
+    if (!answered) {
+        return complain(in, "the partition's server does not answer");
+    }
+    return own.cfg[0] == '\0' || complain(in, "the partition has its state: nothing is done");
+}
+
+bool storage_reset_partition(
+    const char *url, unsigned partition, int64_t deadline_ms, char *error, size_t error_n)
+{
+    struct settings_text settings;
+    struct inspection *in =
+        sodium_init() < 0 ? NULL : inspection_of_data(url, deadline_ms, error, error_n);
+    if (in == NULL) {
+        return false;
+    }
+    bool ok = partition < in->core.partitions.n || complain(in, "there is no such partition");
+    ok = ok && has_no_state(in, partition) && slot_is_empty(in, partition) &&
+         read_settings(in, partition, &settings) && make_state(in, partition, &settings);
+    inspection_end(in);
+    return ok;
+}

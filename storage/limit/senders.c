@@ -1,0 +1,368 @@
+#include "storage/limit/senders.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "storage/base/clock.h"
+#include "storage/base/cond.h"
+#include "storage/cluster/redirect.h"
+#include "storage/core/server.h"
+#include "storage/core/sessions.h"
+#include "storage/job/queue.h"
+#include "storage/limit/limiter.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+#define SENDERS     16
+#define BATCH_MAX   256 /* jobs that are sent together */
+#define CONNECT_MS  500
+#define SILENCE_MS  2000
+#define AGAIN_MS    20
+#define ASIDE_MS    500
+#define PATIENCE_MS 1000 /* without a server for so long: refuse at once */
+
+struct sender {
+    struct limit_senders *all;
+    pthread_t thread;
+    bool is_started;
+
+    pthread_mutex_t lock; /* guards the next block */
+    pthread_cond_t work, idle;
+    struct job_queue queue; /* a job's cost is 1 */
+    bool is_busy, draining, stop;
+
+    /* The thread's own. */
+    struct sessions sessions;
+    struct limiter limiter; /* of the batch at hand */
+    struct session aside;   /* to the server that an ASK has named */
+    struct job_queue again;
+    int64_t again_ms; /* when to try them */
+};
+
+struct limit_senders {
+    struct core *core;
+    struct sender senders[SENDERS];
+};
+
+static unsigned partition_of_job(const struct core *core, const struct storage_job *job)
+{
+    struct slice who = job->op == STORAGE_LIMIT_RESET ? job->u.limit_reset.key : job->u.limit.key;
+    return key_limit_partition(&core->partitions, who);
+}
+
+/* A connection that was closed while it was idle is not to leave a doubt. */
+static void close_if_dead(struct session *session)
+{
+    if (session->redis != NULL && redis_receive(session->redis) != REDIS_OK_STATUS) {
+        session_lost(session);
+    }
+}
+
+/* The connection to the server of @partition; NULL: none now. */
+static struct session *session_for(struct sender *s, unsigned partition)
+{
+    char error[160];
+    int64_t deadline_ms = monotonic_ms() + CONNECT_MS;
+    struct session *session =
+        sessions_get(&s->sessions, partition, deadline_ms, error, sizeof(error));
+    if (session != NULL) {
+        close_if_dead(session);
+    }
+    return session == NULL || session->redis != NULL
+               ? session
+               : sessions_get(&s->sessions, partition, deadline_ms, error, sizeof(error));
+}
+
+/* ---- what a server does not carry out ---- */
+
+/* Have the script of @job carried out by the server that ASK has named.  NULL: nothing was sent;
+ * *ret_lost: it was, and no reply came. */
+static const struct reply *ask_aside(
+    struct sender *s, const struct redis_address *address, struct storage_job *job, bool *ret_lost)
+{
+    struct core *core = s->all->core;
+    struct session *session = &s->aside;
+    const struct reply *reply = NULL;
+    struct buffer out;
+    char error[160];
+    int64_t deadline_ms = monotonic_ms() + ASIDE_MS;
+    close_if_dead(session);
+    if (session->redis == NULL || !redis_address_equal(&session->server.node.address, address)) {
+        session_close(session);
+        session->server = (struct server){.is_named = true};
+        session->server.node.address = *address;
+        if (!session_open(session, core, deadline_ms, error, sizeof(error))) {
+            return NULL;
+        }
+    }
+    buffer_init(&out);
+    resp_command(&out, "ASKING", NULL);
+    limiter_write(core, session, job, &out);
+    bool left = false;
+    bool sent = redis_queue(session->redis, &out);
+    buffer_release(&out);
+    if (sent && (redis_send(session->redis, &left) != REDIS_OK_STATUS ||
+                    redis_await(session->redis, deadline_ms, &reply) != REDIS_OK_STATUS ||
+                    redis_await(session->redis, deadline_ms, &reply) != REDIS_OK_STATUS)) {
+        session_lost(session);
+        *ret_lost = true;
+        return NULL;
+    }
+    return sent ? reply : NULL;
+}
+
+/* @reply came for the first job under way.  Returns what to take for it. */
+static const struct reply *judge(
+    struct sender *s, struct session *session, const struct reply *reply)
+{
+    static const struct reply later = {.type = REPLY_ERROR, .text = {"TRYAGAIN", 8}};
+    static const struct reply unknown = {.type = REPLY_ERROR, .text = {"ERR no reply", 12}};
+    struct redirect to;
+    struct storage_job *job = limiter_first(&s->limiter);
+    if (reply->type != REPLY_ERROR) {
+        return reply;
+    }
+    if (job != NULL) {
+        server_refused(s->all->core, &session->server, partition_of_job(s->all->core, job), reply);
+    }
+    switch (redirect_parse(reply->text, session->server.node.address.host, &to)) {
+    case REDIRECT_MOVED:
+        return &later;
+    case REDIRECT_ASK: {
+        bool lost = false;
+        const struct reply *there = job == NULL || to.address.host[0] == '\0'
+                                        ? NULL
+                                        : ask_aside(s, &to.address, job, &lost);
+        bool moved = there != NULL && there->type == REPLY_ERROR && reply_is_error(there, "MOVED");
+        return lost ? &unknown : there == NULL || moved ? &later : there;
+    }
+    case REDIRECT_NONE:
+        break;
+    }
+    return reply;
+}
+
+/* ---- a batch ---- */
+
+static void give_up(struct sender *s, struct session *session)
+{
+    session_lost(session);
+    limiter_lost(&s->limiter);
+}
+
+/* Send @jobs over @session, and take their replies.  What is to be sent again goes to s->again. */
+static void run_batch(struct sender *s, struct session *session, struct storage_job *jobs)
+{
+    struct limiter *l = &s->limiter;
+    l->hold_until_ms = 0;
+    bool left = false;
+    bool ok = limiter_pump(l, session, jobs, monotonic_ms()) &&
+              redis_queue(session->redis, &l->out) &&
+              redis_send(session->redis, &left) == REDIS_OK_STATUS;
+    while (ok && limiter_under_way(l) > 0) {
+        const struct reply *reply = NULL;
+        ok = redis_await(session->redis, limiter_deadline_ms(l), &reply) == REDIS_OK_STATUS &&
+             limiter_take_reply(l, judge(s, session, reply));
+    }
+    if (!ok) {
+        give_up(s, session);
+    }
+    limiter_finish(l);
+    for (struct storage_job *job = job_queue_take(&l->again, SIZE_MAX); job != NULL;) {
+        struct storage_job *next = job->next;
+        job_queue_append(&s->again, job);
+        job = next;
+    }
+}
+
+/* Nobody can be sent @job now: later, or never if that has been so for long. */
+static void put_off(struct sender *s, struct storage_job *job, unsigned partition)
+{
+    char why[sizeof(job->detail)];
+    if (server_away_ms(s->all->core, partition, why, sizeof(why)) > PATIENCE_MS) {
+        memcpy(job->detail, why, sizeof(why));
+        job_done(job, STORAGE_DOWN);
+        return;
+    }
+    job_queue_append(&s->again, job);
+}
+
+/* Send the first of @jobs, and with it those that go to the same server.  Returns the others. */
+static struct storage_job *send_some(struct sender *s, struct storage_job *jobs)
+{
+    struct core *core = s->all->core;
+    struct storage_job *first = jobs;
+    struct job_queue batch = {0};
+    struct job_queue others = {0};
+    unsigned partition = partition_of_job(core, first);
+    uint64_t server = server_hash(core, partition);
+    struct session *session = session_for(s, partition);
+    for (struct storage_job *job = jobs; job != NULL; job = jobs) {
+        unsigned p = partition_of_job(core, job);
+        jobs = job->next;
+        if (server_hash(core, p) != server || batch.events >= BATCH_MAX) {
+            job_queue_append(&others, job);
+        } else if (session == NULL) {
+            put_off(s, job, p);
+        } else {
+            job_queue_append(&batch, job);
+        }
+    }
+    if (batch.first != NULL) {
+        run_batch(s, session, batch.first);
+    }
+    return others.first;
+}
+
+/* ---- the thread ---- */
+
+/* While it waits for a server: answer who is late. */
+static bool look(void *data)
+{
+    struct sender *s = data;
+    pthread_mutex_lock(&s->lock);
+    struct storage_job *late = job_queue_take_late(&s->queue, monotonic_ms());
+    pthread_mutex_unlock(&s->lock);
+    jobs_done(late, STORAGE_LATE);
+    return true;
+}
+
+/* The jobs that may be sent now; waits for them.  False: the end. */
+static bool next_jobs(struct sender *s, struct storage_job **ret)
+{
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        int64_t now_ms = monotonic_ms();
+        bool again = s->again.first != NULL;
+        if (s->stop || s->queue.first != NULL || (again && now_ms >= s->again_ms)) {
+            break;
+        }
+        s->is_busy = again;
+        if (!again) {
+            pthread_cond_broadcast(&s->idle);
+        }
+        cond_wait_until_ms(&s->work, &s->lock, again ? s->again_ms : INT64_MAX);
+    }
+    s->is_busy = true;
+    bool go_on = !s->stop;
+    *ret = go_on ? job_queue_take(&s->queue, SIZE_MAX) : NULL;
+    pthread_mutex_unlock(&s->lock);
+    return go_on;
+}
+
+static void *sender_main(void *argument)
+{
+    struct sender *s = argument;
+    struct storage_job *jobs;
+    while (next_jobs(s, &jobs)) {
+        int64_t now_ms = monotonic_ms();
+        jobs_done(job_queue_take_late(&s->again, now_ms), STORAGE_LATE);
+        if (now_ms >= s->again_ms) { /* those that have waited go first */
+            struct job_queue all = s->again;
+            s->again = (struct job_queue){.first = NULL};
+            while (jobs != NULL) {
+                struct storage_job *next = jobs->next;
+                job_queue_append(&all, jobs);
+                jobs = next;
+            }
+            jobs = all.first;
+            s->again_ms = now_ms + AGAIN_MS;
+        }
+        while (jobs != NULL) {
+            jobs = send_some(s, jobs);
+        }
+    }
+    return NULL;
+}
+
+/* ---- life ---- */
+
+struct limit_senders *limit_senders_start(struct core *core)
+{
+    struct limit_senders *all = calloc(1, sizeof(*all));
+    bool ok = all != NULL;
+    for (unsigned i = 0; ok && i < SENDERS; i++) {
+        struct sender *s = &all->senders[i];
+        all->core = core;
+        s->all = all;
+        mutex_init(&s->lock);
+        cond_init(&s->work);
+        cond_init(&s->idle);
+        sessions_init(&s->sessions, core, (struct redis_look){look, s}, SILENCE_MS);
+        s->aside.look = (struct redis_look){look, s};
+        limiter_init(&s->limiter, core);
+        s->is_started = pthread_create(&s->thread, NULL, sender_main, s) == 0;
+        ok = s->is_started;
+    }
+    if (!ok && all != NULL) {
+        limit_senders_stop(all);
+        return NULL;
+    }
+    return all;
+}
+
+bool limit_senders_submit(
+    struct limit_senders *all, struct storage_job *job, enum storage_err *ret_err)
+{
+    uint64_t server = server_hash(all->core, partition_of_job(all->core, job));
+    struct sender *s = &all->senders[server % SENDERS];
+    job->cost = 1;
+    pthread_mutex_lock(&s->lock);
+    *ret_err = s->draining || s->stop                              ? STORAGE_SHUTDOWN
+               : s->queue.events >= all->core->config.queue_events ? STORAGE_FULL
+                                                                   : STORAGE_OK;
+    if (*ret_err == STORAGE_OK) {
+        job_queue_append(&s->queue, job);
+        s->is_busy = true;
+        pthread_cond_signal(&s->work);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return *ret_err == STORAGE_OK;
+}
+
+void limit_senders_drain(struct limit_senders *all, int64_t deadline_ms)
+{
+    for (unsigned i = 0; i < SENDERS; i++) {
+        struct sender *s = &all->senders[i];
+        pthread_mutex_lock(&s->lock);
+        s->draining = true;
+        while (s->is_busy && monotonic_ms() < deadline_ms) {
+            cond_wait_until_ms(&s->idle, &s->lock, deadline_ms);
+        }
+        struct storage_job *left = job_queue_take(&s->queue, SIZE_MAX);
+        s->stop = true; /* ends it behind the batch at hand */
+        pthread_cond_signal(&s->work);
+        pthread_mutex_unlock(&s->lock);
+        jobs_done(left, STORAGE_SHUTDOWN);
+    }
+    for (unsigned i = 0; i < SENDERS; i++) {
+        struct sender *s = &all->senders[i];
+        pthread_join(s->thread, NULL);
+        s->is_started = false;
+        jobs_done(job_queue_take(&s->again, SIZE_MAX), STORAGE_SHUTDOWN);
+    }
+}
+
+void limit_senders_stop(struct limit_senders *all)
+{
+    for (unsigned i = 0; i < SENDERS; i++) {
+        struct sender *s = &all->senders[i];
+        if (s->all == NULL) {
+            continue; /* not begun */
+        }
+        if (s->is_started) {
+            pthread_mutex_lock(&s->lock);
+            s->stop = true;
+            pthread_cond_signal(&s->work);
+            pthread_mutex_unlock(&s->lock);
+            pthread_join(s->thread, NULL);
+        }
+        sessions_release(&s->sessions);
+        session_close(&s->aside);
+        limiter_release(&s->limiter);
+        pthread_cond_destroy(&s->idle);
+        pthread_cond_destroy(&s->work);
+        pthread_mutex_destroy(&s->lock);
+    }
+    free(all);
+}

@@ -1,0 +1,35 @@
+/* senders.h - the rate limits of a cluster: threads that send them to the servers of their keys.
+ *
+ * Layer: storage.  Thread-safe.
+ *
+ * Where one server has all partitions, limits go with the writer's entries (limiter.h).  In a
+ * cluster each limit goes to the server of its key.  A job goes to one of 16 threads, by its
+ * server: so a server that is away or slow holds up the limits of its own keys.
+ *
+ *     MOVED, TRYAGAIN, LOADING..   nothing was done: again in 20 ms, wherever the key is then
+ *     ASK                          the script goes to the named server, behind ASKING
+ *     the connection is lost       STORAGE_UNKNOWN: a second copy could take twice
+ *     no server for a second       STORAGE_DOWN, at once; the detail names the server
+ */
+#ifndef STORAGE_LIMIT_SENDERS_H
+#define STORAGE_LIMIT_SENDERS_H
+
+#include "storage/base/compiler.h"
+#include "storage/core/core.h"
+
+struct limit_senders;
+
+/* Start the threads.  NULL: no memory or no threads. */
+struct limit_senders *limit_senders_start(struct core *core) MUST_CHECK;
+
+/* Take a STORAGE_LIMIT or STORAGE_LIMIT_RESET.  False: not taken, and *ret_err says why. */
+bool limit_senders_submit(
+    struct limit_senders *senders, struct storage_job *job, enum storage_err *ret_err);
+
+/* Take nothing more; end what was taken until @deadline_ms, and the rest with an error. */
+void limit_senders_drain(struct limit_senders *senders, int64_t deadline_ms);
+
+/* End the threads and free; nothing may be lent any more. */
+void limit_senders_stop(struct limit_senders *senders);
+
+#endif

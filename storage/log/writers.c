@@ -1,0 +1,212 @@
+#include "storage/log/writers.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "storage/base/cond.h"
+#include "storage/cluster/topology.h"
+
+struct writers {
+    struct core *core;
+    struct unfolded *unfolded;
+    struct writers_share share;
+    struct writer *first; /* it calls the tick */
+    _Atomic unsigned home;
+    struct writer *_Atomic all[LOG_PARTITIONS_MAX]; /* by place; NULL: not started yet */
+    pthread_mutex_t lock; /* who starts one has it; a leaf but for the writer's own locks */
+    bool ends;            /* under the lock: none is started any more */
+};
+
+/* ---- which are there ---- */
+
+static void wake_all(void *data)
+{
+    struct writers *ws = data;
+    for (unsigned i = 0; i < core_logs(ws->core); i++) {
+        struct writer *w = atomic_load(&ws->all[i]);
+        if (w != NULL) {
+            writer_wake(w);
+        }
+    }
+}
+
+/* The writer at @place, started if it is not there.  NULL: no memory, no thread, or it ends. */
+static struct writer *writer_at(struct writers *ws, unsigned place)
+{
+    struct writer *w = atomic_load(&ws->all[place]);
+    if (w != NULL) {
+        return w;
+    }
+    pthread_mutex_lock(&ws->lock);
+    w = atomic_load(&ws->all[place]);
+    if (w == NULL && !ws->ends) {
+        w = writer_start(ws->core, place, ws->unfolded, &ws->share);
+        atomic_store(&ws->all[place], w);
+    }
+    pthread_mutex_unlock(&ws->lock);
+    return w;
+}
+
+/* ---- at home ---- */
+
+static bool is_fit(struct writers *ws, unsigned place)
+{
+    const struct writer *w = atomic_load(&ws->all[place]);
+    unsigned partition = core_log_partition(ws->core, place);
+    return (w == NULL || writer_away(w) == STORAGE_OK) &&
+           topology_unserved_since(ws->core->topology, partition) == 0;
+}
+
+/* The writer that takes requests without a key.  Where all are away it is the one of before. */
+static struct writer *writer_at_home(struct writers *ws)
+{
+    unsigned home = atomic_load(&ws->home);
+    struct writer *w = writer_at(ws, home);
+    if (w == NULL || !ws->core->is_spread || writer_away(w) == STORAGE_OK) {
+        return w;
+    }
+    unsigned n = core_logs(ws->core);
+    unsigned from = randombytes_uniform(n);
+    for (unsigned i = 0; i < n; i++) {
+        unsigned place = (from + i) % n;
+        if (is_fit(ws, place) && writer_at(ws, place) != NULL) {
+            atomic_store(&ws->home, place);
+            return writer_at(ws, place);
+        }
+    }
+    return w;
+}
+
+/* What the writers of a cluster say of their servers, as one figure for all. */
+static void look_at_all(void *data)
+{
+    struct writers *ws = data;
+    bool any_connected = false;
+    bool all_away = true;
+    for (unsigned i = 0; i < core_logs(ws->core); i++) {
+        const struct writer *w = atomic_load(&ws->all[i]);
+        any_connected = any_connected || (w != NULL && writer_is_connected(w));
+        all_away = all_away && (w == NULL || writer_away(w) == STORAGE_DOWN);
+    }
+    if (!any_connected) {
+        (void)writer_at_home(ws); /* a process without requests, too, goes where it is served */
+    }
+    atomic_store(&ws->core->ready, any_connected);
+    atomic_store(&ws->core->stats.redis_connected, any_connected);
+    atomic_store(
+        &ws->core->refusing, !any_connected && all_away &&
+                                 topology_n_unserved(ws->core->topology) == ws->core->partitions.n);
+}
+
+/* Hand @job to the writer that is to take it. */
+static bool send_to(struct writer *w, struct storage_job *job, enum storage_err *ret_err)
+{
+    if (w == NULL) {
+        *ret_err = STORAGE_NOMEM;
+        return false;
+    }
+    return writer_submit(w, job, ret_err);
+}
+
+static bool send_elsewhere(void *data, struct storage_job *job)
+{
+    enum storage_err err;
+    struct writer *w = writer_at_home(data);
+    return w != NULL && writer_away(w) == STORAGE_OK && writer_submit(w, job, &err);
+}
+
+bool writers_submit(struct writers *ws, struct storage_job *job, enum storage_err *ret_err)
+{
+    job->more_follow = job->more_follow && !ws->core->is_spread;
+    if (!ws->core->is_spread) {
+        return writer_submit(ws->first, job, ret_err);
+    }
+    const struct request_key *keyed = job->u.write.keyed;
+    struct writer *w =
+        keyed == NULL ? writer_at_home(ws) : writer_at(ws, core_log_of_key(ws->core, &keyed->key));
+    *ret_err = w != NULL ? writer_away(w) : STORAGE_OK;
+    if (*ret_err == STORAGE_DOWN) {
+        servers_blame(ws->core, job->detail, sizeof(job->detail));
+    }
+    if (*ret_err != STORAGE_OK) {
+        return false;
+    }
+    return send_to(w, job, ret_err);
+}
+
+/* ---- life ---- */
+
+struct writers *writers_start(struct core *core, struct unfolded *unfolded)
+{
+    struct writers *ws = calloc(1, sizeof(*ws));
+    if (ws == NULL) {
+        return NULL;
+    }
+    mutex_init(&ws->lock);
+    mutex_init(&ws->share.news_lock);
+    ws->core = core;
+    ws->unfolded = unfolded;
+    atomic_store(&ws->home, core->is_spread ? randombytes_uniform(core_logs(core)) : 0);
+    if (core->is_spread) {
+        ws->share.changed = look_at_all;
+        ws->share.elsewhere = send_elsewhere;
+        ws->share.data = ws;
+    }
+    unfolded_on_room(unfolded, wake_all, ws);
+    core->standing.on_want = wake_all;
+    core->standing.on_want_data = ws;
+    ws->first = writer_at(ws, atomic_load(&ws->home));
+    if (ws->first == NULL) {
+        writers_stop(ws);
+        return NULL;
+    }
+    return ws;
+}
+
+void writers_set_tick(struct writers *ws, int64_t (*tick)(void *data, int64_t now_ms), void *data)
+{
+    writer_set_tick(ws->first, tick, data);
+}
+
+void writers_flush(struct writers *ws)
+{
+    if (!ws->core->is_spread) {
+        writer_flush(ws->first);
+    }
+}
+
+void writers_drain(struct writers *ws, int64_t deadline_ms)
+{
+    pthread_mutex_lock(&ws->lock);
+    ws->ends = true;
+    pthread_mutex_unlock(&ws->lock);
+    for (unsigned i = 0; i < core_logs(ws->core); i++) {
+        struct writer *w = atomic_load(&ws->all[i]);
+        if (w != NULL) {
+            writer_drain_begin(w, deadline_ms);
+        }
+    }
+    for (unsigned i = 0; i < core_logs(ws->core); i++) {
+        struct writer *w = atomic_load(&ws->all[i]);
+        if (w != NULL) {
+            writer_drain(w, deadline_ms);
+        }
+    }
+}
+
+void writers_stop(struct writers *ws)
+{
+    pthread_mutex_lock(&ws->lock);
+    ws->ends = true;
+    pthread_mutex_unlock(&ws->lock);
+    unfolded_on_room(ws->unfolded, NULL, NULL);
+    for (unsigned i = 0; i < core_logs(ws->core); i++) {
+        struct writer *w = atomic_load(&ws->all[i]);
+        if (w != NULL) {
+            writer_stop(w);
+        }
+    }
+    pthread_mutex_destroy(&ws->lock);
+    pthread_mutex_destroy(&ws->share.news_lock);
+    free(ws);
+}

@@ -1,0 +1,236 @@
+"""tallyd on a Redis Cluster: events and questions, slots that move, failovers, several processes.
+
+What clients were told is compared with what is counted.  TALLYD_REDIS_SERVER= chooses the cluster's server.
+"""
+
+import json
+import random
+import time
+
+import pytest
+
+from lib.cluster import Cluster, server_missing
+from lib.ledger import Clients, Ledger
+from lib.waiting import wait_until
+
+FEW = ("--partitions", "24")
+SAFE = ("--appendonly", "yes", "--appendfsync", "always")
+
+pytestmark = pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    one = Cluster(options=SAFE)
+    try:
+        yield one.start()
+    finally:
+        one.stop()
+
+
+@pytest.fixture
+def healed(cluster):
+    """The cluster of this file with all its nodes; they are brought back at the end."""
+    yield cluster
+    for node in cluster.nodes:
+        if node.process is not None and node.alive():
+            node.resume()
+        else:
+            node.start()
+    cluster.wait_ok()
+
+
+@pytest.fixture
+def on_cluster(start_tallyd):
+    def start(cluster, *more):
+        return start_tallyd(*FEW, *more, redis=cluster)
+
+    return start
+
+
+def slots_of(cluster, what="state"):
+    """The slots that have a key t:{..}:<what>, a list."""
+    keys = [key for node in cluster.primaries() for key in node.command("KEYS", f"t:*:{what}")]
+    return sorted({cluster.nodes[0].command("CLUSTER", "KEYSLOT", key) for key in keys})
+
+
+def other_primary(cluster, owner):
+    return next(n for n in cluster.primaries() if n is not owner)
+
+
+def test_every_question_is_answered_as_a_naive_count_does(healed, on_cluster, site):
+    """Batches and single events, with keys and without, each key twice: three nodes have a share, and the figures are right."""
+    tallyd = on_cluster(healed)
+    http, dice = tallyd.client(), random.Random(7)
+    views, users, pairs = {}, set(), set()
+    for n in range(120):
+        events = [{"site": site, "page": f"/p{dice.randrange(40)}", "user": f"u{dice.randrange(60)}", "ip": f"10.0.0.{dice.randrange(99)}"}
+                  for _ in range(dice.choice((1, 1, 5, 30)))]
+        headers = {"Idempotency-Key": f"{site} {n}"} if n % 3 == 0 else None
+        for again in range(2 if headers else 1):
+            answer = http.post(events, headers=headers)
+            assert answer.status == 202 and answer.json["accepted"] == len(events), answer
+            assert (answer.headers.get("Idempotency-Replayed") == "true") == bool(again)
+        for event in events:
+            views[event["page"]] = views.get(event["page"], 0) + 1
+            users.add(event["user"])
+            pairs.add((event["user"], event["page"]))
+        if n % 20 == 0:  # what was acknowledged is in the next answer
+            assert http.count("pv", site=site, from_="now-1h") == sum(views.values())
+    other = http.post([{"site": site, "page": "/x"}], headers={"Idempotency-Key": f"{site} 0"})
+    assert other.status == 422, "a key with another body"
+    stats = http.question("/stats", site=site, from_="now-1h")
+    assert (stats["pv"], stats["uv"], stats["visits"]) == (sum(views.values()), len(users), len(users))
+    rows = http.question("/pages", site=site, from_="now-1h", limit=1000)["pages"]
+    assert {row["page"]: row["pv"] for row in rows} == views
+    for page in list(views)[:5]:
+        assert http.count("pv", site=site, page=page, from_="now-1h") == views[page]
+    assert http.question("/dau", site=site)["users"] == len(users)
+    for user, page in list(pairs)[:10]:
+        assert http.question("/seen", site=site, user=user, page=page)["seen"] is True
+    assert http.question("/seen", site=site, user="nobody", page="/p1")["seen"] is False
+    assert len({healed.owner(slot).id for slot in slots_of(healed)}) == 3, "every primary has partitions"
+    assert len({healed.owner(slot).id for slot in slots_of(healed, "heads")}) > 1, "and logs"
+
+
+def test_limits_lie_on_their_servers(healed, on_cluster, site):
+    http = on_cluster(healed).client()
+    for n in range(12):
+        body = {"key": f"{site} {n}", "algorithm": "sliding", "limit": 3, "period_s": 60}
+        answers = [http.request("POST", "/ratelimit", json.dumps(body), {"Content-Type": "application/json"}) for _ in range(5)]
+        assert [a.status for a in answers] == [200, 200, 200, 429, 429], answers[0]
+
+
+def test_slots_move_to_and_fro_under_load(healed, on_cluster, site):
+    """Every partition's slot moves to another node, and some of them back."""
+    tallyd, ledger = on_cluster(healed), Ledger(site)
+    with Clients(ledger, tallyd, limit=100000, keyed=2) as clients:
+        clients.more(20)
+        for i, slot in enumerate(slots_of(healed)):
+            owner = healed.owner(slot)
+            healed.move_slots(slot, slot, other_primary(healed, owner))
+            if i % 3 == 0:
+                healed.move_slots(slot, slot, owner)
+        clients.more(20)
+    healed.wait_ok()
+    ledger.check(tallyd)
+
+
+def test_a_slot_that_stays_open(healed, on_cluster, site):
+    """A slot of logs is left half moved: requests without a key go on in another place; all is right when it is closed."""
+    tallyd, ledger = on_cluster(healed), Ledger(site)
+    with Clients(ledger, tallyd, limit=100000, keyed=1) as clients:
+        clients.more(30)
+        slot = slots_of(healed, "heads")[0]
+        owner = healed.owner(slot)
+        target = other_primary(healed, owner)
+        healed.open_slot(slot, target)
+        healed.move_keys(slot, owner, target, most=2)
+        clients.more(40)
+        time.sleep(3)
+        healed.move_keys(slot, owner, target)
+        healed.close_slot(slot, target)
+        clients.more(40)
+    healed.wait_ok()
+    ledger.check(tallyd)
+
+
+def test_an_ordered_failover_under_load(healed, on_cluster, site):
+    """Every primary hands over to its replica, one after the other; two processes."""
+    one, two, ledger = on_cluster(healed), on_cluster(healed), Ledger(site)
+    with Clients(ledger, one, limit=100000, keyed=2) as clients, Clients(Ledger(site + "2"), two, limit=100000) as others:
+        for primary in healed.primaries():
+            clients.more(20)
+            healed.failover(healed.replicas_of(primary)[0])
+            clients.more(20)
+            others.more(20)
+            healed.wait_ok()
+    ledger.check(two)
+    others.ledger.check(one)
+
+
+@pytest.mark.parametrize("how", ["kill", "pause"])
+def test_a_primary_fails_under_load(healed, on_cluster, site, how):
+    """Its replica takes over.  Requests without a key go on meanwhile, in other places.  A paused primary wakes up deposed."""
+    tallyd, ledger = on_cluster(healed), Ledger(site)
+    with Clients(ledger, tallyd, limit=100000, keyed=1) as clients:
+        clients.more(30)
+        old = healed.primaries()[0]
+        replica = healed.replicas_of(old)[0]
+        getattr(old, how)()
+        wait_until(replica.is_primary, "the replica is promoted", deadline_s=30)
+        clients.more(30)
+        (old.start if how == "kill" else old.resume)()
+        clients.more(30)
+        wait_until(lambda: not old.is_primary(), "the old primary follows", deadline_s=30)
+        clients.more(10)
+    healed.wait_ok()
+    ledger.check(tallyd)
+
+
+def test_who_has_no_key_goes_on_while_a_primary_is_away(healed, on_cluster, site):
+    """A primary without a replica is gone: 202 without a key, 503 for the keys whose records it has, and a question's 503 names
+    the node."""
+    tallyd = on_cluster(healed)
+    http = tallyd.client()
+    http.accept([{"site": site, "page": "/a"}])
+    old = healed.primaries()[0]
+    replica = healed.replicas_of(old)[0]
+    replica.pause()
+    old.pause()
+    time.sleep(2.5)
+    statuses = [http.post([{"site": site, "page": "/a"}]).status for _ in range(30)]
+    assert set(statuses) <= {202, 504} and statuses.count(504) <= 1, f"only what was under way is in doubt: {statuses}"
+    by_key = [http.post([{"site": site, "page": "/k"}], headers={"Idempotency-Key": f"{site} {n}"}).status for n in range(40)]
+    assert 202 in by_key and set(by_key) <= {202, 503}, by_key
+    assert by_key.count(503) > 3
+    answer = http.get("/pv", site=site, page="/a", from_="now-1h")
+    assert answer.status == 503 and str(old.port) in answer.json["detail"], answer
+    old.resume()
+    replica.resume()
+    wait_until(lambda: http.get("/pv", site=site, page="/a", from_="now-1h").status == 200, "answers again", deadline_s=30)
+    assert 1 + statuses.count(202) <= http.count("pv", site=site, page="/a", from_="now-1h") <= 1 + len(statuses)
+    assert http.count("pv", site=site, page="/k", from_="now-1h") == by_key.count(202)
+
+
+def test_two_processes_and_the_log_of_a_dead_one(healed, on_cluster, site):
+    """Each counts what both acknowledged; one is killed, and the other counts what it left."""
+    one, two, ledger = on_cluster(healed), on_cluster(healed), Ledger(site)
+    with Clients(ledger, one, limit=100000, keyed=1) as clients, Clients(Ledger(site + "2"), two, limit=100000) as others:
+        clients.more(30)
+        others.more(30)
+    http = one.client()
+    one.client().accept([{"site": site, "page": "/last"}])
+    assert two.client().count("pv", site=site, page="/last", from_="now-1h") == 1
+    one.client().accept([{"site": site, "page": "/last"}])
+    http.close()
+    one.kill()
+    assert two.client().count("pv", site=site, page="/last", from_="now-1h") == 2
+    others.ledger.check(two)
+    found = ledger.audit(two)
+    assert not any(found.values()), found
+
+
+def test_a_start_finds_the_data_or_refuses_it(healed, on_cluster, start_tallyd, site):
+    tallyd = on_cluster(healed)
+    tallyd.client().accept([{"site": site, "page": "/a", "user": "u"}] * 3)
+    tallyd.terminate()
+    assert on_cluster(healed).client().count("pv", site=site, from_="now-1h") == 3
+    other = start_tallyd("--partitions", "32", redis=healed, wait_ready=False)
+    assert other.process.wait(20) == 2
+    assert "another number of partitions" in other.tail()
+
+
+def test_the_start_waits_for_a_cluster_that_is_not_one_yet(start_tallyd, site):
+    one = Cluster(primaries=3, replicas=0, options=SAFE)
+    try:
+        one.start_nodes()
+        tallyd = start_tallyd(*FEW, "--ack-replicas", "0", redis=one, wait_ready=False)
+        wait_until(lambda: "cannot use Redis" in tallyd.tail(), "it has tried")
+        one.join()
+        tallyd.wait_ready_line()
+        wait_until(lambda: tallyd.client().get("/readyz").status == 200, "ready", deadline_s=30)
+        tallyd.client().accept([{"site": site, "page": "/a"}])
+        assert tallyd.client().count("pv", site=site, from_="now-1h") == 1
+    finally:
+        one.stop()

@@ -1,0 +1,172 @@
+"""Rolling up a real cluster: each server its own partitions, while a slot is open, a node is away, and the leader is killed.
+TALLYD_REDIS_SERVER= chooses the server."""
+
+import pytest
+
+from lib.clock import FakeClock, epoch, rfc3339
+from lib.cluster import Cluster, server_missing
+from lib.process import Tallyd, short_directory
+from lib.truth import Model, is_close
+from lib.waiting import wait_until
+
+pytestmark = pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+
+PARTITIONS = 16
+BEGIN = "2026-03-10 08:20:00"
+
+
+class World:
+    """A cluster whose clock moves, tallyds on it, and the model of what was posted."""
+
+    def __init__(self):
+        directory = short_directory()
+        directory.mkdir(exist_ok=True)
+        self.clock = FakeClock(directory, BEGIN)
+        # a node must not be taken for dead because the clock was moved
+        self.cluster = Cluster(clock=self.clock, node_timeout_ms=10**8, options=("--appendonly", "yes"))
+        self.model, self.tallyds = Model(), []
+
+    def start(self):
+        self.cluster.start()
+        for _ in range(2):
+            self.tallyds.append(Tallyd("--partitions", str(PARTITIONS), redis=self.cluster.url, name=f"tallyd{len(self.tallyds)}").start())
+        return self
+
+    def stop(self):
+        for process in (*self.tallyds, self.cluster):
+            process.stop()
+
+    @property
+    def http(self):
+        return next(t for t in self.tallyds if t.alive()).client()
+
+    def post(self, n=300):
+        """Some events of now."""
+        minute = rfc3339(self.clock.now())[:16]
+        wait_until(lambda: self.http.question("/pv", from_="now-1m")["to"][:16] > minute, "it knows the time", deadline_s=30)
+        now = int(self.clock.now())
+        events = [{"site": f"s{i % 4}", "page": f"/p{i % 25}", "user": f"u{i % 70}", "ip": f"10.0.0.{i % 200}", "ts": now - 20 + 20 * i // n}
+                  for i in range(n)]
+        self.http.accept(events)
+        for event in events:
+            self.model.add(event, now)
+
+    def next_hour(self):
+        """The clock goes on to behind the next hour and its time of grace; that hour, as /rollup says it."""
+        end = int(self.clock.now()) // 3600 * 3600 + 3600
+        self.clock.set(end + 40)
+        return rfc3339(end)
+
+    def rollup(self, method="GET"):
+        return self.http.request(method, "/rollup")
+
+    def check(self):
+        """Every figure is the model's."""
+        from_s = epoch(BEGIN) // 86400 * 86400
+        to_s = int(self.clock.now()) // 60 * 60 + 60
+        for site in ("s0", "s1", "s2", "s3"):
+            right = self.model.counts(site, from_s, to_s, None)
+            for metric in ("pv", "uv", "ips", "visits"):
+                answer = self.http.question("/" + metric, site=site, from_=rfc3339(from_s), to=rfc3339(to_s))
+                got = answer[metric]
+                assert is_close(got, right[metric]) if metric in ("uv", "ips") else got == right[metric], (metric, site, got, right)
+
+    def states(self):
+        """{key of a partition's state: its st}, of the nodes that run."""
+        return {key: node.command("HGET", key, "st") for node in self.cluster.primaries() for key in node.command("KEYS", "t:*:state")}
+
+    def slot(self, key):
+        return self.cluster.nodes[0].command("CLUSTER", "KEYSLOT", key)
+
+
+@pytest.fixture(scope="module")
+def world():
+    one = World()
+    try:
+        yield one.start()
+    finally:
+        one.stop()
+
+
+def watermark(world):
+    return world.rollup().json["watermarks"]["hour"]
+
+
+def test_all_servers_roll_up(world):
+    world.post()
+    hour = world.next_hour()
+    wait_until(lambda: watermark(world) == hour, "it is rolled up", deadline_s=30)
+    begin = rfc3339(epoch(hour[:19]) - 3600)
+    cover = world.http.question("/uv", site="s0", from_=begin, to=hour)["cover"]
+    assert cover["hour"] == 1 and cover["minute"] == 0, cover
+    world.check()
+
+
+def test_a_slot_that_stays_open(world):
+    """Its partition waits, the others do not; when the slot is closed it is completed."""
+    world.post()
+    states = world.states()
+    key = sorted(states)[3]
+    slot, source = world.slot(key), world.cluster.owner(world.slot(key))
+    target = next(p for p in world.cluster.primaries() if p is not source)
+    world.http.question("/pv")  # what was posted is counted
+    world.cluster.open_slot(slot, target)
+    try:
+        world.cluster.move_keys(slot, source, target, most=2)
+        hour = world.next_hour()
+        wait_until(lambda: sum(st != states.get(k) for k, st in world.states().items()) >= PARTITIONS - 1, "all others", deadline_s=30)
+        assert world.rollup().status != 200 or watermark(world) != hour, "not all of them"
+    finally:
+        world.cluster.move_keys(slot, source, target)
+        world.cluster.close_slot(slot, target)
+    wait_until(lambda: watermark(world) == hour, "the last one, too", deadline_s=30)
+    world.check()
+
+
+def test_a_node_that_is_away_stops_its_own_partitions(world):
+    world.post()
+    lock = next(k for n in world.cluster.primaries() for k in n.command("KEYS", "t:*:fence"))
+    home = world.cluster.owner(world.slot(lock))
+    victim = next(p for p in world.cluster.primaries() if p is not home)
+    theirs = set(victim.command("KEYS", "t:*:state"))
+    states = world.states()
+    assert theirs and len(theirs) < PARTITIONS
+    world.http.question("/pv")  # what was posted is counted
+    victim.kill()
+    try:
+        hour = world.next_hour()
+        wait_until(lambda: all(st != states[k] for k, st in world.states().items() if k not in theirs), "all others", deadline_s=40)
+        assert world.rollup().status == 503, "of all partitions nobody can tell"
+    finally:
+        victim.start()
+    wait_until(lambda: world.rollup().status == 200 and watermark(world) == hour, "its own, too", deadline_s=40)
+    world.check()
+
+
+def leads(tallyd):
+    answer = tallyd.client().request("GET", "/rollup")
+    return answer.status == 200 and answer.json["leader"]
+
+
+def test_the_leader_is_killed(world):
+    world.post()
+    leader = wait_until(lambda: [t for t in world.tallyds if leads(t)], "one leads", deadline_s=30)[0]
+    leader.kill()
+    try:
+        hour = world.next_hour()
+        wait_until(lambda: watermark(world) == hour, "the other one leads and is through", deadline_s=40)
+        world.check()
+    finally:
+        leader.start()
+
+
+def test_a_pass_that_is_asked_for(world):
+    """By a process that does not lead."""
+    world.post()
+    wait_until(lambda: any(leads(t) for t in world.tallyds), "one leads", deadline_s=30)
+    end = int(world.clock.now()) // 3600 * 3600 + 3600
+    world.clock.set(end + 2)
+    other = next(t for t in world.tallyds if not leads(t))
+    answer = other.client().request("POST", "/rollup")
+    assert answer.status == 200 and answer.json["watermarks"]["hour"] == rfc3339(end), answer
+    world.check()

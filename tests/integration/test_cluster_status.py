@@ -1,0 +1,106 @@
+"""GET /cluster: the servers that have the data, what is wrong with them, and what to do."""
+
+import re
+import subprocess
+
+import pytest
+
+from lib.cluster import Cluster, server_missing
+from lib.process import binary
+from lib.waiting import wait_until
+
+
+def status(http):
+    answer = http.get("/cluster")
+    assert answer.status == 200, answer
+    return answer.json
+
+
+def test_one_redis(start_redis, start_tallyd):
+    redis = start_redis()
+    answer = status(start_tallyd("--partitions", "4", redis=redis).client())
+    assert (answer["kind"], answer["state"], answer["partitions"], answer["advice"]) == ("one", "ok", 4, [])
+    (node,) = answer["nodes"]
+    assert node["state"] == "ok" and node["partitions"] == 4 and node["slots"] is None
+
+
+@pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+def test_a_cluster_and_what_is_wrong_with_it(start_tallyd):
+    """A replica dies, a slot is left open, a state is deleted, a node stands still: each is said, with what to do."""
+    cluster = Cluster(primaries=3, replicas=1)
+    try:
+        tallyd = start_tallyd("--partitions", "16", redis=cluster.start())
+        http = tallyd.client()
+        whole = status(http)
+        assert whole["state"] == "ok" and whole["kind"] == "cluster" and whole["unserved"] == 0, whole
+        assert {n["address"] for n in whole["nodes"]} == {n.address for n in cluster.nodes[:3]}
+        assert sum(n["slots"] for n in whole["nodes"]) == 16384 and sum(n["partitions"] for n in whole["nodes"]) == 16
+        assert all([r["online"] for r in n["replicas"]] == [True] for n in whole["nodes"])
+
+        cluster.nodes[3].kill()
+        source, slot = cluster.nodes[1], next(first for first, _, n in cluster.owners() if n is cluster.nodes[1])
+        cluster.open_slot(slot, cluster.nodes[2])
+        lost = source.command("KEYS", "t:*:state")[0]
+        source.command("DEL", lost)
+
+        def broken():
+            found = status(http)
+            assert found["state"] == "degraded"
+            advice = "\n".join(found["advice"])
+            assert f"{cluster.nodes[0].address} has 0 replicas that receive what it writes" in advice
+            assert f"slot {slot} is leaving {source.address}" in advice
+            assert f"slot {slot} is coming to {cluster.nodes[2].address}" in advice
+            assert f"partition {found['without_state'][0]} has lost its state" in advice and len(found["without_state"]) == 1
+            return True
+
+        wait_until(broken, "all of it is said", deadline_s=20)
+    finally:
+        cluster.stop()
+
+
+def command(*arguments):
+    done = subprocess.run([binary(), "cluster", *arguments], capture_output=True, text=True, timeout=30, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_command_needs_no_service(start_redis, start_tallyd):
+    """One Redis; data or none; what is typed wrong; nobody there."""
+    redis = start_redis()
+    assert command("status", "--redis", redis.url) == (1, "", "tallyd: cluster: there is no data yet\n")
+    start_tallyd("--partitions", "20", redis=redis)
+    code, out, _ = command("status", "--redis", redis.url)
+    assert code == 0 and out.startswith("ok: 20 partitions on 1 server\n"), out
+    for wrong in (["status"], ["--redis", redis.url], ["reset-partition", "--redis", redis.url], ["status", "x", "--redis", redis.url],
+                  ["reset-partition", "x", "--redis", redis.url], ["status", "--redis"]):
+        assert command(*wrong)[0] == 2, wrong
+    assert "there is no such partition" in command("reset-partition", "20", "--redis", redis.url)[2]
+    assert "has its state" in command("reset-partition", "3", "--redis", redis.url)[2]
+    code, _, error = command("status", "--redis", "redis://127.0.0.1:1")
+    assert code == 1 and "connect failed" in error
+
+
+@pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+def test_a_partition_gets_a_state_again(start_tallyd, site):
+    """Its data is lost: said, refused while anything of its slot is left, and then counted anew."""
+    cluster = Cluster(primaries=3, replicas=1)
+    try:
+        tallyd = start_tallyd("--partitions", "16", redis=cluster.start())
+        tallyd.client().accept([{"site": site, "page": "/a"}])
+        lost = sorted(k for n in cluster.nodes[:3] for k in n.command("KEYS", "t:*:state"))[3]
+        slot = cluster.nodes[0].command("CLUSTER", "KEYSLOT", lost)
+        owner = cluster.owner(slot)
+        owner.command("DEL", lost)
+        owner.command("SET", lost.replace("state", "left"), "1")
+        code, out, _ = command("status", "--redis", cluster.url)
+        number = int(re.search(r"- partition (\d+) has lost its state", out).group(1))
+        assert code == 1 and out.startswith("degraded: 16 partitions on 3 servers\n"), out
+        assert f"slot {slot} is not empty" in command("reset-partition", str(number), "--redis", cluster.url)[2]
+        for key in owner.command("CLUSTER", "GETKEYSINSLOT", slot, 100):
+            owner.command("DEL", key)
+        code, out, error = command("reset-partition", str(number), "--redis", cluster.url)
+        assert code == 0, error
+        assert owner.command("HGET", lost, "cfg") is not None
+        assert command("status", "--redis", cluster.url)[0] == 0
+        assert "has its state" in command("reset-partition", str(number), "--redis", cluster.url)[2]
+    finally:
+        cluster.stop()

@@ -1,0 +1,81 @@
+/* What servers say of their replicas and slots, in the words of Redis 7.0.15. */
+#include "storage/core/server_health.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+TestSuite(server_health, .timeout = 60);
+
+static struct reply text_reply(const char *text, size_t n)
+{
+    return (struct reply){.type = REPLY_TEXT, .text = {text, n}};
+}
+
+static const char replication[] = "# Replication\r\nrole:master\r\nconnected_slaves:3\r\n"
+                                  "slave0:ip=10.0.0.4,port=6379,state=online,offset=900,lag=0\r\n"
+                                  "slave1:ip=::1,port=6380,state=wait_bgsave,offset=0,lag=12\r\n"
+                                  "slave2:ip=10.0.0.9,port=x,state=online,offset=900,lag=0\r\n"
+                                  "slave_repl_offset:7\r\nmaster_repl_offset:1000\r\n";
+
+Test(server_health, replicas)
+{
+    struct cluster_server server = {.n_replicas = 0};
+    struct reply reply = text_reply(replication, sizeof(replication) - 1);
+    server_health_take_replication(&server, &reply);
+    cr_assert_eq(server.n_replicas, 2, "one without a port is left out");
+    cr_expect_str_eq(server.replicas[0].address, "10.0.0.4:6379");
+    cr_expect(server.replicas[0].is_online);
+    cr_expect_eq(server.replicas[0].lag_bytes, 100);
+    cr_expect_eq(server.replicas[0].lag_s, 0);
+    cr_expect_str_eq(server.replicas[1].address, "[::1]:6380");
+    cr_expect_not(server.replicas[1].is_online);
+    cr_expect_eq(server.replicas[1].lag_bytes, 1000);
+    cr_expect_eq(server.replicas[1].lag_s, 12);
+}
+
+static const char nodes[] =
+    "aaaa 10.0.0.1:6379@16379,host myself,master - 0 0 1 connected 0-99 200 [93->-bbbb] "
+    "[77-<-cccc]\n"
+    "bbbb 10.0.0.2:6379@16379 master - 0 1 2 connected 100-199 [5->-aaaa]\n";
+
+Test(server_health, its_own_slots)
+{
+    struct cluster_server server = {.n_slots = 0};
+    struct reply reply = text_reply(nodes, sizeof(nodes) - 1);
+    server_health_take_nodes(&server, &reply);
+    cr_expect_eq(server.n_slots, 101);
+    cr_assert_eq(server.n_open, 2, "those of other nodes are theirs");
+    cr_expect_eq(server.open[0].slot, 93);
+    cr_expect(server.open[0].leaves);
+    cr_expect_eq(server.open[1].slot, 77);
+    cr_expect_not(server.open[1].leaves);
+}
+
+/* Cut anywhere, and copied so that a byte too many is found. */
+Test(server_health, whatever_comes)
+{
+    static const char *const texts[] = {replication, nodes, "slave0:", "slave9",
+        "\n\n \r\n:::", "slave0:ip=,port=1", "a b myself d e f g h [",
+        "a b myself d e f g h 9999999999999999999-"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        for (size_t n = 0; n <= strlen(texts[i]); n++) {
+            struct cluster_server server = {.n_replicas = 0};
+            char *copy = malloc(n + 1);
+            cr_assert_not_null(copy);
+            memcpy(copy, texts[i], n);
+            copy[n] = '\0';
+            struct reply reply = text_reply(copy, n);
+            server_health_take_replication(&server, &reply);
+            server_health_take_nodes(&server, &reply);
+            cr_expect(server.n_replicas <= CLUSTER_REPLICAS_MAX);
+            cr_expect(server.n_open <= CLUSTER_LISTED_MAX);
+            free(copy);
+        }
+    }
+    struct cluster_server server = {.n_replicas = 0};
+    struct reply error = {.type = REPLY_ERROR, .text = SLICE("ERR no")};
+    server_health_take_replication(&server, &error);
+    server_health_take_nodes(&server, &error);
+    cr_expect_eq(server.n_replicas + server.n_open + server.n_slots, 0);
+}

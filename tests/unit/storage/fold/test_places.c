@@ -1,0 +1,262 @@
+#include "storage/fold/places.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/job/counted_name.h"
+#include "tests/lib/commands.h"
+
+TestSuite(places, .timeout = 60);
+
+#define AT_S  INT64_C(1795187834) /* 2026-11-20 15:17:14 UTC */
+#define NOW_S (AT_S + 10)
+
+static const struct secret secret;
+static struct core core;
+static struct known_places known;
+static struct places *places;
+
+/* What Redis holds: fields of the hashes, by key. */
+static struct stored {
+    char key[128];
+    char field[64];
+    size_t field_n;
+    char value[32];
+} stored[1000];
+static size_t n_stored;
+
+static void begin(unsigned partitions)
+{
+    core.config.max_pages = 8;
+    core.config.max_values = 3;
+    core.config.max_events = 0;
+    core.partitions.n = partitions;
+    atomic_store(&core.secret, &secret);
+    n_stored = 0;
+    known_places_release(&known);
+    places = places_new(&core);
+    cr_assert_not_null(places);
+}
+
+static const char *find(struct slice key, struct slice field)
+{
+    for (size_t i = 0; i < n_stored; i++) {
+        if (slice_equal(slice_of(stored[i].key), key) && stored[i].field_n == field.n &&
+            memcmp(stored[i].field, field.p, field.n) == 0) {
+            return stored[i].value;
+        }
+    }
+    return NULL;
+}
+
+static void store(struct slice key, struct slice field, struct slice value)
+{
+    char *is = (char *)(uintptr_t)find(key, field);
+    if (is == NULL) {
+        struct stored *s = &stored[n_stored++];
+        cr_assert(n_stored < 1000 && key.n < sizeof(s->key) && field.n <= sizeof(s->field));
+        memcpy(s->key, key.p, key.n);
+        s->key[key.n] = '\0';
+        memcpy(s->field, field.p, field.n);
+        s->field_n = field.n;
+        is = s->value;
+    }
+    memcpy(is, value.p, value.n);
+    is[value.n] = '\0';
+}
+
+/* Answer the questions as Redis would. */
+static void answer(void)
+{
+    struct buffer out;
+    struct commands commands;
+    buffer_init(&out);
+    size_t n = places_write_questions(places, "7", &out);
+    cr_assert(commands_read(&out, &commands) && commands.n == n);
+    for (size_t i = 0; i < n; i++) {
+        const struct command *c = &commands.commands[i];
+        cr_assert(command_is(c, 0, "HMGET"));
+        struct reply *items = calloc(c->n, sizeof(*items));
+        for (size_t k = 2; k < c->n; k++) {
+            const char *value = find(c->words[1], c->words[k]);
+            items[k - 2] = value == NULL
+                               ? (struct reply){.type = REPLY_NIL}
+                               : (struct reply){.type = REPLY_TEXT, .text = slice_of(value)};
+        }
+        struct reply reply = {.type = REPLY_ARRAY, .items = items, .n = c->n - 2};
+        cr_assert(places_take(places, i, &reply));
+        free(items);
+    }
+    commands_release(&commands);
+    buffer_release(&out);
+}
+
+/* Carry the commands out. */
+static void carry_out(int64_t now_ms)
+{
+    struct buffer out;
+    struct commands commands;
+    buffer_init(&out);
+    size_t n = places_write(places, "7", now_ms, &out);
+    cr_assert(commands_read(&out, &commands) && commands.n == n);
+    for (size_t i = 0; i < n; i++) {
+        const struct command *c = &commands.commands[i];
+        for (size_t k = 2; command_is(c, 0, "HSET") && k < c->n; k += 2) {
+            store(c->words[1], c->words[k], c->words[k + 1]);
+        }
+    }
+    commands_release(&commands);
+    buffer_release(&out);
+}
+
+static struct row row_at(int64_t at_s)
+{
+    return (struct row){.at_s = at_s,
+        .site = SLICE("s"),
+        .zone = zone_utc(),
+        .site_hash = page_hash(SLICE("s"), SLICE(""))};
+}
+
+static struct place_wanted want(const struct row *row, const char *name)
+{
+    struct slice text = slice_of(name);
+    return (struct place_wanted){row, text, page_hash(SLICE(""), text), PLACES_COUNTS};
+}
+
+/* Fold names that came at @at_s: a '+' for each that has a place, a '-' for each that has none. */
+static const char *fold(int64_t at_s, const char *const *names, size_t n, bool learn)
+{
+    static char told[64];
+    static int64_t now_ms = NOW_S * 1000;
+    struct row row = row_at(at_s);
+    places_begin(places, 7, &known);
+    for (size_t i = 0; i < n; i++) {
+        struct place_wanted wanted = want(&row, names[i]);
+        cr_assert(places_ask(places, &wanted));
+    }
+    answer();
+    places_decide(places);
+    for (size_t i = 0; i < n; i++) {
+        struct place_wanted wanted = want(&row, names[i]);
+        told[i] = places_has(places, &wanted) ? '+' : '-';
+    }
+    told[n] = '\0';
+    carry_out(now_ms);
+    now_ms += 1000;
+    if (learn) {
+        places_learn(places, &known);
+    }
+    return told;
+}
+
+#define FOLD(at_s, learn, ...)                                                                     \
+    fold(at_s, (const char *const[]){__VA_ARGS__},                                                 \
+        sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), learn)
+
+#define SOURCE(name) "\x02s" name
+#define COUNTRY(name)                                                                              \
+    "\x02"                                                                                         \
+    "c" name
+
+Test(places, the_first_ones_have_one)
+{
+    begin(4);
+    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("a"), SOURCE("b"), SOURCE("a"), SOURCE("c"),
+                         SOURCE("d"), SOURCE("b")),
+        "++++-+");
+    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("d"), SOURCE("c"), SOURCE("e")), "-+-");
+    cr_expect_str_eq(FOLD(AT_S, false, COUNTRY("a"), COUNTRY("d")), "++"); /* another class */
+    places_free(places);
+}
+
+Test(places, what_is_known_is_not_asked_for)
+{
+    begin(4);
+    cr_expect_str_eq(FOLD(AT_S, true, SOURCE("a"), SOURCE("b")), "++");
+    n_stored = 0; /* whoever asks would find nothing */
+    cr_expect_str_eq(FOLD(AT_S, true, SOURCE("a"), SOURCE("b")), "++");
+    cr_expect(n_stored == 0);
+    known_places_forget(&known);
+    cr_expect_str_eq(FOLD(AT_S, true, SOURCE("a")), "+");
+    cr_expect(n_stored > 0);
+    places_free(places);
+}
+
+Test(places, pages_are_spread_and_sections_are_not_bounded)
+{
+    begin(4); /* of 8 pages a partition holds 4 */
+    cr_expect_str_eq(FOLD(AT_S, false, "/1", "/2", "/3", "/4", "/5", "\x03section",
+                         "\x01"
+                         "event"),
+        "++++-++");
+    places_free(places);
+    begin(1);
+    cr_expect_str_eq(
+        FOLD(AT_S, false, "/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8", "/9"), "++++++++-");
+    places_free(places);
+}
+
+Test(places, the_hour_before)
+{
+    begin(4);
+    cr_expect_str_eq(
+        FOLD(AT_S - 3600, false, SOURCE("a"), SOURCE("b"), SOURCE("c"), SOURCE("d")), "+++-");
+    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("x"), SOURCE("y"), SOURCE("z"), SOURCE("w")), "+++-");
+    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("a"), SOURCE("w"), SOURCE("d"), SOURCE("b")), "+--+");
+    cr_expect_str_eq(FOLD(AT_S + 3600, false, SOURCE("a"), SOURCE("w"), SOURCE("x")), "+++");
+    places_free(places);
+}
+
+Test(places, a_place_of_the_hour_before_that_came_too_late_is_none)
+{
+    begin(4);
+    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("x"), SOURCE("y"), SOURCE("z"), SOURCE("w")), "+++-");
+    cr_expect_str_eq(FOLD(AT_S - 3600, false, SOURCE("w"), SOURCE("x")), "++"); /* late events */
+    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("w"), SOURCE("x")), "-+"); /* w was refused before */
+    places_free(places);
+}
+
+Test(places, once_full_an_hour_stays_so)
+{
+    begin(4);
+    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("a"), SOURCE("b"), SOURCE("c"), SOURCE("d")), "+++-");
+    core.config.max_values = 100; /* another configuration */
+    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("d"), SOURCE("e")), "--");
+    places_free(places);
+}
+
+Test(places, visits_have_places_of_their_own)
+{
+    begin(4);
+    struct row row = row_at(AT_S);
+    cr_expect_str_eq(FOLD(AT_S, false, "/1", "/2", "/3", "/4", "/5"), "++++-");
+    places_begin(places, 7, &known);
+    struct place_wanted wanted = want(&row, "/5");
+    wanted.table = PLACES_STARTS;
+    cr_assert(places_ask(places, &wanted));
+    answer();
+    places_decide(places);
+    cr_expect(places_has(places, &wanted));
+    places_free(places);
+}
+
+Test(places, many_names_are_asked_for_in_pieces)
+{
+    begin(1);
+    core.config.max_pages = 5000;
+    struct row row = row_at(AT_S);
+    places_begin(places, 7, &known);
+    static char names[2500][8];
+    for (size_t i = 0; i < 2500; i++) {
+        (void)snprintf(names[i], sizeof(names[i]), "/%zu", i);
+        struct place_wanted wanted = want(&row, names[i]);
+        cr_assert(places_ask(places, &wanted) && places_ask(places, &wanted));
+    }
+    struct buffer out;
+    buffer_init(&out);
+    cr_expect(places_write_questions(places, "7", &out) == 6); /* of 1,000, in two hours */
+    buffer_release(&out);
+    places_free(places);
+}

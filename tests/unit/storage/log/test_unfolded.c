@@ -1,0 +1,85 @@
+#include "storage/log/unfolded.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "tests/lib/fold_fixture.h"
+
+/* Entries of several places share one bound, and each place has an order of its own. */
+TestSuite(unfolded, .timeout = 20);
+
+#define A "00000000000000aa"
+#define B "00000000000000bb"
+
+static struct core *core;
+static struct unfolded unfolded;
+
+static void setup(void)
+{
+    core = fold_core_make(1);
+    unfolded_init(&unfolded, &core->stats);
+    unfolded.n_logs = 2;
+    unfolded_begin(&unfolded, 0, A);
+    unfolded_begin(&unfolded, 1, B);
+}
+
+static void teardown(void)
+{
+    unfolded_release(&unfolded);
+    fold_core_drop(core);
+}
+
+static void put(unsigned place, const char *id, uint64_t n, size_t events, int64_t answered_ms)
+{
+    struct log_entry *entry = fold_entry(id, n, FOLD_NOW_S, events);
+    entry->answered_ms = answered_ms;
+    cr_assert(unfolded_put(&unfolded, place, entry));
+    entry_release(entry);
+}
+
+/* How many entries above @after wait at @place; *ret_last is the last one that was put in. */
+static size_t count(unsigned place, uint64_t after, uint64_t *ret_last)
+{
+    char id[LOG_ID_TEXT + 1];
+    struct log_entry **entries;
+    size_t n;
+    *ret_last = unfolded_take(&unfolded, place, after, SIZE_MAX, id, &entries, &n);
+    cr_expect_str_eq(id, place == 0 ? A : B);
+    for (size_t i = 0; i < n; i++) {
+        cr_expect_str_eq(entries[i]->id, id);
+        entry_release(entries[i]);
+    }
+    free(entries);
+    return n;
+}
+
+Test(unfolded, places_are_apart_and_share_the_bound, .init = setup, .fini = teardown)
+{
+    uint64_t last;
+    unfolded_limit(&unfolded, 10);
+    put(0, A, 1, 3, INT64_MAX / 2);
+    put(1, B, 1, 4, INT64_MAX / 2);
+    put(1, B, 2, 2, INT64_MAX / 2);
+    cr_expect_eq(unfolded_room(&unfolded), 1u, "9 events wait");
+    cr_expect_eq(count(0, 0, &last), 1u);
+    cr_expect_eq(last, 1u);
+    cr_expect_eq(count(1, 1, &last), 1u, "the one above 1");
+    cr_expect_eq(last, 2u);
+    unfolded_done(&unfolded, 1, A, 9);
+    cr_expect_eq(unfolded.n, 3u, "another log is there");
+    unfolded_done(&unfolded, 1, B, 1);
+    cr_expect_eq(unfolded_room(&unfolded), 5u);
+    cr_expect_eq(atomic_load(&core->stats.log_events), 5);
+}
+
+Test(unfolded, the_oldest_of_all_places_tells_the_age, .init = setup, .fini = teardown)
+{
+    put(1, B, 1, 1, 5000);
+    put(0, A, 1, 1, 9000);
+    cr_expect_eq(unfolded.oldest_ms, 5000);
+    unfolded_done(&unfolded, 1, B, 1);
+    cr_expect_eq(unfolded.oldest_ms, 9000);
+    unfolded_begin(&unfolded, 0, B);
+    cr_expect_eq(unfolded.oldest_ms, 0, "another log begins: what waited is let go");
+    cr_expect_eq(unfolded.n, 0u);
+}
