@@ -44,10 +44,15 @@ function showControls(names) {
 
 function applyControls() {
   const next = { site: $("site").value, range: $("range").value, tz: $("tz").value.trim(), compare: $("compare").value };
-  if (next.range === "custom") {
+  if (!$("controls").checkValidity()) { // a year of which one digit is there
+    return;
+  }
+  const days = { from: $("from").value, to: $("to").value };
+  const asBefore = state.range === "custom" && days.from === state.from.slice(0, 10) && days.to === state.to.slice(0, 10);
+  if (next.range === "custom" && !asBefore) { // else it may be part of a day, which a point of the chart was
     const today = format.day(Date.now(), next.tz || zones[next.site] || "UTC");
-    next.from = $("from").value || `${today.slice(0, 8)}01`;
-    next.to = $("to").value || today;
+    next.from = days.from || `${today.slice(0, 8)}01`;
+    next.to = days.to || today;
   }
   const other = next.site !== state.site;
   change({ ...next, ...(other ? { filters: [] } : {}), ...(other || next.range !== state.range ? { step: "" } : {}) });

@@ -93,7 +93,10 @@ function showTable() {
 
 // The steps that fit a window; "" is the window's own.
 function offer(minutes, chosen) {
-  options($("step"), [["", "by itself"], ...stepsOf(minutes).map(([value, text]) => [value, `by ${text}`])]);
+  const choices = [["", "by itself"], ...stepsOf(minutes).map(([value, text]) => [value, `by ${text}`])];
+  if ([...$("step").options].map((option) => option.value).join() !== choices.map(([value]) => value).join()) {
+    options($("step"), choices); // else it stays open while somebody chooses
+  }
   $("step").value = chosen;
   if ($("step").selectedIndex < 0) {
     $("step").value = "";

@@ -107,6 +107,24 @@ def assert_compared(browser, begins, until):
     assert timedelta(0) <= end - until + timedelta(minutes=1) <= timedelta(minutes=62), (title, until)
 
 
+def test_part_of_a_day_stays_one(http, shop, look):
+    """A window of an hour, which a point of the chart was, survives another control; a year half typed is no window."""
+    day = TODAY - timedelta(days=3)
+    browser = look(f"/?site=shop&range=custom&from={day}T05:00:00Z&to={day}T09:00:00Z")
+    expected = http.question("/stats", site="shop", from_=f"{day}T05:00:00Z", to=f"{day}T09:00:00Z")
+    assert_figures(browser, expected)
+    browser.run("const s = document.getElementById('compare'); s.value = 'none'; s.dispatchEvent(new Event('change', {bubbles: true}))")
+    browser.settle()
+    assert_figures(browser, expected)
+    address = browser.driver.current_url
+    browser.run("const f = document.getElementById('from'); f.value = '0002-11-01'; f.dispatchEvent(new Event('change', {bubbles: true}))")
+    assert browser.driver.current_url == address
+    browser.run(f"const f = document.getElementById('from'); f.value = '{day}'; f.dispatchEvent(new Event('change', {{bubbles: true}}));"
+                f" const t = document.getElementById('to'); t.value = '{TODAY}'; t.dispatchEvent(new Event('change', {{bubbles: true}}))")
+    browser.settle()
+    assert f"from={day}&to={TODAY}" in browser.driver.current_url
+
+
 def test_the_year_before(http, look):
     last_year = TODAY.replace(year=TODAY.year - 1, day=min(TODAY.day, 28)) - timedelta(days=3)
     http.accept([{"site": "years", "page": "/", "user": i, "ts": f"{last_year}T10:00:00Z"} for i in range(5)])
@@ -147,6 +165,19 @@ def test_it_asks_nobody_else(tallyd, shop, look):
     asked = browser.requested()
     assert len(asked) > 20
     assert [url for url in asked if not url.startswith((tallyd.url, "data:", "chrome:", "about:"))] == []
+
+
+def test_without_addresses(redis, start_tallyd, look):
+    """--ips off: no card of them, no column, and no other harm."""
+    tallyd = start_tallyd("--ips", "off", redis=redis)
+    tallyd.client().accept([{"site": "quiet", "page": "/", "visitor": f"v{i}", "ip": "192.0.2.1"} for i in range(3)])
+    browser = look("/?site=quiet&range=24h", base=tallyd.url)
+    stats = tallyd.client().question("/stats", site="quiet")
+    assert stats["ips"] is None
+    assert_figures(browser, stats)
+    heads = browser.run("return [...document.querySelectorAll('#series-table thead th')].map((head) => head.textContent)")
+    assert heads[:4] == ["From", "Visitors", "Visits", "Page views"] and "IP addresses" not in heads
+    assert browser.complaints() == []
 
 
 # ---- time passes ----

@@ -4,6 +4,7 @@ import random
 import re
 import time
 from datetime import datetime, timedelta, timezone
+from decimal import ROUND_HALF_UP, Decimal
 
 PAGES = ["/", "/pricing", "/blog/a b?c=d&e", "<img src=x onerror=\"document.title='forged'\">", "/" + "long/" * 60]
 SOURCES = ["https://www.google.com/", "https://news.ycombinator.com/", None]
@@ -53,8 +54,8 @@ def assert_figures(browser, stats):
 
 
 def share(value):
-    """As the page writes a share."""
-    return f"{value * 100:.{1 if 0 < value < 0.1 else 0}f}\u202f%"
+    """As the page writes a share: halves go up."""
+    return f"{Decimal(value * 100).quantize(Decimal('0.1' if 0 < value < 0.1 else '1'), ROUND_HALF_UP)}\u202f%"
 
 
 def messages(browser):
