@@ -5,15 +5,13 @@ import { figures as ask, uncounted } from "./filters.js";
 import * as format from "./format.js";
 import { comparedWith } from "./windows.js";
 
-const perVisit = (of) => of.views_per_visit ?? (of.visits > 0 && of.pv !== null ? of.pv / of.visits : null);
-
-// A line each: name in the API, title, its value in an answer or a point (null: not counted), how it is written.
+// A line each: name in the API, title, its value in an answer or a point (null or none: not counted), how it is written.
 // One that is in no answer is not shown.
 export const METRICS = [
   ["uv", "Visitors", (of) => of.uv, format.number],
   ["visits", "Visits", (of) => of.visits, format.number],
   ["pv", "Page views", (of) => of.pv, format.number],
-  ["views_per_visit", "Views per visit", perVisit, format.decimal],
+  ["views_per_visit", "Views per visit", (of) => of.views_per_visit, format.decimal],
   ["bounce_rate", "Bounce rate", (of) => of.bounce_rate, format.share],
   ["visit_duration_s", "Visit duration", (of) => of.visit_duration_s, format.duration],
   ["ips", "IP addresses", (of) => of.ips, format.number],
@@ -32,8 +30,8 @@ function card([name, title, value, write], stats, pressed, choose) {
 
 // The figures of nothing yet: what a slow server lets people look at.
 export function clear() {
-  $("cards").replaceChildren(...METRICS.filter(([name]) => ["uv", "visits", "pv", "views_per_visit", "ips"].includes(name))
-    .map((metric) => card(metric, { uv: null, visits: null, pv: null, ips: null }, false, () => {})));
+  const nothing = { uv: null, visits: null, pv: null, ips: null };
+  $("cards").replaceChildren(...METRICS.filter(([name]) => name in nothing).map((metric) => card(metric, nothing, false, () => {})));
   $("window").textContent = $("uncounted").textContent = "";
 }
 

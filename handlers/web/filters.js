@@ -56,10 +56,14 @@ export function uncounted(filters, stats) {
     + (stats.at_most > stats.pv ? ` At most ${stats.at_most} page views: names beyond the cap are counted together.` : "");
 }
 
+// Of the whole site only: the views of one page are not those of the visits that began there.
+const perVisit = (of, filters) => filters.length === 0 && of.views_per_visit === undefined
+  ? { ...of, views_per_visit: of.visits > 0 ? of.pv / of.visits : null } : of;
+
 // Figures of a window: as /stats answers, with null for what cannot be counted.
 export async function figures(asked, filters, signal) {
   if (isDirect(filters)) {
-    return get("stats", { ...asked, ...parameters(filters) }, signal);
+    return perVisit(await get("stats", { ...asked, ...parameters(filters) }, signal), filters);
   }
   if (filters.length === 2) {
     const { from, to, tz, intersection, spans_rotation } = await get("overlap", { ...asked, ...parameters(filters) }, signal);
@@ -78,7 +82,7 @@ export async function series(asked, filters, { metric, points }, signal) {
   }
   if (isDirect(filters)) {
     const { series: rows, step, tz } = await get("stats", { ...asked, ...parameters(filters) }, signal);
-    return { rows, step, tz };
+    return { rows: rows.map((row) => perVisit(row, filters)), step, tz };
   }
   const [[kind, value]] = filters;
   const limit = Math.max(1, Math.min(MOST_ROWS, Math.floor(MOST_POINTS / points)));

@@ -173,6 +173,7 @@ def test_a_row_is_a_filter_and_a_chip_in_the_address(http, shop, look):
         browser.settle()
         assert asked_filters(browser)["page"] == [page] and browser.text(".chip b") == page
         assert_figures(browser, question(http, "/stats", page=page))
+        assert browser.run("return document.getElementById('views_per_visit')") is None  # its visits began there, its views did not
         browser.find(".chip").click()
         browser.settle()
     assert browser.text("#pv") == everything and "page=" not in browser.driver.current_url
