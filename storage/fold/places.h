@@ -28,21 +28,10 @@
 #include "storage/base/buffer.h"
 #include "storage/core/core.h"
 #include "storage/fold/known_places.h"
+#include "storage/fold/place_wanted.h"
 #include "storage/redis/reply.h"
-#include "storage/schema/hashed_event.h"
 
 struct places;
-
-/* What a name is counted as. */
-enum places_table { PLACES_COUNTS, PLACES_STARTS };
-
-/* A name that is to be counted. */
-struct place_wanted {
-    const struct row *row;   /* its site, zone and time */
-    struct slice name;       /* see job/counted_name.h */
-    uint64_t hash;           /* of it; any */
-    enum places_table table; /* views and events, or visits that begin */
-};
 
 struct places *places_new(const struct core *core) MUST_CHECK; /* NULL: out of memory */
 void places_free(struct places *places);

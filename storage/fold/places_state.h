@@ -7,7 +7,9 @@
 #define STORAGE_FOLD_PLACES_STATE_H
 
 #include "storage/base/index.h"
-#include "storage/fold/places.h"
+#include "storage/core/core.h"
+#include "storage/fold/known_places.h"
+#include "storage/fold/place_wanted.h"
 
 enum place_state {
     PLACE_OPEN,  /* Redis does not know the name, as far as is known */

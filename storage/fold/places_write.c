@@ -1,3 +1,5 @@
+#include "storage/fold/places.h"
+
 #include "storage/base/index.h"
 #include "storage/fold/places_state.h"
 #include "storage/job/counted_name.h"
