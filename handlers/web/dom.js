@@ -35,13 +35,15 @@ export function bar(share, text) {
   return element("span", { class: "share" }, text, line);
 }
 
-export function say(panel, text) {
+// @fault: it is about what went wrong, and not about what there is to see or do.
+export function say(panel, text, fault = false) {
   let box = panel.querySelector(":scope > .message");
   if (box === null) {
     box = element("p", { class: "message" });
     (panel.querySelector(":scope > .head") ?? panel.firstElementChild).after(box);
   }
   box.textContent = text ?? "";
+  box.classList.toggle("fault", fault);
   box.hidden = !text;
 }
 
@@ -58,10 +60,10 @@ export async function fill(panel, load, clear, quietly = false) {
       return;
     }
     if (quietly) {
-      say(panel, `Not refreshed: ${error.message}`);
+      say(panel, `Not refreshed: ${error.message}`, true);
     } else {
       clear();
-      say(panel, error.message);
+      say(panel, error.message, true);
     }
   }
   panel.removeAttribute("aria-busy");

@@ -4,7 +4,7 @@ import { $, element, options, table } from "./dom.js";
 import { metricOf, METRICS } from "./figures.js";
 import { series as ask } from "./filters.js";
 import * as format from "./format.js";
-import { narrowed, STEPS, stepsOf } from "./windows.js";
+import { STEPS, stepsOf } from "./windows.js";
 
 let chart = null;
 let shown = null; // {rows, before, zone, step, metric, open, narrow}: what is drawn

@@ -232,6 +232,7 @@ def test_an_outage_is_told_and_ends(start_redis, start_tallyd, look):
     wait_until(lambda: tallyd.client().get("/readyz").status == 503, "it is noticed")
     browser.open("/?site=default")
     assert any("(503)" in text for text in messages(browser)) and browser.text("#pv") == "–"
+    assert "(503)" in browser.text("#figures > .fault")
     redis.start()
     wait_until(lambda: tallyd.client().get("/readyz").status == 200, "it is back")
 
