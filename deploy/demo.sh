@@ -1,5 +1,5 @@
 #!/bin/sh
-# demo.sh - a tallyd with a month of synthetic traffic, for a look; nothing of it is anybody's.
+# demo.sh - a tallyd with two months of synthetic traffic, for a look; nothing of it is anybody's.
 #
 #   deploy/demo.sh BINARY [ADDRESS]
 #
@@ -31,7 +31,7 @@ read -r line <"$directory/ready" || { echo "tallyd did not start" >&2; exit 1; }
 echo "$line"
 url=$(echo "$line" | sed 's/.*listening on \(http[^ ]*\) .*/\1/')
 "${PYTHON:-python3}" -B "$(dirname "$0")/demo.py" --url "$url"
-# The last month's days are whole, so let them be rolled up.
+# The days of two months are whole, so let them be rolled up.
 curl -s -o "$directory/rollup" -X POST "$url/rollup" || :
 cat <<TEXT
 

@@ -99,6 +99,7 @@
         grafana_list_finish, ROUTE_BODY | ROUTE_READ | ROUTE_SLASH)                                \
     /* web/ */                                                                                     \
     REPLIES(HTTP_GET, "/", "getDashboard", dashboard_start, ROUTE_PUBLIC)                          \
+    REPLIES(HTTP_GET, "/ops", "getOperatorsPage", ops_page_start, ROUTE_PUBLIC)                    \
     REPLIES(HTTP_GET, "/web/{file}", "getDashboardFile", dashboard_file_start, ROUTE_PUBLIC)
 
 /* Some endpoints share a finish(): it is declared more than once, which C allows. */

@@ -1,89 +1,103 @@
 // api.js - questions to the plain API, with a token where it asks for one.
-"use strict";
+const KEY = "tallyd-token";
+const PATIENCE_MS = 30000;
+let asking = null; // one dialog for all questions that wait for a token
 
-const api = (() => {
-  const KEY = "tallyd-token";
-  let asking = null;  // one dialog for all questions that wait for a token
-
-  // A question that was not answered; the message is for people.
-  class Refusal extends Error {
-    constructor(status, message) {
-      super(message);
-      this.status = status;
-    }
+// A question that was not answered; the message is for people.
+class Refusal extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
   }
+}
 
-  function askForToken(refused) {
-    asking ??= new Promise((resolve) => {
-      const dialog = document.getElementById("token-dialog");
-      const field = document.getElementById("token");
-      const why = document.getElementById("token-why");
-      if (refused) {
-        why.textContent = "The server does not know that token. Another one, with the scope read?";
+export const token = () => sessionStorage.getItem(KEY);
+
+// A link to share carries its token behind the #, which no browser sends and no log keeps.  It leaves the address.
+export function takeTokenOfLink() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given) {
+    sessionStorage.setItem(KEY, given);
+    history.replaceState(null, "", location.pathname + location.search);
+  }
+}
+
+function askForToken(refused) {
+  asking ??= new Promise((resolve) => {
+    const dialog = document.getElementById("token-dialog");
+    const field = document.getElementById("token");
+    if (refused) {
+      document.getElementById("token-why").textContent = "The server does not know that token. Another one, with the scope read?";
+    }
+    field.value = "";
+    dialog.addEventListener("close", () => {
+      asking = null;
+      if (dialog.returnValue === "token" && field.value !== "") {
+        sessionStorage.setItem(KEY, field.value.trim());
       }
+      resolve(dialog.returnValue === "token");
       field.value = "";
-      dialog.addEventListener("close", () => {
-        asking = null;
-        if (dialog.returnValue === "token" && field.value !== "") {
-          sessionStorage.setItem(KEY, field.value.trim());
-        }
-        resolve(dialog.returnValue === "token");
-        field.value = "";
-      }, { once: true });
-      dialog.returnValue = "";
-      dialog.showModal();
-    });
-    return asking;
-  }
-
-  function target(path, parameters) {
-    const query = new URLSearchParams();
-    for (const [name, value] of Object.entries(parameters)) {
-      for (const one of Array.isArray(value) ? value : [value]) {
-        if (one !== undefined && one !== null && one !== "") {
-          query.append(name, one);
-        }
-      }
-    }
-    const text = query.toString();
-    return text === "" ? path : `${path}?${text}`;
-  }
-
-  async function get(path, parameters = {}, signal = undefined) {
-    const token = sessionStorage.getItem(KEY);
-    const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
-    let response;
-    try {
-      response = await fetch(target(path, parameters), { headers, signal, cache: "no-store" });
-    } catch (error) {
-      if (error.name === "AbortError") {
-        throw error;
-      }
-      throw new Refusal(0, "The server cannot be reached.");
-    }
-    if (response.status === 401) {
-      if (sessionStorage.getItem(KEY) !== token || await askForToken(token !== null)) {
-        return get(path, parameters, signal);
-      }
-      throw new Refusal(401, "The server asks for a token. Load the page again to enter one.");
-    }
-    const body = await response.json().catch(() => ({}));
-    if (response.status === 404) {
-      throw new Refusal(404, `This server has no /${path}.`);
-    }
-    if (!response.ok) {
-      throw new Refusal(response.status, `${body.detail ?? response.statusText} (${response.status})`);
-    }
-    return body;
-  }
-
-  document.getElementById("token-form").addEventListener("submit", (event) => {
-    event.preventDefault();
-    document.getElementById("token-dialog").close("token");
+    }, { once: true });
+    dialog.returnValue = "";
+    dialog.showModal();
   });
-  document.getElementById("token-cancel").addEventListener("click", () => {
-    document.getElementById("token-dialog").close("");
-  });
+  return asking;
+}
 
-  return { get };
-})();
+function target(path, parameters) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    for (const one of [value].flat()) {
+      if (one !== undefined && one !== null && one !== "") {
+        query.append(name, one);
+      }
+    }
+  }
+  const text = query.toString();
+  return text === "" ? path : `${path}?${text}`;
+}
+
+async function answerOf(where, request, signal) {
+  const late = AbortSignal.timeout(PATIENCE_MS);
+  try {
+    return await fetch(where, { ...request, cache: "no-store", signal: signal && AbortSignal.any ? AbortSignal.any([signal, late]) : signal ?? late });
+  } catch (error) {
+    if (error.name === "AbortError") {
+      throw error;
+    }
+    throw new Refusal(0, error.name === "TimeoutError" ? "The server does not answer." : "The server cannot be reached.");
+  }
+}
+
+// The response to a question; a token is asked for where one is wanted.
+async function ask(path, { parameters = {}, signal, accept = "application/json", ...request }) {
+  const known = token();
+  const headers = { Accept: accept, ...(known === null ? {} : { Authorization: `Bearer ${known}` }),
+    ...(request.body ? { "Content-Type": "application/json" } : {}) };
+  const response = await answerOf(target(path, parameters), { ...request, headers }, signal);
+  if (response.status === 401) {
+    if (token() !== known || await askForToken(known !== null)) {
+      return ask(path, { parameters, signal, accept, ...request });
+    }
+    throw new Refusal(401, "The server asks for a token. Load the page again to enter one.");
+  }
+  if (!response.ok) {
+    const problem = await response.json().catch(() => ({}));
+    throw new Refusal(response.status, `${problem.detail ?? response.statusText} (${response.status})`);
+  }
+  return response;
+}
+
+export const get = async (path, parameters, signal) => (await ask(path, { parameters, signal })).json();
+export const text = async (path, parameters, accept) => (await ask(path, { parameters, accept })).text();
+export const put = async (path, parameters, body) => {
+  await ask(path, { parameters, method: "PUT", body: JSON.stringify(body) });
+};
+
+document.getElementById("token-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  document.getElementById("token-dialog").close("token");
+});
+document.getElementById("token-cancel").addEventListener("click", () => {
+  document.getElementById("token-dialog").close("");
+});

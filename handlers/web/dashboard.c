@@ -1,4 +1,4 @@
-/* dashboard.c - GET / and GET /web/{file}: the page that people look at.
+/* dashboard.c - GET /, GET /ops and GET /web/{file}: the pages that people look at.
  *
  * The files of handlers/web/ and Chart.js (as Debian has it) are built in.  The files are the same
  * for everybody and hold no figures, so nobody needs a token for them.  The page asks the plain API
@@ -14,16 +14,38 @@
 
 EMBED(index_html, "handlers/web/index.html");
 EMBED(index_html_tag, "web/index.html.tag");
+EMBED(ops_html, "handlers/web/ops.html");
+EMBED(ops_html_tag, "web/ops.html.tag");
 EMBED(style_css, "handlers/web/style.css");
 EMBED(style_css_tag, "web/style.css.tag");
-EMBED(app_js, "handlers/web/app.js");
-EMBED(app_js_tag, "web/app.js.tag");
 EMBED(api_js, "handlers/web/api.js");
 EMBED(api_js_tag, "web/api.js.tag");
-EMBED(behaviour_js, "handlers/web/behaviour.js");
-EMBED(behaviour_js_tag, "web/behaviour.js.tag");
+EMBED(app_js, "handlers/web/app.js");
+EMBED(app_js_tag, "web/app.js.tag");
+EMBED(common_js, "handlers/web/common.js");
+EMBED(common_js_tag, "web/common.js.tag");
+EMBED(dom_js, "handlers/web/dom.js");
+EMBED(dom_js_tag, "web/dom.js.tag");
+EMBED(figures_js, "handlers/web/figures.js");
+EMBED(figures_js_tag, "web/figures.js.tag");
+EMBED(filters_js, "handlers/web/filters.js");
+EMBED(filters_js_tag, "web/filters.js.tag");
 EMBED(format_js, "handlers/web/format.js");
 EMBED(format_js_tag, "web/format.js.tag");
+EMBED(lists_js, "handlers/web/lists.js");
+EMBED(lists_js_tag, "web/lists.js.tag");
+EMBED(ops_js, "handlers/web/ops.js");
+EMBED(ops_js_tag, "web/ops.js.tag");
+EMBED(people_js, "handlers/web/people.js");
+EMBED(people_js_tag, "web/people.js.tag");
+EMBED(series_js, "handlers/web/series.js");
+EMBED(series_js_tag, "web/series.js.tag");
+EMBED(sites_js, "handlers/web/sites.js");
+EMBED(sites_js_tag, "web/sites.js.tag");
+EMBED(state_js, "handlers/web/state.js");
+EMBED(state_js_tag, "web/state.js.tag");
+EMBED(windows_js, "handlers/web/windows.js");
+EMBED(windows_js_tag, "web/windows.js.tag");
 EMBED(icon_svg, "handlers/web/icon.svg");
 EMBED(icon_svg_tag, "web/icon.svg.tag");
 EMBED(chart_license_txt, "handlers/web/chart-license.txt");
@@ -31,15 +53,28 @@ EMBED(chart_license_txt_tag, "web/chart-license.txt.tag");
 EMBED(chart_min_js, "chart.min.js");
 EMBED(chart_min_js_tag, "web/chart.min.js.tag");
 
+#define SCRIPT(name, symbol) WEB_FILE(name, "text/javascript; charset=utf-8", symbol)
+
 static const struct web_file page = WEB_FILE(NULL, "text/html; charset=utf-8", index_html);
+static const struct web_file ops_page = WEB_FILE(NULL, "text/html; charset=utf-8", ops_html);
 
 static const struct web_file files[] = {
     WEB_FILE("style.css", "text/css; charset=utf-8", style_css),
-    WEB_FILE("app.js", "text/javascript; charset=utf-8", app_js),
-    WEB_FILE("api.js", "text/javascript; charset=utf-8", api_js),
-    WEB_FILE("behaviour.js", "text/javascript; charset=utf-8", behaviour_js),
-    WEB_FILE("format.js", "text/javascript; charset=utf-8", format_js),
-    WEB_FILE("chart.min.js", "text/javascript; charset=utf-8", chart_min_js),
+    SCRIPT("api.js", api_js),
+    SCRIPT("app.js", app_js),
+    SCRIPT("common.js", common_js),
+    SCRIPT("dom.js", dom_js),
+    SCRIPT("figures.js", figures_js),
+    SCRIPT("filters.js", filters_js),
+    SCRIPT("format.js", format_js),
+    SCRIPT("lists.js", lists_js),
+    SCRIPT("ops.js", ops_js),
+    SCRIPT("people.js", people_js),
+    SCRIPT("series.js", series_js),
+    SCRIPT("sites.js", sites_js),
+    SCRIPT("state.js", state_js),
+    SCRIPT("windows.js", windows_js),
+    SCRIPT("chart.min.js", chart_min_js),
     WEB_FILE("icon.svg", "image/svg+xml", icon_svg),
     WEB_FILE("chart-license.txt", "text/plain; charset=utf-8", chart_license_txt),
 };
@@ -61,6 +96,11 @@ static enum handler_result reply_file(struct http_exchange *exchange, const stru
 enum handler_result dashboard_start(struct http_exchange *exchange)
 {
     return reply_file(exchange, &page);
+}
+
+enum handler_result ops_page_start(struct http_exchange *exchange)
+{
+    return reply_file(exchange, &ops_page);
 }
 
 enum handler_result dashboard_file_start(struct http_exchange *exchange)

@@ -1,74 +1,64 @@
-// format.js - numbers, times and table cells.  No state, no requests.
-"use strict";
+// format.js - numbers, shares, times and changes as text.  No state, no page, no requests.
+const whole = new Intl.NumberFormat("en-GB");
+const fine = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 2 });
+const CLOCK = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+const STEPS = {
+  "1M": { month: "short", year: "numeric" },
+  "1w": { day: "numeric", month: "short" },
+  "1d": { weekday: "short", day: "numeric", month: "short" },
+};
 
-const format = (() => {
-  const whole = new Intl.NumberFormat("en-GB");
-  const rate = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 1 });
-  const steps = {
-    "1M": { month: "short", year: "numeric" },
-    "1w": { day: "numeric", month: "short" },
-    "1d": { weekday: "short", day: "numeric", month: "short" },
-  };
-  const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
-
-  function formatter(zone, options) {
-    try {
-      return new Intl.DateTimeFormat("en-GB", { ...options, timeZone: zone });
-    } catch {  // a zone that the browser does not know
-      return new Intl.DateTimeFormat("en-GB", { ...options, timeZone: "UTC" });
-    }
+function formatter(zone, options) {
+  try {
+    return new Intl.DateTimeFormat("en-GB", { ...options, timeZone: zone });
+  } catch { // a zone that the browser does not know
+    return new Intl.DateTimeFormat("en-GB", { ...options, timeZone: "UTC" });
   }
+}
 
-  return {
-    number: (n) => whole.format(n),
-    rate: (n) => rate.format(n),
-    // A share with as many digits as matter.
-    share: (share) => `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)}\u202f%`,
-    percent: (share) => `${Math.round(share * 100)}\u202f%`,
+export const number = (n) => whole.format(n);
+export const decimal = (n) => fine.format(n);
 
-    // A time in full.
-    time: (at, zone) => formatter(zone, { day: "numeric", month: "short", year: "numeric", ...clock }).format(new Date(at)),
+// A share with as many digits as matter.
+export const share = (part) => `${(part * 100).toFixed(part > 0 && part < 0.1 ? 1 : 0)}\u202f%`;
+export const percent = (part) => `${Math.round(part * 100)}\u202f%`;
+export const range = ({ low, high }) => low === high ? "" : `${number(low)} to ${number(high)}`;
+export const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
 
-    // A point of a series, as short as its step allows.
-    tick(at, zone, step, midnight) {
-      if (steps[step]) {
-        return formatter(zone, steps[step]).format(new Date(at));
-      }
-      const text = formatter(zone, clock).format(new Date(at));
-      return midnight && text === "00:00" ? formatter(zone, steps["1w"]).format(new Date(at)) : text;
-    },
+export function duration(seconds) {
+  const s = Math.round(seconds);
+  return s < 60 ? `${s}\u202fs` : `${Math.floor(s / 60)}\u202fmin ${s % 60}\u202fs`;
+}
 
-    // [text, class] of a change against the period before.
-    change(now, before) {
-      if (before === 0) {
-        return [now === 0 ? "as before: none" : "none in the period before", ""];
-      }
-      const share = (now - before) / before;
-      const sign = share > 0 ? "+" : share < 0 ? "\u2212" : "\u00b1";
-      const digits = Math.abs(share) < 0.1 ? 1 : 0;
-      return [`${sign}${Math.abs(share * 100).toFixed(digits)}\u202f% (before: ${whole.format(before)})`,
-        share > 0 ? "up" : share < 0 ? "down" : ""];
-    },
+// A time in full.
+export const time = (at, zone) =>
+  formatter(zone, { day: "numeric", month: "short", year: "numeric", ...CLOCK }).format(new Date(at));
 
-    element(name, attributes = {}, ...children) {
-      const element = document.createElement(name);
-      for (const [key, value] of Object.entries(attributes)) {
-        element.setAttribute(key, value);
-      }
-      element.append(...children);
-      return element;
-    },
+// The day of a time in a zone, as YYYY-MM-DD.
+export function day(at, zone) {
+  const parts = formatter(zone, { year: "numeric", month: "2-digit", day: "2-digit" }).formatToParts(new Date(at));
+  const of = (type) => parts.find((part) => part.type === type).value;
+  return `${of("year")}-${of("month")}-${of("day")}`;
+}
 
-    // Fill a table: heads are [text, class], rows lists of text or nodes; the first cell heads its row.
-    table(table, caption, heads, rows) {
-      const { element } = format;
-      const cell = (name, content, css, scope) =>
-        element(name, { ...(css ? { class: css } : {}), ...(scope ? { scope } : {}) }, content);
-      table.replaceChildren(
-        element("caption", { class: "visually-hidden" }, caption),
-        element("thead", {}, element("tr", {}, ...heads.map(([text, css]) => cell("th", text, css, "col")))),
-        element("tbody", {}, ...rows.map((row) => element("tr", {},
-          ...row.map((content, i) => i === 0 ? cell("th", content, heads[i][1], "row") : cell("td", content, heads[i][1]))))));
-    },
-  };
-})();
+export const clock = (at, zone) => formatter(zone, CLOCK).format(new Date(at));
+
+// A point of a series, as short as its step allows; midnight is its day.
+export function tick(at, zone, step) {
+  if (STEPS[step]) {
+    return formatter(zone, STEPS[step]).format(new Date(at));
+  }
+  const text = clock(at, zone);
+  return text === "00:00" ? formatter(zone, STEPS["1w"]).format(new Date(at)) : text;
+}
+
+// {text, direction} of a change against the period before.
+export function change(now, before, write = number) {
+  if (before === 0) {
+    return { text: now === 0 ? "none before either" : "none before", direction: "" };
+  }
+  const part = (now - before) / before;
+  const sign = part > 0 ? "+" : part < 0 ? "\u2212" : "\u00b1";
+  return { text: `${sign}${Math.abs(part * 100).toFixed(Math.abs(part) < 0.1 ? 1 : 0)}\u202f% (before: ${write(before)})`,
+    direction: part > 0 ? "up" : part < 0 ? "down" : "" };
+}

@@ -75,14 +75,14 @@ class Browser:
         return [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
 
     def axe(self):
-        """[(id, impact, [where])] of what axe-core finds serious or worse."""
+        """[(id, impact, [where])] of what axe-core finds."""
         self.run(axe_source())
         found = self.driver.execute_async_script(
             "const done = arguments[arguments.length - 1]; axe.run().then(done, (error) => done({ error: String(error) }))")
         assert "error" not in found, found
         assert len(found["passes"]) > 10, "axe looked at the page"
         return [(v["id"], v["impact"], [(n["target"], n.get("failureSummary")) for n in v["nodes"]])
-                for v in found["violations"] if v["impact"] in ("serious", "critical")]
+                for v in found["violations"]]
 
 
 def need_browser():

@@ -1,0 +1,70 @@
+// dom.js - elements, tables, bars and panels of the page.  No requests.
+export const $ = (id) => document.getElementById(id);
+
+// An attribute that is false or undefined is left out; on...: a listener.
+export function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) {
+      made.addEventListener(key.slice(2), value);
+    } else if (value !== undefined && value !== false) {
+      made.setAttribute(key, value === true ? "" : value);
+    }
+  }
+  made.append(...children);
+  return made;
+}
+
+export const options = (select, choices) =>
+  select.replaceChildren(...choices.map(([value, text]) => element("option", { value }, text)));
+
+// Fill a table: heads are [text, class], rows lists of text or nodes; the first cell heads its row.
+export function table(where, caption, heads, rows) {
+  const cell = (name, content, css, scope) => element(name, { class: css || undefined, scope }, content);
+  where.replaceChildren(
+    element("caption", { class: "visually-hidden" }, caption),
+    element("thead", {}, element("tr", {}, ...heads.map(([text, css]) => cell("th", text, css, "col")))),
+    element("tbody", {}, ...rows.map((row) => element("tr", {},
+      ...row.map((content, i) => i === 0 ? cell("th", content, heads[i][1], "row") : cell("td", content, heads[i][1]))))));
+}
+
+// A text with a bar of a share, 0 to 1, below it.
+export function bar(share, text) {
+  const line = element("span", { class: "bar", "aria-hidden": "true" });
+  line.style.width = `${Math.min(1, Math.max(0, share)) * 100}%`;
+  return element("span", { class: "share" }, text, line);
+}
+
+// @fault: it is about what went wrong, and not about what there is to see or do.
+export function say(panel, text, fault = false) {
+  let box = panel.querySelector(":scope > .message");
+  if (box === null) {
+    box = element("p", { class: "message" });
+    (panel.querySelector(":scope > .head") ?? panel.firstElementChild).after(box);
+  }
+  box.textContent = text ?? "";
+  box.classList.toggle("fault", fault);
+  box.hidden = !text;
+}
+
+// Run @load, whose answer, or what went wrong, is said in the panel.  Until then the panel is a skeleton, but where
+// it is filled again @quietly.  A question that a newer one has ended says nothing.
+export async function fill(panel, load, clear, quietly = false) {
+  if (!quietly) {
+    panel.setAttribute("aria-busy", "true");
+  }
+  try {
+    say(panel, await load());
+  } catch (error) {
+    if (error.name === "AbortError") {
+      return;
+    }
+    if (quietly) {
+      say(panel, `Not refreshed: ${error.message}`, true);
+    } else {
+      clear();
+      say(panel, error.message, true);
+    }
+  }
+  panel.removeAttribute("aria-busy");
+}

@@ -1,0 +1,91 @@
+// filters.js - the chips: what the figures are limited to, and how such figures are asked for.
+//
+// A page, a page set, a section or an event is asked for as the whole site is.  A dimension's value is a row of
+// /breakdown.  Of two filters only visitors can be counted, by /overlap, and that as an estimate.
+import { get } from "./api.js";
+
+export const KINDS = { page: "Page", pageset: "Page set", section: "Section", event: "Event", source: "Source",
+  utm_source: "UTM source", utm_medium: "Medium", utm_campaign: "Campaign", utm_term: "Term", utm_content: "Content",
+  browser: "Browser", os: "System", device: "Device", country: "Country", language: "Language" };
+export const MOST_FILTERS = 2;
+const DIRECT = ["page", "pageset", "section", "event"];
+const MOST_POINTS = 11000;
+const MOST_ROWS = 1000;
+
+const has = (filters, kind, value) => filters.some(([k, v]) => k === kind && v === value);
+
+// The filters after a click on a row: off if it was on; one more; or, beside two, in place of the second.
+export function toggled(filters, kind, value) {
+  if (has(filters, kind, value)) {
+    return filters.filter(([k, v]) => k !== kind || v !== value);
+  }
+  return [...filters.slice(0, MOST_FILTERS - 1), [kind, value]];
+}
+
+export const isOn = has;
+export const isDirect = (filters) => filters.length === 0 || filters.length === 1 && DIRECT.includes(filters[0][0]);
+
+// Parameters of one or two filters; two of one kind are a list.
+export function parameters(filters) {
+  const asked = {};
+  filters.forEach(([kind, value]) => {
+    asked[kind] = [...(asked[kind] ?? []), value];
+  });
+  return asked;
+}
+
+// The answer of one dimension's value as /stats would say it.
+function ofRow(answer, row) {
+  const { from, to, tz, spans_rotation } = answer;
+  return { from, to, tz, spans_rotation, pv: row?.pv ?? 0, uv: row ? row.uv ?? null : 0, visits: null, ips: null,
+    error: { uv: row?.error ?? null }, at_most: row?.at_most };
+}
+
+// What cannot be counted, in words; "" where all is.
+export function uncounted(filters, stats) {
+  if (filters.length === 2) {
+    return "Of two filters only visitors are counted, from what both have in common, with the 95\u202f% range. "
+      + "Page views, visits and a chart of both are not counted together.";
+  }
+  if (isDirect(filters)) {
+    return filters[0]?.[0] === "event" ? "Page views are how often the event happened; an event has no visits." : "";
+  }
+  const name = KINDS[filters[0][0]].toLowerCase();
+  return (stats.uv === null ? `Visitors are not counted by ${name} here (option visitors-by). ` : "")
+    + `Visits and addresses are not counted by ${name}.`
+    + (stats.at_most > stats.pv ? ` At most ${stats.at_most} page views: names beyond the cap are counted together.` : "");
+}
+
+// Of the whole site only: the views of one page are not those of the visits that began there.
+const perVisit = (of, filters) => filters.length === 0 && of.views_per_visit === undefined
+  ? { ...of, views_per_visit: of.visits > 0 ? of.pv / of.visits : null } : of;
+
+// Figures of a window: as /stats answers, with null for what cannot be counted.
+export async function figures(asked, filters, signal) {
+  if (isDirect(filters)) {
+    return perVisit(await get("stats", { ...asked, ...parameters(filters) }, signal), filters);
+  }
+  if (filters.length === 2) {
+    const { from, to, tz, intersection, spans_rotation } = await get("overlap", { ...asked, ...parameters(filters) }, signal);
+    return { from, to, tz, spans_rotation, pv: null, uv: intersection.uv, visits: null, ips: null,
+      error: { uv: intersection.error }, significant: intersection.significant };
+  }
+  const [[kind, value]] = filters;
+  const answer = await get("breakdown", { ...asked, by: kind, limit: MOST_ROWS }, signal);
+  return ofRow(answer, answer.rows.find((row) => row.value === value));
+}
+
+// {rows, step, tz} of a window, in at most @points points; rows is null where there is no series of it.
+export async function series(asked, filters, { metric, points }, signal) {
+  if (filters.length === 2) {
+    return { rows: null };
+  }
+  if (isDirect(filters)) {
+    const { series: rows, step, tz } = await get("stats", { ...asked, ...parameters(filters) }, signal);
+    return { rows: rows.map((row) => perVisit(row, filters)), step, tz };
+  }
+  const [[kind, value]] = filters;
+  const limit = Math.max(1, Math.min(MOST_ROWS, Math.floor(MOST_POINTS / points)));
+  const answer = await get("breakdown", { ...asked, by: kind, metric: metric === "uv" ? "uv" : "pv", limit }, signal);
+  return { rows: answer.rows.find((row) => row.value === value)?.series ?? null, step: answer.step, tz: answer.tz };
+}

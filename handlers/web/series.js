@@ -1,0 +1,153 @@
+// series.js - the chart: one metric over time, the period before as a pale line, and the same as a table.
+/* global Chart */
+import { $, element, options, table } from "./dom.js";
+import { metricOf, METRICS } from "./figures.js";
+import { series as ask } from "./filters.js";
+import * as format from "./format.js";
+import { STEPS, stepsOf } from "./windows.js";
+
+let chart = null;
+let shown = null; // {rows, before, zone, step, metric, open, narrow}: what is drawn
+
+export function clear() {
+  chart?.destroy();
+  chart = shown = null;
+  $("series-table").replaceChildren();
+  $("series-details").hidden = $("chart").parentElement.hidden = true;
+}
+
+function colours() {
+  const style = getComputedStyle(document.documentElement);
+  return Object.fromEntries(["accent", "pale", "fill", "soft", "line"].map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+}
+
+// Which points have a tick: midnights where there are some, else every so many.
+function ticksOf(width) {
+  const most = Math.max(2, Math.floor(width / 80));
+  const points = shown.rows.map((row, i) => ({ value: i, midnight: format.clock(row.from, shown.zone) === "00:00" }));
+  const midnights = points.filter((point) => point.midnight);
+  const some = midnights.length > 2 && midnights.length < points.length ? midnights : points;
+  const every = Math.ceil(some.length / most);
+  return some.filter((_, i) => i % every === 0);
+}
+
+function lines(colour) {
+  const [, title, value] = metricOf(shown.metric);
+  const data = (rows) => rows.map((row, x) => ({ x, y: value(row) ?? null }));
+  const last = shown.rows.length - 1;
+  const line = { borderWidth: 2, clip: 6, tension: 0, pointHitRadius: 12, pointRadius: shown.rows.length > 60 ? 0 : 3 };
+  return [
+    { ...line, label: title, data: data(shown.rows), borderColor: colour.accent, backgroundColor: colour.accent,
+      fill: { target: "origin", above: colour.fill },
+      segment: { borderDash: (at) => shown.open && at.p1DataIndex === last ? [4, 4] : undefined } }, // not over yet
+    ...(shown.before ? [{ ...line, label: "Before", data: data(shown.before.slice(0, shown.rows.length)),
+      borderColor: colour.pale, backgroundColor: colour.pale, pointRadius: 0 }] : []),
+  ];
+}
+
+export function draw() {
+  chart?.destroy();
+  chart = null;
+  if (shown === null) {
+    return;
+  }
+  if (!window.Chart) { // the figures do not wait for it
+    addEventListener("load", draw, { once: true });
+    return;
+  }
+  const colour = colours();
+  const [, , , write] = metricOf(shown.metric);
+  const grid = { color: colour.line, drawBorder: false };
+  chart = new Chart($("chart"), {
+    type: "line",
+    data: { datasets: lines(colour) },
+    options: {
+      animation: false, maintainAspectRatio: false, interaction: { mode: "index", intersect: false },
+      onClick: (_, items) => items.length > 0 && shown.narrow(shown.rows[items[0].index], shown.step),
+      scales: {
+        x: { type: "linear", grid: { display: false }, min: 0, max: Math.max(1, shown.rows.length - 1),
+          afterBuildTicks: (axis) => { axis.ticks = ticksOf(axis.width); },
+          ticks: { color: colour.soft, maxRotation: 0,
+            callback: (i) => shown.rows[i] ? format.tick(shown.rows[i].from, shown.zone, shown.step) : "" } },
+        y: { beginAtZero: true, grid, ticks: { color: colour.soft, maxTicksLimit: 6, callback: (n) => write(n) } },
+      },
+      plugins: {
+        legend: { display: false }, // the sentence above the chart says it
+        tooltip: { callbacks: {
+          title: ([item]) => format.time(shown.rows[item.dataIndex].from, shown.zone),
+          label: (item) => `${item.dataset.label}: ${item.parsed.y === null ? "–" : write(item.parsed.y)}`
+            + (item.datasetIndex === 1 ? ` (${format.time(shown.before[item.dataIndex].from, shown.zone)})` : "") } },
+      },
+    },
+  });
+}
+
+function showTable() {
+  const has = METRICS.filter(([, , value]) => shown.rows.some((row) => typeof value(row) === "number"));
+  $("series-details").hidden = false;
+  table($("series-table"), "Figures over time", [["From", "name"], ...has.map(([, title]) => [title, "n"])],
+    shown.rows.map((row) => [
+      element("button", { type: "button", title: "Show this part only", onclick: () => shown.narrow(row, shown.step) }, format.time(row.from, shown.zone)),
+      ...has.map(([, , value, write]) => typeof value(row) === "number" ? write(value(row)) : "–")]));
+}
+
+// The steps that fit a window; "" is the window's own.
+function offer(minutes, chosen) {
+  const choices = [["", "by itself"], ...stepsOf(minutes).map(([value, text]) => [value, `by ${text}`])];
+  if ([...$("step").options].map((option) => option.value).join() !== choices.map(([value]) => value).join()) {
+    options($("step"), choices); // else it stays open while somebody chooses
+  }
+  $("step").value = chosen;
+  if ($("step").selectedIndex < 0) {
+    $("step").value = "";
+  }
+}
+
+// The series by @step, or, if nobody chose it and it is too fine for what is kept, by one that works.
+async function bySomeStep(question, filters, { step, own, metric, minutes }, signal) {
+  const points = (name) => Math.ceil(minutes / (STEPS.find(([id]) => id === name)?.[2] ?? minutes / 500)) + 2;
+  const by = (name) => ask({ ...question, step: name }, filters, { metric, points: points(name) }, signal);
+  try {
+    return await by(step || own);
+  } catch (error) {
+    if (error.status !== 422 || step !== "" || own === "auto") {
+      throw error;
+    }
+    return by("auto");
+  }
+}
+
+// @stats, @before: the answers of the figures, whose windows are drawn.  What is returned is said: the figures stand
+// whatever becomes of the chart.
+export async function load({ asked, window, filters, metric, step, stats, before, narrow }, signal) {
+  $("chart").parentElement.hidden = false;
+  const minutes = (Date.parse(stats.to) - Date.parse(stats.from)) / 60000;
+  offer(minutes, step);
+  const how = { step: $("step").value, own: window.step, metric, minutes };
+  const question = { ...asked, from: stats.from, to: stats.to };
+  const found = await bySomeStep(question, filters, how, signal).catch((error) => {
+    if (error.status === 422) {
+      throw Object.assign(error, { message: `No chart of this: ${error.message}` });
+    }
+    throw error;
+  });
+  if (found.rows === null) {
+    clear();
+    return filters.length === 2 ? "No chart of two filters." : "No chart: this value is not among the largest.";
+  }
+  const then = before && await ask({ ...asked, from: before.from, to: before.to, step: found.step }, filters,
+    { metric, points: found.rows.length + 2 }, signal).catch((error) => {
+    if (error.name === "AbortError") {
+      throw error;
+    }
+    return null;
+  });
+  const [, , value] = metricOf(metric);
+  const drawn = found.rows.some((row) => typeof value(row) === "number") ? metric : found.rows[0]?.uv === undefined ? "pv" : "uv";
+  shown = { rows: found.rows, before: then?.rows ?? null, zone: found.tz, step: found.step, metric: drawn, narrow, open: window.to === "now" };
+  $("series-title").textContent = metricOf(drawn)[1];
+  $("legend").hidden = shown.before === null;
+  draw();
+  showTable();
+  return "";
+}

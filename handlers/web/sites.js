@@ -1,0 +1,51 @@
+// sites.js - all sites on one page: figures of each, and how it went.
+import { get } from "./api.js";
+import { $, element } from "./dom.js";
+import * as format from "./format.js";
+import { address } from "./state.js";
+
+const CURVES = 30; // more sites have figures only
+const SVG = "http://www.w3.org/2000/svg";
+
+function sparkline(values) {
+  const most = Math.max(1, ...values);
+  const points = values.map((value, i) => `${(100 * i / Math.max(1, values.length - 1)).toFixed(1)},${(29 - 27 * value / most).toFixed(1)}`);
+  const picture = document.createElementNS(SVG, "svg");
+  picture.setAttribute("viewBox", "0 0 100 30");
+  picture.setAttribute("preserveAspectRatio", "none");
+  picture.setAttribute("aria-hidden", "true");
+  const line = document.createElementNS(SVG, "polyline");
+  line.setAttribute("points", points.join(" "));
+  picture.append(line);
+  return picture;
+}
+
+async function drawCurve(where, site, window, step, signal) {
+  const { series } = await get("stats", { site, from: window.from, to: window.to, step, round: "outer" }, signal);
+  where.replaceChildren(sparkline(series.map((point) => point.uv)));
+}
+
+function cardOf({ site, pv, uv, visits, now }) {
+  const figure = (name, value, css) => element("div", {}, element("dt", {}, name), element("dd", { class: css }, format.number(value)));
+  return element("li", { class: "panel site" },
+    element("h2", {}, element("a", { href: address({ site, filters: [] }) }, site)),
+    element("div", { class: "curve" }),
+    element("dl", {}, figure("Visitors", uv, "uv"), figure("Visits", visits, "visits"), figure("Page views", pv, "pv"), figure("Now", now, "now")));
+}
+
+export const names = async (signal) => (await get("sites", {}, signal)).sites;
+
+// A card for each site, the one with most visitors first.
+export async function show({ window, tz, step }, signal) {
+  const { sites, truncated } = await get("sites", { from: window.from, to: window.to, tz, round: "outer" }, signal);
+  const ordered = sites.toSorted((a, b) => b.uv - a.uv);
+  const cards = ordered.map(cardOf);
+  $("sites-list").replaceChildren(...cards);
+  await Promise.all(ordered.slice(0, CURVES).map(({ site }, i) =>
+    drawCurve(cards[i].querySelector(".curve"), site, window, step || window.step, signal).catch((error) => {
+      if (error.name === "AbortError") {
+        throw error;
+      } // no curve where it is too fine; the figures stand
+    })));
+  return truncated ? "These are the first 1,000 sites." : "";
+}

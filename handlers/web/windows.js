@@ -1,0 +1,89 @@
+// windows.js - which windows the page offers, and what each is compared with.  No requests.
+import { day } from "./format.js";
+
+// `before`: as much of the period before as has passed of this one, so that a change compares like with like.
+// `until`: the end of all of that period, where it is not `from`, whose minute would be rounded up.
+// Borders lie where buckets are kept: minutes for two days, then hours, then days.
+const WINDOWS = {
+  now: { label: "Now", from: "now-29m", to: "now", before: ["now-59m", "now-30m"], until: "now-30m", step: "1m", words: "the last 30 minutes" },
+  "24h": { label: "24 hours", from: "now-1439m", to: "now", before: ["now-2879m", "now-1440m"], until: "now-1440m", step: "1h", words: "the last 24 hours" },
+  today: { label: "Today", from: "now/d", to: "now", before: ["now-1d/d", "now-1d"], step: "1h", words: "today" },
+  yesterday: { label: "Yesterday", from: "now-1d/d", to: "now/d", before: ["now-2d/d", "now-1d/d"], step: "1h", words: "yesterday" },
+  "7d": { label: "7 days", from: "now-6d/d", to: "now", before: ["now-13d/d", "now-7d"], step: "1d", words: "the last 7 days" },
+  "30d": { label: "30 days", from: "now-29d/d", to: "now", before: ["now-59d/d", "now-30d"], step: "1d", words: "the last 30 days" },
+  month: { label: "This month", from: "now/M", to: "now", before: ["now-1M/M", "now-1M"], step: "1d", words: "this month" },
+  lastmonth: { label: "Last month", from: "now-1M/M", to: "now/M", before: ["now-2M/M", "now-1M/M"], step: "1d", words: "last month" },
+  "12M": { label: "12 months", from: "now-11M/M", to: "now", before: ["now-23M/M", "now-12M"], step: "1M", words: "the last 12 months" },
+};
+export const CHOICES = [...Object.entries(WINDOWS).map(([value, { label }]) => [value, label]), ["custom", "Custom"]];
+export const STEPS = [["1m", "minute", 1], ["5m", "5 minutes", 5], ["15m", "15 minutes", 15], ["1h", "hour", 60],
+  ["1d", "day", 1440], ["1w", "week", 10080], ["1M", "month", 43800]];
+const MOST_POINTS = 500;
+
+export const isWindow = (name) => name in WINDOWS || name === "custom";
+
+export function addDays(date, n) {
+  const at = new Date(`${date}T00:00:00Z`);
+  at.setUTCDate(at.getUTCDate() + n);
+  return at.toISOString().slice(0, 10);
+}
+
+const days = (from, to) => Math.round((Date.parse(to) - Date.parse(from)) / 86400000);
+const isDate = (text) => /^\d{4}-\d\d-\d\d$/.test(text);
+const minus = (at, ms) => new Date(Date.parse(at) - ms).toISOString();
+
+// Of two instants: the period of the same length before them.
+function between(from, to) {
+  const length = Date.parse(to) - Date.parse(from);
+  return length > 0 ? { from, to, before: [minus(from, length), from], step: "auto", words: "this window" } : null;
+}
+
+// Of two days, the second one included.  A window that has not ended yet ends now, and so does the period before.
+function ofDays(from, to, zone) {
+  const n = days(from, to) + 1;
+  if (!(n >= 1)) {
+    return null;
+  }
+  const today = day(Date.now(), zone);
+  const step = n <= 2 ? "1h" : n <= 92 ? "1d" : n <= 400 ? "1w" : "1M";
+  const first = addDays(from, -n);
+  const open = to >= today && from <= today;
+  const whole = { from, to: addDays(to, 1), before: [first, from], step, words: n === 1 ? "that day" : `these ${n} days` };
+  if (!open) {
+    return whole;
+  }
+  const passed = days(from, today) + 1; // of a window that reaches beyond today, as many days count as have begun
+  return { ...whole, to: "now", before: [addDays(from, -passed), `now-${passed}d`] };
+}
+
+// {from, to, before: [from, to], step, words} of what is chosen; null: the custom window is not one.
+export function chosen({ range, from, to }, zone) {
+  if (range !== "custom") {
+    return WINDOWS[range];
+  }
+  return isDate(from) && isDate(to) ? ofDays(from, to, zone) : between(from, to);
+}
+
+// What a window [from, to) of instants is compared with, [from, to]; null: with nothing.
+export function comparedWith(compare, window, { from, to, tz }) {
+  if (compare !== "year") {
+    return compare === "none" ? null : window.before;
+  }
+  const yearBefore = (date) => `${Number(date.slice(0, 4)) - 1}${date.slice(4) === "-02-29" ? "-02-28" : date.slice(4)}`;
+  const earlier = (at) => {
+    const date = yearBefore(day(at, tz));
+    const midnight = isDate(window.from) || window.from.includes("/");
+    return midnight && at === from ? date : new Date(new Date(at).setUTCFullYear(new Date(at).getUTCFullYear() - 1)).toISOString();
+  };
+  return [earlier(from), earlier(to)];
+}
+
+// The steps that make two to 500 points of a window of @minutes.
+export const stepsOf = (minutes) => STEPS.filter(([, , length]) => minutes / length >= 2 && minutes / length <= MOST_POINTS);
+
+// How a point of a series narrows the window: whole days as days, parts of a day as instants.
+export function narrowed(point, zone, step) {
+  const whole = ["1d", "1w", "1M"].includes(step);
+  return whole ? { range: "custom", from: day(point.from, zone), to: day(Date.parse(point.to) - 1, zone) }
+    : { range: "custom", from: point.from, to: point.to };
+}

@@ -1,0 +1,354 @@
+"""The dashboard as people use it: other zones and open windows, a slow or absent server, tokens, keyboard, axe-core, small
+screens.  Skipped where Chromium, its driver or selenium are missing; looking with axe-core is skipped without npm."""
+
+import hashlib
+import time
+import urllib.parse
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from lib.browser import Browser, need_browser
+from lib.dashboard import CUSTOM, FROM, TODAY, assert_figures, chart, messages, number, question, send_shop
+from lib.waiting import wait_until
+
+
+@pytest.fixture(scope="module", autouse=True)
+def browser_is_there():
+    need_browser()
+
+
+@pytest.fixture(scope="module")
+def shop(tallyd):
+    http = tallyd.client()
+    send_shop(http)
+    http.close()
+    return "shop"
+
+
+@pytest.fixture
+def look(tallyd, cleanup):
+    """A browser on the dashboard."""
+    def open_(path, base=None, **options):
+        browser = Browser(base or tallyd.url, **options)
+        cleanup.append(browser.close)
+        browser.open(path)
+        return browser
+    return open_
+
+
+WINDOWS = {"now": 30, "24h": 24, "today": None, "yesterday": 24, "7d": 7, "30d": 30, "month": None, "lastmonth": None, "12M": 12}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows(http, shop, look, name):
+    """Every window shows figures and a series; borders lie where buckets are kept."""
+    browser = look(f"/?site=shop&range={name}")
+    assert number(browser.text("#pv")) > 0 and [m for m in messages(browser) if "(4" in m] == []
+    points = len(browser.rows("#series-table"))
+    assert points > 0 and (WINDOWS[name] is None or points in (WINDOWS[name], WINDOWS[name] + 1))  # an hour may be cut
+    if name not in ("24h", "now"):  # whose period before may lie beyond the minutes that are kept
+        assert "before" in browser.text("#pv-change")
+    assert browser.complaints() == []
+
+
+def test_24_hours_are_24_hours(http, tallyd, look):
+    """To the minute: not only since the last full hour."""
+    now = int(time.time()) // 60 * 60
+    http.accept([{"site": "full", "page": "/", "user": i, "ts": now - 24 * 3600 + after} for i, after in enumerate((-300, 180, 1800))])
+    browser = look("/?site=full&range=24h")
+    assert number(browser.text("#pv")) == 2
+    stats = http.question("/stats", site="full", from_="now-1439m", to="now")
+    ends = [datetime.fromisoformat(stats[end].replace("Z", "+00:00")) for end in ("from", "to")]
+    assert ends[1] - ends[0] == timedelta(hours=24)
+
+
+@pytest.mark.parametrize("zone", ["Asia/Kolkata", "Asia/Kathmandu", "America/St_Johns"])
+@pytest.mark.parametrize("window", ["12M", "30d", "lastmonth"])
+def test_figures_in_any_zone(http, shop, look, zone, window):
+    """Whether or not the chart can be cut there."""
+    browser = look(f"/?site=shop&range={window}&tz={zone}")
+    assert number(browser.text("#pv")) > 0 and number(browser.text("#uv")) > 0
+    assert not [m for m in messages(browser) if "(422)" in m and "No chart" not in m]
+    assert browser.text("#window").endswith(zone)
+
+
+def test_a_step_that_is_too_fine_leaves_the_figures(http, look):
+    """Of three years ago days are kept, no hours: the figures stand, and the chart says why it is not there."""
+    then = TODAY - timedelta(days=3 * 366)
+    http.accept([{"site": "old", "page": "/", "user": i, "ts": f"{then}T10:00:00Z"} for i in range(9)])
+    browser = look(f"/?site=old&range=custom&from={then}&to={then}&step=1h")
+    assert number(browser.text("#pv")) == 9 and chart(browser) == []
+    assert any(text.startswith("No chart of this: ") and "(422)" in text for text in messages(browser))
+
+
+def test_straight_lines(http, shop, look):
+    """A curve through two 3s would dip below 3."""
+    browser = look(f"/?site=shop&{CUSTOM}")
+    assert [line["tension"] for line in chart(browser)] == [0, 0]
+
+
+def test_a_custom_window_ends_now(http, shop, look):
+    """No hours to come as zeros, and part of a day is compared with as much of a day."""
+    browser = look(f"/?site=shop&range=custom&from={TODAY}&to={TODAY}&step=1h")
+    stats = http.question("/stats", site="shop", from_=str(TODAY), to="now", step="1h")
+    assert len(chart(browser)[0]["data"]) in (len(stats["series"]), len(stats["series"]) - 1)
+    yesterday = TODAY - timedelta(days=1)
+    assert_compared(browser, f"{yesterday:%-d %b %Y}, 00:00", until=datetime.now(timezone.utc) - timedelta(days=1))
+
+
+def assert_compared(browser, begins, until):
+    """The title of a change names its period, which ends as late as the window does: an hour is what is kept."""
+    import re
+    title = browser.run("return document.getElementById('pv-change').title")
+    found = re.search(r"with (.*) to (.*)$", title.replace("Sept", "Sep"))
+    assert found and found[1] == begins.replace("Sept", "Sep"), title
+    end = datetime.strptime(found[2], "%d %b %Y, %H:%M").replace(tzinfo=timezone.utc)
+    assert timedelta(0) <= end - until + timedelta(minutes=1) <= timedelta(minutes=62), (title, until)
+
+
+def test_part_of_a_day_stays_one(http, shop, look):
+    """A window of an hour, which a point of the chart was, survives another control; a year half typed is no window."""
+    day = TODAY - timedelta(days=3)
+    browser = look(f"/?site=shop&range=custom&from={day}T05:00:00Z&to={day}T09:00:00Z")
+    expected = http.question("/stats", site="shop", from_=f"{day}T05:00:00Z", to=f"{day}T09:00:00Z")
+    assert_figures(browser, expected)
+    browser.run("const s = document.getElementById('compare'); s.value = 'none'; s.dispatchEvent(new Event('change', {bubbles: true}))")
+    browser.settle()
+    assert_figures(browser, expected)
+    address = browser.driver.current_url
+    browser.run("const f = document.getElementById('from'); f.value = '0002-11-01'; f.dispatchEvent(new Event('change', {bubbles: true}))")
+    assert browser.driver.current_url == address
+    browser.run(f"const f = document.getElementById('from'); f.value = '{day}'; f.dispatchEvent(new Event('change', {{bubbles: true}}));"
+                f" const t = document.getElementById('to'); t.value = '{TODAY}'; t.dispatchEvent(new Event('change', {{bubbles: true}}))")
+    browser.settle()
+    assert f"from={day}&to={TODAY}" in browser.driver.current_url
+
+
+def test_the_year_before(http, look):
+    last_year = TODAY.replace(year=TODAY.year - 1, day=min(TODAY.day, 28)) - timedelta(days=3)
+    http.accept([{"site": "years", "page": "/", "user": i, "ts": f"{last_year}T10:00:00Z"} for i in range(5)])
+    http.accept([{"site": "years", "page": "/", "user": i, "ts": f"{TODAY - timedelta(days=3)}T10:00:00Z"} for i in range(20)])
+    browser = look("/?site=years&range=30d&compare=year")
+    assert "(before: 5)" in browser.text("#pv-change") and "+300" in browser.text("#pv-change")
+    assert len(chart(browser)) == 2
+
+
+def test_an_unknown_zone_is_said(http, shop, look):
+    browser = look(f"/?site=shop&{CUSTOM}&tz=Mars/Olympus")
+    assert http.get("/stats", tz="Mars/Olympus").json["detail"] in " ".join(messages(browser))
+    assert browser.text("#pv") == "–"
+    browser = look(f"/?site=shop&{CUSTOM}&tz=Asia/Tokyo")
+    stats = question(http, "/stats", tz="Asia/Tokyo")
+    assert_figures(browser, stats)
+    assert stats["from"].endswith("T15:00:00Z") and browser.text("#window").endswith("00:00, Asia/Tokyo")
+
+
+def test_an_old_log_is_compared_with_nothing(http, look):
+    """Of 2015 only months are kept: the period before, rounded to them, is the same month."""
+    http.accept([{"site": "log", "page": "/", "user": i, "ts": f"2015-05-{10 + i}T10:00:00Z"} for i in range(9)])
+    browser = look("/?site=log&range=custom&from=2015-05-14&to=2015-05-18")
+    assert number(browser.text("#pv")) == 9  # the whole month, as the line below the figures says
+    assert {browser.text(f"#{name}-change") for name in ("uv", "visits", "pv")} == {""}
+
+
+def test_an_empty_site_says_what_to_do(http, look):
+    browser = look("/?site=nobody-home&range=24h")
+    said = messages(browser)
+    for words in ("No page views in the last 24 hours. Events go to", "No pages", "No users", "No named events"):
+        assert any(words in text for text in said), words
+    assert browser.text("#pv") == "0" and browser.complaints() == []
+
+
+def test_it_asks_nobody_else(tallyd, shop, look):
+    browser = look("/?site=shop&range=7d")
+    asked = browser.requested()
+    assert len(asked) > 20
+    assert [url for url in asked if not url.startswith((tallyd.url, "data:", "chrome:", "about:"))] == []
+
+
+def test_without_addresses(redis, start_tallyd, look):
+    """--ips off: no card of them, no column, and no other harm."""
+    tallyd = start_tallyd("--ips", "off", redis=redis)
+    tallyd.client().accept([{"site": "quiet", "page": "/", "visitor": f"v{i}", "ip": "192.0.2.1"} for i in range(3)])
+    browser = look("/?site=quiet&range=24h", base=tallyd.url)
+    stats = tallyd.client().question("/stats", site="quiet")
+    assert stats["ips"] is None
+    assert_figures(browser, stats)
+    heads = browser.run("return [...document.querySelectorAll('#series-table thead th')].map((head) => head.textContent)")
+    assert heads[:4] == ["From", "Visitors", "Visits", "Page views"] and "IP addresses" not in heads
+    assert browser.complaints() == []
+
+
+# ---- time passes ----
+
+def an_hour_later(browser):
+    """The page is looked at again, and its clock has gone on."""
+    browser.run("const now = Date.now; Date.now = () => now() + 3600000; document.dispatchEvent(new Event('visibilitychange'))")
+
+
+def test_it_refreshes_quietly_and_stops_when_hidden(http, look):
+    http.accept({"site": "wall", "page": "/", "user": 1})
+    browser = look("/?site=wall&range=today")
+    assert number(browser.text("#pv")) == 1
+    browser.run("window.busy = 0; new MutationObserver(() => { busy++; }).observe(document.body, {subtree: true, attributeFilter: ['aria-busy']});"
+                " Object.defineProperty(document, 'hidden', {configurable: true, get: () => true})")
+    http.accept({"site": "wall", "page": "/", "user": 2})
+    browser.requested()
+    an_hour_later(browser)
+    assert [url for url in browser.requested() if "/stats" in url] == [] and number(browser.text("#pv")) == 1
+    browser.run("delete document.hidden")
+    an_hour_later(browser)
+    wait_until(lambda: number(browser.text("#pv")) == 2, "the figures are new")
+    wait_until(lambda: sum(chart(browser)[0]["data"]) >= 2, "so is the chart")
+    assert browser.run("return busy") == 0 and browser.complaints() == []
+
+
+def test_a_slow_server_is_waited_for(tallyd, shop, cleanup):
+    browser = Browser(tallyd.url)
+    cleanup.append(browser.close)
+    browser.open("/?site=shop&range=7d")
+    browser.driver.execute_cdp_cmd("Network.enable", {})
+    browser.driver.execute_cdp_cmd("Network.emulateNetworkConditions",
+                                   {"offline": False, "latency": 2500, "downloadThroughput": -1, "uploadThroughput": -1})
+    browser.run("const s = document.getElementById('range'); s.value = '30d'; s.dispatchEvent(new Event('change', {bubbles: true}))")
+    assert browser.run("return ['figures', 'series', 'list-0'].map((id) => document.getElementById(id).hasAttribute('aria-busy'))") == [True] * 3
+    browser.settle()
+    assert number(browser.text("#pv")) > 0 and messages(browser)[0].startswith("Name two")
+    browser.driver.execute_cdp_cmd("Network.emulateNetworkConditions",
+                                   {"offline": True, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1})
+    an_hour_later(browser)  # what was shown stays, and is said to be old
+    wait_until(lambda: any("Not refreshed: The server cannot be reached." in m for m in messages(browser)), "it is said")
+    assert number(browser.text("#pv")) > 0
+
+
+def test_an_outage_is_told_and_ends(start_redis, start_tallyd, look):
+    redis = start_redis()
+    tallyd = start_tallyd(redis=redis)
+    tallyd.client().accept({"page": "/", "user": 1})
+    browser = look("/?site=default", base=tallyd.url)
+    assert browser.text("#pv") == "1"
+    redis.kill()
+    wait_until(lambda: tallyd.client().get("/readyz").status == 503, "it is noticed")
+    browser.open("/?site=default")
+    assert any("(503)" in text for text in messages(browser)) and browser.text("#pv") == "–"
+    assert "(503)" in browser.text("#figures > .fault")
+    redis.start()
+    wait_until(lambda: tallyd.client().get("/readyz").status == 200, "it is back")
+
+    def shown():
+        browser.open("/?site=default")
+        return browser.text("#pv") == "0" and not [m for m in messages(browser) if "(503)" in m]
+
+    wait_until(shown, "the figures are back")
+
+
+# ---- tokens ----
+
+@pytest.fixture
+def closed(redis, start_tallyd, directory):
+    """A server that asks for tokens: `read`, `ingest`, and `guest`, which reads the shop only."""
+    directory.mkdir(exist_ok=True)
+    (directory / "tokens").write_text("".join(f"{hashlib.sha256(t.encode()).hexdigest()} {line}\n" for t, line in (
+        ("read", "read read"), ("ingest", "ingest ingest"), ("guest", "read site=shop guest"))))
+    tallyd = start_tallyd("--tokens", directory / "tokens", redis=redis, wait_ready=False)
+    tallyd.wait_ready_line()
+    return tallyd
+
+
+def test_a_token_is_asked_for(closed, shop, cleanup):
+    browser = Browser(closed.url)
+    cleanup.append(browser.close)
+    browser.driver.get(closed.url + "/?site=shop")
+    dialog = browser.find("#token-dialog")
+    wait_until(dialog.is_displayed, "it asks")
+    assert browser.run("return document.activeElement.id") == "token"
+    browser.find("#token").send_keys("wrong\n")
+    wait_until(lambda: "does not know" in browser.text("#token-why"), "it asks again")
+    wait_until(dialog.is_displayed, "it asks again")
+    browser.find("#token").send_keys("read\n")
+    wait_until(lambda: browser.text("#pv") not in ("", "–"), "the figures are there")
+    browser.open("/?site=shop&range=7d")  # kept while the tab is open
+    assert browser.text("#pv") != "–" and not browser.find("#token-dialog").is_displayed()
+    assert "token=" not in browser.driver.current_url and browser.run("return localStorage.length") == 0
+
+
+def test_a_link_to_share(closed, shop, cleanup):
+    """Its token reads one site: the page of it, not of all, and never in what is sent."""
+    browser = Browser(closed.url)
+    cleanup.append(browser.close)
+    browser.open("/?range=7d#token=guest")
+    assert number(browser.text("#pv")) > 0 and not browser.find("#token-dialog").is_displayed()
+    address = browser.driver.current_url
+    assert "site=shop" in address and "guest" not in address
+    assert not [url for url in browser.requested() if "guest" in url.partition("#")[0]]
+    browser.find("#share").click()
+    link = browser.run("return document.getElementById('share-link').value")
+    assert urllib.parse.urlsplit(link).fragment == "token=guest" and "site=shop" in link and "range=7d" in link
+    other = Browser(closed.url)
+    cleanup.append(other.close)
+    other.open(link.removeprefix(closed.url))
+    assert other.text("#pv") == browser.text("#pv")
+
+
+# ---- everybody ----
+
+def test_by_keyboard(shop, look):
+    """Every control is reached with the tab key, in the order of the page."""
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+    browser = look(f"/?site=shop&{CUSTOM}")
+    reached = []
+    for _ in range(75):
+        ActionChains(browser.driver).send_keys(Keys.TAB).perform()
+        reached.append(browser.run("const at = document.activeElement; return at.id || at.textContent.trim()"))
+    order = ["site", "range", "from", "compare", "tz", "share", "card-uv", "card-pv", "step", "list-0-tab-0", "list-1-tab-0", "period", "new-only", "steps"]
+    assert list(dict.fromkeys(control for control in reached if control in order)) == order  # a date has several stops
+    browser.run("document.getElementById('list-2-tab-0').focus()")
+    ActionChains(browser.driver).send_keys(Keys.ARROW_RIGHT).perform()
+    browser.settle()
+    assert browser.run("return document.querySelector('#list-2 [aria-selected=true]').textContent") == "Devices"
+    browser.run("document.querySelector('#list-0 tbody button').focus()")
+    ActionChains(browser.driver).send_keys(Keys.ENTER).perform()
+    wait_until(lambda: "page=" in browser.driver.current_url, "enter filters")
+    browser.settle()
+    browser.run("document.querySelector('.chip').focus()")
+    ActionChains(browser.driver).send_keys(Keys.SPACE).perform()
+    wait_until(lambda: "page=" not in browser.driver.current_url, "the chip goes")
+    assert browser.run("return document.activeElement.dataset.metric") == "uv"
+
+
+def broken_words(browser):
+    """Headings, titles and controls whose words do not fit: they would be cut or broken within."""
+    return browser.run("""return [...document.querySelectorAll('h1, h2, h3, .title, dt, .tabs button, label, summary, button[type=submit], .number')]
+      .filter((box) => box.offsetParent !== null && !box.closest('.visually-hidden') && box.scrollWidth > box.clientWidth + 1 && box.clientWidth > 0)
+      .map((box) => box.textContent.trim().slice(0, 30))""")
+
+
+@pytest.mark.parametrize("size", [(320, 640), (390, 844), (640, 700), (1280, 900)], ids=["small", "phone", "200 %", "wide"])
+def test_nothing_is_cut_off(shop, look, size):
+    """320 is a phone, and 1280 at 400 %; 640 is 1280 at 200 %."""
+    browser = look(f"/?site=shop&{CUSTOM}&page=/{'long/' * 60}", size=size)
+    assert browser.run("return document.documentElement.scrollWidth") <= size[0]
+    assert broken_words(browser) == []
+    tops = browser.run("return [...document.querySelectorAll('#controls label')].filter((l) => l.offsetParent).map((l) => Math.round(l.getBoundingClientRect().top))")
+    if size[0] < 500:  # none stands alone in its line but the last
+        assert all(tops.count(top) > 1 or size[0] < 350 for top in set(tops) - {max(tops)})
+    browser.open("/")
+    assert browser.run("return document.documentElement.scrollWidth") <= size[0] and broken_words(browser) == []
+
+
+@pytest.mark.parametrize("size", [(1200, 1400), (390, 844)], ids=["wide", "narrow"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing(shop, look, size, dark):
+    browser = look("/?site=shop&range=7d&period=day&page=/&steps=view,cart,order", size=size, dark=dark)
+    browser.run("for (const details of document.querySelectorAll('details')) { details.open = true }")
+    wait_until(lambda: browser.rows("#how-plan table"), "the plan is there")
+    browser.settle()
+    assert browser.axe() == []
+    for dialog in ("token-dialog", "share-dialog"):
+        browser.run(f"document.getElementById('{dialog}').showModal()")
+        assert browser.axe() == []
+        browser.run(f"document.getElementById('{dialog}').close()")
+    browser.open(f"/?from={FROM}")
+    assert browser.axe() == []
