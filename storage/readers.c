@@ -77,7 +77,7 @@ static enum storage_err run_job_once(
         err = operation->run(r, job, ret_lost);
     }
     if (err == STORAGE_OK && operation->after != AFTER_NOTHING &&
-        settled_stands_since(&r->session) != since_us) {
+        !settled_still(&r->session, since_us)) {
         err = STORAGE_DOWN; /* a server may have gone back behind what was settled: once more */
     }
     if (*ret_lost) {

@@ -311,6 +311,34 @@ static enum redis_status take(struct dispatcher *d, struct dispatcher_group *gro
     return status;
 }
 
+/* ---- who has answered ---- */
+
+void dispatcher_record(struct dispatcher *d)
+{
+    d->records = true;
+    d->has_recorded = d->has_strayed = false;
+    memset(d->answered, 0, sizeof(d->answered));
+}
+
+void dispatcher_recorded(struct dispatcher *d)
+{
+    d->records = false;
+    d->has_recorded = true;
+    d->recorded_us = monotonic_us();
+}
+
+static void note_answer(struct dispatcher *d, unsigned partition, struct dispatcher_link *link)
+{
+    const struct dispatcher_link *before = d->answered[partition];
+    if (d->records) {
+        d->answered[partition] = link;
+        return;
+    }
+    bool is_same = before == NULL || redis_address_equal(&before->session.server.node.address,
+                                         &link->session.server.node.address);
+    d->has_strayed = d->has_strayed || !is_same || link->session.opened_us > d->recorded_us;
+}
+
 /* ---- a group that goes elsewhere ---- */
 
 /* How long to wait before the group is tried again. */
@@ -380,6 +408,9 @@ static enum redis_status go_elsewhere(struct dispatcher *d, struct dispatcher_gr
         if (verdict == VERDICT_MOVED) {
             note_change(d);
         }
+        if (verdict == VERDICT_ANSWER && !asking) {
+            note_answer(d, group->partition, link);
+        }
         if (verdict == VERDICT_RECONNECT) {
             leave_link(link);
         }
@@ -413,6 +444,7 @@ static enum redis_status await_group(struct dispatcher *d, struct dispatcher_gro
         link->is_spent = link->is_spent || verdict == VERDICT_RECONNECT;
     }
     if (verdict == VERDICT_ANSWER) {
+        note_answer(d, group->partition, link);
         return REDIS_OK_STATUS;
     }
     if (group->kind == DISPATCH_ORDERED) {

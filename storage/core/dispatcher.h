@@ -55,9 +55,14 @@ struct dispatcher {
      * as far as connections tell.  Moved on by a connection that is lost or made, by a MOVED, and by
      * another owner of any partition; not by an ASK: nothing is lost when a slot is moved. */
     int64_t stood_us;
-    bool is_refused;    /* by the await that failed last: nothing of that group was done */
-    unsigned version;   /* of the topology, at the last sending */
-    int64_t silence_ms; /* see redis_limit_silence() */
+    bool is_refused;  /* by the await that failed last: nothing of that group was done */
+    unsigned version; /* of the topology, at the last sending */
+
+    /* See dispatcher_record(). */
+    bool records, has_recorded, has_strayed;
+    int64_t recorded_us;                              /* the end of the recording */
+    struct dispatcher_link *answered[PARTITIONS_MAX]; /* who did, meanwhile; NULL: nobody */
+    int64_t silence_ms;                               /* see redis_limit_silence() */
 };
 
 /* Only where core->topology is not NULL. */
@@ -83,5 +88,13 @@ enum redis_status dispatcher_await(
 
 /* Give up all groups that are not answered: their replies are read and dropped later. */
 void dispatcher_forget(struct dispatcher *dispatcher);
+
+/* From dispatcher_record() to dispatcher_recorded() it is noted which server answers for each
+ * partition.  From then on `has_strayed` tells whether an answer for a partition came
+ * from another server, or over a connection that was made later: that server may have gone back
+ * behind what was recorded.  An answer behind ASKING is none of these: a slot that is moved loses
+ * nothing. */
+void dispatcher_record(struct dispatcher *dispatcher);
+void dispatcher_recorded(struct dispatcher *dispatcher);
 
 #endif

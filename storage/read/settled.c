@@ -27,6 +27,14 @@ int64_t settled_stands_since(const struct session *session)
     return session->dispatcher != NULL ? session->dispatcher->stood_us : session->opened_us;
 }
 
+bool settled_still(const struct session *session, int64_t since_us)
+{
+    const struct dispatcher *dispatcher = session->dispatcher;
+    return dispatcher != NULL && dispatcher->has_recorded
+               ? !dispatcher->has_strayed
+               : settled_stands_since(session) == since_us;
+}
+
 /* Of several servers, one that has failed is found out when the question is read. */
 static bool session_stands(struct session *session)
 {
@@ -111,8 +119,15 @@ static enum storage_err ask_age(struct wait *w)
 static enum storage_err read_again(struct wait *w, bool first)
 {
     struct settled *s = w->settled;
+    struct dispatcher *dispatcher = w->session->dispatcher;
+    if (dispatcher != NULL) {
+        dispatcher_record(dispatcher);
+    }
     enum storage_err err =
         log_progress_read(&s->progress, w->core, w->session, w->job->deadline_ms, w->ret_lost);
+    if (dispatcher != NULL) {
+        dispatcher_recorded(dispatcher);
+    }
     if (err != STORAGE_OK) {
         (void)snprintf(w->job->detail, sizeof(w->job->detail), "%s", s->progress.detail);
         return err;
@@ -164,6 +179,9 @@ static enum storage_err await_folds(struct wait *w)
     enum storage_err err = read_again(w, true);
     while (err == STORAGE_OK && w->settled->n > 0) {
         if (catch_up(w)) {
+            if (w->session->dispatcher != NULL) {
+                w->session->dispatcher->has_recorded = false;
+            }
             return STORAGE_OK;
         }
         /* Where nothing was counted, or what was counted was not all, another process may do it. */
@@ -194,6 +212,9 @@ enum storage_err settled_await(struct settled *settled, struct core *core, struc
     if (!session_stands(session)) { /* now: what others find over theirs holds here, too */
         *ret_lost = true;
         return STORAGE_DOWN;
+    }
+    if (session->dispatcher != NULL) {
+        session->dispatcher->has_recorded = false; /* what others found holds where all stand */
     }
     if (is_known(core, session, job)) {
         return STORAGE_OK;

@@ -41,9 +41,11 @@ void settled_release(struct settled *settled);
 enum storage_err settled_await(struct settled *settled, struct core *core, struct session *session,
     struct storage_job *job, bool *ret_lost) MUST_CHECK;
 
-/* CLOCK_MONOTONIC: since when the connections stand over which questions of @session are read.
- * Where that changes between settled_await() and the end of the reading, a server may have gone
- * back: what was read does not hold. */
+/* What was read since settled_await() has returned, with STORAGE_OK, was read of servers that have not
+ * gone back meanwhile, as far as connections tell.  @since_us: settled_stands_since() of then. */
+bool settled_still(const struct session *session, int64_t since_us) MUST_CHECK;
+
+/* CLOCK_MONOTONIC: since when all connections stand over which questions of @session are read. */
 int64_t settled_stands_since(const struct session *session);
 
 #endif
