@@ -50,6 +50,29 @@ static unsigned partition_of_job(const struct core *core, const struct storage_j
     return key_limit_partition(&core->partitions, who);
 }
 
+/* A connection that was closed while it was idle is not to leave a doubt. */
+static void close_if_dead(struct session *session)
+{
+    if (session->redis != NULL && redis_receive(session->redis) != REDIS_OK_STATUS) {
+        session_lost(session);
+    }
+}
+
+/* The connection to the server of @partition; NULL: none now. */
+static struct session *session_for(struct sender *s, unsigned partition)
+{
+    char error[160];
+    int64_t deadline_ms = monotonic_ms() + CONNECT_MS;
+    struct session *session =
+        sessions_get(&s->sessions, partition, deadline_ms, error, sizeof(error));
+    if (session != NULL) {
+        close_if_dead(session);
+    }
+    return session == NULL || session->redis != NULL
+               ? session
+               : sessions_get(&s->sessions, partition, deadline_ms, error, sizeof(error));
+}
+
 /* ---- what a server does not carry out ---- */
 
 /* Have the script of @job carried out by the server that ASK has named.  NULL: nothing was sent;
@@ -63,6 +86,7 @@ static const struct reply *ask_aside(
     struct buffer out;
     char error[160];
     int64_t deadline_ms = monotonic_ms() + ASIDE_MS;
+    close_if_dead(session);
     if (session->redis == NULL || !redis_address_equal(&session->server.node.address, address)) {
         session_close(session);
         session->server = (struct server){.is_named = true};
@@ -166,15 +190,13 @@ static void put_off(struct sender *s, struct storage_job *job, unsigned partitio
 /* Send the first of @jobs, and with it those that go to the same server.  Returns the others. */
 static struct storage_job *send_some(struct sender *s, struct storage_job *jobs)
 {
-    char error[160];
     struct core *core = s->all->core;
     struct storage_job *first = jobs;
     struct job_queue batch = {0};
     struct job_queue others = {0};
     unsigned partition = partition_of_job(core, first);
     uint64_t server = server_hash(core, partition);
-    struct session *session =
-        sessions_get(&s->sessions, partition, monotonic_ms() + CONNECT_MS, error, sizeof(error));
+    struct session *session = session_for(s, partition);
     for (struct storage_job *job = jobs; job != NULL; job = jobs) {
         unsigned p = partition_of_job(core, job);
         jobs = job->next;

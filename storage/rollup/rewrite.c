@@ -5,10 +5,9 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define DAY_S   86400
-#define HOUR_S  3600
-#define ASK_MS  2000
-#define AGAIN_S 60 /* Redis refused: it makes a snapshot, or somebody began one by hand */
+#define DAY_S  86400
+#define HOUR_S 3600
+#define ASK_MS 2000
 
 /* The days whose rewrite is due by @now_s. */
 static int64_t due_day(int64_t now_s)
@@ -53,18 +52,25 @@ static bool begin_rewrite(struct session *session, bool *ret_begun)
     return reply != NULL;
 }
 
-bool aof_rewrite_look(struct aof_rewriter *rewriter, struct core *core, struct session *session)
+bool aof_rewrite_is_due(const struct aof_rewriter *rewriter, struct core *core)
+{
+    int64_t now_s = redis_clock_ms(&core->clock) / 1000;
+    return core->config.aof_rewrite && atomic_load(&core->has_aof) && now_s != 0 &&
+           (now_s >= rewriter->due_s || now_s <= rewriter->due_s - DAY_S);
+}
+
+bool aof_rewrite_look(
+    struct aof_rewriter *rewriter, struct core *core, struct session *session, unsigned partition)
 {
     int64_t now_s = redis_clock_ms(&core->clock) / 1000;
     int64_t day = due_day(now_s);
     int64_t last = 0;
     bool begun = true;
     struct key key;
-    if (!core->config.aof_rewrite || !atomic_load(&core->has_aof) || now_s == 0 ||
-        (now_s < rewriter->due_s && now_s > rewriter->due_s - DAY_S)) {
+    if (!aof_rewrite_is_due(rewriter, core)) {
         return true;
     }
-    key_fixed(&key, core->partitions.tag[0], "rewritten", SLICE(""));
+    key_fixed(&key, core->partitions.tag[partition], "rewritten", SLICE(""));
     if (!ask_for_day(session, &key, 0, &last)) {
         return false;
     }
@@ -74,6 +80,6 @@ bool aof_rewrite_look(struct aof_rewriter *rewriter, struct core *core, struct s
     if (last < day && begun && !ask_for_day(session, &key, day, &last)) {
         return false;
     }
-    rewriter->due_s = begun ? (day + 1) * DAY_S + REWRITE_HOUR * HOUR_S : now_s + AGAIN_S;
+    rewriter->due_s = begun ? (day + 1) * DAY_S + REWRITE_HOUR * HOUR_S : now_s + REWRITE_AGAIN_S;
     return true;
 }

@@ -11,7 +11,8 @@
 #include "storage/base/compiler.h"
 #include "storage/core/session.h"
 
-#define REWRITE_HOUR 3 /* of the day, UTC */
+#define REWRITE_HOUR    3  /* of the day, UTC */
+#define REWRITE_AGAIN_S 60 /* Redis refused: it makes a snapshot, or somebody began one by hand */
 
 /* When the next rewrite is due, by what is known of the last one.  Zeroed: not known. */
 struct aof_rewriter {
@@ -20,8 +21,12 @@ struct aof_rewriter {
 
 /* Begin a rewrite if one is due: the first one after REWRITE_HOUR of each day.  The day is kept in
  * Redis, so it is one rewrite a day whoever leads.  Nothing is done where Redis has no such file,
- * or tallyd is not to do so.  @session is connected.  False: it must be closed. */
-bool aof_rewrite_look(
-    struct aof_rewriter *rewriter, struct core *core, struct session *session) MUST_CHECK;
+ * or tallyd is not to do so.  @session is connected to the server of @partition, where the day is
+ * kept.  False: it must be closed. */
+bool aof_rewrite_look(struct aof_rewriter *rewriter, struct core *core, struct session *session,
+    unsigned partition) MUST_CHECK;
+
+/* Is anything to be looked at now? */
+bool aof_rewrite_is_due(const struct aof_rewriter *rewriter, struct core *core);
 
 #endif

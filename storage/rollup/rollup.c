@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
-#include "storage/core/session.h"
+#include "storage/core/sessions.h"
 #include "storage/lock/leader.h"
 #include "storage/log/close.h"
 #include "storage/redis/ask.h"
@@ -36,9 +36,10 @@ struct rollup {
     struct rollup_workers *workers; /* of a cluster; NULL: one server has all partitions */
     struct session spread;          /* of a cluster: to all servers, by.. */
     struct dispatcher dispatcher;
-    int64_t token;       /* the pass's fencing token */
-    int64_t clean_token; /* under which all partitions were looked at */
-    bool wishing;        /* the jobs begun wait for a pass of another process */
+    struct sessions servers; /* of a cluster: one each, for what is asked of servers */
+    int64_t token;           /* the pass's fencing token */
+    int64_t clean_token;     /* under which all partitions were looked at */
+    bool wishing;            /* the jobs begun wait for a pass of another process */
     struct log_closer closer;
     struct aof_rewriter rewriter;
     int64_t close_ms; /* when to look for such logs next */
@@ -274,6 +275,33 @@ static int64_t due_in_ms(struct core *core)
     return due_ms > now_ms ? due_ms - now_ms : 0;
 }
 
+/* Each server of a cluster has a file of its own. */
+static void rewrite_each(struct rollup *r)
+{
+    char error[160];
+    struct part_set each;
+    int64_t again_s = redis_clock_ms(&r->core->clock) / 1000 + REWRITE_AGAIN_S;
+    struct aof_rewriter next = {.due_s = INT64_MAX};
+    if (!aof_rewrite_is_due(&r->rewriter, r->core)) {
+        return;
+    }
+    bool all = servers_each(r->core, &each);
+    for (unsigned p = 0; p < r->core->partitions.n && still_mine(r); p++) {
+        struct aof_rewriter one = r->rewriter;
+        struct session *session =
+            part_set_has(&each, p)
+                ? sessions_get(&r->servers, p, monotonic_ms() + ASK_MS, error, sizeof(error))
+                : NULL;
+        if (session != NULL && !aof_rewrite_look(&one, r->core, session, p)) {
+            session_lost(session);
+            session = NULL;
+        }
+        all = all && (session != NULL || !part_set_has(&each, p));
+        next.due_s = session != NULL && one.due_s < next.due_s ? one.due_s : next.due_s;
+    }
+    r->rewriter.due_s = all && still_mine(r) ? next.due_s : again_s;
+}
+
 /* What a leader does every few seconds: close the logs of writers that are gone, have the
  * append-only file rewritten.  Returns how long to wait before the next time. */
 static int64_t keep_house(struct rollup *r)
@@ -287,7 +315,9 @@ static int64_t keep_house(struct rollup *r)
     }
     bool ok = log_close_silent(&r->closer, r->core, &r->session, now_ms + ASK_MS) ||
               r->workers != NULL; /* of a cluster it has connections of its own */
-    if (!ok || !aof_rewrite_look(&r->rewriter, r->core, &r->session)) {
+    if (r->workers != NULL) {
+        rewrite_each(r);
+    } else if (!ok || !aof_rewrite_look(&r->rewriter, r->core, &r->session, 0)) {
         session_lost(&r->session);
     }
     r->close_ms = now_ms + CLOSE_MS;
@@ -375,6 +405,7 @@ static void *rollup_main(void *argument)
     }
     session_close(&r->session);
     dispatcher_release(&r->dispatcher);
+    sessions_release(&r->servers);
     rollup_workers_free(r->workers);
     log_closer_release(&r->closer);
     return NULL;
@@ -394,6 +425,7 @@ static bool begin_spread(struct rollup *r)
         return true;
     }
     dispatcher_init(&r->dispatcher, r->core, &look, ASK_MS);
+    sessions_init(&r->servers, r->core, look, ASK_MS);
     r->spread.dispatcher = &r->dispatcher;
     r->workers = rollup_workers_new(r->core);
     return r->workers != NULL;
