@@ -23,10 +23,10 @@ struct event_address client_address(const struct http_exchange *exchange);
 /* Is the peer one of app->trusted? */
 bool client_is_proxied(const struct http_exchange *exchange);
 
-/* The target of the request that a trusted proxy mirrors here: X-Original-URI (nginx by convention),
- * else X-Forwarded-Uri (Traefik, Caddy), as it was written, with its query.  Empty: the peer is
- * not one of app->trusted, or it does not say, or the field is there twice, so that one of the two
- * may be a stranger's. */
+/* The target of the request that a trusted proxy mirrors here: X-Original-URI (nginx by
+ * convention), else X-Forwarded-Uri (Traefik, Caddy), as it was written, with its query.  Empty:
+ * the peer is not one of app->trusted, or it does not say, or the field is there twice, so that one
+ * of the two may be a stranger's. */
 struct slice client_mirrored_target(const struct http_exchange *exchange);
 
 #endif

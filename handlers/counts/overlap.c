@@ -27,8 +27,9 @@ static void release(struct http_exchange *exchange)
     free(exchange->state);
 }
 
-/* Read the two sides: of pages, sets, named events, sections and values of dimensions two in all, in
- * the order of the query.  In two windows they may be one, which stands on both sides, or none: then it is the site. */
+/* Read the two sides: of pages, sets, named events, sections and values of dimensions two in all,
+ * in the order of the query.  In two windows they may be one, which stands on both sides, or none:
+ * then it is the site. */
 static bool read_sides(struct http_exchange *exchange, const struct window_params *asked,
     bool two_windows, struct overlap_side sides[2])
 {

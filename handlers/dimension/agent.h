@@ -2,9 +2,9 @@
  *
  * Layer: handlers, pure.  Thread-safe: no state.
  *
- * A user agent is a list of products, and nearly all of them name several browsers.  So it is looked
- * through once, and each word that is known sets a bit.  The bits are judged then, the most special
- * one first: what says Edg/ and Chrome/ and Safari/ is Edge.
+ * A user agent is a list of products, and nearly all of them name several browsers.  So it is
+ * looked through once, and each word that is known sets a bit.  The bits are judged then, the most
+ * special one first: what says Edg/ and Chrome/ and Safari/ is Edge.
  *
  * There is no memory of user agents that were seen: to look through one takes as long as to hash it
  * with a secret, which such a memory would need so that no agent can speak for another.

@@ -2,9 +2,9 @@
  *
  * Layer: handlers, pure.  Thread-safe: no state.
  *
- * The query is read leniently, as browsers write it and strangers change it: a bad escape stands for
- * itself, and of a parameter that is given twice the first one counts.  Source of the five names:
- * Google Analytics, "Custom campaigns"; every tool of the field knows them.
+ * The query is read leniently, as browsers write it and strangers change it: a bad escape stands
+ * for itself, and of a parameter that is given twice the first one counts.  Source of the five
+ * names: Google Analytics, "Custom campaigns"; every tool of the field knows them.
  */
 #ifndef HANDLERS_DIMENSION_CAMPAIGN_H
 #define HANDLERS_DIMENSION_CAMPAIGN_H

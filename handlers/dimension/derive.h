@@ -2,9 +2,9 @@
  *
  * Layer: handlers, pure.  Thread-safe: no state.
  *
- * A sender says where a visitor came from and with what: a referrer, a user agent, parameters in the
- * page's URL.  This makes values of dimensions of it, and names the sections that the page is in.
- * What was sent is forgotten with the request; only the values are kept.
+ * A sender says where a visitor came from and with what: a referrer, a user agent, parameters in
+ * the page's URL.  This makes values of dimensions of it, and names the sections that the page is
+ * in.  What was sent is forgotten with the request; only the values are kept.
  */
 #ifndef HANDLERS_DIMENSION_DERIVE_H
 #define HANDLERS_DIMENSION_DERIVE_H

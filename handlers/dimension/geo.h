@@ -16,7 +16,8 @@
 struct geo *geo_open(const char *path, const char **ret_error) MUST_CHECK;
 void geo_close(struct geo *geo); /* NULL is harmless */
 
-/* The country's code, two capital letters, which live as long as @geo.  Empty: the file does not say. */
+/* The country's code, two capital letters, which live as long as @geo.  Empty: the file does not
+ * say. */
 struct slice geo_country(const struct geo *geo, const struct event_address *address);
 
 #endif

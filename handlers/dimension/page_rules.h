@@ -8,8 +8,9 @@
  *     the pattern     fits                              does not fit
  *     /user/X/XX      /user/7, /user/7/, /user/7/posts  /user, /user/
  *
- * (where X is an asterisk, which a comment in C cannot have behind a slash).  A page that fits is counted as the rule's page, for
- * everything: views, visits, lists, who saw it.  The first rule that fits holds.
+ * (where X is an asterisk, which a comment in C cannot have behind a slash).  A page that fits is
+ * counted as the rule's page, for everything: views, visits, lists, who saw it.  The first rule
+ * that fits holds.
  */
 #ifndef HANDLERS_DIMENSION_PAGE_RULES_H
 #define HANDLERS_DIMENSION_PAGE_RULES_H

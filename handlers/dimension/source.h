@@ -2,10 +2,10 @@
  *
  * Layer: handlers, pure.  Thread-safe: no state.
  *
- * A source is the host of the referrer in lower case, without user, port and a leading "www.".  Search
- * engines and networks that have many hosts have one short name: google.de and google.co.uk are
- * "google".  The list is short on purpose.  It has the places that send most visitors; every other
- * host speaks for itself.
+ * A source is the host of the referrer in lower case, without user, port and a leading "www.".
+ * Search engines and networks that have many hosts have one short name: google.de and google.co.uk
+ * are "google".  The list is short on purpose.  It has the places that send most visitors; every
+ * other host speaks for itself.
  */
 #ifndef HANDLERS_DIMENSION_SOURCE_H
 #define HANDLERS_DIMENSION_SOURCE_H
@@ -17,9 +17,9 @@
 
 #define SOURCE_HOST_MAX 253 /* bytes: of a name in DNS */
 
-/* The host of @url, which is http, https or android-app, without "www."; it is written to @to, which
- * has room for SOURCE_HOST_MAX bytes.  False: it is not such a URL, or its host is no name and no
- * address. */
+/* The host of @url, which is http, https or android-app, without "www."; it is written to @to,
+ * which has room for SOURCE_HOST_MAX bytes.  False: it is not such a URL, or its host is no name
+ * and no address. */
 bool source_host(struct slice url, char *to, struct slice *ret) MUST_CHECK;
 
 /* The short name of a well-known host (static); any other host is its own name. */

@@ -2,50 +2,12 @@
 
 #include "handlers/access/declared_site.h"
 #include "handlers/dimension/language.h"
+#include "handlers/ingest/event_member.h"
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
 #include "storage/job/counted_name.h"
 
 #include <stdio.h>
-
-enum member {
-    MEMBER_PAGE,
-    MEMBER_USER,
-    MEMBER_SITE,
-    MEMBER_IP,
-    MEMBER_UA,
-    MEMBER_TS,
-    MEMBER_REFERRER,
-    MEMBER_ACTIONS,
-    MEMBER_EVENT,
-    MEMBER_VISITOR,
-    MEMBER_COUNTRY,
-    MEMBER_LANGUAGE,
-    MEMBER_PROPS,
-    MEMBER_UTM, /* the first of UTM_N */
-    MEMBER_UNKNOWN = MEMBER_UTM + UTM_N,
-};
-
-static const char *const member_pointers[] = {
-    [MEMBER_PAGE] = "/page",
-    [MEMBER_USER] = "/user",
-    [MEMBER_SITE] = "/site",
-    [MEMBER_IP] = "/ip",
-    [MEMBER_UA] = "/ua",
-    [MEMBER_TS] = "/ts",
-    [MEMBER_REFERRER] = "/referrer",
-    [MEMBER_ACTIONS] = "/actions",
-    [MEMBER_EVENT] = "/event",
-    [MEMBER_VISITOR] = "/visitor",
-    [MEMBER_COUNTRY] = "/country",
-    [MEMBER_LANGUAGE] = "/language",
-    [MEMBER_PROPS] = "/props",
-    [MEMBER_UTM + UTM_SOURCE] = "/utm_source",
-    [MEMBER_UTM + UTM_MEDIUM] = "/utm_medium",
-    [MEMBER_UTM + UTM_CAMPAIGN] = "/utm_campaign",
-    [MEMBER_UTM + UTM_TERM] = "/utm_term",
-    [MEMBER_UTM + UTM_CONTENT] = "/utm_content",
-};
 
 /* A value that was taken: text or number, or the kind alone (a container, true, false, null). */
 struct value {
@@ -53,57 +15,6 @@ struct value {
     struct slice text;
     struct json_number number;
 };
-
-/* The length nearly tells the member.  The number of bytes to compare is a constant, so each
- * comparison is one instruction. */
-static enum member find_member(struct slice name)
-{
-    switch (name.n) {
-    case 2:
-        if (memcmp(name.p, "ts", 2) == 0) {
-            return MEMBER_TS;
-        }
-        if (memcmp(name.p, "ip", 2) == 0) {
-            return MEMBER_IP;
-        }
-        return memcmp(name.p, "ua", 2) == 0 ? MEMBER_UA : MEMBER_UNKNOWN;
-    case 4:
-        if (memcmp(name.p, "page", 4) == 0) {
-            return MEMBER_PAGE;
-        }
-        if (memcmp(name.p, "user", 4) == 0) {
-            return MEMBER_USER;
-        }
-        return memcmp(name.p, "site", 4) == 0 ? MEMBER_SITE : MEMBER_UNKNOWN;
-    case 5:
-        if (memcmp(name.p, "event", 5) == 0) {
-            return MEMBER_EVENT;
-        }
-        return memcmp(name.p, "props", 5) == 0 ? MEMBER_PROPS : MEMBER_UNKNOWN;
-    case 7:
-        if (memcmp(name.p, "visitor", 7) == 0) {
-            return MEMBER_VISITOR;
-        }
-        if (memcmp(name.p, "actions", 7) == 0) {
-            return MEMBER_ACTIONS;
-        }
-        return memcmp(name.p, "country", 7) == 0 ? MEMBER_COUNTRY : MEMBER_UNKNOWN;
-    case 8:
-        if (memcmp(name.p, "referrer", 8) == 0) {
-            return MEMBER_REFERRER;
-        }
-        if (memcmp(name.p, "language", 8) == 0) {
-            return MEMBER_LANGUAGE;
-        }
-        return (enum member)(MEMBER_UTM + (unsigned)utm_find(name));
-    case 10:
-    case 11:
-    case 12:
-        return (enum member)(MEMBER_UTM + (unsigned)utm_find(name));
-    default:
-        return MEMBER_UNKNOWN;
-    }
-}
 
 static void refuse(struct event_reader *reader, const char *pointer, const char *detail)
 {
@@ -262,7 +173,7 @@ static const char *set_time(struct event_reader *reader, const struct value *val
 }
 
 static const char *set_member(
-    struct event_reader *reader, enum member member, const struct value *value)
+    struct event_reader *reader, enum event_member member, const struct value *value)
 {
     switch (member) {
     case MEMBER_PAGE:
@@ -391,7 +302,7 @@ static bool read_props(struct event_reader *reader)
     return step == SCAN_CLOSED;
 }
 
-static bool read_known(struct event_reader *reader, enum member member)
+static bool read_known(struct event_reader *reader, enum event_member member)
 {
     if (member == MEMBER_PROPS && json_scan_peek(reader->scan) == SCAN_OBJECT) {
         return read_props(reader);
@@ -408,7 +319,7 @@ static bool read_known(struct event_reader *reader, enum member member)
         detail = set_member(reader, member, &value);
     }
     if (detail != NULL) {
-        refuse(reader, member_pointers[member], detail);
+        refuse(reader, event_member_pointer(member), detail);
     }
     return true;
 }
@@ -434,7 +345,7 @@ static bool read_member(struct event_reader *reader)
     if (reader->detail == NULL && scan->fault != NULL) {
         refuse(reader, "", scan->fault);
     }
-    enum member member = find_member(name);
+    enum event_member member = event_member_find(name);
     if (reader->detail != NULL) {
         reader->seen |= 1u << member; /* so that a ts is seen */
         return json_scan_skip(scan);
@@ -443,7 +354,7 @@ static bool read_member(struct event_reader *reader)
         return read_unknown(reader, name);
     }
     if ((reader->seen & 1u << member) != 0) {
-        refuse(reader, member_pointers[member], "the member is given twice");
+        refuse(reader, event_member_pointer(member), "the member is given twice");
         return json_scan_skip(scan);
     }
     reader->seen |= 1u << member;

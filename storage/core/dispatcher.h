@@ -51,9 +51,10 @@ struct dispatcher {
     struct reply error_reply;
     /* Grows with all that may have brought a group to another server than the group before. */
     uint64_t changes;
-    /* CLOCK_MONOTONIC: what was read since then was read from servers that have not gone back since,
-     * as far as connections tell.  Moved on by a connection that is lost or made, by a MOVED, and by
-     * another owner of any partition; not by an ASK: nothing is lost when a slot is moved. */
+    /* CLOCK_MONOTONIC: what was read since then was read from servers that have not gone back
+     * since, as far as connections tell.  Moved on by a connection that is lost or made, by a
+     * MOVED, and by another owner of any partition; not by an ASK: nothing is lost when a slot is
+     * moved. */
     int64_t stood_us;
     bool is_refused;  /* by the await that failed last: nothing of that group was done */
     unsigned version; /* of the topology, at the last sending */

@@ -9,9 +9,9 @@
  * Of a cluster the registers of all places are read, and the cursors at the same time over other
  * connections.  A cursor that has reached a head's number says all the same that all was counted.
  *
- * With one server the cursors are read after the heads, over the same connection.  A cursor only grows, unless
- * Redis goes back, and that ends the connection.  So what is counted by a reading stays counted for
- * as long as the connection lives.
+ * With one server the cursors are read after the heads, over the same connection.  A cursor only
+ * grows, unless Redis goes back, and that ends the connection.  So what is counted by a reading
+ * stays counted for as long as the connection lives.
  */
 #ifndef STORAGE_CORE_LOG_PROGRESS_H
 #define STORAGE_CORE_LOG_PROGRESS_H
@@ -37,9 +37,9 @@ struct log_progress {
 void log_progress_release(struct log_progress *progress);
 
 /* Read anew which logs are open, and how far they are.  One round trip; a second one if there is a
- * log that was not there at the last reading.  @session is connected, or has a dispatcher; *ret_lost becomes true if
- * it must be closed.  Where it fails, progress->logs are the logs of the last reading, and what is
- * counted of them is void. */
+ * log that was not there at the last reading.  @session is connected, or has a dispatcher;
+ * *ret_lost becomes true if it must be closed.  Where it fails, progress->logs are the logs of the
+ * last reading, and what is counted of them is void. */
 enum storage_err log_progress_read(struct log_progress *progress, struct core *core,
     struct session *session, int64_t deadline_ms, bool *ret_lost) MUST_CHECK;
 

@@ -46,6 +46,7 @@ static struct sessions_node *add_node(struct sessions *s, const struct cluster_n
 {
     struct sessions_node *node = calloc(1, sizeof(*node));
     if (node != NULL) {
+        node->session.core = s->core;
         node->session.look = s->look;
         node->session.server.is_named = is != NULL;
         if (is != NULL) {

@@ -13,8 +13,8 @@
  * WATCH of the partition's state, and written in the transaction that counts.  So all processes
  * come to the same places, and a transaction that is repeated to the same.  A name stands there as
  * a keyed hash of 8 bytes: nobody can find two names with the same one.  It is kept for 26 hours
- * after the last new name, and for 15 minutes where the hour is long over, as in an import.  An hour
- * that is written to again later begins with free places.
+ * after the last new name, and for 15 minutes where the hour is long over, as in an import.  An
+ * hour that is written to again later begins with free places.
  *
  *     places_ask               each name that will come, with its hour
  *     places_write_questions   what is asked of Redis
@@ -28,21 +28,10 @@
 #include "storage/base/buffer.h"
 #include "storage/core/core.h"
 #include "storage/fold/known_places.h"
+#include "storage/fold/place_wanted.h"
 #include "storage/redis/reply.h"
-#include "storage/schema/hashed_event.h"
 
 struct places;
-
-/* What a name is counted as. */
-enum places_table { PLACES_COUNTS, PLACES_STARTS };
-
-/* A name that is to be counted. */
-struct place_wanted {
-    const struct row *row;   /* its site, zone and time */
-    struct slice name;       /* see job/counted_name.h */
-    uint64_t hash;           /* of it; any */
-    enum places_table table; /* views and events, or visits that begin */
-};
 
 struct places *places_new(const struct core *core) MUST_CHECK; /* NULL: out of memory */
 void places_free(struct places *places);

@@ -37,8 +37,8 @@ struct stream *streams_find(struct streams *streams, const char *id);
 
 /* The functions below ask Redis.  Anything but REDIS_OK_STATUS: the connection must be closed. */
 
-/* Read the heads; of a cluster those of all places.  An answer of every server then says that it has
- * not gone back for as long as the session's connections have stood.  Logs without a head are
+/* Read the heads; of a cluster those of all places.  An answer of every server then says that it
+ * has not gone back for as long as the session's connections have stood.  Logs without a head are
  * forgotten. */
 enum redis_status streams_look(struct streams *streams, struct core *core, struct session *session,
     int64_t deadline_ms, struct heads *ret) MUST_CHECK;
@@ -47,8 +47,9 @@ enum redis_status streams_look(struct streams *streams, struct core *core, struc
 enum redis_status streams_learn(struct core *core, struct session *session, int64_t deadline_ms,
     struct stream *stream) MUST_CHECK;
 
-/* Put entries of the log at @place behind stream->folded, up to @to, into @batch: a piece of some MB.  @to is not above
- * the head.  The log's `broken` in the batch is set where the next entry is none of ours. */
+/* Put entries of the log at @place behind stream->folded, up to @to, into @batch: a piece of some
+ * MB.  @to is not above the head.  The log's `broken` in the batch is set where the next entry is
+ * none of ours. */
 enum redis_status streams_read(struct streams *streams, struct core *core, struct session *session,
     int64_t deadline_ms, struct stream *stream, unsigned place, uint64_t to,
     struct batch *batch) MUST_CHECK;

@@ -381,8 +381,8 @@ static enum redis_status execute_beyond(struct transaction *tx)
     size_t n = write_expected(tx, &tx->words);
     n += command_words(&tx->commands, &tx->words);
     script_head(&tx->out, &tx->session->scripts, SCRIPT_FOLD, 1 + cuts.n, n);
-    /* In a cluster a key that never exists: a slot that is being moved then refuses the script, which
-     * would break off at a key that is not named. */
+    /* In a cluster a key that never exists: a slot that is being moved then refuses the script,
+     * which would break off at a key that is not named. */
     key_fixed(&key, tx->core->partitions.tag[tx->core->is_spread ? cuts.cuts[0].partition : 0],
         tx->core->is_spread ? "-" : "heads", SLICE(""));
     resp_word(&tx->out, key.p, key.n);

@@ -58,7 +58,7 @@ enum storage_op {
     STORAGE_LOOK_KEY, /* was an Idempotency-Key used? */
     STORAGE_PERIODS,  /* storage's own: see periods_job.h */
     STORAGE_CLUSTER,
-    STORAGE_FIRST,    /* after a STORAGE_WRITE with a ticket */
+    STORAGE_FIRST, /* after a STORAGE_WRITE with a ticket */
     STORAGE_HOT_PAGES,
 };
 #define STORAGE_OPS 27

@@ -11,16 +11,14 @@
 #include "storage/log/acknowledge.h"
 #include "storage/log/append_jobs.h"
 #include "storage/log/heartbeat.h"
+#include "storage/log/held.h"
 #include "storage/log/record.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define UNDER_WAY_MAX  2                        /* entries */
-#define AGAIN_MS       20                       /* after LOADING, BUSY and the like */
-#define HELD_BYTES_MAX (2 * UNFOLDED_BYTES_MAX) /* of entries that wait, or are not safe */
-#define FAILOVER_BYTES (3 * UNFOLDED_BYTES_MAX) /* more, where they are held for a failover */
-#define OUT_KEEP       (512 * 1024)
+#define AGAIN_MS 20 /* after LOADING, BUSY and the like */
+#define OUT_KEEP (512 * 1024)
 
 /* What append.lua answers. */
 enum append_code { APPEND_OK, APPEND_DUP, APPEND_GAP, APPEND_GONE };
@@ -60,100 +58,6 @@ void appender_release(struct appender *a)
     }
     free(a->sent);
     buffer_release(&a->out);
-}
-
-/* ---- entries that are held ---- */
-
-static void append_held(struct appender *a, struct log_entry *entry)
-{
-    entry->next = NULL;
-    entry->before = a->last;
-    a->held_bytes += entry_bytes(entry);
-    a->open = a->open == NULL ? entry : a->open;
-    a->n_open++;
-    a->unacknowledged = a->unacknowledged == NULL ? entry : a->unacknowledged;
-    a->n_unacknowledged++;
-    if (a->last == NULL) {
-        a->first = entry;
-    } else {
-        a->last->next = entry;
-    }
-    a->last = entry;
-}
-
-bool appender_has_room(const struct appender *a)
-{
-    return a->id[0] != '\0' && !a->is_gone && a->n_unacknowledged < UNDER_WAY_MAX &&
-           a->held_bytes < HELD_BYTES_MAX + (a->core->hold_ms > 0 ? FAILOVER_BYTES : 0) &&
-           unfolded_room(a->unfolded) > 0;
-}
-
-bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms)
-{
-    struct log_entry *entry = entry_new(jobs, arrival_ms);
-    if (entry == NULL) {
-        return false;
-    }
-    memcpy(entry->id, a->id, sizeof(entry->id));
-    entry->n = a->next_n++;
-    entry->begun_us = a->core->is_spread ? monotonic_us() : 0;
-    append_held(a, entry);
-    return true;
-}
-
-static int64_t go_back_ms(const struct appender *a)
-{
-    return atomic_load(&a->core->go_back_ms);
-}
-
-/* Do the answers prove that the entry was there, @for_ms after it was answered? */
-static bool is_proved(const struct appender *a, const struct log_entry *entry, int64_t for_ms)
-{
-    return entry->state == ENTRY_ANSWERED &&
-           (for_ms == 0 || entry->answered_ms + for_ms <= a->proved_ms);
-}
-
-/* Tell since when there is one that was acknowledged, and may be lost. */
-static void show_unsafe(const struct appender *a)
-{
-    const struct log_entry *e = a->last_safe == NULL ? a->first : a->last_safe->next;
-    while (e != NULL && (e->is_safe || e->acknowledged_us == 0)) {
-        e = e->next;
-    }
-    atomic_store(&a->core->unsafe_since_us[a->place], e == NULL ? 0 : e->acknowledged_us);
-}
-
-/* Note which entries a crash of Redis cannot take any more: all those before them, too. */
-static void note_safe(struct appender *a)
-{
-    bool any = false;
-    struct log_entry *next = a->last_safe == NULL ? a->first : a->last_safe->next;
-    for (; next != NULL && is_proved(a, next, go_back_ms(a)); next = next->next) {
-        a->last_safe = next;
-        any = any || !next->is_safe;
-        next->is_safe = true;
-    }
-    if (any) {
-        show_unsafe(a);
-    }
-}
-
-void appender_let_go(struct appender *a)
-{
-    note_safe(a);
-    while (a->first != NULL && a->first != a->unacknowledged && a->last_safe != NULL &&
-           is_proved(a, a->first, a->core->hold_ms)) {
-        struct log_entry *entry = a->first;
-        a->first = entry->next;
-        if (a->first == NULL) {
-            a->last = NULL;
-        } else {
-            a->first->before = NULL;
-        }
-        a->held_bytes -= entry_bytes(entry);
-        a->last_safe = entry == a->last_safe ? NULL : a->last_safe;
-        entry_release(entry);
-    }
 }
 
 /* ---- sending ---- */
@@ -210,7 +114,7 @@ static void put_append(struct appender *a, const struct session *session, struct
 
 static bool send_entries(struct appender *a, const struct session *session, int64_t now_ms)
 {
-    for (struct log_entry *e = a->open; e != NULL && a->n_sent < UNDER_WAY_MAX; e = e->next) {
+    for (struct log_entry *e = a->open; e != NULL && a->n_sent < HELD_UNDER_WAY_MAX; e = e->next) {
         if (e->state != ENTRY_WAITING) {
             continue;
         }
@@ -294,7 +198,7 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
         return;
     }
     entry->acknowledged_us = monotonic_us();
-    show_unsafe(a);
+    held_show_unsafe(a);
     atomic_fetch_add(&a->core->stats.appends, 1);
     atomic_fetch_add(&a->core->stats.append_events, (int64_t)entry_events(entry));
     atomic_fetch_add(&a->core->stats.append_us, monotonic_us() - entry->sent_us);
@@ -411,9 +315,9 @@ static void begin_again(struct appender *a)
             continue;
         }
         held->n = a->next_n++;
-        append_held(a, held);
+        held_add(a, held);
     }
-    show_unsafe(a); /* what was acknowledged is not appended again */
+    held_show_unsafe(a); /* what was acknowledged is not appended again */
 }
 
 bool appender_take_reply(struct appender *a, const struct reply *reply)

@@ -41,12 +41,6 @@ void appender_release(struct appender *a);
 bool appender_connected(
     struct appender *a, struct session *session, int64_t deadline_ms) MUST_CHECK;
 
-/* May another entry be made now? */
-bool appender_has_room(const struct appender *a);
-
-/* Make an entry of a list of jobs.  False: no memory, and the jobs are as they were. */
-bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms) MUST_CHECK;
-
 /* Encode what is to be sent into a->out, a->n_out commands.  False: no memory; the connection must
  * be given up, as half a command must not be sent. */
 bool appender_pump(struct appender *a, const struct session *session, int64_t now_ms) MUST_CHECK;
@@ -56,9 +50,6 @@ bool appender_take_reply(struct appender *a, const struct reply *reply) MUST_CHE
 
 /* The connection is gone.  Answers the jobs that are done. */
 void appender_lost(struct appender *a);
-
-/* Let go of what is safe. */
-void appender_let_go(struct appender *a);
 
 /* Earliest deadline of a job, or time of the next heartbeat; INT64_MAX: none. */
 int64_t appender_due_ms(struct appender *a, bool connected);

@@ -1,7 +1,7 @@
 /* append_state.h - what the appender holds: entries, and commands whose replies are awaited.
  *
- * Layer: storage, private to append.c (entries and Redis), append_jobs.c (entries and clients) and
- * acknowledge.c (entries and replicas).
+ * Layer: storage, private to append.c (entries and Redis), held.c (entries that may be lost),
+ * append_jobs.c (entries and clients) and acknowledge.c (entries and replicas).
  * Belongs to the writer's thread.
  */
 #ifndef STORAGE_LOG_APPEND_STATE_H

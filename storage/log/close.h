@@ -18,8 +18,8 @@
  * steps are apart, each proved by connections that have stood since the one before:
  *
  *     count     twice, as far apart as a server can go back
- *     clean     a cursor is deleted once it was seen without a head LOG_CURSOR_KEPT_MS ago, too: folds
- *               rest on heads of a bounded age (fold/lanes.h)
+ *     clean     a cursor is deleted once it was seen without a head LOG_CURSOR_KEPT_MS ago, too:
+ *               folds rest on heads of a bounded age (fold/lanes.h)
  *
  * A writer whose log was closed while it slept finds out with its next append (GONE), and begins a
  * new log.

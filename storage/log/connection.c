@@ -3,6 +3,7 @@
 #include "storage/base/clock.h"
 #include "storage/core/dispatcher.h"
 #include "storage/log/acknowledge.h"
+#include "storage/log/writer.h"
 #include "storage/log/writer_state.h"
 
 #define CONNECT_MS   1000 /* one attempt to connect and prepare */

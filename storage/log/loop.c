@@ -1,4 +1,5 @@
 #include "storage/base/clock.h"
+#include "storage/log/writer.h"
 #include "storage/log/writer_state.h"
 
 #include <errno.h>

@@ -72,8 +72,9 @@ void unfolded_moves(struct unfolded *unfolded);
 void unfolded_on_room(struct unfolded *unfolded, void (*has_room)(void *data), void *data);
 
 /* Take references to entries of the log at @place with numbers above @after, at most about
- * @max_events of them, in an array that the caller frees: *ret has *ret_n.  @ret_id: of the log.  Returns the number of the
- * last entry that was put in, taken or not.  *ret is NULL where none wait, or memory is out. */
+ * @max_events of them, in an array that the caller frees: *ret has *ret_n.  @ret_id: of the log.
+ * Returns the number of the last entry that was put in, taken or not.  *ret is NULL where none
+ * wait, or memory is out. */
 uint64_t unfolded_take(struct unfolded *unfolded, unsigned place, uint64_t after, size_t max_events,
     char ret_id[LOG_ID_TEXT + 1], struct log_entry ***ret, size_t *ret_n);
 

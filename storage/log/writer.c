@@ -122,8 +122,8 @@ void writer_fail_late(struct writer *w, int64_t now_ms)
     writer_fail_jobs(late_limits, STORAGE_LATE);
 }
 
-/* A request with a key has its place; any other may go to another writer, while its own one is away.
- * Returns those that did not. */
+/* A request with a key has its place; any other may go to another writer, while its own one is
+ * away.  Returns those that did not. */
 static struct storage_job *send_elsewhere(struct writer *w, struct storage_job *jobs)
 {
     struct job_queue left = {0};

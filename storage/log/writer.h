@@ -49,8 +49,8 @@ void writer_set_tick(
 /* There may be room in @unfolded again. */
 void writer_wake(struct writer *writer);
 
-/* Why the writer is away, so that requests are not to wait for it: for a second its server could not
- * be reached, or has taken nothing (STORAGE_DOWN), or too few replicas have acknowledged
+/* Why the writer is away, so that requests are not to wait for it: for a second its server could
+ * not be reached, or has taken nothing (STORAGE_DOWN), or too few replicas have acknowledged
  * (STORAGE_ALONE).  STORAGE_OK: it is not.  Thread-safe. */
 enum storage_err writer_away(const struct writer *writer);
 bool writer_is_connected(const struct writer *writer);

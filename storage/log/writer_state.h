@@ -16,10 +16,12 @@
 #include "storage/limit/limiter.h"
 #include "storage/log/append.h"
 #include "storage/log/append_jobs.h"
+#include "storage/log/held.h"
 #include "storage/log/reply_order.h"
-#include "storage/log/writer.h"
 
 #define WRITER_RETRY_MIN_MS 10 /* between two attempts to connect, at first */
+
+struct writers_share; /* writer.h */
 
 struct writer {
     struct core *core;
@@ -93,8 +95,8 @@ void writer_disconnect(struct writer *writer, int64_t now_ms);
 void writer_lose_patience(struct writer *writer, int64_t now_ms);
 
 /* Connected, but too few replicas acknowledge; or, of a cluster, the server takes nothing for too
- * long, because the slot is being moved.  Who waits is refused; of a cluster, goes to another writer
- * if there is no key. */
+ * long, because the slot is being moved.  Who waits is refused; of a cluster, goes to another
+ * writer if there is no key. */
 void writer_mind_stall(struct writer *writer, int64_t now_ms);
 
 /* ---- loop.c ---- */

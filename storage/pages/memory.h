@@ -34,8 +34,8 @@ struct pages_memory {
     } * of;
 };
 
-/* Find the runs of the covers of @parts, which are planned, and the tables that are remembered of them.  False: no
- * memory.  Release in either case. */
+/* Find the runs of the covers of @parts, which are planned, and the tables that are remembered of
+ * them.  False: no memory.  Release in either case. */
 bool pages_memory_begin(
     struct pages_memory *memory, struct proved_read *r, const struct part_set *parts);
 void pages_memory_release(struct pages_memory *memory);

@@ -36,13 +36,13 @@ struct settled {
 void settled_release(struct settled *settled);
 
 /* Wait until everything is counted that was acknowledged before @job arrived.  @session is
- * connected, or has a dispatcher; *ret_lost becomes true if it must be closed.  At @job's deadline STORAGE_BEHIND: the
- * job's detail then says how far the log is behind. */
+ * connected, or has a dispatcher; *ret_lost becomes true if it must be closed.  At @job's deadline
+ * STORAGE_BEHIND: the job's detail then says how far the log is behind. */
 enum storage_err settled_await(struct settled *settled, struct core *core, struct session *session,
     struct storage_job *job, bool *ret_lost) MUST_CHECK;
 
-/* What was read since settled_await() has returned, with STORAGE_OK, was read of servers that have not
- * gone back meanwhile, as far as connections tell.  @since_us: settled_stands_since() of then. */
+/* What was read since settled_await() has returned, with STORAGE_OK, was read of servers that have
+ * not gone back meanwhile, as far as connections tell.  @since_us: settled_stands_since() then. */
 bool settled_still(const struct session *session, int64_t since_us) MUST_CHECK;
 
 /* CLOCK_MONOTONIC: since when all connections stand over which questions of @session are read. */

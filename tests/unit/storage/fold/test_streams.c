@@ -135,7 +135,8 @@ Test(streams, that_cannot_be_read, .init = setup, .fini = teardown)
 {
     (void)fake_streams_add(A, 9);
     fake_streams.refuses = true;
-    cr_expect_eq(streams_read(&streams, core, &session, 0, stream_at(A, 0), 0, 9, &batch), REDIS_LOST);
+    cr_expect_eq(
+        streams_read(&streams, core, &session, 0, stream_at(A, 0), 0, 9, &batch), REDIS_LOST);
     fake_streams.refuses = false;
     batch_clear(&batch);
     for (unsigned i = 0; i < BATCH_LOGS; i++) {

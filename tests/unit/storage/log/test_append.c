@@ -1,4 +1,5 @@
 #include "storage/log/append.h"
+#include "storage/log/held.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>

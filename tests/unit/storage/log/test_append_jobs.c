@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "storage/log/append.h"
+#include "storage/log/held.h"
 #include "tests/lib/fake_wire.h"
 #include "tests/lib/stand_in.h"
 

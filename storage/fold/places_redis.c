@@ -1,0 +1,243 @@
+/* places_redis.c - what Redis is asked about the places of names, and told of new ones. */
+#include <string.h>
+
+#include "storage/fold/places.h"
+#include "storage/fold/places_state.h"
+#include "storage/job/counted_name.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+#define AT_ONCE 1000 /* names in one question */
+#define HOUR_MS (INT64_C(3600) * 1000)
+
+/* The places of an hour are kept while late events may come, and while it is written to. */
+#define KEEP_MS      (26 * HOUR_MS)
+#define KEEP_LATE_MS (HOUR_MS / 4)
+
+/* The fields of the hash; what follows the mark. */
+#define FIELD_NAME   'n' /* keyed hash of a name: since when it has its place */
+#define FIELD_CLASS  'c' /* a class: how many of its names have one */
+#define FIELD_FULL   'f' /* a class: since when some have none */
+#define FIELD_START  's' /* in front of the mark: of visits that begin */
+#define CLASS_FIELDS 2   /* fields of a class */
+
+/* ---- questions ---- */
+
+static uint32_t hour_of(const struct places *places, uint32_t item)
+{
+    return places->classes[places->all[item].class].hour;
+}
+
+/* The names that Redis must be asked for, hour by hour.  False: out of memory. */
+static bool choose_asked(struct places *places)
+{
+    for (size_t hour = 0; hour < places->n_hours; hour++) {
+        uint32_t i = places->hours[hour].first_place;
+        for (; i != INDEX_NONE; i = places->all[i].next) {
+            if (places->all[i].was == PLACE_HELD) {
+                continue;
+            }
+            if (!array_reserve(&places->asked, &places->asked_capacity, places->n_asked,
+                    sizeof(*places->asked))) {
+                return false;
+            }
+            places->asked[places->n_asked++] = i;
+        }
+    }
+    return true;
+}
+
+static void write_field(struct buffer *out, char mark, enum places_table table, struct slice rest)
+{
+    char text[2 + NAME_CLASS_MAX];
+    size_t n = 0;
+    if (table == PLACES_STARTS) {
+        text[n++] = FIELD_START;
+    }
+    text[n++] = mark;
+    if (rest.n > 0) {
+        memcpy(text + n, rest.p, rest.n);
+    }
+    resp_word(out, text, n + rest.n);
+}
+
+static void write_name(struct buffer *out, const struct place *place)
+{
+    struct slice hash = {(const char *)&place->hash, sizeof(place->hash)};
+    write_field(out, FIELD_NAME, place->table, hash);
+}
+
+/* The first of the classes that are asked for; INDEX_NONE: none is. */
+static uint32_t first_class(const struct places *places, const struct place_question *question)
+{
+    return question->before ? INDEX_NONE : places->hours[question->hour].first_class;
+}
+
+static void write_question(const struct places *places, const struct place_question *question,
+    const char *tag, struct buffer *out)
+{
+    const struct place_hour *hour = &places->hours[question->hour];
+    uint32_t c = first_class(places, question);
+    size_t n = 2 + (question->last - question->first);
+    struct key key;
+    for (; c != INDEX_NONE; c = places->classes[c].next) {
+        n += CLASS_FIELDS;
+    }
+    key_places(&key, tag, hour->site, question->before ? hour->before : hour->bucket);
+    resp_head(out, n);
+    resp_text(out, "HMGET");
+    resp_word(out, key.p, key.n);
+    for (c = first_class(places, question); c != INDEX_NONE; c = places->classes[c].next) {
+        write_field(out, FIELD_CLASS, places->classes[c].table, places->classes[c].text);
+        write_field(out, FIELD_FULL, places->classes[c].table, places->classes[c].text);
+    }
+    for (uint32_t i = question->first; i < question->last; i++) {
+        write_name(out, &places->all[places->asked[i]]);
+    }
+}
+
+/* Ask for some names of one hour, in that hour and in the one before.  False: out of memory. */
+static bool ask_some(
+    struct places *places, uint32_t first, uint32_t last, const char *tag, struct buffer *out)
+{
+    for (int before = 0; before < 2; before++) {
+        if (!array_reserve(&places->questions, &places->questions_capacity, places->n_questions,
+                sizeof(*places->questions))) {
+            return false;
+        }
+        struct place_question *question = &places->questions[places->n_questions++];
+        *question = (struct place_question){.hour = hour_of(places, places->asked[first]),
+            .first = first,
+            .last = last,
+            .before = before == 1};
+        write_question(places, question, tag, out);
+    }
+    return true;
+}
+
+size_t places_write_questions(struct places *places, const char *tag, struct buffer *out)
+{
+    bool ok = choose_asked(places);
+    for (uint32_t first = 0; ok && first < places->n_asked;) {
+        uint32_t last = first;
+        while (last < places->n_asked && last - first < AT_ONCE &&
+               hour_of(places, places->asked[last]) == hour_of(places, places->asked[first])) {
+            last++;
+        }
+        ok = ask_some(places, first, last, tag, out);
+        first = last;
+    }
+    out->failed = out->failed || !ok;
+    return places->n_questions;
+}
+
+bool places_take(struct places *places, size_t i, const struct reply *reply)
+{
+    const struct place_question *question = &places->questions[i];
+    size_t at = 0;
+    if (reply->type != REPLY_ARRAY) {
+        return false;
+    }
+    uint32_t c = first_class(places, question);
+    for (; c != INDEX_NONE && at + CLASS_FIELDS <= reply->n; c = places->classes[c].next) {
+        int64_t n = reply_integer(&reply->items[at++], 0);
+        places->classes[c].n = n > 0 ? (uint64_t)n : 0;
+        places->classes[c].full_ms = reply_integer(&reply->items[at++], 0);
+    }
+    if (c != INDEX_NONE || reply->n - at != question->last - question->first) {
+        return false;
+    }
+    for (uint32_t k = question->first; k < question->last; k++) {
+        struct place *place = &places->all[places->asked[k]];
+        const struct reply *since = &reply->items[at++];
+        if (since->type == REPLY_TEXT && place->was != PLACE_HELD) {
+            place->was = question->before ? PLACE_STAYS : PLACE_HELD;
+            place->since_ms = reply_integer(since, 0);
+        }
+    }
+    return true;
+}
+
+/* ---- commands ---- */
+
+static bool is_newly_full(const struct place_class *class)
+{
+    return class->full_ms == 0 && class->refuses;
+}
+
+/* How many names of the hour got a place, and how many fields its classes have to be told of. */
+static size_t new_of_hour(
+    const struct places *places, const struct place_hour *hour, size_t *ret_fields)
+{
+    size_t n = 0;
+    *ret_fields = 0;
+    for (uint32_t c = hour->first_class; c != INDEX_NONE; c = places->classes[c].next) {
+        n += places->classes[c].added;
+        *ret_fields += places->classes[c].added > 0;
+        *ret_fields += is_newly_full(&places->classes[c]);
+    }
+    return n;
+}
+
+static void write_class(const struct place_class *class, int64_t now_ms, struct buffer *out)
+{
+    if (class->added > 0) {
+        write_field(out, FIELD_CLASS, class->table, class->text);
+        resp_decimal(out, (int64_t)(class->n + class->added));
+    }
+    if (is_newly_full(class)) {
+        write_field(out, FIELD_FULL, class->table, class->text);
+        resp_decimal(out, now_ms);
+    }
+}
+
+/* HSET of the new places, some at a time; with the first ones the @n_fields of the classes. */
+static size_t write_places(const struct places *places, const struct place_hour *hour,
+    const struct key *key, size_t n_new, size_t n_fields, int64_t now_ms, struct buffer *out)
+{
+    size_t n = 0;
+    for (uint32_t i = hour->first_place; n_new > 0 || n_fields > 0; n++) {
+        size_t now = n_new < AT_ONCE ? n_new : AT_ONCE;
+        resp_head(out, 2 + 2 * (now + n_fields));
+        resp_text(out, "HSET");
+        resp_word(out, key->p, key->n);
+        uint32_t c = n_fields > 0 ? hour->first_class : INDEX_NONE;
+        for (; c != INDEX_NONE; c = places->classes[c].next) {
+            write_class(&places->classes[c], now_ms, out);
+        }
+        n_fields = 0;
+        n_new -= now;
+        for (; now > 0; i = places->all[i].next) {
+            if (places->all[i].is_new) {
+                write_name(out, &places->all[i]);
+                resp_decimal(out, now_ms);
+                now--;
+            }
+        }
+    }
+    return n;
+}
+
+size_t places_write(
+    const struct places *places, const char *tag, int64_t now_ms, struct buffer *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < places->n_hours; i++) {
+        const struct place_hour *hour = &places->hours[i];
+        size_t n_fields;
+        size_t n_new = new_of_hour(places, hour, &n_fields);
+        if (n_fields == 0) {
+            continue;
+        }
+        struct key key;
+        bool late = hour->bucket.end_s * 1000 + KEEP_MS < now_ms;
+        key_places(&key, tag, hour->site, hour->bucket);
+        n += write_places(places, hour, &key, n_new, n_fields, now_ms, out);
+        resp_head(out, 3);
+        resp_text(out, "PEXPIRE");
+        resp_word(out, key.p, key.n);
+        resp_decimal(out, late ? KEEP_LATE_MS : KEEP_MS);
+        n++;
+    }
+    return n;
+}

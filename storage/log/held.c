@@ -1,0 +1,99 @@
+#include "storage/log/held.h"
+
+#include <string.h>
+
+#include "storage/base/clock.h"
+
+#define HELD_BYTES_MAX (2 * UNFOLDED_BYTES_MAX) /* of entries that wait, or are not safe */
+#define FAILOVER_BYTES (3 * UNFOLDED_BYTES_MAX) /* more, where they are held for a failover */
+
+void held_add(struct appender *a, struct log_entry *entry)
+{
+    entry->next = NULL;
+    entry->before = a->last;
+    a->held_bytes += entry_bytes(entry);
+    a->open = a->open == NULL ? entry : a->open;
+    a->n_open++;
+    a->unacknowledged = a->unacknowledged == NULL ? entry : a->unacknowledged;
+    a->n_unacknowledged++;
+    if (a->last == NULL) {
+        a->first = entry;
+    } else {
+        a->last->next = entry;
+    }
+    a->last = entry;
+}
+
+bool appender_has_room(const struct appender *a)
+{
+    return a->id[0] != '\0' && !a->is_gone && a->n_unacknowledged < HELD_UNDER_WAY_MAX &&
+           a->held_bytes < HELD_BYTES_MAX + (a->core->hold_ms > 0 ? FAILOVER_BYTES : 0) &&
+           unfolded_room(a->unfolded) > 0;
+}
+
+bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms)
+{
+    struct log_entry *entry = entry_new(jobs, arrival_ms);
+    if (entry == NULL) {
+        return false;
+    }
+    memcpy(entry->id, a->id, sizeof(entry->id));
+    entry->n = a->next_n++;
+    entry->begun_us = a->core->is_spread ? monotonic_us() : 0;
+    held_add(a, entry);
+    return true;
+}
+
+static int64_t go_back_ms(const struct appender *a)
+{
+    return atomic_load(&a->core->go_back_ms);
+}
+
+/* Do the answers prove that the entry was there, @for_ms after it was answered? */
+static bool is_proved(const struct appender *a, const struct log_entry *entry, int64_t for_ms)
+{
+    return entry->state == ENTRY_ANSWERED &&
+           (for_ms == 0 || entry->answered_ms + for_ms <= a->proved_ms);
+}
+
+void held_show_unsafe(const struct appender *a)
+{
+    const struct log_entry *e = a->last_safe == NULL ? a->first : a->last_safe->next;
+    while (e != NULL && (e->is_safe || e->acknowledged_us == 0)) {
+        e = e->next;
+    }
+    atomic_store(&a->core->unsafe_since_us[a->place], e == NULL ? 0 : e->acknowledged_us);
+}
+
+/* Note which entries a crash of Redis cannot take any more: all those before them, too. */
+static void note_safe(struct appender *a)
+{
+    bool any = false;
+    struct log_entry *next = a->last_safe == NULL ? a->first : a->last_safe->next;
+    for (; next != NULL && is_proved(a, next, go_back_ms(a)); next = next->next) {
+        a->last_safe = next;
+        any = any || !next->is_safe;
+        next->is_safe = true;
+    }
+    if (any) {
+        held_show_unsafe(a);
+    }
+}
+
+void appender_let_go(struct appender *a)
+{
+    note_safe(a);
+    while (a->first != NULL && a->first != a->unacknowledged && a->last_safe != NULL &&
+           is_proved(a, a->first, a->core->hold_ms)) {
+        struct log_entry *entry = a->first;
+        a->first = entry->next;
+        if (a->first == NULL) {
+            a->last = NULL;
+        } else {
+            a->first->before = NULL;
+        }
+        a->held_bytes -= entry_bytes(entry);
+        a->last_safe = entry == a->last_safe ? NULL : a->last_safe;
+        entry_release(entry);
+    }
+}
