@@ -186,7 +186,8 @@ static bool make_plans(struct live *live)
     return true;
 }
 
-/* The file's lines `page.<number> = ..`, by their numbers, and `section.<name> = ..`. */
+/* The file's lines `page.<number> = ..`, in the order of their numbers, and `section.<name> =
+ * ..`. */
 static bool make_pages(struct live *live)
 {
     const struct options *o = live->options;

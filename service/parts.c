@@ -139,6 +139,11 @@ static void submit(void *data, struct storage_job *job)
     storage_submit(data, job);
 }
 
+static void flush(void *data)
+{
+    storage_flush(data);
+}
+
 static int64_t now_ms(void *data)
 {
     return storage_now_ms(data);
@@ -216,6 +221,7 @@ static bool start_server(struct service *s)
         .routes = s->routes,
         .n_routes = s->n_routes,
         .submit = submit,
+        .flush = flush,
         .now_ms = now_ms,
         .storage = s->app.storage,
         .observe = observe,

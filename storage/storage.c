@@ -295,7 +295,7 @@ void storage_submit(struct storage *s, struct storage_job *job)
             (void)rollup_submit(s->rollup, job, &err);
         }
     } else if (job->op != STORAGE_WRITE) {
-        if (job->op == STORAGE_COUNT) {
+        if (job->op == STORAGE_COUNT && !job->u.count.others) {
             const struct count_job *count = &job->u.count;
             hot_pages_reads(s->hot, this_core(), monotonic_ms(), count->asked.site, count->pages,
                 count->n_pages);
@@ -312,6 +312,11 @@ void storage_submit(struct storage *s, struct storage_job *job)
     if (err != STORAGE_OK) {
         job_done(job, err);
     }
+}
+
+void storage_flush(struct storage *s)
+{
+    writers_flush(s->writers);
 }
 
 enum guard_verdict storage_guard_try(

@@ -37,6 +37,10 @@ struct storage *storage_open(
  * this thread. */
 void storage_submit(struct storage *storage, struct storage_job *job);
 
+/* Begin with the jobs that were submitted with `more_follow`: storage's thread is woken once for
+ * all of them, and the more it finds the less each costs.  Jobs may be begun before that. */
+void storage_flush(struct storage *storage);
+
 /* The ingestion guard limits how many events may come in (job/write_job.h).  The next four
  * functions do not wait.  If there is no guard (GUARD_OFF), everything is admitted, and *ret_state
  * says nothing but that.
@@ -76,8 +80,8 @@ int64_t storage_now_ms(struct storage *storage);
 int64_t storage_oldest_s(struct storage *storage, int64_t now_s);
 
 /* A number that changes whenever Redis refuses to write or the connection for writing is lost.
- * *ret_err is the reason for its last change.  Of a cluster it stays the same: what one server
- * refuses says nothing of the others.  STORAGE_NO_WRITER: there is no such connection now.
+ * *ret_err is the reason for its last change.  Of a cluster it stays the same: what one server refuses
+ * says nothing of the others.  STORAGE_NO_WRITER: there is no such connection now.
  */
 #define STORAGE_NO_WRITER UINT64_MAX
 uint64_t storage_write_fault(struct storage *storage, enum storage_err *ret_err);

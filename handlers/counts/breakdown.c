@@ -149,7 +149,8 @@ static json_t *answer_of_rows(
     json_object_set_new(root, "metric", json_string(job->by_uv ? "uv" : "pv"));
     json_object_set_new(root, "rows", rows_json(state, job));
     json_object_set_new(root, "other", json_integer((json_int_t)job->other_pv));
-    json_object_set_new(root, "total", json_integer((json_int_t)(job->total_pv + job->other_pv)));
+    uint64_t total = job->total_pv + job->other_pv;
+    json_object_set_new(root, "total", json_integer((json_int_t)total));
     window_tail_json(exchange, &job->asked, root);
     if (job->clamped) {
         json_object_set_new(root, "clamped", json_true());

@@ -23,6 +23,8 @@ struct counts_state {
     enum metric metric;
     bool all_metrics;
     bool addresses; /* are counted */
+    json_t *answer; /* owned: while it is asked what a cap may hide of the pages */
+    uint64_t figure;
 };
 
 static const char *const names[METRICS] = {
@@ -49,6 +51,7 @@ static void release(struct http_exchange *exchange)
     struct counts_state *state = exchange->state;
     window_params_release(&state->asked);
     storage_job_release(&exchange->job);
+    json_decref(state->answer);
     free(state);
 }
 
@@ -241,14 +244,44 @@ static json_t *answer(
     return root;
 }
 
+/* Ask what caps put together in the partitions of the pages: so much more may be theirs.  There are
+ * no more visits than page views. */
+static void ask_others(struct http_exchange *exchange, const struct counts_state *state)
+{
+    struct count_job job = {.asked = window_params_question(&state->asked),
+        .metric = METRIC_PV,
+        .others = true,
+        .pages = state->asked.pages,
+        .n_pages = state->asked.n_pages,
+        .zone = state->asked.zone};
+    job.asked.window = exchange->job.u.count.asked.answered;
+    job.asked.to_is_now = job.asked.explain = false;
+    storage_job_release(&exchange->job);
+    exchange->job.u.count = job;
+    exchange->again = true;
+}
+
 void counts_finish(struct http_exchange *exchange)
 {
-    const struct storage_job *job = &exchange->job;
-    const struct counts_state *state = exchange->state;
-    if (job->err != STORAGE_OK) {
+    const struct count_job *job = &exchange->job.u.count;
+    struct counts_state *state = exchange->state;
+    if (exchange->job.err != STORAGE_OK) {
         count_failed(exchange, &state->asked);
         return;
     }
-    csv_reply(exchange, 200, answer(exchange->app, state, &job->u.count),
-        state->all_metrics ? &rows_of_all : &rows[state->metric]);
+    if (state->answer == NULL) {
+        state->answer = answer(exchange->app, state, job);
+        state->figure = job->values[state->metric];
+        bool is_sum = !is_estimate((int)state->metric); /* an estimate is not asked for twice */
+        if (is_sum && state->asked.n_pages > 0 && state->answer != NULL) {
+            ask_others(exchange, state);
+            return;
+        }
+    } else if (job->values[METRIC_PV] > 0) {
+        uint64_t most = state->figure + job->values[METRIC_PV];
+        json_object_set_new(state->answer, "at_most", json_integer((json_int_t)most));
+    }
+    json_t *root = state->answer;
+    state->answer = NULL;
+    csv_reply(exchange, 200, root, state->all_metrics ? &rows_of_all : &rows[state->metric]);
 }

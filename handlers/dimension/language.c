@@ -5,6 +5,12 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
+/* May @c stand behind the first part of a language tag? */
+static bool ends_tag(char c)
+{
+    return c == '-' || c == '_' || c == ',' || c == ';' || c == ' ';
+}
+
 bool language_read(struct slice text, char *to, struct slice *ret)
 {
     size_t at = 0;
@@ -19,7 +25,7 @@ bool language_read(struct slice text, char *to, struct slice *ret)
         to[n] = (char)(text.p[at + n] | 0x20);
         n++;
     }
-    if (n < 2 || (at + n < text.n && memchr("-_,; ", text.p[at + n], 5) == NULL)) {
+    if (n < 2 || (at + n < text.n && !ends_tag(text.p[at + n]))) {
         return false;
     }
     *ret = (struct slice){to, n};

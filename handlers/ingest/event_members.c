@@ -2,7 +2,7 @@
 
 #include "handlers/access/declared_site.h"
 #include "handlers/dimension/language.h"
-#include "handlers/ingest/event_member.h"
+#include "handlers/ingest/event_names.h"
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
 #include "storage/job/counted_name.h"
@@ -173,7 +173,7 @@ static const char *set_time(struct event_reader *reader, const struct value *val
 }
 
 static const char *set_member(
-    struct event_reader *reader, enum event_member member, const struct value *value)
+    struct event_reader *reader, enum member member, const struct value *value)
 {
     switch (member) {
     case MEMBER_PAGE:
@@ -302,7 +302,7 @@ static bool read_props(struct event_reader *reader)
     return step == SCAN_CLOSED;
 }
 
-static bool read_known(struct event_reader *reader, enum event_member member)
+static bool read_known(struct event_reader *reader, enum member member)
 {
     if (member == MEMBER_PROPS && json_scan_peek(reader->scan) == SCAN_OBJECT) {
         return read_props(reader);
@@ -345,7 +345,7 @@ static bool read_member(struct event_reader *reader)
     if (reader->detail == NULL && scan->fault != NULL) {
         refuse(reader, "", scan->fault);
     }
-    enum event_member member = event_member_find(name);
+    enum member member = event_member_find(name);
     if (reader->detail != NULL) {
         reader->seen |= 1u << member; /* so that a ts is seen */
         return json_scan_skip(scan);

@@ -20,8 +20,8 @@
  *     messageId                  what a repeat is known by
  *
  * A page is a page view, and a track is a named event (storage/job/counted_name.h).  All other
- * types are valid, and nothing of them is counted.  A member that
- * is null or "" is as one that is not there.  Of a member that is given twice the last one holds.
+ * types are valid, and nothing of them is counted.  A member that is null or "" is as one that is
+ * not there.  Of a member that is given twice the last one holds.
  *
  * Beside the messages a body may have `writeKey`: the SDKs for Node (from 2.0 on) and Python send
  * their token there, and no Authorization.

@@ -19,7 +19,8 @@
         "round", false                                                                             \
     }
 
-/* More, for questions that can be asked about sections and named events in place of pages. */
+/* More, for questions that can be asked about sections, and about named events, in place of
+ * pages. */
 #define WINDOW_SECTION_PARAM                                                                       \
     {                                                                                              \
         "section", true                                                                            \

@@ -28,22 +28,6 @@ void connection_enter(struct connection *connection, enum request_state state)
 
 /* ---- requests ---- */
 
-void connection_resume_ready(struct connection *waker)
-{
-    struct http_server *server = waker->server;
-    struct connection *next = atomic_exchange(&waker->worker->ready, NULL);
-    waker->wakes = false;
-    while (next != NULL) {
-        struct connection *connection = next;
-        next = connection->next_ready;
-        if (connection == waker) {
-            continue;
-        }
-        MHD_resume_connection(connection->mhd);
-        (void)atomic_fetch_sub(&server->lent, 1);
-    }
-}
-
 static struct connection *connection_of(struct MHD_Connection *mhd)
 {
     const union MHD_ConnectionInfo *info =
@@ -98,6 +82,48 @@ static void observe(const struct connection *connection, unsigned status, int64_
     }
 }
 
+/* The request is over, and its memory is given back. */
+static void end_request(struct connection *connection)
+{
+    connection_enter(connection, REQUEST_DONE);
+    request_end(&connection->request);
+    atomic_store_explicit(&connection->named, false, memory_order_relaxed);
+}
+
+/* The job is done, and nobody waits for the answer: it is made all the same, because finish()
+ * counts. */
+static void finish_unheard(struct connection *connection)
+{
+    struct http_exchange *exchange = &connection->request.exchange;
+    request_finish(&connection->request);
+    if (!exchange->again) {
+        observe(connection, exchange->response.status, monotonic_us());
+    }
+}
+
+void connection_finish_orphan(struct connection *connection)
+{
+    finish_unheard(connection);
+    if (connection->request.exchange.again) {
+        connection->request.exchange.again = false;
+        atomic_store(&connection->lent, LENT_ABANDONED);
+        if (connection_lend(connection)) {
+            return;
+        }
+    }
+    end_request(connection);
+    free(connection);
+}
+
+/* The client has left while storage has the job: the connection ends without its request, which
+ * stays until the job is done.  False: the job is done. */
+static bool abandon(struct connection *connection)
+{
+    enum lent out = LENT_OUT;
+    return connection->state == REQUEST_WAIT &&
+           atomic_compare_exchange_strong(&connection->lent, &out, LENT_ABANDONED);
+}
+
 /* The request is over: answered, refused by the library, or lost with its connection. */
 void http_on_completed(
     void *cls, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why)
@@ -109,20 +135,22 @@ void http_on_completed(
     if (connection == NULL) {
         return;
     }
-    if (connection->wakes) {
-        connection_resume_ready(connection);
+    *state = NULL;
+    connection->worker->moved = true;
+    connection->worker->waiting -= connection->state == REQUEST_WAIT;
+    if (abandon(connection)) {
+        return;
     }
     int64_t now = monotonic_us();
     if (connection->state == REQUEST_REPLY) {
         observe(connection, connection->request.exchange.response.status, now);
+    } else if (connection->state == REQUEST_WAIT) {
+        finish_unheard(connection);
     } else if (reaper_dismissed(&connection->watch)) {
         observe(connection, problem_status(PROBLEM_SLOW), now);
     }
-    connection_enter(connection, REQUEST_DONE);
-    request_end(&connection->request);
-    atomic_store_explicit(&connection->named, false, memory_order_relaxed);
+    end_request(connection);
     reaper_idle(&connection->watch, now / 1000, connection->consumed);
-    *state = NULL;
 }
 
 /* ---- connections ---- */
@@ -156,10 +184,10 @@ static void open_connection(struct worker *worker, struct MHD_Connection *mhd, v
     }
     connection->server = worker->server;
     connection->worker = worker;
-    connection->wakes = false;
     connection->mhd = mhd;
     connection->consumed = 0;
     connection->linger = false;
+    atomic_init(&connection->lent, LENT_NOT);
     atomic_init(&connection->named, false);
     connection->state = REQUEST_DONE;
     const union MHD_ConnectionInfo *from =
@@ -181,14 +209,10 @@ static void close_connection(void **context)
     if (copy >= 0) {
         reaper_linger(reaper, copy);
     }
-    free(connection);
+    if (connection->state == REQUEST_DONE) { /* else storage has the exchange: see abandon() */
+        free(connection);
+    }
     *context = NULL;
-}
-
-void worker_left(struct worker *worker)
-{
-    (void)atomic_fetch_sub(&worker->open, 1);
-    acceptor_left(&worker->server->acceptor);
 }
 
 void http_on_connection(

@@ -9,43 +9,13 @@
 #include "service/http/server_private.h"
 #include "storage/base/clock.h"
 
-/* Bytes for the library, a connection.  They hold a head of 12 KiB with HTTP_FIELDS_MAX fields, a
- * record of 64 bytes for each field, and the answer's head.  The library clears this memory after
- * every request, so each KiB costs time. */
-#define CONNECTION_MEMORY ((size_t)20 * 1024)
-
-/* poll() looks at all connections each time, and epoll at those that are ready.  But to suspend and
- * resume a connection costs the library (0.9.75) two epoll_ctl() and a vain recv() with epoll, and
- * nothing with poll().  Measured with 64 connections and two threads: 10 % more single events a
- * second with poll().  With 2,000 idle connections beside them: a third of what epoll does. */
-#define POLLED_MAX 64 /* connections a thread that polls */
-
-/* Each thread is a daemon of the library's, without a socket to listen on.  The library's own pool
- * is not used, because hand_over() decides which thread gets a connection. */
-static bool start_worker(struct http_server *server, struct worker *worker, unsigned how)
-{
-    worker->server = server;
-    worker->daemon =
-        MHD_start_daemon(how | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
-            http_on_request, server, MHD_OPTION_CONNECTION_LIMIT, server->config.max_connections,
-            MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_NOTIFY_CONNECTION,
-            http_on_connection, worker, MHD_OPTION_NOTIFY_COMPLETED, http_on_completed, server,
-            MHD_OPTION_URI_LOG_CALLBACK, http_on_target, server, MHD_OPTION_END);
-    return worker->daemon != NULL;
-}
-
 static bool start_workers(struct http_server *server)
 {
-    unsigned threads = server->config.threads;
-    while (server->n_workers < 2 * threads) {
-        unsigned how = server->n_workers < threads ? MHD_USE_POLL_INTERNAL_THREAD
-                                                   : MHD_USE_EPOLL_INTERNAL_THREAD;
-        if (!start_worker(server, &server->workers[server->n_workers], how)) {
-            return false;
-        }
-        server->n_workers++;
+    bool ok = true;
+    while (ok && server->n_workers < server->config.threads) {
+        ok = worker_start(server, &server->workers[server->n_workers++]);
     }
-    return true;
+    return ok;
 }
 
 /* The worker with the fewest connections, of @n. */
@@ -64,15 +34,9 @@ static struct worker *least_busy(struct worker *workers, unsigned n)
 static void hand_over(void *data, int fd, const struct sockaddr *peer, socklen_t peer_n)
 {
     struct http_server *server = data;
-    unsigned threads = server->config.threads;
-    struct worker *worker = least_busy(server->workers, threads);
-    if (atomic_load(&worker->open) >= POLLED_MAX) {
-        worker = least_busy(server->workers + threads, threads);
-    }
+    struct worker *worker = least_busy(server->workers, server->n_workers);
     (void)atomic_fetch_add(&worker->open, 1);
-    if (MHD_add_connection(worker->daemon, fd, peer, peer_n) != MHD_YES) { /* fd is closed then */
-        worker_left(worker);
-    }
+    worker_take(worker, fd, peer, peer_n);
 }
 
 static const char *start(struct http_server *server)
@@ -107,7 +71,7 @@ struct http_server *http_server_start(
 {
     assert(config->threads >= 1 && config->max_connections >= 1);
     struct http_server *server =
-        calloc(1, sizeof(*server) + (size_t)2 * config->threads * sizeof(struct worker));
+        calloc(1, sizeof(*server) + config->threads * sizeof(struct worker));
     if (server == NULL) {
         *ret_error = "out of memory";
         return NULL;
@@ -186,7 +150,7 @@ void http_server_stop(struct http_server *server, int64_t grace_ms)
         (void)nanosleep(&(struct timespec){0, 1000000}, NULL);
     }
     for (unsigned i = 0; i < server->n_workers; i++) {
-        MHD_stop_daemon(server->workers[i].daemon);
+        worker_stop(&server->workers[i]);
     }
     reaper_stop(server->reaper);
     acceptor_stop(&server->acceptor);

@@ -3,7 +3,7 @@
  * Layer: service.  Only the files behind http/server_private.h know libmicrohttpd.
  *
  * Each thread serves its own connections and never waits for storage.  A handler that returns
- * HANDLER_WAIT has its job submitted, and its connection is suspended until the job is done.
+ * HANDLER_WAIT has its job submitted, and the client waits until the job is done.
  * `threads` threads poll the first connections, up to 64 each; as many more threads serve the rest
  * with epoll.  A request passes HEAD -> BODY -> (WAIT ->) REPLY -> DONE.
  *

@@ -32,6 +32,8 @@ struct http_server_config {
      * Called on any thread, with `storage` as @data. */
     void (*submit)(void *data, struct storage_job *job);
     int64_t (*now_ms)(void *data);
+    /* Begin what was submitted with `more_follow`: storage_flush().  May be NULL. */
+    void (*flush)(void *data);
     void *storage;
 
     /* Called once for each answer that was queued, when the answer has been sent or its connection

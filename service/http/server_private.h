@@ -1,17 +1,18 @@
 /* server_private.h - the inside of the HTTP server: its threads, connections and requests.
  *
- * Layer: service, private to the four files below; they alone may include it, and microhttpd.h is
+ * Layer: service, private to the five files below; they alone may include it, and microhttpd.h is
  * included here alone.  libmicrohttpd reads and writes the sockets and calls these files.
  *
  *   http/server.c      starts and stops the server
+ *   http/worker.c      a thread with its connections: what wakes it, and when the library runs
  *   http/connection.c  connections and requests begin and end
  *   http/steps.c       what lies between: head, body, storage, answer
  *   http/farewell.c    the answer to a request that never came whole
  *
  * Ownership: a connection belongs to the HTTP thread of its worker.  While its job is lent to
- * storage, only on_job_done() in http/steps.c touches the connection.  The server outlives all
- * connections.
- * Thread safety: each function runs on the connection's own thread.
+ * storage, the exchange is storage's; on_job_done() in http/steps.c gives it back.  The server
+ * outlives all connections.
+ * Thread safety: each function runs on the connection's own thread, unless it says otherwise.
  */
 #ifndef SERVICE_HTTP_SERVER_PRIVATE_H
 #define SERVICE_HTTP_SERVER_PRIVATE_H
@@ -33,18 +34,43 @@ enum request_state {
     REQUEST_DONE,  /* none in progress */
     REQUEST_HEAD,  /* the target is known, fields are coming */
     REQUEST_BODY,  /* the head was judged, the rest is coming */
-    REQUEST_WAIT,  /* the job is lent to storage, or is done and its connection resumed */
+    REQUEST_WAIT,  /* the job is lent to storage, or was */
     REQUEST_REPLY, /* the answer is queued */
 };
 
 struct connection;
 
-/* One thread of the library's. */
+/* Whose an exchange is. */
+enum lent {
+    LENT_NOT,       /* the HTTP thread's: never lent, or given back */
+    LENT_OUT,       /* storage's */
+    LENT_ABANDONED, /* storage's, and its connection has ended meanwhile */
+};
+
+/* A connection on its way to a worker. */
+struct arrival;
+
+/* A thread with its connections: a daemon of the library's that has no thread of its own. */
 struct worker {
     struct http_server *server;
     struct MHD_Daemon *daemon;
-    atomic_uint open;                   /* connections handed to it that are not closed yet */
-    _Atomic(struct connection *) ready; /* their jobs are done; this thread resumes them */
+    int epoll_fd, wake_fd; /* readable when the library, or others, have something for the thread */
+    pthread_t thread;
+    bool running;     /* the server's: the thread was started */
+    atomic_uint open; /* connections handed to it that are not closed yet */
+
+    /* Of other threads, for this one. */
+    atomic_bool stop;
+    atomic_bool sleeps;    /* or is about to: it must be woken */
+    _Atomic uint64_t news; /* counts what came from them */
+    _Atomic(struct arrival *) arrivals;
+    _Atomic(struct connection *) orphans; /* their jobs are done, and their clients are gone */
+
+    /* The thread's own. */
+    uint64_t seen_news;
+    unsigned waiting; /* connections whose jobs are lent */
+    bool moved;       /* a request went on: the library may have more to do at once */
+    bool submitted;   /* jobs, since storage was told to begin */
 };
 
 /* One connection and the request in progress on it.  There is at most one such request, so its
@@ -61,9 +87,9 @@ struct connection {
     /* Valid from http_on_target() to http_on_completed(). */
     enum request_state state;
     int64_t began_us, due_ms;
-    struct connection *next_ready; /* on worker->ready */
-    bool wakes;                    /* was resumed for all connections on worker->ready */
-    const char *target_in_head;    /* where the library keeps what request.target is a copy of */
+    _Atomic enum lent lent;
+    struct connection *next_orphan; /* on worker->orphans */
+    const char *target_in_head;     /* where the library keeps what request.target is a copy of */
     char id[HTTP_ID_MAX + 1];
     _Atomic bool named; /* id is final, and the reaper may read it */
     struct request request;
@@ -79,24 +105,42 @@ struct http_server {
     uint16_t port;
 
     atomic_bool quiesced, stopping; /* set in http/server.c, once */
-    _Atomic int64_t lent;           /* connections suspended, or being resumed */
+    _Atomic int64_t lent;           /* requests whose job storage has */
 
-    unsigned n_workers; /* running: first config.threads that poll, then as many with epoll */
+    unsigned n_workers; /* started */
     struct worker workers[];
 };
 
 /* Go on to @state.  Asserts that @state may follow the present one. */
 void connection_enter(struct connection *connection, enum request_state state);
 
-/* Resume the other connections of a burst.  Of jobs that come back in a burst, storage's thread
- * resumes only the first connection, the one that `wakes`.  This function is called when the
- * library calls for that connection, or when its client has left. */
-void connection_resume_ready(struct connection *waker);
+/* Lend the job of @connection to storage.  True: it is storage's, or is done already.  False: the
+ * server stops, and nothing was done. */
+bool connection_lend(struct connection *connection);
+
+/* @connection has ended while its job was lent, and now the job is done: do what is left, and free
+ * the connection, or lend the next job. */
+void connection_finish_orphan(struct connection *connection);
+
+/* ---- workers ---- */
+
+/* Start a worker.  False: no thread, no descriptor, or the library refuses.  worker_stop() must be
+ * called in any case. */
+bool worker_start(struct http_server *server, struct worker *worker);
+
+/* Stop a worker, close its connections and release it.  No job may be lent any more. */
+void worker_stop(struct worker *worker);
+
+/* Give @worker a connection.  @fd is the worker's now.  Any thread. */
+void worker_take(struct worker *worker, int fd, const struct sockaddr *peer, socklen_t peer_n);
+
+/* The thread has news: see its fields.  Any thread. */
+void worker_wake(struct worker *worker);
 
 /* Answer 408 to a request that did not come whole in time: a reaper_farewell. */
 void http_farewell(const struct reaper_entry *watch);
 
-/* A connection that was handed to @worker has ended. */
+/* A connection that was given to @worker has ended. */
 void worker_left(struct worker *worker);
 
 /* These are the functions that libmicrohttpd calls.  @cls is the server, for http_on_connection()

@@ -44,6 +44,7 @@ static enum MHD_Result reply(struct connection *connection)
     }
     MHD_destroy_response(response); /* the queue holds a reference of its own */
     if (result == MHD_YES) {
+        connection->worker->moved = true;
         connection_enter(connection, REQUEST_REPLY);
     }
     return result;
@@ -138,58 +139,83 @@ static enum MHD_Result on_head(
 
 /* ---- the body, and the handler ---- */
 
-/* Jobs come back in bursts, because one answer of Redis acknowledges many.  To resume a connection
- * takes a contended lock and a system call, and storage's thread has the next entry to send.  So
- * that thread resumes only the first connection of a burst.  The others go on a list, which the
- * first connection's HTTP thread empties when it wakes up.  Measured with 64 connections: 0.9
- * instead of 1.6 us a request on storage's thread.
- *
- * Runs on a thread of storage, or within submit.  A connection that is put on a list with others
- * belongs to its HTTP thread at once.  `lent` is touched last, because a server that stops frees
- * itself when `lent` is 0. */
+/* Runs on a thread of storage, or within submit.  The exchange is the HTTP thread's at once, so
+ * this function does not touch the connection any more.  `lent` is touched last, because a server
+ * that stops frees itself when `lent` is 0. */
 static void on_job_done(struct storage_job *job)
 {
     struct connection *connection = job->data;
     struct http_server *server = connection->server;
     struct worker *worker = connection->worker;
-    struct connection *head = atomic_load(&worker->ready);
-    do {
-        connection->next_ready = head;
-        connection->wakes = head == NULL;
-    } while (!atomic_compare_exchange_weak(&worker->ready, &head, connection));
-    if (head != NULL) {
-        return;
+    enum lent out = LENT_OUT;
+    if (!atomic_compare_exchange_strong(&connection->lent, &out, LENT_NOT)) {
+        struct connection *next = atomic_load(&worker->orphans);
+        do {
+            connection->next_orphan = next;
+        } while (!atomic_compare_exchange_weak(&worker->orphans, &next, connection));
     }
-    MHD_resume_connection(connection->mhd);
+    worker_wake(worker);
     (void)atomic_fetch_sub(&server->lent, 1);
 }
 
-/* Lend the job to storage.  A connection that is suspended while MHD_stop_daemon() runs would abort
- * the process.  The order of the two atomics makes sure that http_server_stop() sees this job, or
- * that this function sees the stop. */
-static enum MHD_Result lend(struct connection *connection)
+/* The order of the two atomics makes sure that http_server_stop() sees this job, or that this
+ * function sees the stop. */
+bool connection_lend(struct connection *connection)
 {
     struct http_server *server = connection->server;
     struct http_exchange *exchange = &connection->request.exchange;
     struct storage_job *job = &exchange->job;
-    if (!reaper_busy(&connection->watch, REAPER_NEVER)) { /* storage answers in time */
-        return MHD_NO;
-    }
     (void)atomic_fetch_add(&server->lent, 1);
     if (atomic_load(&server->stopping)) {
         (void)atomic_fetch_sub(&server->lent, 1);
-        problem_from_storage(&exchange->response, STORAGE_SHUTDOWN, NULL);
-        return reply(connection);
+        return false;
     }
     job->done = on_job_done;
     job->data = connection;
+    job->more_follow = true;
     if (job->deadline_ms == 0 || job->deadline_ms > exchange->request.deadline_ms) {
         job->deadline_ms = exchange->request.deadline_ms; /* a handler may allow it less */
     }
-    connection_enter(connection, REQUEST_WAIT);
-    MHD_suspend_connection(connection->mhd); /* done() may come before submit() returns */
+    connection->worker->submitted = true;
     server->config.submit(server->config.storage, job);
-    return MHD_YES;
+    return true;
+}
+
+static enum MHD_Result on_job_back(struct connection *connection);
+
+/* Lend the job to storage.  It may be done before submit() returns. */
+static enum MHD_Result lend(struct connection *connection)
+{
+    struct http_exchange *exchange = &connection->request.exchange;
+    if (!reaper_busy(&connection->watch, REAPER_NEVER)) { /* storage answers in time */
+        return MHD_NO;
+    }
+    connection_enter(connection, REQUEST_WAIT);
+    connection->worker->waiting++;
+    atomic_store(&connection->lent, LENT_OUT);
+    if (!connection_lend(connection)) {
+        atomic_store(&connection->lent, LENT_NOT);
+        connection->worker->waiting--;
+        problem_from_storage(&exchange->response, STORAGE_SHUTDOWN, NULL);
+        return reply(connection);
+    }
+    return on_job_back(connection);
+}
+
+/* The library calls for a request whose job is lent whenever it runs. */
+static enum MHD_Result on_job_back(struct connection *connection)
+{
+    struct http_exchange *exchange = &connection->request.exchange;
+    if (atomic_load(&connection->lent) != LENT_NOT) {
+        return MHD_YES;
+    }
+    connection->worker->waiting--;
+    request_finish(&connection->request);
+    if (exchange->again) {
+        exchange->again = false;
+        return lend(connection);
+    }
+    return reply(connection);
 }
 
 /* Storage must answer so long before the request is due, so that the answer is still in time. */
@@ -226,19 +252,12 @@ enum MHD_Result http_on_request(void *cls, struct MHD_Connection *mhd, const cha
         if (*upload_n == 0) {
             return on_complete(connection);
         }
+        connection->worker->moved = true;
         request_upload(&connection->request, upload, *upload_n);
         *upload_n = 0;
         return MHD_YES;
     case REQUEST_WAIT:
-        if (connection->wakes) {
-            connection_resume_ready(connection);
-        }
-        request_finish(&connection->request);
-        if (connection->request.exchange.again) {
-            connection->request.exchange.again = false;
-            return lend(connection);
-        }
-        return reply(connection);
+        return on_job_back(connection);
     case REQUEST_REPLY:
     case REQUEST_DONE:
         break;

@@ -78,9 +78,8 @@ const struct option option_table[] = {
         .unit = "address", .help = "HOST:PORT or [IPV6]:PORT to serve HTTP on; port 0 picks one"},
     {"redis", OPTION_STRING, AT(redis), .fallback = "", .check = redis_url_check, .secret = true,
         .unit = "URL",
-        .help =
-            "redis://[user:password@]host:port[/db], unix:/path, redis-cluster://host[:port].., "
-            "or redis-sentinel://host[:port]../master; empty: an embedded Redis"},
+        .help = "redis://[user:password@]host:port[/db], unix:/path, "
+                "redis-cluster://host[:port].., or redis-sentinel://host[:port]../master; empty: an embedded Redis"},
     {"lock-redis", OPTION_STRING, AT(lock_redis), .fallback = "", .check = redis_url_list_check,
         .secret = true, .unit = "URLs",
         .help = "further Redis servers, commas between, of which most must have the leader's lock"},
@@ -143,8 +142,7 @@ const struct option option_table[] = {
     {"max-connections", OPTION_INTEGER, AT(max_connections), .fallback = "4096", RANGE(1, 1000000),
         .unit = "connections", .help = "HTTP connections open at once"},
     {"threads", OPTION_INTEGER, AT(threads), .fallback = "0", RANGE(0, 256), .unit = "threads",
-        .help = "HTTP threads, each for up to 64 connections, and as many for the rest; 0: one a "
-                "core, at most 4"},
+        .help = "HTTP threads; 0: one a core, at most 4"},
     {"readers", OPTION_INTEGER, AT(readers), .fallback = "6", RANGE(1, 64), .unit = "threads",
         .help = "threads that read, each with a connection to Redis"},
     {"cache-mb", OPTION_INTEGER, AT(cache_mb), .fallback = "12", RANGE(0, 65536), .unit = "MiB",

@@ -53,17 +53,17 @@ struct dispatcher {
     uint64_t changes;
     /* CLOCK_MONOTONIC: what was read since then was read from servers that have not gone back
      * since, as far as connections tell.  Moved on by a connection that is lost or made, by a
-     * MOVED, and by another owner of any partition; not by an ASK: nothing is lost when a slot is
-     * moved. */
+     * MOVED, and by another owner of any partition; not by an ASK: a slot that is moved loses
+     * nothing. */
     int64_t stood_us;
-    bool is_refused;  /* by the await that failed last: nothing of that group was done */
-    unsigned version; /* of the topology, at the last sending */
+    bool is_refused;    /* by the await that failed last: nothing of that group was done */
+    unsigned version;   /* of the topology, at the last sending */
+    int64_t silence_ms; /* see redis_limit_silence() */
 
     /* See dispatcher_record(). */
     bool records, has_recorded, has_strayed;
     int64_t recorded_us;                              /* the end of the recording */
     struct dispatcher_link *answered[PARTITIONS_MAX]; /* who did, meanwhile; NULL: nobody */
-    int64_t silence_ms;                               /* see redis_limit_silence() */
 };
 
 /* Only where core->topology is not NULL. */

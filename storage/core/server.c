@@ -146,11 +146,6 @@ int64_t server_away_ms(struct core *core, unsigned partition, char *why, size_t 
     return away_ms > 0 ? away_ms : 1;
 }
 
-bool server_of(struct core *core, unsigned partition, struct cluster_node *ret)
-{
-    return topology_owner(core->topology, partition, ret);
-}
-
 void server_name(struct core *core, unsigned partition, char *name, size_t name_n)
 {
     struct cluster_node owner;

@@ -62,9 +62,6 @@ void servers_blame(const struct core *core, char *detail, size_t detail_n);
  * @why_n bytes, then names a server, or is "". */
 int64_t server_away_ms(struct core *core, unsigned partition, char *why, size_t why_n);
 
-/* The server that has @partition, of a cluster or Sentinels.  False: nobody has it now. */
-bool server_of(struct core *core, unsigned partition, struct cluster_node *ret) MUST_CHECK;
-
 /* The address of the server that has @partition; "" if nobody has. */
 #define SERVER_NAME 266
 void server_name(struct core *core, unsigned partition, char *name, size_t name_n);

@@ -116,7 +116,7 @@ bool count_same(const struct storage_job *a, const struct storage_job *b)
     const struct count_job *x = &a->u.count;
     const struct count_job *y = &b->u.count;
     return window_question_same(&x->asked, &y->asked) && x->metric == y->metric &&
-           x->all_metrics == y->all_metrics && x->step == y->step &&
+           x->all_metrics == y->all_metrics && x->others == y->others && x->step == y->step &&
            (x->step == STEP_NONE || x->zone == y->zone) && x->set.name.n == 0 &&
            y->set.name.n == 0 && same_pages(x->pages, x->n_pages, y->pages, y->n_pages);
 }
@@ -125,7 +125,8 @@ uint64_t count_hash(const struct storage_job *job)
 {
     const struct count_job *count = &job->u.count;
     return question_hash(&count->asked, count->pages, count->n_pages,
-        (uint64_t)count->metric * 32 + (uint64_t)count->step * 2 + count->all_metrics);
+        (uint64_t)count->metric * 32 + (uint64_t)count->step * 2 + count->all_metrics +
+            (count->others ? 1024u : 0u));
 }
 
 bool count_share(const struct storage_job *from, struct storage_job *to)

@@ -3,8 +3,13 @@
 #include <stdlib.h>
 
 #include "storage/base/index.h"
+#include "storage/job/counted_name.h"
 
 const struct slice count_whole_site = {"", 0};
+
+/* What caps put together of a partition's pages: see job/counted_name.h. */
+static const char other_mark[] = {NAME_MARK_OTHER};
+static const struct slice other_pages = {other_mark, sizeof(other_mark)};
 
 enum key_kind metric_kind(enum metric metric)
 {
@@ -177,8 +182,9 @@ bool count_make_portions(struct count_question *q)
     for (size_t i = 0; i < n_pages; i++) {
         unsigned home = name_partition(
             partitions, job->asked.site, pages[i], page_hash(job->asked.site, pages[i]));
-        if ((own != 0 && !ask_partition(q, home, own, &pages[i])) ||
-            (spread != 0 && !ask_partition(q, 0, spread, &pages[i]))) {
+        const struct slice *page = job->others ? &other_pages : &pages[i];
+        if ((own != 0 && !ask_partition(q, home, own, page)) ||
+            (spread != 0 && !ask_partition(q, 0, spread, page))) {
             return false;
         }
     }

@@ -2,22 +2,24 @@
 
 /* Rough cost in Redis of counting one event in one bucket, in tenths of a microsecond, measured.
  * Late events go to up to four buckets; expiries and long names cost too. */
-#define PAGE_COST      30 /* an increment, two PFADD, and their keys */
-#define SAME_PAGE_COST 3  /* one more element for what is there already */
-#define SPARSE_COST    14 /* the same, while a sketch is small: Redis moves its bytes each time.. */
-#define SPARSE         1500 /* ..up to about so many elements */
-#define VISIT_COST     5    /* an entry written */
-#define START_COST     8    /* a visit counted, where the page is new */
-#define EXPIRY_COST    16   /* PEXPIREAT of what is written late */
-#define USER_COST      8    /* a user's index given, and a bit */
-#define ACTION_COST    2    /* a further bit */
-#define USERS_COST     60   /* the first user of a site and day: indices, a bitmap */
-#define BITMAP_COST    20   /* a further bitmap */
-#define FIRST_COST     20   /* of an action that is asked about: a GETBIT */
-#define NOTE_COST      40   /* the note of a request that asks: APPEND, PEXPIRE */
-#define STATE_COST     30   /* a partition's state: its cursors */
-#define BYTES_PER_COST 64   /* of a name, which stands in several keys */
-#define COST_PER_US    10
+#define PAGE_COST       30 /* an increment, two PFADD, and their keys */
+#define SAME_PAGE_COST  3  /* one more element for what is there already */
+#define VALUE_COST      8  /* of a value of a dimension that is new in the minute.. */
+#define SAME_VALUE_COST 1  /* ..and where it is there already */
+#define SPARSE_COST     14 /* the same, while a sketch is small: Redis moves its bytes each time.. */
+#define SPARSE          1500 /* ..up to about so many elements */
+#define VISIT_COST      5    /* an entry written */
+#define START_COST      8    /* a visit counted, where the page is new */
+#define EXPIRY_COST     16   /* PEXPIREAT of what is written late */
+#define USER_COST       8    /* a user's index given, and a bit */
+#define ACTION_COST     2    /* a further bit */
+#define USERS_COST      60   /* the first user of a site and day: indices, a bitmap */
+#define BITMAP_COST     20   /* a further bitmap */
+#define FIRST_COST      20   /* of an action that is asked about: a GETBIT */
+#define NOTE_COST       40   /* the note of a request that asks: APPEND, PEXPIRE */
+#define STATE_COST      30   /* a partition's state: its cursors */
+#define BYTES_PER_COST  64   /* of a name, which stands in several keys */
+#define COST_PER_US     10
 
 #define PAGES_SEEN 512 /* a page that is forgotten among so many is taken for a new one */
 
@@ -75,9 +77,10 @@ static size_t site_cost(struct estimate *e, const struct row *row, size_t expiry
 {
     if (!continues(&e->site, &e->minute_s, row, e->plan.minute_s)) {
         e->n_same = 0;
-        return PAGE_COST + expiry;
+        return PAGE_COST + expiry + row->n_values * (size_t)(VALUE_COST + expiry / 2);
     }
-    return e->n_same++ < SPARSE ? SPARSE_COST : SAME_PAGE_COST;
+    size_t values = row->n_values * (size_t)SAME_VALUE_COST;
+    return values + (e->n_same++ < SPARSE ? SPARSE_COST : SAME_PAGE_COST);
 }
 
 static size_t task_cost(struct estimate *e, const struct row *row, enum task_kind kind)
@@ -107,6 +110,22 @@ static size_t task_cost(struct estimate *e, const struct row *row, enum task_kin
 void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch)
 {
     *cutter = (struct cutter){.core = core, .batch = batch};
+}
+
+/* Take @partition, if any is left that the other cutter has not taken; else all is done. */
+static void take_shared(struct cutter *cutter, unsigned partition)
+{
+    unsigned left = atomic_load(cutter->left);
+    while (left > 0 && !atomic_compare_exchange_weak(cutter->left, &left, left - 1)) {
+    }
+    cutter->partition = left > 0 ? partition : cutter->core->partitions.n;
+}
+
+void cutter_share(struct cutter *cutter, _Atomic unsigned *left, bool from_end)
+{
+    cutter->left = left;
+    cutter->from_end = from_end;
+    take_shared(cutter, from_end ? cutter->core->partitions.n - 1 : 0);
 }
 
 /* The row of task @i, or the end of all rows. */
@@ -174,7 +193,11 @@ unsigned cutter_next(
         }
         us += ret[n].us;
         cutter->task = whole ? 0 : ret[n].to;
-        cutter->partition = next_partition(cutter, cutter->partition + whole);
+        if (whole && cutter->left != NULL) {
+            take_shared(cutter, cutter->from_end ? cutter->partition - 1 : cutter->partition + 1);
+        } else {
+            cutter->partition = next_partition(cutter, cutter->partition + whole);
+        }
         n++;
         if (!whole) {
             break;

@@ -9,6 +9,8 @@
 #ifndef STORAGE_FOLD_CUT_H
 #define STORAGE_FOLD_CUT_H
 
+#include <stdatomic.h>
+
 #include "storage/fold/batch.h"
 #include "storage/schema/part_set.h"
 #include "storage/time/write_plan.h"
@@ -32,9 +34,16 @@ struct cutter {
     const struct part_set *only; /* of a cluster: these partitions, one a transaction; NULL: all */
     unsigned partition;          /* the first one that is not done.. */
     uint32_t task;               /* ..and its first task that is not done */
+    _Atomic unsigned
+        *left; /* partitions that neither of two cutters has taken; NULL: it is alone */
+    bool from_end;
 };
 
 void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch);
+
+/* Two cutters, each on its own thread, share the partitions, one from each end, until none is left.
+ * For each of them, right after cutter_begin().  *@left is the number of partitions at first. */
+void cutter_share(struct cutter *cutter, _Atomic unsigned *left, bool from_end);
 
 /* Take the next transaction, of at most about @limit_us: ret[0 .. result).  0: all is done.
  * *ret_last: nothing comes behind it. */

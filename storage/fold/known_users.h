@@ -21,7 +21,7 @@
 #include "storage/schema/identity.h"
 #include "storage/schema/partition.h"
 
-#define KNOWN_USERS_MAX  131072
+#define KNOWN_USERS_MAX  65536
 #define USERS_GENERATION 32         /* bytes of a generation's name, at most */
 #define USER_INDEX_NONE  UINT32_MAX /* no user has this one */
 #define ACTIVE_DAY_NONE  INT32_MIN

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
-#include "storage/core/server.h"
+#include "storage/cluster/topology.h"
 
 #define CONNECT_MS 1000
 #define SILENCE_MS 3000
@@ -87,7 +87,7 @@ static void drop_left(struct lanes *lanes)
     struct lane **at = &lanes->lanes;
     while (*at != NULL) {
         struct lane *lane = *at;
-        if (server_is_current(lanes->core, &lane->session.server)) {
+        if (topology_owns(lanes->core->topology, &lane->session.server.node)) {
             at = &lane->next;
         } else {
             *at = lane->next;
@@ -109,7 +109,7 @@ static enum storage_err share_out(struct lanes *lanes, const struct part_set *se
         if (!part_set_has(set, p)) {
             continue;
         }
-        if (!server_of(lanes->core, p, &owner)) {
+        if (!topology_owner(lanes->core->topology, p, &owner)) {
             return STORAGE_DOWN;
         }
         struct lane *lane = lane_of(lanes, &owner);
@@ -127,6 +127,7 @@ static enum storage_err share_out(struct lanes *lanes, const struct part_set *se
 static bool lane_connect(struct lane *lane, struct core *core)
 {
     char error[160];
+    unsigned version = topology_version(core->topology);
     if (!session_is_current(&lane->session)) {
         session_close(&lane->session);
         if (!session_open(
@@ -135,10 +136,10 @@ static bool lane_connect(struct lane *lane, struct core *core)
         }
         redis_limit_silence(lane->session.redis, SILENCE_MS);
     }
-    if (lane->n_opened != lane->session.n_opened || lane->version != lane->session.server.version) {
+    if (lane->n_opened != lane->session.n_opened || lane->version != version) {
         transaction_forget(lane->tx);
         lane->n_opened = lane->session.n_opened;
-        lane->version = lane->session.server.version;
+        lane->version = version;
     }
     return true;
 }

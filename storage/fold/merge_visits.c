@@ -7,7 +7,8 @@
 #include "storage/schema/key.h"
 
 #define VISITORS_AT_ONCE 1000 /* in a command: Redis does nothing else meanwhile */
-#define SLOTS_BACK       3    /* the slot of the arrival, and the two before */
+#define SLOT_TIMEOUTS    2    /* a slot is so long: how long a visitor is remembered */
+#define SLOTS_BACK       2    /* the slot of the arrival, and the one before */
 #define QUESTIONS        (SLOTS_BACK + 1)
 #define TIME_BYTES       5
 #define VALUE_BYTES      (2 * TIME_BYTES)
@@ -65,7 +66,7 @@ void merge_visits_clear(struct merge_visits *merge)
 
 static int64_t slot_of(const struct merge_visits *merge, int64_t arrival_s)
 {
-    return arrival_s / merge->timeout_s;
+    return arrival_s / (SLOT_TIMEOUTS * merge->timeout_s);
 }
 
 /* ---- who is asked for ---- */
@@ -223,7 +224,8 @@ bool merge_visits_add(struct merge_visits *merge, const struct row *row, int64_t
 {
     uint64_t hash;
     struct visitor *visitor = &merge->visitors[find_visitor(merge, &row->visitor, &hash)->item];
-    bool remembered = visitor->is_known && arrival_s - visitor->arrival_s <= 2 * merge->timeout_s;
+    bool remembered =
+        visitor->is_known && arrival_s - visitor->arrival_s <= SLOT_TIMEOUTS * merge->timeout_s;
     bool begins = !remembered || row->at_s > visitor->last_s + merge->timeout_s;
     if (begins && !row->is_view) {
         return false;
@@ -254,14 +256,14 @@ static void write_visitor(const struct visitor *visitor, struct buffer *out)
     resp_word(out, value, sizeof(value));
 }
 
-/* A slot is asked for until the next two are over. */
+/* A slot is asked for until the next one is over. */
 static void write_expiry(const struct merge_visits *merge, const char *tag, struct slice site,
     int64_t slot, struct buffer *out)
 {
     resp_head(out, 4);
     resp_text(out, "EXPIRE");
     write_hash_key(out, tag, site, slot);
-    resp_decimal(out, 4 * merge->timeout_s + 60);
+    resp_decimal(out, SLOTS_BACK * SLOT_TIMEOUTS * merge->timeout_s + 60);
     resp_text(out, "NX");
 }
 
@@ -309,7 +311,7 @@ size_t merge_visits_write(const struct merge_visits *merge, const char *tag, str
             }
             slot = next_slot;
         }
-        if (group->is_new) { /* nobody asks for the one before the last two any more */
+        if (group->is_new) { /* nobody asks for the one before the last any more */
             resp_head(out, 2);
             resp_text(out, "UNLINK");
             write_hash_key(out, tag, group->site, group->slot - SLOTS_BACK);

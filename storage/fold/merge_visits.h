@@ -14,7 +14,7 @@
  * the event is remembered as a page view would be.  Else nothing is remembered of it.
  *
  * "Older" goes by the time of arrival.  Redis remembers, in hashes that are cut by the time of
- * arrival into slots of one timeout (schema/key.h), the last event of each visitor.  Use:
+ * arrival into slots of two timeouts (schema/key.h), the last event of each visitor.  Use:
  *
  *     merge_visits_ask      each visitor that will come: may be one too many
  *     merge_visits_write_questions, merge_visits_take   what Redis remembers of them

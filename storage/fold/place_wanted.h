@@ -1,11 +1,10 @@
-/* place_wanted.h - a name that is to be counted, and may have a place.
+/* place_wanted.h - a name that is to be counted, and as what.
  *
- * Layer: storage, pure.
+ * Layer: storage, pure: plain values.
  */
 #ifndef STORAGE_FOLD_PLACE_WANTED_H
 #define STORAGE_FOLD_PLACE_WANTED_H
 
-#include "storage/base/slice.h"
 #include "storage/schema/hashed_event.h"
 
 /* What a name is counted as. */

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "storage/base/index.h"
 #include "storage/fold/places_state.h"
 #include "storage/job/counted_name.h"
 

@@ -1,7 +1,7 @@
-/* places_state.h - the names of a transaction, their classes and hours.
+/* places_state.h - the insides of places.
  *
- * Layer: storage, private to places.c (who gets a place) and places_redis.c (what Redis is asked
- * and told).  Belongs to the fold's thread.
+ * Layer: storage, private to places.c (which name has a place) and places_write.c (what Redis is
+ * asked and told).
  */
 #ifndef STORAGE_FOLD_PLACES_STATE_H
 #define STORAGE_FOLD_PLACES_STATE_H

@@ -1,5 +1,6 @@
 #include "storage/fold/round.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
@@ -9,6 +10,10 @@
 #define STEP_MS     5000 /* no step takes so long on a Redis that lives */
 #define SILENCE_MS  3000
 #define FORSAKEN_MS 3000 /* a log's own process folds sooner */
+
+/* A batch of so many rows is folded on two threads: one merges while Redis carries out what the
+ * other has merged.  Less is not worth a thread. */
+#define BESIDE_ROWS 2000
 
 bool round_init(
     struct round *r, struct core *core, struct unfolded *unfolded, struct seen_fold *seen_fold)
@@ -21,14 +26,18 @@ bool round_init(
         r->session.dispatcher = &r->dispatcher;
         return true;
     }
+    r->beside.session.look = r->session.look;
     r->tx = transaction_new(core, seen_fold);
-    return r->tx != NULL;
+    r->beside.tx = transaction_new(core, seen_fold);
+    return r->tx != NULL && r->beside.tx != NULL;
 }
 
 /* The connection is closed: nothing is known any more. */
 static void round_forget(struct round *r)
 {
-    if (r->tx != NULL) {
+    session_close(&r->beside.session);
+    if (r->tx != NULL && r->beside.tx != NULL) {
+        transaction_forget(r->beside.tx);
         transaction_forget(r->tx);
     }
     streams_forget(&r->streams);
@@ -40,6 +49,8 @@ void round_release(struct round *r)
     session_close(&r->session);
     round_forget(r);
     transaction_free(r->tx);
+    transaction_free(r->beside.tx);
+    heads_release(&r->beside.heads);
     if (r->session.dispatcher != NULL) {
         dispatcher_release(&r->dispatcher);
         lanes_release(&r->lanes);
@@ -49,10 +60,19 @@ void round_release(struct round *r)
     batch_release(&r->batch);
 }
 
-static bool round_connect(struct round *r)
+static bool open_session(struct round *r, struct session *session)
 {
     char error[160];
     int64_t deadline_ms = monotonic_ms() + CONNECT_MS;
+    if (!session_open(session, r->core, deadline_ms, error, sizeof(error))) {
+        return false;
+    }
+    redis_limit_silence(session->redis, SILENCE_MS);
+    return true;
+}
+
+static bool round_connect(struct round *r)
+{
     if (r->session.dispatcher != NULL) {
         return session_by_dispatcher(&r->session, r->core);
     }
@@ -61,11 +81,7 @@ static bool round_connect(struct round *r)
     }
     session_close(&r->session);
     round_forget(r);
-    if (!session_open(&r->session, r->core, deadline_ms, error, sizeof(error))) {
-        return false;
-    }
-    redis_limit_silence(r->session.redis, SILENCE_MS);
-    return true;
+    return open_session(r, &r->session);
 }
 
 static enum storage_err round_lost(struct round *r)
@@ -243,17 +259,6 @@ static void batch_is_stale(struct round *r, uint32_t log)
     }
 }
 
-/* What the next transaction counts; none at the end. */
-static struct fold_cuts next_cuts(
-    const struct round *r, struct cutter *cutter, struct cut cuts[CUTS_MAX], bool *no_more)
-{
-    if (*no_more) {
-        return (struct fold_cuts){.n = 0};
-    }
-    unsigned n = cutter_next(cutter, transaction_limit_us(r->tx), cuts, no_more);
-    return (struct fold_cuts){cuts, n};
-}
-
 /* In all partitions of a cluster.  A failure leaves some that have counted the batch. */
 static enum fold_end count_spread(struct round *r, uint32_t *ret_log, enum storage_err *ret_err)
 {
@@ -274,28 +279,121 @@ static enum fold_end count_spread(struct round *r, uint32_t *ret_log, enum stora
                             : end;
 }
 
+/* What one thread folds of a batch, and how that ended. */
+struct fold_range {
+    struct round *round;
+    struct session *session;
+    struct transaction *tx;
+    struct heads *heads;
+    _Atomic unsigned *left; /* partitions that nobody has taken; NULL: all are this one's */
+    bool from_end;
+    int trim; /* by the last transaction: see transaction_run() */
+    enum fold_end result;
+    uint32_t stale; /* the log, of FOLD_STALE */
+    enum storage_err err;
+};
+
+/* What the next transaction counts; none at the end. */
+static struct fold_cuts next_cuts(
+    const struct fold_range *range, struct cutter *cutter, struct cut cuts[CUTS_MAX], bool *no_more)
+{
+    if (*no_more) {
+        return (struct fold_cuts){.n = 0};
+    }
+    unsigned n = cutter_next(cutter, transaction_limit_us(range->tx), cuts, no_more);
+    return (struct fold_cuts){cuts, n};
+}
+
+static void *range_fold(void *data)
+{
+    struct fold_range *range = data;
+    struct round *r = range->round;
+    struct cutter cutter;
+    struct cut cuts[2][CUTS_MAX]; /* of this transaction and the next, in turn */
+    struct fold_cuts now;
+    bool no_more = false;
+    range->result = FOLD_DONE;
+    range->err = STORAGE_OK;
+    cutter_begin(&cutter, r->core, &r->batch);
+    if (range->left != NULL) {
+        cutter_share(&cutter, range->left, range->from_end);
+    }
+    struct fold_cuts next = next_cuts(range, &cutter, cuts[0], &no_more);
+    for (unsigned i = 1; range->result == FOLD_DONE && next.n > 0; i++) {
+        now = next;
+        next = next_cuts(range, &cutter, cuts[i % 2], &no_more);
+        range->result = transaction_run(range->tx, range->session, &r->batch, now, next,
+            next.n == 0 ? range->trim : -1, monotonic_ms() + STEP_MS, range->heads, &range->stale,
+            &range->err);
+        if (range->result == FOLD_DONE && r->moved != NULL) {
+            r->moved(r->moved_data);
+        }
+    }
+    return NULL;
+}
+
+/* Is the batch worth a second thread, and is there a connection for it, to the same server? */
+static bool can_fold_beside(struct round *r)
+{
+    struct session *session = &r->beside.session;
+    if (r->batch.n_rows < BESIDE_ROWS || r->core->partitions.n < 2) {
+        return false;
+    }
+    if (!session_is_current(session)) {
+        session_close(session);
+        transaction_forget(r->beside.tx);
+        return open_session(r, session);
+    }
+    return true;
+}
+
+/* Fold on two threads.  Afterwards the log @trim is cut, if all is counted. */
+static void fold_beside(struct round *r, struct fold_range *own, int trim)
+{
+    pthread_t thread;
+    _Atomic unsigned left = r->core->partitions.n;
+    own->left = &left;
+    struct fold_range other = *own;
+    other.from_end = true;
+    other.session = &r->beside.session;
+    other.tx = r->beside.tx;
+    other.heads = &r->beside.heads;
+    bool beside = pthread_create(&thread, NULL, range_fold, &other) == 0;
+    (void)range_fold(own);
+    if (beside) {
+        (void)pthread_join(thread, NULL);
+    } else {
+        (void)range_fold(&other);
+    }
+    if (own->result == FOLD_DONE || other.result == FOLD_LOST) {
+        own->result = other.result;
+        own->stale = other.stale;
+        own->err = other.err;
+    }
+    if (own->result == FOLD_DONE && trim >= 0) {
+        const struct batch_log *log = &r->batch.logs[trim];
+        enum redis_status status =
+            stream_trim(r->core, &r->session, monotonic_ms() + STEP_MS, log->id, log->to);
+        own->result = status == REDIS_OK_STATUS ? FOLD_DONE : FOLD_LOST;
+    }
+}
+
 /* In all partitions of one server. */
 static enum fold_end count_here(
     struct round *r, struct goal *goal, uint32_t *ret_log, enum storage_err *ret_err)
 {
-    struct cutter cutter;
-    struct cut cuts[2][CUTS_MAX]; /* of this transaction and the next, in turn */
-    struct fold_cuts now;
-    enum fold_end end = FOLD_DONE;
-    bool no_more = false;
-    cutter_begin(&cutter, r->core, &r->batch);
-    struct fold_cuts next = next_cuts(r, &cutter, cuts[0], &no_more);
-    for (unsigned i = 1; end == FOLD_DONE && next.n > 0; i++) {
-        now = next;
-        next = next_cuts(r, &cutter, cuts[i % 2], &no_more);
-        int trim = next.n == 0 ? own_number(r, goal) : -1;
-        end = transaction_run(r->tx, &r->session, &r->batch, now, next, trim,
-            monotonic_ms() + STEP_MS, &r->heads, ret_log, ret_err);
-        if (end == FOLD_DONE && r->moved != NULL) {
-            r->moved(r->moved_data);
-        }
+    int trim = own_number(r, goal);
+    struct fold_range all = {
+        .round = r, .session = &r->session, .tx = r->tx, .heads = &r->heads, .trim = -1};
+    if (can_fold_beside(r)) {
+        fold_beside(r, &all, trim);
+    } else {
+        all.trim = trim;
+        (void)range_fold(&all);
     }
-    return end;
+    *ret_log = all.stale;
+    *ret_err = all.err;
+    return all.result;
 }
 
 static enum storage_err fold_batch(struct round *r, struct goal *goal)

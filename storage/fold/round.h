@@ -12,6 +12,14 @@
 #include "storage/fold/trim.h"
 #include "storage/log/unfolded.h"
 
+/* What folds partitions beside the round's own thread: a connection of its own, and what is known
+ * on it. */
+struct round_beside {
+    struct session session;
+    struct transaction *tx;
+    struct heads heads;
+};
+
 struct round {
     struct core *core;
     struct unfolded *unfolded; /* the process's own log */
@@ -24,9 +32,11 @@ struct round {
     struct trimmer trimmer;
     struct streams streams;
     struct heads heads; /* as last read */
+    struct round_beside beside;
     struct batch batch;
-    size_t events_max;         /* of this process's log in one batch, about */
-    void (*moved)(void *data); /* called when a transaction was done; NULL: nobody */
+    size_t events_max; /* of this process's log in one batch, about */
+    void (*moved)(
+        void *data); /* called when a transaction was done, on two threads; NULL: nobody */
     void *moved_data;
 };
 

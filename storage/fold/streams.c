@@ -261,3 +261,28 @@ enum redis_status streams_read(struct streams *streams, struct core *core, struc
     learn_count(streams, piece.bytes, piece.n == streams->count);
     return REDIS_OK_STATUS;
 }
+
+/* ---- cutting ---- */
+
+void stream_write_trim(const struct core *core, const char *id, uint64_t to, struct buffer *out)
+{
+    struct key key;
+    key_fixed(&key, core->partitions.tag[0], "log:", slice_of(id));
+    resp_head(out, 4);
+    resp_text(out, "XTRIM");
+    resp_word(out, key.p, key.n);
+    resp_text(out, "MINID");
+    resp_decimal(out, (int64_t)to + 1);
+}
+
+enum redis_status stream_trim(
+    struct core *core, struct session *session, int64_t deadline_ms, const char *id, uint64_t to)
+{
+    struct buffer out;
+    const struct reply *reply;
+    buffer_init(&out);
+    stream_write_trim(core, id, to, &out);
+    enum redis_status status = redis_ask(session->redis, &out, deadline_ms, &reply);
+    buffer_release(&out);
+    return status;
+}

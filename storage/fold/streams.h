@@ -35,11 +35,14 @@ void streams_release(struct streams *streams);
 /* The log @id, made if it is new.  NULL: out of memory.  Valid until the next call. */
 struct stream *streams_find(struct streams *streams, const char *id);
 
+/* Append the command that cuts the entries up to @to off the log @id. */
+void stream_write_trim(const struct core *core, const char *id, uint64_t to, struct buffer *out);
+
 /* The functions below ask Redis.  Anything but REDIS_OK_STATUS: the connection must be closed. */
 
-/* Read the heads; of a cluster those of all places.  An answer of every server then says that it
- * has not gone back for as long as the session's connections have stood.  Logs without a head are
- * forgotten. */
+/* Read the heads; of a cluster those of all places.  An answer of every server then says that the
+ * server has not gone back for as long as the session's connections have stood.  Logs without a
+ * head are forgotten. */
 enum redis_status streams_look(struct streams *streams, struct core *core, struct session *session,
     int64_t deadline_ms, struct heads *ret) MUST_CHECK;
 
@@ -53,5 +56,9 @@ enum redis_status streams_learn(struct core *core, struct session *session, int6
 enum redis_status streams_read(struct streams *streams, struct core *core, struct session *session,
     int64_t deadline_ms, struct stream *stream, unsigned place, uint64_t to,
     struct batch *batch) MUST_CHECK;
+
+/* Cut the entries up to @to off the log @id. */
+enum redis_status stream_trim(struct core *core, struct session *session, int64_t deadline_ms,
+    const char *id, uint64_t to) MUST_CHECK;
 
 #endif

@@ -6,6 +6,7 @@
 #include "storage/base/clock.h"
 #include "storage/core/reply_fault.h"
 #include "storage/fold/command_words.h"
+#include "storage/fold/streams.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
@@ -288,18 +289,6 @@ static bool take_exec(void *data, size_t i, const struct reply *reply)
     return take_done(tx, reply->items + 1, tx->n_all);
 }
 
-/* All partitions have counted the entries of @log. */
-static void write_trim(struct transaction *tx, uint32_t log, struct buffer *out)
-{
-    struct key key;
-    key_fixed(&key, tx->core->partitions.tag[0], "log:", slice_of(tx->batch->logs[log].id));
-    resp_head(out, 4);
-    resp_text(out, "XTRIM");
-    resp_word(out, key.p, key.n);
-    resp_text(out, "MINID");
-    resp_decimal(out, (int64_t)tx->batch->logs[log].to + 1);
-}
-
 /* The commands of all shares, and the trim. */
 static void write_commands(struct transaction *tx, int trim)
 {
@@ -313,7 +302,8 @@ static void write_commands(struct transaction *tx, int trim)
         }
     }
     if (trim >= 0 && tx->fates[trim] == LOG_COUNTS) {
-        write_trim(tx, (uint32_t)trim, &tx->commands);
+        const struct batch_log *log = &tx->batch->logs[trim];
+        stream_write_trim(tx->core, log->id, log->to, &tx->commands);
         tx->n_all++;
     }
 }

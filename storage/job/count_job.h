@@ -51,6 +51,7 @@ struct count_job {
     struct window_question asked; /* where from, and which keys were read */
     enum metric metric;
     bool all_metrics;          /* not just that one: all of them, of one reading */
+    bool others;               /* not the pages, but what caps put together where they lie */
     const struct slice *pages; /* the union of these pages; n_pages 0: the whole site */
     size_t n_pages;
     struct page_set_ref set; /* and of the pages of this set */

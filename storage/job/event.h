@@ -15,8 +15,7 @@
  * Values of dimensions belong to page views only.
  *
  * An event is small, about 130 bytes, because storage walks through ten thousand at a time.
- * Actions and values stand outside.
- */
+ * Actions and values stand outside. */
 #ifndef STORAGE_JOB_EVENT_H
 #define STORAGE_JOB_EVENT_H
 

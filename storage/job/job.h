@@ -58,7 +58,7 @@ enum storage_op {
     STORAGE_LOOK_KEY, /* was an Idempotency-Key used? */
     STORAGE_PERIODS,  /* storage's own: see periods_job.h */
     STORAGE_CLUSTER,
-    STORAGE_FIRST, /* after a STORAGE_WRITE with a ticket */
+    STORAGE_FIRST,    /* after a STORAGE_WRITE with a ticket */
     STORAGE_HOT_PAGES,
 };
 #define STORAGE_OPS 27
@@ -92,7 +92,8 @@ struct storage_job {
         struct first_job first;
     } u;
     void (*done)(struct storage_job *job);
-    void *data; /* the caller's */
+    void *data;       /* the caller's */
+    bool more_follow; /* the caller submits more, and calls storage_flush() right behind them */
 
     enum storage_err err; /* valid from done() on */
     char detail[96];      /* for some errors: the reason, or what is known; else "" */

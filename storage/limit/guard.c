@@ -190,6 +190,7 @@ void guard_submit(struct guard *g, struct storage_job *job)
     } else if (verdict == GUARD_ASK) {
         struct funnel *last = ask_leases(g, job, now_us, &err);
         if (last != NULL) {
+            job->more_follow = false; /* who takes the job up again knows of no others */
             park_job(g, last, job);
             parked = true;
         }

@@ -114,7 +114,7 @@ static void put_append(struct appender *a, const struct session *session, struct
 
 static bool send_entries(struct appender *a, const struct session *session, int64_t now_ms)
 {
-    for (struct log_entry *e = a->open; e != NULL && a->n_sent < HELD_UNDER_WAY_MAX; e = e->next) {
+    for (struct log_entry *e = a->open; e != NULL && a->n_sent < UNDER_WAY_MAX; e = e->next) {
         if (e->state != ENTRY_WAITING) {
             continue;
         }
@@ -175,7 +175,9 @@ static void take_records(struct log_entry *entry, const struct reply *reply, boo
         struct entry_keyed *keyed = &entry->keyed[i];
         struct slice record = 3 + i < reply->n ? reply->items[3 + i].text : SLICE("");
         enum key_outcome outcome = record_judge(record, entry, i);
-        keyed->is_in = is_first ? outcome == KEY_MINE : keyed->is_in;
+        if (is_first) {
+            keyed->is_in = outcome == KEY_MINE;
+        }
         if (keyed->job != NULL) {
             bool ok = record_tell(record, outcome, keyed->job->u.write.keyed);
             keyed->err = ok ? STORAGE_OK : STORAGE_NOMEM;
@@ -198,7 +200,7 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
         return;
     }
     entry->acknowledged_us = monotonic_us();
-    held_show_unsafe(a);
+    held_show(a);
     atomic_fetch_add(&a->core->stats.appends, 1);
     atomic_fetch_add(&a->core->stats.append_events, (int64_t)entry_events(entry));
     atomic_fetch_add(&a->core->stats.append_us, monotonic_us() - entry->sent_us);
@@ -315,9 +317,9 @@ static void begin_again(struct appender *a)
             continue;
         }
         held->n = a->next_n++;
-        held_add(a, held);
+        held_append(a, held);
     }
-    held_show_unsafe(a); /* what was acknowledged is not appended again */
+    held_show(a); /* what was acknowledged is not appended again */
 }
 
 bool appender_take_reply(struct appender *a, const struct reply *reply)

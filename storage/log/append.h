@@ -29,7 +29,7 @@
 #ifndef STORAGE_LOG_APPEND_H
 #define STORAGE_LOG_APPEND_H
 
-#include "storage/log/append_state.h"
+#include "storage/log/held.h"
 
 /* @place: of the log, below core_logs(). */
 void appender_init(

@@ -1,7 +1,7 @@
 /* append_state.h - what the appender holds: entries, and commands whose replies are awaited.
  *
- * Layer: storage, private to append.c (entries and Redis), held.c (entries that may be lost),
- * append_jobs.c (entries and clients) and acknowledge.c (entries and replicas).
+ * Layer: storage, private to append.c (entries and Redis), append_jobs.c (entries and clients) and
+ * acknowledge.c (entries and replicas).
  * Belongs to the writer's thread.
  */
 #ifndef STORAGE_LOG_APPEND_STATE_H
@@ -36,8 +36,8 @@ struct appender {
      */
     struct log_entry *unacknowledged;
     size_t n_unacknowledged;
-    struct log_entry *last_safe; /* of those held, in order; NULL: none is */
-    size_t held_bytes;
+    struct log_entry *last_safe;   /* of those held, in order; NULL: none is */
+    size_t held_bytes, told_bytes; /* told: that core->held_bytes has of them */
     uint64_t next_n;
     size_t n_sent;            /* entries under way */
     bool may_jump;            /* the first one held is sent with leave to jump */

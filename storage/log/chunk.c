@@ -136,7 +136,7 @@ static uint32_t number_value(
         return (uint32_t)values->n++;
     }
     if (!index_reserve(&values->index) ||
-        !array_reserve(&values->all, &values->capacity, values->n, sizeof(*values->all))) {
+        !array_reserve(&values->all, &values->capacity, values->n, sizeof(struct event_value *))) {
         return INDEX_NONE;
     }
     uint64_t hash = XXH3_64bits_withSeed(value->text.p, value->text.n, value->dimension);

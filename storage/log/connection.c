@@ -3,7 +3,6 @@
 #include "storage/base/clock.h"
 #include "storage/core/dispatcher.h"
 #include "storage/log/acknowledge.h"
-#include "storage/log/writer.h"
 #include "storage/log/writer_state.h"
 
 #define CONNECT_MS   1000 /* one attempt to connect and prepare */
@@ -16,6 +15,23 @@ static void back_off(struct writer *w, int64_t now_ms)
 {
     w->next_connect_ms = now_ms + w->retry_ms;
     w->retry_ms = w->retry_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : w->retry_ms * 2;
+}
+
+/* One writer tells at a time, and of a connection only what holds for all of them. */
+static void tell(struct writer *w, enum storage_notice what, const char *detail)
+{
+    struct writers_share *share = w->share;
+    pthread_mutex_lock(&share->news_lock);
+    bool ready = atomic_load(&w->core->ready);
+    bool is_news =
+        what == STORAGE_CONNECTED ? !share->has_told : what != STORAGE_DISCONNECTED || !ready;
+    if (what == STORAGE_CONNECTED || what == STORAGE_DISCONNECTED) {
+        share->has_told = ready;
+    }
+    if (is_news) {
+        core_notice(w->core, what, detail);
+    }
+    pthread_mutex_unlock(&share->news_lock);
 }
 
 static void show_connected(struct writer *w, bool is)
@@ -58,7 +74,7 @@ void writer_disconnect(struct writer *w, int64_t now_ms)
     core_write_failed(w->core, STORAGE_DOWN);
     atomic_store(&w->core->unacknowledged, false);
     show_connected(w, false);
-    core_notice(w->core, STORAGE_DISCONNECTED, "");
+    tell(w, STORAGE_DISCONNECTED, "");
 }
 
 /* The data of a cluster, over all its servers; one writer does that, and the others wait. */
@@ -110,13 +126,13 @@ void writer_try_connect(struct writer *w, int64_t now_ms)
             w->connected_ms = w->heard_ms = monotonic_ms();
             show_away(w, STORAGE_OK);
             show_connected(w, true);
-            core_notice(w->core, STORAGE_CONNECTED, "");
+            tell(w, STORAGE_CONNECTED, "");
             return;
         }
         session_lost(&w->session);
     }
     back_off(w, monotonic_ms());
-    core_notice(w->core,
+    tell(w,
         atomic_load(&w->core->settings_differ) ? STORAGE_SETTINGS_DIFFER : STORAGE_CONNECT_FAILED,
         error);
 }

@@ -7,7 +7,7 @@
 #define HELD_BYTES_MAX (2 * UNFOLDED_BYTES_MAX) /* of entries that wait, or are not safe */
 #define FAILOVER_BYTES (3 * UNFOLDED_BYTES_MAX) /* more, where they are held for a failover */
 
-void held_add(struct appender *a, struct log_entry *entry)
+void held_append(struct appender *a, struct log_entry *entry)
 {
     entry->next = NULL;
     entry->before = a->last;
@@ -24,10 +24,25 @@ void held_add(struct appender *a, struct log_entry *entry)
     a->last = entry;
 }
 
+/* What is held, by all writers of the process. */
+static size_t held_bytes(const struct appender *a)
+{
+    return a->core->is_spread ? atomic_load(&a->core->held_bytes) : a->held_bytes;
+}
+
+/* Of a cluster: have the others know. */
+static void tell_held(struct appender *a)
+{
+    if (a->core->is_spread && a->held_bytes != a->told_bytes) {
+        atomic_fetch_add(&a->core->held_bytes, a->held_bytes - a->told_bytes);
+        a->told_bytes = a->held_bytes;
+    }
+}
+
 bool appender_has_room(const struct appender *a)
 {
-    return a->id[0] != '\0' && !a->is_gone && a->n_unacknowledged < HELD_UNDER_WAY_MAX &&
-           a->held_bytes < HELD_BYTES_MAX + (a->core->hold_ms > 0 ? FAILOVER_BYTES : 0) &&
+    return a->id[0] != '\0' && !a->is_gone && a->n_unacknowledged < UNDER_WAY_MAX &&
+           held_bytes(a) < HELD_BYTES_MAX + (a->core->hold_ms > 0 ? FAILOVER_BYTES : 0) &&
            unfolded_room(a->unfolded) > 0;
 }
 
@@ -40,7 +55,8 @@ bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_
     memcpy(entry->id, a->id, sizeof(entry->id));
     entry->n = a->next_n++;
     entry->begun_us = a->core->is_spread ? monotonic_us() : 0;
-    held_add(a, entry);
+    held_append(a, entry);
+    tell_held(a);
     return true;
 }
 
@@ -56,7 +72,7 @@ static bool is_proved(const struct appender *a, const struct log_entry *entry, i
            (for_ms == 0 || entry->answered_ms + for_ms <= a->proved_ms);
 }
 
-void held_show_unsafe(const struct appender *a)
+void held_show(const struct appender *a)
 {
     const struct log_entry *e = a->last_safe == NULL ? a->first : a->last_safe->next;
     while (e != NULL && (e->is_safe || e->acknowledged_us == 0)) {
@@ -76,7 +92,7 @@ static void note_safe(struct appender *a)
         next->is_safe = true;
     }
     if (any) {
-        held_show_unsafe(a);
+        held_show(a);
     }
 }
 
@@ -96,4 +112,5 @@ void appender_let_go(struct appender *a)
         a->last_safe = entry == a->last_safe ? NULL : a->last_safe;
         entry_release(entry);
     }
+    tell_held(a);
 }

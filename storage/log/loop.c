@@ -1,5 +1,4 @@
 #include "storage/base/clock.h"
-#include "storage/log/writer.h"
 #include "storage/log/writer_state.h"
 
 #include <errno.h>

@@ -38,6 +38,7 @@ static bool enqueue(struct writer *w, struct storage_job *job)
 bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *ret_err)
 {
     bool wake = false;
+    bool later = job->more_follow; /* the job may be gone once it is in the queue */
     *ret_err = STORAGE_OK;
     pthread_mutex_lock(&w->lock);
     if (w->draining || w->stop) {
@@ -49,13 +50,22 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
         wake = enqueue(w, job);
     }
     pthread_mutex_unlock(&w->lock);
-    if (wake) {
+    if (wake && later) {
+        atomic_store(&w->wake_due, true);
+    } else if (wake) {
         (void)eventfd_write(w->wake_fd, 1);
     }
     if (*ret_err == STORAGE_FULL) {
         atomic_fetch_add(&w->core->stats.queue_refused, 1);
     }
     return *ret_err == STORAGE_OK;
+}
+
+void writer_flush(struct writer *w)
+{
+    if (atomic_load(&w->wake_due) && atomic_exchange(&w->wake_due, false)) {
+        (void)eventfd_write(w->wake_fd, 1);
+    }
 }
 
 /* An entry of requests with a key is kept small, or ends before them; no entry is much larger than

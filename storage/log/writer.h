@@ -14,22 +14,10 @@
 #define STORAGE_LOG_WRITER_H
 
 #include "storage/core/core.h"
-#include "storage/core/prepare.h"
 #include "storage/log/unfolded.h"
+#include "storage/log/writers_share.h"
 
 struct writer;
-
-/* What the writers of a process share.  Zeroed but for the functions. */
-struct writers_share {
-    struct replaced_settings replaced;
-    _Atomic bool is_prepared, is_preparing; /* the data; prepared: it was once */
-    bool prepared_once; /* whoever prepares, at a time one, has this and the above */
-    /* Of a cluster.  Called on a writer's thread; NULL with one server. */
-    void (*changed)(void *data); /* what writer_away() or writer_is_connected() says */
-    /* Take over a job of which nothing was sent, because its server is away.  False: not taken. */
-    bool (*elsewhere)(void *data, struct storage_job *job);
-    void *data;
-};
 
 /* Start the thread; it connects at once.  @place: of the log, see core_log_partition().  Answered
  * entries go into @unfolded.  @share outlives the writer.  NULL: no memory or no thread. */
@@ -39,6 +27,9 @@ struct writer *writer_start(
 /* Take a job with its chunk made.  Thread-safe.  False (and *ret_err): not taken, done() was not
  * called. */
 bool writer_submit(struct writer *writer, struct storage_job *job, enum storage_err *ret_err);
+
+/* Wake the thread for jobs that were submitted with `more_follow`.  Thread-safe. */
+void writer_flush(struct writer *writer);
 
 /* Have @tick called on the thread whenever it has done something, and when it asked to be: it
  * returns when that is (CLOCK_MONOTONIC, ms; INT64_MAX: never).  Before the first job is submitted.

@@ -16,12 +16,10 @@
 #include "storage/limit/limiter.h"
 #include "storage/log/append.h"
 #include "storage/log/append_jobs.h"
-#include "storage/log/held.h"
 #include "storage/log/reply_order.h"
+#include "storage/log/writers_share.h"
 
 #define WRITER_RETRY_MIN_MS 10 /* between two attempts to connect, at first */
-
-struct writers_share; /* writer.h */
 
 struct writer {
     struct core *core;
@@ -29,7 +27,8 @@ struct writer {
     _Atomic bool is_connected; /* the thread's, for others to look at; and.. */
     _Atomic int away;          /* ..an enum storage_err: see writer_away() */
     pthread_t thread;
-    int wake_fd; /* eventfd */
+    int wake_fd;          /* eventfd */
+    atomic_bool wake_due; /* by writer_flush() */
 
     pthread_mutex_t lock;                        /* guards all up to the blank line */
     int64_t (*tick)(void *data, int64_t now_ms); /* NULL: nobody asks */

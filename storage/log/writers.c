@@ -117,6 +117,7 @@ static bool send_elsewhere(void *data, struct storage_job *job)
 
 bool writers_submit(struct writers *ws, struct storage_job *job, enum storage_err *ret_err)
 {
+    job->more_follow = job->more_follow && !ws->core->is_spread;
     if (!ws->core->is_spread) {
         return writer_submit(ws->first, job, ret_err);
     }
@@ -142,6 +143,7 @@ struct writers *writers_start(struct core *core, struct unfolded *unfolded)
         return NULL;
     }
     mutex_init(&ws->lock);
+    mutex_init(&ws->share.news_lock);
     ws->core = core;
     ws->unfolded = unfolded;
     atomic_store(&ws->home, core->is_spread ? randombytes_uniform(core_logs(core)) : 0);
@@ -164,6 +166,13 @@ struct writers *writers_start(struct core *core, struct unfolded *unfolded)
 void writers_set_tick(struct writers *ws, int64_t (*tick)(void *data, int64_t now_ms), void *data)
 {
     writer_set_tick(ws->first, tick, data);
+}
+
+void writers_flush(struct writers *ws)
+{
+    if (!ws->core->is_spread) {
+        writer_flush(ws->first);
+    }
 }
 
 void writers_drain(struct writers *ws, int64_t deadline_ms)
@@ -198,5 +207,6 @@ void writers_stop(struct writers *ws)
         }
     }
     pthread_mutex_destroy(&ws->lock);
+    pthread_mutex_destroy(&ws->share.news_lock);
     free(ws);
 }

@@ -28,6 +28,9 @@ struct writers *writers_start(struct core *core, struct unfolded *unfolded);
 /* Take a job: see writer_submit().  In a cluster limits are none of theirs. */
 bool writers_submit(struct writers *writers, struct storage_job *job, enum storage_err *ret_err);
 
+/* See writer_flush().  In a cluster a job wakes its writer at once: there are many of them. */
+void writers_flush(struct writers *writers);
+
 /* See writer_set_tick(); the writer that was started first calls it. */
 void writers_set_tick(
     struct writers *writers, int64_t (*tick)(void *data, int64_t now_ms), void *data);

@@ -5,8 +5,7 @@
  * What is counted for a name under its own stands in its row.  More of it may be among what a cap
  * put together (fold/places.h), where the name had no place: in that hour, and in its partition.  A
  * name that is in a bucket of an hour has had its place in all of that hour.  In a day or a month
- * it may have been among the others in one hour and not in the next.
- */
+ * it may have been among the others in one hour and not in the next. */
 #ifndef STORAGE_PAGES_CAPPED_H
 #define STORAGE_PAGES_CAPPED_H
 

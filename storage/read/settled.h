@@ -42,7 +42,8 @@ enum storage_err settled_await(struct settled *settled, struct core *core, struc
     struct storage_job *job, bool *ret_lost) MUST_CHECK;
 
 /* What was read since settled_await() has returned, with STORAGE_OK, was read of servers that have
- * not gone back meanwhile, as far as connections tell.  @since_us: settled_stands_since() then. */
+ * not gone back meanwhile, as far as connections tell.  @since_us: settled_stands_since() of then.
+ */
 bool settled_still(const struct session *session, int64_t since_us) MUST_CHECK;
 
 /* CLOCK_MONOTONIC: since when all connections stand over which questions of @session are read. */

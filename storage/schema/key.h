@@ -29,7 +29,7 @@
  *     t:{p}:visit:<site>:<slot>         hash          visitor (16 bytes) -> time of the last event
  *                                                     and of its arrival, in seconds: 40 bits
  *                                                     each, big endian; expires.
- *                                                     slot = arrival / visit timeout, in seconds
+ *                                                     slot = arrival / 2 visit timeouts, in s
  *
  * Which names have a place in an hour of the site's zone (fold/places.h), where they are counted:
  *
@@ -135,7 +135,7 @@
  *     t:{0}:made                        string        of a cluster: all partitions have had states
  *     t:{0}:secret                      string        32 random bytes: the key of the hashes of
  *                                                     visitors and addresses
- *     t:{0}:hot                         zset          process (16 hexadecimal digits) -> when
+ *     t:{0}:hot                         zset          process (16 hexadecimal digits, random) -> when
  *                                                     it was heard of, ms; expires (hot/fleet.h)
  *     t:{0}:hot:<process>               string        its hot pages (hot/published.h); expires
  *     t:{0}:secret:<start>              string        the same of the rotation period that begins

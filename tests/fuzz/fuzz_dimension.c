@@ -1,4 +1,5 @@
-/* fuzz_dimension.c - libFuzzer target: any bytes given to what makes values of dimensions.
+/* fuzz_dimension.c - libFuzzer target: any bytes given to the parsers that make values of
+ * dimensions.
  *
  * Whatever was sent, a value is short, is UTF-8 where its input was, and has no control characters:
  * it will stand in keys of Redis and in answers.

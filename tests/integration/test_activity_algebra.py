@@ -2,12 +2,14 @@
 naive model's, over random histories in several zones, through two processes, with rollups between."""
 
 import datetime
+import time
 import zoneinfo
 
 import pytest
 
 from lib.activity import DAY_S, ActivityModel, date_of, pages
 from lib.clock import epoch
+from lib.cluster import Cluster, server_missing
 from lib.log import counted
 from lib.process import Tallyd, short_directory
 from lib.proxy import Fault
@@ -152,9 +154,7 @@ def check_retention(http, model, chance, site, today):
         **same, "cohorts": [expected(first) for first in firsts]}
 
 
-@pytest.mark.parametrize("site", SITES)
-def test_every_answer_is_the_models(redis, pair, model, chance, site):
-    now_s = int(redis.time())
+def check_histories(pair, model, chance, site, now_s):
     name = f"u{chance.getrandbits(30):x}"
     for round_ in range(2):
         events = history(chance, now_s, site, 1500, f"{name}-{round_}")
@@ -168,6 +168,26 @@ def test_every_answer_is_the_models(redis, pair, model, chance, site):
             for check in (check_funnel, check_frequency, check_min_days, check_dau, check_retention):
                 for _ in range(12):
                     check(http, model, chance, site, today)
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_every_answer_is_the_models(redis, pair, model, chance, site):
+    check_histories(pair, model, chance, site, int(redis.time()))
+
+
+@pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+def test_every_answer_is_the_models_on_a_cluster(config, model, chance, cleanup):
+    """Three primaries, two processes."""
+    cluster = Cluster(primaries=3, replicas=0)
+    cleanup.append(cluster.stop)
+    cluster.start()
+    pair = []
+    for name in ("one", "two"):
+        daemon = Tallyd("--config", config, "--partitions", "24", "--ack-replicas", "0", redis=cluster, name=name)
+        cleanup.append(daemon.stop)
+        pair.append(daemon.start().client())
+    for site in SITES[:2]:
+        check_histories(pair, model, chance, site, int(time.time()))
 
 
 def test_steps_have_no_order(http, site):

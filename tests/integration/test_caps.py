@@ -63,6 +63,11 @@ def test_pages_and_events():
         assert listed["pages"][-1] == {"page": "(other)", "pv": 6, "uv": None, "capped": True} and listed["total_pages"] == 4
         assert http.question("/stats", from_="now-1h")["pv"] == 10 and http.count("uv", from_="now-1h") == 10
         assert http.count("visits", from_="now-1h") == 10
+        for metric, most in (("pv", 7), ("visits", 7), ("stats", 7)):
+            assert http.question("/" + metric, page="/0", from_="now-1h")["at_most"] == most
+            assert "at_most" not in http.question("/" + metric, page="/0", from_="now-2d", to="now-1d")
+            assert "at_most" not in http.question("/" + metric, from_="now-1h")
+        assert http.question("/pv", page="/9", from_="now-1h")["at_most"] == 6
         answer = breakdown(http, "default", by="event")
         assert [r["value"] for r in answer["rows"]] == ["e0", "e1", "e2"] and answer["other"] == 7
 

@@ -4,6 +4,7 @@ import collections
 import contextlib
 import random
 import re
+import subprocess
 import urllib.parse
 
 import pytest
@@ -196,6 +197,36 @@ def test_a_stranger_says_no_country(tmp_path):
         http = tallyd.client()
         assert http.request("GET", "/pixel.gif?page=/", None, {"User-Agent": FIREFOX, "CF-IPCountry": "CH"}).status == 202
         assert table(http, "default", "country") == {"(none)": 1}
+
+
+GEO = r"""
+use MaxMind::DB::Writer::Tree;
+my %types = (country => 'map', iso_code => 'utf8_string');
+my $tree = MaxMind::DB::Writer::Tree->new(ip_version => 6, record_size => 24, database_type => 'Test', languages => ['en'],
+    description => {en => 'test'}, map_key_type_callback => sub { $types{$_[0]} }, remove_reserved_networks => 0);
+$tree->insert_network('192.0.2.0/25', {country => {iso_code => 'DE'}});
+$tree->insert_network('192.0.2.128/26', {country => {iso_code => 'x\x01'}});
+$tree->insert_network('2001:db8::/32', {country => {iso_code => 'JP'}});
+open my $file, '>:raw', $ARGV[0] or die;
+$tree->write_tree($file);
+"""
+
+
+def test_countries_by_address(tmp_path):
+    path = tmp_path / "geo.mmdb"
+    made = subprocess.run(["perl", "-e", GEO, path], capture_output=True, text=True)
+    if made.returncode != 0 and "MaxMind/DB/Writer" in made.stderr:
+        pytest.skip("libmaxmind-db-writer-perl is not here")
+    assert made.returncode == 0, made.stderr
+    with running("--geo-db", path) as tallyd:
+        http = tallyd.client()
+        http.accept([{"page": "/", "ip": ip, **more} for ip, more in (
+            ("192.0.2.1", {}), ("::ffff:192.0.2.2", {}), ("2001:db8::1", {}), ("198.51.100.1", {}), ("192.0.2.129", {}),
+            ("192.0.2.1", {"country": "fr"}))] + [{"page": "/", "user": "u"}])
+        assert table(http, "default", "country") == {"DE": 2, "JP": 1, "FR": 1, "(none)": 3}
+    path.write_bytes(b"no database")
+    done = run("serve", "--geo-db", path, "--data-dir", tmp_path / "data", "--listen", "127.0.0.1:0")
+    assert done.returncode == 2 and "geo-db" in done.stderr
 
 
 def test_segment(http, site):

@@ -322,7 +322,7 @@ def test_visits_go_by_the_order_and_the_time_of_arrival(redis, tool):
         value = octets(redis.command("HVALS", key)[0])
         assert len(value) == 10
         arrival = int.from_bytes(value[5:], "big")
-        assert int(rest.split(":")[1]) == arrival // TIMEOUT_S
+        assert int(rest.split(":")[1]) == arrival // (2 * TIMEOUT_S)
         assert 0 < redis.command("TTL", key) <= 4 * TIMEOUT_S + 60
 
 
@@ -486,11 +486,7 @@ STEPS = {  # which command is cut, and which one of them
     "counts": (b"PFADD", 5), "exec": (b"EXEC", 1), "next": (b"EXEC", 2), "unasked": (b"TIME", 3)}
 
 
-@pytest.mark.parametrize("point", CUTS)
-@pytest.mark.parametrize("step", STEPS)
-def test_lost_connections_lose_and_double_nothing(redis, tool, cleanup, step, point):
-    name, nth = STEPS[step]
-    rng = random.Random(f"{SEED} {step} {point}")
+def fold_over_a_connection_that_is_cut(redis, tool, cleanup, rng, point, name, nth, size):
     redis.command("FLUSHALL")
     directory = short_directory()
     cleanup.append(lambda: shutil.rmtree(directory))
@@ -500,7 +496,7 @@ def test_lost_connections_lose_and_double_nothing(redis, tool, cleanup, step, po
     t.do(f"begin {OWN}")
     fired = 0
     for n in range(1, 7):
-        put(t, model, n, traffic(rng, 200, now), now)
+        put(t, model, n, traffic(rng, size, now), now)
         fault = Fault(point, nth=nth, match=lambda args: args[0].upper() == name)
         if n % 2:
             proxy.arm(fault)
@@ -509,6 +505,38 @@ def test_lost_connections_lose_and_double_nothing(redis, tool, cleanup, step, po
         fired += fault.fired
     assert fired > 0 or nth > 1
     check(redis, model)
+
+
+@pytest.mark.parametrize("point", CUTS)
+@pytest.mark.parametrize("step", STEPS)
+def test_lost_connections_lose_and_double_nothing(redis, tool, cleanup, step, point):
+    rng = random.Random(f"{SEED} {step} {point}")
+    fold_over_a_connection_that_is_cut(redis, tool, cleanup, rng, point, *STEPS[step], size=200)
+
+
+TWO_STEPS = {"first": (b"EXEC", 1), "second": (b"EXEC", 2), "third": (b"EXEC", 3), "watch": (b"WATCH", 2), "trim": (b"XTRIM", 1)}
+
+
+@pytest.mark.parametrize("point", CUTS)
+@pytest.mark.parametrize("step", TWO_STEPS)
+def test_lost_connections_of_two_threads_lose_and_double_nothing(redis, tool, cleanup, step, point):
+    """A large batch is folded over two connections; with one partition's share of it cut into several transactions."""
+    rng = random.Random(f"{SEED} {step} {point} two")
+    fold_over_a_connection_that_is_cut(redis, tool, cleanup, rng, point, *TWO_STEPS[step], size=2500)
+
+
+def test_a_large_batch_is_folded_over_two_connections(redis, tool):
+    rng = random.Random(SEED)
+    t, model, now = arrange(redis, tool)
+    t.do(f"begin {OWN}")
+    counts = []
+    for n, size in enumerate((100, 2500, 100, 5000), 1):
+        put(t, model, n, traffic(rng, size, now), now)
+        assert t.fold() == "ok"
+        check(redis, model)
+        assert redis.command("XLEN", only(redis, f"log:{OWN}")) == 0
+        counts.append(len(redis.command("CLIENT", "LIST").splitlines()))
+    assert counts == [counts[0], counts[0] + 1, counts[0] + 1, counts[0] + 1]
 
 
 def test_connections_that_are_killed_at_any_time(redis, tool):

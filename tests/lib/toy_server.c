@@ -162,6 +162,19 @@ static void submit(void *data, struct storage_job *job)
     (void)pthread_mutex_lock(&toy->mu);
     job->next = toy->jobs;
     toy->jobs = job;
+    if (!job->more_follow) {
+        (void)pthread_cond_broadcast(&toy->wake);
+    }
+    (void)pthread_mutex_unlock(&toy->mu);
+}
+
+static void flush(void *data)
+{
+    struct toy *toy = data;
+    (void)pthread_mutex_lock(&toy->mu);
+    for (struct storage_job *job = toy->jobs; job != NULL; job = job->next) {
+        job->more_follow = false;
+    }
     (void)pthread_cond_broadcast(&toy->wake);
     (void)pthread_mutex_unlock(&toy->mu);
 }
@@ -174,7 +187,8 @@ static struct storage_job *take_jobs(struct toy *toy)
     while (*at != NULL) {
         struct storage_job *job = *at;
         bool late = toy_now_ms() >= job->deadline_ms;
-        if (toy->mode == TOY_HOLD && !toy->let_go && !toy->quit && !late) {
+        bool held = job->more_follow || (toy->mode == TOY_HOLD && !toy->let_go && !toy->quit);
+        if (held && !late) {
             at = &job->next;
             continue;
         }
@@ -252,6 +266,7 @@ static struct http_server_config with_defaults(struct http_server_config config,
     config.routes = routes;
     config.n_routes = toy_n_routes();
     config.submit = submit;
+    config.flush = flush;
     config.now_ms = now_ms;
     config.storage = config.observe_data = toy;
     config.observe = observe;

@@ -16,7 +16,7 @@
 #include "service/http/server.h"
 
 enum toy_mode {
-    TOY_THREAD, /* jobs are done by another thread, as soon as it can */
+    TOY_THREAD, /* jobs are done by another thread, as soon as it can once they are flushed */
     TOY_INLINE, /* jobs are done within submit */
     TOY_HOLD,   /* jobs wait for toy_let_go(), or their deadline: STORAGE_LATE */
 };
@@ -28,7 +28,7 @@ struct toy;
 struct toy *toy_start(struct http_server_config config, enum toy_mode mode);
 struct http_server *toy_server(struct toy *toy);
 void toy_let_go(struct toy *toy);
-void toy_await_lent(struct toy *toy, int64_t n); /* until n requests are suspended */
+void toy_await_lent(struct toy *toy, int64_t n); /* until n requests wait for storage */
 void toy_await_connections(struct toy *toy, int64_t n);
 void toy_await_observed(struct toy *toy, unsigned n);
 struct http_server_stats toy_stats(struct toy *toy);

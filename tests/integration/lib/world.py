@@ -1,6 +1,7 @@
-"""A Redis with a movable clock, a tallyd on it, and the model of what was posted."""
+"""A Redis, or a cluster, with a movable clock, a tallyd on it, and the model of what was posted."""
 
 from .clock import FakeClock, epoch, rfc3339
+from .cluster import Cluster
 from .process import Redis, Tallyd, short_directory
 from .truth import Model, is_close
 from .waiting import wait_until
@@ -11,11 +12,15 @@ FOREVER = ("--keep-minutes", "forever", "--keep-hours", "forever", "--keep-days"
 class World:
     """post() feeds tallyd and the model alike; check() compares every figure of a window."""
 
-    def __init__(self, start, *args, appendonly=False):
+    def __init__(self, start, *args, appendonly=False, cluster=False):
         directory = short_directory()
         directory.mkdir(exist_ok=True)
         self.clock = FakeClock(directory, start)
-        self.redis = Redis(directory, clock=self.clock, appendonly=appendonly).start()
+        if cluster:
+            self.redis = Cluster(primaries=3, replicas=0, clock=self.clock).start()
+            args = (*args, "--ack-replicas", "0")
+        else:
+            self.redis = Redis(directory, clock=self.clock, appendonly=appendonly).start()
         self.model = Model()
         self.tallyds = []
         self.args = args

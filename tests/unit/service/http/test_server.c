@@ -298,7 +298,6 @@ static void ask_on_many(const struct toy *toy, int *fds, size_t n)
     }
 }
 
-/* The crowd beyond those that threads poll is served as well. */
 Test(http_server, many_connections_on_some_threads)
 {
     static const struct {
@@ -555,7 +554,7 @@ Test(http_server, bodies_share_their_memory)
     toy_stop(toy);
 }
 
-Test(http_server, clients_that_leave_while_they_are_suspended)
+Test(http_server, clients_that_leave_while_they_wait)
 {
     struct toy *toy = toy_start(defaults, TOY_HOLD);
     struct linger reset = {.l_onoff = 1, .l_linger = 0};
@@ -571,6 +570,54 @@ Test(http_server, clients_that_leave_while_they_are_suspended)
     toy_let_go(toy);
     toy_await_connections(toy, 0);
     cr_expect_eq(toy_stats(toy).suspended, 0);
+    toy_stop(toy);
+}
+
+/* A reset ends the connection at once.  Its request goes on until storage is done with it, job by
+ * job, and is counted then. */
+Test(http_server, a_client_that_resets_its_connection_while_jobs_are_lent)
+{
+    static const char *rows[] = {"GET /wait HTTP/1.1\r\n" HOST "\r\n",
+        "POST /wait HTTP/1.1\r\n" HOST "Content-Length: 9000\r\n\r\n",
+        "GET /again?abc HTTP/1.1\r\n" HOST "\r\n"};
+    struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    char body[9000];
+    memset(body, 'x', sizeof(body));
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        unsigned n, status;
+        size_t route;
+        struct toy *toy = toy_start(defaults, TOY_HOLD);
+        int fd = toy_connect(toy);
+        toy_send(fd, rows[i]);
+        toy_send_n(fd, body, i == 1 ? sizeof(body) : 0);
+        toy_await_lent(toy, 1);
+        (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+        (void)close(fd);
+        toy_await_connections(toy, 0);
+        cr_expect_eq(toy_stats(toy).suspended, 1);
+        toy_observed(toy, &n, &route, &status);
+        cr_expect_eq(n, 0u);
+        toy_let_go(toy);
+        toy_await_observed(toy, 1);
+        toy_observed(toy, &n, &route, &status);
+        cr_expect_eq(n, 1u);
+        cr_expect_eq(status, 200u);
+        toy_stop(toy);
+    }
+}
+
+/* .. also where the server stops meanwhile. */
+Test(http_server, stops_after_a_client_has_reset_its_connection)
+{
+    struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    struct toy *toy = toy_start(defaults, TOY_HOLD);
+    int fd = toy_connect(toy);
+    toy_send(fd, "GET /again?abc HTTP/1.1\r\n" HOST "\r\n");
+    toy_await_lent(toy, 1);
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    (void)close(fd);
+    toy_await_connections(toy, 0);
+    toy_let_go(toy);
     toy_stop(toy);
 }
 

@@ -177,6 +177,43 @@ Test(batch, cuts_hold_every_task_once)
     }
 }
 
+/* Two that share the partitions have each task once between them, whatever their turns. */
+Test(batch, two_cutters_hold_every_task_once)
+{
+    struct dice dice = dice_make(dice_seed());
+    for (unsigned i = 0; i < 20; i++) {
+        struct core *core = fold_core_make(1 + i % 17);
+        struct batch batch = {0};
+        struct cutter cutters[2];
+        struct cut cuts[CUTS_MAX];
+        uint32_t done[PARTITIONS_MAX] = {0};
+        bool last[2] = {false, false};
+        unsigned complete = 0;
+        _Atomic unsigned left = core->partitions.n;
+        cr_assert_not_null(batch_add_log(&batch, A, 0));
+        add(&batch, A, 1, NOW_S, 200);
+        cr_assert(batch_finish(&batch, core));
+        cutter_begin(&cutters[0], core, &batch);
+        cutter_share(&cutters[0], &left, false);
+        cutter_begin(&cutters[1], core, &batch);
+        cutter_share(&cutters[1], &left, true);
+        while (!last[0] || !last[1]) {
+            unsigned who = (unsigned)dice_below(&dice, 2);
+            unsigned n = cutter_next(&cutters[who], 100, cuts, &last[who]);
+            for (unsigned k = 0; k < n; k++) {
+                check_cut(&batch, &cuts[k], &done[cuts[k].partition]);
+                complete += cuts[k].to_row == batch.n_rows;
+            }
+        }
+        cr_expect_eq(complete, core->partitions.n);
+        for (unsigned p = 0; p < core->partitions.n; p++) {
+            cr_expect_eq(done[p], batch.tasks[p].n);
+        }
+        batch_release(&batch);
+        fold_core_drop(core);
+    }
+}
+
 /* A small fold is one transaction over all partitions, also where some get nothing. */
 Test(batch, a_small_fold_is_one_transaction)
 {

@@ -205,7 +205,7 @@ Test(merge_visits, commands_of_a_visitor)
     cr_expect_not(merge_visits_add(merge, &row, 0x0102030405));
     carry_out(&fake, merge);
     cr_assert_eq(fake.n, 1u);
-    cr_expect_str_eq(fake.values[0].key, "t:{7}:visit:shop:2404844");
+    cr_expect_str_eq(fake.values[0].key, "t:{7}:visit:shop:1202422");
     cr_expect_arr_eq(fake.values[0].field, row.visitor.bytes, 16);
     cr_expect_arr_eq(fake.values[0].bytes, "\0\0\0\0\1\1\2\3\4\5", 10);
     cr_expect_eq(fake.expiries, 1u);

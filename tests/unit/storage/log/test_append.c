@@ -1,5 +1,4 @@
 #include "storage/log/append.h"
-#include "storage/log/held.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>

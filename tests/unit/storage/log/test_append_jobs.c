@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "storage/log/append.h"
-#include "storage/log/held.h"
 #include "tests/lib/fake_wire.h"
 #include "tests/lib/stand_in.h"
 

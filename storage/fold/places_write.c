@@ -1,11 +1,12 @@
-/* places_redis.c - what Redis is asked about the places of names, and told of new ones. */
-#include <string.h>
-
 #include "storage/fold/places.h"
+
+#include "storage/base/index.h"
 #include "storage/fold/places_state.h"
 #include "storage/job/counted_name.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
+
+/* ---- questions ---- */
 
 #define AT_ONCE 1000 /* names in one question */
 #define HOUR_MS (INT64_C(3600) * 1000)
@@ -20,8 +21,6 @@
 #define FIELD_FULL   'f' /* a class: since when some have none */
 #define FIELD_START  's' /* in front of the mark: of visits that begin */
 #define CLASS_FIELDS 2   /* fields of a class */
-
-/* ---- questions ---- */
 
 static uint32_t hour_of(const struct places *places, uint32_t item)
 {

@@ -1,6 +1,4 @@
-#include "handlers/ingest/event_member.h"
-
-#include <string.h>
+#include "handlers/ingest/event_names.h"
 
 static const char *const member_pointers[] = {
     [MEMBER_PAGE] = "/page",
@@ -25,7 +23,7 @@ static const char *const member_pointers[] = {
 
 /* The length nearly tells the member.  The number of bytes to compare is a constant, so each
  * comparison is one instruction. */
-enum event_member event_member_find(struct slice name)
+enum member event_member_find(struct slice name)
 {
     switch (name.n) {
     case 2:
@@ -64,17 +62,17 @@ enum event_member event_member_find(struct slice name)
         if (memcmp(name.p, "language", 8) == 0) {
             return MEMBER_LANGUAGE;
         }
-        return (enum event_member)(MEMBER_UTM + (unsigned)utm_find(name));
+        return (enum member)(MEMBER_UTM + (unsigned)utm_find(name));
     case 10:
     case 11:
     case 12:
-        return (enum event_member)(MEMBER_UTM + (unsigned)utm_find(name));
+        return (enum member)(MEMBER_UTM + (unsigned)utm_find(name));
     default:
         return MEMBER_UNKNOWN;
     }
 }
 
-const char *event_member_pointer(enum event_member member)
+const char *event_member_pointer(enum member member)
 {
     return member_pointers[member];
 }

@@ -1,0 +1,25 @@
+/* writers_share.h - what the writers of a process share.
+ *
+ * Layer: storage, private to the writers.  Thread-safe as its members say.
+ */
+#ifndef STORAGE_LOG_WRITERS_SHARE_H
+#define STORAGE_LOG_WRITERS_SHARE_H
+
+#include "storage/core/prepare.h"
+#include "storage/job/job.h"
+
+/* Zeroed but for the functions and the lock. */
+struct writers_share {
+    struct replaced_settings replaced;
+    _Atomic bool is_prepared, is_preparing; /* the data; prepared: it was once */
+    bool prepared_once;        /* whoever prepares, at a time one, has this and the above */
+    pthread_mutex_t news_lock; /* around what is told of connections, and: */
+    bool has_told;             /* that there is a connection */
+    /* Of a cluster.  Called on a writer's thread; NULL with one server. */
+    void (*changed)(void *data); /* what writer_away() or writer_is_connected() says */
+    /* Take over a job of which nothing was sent, because its server is away.  False: not taken. */
+    bool (*elsewhere)(void *data, struct storage_job *job);
+    void *data;
+};
+
+#endif
