@@ -38,6 +38,9 @@
     WAITS(HTTP_GET, "/overlap", "getOverlap", overlap_start, overlap_finish, 0)                    \
     WAITS(HTTP_GET, "/breakdown", "getBreakdown", breakdown_start, breakdown_finish, 0)            \
     WAITS(HTTP_GET, "/sites", "getSites", sites_start, sites_finish, 0)                            \
+    WAITS(HTTP_GET, "/sites/{site}", "getSite", get_site_start, get_site_finish, 0)                \
+    WAITS(HTTP_DELETE, "/sites/{site}", "deleteSite", delete_site_start, delete_site_finish, 0)    \
+    WAITS(HTTP_DELETE, "/pages", "deletePages", delete_pages_start, delete_pages_finish, 0)        \
     WAITS(HTTP_PUT, "/pagesets/{name}", "putPageSet", page_set_put_start, page_set_put_finish,     \
         ROUTE_BODY)                                                                                \
     WAITS(HTTP_GET, "/pagesets/{name}", "getPageSet", page_set_get_start, page_set_get_finish, 0)  \

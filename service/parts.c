@@ -192,6 +192,7 @@ static bool start_server(struct service *s)
     s->app.addresses = o->ips != 0;
     s->app.seen = o->seen != 0;
     s->app.stats = &s->stats;
+    s->app.site_stats = &s->site_stats;
     unsigned char key[ROBOTS_CACHE_KEY_BYTES];
     randombytes_buf(key, sizeof(key));
     robots_cache_init(&s->robots, key);
@@ -270,5 +271,6 @@ void service_stop(struct service *s)
     http_metrics_free(s->ops.http);
     free(s->routes);
     live_free(s->live);
+    site_stats_release(&s->site_stats);
     geo_close(s->geo);
 }

@@ -37,6 +37,7 @@ struct service {
     const char *redis_url;
     struct app app; /* what all handlers share; requests see a copy that `live` makes */
     struct app_stats stats;
+    struct site_stats site_stats;
     struct robots_cache robots;
     struct ops ops;
     struct write_probe probe;

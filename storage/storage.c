@@ -19,6 +19,7 @@
 #include "storage/log/writers.h"
 #include "storage/read/cache.h"
 #include "storage/operations.h"
+#include "storage/deletion_fetch.h"
 #include "storage/period_fetch.h"
 #include "storage/readers.h"
 #include "storage/rollup/rollup.h"
@@ -261,6 +262,11 @@ static enum storage_err submit_write(struct storage *s, struct storage_job *job)
     struct period_list list;
     enum storage_err err = STORAGE_NOMEM;
     period_fetch_next(&s->core, s->readers);
+    deletion_fetch(&s->core, s->readers);
+    if (deletions_refuse(&s->core.deletions, job->u.write.events, job->u.write.n,
+            redis_clock_ms(&s->core.clock))) {
+        return STORAGE_DELETING;
+    }
     if (period_list_find(&s->core, &job->u.write, &list)) {
         if (list.n_missing > 0) {
             return period_fetch(s->readers, job, list, job->deadline_ms, submit_fetched, s);

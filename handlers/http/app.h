@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "handlers/http/site_stats.h"
 #include "handlers/text/network.h"
 #include "handlers/text/robots_cache.h"
 #include "storage/storage.h"
@@ -97,6 +98,7 @@ struct app {
     bool addresses;       /* distinct addresses are counted: GET /ips */
     bool seen;            /* events are remembered for GET /seen */
     struct app_stats *stats;
+    struct site_stats *site_stats;
     struct robots_cache *robots;
     enum guard_by guard_by;              /* whom the ingestion guard limits; GUARD_OFF: nobody */
     struct limit guard_limit;            /* of the ingestion guard */

@@ -142,6 +142,7 @@ bool beacon_finish(struct http_exchange *exchange, struct beacon *beacon)
     enum storage_err err = exchange->job.err;
     if (err == STORAGE_OK) {
         count(&stats->events_accepted, beacon->n);
+        site_stats_count(exchange->app->site_stats, beacon->events, beacon->n);
         ingest_guard_headers(exchange, &beacon->guard);
         return true;
     }

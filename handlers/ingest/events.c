@@ -171,6 +171,7 @@ static void count_counted(const struct http_exchange *exchange, const struct eve
 {
     struct app_stats *stats = exchange->app->stats;
     count(&stats->events_accepted, batch->n);
+    site_stats_count(exchange->app->site_stats, batch->events, batch->n);
     if (batch->dropped > 0) {
         count(&stats->dropped_robot, batch->dropped_robots);
         count(&stats->dropped_ignored, batch->dropped - batch->dropped_robots);

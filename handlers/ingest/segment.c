@@ -261,6 +261,7 @@ static void count_counted(const struct http_exchange *exchange, const struct seg
 {
     struct app_stats *stats = exchange->app->stats;
     count(&stats->events_accepted, body->n);
+    site_stats_count(exchange->app->site_stats, body->events, body->n);
     count(&stats->rejected_invalid, body->rejected);
     count(&stats->dropped_other, body->uncounted);
     count(&stats->dropped_robot, body->dropped_robots);

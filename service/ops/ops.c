@@ -211,6 +211,20 @@ static void print_app(const struct app_stats *s, struct buffer *out)
 #undef X
 }
 
+static void print_sites(struct site_stats *s, struct buffer *out)
+{
+    char label[EVENT_SITE_MAX + 16] = "{site=\"" SITE_STATS_OTHER "\"}";
+    metric(out, SITE_STATS_METRIC, label, COUNTER, SITE_STATS_HELP, atomic_load(&s->other));
+    for (size_t i = 0; i < SITE_STATS_MAX; i++) {
+        const struct site_stats_name *name = atomic_load(&s->slots[i].name);
+        if (name == NULL) {
+            return;
+        }
+        (void)snprintf(label, sizeof(label), "{site=\"%s\"}", name->text);
+        metric(out, SITE_STATS_METRIC, label, COUNTER, NULL, atomic_load(&s->slots[i].events));
+    }
+}
+
 static void print_server(const struct ops *ops, struct buffer *out)
 {
     struct http_server *server = atomic_load(&ops->server);
@@ -263,6 +277,7 @@ static enum handler_result metrics_start(struct http_exchange *exchange)
     }
     buffer_init(&out);
     print_app(exchange->app->stats, &out);
+    print_sites(exchange->app->site_stats, &out);
     print_storage(exchange->app->storage, &out);
     print_server(ops, &out);
     print_process(ops, &out);

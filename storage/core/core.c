@@ -10,6 +10,7 @@ void core_init(struct core *core)
     standing_init(&core->standing, core->config.ack_replicas > 0);
     mutex_init(&core->view_lock);
     period_secrets_init(&core->period_secrets);
+    deletions_init(&core->deletions);
     wake_init(&core->rollup_wake);
     resolvers_init(&core->resolvers);
 }
@@ -22,6 +23,7 @@ void core_release(struct core *core)
     free((void *)(uintptr_t)atomic_load(&core->secret));
     free((void *)(uintptr_t)atomic_load(&core->scripts));
     period_secrets_release(&core->period_secrets);
+    deletions_release(&core->deletions);
     site_zones_release(&core->sites);
 }
 

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "storage/base/compiler.h"
+#include "storage/core/deletions.h"
 #include "storage/core/lost_states.h"
 #include "storage/core/period_secrets.h"
 #include "storage/core/redis_clock.h"
@@ -56,6 +57,7 @@ struct core {
     /* As the first connection was told, the same on all.  As secret. */
     const struct script_digests *_Atomic scripts;
     struct period_secrets period_secrets; /* thread-safe */
+    struct deletions deletions;           /* thread-safe */
     _Atomic bool ready;           /* the writer's connection stands and the schema was checked */
     _Atomic bool refusing;        /* Redis has been away for a while: refuse new jobs at once */
     _Atomic bool unacknowledged;  /* one server: too few replicas acknowledge: refuse to write */

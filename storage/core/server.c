@@ -74,15 +74,21 @@ void servers_unwatch(struct core *core, int fd)
     }
 }
 
-void servers_blame(const struct core *core, char *detail, size_t detail_n)
+void servers_blame(struct core *core, char *detail, size_t detail_n)
 {
-    char trouble[TROUBLE_SIZE] = "";
     size_t n = strlen(detail);
-    if (core->topology != NULL) {
-        topology_trouble(core->topology, trouble);
-    }
-    if (trouble[0] != '\0') {
-        (void)snprintf(detail + n, detail_n - n, "%s%s", n > 0 ? ": " : "", trouble);
+    bool any = core->topology != NULL && topology_n_unserved(core->topology) > 0;
+    for (unsigned p = 0; any && p < core->partitions.n; p++) {
+        struct cluster_node owner;
+        char name[ADDRESS_TEXT_SIZE] = "the server of some partitions";
+        if (topology_unserved_since(core->topology, p) == 0) {
+            continue;
+        }
+        if (topology_owner(core->topology, p, &owner)) {
+            redis_address_print(&owner.address, name, sizeof(name));
+        }
+        (void)snprintf(detail + n, detail_n - n, "%s%s cannot be reached", n > 0 ? ": " : "", name);
+        return;
     }
 }
 

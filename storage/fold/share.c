@@ -124,8 +124,9 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
 
 size_t share_write_questions(struct share *s, struct buffer *out)
 {
-    partition_state_ask(out, s->tag, 1 + s->batch->n_logs);
+    partition_state_ask(out, s->tag, LOG_FIELDS - STATE_FIELDS + s->batch->n_logs);
     resp_text(out, "users");
+    resp_text(out, "deleted");
     for (size_t l = 0; l < s->batch->n_logs; l++) {
         resp_text(out, s->batch->logs[l].id);
     }
@@ -143,6 +144,20 @@ static void take_generation(struct share *s, const struct reply *users)
     s->generation_held =
         slice_equal(generation, slice_of(known_users_relied_on(&s->memory->users, p)));
     known_users_generation(&s->memory->users, p, generation);
+}
+
+/* Which sites were deleted.  Keys of theirs are gone that the memory says are there. */
+static void take_deleted(struct share *s, struct slice is)
+{
+    s->deleted = tombstones_of((struct slice){is.p + 1, is.n - 1});
+    uint64_t hash = is.n == 1 ? 0 : page_hash(is, SLICE(""));
+    uint64_t *known = &s->memory->deleted[s->cut.partition];
+    if (*known != hash) {
+        announced_forget(&s->memory->announced);
+        known_expiries_forget(&s->memory->expiries);
+        known_places_forget(&s->memory->places);
+        *known = hash;
+    }
 }
 
 /* Keep the value of a field: fold.lua compares it. */
@@ -177,6 +192,7 @@ static bool take_state(struct share *s, const struct reply *reply)
     s->has_state = reply->items[0].type == REPLY_TEXT;
     s->is_ours = core_parse_state(s->core, &fields, &s->view);
     take_generation(s, &reply->items[STATE_FIELDS]);
+    take_deleted(s, s->read[STATE_FIELDS + 1]);
     for (size_t l = 0; l < s->batch->n_logs; l++) {
         if (!log_cursor_parse(&reply->items[LOG_FIELDS + l], &s->cursors[l])) {
             return false;
@@ -272,8 +288,11 @@ static bool add_visit(struct share *s, const struct row *row, const struct write
 static bool merge_task(
     struct share *s, const struct row *row, enum task_kind kind, struct write_plan *plan)
 {
-    s->n_rows++;
     s->n_events += kind == TASK_SITE;
+    if (share_drops(s, row)) {
+        return true;
+    }
+    s->n_rows++;
     if (kind == TASK_SITE && !row->is_view) {
         return true; /* the site has data: see announce_sites() */
     }

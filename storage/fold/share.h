@@ -30,8 +30,9 @@ struct fold_memory {
     struct known_users users;
     struct known_expiries expiries;
     struct known_places places;
-    char id[33];    /* random: ids that are new begin with it.. */
-    uint64_t n_ids; /* ..and end with this number */
+    uint64_t deleted[PARTITIONS_MAX]; /* hashes of the field `deleted`, as last seen; 0: none */
+    char id[33];                      /* random: ids that are new begin with it.. */
+    uint64_t n_ids;                   /* ..and end with this number */
 };
 
 void fold_memory_release(struct fold_memory *memory);

@@ -16,13 +16,14 @@
 #include "storage/fold/places.h"
 #include "storage/fold/place_names.h"
 #include "storage/schema/partition_state.h"
+#include "storage/schema/tombstones.h"
 
 struct fold_memory;
 
 #define MINUTE_S    60
 #define MEMBERS_MAX 1000 /* in one SADD */
 #define OLDEST_NONE INT64_MAX
-#define LOG_FIELDS  (STATE_FIELDS + 1) /* the first cursor, behind `users` */
+#define LOG_FIELDS  (STATE_FIELDS + 2) /* the first cursor, behind `users` and `deleted` */
 
 /* Members for one of the sets `open` and `sites`, not known to be in it. */
 struct members {
@@ -52,7 +53,8 @@ struct share {
     bool relies_on_users; /* what is known of users was used */
     struct partition_view view;
     struct log_cursor cursors[BATCH_LOGS];
-    bool generation_held; /* the users are those of before */
+    bool generation_held;      /* the users are those of before */
+    struct tombstones deleted; /* sites whose events are not counted; in the arena */
 
     /* What was decided. */
     int64_t now_ms;
@@ -76,6 +78,13 @@ static inline const struct row *task_row(
     uint32_t is = s->batch->tasks[s->cut.partition].tasks[task];
     *ret_kind = (enum task_kind)(is & 3);
     return &s->batch->rows[is >> 2];
+}
+
+/* Is the row of a site that was deleted since it arrived? */
+static inline bool share_drops(const struct share *s, const struct row *row)
+{
+    int64_t arrival_ms = s->batch->entries[row->entry].entry->arrival_ms;
+    return arrival_ms < s->deleted.last_ms && tombstones_cover(&s->deleted, row->site, arrival_ms);
 }
 
 #endif

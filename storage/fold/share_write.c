@@ -96,7 +96,7 @@ static void announce_sites(struct share *s)
     for (uint32_t i = s->cut.from; i < s->cut.to; i++) {
         enum task_kind kind;
         const struct row *row = task_row(s, i, &kind);
-        if (kind == TASK_SITE && !slice_equal(row->site, last)) {
+        if (kind == TASK_SITE && !slice_equal(row->site, last) && !share_drops(s, row)) {
             last = row->site;
             announce(s, &s->sites, row->site);
         }
@@ -152,7 +152,8 @@ size_t share_write_commands(struct share *s, struct buffer *out)
 
 size_t share_write_expected(const struct share *s, struct buffer *out)
 {
-    static const char *const names[LOG_FIELDS] = {"cfg", "st", "ver", "kept", "over", "users"};
+    static const char *const names[LOG_FIELDS] = {
+        "cfg", "st", "ver", "kept", "over", "users", "deleted"};
     size_t n = LOG_FIELDS + s->batch->n_logs;
     resp_decimal(out, (int64_t)n);
     for (size_t i = 0; i < n; i++) {

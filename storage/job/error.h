@@ -23,7 +23,8 @@
     X(STORAGE_NOT_KEPT, "the window is not kept at this precision")                                \
     X(STORAGE_TOO_BROAD, "the question needs too many keys")                                       \
     X(STORAGE_NO_SET, "there is no such page set")                                                 \
-    X(STORAGE_LIMITED, "over the limit") /* nothing was sent */                                    \
+    X(STORAGE_LIMITED, "over the limit")             /* nothing was sent */                        \
+    X(STORAGE_DELETING, "the site is being deleted") /* nothing was sent */                        \
     X(STORAGE_TOO_FINE, "the step is finer than what is kept of the window")                       \
     X(STORAGE_TOO_MANY, "the series would have too many points")                                   \
     X(STORAGE_SHUTDOWN, "the service is stopping") /* nothing was sent */                          \

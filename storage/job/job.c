@@ -64,6 +64,10 @@ void storage_job_release(struct storage_job *job)
     case STORAGE_FIRST:
         arena_release(&job->u.first.arena);
         break;
+    case STORAGE_DELETE_SITE:
+    case STORAGE_DELETE_PAGES:
+    case STORAGE_DELETION:
+    case STORAGE_DELETIONS:
     case STORAGE_WRITE:
     case STORAGE_PROBE:
     case STORAGE_LIMIT:

@@ -16,6 +16,7 @@
 
 #include "storage/job/cluster_job.h"
 #include "storage/job/count_job.h"
+#include "storage/job/deletion_job.h"
 #include "storage/job/error.h"
 #include "storage/job/filter_job.h"
 #include "storage/job/first_job.h"
@@ -58,10 +59,14 @@ enum storage_op {
     STORAGE_LOOK_KEY, /* was an Idempotency-Key used? */
     STORAGE_PERIODS,  /* storage's own: see periods_job.h */
     STORAGE_CLUSTER,
-    STORAGE_FIRST,    /* after a STORAGE_WRITE with a ticket */
+    STORAGE_FIRST, /* after a STORAGE_WRITE with a ticket */
     STORAGE_HOT_PAGES,
+    STORAGE_DELETE_SITE,
+    STORAGE_DELETE_PAGES,
+    STORAGE_DELETION,  /* how far the deletion of a site is */
+    STORAGE_DELETIONS, /* storage's own: which sites are being deleted (core/deletions.h) */
 };
-#define STORAGE_OPS 27
+#define STORAGE_OPS 31
 
 struct storage_job {
     enum storage_op op;
@@ -90,6 +95,7 @@ struct storage_job {
         struct request_key *look_key;
         struct periods_job periods;
         struct first_job first;
+        struct deletion_job deletion;
     } u;
     void (*done)(struct storage_job *job);
     void *data;       /* the caller's */

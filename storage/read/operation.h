@@ -80,6 +80,10 @@ enum operation_after {
     ALONE(STORAGE_LOOK_KEY, look_key_run, true, AFTER_NOTHING)                                     \
     ALONE(STORAGE_HOT_PAGES, hot_pages_run, true, AFTER_NOTHING)                                   \
     ALONE(STORAGE_PERIODS, periods_run, true, AFTER_NOTHING)                                       \
+    ALONE(STORAGE_DELETE_SITE, deletion_start_run, true, AFTER_COUNTED)                            \
+    ALONE(STORAGE_DELETE_PAGES, deletion_start_run, true, AFTER_SAFE)                              \
+    ALONE(STORAGE_DELETION, deletion_look_run, true, AFTER_COUNTED)                                \
+    ALONE(STORAGE_DELETIONS, deletions_run, false, AFTER_NOTHING)                                  \
     ALONE(STORAGE_PROBE, probe_run, false, AFTER_NOTHING)
 
 #define OPERATION_DECLARE_ALONE(op, run, again, after) operation_run_fn run;

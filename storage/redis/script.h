@@ -47,7 +47,10 @@
     X(SCRIPT_FILTER_DROP, "filter_drop")                                                           \
     X(SCRIPT_SEEN_FOLD, "seen_fold")                                                               \
     X(SCRIPT_LOG_AGE, "log_age")                                                                   \
-    X(SCRIPT_CLOSE_LOG, "close_log")
+    X(SCRIPT_CLOSE_LOG, "close_log")                                                               \
+    X(SCRIPT_DELETION_MARK, "deletion_mark")                                                       \
+    X(SCRIPT_DELETION_STEP, "deletion_step")                                                       \
+    X(SCRIPT_DELETE, "delete")
 
 enum script {
 #define X(name, file) name,

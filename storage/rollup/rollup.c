@@ -5,6 +5,7 @@
 
 #include "storage/base/clock.h"
 #include "storage/core/sessions.h"
+#include "storage/deletion/work.h"
 #include "storage/lock/leader.h"
 #include "storage/log/close.h"
 #include "storage/redis/ask.h"
@@ -42,6 +43,7 @@ struct rollup {
     bool wishing;            /* the jobs begun wait for a pass of another process */
     struct log_closer closer;
     struct aof_rewriter rewriter;
+    struct deletion_work deletion;
     int64_t close_ms; /* when to look for such logs next */
 };
 
@@ -392,6 +394,25 @@ static int64_t turn_of_follower(struct rollup *r)
     return wait_ms == 0 ? FOLLOW_MS : wait_ms;
 }
 
+/* ---- both ---- */
+
+/* Look at what is to be deleted, and do it as the leader: @token, 0 otherwise.  Returns how long to
+ * sleep. */
+static int64_t work_at_deletions(struct rollup *r, int64_t token)
+{
+    bool lost = false;
+    struct session *session =
+        atomic_load(&r->core->ready) && connected(r) ? session_of_all(r) : NULL;
+    if (session == NULL) {
+        return RETRY_MS;
+    }
+    int64_t wait_ms = deletion_work(&r->deletion, r->core, session, token, &lost);
+    if (lost) {
+        session_lost(session);
+    }
+    return wait_ms;
+}
+
 /* ---- the thread ---- */
 
 static void *rollup_main(void *argument)
@@ -401,6 +422,8 @@ static void *rollup_main(void *argument)
         int64_t token = leader_token(r->leader);
         period_secrets_sweep(&r->core->period_secrets, redis_clock_ms(&r->core->clock));
         int64_t wait_ms = token != 0 ? turn_of_leader(r, token) : turn_of_follower(r);
+        int64_t deletion_ms = work_at_deletions(r, token);
+        wait_ms = deletion_ms < wait_ms ? deletion_ms : wait_ms;
         wake_sleep(&r->core->rollup_wake, monotonic_ms() + wait_ms);
     }
     session_close(&r->session);

@@ -58,6 +58,7 @@
  *     zones    the zones of the sites (time/site_zones.h); no field if all are UTC
  *     users    an id: new when a user is forgotten or a bit of a user is taken back; no field
  *              before that
+ *     deleted  sites whose events are not counted (tombstones.h); no field before the first one
  *     swept    the first day whose bitmaps of activity have not been taken away
  *     <log>    the cursor of a log: how far its entries are counted in this partition.  "n": up to
  *              entry n; "n:i": up to n - 1, and of n the first i events.  No field: nothing
@@ -152,6 +153,7 @@
  *                                                     expires
  *     t:{0}:rewritten                   string        the day, since 1970-01-01 UTC, whose rewrite
  *                                                     of the append-only file was begun
+ *     t:{0}:deletions                   hash          what is being deleted (deletion_record.h)
  *     t:{0}:probe                       string        written by /readyz; expires
  */
 #ifndef STORAGE_SCHEMA_KEY_H

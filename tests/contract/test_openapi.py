@@ -391,6 +391,11 @@ def good_and_bad(http, operation):
     if "Filters" in operation.tags:
         yield from filters(http, operation)
         return
+    if operation.id in DELETIONS:
+        http.accept({"site": "left", "page": "/"})
+        for status, target in DELETIONS[operation.id]:
+            yield status, http.request(operation.method, target)
+        return
     first = 204 if operation.id == "deleteUserActivity" else 200
     yield first, http.request(operation.method, operation.target + query(operation.required()))
     if operation.id == "getScript":
@@ -427,6 +432,11 @@ BROWSERS = {
         (415, "POST", "/api/event", VIEW, {"Content-Encoding": "br"})],
 }
 
+DELETIONS = {
+    "getSite": [(200, "/sites/left"), (404, "/sites/nobodys"), (400, "/sites/A")],
+    "deleteSite": [(202, "/sites/left"), (202, "/sites/left"), (404, "/sites/nobodys"), (400, "/sites/A")],
+    "deletePages": [(202, "/pages?site=left&page=/a"), (202, "/pages?site=left&prefix=/a"), (404, "/pages?site=nobodys&page=/"), (400, "/pages")],
+}
 WITHOUT_REDIS = {"/tally.js", "/healthz", "/metrics", "/openapi.yaml", "/openapi.json", "/hotkeys"}
 
 
@@ -483,7 +493,7 @@ def outages(without_redis, without_answers, operation):
         return
     needs_redis = operation.path not in WITHOUT_REDIS
     body = b'{"page":"/"}' if operation is POST_EVENTS else operation.example_body()
-    target = target_of(operation)
+    target = "/pages?page=/" if operation.id == "deletePages" else target_of(operation)
     yield 503 if needs_redis else 200, without_redis.client().request(operation.method, target, body)
     readers_ops = ("putPageSet", "deletePageSet")
     if operation.id in readers_ops or operation in (POST_EVENTS, POST_ROLLUP):
@@ -496,6 +506,14 @@ def outages(without_redis, without_answers, operation):
         without_answers.proxy.arm(
             Fault("reply-hole", late_s=2, match=lambda args: args[0] == b"EVALSHA" and any(b":uid:" in arg for arg in args)))
         yield 504, without_answers.client().request(operation.method, target)
+        without_answers.proxy.hold_replies()
+    if operation.id in ("deleteSite", "deletePages"):
+        hear_once(without_answers)
+        without_answers.proxy.hold_replies(False)
+        without_answers.client().accept({"site": operation.id.lower(), "page": "/"})
+        without_answers.proxy.arm(Fault("reply-hole", late_s=2, match=lambda args: args[0] == b"HSETNX" and b":deletions" in args[1]))
+        where = "/sites/deletesite" if operation.id == "deleteSite" else "/pages?site=deletepages&page=/"
+        yield 504, without_answers.client().request("DELETE", where)
         without_answers.proxy.hold_replies()
     if operation is POST_EVENTS:
         yield 504, without_answers.client().post(body)
@@ -664,6 +682,8 @@ def surroundings(operation, name):
     """With these a good value of the parameter makes a good question."""
     needed = {p["name"]: p["example"] for p in operation.in_query().values() if operation.needs(p)}
     if name in ("pageset", "event", "section", *DIMENSIONS) and operation.id == "getOverlap":
+        needed["page"] = "/a"
+    if operation.id == "deletePages" and name == "site":
         needed["page"] = "/a"
     beside = {"from": {"to": "9999-01-01"}, "to": {"from": "0"}, "from2": {"to2": "9999-01-01"}, "to2": {"from2": "0"}}
     return {**needed, **beside.get(name, {})}

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(server_missing() is not None, reason=str(server_
 
 @pytest.fixture(scope="module")
 def cluster():
-    one = Cluster(options=SAFE)
+    one = Cluster(options=SAFE, node_timeout_ms=2000)  # so that a busy machine does not fail over by itself
     try:
         yield one.start()
     finally:
@@ -80,7 +80,8 @@ def test_every_question_is_answered_as_a_naive_count_does(healed, on_cluster, si
     other = http.post([{"site": site, "page": "/x"}], headers={"Idempotency-Key": f"{site} 0"})
     assert other.status == 422, "a key with another body"
     stats = http.question("/stats", site=site, from_="now-1h")
-    assert (stats["pv"], stats["uv"], stats["visits"]) == (sum(views.values()), len(users), len(users))
+    assert (stats["pv"], stats["visits"]) == (sum(views.values()), len(users))
+    assert stats["error"]["uv"]["low"] <= len(users) <= stats["error"]["uv"]["high"] + 1  # an estimate
     rows = http.question("/pages", site=site, from_="now-1h", limit=1000)["pages"]
     assert {row["page"]: row["pv"] for row in rows} == views
     for page in list(views)[:5]:
@@ -185,7 +186,8 @@ def test_who_has_no_key_goes_on_while_a_primary_is_away(healed, on_cluster, site
     assert 202 in by_key and set(by_key) <= {202, 503}, by_key
     assert by_key.count(503) > 3
     answer = http.get("/pv", site=site, page="/a", from_="now-1h")
-    assert answer.status == 503 and str(old.port) in answer.json["detail"], answer
+    assert answer.status == 503 and "cannot be reached" in answer.json["detail"], answer
+    assert any(node.address in answer.json["detail"] for node in healed.nodes), answer
     old.resume()
     replica.resume()
     wait_until(lambda: http.get("/pv", site=site, page="/a", from_="now-1h").status == 200, "answers again", deadline_s=30)

@@ -48,7 +48,7 @@ static void teardown(void)
 
 /* What Redis has: fields of the partition's state. */
 struct state {
-    const char *cfg, *over, *users, *a, *b;
+    const char *cfg, *over, *users, *a, *b, *deleted;
 };
 
 /* The share of rows [from, to) begins. */
@@ -68,8 +68,9 @@ static bool take_state(const struct state *state)
     struct rollup_state closed = rollup_state_initial(zone_utc(), FOLD_NOW_S);
     (void)rollup_state_print(&closed, st);
     struct reply fields[] = {fold_text(state->cfg), fold_text(st), fold_text("v"), fold_text(NULL),
-        fold_text(state->over), fold_text(state->users), fold_text(state->a), fold_text(state->b)};
-    struct reply reply = fold_array(fields, 8);
+        fold_text(state->over), fold_text(state->users), fold_text(state->deleted),
+        fold_text(state->a), fold_text(state->b)};
+    struct reply reply = fold_array(fields, 9);
     return share_take(share, 0, &reply);
 }
 
@@ -96,8 +97,8 @@ static void look(const struct state *state)
     size_t n = share_write_questions(share, &out);
     cr_assert(commands_read(&out, &questions));
     cr_assert_eq(questions.n, n);
-    cr_assert_eq(questions.commands[0].n, 2u + STATE_FIELDS + 1 + 2);
-    cr_assert(command_is(&questions.commands[0], 2 + STATE_FIELDS + 1, A));
+    cr_assert_eq(questions.commands[0].n, 2u + STATE_FIELDS + 2 + 2);
+    cr_assert(command_is(&questions.commands[0], 2 + STATE_FIELDS + 2, A));
     cr_assert(take_state(state));
     for (size_t i = 1; i < n; i++) {
         take_nothing(&questions.commands[i], i);
@@ -293,25 +294,52 @@ Test(share, moves_over_on_or_gives_it_a_new_id, .init = setup, .fini = teardown)
     cr_expect_eq(new_over(was, NOW_MS + 5 * MINUTE_MS), minute_s + 4 * 60);
 }
 
+/* ---- sites that were deleted ---- */
+
+/* How many commands beside that of the state, and the events that are done with. */
+static void expect_counted(const char *deleted, bool counts, size_t events)
+{
+    struct state state = {.cfg = FOLD_CFG, .b = "6", .deleted = deleted};
+    struct buffer out;
+    buffer_init(&out);
+    begin(0, ROWS);
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS, "the cursors move on");
+    cr_expect_eq(share_write_commands(share, &out) > 1, counts, "%s", deleted);
+    cr_expect_eq(share_events(share), events);
+    buffer_release(&out);
+}
+
+Test(share, counts_nothing_of_a_site_that_is_deleted, .init = setup, .fini = teardown)
+{
+    char text[100];
+    expect_counted(NULL, true, ROWS);
+    expect_counted("shop 0 id\n", false, ROWS);
+    expect_counted("other 0 id\n", true, ROWS);
+    (void)snprintf(text, sizeof(text), "other 0 i\nshop %lld id\n", (long long)NOW_MS);
+    expect_counted(text, true, ROWS); /* all arrived then or later */
+    (void)snprintf(text, sizeof(text), "shop %lld id\n", (long long)NOW_MS + 2001);
+    expect_counted(text, false, ROWS);
+}
+
 /* ---- where memory is full ---- */
 
 Test(share, says_what_it_has_read, .init = setup, .fini = teardown)
 {
-    static const char *const expected[] = {
-        "cfg", "=" FOLD_CFG, "ver", "=v", "kept", "-", "over", "-", "users", "=g", A, "-", B, "=6"};
+    static const char *const expected[] = {"cfg", "=" FOLD_CFG, "ver", "=v", "kept", "-", "over",
+        "-", "users", "=g", "deleted", "-", A, "-", B, "=6"};
     struct state state = {.cfg = FOLD_CFG, .users = "g", .b = "6"};
     struct buffer out;
     struct commands words;
     buffer_init(&out);
     begin(0, ROWS);
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
-    cr_assert_eq(share_write_expected(share, &out), 17u);
+    cr_assert_eq(share_write_expected(share, &out), 19u);
     struct buffer command;
     buffer_init(&command);
-    buffer_append(&command, "*17\r\n", 5);
+    buffer_append(&command, "*19\r\n", 5);
     buffer_append(&command, out.p, out.n);
     cr_assert(commands_read(&command, &words) && words.n == 1);
-    cr_expect(command_is(&words.commands[0], 0, "8"));
+    cr_expect(command_is(&words.commands[0], 0, "9"));
     size_t at = 1;
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i += 2) {
         at += command_is(&words.commands[0], at, "st") ? 2 : 0;

@@ -1,0 +1,49 @@
+/* deletions.h - which sites are being deleted, as this process knows.
+ *
+ * Layer: storage.  Thread-safe.
+ *
+ * Events of such a site are refused.  What is known is at most as old as the last look: the rollup's
+ * thread looks every second, and so does a reader while events come.  A process that has not heard
+ * yet may acknowledge events of the site.  No fold counts them (schema/tombstones.h), so they are
+ * deleted with the site.
+ */
+#ifndef STORAGE_CORE_DELETIONS_H
+#define STORAGE_CORE_DELETIONS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "storage/base/compiler.h"
+#include "storage/job/event.h"
+#include "storage/redis/reply.h"
+
+#define DELETIONS_MAX     64 /* at a time, of sites and pages */
+#define DELETIONS_LOOK_MS 1000
+
+struct deleting_site {
+    char name[EVENT_SITE_MAX];
+    size_t n;
+    int64_t until_ms; /* counted again from then on, by Redis's clock; 0: not known yet */
+};
+
+struct deletions {
+    pthread_mutex_t lock; /* guards sites */
+    struct deleting_site sites[DELETIONS_MAX];
+    _Atomic size_t n;
+    _Atomic int64_t looked_ms; /* CLOCK_MONOTONIC: the last look, or its beginning */
+};
+
+void deletions_init(struct deletions *deletions);
+void deletions_release(struct deletions *deletions);
+
+/* Learn from @reply, the answer to HGETALL t:{0}:deletions. */
+void deletions_learn(struct deletions *deletions, const struct reply *reply);
+
+/* Is a look due?  True once for each time that one is. */
+bool deletions_look_due(struct deletions *deletions, int64_t now_ms) MUST_CHECK;
+
+/* Is the site of one of @n events being deleted at @redis_ms, by Redis's clock? */
+bool deletions_refuse(
+    struct deletions *deletions, const struct event *events, size_t n, int64_t redis_ms) MUST_CHECK;
+
+#endif

@@ -1,0 +1,117 @@
+#include "storage/deletion/found.h"
+
+#include <string.h>
+
+#include "storage/schema/key.h"
+
+#define BUCKET_TEXT 13 /* bytes: a letter and YYYYMMDDhhmm */
+
+/* Kinds of keys that have a site's name behind the kind's. */
+static const struct kind {
+    const char *name;
+    bool is_sketch; /* a bucket and a page follow the site */
+    bool is_table;  /* a bucket follows: fields of the key are pages */
+} kinds[] = {
+    {"uv", true, false},
+    {"ip", true, false},
+    {"pv", false, true},
+    {"vv", false, true},
+    {"visit", false, false},
+    {"places", false, false},
+    {"uid", false, false},
+    {"ids", false, false},
+    {"act", false, false},
+    {"seen", false, false},
+    {"bf", false, false},
+    {"bfs", false, false},
+    {"bfl", false, false},
+    {"sets", false, false},
+};
+
+/* Cut @text at its first ':'; what follows stays in @text.  Without one all of it is taken. */
+static struct slice found_cut(struct slice *text)
+{
+    const char *colon = text->n == 0 ? NULL : memchr(text->p, ':', text->n);
+    size_t n = colon == NULL ? text->n : (size_t)(colon - text->p);
+    struct slice head = {text->p, n};
+    size_t skip = colon == NULL ? n : n + 1;
+    *text = (struct slice){text->p + skip, text->n - skip};
+    return head;
+}
+
+/* The partition with the tag in "{tag}".  PARTITIONS_MAX: none. */
+static unsigned found_partition(const struct partitions *partitions, struct slice braced)
+{
+    if (braced.n < 2 || braced.p[0] != '{' || braced.p[braced.n - 1] != '}') {
+        return PARTITIONS_MAX;
+    }
+    struct slice tag = {braced.p + 1, braced.n - 2};
+    for (unsigned p = 0; p < partitions->n; p++) {
+        if (slice_equal(tag, slice_of(partitions->tag[p]))) {
+            return p;
+        }
+    }
+    return PARTITIONS_MAX;
+}
+
+bool found_has_page(const struct deletion_target *target, struct slice page)
+{
+    return target->is_prefix
+               ? page.n >= target->page.n && memcmp(page.p, target->page.p, target->page.n) == 0
+               : slice_equal(page, target->page);
+}
+
+/* @rest: what follows the site, in a key of @kind. */
+static enum found_kind found_of_pages(
+    const struct kind *kind, const struct deletion_target *target, struct slice rest)
+{
+    if (kind->is_table && rest.n == BUCKET_TEXT) {
+        return rest.p[0] == 'm' ? FOUND_HASH : FOUND_ZSET;
+    }
+    if (!kind->is_sketch || rest.n <= BUCKET_TEXT || rest.p[BUCKET_TEXT] != ':') {
+        return FOUND_NOTHING;
+    }
+    struct slice page = {rest.p + BUCKET_TEXT + 1, rest.n - BUCKET_TEXT - 1};
+    return found_has_page(target, page) ? FOUND_KEY : FOUND_NOTHING;
+}
+
+enum found_kind found_judge(const struct partitions *partitions,
+    const struct deletion_target *target, struct slice key, unsigned *ret_partition)
+{
+    if (!slice_equal(found_cut(&key), SLICE("t"))) {
+        return FOUND_NOTHING;
+    }
+    unsigned partition = found_partition(partitions, found_cut(&key));
+    struct slice name = found_cut(&key);
+    struct slice site = found_cut(&key);
+    if (partition == PARTITIONS_MAX || !slice_equal(site, target->site)) {
+        return FOUND_NOTHING;
+    }
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (slice_equal(name, slice_of(kinds[i].name))) {
+            *ret_partition = partition;
+            return target->page.n == 0 ? FOUND_KEY : found_of_pages(&kinds[i], target, key);
+        }
+    }
+    return FOUND_NOTHING;
+}
+
+void found_pattern(struct buffer *out, const struct deletion_target *target, const char *tag)
+{
+    buffer_text(out, "t:{");
+    buffer_text(out, tag == NULL ? "*" : tag);
+    buffer_text(out, "}:*:");
+    buffer_append(out, target->site.p, target->site.n); /* no byte of it is special */
+    buffer_text(out, "*");
+}
+
+void found_prefix_pattern(struct buffer *out, struct slice prefix)
+{
+    for (size_t i = 0; i < prefix.n; i++) {
+        if (strchr("*?[]^\\", prefix.p[i]) != NULL) {
+            buffer_text(out, "\\");
+        }
+        buffer_append(out, prefix.p + i, 1);
+    }
+    buffer_text(out, "*");
+}

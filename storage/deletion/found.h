@@ -1,0 +1,37 @@
+/* found.h - which keys of Redis belong to what is deleted.
+ *
+ * Layer: storage, pure.  Thread-safe: no state.  Source: schema/key.h.
+ *
+ * Keys are found by SCAN, whose pattern is only a hint: a page may be named like the key of another
+ * site.  So each name is taken apart.
+ */
+#ifndef STORAGE_DELETION_FOUND_H
+#define STORAGE_DELETION_FOUND_H
+
+#include "storage/base/buffer.h"
+#include "storage/base/compiler.h"
+#include "storage/job/deletion_job.h"
+#include "storage/schema/partition.h"
+
+/* What is to be done with a key. */
+enum found_kind {
+    FOUND_NOTHING,
+    FOUND_KEY,  /* all of it goes */
+    FOUND_HASH, /* it goes on without the target's pages: fields of a hash.. */
+    FOUND_ZSET, /* ..or members of a sorted set */
+};
+
+/* Look at @key.  *ret_partition: whose key it is, unless FOUND_NOTHING. */
+enum found_kind found_judge(const struct partitions *partitions,
+    const struct deletion_target *target, struct slice key, unsigned *ret_partition) MUST_CHECK;
+
+/* Is @page, a field of such a hash, to go? */
+bool found_has_page(const struct deletion_target *target, struct slice page) MUST_CHECK;
+
+/* Append the pattern of the target's keys, as SCAN takes it.  @tag: of one partition; NULL: all. */
+void found_pattern(struct buffer *out, const struct deletion_target *target, const char *tag);
+
+/* Append a pattern of names that begin with @prefix. */
+void found_prefix_pattern(struct buffer *out, struct slice prefix);
+
+#endif

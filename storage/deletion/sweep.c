@@ -1,0 +1,400 @@
+#include "storage/deletion/sweep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/base/index.h"
+#include "storage/core/dispatcher.h"
+#include "storage/deletion/found.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+#define SCAN_COUNT   "1000"
+#define KEYS_AT_ONCE 200 /* in a script: sketches of 12 KB are freed while Redis waits */
+#define MEMBERS_MAX  500 /* in a script: fields of one key */
+
+/* Texts that a reply had; they outlive it. */
+struct found_text {
+    enum found_kind kind;
+    unsigned partition;
+    size_t from, n; /* in the bytes */
+};
+
+struct found_list {
+    struct buffer bytes;
+    struct found_text *all; /* owned */
+    size_t n, capacity;
+};
+
+/* A step that is under way. */
+struct sweep_turn {
+    struct deletion_sweep *sweep;
+    struct core *core;
+    struct pipeline *pipe;
+    const struct deletion_target *target;
+    int64_t token;
+    bool is_fenced;
+};
+
+void sweep_begin(struct deletion_sweep *sweep, const struct session *session)
+{
+    *sweep = (struct deletion_sweep){.cursor = "0"};
+    sweep->changes = session->dispatcher == NULL ? 0 : session->dispatcher->changes;
+}
+
+/* ---- lists ---- */
+
+static void found_release(struct found_list *list)
+{
+    buffer_release(&list->bytes);
+    free(list->all);
+}
+
+static bool found_add(
+    struct found_list *list, struct slice text, enum found_kind kind, unsigned partition)
+{
+    if (!array_reserve(&list->all, &list->capacity, list->n, sizeof(*list->all))) {
+        return false;
+    }
+    list->all[list->n++] = (struct found_text){kind, partition, list->bytes.n, text.n};
+    buffer_append(&list->bytes, text.p, text.n);
+    return !list->bytes.failed;
+}
+
+static struct slice found_get(const struct found_list *list, size_t i)
+{
+    return (struct slice){list->bytes.p + list->all[i].from, list->all[i].n};
+}
+
+/* By partition and kind. */
+static int compare_found(const void *a, const void *b)
+{
+    const struct found_text *x = a;
+    const struct found_text *y = b;
+    if (x->partition != y->partition) {
+        return x->partition < y->partition ? -1 : 1;
+    }
+    return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+/* ---- taking away ---- */
+
+/* How the keys of a call of delete.lua follow each other, and what those behind the first ones
+ * lose. */
+struct delete_call {
+    unsigned partition;
+    size_t n_unlinked, n_plain, n_zsets;
+    const char *plain; /* "HDEL" or "SREM" */
+    size_t n_fields;
+};
+
+/* Begin a call; the caller appends the keys, then delete_arguments(), then the fields. */
+static struct buffer *delete_begin(struct sweep_turn *step, const struct delete_call *call)
+{
+    struct key pass;
+    size_t n_keys = 1 + call->n_unlinked + call->n_plain + call->n_zsets;
+    struct buffer *out =
+        pipeline_script(step->pipe, call->partition, SCRIPT_DELETE, n_keys, 4 + call->n_fields);
+    key_fixed(&pass, step->core->partitions.tag[call->partition], "pass", SLICE(""));
+    resp_word(out, pass.p, pass.n);
+    return out;
+}
+
+static void delete_arguments(
+    const struct sweep_turn *step, const struct delete_call *call, struct buffer *out)
+{
+    resp_decimal(out, step->token);
+    resp_decimal(out, (int64_t)call->n_unlinked);
+    resp_text(out, call->plain);
+    resp_decimal(out, (int64_t)call->n_plain);
+}
+
+/* What is done again does no harm, so no answer leaves no doubt. */
+static bool delete_end(struct sweep_turn *step)
+{
+    const struct reply *reply = pipeline_ask(step->pipe, false);
+    if (reply == NULL) {
+        return false;
+    }
+    int64_t n = reply_integer(reply, -1);
+    step->is_fenced = n < 0;
+    step->sweep->n_found += n > 0 ? (uint64_t)n : 0;
+    return !step->is_fenced;
+}
+
+/* Take fields [from, to) of the list out of one key. */
+static bool delete_fields(struct sweep_turn *step, unsigned partition, struct slice key,
+    enum found_kind kind, const char *plain, const struct found_list *fields)
+{
+    for (size_t from = 0; from < fields->n; from += MEMBERS_MAX) {
+        size_t n = fields->n - from < MEMBERS_MAX ? fields->n - from : MEMBERS_MAX;
+        const struct delete_call call = {.partition = partition,
+            .n_plain = kind == FOUND_HASH,
+            .n_zsets = kind == FOUND_ZSET,
+            .plain = plain,
+            .n_fields = n};
+        struct buffer *out = delete_begin(step, &call);
+        resp_word(out, key.p, key.n);
+        delete_arguments(step, &call, out);
+        for (size_t i = from; i < from + n; i++) {
+            struct slice field = found_get(fields, i);
+            resp_word(out, field.p, field.n);
+        }
+        if (!delete_end(step)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Keys [from, to) of the list, of one partition: some go, the others lose the target's page. */
+static bool delete_keys(
+    struct sweep_turn *step, const struct found_list *list, size_t from, size_t to)
+{
+    struct delete_call call = {.partition = list->all[from].partition,
+        .plain = "HDEL",
+        .n_fields = step->target->page.n > 0 && !step->target->is_prefix};
+    for (size_t i = from; i < to; i++) {
+        call.n_unlinked += list->all[i].kind == FOUND_KEY;
+        call.n_plain += list->all[i].kind == FOUND_HASH;
+        call.n_zsets += list->all[i].kind == FOUND_ZSET;
+    }
+    struct buffer *out = delete_begin(step, &call);
+    for (size_t i = from; i < to; i++) {
+        struct slice key = found_get(list, i);
+        resp_word(out, key.p, key.n);
+    }
+    delete_arguments(step, &call, out);
+    if (call.n_fields > 0) {
+        resp_word(out, step->target->page.p, step->target->page.n);
+    }
+    return delete_end(step);
+}
+
+/* ---- what a key holds ---- */
+
+/* The cursor of a reply to SCAN or the like; the list of it in *ret. */
+static bool take_cursor(struct sweep_turn *step, const struct reply *reply,
+    char cursor[SWEEP_CURSOR], const struct reply **ret)
+{
+    if (reply == NULL) {
+        return false;
+    }
+    if (reply->type != REPLY_ARRAY || reply->n != 2 || reply->items[0].text.n >= SWEEP_CURSOR) {
+        (void)pipeline_foreign(step->pipe, "what is scanned");
+        return false;
+    }
+    memcpy(cursor, reply->items[0].text.p, reply->items[0].text.n + 1);
+    *ret = &reply->items[1];
+    return true;
+}
+
+/* Look at some fields of @key, by @command (HSCAN, ZSCAN, SSCAN), and gather those that match. */
+static bool scan_fields(struct sweep_turn *step, unsigned partition, struct slice key,
+    const char *command, const struct buffer *pattern, char cursor[SWEEP_CURSOR],
+    struct found_list *ret)
+{
+    const struct reply *list = NULL;
+    struct buffer *out = pipeline_command(step->pipe, partition, command, 6);
+    resp_word(out, key.p, key.n);
+    resp_text(out, cursor);
+    resp_text(out, "MATCH");
+    resp_word(out, pattern->p, pattern->n);
+    resp_text(out, "COUNT");
+    resp_text(out, SCAN_COUNT);
+    if (!take_cursor(step, pipeline_ask(step->pipe, false), cursor, &list)) {
+        return false;
+    }
+    size_t stride = command[0] == 'S' ? 1 : 2; /* of the others a value follows */
+    for (size_t i = 0; i < list->n; i += stride) {
+        if (!found_add(ret, list->items[i].text, FOUND_NOTHING, partition)) {
+            return pipeline_fail(step->pipe, STORAGE_NOMEM);
+        }
+    }
+    return true;
+}
+
+/* Take all fields of @key that match @pattern away, by @plain, or by ZREM. */
+static bool sweep_fields(struct sweep_turn *step, unsigned partition, struct slice key,
+    enum found_kind kind, const char *plain, const struct buffer *pattern)
+{
+    const char *command = kind == FOUND_ZSET ? "ZSCAN" : plain[0] == 'H' ? "HSCAN" : "SSCAN";
+    char cursor[SWEEP_CURSOR] = "0";
+    bool ok = !pattern->failed || pipeline_fail(step->pipe, STORAGE_NOMEM);
+    do {
+        struct found_list fields = {.n = 0};
+        buffer_init(&fields.bytes);
+        ok = ok && scan_fields(step, partition, key, command, pattern, cursor, &fields) &&
+             delete_fields(step, partition, key, kind, plain, &fields);
+        found_release(&fields);
+    } while (ok && strcmp(cursor, "0") != 0);
+    return ok;
+}
+
+/* All pages with the target's prefix, out of one key. */
+static bool sweep_prefix(struct sweep_turn *step, const struct found_list *list, size_t i)
+{
+    struct buffer pattern;
+    buffer_init(&pattern);
+    found_prefix_pattern(&pattern, step->target->page);
+    bool ok = sweep_fields(
+        step, list->all[i].partition, found_get(list, i), list->all[i].kind, "HDEL", &pattern);
+    buffer_release(&pattern);
+    return ok;
+}
+
+/* ---- keys ---- */
+
+static bool sweep_found(struct sweep_turn *step, struct found_list *list)
+{
+    size_t i = 0;
+    bool ok = true;
+    if (list->n > 0) {
+        qsort(list->all, list->n, sizeof(*list->all), compare_found);
+    }
+    while (ok && i < list->n) {
+        if (list->all[i].kind != FOUND_KEY && step->target->is_prefix) {
+            ok = sweep_prefix(step, list, i++);
+            continue;
+        }
+        size_t to = i + 1;
+        while (to < list->n && to - i < KEYS_AT_ONCE &&
+               list->all[to].partition == list->all[i].partition &&
+               (list->all[to].kind == FOUND_KEY || !step->target->is_prefix)) {
+            to++;
+        }
+        ok = delete_keys(step, list, i, to);
+        i = to;
+    }
+    return ok;
+}
+
+/* Some keys of the server that has the partition. */
+static bool sweep_keys(struct sweep_turn *step)
+{
+    struct deletion_sweep *sweep = step->sweep;
+    const struct partitions *partitions = &step->core->partitions;
+    const char *tag = step->core->is_spread ? partitions->tag[sweep->partition] : NULL;
+    const struct reply *names = NULL;
+    char cursor[SWEEP_CURSOR];
+    struct buffer pattern;
+    struct found_list list = {.n = 0};
+    buffer_init(&pattern);
+    buffer_init(&list.bytes);
+    found_pattern(&pattern, step->target, tag);
+    struct buffer *out = pipeline_command(step->pipe, sweep->partition, "SCAN", 5);
+    resp_text(out, sweep->cursor);
+    resp_text(out, "MATCH");
+    resp_word(out, pattern.p, pattern.n);
+    resp_text(out, "COUNT");
+    resp_text(out, SCAN_COUNT);
+    out->failed = out->failed || pattern.failed;
+    bool ok = take_cursor(step, pipeline_ask(step->pipe, false), cursor, &names);
+    for (size_t i = 0; ok && i < names->n; i++) {
+        unsigned partition = 0;
+        enum found_kind kind =
+            found_judge(partitions, step->target, names->items[i].text, &partition);
+        if (kind != FOUND_NOTHING && !found_add(&list, names->items[i].text, kind, partition)) {
+            ok = pipeline_fail(step->pipe, STORAGE_NOMEM);
+        }
+    }
+    ok = ok && sweep_found(step, &list);
+    if (ok) { /* else these keys are looked at again */
+        memcpy(sweep->cursor, strcmp(cursor, "0") == 0 ? "" : cursor, sizeof(cursor));
+    }
+    found_release(&list);
+    buffer_release(&pattern);
+    return ok;
+}
+
+/* The site's members in the sets that a partition has for all sites. */
+static bool sweep_members(struct sweep_turn *step)
+{
+    static const struct {
+        const char *name;
+        enum found_kind kind;
+    } sets[] = {{"open", FOUND_HASH}, {"gone", FOUND_HASH}, {"acts", FOUND_ZSET}};
+    unsigned partition = step->sweep->partition;
+    const char *tag = step->core->partitions.tag[partition];
+    struct buffer pattern;
+    struct key key;
+    bool ok = true;
+    buffer_init(&pattern);
+    buffer_append(&pattern, step->target->site.p, step->target->site.n);
+    buffer_text(&pattern, ":*");
+    for (size_t i = 0; ok && i < sizeof(sets) / sizeof(sets[0]); i++) {
+        key_fixed(&key, tag, sets[i].name, SLICE(""));
+        ok = sweep_fields(
+            step, partition, (struct slice){key.p, key.n}, sets[i].kind, "SREM", &pattern);
+    }
+    buffer_release(&pattern);
+    if (ok) {
+        struct found_list site = {.n = 0};
+        buffer_init(&site.bytes);
+        key_fixed(&key, tag, "sites", SLICE(""));
+        ok = found_add(&site, step->target->site, FOUND_NOTHING, partition)
+                 ? delete_fields(
+                       step, partition, (struct slice){key.p, key.n}, FOUND_HASH, "SREM", &site)
+                 : pipeline_fail(step->pipe, STORAGE_NOMEM);
+        found_release(&site);
+    }
+    return ok;
+}
+
+/* ---- a sweep ---- */
+
+static void sweep_next(struct sweep_turn *step)
+{
+    struct deletion_sweep *sweep = step->sweep;
+    sweep->partition++;
+    memcpy(sweep->cursor, step->core->is_spread ? "0" : "", 2 - !step->core->is_spread);
+}
+
+enum sweep_result sweep_step(struct deletion_sweep *sweep, struct core *core, struct pipeline *p,
+    const struct deletion_target *target, int64_t token)
+{
+    struct sweep_turn step = {sweep, core, p, target, token, false};
+    const struct dispatcher *dispatcher = p->session->dispatcher;
+    bool ok;
+    if (dispatcher != NULL && dispatcher->changes != sweep->changes) {
+        uint64_t n_found = sweep->n_found;
+        sweep_begin(sweep, p->session); /* a cursor is good on one server alone */
+        sweep->n_found = n_found + 1;
+    }
+    if (sweep->partition >= core->partitions.n) {
+        return SWEEP_DONE;
+    }
+    if (sweep->cursor[0] != '\0') {
+        ok = sweep_keys(&step);
+    } else {
+        ok = target->page.n > 0 || sweep_members(&step);
+        if (ok) {
+            sweep_next(&step);
+        }
+    }
+    if (!ok) {
+        return step.is_fenced ? SWEEP_FENCED : SWEEP_FAULT;
+    }
+    return sweep->partition >= core->partitions.n ? SWEEP_DONE : SWEEP_GOES_ON;
+}
+
+/* SCAN counts with the highest bit of its cursor changing most often. */
+static double cursor_share(const char *cursor)
+{
+    uint64_t is = strtoull(cursor, NULL, 10);
+    double share = 0;
+    for (double bit = 0.5; is != 0; is >>= 1, bit /= 2) {
+        share += (is & 1) != 0 ? bit : 0;
+    }
+    return share;
+}
+
+double sweep_share(const struct deletion_sweep *sweep, const struct core *core)
+{
+    double n = core->partitions.n;
+    double keys = sweep->cursor[0] == '\0' ? 1 : cursor_share(sweep->cursor);
+    if (core->is_spread) {
+        return sweep->partition >= core->partitions.n ? 1 : (sweep->partition + keys) / n;
+    }
+    return 0.95 * keys + 0.05 * sweep->partition / n;
+}

@@ -1,0 +1,288 @@
+#include "storage/deletion/work.h"
+
+#include <string.h>
+
+#include "storage/base/clock.h"
+#include "storage/deletion/list.h"
+#include "storage/redis/resp.h"
+#include "storage/users/bitmaps.h"
+
+#define TURN_MS   100    /* a turn; the rollup's thread has other work as well */
+#define ASK_MS    2000   /* longest wait for an answer */
+#define AHEAD_MS  2500   /* the instant of a site's end: every process must have heard of it */
+#define REPEAT_MS 600000 /* for so long entries may be appended again that arrived before */
+#define RETRY_MS  1000
+#define AGAIN_MS  10
+#define SWEEPS    50 /* of pages that are written to all the while, 3 */
+
+/* How much of a deletion is done at the end of each step. */
+#define DONE_MARKED 0.05
+#define DONE_SWEPT  0.9
+#define DONE_ENDED  0.99
+
+/* A turn that is under way. */
+struct turn {
+    struct deletion_work *work;
+    struct core *core;
+    struct pipeline pipe;
+    int64_t until_ms; /* CLOCK_MONOTONIC */
+    bool is_fenced;
+};
+
+/* ---- the record ---- */
+
+/* Write the record as it is now; @is_over: take it away. */
+static bool write_record(struct turn *turn, bool is_over)
+{
+    struct deletion_work *work = turn->work;
+    char value[DELETION_VALUE] = "";
+    struct key key;
+    if (!is_over) {
+        deletion_record_print(&work->record, value);
+    }
+    struct buffer *out = pipeline_script(&turn->pipe, 0, SCRIPT_DELETION_STEP, 2, 4);
+    key_fixed(&key, turn->core->partitions.tag[0], "pass", SLICE(""));
+    resp_word(out, key.p, key.n);
+    deletion_list_key(turn->core, &key);
+    resp_word(out, key.p, key.n);
+    resp_decimal(out, work->token);
+    resp_word(out, work->field.p, work->field.n);
+    resp_text(out, work->record.id);
+    resp_text(out, value);
+    const struct reply *reply = pipeline_ask(&turn->pipe, false);
+    turn->is_fenced = reply != NULL && reply_integer(reply, 0) != 1;
+    return reply != NULL && !turn->is_fenced;
+}
+
+/* So much is done; it is written down when it has grown by a hundredth. */
+static bool set_done(struct turn *turn, double done)
+{
+    int64_t is = (int64_t)(done * DELETION_DONE);
+    if (is < turn->work->record.done + DELETION_DONE / 100) {
+        return true;
+    }
+    turn->work->record.done = is;
+    return write_record(turn, false);
+}
+
+/* Copy a deletion of the list. */
+static void take_field(struct deletion_work *work, const struct reply *reply)
+{
+    memcpy(work->field.p, reply[0].text.p, reply[0].text.n);
+    work->field.n = reply[0].text.n;
+    if (!deletion_field_parse((struct slice){work->field.p, work->field.n}, &work->target) ||
+        !deletion_record_parse(reply[1].text, &work->record)) {
+        work->phase = DELETION_NONE;
+        return;
+    }
+    work->partition = work->n_sweeps = 0;
+    work->phase = work->record.until_ms == 0 ? DELETION_MARK : DELETION_OVER;
+}
+
+/* Look at the list, and begin with the first deletion of it if this process leads. */
+static bool look_at_list(struct turn *turn)
+{
+    struct deletion_work *work = turn->work;
+    const struct reply *reply = deletion_list_read(turn->core, &turn->pipe);
+    if (reply == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i + 1 < reply->n && work->token != 0 && work->phase == DELETION_NONE;
+         i += 2) {
+        if (reply->items[i].text.n <= sizeof(work->field.p)) {
+            take_field(work, &reply->items[i]);
+        }
+    }
+    work->look_ms = monotonic_ms() + DELETIONS_LOOK_MS;
+    return true;
+}
+
+/* ---- the steps ---- */
+
+static bool redis_now_ms(struct turn *turn, int64_t *ret)
+{
+    (void)pipeline_command(&turn->pipe, 0, "TIME", 0);
+    const struct reply *reply = pipeline_ask(&turn->pipe, false);
+    if (reply == NULL) {
+        return false;
+    }
+    core_time_of(turn->core, 0, reply_time_us(reply));
+    *ret = reply_time_us(reply) / 1000;
+    return true;
+}
+
+/* Tell a partition: the site's events that arrive before the record's instant are not counted. */
+static bool mark_partition(struct turn *turn, unsigned partition)
+{
+    const struct deletion_work *work = turn->work;
+    const char *tag = turn->core->partitions.tag[partition];
+    char id[ACTIVITY_GENERATION];
+    struct key key;
+    struct slice site = work->target.page.n == 0 ? work->target.site : SLICE("");
+    activity_new_generation(id);
+    struct buffer *out = pipeline_script(&turn->pipe, partition, SCRIPT_DELETION_MARK, 2, 5);
+    key_fixed(&key, tag, "state", SLICE(""));
+    resp_word(out, key.p, key.n);
+    key_fixed(&key, tag, "pass", SLICE(""));
+    resp_word(out, key.p, key.n);
+    resp_decimal(out, work->token);
+    resp_word(out, site.p, site.n);
+    resp_decimal(out, work->record.until_ms);
+    resp_text(out, id);
+    resp_decimal(out, redis_clock_ms(&turn->core->clock) - REPEAT_MS);
+    const struct reply *reply = pipeline_ask(&turn->pipe, false);
+    turn->is_fenced = reply != NULL && reply_integer(reply, 0) != 1;
+    return reply != NULL && !turn->is_fenced;
+}
+
+static bool do_mark(struct turn *turn)
+{
+    struct deletion_work *work = turn->work;
+    if (work->partition < turn->core->partitions.n) {
+        return mark_partition(turn, work->partition++);
+    }
+    work->phase = DELETION_SWEEP;
+    sweep_begin(&work->sweep, turn->pipe.session);
+    return set_done(turn, DONE_MARKED);
+}
+
+static void begin_end(struct deletion_work *work)
+{
+    work->phase = DELETION_END;
+    work->partition = 0;
+    work->record.until_ms = 0;
+}
+
+static bool do_sweep(struct turn *turn)
+{
+    struct deletion_work *work = turn->work;
+    enum sweep_result result =
+        sweep_step(&work->sweep, turn->core, &turn->pipe, &work->target, work->token);
+    double first = DONE_MARKED + 0.8 * sweep_share(&work->sweep, turn->core);
+    switch (result) {
+    case SWEEP_FENCED:
+        turn->is_fenced = true;
+        return false;
+    case SWEEP_FAULT:
+        return false;
+    case SWEEP_GOES_ON:
+        return work->n_sweeps > 0 || set_done(turn, first);
+    case SWEEP_DONE:
+        break;
+    }
+    /* Pages may be written to while they are deleted; what is new then is kept, or not. */
+    unsigned most = work->target.page.n > 0 ? 3 : SWEEPS;
+    if (work->sweep.n_found == 0 || ++work->n_sweeps >= most) {
+        begin_end(work);
+    } else {
+        sweep_begin(&work->sweep, turn->pipe.session);
+    }
+    return set_done(turn, DONE_SWEPT);
+}
+
+/* All partitions get the same instant, and before it has come; then it is written down, so that
+ * processes take events from then on.  Of pages there is none: the partitions learn only that what
+ * was remembered of them does not hold any more. */
+static bool do_end(struct turn *turn)
+{
+    struct deletion_work *work = turn->work;
+    int64_t now_ms = 0;
+    bool is_site = work->target.page.n == 0;
+    if (work->partition == 0 && is_site) {
+        if (!redis_now_ms(turn, &now_ms)) {
+            return false;
+        }
+        work->record.until_ms = now_ms + AHEAD_MS;
+    }
+    if (work->partition < turn->core->partitions.n) {
+        return mark_partition(turn, work->partition++);
+    }
+    if (is_site && !redis_now_ms(turn, &now_ms)) {
+        return false;
+    }
+    if (is_site && now_ms >= work->record.until_ms) {
+        begin_end(work); /* it took too long */
+        return true;
+    }
+    work->phase = DELETION_OVER;
+    work->record.done = (int64_t)(DONE_ENDED * DELETION_DONE);
+    return write_record(turn, false);
+}
+
+static bool do_over(struct turn *turn)
+{
+    struct deletion_work *work = turn->work;
+    int64_t now_ms = 0;
+    if (work->target.page.n == 0) {
+        if (!redis_now_ms(turn, &now_ms)) {
+            return false;
+        }
+        if (now_ms < work->record.until_ms) {
+            turn->until_ms = 0; /* nothing to do until then */
+            return true;
+        }
+    }
+    if (!write_record(turn, true)) {
+        return false;
+    }
+    work->phase = DELETION_NONE;
+    work->look_ms = 0;
+    return true;
+}
+
+static bool do_step(struct turn *turn)
+{
+    switch (turn->work->phase) {
+    case DELETION_NONE:
+        return look_at_list(turn);
+    case DELETION_MARK:
+        return do_mark(turn);
+    case DELETION_SWEEP:
+        return do_sweep(turn);
+    case DELETION_END:
+        return do_end(turn);
+    case DELETION_OVER:
+        return do_over(turn);
+    }
+    return false;
+}
+
+/* Work until the turn is over.  Returns how long to wait. */
+static int64_t work_on(struct turn *turn)
+{
+    struct deletion_work *work = turn->work;
+    bool is_due = deletions_look_due(&turn->core->deletions, monotonic_ms());
+    do {
+        bool learnt = !is_due || deletion_list_learn(turn->core, &turn->pipe);
+        is_due = false;
+        if (!learnt || !do_step(turn)) {
+            work->phase = DELETION_NONE; /* from the record, if this process still leads */
+            work->look_ms = monotonic_ms() + RETRY_MS;
+            return RETRY_MS;
+        }
+    } while (work->phase != DELETION_NONE && monotonic_ms() < turn->until_ms);
+    if (work->phase == DELETION_NONE) {
+        int64_t wait_ms = work->look_ms - monotonic_ms();
+        return wait_ms > 0 ? wait_ms : AGAIN_MS;
+    }
+    return work->phase == DELETION_OVER ? AGAIN_MS : 1;
+}
+
+int64_t deletion_work(struct deletion_work *work, struct core *core, struct session *session,
+    int64_t token, bool *ret_lost)
+{
+    int64_t now_ms = monotonic_ms();
+    struct turn turn = {.work = work, .core = core, .until_ms = now_ms + TURN_MS};
+    if (work->token != token) {
+        work->token = token;
+        work->phase = DELETION_NONE;
+        work->look_ms = 0;
+    }
+    if (work->phase == DELETION_NONE && now_ms < work->look_ms) {
+        return work->look_ms - now_ms;
+    }
+    pipeline_init(&turn.pipe, session, now_ms + ASK_MS + TURN_MS);
+    int64_t wait_ms = work_on(&turn);
+    (void)pipeline_end(&turn.pipe, ret_lost);
+    return wait_ms;
+}

@@ -1,0 +1,46 @@
+/* work.h - the deletions that were asked for are done: by the process that leads the rollups.
+ *
+ * Layer: storage.  Belongs to the rollup's thread.
+ *
+ * A deletion goes through these steps; the record (schema/deletion_record.h) says how far it is:
+ *
+ *     mark     every partition learns of it: from then on no fold counts events of the site
+ *              (schema/tombstones.h), and no leader of before does anything
+ *     sweep    what there is of it is taken away, until a sweep finds nothing (sweep.h)
+ *     end      of a site: every partition is told that events count again which arrive from an
+ *              instant on that has not come yet.  Then the instant is written into the record
+ *     over     once that instant has come the record is taken away
+ *
+ * A process that dies leaves the record, and the next leader begins again with the mark, unless the
+ * record has the instant.  What is done twice does no harm.
+ */
+#ifndef STORAGE_DELETION_WORK_H
+#define STORAGE_DELETION_WORK_H
+
+#include "storage/base/compiler.h"
+#include "storage/core/core.h"
+#include "storage/deletion/sweep.h"
+#include "storage/schema/deletion_record.h"
+
+enum deletion_phase { DELETION_NONE, DELETION_MARK, DELETION_SWEEP, DELETION_END, DELETION_OVER };
+
+/* Zeroed at the beginning. */
+struct deletion_work {
+    int64_t token; /* under which the deletion at hand is done */
+    enum deletion_phase phase;
+    struct key field; /* of the deletion at hand; target points into it */
+    struct deletion_target target;
+    struct deletion_record record;
+    unsigned partition; /* the next to be marked */
+    unsigned n_sweeps;
+    struct deletion_sweep sweep;
+    int64_t look_ms; /* when to look at the list next; CLOCK_MONOTONIC */
+};
+
+/* Work at what is to be deleted, for about 100 ms.  @session is connected, and @token the fencing
+ * token of this process, 0 if it does not lead: then the list alone is looked at.  Returns how long
+ * to wait before the next call, ms.  *ret_lost becomes true if the session must be closed. */
+int64_t deletion_work(struct deletion_work *work, struct core *core, struct session *session,
+    int64_t token, bool *ret_lost);
+
+#endif

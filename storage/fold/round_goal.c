@@ -1,0 +1,161 @@
+#include "storage/fold/round_goal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/base/clock.h"
+
+#define FORSAKEN_MS 3000 /* a log's own process folds sooner */
+
+const struct own_log *goal_own_log(const struct goal *goal, const char *id)
+{
+    for (unsigned i = 0; i < goal->n_own; i++) {
+        if (strcmp(goal->own[i].id, id) == 0) {
+            return &goal->own[i];
+        }
+    }
+    return NULL;
+}
+
+uint64_t goal_of(const struct round *r, const struct goal *goal, const struct log_head *head)
+{
+    const struct own_log *own = goal_own_log(goal, head->id);
+    if (own != NULL) {
+        return own->last < head->n ? own->last : head->n;
+    }
+    int64_t age_ms = redis_clock_ms(&r->core->clock) - head->time_ms;
+    bool in_reach =
+        goal->reach == ROUND_ALL || (goal->reach == ROUND_FORSAKEN && age_ms >= FORSAKEN_MS);
+    return in_reach ? head->n : 0;
+}
+
+bool goal_set(struct round *r, struct goal *goal)
+{
+    if (goal->looked) {
+        return true;
+    }
+    goal->looked = true;
+    goal->heads.n = r->heads.n;
+    goal->heads.heads = calloc(r->heads.n + 1, sizeof(*r->heads.heads));
+    if (goal->heads.heads == NULL) {
+        return false;
+    }
+    if (r->heads.n > 0) {
+        memcpy(goal->heads.heads, r->heads.heads, r->heads.n * sizeof(*r->heads.heads));
+    }
+    return true;
+}
+
+bool goal_is_reached(struct round *r, const struct goal *goal, enum storage_err *ret_err)
+{
+    *ret_err = STORAGE_OK;
+    for (size_t i = 0; i < goal->heads.n; i++) {
+        const struct log_head *now = heads_find(&r->heads, goal->heads.heads[i].id);
+        if (now == NULL) {
+            continue; /* closed, so all of it was counted */
+        }
+        struct log_head head = goal->heads.heads[i];
+        head.n = now->n < head.n ? now->n : head.n;
+        const struct stream *stream = streams_find(&r->streams, head.id);
+        uint64_t to = goal_of(r, goal, &head);
+        if (stream == NULL) {
+            *ret_err = STORAGE_NOMEM;
+        } else if (stream->is_broken) {
+            *ret_err = to > stream->folded ? STORAGE_BEHIND : *ret_err;
+        } else if (stream->folded < to) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool goal_has_others(const struct round *r, const struct goal *goal)
+{
+    for (size_t i = 0; i < r->heads.n; i++) {
+        if (goal_own_log(goal, r->heads.heads[i].id) == NULL) {
+            return true;
+        }
+    }
+    return r->heads.n == 0;
+}
+
+/* Take what memory has of the own log at @place, without a gap. */
+static bool gather_own_log(struct round *r, struct own_log *own, unsigned place, size_t max_events)
+{
+    struct log_entry **entries;
+    size_t n;
+    struct stream *stream = streams_find(&r->streams, own->id);
+    if (stream == NULL) {
+        return false;
+    }
+    char id[LOG_ID_TEXT + 1];
+    uint64_t last = unfolded_take(r->unfolded, place, stream->folded, max_events, id, &entries, &n);
+    bool ok = strcmp(id, own->id) == 0; /* else another log has begun: in the next round */
+    struct batch_log *log = NULL;
+    size_t i = 0;
+    if (ok && n > 0 && stream->must_read < entries[0]->n) {
+        log = batch_add_log(&r->batch, own->id, entries[0]->n - 1);
+    }
+    for (; log != NULL && i < n && entries[i]->n == log->to + 1 && ok; i++) {
+        ok = batch_add(&r->batch, entries[i]);
+        log->in_memory = true;
+    }
+    if (log != NULL) {
+        log->more = log->to < last;
+        own->from_memory = true;
+    }
+    for (; i < n; i++) {
+        entry_release(entries[i]);
+    }
+    free(entries);
+    return ok;
+}
+
+static size_t events_in(const struct batch *batch)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < batch->n_entries; i++) {
+        n += entry_events(batch->entries[i].entry);
+    }
+    return n;
+}
+
+bool gather_own(struct round *r, struct goal *goal)
+{
+    bool ok = true;
+    for (unsigned i = 0; ok && i < goal->n_own; i++) {
+        struct own_log *own = &goal->own[i];
+        size_t taken = goal->n_own > 1 ? events_in(&r->batch) : 0;
+        own->from_memory = false;
+        if (goal->n_own == 1 || (own->id[0] != '\0' && taken < r->events_max)) {
+            ok = gather_own_log(r, own, i, r->events_max - taken);
+        }
+    }
+    return ok;
+}
+
+enum redis_status gather_streams(struct round *r, const struct goal *goal)
+{
+    enum redis_status status = REDIS_OK_STATUS;
+    int64_t deadline_ms = monotonic_ms() + ROUND_STEP_MS;
+    for (size_t i = 0; status == REDIS_OK_STATUS && i < r->heads.n; i++) {
+        const struct log_head *head = &r->heads.heads[i];
+        uint64_t to = goal_of(r, goal, head);
+        struct stream *stream = streams_find(&r->streams, head->id);
+        if (stream == NULL) {
+            return REDIS_LOST;
+        }
+        const struct own_log *own = goal_own_log(goal, head->id);
+        if (stream->is_broken || (own != NULL && own->from_memory)) {
+            continue;
+        }
+        if (!stream->is_known && stream->folded < to) {
+            status = streams_learn(r->core, &r->session, deadline_ms, stream);
+        }
+        if (status == REDIS_OK_STATUS && stream->folded < to) {
+            status = streams_read(
+                &r->streams, r->core, &r->session, deadline_ms, stream, head->place, to, &r->batch);
+        }
+    }
+    return status;
+}

@@ -1,0 +1,25 @@
+#!lua flags=allow-oom
+-- deletion_mark.lua - a partition learns of a deletion: nothing that was remembered of the partition holds any more.
+-- KEYS: 1 state  2 pass
+-- ARGV: 1 fencing token  2 site whose events are not counted, '' = none  3 those that arrived before this, ms; 0 = all
+--       4 a new id  5 lines of sites whose events were counted again before this are dropped, ms
+-- Reply: 1 done, 0 not: the partition has seen a greater token
+local call = redis.call
+if tonumber(ARGV[1]) < tonumber(call('HGET', KEYS[2], 'ftok') or '0') then return 0 end
+call('HSET', KEYS[2], 'ftok', ARGV[1])
+local is = call('HMGET', KEYS[1], 'deleted', 'over')
+local lines = {}
+for line in string.gmatch(is[1] or '', '[^\n]+') do
+    local site, before = string.match(line, '^(%S+) (%d+)')
+    if site ~= ARGV[2] and (before == '0' or tonumber(before) >= tonumber(ARGV[5])) then table.insert(lines, line .. '\n') end
+end
+if ARGV[2] ~= '' then table.insert(lines, ARGV[2] .. ' ' .. ARGV[3] .. ' ' .. ARGV[4] .. '\n') end
+if #lines > 0 then
+    call('HSET', KEYS[1], 'deleted', table.concat(lines))
+else
+    call('HDEL', KEYS[1], 'deleted')
+end
+call('HSET', KEYS[1], 'ver', ARGV[4], 'users', ARGV[4])
+-- The instant stays, its id is new: 11 digits, a blank, the id.
+if is[2] then call('HSET', KEYS[1], 'over', string.sub(is[2], 1, 12) .. ARGV[4]) end
+return 1

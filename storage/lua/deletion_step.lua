@@ -1,0 +1,15 @@
+#!lua flags=allow-oom
+-- deletion_step.lua - write down how far a deletion has come.  Compare and set.
+-- KEYS: 1 pass of partition 0  2 deletions
+-- ARGV: 1 fencing token  2 field  3 id of the deletion  4 the record from now on; '' = the deletion is over
+-- Reply: 1 done, 0 not: another process leads, or it is another deletion
+local call = redis.call
+if tonumber(ARGV[1]) < tonumber(call('HGET', KEYS[1], 'ftok') or '0') then return 0 end
+local is = call('HGET', KEYS[2], ARGV[2])
+if not is or string.sub(is, 1, #ARGV[3]) ~= ARGV[3] then return 0 end
+if ARGV[4] == '' then
+    call('HDEL', KEYS[2], ARGV[2])
+else
+    call('HSET', KEYS[2], ARGV[2], ARGV[4])
+end
+return 1

@@ -1,0 +1,67 @@
+#include "storage/schema/deletion_record.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void deletion_field_add(struct key *field, struct slice text)
+{
+    memcpy(field->p + field->n, text.p, text.n);
+    field->n += text.n;
+}
+
+void deletion_field_print(struct key *field, const struct deletion_target *target)
+{
+    field->n = 0;
+    deletion_field_add(field, target->site);
+    if (target->page.n > 0) {
+        deletion_field_add(field, target->is_prefix ? SLICE("\n^") : SLICE("\n="));
+        deletion_field_add(field, target->page);
+    }
+}
+
+bool deletion_field_parse(struct slice field, struct deletion_target *ret)
+{
+    const char *end = field.n == 0 ? NULL : memchr(field.p, '\n', field.n);
+    size_t n = end == NULL ? field.n : (size_t)(end - field.p);
+    *ret = (struct deletion_target){.site = {field.p, n}};
+    if (n == 0 || n > EVENT_SITE_MAX || end == NULL) {
+        return n > 0 && n <= EVENT_SITE_MAX;
+    }
+    if (field.n < n + 3 || field.n - n - 2 > EVENT_PAGE_MAX || (end[1] != '=' && end[1] != '^')) {
+        return false;
+    }
+    ret->is_prefix = end[1] == '^';
+    ret->page = (struct slice){end + 2, field.n - n - 2};
+    return true;
+}
+
+void deletion_record_print(const struct deletion_record *record, char ret[static DELETION_VALUE])
+{
+    (void)snprintf(
+        ret, DELETION_VALUE, "%s %" PRId64 " %" PRId64, record->id, record->done, record->until_ms);
+}
+
+bool deletion_record_parse(struct slice value, struct deletion_record *ret)
+{
+    char text[DELETION_VALUE];
+    char *end;
+    if (value.n <= DELETION_ID || value.n >= sizeof(text) || value.p[DELETION_ID] != ' ') {
+        return false;
+    }
+    memcpy(text, value.p, value.n);
+    text[value.n] = '\0';
+    struct deletion_record record = {.done = 0};
+    memcpy(record.id, text, DELETION_ID);
+    record.done = strtoll(text + DELETION_ID + 1, &end, 10);
+    if (*end != ' ' || end[1] == '\0' || record.done < 0 || record.done > DELETION_DONE) {
+        return false;
+    }
+    record.until_ms = strtoll(end + 1, &end, 10);
+    if (*end != '\0' || record.until_ms < 0) {
+        return false;
+    }
+    *ret = record;
+    return true;
+}
