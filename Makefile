@@ -172,7 +172,8 @@ DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/OP
   deploy/prometheus/prometheus.yml deploy/prometheus/tallyd.rules.yml deploy/prometheus/tallyd.rules.test.yml \
   deploy/screenshots/dashboard-light.png deploy/screenshots/dashboard-dark-narrow.png $(shell find deploy/grafana -type f | sort) \
   deploy/backup.sh deploy/Dockerfile deploy/compose.yaml deploy/kubernetes/tallyd.yaml deploy/kubernetes/redis.yaml \
-  deploy/kubernetes/kustomization.yaml deploy/demo.sh deploy/demo.py
+  deploy/kubernetes/kustomization.yaml deploy/cluster/README.md deploy/cluster/redis.conf deploy/cluster/create.sh \
+  deploy/cluster/compose.yaml deploy/cluster/kubernetes.yaml deploy/demo.sh deploy/demo.py
 
 UNITS = tallyd.service tallyd-follow@.service
 

@@ -102,15 +102,40 @@ bool core_runs(void *data)
     return !atomic_load(&core->stopping);
 }
 
+static void print_lost(const struct core *core, unsigned partition, char text[LOST_STATE_TEXT])
+{
+    (void)snprintf(text, LOST_STATE_TEXT,
+        "partition %u has lost its state: mend slot %u, or `tallyd cluster reset-partition %u`",
+        partition, partition_slot(&core->partitions, partition), partition);
+}
+
+void core_note_state(struct core *core, unsigned partition, bool is_lost)
+{
+    if (!core->is_spread || !lost_states_note(&core->lost_states, partition, is_lost)) {
+        return;
+    }
+    atomic_fetch_add(&core->stats.partitions_without_state, is_lost ? 1 : -1);
+    if (is_lost) {
+        char text[LOST_STATE_TEXT];
+        print_lost(core, partition, text);
+        core_notice(core, STORAGE_REFUSING, text);
+    }
+}
+
 bool core_state_lost(struct core *core, unsigned partition, const struct reply *fields)
 {
-    char text[96];
-    if (!core->is_spread || fields->items[0].type != REPLY_NIL) {
+    bool is_lost = core->is_spread && fields->items[0].type == REPLY_NIL;
+    core_note_state(core, partition, is_lost);
+    return is_lost;
+}
+
+bool core_lost_text(const struct core *core, char text[LOST_STATE_TEXT])
+{
+    unsigned partition = lost_states_next(&core->lost_states, 0);
+    if (partition == PARTITIONS_MAX) {
         return false;
     }
-    (void)snprintf(text, sizeof(text), "partition %u has lost its state: slot %u is torn or empty",
-        partition, partition_slot(&core->partitions, partition));
-    core_notice(core, STORAGE_REFUSING, text);
+    print_lost(core, partition, text);
     return true;
 }
 

@@ -15,6 +15,7 @@
 
 #include "storage/base/compiler.h"
 #include "storage/core/deletions.h"
+#include "storage/core/lost_states.h"
 #include "storage/core/period_secrets.h"
 #include "storage/core/redis_clock.h"
 #include "storage/core/standing.h"
@@ -70,7 +71,7 @@ struct core {
     const char *_Atomic durability_warning; /* what was told of that; static, NULL: nothing */
     _Atomic unsigned questions;             /* that are being read now */
     _Atomic int64_t settled_us;             /* see read/settled.h; CLOCK_MONOTONIC */
-    _Atomic size_t held_bytes; /* of a cluster: what all writers hold (log/held.h) */
+    _Atomic size_t held_bytes;              /* of a cluster: what all writers hold (log/held.h) */
     /* By place of the log: when the first entry of this process was answered that a crash of Redis
      * may still take (log/append.h), CLOCK_MONOTONIC; 0: there is none. */
     _Atomic int64_t unsafe_since_us[LOG_PARTITIONS_MAX];
@@ -86,6 +87,8 @@ struct core {
 
     pthread_mutex_t view_lock; /* guards views */
     struct partition_view views[PARTITIONS_MAX];
+
+    struct lost_states lost_states; /* of a cluster; thread-safe */
 
     struct wake rollup_wake; /* wakes the rollup thread when something is due earlier */
 };
@@ -153,9 +156,17 @@ void core_settled(struct core *core, int64_t us);
 
 /* Of a cluster: does @fields, a reply of STATE_FIELDS, say that @partition has no state?  It had
  * one since the first start.  So its server has lost it, or another server has it in a slot that is
- * torn.  Nothing is made anew: what touches the partition fails.  Says so to the caller of storage.
- */
+ * torn.  Nothing is made anew: what touches the partition fails.  Notes what it finds; of a loss that
+ * is news it tells the caller of storage.  */
 bool core_state_lost(struct core *core, unsigned partition, const struct reply *fields);
+
+/* Of a cluster: a reply has said whether @partition has its state. */
+void core_note_state(struct core *core, unsigned partition, bool is_lost);
+
+/* Of a cluster: say which partition is known to have lost its state, and what to do.  False: none
+ * is, and @text is as it was. */
+#define LOST_STATE_TEXT 96
+bool core_lost_text(const struct core *core, char text[LOST_STATE_TEXT]);
 
 /* Redis has just refused to write, or cannot be reached.  /readyz says so until a write is taken.
  * Counts STORAGE_OOM. */

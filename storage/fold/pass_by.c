@@ -8,6 +8,7 @@ struct passing {
     const struct batch *batch;
     uint32_t logs[BATCH_LOGS]; /* that have a head: their numbers in the batch */
     size_t n_logs;
+    uint16_t asked[PARTITIONS_MAX]; /* in the order of asking */
     enum fold_end end;
     enum storage_err err;
     uint32_t log;
@@ -31,10 +32,11 @@ static void write_script(
 static bool take(void *data, size_t i, const struct reply *reply)
 {
     struct passing *p = data;
-    (void)i;
+    unsigned partition = p->asked[i];
     if (reply->type == REPLY_ERROR) {
         return fold_note_error(p->core, reply, &p->err);
     }
+    core_note_state(p->core, partition, reply_integer(reply, -1) < 0);
     if (reply_integer(reply, -1) < 0) {
         p->err = p->err == STORAGE_OK ? STORAGE_DOWN : p->err;
     } else if (reply->integer > 0 && (size_t)reply->integer <= p->n_logs) {
@@ -57,6 +59,7 @@ enum fold_end pass_by(struct core *core, struct session *session, const struct b
     }
     for (unsigned i = 0; p.n_logs > 0 && i < core->partitions.n; i++) {
         if (!part_set_has(except, i)) {
+            p.asked[asks.n] = (uint16_t)i;
             write_script(&p, session, i, asks_begin(&asks, i));
         }
     }

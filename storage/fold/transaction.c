@@ -187,8 +187,10 @@ static enum fold_end decide(struct transaction *tx, bool *ret_again, bool *ret_a
         return FOLD_STALE;
     }
     for (unsigned i = 0; i < look->cuts.n; i++) {
+        enum share_look found = share_decide(look->shares[i], tx->fates, look->now_ms, ret_log);
         tx->n_commands[i] = 0;
-        switch (share_decide(look->shares[i], tx->fates, look->now_ms, ret_log)) {
+        core_note_state(tx->core, look->cuts.cuts[i].partition, found == SHARE_EMPTIED);
+        switch (found) {
         case SHARE_FOLDS:
             tx->n_commands[i] = 1; /* or more: when they are written */
             *ret_any = true;

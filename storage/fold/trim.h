@@ -1,7 +1,7 @@
 /* trim.h - cuts off this process's streams in a cluster what all partitions have counted for long.
  *
  * Layer: storage.  Belongs to the fold's thread.
- * Source: the log's protocol (storage/log/PROTOCOL.md, "Trim").
+ * Source: the log's protocol (storage/log/PROTOCOL.md, "Fold").
  *
  * With one server a stream is cut in the transaction that counts its entries, because the server
  * has one history.  In a cluster the server of a partition may go back behind the cut of a log that

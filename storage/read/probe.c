@@ -8,6 +8,7 @@
 
 #include "storage/base/buffer.h"
 #include "storage/base/clock.h"
+#include "storage/core/asks.h"
 #include "storage/core/reply_fault.h"
 #include "storage/read/pipeline.h"
 #include "storage/redis/resp.h"
@@ -31,6 +32,12 @@ static enum storage_err probe_one(struct reader *reader, struct storage_job *job
     (void)pipeline_ask(&p, false); /* whether the key is there matters to nobody */
     return pipeline_answer(&p, job, ret_lost);
 }
+
+/* Partitions whose states are looked at again, in the order of asking. */
+struct recheck {
+    struct core *core;
+    uint16_t asked[PARTITIONS_MAX];
+};
 
 static void add_degraded(struct probe_job *probe, const char *name, const char *why)
 {
@@ -62,7 +69,47 @@ static bool probe_server(
     return false;
 }
 
-static enum storage_err probe_all(struct reader *reader, struct storage_job *job)
+static bool take_state(void *data, size_t i, const struct reply *reply)
+{
+    const struct recheck *r = data;
+    if (reply->type == REPLY_INTEGER) {
+        core_note_state(r->core, r->asked[i], reply->integer == 0);
+    }
+    return true;
+}
+
+/* Which partitions have lost their states?  Those that are known are looked at again; whoever reads
+ * or folds a partition learns of more.  False: the connection must be closed. */
+static bool probe_states(struct reader *reader, struct storage_job *job)
+{
+    struct recheck r = {.core = reader->core};
+    struct asks asks = asks_to(&reader->session, NULL);
+    char text[LOST_STATE_TEXT];
+    unsigned p = lost_states_next(&reader->core->lost_states, 0);
+    for (; p < PARTITIONS_MAX; p = lost_states_next(&reader->core->lost_states, p + 1)) {
+        char why[sizeof(job->detail)];
+        if (server_away_ms(reader->core, p, why, sizeof(why)) == 0) {
+            struct key state;
+            key_fixed(&state, reader->core->partitions.tag[p], "state", SLICE(""));
+            r.asked[asks.n] = (uint16_t)p;
+            struct buffer *out = asks_begin(&asks, p);
+            resp_head(out, 3);
+            resp_text(out, "HEXISTS");
+            resp_word(out, state.p, state.n);
+            resp_text(out, "cfg");
+        }
+    }
+    int64_t until_ms = monotonic_ms() + SERVER_MS;
+    bool ok =
+        asks.n == 0 || asks_run(&asks, until_ms < job->deadline_ms ? until_ms : job->deadline_ms,
+                           take_state, &r) == REDIS_OK_STATUS;
+    if (core_lost_text(reader->core, text)) {
+        add_degraded(&job->u.probe, "", text);
+    }
+    return ok;
+}
+
+static enum storage_err probe_all(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct part_set each;
     enum storage_err err = STORAGE_OK;
@@ -78,6 +125,7 @@ static enum storage_err probe_all(struct reader *reader, struct storage_job *job
         add_degraded(&job->u.probe, "", "no server is known for some slots");
     }
     job->detail[0] = '\0';
+    *ret_lost = !probe_states(reader, job);
     if (!any) {
         (void)snprintf(job->detail, sizeof(job->detail), "%.*s",
             (int)strcspn(job->u.probe.degraded, "\n"), job->u.probe.degraded);
@@ -88,6 +136,6 @@ static enum storage_err probe_all(struct reader *reader, struct storage_job *job
 enum storage_err probe_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     job->u.probe.degraded[0] = '\0';
-    return reader->core->is_spread ? probe_all(reader, job)
+    return reader->core->is_spread ? probe_all(reader, job, ret_lost)
                                    : probe_one(reader, job, 0, job->deadline_ms, ret_lost);
 }

@@ -328,8 +328,7 @@ static enum storage_err judge_piece(struct proved_read *r, const struct proved_p
     }
     if (reply->items[0].type == REPLY_ARRAY && reply->items[0].n == STATE_FIELDS &&
         core_state_lost(r->core, piece->partition, &reply->items[0])) {
-        (void)snprintf(r->job->detail, sizeof(r->job->detail), "partition %u has lost its state",
-            piece->partition);
+        (void)core_lost_text(r->core, r->job->detail);
         return STORAGE_DOWN;
     }
     if (!core_parse_state(r->core, &reply->items[0], &view)) {

@@ -147,6 +147,9 @@ static enum storage_err give_up(struct wait *w)
     if (w->aged_ms != 0 && w->age_ms + now_ms - w->aged_ms > age_ms) {
         age_ms = w->age_ms + now_ms - w->aged_ms;
     }
+    if (w->why == STORAGE_DOWN && core_lost_text(w->core, w->job->detail)) {
+        return STORAGE_DOWN; /* waiting does not help */
+    }
     (void)snprintf(w->job->detail, sizeof(w->job->detail), "the log is %lld s behind%s%s",
         (long long)(age_ms + 999) / 1000, told ? ": " : "", told ? storage_err_text(w->why) : "");
     return STORAGE_BEHIND;

@@ -172,6 +172,7 @@ def test_permissions_are_the_commands_that_the_source_names(redis):
         named |= set(re.findall(r"""["']([A-Z_]{3,})["']""", path.read_text())) & known
     named -= {"AUTH", "SELECT"}  # always allowed; only with a database number in the URL
     named -= {"READONLY", "SCAN"}  # an error's code, and a part of names
+    named -= {"WAIT", "ASKING", "CLUSTER"}  # of clusters and Sentinels: test_deploy_cluster.py
     assert {name.upper().partition("|")[0] for name in permissions()} == named
 
 
@@ -417,7 +418,7 @@ def test_make_install_and_uninstall(tmp_path, prefix):
             "deploy/nginx-mirror.conf", "deploy/vector.yaml", "deploy/fluent-bit.conf", "deploy/fluent-bit-parsers.conf",
             "deploy/backup.sh", "deploy/Dockerfile", "deploy/compose.yaml", "deploy/kubernetes/tallyd.yaml",
             "deploy/kubernetes/redis.yaml", "deploy/kubernetes/kustomization.yaml", "deploy/demo.sh", "deploy/demo.py", *(
-                str(path.relative_to(ROOT)) for part in ("clients", "grafana", "prometheus", "screenshots")
+                str(path.relative_to(ROOT)) for part in ("clients", "cluster", "grafana", "prometheus", "screenshots")
                 for path in (ROOT / "deploy" / part).rglob("*") if path.is_file() and path.parent.name != "__pycache__"))}}
     text = (destination / unit).read_text()
     assert f"\nExecStart={prefix}/bin/tallyd serve " in text

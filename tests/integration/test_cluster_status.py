@@ -79,6 +79,11 @@ def test_the_command_needs_no_service(start_redis, start_tallyd):
     assert code == 1 and "connect failed" in error
 
 
+def refused(answer):
+    assert answer.status == 503, answer
+    return answer
+
+
 @pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
 def test_a_partition_gets_a_state_again(start_tallyd, site):
     """Its data is lost: said, refused while anything of its slot is left, and then counted anew."""
@@ -91,8 +96,18 @@ def test_a_partition_gets_a_state_again(start_tallyd, site):
         owner = cluster.owner(slot)
         owner.command("DEL", lost)
         owner.command("SET", lost.replace("state", "left"), "1")
+        question = {"from_": "now-1h", "site": site}
+        answer = wait_until(lambda: refused(tallyd.client().get(f"/pages?from=now-1h&site={site}")), "a question is refused")
         code, out, _ = command("status", "--redis", cluster.url)
         number = int(re.search(r"- partition (\d+) has lost its state", out).group(1))
+        sentence = f"partition {number} has lost its state: mend slot {slot}, or `tallyd cluster reset-partition {number}`"
+        assert answer.json["detail"] == sentence
+        assert tallyd.client().metric("tallyd_partitions_without_state") == 1
+        ready = tallyd.client().get("/readyz")
+        assert ready.status == 200 and ready.json["degraded"] == [sentence], ready
+        tallyd.client().accept([{"site": site, "page": f"/{i}", "user": str(i)} for i in range(50)])
+        late = tallyd.client().get(f"/pv?from=now-1h&site={site}")
+        assert late.status == 503 and late.json["detail"] == sentence, late
         assert code == 1 and out.startswith("degraded: 16 partitions on 3 servers\n"), out
         assert f"slot {slot} is not empty" in command("reset-partition", str(number), "--redis", cluster.url)[2]
         for key in owner.command("CLUSTER", "GETKEYSINSLOT", slot, 100):
@@ -101,6 +116,9 @@ def test_a_partition_gets_a_state_again(start_tallyd, site):
         assert code == 0, error
         assert owner.command("HGET", lost, "cfg") is not None
         assert command("status", "--redis", cluster.url)[0] == 0
+        wait_until(lambda: "degraded" not in tallyd.client().get("/readyz").json, "it is whole again")
+        assert tallyd.client().metric("tallyd_partitions_without_state") == 0
+        assert tallyd.client().count("pv", **question) <= 51  # what the partition had is gone, nothing is doubled
         assert "has its state" in command("reset-partition", str(number), "--redis", cluster.url)[2]
     finally:
         cluster.stop()

@@ -5,6 +5,17 @@
 
 TestSuite(core, .timeout = 60);
 
+static unsigned notices;
+static char noticed[128];
+
+static void take_notice(void *data, enum storage_notice what, const char *detail)
+{
+    (void)data;
+    (void)what;
+    notices++;
+    (void)snprintf(noticed, sizeof(noticed), "%s", detail);
+}
+
 static struct reply text(const char *p)
 {
     return (struct reply){
@@ -60,4 +71,34 @@ Test(core, what_was_the_same_twice_is_held)
     core_set_view(&core, 3, &none);
     cr_expect_not(none.over_held, "nothing proves nothing");
     core_release(&core);
+}
+
+/* A loss is told and counted once, until a reply says that the state is there again. */
+Test(core, partitions_that_have_lost_their_states)
+{
+    static struct core core;
+    char sentence[LOST_STATE_TEXT];
+    struct reply fields[] = {text(NULL), text(NULL), text(NULL), text(NULL), text(NULL)};
+    struct reply reply = {.type = REPLY_ARRAY, .items = fields, .n = STATE_FIELDS};
+    core.config.notice = take_notice;
+    partitions_make(1024, &core.partitions);
+    cr_expect_not(core_state_lost(&core, 3, &reply), "one Redis makes its states anew");
+    core.is_spread = true;
+    cr_expect_not(core_lost_text(&core, sentence));
+    for (int again = 0; again < 2; again++) {
+        cr_expect(core_state_lost(&core, 1023, &reply));
+    }
+    cr_expect_eq(notices, 1);
+    cr_expect_eq(atomic_load(&core.stats.partitions_without_state), 1);
+    cr_assert(core_lost_text(&core, sentence));
+    cr_expect_str_eq(sentence, noticed);
+    cr_expect_eq(sentence[strlen(sentence) - 1], '`', "the longest sentence fits: %s", sentence);
+    core_note_state(&core, 64, true);
+    cr_expect_eq(lost_states_next(&core.lost_states, 0), 64);
+    cr_expect_eq(lost_states_next(&core.lost_states, 65), 1023);
+    fields[0] = text("the settings");
+    cr_expect_not(core_state_lost(&core, 1023, &reply));
+    core_note_state(&core, 64, false);
+    cr_expect_not(core_lost_text(&core, sentence));
+    cr_expect_eq(atomic_load(&core.stats.partitions_without_state), 0);
 }

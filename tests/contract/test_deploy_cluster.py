@@ -1,0 +1,186 @@
+"""deploy/cluster: the nodes' file and the script that makes a cluster of them, started as plain processes with two tallyds;
+what the manifests say is held to these files.  And one Redis' data is moved into a cluster, as the page there says."""
+
+import os
+import re
+import shutil
+import subprocess
+import time
+
+import pytest
+import yaml
+
+from lib.cluster import BUS, Cluster, TcpServer, free_ports
+from lib.process import ROOT, short_directory
+from lib.truth import is_close
+from lib.waiting import wait_until
+
+HERE = ROOT / "deploy/cluster"
+COMPOSE = yaml.safe_load((HERE / "compose.yaml").read_text(encoding="utf-8"))
+MANIFESTS = list(yaml.safe_load_all((HERE / "kubernetes.yaml").read_text(encoding="utf-8")))
+NODES = 9
+
+pytestmark = pytest.mark.skipif(shutil.which("redis-server") is None or shutil.which("redis-cli") is None, reason="redis is missing")
+
+
+def manifest(kind):
+    return next(m for m in MANIFESTS if m["kind"] == kind)
+
+
+def meant(text):
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def test_the_manifests_have_the_files_of_this_directory():
+    files = manifest("ConfigMap")["data"]
+    assert files["create.sh"] == (HERE / "create.sh").read_text()
+    assert meant(files["redis.conf"])[3:] == meant((HERE / "redis.conf").read_text())
+    assert all(os.path.exists(HERE / c["file"]) for c in COMPOSE["configs"].values())
+
+
+def test_all_name_the_same_nodes():
+    services = COMPOSE["services"]
+    addresses = [s["networks"]["inside"]["ipv4_address"] + ":6379" for name, s in services.items() if name.startswith("redis-")]
+    assert services["create"]["command"] == addresses and len(addresses) == NODES
+    url = services["tallyd-0"]["environment"]["TALLYD_REDIS"]
+    assert set(url.removeprefix("redis-cluster://").split(",")) <= set(addresses)
+    stateful, job = manifest("StatefulSet"), manifest("Job")["spec"]["template"]["spec"]["containers"][0]
+    name = stateful["metadata"]["name"]
+    assert stateful["spec"]["replicas"] == NODES and stateful["spec"]["serviceName"] == manifest("Service")["metadata"]["name"] == name
+    assert job["args"] == [f"{name}-{i}.{name}:6379" for i in range(NODES)]
+
+
+def test_pods_have_limits_and_no_rights():
+    for kind in ("StatefulSet", "Job"):
+        pod = manifest(kind)["spec"]["template"]["spec"]
+        assert pod["securityContext"]["runAsNonRoot"] and not pod["automountServiceAccountToken"]
+        (container,) = pod["containers"]
+        assert container["resources"]["limits"]["memory"] and container["resources"]["requests"]
+        assert container["securityContext"]["readOnlyRootFilesystem"] and container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert {m["name"] for m in container["volumeMounts"]} <= {
+            *(v["name"] for v in pod["volumes"]), *(c["metadata"]["name"] for c in manifest(kind)["spec"].get("volumeClaimTemplates", []))}
+    labels = manifest("StatefulSet")["spec"]["template"]["metadata"]["labels"]
+    for other in (manifest("Service")["spec"]["selector"], manifest("PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
+                  manifest("NetworkPolicy")["spec"]["podSelector"]["matchLabels"]):
+        assert other.items() <= labels.items()
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is missing")
+def test_the_script_has_no_mistakes():
+    subprocess.run(["shellcheck", HERE / "create.sh"], check=True)
+
+
+class Shipped:
+    """Nine nodes with a file of deploy/, in directories of the test, and what create.sh makes of them."""
+
+    def __init__(self, text, users=False):
+        self.directory, self.nodes, self.users = short_directory(), [], users
+        if users:
+            secret = self.directory / "secret"
+            secret.mkdir(parents=True)
+            allowed = re.search(r"^user default on nopass (.*)$", (ROOT / "deploy/redis.conf").read_text(), re.M)[1]
+            head = re.search(r"with\n# +(\+.*) behind\)$", (HERE / "kubernetes.yaml").read_text(), re.M)[1]
+            (secret / "users.acl").write_text(f"user default off\nuser tallyd on >one {allowed} {head}\n"
+                                              "user admin on >two allkeys allchannels +@all\n")
+            (secret / "node.conf").write_text("masteruser admin\nmasterauth two\n")
+            text = text.replace("/etc/redis-secret", str(secret))
+        for i, port in enumerate(free_ports(NODES, BUS)):
+            place = self.directory / f"n{i}"
+            place.mkdir(parents=True)
+            own = re.sub(r"^port .*$", f"port {port}\nbind 127.0.0.1\ncluster-port {port + BUS}", text, flags=re.M)
+            (place / "redis.conf").write_text(re.sub(r"^dir .*$", "", own, flags=re.M) + f"\ndir {place}\n")
+            self.nodes.append(TcpServer(place, f"node{i}", port, ["redis-server", place / "redis.conf"]))
+            self.nodes[-1].answers = lambda: True  # with users it says NOAUTH; create.sh waits
+            self.nodes[-1].start()
+
+    def create(self):
+        env = {**os.environ, **({"TALLYD_REDIS_USER": "admin", "REDISCLI_AUTH": "two"} if self.users else {})}
+        done = subprocess.run(["sh", HERE / "create.sh", *(n.address for n in self.nodes)], env=env, capture_output=True, text=True,
+                              timeout=120, check=False)
+        assert done.returncode == 0, done.stdout[-500:] + done.stderr
+        return done.stdout
+
+    def ask(self, node, *command):
+        with node.connect() as connection:
+            if self.users:
+                connection.command("AUTH", "admin", "two")
+            return connection.command(*command)
+
+    @property
+    def url(self):
+        return "redis-cluster://" + ("tallyd:one@" if self.users else "") + ",".join(n.address for n in self.nodes[:3])
+
+    def stop(self):
+        for node in self.nodes:
+            node.stop()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+@pytest.mark.parametrize("users", [False, True], ids=["compose", "kubernetes"])
+def test_it_runs_as_processes(users, start_tallyd, site):
+    """Two tallyds; what one acknowledged the other counts; a primary is killed, and both go on."""
+    shipped = Shipped(manifest("ConfigMap")["data"]["redis.conf"] if users else (HERE / "redis.conf").read_text(), users)
+    try:
+        assert "All 16384 slots covered" in shipped.create()
+        assert shipped.create() == "there is a cluster\n"
+        wait_until(lambda: [shipped.ask(n, "INFO", "replication").count("state=online") for n in shipped.nodes[:3]] == [2, 2, 2],
+                   "two replicas each", deadline_s=60)
+        one, two = (start_tallyd("--request-timeout", "30s", redis=shipped.url) for _ in range(2))
+        one.client().accept([{"site": site, "page": f"/{i}", "user": str(i)} for i in range(300)])
+        assert two.client().count("pv", site=site, from_="now-1h") == 300
+        found = two.client().get("/cluster").json
+        assert (found["state"], found["partitions"], len(found["nodes"])) == ("ok", 256, 3), found
+        if users:
+            denied = [dict(zip(entry[::2], entry[1::2])) for n in shipped.nodes for entry in shipped.ask(n, "ACL", "LOG")]
+            assert {d["object"] for d in denied if d["username"] == "tallyd"} == set()
+        shipped.nodes[1].kill()
+        one.client().accept([{"site": site, "page": "/after"}])
+        wait_until(lambda: two.client().get("/cluster").json["unserved"] == 0, "its replica has taken over", deadline_s=60)
+        assert two.client().count("pv", site=site, from_="now-1h") == 301
+    finally:
+        shipped.stop()
+
+
+QUESTIONS = ("/stats?from=now-4d&round=outer&", "/pages?from=now-4d&round=outer&", "/dau?", "/seen?page=/1&user=u01&")
+
+
+def test_from_one_redis_to_a_cluster(start_tallyd, site):
+    """As README.md there says: stop tallyd, import, start with the same number of partitions."""
+    one_dir, cluster = short_directory(), Cluster(primaries=3, replicas=1)
+    one_dir.mkdir(parents=True, exist_ok=True)
+    (port,) = free_ports(1)
+    one = TcpServer(one_dir, "one", port, ["redis-server", "--port", port, "--dir", one_dir, "--save", ""])
+    try:
+        cluster.start()
+        one.start()
+        old = start_tallyd(redis=f"redis://127.0.0.1:{port}")
+        http, now = old.client(), int(time.time())
+        batch = [[{"site": site, "page": f"/{i % 50}", "user": f"u{day}{i}", "ip": f"10.0.{day}.{i % 250}", "ts": now - day * 86400,
+                   "actions": ["in"]} for i in range(500)] for day in range(3)]
+        for events in batch:
+            http.accept(events)
+
+        def answers(client):
+            def figures(question):
+                answer = client.get(f"{question}site={site}")
+                assert answer.status == 200, answer
+                return {k: v for k, v in answer.json.items() if k not in ("from", "to", "cover")}
+            return [figures(q) for q in QUESTIONS]
+
+        before = answers(http)
+        assert before[0]["pv"] == 1500 and before[3]["seen"]
+        assert old.terminate() == 0  # counts what it has acknowledged, and closes its log
+        assert not one.command("KEYS", "t:*:log:*")
+        done = subprocess.run(["redis-cli", "--cluster", "import", cluster.nodes[0].address, "--cluster-from", one.address, "--cluster-copy"],
+                              capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stdout[-500:]
+        assert sum(n.command("DBSIZE") for n in cluster.nodes[:3]) >= one.command("DBSIZE") - 2  # locks may have expired
+        new = start_tallyd("--partitions", "16", redis=cluster.url).client()
+        assert answers(new) == before
+        new.accept(batch[0])
+        after = answers(new)[0]
+        assert after["pv"] == 2000 and is_close(after["uv"], before[0]["uv"]), "known visitors stay the same"
+    finally:
+        cluster.stop()
+        one.stop()
+        shutil.rmtree(one_dir, ignore_errors=True)
