@@ -2,8 +2,8 @@
  *
  * Layer: storage.  Thread-safe.
  *
- * The rollup's thread looks every second, but not during a long pass, nor in a process that takes no
- * part in rollups.
+ * The rollup's thread looks every second, but not during a long pass, nor in a process that takes
+ * no part in rollups.
  */
 #ifndef STORAGE_DELETION_FETCH_H
 #define STORAGE_DELETION_FETCH_H

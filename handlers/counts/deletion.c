@@ -1,4 +1,4 @@
-/* deletion.c - DELETE and GET /sites/{site}, DELETE /pages: what is deleted goes in bounded steps. */
+/* deletion.c - DELETE and GET /sites/{site}, DELETE /pages.  What is deleted goes in steps. */
 #include "handlers/routes.h"
 
 #include <jansson.h>

@@ -20,7 +20,7 @@
 
 /* The metric's name and help. */
 #define SITE_STATS_METRIC "tallyd_site_events_total"
-#define SITE_STATS_HELP   "Events counted, by site: of the first 100 sites; those of others together."
+#define SITE_STATS_HELP   "Events counted, by site: of the first 100 sites; of others together."
 
 struct site_stats_name {
     size_t n;

@@ -79,7 +79,8 @@ const struct option option_table[] = {
     {"redis", OPTION_STRING, AT(redis), .fallback = "", .check = redis_url_check, .secret = true,
         .unit = "URL",
         .help = "redis://[user:password@]host:port[/db], unix:/path, "
-                "redis-cluster://host[:port].., or redis-sentinel://host[:port]../master; empty: an embedded Redis"},
+                "redis-cluster://host[:port].., or redis-sentinel://host[:port]../master; "
+                "empty: an embedded Redis"},
     {"lock-redis", OPTION_STRING, AT(lock_redis), .fallback = "", .check = redis_url_list_check,
         .secret = true, .unit = "URLs",
         .help = "further Redis servers, commas between, of which most must have the leader's lock"},

@@ -156,8 +156,8 @@ void core_settled(struct core *core, int64_t us);
 
 /* Of a cluster: does @fields, a reply of STATE_FIELDS, say that @partition has no state?  It had
  * one since the first start.  So its server has lost it, or another server has it in a slot that is
- * torn.  Nothing is made anew: what touches the partition fails.  Notes what it finds; of a loss that
- * is news it tells the caller of storage.  */
+ * torn.  Nothing is made anew: what touches the partition fails.  Notes what it finds; of a loss
+ * that is news it tells the caller of storage. */
 bool core_state_lost(struct core *core, unsigned partition, const struct reply *fields);
 
 /* Of a cluster: a reply has said whether @partition has its state. */

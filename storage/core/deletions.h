@@ -2,10 +2,10 @@
  *
  * Layer: storage.  Thread-safe.
  *
- * Events of such a site are refused.  What is known is at most as old as the last look: the rollup's
- * thread looks every second, and so does a reader while events come.  A process that has not heard
- * yet may acknowledge events of the site.  No fold counts them (schema/tombstones.h), so they are
- * deleted with the site.
+ * Events of such a site are refused.  What is known is at most as old as the last look: the
+ * rollup's thread looks every second, and so does a reader while events come.  A process that has
+ * not heard yet may acknowledge events of the site.  No fold counts them (schema/tombstones.h), so
+ * they are deleted with the site.
  */
 #ifndef STORAGE_CORE_DELETIONS_H
 #define STORAGE_CORE_DELETIONS_H

@@ -7,8 +7,8 @@
  * Redis for long, and a process that does not lead any more does nothing.
  *
  * A sweep finds what is there from its beginning to its end.  What is made meanwhile may stay, so
- * whoever deletes sweeps until a sweep finds nothing.  Where several servers share the partitions, a
- * server is searched once for each of its partitions.
+ * whoever deletes sweeps until a sweep finds nothing.  Where several servers share the partitions,
+ * a server is searched once for each of its partitions.
  */
 #ifndef STORAGE_DELETION_SWEEP_H
 #define STORAGE_DELETION_SWEEP_H

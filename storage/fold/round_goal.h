@@ -5,7 +5,7 @@
 #ifndef STORAGE_FOLD_ROUND_GOAL_H
 #define STORAGE_FOLD_ROUND_GOAL_H
 
-#include "storage/fold/round.h"
+#include "storage/fold/round_state.h"
 
 #define ROUND_STEP_MS 5000 /* no step takes so long on a Redis that lives */
 

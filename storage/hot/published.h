@@ -2,15 +2,15 @@
  *
  * Layer: storage, pure.  Not thread-safe: a list of lists has one owner.
  *
- * Each process of a fleet counts its own part of the load.  So the rates of a page are added up over
- * the lists.  A page that a list does not have may have had up to the list's `absent` there; that
- * goes into the page's error.
+ * Each process of a fleet counts its own part of the load.  So the rates of a page are added up
+ * over the lists.  A page that a list does not have may have had up to the list's `absent` there;
+ * that goes into the page's error.
  *
  * The bytes: 'h', '1', `absent`, and then for each page reads, writes and error, the length of the
  * site (1 byte) and of the page (2 bytes), site and page.  Rates are 8 bytes, little endian, in
  * millionths a second.
  *
- * Source: P. K. Agarwal et al., "Mergeable summaries", PODS 2012: errors of merged summaries add up.
+ * Source: P. K. Agarwal et al., "Mergeable summaries", PODS 2012: errors of merged ones add up.
  */
 #ifndef STORAGE_HOT_PUBLISHED_H
 #define STORAGE_HOT_PUBLISHED_H

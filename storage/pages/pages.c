@@ -1,4 +1,4 @@
-/* pages.c - the top pages of a window, by page views, by visitors or by the visits that began there.
+/* pages.c - the top pages of a window, by page views, by visitors or by visits that began there.
  *
  * Page views, and visits, are summed up for every page (pages/scan.h), so their order is exact.
  *

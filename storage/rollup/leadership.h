@@ -2,8 +2,9 @@
  *
  * Layer: storage.  Belongs to the rollup's thread.
  *
- * In a cluster a server may not have the partition any more (MOVED), or its slot is being moved (ASK,
- * TRYAGAIN).  Nothing was done then, and the pass is tried again in a second, until the move is over.
+ * In a cluster a server may not have the partition any more (MOVED), or its slot is being moved
+ * (ASK, TRYAGAIN).  Nothing was done then, and the pass is tried again in a second, until the move
+ * is over.
  *
  * One process at a time leads (lock/leader.h).  Before every step of a pass the process looks
  * whether it still does, so that a long pass does not outlive the lease of the lock.

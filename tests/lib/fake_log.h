@@ -1,7 +1,7 @@
 /* fake_log.h - a Redis in memory, as far as logs need it: heads, logs, records of keys, counts.
  *
- * It does what storage/lua/append.lua and heartbeat.lua say, HSETNX, and WAIT.  A chunk is one byte,
- * the number of its request.  Redis's clock is the test's own (stand_in.h) and FAKE_EPOCH_MS.
+ * It does what storage/lua/append.lua and heartbeat.lua say, HSETNX, and WAIT.  A chunk is one
+ * byte, the number of its request.  Redis's clock is the test's own (stand_in.h) and FAKE_EPOCH_MS.
  *
  * Every state that Redis was in is remembered with its time, so that Redis can go back to it.  A
  * replica has received the states up to one of them, and may take over.

@@ -1,4 +1,4 @@
-/* test_published.c - lists of hot pages of many processes as one: rates add up, and so do errors. */
+/* test_published.c - lists of hot pages of many processes as one: rates and errors add up. */
 #include "storage/hot/published.h"
 
 #include <criterion/criterion.h>
