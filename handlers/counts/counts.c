@@ -168,9 +168,9 @@ static bool is_counted(const struct counts_state *state, int metric)
                                    : metric != METRIC_IPS || state->addresses;
 }
 
-/* What the visits were like: Plausible's definitions,
- * https://plausible.io/docs/metrics-definitions.  What a visit gains counts where it gains it, so a
- * window may have visits engaged that began before it: more of them than of its own are as many. */
+/* What the visits were like: fold/merge_visits.h defines it.  What a visit gains counts
+ * where it gains it, so a window may have visits engaged that began before it: more of them than of
+ * its own are as many. */
 static void add_visit_figures(json_t *object, const uint64_t values[METRICS])
 {
     uint64_t visits = values[METRIC_VISITS];

@@ -139,7 +139,8 @@
  *     t:{0}:secret                      string        32 random bytes: the key of the hashes of
  *                                                     visitors and addresses
  *     t:{0}:hot                         zset          process (16 hexadecimal digits, random) ->
- *                                                     when it was heard of, ms; expires (hot/fleet.h)
+ *                                                     when it was heard of, ms; expires
+ *                                                     (hot/fleet.h)
  *     t:{0}:hot:<process>               string        its hot pages (hot/published.h); expires
  *     t:{0}:secret:<start>              string        the same of the rotation period that begins
  *                                                     at <start> (core/period_secrets.h); expires

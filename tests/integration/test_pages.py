@@ -154,7 +154,7 @@ def test_a_window_that_is_no_longer_kept(http, site):
     assert answer["pages"] == [{"page": "/", "pv": 1, "uv": 1}]
 
 
-@pytest.mark.parametrize("name, value", [("by", "visits"), ("limit", "0"), ("limit", "1001"), ("limit", "9" * 30), ("limit", "-1"),
+@pytest.mark.parametrize("name, value", [("by", "bounces"), ("limit", "0"), ("limit", "1001"), ("limit", "9" * 30), ("limit", "-1"),
                                          ("prefix", "a\n"), ("step", "1h"), ("pageset", "a b")])
 def test_bad_parameters(http, name, value):
     refused = http.get("/pages", **{name: value})

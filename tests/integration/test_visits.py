@@ -16,10 +16,15 @@ FIXED = {"from_": "2026-11-20T10:00:00Z", "to": "2026-11-20T12:00:00Z"}
 
 
 @pytest.fixture(scope="module")
-def world_http():
+def world():
     world = World("2026-11-20 12:00", "--partitions", "4")
-    yield world.http
+    yield world
     world.close()
+
+
+@pytest.fixture
+def world_http(world):
+    return world.http
 
 
 def at(text):
@@ -65,6 +70,12 @@ def test_columns(world_http, site):
     assert text[1].split(",")[3:] == ["2", "1", "0", "1", "2", "0", "10"]
     text = world_http.request("GET", f"/pages?by=visits&{query}", headers={"Accept": "text/csv"}).body.decode()
     assert text == f"site,page,visits\r\n{site},/,1\r\n"
+
+
+def test_the_table_has_them_where_the_first_step_has_no_visit(world, site):
+    post(world.http, site, "11:00:00 a /")
+    done = run("query", "stats", "--url", world.tallyd.url, "--site", site, "--from", FIXED["from_"], "--to", FIXED["to"], "--step", "1h")
+    assert done.returncode == 0 and set(FIGURES) <= set(done.stdout.splitlines()[0].split()), done
 
 
 @pytest.mark.parametrize("views, expected", [

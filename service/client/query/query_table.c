@@ -180,7 +180,7 @@ static void add_column(
         table->columns[table->n_columns++] = (struct column){
             .name = name,
             .parent = parent,
-            .number = json_is_number(value),
+            .number = json_is_number(value) || json_is_null(value), /* (no figure) */
             .width = width_of(name),
         };
     }
@@ -197,7 +197,7 @@ static void add_columns(struct query_table *table, json_t *row)
             add_column(table, name, "low", json_object_get(value, "low"));
             add_column(table, name, "high", json_object_get(value, "high"));
         } else if (!json_is_object(value) && !json_is_array(value) && !json_is_boolean(value) &&
-                   !json_is_null(value) && (table->rows != NULL || !is_echoed(name))) {
+                   (table->rows != NULL || (!json_is_null(value) && !is_echoed(name)))) {
             add_column(table, NULL, name, value);
         }
     }
