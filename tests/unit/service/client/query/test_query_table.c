@@ -127,8 +127,9 @@ Test(query_table, numbers_and_what_is_no_cell)
 {
     check("{\"pages\":[{\"page\":\"/\",\"share\":0.25,\"hot\":true,\"gone\":null,\"more\":[1]},"
           "{\"page\":\"/longer\"},{\"page\":\"/x\",\"share\":1}]}",
-        "page     share\n-------  -----\n/         0.25\n/longer       \n/x           1\n",
-        "page,share\n/,0.25\n/longer,\n/x,1\n");
+        "page     share  gone\n-------  -----  ----\n/         0.25      \n/longer             \n"
+        "/x           1      \n",
+        "page,share,gone\n/,0.25,\n/longer,,\n/x,1,\n");
 }
 
 Test(query_table, what_is_no_answer)
