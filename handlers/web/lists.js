@@ -6,6 +6,7 @@ import * as format from "./format.js";
 
 const pages = { kind: "page", path: "pages", rows: (answer) => answer.pages.map(({ page, ...row }) => ({ value: page, ...row })),
   asked: (order) => ({ by: order }), total: (answer) => format.plural(answer.total_pages, "page"), order: "pv" };
+const entries = { ...pages, asked: () => ({ by: "visits" }), order: "visits", orders: ["visits"] };
 const dimension = (kind, order = "pv", parameters = {}) => ({ kind, path: "breakdown", rows: (answer) => answer.rows, order,
   asked: (by) => ({ ...parameters, by: kind, metric: by }),
   total: (answer) => answer.other > 0 ? `and ${format.number(answer.other)} counted together as (other)` : "" });
@@ -29,14 +30,15 @@ const converts = () => asking.filters.length === 0 || asking.filters.length === 
 
 // A panel is a list of tabs; a tab is one line.
 const PANELS = [
-  [["Pages", pages]],
+  [["Pages", pages], ["Entry pages", entries]],
   [["Sources", dimension("source", "uv")], ["Campaigns", dimension("utm_campaign")], ["Media", dimension("utm_medium")]],
   [["Countries", dimension("country", "uv")], ["Devices", dimension("device")], ["Browsers", dimension("browser")], ["Systems", dimension("os")]],
   [["Events", dimension("event")]],
 ];
 const ROWS = 9;
 const ALL = 1000;
-const ORDERS = { pv: "Page views", uv: "Visitors" };
+const ORDERS = { pv: "Page views", uv: "Visitors", visits: "Visits" };
+const ordersOf = (tab) => tab.orders ?? ["pv", "uv"];
 const NOTHING = { page: "No pages in this window.", event: "No named events in this window. Events with a member `event` go to POST /events." };
 let asking = null; // {asked, signal, filters, choose}: what all lists are about
 const chosen = PANELS.map(() => 0);
@@ -71,7 +73,7 @@ function rowOf(tab, row, order, most, columns, after) {
 }
 
 function tableOf(tab, label, rows, order, after = () => {}) {
-  const columns = ["uv", "pv"].filter((column) => rows.some((row) => row[column] !== undefined));
+  const columns = ["visits", "uv", "pv"].filter((column) => rows.some((row) => row[column] !== undefined));
   const most = Math.max(...rows.map((row) => row[order] ?? 0));
   return [element("caption", { class: "visually-hidden" }, label),
     element("thead", {}, element("tr", {}, element("th", { scope: "col" }, KINDS[tab.kind]),
@@ -104,7 +106,7 @@ async function showMore(label, tab) {
     return rows.length === 0 ? "Nothing in this window." : "";
   }, () => $("more-table").replaceChildren());
   $("more-title").textContent = label;
-  options($("more-order"), Object.keys(ORDERS).map((order) => [order, orderName(tab, order)]));
+  options($("more-order"), ordersOf(tab).map((order) => [order, orderName(tab, order)]));
   $("more-order").value = tab.order;
   $("more-search").value = "";
   $("more-order").onchange = again;

@@ -116,6 +116,8 @@ def test_lists_are_the_apis(http, shop, look):
     for n, by, metric in ((1, "source", "uv"), (2, "country", "uv"), (3, "event", "pv")):
         assert rows(browser, n) == [[r["value"], r["uv"], r["pv"]] for r in question(http, "/breakdown", by=by, metric=metric)["rows"]], by
     assert {r[0] for r in rows(browser, 1)} >= {"google", "(none)"}
+    press(browser, "Entry pages", "#list-0")
+    assert rows(browser, 0) == [[p["page"], p["visits"]] for p in question(http, "/pages", by="visits", limit=9)["pages"]]
     press(browser, "Browsers", "#list-2")
     assert rows(browser, 2) == [[r["value"], r["pv"]] for r in question(http, "/breakdown", by="browser")["rows"]]
     assert browser.driver.title != "forged" and browser.complaints() == []
