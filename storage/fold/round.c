@@ -241,6 +241,7 @@ static void fold_beside(struct round *r, struct fold_range *own, int trim)
     } else {
         (void)range_fold(&other);
     }
+    own->left = NULL;
     if (own->result == FOLD_DONE || other.result == FOLD_LOST) {
         own->result = other.result;
         own->stale = other.stale;
