@@ -96,15 +96,6 @@ enum found_kind found_judge(const struct partitions *partitions,
     return FOUND_NOTHING;
 }
 
-void found_pattern(struct buffer *out, const struct deletion_target *target, const char *tag)
-{
-    buffer_text(out, "t:{");
-    buffer_text(out, tag == NULL ? "*" : tag);
-    buffer_text(out, "}:*:");
-    buffer_append(out, target->site.p, target->site.n); /* no byte of it is special */
-    buffer_text(out, "*");
-}
-
 void found_prefix_pattern(struct buffer *out, struct slice prefix)
 {
     for (size_t i = 0; i < prefix.n; i++) {

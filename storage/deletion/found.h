@@ -28,9 +28,6 @@ enum found_kind found_judge(const struct partitions *partitions,
 /* Is @page, a field of such a hash, to go? */
 bool found_has_page(const struct deletion_target *target, struct slice page) MUST_CHECK;
 
-/* Append the pattern of the target's keys, as SCAN takes it.  @tag: of one partition; NULL: all. */
-void found_pattern(struct buffer *out, const struct deletion_target *target, const char *tag);
-
 /* Append a pattern of names that begin with @prefix. */
 void found_prefix_pattern(struct buffer *out, struct slice prefix);
 

@@ -281,7 +281,7 @@ static bool sweep_keys(struct sweep_turn *step)
     struct found_list list = {.n = 0};
     buffer_init(&pattern);
     buffer_init(&list.bytes);
-    found_pattern(&pattern, step->target, tag);
+    key_site_pattern(&pattern, tag, step->target->site);
     struct buffer *out = pipeline_command(step->pipe, sweep->partition, "SCAN", 5);
     resp_text(out, sweep->cursor);
     resp_text(out, "MATCH");

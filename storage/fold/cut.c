@@ -2,11 +2,11 @@
 
 /* Rough cost in Redis of counting one event in one bucket, in tenths of a microsecond, measured.
  * Late events go to up to four buckets; expiries and long names cost too. */
-#define PAGE_COST       30 /* an increment, two PFADD, and their keys */
-#define SAME_PAGE_COST  3  /* one more element for what is there already */
-#define VALUE_COST      8  /* of a value of a dimension that is new in the minute.. */
-#define SAME_VALUE_COST 1  /* ..and where it is there already */
-#define SPARSE_COST     14 /* the same, while a sketch is small: Redis moves its bytes.. */
+#define PAGE_COST       30   /* an increment, two PFADD, and their keys */
+#define SAME_PAGE_COST  3    /* one more element for what is there already */
+#define VALUE_COST      8    /* of a value of a dimension that is new in the minute.. */
+#define SAME_VALUE_COST 1    /* ..and where it is there already */
+#define SPARSE_COST     14   /* the same, while a sketch is small: Redis moves its bytes.. */
 #define SPARSE          1500 /* ..up to about so many elements */
 #define VISIT_COST      5    /* an entry written */
 #define START_COST      8    /* a visit counted, where the page is new */

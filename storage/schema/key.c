@@ -290,3 +290,12 @@ void key_first(struct key *key, const char *tag, const struct key_digest *ticket
     key_digest_print(ticket, text);
     key_fixed(key, tag, "first:", slice_of(text));
 }
+
+void key_site_pattern(struct buffer *out, const char *tag, struct slice site)
+{
+    buffer_text(out, "t:{");
+    buffer_text(out, tag == NULL ? "*" : tag);
+    buffer_text(out, "}:*:");
+    buffer_append(out, site.p, site.n); /* no byte of it is special */
+    buffer_text(out, "*");
+}

@@ -162,6 +162,7 @@
 #ifndef STORAGE_SCHEMA_KEY_H
 #define STORAGE_SCHEMA_KEY_H
 
+#include "storage/base/buffer.h"
 #include "storage/base/compiler.h"
 #include "storage/job/event.h"
 #include "storage/job/request_key.h"
@@ -257,5 +258,9 @@ void key_open_member(struct key *member, struct slice site, struct bucket bucket
 bool key_open_site(struct slice member, struct slice *ret_site) MUST_CHECK;
 bool key_open_parse(struct slice member, const struct zone *zone, struct slice *ret_site,
     struct bucket *ret_bucket) MUST_CHECK;
+
+/* Append the pattern for SCAN of keys that may be @site's, in the partition of @tag or, with NULL,
+ * in all.  Keys of other sites fit, too. */
+void key_site_pattern(struct buffer *out, const char *tag, struct slice site);
 
 #endif

@@ -1,5 +1,7 @@
 #include "storage/deletion/found.h"
 
+#include "storage/schema/key.h"
+
 #include <criterion/criterion.h>
 #include <stdio.h>
 
@@ -84,9 +86,9 @@ Test(found, patterns)
     const struct deletion_target target = {.site = SLICE("blog")};
     struct buffer out;
     buffer_init(&out);
-    found_pattern(&out, &target, NULL);
+    key_site_pattern(&out, NULL, target.site);
     buffer_text(&out, " ");
-    found_pattern(&out, &target, "7");
+    key_site_pattern(&out, "7", target.site);
     buffer_text(&out, " ");
     found_prefix_pattern(&out, SLICE("/a*?[b]^\\c"));
     cr_expect(slice_equal((struct slice){out.p, out.n},
