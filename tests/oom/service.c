@@ -48,6 +48,7 @@ static bool open_all(struct service *s)
         .retention = {.keep_s = {172800, 5356800, 95040000, KEEP_FOREVER}},
         .visit_timeout_s = 1800,
         .rotation = ROTATE_NEVER,
+        .addresses = true,
         .queue_events = 100000,
         .readers = 1,
         .seen = {.on = true, .capacity = 1000, .error = 0.01, .keep_s = 7948800},
@@ -59,6 +60,8 @@ static bool open_all(struct service *s)
         .policy_names = &no_policy,
         .seen = true,
         .stats = &s->stats,
+        .site_stats = &s->site_stats,
+        .addresses = true,
         .robots = &s->robots};
     static const unsigned char key[ROBOTS_CACHE_KEY_BYTES] = {1};
     robots_cache_init(&s->robots, key);
@@ -106,6 +109,8 @@ void service_close(struct service *s)
     }
     http_server_stop(s->server, 1000);
     storage_close(s->app.storage);
+    site_stats_release(&s->site_stats);
+    s->site_stats = (struct site_stats){0};
     s->server = NULL;
     s->app.storage = NULL;
 }

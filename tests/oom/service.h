@@ -20,6 +20,7 @@ struct service {
     struct redis_child *redis;
     struct app app;
     struct app_stats stats;
+    struct site_stats site_stats;
     struct robots_cache robots;
     struct http_server *server;
 };
