@@ -125,7 +125,7 @@ def test_a_slot_that_stays_open(world):
 
 def test_a_node_that_is_away_stops_its_own_partitions(world):
     world.post()
-    lock = next(k for n in world.cluster.primaries() for k in n.command("KEYS", "t:*:fence"))
+    lock = wait_until(lambda: next((k for n in world.cluster.primaries() for k in n.command("KEYS", "t:*:fence")), None), "somebody leads")
     home = world.cluster.owner(world.slot(lock))
     victim = next(p for p in world.cluster.primaries() if p is not home)
     theirs = set(victim.command("KEYS", "t:*:state"))

