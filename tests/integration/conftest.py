@@ -9,6 +9,8 @@ import time
 import pytest
 
 from lib import process
+from lib.browser import Browser
+from lib.dashboard import send_shop
 from lib.process import Redis, Tallyd, binary, short_directory
 from lib.proxy import Proxy
 from lib.world import World
@@ -157,3 +159,26 @@ def start_world(cleanup):
         return world
 
     return start
+
+
+# The dashboard in a browser.
+
+
+@pytest.fixture(scope="module")
+def shop(tallyd):
+    """The site whose dashboard the tests look at."""
+    http = tallyd.client()
+    send_shop(http)
+    http.close()
+    return "shop"
+
+
+@pytest.fixture
+def look(tallyd, cleanup):
+    """A browser on the dashboard."""
+    def open_(path, base=None, **options):
+        browser = Browser(base or tallyd.url, **options)
+        cleanup.append(browser.close)
+        browser.open(path)
+        return browser
+    return open_

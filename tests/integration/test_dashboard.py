@@ -8,33 +8,14 @@ from datetime import date, timedelta
 
 import pytest
 
-from lib.browser import Browser, need_browser
-from lib.dashboard import CUSTOM, FIGURES, FROM, PAGES, TO, assert_figures, chart, messages, number, question, send_shop, share
+from lib.browser import need_browser
+from lib.dashboard import CUSTOM, FIGURES, FROM, PAGES, TO, assert_figures, chart, messages, number, question, share
 from lib.waiting import wait_until
 
 
 @pytest.fixture(scope="module", autouse=True)
 def browser_is_there():
     need_browser()
-
-
-@pytest.fixture(scope="module")
-def shop(tallyd):
-    http = tallyd.client()
-    send_shop(http)
-    http.close()
-    return "shop"
-
-
-@pytest.fixture
-def look(tallyd, cleanup):
-    """A browser on the dashboard."""
-    def open_(path, base=None, **options):
-        browser = Browser(base or tallyd.url, **options)
-        cleanup.append(browser.close)
-        browser.open(path)
-        return browser
-    return open_
 
 
 def rows(browser, n):

@@ -9,32 +9,13 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from lib.browser import Browser, need_browser
-from lib.dashboard import CUSTOM, FROM, TODAY, assert_figures, chart, messages, number, question, send_shop
+from lib.dashboard import CUSTOM, FROM, TODAY, assert_figures, chart, messages, number, question
 from lib.waiting import wait_until
 
 
 @pytest.fixture(scope="module", autouse=True)
 def browser_is_there():
     need_browser()
-
-
-@pytest.fixture(scope="module")
-def shop(tallyd):
-    http = tallyd.client()
-    send_shop(http)
-    http.close()
-    return "shop"
-
-
-@pytest.fixture
-def look(tallyd, cleanup):
-    """A browser on the dashboard."""
-    def open_(path, base=None, **options):
-        browser = Browser(base or tallyd.url, **options)
-        cleanup.append(browser.close)
-        browser.open(path)
-        return browser
-    return open_
 
 
 WINDOWS = {"now": 30, "24h": 24, "today": None, "yesterday": 24, "7d": 7, "30d": 30, "month": None, "lastmonth": None, "12M": 12}
