@@ -301,7 +301,7 @@ void storage_submit(struct storage *s, struct storage_job *job)
             (void)rollup_submit(s->rollup, job, &err);
         }
     } else if (job->op != STORAGE_WRITE) {
-        if (job->op == STORAGE_COUNT && !job->u.count.others) {
+        if (job->op == STORAGE_COUNT) {
             const struct count_job *count = &job->u.count;
             hot_pages_reads(s->hot, this_core(), monotonic_ms(), count->asked.site, count->pages,
                 count->n_pages);
