@@ -132,12 +132,14 @@ static const struct other_name *find_other(struct place_names *names, struct sli
     return other;
 }
 
-/* Count what has no place under the name of the others. */
+/* Count what has no place under the name of the others.  Of pages and named events the visitors and
+ * addresses, too: they bound those of each page (job/count_job.h). */
 static void put_together(struct place_names *names, struct merge_name *name)
 {
     const struct other_name *other = find_other(names, name->name);
     if (other != NULL) { /* else one name too many: that does less harm than no count */
-        *name = (struct merge_name){.name = other->name, .hash = other->hash};
+        name->name = other->name;
+        name->hash = other->hash;
         names->n_capped++;
     }
 }
@@ -167,6 +169,7 @@ static struct merge_name value_merge_name(
         place->has = places_has(names->places, &wanted);
     }
     if (!place->has) {
+        name.visitors = false; /* nobody asks for these */
         put_together(names, &name);
     }
     return name;

@@ -5,9 +5,10 @@
  * A sender can invent names without end: pages, named events, sources.  So each class of names of a
  * site (job/counted_name.h) has a number of places in each hour of the site's zone, and in each
  * partition.  A name that comes first gets a place while one is free, or if it had one in the hour
- * before.  Names without a place are counted together.  Once one was refused, no other name gets a
- * free place in that hour.  So a name that has a place in an hour has had it since it came first,
- * and what is counted for it in that hour is all of it.
+ * before.  Names without a place are counted together, pages and named events with their visitors
+ * and addresses.  Once one was refused, no other name gets a free place in that hour.  So a name
+ * that has a place in an hour has had it since it came first, and what is counted for it in that
+ * hour is all of it.
  *
  * Who has a place stands in Redis, in a hash a site and hour (schema/key.h).  It is read behind the
  * WATCH of the partition's state, and written in the transaction that counts.  So all processes
