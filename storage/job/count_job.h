@@ -59,7 +59,7 @@ struct count_point {
  *                            part of the window that works with the step asked for, from_s == to_s
  *                            if there is none
  *
- * at_most: where a cap put names together (fold/places.h), some of them may have been the pages
+ * at_most: where a cap put names together (places/places.h), some of them may have been the pages
  * asked for.  Then the figure is `value` at the least and `at_most` at the most.  With all_metrics
  * that is the page views, and no other figure of the pages can be more.  An estimate's is an
  * estimate, too: of the visitors of the pages and of all that was put together.
