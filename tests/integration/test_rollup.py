@@ -385,7 +385,7 @@ def test_data_of_another_schema_is_refused(start_redis, start_tallyd):
     redis.command("SET", meta, "schema=1 partitions=16")
     keys = sorted(redis.command("KEYS", "*"))
     tallyd = start_tallyd(redis=redis, wait_ready=False)
-    wait_until(lambda: "the data has schema 1, and this version reads and writes schema 6 only" in tallyd.log_text(), "the log says why")
+    wait_until(lambda: "the data has schema 1, and this version reads and writes schema 7 only" in tallyd.log_text(), "the log says why")
     assert "start with an empty Redis or data directory, or run the version that made the data" in tallyd.log_text()
     wait_until(lambda: not tallyd.alive(), "it does not go on")
     assert tallyd.process.returncode != 0
