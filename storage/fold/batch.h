@@ -20,8 +20,8 @@
  * that is too much for one transaction is cut between stripes, and whatever it has for one key is
  * written at once.  Cut by time of arrival, old events would be written key by key: they spread
  * over the minutes of hours, and hardly two of a short cut have a minute and a page in common.
- * Each stripe has a position of its own in the cursor of a log (schema/log_state.h).  The stripe of a
- * task is a part of the data's layout, as processes go on where others have stopped.
+ * Each stripe has a position of its own in the cursor of a log (schema/log_state.h).  The stripe of
+ * a task is a part of the data's layout, as processes go on where others have stopped.
  */
 #ifndef STORAGE_FOLD_BATCH_H
 #define STORAGE_FOLD_BATCH_H

@@ -20,8 +20,8 @@
  * already; and a share's memory is kept for each. */
 #define CUTS_MAX 64
 
-/* Tasks [from, to) of a partition.  Afterwards the stripes [first_stripe, end_stripe) are counted to
- * the end of the batch there, and stripe end_stripe all rows below to_row (0: nothing more of it). */
+/* Tasks [from, to) of a partition.  Afterwards its stripes [first_stripe, end_stripe) are counted
+ * to the end of the batch, and of stripe end_stripe all rows below to_row (0: nothing more). */
 struct cut {
     unsigned partition;
     uint32_t from, to;
