@@ -288,8 +288,9 @@ void storage_submit(struct storage *s, struct storage_job *job)
         job_done(job, err);
         return;
     }
-    if (atomic_load(&s->core.settings_differ)) {
-        err = STORAGE_CONFIG;
+    err = core_refuses(&s->core);
+    if (err != STORAGE_OK) {
+        /* nothing is written to such data, and nothing of it is told */
     } else if (job->op != STORAGE_PROBE && atomic_load(&s->core.refusing)) {
         err = STORAGE_DOWN;
     } else if (job->op == STORAGE_LIMIT || job->op == STORAGE_LIMIT_RESET) {

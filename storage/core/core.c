@@ -72,6 +72,25 @@ bool core_parse_state(struct core *core, const struct reply *fields, struct part
         fields, core->cfg, &core->config.retention, redis_clock_ms(&core->clock) / 1000, ret);
 }
 
+enum storage_err core_refuses(const struct core *core)
+{
+    if (!atomic_load(&core->settings_differ)) {
+        return STORAGE_OK;
+    }
+    return atomic_load(&core->is_foreign) ? STORAGE_FOREIGN : STORAGE_CONFIG;
+}
+
+enum storage_err core_other_settings(struct core *core, struct slice cfg)
+{
+    uint64_t set;
+    if (!settings_set(cfg, &set) || set == core->data_set) {
+        return STORAGE_CONFIG;
+    }
+    atomic_store(&core->is_foreign, true);
+    atomic_store(&core->settings_differ, true);
+    return STORAGE_FOREIGN;
+}
+
 enum storage_err core_catch_up(struct core *core, int64_t before_us, int64_t deadline_ms)
 {
     return core->catch_up == NULL ? STORAGE_BEHIND

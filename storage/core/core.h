@@ -47,7 +47,10 @@ struct core {
     unsigned n_logs;         /* of a cluster: see core_log_partition() */
     char process[17];        /* a random id, hexadecimal; see hot/fleet.h */
     struct site_zones sites; /* in which zone each site is cut */
-    char cfg[SETTINGS_TEXT]; /* field cfg of every partition: see settings_print() */
+    /* Field cfg of every partition: see settings_print().  Whole once `secret` is known: then it
+     * names the data set, which is data_set. */
+    char cfg[SETTINGS_TEXT];
+    uint64_t data_set;
 
     struct redis_clock clock;   /* thread-safe */
     struct storage_stats stats; /* atomic */
@@ -61,7 +64,8 @@ struct core {
     _Atomic bool ready;           /* the writer's connection stands and the schema was checked */
     _Atomic bool refusing;        /* Redis has been away for a while: refuse new jobs at once */
     _Atomic bool unacknowledged;  /* one server: too few replicas acknowledge: refuse to write */
-    _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve */
+    _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve.. */
+    _Atomic bool is_foreign;      /* ..or is that of another installation */
     _Atomic bool emptied; /* a partition has no state: the writer prepares all of them anew */
     _Atomic bool stopping;
     _Atomic bool has_aof;       /* Redis has an append-only file */
@@ -145,6 +149,13 @@ void core_set_view(struct core *core, unsigned partition, struct partition_view 
 /* partition_state_parse() with this process's settings and with what it knows of Redis's clock. */
 bool core_parse_state(
     struct core *core, const struct reply *fields, struct partition_view *ret) MUST_CHECK;
+
+/* Why the service refuses to work with the data; STORAGE_OK: it does not. */
+enum storage_err core_refuses(const struct core *core);
+
+/* A reply has the settings @cfg, which are not this process's.  Those of another data set stop all
+ * work at once.  STORAGE_CONFIG or STORAGE_FOREIGN. */
+enum storage_err core_other_settings(struct core *core, struct slice cfg);
 
 /* Have everything counted that was acknowledged before @before_us (CLOCK_MONOTONIC, not in the
  * future), by any process, until @deadline_ms.  Anything but STORAGE_OK: something is left, and

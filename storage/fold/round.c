@@ -72,6 +72,9 @@ static bool open_session(struct round *r, struct session *session)
 
 static bool round_connect(struct round *r)
 {
+    if (atomic_load(&r->core->secret) == NULL) {
+        return false; /* it is not known yet whose data it is */
+    }
     if (r->session.dispatcher != NULL) {
         return session_by_dispatcher(&r->session, r->core);
     }
