@@ -27,8 +27,8 @@
 #include "storage/seen/fold.h"
 #include "storage/time/zone_store.h"
 
-#define CATCH_UP_MS  2000 /* at the end: for counting what was acknowledged.. */
-#define CLOSE_LOG_MS 500  /* ..and for closing the log */
+#define CATCH_UP_MS  1500 /* at the end: for counting what was acknowledged.. */
+#define CLOSE_LOG_MS 500  /* ..and for closing the logs */
 
 struct storage {
     struct core core;
@@ -473,7 +473,7 @@ void storage_close(struct storage *s)
     }
     if (s->writers != NULL) {
         writers_stop(s->writers); /* they tell the fold what has arrived */
-        log_close_own(&s->core, s->unfolded.logs[0].id, monotonic_ms() + CLOSE_LOG_MS);
+        log_close_own(&s->core, &s->unfolded, monotonic_ms() + CLOSE_LOG_MS);
     }
     if (s->limits != NULL) {
         limit_senders_stop(s->limits);

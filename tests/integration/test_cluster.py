@@ -213,6 +213,43 @@ def test_two_processes_and_the_log_of_a_dead_one(healed, on_cluster, site):
     assert not any(found.values()), found
 
 
+def open_logs(nodes):
+    """Ids of the logs that have a head, and of those that have a stream."""
+    heads = {log for n in nodes for key in n.command("KEYS", "t:*:heads") for log in n.command("HKEYS", key)}
+    return heads, {key.split(":")[-1] for n in nodes for key in n.command("KEYS", "t:*:log:*")}
+
+
+def test_sigterm_closes_the_logs(healed, on_cluster, site):
+    """All that the process appended to, within its time: nobody has anything left to count.  A replica that does not answer
+    leaves the logs to the leader."""
+    nodes = healed.primaries()
+    before = open_logs(nodes)
+    tallyd = on_cluster(healed)
+    http = tallyd.client()
+    for n in range(20):
+        assert http.post([{"site": site, "page": "/a"}], headers={"Idempotency-Key": f"{site} {n}"}).status == 202
+    http.accept([{"site": site, "page": "/a"}] * 5)
+    http.close()
+    assert len(open_logs(nodes)[0] - before[0]) > 3
+    begin = time.monotonic()
+    tallyd.terminate()
+    assert time.monotonic() - begin < 2.5
+    after = open_logs(nodes)
+    assert after[0] <= before[0] and after[1] <= before[1], "no head and no stream is left"
+
+    again = on_cluster(healed)
+    assert again.client().count("pv", site=site, from_="now-1h") == 25
+    again.client().accept([{"site": site, "page": "/a"}])
+    replica = healed.replicas_of(nodes[1])[0]
+    replica.pause()
+    begin = time.monotonic()
+    again.terminate()
+    assert time.monotonic() - begin < 3
+    assert open_logs(nodes)[0] - before[0], "what was counted may be taken back"
+    replica.resume()
+    assert on_cluster(healed).client().count("pv", site=site, from_="now-1h") == 26
+
+
 def test_a_start_finds_the_data_or_refuses_it(healed, on_cluster, start_tallyd, site):
     tallyd = on_cluster(healed)
     tallyd.client().accept([{"site": site, "page": "/a", "user": "u"}] * 3)
