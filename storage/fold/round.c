@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
+#include "storage/fold/gather_streams.h"
 #include "storage/fold/pass_by.h"
 #include "storage/fold/round_goal.h"
 

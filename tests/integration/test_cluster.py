@@ -6,6 +6,7 @@ What clients were told is compared with what is counted.  TALLYD_REDIS_SERVER= c
 import json
 import random
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -211,6 +212,38 @@ def test_two_processes_and_the_log_of_a_dead_one(healed, on_cluster, site):
     others.ledger.check(two)
     found = ledger.audit(two)
     assert not any(found.values()), found
+
+
+def test_entries_of_others_are_counted_when_replicas_have_them(healed, on_cluster, site):
+    """A failover could take an entry, with the record of its key, and not what it was counted for.  So a question waits for the
+    replicas of the log's server: here for half a second."""
+    one, two = on_cluster(healed), on_cluster(healed)
+    one.client().accept([{"site": site, "page": "/a"}])
+    assert two.client().count("pv", site=site, from_="now-1h") == 1
+    key = {"Idempotency-Key": f"{site} k"}
+    events_before = two.client().metric("tallyd_fold_events_total")
+    replicas = [healed.replicas_of(primary)[0] for primary in healed.primaries()]
+    primaries = healed.primaries()
+    before = appended(primaries)
+    for replica in replicas:
+        replica.pause()
+    with ThreadPoolExecutor(2) as pool:
+        written = pool.submit(lambda: one.client().post([{"site": site, "page": "/b"}], headers=key))
+        wait_until(lambda: appended(primaries) > before, "it is appended")
+        asked = pool.submit(lambda: two.client().count("pv", site=site, from_="now-1h"))
+        time.sleep(0.5)
+        assert not written.done() and not asked.done()
+        assert two.client().metric("tallyd_fold_events_total") == events_before
+        for replica in replicas:
+            replica.resume()
+        assert written.result().status == 202 and asked.result() == 2
+    assert two.client().post([{"site": site, "page": "/b"}], headers=key).headers["Idempotency-Replayed"] == "true"
+    assert one.client().count("pv", site=site, from_="now-1h") == 2
+
+
+def appended(nodes):
+    """How many entries the open logs have had."""
+    return sum(int(head.split()[0]) for n in nodes for key in n.command("KEYS", "t:*:heads") for head in n.command("HVALS", key))
 
 
 def open_logs(nodes):
