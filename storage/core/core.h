@@ -15,7 +15,7 @@
 
 #include "storage/base/compiler.h"
 #include "storage/core/deletions.h"
-#include "storage/core/lost_states.h"
+#include "storage/core/partition_marks.h"
 #include "storage/core/period_secrets.h"
 #include "storage/core/redis_clock.h"
 #include "storage/core/standing.h"
@@ -92,7 +92,7 @@ struct core {
     pthread_mutex_t view_lock; /* guards views */
     struct partition_view views[PARTITIONS_MAX];
 
-    struct lost_states lost_states; /* of a cluster; thread-safe */
+    struct partition_marks lost_states, open_slots; /* of a cluster; thread-safe */
 
     struct wake rollup_wake; /* wakes the rollup thread when something is due earlier */
 };
@@ -173,6 +173,14 @@ bool core_state_lost(struct core *core, unsigned partition, const struct reply *
 
 /* Of a cluster: a reply has said whether @partition has its state. */
 void core_note_state(struct core *core, unsigned partition, bool is_lost);
+
+/* Of a cluster: @partition was counted, or could not be because its slot is half moved. */
+void core_note_open_slot(struct core *core, unsigned partition, bool is_open);
+
+/* Of a cluster: say which partition is not counted because its slot is half moved.  False: none is,
+ * as far as is known, and @text is as it was. */
+#define OPEN_SLOT_TEXT 56
+bool core_open_slot_text(const struct core *core, char text[OPEN_SLOT_TEXT]);
 
 /* Of a cluster: say which partition is known to have lost its state, and what to do.  False: none
  * is, and @text is as it was. */

@@ -7,7 +7,7 @@
  * elsewhere now, or a data set that was restored in place of this one.  So each new connection
  * reads a state of the server before anything else is asked or written over it.
  *
- * A server that has no state tells nothing: it may have lost its data (lost_states.h).
+ * A server that has no state tells nothing: it may have lost its data (partition_marks.h).
  */
 #ifndef STORAGE_CORE_DATA_SET_H
 #define STORAGE_CORE_DATA_SET_H
