@@ -194,6 +194,36 @@ def test_a_primary_fails_under_load(healed, on_cluster, site, how):
     ledger.check(tallyd)
 
 
+def test_how_soon_requests_are_taken_again(healed, on_cluster, site):
+    """A primary dies.  Without a key: a 202 within 2 s of the promotion.  With a key of that node: 503 or 504 until the new primary
+    has a replica in sync, and a 202 within 2 s of that.  Each key counts once."""
+    tallyd = on_cluster(healed, "--request-timeout", "2s")
+    http = tallyd.client()
+    old = healed.primaries()[0]
+    new = healed.replicas_of(old)[0]
+
+    def keyed(n):
+        return tallyd.client().post([{"site": site, "page": "/k"}], headers={"Idempotency-Key": f"{site} {n}"}).status
+
+    with ThreadPoolExecutor(24) as pool:
+        assert set(pool.map(keyed, range(100, 124))) == {202}, "all writers are there"
+        old.kill()
+        wait_until(new.is_primary, "promoted", deadline_s=30)
+        promoted = time.monotonic()
+        wait_until(lambda: tallyd.client().post([{"site": site, "page": "/plain"}]).status == 202, "taken without a key")
+        assert time.monotonic() - promoted < 2
+        waiting = [n for n, status in zip(range(48), pool.map(keyed, range(48))) if status != 202]
+        assert len(waiting) > 3, "the new primary has no replica"
+        assert set(pool.map(keyed, waiting)) <= {503, 504}
+        old.start()
+        wait_until(old.in_sync, "a replica is in sync", deadline_s=30, pause_s=0.005)
+        in_sync = time.monotonic()
+        wait_until(lambda: keyed(waiting[0]) == 202, "taken with a key")
+        assert time.monotonic() - in_sync < 2
+        wait_until(lambda: set(pool.map(keyed, waiting)) == {202}, "each of them")
+    assert http.count("pv", site=site, page="/k", from_="now-1h") == 24 + 48, "and a fold that waited does not pause as long"
+
+
 def test_who_has_no_key_goes_on_while_a_primary_is_away(healed, on_cluster, site):
     """A primary without a replica is gone: 202 without a key, 503 for the keys whose records it has, and a question's 503 names
     the node."""

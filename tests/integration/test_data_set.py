@@ -30,12 +30,12 @@ def data_set(server, key):
 
 
 def make_foreign(server):
-    """As a restored data set of another installation leaves it: other states, another secret, no log that anybody knows."""
+    """As a restored data set of another installation leaves it: other states, another secret, no log and no lock of this process."""
     for key in states(server):
         server.command("HSET", key, "cfg", re.sub(r" set=\w+", " set=00000000000000ff", server.command("HGET", key, "cfg")))
     for key in server.command("KEYS", "t:*:secret"):
         server.command("SET", key, "x" * 32)
-    for key in [*server.command("KEYS", "t:*:heads"), *server.command("KEYS", "t:*:log:*")]:
+    for key in [k for name in ("heads", "log:*", "lock", "wish") for k in server.command("KEYS", f"t:*:{name}")]:
         server.command("DEL", key)
 
 
