@@ -33,7 +33,7 @@
  *                                                     has one event; expires.
  *                                                     slot = arrival / 2 visit timeouts, in s
  *
- * Which names have a place in an hour of the site's zone (fold/places.h), where they are counted:
+ * Which names have a place in an hour of the site's zone (places/places.h), where they are counted:
  *
  *     t:{p}:places:<site>:<bucket>      hash          n<keyed hash> -> since when it has one (ms).
  *                                                     c<class> -> how many names of the class
