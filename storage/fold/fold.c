@@ -12,7 +12,8 @@
 #define POLL_MS      2000                       /* how often logs of others are looked at */
 #define AGAIN_MS     50                         /* after a fold that failed */
 #define HEIR_MS      5000 /* after the start: what died before has left by then what it leaves */
-#define IDLE_MS      20   /* after one that counted nothing: Redis lacks what memory has */
+#define PAUSE_MAX_MS 250 /* after a fold that took so long or longer: then it waited for a server */
+#define IDLE_MS      20  /* after one that counted nothing: Redis lacks what memory has */
 
 /* While questions come, no more is acknowledged ahead of the folds than they count in about this
  * time: each question waits for it. */
@@ -202,6 +203,7 @@ static void run(struct fold *fold, bool asked)
     enum storage_err err = round_run(&fold->round, reach);
     int64_t now_us = monotonic_us();
     int64_t pause_us = now_us - begun_us;
+    pause_us = pause_us < PAUSE_MAX_MS * 1000 ? pause_us : PAUSE_MAX_MS * 1000;
     events = atomic_load(&fold->core->stats.fold_events) - events;
     if (events > 0) {
         learn(fold, events, now_us - begun_us);

@@ -3,8 +3,11 @@
 #include <sodium.h>
 #include <stdlib.h>
 
+#include "storage/base/clock.h"
 #include "storage/base/cond.h"
 #include "storage/cluster/topology.h"
+
+#define AWAY_MS 1000 /* as a writer's own patience */
 
 struct writers {
     struct core *core;
@@ -55,6 +58,17 @@ static bool is_fit(struct writers *ws, unsigned place)
     unsigned partition = core_log_partition(ws->core, place);
     return (w == NULL || writer_away(w) == STORAGE_OK) &&
            topology_unserved_since(ws->core->topology, partition) == 0;
+}
+
+/* Has the server of @place been away for so long that nobody is to wait for it?  A writer that was
+ * just started does not know it yet. */
+static bool is_away(struct writers *ws, unsigned place)
+{
+    unsigned partition = core_log_partition(ws->core, place);
+    int64_t since_ms = topology_n_unserved(ws->core->topology) == 0
+                           ? 0
+                           : topology_unserved_since(ws->core->topology, partition);
+    return since_ms != 0 && monotonic_ms() - since_ms >= AWAY_MS;
 }
 
 /* The writer that takes requests without a key.  Where all are away it is the one of before. */
@@ -122,9 +136,12 @@ bool writers_submit(struct writers *ws, struct storage_job *job, enum storage_er
         return writer_submit(ws->first, job, ret_err);
     }
     const struct request_key *keyed = job->u.write.keyed;
-    struct writer *w =
-        keyed == NULL ? writer_at_home(ws) : writer_at(ws, core_log_of_key(ws->core, &keyed->key));
+    unsigned place = keyed == NULL ? 0 : core_log_of_key(ws->core, &keyed->key);
+    struct writer *w = keyed == NULL ? writer_at_home(ws) : writer_at(ws, place);
     *ret_err = w != NULL ? writer_away(w) : STORAGE_OK;
+    if (*ret_err == STORAGE_OK && keyed != NULL && is_away(ws, place)) {
+        *ret_err = STORAGE_DOWN;
+    }
     if (*ret_err == STORAGE_DOWN) {
         servers_blame(ws->core, job->detail, sizeof(job->detail));
     }
