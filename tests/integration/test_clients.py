@@ -79,7 +79,7 @@ def test_a_full_batch_goes_at_once_and_the_rest_after_the_interval(start, proxy,
 
 def test_the_time_is_that_of_the_event(start, proxy, http, site):
     """Of track(), not of the request, and what the caller says goes first."""
-    sender = start(proxy.url, **SOON)
+    sender = start(proxy.url, intervalMs=60_000)
     proxy.plan = harm(Answer(503), Answer(503))
     before = time.time()
     sender.track("/now")
@@ -308,8 +308,9 @@ def test_a_key_that_tallyd_has_forgotten_is_not_used_again(start, directory, pro
 
 
 def test_a_batch_that_goes_in_parts_and_a_kill(start, start_tallyd, redis, directory, site, cleanup):
-    """The first part is counted and the second one is in doubt when the sender dies: the next one sends the second as it was."""
-    tallyd = start_tallyd("--ingest-limit", "40/1s", redis=redis)
+    """The first part is counted and the second one is in doubt when the sender dies: the next one sends the second as it was.
+    40 events fit at once, and again after 40 us: the second part is never refused, which the silent proxy would not tell."""
+    tallyd = start_tallyd("--ingest-limit", "1000000/1s", "--ingest-burst", "40", redis=redis)
     between = HttpProxy(tallyd.port)
     cleanup.append(between.close)
     between.plan = lambda _request: None if len(between.requests) < 4 else "silence"  # of 100, 50 and twice 25 events
