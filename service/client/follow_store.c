@@ -41,8 +41,8 @@ static bool store_lock(struct follow_store *store)
         }
         if (flock(store->fd, LOCK_EX | LOCK_NB) != 0) {
             if (errno == EWOULDBLOCK && tries < LOCK_TRIES) {
-                follow_store_close(store);
                 (void)nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_NS}, NULL);
+                follow_store_close(store);
                 continue;
             }
             if (errno == EWOULDBLOCK) {
