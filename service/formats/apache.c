@@ -136,6 +136,9 @@ static const char *split_client(
     if (format == APACHE_VHOST && (!take_word(cur, &line->host) || !take_byte(cur, ' '))) {
         return "no virtual host";
     }
+    if (slice_equal(line->host, SLICE("-"))) {
+        line->host = (struct slice){0}; /* the request named none */
+    }
     if (!take_word(cur, &client)) {
         return cur->p == cur->end ? "empty line" : "no host";
     }
