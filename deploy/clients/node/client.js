@@ -1,7 +1,7 @@
 'use strict';
 // A bounded queue and what empties it: 500 events or one second a batch, and each batch counts once.
 const path = require('path');
-const { Endpoint, TAKEN, REFUSED, TOO_LARGE, IN_DOUBT } = require('./delivery');
+const { Endpoint } = require('./delivery');
 const { Batch, takeLeft } = require('./spool');
 
 const EVENT_BYTES = 64 << 10; // one event
@@ -50,8 +50,6 @@ class Client {
     this.#wake();
   }
 
-  // ---- events in ------------------------------------------------------------------------------------
-
   /**
    * Queue an event of POST /events: `page`, and as `members` user, ip, ua, actions and so on.  `ts` is now if it is not given.
    * False: the event is dropped, and stats() says why.  Never throws, never waits for the network.
@@ -88,7 +86,7 @@ class Client {
       batches.at(-1).append(line);
     }
     const batch = batches.at(-1);
-    if (spool && !batch.isKept) {
+    if (spool && batch.fd === null) {
       this.#counts.unspooled++;
       this.#complain('spool', 'the spool takes no more: is the disk full? Events are kept in memory only');
     }
@@ -96,8 +94,6 @@ class Client {
     this.#wake();
     return true;
   }
-
-  // ---- what became of them ----------------------------------------------------------------------------
 
   /** Counters: tracked + recovered === queued + accepted + rejected + filtered + the sum of dropped + left. */
   stats() {
@@ -136,8 +132,6 @@ class Client {
     }
     return true;
   }
-
-  // ---- events out -------------------------------------------------------------------------------------
 
   /** Send what is queued now, without waiting for more.  Resolves to true: all of it is done with. */
   async flush(timeoutMs = 30_000) {
@@ -209,13 +203,13 @@ class Client {
     const { verdict, text, waitMs, answer } = await this.#endpoint.post(lines, `${batch.key}-${batch.done}-${batch.n}`, this.#options.timeoutMs);
     this.#counts.requests++;
     if (!this.#batches.includes(batch)) return null; // close() has given up on it meanwhile
-    if (verdict === TAKEN) return this.#finish(batch, null, '', answer);
-    if (verdict === REFUSED || (verdict === TOO_LARGE && batch.n === 1)) return this.#finish(batch, 'refused', `tallyd refuses a batch: ${text}`);
-    if (verdict === TOO_LARGE && !batch.since) {
+    if (verdict === 'taken') return this.#finish(batch, null, '', answer);
+    if (verdict === 'refused' || (verdict === 'too large' && batch.n === 1)) return this.#finish(batch, 'refused', `tallyd refuses a batch: ${text}`);
+    if (verdict === 'too large' && !batch.since) {
       this.#most = Math.floor(batch.n / 2); // nothing of it is counted: its halves are requests of their own
       return null;
     }
-    if (verdict === IN_DOUBT) batch.since ||= now;
+    if (verdict === 'in doubt') batch.since ||= now;
     return this.#again(text, waitMs);
   }
 
@@ -232,11 +226,10 @@ class Client {
       this.#drop(why, n, text);
     } else {
       const [filtered, rejected] = [whole(answer.dropped_total), whole(answer.rejected)];
-      delete this.#said.again;
       this.#counts.filtered += filtered;
       this.#counts.rejected += rejected;
       this.#counts.accepted += n - filtered - rejected;
-      if (rejected > 0) this.#complain('rejected', `tallyd rejects ${rejected} of ${n} events, the first ones: ${JSON.stringify(answer.errors?.slice(0, 3))}`);
+      if (rejected > 0) this.#complain('rejected', `tallyd rejects ${rejected} of ${n} events, the first ones: ${JSON.stringify(answer.errors)?.slice(0, 300)}`);
     }
     Object.assign(batch, { done: batch.done + n, n: 0, since: 0 });
     if (batch.left === 0) return this.#end(batch, false);
@@ -247,7 +240,7 @@ class Client {
   /** The batch leaves the queue.  Its file, if it has one, may be for the next process. */
   #end(batch, leave = false) {
     this.#batches.splice(this.#batches.indexOf(batch), 1);
-    if (batch.isKept) this.#counts.left += batch.left;
+    if (batch.fd !== null) this.#counts.left += batch.left;
     else if (batch.left > 0) this.#drop('exit', batch.left, `${batch.left} events were not sent before the end`);
     this.#keep(() => batch.close(leave));
     if (!leave) batch.finish();

@@ -3,11 +3,10 @@
 const { promisify } = require('util');
 const gzip = promisify(require('zlib').gzip);
 
-const [TAKEN, REFUSED, TOO_LARGE] = ['taken', 'refused', 'too large'];
-const AGAIN = 'again'; // nothing of it is counted
-const IN_DOUBT = 'in doubt'; // it may be counted: it must be sent again with the same key and the same bytes, or not at all
-const VERDICTS = { 202: TAKEN, 400: REFUSED, 415: REFUSED, 422: REFUSED, 413: TOO_LARGE,
-  401: AGAIN, 403: AGAIN, 404: AGAIN, 405: AGAIN, 429: AGAIN, 503: AGAIN }; // any other status: IN_DOUBT
+// again: nothing of it is counted.  Any other status is 'in doubt': it may be counted, so it must be sent again with the same
+// key and the same bytes, or not at all.
+const VERDICTS = { 202: 'taken', 400: 'refused', 415: 'refused', 422: 'refused', 413: 'too large',
+  401: 'again', 403: 'again', 404: 'again', 405: 'again', 429: 'again', 503: 'again' };
 const LONGEST_WAIT_MS = 3600 * 1000;
 const ANSWER_BYTES = 1 << 20;
 
@@ -31,13 +30,13 @@ class Endpoint {
   async post(lines, key, timeoutMs) {
     const body = await gzip(lines.join('\n') + '\n');
     return new Promise((resolve) => {
-      let [verdict, text] = [AGAIN, 'no connection'];
+      let [verdict, text] = ['again', 'no connection'];
       const headers = { ...this.#headers, 'Idempotency-Key': key, 'Content-Length': body.length };
       const request = require(this.#url.protocol.slice(0, -1)).request(this.#url, { method: 'POST', agent: false, headers });
       const timer = setTimeout(() => request.destroy(new Error(`nothing within ${timeoutMs} ms`)), timeoutMs);
       const settle = (outcome) => { clearTimeout(timer); resolve(outcome); };
       const fail = (error) => settle({ verdict, text: `${text}: ${error.message}`, waitMs: 0, answer: {} });
-      request.on('socket', (socket) => socket.once('connect', () => { [verdict, text] = [IN_DOUBT, 'no answer']; }));
+      request.on('socket', (socket) => socket.once('connect', () => { [verdict, text] = ['in doubt', 'no answer']; }));
       request.on('error', fail);
       request.on('response', async (response) => {
         try {
@@ -72,7 +71,7 @@ function understand(status, headers, body) {
   }
   const never = status === 429 && answer.retry_after_s === -1; // so many events never fit the limit
   const waitMs = retryAfter(headers['retry-after']) || (status === 429 ? 1000 : 0);
-  return { verdict: never ? TOO_LARGE : VERDICTS[status] || IN_DOUBT, text: `${status} ${answer.detail || ''}`.trim(), waitMs, answer };
+  return { verdict: never ? 'too large' : VERDICTS[status] || 'in doubt', text: `${status} ${answer.detail || ''}`.trim(), waitMs, answer };
 }
 
 /** Milliseconds that a Retry-After asks for, a number or a date; 0 if there is none that can be read. */
@@ -81,4 +80,4 @@ function retryAfter(text = '') {
   return Math.min(Math.max(ms, 0) || 0, LONGEST_WAIT_MS);
 }
 
-module.exports = { Endpoint, TAKEN, REFUSED, TOO_LARGE, IN_DOUBT };
+module.exports = { Endpoint };

@@ -31,7 +31,7 @@ class Batch {
   born = performance.now();
   finished = new Promise((resolve) => { this.finish = resolve; });
   #spool;
-  #fd; // of the file, which has all the lines; null: they are in memory only
+  fd; // of the file, which has all the lines; null: they are in memory only
 
   /** New and empty, with a file if there can be one; or the file `name` that a process that is gone has left. */
   constructor(spool, name = `${randomUUID()}-0-0-0`) {
@@ -39,13 +39,9 @@ class Batch {
     [this.done, this.n, this.since] = numbers.map(Number); // since: Date.now(); 0: none of these n can be counted
     Object.assign(this, { key, path: `${spool}.${OWNER}.${name}` });
     this.#spool = spool;
-    this.#fd = attempt(() => (spool ? fs.openSync(this.path, 'a', 0o600) : null), null);
-    if (this.isKept) mine.add(this);
-    heartbeat ??= setInterval(() => mine.forEach((batch) => attempt(() => fs.futimesSync(batch.#fd, new Date(), new Date()))), HEARTBEAT_MS).unref();
-  }
-
-  get isKept() {
-    return this.#fd !== null;
+    this.fd = attempt(() => (spool ? fs.openSync(this.path, 'a', 0o600) : null), null);
+    if (this.fd !== null) mine.add(this);
+    heartbeat ??= setInterval(() => mine.forEach((batch) => attempt(() => fs.futimesSync(batch.fd, new Date(), new Date()))), HEARTBEAT_MS).unref();
   }
 
   get left() {
@@ -56,7 +52,7 @@ class Batch {
    *  still.  Then nothing more may be appended. */
   append(line) {
     const data = Buffer.from(line + '\n');
-    if (this.isKept && !(fs.existsSync(this.path) && attempt(() => fs.writeSync(this.#fd, data) === data.length, false))) return false;
+    if (this.fd !== null && !(fs.existsSync(this.path) && attempt(() => fs.writeSync(this.fd, data) === data.length, false))) return false;
     this.lines.push(line);
     this.size += data.length;
     return true;
@@ -64,17 +60,17 @@ class Batch {
 
   /** Say in the file's name how far the batch is.  Throws ENOENT: another process has taken the file. */
   mark(since) {
-    if (!this.isKept) return;
+    if (this.fd === null) return;
     const name = `${this.#spool}.${OWNER}.${this.key}-${this.done}-${this.n}-${since}`;
     fs.renameSync(this.path, name);
     this.path = name;
   }
 
   close(keep = false) {
-    if (!this.isKept) return;
+    if (this.fd === null) return;
     mine.delete(this);
-    fs.closeSync(this.#fd);
-    this.#fd = null;
+    fs.closeSync(this.fd);
+    this.fd = null;
     if (!keep) fs.rmSync(this.path, { force: true });
   }
 }

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 
-from .delivery import IN_DOUBT, REFUSED, TAKEN, TOO_LARGE, Endpoint
+from .delivery import Endpoint
 from .spool import Batch, take_left
 
 log = logging.getLogger("tallyd_client")
@@ -17,7 +17,6 @@ log = logging.getLogger("tallyd_client")
 EVENT_BYTES = 64 << 10  # one event
 BATCH_BYTES = 1 << 20   # one request, before gzip
 KEY_LIFE_S = 23 * 3600  # tallyd knows a key for 24 hours; one of them is for clocks that differ
-LOCK_S = 1.0            # so long track() waits at most, for a slow disk
 BACK_OFF_S, BACK_OFF_MAX_S = 0.25, 30.0
 COUNTERS = ("tracked", "recovered", "accepted", "rejected", "filtered", "left", "requests", "retries", "unspooled")
 
@@ -42,8 +41,8 @@ class Client:
 
     def _begin(self, batches):
         """Also in the child of a fork, where another thread may have held the lock."""
-        self._changed = threading.Condition(threading.Lock())
-        self._tracking = None            # the thread that is in track()
+        self._changed = threading.Condition()  # whose lock a signal's handler may have already
+        self._tracking = False           # someone is in track()
         self._batches = batches          # the last one may be open
         self._most = self._batch_events  # in a request
         self._closed = False
@@ -52,25 +51,22 @@ class Client:
         if batches:
             self._thread.start()
 
-    # ---- events in ----------------------------------------------------------------------------------
-
     def track(self, page=None, *, ts=None, **members):
         """Queue an event of POST /events: page, user, ip, ua, actions and so on; members that are None are left out.  `ts` is
         now if it is not given.  False: the event is dropped, and stats() says why.  Never raises, never waits for the network."""
-        ts = time.time_ns() // 1_000_000 if ts is None else ts
-        me = threading.get_ident()  # which has the lock already in a signal's handler that interrupts track()
-        if self._tracking == me or not self._changed.acquire(timeout=LOCK_S):
-            self._dropped["busy"] += 1
-            return False
-        self._tracking = me
-        try:
+        event = {"page": page, "ts": time.time_ns() // 1_000_000 if ts is None else ts, **members}
+        with self._changed:
             self._counts["tracked"] += 1
-            return self._queue(self._line({"page": page, "ts": ts, **members}))
-        except Exception as error:  # pylint: disable=broad-exception-caught  # an application does not fail for its statistics
-            return self._drop("invalid", 1, f"an event cannot be sent: {error!r}")
-        finally:
-            self._tracking = None
-            self._changed.release()
+            if self._tracking:  # and is interrupted by a signal, whose handler this is
+                self._dropped["busy"] += 1
+                return False
+            self._tracking = True
+            try:
+                return self._queue(self._line(event))
+            except Exception as error:  # pylint: disable=broad-exception-caught  # an application does not fail for its statistics
+                return self._drop("invalid", 1, f"an event cannot be sent: {error!r}")
+            finally:
+                self._tracking = False
 
     def _line(self, event):
         if event.get("site") is None:
@@ -92,7 +88,7 @@ class Client:
             batches.append(Batch())  # the file has the lines before this one
             batches[-1].append(line)
         batch = batches[-1]
-        if self._spool and not batch.is_kept():
+        if self._spool and batch.fd is None:
             self._counts["unspooled"] += 1
             self._complain("spool", "the spool takes no more: is the disk full? Events are kept in memory only")
         batch.open = len(batch.lines) < self._most and batch.size < BATCH_BYTES - EVENT_BYTES
@@ -102,17 +98,13 @@ class Client:
             self._thread.start()
         return True
 
-    # ---- what became of them --------------------------------------------------------------------------
-
     def _queued(self):
         return sum(batch.left() for batch in self._batches)
 
     def stats(self):
         """Counters: tracked + recovered == queued + accepted + rejected + filtered + the sum of dropped + left."""
         with self._changed:
-            counts = {**{name: self._counts[name] for name in COUNTERS}, "queued": self._queued(), "dropped": dict(self._dropped)}
-            counts["tracked"] += self._dropped["busy"]
-            return counts
+            return {**dict.fromkeys(COUNTERS, 0), **self._counts, "queued": self._queued(), "dropped": dict(self._dropped)}
 
     def _drop(self, why, n, text):
         self._dropped[why] += n
@@ -133,8 +125,6 @@ class Client:
         except OSError as error:
             self._complain("spool", f"the spool cannot be written: is the disk full? {error}")
 
-    # ---- events out -----------------------------------------------------------------------------------
-
     def flush(self, timeout_s=30.0):
         """Send what is queued now, without waiting for more.  True: all of it is done with."""
         with self._changed:
@@ -153,7 +143,7 @@ class Client:
         self.flush(self._exit_s if timeout_s is None else timeout_s)
         with self._changed:
             for batch in self._batches:
-                if batch.is_kept():
+                if batch.fd is not None:
                     self._counts["left"] += batch.left()
                     batch.close(keep=True)
                 else:
@@ -165,7 +155,11 @@ class Client:
     def _run(self):
         failed = 0  # attempts since one that ended a request
         while (batch := self._next_batch()) is not None:
-            wait_s = self._attempt(batch)
+            try:
+                wait_s = self._attempt(batch)
+            except Exception as error:  # pylint: disable=broad-exception-caught  # no memory, say: the thread goes on
+                self._complain("again", f"page views wait: {error!r}")
+                wait_s = 1.0
             failed = 0 if wait_s is None else failed + 1
             if failed:
                 back_off = min(BACK_OFF_S * 2 ** failed, BACK_OFF_MAX_S)
@@ -180,7 +174,8 @@ class Client:
             if not self._batches:
                 return None
             first = self._batches[0]
-            self._changed.wait_for(lambda: not first.open or first is not self._batches[-1], first.born + self._interval_s - time.monotonic())
+            due_s = first.born + self._interval_s - time.monotonic()
+            self._changed.wait_for(lambda: not first.open or self._batches[-1:] != [first], due_s)
             first.open = False
             return first
 
@@ -196,14 +191,14 @@ class Client:
         lines, key = batch.lines[batch.done:batch.done + batch.n], f"{batch.key}-{batch.done}-{batch.n}"
         verdict, text, wait_s, answer = self._endpoint.post(lines, key, self._timeout_s)
         self._counts["requests"] += 1
-        if verdict == TAKEN:
+        if verdict == "taken":
             return self._finish(batch, answer=answer)
-        if verdict == REFUSED or verdict == TOO_LARGE and batch.n == 1:
+        if verdict == "refused" or verdict == "too large" and batch.n == 1:
             return self._finish(batch, "refused", f"tallyd refuses a batch: {text}")
-        if verdict == TOO_LARGE and not batch.since:
+        if verdict == "too large" and not batch.since:
             self._most = batch.n // 2  # nothing of it is counted: its halves are requests of their own
             return None
-        if verdict == IN_DOUBT:
+        if verdict == "in doubt":
             batch.since = batch.since or now
         self._complain("again", f"page views wait: {text}")
         self._counts["retries"] += 1
@@ -217,11 +212,10 @@ class Client:
             if why is not None:
                 self._drop(why, batch.n, text)
             else:
-                self._said.pop("again", None)
                 filtered, rejected = (answer.get(name) if isinstance(answer.get(name), int) else 0 for name in ("dropped_total", "rejected"))
                 self._counts.update(filtered=filtered, rejected=rejected, accepted=batch.n - filtered - rejected)
                 if rejected:
-                    self._complain("rejected", f"tallyd rejects {rejected} of {batch.n} events, the first ones: {answer.get('errors', [])[:3]}")
+                    self._complain("rejected", f"tallyd rejects {rejected} of {batch.n} events, the first ones: {str(answer.get('errors'))[:300]}")
             batch.done, batch.n, batch.since = batch.done + batch.n, 0, 0
             if batch.left():
                 self._keep(batch.mark, 0)

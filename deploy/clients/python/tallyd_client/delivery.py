@@ -9,11 +9,10 @@ import re
 import time
 import urllib.parse
 
-TAKEN, REFUSED, TOO_LARGE = "taken", "refused", "too large"
-AGAIN = "again"        # nothing of it is counted
-IN_DOUBT = "in doubt"  # it may be counted: it must be sent again with the same key and the same bytes, or not at all
-VERDICTS = {202: TAKEN, 400: REFUSED, 415: REFUSED, 422: REFUSED, 413: TOO_LARGE,
-            401: AGAIN, 403: AGAIN, 404: AGAIN, 405: AGAIN, 429: AGAIN, 503: AGAIN}  # any other status: IN_DOUBT
+# again: nothing of it is counted.  Any other status is "in doubt": it may be counted, so it must be sent again with the same key
+# and the same bytes, or not at all.
+VERDICTS = {202: "taken", 400: "refused", 415: "refused", 422: "refused", 413: "too large",
+            401: "again", 403: "again", 404: "again", 405: "again", 429: "again", 503: "again"}
 LONGEST_WAIT_S = 3600.0
 ANSWER_BYTES = 1 << 20
 
@@ -38,11 +37,11 @@ class Endpoint:
         """Send `lines` under the Idempotency-Key: (verdict, its text, the seconds of a Retry-After, the JSON
         object of the answer).  Never raises for what the network does."""
         connection = self._kind(self._host, self._port, timeout=timeout_s)
-        verdict, text = AGAIN, "no connection"
+        verdict, text = "again", "no connection"
         try:
             body = gzip.compress(b"\n".join(lines) + b"\n", mtime=0)
             connection.connect()
-            verdict, text = IN_DOUBT, "no answer"
+            verdict, text = "in doubt", "no answer"
             connection.request("POST", self._path, body, {**self._headers, "Idempotency-Key": key})
             response = connection.getresponse()
             return understand(response.status, response.headers, response.read(ANSWER_BYTES))
@@ -61,7 +60,8 @@ def understand(status, headers, body):
     answer = answer if isinstance(answer, dict) else {}
     never = status == 429 and answer.get("retry_after_s") == -1  # so many events never fit the limit
     wait_s = retry_after(headers.get("Retry-After")) or (1.0 if status == 429 else 0.0)
-    return TOO_LARGE if never else VERDICTS.get(status, IN_DOUBT), f"{status} {answer.get('detail', '')}".strip(), wait_s, answer
+    verdict = "too large" if never else VERDICTS.get(status, "in doubt")
+    return verdict, f"{status} {answer.get('detail', '')}".strip(), wait_s, answer
 
 
 def retry_after(text):

@@ -24,15 +24,12 @@ class Batch:
         name = name or f"{uuid.uuid4().hex}-0-0-0"
         self.key, *numbers = name.split("-")
         self.done, self.n, self.since = map(int, numbers)  # since: time.time(); 0: none of these n can be counted
-        self._spool, self._path, self._fd = spool, f"{spool}.{name}", fd  # no descriptor: the lines are in memory only
+        self._spool, self._path, self.fd = spool, f"{spool}.{name}", fd  # None: the lines are in memory only
         with contextlib.suppress(OSError):
-            while spool and self._fd is None:  # else another process took the new file for one that was left, and removes it
-                self._fd = lock(self._path, os.O_CREAT)
-        self.lines = os.pread(fd, os.fstat(fd).st_size, 0).split(b"\n")[:-1] if fd else []  # half a line at the end is none
+            while spool and self.fd is None:  # else another process took the new file for one that was left, and removes it
+                self.fd = lock(self._path, os.O_CREAT)
+        self.lines = [] if fd is None else os.pread(fd, os.fstat(fd).st_size, 0).split(b"\n")[:-1]  # half a line at the end is none
         self.size = sum(map(len, self.lines))
-
-    def is_kept(self):
-        return self._fd is not None
 
     def left(self):
         return len(self.lines) - self.done
@@ -41,7 +38,7 @@ class Batch:
         """False: the file does not take the line, because the disk is full, say.  Then nothing more may be appended."""
         data = line + b"\n"
         try:
-            if self.is_kept() and os.pwrite(self._fd, data, os.fstat(self._fd).st_size) < len(data):
+            if self.fd is not None and os.pwrite(self.fd, data, os.fstat(self.fd).st_size) < len(data):
                 return False
         except OSError:
             return False
@@ -51,14 +48,14 @@ class Batch:
 
     def mark(self, since):
         """Say in the file's name how far the batch is."""
-        if self.is_kept():
+        if self.fd is not None:
             path = f"{self._spool}.{self.key}-{self.done}-{self.n}-{since:.0f}"
             os.rename(self._path, path)
             self._path = path
 
     def close(self, keep=False):
-        if self.is_kept():
-            fd, self._fd = self._fd, None
+        if self.fd is not None:
+            fd, self.fd = self.fd, None
             if not keep:
                 os.unlink(self._path)
             os.close(fd)
