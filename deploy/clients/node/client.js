@@ -166,12 +166,12 @@ class Client {
   #wake() {
     const ms = this.#dueIn();
     if (this.#running || ms === Infinity) return;
-    if (ms <= 0) this.#run();
+    this.#running = ms <= 0;
+    if (this.#running) setImmediate(() => this.#run()); // what one turn of the loop tracks goes together
     else this.#timer ??= setTimeout(() => { this.#timer = null; this.#wake(); }, ms).unref();
   }
 
   async #run() {
-    this.#running = true;
     for (let failed = 0; this.#dueIn() <= 0;) {
       const waitMs = await this.#attempt(this.#batches[0]).catch((error) => this.#again(error.message, 1000)); // no memory, say
       failed = waitMs === null ? 0 : failed + 1;
