@@ -11,13 +11,14 @@ import pytest
 
 from lib.cluster import Cluster, server_missing
 from lib.firsts import notes, told
-from lib.ledger import Clients, Ledger
+from lib.ledger import EVENTS, Clients, Ledger
 from lib.sentinel import SentinelGroup
 from lib.waiting import wait_until
 
 FEW = ("--partitions", "4")
 SAFE = ("--appendonly", "yes", "--appendfsync", "always")
 FAILOVERS = int(os.environ.get("TALLYD_FAILOVERS") or 2)
+HELD = 800  # requests, of four clients: some 400 entries
 AT_ONCE_S = 0.5  # a refusal, on a busy machine
 
 pytestmark = pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
@@ -161,6 +162,23 @@ def test_tallyd_and_the_master_die_together(healed, start_tallyd, site):
     old.start()
     healed.wait_ok()
     ledger.check(reader)
+
+
+def test_what_is_held_goes_again_at_once(healed, start_tallyd, site):
+    """The new master has no replica, so each WAIT takes its time.  Thousands of entries that are held for a failover do not wait
+    behind one each: nothing new could be appended before them, and no deletion be answered."""
+    tallyd = start_tallyd(*FEW, "--log-hold", "60s", redis=healed)
+    http = tallyd.client()
+    with Clients(Ledger(site), tallyd, limit=HELD):
+        wait_until(lambda: http.metrics()["tallyd_appends_total"] >= HELD / 2, "enough is held", deadline_s=30)
+        wait_until(lambda: http.metrics()["tallyd_append_events_total"] >= HELD * EVENTS, "all is held", deadline_s=30)
+    held, old = http.metrics()["tallyd_appends_total"], healed.master()
+    old.kill()
+    healed.wait_new_master(old)
+    again = wait_until(lambda: http.metrics()["tallyd_appends_repeated_total"], "the first one goes again")
+    begin = time.monotonic()
+    wait_until(lambda: http.metrics()["tallyd_appends_repeated_total"] >= held, f"{held} entries go again, after {again}", deadline_s=30)
+    assert time.monotonic() - begin < held / 100, "20 a second behind a WAIT of 0.1 s for each two of them"
 
 
 def test_failovers_in_a_row(healed, start_tallyd, site):
