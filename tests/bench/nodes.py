@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""What nodes cost: CPU an event and a question with one Redis and with clusters of 1, 3 and 6 nodes.
+"""What nodes cost: CPU an event and a question with one Redis and with clusters of 1, 3 and 6 nodes, also with replicas.
 
-The table of README.md, "What nodes cost".  Each has the partitions that `auto` gives it.  All servers live through the
+The table of README.md, "What nodes cost".  Each has the partitions that `auto` gives it, but for one.  All servers live through the
 whole run, and loads go to them in turn, so that a ratio is one of neighbours.  CPU is that of all threads of all nodes
-in ns, so a busy machine moves it little.  About ten minutes.
+in ns, so a busy machine moves it little.  Half an hour.
 
     tests/bench/nodes.py [NAME ..]      with build/tallyd and build/bench/rate, or TALLYD_BIN; NAME: of CONTENDERS
 """
 
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -17,12 +18,15 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
 from benchlib.machine import threads_s  # noqa: E402
 from benchlib.settings import EVENT, PROGRAMS, SINGLE, number  # noqa: E402
-from lib.cluster import Cluster, free_ports  # noqa: E402
+from lib.cluster import Cluster, TcpServer, free_ports, server_binary  # noqa: E402
 from lib.log import counted  # noqa: E402
-from lib.process import Redis, Tallyd  # noqa: E402
+from lib.process import Tallyd, short_directory  # noqa: E402
+from lib.waiting import wait_until  # noqa: E402
 
 EVERYSEC = ("--appendonly", "yes", "--appendfsync", "everysec", "--hash-max-listpack-entries", "128")  # as deploy/ has it
-CONTENDERS = {"one Redis": None, "1 node": (1, 0), "3 nodes": (3, 0), "6 nodes": (6, 0), "3 nodes, 3 replicas": (3, 1)}
+# Primaries and replicas of each; 0 primaries: no cluster.
+CONTENDERS = {"one Redis": (0, 0), "1 node": (1, 0), "3 nodes": (3, 0), "6 nodes": (6, 0),
+              "one Redis, 1 replica": (0, 1), "3 nodes, 3 replicas": (3, 1), "one Redis, P=256": (0, 0)}
 LOADS = {"arrays": ("-c", 8, "-b", 1000), "single": ("-c", 64)}
 RUNS = number("BENCH_RUNS", 5, 1, 20)
 LOAD_S = number("BENCH_SECONDS", 3.0, 0.2, 60.0)
@@ -31,30 +35,49 @@ QUESTIONS = 200
 BASE = "one Redis"
 
 
-class OneRedis(Redis):
-    """Over TCP, as clusters are."""
+class Server(TcpServer):
+    """A Redis by itself, over TCP as clusters are."""
 
-    def __init__(self):
-        super().__init__(port=free_ports(1)[0], options=EVERYSEC)
+    def __init__(self, root, number, port):
+        super().__init__(root / f"s{number}", f"server{number}", port, [
+            server_binary(), "--port", port, "--bind", "127.0.0.1", "--dir", root / f"s{number}", "--save", "", *EVERYSEC])
+
+
+class OneRedis:
+    """One Redis and its replicas, as a Cluster is."""
+
+    def __init__(self, replicas):
+        self.directory = short_directory()
+        self.nodes = [Server(self.directory, i, port) for i, port in enumerate(free_ports(1 + replicas))]
 
     @property
     def url(self):
-        return f"redis://127.0.0.1:{self.port}"
+        return f"redis://{self.nodes[0].address}"
+
+    def start(self):
+        for node in self.nodes:
+            node.start()
+        for node in self.nodes[1:]:
+            node.command("REPLICAOF", self.nodes[0].host, self.nodes[0].port)
+            wait_until(lambda n=node: n.info("replication")["master_link_status"] == "up", "in sync", deadline_s=30)
+        return self
+
+    def stop(self):
+        for node in self.nodes:
+            node.stop()
+        shutil.rmtree(self.directory, ignore_errors=True)
 
 
 class Served:
     """A tallyd and its nodes."""
 
     def __init__(self, name):
-        shape = CONTENDERS[name]
-        if shape is None:
-            self.redis = OneRedis().start()
-            self.nodes = self.primaries = [self.redis]
-        else:
-            self.redis = Cluster(*shape, options=EVERYSEC, node_timeout_ms=5000).start()
-            self.nodes, self.primaries = self.redis.nodes, self.redis.nodes[:shape[0]]
-        replicas = 1 if shape is not None and shape[1] else 0
-        self.tallyd = Tallyd("--ack-replicas", replicas, redis=self.redis)
+        primaries, replicas = CONTENDERS[name]
+        one = OneRedis(replicas) if primaries == 0 else Cluster(primaries, replicas, options=EVERYSEC, node_timeout_ms=5000)
+        self.redis = one.start()
+        self.nodes, self.primaries = one.nodes, one.nodes[:max(primaries, 1)]
+        partitions = name.partition("P=")[2] or "auto"
+        self.tallyd = Tallyd("--partitions", partitions, "--ack-replicas", replicas, redis=one)
 
     def cpu(self):
         """CPU s of the primaries, of their replicas, of tallyd."""
@@ -82,6 +105,7 @@ def since(before, after):
 
 def loaded(served, load):
     """One run until all of it is counted: us of CPU an event, and how large what was sent on is."""
+    time.sleep(1.1)  # for a second behind a question folds are smaller, so that the next one waits less
     http = served.tallyd.client()
     metrics, cpu = http.metrics(), served.cpu()
     found = rate("-d", LOAD_S, *LOADS[load], served.tallyd.port, "/events", EVENT if load == "arrays" else SINGLE)
