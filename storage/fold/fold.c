@@ -19,7 +19,7 @@
 #define ASKED_US     20000
 #define ASKED_FOR_MS 1000 /* questions come: the last one came within so long */
 #define LIMIT_MIN    1000 /* events; fewer say more of what a fold costs by itself.. */
-#define LIMIT_EACH   16 /* ..and so do fewer of a partition, where each has transactions of its own */
+#define LIMIT_EACH   16   /* ..and so do fewer of a partition that has transactions of its own */
 #define FIRST_NS     8000 /* an event, until a fold has shown it */
 
 struct fold {

@@ -77,7 +77,7 @@ class Served:
         self.redis = one.start()
         self.nodes, self.primaries = one.nodes, one.nodes[:max(primaries, 1)]
         partitions = name.partition("P=")[2] or "auto"
-        self.tallyd = Tallyd("--partitions", partitions, "--ack-replicas", replicas, redis=one)
+        self.tallyd = Tallyd("--partitions", partitions, "--ack-replicas", replicas, "--request-timeout", "60s", redis=one)
 
     def cpu(self):
         """CPU s of the primaries, of their replicas, of tallyd."""
