@@ -109,6 +109,7 @@ def loaded(served, load):
     http = served.tallyd.client()
     metrics, cpu = http.metrics(), served.cpu()
     found = rate("-d", LOAD_S, *LOADS[load], served.tallyd.port, "/events", EVENT if load == "arrays" else SINGLE)
+    wait_until(lambda: http.metrics()["tallyd_ingest_log_events"] == 0, "folded unasked", deadline_s=60, pause_s=0.1)
     counted(served.tallyd.client(60))
     primaries, replicas, tallyd = since(cpu, served.cpu())
     after = http.metrics()
