@@ -56,14 +56,15 @@ static bool is_much(const struct fold *fold)
 
 /* ---- how much may wait ---- */
 
-/* A question waits until what was acknowledged before it is folded.  So no more is acknowledged
- * ahead of the folds than lets them work on without a pause: what a fold takes at a time, twice. */
+/* With fewer a fold would mostly cost what it costs by itself. */
 static size_t limit_min(const struct core *core)
 {
     size_t least = core->is_spread ? (size_t)core->partitions.n * LIMIT_EACH : 0;
     return least > LIMIT_MIN ? least : LIMIT_MIN;
 }
 
+/* A question waits until what was acknowledged before it is folded.  So no more is acknowledged
+ * ahead of the folds than lets them work on without a pause: what a fold takes at a time, twice. */
 static void set_limit(struct fold *fold)
 {
     size_t least = limit_min(fold->core);
