@@ -161,8 +161,7 @@ bool core_open_slot_text(const struct core *core, char text[OPEN_SLOT_TEXT])
     if (partition == PARTITIONS_MAX) {
         return false;
     }
-    (void)snprintf(text, OPEN_SLOT_TEXT,
-        "partition %u waits: slot %u is half moved", partition,
+    (void)snprintf(text, OPEN_SLOT_TEXT, "partition %u waits: slot %u is half moved", partition,
         partition_slot(&core->partitions, partition));
     return true;
 }

@@ -5,9 +5,9 @@
  * Some settings decide how the data lies in Redis: the version of the schema, the number of
  * partitions, how long each level is kept, the zones of the sites.  All processes must have the
  * same.  The text also names the data set (schema/identity.h), so that data of another installation
- * is told from one's own.  So each partition keeps them as a text in field `cfg` of t:{p}:state, and every fold and
- * every script compares that text with the caller's.  Field `kept` remembers keep times that were
- * shorter before.
+ * is told from one's own.  So each partition keeps them as a text in field `cfg` of t:{p}:state,
+ * and every fold and every script compares that text with the caller's.  Field `kept` remembers
+ * keep times that were shorter before.
  */
 #ifndef STORAGE_SCHEMA_SETTINGS_H
 #define STORAGE_SCHEMA_SETTINGS_H
