@@ -299,7 +299,8 @@ model-short: deps-test
 model: deps-test
 	@sh tests/model/run.sh all
 
-# Kills and cuts by the hundred, a few minutes; the seed is printed, TALLYD_SEED= repeats it, TALLYD_KILLS= says how many.
+# Kills and cuts by the hundred, failovers, a cluster's nodes: about half an hour.  The seed is printed, TALLYD_SEED= repeats
+# it; TALLYD_KILLS=, TALLYD_FAILOVERS= and TALLYD_ROUNDS= say how many.
 .PHONY: test-faults
 test-faults: deps-run
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd

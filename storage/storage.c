@@ -407,12 +407,6 @@ int64_t storage_log_age_ms(struct storage *s)
     return unfolded_age_ms(&s->unfolded);
 }
 
-/* The end of the last bucket of @level that is over, in any zone in use. */
-static int64_t complete_s(const struct core *core, enum level level, int64_t now_s)
-{
-    return site_zones_start(&core->sites, level, now_s);
-}
-
 int64_t storage_rollup_lag_s(struct storage *s, enum level level)
 {
     int64_t now_s = redis_clock_ms(&s->core.clock) / 1000;
@@ -420,9 +414,11 @@ int64_t storage_rollup_lag_s(struct storage *s, enum level level)
     if (now_s == 0) {
         return 0;
     }
+    /* The end of the last bucket that is over, in any zone in use. */
+    int64_t over_s = site_zones_start(&s->core.sites, level, now_s);
     for (unsigned p = 0; p < s->core.partitions.n; p++) {
         int64_t done_s = core_view(&s->core, p).state.readers_s[level];
-        int64_t behind_s = complete_s(&s->core, level, now_s) - done_s;
+        int64_t behind_s = over_s - done_s;
         lag_s = behind_s > lag_s ? behind_s : lag_s;
     }
     return lag_s;

@@ -46,9 +46,9 @@ bool merge_counts_add_sum(struct merge_counts *merge, const struct row *row,
  * @now_ms (Redis's clock) is passed over.
  *
  * What is written late gets an expiry at once, and a key keeps its first one.  An import writes to
- * the keys of an hour or a day again and again, so the expiries that are @known are not set again: by
- * a hash of the key's name and of @state, the text of the rollup's state.  Only a rollup makes a key
- * anew, and that changes the state. */
+ * the keys of an hour or a day again and again, so the expiries that are @known are not set again:
+ * by a hash of the key's name and of @state, the text of the rollup's state.  Only a rollup makes a
+ * key anew, and that changes the state. */
 size_t merge_counts_write(struct merge_counts *merge, const char *tag, int64_t now_ms,
     const struct known_hashes *known, struct slice state, struct buffer *out);
 

@@ -104,7 +104,10 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     merge_first_clear(s->first);
     s->open.n = s->sites.n = 0;
     arena_clear(&s->arena);
-    if (!place_names_begin(
+    s->cursors = arena_alloc(&s->arena, batch->n_logs * sizeof(*s->cursors));
+    s->targets = arena_alloc(&s->arena, batch->n_logs * sizeof(*s->targets));
+    if (s->cursors == NULL || s->targets == NULL ||
+        !place_names_begin(
             &s->names, batch->values, batch->n_values, cut->partition, &s->memory->places)) {
         return false;
     }
@@ -244,16 +247,10 @@ bool share_take_more(struct share *s, size_t i, const struct reply *reply)
 
 /* ---- deciding ---- */
 
-/* Is @a behind @b, that is, is less counted? */
-static bool is_behind(struct log_cursor a, struct log_cursor b)
-{
-    return a.whole < b.whole || (a.whole == b.whole && a.events < b.events);
-}
-
 /* Is event @i (from 0) of entry @n counted? */
-static bool has_event(struct log_cursor cursor, uint64_t n, uint64_t i)
+static bool has_event(struct log_position at, uint64_t n, uint64_t i)
 {
-    return n <= cursor.whole || (n == cursor.whole + 1 && i < cursor.events);
+    return n <= at.whole || (n == at.whole + 1 && i < at.events);
 }
 
 /* What the row says of its user: days, and that the user saw the page. */
@@ -348,7 +345,8 @@ static bool merge_tasks(struct share *s, const enum log_fate fates[BATCH_LOGS])
         const struct batch_entry *entry = &s->batch->entries[row->entry];
         uint32_t event = (uint32_t)(row - s->batch->rows) - entry->first_row;
         if (fates[entry->log] == LOG_COUNTS &&
-            !has_event(s->cursors[entry->log], entry->entry->n, event) &&
+            !has_event(
+                s->cursors[entry->log].at[batch_stripe(row, kind)], entry->entry->n, event) &&
             !merge_task(s, row, kind, &plan)) {
             return false;
         }
@@ -356,17 +354,36 @@ static bool merge_tasks(struct share *s, const enum log_fate fates[BATCH_LOGS])
     return true;
 }
 
+/* Move log @l's position in @stripe on to @to.  False: entries are missing. */
+static bool move_position(struct share *s, uint32_t l, unsigned stripe, struct log_position to)
+{
+    struct log_position is = s->cursors[l].at[stripe];
+    if (!log_position_before(is, to)) {
+        return true;
+    }
+    s->targets[l].at[stripe] = to;
+    s->moves[l] = true;
+    return is.whole >= s->batch->logs[l].from;
+}
+
+static bool move_cursor(struct share *s, uint32_t l)
+{
+    struct log_position end = batch_position(s->batch, l, (uint32_t)s->batch->n_rows);
+    bool ok = true;
+    s->targets[l] = s->cursors[l];
+    for (unsigned c = s->cut.first_stripe; c < s->cut.end_stripe; c++) {
+        ok = move_position(s, l, c, end) && ok;
+    }
+    return ok && (s->cut.to_row == 0 || move_position(s, l, s->cut.end_stripe,
+                                            batch_position(s->batch, l, s->cut.to_row)));
+}
+
 /* Where the cursors go.  False: entries are missing of log *ret_log. */
 static bool move_cursors(struct share *s, const enum log_fate fates[BATCH_LOGS], uint32_t *ret_log)
 {
     for (uint32_t l = 0; l < s->batch->n_logs; l++) {
         s->moves[l] = false;
-        if (fates[l] != LOG_COUNTS) {
-            continue;
-        }
-        s->targets[l] = batch_cursor(s->batch, l, s->cut.to_row);
-        s->moves[l] = is_behind(s->cursors[l], s->targets[l]);
-        if (s->moves[l] && s->cursors[l].whole < s->batch->logs[l].from) {
+        if (fates[l] == LOG_COUNTS && !move_cursor(s, l)) {
             *ret_log = l;
             return false;
         }

@@ -51,16 +51,16 @@ struct share {
     bool has_state, is_ours;
     bool relies_on_users; /* what is known of users was used */
     struct partition_view view;
-    struct log_cursor cursors[BATCH_LOGS];
-    bool generation_held;      /* the users are those of before */
-    struct tombstones deleted; /* sites whose events are not counted; in the arena */
+    struct log_cursor *cursors; /* of each log; in the arena */
+    bool generation_held;       /* the users are those of before */
+    struct tombstones deleted;  /* sites whose events are not counted; in the arena */
 
     /* What was decided. */
     int64_t now_ms;
-    struct log_cursor targets[BATCH_LOGS];
-    bool moves[BATCH_LOGS]; /* the cursor */
-    bool late;              /* a bucket closed for writers is written to */
-    int64_t oldest_s;       /* the oldest minute that is written to */
+    struct log_cursor *targets; /* of each log; in the arena */
+    bool moves[BATCH_LOGS];     /* the cursor */
+    bool late;                  /* a bucket closed for writers is written to */
+    int64_t oldest_s;           /* the oldest minute that is written to */
     size_t n_rows, n_events;
     struct activity_day day; /* of day_minute_s in day_zone */
     int64_t day_minute_s;

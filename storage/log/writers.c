@@ -126,12 +126,12 @@ static bool send_elsewhere(void *data, struct storage_job *job)
 {
     enum storage_err err;
     struct writer *w = writer_at_home(data);
+    job->more_follow = false; /* the caller is a writer, which flushes nobody */
     return w != NULL && writer_away(w) == STORAGE_OK && writer_submit(w, job, &err);
 }
 
 bool writers_submit(struct writers *ws, struct storage_job *job, enum storage_err *ret_err)
 {
-    job->more_follow = job->more_follow && !ws->core->is_spread;
     if (!ws->core->is_spread) {
         return writer_submit(ws->first, job, ret_err);
     }
@@ -187,8 +187,11 @@ void writers_set_tick(struct writers *ws, int64_t (*tick)(void *data, int64_t no
 
 void writers_flush(struct writers *ws)
 {
-    if (!ws->core->is_spread) {
-        writer_flush(ws->first);
+    for (unsigned i = 0; i < core_logs(ws->core); i++) {
+        struct writer *w = atomic_load(&ws->all[i]);
+        if (w != NULL) {
+            writer_flush(w);
+        }
     }
 }
 

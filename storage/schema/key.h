@@ -63,7 +63,8 @@
  *     deleted  sites whose events are not counted (tombstones.h); no field before the first one
  *     swept    the first day whose bitmaps of activity have not been taken away
  *     <log>    the cursor of a log: how far its entries are counted in this partition.  "n": up to
- *              entry n; "n:i": up to n - 1, and of n the first i events.  No field: nothing
+ *              entry n; "n:i": up to n - 1, and of n the first i events.  No field: nothing.
+ *              A list of these in the middle of a fold: one for each stripe (log_state.h)
  *
  * Fields of t:{p}:pass.  They lie apart because every step of a rollup changes them, and a fold
  * that WATCHes the state is not to begin again for that:
