@@ -286,14 +286,12 @@ void storage_submit(struct storage *s, struct storage_job *job)
     if (job->op == STORAGE_HOT_PAGES) {
         err = begin_hot_pages(s, &job->u.hot);
     }
+    err = err == STORAGE_OK ? core_refuses(&s->core) : err;
     if (err != STORAGE_OK) {
         job_done(job, err);
         return;
     }
-    err = core_refuses(&s->core);
-    if (err != STORAGE_OK) {
-        /* nothing is written to such data, and nothing of it is told */
-    } else if (job->op != STORAGE_PROBE && atomic_load(&s->core.refusing)) {
+    if (job->op != STORAGE_PROBE && atomic_load(&s->core.refusing)) {
         err = STORAGE_DOWN;
     } else if (job->op == STORAGE_LIMIT || job->op == STORAGE_LIMIT_RESET) {
         job->cost = 1;
