@@ -224,6 +224,9 @@ static enum storage_err submit_hashed(
         return err;
     }
     hot_pages_writes(s->hot, this_core(), monotonic_ms(), write->events, write->n);
+    if (write->read != NULL) {
+        write->read(job);
+    }
     if (s->guard != NULL && write->n_charges > 0) {
         guard_submit(s->guard, job);
         return STORAGE_OK;
