@@ -75,6 +75,7 @@ CURLcode curl_easy_setopt(CURL *easy, CURLoption option, ...)
 {
     REAL(curl_easy_setopt);
     va_list arguments;
+    curl_off_t size;
     CURLcode code;
     va_start(arguments, option);
     switch (option / TYPE_STEP * TYPE_STEP) {
@@ -82,7 +83,8 @@ CURLcode curl_easy_setopt(CURL *easy, CURLoption option, ...)
         code = real(easy, option, va_arg(arguments, long));
         break;
     case CURLOPTTYPE_OFF_T:
-        code = real(easy, option, va_arg(arguments, curl_off_t));
+        size = va_arg(arguments, curl_off_t);
+        code = real(easy, option, size);
         break;
     default: /* of data or a function */
         code = real(easy, option, va_arg(arguments, void *));
