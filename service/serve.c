@@ -1,9 +1,6 @@
 #include "service/serve.h"
 
 #include <errno.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +12,7 @@
 #include <unistd.h>
 
 #include "handlers/reply/json_memory.h"
+#include "service/heap.h"
 #include "service/notify.h"
 #include "service/ops/version.h"
 #include "service/options/redis_url.h"
@@ -24,8 +22,6 @@
 
 #define REPEATS_PER_S     5
 #define DESCRIPTORS_SPARE 256 /* for Redis, files and polls */
-#define LARGE_BLOCK       (512 * 1024)
-#define ARENAS            2
 
 extern char **environ;
 
@@ -128,14 +124,15 @@ static void raise_descriptors(struct service *s)
 
 /* ---- running ---- */
 
-static int patience(const struct service *s)
+/* How long there is nothing to do, ms. */
+static int patience(const struct service *s, struct heap *heap)
 {
-    int64_t next_ms = s->child == NULL ? REDIS_CHILD_NEVER : redis_child_next_ms(s->child);
-    if (next_ms == REDIS_CHILD_NEVER) {
-        return -1;
+    int64_t now_ms = monotonic_ms();
+    int64_t next_ms = heap_tick(heap, now_ms);
+    if (s->child != NULL && redis_child_next_ms(s->child) < next_ms) {
+        next_ms = redis_child_next_ms(s->child);
     }
-    int64_t left_ms = next_ms - monotonic_ms();
-    return left_ms <= 0 ? 0 : left_ms > 60000 ? 60000 : (int)left_ms;
+    return next_ms <= now_ms ? 0 : (int)(next_ms - now_ms);
 }
 
 static void mind_child(struct service *s, bool exited)
@@ -173,13 +170,14 @@ static bool take_signal(struct service *s, int signal_fd)
 static int run(struct service *s, int signal_fd)
 {
     bool announced = false;
+    struct heap heap = {0};
     for (;;) {
         struct pollfd fds[] = {
             {.fd = signal_fd, .events = POLLIN},
             {.fd = s->news.fd, .events = POLLIN},
             {.fd = s->child == NULL ? -1 : redis_child_fd(s->child), .events = POLLIN},
         };
-        if (poll(fds, 3, patience(s)) < 0 && errno != EINTR) {
+        if (poll(fds, 3, patience(s, &heap)) < 0 && errno != EINTR) {
             return 1;
         }
         if ((fds[0].revents & POLLIN) != 0 && take_signal(s, signal_fd)) {
@@ -226,21 +224,9 @@ static int serve(struct service *s)
     return status;
 }
 
-/* Large blocks, bodies and entries, go back to the system when they are freed.  By default glibc
- * begins to keep such blocks once the first of them was freed: 33 MiB resident instead of 27, with
- * a full cache and requests of 10,000 events.  By default, too, each thread gets an arena of its
- * own and keeps the most that it ever needed: 2 MiB more, with dashboards polling. */
-static void give_memory_back(void)
-{
-#ifdef __GLIBC__
-    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
-    (void)mallopt(M_ARENA_MAX, ARENAS);
-#endif
-}
-
 int serve_main(int argc, char **argv)
 {
-    give_memory_back();
+    heap_set_up();
     json_memory_watch();
     struct service *s = calloc(1, sizeof(*s));
     if (s == NULL) {

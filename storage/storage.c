@@ -202,8 +202,7 @@ static enum storage_err make_chunk(
     return STORAGE_OK;
 }
 
-/* Hand a write with its chunk to the writer.  Frees the chunk if the writer does not take the job.
- * */
+/* Hand a write with its chunk to the writer.  If it does not take the job the chunk is freed. */
 static enum storage_err send_write(struct storage *s, struct storage_job *job)
 {
     enum storage_err err;
@@ -223,6 +222,7 @@ static enum storage_err submit_hashed(
         return err;
     }
     hot_pages_writes(s->hot, this_core(), monotonic_ms(), write->events, write->n);
+    job_was_read(job);
     if (s->guard != NULL && write->n_charges > 0) {
         guard_submit(s->guard, job);
         return STORAGE_OK;

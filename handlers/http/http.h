@@ -100,6 +100,9 @@ struct http_exchange {
     /* Not NULL where tokenless: judge the token of the body.  False: the response is a 401 or 403.
      */
     bool (*show_token)(struct http_exchange *exchange, struct slice token);
+    /* The body is not needed any more: its memory may serve others while the request waits for
+     * storage.  request.body is empty from then on. */
+    void (*drop_body)(struct http_exchange *exchange);
     struct http_request request;
     struct http_response response;
     struct storage_job job; /* to submit it: fill it and return HANDLER_WAIT */

@@ -10,9 +10,11 @@
 #define HANDLERS_HTTP_SITE_STATS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/base/compiler.h"
 #include "storage/job/event.h"
 
 #define SITE_STATS_MAX   100
@@ -38,6 +40,26 @@ struct site_stats {
 
 /* @n events were counted. */
 void site_stats_count(struct site_stats *stats, const struct event *events, size_t n);
+
+/* What a request will add, once it is counted: its events may be gone by then. */
+struct site_sums {
+    struct site_sum {
+        _Atomic int64_t *of;
+        int64_t n;
+    } * sums; /* n of them: &one, or owned */
+    size_t n;
+    struct site_sum one; /* of a request with one site */
+};
+
+/* Take the sums of @n events.  False: out of memory. */
+bool site_sums_take(struct site_stats *stats, const struct event *events, size_t n,
+    struct site_sums *ret) MUST_CHECK;
+
+/* The events were counted. */
+void site_sums_count(const struct site_sums *sums);
+
+/* Also of zeroed ones. */
+void site_sums_release(struct site_sums *sums);
 
 /* After the last count. */
 void site_stats_release(struct site_stats *stats);

@@ -24,11 +24,19 @@ void event_batch_init(struct event_batch *batch)
     *batch = (struct event_batch){.events = NULL};
 }
 
-void event_batch_release(struct event_batch *batch)
+void event_batch_forget(struct event_batch *batch)
 {
     free(batch->events);
     free(batch->actions);
     arena_release(&batch->arena);
+    batch->events = NULL;
+    batch->actions = NULL;
+    batch->capacity = batch->n_actions = batch->actions_capacity = 0;
+}
+
+void event_batch_release(struct event_batch *batch)
+{
+    event_batch_forget(batch);
     free(batch->rejects);
     free(batch->drops);
     event_batch_init(batch);

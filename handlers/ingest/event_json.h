@@ -70,6 +70,9 @@ enum event_json_result {
 
 void event_batch_init(struct event_batch *batch);
 
+/* Free the events, and what they point to; the figures and lists stay. */
+void event_batch_forget(struct event_batch *batch);
+
 /* Free the arrays; the batch is as after event_batch_init(). */
 void event_batch_release(struct event_batch *batch);
 

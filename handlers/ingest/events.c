@@ -19,6 +19,7 @@
 
 struct events_state {
     struct event_batch batch;
+    struct site_sums sites;
     struct ingest_guard guard;
     struct events_query query;
     bool keyed; /* the request has an Idempotency-Key, or dedupe=body makes one */
@@ -31,6 +32,7 @@ static void release(struct http_exchange *exchange)
 {
     struct events_state *state = exchange->state;
     event_batch_release(&state->batch);
+    site_sums_release(&state->sites);
     ingest_guard_release(&state->guard);
     request_key_release(&state->key);
     if (exchange->job.op == STORAGE_FIRST) {
@@ -167,11 +169,12 @@ static bool is_rejected(const struct events_state *state)
            (state->query.strict || batch->untimed || batch->n + batch->dropped == 0);
 }
 
-static void count_counted(const struct http_exchange *exchange, const struct event_batch *batch)
+static void count_counted(const struct http_exchange *exchange, const struct events_state *state)
 {
     struct app_stats *stats = exchange->app->stats;
+    const struct event_batch *batch = &state->batch;
     count(&stats->events_accepted, batch->n);
-    site_stats_count(exchange->app->site_stats, batch->events, batch->n);
+    site_sums_count(&state->sites);
     if (batch->dropped > 0) {
         count(&stats->dropped_robot, batch->dropped_robots);
         count(&stats->dropped_ignored, batch->dropped - batch->dropped_robots);
@@ -185,6 +188,20 @@ static void count_rejected(const struct http_exchange *exchange, const struct ev
     if (state->decoded) {
         count(&stats->rejected_invalid, state->batch.rejected);
         count(&stats->rejected_strict, is_rejected(state) ? state->batch.n : 0);
+    }
+}
+
+/* Storage has read the events.  While they wait to be written, nobody looks at them and at the body
+ * that they lie in.  (Of a guard that asks Redis, the charges may point into the body.) */
+static void on_read(struct storage_job *job)
+{
+    struct http_exchange *exchange =
+        (struct http_exchange *)((char *)job - offsetof(struct http_exchange, job));
+    struct events_state *state = exchange->state;
+    if (!state->query.first && job->u.write.n_charges == 0) {
+        job->u.write.events = NULL;
+        event_batch_forget(&state->batch);
+        exchange->drop_body(exchange);
     }
 }
 
@@ -212,18 +229,23 @@ static enum handler_result prepare(struct http_exchange *exchange)
     if (exchange->response.status != 202) {
         return HANDLER_REPLY;
     }
+    if (!site_sums_take(exchange->app->site_stats, batch->events, batch->n, &state->sites)) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return HANDLER_REPLY;
+    }
     exchange->job.op = STORAGE_WRITE;
     exchange->job.deadline_ms = exchange->request.deadline_ms;
     state->key.answer = (struct slice){exchange->response.body, exchange->response.body_n};
     exchange->job.u.write = (struct write_job){.events = batch->events,
         .n = batch->n,
+        .read = on_read,
         .keyed = state->keyed ? &state->key : NULL,
         .ticket = state->query.first ? &state->ticket : NULL};
     if (!ingest_guard_admit(exchange, &state->guard, batch->events, batch->n)) {
         return HANDLER_REPLY;
     }
     if (batch->n == 0 && !state->keyed) {
-        count_counted(exchange, batch);
+        count_counted(exchange, state);
         ingest_guard_headers(exchange, &state->guard);
         if (state->query.first) {
             reply_first(exchange, NULL, 0);
@@ -374,7 +396,7 @@ static void written(struct http_exchange *exchange, struct events_state *state)
     } else if (state->keyed && state->key.outcome != KEY_MINE) {
         reply_repeat(exchange, state);
     } else {
-        count_counted(exchange, &state->batch);
+        count_counted(exchange, state);
         if (state->keyed) {
             count_rejected(exchange, state);
         }

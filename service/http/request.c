@@ -117,12 +117,24 @@ static bool find_route(struct request *request, enum router_method method)
     return false;
 }
 
+static struct request *request_of(struct http_exchange *exchange)
+{
+    return (struct request *)((char *)exchange - offsetof(struct request, exchange));
+}
+
 /* For handlers: see http_exchange.show_token. */
 static bool show_token(struct http_exchange *exchange, struct slice token)
 {
-    struct request *request =
-        (struct request *)((char *)exchange - offsetof(struct request, exchange));
+    struct request *request = request_of(exchange);
     return tokens_show(request->context->tokens, request->route, token, exchange, &request->tokens);
+}
+
+/* For handlers: see http_exchange.drop_body. */
+static void drop_body(struct http_exchange *exchange)
+{
+    exchange->request.body = (struct slice){NULL, 0};
+    exchange->request.body_bytes = NULL;
+    body_release(&request_of(exchange)->body);
 }
 
 /* May the client use the route?  False: the response is filled. */
@@ -241,6 +253,7 @@ enum handler_result request_run(struct request *request, int64_t now_ms, int64_t
     }
     inner->body = (struct slice){request->body.bytes, request->body.n};
     inner->body_bytes = request->body.bytes;
+    request->exchange.drop_body = drop_body;
     inner->now_ms = now_ms;
     inner->deadline_ms = deadline_ms;
     json_memory_begin(false);

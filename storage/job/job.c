@@ -18,6 +18,13 @@ static void release_set(void **resolved)
     *resolved = NULL;
 }
 
+void job_was_read(struct storage_job *job)
+{
+    if (job->u.write.read != NULL) {
+        job->u.write.read(job);
+    }
+}
+
 void storage_job_release(struct storage_job *job)
 {
     switch (job->op) {

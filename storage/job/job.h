@@ -119,6 +119,9 @@ struct storage_job {
 /* Free what the results own, after done().  Harmless on a zeroed job that was never submitted. */
 void storage_job_release(struct storage_job *job);
 
+/* The events of a write are bytes now: tell its owner.  For storage alone. */
+void job_was_read(struct storage_job *job);
+
 /* End a job, or all jobs of a list, with @err: calls done().  For storage alone. */
 void job_done(struct storage_job *job, enum storage_err err);
 void jobs_done(struct storage_job *list, enum storage_err err);

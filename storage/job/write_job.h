@@ -30,10 +30,16 @@ enum guard_verdict {
     GUARD_FAILED, /* no memory */
 };
 
+struct storage_job;
+
 /* Input and result of STORAGE_WRITE.  Each event is counted for its page and for its site. */
 struct write_job {
     struct event *events; /* n of them */
     size_t n;
+    /* NULL, or called at most once, by the thread that has the job: storage has made bytes of the
+     * events, and does not look at them again.  A request may wait for long, and what it was
+     * decoded from is several times as large as those bytes. */
+    void (*read)(struct storage_job *job);
     /* The guard must grant these charges before anything is written; if it does not, the error is
      * STORAGE_LIMITED.  n_charges 0: storage_guard_try() granted them, or there is no guard. */
     const struct guard_charge *charges;

@@ -159,6 +159,14 @@ enum redis_status redis_receive(struct redis *redis)
     return receive_some(redis, &n);
 }
 
+/* Has a part of the next reply come?  The reader is at its first item (ridx 0) also where it has
+ * read up to the end of what came, which was whole replies. */
+static bool is_amid(const struct redis *redis)
+{
+    const redisReader *reader = redis->context->reader;
+    return reader->ridx > 0 || (reader->ridx == 0 && reader->pos < reader->len);
+}
+
 static enum redis_status receive_amid(struct redis *redis, size_t *ret_n)
 {
     enum redis_status status = receive_some(redis, ret_n);
@@ -204,7 +212,7 @@ enum redis_status redis_await(struct redis *redis, int64_t deadline_ms, const st
             return status;
         }
         size_t came = 0;
-        if (redis->context->reader->ridx != -1 && monotonic_ms() < deadline_ms) {
+        if (is_amid(redis) && monotonic_ms() < deadline_ms) {
             status = receive_amid(redis, &came);
         }
         if (status == REDIS_OK_STATUS && came == 0) {

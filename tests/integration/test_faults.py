@@ -6,6 +6,8 @@ Every event has a page of its own, so that each can be asked for; TALLYD_SEED re
 import concurrent.futures
 import json
 import os
+import pathlib
+import re
 import signal
 import threading
 import time
@@ -14,6 +16,7 @@ import pytest
 
 from lib.ledger import EVENTS, Clients, Ledger
 from lib.log import OfTheLog, is_append
+from lib.process import sanitized
 from lib.proxy import CUTS, Fault, is_any
 from lib.raw import Raw
 from lib.resp import RespError
@@ -286,6 +289,33 @@ def test_a_question_waits_for_no_other_beyond_its_deadline(start_redis, start_ta
             assert [question.result().status for question in asked] == [200, 200]
     finally:
         redis.signal(signal.SIGCONT)
+
+
+@pytest.mark.skipif(sanitized(), reason="a sanitizer's allocator keeps what is freed")
+def test_requests_that_wait_hold_little(start_redis, start_tallyd, site):
+    """Redis stands still.  Of five requests with 3.3 MB each tallyd keeps the bytes for the log, not body and events."""
+    def resident_kib():
+        status = pathlib.Path(f"/proc/{tallyd.pid}/status").read_text(encoding="ascii")
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1])
+
+    redis = start_redis()
+    tallyd = start_tallyd(*FEW, redis=redis)
+    http = tallyd.client()
+    body = json.dumps([{"site": site, "page": "/", "user": i % 100, "of_no_meaning": "x" * 256} for i in range(9900)])
+    http.accept([{"site": site, "page": "/"}])
+    redis.signal(signal.SIGSTOP)
+    try:
+        before = resident_kib()
+        with concurrent.futures.ThreadPoolExecutor(5) as pool:
+            posts = [pool.submit(tallyd.client().post, body.encode()) for _ in range(5)]
+            wait_until(lambda: http.metric("tallyd_http_suspended") == 5, "all wait for Redis")
+            wait_until(lambda: resident_kib() - before < 8 * 1024, "what they were decoded from is given back")
+            redis.signal(signal.SIGCONT)
+            assert [post.result().status for post in posts] == [202] * 5
+    finally:
+        redis.signal(signal.SIGCONT)
+    assert http.count("pv", site=site) == 1 + 5 * 9900
+    assert http.metrics()[f'tallyd_site_events_total{{site="{site}"}}'] == 1 + 5 * 9900
 
 
 def test_who_comes_while_a_connection_is_made(start_redis, start_proxy, start_tallyd, site):

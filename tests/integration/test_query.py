@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+import pathlib
 
 import pytest
 
@@ -169,3 +170,11 @@ def test_refusals(tallyd, filled):
     assert "--limit: unknown parameter" in asked(tallyd, "uv", "--limit", "3", status=1).stderr
     done = asked(tallyd, "uv", "--url", "http://127.0.0.1:1", "--json", status=1, url=False)
     assert "http://127.0.0.1:1: " in done.stderr and done.stdout == ""
+
+
+def test_only_a_client_loads_libcurl(tallyd, tmp_path):
+    """The server would hold 22 libraries for nothing; a client without its own says which one it misses."""
+    assert "libcurl" not in pathlib.Path(f"/proc/{tallyd.pid}/maps").read_text()
+    (tmp_path / "libcurl.so.4").write_bytes(b"")
+    done = asked(tallyd, "uv", env={"LD_LIBRARY_PATH": str(tmp_path)}, status=127)
+    assert done.stderr == f"tallyd: {tmp_path}/libcurl.so.4: file too short\n" and done.stdout == ""

@@ -1,0 +1,172 @@
+/* curl_library.c - libcurl, loaded when the first of its functions is called.
+ *
+ * Layer: service/client.  Thread-safe.
+ *
+ * Only the commands of a client need libcurl.  It brings 22 other libraries with it.  Were tallyd
+ * linked with them, each `tallyd serve` would hold 3 MiB for nothing.  So this file has the
+ * functions that the client calls, by their own names, and each hands its call on.  A program that
+ * lacks a library ends as it does when the system's loader misses one.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <curl/curl.h>
+
+/* The header has macros that check the types of arguments where these two are called. */
+#undef curl_easy_setopt
+#undef curl_easy_getinfo
+
+#define LIBRARY           "libcurl.so.4"
+#define STATUS_NO_LIBRARY 127 /* ld.so's */
+
+/* The type of an option's argument is in its number: see curl.h. */
+#define TYPE_STEP (CURLOPTTYPE_OBJECTPOINT - CURLOPTTYPE_LONG)
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void *library;
+
+static void fail(void)
+{
+    (void)fprintf(stderr, "tallyd: %s\n", dlerror());
+    exit(STATUS_NO_LIBRARY);
+}
+
+static void load(void)
+{
+    library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        fail();
+    }
+}
+
+/* Put the address of the function @name into the pointer at @ret. */
+static void find(const char *name, void *ret)
+{
+    (void)pthread_once(&once, load);
+    void *address = dlsym(library, name);
+    if (address == NULL) {
+        fail();
+    }
+    memcpy(ret, &address, sizeof(address));
+}
+
+/* A pointer `real` to libcurl's function of the name. */
+#define REAL(name)                                                                                 \
+    __typeof__(&(name)) real;                                                                      \
+    find(#name, &real)
+
+CURL *curl_easy_init(void)
+{
+    REAL(curl_easy_init);
+    return real();
+}
+
+void curl_easy_cleanup(CURL *easy)
+{
+    REAL(curl_easy_cleanup);
+    real(easy);
+}
+
+CURLcode curl_easy_setopt(CURL *easy, CURLoption option, ...)
+{
+    REAL(curl_easy_setopt);
+    va_list arguments;
+    curl_off_t size;
+    CURLcode code;
+    va_start(arguments, option);
+    switch (option / TYPE_STEP * TYPE_STEP) {
+    case CURLOPTTYPE_LONG:
+        code = real(easy, option, va_arg(arguments, long));
+        break;
+    case CURLOPTTYPE_OFF_T:
+        size = va_arg(arguments, curl_off_t);
+        code = real(easy, option, size);
+        break;
+    default: /* of data or a function */
+        code = real(easy, option, va_arg(arguments, void *));
+        break;
+    }
+    va_end(arguments);
+    return code;
+}
+
+CURLcode curl_easy_perform(CURL *easy)
+{
+    REAL(curl_easy_perform);
+    return real(easy);
+}
+
+CURLcode curl_easy_getinfo(CURL *easy, CURLINFO info, ...)
+{
+    REAL(curl_easy_getinfo);
+    va_list arguments;
+    va_start(arguments, info);
+    CURLcode code = real(easy, info, va_arg(arguments, void *));
+    va_end(arguments);
+    return code;
+}
+
+const char *curl_easy_strerror(CURLcode code)
+{
+    REAL(curl_easy_strerror);
+    return real(code);
+}
+
+CURLHcode curl_easy_header(CURL *easy, const char *name, size_t index, unsigned int origin,
+    int request, struct curl_header **header)
+{
+    REAL(curl_easy_header);
+    return real(easy, name, index, origin, request, header);
+}
+
+char *curl_easy_escape(CURL *easy, const char *text, int n)
+{
+    REAL(curl_easy_escape);
+    return real(easy, text, n);
+}
+
+void curl_free(void *p)
+{
+    REAL(curl_free);
+    real(p);
+}
+
+struct curl_slist *curl_slist_append(struct curl_slist *list, const char *text)
+{
+    REAL(curl_slist_append);
+    return real(list, text);
+}
+
+void curl_slist_free_all(struct curl_slist *list)
+{
+    REAL(curl_slist_free_all);
+    real(list);
+}
+
+CURLU *curl_url(void)
+{
+    REAL(curl_url);
+    return real();
+}
+
+void curl_url_cleanup(CURLU *url)
+{
+    REAL(curl_url_cleanup);
+    real(url);
+}
+
+CURLUcode curl_url_get(CURLU *url, CURLUPart part, char **text, unsigned int flags)
+{
+    REAL(curl_url_get);
+    return real(url, part, text, flags);
+}
+
+CURLUcode curl_url_set(CURLU *url, CURLUPart part, const char *text, unsigned int flags)
+{
+    REAL(curl_url_set);
+    return real(url, part, text, flags);
+}

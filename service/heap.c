@@ -1,0 +1,42 @@
+#include "service/heap.h"
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+/* What is at least as large has pages of its own.  That is glibc's value at the start.  But there
+ * it grows with the largest block that was freed, up to 32 MiB. */
+#define LARGE_BLOCK (128 * 1024)
+
+/* By default each thread gets an arena, and each arena keeps the most that it ever needed. */
+#define ARENAS 2
+
+#define TICK_MS 1000
+
+/* Less is not worth the walk over all arenas, nor the faults when it is needed again. */
+#define HOLES_MIN ((size_t)1024 * 1024)
+
+void heap_set_up(void)
+{
+#ifdef __GLIBC__
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
+    (void)mallopt(M_ARENA_MAX, ARENAS);
+#endif
+}
+
+int64_t heap_tick(struct heap *heap, int64_t now_ms)
+{
+    if (now_ms < heap->next_ms) {
+        return heap->next_ms;
+    }
+    heap->next_ms = now_ms + TICK_MS;
+#ifdef __GLIBC__
+    size_t holes = mallinfo2().fordblks; /* those that were given back are among them */
+    size_t changed = holes > heap->holes ? holes - heap->holes : heap->holes - holes;
+    if (holes >= HOLES_MIN && changed >= HOLES_MIN / 4) {
+        (void)malloc_trim(0);
+        heap->holes = holes;
+    }
+#endif
+    return heap->next_ms;
+}
