@@ -12,21 +12,6 @@
 #include "storage/job/counted_name.h"
 #include "storage/redis/resp.h"
 
-void fold_memory_forget(struct fold_memory *memory)
-{
-    announced_forget(&memory->announced);
-    known_users_forget_all(&memory->users);
-    known_expiries_forget(&memory->expiries);
-    known_places_forget(&memory->places);
-}
-
-void fold_memory_release(struct fold_memory *memory)
-{
-    known_users_release(&memory->users);
-    known_expiries_release(&memory->expiries);
-    known_places_release(&memory->places);
-}
-
 struct share *share_new(struct core *core, struct fold_memory *memory)
 {
     struct share *s = calloc(1, sizeof(*s));
@@ -79,11 +64,20 @@ static bool has_user(const struct row *row, enum task_kind kind)
     return kind == TASK_USER || (kind == TASK_VISIT && row->user_is_visitor);
 }
 
-/* Ask for the visitor, and the user, of a task. */
+/* Ask for the names that the task counts. */
+static bool ask_names(struct share *s, const struct row *row, enum task_kind kind)
+{
+    return kind == TASK_PAGE    ? place_names_ask_page(&s->names, row)
+           : kind == TASK_SITE  ? place_names_ask_site(&s->names, row)
+           : kind == TASK_VISIT ? place_names_ask_visit(&s->names, row)
+                                : true;
+}
+
+/* Ask for the names, the visitor and the user of a task. */
 static bool ask(struct share *s, const struct row *row, enum task_kind kind)
 {
     int64_t arrival_s = s->batch->entries[row->entry].arrival_s;
-    if (!place_names_ask(&s->names, row, kind) ||
+    if (!ask_names(s, row, kind) ||
         (kind == TASK_VISIT && !merge_visits_ask(s->visits, row, arrival_s))) {
         return false;
     }
@@ -113,7 +107,8 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     s->cursors = arena_alloc(&s->arena, batch->n_logs * sizeof(*s->cursors));
     s->targets = arena_alloc(&s->arena, batch->n_logs * sizeof(*s->targets));
     if (s->cursors == NULL || s->targets == NULL ||
-        !place_names_begin(&s->names, batch, cut->partition, &s->memory->places)) {
+        !place_names_begin(
+            &s->names, batch->values, batch->n_values, cut->partition, &s->memory->places)) {
         return false;
     }
     for (uint32_t i = cut->from; i < cut->to; i++) {
@@ -158,8 +153,8 @@ static void take_deleted(struct share *s, struct slice is)
     uint64_t *known = &s->memory->deleted[s->cut.partition];
     if (*known != hash) {
         announced_forget(&s->memory->announced);
-        known_expiries_forget(&s->memory->expiries);
-        known_places_forget(&s->memory->places);
+        known_hashes_forget(&s->memory->expiries);
+        known_hashes_forget(&s->memory->places);
         *known = hash;
     }
 }
@@ -299,12 +294,12 @@ static bool add_gain(struct share *s, const struct row *row, const struct visit_
 static bool add_visit(struct share *s, const struct row *row, const struct write_plan *plan)
 {
     int64_t arrival_s = s->batch->entries[row->entry].arrival_s;
-    struct merge_name names[PLACE_NAMES_MAX];
+    struct counted_for names[PLACE_NAMES_MAX];
     struct visit_step step = merge_visits_add(s->visits, row, arrival_s);
     if (!step.begins) {
         return add_gain(s, row, &step, plan);
     }
-    size_t n = place_names_of(&s->names, row, TASK_VISIT, names);
+    size_t n = place_names_of_visit(&s->names, row, names);
     return merge_counts_add(s->starts, row, names, n, plan->targets, plan->n);
 }
 
@@ -325,8 +320,9 @@ static bool merge_task(
         note_written(s, plan);
     }
     if (kind == TASK_PAGE || kind == TASK_SITE) {
-        struct merge_name names[PLACE_NAMES_MAX];
-        size_t n = place_names_of(&s->names, row, kind, names);
+        struct counted_for names[PLACE_NAMES_MAX];
+        size_t n = kind == TASK_PAGE ? place_names_of_page(&s->names, row, names)
+                                     : place_names_of_site(&s->names, row, names);
         return merge_counts_add(s->counts, row, names, n, plan->targets, plan->n);
     }
     return (kind != TASK_VISIT || add_visit(s, row, plan)) &&

@@ -6,19 +6,18 @@
 #ifndef STORAGE_FOLD_SHARE_STATE_H
 #define STORAGE_FOLD_SHARE_STATE_H
 
+#include "storage/fold/batch.h"
+#include "storage/fold/cut.h"
+#include "storage/fold/memory.h"
 #include "storage/fold/merge_activity.h"
 #include "storage/fold/merge_counts.h"
 #include "storage/fold/merge_first.h"
 #include "storage/fold/merge_seen.h"
 #include "storage/fold/merge_visits.h"
-#include "storage/fold/batch.h"
-#include "storage/fold/cut.h"
-#include "storage/fold/places.h"
-#include "storage/fold/place_names.h"
+#include "storage/places/names.h"
+#include "storage/places/places.h"
 #include "storage/schema/partition_state.h"
 #include "storage/schema/tombstones.h"
-
-struct fold_memory;
 
 #define MINUTE_S    60
 #define MEMBERS_MAX 1000 /* in one SADD */

@@ -33,7 +33,7 @@
  *                                                     has one event; expires.
  *                                                     slot = arrival / 2 visit timeouts, in s
  *
- * Which names have a place in an hour of the site's zone (fold/places.h), where they are counted:
+ * Which names have a place in an hour of the site's zone (places/places.h), where they are counted:
  *
  *     t:{p}:places:<site>:<bucket>      hash          n<keyed hash> -> since when it has one (ms).
  *                                                     c<class> -> how many names of the class
@@ -171,7 +171,7 @@
 #include "storage/job/job.h"
 #include "storage/time/bucket.h"
 
-#define KEY_SCHEMA 7 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
+#define KEY_SCHEMA 8 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
 
 /* What a bucket's key counts: visitors, addresses, page views, visits. */
 enum key_kind { KEY_UV, KEY_IP, KEY_PV, KEY_VV };
