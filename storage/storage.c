@@ -26,8 +26,8 @@
 #include "storage/seen/fold.h"
 #include "storage/time/zone_store.h"
 
-#define CATCH_UP_MS  2000 /* at the end: for counting what was acknowledged.. */
-#define CLOSE_LOG_MS 500  /* ..and for closing the log */
+#define CATCH_UP_MS  1500 /* at the end: for counting what was acknowledged.. */
+#define CLOSE_LOG_MS 500  /* ..and for closing the logs */
 
 struct storage {
     struct core core;
@@ -290,8 +290,9 @@ void storage_submit(struct storage *s, struct storage_job *job)
         job_done(job, err);
         return;
     }
-    if (atomic_load(&s->core.settings_differ)) {
-        err = STORAGE_CONFIG;
+    err = core_refuses(&s->core);
+    if (err != STORAGE_OK) {
+        /* nothing is written to such data, and nothing of it is told */
     } else if (job->op != STORAGE_PROBE && atomic_load(&s->core.refusing)) {
         err = STORAGE_DOWN;
     } else if (job->op == STORAGE_LIMIT || job->op == STORAGE_LIMIT_RESET) {
@@ -479,7 +480,7 @@ void storage_close(struct storage *s)
     }
     if (s->writers != NULL) {
         writers_stop(s->writers); /* they tell the fold what has arrived */
-        log_close_own(&s->core, s->unfolded.logs[0].id, monotonic_ms() + CLOSE_LOG_MS);
+        log_close_own(&s->core, &s->unfolded, monotonic_ms() + CLOSE_LOG_MS);
     }
     if (s->limits != NULL) {
         limit_senders_stop(s->limits);

@@ -233,6 +233,7 @@ static enum problem storage_problem(enum storage_err err)
     case STORAGE_DISK:
     case STORAGE_ALONE:
     case STORAGE_CONFIG:
+    case STORAGE_FOREIGN:
     case STORAGE_DELETING:
     case STORAGE_BEHIND:
     case STORAGE_SHUTDOWN:

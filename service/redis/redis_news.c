@@ -79,6 +79,10 @@ void redis_news_storage(void *data, enum storage_notice what, const char *detail
     case STORAGE_SETTINGS_CHANGED:
         log_info(news->logger, "the settings of the data changed", log_text("settings", detail));
         break;
+    case STORAGE_DEGRADED:
+        log_warn(news->logger, "some partitions' servers are away: going on without them",
+            log_text("reason", detail));
+        break;
     case STORAGE_MAY_FORGET:
         log_warn(news->logger, "Redis may lose what was acknowledged", log_text("reason", detail));
         break;

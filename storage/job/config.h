@@ -42,6 +42,7 @@ enum storage_notice {
     STORAGE_LEADING,
     STORAGE_LEADER_LOST,
     STORAGE_SETTINGS_CHANGED,
+    STORAGE_DEGRADED,   /* it starts without the servers of some partitions: one of them */
     STORAGE_MAY_FORGET, /* what Redis may lose when it crashes, or at a failover */
 };
 

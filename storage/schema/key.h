@@ -158,7 +158,7 @@
  *     t:{0}:rewritten                   string        the day, since 1970-01-01 UTC, whose rewrite
  *                                                     of the append-only file was begun
  *     t:{0}:deletions                   hash          what is being deleted (deletion_record.h)
- *     t:{0}:probe                       string        written by /readyz; expires
+ *     t:{0}:probe                       string        by /readyz, and before a WAIT; expires
  */
 #ifndef STORAGE_SCHEMA_KEY_H
 #define STORAGE_SCHEMA_KEY_H
