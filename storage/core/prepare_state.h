@@ -19,7 +19,7 @@ struct preparation {
     char *error;
     size_t error_n;
     bool is_first; /* the process has just started */
-    char meta[64]; /* "schema=7 partitions=16" */
+    char meta[64]; /* "schema=8 partitions=16" */
     struct secret secret;
     struct changed {
         bool is;

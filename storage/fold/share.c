@@ -90,6 +90,29 @@ static bool ask(struct share *s, const struct row *row, enum task_kind kind)
     return merge_activity_ask(s->activity, row, known);
 }
 
+static int compare_tasks(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a;
+    uint32_t y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The tasks of the cut by row again: names get their places in the order of arrival. */
+static bool sort_tasks(struct share *s)
+{
+    const struct cut *cut = &s->cut;
+    size_t n = cut->to - cut->from;
+    s->tasks = arena_alloc(&s->arena, (n + 1) * sizeof(*s->tasks));
+    if (s->tasks == NULL) {
+        return false;
+    }
+    if (n > 0) {
+        memcpy(s->tasks, s->batch->tasks[cut->partition].tasks + cut->from, n * sizeof(*s->tasks));
+        qsort(s->tasks, n, sizeof(*s->tasks), compare_tasks);
+    }
+    return true;
+}
+
 bool share_begin(struct share *s, const struct batch *batch, const struct cut *cut)
 {
     s->batch = batch;
@@ -106,7 +129,7 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     arena_clear(&s->arena);
     s->cursors = arena_alloc(&s->arena, batch->n_logs * sizeof(*s->cursors));
     s->targets = arena_alloc(&s->arena, batch->n_logs * sizeof(*s->targets));
-    if (s->cursors == NULL || s->targets == NULL ||
+    if (!sort_tasks(s) || s->cursors == NULL || s->targets == NULL ||
         !place_names_begin(
             &s->names, batch->values, batch->n_values, cut->partition, &s->memory->places)) {
         return false;

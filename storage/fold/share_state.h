@@ -42,6 +42,7 @@ struct share {
 
     const struct batch *batch;
     struct cut cut;
+    uint32_t *tasks; /* of the cut, in the order of arrival; in the arena */
     const char *tag;
     size_t n_visit_questions, n_place_questions;
     bool asks_first; /* a row asks which of its actions were first */
@@ -74,7 +75,7 @@ struct share {
 static inline const struct row *task_row(
     const struct share *s, uint32_t task, enum task_kind *ret_kind)
 {
-    uint32_t is = s->batch->tasks[s->cut.partition].tasks[task];
+    uint32_t is = s->tasks[task - s->cut.from];
     *ret_kind = (enum task_kind)(is & 3);
     return &s->batch->rows[is >> 2];
 }

@@ -17,7 +17,7 @@
 
 #define SETTINGS_TEXT 192 /* bytes that hold any of these texts and a NUL */
 
-/* Write the text of cfg, such as "schema=7 partitions=16 keep=172800,5356800,95040000,-": the keep
+/* Write the text of cfg, such as "schema=8 partitions=16 keep=172800,5356800,95040000,-": the keep
  * times of minutes, hours, days and months in seconds, '-' for ever.  If @zones_digest
  * (site_zones_digest()) is not 0, " zones=0123456789abcdef" follows.  settings_put_set() makes it
  * whole. */
