@@ -432,8 +432,16 @@ struct storage_stats *storage_stats(struct storage *s)
     return &s->core.stats;
 }
 
+void storage_quiesce(struct storage *s)
+{
+    if (s->rollup != NULL) {
+        rollup_drain(s->rollup);
+    }
+}
+
 void storage_drain(struct storage *s, int64_t deadline_ms)
 {
+    storage_quiesce(s);
     if (s->guard != NULL) {
         guard_give_back(s->guard);
     }
@@ -446,9 +454,6 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
         (void)!fold_catch_up(s->fold, monotonic_us(), monotonic_ms() + CATCH_UP_MS);
     }
     readers_drain(s->readers, deadline_ms);
-    if (s->rollup != NULL) {
-        rollup_drain(s->rollup);
-    }
 }
 
 void storage_close(struct storage *s)

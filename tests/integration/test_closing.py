@@ -1,6 +1,8 @@
 """The leader closes the logs of writers that are gone, and nobody else's; what a Redis may lose is known and told."""
 
 import re
+import threading
+import time
 
 import pytest
 
@@ -131,3 +133,20 @@ def test_a_redis_that_does_not_tell(cleanup, start_tallyd):
     redis.start()
     tallyd = start_tallyd(*FOUR, redis=redis)
     assert "CONFIG GET appendfsync is not permitted" in tallyd.log_text()
+
+
+def test_a_stop_does_not_wait_for_a_dead_leader(server, start_tallyd):
+    """A rollup that was asked for waits for the lease of the process that leads.  SIGTERM ends that wait with a 503."""
+    leader = start_tallyd(redis=server)
+    wait_until(lambda: leads(leader), "it leads")
+    leader.kill()
+    tallyd = start_tallyd(redis=server)
+    answers = []
+    asking = threading.Thread(target=lambda: answers.append(tallyd.client().request("POST", "/rollup")))
+    asking.start()
+    wait_until(lambda: tallyd.client().metric("tallyd_http_suspended") == 1, "it waits for the leader's pass")
+    began = time.monotonic()
+    tallyd.terminate()
+    asking.join()
+    assert time.monotonic() - began < 3, "the leader's lease lasts longer"
+    assert answers[0].status == 503 and "stop" in answers[0].json["detail"], answers[0]
