@@ -18,7 +18,7 @@ struct preparation {
     char *error;
     size_t error_n;
     bool adopt;
-    char meta[64]; /* "schema=5 partitions=16" */
+    char meta[64]; /* "schema=7 partitions=16" */
     struct secret secret;
     struct changed {
         bool is;

@@ -182,13 +182,23 @@ static enum round_reach reach_of(struct fold *fold, bool asked)
     return ROUND_OWN;
 }
 
+/* How many events the next round folds at a time: half of what may wait, so that more may come in
+ * meanwhile.  Where more waits already, nothing may come in: the more is folded at once, the less
+ * it costs. */
+static size_t most_events(struct fold *fold)
+{
+    size_t limit = atomic_load(&fold->unfolded->limit);
+    int64_t waiting = atomic_load(&fold->core->stats.log_events);
+    size_t half = (waiting > (int64_t)limit ? (size_t)waiting : limit) / 2;
+    return half < BATCH_EVENTS ? half : BATCH_EVENTS;
+}
+
 static void run(struct fold *fold, bool asked)
 {
     int64_t begun_us = monotonic_us();
     int64_t events = atomic_load(&fold->core->stats.fold_events);
     enum round_reach reach = reach_of(fold, asked);
-    size_t half = atomic_load(&fold->unfolded->limit) / 2; /* so that more may come in meanwhile */
-    fold->round.events_max = half < BATCH_EVENTS ? half : BATCH_EVENTS;
+    fold->round.events_max = most_events(fold);
     enum storage_err err = round_run(&fold->round, reach);
     int64_t now_us = monotonic_us();
     int64_t pause_us = now_us - begun_us;

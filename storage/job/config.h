@@ -60,7 +60,7 @@ struct storage_config {
     enum rotation rotation;
     bool addresses; /* distinct addresses are counted */
     struct seen_config seen;
-    /* How many names of a site have a place of their own in an hour (fold/places.h): pages, values
+    /* How many names of a site have a place of their own in an hour (places/places.h): pages, values
      * of one dimension, named events.  0: as many as come. */
     uint64_t max_pages, max_values, max_events;
     int64_t log_hold_ms;      /* how far a failover can go back; with a cluster or Sentinels */

@@ -2,7 +2,7 @@
  *
  * Layer: storage, public: plain values.  Thread-safe: no state.
  *
- * The fold holds it for hours (fold/places.h), the rollup for days and months
+ * The fold holds it for hours (places/places.h), the rollup for days and months
  * (rollup/together.h).
  */
 #ifndef STORAGE_JOB_NAME_CAP_H

@@ -3,7 +3,7 @@
  *
  * Layer: storage, pure.  Belongs to the rollup's thread.
  *
- * An hour has as many names of a class as its cap allows (fold/places.h).  A day has 24 hours, and
+ * An hour has as many names of a class as its cap allows (places/places.h).  A day has 24 hours, and
  * a month 31 days, and in a flood of made-up names each of them brings others.  So the pass that
  * completes a day or a month keeps as many names of a class as an hour may have: those with most
  * views or visits, and of equal ones the first by name.  What the others have is added to what is

@@ -16,7 +16,7 @@
 
 #define SETTINGS_TEXT 192 /* bytes that hold any of these texts and a NUL */
 
-/* Write the text of cfg, such as "schema=6 partitions=16 keep=172800,5356800,95040000,-": the keep
+/* Write the text of cfg, such as "schema=7 partitions=16 keep=172800,5356800,95040000,-": the keep
  * times of minutes, hours, days and months in seconds, '-' for ever.  If @zones_digest
  * (site_zones_digest()) is not 0, " zones=0123456789abcdef" follows. */
 void settings_print(unsigned partitions, const struct retention *retention, uint64_t zones_digest,

@@ -135,6 +135,25 @@ def test_a_redis_that_does_not_tell(cleanup, start_tallyd):
     assert "CONFIG GET appendfsync is not permitted" in tallyd.log_text()
 
 
+def test_a_partition_that_gets_nothing_passes_by(server, start_tallyd):
+    """cursors.lua: each stripe's position moves on, those that are beyond the entries stay, and missing entries are said."""
+    start_tallyd(*FOUR, redis=server).terminate()
+    lua = (ROOT / "storage/lua/cursors.lua").read_text()
+    log = FakeLog(server, 9)
+    state = states(server)[0]
+    for before, result, after in (
+            (None, 0, "7"), ("4", 0, "7"), ("5:3", 0, "7"), ("7", 0, "7"), ("8:2", 0, "8:2"), ("9", 0, "9"), ("3", 1, "3"), ("4:3", 1, "4:3"),
+            ("5*4,6:1,4*27", 0, "7*4,7,7*27"), ("9*4,8:2,4*27", 0, "9*4,8:2,7*27"), ("9*4,3,4*27", 1, "9*4,3,4*27"),
+            ("9*4,4:1,4*27", 1, "9*4,4:1,4*27"), ("7,4*31", 0, "7,7*31")):
+        server.command("HDEL", state, log.id)
+        if before:
+            server.command("HSET", state, log.id, before)
+        first = 4 if before else 0
+        assert server.command("EVAL", lua, 1, state, log.id, first, 7) == result, before
+        assert server.command("HGET", state, log.id) == after, before
+    assert server.command("EVAL", lua, 1, "t:{nowhere}:state", log.id, 4, 7) == -1
+
+
 def test_a_stop_does_not_wait_for_a_dead_leader(server, start_tallyd):
     """A rollup that was asked for waits for the lease of the process that leads.  SIGTERM ends that wait with a 503."""
     leader = start_tallyd(redis=server)

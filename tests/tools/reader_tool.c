@@ -86,7 +86,8 @@ static struct window window_of(char **rest)
 
 static enum storage_err count(struct storage_job *job, char **rest)
 {
-    static const char *const names[METRICS] = {"pv", "uv", "ips", "visits", "engaged", "seconds"};
+    static const char *const names[METRICS] = {"pv", "uv", "ips", "visits", "engaged", "seconds",
+        "other_pv", "other_uv", "other_ips", "other_visits"};
     const char *name = strtok_r(NULL, " ", rest);
     struct slice page;
     *job = (struct storage_job){.op = STORAGE_COUNT};

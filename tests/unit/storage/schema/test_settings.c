@@ -28,10 +28,10 @@ Test(settings, cfg_as_text)
     struct retention retention = keeping(172800, 5356800, 95040000, KEEP_FOREVER);
     char text[SETTINGS_TEXT];
     settings_print(16, &retention, 0, text);
-    cr_expect_str_eq(text, "schema=6 partitions=16 keep=172800,5356800,95040000,-");
+    cr_expect_str_eq(text, "schema=7 partitions=16 keep=172800,5356800,95040000,-");
     retention = keeping(0, KEEP_FOREVER, 1, 999999999999999999);
     settings_print(64, &retention, 0, text);
-    cr_expect_str_eq(text, "schema=6 partitions=64 keep=0,-,1,999999999999999999");
+    cr_expect_str_eq(text, "schema=7 partitions=64 keep=0,-,1,999999999999999999");
 }
 
 static int64_t random_time(struct dice *dice)
@@ -68,15 +68,15 @@ Test(settings, both_texts_come_back)
 Test(settings, cfg_of_others)
 {
     static const char *const texts[] = {"",
-        "schema=6 partitions=16 keep=", "schema=6 partitions=16 keep=1,2,3",
-        "schema=6 partitions=16 keep=1,2,3,", "schema=6 partitions=16 keep=1,2,3,4,5",
-        "schema=6 partitions=16 keep=1,2,3,4 ", " schema=6 partitions=16 keep=1,2,3,4",
-        "schema=4 partitions=16 keep=1,2,3,4", "schema=6 partitions=8 keep=1,2,3,4",
-        "schema=6 partitions=160 keep=1,2,3,4", "schema=6 partitions=16 keep=1,,3,4",
-        "schema=6 partitions=16 keep=1,-2,3,4", "schema=6 partitions=16 keep=1,2,3,--",
-        "schema=6 partitions=16 keep=1,2,3,0x4",
-        "schema=6 partitions=16 keep=1,2,3,9999999999999999999",
-        "schema=6 partitions=16 keep=1 2 3 4", "SCHEMA=1 partitions=16 keep=1,2,3,4"};
+        "schema=7 partitions=16 keep=", "schema=7 partitions=16 keep=1,2,3",
+        "schema=7 partitions=16 keep=1,2,3,", "schema=7 partitions=16 keep=1,2,3,4,5",
+        "schema=7 partitions=16 keep=1,2,3,4 ", " schema=7 partitions=16 keep=1,2,3,4",
+        "schema=4 partitions=16 keep=1,2,3,4", "schema=7 partitions=8 keep=1,2,3,4",
+        "schema=7 partitions=160 keep=1,2,3,4", "schema=7 partitions=16 keep=1,,3,4",
+        "schema=7 partitions=16 keep=1,-2,3,4", "schema=7 partitions=16 keep=1,2,3,--",
+        "schema=7 partitions=16 keep=1,2,3,0x4",
+        "schema=7 partitions=16 keep=1,2,3,9999999999999999999",
+        "schema=7 partitions=16 keep=1 2 3 4", "SCHEMA=1 partitions=16 keep=1,2,3,4"};
     const struct retention before = keeping(7, 7, 7, 7);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         struct retention r = before;
@@ -85,7 +85,7 @@ Test(settings, cfg_of_others)
     }
     struct retention r = before;
     cr_expect_not(
-        settings_parse((struct slice){"schema=6 partitions=16 keep=1,2,3,4", 30}, 16, &r));
+        settings_parse((struct slice){"schema=7 partitions=16 keep=1,2,3,4", 30}, 16, &r));
 }
 
 /* ---- kept ---- */
