@@ -10,10 +10,10 @@
  *     targets[]                      target (the metric), refId, payload, type, hide
  *     filters                        on page and on site; adhocFilters in older plugins
  *
- * A payload has site, page (or pages), pageset, step, tz, action, by and limit.  Other members of a payload,
- * and filters on other things, come with dashboards that have other data sources too.  They must
- * not widen a figure in silence, so they are told as a notice with the series.  All else is passed
- * over.
+ * A payload has site, page (or pages), pageset, step, tz, action, by and limit.  Other members of a
+ * payload, and filters on other things, come with dashboards that have other data sources too.
+ * They must not widen a figure in silence, so they are told as a notice with the series.  All else
+ * is passed over.
  */
 #ifndef HANDLERS_GRAFANA_QUERY_H
 #define HANDLERS_GRAFANA_QUERY_H

@@ -1,6 +1,7 @@
 /* step.h - what the steps of a pass have in common: the pass's state, and how a script is run.
  *
- * Layer: storage, private to rollup/pass.c, rollup/merge.c and rollup/expire.c.  Belongs to the rollup's thread.
+ * Layer: storage, private to rollup/pass.c, rollup/merge.c and rollup/expire.c.  Belongs to the
+ * rollup's thread.
  *
  * A step's keys and arguments are put into pass->keys and pass->args, in order; pass_run sends
  * them.

@@ -3,11 +3,11 @@
  *
  * Layer: storage, pure.  Belongs to the rollup's thread.
  *
- * An hour has as many names of a class as its cap allows (places/places.h).  A day has 24 hours, and
- * a month 31 days, and in a flood of made-up names each of them brings others.  So the pass that
- * completes a day or a month keeps as many names of a class as an hour may have: those with most
- * views or visits, and of equal ones the first by name.  What the others have is added to what is
- * put together of the class, their sketches too, and their entries are taken away.
+ * An hour has as many names of a class as its cap allows (places/places.h).  A day has 24 hours,
+ * and a month 31 days, and in a flood of made-up names each of them brings others.  So the pass
+ * that completes a day or a month keeps as many names of a class as an hour may have: those with
+ * most views or visits, and of equal ones the first by name.  What the others have is added to what
+ * is put together of the class, their sketches too, and their entries are taken away.
  *
  * A late event may give such a name an entry again, with what came late.  So a name that is listed
  * in a day or a month may have more among what is put together there.  Answers take that into

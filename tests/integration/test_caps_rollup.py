@@ -27,9 +27,11 @@ def flood(world, hour, n=12):
     at = epoch(hour) + 600
     world.move(at + 60)
     names = [name for name in STEADY for _ in range(5)] + [f"{hour[8:13].replace(' ', '-')}-{i}" for i in range(n)]
-    world.http.accept([{"site": SITE, "page": f"/{name}", "referrer": f"https://{name}.example/", "user": f"{hour} {i}",
-                        "ip": "192.0.2.1", "ts": at + i} for i, name in enumerate(names)])
-    counted(world.http)
+    events = [{"site": SITE, "page": f"/{name}", "referrer": f"https://{name}.example/", "user": f"{hour} {i}",
+               "ip": "192.0.2.1", "ts": at + i} for i, name in enumerate(names)]
+    for first, last in ((0, 5 * len(STEADY)), (5 * len(STEADY), len(events))):  # they have their places first
+        world.http.accept(events[first:last])
+        counted(world.http)
     return names
 
 
