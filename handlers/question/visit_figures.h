@@ -3,8 +3,8 @@
  * Layer: handlers, pure.  Thread-safe: no state.
  *
  * storage/fold/merge_visits.h defines what is counted, as Plausible does.  What a visit gains
- * counts where it gains it, so a window may have visits engaged that began before it: more of them than
- * of its own are as many.
+ * counts where it gains it, so a window may have visits engaged that began before it: more of
+ * them than of its own are as many.
  */
 #ifndef HANDLERS_QUESTION_VISIT_FIGURES_H
 #define HANDLERS_QUESTION_VISIT_FIGURES_H
