@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "handlers/dimension/derive.h"
+#include "handlers/dimension/breakdown_by.h"
 #include "handlers/http/app.h"
 #include "handlers/question/count_reply.h"
 #include "handlers/question/question.h"
@@ -16,8 +16,6 @@
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
-#include "handlers/text/check.h"
-#include "storage/job/counted_name.h"
 
 static const struct param_spec specs[] = {{"site", false}, {"by", false}, {"metric", false},
     {"limit", false}, {"from", false}, {"to", false}, {"tz", false}, {"step", false},
@@ -31,8 +29,8 @@ static const struct csv_shape rows_of_uv = {"rows/series", {"site", "value", "fr
 struct breakdown_state {
     struct window_params asked;
     struct slice by; /* as it was asked for */
-    char class_text[NAME_CLASS_MAX];
-    struct slice class;      /* see job/counted_name.h */
+    struct breakdown_by found;
+    struct slice class;      /* in it */
     bool with_uv;            /* the values' visitors are counted */
     struct storage_job rows; /* done; owned */
     json_t *answer;          /* owned: what is known of it so far */
@@ -50,41 +48,17 @@ static void release(struct http_exchange *exchange)
     free(state);
 }
 
-/* Read what to break down by.  False: it is nothing that can be counted. */
-static bool read_by(const struct app *app, struct breakdown_state *state)
-{
-    static const struct slice head = {"prop:", 5};
-    struct slice by = state->by;
-    struct slice prop = SLICE("");
-    enum dimension dimension = dimension_find(by);
-    if (slice_equal(by, SLICE("event"))) {
-        state->class_text[0] = NAME_MARK_EVENT;
-        state->class = (struct slice){state->class_text, 1};
-        state->with_uv = true;
-        return true;
-    }
-    if (by.n > head.n && memcmp(by.p, head.p, head.n) == 0) {
-        prop = (struct slice){by.p + head.n, by.n - head.n};
-        dimension = name_valid(prop) ? DIMENSION_PROP : DIMENSION_N;
-    }
-    if (dimension == DIMENSION_N) {
-        return false;
-    }
-    state->class = value_class(dimension, prop, state->class_text);
-    state->with_uv = (derive_plan(app, state->asked.site)->with_visitors >> dimension & 1) != 0;
-    return true;
-}
-
 /* False: the response says what is wrong. */
 static bool read_params(
     struct http_exchange *exchange, struct breakdown_state *state, struct pages_job *job)
 {
     const struct params *params = &state->asked.params;
-    if (!params_get(params, "by", &state->by) || !read_by(exchange->app, state)) {
-        return query_refuse(exchange, "by",
-            "must be source, utm_source, utm_medium, utm_campaign, utm_term, utm_content, browser, "
-            "os, device, country, language, event or prop:NAME");
+    if (!params_get(params, "by", &state->by) ||
+        !breakdown_by_read(exchange->app, state->asked.site, state->by, &state->found)) {
+        return query_refuse(exchange, "by", BREAKDOWN_BY_FAULT);
     }
+    state->class = (struct slice){state->found.text, state->found.n};
+    state->with_uv = state->found.with_uv;
     if (!question_read_pv_or_uv(exchange, params, "metric", &job->by_uv) ||
         !question_read_limit(exchange, params, &job->limit)) {
         return false;

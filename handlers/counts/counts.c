@@ -12,6 +12,7 @@
 #include "handlers/http/app.h"
 #include "handlers/question/count_reply.h"
 #include "handlers/question/question.h"
+#include "handlers/question/visit_figures.h"
 #include "handlers/question/window_params.h"
 #include "handlers/question/window_reply.h"
 #include "handlers/reply/csv.h"
@@ -172,20 +173,14 @@ static bool is_counted(const struct counts_state *state, int metric)
                                    : metric != METRIC_IPS || state->addresses;
 }
 
-/* What the visits were like: fold/merge_visits.h defines it.  What a visit gains counts
- * where it gains it, so a window may have visits engaged that began before it: more of them than of
- * its own are as many. */
 static void add_visit_figures(json_t *object, const uint64_t values[METRICS])
 {
-    uint64_t visits = values[METRIC_VISITS];
-    uint64_t engaged = values[METRIC_ENGAGED] < visits ? values[METRIC_ENGAGED] : visits;
-    double n = (double)visits;
-    json_object_set_new(object, "views_per_visit",
-        visits == 0 ? json_null() : json_real((double)values[METRIC_PV] / n));
-    json_object_set_new(object, "bounce_rate",
-        visits == 0 ? json_null() : json_real((double)(visits - engaged) / n));
-    json_object_set_new(object, "visit_duration_s",
-        visits == 0 ? json_null() : json_real((double)values[METRIC_SECONDS] / n));
+    struct visit_figures f;
+    bool any = visit_figures_of(values, &f);
+    json_object_set_new(
+        object, "views_per_visit", any ? json_real(f.views_per_visit) : json_null());
+    json_object_set_new(object, "bounce_rate", any ? json_real(f.bounce_rate) : json_null());
+    json_object_set_new(object, "visit_duration_s", any ? json_real(f.duration_s) : json_null());
 }
 
 static void add_figures(json_t *object, const struct counts_state *state,

@@ -50,10 +50,17 @@ static json_t *payloads(enum grafana_metric metric)
 {
     json_t *list = json_pack("[{s:s,s:s,s:s,s:b}]", "name", "site", "label", "Site", "type",
         "select", "reloadMetric", 1);
+    if (metric == GRAFANA_BREAKDOWN) {
+        json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s}", "name", "by", "label", "By",
+                                        "type", "input", "placeholder", "source"));
+        json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s}", "name", "limit", "label", "Rows",
+                                        "type", "input", "placeholder", "10"));
+        return list;
+    }
     if (metric == GRAFANA_DAU) {
         json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s}", "name", "action", "label",
                                         "Action", "type", "input", "placeholder", "active"));
-    } else {
+    } else if (!grafana_metric_of_sites(metric)) {
         json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "name", "page", "label",
                                         "Pages (none: all)", "type", "multi-select"));
     }

@@ -24,6 +24,10 @@ static const struct {
     [GRAFANA_IPS] = {"ips", "IP addresses (distinct)"},
     [GRAFANA_VISITS] = {"visits", "Visits"},
     [GRAFANA_DAU] = {"dau", "Daily active users"},
+    [GRAFANA_VIEWS_PER_VISIT] = {"views_per_visit", "Page views of a visit"},
+    [GRAFANA_BOUNCE_RATE] = {"bounce_rate", "Bounce rate (0 to 1)"},
+    [GRAFANA_VISIT_DURATION] = {"visit_duration_s", "Duration of a visit (s)"},
+    [GRAFANA_BREAKDOWN] = {"breakdown", "Breakdown (a table)"},
 };
 
 const char *grafana_metric_name(enum grafana_metric metric)
@@ -240,9 +244,10 @@ static bool read_filter(const struct target_reader *r, const json_t *filter)
         return refuse(
             r, "filter on %s: = and =| (one of) are the operators", page ? "page" : "site");
     }
-    if (page && r->target->metric == GRAFANA_DAU) {
-        grafana_notice(
-            r->target, "warning", "the filter on page is not applied: dau is of whole sites");
+    if (page && grafana_metric_of_sites(r->target->metric)) {
+        grafana_notice(r->target, "warning",
+            "the filter on page is not applied: %s is of whole sites",
+            grafana_metric_name(r->target->metric));
         return true;
     }
     return page ? narrow(r, grafana_names(value)) : set_site(r, value);
@@ -335,7 +340,8 @@ static struct slice plain_text(json_t *payload, const char *name)
 
 static void note_unknown(const struct target_reader *r, json_t *payload)
 {
-    static const char *const known[] = {"site", "page", "pages", "pageset", "step", "tz", "action"};
+    static const char *const known[] = {
+        "site", "page", "pages", "pageset", "step", "tz", "action", "by", "limit"};
     const char *name;
     json_t *value;
     json_object_foreach(payload, name, value)
@@ -373,6 +379,14 @@ static bool read_payload(const struct target_reader *r, json_t *payload)
     return read_zone(r, plain_text(payload, "tz"));
 }
 
+static bool read_breakdown(const struct target_reader *r, json_t *payload)
+{
+    struct grafana_target *target = r->target;
+    const char *fault = grafana_breakdown_read(r->exchange->app, target->site,
+        plain_text(payload, "by"), json_object_get(payload, "limit"), &target->breakdown);
+    return fault == NULL || refuse(r, "%s", fault);
+}
+
 /* ---- targets ---- */
 
 static bool read_metric(const struct target_reader *r, struct slice name)
@@ -386,7 +400,9 @@ static bool read_metric(const struct target_reader *r, struct slice name)
             return true;
         }
     }
-    return refuse(r, "there is no metric %.*s: uv, pv, ips, visits and dau are",
+    return refuse(r,
+        "there is no metric %.*s: uv, pv, ips, visits, dau, views_per_visit, bounce_rate, "
+        "visit_duration_s and breakdown are",
         (int)(name.n < 64 ? name.n : 64), name.p);
 }
 
@@ -408,9 +424,11 @@ static bool read_target(struct target_reader *r, json_t *asked)
     target->table = slice_equal(json_text_of(json_object_get(asked, "type")), SLICE("table"));
     return read_metric(r, json_text_of(json_object_get(asked, "target"))) &&
            read_payload(r, payload) &&
-           ((target->n_pages == 0 && target->set.n == 0) || target->metric != GRAFANA_DAU ||
-               refuse(r, "dau is of whole sites: it takes no page")) &&
-           read_window(r);
+           ((target->n_pages == 0 && target->set.n == 0) ||
+               !grafana_metric_of_sites(target->metric) ||
+               refuse(r, "%s is of whole sites: it takes no page",
+                   grafana_metric_name(target->metric))) &&
+           (target->metric != GRAFANA_BREAKDOWN || read_breakdown(r, payload)) && read_window(r);
 }
 
 static double number_of(const json_t *root, const char *name, double otherwise)

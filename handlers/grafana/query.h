@@ -10,24 +10,41 @@
  *     targets[]                      target (the metric), refId, payload, type, hide
  *     filters                        on page and on site; adhocFilters in older plugins
  *
- * A payload has site, page (or pages), pageset, step, tz and action.  Other members of a payload,
- * and filters on other things, come with dashboards that have other data sources too.  They must
- * not widen a figure in silence, so they are told as a notice with the series.  All else is passed
- * over.
+ * A payload has site, page (or pages), pageset, step, tz, action, by and limit.  Other members of a
+ * payload, and filters on other things, come with dashboards that have other data sources too.
+ * They must not widen a figure in silence, so they are told as a notice with the series.  All else
+ * is passed over.
  */
 #ifndef HANDLERS_GRAFANA_QUERY_H
 #define HANDLERS_GRAFANA_QUERY_H
 
 #include <jansson.h>
 
+#include "handlers/grafana/breakdown.h"
 #include "handlers/http/http.h"
 #include "storage/base/compiler.h"
 #include "storage/time/step.h"
 
 #define GRAFANA_TARGETS_MAX 100
 
-enum grafana_metric { GRAFANA_UV, GRAFANA_PV, GRAFANA_IPS, GRAFANA_VISITS, GRAFANA_DAU };
-#define GRAFANA_METRICS 5
+enum grafana_metric {
+    GRAFANA_UV,
+    GRAFANA_PV,
+    GRAFANA_IPS,
+    GRAFANA_VISITS,
+    GRAFANA_DAU,
+    GRAFANA_VIEWS_PER_VISIT,
+    GRAFANA_BOUNCE_RATE,
+    GRAFANA_VISIT_DURATION,
+    GRAFANA_BREAKDOWN, /* a table of values */
+};
+#define GRAFANA_METRICS 9
+
+/* Is the metric of whole sites only? */
+static inline bool grafana_metric_of_sites(enum grafana_metric metric)
+{
+    return metric >= GRAFANA_DAU;
+}
 
 /* The name, "uv", and the words that people read. */
 const char *grafana_metric_name(enum grafana_metric metric);
@@ -50,6 +67,7 @@ struct grafana_target {
     bool table;        /* answered as a table's rows, not as data points */
     enum step step;
     struct slice action; /* of dau */
+    struct grafana_breakdown breakdown;
     const struct zone *zone;
     struct window window;
     bool to_is_now;

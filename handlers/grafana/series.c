@@ -9,6 +9,7 @@
 #include "handlers/http/app.h"
 #include "handlers/question/date_params.h"
 #include "handlers/question/question.h"
+#include "handlers/question/visit_figures.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
 #include "storage/time/bucket.h"
@@ -68,13 +69,41 @@ static json_t *legend(const struct grafana_target *target)
         target->n_pages > 1 ? ", .." : "");
 }
 
+/* The reference to @value is taken over. */
+static void add_value(json_t *points, bool table, int64_t at_s, json_t *value)
+{
+    json_int_t at_ms = (json_int_t)at_s * 1000;
+    json_array_append_new(
+        points, table ? json_pack("[I,o]", at_ms, value) : json_pack("[o,I]", value, at_ms));
+}
+
 static void add_point(json_t *points, bool table, int64_t at_s, uint64_t value)
 {
     /* A forged sketch can estimate 2^63 (see hll.h), so the number is bounded. */
-    json_int_t number = (json_int_t)(value > INT64_MAX / 2 ? INT64_MAX / 2 : value);
-    json_int_t at_ms = (json_int_t)at_s * 1000;
-    json_array_append_new(
-        points, table ? json_pack("[I,I]", at_ms, number) : json_pack("[I,I]", number, at_ms));
+    add_value(points, table, at_s,
+        json_integer((json_int_t)(value > INT64_MAX / 2 ? INT64_MAX / 2 : value)));
+}
+
+/* What the visits were like; null where there was none. */
+static void add_visits(
+    json_t *points, const struct grafana_target *target, int64_t at_s, const uint64_t *values)
+{
+    struct visit_figures f;
+    json_t *value = NULL;
+    if (visit_figures_of(values, &f)) {
+        value = json_real(target->metric == GRAFANA_BOUNCE_RATE       ? f.bounce_rate
+                          : target->metric == GRAFANA_VIEWS_PER_VISIT ? f.views_per_visit
+                                                                      : f.duration_s);
+    }
+    add_value(points, target->table, at_s, value != NULL ? value : json_null());
+}
+
+static json_t *columns_of(const struct grafana_target *target)
+{
+    return target->metric == GRAFANA_BREAKDOWN
+               ? grafana_breakdown_columns(&target->breakdown)
+               : json_pack("[{s:s,s:s},{s:o,s:s}]", "text", "Time", "type", "time", "text",
+                     legend(target), "type", "number");
 }
 
 /* Put the target's series behind the others.  The reference to @points is taken over. */
@@ -86,9 +115,7 @@ static void add_series(struct series_state *state, struct grafana_target *target
     }
     if (target->table) {
         json_object_set_new(series, "type", json_string("table"));
-        json_object_set_new(series, "columns",
-            json_pack("[{s:s,s:s},{s:o,s:s}]", "text", "Time", "type", "time", "text",
-                legend(target), "type", "number"));
+        json_object_set_new(series, "columns", columns_of(target));
         json_object_set_new(series, "rows", points);
     } else {
         json_object_set_new(series, "target", legend(target));
@@ -119,6 +146,13 @@ static enum step fitting_step(
     return STEP_MONTH;
 }
 
+/* Is it what visits were like? */
+static bool is_of_visits(const struct grafana_target *target)
+{
+    return target->metric == GRAFANA_VIEWS_PER_VISIT || target->metric == GRAFANA_BOUNCE_RATE ||
+           target->metric == GRAFANA_VISIT_DURATION;
+}
+
 static enum handler_result ask_counts(struct http_exchange *exchange)
 {
     struct series_state *state = exchange->state;
@@ -132,7 +166,9 @@ static enum handler_result ask_counts(struct http_exchange *exchange)
             .window = target->window,
             .to_is_now = target->to_is_now,
             .round_outer = true},
-        .metric = counted[target->metric],
+        .metric = is_of_visits(target) ? METRIC_VISITS : counted[target->metric],
+        .all_metrics = is_of_visits(target),
+        .visit_sums = is_of_visits(target),
         .pages = target->pages,
         .n_pages = target->n_pages,
         .set = {.name = target->set},
@@ -206,6 +242,21 @@ static enum handler_result ask_days(struct http_exchange *exchange)
     return HANDLER_WAIT;
 }
 
+static enum handler_result ask_target(
+    struct http_exchange *exchange, const struct grafana_target *target)
+{
+    if (target->metric == GRAFANA_BREAKDOWN) {
+        exchange->job.op = STORAGE_PAGES;
+        struct window_question asked = {.site = target->site,
+            .window = target->window,
+            .to_is_now = target->to_is_now,
+            .round_outer = true};
+        exchange->job.u.pages = grafana_breakdown_job(&target->breakdown, &asked);
+        return HANDLER_WAIT;
+    }
+    return target->metric == GRAFANA_DAU ? ask_days(exchange) : ask_counts(exchange);
+}
+
 /* Fill the job of the next target that needs one; if there is none, the response. */
 static enum handler_result ask_next(struct http_exchange *exchange)
 {
@@ -214,7 +265,7 @@ static enum handler_result ask_next(struct http_exchange *exchange)
         struct grafana_target *target = &state->query.targets[state->next];
         if (!target->nothing) {
             state->coarser = false;
-            return target->metric == GRAFANA_DAU ? ask_days(exchange) : ask_counts(exchange);
+            return ask_target(exchange, target);
         }
         grafana_notice(target, "info", "no page passes all filters");
         add_series(state, target, json_array());
@@ -239,16 +290,25 @@ enum handler_result grafana_query_start(struct http_exchange *exchange)
 
 /* ---- results ---- */
 
+static void take_count(const struct count_job *job, const struct grafana_target *target,
+    json_t *points, int64_t at_s, const uint64_t *values)
+{
+    if (is_of_visits(target)) {
+        add_visits(points, target, at_s, values);
+    } else {
+        add_point(points, target->table, at_s, values[job->metric]);
+    }
+}
+
 static void take_counts(struct http_exchange *exchange, struct grafana_target *target)
 {
     const struct count_job *job = &exchange->job.u.count;
     json_t *points = json_array();
     if (target->whole_window) {
-        add_point(points, target->table, job->asked.answered.to_s, job->values[job->metric]);
+        take_count(job, target, points, job->asked.answered.to_s, job->values);
     }
     for (size_t i = 0; i < job->n_points; i++) {
-        add_point(points, target->table, job->points[i].window.from_s,
-            job->points[i].values[job->metric]);
+        take_count(job, target, points, job->points[i].window.from_s, job->points[i].values);
     }
     add_series(exchange->state, target, points);
 }
@@ -303,7 +363,9 @@ static bool count_points(struct http_exchange *exchange, const struct grafana_ta
     struct series_state *state = exchange->state;
     const struct storage_job *job = &exchange->job;
     int n = (int)(target->ref_id.n < 64 ? target->ref_id.n : 64);
-    state->n_points += job->op == STORAGE_ACTIVITY ? state->n_sets : job->u.count.n_points;
+    state->n_points += job->op == STORAGE_ACTIVITY ? state->n_sets
+                       : job->op == STORAGE_PAGES  ? job->u.pages.n_rows
+                                                   : job->u.count.n_points;
     if (state->n_points > POINTS_MAX) {
         problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
             "query %.*s: with this one the answer has more than %d points: choose a coarser step, "
@@ -340,6 +402,9 @@ void grafana_query_finish(struct http_exchange *exchange)
     }
     if (target->metric == GRAFANA_DAU) {
         take_days(exchange, target);
+    } else if (target->metric == GRAFANA_BREAKDOWN) {
+        target->table = true;
+        add_series(state, target, grafana_breakdown_rows(&target->breakdown, &job->u.pages));
     } else {
         take_counts(exchange, target);
     }

@@ -147,7 +147,8 @@ const struct option option_table[] = {
     {"readers", OPTION_INTEGER, AT(readers), .fallback = "6", RANGE(1, 64), .unit = "threads",
         .help = "threads that read, each with a connection to Redis"},
     {"cache-mb", OPTION_INTEGER, AT(cache_mb), .fallback = "12", RANGE(0, 65536), .unit = "MiB",
-        .help = "memory for what was read of buckets that are over; 0: read again each time"},
+        .help = "memory for what was read of buckets that are over, and of filters of /seen; 0: "
+                "read again each time"},
     {"queue", OPTION_INTEGER, AT(queue), .fallback = "50000", RANGE(MAX_EVENTS, 100000000),
         .unit = "events",
         .help = "events that may wait to be written; one request may bring 10000"},

@@ -78,6 +78,17 @@ static inline bool counted_name_is_other(struct slice name, struct slice class)
            (class.n == 0 || memcmp(name.p + 1, class.p, class.n) == 0);
 }
 
+/* Write the name of what is put together of @class to @to, which holds 1 + class.n bytes; the
+ * result is there. */
+static inline struct slice counted_name_of_others(struct slice class, char *to)
+{
+    to[0] = NAME_MARK_OTHER;
+    if (class.n > 0) {
+        memcpy(to + 1, class.p, class.n);
+    }
+    return (struct slice){to, class.n + 1};
+}
+
 /* Does it belong into the partition of its site, and not into one of its own? */
 static inline bool counted_name_at_site(struct slice name)
 {

@@ -1,10 +1,10 @@
 #!lua flags=no-writes
--- list.lua - one step in which a pass lists the names that the parts of its bucket hold.
+-- list.lua - one step in which a pass lists the names that the parts of its bucket hold, and their numbers.
 -- It is no MULTI, because a Redis whose memory is full queues none; rolling up is what makes room there.
 -- KEYS: 1 state  2 pass  3.. keys
 -- ARGV: 1 cfg  2 pass  3 cur expected
 --       then per key: 'HLEN' or 'ZCARD'; or 'SSCAN', 'HSCAN' or 'ZSCAN', a cursor and a count
--- Reply: per key the number, or {cursor, names}; then Redis's time (ms).  0: the pass is another one, or is elsewhere
+-- Reply: per key the number, or {cursor, names (SSCAN), or names and numbers by turns}; then Redis's time (ms).  0: the pass is another one, or is elsewhere
 local call = redis.call
 local is = call('HMGET', KEYS[2], 'pass', 'cur')
 if call('HGET', KEYS[1], 'cfg') ~= ARGV[1] or is[1] ~= ARGV[2] or is[2] ~= ARGV[3] then return 0 end
@@ -15,13 +15,7 @@ for k = 3, #KEYS do
         reply[k - 2] = call(what, KEYS[k])
         a = a + 1
     else
-        local step = call(what, KEYS[k], ARGV[a + 1], 'COUNT', ARGV[a + 2])
-        local found, names = step[2], step[2]
-        if what ~= 'SSCAN' then -- leave the numbers out
-            names = {}
-            for i = 1, #found, 2 do names[#names + 1] = found[i] end
-        end
-        reply[k - 2] = {step[1], names}
+        reply[k - 2] = call(what, KEYS[k], ARGV[a + 1], 'COUNT', ARGV[a + 2])
         a = a + 3
     end
 end

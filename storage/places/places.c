@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "storage/base/index.h"
-#include "storage/job/counted_name.h"
+#include "storage/job/name_cap.h"
 #include "storage/places/state.h"
 
 struct places *places_new(const struct core *core)
@@ -46,26 +46,17 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 
 /* ---- names, classes, hours ---- */
 
-/* How many names of a class a partition gives a place.  Names that are spread over the partitions
- * are spread unevenly, so each has twice its share.  Visits of a page lie in all of them. */
+/* How many names of a class the partition gives a place; 0: as many as come. */
 static uint64_t cap_of(const struct places *places, struct slice name, enum places_table table)
 {
-    const struct storage_config *config = &places->core->config;
-    uint64_t parts = places->core->partitions.n;
-    uint64_t all = event_name_is(name)               ? config->max_events
-                   : counted_name_mark(name) != '\0' ? config->max_values
-                                                     : config->max_pages;
-    if (counted_name_at_site(name) || table == PLACES_STARTS || parts == 1) {
-        return all;
-    }
-    return (2 * all + parts - 1) / parts;
+    return name_cap(
+        &places->core->config, places->core->partitions.n, name, table == PLACES_STARTS);
 }
 
 /* Is the number of such names bounded? */
 static bool is_capped(const struct places *places, const struct place_wanted *wanted)
 {
-    return wanted->name.n > 0 && counted_name_mark(wanted->name) != NAME_MARK_SECTION &&
-           cap_of(places, wanted->name, wanted->table) > 0;
+    return cap_of(places, wanted->name, wanted->table) > 0;
 }
 
 struct hour_wanted {

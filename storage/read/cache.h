@@ -1,4 +1,4 @@
-/* cache.h - bounded memory of what was read from buckets that are over.
+/* cache.h - bounded memory of what was read from buckets that are over, and of filters of /seen.
  *
  * Layer: storage.  Thread-safe; values are copied in, and used under the lock.
  *

@@ -253,8 +253,8 @@ static bool same_item(const void *context, uint32_t number)
     return item->site == w->site && item->kind == w->kind && slice_equal(item->page, w->page);
 }
 
-static bool add_item(
-    struct rollup_list *list, const struct scan *scan, struct slice page, size_t part)
+static bool add_item(struct rollup_list *list, const struct scan *scan, struct slice page,
+    size_t part, int64_t count)
 {
     struct wanted wanted = {list, scan->site, scan->kind, page};
     uint64_t hash = XXH3_64bits_withSeed(page.p, page.n, scan->site * 4u + (unsigned)scan->kind);
@@ -271,8 +271,11 @@ static bool add_item(
         }
         index_set(&list->index, slot, hash, (uint32_t)list->n_items++);
     }
+    struct rollup_item *item = &list->items[slot->item];
     bool whole = part == rollup_cut_of(list, scan->site)->n_parts;
-    list->items[slot->item].parts |= whole ? scan->gone : (uint64_t)1 << part;
+    uint64_t in = whole ? scan->gone : (uint64_t)1 << part;
+    item->count += !whole && (item->parts & in) == 0 && count > 0 ? (uint64_t)count : 0;
+    item->parts |= in; /* a scan may show a page twice */
     return true;
 }
 
@@ -339,9 +342,11 @@ static bool take_piece(
         return false;
     }
     const struct reply *names = &piece->items[1];
-    for (size_t i = 0; i < names->n; i++) {
+    for (size_t i = 0; i + 1 < names->n; i += 2) {
         struct slice page = names->items[i].text;
-        if (page.n <= EVENT_PAGE_MAX && !add_item(list, scan, page, part)) { /* else none of ours */
+        int64_t count = reply_integer(&names->items[i + 1], 0);
+        if (page.n <= EVENT_PAGE_MAX && /* else none of ours */
+            !add_item(list, scan, page, part, count)) {
             return false;
         }
     }
@@ -400,7 +405,9 @@ static enum pass_result list_pages(const struct rollup_scope *scope, struct roll
     struct scan parts = {.site = site, .kind = kind, .end = n_parts};
     enum pass_result result = run_scan(scope, list, &parts, step);
     uint64_t gone = parts_gone(scope, list, site, step->redis_ms);
-    if (result == PASS_DONE && gone != 0) {
+    /* A month expires itself, with what was put together in it and in no day. */
+    bool itself = scope->retention != NULL && scope->level == LEVEL_MONTH;
+    if (result == PASS_DONE && (gone != 0 || itself)) {
         struct scan whole = {
             .site = site, .kind = kind, .first = n_parts, .end = n_parts + 1, .gone = gone};
         result = run_scan(scope, list, &whole, step);

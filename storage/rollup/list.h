@@ -40,12 +40,21 @@ struct rollup_site {
     uint32_t cut; /* number of the cut of its zone */
 };
 
+/* How an item is merged (rollup/together.h). */
+enum rollup_way {
+    MERGE_OWN,      /* its entry is made of its parts */
+    MERGE_ANEW,     /* the same; what its entry held before is forgotten first */
+    MERGE_TOGETHER, /* it loses its entry, and its parts are added to what is put together */
+};
+
 /* A page of a site, and the parts that have it. */
 struct rollup_item {
     uint32_t site;
     enum key_kind kind; /* KEY_PV: sketches and views; KEY_VV: visits, with the visitors */
+    enum rollup_way way;
     struct slice page;
     uint64_t parts; /* bit i: it is in part i */
+    uint64_t count; /* views or visits in the parts, when they were listed */
 };
 
 struct rollup_list {
@@ -55,7 +64,7 @@ struct rollup_list {
     struct index site_index;
     struct rollup_cut *cuts; /* of the sites' zones */
     size_t n_cuts, cuts_capacity;
-    struct rollup_item *items; /* grouped by site and kind */
+    struct rollup_item *items; /* grouped by site and kind, those of a group by way */
     size_t n_items, items_capacity;
     struct index index;
 };

@@ -7,10 +7,6 @@
 #include "storage/redis/resp.h"
 #include "storage/rollup/step.h"
 
-#define MERGE_BUDGET_US 2000
-#define MERGE_PAGES     64
-#define MERGE_KEYS      1000
-
 /* ---- what is due ---- */
 
 static const char letters[LEVELS + 1] = "mhdM";
@@ -115,105 +111,7 @@ static enum pass_result take_over(struct pass *pass, struct slice theirs)
     return pass_run(pass, SCRIPT_TAKEOVER, 2, 6, &done);
 }
 
-/* ---- merge ---- */
-
-static size_t put_sources(struct pass *pass, enum key_kind kind, const struct rollup_item *item)
-{
-    const struct rollup_cut *cut = rollup_cut_of(&pass->list, item->site);
-    size_t n = 0;
-    pass_put_bucket_key(pass, kind, item->site, cut->target, item->page);
-    for (size_t i = 0; i < cut->n_parts; i++) {
-        if ((item->parts >> i & 1) != 0) {
-            pass_put_bucket_key(pass, kind, item->site, cut->parts[i], item->page);
-            n++;
-        }
-    }
-    return n;
-}
-
-/* Items from @first on that go into one chunk: of one site and kind, not too many keys. */
-static size_t chunk_size(const struct pass *pass, size_t first)
-{
-    const struct rollup_item *items = pass->list.items;
-    size_t keys = 0;
-    size_t n = 0;
-    while (first + n < pass->list.n_items && n < MERGE_PAGES && (n == 0 || keys < MERGE_KEYS) &&
-           items[first + n].site == items[first].site &&
-           items[first + n].kind == items[first].kind) {
-        keys += items[first + n].kind == KEY_PV
-                    ? 2 + 2 * (size_t)__builtin_popcountll(items[first + n].parts)
-                    : 0;
-        n++;
-    }
-    return n;
-}
-
-/* Number behind the letter of the cursor. */
-static int64_t position(const struct pass *pass)
-{
-    struct reply text = {.type = REPLY_TEXT, .text = slice_of(pass->cur + 1)};
-    return reply_integer(&text, 0);
-}
-
-static enum pass_result merge_chunk(struct pass *pass, size_t first, size_t n, int64_t *ret_done)
-{
-    const struct rollup_item *items = &pass->list.items[first];
-    const struct rollup_cut *cut = rollup_cut_of(&pass->list, items->site);
-    size_t n_keys = 4 + cut->n_parts;
-    pass_put_key(pass, "state");
-    pass_put_key(pass, "pass");
-    pass_put_key(pass, "open");
-    pass_put_bucket_key(pass, items->kind, items->site, cut->target, SLICE(""));
-    for (size_t i = 0; i < cut->n_parts; i++) {
-        pass_put_bucket_key(pass, items->kind, items->site, cut->parts[i], SLICE(""));
-    }
-    resp_text(&pass->args, pass->core->cfg);
-    resp_text(&pass->args, pass->id);
-    resp_text(&pass->args, pass->cur);
-    resp_decimal(&pass->args, pass->leadership->fencing_token);
-    resp_decimal(&pass->args, position(pass));
-    resp_decimal(&pass->args, MERGE_BUDGET_US);
-    if (pass->level == LEVEL_MONTH) {
-        resp_text(&pass->args, "");
-    } else {
-        struct key member;
-        key_open_member(&member, pass->list.sites[items->site].name,
-            bucket_at(cut->zone, (enum level)(pass->level + 1), cut->target.start_s));
-        resp_word(&pass->args, member.p, member.n);
-    }
-    resp_text(&pass->args, pass->level == LEVEL_HOUR ? "H" : "Z");
-    resp_decimal(&pass->args, (int64_t)cut->n_parts);
-    resp_decimal(&pass->args, (int64_t)n);
-    for (size_t i = 0; i < n; i++) {
-        resp_word(&pass->args, items[i].page.p, items[i].page.n);
-    }
-    for (size_t i = 0; i < n; i++) {
-        size_t sources = 0;
-        if (items[i].kind == KEY_PV) {
-            sources = put_sources(pass, KEY_UV, &items[i]);
-            (void)put_sources(pass, KEY_IP, &items[i]);
-            n_keys += 2 + 2 * sources;
-        }
-        resp_decimal(&pass->args, (int64_t)sources);
-        resp_decimal(&pass->args, (int64_t)sources);
-    }
-    return pass_run(pass, SCRIPT_MERGE, n_keys, 10 + 3 * n, ret_done);
-}
-
-static enum pass_result merge(struct pass *pass)
-{
-    size_t at = 0;
-    while (at < pass->list.n_items) {
-        int64_t done = 0;
-        enum pass_result result = merge_chunk(pass, at, chunk_size(pass, at), &done);
-        if (result != PASS_DONE) {
-            return result;
-        }
-        at += (size_t)done;
-        (void)snprintf(pass->cur, sizeof(pass->cur), "m%zu", at);
-    }
-    return PASS_DONE;
-}
+/* ---- advance ---- */
 
 static enum pass_result advance(struct pass *pass)
 {
@@ -304,6 +202,7 @@ static enum pass_result work(struct pass *pass)
         return result == PASS_DONE ? PASS_NOTHING : result;
     }
     if (open[0] != '\0') {
+        pass->again = true;
         result = take_over(pass, slice_of(open));
     } else if (find_due(pass, now_s)) {
         result = mark(pass);
@@ -312,7 +211,7 @@ static enum pass_result work(struct pass *pass)
     }
     if (result == PASS_DONE && pass->cur[0] == 'm') {
         result = pass_list(pass, false, false);
-        result = result == PASS_DONE ? merge(pass) : result;
+        result = result == PASS_DONE ? pass_merge(pass) : result;
         result = result == PASS_DONE ? advance(pass) : result;
     }
     return result == PASS_DONE ? pass_expire(pass) : result;

@@ -1,6 +1,7 @@
 /* step.h - what the steps of a pass have in common: the pass's state, and how a script is run.
  *
- * Layer: storage, private to rollup/pass.c and rollup/expire.c.  Belongs to the rollup's thread.
+ * Layer: storage, private to rollup/pass.c, rollup/merge.c and rollup/expire.c.  Belongs to the
+ * rollup's thread.
  *
  * A step's keys and arguments are put into pass->keys and pass->args, in order; pass_run sends
  * them.
@@ -26,6 +27,7 @@ struct pass {
     char cur[24];
     enum level level;  /* of the buckets to complete, */
     int64_t end_s;     /* and where they end */
+    bool again;        /* it was begun by somebody else, or before a connection was lost */
     int64_t closed_ms; /* a time before the advance, Redis's clock; 0: somebody else's, unknown */
     struct rollup_list list;
     struct buffer keys, args, out;
@@ -46,6 +48,9 @@ void pass_put_state(struct pass *pass, const struct rollup_state *state);
 /* List the sites, and unless @sites_only the pages, of the parts into pass->list.  @overdue: also
  * of buckets that ended before, which are complete but were left announced. */
 enum pass_result pass_list(struct pass *pass, bool sites_only, bool overdue) MUST_CHECK;
+
+/* The second phase (rollup/merge.c): what was listed is merged. */
+enum pass_result pass_merge(struct pass *pass) MUST_CHECK;
 
 /* The last phase (rollup/expire.c): the parts get their expiry, and the pass ends. */
 enum pass_result pass_expire(struct pass *pass) MUST_CHECK;

@@ -62,6 +62,8 @@
  *              before that
  *     deleted  sites whose events are not counted (tombstones.h); no field before the first one
  *     swept    the first day whose bitmaps of activity have not been taken away
+ *     fold     a random id: new with each fold.  What another one has counted meanwhile makes a
+ *              fold begin again, also where no WATCH can tell: see lua/fold.lua
  *     <log>    the cursor of a log: how far its entries are counted in this partition.  "n": up to
  *              entry n; "n:i": up to n - 1, and of n the first i events.  No field: nothing.
  *              A list of these in the middle of a fold: one for each stripe (log_state.h)

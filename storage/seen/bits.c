@@ -1,14 +1,15 @@
 #include "storage/seen/bits.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define PLACES_MAX 1024 /* in one round trip; all in one string hold Redis for less than 1 ms */
+#define PLACES_MAX 4096 /* in one round trip */
 #define BITS_FIRST 3
-#define FEW        8   /* places: a second round trip costs more than their bits */
-#define MANY       128 /* places in one string: to read it whole costs Redis less than their bits */
+#define FEW        8  /* places: a second round trip costs more than their bits */
+#define MANY       64 /* places in one string: to read it whole costs Redis less than their bits */
 
 /* A page in a layer. */
 struct place {
@@ -75,35 +76,6 @@ static void add_places(struct look *look, size_t page)
     }
 }
 
-/* Of a place's bits, those from @from up to @to. */
-static unsigned end_of(const struct bloom_layer *layer, unsigned to)
-{
-    return to < layer->hashes ? to : layer->hashes;
-}
-
-/* Ask for bits [@from, @to) of @n places, which lie in one string. */
-static void ask_string(
-    struct look *look, const struct place *places, size_t n, unsigned from, unsigned to)
-{
-    struct key key;
-    const struct seen_bits *bits = look->bits;
-    struct bloom_layer layer = layer_of(look, places);
-    unsigned end = end_of(&layer, to);
-    key_seen_bits(
-        &key, bits->tag, bits->site, bits->months[places->month], places->index, places->segment);
-    struct buffer *out = pipeline_command(
-        look->pipe, look->bits->partition, "BITFIELD_RO", 1 + 3 * n * (end - from));
-    resp_word(out, key.p, key.n);
-    for (size_t i = 0; i < n; i++) {
-        struct bloom_hash hash = seen_hash(look->wanted->pages[places[i].page].fingerprint);
-        for (unsigned bit = from; bit < end; bit++) {
-            resp_text(out, "GET");
-            resp_text(out, "u1");
-            resp_decimal(out, (int64_t)bloom_redis_bit(bloom_bit(&layer, hash, bit)));
-        }
-    }
-}
-
 /* Are all bits of an item set in a string of Redis, which may be shorter than the layer? */
 static bool has_item(const struct bloom_layer *layer, struct slice string, struct bloom_hash hash)
 {
@@ -116,20 +88,79 @@ static bool has_item(const struct bloom_layer *layer, struct slice string, struc
     return true;
 }
 
-/* The same for a string that is read whole. */
+/* ---- whole strings ---- */
+
+static void key_of(const struct look *look, const struct place *place, struct key *key)
+{
+    const struct seen_bits *bits = look->bits;
+    key_seen_bits(
+        key, bits->tag, bits->site, bits->months[place->month], place->index, place->segment);
+}
+
+/* Some places that lie in one string. */
+struct places {
+    struct look *look;
+    struct place *all;
+    size_t n;
+};
+
+static void look_up(void *data, const void *string, size_t n)
+{
+    const struct places *places = data;
+    struct bloom_layer layer = layer_of(places->look, places->all);
+    for (size_t i = 0; i < places->n; i++) {
+        struct place *place = &places->all[i];
+        uint64_t fingerprint = places->look->wanted->pages[place->page].fingerprint;
+        place->out = !has_item(&layer, (struct slice){string, n}, seen_hash(fingerprint));
+        place->done = true;
+    }
+}
+
+static struct ver ver_of(const struct look *look, const struct place *place)
+{
+    const char *text = look->bits->filters[place->month].ver;
+    struct ver ver = {.n = (uint8_t)strlen(text)};
+    memcpy(ver.text, text, ver.n);
+    return ver;
+}
+
+/* Each step of a fold brings a new `ver`.  So a string that was read behind this one has all bits
+ * of the filter that this one stands for. */
+static bool recall(struct look *look, struct place *places, size_t n)
+{
+    struct key key;
+    struct places some = {look, places, n};
+    struct ver ver = ver_of(look, places);
+    if (look->bits->cache == NULL) {
+        return false;
+    }
+    key_of(look, places, &key);
+    struct cache_id id = cache_id(look->bits->cache, key.p, key.n);
+    return cache_get(look->bits->cache, &id, &ver, look_up, &some);
+}
+
+static void remember(struct look *look, const struct place *places, struct slice string)
+{
+    struct key key;
+    struct ver ver = ver_of(look, places);
+    if (look->bits->cache != NULL) {
+        key_of(look, places, &key);
+        struct cache_id id = cache_id(look->bits->cache, key.p, key.n);
+        cache_put(look->bits->cache, &id, &ver, string.p, string.n);
+    }
+}
+
 static void ask_whole(struct look *look, const struct place *places)
 {
     struct key key;
-    const struct seen_bits *bits = look->bits;
-    key_seen_bits(
-        &key, bits->tag, bits->site, bits->months[places->month], places->index, places->segment);
+    key_of(look, places, &key);
     resp_word(pipeline_command(look->pipe, look->bits->partition, "GET", 1), key.p, key.n);
 }
 
 static bool take_whole(struct look *look, struct place *places, size_t n)
 {
     const struct reply *reply = pipeline_take(look->pipe);
-    struct bloom_layer layer = layer_of(look, places);
+    struct places some = {look, places, n};
     if (reply == NULL) {
         return false;
     }
@@ -137,12 +168,38 @@ static bool take_whole(struct look *look, struct place *places, size_t n)
         return pipeline_foreign(look->pipe, "a filter's key");
     }
     struct slice string = reply->type == REPLY_TEXT ? reply->text : SLICE("");
+    look_up(&some, string.p, string.n);
+    remember(look, places, string);
+    return true;
+}
+
+/* ---- single bits ---- */
+
+/* Of a place's bits, those from @from up to @to. */
+static unsigned end_of(const struct bloom_layer *layer, unsigned to)
+{
+    return to < layer->hashes ? to : layer->hashes;
+}
+
+/* Ask for bits [@from, @to) of @n places, which lie in one string. */
+static void ask_string(
+    struct look *look, const struct place *places, size_t n, unsigned from, unsigned to)
+{
+    struct key key;
+    struct bloom_layer layer = layer_of(look, places);
+    unsigned end = end_of(&layer, to);
+    key_of(look, places, &key);
+    struct buffer *out = pipeline_command(
+        look->pipe, look->bits->partition, "BITFIELD_RO", 1 + 3 * n * (end - from));
+    resp_word(out, key.p, key.n);
     for (size_t i = 0; i < n; i++) {
         struct bloom_hash hash = seen_hash(look->wanted->pages[places[i].page].fingerprint);
-        places[i].out = !has_item(&layer, string, hash);
-        places[i].done = true;
+        for (unsigned bit = from; bit < end; bit++) {
+            resp_text(out, "GET");
+            resp_text(out, "u1");
+            resp_decimal(out, (int64_t)bloom_redis_bit(bloom_bit(&layer, hash, bit)));
+        }
     }
-    return true;
 }
 
 static bool take_string(
@@ -184,16 +241,16 @@ static bool read_places(struct look *look, unsigned from, unsigned to)
     size_t n;
     for (size_t at = 0; at < look->n; at += n) {
         n = string_at(look, at);
-        if (has_bits(look, at, from) && n >= MANY) {
+        if (!has_bits(look, at, from) || recall(look, &look->places[at], n)) {
+            continue;
+        }
+        if (n >= MANY) {
             ask_whole(look, &look->places[at]);
-        } else if (has_bits(look, at, from)) {
+        } else {
             ask_string(look, &look->places[at], n, from, to);
         }
     }
-    if (look->pipe->n == 0) {
-        return true;
-    }
-    if (!pipeline_send(look->pipe, false)) {
+    if (look->pipe->n > 0 && !pipeline_send(look->pipe, false)) {
         return false;
     }
     for (size_t at = 0; at < look->n; at += n) {

@@ -5,12 +5,14 @@
  * All pages whose bits lie in one string are asked for by one BITFIELD_RO.  Of many pages the first
  * bits are read at first: of a page that is not in the filter, which is the usual case, one of
  * BITS_FIRST is unset in 7 of 8 cases at least, and the other bits need not be read.  A string with
- * the bits of very many pages is read whole: it has 128 KiB at most.
+ * the bits of many pages is read whole, it has 128 KiB at most, and remembered until the filter
+ * changes (read/cache.h).
  */
 #ifndef STORAGE_SEEN_BITS_H
 #define STORAGE_SEEN_BITS_H
 
 #include "storage/base/slice.h"
+#include "storage/read/cache.h"
 #include "storage/read/pipeline.h"
 #include "storage/seen/filter.h"
 #include "storage/seen/wanted.h"
@@ -23,7 +25,8 @@ struct seen_bits {
     const struct bucket *months; /* n_months of them */
     const struct seen_filter *filters;
     unsigned n_months;
-    bool any; /* one page that is found is enough */
+    struct cache *cache; /* of strings that were read whole; NULL: none */
+    bool any;            /* one page that is found is enough */
 };
 
 /* Find the pages that are in a filter; those that were found before are not asked for.  False:

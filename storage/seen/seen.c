@@ -122,6 +122,7 @@ static bool read_all(struct question *q, const struct bloom_params *params)
         .site = q->job->site,
         .months = q->months,
         .filters = q->filters,
+        .cache = q->core->cache,
         .any = q->job->each == NULL};
     bool ok = read_all_logs(q, params);
     bits.n_months = q->n_months;

@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 
-from benchlib import (activity, aof, ask, beside, dashboards, decoder, filters, growth, imports, ingest, limits, log, machine,
+from benchlib import (activity, aof, ask, beside, dashboards, decoder, filters, flood, growth, imports, ingest, limits, log, machine,
                       overlap, query, report, robots, sketch)
 from benchlib.bench import Bench
 from benchlib.load import LoadFailed
@@ -36,6 +36,7 @@ SECTIONS = {
     "overlap": lambda b: [overlap.overlap(b)],
     "seen": filters.seen,
     "filters": lambda b: [filters.throughput(b), filters.false_positives(b)],
+    "flood": lambda b: [flood.flood(b)],
     "growth": lambda b: [growth.growth(b)],
 }
 

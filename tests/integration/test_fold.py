@@ -11,6 +11,7 @@ import re
 import shutil
 import struct
 import subprocess
+import threading
 import time
 
 import pytest
@@ -489,6 +490,61 @@ def test_a_full_redis_counts_what_it_has_acknowledged(redis, tool):
         check(redis, model)
     assert cursors(redis, OWN) == {"3"}
     assert redis.command("XLEN", only(redis, f"log:{OWN}")) == 0
+
+
+def test_two_processes_fold_logs_of_their_own_on_a_full_redis(redis, tool, cleanup):
+    """No WATCH tells the one that the other has counted meanwhile: new users, places and visits of both lie in one partition."""
+    directory = short_directory()
+    directory.mkdir(exist_ok=True)
+    cleanup.append(lambda: shutil.rmtree(directory, ignore_errors=True))
+    proxy = Proxy(directory, redis.path)
+    cleanup.append(proxy.close)
+    redis.command("FLUSHALL")
+    now, reached, go = int(redis.time()), threading.Event(), threading.Event()
+    model, judge = Model(now), proxy.judge
+
+    def hold(args):
+        if args[0].upper() == b"EVALSHA" and b":state" in args[4] and not reached.is_set():
+            reached.set()
+            go.wait(20)
+        return judge(args)
+
+    slow, quick = tool(proxy.url, partitions=1), tool(redis.url, partitions=1)
+    for t, log in ((slow, OWN), (quick, OTHER)):
+        t.do(f"begin {log}")
+    time.sleep(5.5)  # for so long a process folds what others may have left (HEIR_MS of storage/fold/fold.c)
+    for t in (slow, quick):
+        put(t, model, 1, [Event(now, "shop", "/", None, "before", ())], now)
+        assert t.fold() == "ok"
+    def second(t, log, at):
+        put(t, model, 2, [Event(at, "shop", "/", None, f"{log}-{i}", ("buy",)) for i in range(20)]
+            + [Event(at, "shop", f"/{i}", None, "both", ()) for i in range(3)], now)
+
+    def counted(log):
+        return cursors(redis, log) == {"2"}
+
+    def wait_for(what):
+        deadline = time.monotonic() + 15
+        while not what() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert what()
+
+    proxy.judge = hold
+    try:
+        second(slow, OWN, now)
+        second(quick, OTHER, now + 1)
+        redis.command("CONFIG", "SET", "maxmemory", 1)
+        assert reached.wait(20)  # each folds its own log, unasked
+        wait_for(lambda: counted(OTHER))
+        assert not counted(OWN)
+        go.set()
+        wait_for(lambda: counted(OWN))
+    finally:
+        go.set()
+        redis.command("CONFIG", "SET", "maxmemory", 0)
+    check_users(redis, model)
+    assert counter(redis, "pv") == +model.pv
+    assert counter(redis, "vv") == +model.visits
 
 
 def test_over_moves_on_with_an_id_and_gets_a_new_one_for_what_is_late(redis, tool):

@@ -35,6 +35,7 @@ RECORDED = {
     "startTime": NOW * 1000 + 10227, "rangeRaw": {"from": "now-6h", "to": "now"}, "panelId": 2, "panelName": "Unique visitors",
     "panelPluginId": "timeseries", "dashboardUID": "tallyd", "dashboardTitle": "tallyd",
 }
+METRICS = ["uv", "pv", "ips", "visits", "dau", "views_per_visit", "bounce_rate", "visit_duration_s", "breakdown"]
 PAGES = ["/a", "/b", "/c.d", "(x|y)", "/e\\f"]
 
 
@@ -123,6 +124,49 @@ def test_one_figure_for_the_window_is_no_sum(http, shop):
     for metric in ("uv", "pv", "ips", "visits"):
         (answer,) = ask(http, (metric, {"site": shop, "step": "window"}))
         assert answer["datapoints"] == [[api(http, f"/{metric}", site=shop)[metric], NOW * 1000]]
+
+
+def test_what_visits_were_like(http, site):
+    """Series, tables and one figure: what /stats says; null where there was no visit."""
+    events = [{"site": site, "page": f"/{k}", "user": f"u{i}", "ts": BEGIN + 1800 * i + 20 * k} for i in range(9) for k in range(1 + i % 3)]
+    http.accept(sorted(events, key=lambda e: e["ts"]))
+    names = ("views_per_visit", "bounce_rate", "visit_duration_s")
+    whole, series = (api(http, "/stats", site=site, **more) for more in ({}, {"step": "1h"}))
+    assert whole["visits"] == 9 and any(p["visits"] == 0 for p in series["series"])
+    for name, one, each in zip(names, ask(http, *((n, {"site": site, "step": "window"}) for n in names)),
+                               ask(http, *((n, {"site": site, "step": "1h"}) for n in names))):
+        assert one["target"] == f"{name} {site}"
+        (value,) = one["datapoints"]
+        assert value == [pytest.approx(whole[name]), NOW * 1000] and value[0] > 0
+        assert [p[0] for p in each["datapoints"]] == [p[name] if p[name] is None else pytest.approx(p[name]) for p in series["series"]]
+    status, message = refused(http, ("bounce_rate", {"site": site, "page": "/1"}))
+    assert status == 400 and "bounce_rate is of whole sites" in message
+
+
+def test_a_breakdown_is_a_table(http, site, tallyd):
+    """The rows of /breakdown, and what a cap put together; visitors where they are counted."""
+    hosts = [f"h{i}.example" for i in range(6) for _ in range(6 - i)]
+    http.accept([{"site": site, "page": "/", "user": f"u{i}", "referrer": f"https://{host}/", "ts": NOW - 60} for i, host in enumerate(hosts)]
+                + [{"site": site, "event": "signup", "user": f"u{i % 2}", "ts": NOW - 60} for i in range(3)])
+    sources, events = ask(http, ("breakdown", {"site": site, "limit": "3"}), ("breakdown", {"site": site, "by": "event"}))
+    (browsers,) = ask(http, ("breakdown", {"site": site, "by": "browser", "limit": 5}))
+    assert [c["text"] for c in browsers["columns"]] == ["browser", "pv", "at_most"] and browsers["rows"] == [["(none)", 21, 21]]
+    assert sources["type"] == "table" and sources["refId"] == "A"
+    assert [c["text"] for c in sources["columns"]] == ["source", "pv", "at_most", "uv"]
+    assert sources["rows"] == [[r["value"], r["pv"], r["at_most"], r["uv"]] for r in api(http, "/breakdown", site=site, by="source", limit=3)["rows"]]
+    assert sources["rows"][0] == ["h0.example", 6, 6, 6] and len(sources["rows"]) == 3
+    assert [c["text"] for c in events["columns"]] == ["event", "pv", "at_most", "uv"] and events["rows"] == [["signup", 3, 3, 2]]
+    for payload, told in (({"by": "weather"}, "by: must be source"), ({"limit": 0}, "limit"), ({"limit": "1001"}, "limit"),
+                          ({"limit": "many"}, "limit"), ({"limit": 1.5}, "limit"), ({"page": "/"}, "whole sites")):
+        status, message = refused(http, ("breakdown", {"site": site, **payload}))
+        assert status == 400 and told in message
+
+
+def test_what_a_cap_put_together_is_a_row(start_tallyd):
+    http = start_tallyd("--max-values", "2").client()
+    http.accept([{"page": "/", "user": "u", "referrer": f"https://h{i}.example/", "ts": NOW - 60} for i in range(5)])
+    (answer,) = ask(http, ("breakdown", {}))
+    assert answer["rows"] == [["h0.example", 1, 1, 1], ["h1.example", 1, 1, 1], ["(other)", 3, 3, None]]
 
 
 def test_daily_active_users(http, site):
@@ -241,7 +285,7 @@ def test_without_a_range(http):
 
 def test_errors_say_which_query(http):
     assert refused(http, ("uv", {}), ("sessions", {})) == (
-        400, "query B: there is no metric sessions: uv, pv, ips, visits and dau are")
+        400, "query B: there is no metric sessions: uv, pv, ips, visits, dau, views_per_visit, bounce_rate, visit_duration_s and breakdown are")
     assert refused(http, ("uv", {"site": "No Site"}))[1].startswith("query A: site: ")
     assert refused(http, ("uv", {"page": "a\nb"}))[1].startswith("query A: page: ")
     assert refused(http, ("uv", {"step": "7m"}))[1].startswith("query A: step: ")
@@ -385,9 +429,10 @@ def test_redis_away(start_redis, start_tallyd):
 
 def test_what_can_be_asked(http):
     metrics = post(http, "/metrics", {}).json
-    assert [m["value"] for m in metrics] == ["uv", "pv", "ips", "visits", "dau"]
+    assert [m["value"] for m in metrics] == METRICS
     for metric in metrics:
-        assert metric["label"] and {p["name"] for p in metric["payloads"]} in ({"site", "page", "step"}, {"site", "action", "step"})
+        assert metric["label"] and {p["name"] for p in metric["payloads"]} in (
+            {"site", "page", "step"}, {"site", "action", "step"}, {"site", "step"}, {"site", "by", "limit"})
         for payload in metric["payloads"]:
             assert payload["type"] in ("input", "select", "multi-select")
             for option in payload.get("options", []):
@@ -415,7 +460,7 @@ def test_variables(http, shop):
     for payload in ({"target": f"pages({shop})"}, {"target": f"pages({escaped})"}, {"target": "pages", "site": shop}):
         listed = names(http, "/variable/", {"payload": payload, "range": {"from": iso(BEGIN), "to": iso(NOW - 30)}})
         assert [row["__value"] for row in listed] == by_views, payload
-    assert [row["__value"] for row in names(http, "/variable", {"payload": {"target": "metrics"}})] == ["uv", "pv", "ips", "visits", "dau"]
+    assert [row["__value"] for row in names(http, "/variable", {"payload": {"target": "metrics"}})] == METRICS
     for range_ in ({"from": iso(BEGIN - DAY), "to": iso(BEGIN - 60)}, {"from": "2001-01-01T00:00:00Z", "to": "2001-01-02T00:00:00Z"}):
         assert names(http, "/variable", {"payload": {"target": f"pages({shop})"}, "range": range_}) == []
     response = post(http, "/variable", {"payload": {"target": "colours"}})
@@ -426,7 +471,7 @@ def test_variables(http, shop):
 
 def test_search(http, shop):
     """SimpleJson's: bare names."""
-    assert names(http, "/search", {"target": ""}) == ["uv", "pv", "ips", "visits", "dau"]
+    assert names(http, "/search", {"target": ""}) == METRICS
     assert shop in names(http, "/search", {"target": "sites"})
     assert set(names(http, "/search", {"target": f"pages({shop})"})) == set(PAGES)
 

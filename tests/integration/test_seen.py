@@ -201,6 +201,38 @@ def test_a_thousand_pages_are_one_reading(start_redis, start_tallyd, site):
     wait_until(lambda: of_one() == of_many(), "nothing else of tallyd's comes between")
 
 
+def bytes_sent(redis):
+    return int(next(line for line in redis.command("INFO", "stats").splitlines()
+                    if line.startswith("total_net_output_bytes:")).split(":")[1])
+
+
+def test_filters_are_remembered_until_they_change(start_redis, start_tallyd, site):
+    """The strings of bits that a question of many pages reads are read once; behind a fold, again: no answer is an old one."""
+    redis = start_redis()
+    tallyd = start_tallyd(*ONE, "--seen-capacity", "100000", redis=redis)
+    http = tallyd.client()
+
+    def fill(name):
+        done = folds(tallyd)
+        post(http, [{"site": site, "page": f"/{name}/{k}", "user": "reader"} for k in range(LOG + 5)])
+        wait_until(lambda: folds(tallyd) > done and not keys(redis, site, ":old"), "folded")
+
+    def ask(name):
+        before = bytes_sent(redis)
+        found = which(http, "reader", [f"/{name}/{k}" for k in range(0, 1000)], site=site)
+        return sum(found), bytes_sent(redis) - before
+
+    fill("a")
+    found, first = ask("a")
+    assert found == 1000 and first > 50_000
+    wait_until(lambda: ask("a")[1] < 10_000, "nothing else of tallyd's comes between")
+    assert ask("b")[0] < 50  # but for false ones
+    fill("b")
+    found, again = ask("b")
+    assert found == 1000 and again > 50_000
+    assert ask("a")[0] == 1000
+
+
 # Folding
 
 

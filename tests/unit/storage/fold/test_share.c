@@ -83,9 +83,9 @@ static bool take_state(const struct state *state)
     struct rollup_state closed = rollup_state_initial(zone_utc(), FOLD_NOW_S);
     (void)rollup_state_print(&closed, st);
     struct reply fields[] = {fold_text(state->cfg), fold_text(st), fold_text("v"), fold_text(NULL),
-        fold_text(state->over), fold_text(state->users), fold_text(state->deleted),
+        fold_text(state->over), fold_text(state->users), fold_text(state->deleted), fold_text("f"),
         fold_text(state->a), fold_text(state->b)};
-    struct reply reply = fold_array(fields, 9);
+    struct reply reply = fold_array(fields, 10);
     return share_take(share, 0, &reply);
 }
 
@@ -112,8 +112,8 @@ static void look(const struct state *state)
     size_t n = share_write_questions(share, &out);
     cr_assert(commands_read(&out, &questions));
     cr_assert_eq(questions.n, n);
-    cr_assert_eq(questions.commands[0].n, 2u + STATE_FIELDS + 2 + 2);
-    cr_assert(command_is(&questions.commands[0], 2 + STATE_FIELDS + 2, A));
+    cr_assert_eq(questions.commands[0].n, 2u + STATE_FIELDS + 3 + 2);
+    cr_assert(command_is(&questions.commands[0], 2 + STATE_FIELDS + 3, A));
     cr_assert(take_state(state));
     for (size_t i = 1; i < n; i++) {
         take_nothing(&questions.commands[i], i);
@@ -355,20 +355,20 @@ Test(share, counts_nothing_of_a_site_that_is_deleted, .init = setup, .fini = tea
 Test(share, says_what_it_has_read, .init = setup, .fini = teardown)
 {
     static const char *const expected[] = {"cfg", "=" FOLD_CFG, "ver", "=v", "kept", "-", "over",
-        "-", "users", "=g", "deleted", "-", A, "-", B, "=6"};
+        "-", "users", "=g", "deleted", "-", "fold", "=f", A, "-", B, "=6"};
     struct state state = {.cfg = FOLD_CFG, .users = "g", .b = "6"};
     struct buffer out;
     struct commands words;
     buffer_init(&out);
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
-    cr_assert_eq(share_write_expected(share, &out), 19u);
+    cr_assert_eq(share_write_expected(share, &out), 21u);
     struct buffer command;
     buffer_init(&command);
-    buffer_append(&command, "*19\r\n", 5);
+    buffer_append(&command, "*21\r\n", 5);
     buffer_append(&command, out.p, out.n);
     cr_assert(commands_read(&command, &words) && words.n == 1);
-    cr_expect(command_is(&words.commands[0], 0, "9"));
+    cr_expect(command_is(&words.commands[0], 0, "10"));
     size_t at = 1;
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i += 2) {
         at += command_is(&words.commands[0], at, "st") ? 2 : 0;

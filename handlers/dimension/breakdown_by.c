@@ -1,0 +1,28 @@
+#include "handlers/dimension/breakdown_by.h"
+
+#include "handlers/dimension/derive.h"
+#include "handlers/text/check.h"
+
+bool breakdown_by_read(
+    const struct app *app, struct slice site, struct slice by, struct breakdown_by *ret)
+{
+    static const struct slice head = {"prop:", 5};
+    struct slice prop = SLICE("");
+    enum dimension dimension = dimension_find(by);
+    if (slice_equal(by, SLICE("event"))) {
+        ret->text[0] = NAME_MARK_EVENT;
+        ret->n = 1;
+        ret->with_uv = true;
+        return true;
+    }
+    if (by.n > head.n && memcmp(by.p, head.p, head.n) == 0) {
+        prop = (struct slice){by.p + head.n, by.n - head.n};
+        dimension = name_valid(prop) ? DIMENSION_PROP : DIMENSION_N;
+    }
+    if (dimension == DIMENSION_N) {
+        return false;
+    }
+    ret->n = value_class(dimension, prop, ret->text).n;
+    ret->with_uv = (derive_plan(app, site)->with_visitors >> dimension & 1) != 0;
+    return true;
+}

@@ -1,0 +1,36 @@
+/* breakdown.h - the metric `breakdown`: values of a dimension, or named events, as a table.
+ *
+ * Layer: handlers, pure.  Thread-safe: no state.
+ *
+ * A row has the value, its page views (of a named event, how often it came), what these are at most
+ * where a cap put values together, and its visitors where they are counted.
+ */
+#ifndef HANDLERS_GRAFANA_BREAKDOWN_H
+#define HANDLERS_GRAFANA_BREAKDOWN_H
+
+#include <jansson.h>
+
+#include "handlers/dimension/breakdown_by.h"
+#include "storage/job/window_job.h"
+
+struct grafana_breakdown {
+    struct slice by; /* as it was asked for */
+    struct breakdown_by class;
+    size_t limit; /* rows */
+};
+
+/* Read the members `by` and `limit` of a payload.  @by: the first without escapes; it must outlive
+ * the result.  Returns what is wrong, or NULL. */
+const char *grafana_breakdown_read(const struct app *app, struct slice site, struct slice by,
+    const json_t *limit, struct grafana_breakdown *ret) MUST_CHECK;
+
+/* What storage is asked for, over the window of @asked. */
+struct pages_job grafana_breakdown_job(
+    const struct grafana_breakdown *breakdown, const struct window_question *asked);
+
+/* The columns and the rows of the table. */
+json_t *grafana_breakdown_columns(const struct grafana_breakdown *breakdown);
+json_t *grafana_breakdown_rows(
+    const struct grafana_breakdown *breakdown, const struct pages_job *job);
+
+#endif

@@ -1,0 +1,33 @@
+/* name_cap.h - how many names of a class one partition holds in a bucket.
+ *
+ * Layer: storage, public: plain values.  Thread-safe: no state.
+ *
+ * The fold holds it for hours (places/places.h), the rollup for days and months
+ * (rollup/together.h).
+ */
+#ifndef STORAGE_JOB_NAME_CAP_H
+#define STORAGE_JOB_NAME_CAP_H
+
+#include "storage/job/config.h"
+#include "storage/job/counted_name.h"
+
+/* The cap of the class of @name in each of @n_partitions; 0: it has none.  @starts: in the tables
+ * of visits, where a page lies in all partitions.  Other names that are spread over the partitions
+ * are spread unevenly, so each partition has twice its share. */
+static inline uint64_t name_cap(
+    const struct storage_config *config, unsigned n_partitions, struct slice name, bool starts)
+{
+    char mark = counted_name_mark(name);
+    if (name.n == 0 || mark > NAME_MARK_VALUE) {
+        return 0; /* the whole site, a section, what was put together, a sum over visits */
+    }
+    uint64_t all = mark == NAME_MARK_EVENT   ? config->max_events
+                   : mark == NAME_MARK_VALUE ? config->max_values
+                                             : config->max_pages;
+    if (mark == NAME_MARK_VALUE || starts || n_partitions == 1) {
+        return all;
+    }
+    return (2 * all + n_partitions - 1) / n_partitions;
+}
+
+#endif

@@ -1,0 +1,178 @@
+#include "storage/rollup/together.h"
+
+#include <stdlib.h>
+
+#include "storage/job/name_cap.h"
+#include "storage/time/write_plan.h"
+
+/* The parts' hashes may be gone before the pass has given all keys of the parts their expiry.  Then
+ * the names of the bucket stand in for those of the parts (rollup/list.h), so it must have them
+ * all.  A pass that lasts this long is taken to be left. */
+#define PASS_MS (INT64_C(3600) * 1000)
+
+/* ---- order ---- */
+
+/* The class of a name that has a cap; of any other name nothing at all. */
+static struct slice class_of(const struct rollup_item *item)
+{
+    return counted_name_mark(item->page) > NAME_MARK_VALUE ? (struct slice){"", 0}
+                                                           : counted_name_class(item->page);
+}
+
+static bool is_plain(const struct rollup_item *item)
+{
+    return item->page.n > 0 && counted_name_mark(item->page) <= NAME_MARK_VALUE;
+}
+
+static int compare_slices(struct slice a, struct slice b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int order = n > 0 ? memcmp(a.p, b.p, n) : 0;
+    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+static int by_group(const struct rollup_item *x, const struct rollup_item *y)
+{
+    if (x->site != y->site) {
+        return x->site < y->site ? -1 : 1;
+    }
+    return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+static int by_class(const struct rollup_item *x, const struct rollup_item *y)
+{
+    int order = (int)is_plain(x) - (int)is_plain(y);
+    return order != 0 ? order : compare_slices(class_of(x), class_of(y));
+}
+
+/* Classes together, and in a class the names that keep their entries first. */
+static int by_count(const void *a, const void *b)
+{
+    const struct rollup_item *x = a;
+    const struct rollup_item *y = b;
+    int order = by_group(x, y);
+    order = order != 0 ? order : by_class(x, y);
+    if (order != 0 || x->count == y->count) {
+        return order != 0 ? order : compare_slices(x->page, y->page);
+    }
+    return x->count < y->count ? 1 : -1;
+}
+
+/* What is put together begins anew before anything is added to it. */
+static int by_way(const void *a, const void *b)
+{
+    const struct rollup_item *x = a;
+    const struct rollup_item *y = b;
+    int order = by_group(x, y);
+    order = order != 0 ? order : (x->way > y->way) - (x->way < y->way);
+    order = order != 0 ? order : by_class(x, y);
+    return order != 0 ? order : compare_slices(x->page, y->page);
+}
+
+/* ---- choosing ---- */
+
+static uint64_t cap_of(const struct together *together, const struct rollup_item *item)
+{
+    return name_cap(together->config, together->n_partitions, item->page, item->kind == KEY_VV);
+}
+
+/* Are the parts there for as long as the pass may last? */
+static bool parts_stay(const struct together *together, const struct rollup_cut *cut)
+{
+    for (size_t i = 0; i < cut->n_parts; i++) {
+        int64_t at_ms =
+            expiry_ms(cut->parts[i].end_s, retention_keep_s(together->retention, cut->parts[i]));
+        if (at_ms != 0 && at_ms < together->now_ms + PASS_MS) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint64_t all_parts(const struct rollup_cut *cut)
+{
+    return (UINT64_C(1) << cut->n_parts) - 1;
+}
+
+/* A group of items, of one site and kind, in the order of by_count(). */
+struct group {
+    size_t first, plain, last; /* [first, plain): names that have no cap; a few */
+};
+
+/* What is put together of the class of @like begins anew.  Late events may have come into parts
+ * that the list does not know, so all of them are looked at. */
+static bool begin_anew(struct rollup_list *list, const struct group *group, size_t like)
+{
+    struct slice class = class_of(&list->items[like]);
+    uint64_t parts = all_parts(rollup_cut_of(list, list->items[like].site));
+    for (size_t i = group->first; i < group->plain; i++) {
+        if (counted_name_is_other(list->items[i].page, class)) {
+            list->items[i].way = MERGE_ANEW;
+            list->items[i].parts = parts;
+            return true;
+        }
+    }
+    char *name = arena_alloc(&list->arena, class.n + 1);
+    if (name == NULL ||
+        !array_reserve(&list->items, &list->items_capacity, list->n_items, sizeof(*list->items))) {
+        return false;
+    }
+    struct rollup_item *item = &list->items[list->n_items++];
+    *item = (struct rollup_item){
+        .way = MERGE_ANEW, .page = counted_name_of_others(class, name), .parts = parts};
+    item->site = list->items[like].site;
+    item->kind = list->items[like].kind;
+    return true;
+}
+
+/* The names [first, last) are all of a class.  False: out of memory. */
+static bool choose_class(struct rollup_list *list, const struct together *together,
+    const struct group *group, size_t first, size_t last)
+{
+    const struct rollup_item *like = &list->items[first];
+    uint64_t cap = cap_of(together, like);
+    bool too_many =
+        cap > 0 && last - first > cap && parts_stay(together, rollup_cut_of(list, like->site));
+    for (size_t i = first + cap; too_many && i < last; i++) {
+        list->items[i].way = MERGE_TOGETHER;
+    }
+    return (!too_many && !together->again) || begin_anew(list, group, first);
+}
+
+static bool choose_group(
+    struct rollup_list *list, const struct together *together, const struct group *group)
+{
+    for (size_t first = group->plain, last; first < group->last; first = last) {
+        last = first + 1;
+        while (last < group->last && by_class(&list->items[last], &list->items[first]) == 0) {
+            last++;
+        }
+        if (!choose_class(list, together, group, first, last)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool rollup_put_together(struct rollup_list *list, const struct together *together)
+{
+    size_t n = list->n_items;
+    struct group group = {0};
+    if (n > 0) { /* qsort takes no array of none */
+        qsort(list->items, n, sizeof(*list->items), by_count);
+    }
+    for (; group.first < n; group.first = group.last) {
+        const struct rollup_item *like = &list->items[group.first];
+        for (group.last = group.plain = group.first;
+             group.last < n && by_group(&list->items[group.last], like) == 0; group.last++) {
+            group.plain += !is_plain(&list->items[group.last]);
+        }
+        if (!choose_group(list, together, &group)) {
+            return false;
+        }
+    }
+    if (list->n_items > 0) {
+        qsort(list->items, list->n_items, sizeof(*list->items), by_way);
+    }
+    return true;
+}
