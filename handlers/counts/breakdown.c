@@ -1,5 +1,5 @@
-/* breakdown.c - GET /breakdown: named events, or the values of a dimension, by how often they came
- * or by visitors.
+/* breakdown.c - GET /breakdown: named events, sections, or the values of a dimension, by how often
+ * they came or by visitors.
  *
  * The rows are one question to storage.  With the parameter `step` each row has a series: that is
  * one more question for each of the rows, one after the other, over the window of the first. */
@@ -57,8 +57,9 @@ static bool read_by(const struct app *app, struct breakdown_state *state)
     struct slice by = state->by;
     struct slice prop = SLICE("");
     enum dimension dimension = dimension_find(by);
-    if (slice_equal(by, SLICE("event"))) {
-        state->class_text[0] = NAME_MARK_EVENT;
+    bool is_event = slice_equal(by, SLICE("event"));
+    if (is_event || slice_equal(by, SLICE("section"))) {
+        state->class_text[0] = is_event ? NAME_MARK_EVENT : NAME_MARK_SECTION;
         state->class = (struct slice){state->class_text, 1};
         state->with_uv = true;
         return true;
@@ -83,7 +84,7 @@ static bool read_params(
     if (!params_get(params, "by", &state->by) || !read_by(exchange->app, state)) {
         return query_refuse(exchange, "by",
             "must be source, utm_source, utm_medium, utm_campaign, utm_term, utm_content, browser, "
-            "os, device, country, language, event or prop:NAME");
+            "os, device, country, language, event, section or prop:NAME");
     }
     if (!question_read_pv_or_uv(exchange, params, "metric", &job->by_uv) ||
         !question_read_limit(exchange, params, &job->limit)) {
