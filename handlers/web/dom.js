@@ -1,9 +1,7 @@
 // dom.js - elements, tables, bars and panels of the page.  No requests.
 export const $ = (id) => document.getElementById(id);
 
-// An attribute that is false or undefined is left out; on...: a listener.
-export function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
+function dress(made, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) {
       made.addEventListener(key.slice(2), value);
@@ -14,6 +12,17 @@ export function element(name, attributes = {}, ...children) {
   made.append(...children);
   return made;
 }
+
+// An attribute that is false or undefined is left out; on...: a listener.
+export const element = (name, attributes = {}, ...children) => dress(document.createElement(name), attributes, children);
+export const svg = (name, attributes, ...children) =>
+  dress(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+
+// @act on the form's fields when it is sent; nothing is sent.
+export const onSubmit = (id, act) => $(id).addEventListener("submit", (event) => {
+  event.preventDefault();
+  act();
+});
 
 export const options = (select, choices) =>
   select.replaceChildren(...choices.map(([value, text]) => element("option", { value }, text)));

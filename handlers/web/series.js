@@ -1,5 +1,6 @@
 // series.js - the chart: one metric over time, the period before as a pale line, and the same as a table.
 /* global Chart */
+import { orNull } from "./api.js";
 import { $, element, options, table } from "./dom.js";
 import { metricOf, METRICS } from "./figures.js";
 import { series as ask } from "./filters.js";
@@ -119,7 +120,7 @@ async function bySomeStep(question, filters, { step, own, metric, minutes }, sig
 
 // @stats, @before: the answers of the figures, whose windows are drawn.  What is returned is said: the figures stand
 // whatever becomes of the chart.
-export async function load({ asked, window, filters, metric, step, stats, before, narrow }, signal) {
+export async function load({ asked, window, filters, metric, step, stats, before, narrow, signal }) {
   $("chart").parentElement.hidden = false;
   const minutes = (Date.parse(stats.to) - Date.parse(stats.from)) / 60000;
   offer(minutes, step);
@@ -136,12 +137,7 @@ export async function load({ asked, window, filters, metric, step, stats, before
     return filters.length === 2 ? "No chart of two filters." : "No chart: this value is not among the largest.";
   }
   const then = before && await ask({ ...asked, from: before.from, to: before.to, step: found.step }, filters,
-    { metric, points: found.rows.length + 2 }, signal).catch((error) => {
-    if (error.name === "AbortError") {
-      throw error;
-    }
-    return null;
-  });
+    { metric, points: found.rows.length + 2 }, signal).catch(orNull);
   const [, , value] = metricOf(metric);
   const drawn = found.rows.some((row) => typeof value(row) === "number") ? metric : found.rows[0]?.uv === undefined ? "pv" : "uv";
   shown = { rows: found.rows, before: then?.rows ?? null, zone: found.tz, step: found.step, metric: drawn, narrow, open: window.to === "now" };
