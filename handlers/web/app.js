@@ -194,7 +194,6 @@ async function show() {
   showControls(known);
   refreshed = Date.now();
   about = null;
-  const choosing = chooseSite(signal);
   const draw = () => {
     const all = state.site === "";
     $("sites").hidden = !all;
@@ -202,11 +201,9 @@ async function show() {
     $("now-box").hidden = all;
     return all ? showSites(signal) : showSite(signal);
   };
-  if (state.site === "") {
-    await choosing;
-  }
+  let names = state.site === "" ? await chooseSite(signal) : null;
   const drawn = draw();
-  const names = await choosing;
+  names ??= await chooseSite(signal);
   if (!signal.aborted) {
     showControls(names);
   }
@@ -284,14 +281,14 @@ function start() {
   readAddress();
   onChange(show);
   options($("range"), CHOICES);
-  const all = Intl.supportedValuesOf?.("timeZone") ?? [];
-  $("zones").replaceChildren(...["UTC", ...all].map((zone) => element("option", { value: zone })));
   figures.clear();
   lists.build();
   common.build();
   listen();
   listenToShare();
   show();
+  const all = Intl.supportedValuesOf?.("timeZone") ?? []; // the figures are asked for first
+  $("zones").replaceChildren(...["UTC", ...all].map((zone) => element("option", { value: zone })));
 }
 
 start();

@@ -17,7 +17,8 @@ async function load() {
   const answer = await get("overlap", { ...about.within, ...parameters(sides) }, about.signal);
   const { a, b, union, intersection, jaccard } = answer;
   const nameOf = (side) => Object.keys(KINDS).map((kind) => side[kind]).find((name) => name !== undefined) ?? "";
-  const row = (name, { uv, error }) => [name, bar(union.uv > 0 ? uv / union.uv : 0, format.number(uv)), `${format.number(error.low)} to ${format.number(error.high)}`];
+  const row = (name, { uv, error }) => [name, bar(union.uv > 0 ? uv / union.uv : 0, format.number(uv)),
+    `${format.number(error.low)} to ${format.number(error.high)}`];
   table($("common"), "Visitors in common", [["Visitors of", "name"], ["Number", "n"], ["95\u202f% range", "n"]],
     [row(nameOf(a) || sides[0][1], a), row(nameOf(b) || sides[1][1], b), row("both", intersection), row("either", union)]);
   $("common-note").textContent = `Jaccard index ${format.decimal(jaccard.value)}`

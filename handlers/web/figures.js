@@ -1,9 +1,11 @@
 // figures.js - the row of figures: visitors first, each with its change and, where it is an estimate, its range.
 import { get, orNull } from "./api.js";
-import { $, element } from "./dom.js";
+import { $, element, table } from "./dom.js";
 import { figures as ask, uncounted } from "./filters.js";
 import * as format from "./format.js";
 import { comparedWith } from "./windows.js";
+
+const MOST_KEYS = 100; // of the query plan
 
 // A line each: name in the API, title, its value in an answer or a point (null or none: not counted), how it is written.
 // One that is in no answer is not shown.
@@ -95,14 +97,12 @@ export async function loadBefore({ within, window, filters, compare, signal }, s
 export async function loadPlan(asked, where, signal) {
   const { cover, from, to } = await get("uv", { ...asked, explain: 1 }, signal);
   const used = ["month", "day", "hour", "minute"].filter((level) => cover[level] > 0).map((level) => format.plural(cover[level], level));
-  const rows = cover.list.slice(0, 100).map((key) => element("tr", {}, element("td", {}, key.level),
-    element("td", {}, format.time(key.from, "UTC")), element("td", {}, format.time(key.to, "UTC")),
-    element("td", { class: "name" }, element("code", {}, key.key))));
+  const keys = element("table");
+  table(keys, "Keys of the plan", [["Bucket", ""], ["From, UTC", ""], ["To, UTC", ""], ["Redis key", "name"]], cover.list.slice(0, MOST_KEYS)
+    .map((key) => [key.level, format.time(key.from, "UTC"), format.time(key.to, "UTC"), element("code", {}, key.key)]));
   where.replaceChildren(
     element("p", {}, `The visitors of ${format.time(from, "UTC")} to ${format.time(to, "UTC")} (UTC) are one union of `
       + `${format.plural(cover.keys, "HyperLogLog")}: ${used.join(", ") || "none"}. Nothing is added up, so nobody counts twice.`),
-    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Keys of the plan" }, element("table", {},
-      element("thead", {}, element("tr", {}, ...["Bucket", "From, UTC", "To, UTC", "Redis key"].map((head) =>
-        element("th", { scope: "col" }, head)))), element("tbody", {}, ...rows))),
-    ...(cover.list.length > 100 ? [element("p", {}, `and ${format.number(cover.list.length - 100)} more`)] : []));
+    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Keys of the plan" }, keys),
+    cover.keys > MOST_KEYS ? `and ${format.number(cover.keys - MOST_KEYS)} more` : "");
 }
