@@ -3,7 +3,7 @@ import { get, takeTokenOfLink, token } from "./api.js";
 import * as common from "./common.js";
 import { $, element, fill, onSubmit, options } from "./dom.js";
 import * as figures from "./figures.js";
-import { isDirect, KINDS, parameters, toggled } from "./filters.js";
+import { isDirect, KINDS, label, parameters, toggled } from "./filters.js";
 import * as format from "./format.js";
 import * as lists from "./lists.js";
 import * as people from "./people.js";
@@ -35,11 +35,11 @@ function showControls(names) {
   $("to").value = state.to.slice(0, 10);
   document.title = `${state.filters.map(([, value]) => value).join(" and ") || state.site || "All sites"} – tallyd`;
   $("chips").replaceChildren(...state.filters.map(([kind, value]) =>
-    element("button", { type: "button", class: "chip", "data-kind": kind, "aria-label": `${KINDS[kind]} ${value}: remove this filter`,
+    element("button", { type: "button", class: "chip", "data-kind": kind, "aria-label": `${KINDS[kind]} ${label(kind, value)}: remove this filter`,
       onclick: () => {
         change({ filters: toggled(state.filters, kind, value) });
         $("cards").querySelector("button")?.focus();
-      } }, `${KINDS[kind]}: `, element("b", {}, value), element("span", { "aria-hidden": "true" }, " ✕"))));
+      } }, `${KINDS[kind]}: `, element("b", {}, label(kind, value)), element("span", { "aria-hidden": "true" }, " ✕"))));
 }
 
 function applyControls() {
@@ -244,27 +244,27 @@ function shareLink() {
 }
 
 function listenToShare() {
-  $("share").addEventListener("click", () => {
+  $("share").onclick = () => {
     $("share-token").value = token() ?? "";
     shareLink();
     $("share-dialog").showModal();
-  });
-  $("share-token").addEventListener("input", shareLink);
-  $("share-copy").addEventListener("click", async () => {
+  };
+  $("share-token").oninput = shareLink;
+  $("share-copy").onclick = async () => {
     $("share-link").select();
     await navigator.clipboard?.writeText($("share-link").value).catch(() => {});
     $("share-copied").textContent = "Copied.";
-  });
+  };
 }
 
 function listen() {
   onSubmit("controls", () => {});
-  $("controls").addEventListener("change", applyControls);
-  $("step").addEventListener("change", () => change({ step: $("step").value }));
-  $("period").addEventListener("change", () => change({ period: $("period").value }));
-  $("new-only").addEventListener("change", () => change({ new: $("new-only").checked ? "90d" : "" }));
+  $("controls").onchange = applyControls;
+  $("step").onchange = () => change({ step: $("step").value });
+  $("period").onchange = () => change({ period: $("period").value });
+  $("new-only").onchange = () => change({ new: $("new-only").checked ? "90d" : "" });
   onSubmit("funnel-form", () => change({ steps: $("steps").value.trim() }));
-  $("how").addEventListener("toggle", () => about !== null && showPlan(about));
+  $("how").ontoggle = () => about !== null && showPlan(about);
   document.querySelectorAll("dialog .close").forEach((button) =>
     button.addEventListener("click", () => button.closest("dialog").close()));
   window.addEventListener("popstate", () => {

@@ -12,14 +12,14 @@ async function load() {
   const sides = about.filters;
   $("common").replaceChildren();
   if (sides.length < 2) {
-    return "Name two, or choose two rows of the lists.";
+    return "How many visitors two of these share: name them, or choose two rows of the lists.";
   }
   const answer = await get("overlap", { ...about.within, ...parameters(sides) }, about.signal);
   const { a, b, union, intersection, jaccard } = answer;
   const nameOf = (side) => Object.keys(KINDS).map((kind) => side[kind]).find((name) => name !== undefined) ?? "";
   const row = (name, { uv, error }) => [name, bar(union.uv > 0 ? uv / union.uv : 0, format.number(uv)),
     `${format.number(error.low)} to ${format.number(error.high)}`];
-  table($("common"), "Visitors in common", [["Visitors of", "name"], ["Number", "n"], ["95\u202f% range", "n"]],
+  table($("common"), "Visitors in common", ["Visitors of", "Number", "95\u202f% range"],
     [row(nameOf(a) || sides[0][1], a), row(nameOf(b) || sides[1][1], b), row("both", intersection), row("either", union)]);
   $("common-note").textContent = `Jaccard index ${format.decimal(jaccard.value)}`
     + (answer.significant === false ? "; the range is wider than half of the figure" : "");

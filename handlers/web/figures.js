@@ -53,7 +53,7 @@ function showChanges(stats, before) {
     if (box !== null && typeof now === "number" && typeof then === "number") {
       const { text, direction } = format.change(now, then, write);
       box.textContent = text;
-      box.className = `change ${direction}`;
+      box.className = `change ${name === "bounce_rate" ? "" : direction}`; // more of which is neither good nor bad
       box.title = `compared with ${format.time(before.from, before.tz)} to ${format.time(before.to, before.tz)}`;
     }
   }
@@ -98,8 +98,8 @@ export async function loadPlan(asked, where, signal) {
   const { cover, from, to } = await get("uv", { ...asked, explain: 1 }, signal);
   const used = ["month", "day", "hour", "minute"].filter((level) => cover[level] > 0).map((level) => format.plural(cover[level], level));
   const keys = element("table");
-  table(keys, "Keys of the plan", [["Bucket", ""], ["From, UTC", ""], ["To, UTC", ""], ["Redis key", "name"]], cover.list.slice(0, MOST_KEYS)
-    .map((key) => [key.level, format.time(key.from, "UTC"), format.time(key.to, "UTC"), element("code", {}, key.key)]));
+  table(keys, "Keys of the plan", ["Bucket", "From, UTC", "To, UTC", "Redis key"], cover.list.slice(0, MOST_KEYS)
+    .map((key) => [key.level, format.time(key.from, "UTC"), format.time(key.to, "UTC"), element("code", {}, key.key)]), 4);
   where.replaceChildren(
     element("p", {}, `The visitors of ${format.time(from, "UTC")} to ${format.time(to, "UTC")} (UTC) are one union of `
       + `${format.plural(cover.keys, "HyperLogLog")}: ${used.join(", ") || "none"}. Nothing is added up, so nobody counts twice.`),

@@ -27,7 +27,7 @@ export const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
 
 export function duration(seconds) {
   const s = Math.round(seconds);
-  return s < 60 ? `${s}\u202fs` : `${Math.floor(s / 60)}\u202fmin ${s % 60}\u202fs`;
+  return s < 60 ? `${s}s` : `${Math.floor(s / 60)}m ${s % 60}s`;
 }
 
 // A time in full.

@@ -4,11 +4,12 @@
 // together stays that of the whole site, and this is said.
 import { get, text } from "./api.js";
 import { $, element, fill, options } from "./dom.js";
-import { isOn, KINDS, parameters } from "./filters.js";
+import { isOn, KINDS, label as called, parameters } from "./filters.js";
 import * as format from "./format.js";
 
 const ROWS = 9;
 const ALL = 1000;
+const NONE = "(none)";
 const COLUMNS = { visits: "Visits", uv: "Visitors", pv: "Page views", rate: "Conversion" };
 
 const pages = { kind: "page", path: "pages", rows: (answer) => answer.pages.map(({ page, ...row }) => ({ value: page, ...row })),
@@ -35,7 +36,7 @@ const nameOf = (tab, column) => tab.kind === "event" && column === "pv" ? "Times
 // By visitors where these are counted, else by page views.
 async function load(tab, order, limit) {
   const ask = (by) => get(tab.path, { ...asking.within, ...tab.asked(by), limit }, asking.signal);
-  const of = (answer, by) => ({ rows: tab.rows(answer), order: by, total: tab.total(answer) });
+  const of = (answer, by) => ({ rows: noneLast(tab.rows(answer)), order: by, total: tab.total(answer) });
   try {
     return of(await ask(order), order);
   } catch (error) {
@@ -53,6 +54,8 @@ async function converted(rows) {
     : { value: row.uv / uv, low: row.error.low / error.high, high: row.error.high / Math.max(1, error.low) } }));
 }
 
+const noneLast = (rows) => rows.sort((a, b) => (a.value === NONE) - (b.value === NONE));
+
 // What each row and the chip have in common, the largest first; and which part of the chip's visitors that is.
 async function together(tab, rows) {
   const { within, filters: [chip], signal } = asking;
@@ -66,20 +69,25 @@ async function together(tab, rows) {
     const rate = of === 0 ? null : { value: intersection.uv / of, low: low / of, high: Math.min(1, high / of) };
     return { value, uv: intersection.uv, error: intersection.error, rate: tab.kind === "event" ? rate : undefined };
   }));
-  return found.sort((a, b) => b.uv - a.uv);
+  return noneLast(found.sort((a, b) => b.uv - a.uv));
 }
+
+// What the row of no value is.
+const nobody = ({ kind }, rows) => rows.some((row) => row.value === NONE)
+  && (kind === "source" ? "(none): an address that was typed, or a step within the site" : "(none): not known");
 
 // The rows of a list: {rows, order, note: what they are of, n: how many there are of the whole site}.
 async function nine(tab) {
   const { filters, hasVisitors } = asking;
   const { rows, order, total } = await load(tab, tab.order, ROWS);
-  const name = filters[0]?.[1] ?? "the site";
+  const name = filters.length > 0 ? called(...filters[0]) : "the site";
   const isEvent = tab.kind === "event";
-  const rate = isEvent ? `. Conversion: of the visitors of ${name}, with the 95\u202f% range` : "";
+  const rate = isEvent && `Conversion: of the visitors of ${name}, with the 95\u202f% range`;
   const n = rows.length;
-  const whole = (why) => ({ rows, order, n, note: [total, `of the whole site: ${why}`].filter(Boolean).join(", ") });
+  const notes = (...texts) => texts.filter(Boolean).join(". ");
+  const whole = (why) => ({ rows, order, n, note: notes(total, `Of the whole site: ${why}`) });
   if (n === 0 || filters.length === 0) {
-    return { rows: isEvent && n > 0 ? await converted(rows) : rows, order, n, note: `${total}${rate}` };
+    return { rows: isEvent && n > 0 ? await converted(rows) : rows, order, n, note: notes(total, rate, nobody(tab, rows)) };
   }
   if (filters.length > 1) {
     return whole("three filters are not counted together");
@@ -91,7 +99,7 @@ async function nine(tab) {
     return whole(`visitors by ${KINDS[hasVisitors ? tab.kind : filters[0][0]].toLowerCase()} are not counted here`);
   }
   return { rows: await together(tab, rows), order: "uv", n,
-    note: `Visitors in common with ${name}, with the 95\u202f% range: of the site's first ${format.plural(n, "row")}${rate}` };
+    note: notes(`Visitors in common with ${name}, with the 95\u202f% range: of the site's first ${format.plural(n, "row")}`, rate) };
 }
 
 // ---- a list as a table ----
@@ -111,19 +119,19 @@ function cell(row, column) {
 
 function rowOf(tab, row, order, most, columns, after) {
   const name = row.value === "(other)" ? element("span", {}, row.value) : element("button", { type: "button",
-    "aria-pressed": String(isOn(asking.filters, tab.kind, row.value)), title: `Only ${KINDS[tab.kind].toLowerCase()} ${row.value}`,
+    "aria-pressed": String(isOn(asking.filters, tab.kind, row.value)), title: `Only ${KINDS[tab.kind].toLowerCase()} ${called(tab.kind, row.value)}`,
     onclick: () => {
       after();
       asking.choose(tab.kind, row.value);
-    } }, row.value);
+    } }, called(tab.kind, row.value));
   const line = element("span", { class: "row-bar", "aria-hidden": "true" });
-  line.style.width = `${most > 0 ? 100 * row[order] / most : 0}%`;
+  line.style.width = `${most > 0 && row.value !== NONE ? 100 * row[order] / most : 0}%`;
   return element("tr", {}, element("th", { scope: "row", class: "name" }, line, name), ...columns.map((column) => cell(row, column)));
 }
 
 function tableOf(tab, label, rows, order, after = () => {}) {
   const columns = Object.keys(COLUMNS).filter((column) => rows.some((row) => row[column] !== undefined));
-  const most = Math.max(...rows.map((row) => row[order] ?? 0));
+  const most = Math.max(...rows.map((row) => row.value === NONE ? 0 : row[order] ?? 0));
   return [element("caption", { class: "visually-hidden" }, label),
     element("thead", {}, element("tr", {}, element("th", { scope: "col" }, KINDS[tab.kind]),
       ...columns.map((column) => element("th", { scope: "col", class: "n" }, nameOf(tab, column))))),
@@ -132,9 +140,9 @@ function tableOf(tab, label, rows, order, after = () => {}) {
 
 // ---- all rows ----
 
-function matching(rows, words) {
+function matching({ kind }, rows, words) {
   const wanted = words.trim().toLowerCase();
-  return rows.filter((row) => row.value.toLowerCase().includes(wanted));
+  return rows.filter(({ value }) => called(kind, value).toLowerCase().includes(wanted));
 }
 
 async function showMore(label, tab) {
@@ -142,7 +150,7 @@ async function showMore(label, tab) {
   const panel = $("more-panel");
   let rows = [];
   const draw = (order) => {
-    const found = matching(rows, $("more-search").value);
+    const found = matching(tab, rows, $("more-search").value);
     $("more-table").replaceChildren(...tableOf(tab, label, found, order, () => dialog.close()));
     $("more-note").textContent = `${format.number(found.length)} of ${format.plural(rows.length, "row")}`
       + (asking.filters.length > 0 ? " of the whole site" : "")

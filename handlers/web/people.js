@@ -43,7 +43,7 @@ export async function active({ site }, signal) {
   $("mau").textContent = format.number(month.users);
   $("stickiness").textContent = month.users > 0 ? format.share(average / month.users) : "–";
   $("dau-columns").replaceChildren(columns(series));
-  table($("dau-table"), "Active users a day", [["Day", ""], ["Users", "n"], ["New", "n"]],
+  table($("dau-table"), "Active users a day", ["Day", "Users", "New"],
     series.map((day) => [day.date, format.number(day.users), format.number(day.new)]));
   return month.users > 0 ? "" : `No users with an id in the last ${DAYS} days.`;
 }
@@ -67,7 +67,7 @@ export async function returning({ within, window, filters, hasVisitors }, signal
   const all = answer.new.uv + answer.intersection.uv;
   const row = (name, { uv, error }) => [name, format.number(uv), `${format.number(error.low)} to ${format.number(error.high)}`,
     all === 0 ? "–" : bar(uv / all, format.share(uv / all))];
-  table($("returning"), "New and returning visitors", [["Visitors", ""], ["Number", "n"], ["95\u202f% range", "n"], ["Share", "n"]],
+  table($("returning"), "New and returning visitors", ["Visitors", "Number", "95\u202f% range", "Share"],
     [row("New", answer.new), row("Returning", answer.intersection)]);
   return "";
 }
@@ -93,7 +93,7 @@ export async function retention({ site, period, newOnly }, signal) {
   }
   const offsets = Array.from({ length: n - 1 }, (_, i) => i);
   table($("retention"), `Users of a ${period} who came back in later ${period}s`,
-    [["Cohort", ""], ["Users", "n"], ...offsets.map((i) => [`+${i + 1}`, "n"])], cohorts.map((cohort) =>
+    [`There in the ${period} of`, "Users", ...offsets.map((i) => `+${i + 1}`)], cohorts.map((cohort) =>
       [cohort.cohort, format.number(cohort.size), ...offsets.map((i) =>
         i < cohort.returned.length && cohort.size > 0 ? percent(cohort.returned[i]) : "")]));
   [...$("retention").tBodies[0].rows].forEach((row, k) => cohorts[k].returned.forEach(({ rate }, i) => {
@@ -110,7 +110,7 @@ export async function funnel({ site, steps, window }, signal) {
     return "Name two to eight actions: the steps of the funnel.";
   }
   const answer = await get("funnel", { site, step, from: window.from, to: window.to }, signal);
-  table($("funnel"), "Users who did each step and all before it", [["Step", "name"], ["Users", "n"], ["Of the first", "n"], ["Of the one before", "n"]],
+  table($("funnel"), "Users who did each step and all before it", ["Step", "Users", "Of the first", "Of the one before"],
     answer.steps.map((row) => [row.action, format.number(row.users), bar(row.rate, format.share(row.rate)), format.share(row.step_rate)]));
   $("funnel-note").textContent = `Exact; the days from ${answer.from} to before ${answer.to}. A day has no order: the steps may be done in any.`;
   return "";
@@ -124,7 +124,7 @@ export async function frequency({ site }, signal) {
     $("frequency").replaceChildren();
     return `No users with an id in the last ${DAYS} days.`;
   }
-  table($("frequency"), `On how many of the last ${DAYS} days users were active`, [["Days", "n"], ["Users", "n"]],
-    rows.map((row) => [String(row.n), bar(row.users / most, format.number(row.users))]));
+  table($("frequency"), `On how many of the last ${DAYS} days users were active`, ["Days", "Users"],
+    rows.map((row) => [row.n, bar(row.users / most, format.number(row.users))]), 0);
   return "";
 }

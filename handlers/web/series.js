@@ -86,7 +86,7 @@ export function draw() {
 function showTable() {
   const has = METRICS.filter(([, , value]) => shown.rows.some((row) => typeof value(row) === "number"));
   $("series-details").hidden = false;
-  table($("series-table"), "Figures over time", [["From", "name"], ...has.map(([, title]) => [title, "n"])],
+  table($("series-table"), "Figures over time", ["From", ...has.map(([, title]) => title)],
     shown.rows.map((row) => [
       element("button", { type: "button", title: "Show this part only", onclick: () => shown.narrow(row, shown.step) }, format.time(row.from, shown.zone)),
       ...has.map(([, , value, write]) => typeof value(row) === "number" ? write(value(row)) : "–")]));
@@ -94,7 +94,7 @@ function showTable() {
 
 // The steps that fit a window; "" is the window's own.
 function offer(minutes, chosen) {
-  const choices = [["", "by itself"], ...stepsOf(minutes).map(([value, text]) => [value, `by ${text}`])];
+  const choices = [["", "automatic"], ...stepsOf(minutes).map(([value, text]) => [value, `by ${text}`])];
   if ([...$("step").options].map((option) => option.value).join() !== choices.map(([value]) => value).join()) {
     options($("step"), choices); // else it stays open while somebody chooses
   }

@@ -58,7 +58,7 @@ def test_all_of_it_is_small(http):
 
 def test_the_sources_are_for_readers():
     """What makes them small is the build: no long lines, no file of more than 400 lines, each script says what it is."""
-    for source in SOURCES.values():
+    for source in (source for source in SOURCES.values() if source.suffix != ".svg"):
         lines = source.read_text(encoding="utf-8").splitlines()
         assert len(lines) <= 400 and max(map(len, lines)) <= 165, source.name
         if source.suffix == ".js":

@@ -16,6 +16,13 @@ def browser_is_there():
     need_browser()
 
 
+COUNTRIES = {"DE": "Germany", "FR": "France"}  # as people call them
+
+
+def none_last(found):
+    return sorted(found, key=lambda row: row["value"] == "(none)")
+
+
 def rows(browser, n):
     """A list's rows: [value, figure, ..]."""
     return [[row[0], *(number(cell) for cell in row[1:3])] for row in browser.rows(f"#list-{n}")]
@@ -37,7 +44,10 @@ def test_lists_are_the_apis(http, shop, look):
     pages = question(http, "/pages", by="pv", limit=9)
     assert rows(browser, 0) == [[p["page"], p["uv"], p["pv"]] for p in pages["pages"]] and len(pages["pages"]) == len(PAGES)
     for n, by, metric in ((1, "source", "uv"), (2, "country", "uv"), (3, "event", "pv")):
-        assert rows(browser, n) == [[r["value"], r["uv"], r["pv"]] for r in question(http, "/breakdown", by=by, metric=metric)["rows"]], by
+        assert rows(browser, n) == [[COUNTRIES.get(r["value"], r["value"]), r["uv"], r["pv"]]
+                                    for r in none_last(question(http, "/breakdown", by=by, metric=metric)["rows"])], by
+    bars = browser.run("return [...document.querySelectorAll('#list-1 tbody tr')].map((row) => [row.cells[0].textContent, row.querySelector('.row-bar').style.width])")
+    assert bars[0][1] == "100%" and bars[-1] == ["(none)", "0%"] and "a step within the site" in browser.text("#list-1 .window")
     assert {r[0] for r in rows(browser, 1)} >= {"google", "(none)"}
     press(browser, "Entry pages", "#list-0")
     assert rows(browser, 0) == [[p["page"], p["visits"]] for p in question(http, "/pages", by="visits", limit=9)["pages"]]
@@ -107,17 +117,17 @@ def test_lists_follow_a_chip(http, shop, look):
     assert own[1].startswith(f"{question(http, '/uv', page='/pricing')['uv']:,}") and len(browser.rows("#list-0")) == len(PAGES)
     press(browser, "Entry pages", "#list-0")
     assert rows(browser, 0) == [[p["page"], p["visits"]] for p in question(http, "/pages", by="visits", limit=9)["pages"]]
-    assert "of the whole site: visits are not counted together with a filter" in browser.text("#list-0 .window")
+    assert "Of the whole site: visits are not counted together with a filter" in browser.text("#list-0 .window")
     press(browser, "Browsers", "#list-2")
-    assert "of the whole site: visitors by browser are not counted here" in browser.text("#list-2 .window")
+    assert "Of the whole site: visitors by browser are not counted here" in browser.text("#list-2 .window")
     assert browser.complaints() == []
     browser = look(f"/?site=shop&{CUSTOM}&browser=(none)")  # nor are this chip's visitors
-    assert {"of the whole site: visitors by browser are not counted here" in browser.text(f"#list-{n} .window") for n in range(4)} == {True}
+    assert {"Of the whole site: visitors by browser are not counted here" in browser.text(f"#list-{n} .window") for n in range(4)} == {True}
     assert rows(browser, 0) == [[p["page"], p["uv"], p["pv"]] for p in question(http, "/pages", limit=9)["pages"]]
     assert sum(chart(browser)[0]["data"]) == number(browser.text("#pv"))  # its chart is one of page views
     assert browser.complaints() == []
     browser = look(f"/?site=shop&{CUSTOM}&page=/pricing&source=google")
-    assert {"of the whole site: three filters are not counted together" in browser.text(f"#list-{n} .window") for n in range(4)} == {True}
+    assert {"Of the whole site: three filters are not counted together" in browser.text(f"#list-{n} .window") for n in range(4)} == {True}
 
 
 def test_sections(redis, start_tallyd, look, directory):
@@ -170,6 +180,9 @@ def test_a_dimension_is_a_filter(http, shop, look):
     assert chart(browser)[0]["data"] == [point["uv"] for point in row["series"]]
     assert "Visits and addresses are not counted by source" in browser.text("#uncounted")
     assert browser.run("return document.getElementById('visits')") is None
+    press(browser, "google", "#list-1")
+    press(browser, "Germany", "#list-2")
+    assert asked_filters(browser)["country"] == ["DE"] and browser.text(".chip b") == "Germany"
     browser = look(f"/?site=shop&{CUSTOM}&browser=(none)")
     assert "Visitors are not counted by browser here" in browser.text("#uncounted") and number(browser.text("#pv")) > 0
     browser = look(f"/?site=shop&{CUSTOM}&event=signup")
