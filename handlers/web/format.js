@@ -27,7 +27,7 @@ export const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
 
 export function duration(seconds) {
   const s = Math.round(seconds);
-  return s < 60 ? `${s}s` : `${Math.floor(s / 60)}m ${s % 60}s`;
+  return s < 60 ? `${s}s` : `${Math.floor(s / 60)}m\u202f${s % 60}s`;
 }
 
 // A time in full.
